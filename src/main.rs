@@ -1,0 +1,2 @@
+//! The `tautomer` command.
+fn main() {}
