@@ -2,6 +2,12 @@
 //!
 //! Owns what a tensor *is*; knows nothing of operators, graphs or formats.
 
+mod dim;
 mod dtype;
+mod shape;
+mod value;
 
+pub use dim::{Atom, Dim, Poly};
 pub use dtype::{DType, DTypeClass};
+pub use shape::{Shape, TensorType, Type};
+pub use value::{Element, Nd, Tensor};
