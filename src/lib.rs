@@ -1,5 +1,5 @@
 //! Rewrites tensor computation graphs with rules from files.
 
 pub mod diag;
-pub mod tensor;
 pub mod lang;
+pub mod tensor;

@@ -107,14 +107,9 @@ impl DType {
     pub const fn class(self) -> DTypeClass {
         match self {
             DType::Bool => DTypeClass::Bool,
-            DType::I8
-            | DType::I16
-            | DType::I32
-            | DType::I64
-            | DType::U8
-            | DType::U16
-            | DType::U32
-            | DType::U64 => DTypeClass::Int,
+            DType::I8 | DType::I16 | DType::I32 | DType::I64 | DType::U8 | DType::U16 | DType::U32 | DType::U64 => {
+                DTypeClass::Int
+            }
             DType::F16 | DType::BF16 | DType::F32 | DType::F64 => DTypeClass::Float,
             DType::Utf8 | DType::Binary | DType::Date32 | DType::Timestamp => DTypeClass::Other,
         }
