@@ -197,6 +197,7 @@ impl Graph {
         };
         let facts: SmallVec<[Fact<'_>; 4]> = operands.iter().map(|&v| self.fact(v)).collect();
         let normal = normalize(def, &facts, attrs, &self.fresh)?;
+        drop(facts);
         let operands: Operands = normal
             .operands
             .iter()

@@ -3,7 +3,6 @@
 use std::cell::Cell;
 
 use petgraph::Direction;
-use petgraph::visit::EdgeRef;
 
 use super::{Graph, Node, VertexId};
 use crate::op::{Fact, Infer, Op};
