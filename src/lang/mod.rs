@@ -8,6 +8,8 @@ mod literal;
 mod parse;
 mod scan;
 mod syntax;
+#[cfg(test)]
+mod tests;
 
 pub use parse::{parse_program, parse_rules};
 pub use scan::MAX_NESTING;
