@@ -84,12 +84,9 @@ impl<'a> Printer<'a> {
     }
 
     fn rule(&mut self, rule: &'a Rule) {
-        let first = rule
-            .source
-            .lets
-            .first()
-            .map_or(rule.source.span.start, |stmt| stmt.span.start);
-        self.item(&rule.doc, rule.ops.as_ref().map_or(first, |ops| ops.span.end), true);
+        // Comments after the head stay inside: on the next run they stand there.
+        let head_end = rule.params.last().map_or(rule.name.span.end, |param| param.span.end);
+        self.item(&rule.doc, head_end, true);
         self.text(&format!("rule {}", rule.name.as_str()));
         let params: Vec<String> = rule.params.iter().map(|param| self.rule_param(param)).collect();
         if !params.is_empty() {
@@ -106,6 +103,7 @@ impl<'a> Printer<'a> {
         }
         self.line(2);
         if let Some(ops) = &rule.ops {
+            self.comments_before(ops.span.end, 2);
             let bound: Vec<&str> = ops.bound.iter().map(Ident::as_str).collect();
             self.text(&format!("for {} in {}:", ops.var.as_str(), bound.join(" ")));
             self.line(2);
@@ -174,7 +172,7 @@ impl<'a> Printer<'a> {
     }
 
     fn example(&mut self, example: &'a Example, word: &str) {
-        self.item(&example.doc, example.source.span.start, false);
+        self.item(&example.doc, example.name.span.end, false);
         self.text(&format!("{word} {} {{", example.name.as_str()));
         self.line(2);
         for (arrow, function) in [("", Some(&example.source)), ("=> ", example.target.as_ref())] {
@@ -429,7 +427,7 @@ impl<'a> Printer<'a> {
 
     fn may_leave_blank(&self) -> bool {
         let text = self.out.trim_end_matches(' ');
-        !(text.is_empty() || text.ends_with("\n\n") || text.ends_with("{\n"))
+        !(text.is_empty() || text.ends_with("\n\n") || ["{\n", "=>\n", ":\n"].iter().any(|end| text.ends_with(end)))
     }
 
     fn has_comments(&self, span: Span) -> bool {

@@ -382,7 +382,39 @@ proptest! {
 
     #[test]
     fn any_text_is_safe(text in "([a-z{}()\\[\\]=,;:+*'\"/.0-9@ \n]|fn |let |rule |=>|\\PC){0,60}") {
-        let _ = parse_program(source(&text)).map(|program| format_program(&program));
-        let _ = parse_rules(source(&text)).map(|file| format_rules(&file));
+        if parse_program(source(&text)).is_ok() {
+            check_program(&text);
+        }
+        if parse_rules(source(&text)).is_ok() {
+            check_rules(&text);
+        }
+    }
+
+    #[test]
+    fn comments_anywhere_are_kept(places in prop::collection::vec((0..2000usize, 0..4usize), 0..8)) {
+        let mut text = super::super::tests::RULES.to_owned();
+        for (place, kind) in places {
+            let at = text.floor_char_boundary(place.min(text.len()));
+            if let Some(gap) = text[at..].find([' ', '\n']) {
+                text.insert_str(at + gap, ["// c\n", "\n\n// c\n", "\n/// c\n\n", " \n\n"][kind]);
+            }
+        }
+        if parse_rules(source(&text)).is_ok() {
+            check_rules(&text);
+        }
+    }
+
+    #[test]
+    fn comments_in_programs_are_kept(places in prop::collection::vec((0..500usize, 0..4usize), 0..8)) {
+        let mut text = "opaque q(x: f32) -> f32 ; fn g( x , y: f32 ) -> f32 { let a = if (x) { let z = x ; z } else { y } ; ( a + x ) }             fn main( x: f32 [ 2 , n ] ) { let ( a , b ) : ( f32 , f32 ) = f ( x ) { k = [ 1 , 2 ] } ; a .0 }  let u = v ; ( u )".to_owned();
+        for (place, kind) in places {
+            let at = text.floor_char_boundary(place.min(text.len()));
+            if let Some(gap) = text[at..].find([' ', '\n']) {
+                text.insert_str(at + gap, ["// c\n", "\n\n// c\n", "\n/// c\n\n", " \n\n"][kind]);
+            }
+        }
+        if parse_program(source(&text)).is_ok() {
+            check_program(&text);
+        }
     }
 }
