@@ -132,7 +132,7 @@ impl<'s> Builder<'s> {
 
     /// An expression: operators are stacked until a looser one or the end releases them.
     fn expr(&mut self, pair: Pair<'s>) -> ExprId {
-        let span = self.span(&pair);
+        let whole = pair.clone();
         let (first_value, first_operator) = (self.values.len(), self.operators.len());
         let mut range: Option<Option<ExprId>> = None;
         let mut inner = pair.into_inner();
@@ -165,7 +165,7 @@ impl<'s> Builder<'s> {
             None => self.pop().id,
             Some(start) => {
                 let end = (self.values.len() > first_value).then(|| self.pop().id);
-                self.ast.push(ExprKind::Range { start, end }, span)
+                self.ast.push(ExprKind::Range { start, end }, self.span(&whole))
             }
         }
     }

@@ -92,6 +92,14 @@ fn base_prec(base: &ExprKind) -> u8 {
     }
 }
 
+/// How tightly the values of a comprehension must bind: `a.. if c` would go on with the range.
+fn iter_prec(iter: &ExprKind) -> u8 {
+    match iter {
+        ExprKind::Range { end: None, .. } => prec::OR,
+        _ => prec::RANGE,
+    }
+}
+
 /// The text of a leaf; empty for everything else.
 fn leaf(kind: &ExprKind) -> String {
     match kind {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::super::ast::*;
-use super::{base_prec, callee_text, leaf, operand_precs, prec_of, unary_prec};
+use super::{base_prec, callee_text, iter_prec, leaf, operand_precs, prec_of, unary_prec};
 
 /// Where lines end.
 pub(super) const COLUMNS: u32 = 100;
@@ -155,7 +155,11 @@ impl<'a> Printer<'a> {
             }
             ExprKind::Comprehension { body, var, iter, cond } => {
                 let cond = cond.map_or(0, |cond| 4 + self.width(cond, prec::RANGE));
-                self.width(*body, prec::RANGE) + length(var.as_str()) + self.width(*iter, prec::RANGE) + cond + 9
+                self.width(*body, prec::RANGE)
+                    + length(var.as_str())
+                    + self.width(*iter, iter_prec(self.ast.kind(*iter)))
+                    + cond
+                    + 9
             }
             leaf_kind => length(&leaf(leaf_kind)),
         }
@@ -330,7 +334,7 @@ impl<'a> Printer<'a> {
                 self.push("for ");
                 self.tasks.push(Task::Name(var.as_str()));
                 self.push(" in ");
-                self.push_expr(*iter, prec::RANGE, tail, indent + 2, flat);
+                self.push_expr(*iter, iter_prec(ast.kind(*iter)), tail, indent + 2, flat);
                 if let Some(cond) = cond {
                     self.push(" if ");
                     self.push_expr(*cond, prec::RANGE, tail, indent + 2, flat);
