@@ -3,8 +3,10 @@
 //! Two-space indentation, 100 columns, as few parentheses as precedence allows. The text parses to the same tree, and
 //! formatting it again changes nothing. No recursion: [`layout`] keeps a stack of what is left to write.
 
+mod comments;
 mod items;
 mod layout;
+mod measure;
 #[cfg(test)]
 mod tests;
 

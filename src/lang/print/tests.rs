@@ -130,7 +130,9 @@ fn literals_read_back() {
     for text in [
         "1i64",
         "-1",
+        "größe(é)",
         "-(1)",
+        "größe(é)",
         "0.1f32",
         "0.1f16",
         "1e-5",
