@@ -10,7 +10,8 @@ use super::sink::Sink;
 use super::term::{self, Scope, Term, TermError};
 use crate::diag::{Diagnostic, Diagnostics, Span, did_you_mean};
 use crate::lang::ast::{
-    Ast, Attrs, BinaryOp, Block, DimExpr, Dims, ExprId, ExprKind, Function, Let, LetNames, OpaqueDecl, TypeExpr, TypeKind, UnaryOp,
+    Ast, Attrs, BinaryOp, Block, DimExpr, Dims, ExprId, ExprKind, Function, Let, LetNames, OpaqueDecl, TypeExpr,
+    TypeKind, UnaryOp,
 };
 use crate::op::{self, AttrKind, AttrValue, Op, OpDef, OpError, OpTraits, OpaqueOp};
 use crate::tensor::{Dim, Shape, Tensor, TensorType, Type};
@@ -54,7 +55,12 @@ enum Task<'a, V> {
 
 impl<'a, K: Sink> Builder<'a, K> {
     pub(crate) fn new(ast: &'a Ast, sink: &'a mut K) -> Self {
-        let frame = Frame { names: FxHashMap::default(), undo: Vec::new(), rests: FxHashMap::default(), function: None };
+        let frame = Frame {
+            names: FxHashMap::default(),
+            undo: Vec::new(),
+            rests: FxHashMap::default(),
+            function: None,
+        };
         Builder {
             ast,
             sink,
@@ -122,10 +128,18 @@ impl<'a, K: Sink> Builder<'a, K> {
     /// The type a type expression stands for; symbols in it become known.
     pub(crate) fn type_of(&mut self, ty: &TypeExpr, unknown: &mut dyn FnMut() -> Dim) -> Option<Type> {
         match &ty.kind {
-            TypeKind::Tuple(items) => items.iter().map(|t| self.type_of(t, unknown)).collect::<Option<Vec<_>>>().map(Type::Tuple),
+            TypeKind::Tuple(items) => items
+                .iter()
+                .map(|t| self.type_of(t, unknown))
+                .collect::<Option<Vec<_>>>()
+                .map(Type::Tuple),
             TypeKind::Tensor { dtype, dims } => {
                 let Some(dtype) = dtype else {
-                    self.report(Diagnostic::error("T0205", "the element type is missing").label(ty.span, "").help("write it before the shape: `f32[2, 3]`"));
+                    self.report(
+                        Diagnostic::error("T0205", "the element type is missing")
+                            .label(ty.span, "")
+                            .help("write it before the shape: `f32[2, 3]`"),
+                    );
                     return None;
                 };
                 let shape = match dims {
@@ -133,7 +147,13 @@ impl<'a, K: Sink> Builder<'a, K> {
                     Dims::AnyRank => None,
                     Dims::List(list) => Some(list.iter().map(|d| self.dim(d, unknown)).collect::<Option<Shape>>()?),
                 };
-                Some(TensorType { dtype: dtype.dtype, shape }.into())
+                Some(
+                    TensorType {
+                        dtype: dtype.dtype,
+                        shape,
+                    }
+                    .into(),
+                )
             }
         }
     }
@@ -144,12 +164,19 @@ impl<'a, K: Sink> Builder<'a, K> {
         let scope = DimScope { symbols: &self.symbols };
         match term::eval(self.ast, *id, &scope) {
             Ok(Term::Int(Dim::Const(v))) if v < 0 => {
-                self.report(Diagnostic::error("T0202", format!("a dimension cannot be {v}")).label(self.ast.span(*id), "").help("a dimension is at least 0; an unknown one is written `?`"));
+                self.report(
+                    Diagnostic::error("T0202", format!("a dimension cannot be {v}"))
+                        .label(self.ast.span(*id), "")
+                        .help("a dimension is at least 0; an unknown one is written `?`"),
+                );
                 None
             }
             Ok(Term::Int(d)) => Some(d),
             Ok(other) => {
-                let problem = Diagnostic::error("T0202", format!("a dimension is an integer, not {}", term::kind(&other)));
+                let problem = Diagnostic::error(
+                    "T0202",
+                    format!("a dimension is an integer, not {}", term::kind(&other)),
+                );
                 self.report(problem.label(self.ast.span(*id), ""));
                 None
             }
@@ -191,7 +218,13 @@ impl<'a, K: Sink> Builder<'a, K> {
         let mut values: Vec<Val<K::V>> = Vec::new();
         while let Some(task) = tasks.pop() {
             if self.sink.size() > self.max_size {
-                self.report(Diagnostic::error("T0603", format!("the program has more than {} vertices after inlining its functions", self.max_size)));
+                self.report(Diagnostic::error(
+                    "T0603",
+                    format!(
+                        "the program has more than {} vertices after inlining its functions",
+                        self.max_size
+                    ),
+                ));
                 return None;
             }
             match task {
@@ -260,9 +293,12 @@ impl<'a, K: Sink> Builder<'a, K> {
                                 _ => {
                                     let ty = self.sink.ty(v);
                                     self.report(
-                                        Diagnostic::error("T0204", format!("{} names for a value of type {ty}", names.len()))
-                                            .label(item.span, "")
-                                            .help("the names on the left must be as many as the elements of the tuple"),
+                                        Diagnostic::error(
+                                            "T0204",
+                                            format!("{} names for a value of type {ty}", names.len()),
+                                        )
+                                        .label(item.span, "")
+                                        .help("the names on the left must be as many as the elements of the tuple"),
                                     );
                                     None
                                 }
@@ -272,7 +308,10 @@ impl<'a, K: Sink> Builder<'a, K> {
                         Some(other) => {
                             if i == 0 {
                                 let what = term::kind(other);
-                                self.report(Diagnostic::error("T0204", format!("{} names for {what}", names.len())).label(item.span, ""));
+                                self.report(
+                                    Diagnostic::error("T0204", format!("{} names for {what}", names.len()))
+                                        .label(item.span, ""),
+                                );
                             }
                             None
                         }
@@ -289,10 +328,14 @@ impl<'a, K: Sink> Builder<'a, K> {
             Term::Value(v) => v.clone(),
             literal => {
                 let wanted = declared.as_tensor().map_or(Wanted::Any, |t| Wanted::Exactly(t.dtype));
-                let built = literal::tensor(literal, wanted).and_then(|t| match declared.as_tensor().and_then(|d| d.shape.as_ref()?.to_concrete()) {
-                    // `[]` says nothing of the inner extents; the declaration does.
-                    Some(shape) if t.is_empty() => t.reshaped(&shape).ok_or_else(|| format!("no elements for {declared}")),
-                    _ => Ok(t),
+                let built = literal::tensor(literal, wanted).and_then(|t| {
+                    match declared.as_tensor().and_then(|d| d.shape.as_ref()?.to_concrete()) {
+                        // `[]` says nothing of the inner extents; the declaration does.
+                        Some(shape) if t.is_empty() => {
+                            t.reshaped(&shape).ok_or_else(|| format!("no elements for {declared}"))
+                        }
+                        _ => Ok(t),
+                    }
                 });
                 match built {
                     Ok(t) => self.sink.constant(t),
@@ -340,17 +383,30 @@ impl<'a, K: Sink> Builder<'a, K> {
                 tasks.extend([Task::Finish(id, base), Task::Eval(*tuple)]);
             }
             ExprKind::Unary { operand, .. } => tasks.extend([Task::Finish(id, base), Task::Eval(*operand)]),
-            ExprKind::Binary { op: BinaryOp::In, lhs, rhs } => {
+            ExprKind::Binary {
+                op: BinaryOp::In,
+                lhs,
+                rhs,
+            } => {
                 tasks.push(Task::Finish(id, base));
                 match ast.kind(*rhs) {
-                    ExprKind::Tuple(items) | ExprKind::List(items) => tasks.extend(items.iter().rev().map(|i| Task::Eval(*i))),
+                    ExprKind::Tuple(items) | ExprKind::List(items) => {
+                        tasks.extend(items.iter().rev().map(|i| Task::Eval(*i)))
+                    }
                     _ => tasks.push(Task::Eval(*rhs)),
                 }
                 tasks.push(Task::Eval(*lhs));
             }
-            ExprKind::Binary { lhs, rhs, .. } => tasks.extend([Task::Finish(id, base), Task::Eval(*rhs), Task::Eval(*lhs)]),
+            ExprKind::Binary { lhs, rhs, .. } => {
+                tasks.extend([Task::Finish(id, base), Task::Eval(*rhs), Task::Eval(*lhs)])
+            }
             ExprKind::If { cond, then, otherwise } => {
-                tasks.extend([Task::Finish(id, base), Task::Block(otherwise), Task::Block(then), Task::Eval(*cond)]);
+                tasks.extend([
+                    Task::Finish(id, base),
+                    Task::Block(otherwise),
+                    Task::Block(then),
+                    Task::Eval(*cond),
+                ]);
             }
             ExprKind::When { cond, then, otherwise } => match term::condition(ast, *cond, &*self) {
                 Ok(holds) => tasks.push(Task::Block(if holds { then } else { otherwise })),
@@ -394,7 +450,11 @@ impl<'a, K: Sink> Builder<'a, K> {
                 self.frame().undo.pop();
                 self.frame().names.get_mut(&var.name).map(Vec::pop);
                 if keep {
-                    tasks.extend([Task::PopScope(depth), Task::Eval(*body), Task::Bind(var.name.clone(), Some(item))]);
+                    tasks.extend([
+                        Task::PopScope(depth),
+                        Task::Eval(*body),
+                        Task::Bind(var.name.clone(), Some(item)),
+                    ]);
                 }
             }
         }
@@ -416,7 +476,8 @@ impl<'a, K: Sink> Builder<'a, K> {
                 Err(()) => {
                     let names = self.names();
                     let close = did_you_mean(name, names.iter().map(String::as_str)).map(str::to_owned);
-                    let problem = Diagnostic::error("T0104", format!("unknown name `{name}`")).label(span, "not defined here");
+                    let problem =
+                        Diagnostic::error("T0104", format!("unknown name `{name}`")).label(span, "not defined here");
                     self.report(match close {
                         Some(close) => problem.help(format!("did you mean `{close}`?")),
                         None => problem.help("define it with `let`, or make it an input of the function"),
@@ -427,7 +488,13 @@ impl<'a, K: Sink> Builder<'a, K> {
         }
     }
 
-    fn finish(&mut self, id: ExprId, args: Vec<Val<K::V>>, tasks: &mut Vec<Task<'a, K::V>>, values: &mut Vec<Val<K::V>>) {
+    fn finish(
+        &mut self,
+        id: ExprId,
+        args: Vec<Val<K::V>>,
+        tasks: &mut Vec<Task<'a, K::V>>,
+        values: &mut Vec<Val<K::V>>,
+    ) {
         let Some(args) = args.into_iter().collect::<Option<Vec<_>>>() else {
             values.push(None);
             return;
@@ -460,10 +527,21 @@ impl<'a, K: Sink> Builder<'a, K> {
                 };
                 self.known_call(name, args, &[*operand], span)
             }
-            ExprKind::Binary { op: BinaryOp::In, lhs, rhs } => self.membership(args, *lhs, *rhs, span),
+            ExprKind::Binary {
+                op: BinaryOp::In,
+                lhs,
+                rhs,
+            } => self.membership(args, *lhs, *rhs, span),
             ExprKind::Binary { op, lhs, rhs } => self.infix(*op, args, *lhs, *rhs, span),
-            ExprKind::If { cond, then, otherwise } => self.known_call("where", args, &[*cond, then.result, otherwise.result], span),
-            ExprKind::Call { callee, quoted, args: ids, attrs } => {
+            ExprKind::If { cond, then, otherwise } => {
+                self.known_call("where", args, &[*cond, then.result, otherwise.result], span)
+            }
+            ExprKind::Call {
+                callee,
+                quoted,
+                args: ids,
+                attrs,
+            } => {
                 if !*quoted && let Some(&function) = self.functions.get(&callee.name) {
                     self.enter(function, args, ids, span, tasks, values);
                     return;
@@ -489,7 +567,10 @@ impl<'a, K: Sink> Builder<'a, K> {
             },
             Term::List(items) if index < items.len() => items.into_iter().nth(index),
             other => {
-                self.report(Diagnostic::error("T0204", format!("{} has no element {index}", term::kind(&other))).label(span, ""));
+                self.report(
+                    Diagnostic::error("T0204", format!("{} has no element {index}", term::kind(&other)))
+                        .label(span, ""),
+                );
                 None
             }
         }
@@ -515,17 +596,43 @@ impl<'a, K: Sink> Builder<'a, K> {
             BinaryOp::Ge => "greater_or_equal",
             BinaryOp::And => "and",
             BinaryOp::Or => "or",
-            BinaryOp::BitAnd => if bits { "bitwise_and" } else { "and" },
-            BinaryOp::BitOr => if bits { "bitwise_or" } else { "or" },
-            BinaryOp::BitXor => if bits { "bitwise_xor" } else { "xor" },
+            BinaryOp::BitAnd => {
+                if bits {
+                    "bitwise_and"
+                } else {
+                    "and"
+                }
+            }
+            BinaryOp::BitOr => {
+                if bits {
+                    "bitwise_or"
+                } else {
+                    "or"
+                }
+            }
+            BinaryOp::BitXor => {
+                if bits {
+                    "bitwise_xor"
+                } else {
+                    "xor"
+                }
+            }
             BinaryOp::In | BinaryOp::Concat => {
                 let problem = Diagnostic::error("T0204", "`++` joins lists of attribute values, not tensors");
-                self.report(problem.label(span, "").help("tensors are joined by `concat(a, b) {axis = 0}`"));
+                self.report(
+                    problem
+                        .label(span, "")
+                        .help("tensors are joined by `concat(a, b) {axis = 0}`"),
+                );
                 return None;
             }
         };
         let out = self.known_call(name, args, &[lhs, rhs], span)?;
-        if op == BinaryOp::Ne { self.known_call("not", vec![out], &[lhs], span) } else { Some(out) }
+        if op == BinaryOp::Ne {
+            self.known_call("not", vec![out], &[lhs], span)
+        } else {
+            Some(out)
+        }
     }
 
     /// `x in (a, b)` is `x == a || x == b`.
@@ -554,18 +661,38 @@ impl<'a, K: Sink> Builder<'a, K> {
     ) {
         let name = function.name.as_ref().map(|n| n.name.clone()).unwrap_or_default();
         if args.len() != function.params.len() {
-            let problem = Diagnostic::error("T0102", format!("`{name}` takes {} operands, and {} given", function.params.len(), args.len()));
-            self.report(problem.label(span, "").secondary(function.name.as_ref().map_or(function.span, |n| n.span), "defined here"));
+            let problem = Diagnostic::error(
+                "T0102",
+                format!(
+                    "`{name}` takes {} operands, and {} given",
+                    function.params.len(),
+                    args.len()
+                ),
+            );
+            self.report(
+                problem
+                    .label(span, "")
+                    .secondary(function.name.as_ref().map_or(function.span, |n| n.span), "defined here"),
+            );
             values.push(None);
             return;
         }
         if self.frames.iter().any(|f| f.function.as_ref() == Some(&name)) {
             let problem = Diagnostic::error("T0107", format!("`{name}` calls itself"));
-            self.report(problem.label(span, "").help("functions are inlined, so a call may not lead back to its own function"));
+            self.report(
+                problem
+                    .label(span, "")
+                    .help("functions are inlined, so a call may not lead back to its own function"),
+            );
             values.push(None);
             return;
         }
-        let mut frame = Frame { names: FxHashMap::default(), undo: Vec::new(), rests: FxHashMap::default(), function: Some(name.clone()) };
+        let mut frame = Frame {
+            names: FxHashMap::default(),
+            undo: Vec::new(),
+            rests: FxHashMap::default(),
+            function: Some(name.clone()),
+        };
         for ((param, arg), &id) in function.params.iter().zip(args).zip(ids) {
             let declared = param.ty.as_ref().and_then(|t| {
                 let mut fresh = 1 << 30;
@@ -574,15 +701,21 @@ impl<'a, K: Sink> Builder<'a, K> {
                     Dim::unknown(fresh)
                 })
             });
-            let wanted = declared.as_ref().and_then(Type::as_tensor).map_or(Wanted::Any, |t| Wanted::Exactly(t.dtype));
+            let wanted = declared
+                .as_ref()
+                .and_then(Type::as_tensor)
+                .map_or(Wanted::Any, |t| Wanted::Exactly(t.dtype));
             let value = self.vertex_as(arg, wanted, self.ast.span(id)).map(Term::Value);
             if let (Some(Term::Value(v)), Some(declared)) = (&value, &declared) {
                 let actual = self.sink.ty(v);
                 if !declared.admits(&actual) {
                     self.report(
-                        Diagnostic::error("T0204", format!("`{}` of `{name}` is {declared}, and {actual} is given", param.name.name))
-                            .label(self.ast.span(id), format!("this is {actual}"))
-                            .secondary(param.span, "declared here"),
+                        Diagnostic::error(
+                            "T0204",
+                            format!("`{}` of `{name}` is {declared}, and {actual} is given", param.name.name),
+                        )
+                        .label(self.ast.span(id), format!("this is {actual}"))
+                        .secondary(param.span, "declared here"),
                     );
                 }
             }
@@ -615,12 +748,18 @@ impl<'a, K: Sink> Builder<'a, K> {
             Some(def) => self.operator(def, args, ids, given, span),
             None if quoted || self.opaques.contains_key(callee) => self.opaque(id, callee, args, given, span),
             None => {
-                let known = op::table().flat_map(OpDef::names).map(str::to_owned).chain(self.functions.keys().map(|k| k.to_string()));
+                let known = op::table()
+                    .flat_map(OpDef::names)
+                    .map(str::to_owned)
+                    .chain(self.functions.keys().map(|k| k.to_string()));
                 let names: Vec<String> = known.collect();
-                let problem = Diagnostic::error("T0101", format!("unknown operator `{callee}`")).label(callee_span, "not in the operator table");
+                let problem = Diagnostic::error("T0101", format!("unknown operator `{callee}`"))
+                    .label(callee_span, "not in the operator table");
                 self.report(match did_you_mean(callee, names.iter().map(String::as_str)) {
                     Some(close) => problem.help(format!("did you mean `{close}`?")),
-                    None => problem.help(format!("an operator that is only carried along is declared: `opaque {callee}(x: f32[..]) -> f32[..];`")),
+                    None => problem.help(format!(
+                        "an operator that is only carried along is declared: `opaque {callee}(x: f32[..]) -> f32[..];`"
+                    )),
                 });
                 None
             }
@@ -635,7 +774,11 @@ impl<'a, K: Sink> Builder<'a, K> {
             match self.frames.last().and_then(|f| f.rests.get(&rest.name)) {
                 Some(bound) => out.extend(bound.iter().map(|(n, v)| (n.clone(), v.clone(), rest.span))),
                 None => {
-                    self.report(Diagnostic::error("T0104", format!("`..{}` is not bound", rest.name)).label(rest.span, "").help("`..name` takes over the attributes that the source of a rule binds"));
+                    self.report(
+                        Diagnostic::error("T0104", format!("`..{}` is not bound", rest.name))
+                            .label(rest.span, "")
+                            .help("`..name` takes over the attributes that the source of a rule binds"),
+                    );
                     ok = false;
                 }
             }
@@ -643,7 +786,10 @@ impl<'a, K: Sink> Builder<'a, K> {
         let inherited = out.len();
         for entry in &attrs.entries {
             if out[inherited..].iter().any(|(n, ..)| *n == entry.name.name) {
-                self.report(Diagnostic::error("T0103", format!("attribute `{}` is given twice", entry.name.name)).label(entry.name.span, ""));
+                self.report(
+                    Diagnostic::error("T0103", format!("attribute `{}` is given twice", entry.name.name))
+                        .label(entry.name.span, ""),
+                );
                 ok = false;
                 continue;
             }
@@ -655,22 +801,35 @@ impl<'a, K: Sink> Builder<'a, K> {
                     continue;
                 }
             };
-            let attr = term::to_attr(&value).or_else(|| literal::tensor(&value, Wanted::Any).ok().map(AttrValue::Tensor)).or_else(|| {
-                // A constant of the graph is as good as its value.
-                match &value {
-                    Term::Value(v) => self.sink.value(v).map(AttrValue::Tensor),
-                    _ => None,
-                }
-            });
+            let attr = term::to_attr(&value)
+                .or_else(|| literal::tensor(&value, Wanted::Any).ok().map(AttrValue::Tensor))
+                .or_else(|| {
+                    // A constant of the graph is as good as its value.
+                    match &value {
+                        Term::Value(v) => self.sink.value(v).map(AttrValue::Tensor),
+                        _ => None,
+                    }
+                });
             match attr {
                 Some(attr) => {
                     out.retain(|(n, ..)| *n != entry.name.name);
-                    out.push((entry.name.name.clone(), attr, entry.name.span.to(self.ast.span(entry.value))));
+                    out.push((
+                        entry.name.name.clone(),
+                        attr,
+                        entry.name.span.to(self.ast.span(entry.value)),
+                    ));
                 }
                 None => {
                     self.report(
-                        Diagnostic::error("T0103", format!("attribute `{}` needs a value known now, not {}", entry.name.name, term::kind(&value)))
-                            .label(self.ast.span(entry.value), ""),
+                        Diagnostic::error(
+                            "T0103",
+                            format!(
+                                "attribute `{}` needs a value known now, not {}",
+                                entry.name.name,
+                                term::kind(&value)
+                            ),
+                        )
+                        .label(self.ast.span(entry.value), ""),
                     );
                     ok = false;
                 }
@@ -696,7 +855,9 @@ impl<'a, K: Sink> Builder<'a, K> {
             if let Some(name) = attr
                 && !matches!(arg, Term::Value(_) | Term::Tensor(_))
                 && let Some(value) = term::to_attr(&arg)
-                && def.attr_index(name).is_some_and(|a| def.attrs[a].coerce(value.clone()).is_some() && !matches!(def.attrs[a].kind, AttrKind::Tensor))
+                && def.attr_index(name).is_some_and(|a| {
+                    def.attrs[a].coerce(value.clone()).is_some() && !matches!(def.attrs[a].kind, AttrKind::Tensor)
+                })
             {
                 if !value.is_none() {
                     given.push((name.into(), value, spans[i]));
@@ -750,7 +911,11 @@ impl<'a, K: Sink> Builder<'a, K> {
         span: Span,
     ) -> Diagnostic {
         let mut problem = Diagnostic::error(e.code, format!("`{name}`: {}", e.message));
-        let attr_span = e.attr.as_ref().and_then(|a| given.iter().find(|(n, ..)| **n == **a)).map(|(.., s)| *s);
+        let attr_span = e
+            .attr
+            .as_ref()
+            .and_then(|a| given.iter().find(|(n, ..)| **n == **a))
+            .map(|(.., s)| *s);
         problem = problem.label(attr_span.unwrap_or(span), "");
         let involved: Vec<usize> = match (e.operand, e.other) {
             (None, None) => (0..operands.len().min(4)).collect(),
@@ -767,13 +932,27 @@ impl<'a, K: Sink> Builder<'a, K> {
         e.help.iter().fold(problem, |p, h| p.help(h.clone()))
     }
 
-    fn opaque(&mut self, id: ExprId, callee: &Arc<str>, args: Vec<Term<K::V>>, given: Vec<(Arc<str>, AttrValue, Span)>, span: Span) -> Val<K::V> {
+    fn opaque(
+        &mut self,
+        id: ExprId,
+        callee: &Arc<str>,
+        args: Vec<Term<K::V>>,
+        given: Vec<(Arc<str>, AttrValue, Span)>,
+        span: Span,
+    ) -> Val<K::V> {
         let declared = self.opaques.get(callee).copied();
         let result = match (self.ascribed.get(&id).cloned(), declared) {
             (Some(ty), _) => ty,
             (None, Some(decl)) => {
                 if decl.params.len() != args.len() {
-                    let problem = Diagnostic::error("T0102", format!("`{callee}` is declared with {} operands, and {} given", decl.params.len(), args.len()));
+                    let problem = Diagnostic::error(
+                        "T0102",
+                        format!(
+                            "`{callee}` is declared with {} operands, and {} given",
+                            decl.params.len(),
+                            args.len()
+                        ),
+                    );
                     self.report(problem.label(span, "").secondary(decl.span, "declared here"));
                     return None;
                 }
@@ -867,7 +1046,11 @@ impl<K: Sink> Scope for Builder<'_, K> {
     }
 
     fn names(&self) -> Vec<String> {
-        let mut names: Vec<String> = self.frames.last().map(|f| f.names.keys().map(|k| k.to_string()).collect()).unwrap_or_default();
+        let mut names: Vec<String> = self
+            .frames
+            .last()
+            .map(|f| f.names.keys().map(|k| k.to_string()).collect())
+            .unwrap_or_default();
         names.extend(self.symbols.iter().map(|s| s.to_string()));
         names.sort();
         names

@@ -29,7 +29,10 @@ fn body(def: &'static OpDef) -> Result<&'static Program, OpError> {
     });
     match bodies.get(def.name) {
         Some(Ok(program)) => Ok(program),
-        Some(Err(problems)) => Err(OpError::new(format!("the body of `{}` does not parse: {problems}", def.name))),
+        Some(Err(problems)) => Err(OpError::new(format!(
+            "the body of `{}` does not parse: {problems}",
+            def.name
+        ))),
         None => Err(OpError::new(format!("`{}` has no body", def.name))),
     }
 }
@@ -40,7 +43,10 @@ fn body(def: &'static OpDef) -> Result<&'static Program, OpError> {
 /// If the operator is primitive.
 pub fn composite_function(def: &'static OpDef) -> Result<(&'static Program, &'static Function), OpError> {
     let program = body(def)?;
-    let function = program.functions.first().ok_or_else(|| OpError::new(format!("the body of `{}` is no function", def.name)))?;
+    let function = program
+        .functions
+        .first()
+        .ok_or_else(|| OpError::new(format!("the body of `{}` is no function", def.name)))?;
     Ok((program, function))
 }
 
@@ -48,7 +54,12 @@ pub fn composite_function(def: &'static OpDef) -> Result<(&'static Program, &'st
 ///
 /// # Errors
 /// If the operator is primitive, or if its body does not type for these operands.
-pub fn inline<K: Sink>(sink: &mut K, def: &'static OpDef, operands: &[K::V], attrs: &[AttrValue]) -> Result<K::V, OpError> {
+pub fn inline<K: Sink>(
+    sink: &mut K,
+    def: &'static OpDef,
+    operands: &[K::V],
+    attrs: &[AttrValue],
+) -> Result<K::V, OpError> {
     let (program, function) = composite_function(def)?;
     let mut builder = Builder::new(&program.ast, sink);
     builder.fold_terms = true;
@@ -65,7 +76,11 @@ pub fn inline<K: Sink>(sink: &mut K, def: &'static OpDef, operands: &[K::V], att
     let problems = std::mem::take(&mut builder.problems).in_source(&program.ast.source);
     match vertex {
         Some(v) if !problems.has_errors() => Ok(v),
-        _ => Err(OpError::new(format!("the body of `{}` does not apply here:\n{}", def.name, problems.render(false)))),
+        _ => Err(OpError::new(format!(
+            "the body of `{}` does not apply here:\n{}",
+            def.name,
+            problems.render(false)
+        ))),
     }
 }
 
@@ -81,7 +96,10 @@ pub fn expand_composites(graph: &mut Graph, expand: &dyn Fn(&OpDef) -> bool) -> 
             .rpo()
             .into_iter()
             .filter_map(|v| match &graph.vertex(v).node {
-                Node::Call { op: Op::Known(def), attrs } if def.composite_body().is_some() && expand(def) => Some((v, *def, attrs.clone())),
+                Node::Call {
+                    op: Op::Known(def),
+                    attrs,
+                } if def.composite_body().is_some() && expand(def) => Some((v, *def, attrs.clone())),
                 _ => None,
             })
             .collect();

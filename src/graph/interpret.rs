@@ -29,7 +29,12 @@ pub enum InterpretError {
 trait Domain {
     type T: Clone;
     fn constant(value: &Tensor) -> Result<Self::T, OpError>;
-    fn call(def: &'static OpDef, operands: &[Option<Self::T>], types: &[Type], attrs: &[AttrValue]) -> Result<Vec<Self::T>, OpError>;
+    fn call(
+        def: &'static OpDef,
+        operands: &[Option<Self::T>],
+        types: &[Type],
+        attrs: &[AttrValue],
+    ) -> Result<Vec<Self::T>, OpError>;
     fn ty(value: &Self::T, declared: &Type) -> Type;
 }
 
@@ -41,7 +46,12 @@ impl Domain for Machine {
     fn constant(value: &Tensor) -> Result<Tensor, OpError> {
         Ok(value.clone())
     }
-    fn call(def: &'static OpDef, operands: &[Option<Tensor>], _: &[Type], attrs: &[AttrValue]) -> Result<Vec<Tensor>, OpError> {
+    fn call(
+        def: &'static OpDef,
+        operands: &[Option<Tensor>],
+        _: &[Type],
+        attrs: &[AttrValue],
+    ) -> Result<Vec<Tensor>, OpError> {
         evaluate_tensors(def, operands, attrs)
     }
     fn ty(value: &Tensor, _: &Type) -> Type {
@@ -57,12 +67,19 @@ impl<S: System> Domain for Over<S> {
     fn constant(value: &Tensor) -> Result<Value<S>, OpError> {
         Value::from_tensor(value)
     }
-    fn call(def: &'static OpDef, operands: &[Option<Value<S>>], types: &[Type], attrs: &[AttrValue]) -> Result<Vec<Value<S>>, OpError> {
+    fn call(
+        def: &'static OpDef,
+        operands: &[Option<Value<S>>],
+        types: &[Type],
+        attrs: &[AttrValue],
+    ) -> Result<Vec<Value<S>>, OpError> {
         let operands: Vec<Value<S>> = operands.iter().map(|o| o.clone().unwrap_or(Value::Absent)).collect();
         evaluate(def, &operands, types, attrs).map(|(values, _)| values)
     }
     fn ty(value: &Value<S>, declared: &Type) -> Type {
-        let Type::Tensor(t) = declared else { return declared.clone() };
+        let Type::Tensor(t) = declared else {
+            return declared.clone();
+        };
         Type::tensor(t.dtype, crate::tensor::Shape::from(value.shape()))
     }
 }
@@ -81,14 +98,22 @@ impl<S: System> Domain for Over<S> {
 /// assert_eq!(out.unwrap(), [Tensor::vector(vec![3.0f32, 5.0])]);
 /// ```
 pub fn interpret(graph: &Graph, value: &dyn Fn(VertexId) -> Option<Tensor>) -> Result<Vec<Tensor>, InterpretError> {
-    run::<Machine>(graph, value, &graph.outputs().iter().map(|o| o.vertex).collect::<Vec<_>>())
+    run::<Machine>(
+        graph,
+        value,
+        &graph.outputs().iter().map(|o| o.vertex).collect::<Vec<_>>(),
+    )
 }
 
 /// The values of some vertices; see [`interpret`].
 ///
 /// # Errors
 /// As [`interpret`].
-pub fn interpret_vertices(graph: &Graph, value: &dyn Fn(VertexId) -> Option<Tensor>, roots: &[VertexId]) -> Result<Vec<Tensor>, InterpretError> {
+pub fn interpret_vertices(
+    graph: &Graph,
+    value: &dyn Fn(VertexId) -> Option<Tensor>,
+    roots: &[VertexId],
+) -> Result<Vec<Tensor>, InterpretError> {
     run::<Machine>(graph, value, roots)
 }
 
@@ -96,8 +121,15 @@ pub fn interpret_vertices(graph: &Graph, value: &dyn Fn(VertexId) -> Option<Tens
 ///
 /// # Errors
 /// As [`interpret`], and if `S` has no meaning for a function of the graph.
-pub fn interpret_over<S: System>(graph: &Graph, value: &dyn Fn(VertexId) -> Option<Value<S>>) -> Result<Vec<Value<S>>, InterpretError> {
-    run::<Over<S>>(graph, value, &graph.outputs().iter().map(|o| o.vertex).collect::<Vec<_>>())
+pub fn interpret_over<S: System>(
+    graph: &Graph,
+    value: &dyn Fn(VertexId) -> Option<Value<S>>,
+) -> Result<Vec<Value<S>>, InterpretError> {
+    run::<Over<S>>(
+        graph,
+        value,
+        &graph.outputs().iter().map(|o| o.vertex).collect::<Vec<_>>(),
+    )
 }
 
 /// The value of one call, composites through their bodies.
@@ -105,13 +137,24 @@ pub fn interpret_over<S: System>(graph: &Graph, value: &dyn Fn(VertexId) -> Opti
 /// # Errors
 /// If the operator is opaque or the operands do not fit.
 pub fn evaluate_call(op: &Op, operands: &[Option<Tensor>], attrs: &[AttrValue]) -> Result<Vec<Tensor>, OpError> {
-    let types: Vec<Type> = operands.iter().map(|o| o.as_ref().map_or(Type::Absent, |t| t.ty().into())).collect();
+    let types: Vec<Type> = operands
+        .iter()
+        .map(|o| o.as_ref().map_or(Type::Absent, |t| t.ty().into()))
+        .collect();
     call::<Machine>(op, operands, &types, attrs)
 }
 
-fn call<D: Domain>(op: &Op, operands: &[Option<D::T>], types: &[Type], attrs: &[AttrValue]) -> Result<Vec<D::T>, OpError> {
+fn call<D: Domain>(
+    op: &Op,
+    operands: &[Option<D::T>],
+    types: &[Type],
+    attrs: &[AttrValue],
+) -> Result<Vec<D::T>, OpError> {
     let Op::Known(def) = op else {
-        return Err(OpError::new(format!("`{}` is not in the operator table: it cannot be executed", op.name())));
+        return Err(OpError::new(format!(
+            "`{}` is not in the operator table: it cannot be executed",
+            op.name()
+        )));
     };
     if matches!(def.semantics, Semantics::Primitive(_)) {
         return D::call(def, operands, types, attrs);
@@ -119,10 +162,20 @@ fn call<D: Domain>(op: &Op, operands: &[Option<D::T>], types: &[Type], attrs: &[
     let mut body = Graph::new();
     let inputs: Vec<VertexId> = types
         .iter()
-        .map(|ty| if *ty == Type::Absent { body.absent() } else { body.input("", ty.clone()) })
+        .map(|ty| {
+            if *ty == Type::Absent {
+                body.absent()
+            } else {
+                body.input("", ty.clone())
+            }
+        })
         .collect();
     let root = inline(&mut body, def, &inputs, attrs)?;
-    let by_vertex: FxHashMap<VertexId, D::T> = inputs.iter().zip(operands).filter_map(|(v, o)| Some((*v, o.clone()?))).collect();
+    let by_vertex: FxHashMap<VertexId, D::T> = inputs
+        .iter()
+        .zip(operands)
+        .filter_map(|(v, o)| Some((*v, o.clone()?)))
+        .collect();
     run::<D>(&body, &|v| by_vertex.get(&v).cloned(), &[root]).map_err(|e| OpError::new(e.to_string()))
 }
 
@@ -132,7 +185,11 @@ enum Slot<T> {
     Absent,
 }
 
-fn run<D: Domain>(graph: &Graph, value: &dyn Fn(VertexId) -> Option<D::T>, roots: &[VertexId]) -> Result<Vec<D::T>, InterpretError> {
+fn run<D: Domain>(
+    graph: &Graph,
+    value: &dyn Fn(VertexId) -> Option<D::T>,
+    roots: &[VertexId],
+) -> Result<Vec<D::T>, InterpretError> {
     let order = graph.rpo_from(roots.iter().copied());
     let mut uses: FxHashMap<VertexId, usize> = FxHashMap::default();
     for &v in &order {
@@ -147,7 +204,11 @@ fn run<D: Domain>(graph: &Graph, value: &dyn Fn(VertexId) -> Option<D::T>, roots
     for v in order {
         let vertex = graph.vertex(v);
         let operands = graph.pred(v);
-        let failed = |op: &str, error: OpError| InterpretError::Call { vertex: v, op: op.to_owned(), error };
+        let failed = |op: &str, error: OpError| InterpretError::Call {
+            vertex: v,
+            op: op.to_owned(),
+            error,
+        };
         let slot = match &vertex.node {
             Node::Input | Node::Param => {
                 let name = vertex.name.as_deref().unwrap_or("?");
@@ -184,7 +245,11 @@ fn run<D: Domain>(graph: &Graph, value: &dyn Fn(VertexId) -> Option<D::T>, roots
                 let mut results = call::<D>(op, &values, &types, attrs).map_err(|e| failed(&op.name(), e))?;
                 match &vertex.ty {
                     Type::Tuple(_) => Slot::Many(results),
-                    _ => Slot::One(results.pop().ok_or_else(|| failed(&op.name(), OpError::new("no result")))?),
+                    _ => Slot::One(
+                        results
+                            .pop()
+                            .ok_or_else(|| failed(&op.name(), OpError::new("no result")))?,
+                    ),
                 }
             }
         };

@@ -21,7 +21,10 @@ pub(crate) enum Wanted {
 
 /// The tensor that a literal term stands for.
 pub(crate) fn tensor<V>(term: &Term<V>, wanted: Wanted) -> Result<Tensor, String> {
-    let mut flat = Flat { shape: Vec::new(), leaves: Vec::new() };
+    let mut flat = Flat {
+        shape: Vec::new(),
+        leaves: Vec::new(),
+    };
     flatten(term, 0, &mut flat)?;
     let suffix = flat.leaves.iter().find_map(|leaf| match leaf {
         Leaf::Typed(t) => Some(t.dtype()),
@@ -45,8 +48,14 @@ pub(crate) fn tensor<V>(term: &Term<V>, wanted: Wanted) -> Result<Tensor, String
     let mismatch = |what: &str| Err(format!("a literal that is {what} cannot be {dtype}"));
     let shape = flat.shape;
     if dtype == DType::Utf8 {
-        let texts: Option<Vec<String>> = flat.leaves.into_iter().map(|l| if let Leaf::Text(s) = l { Some(s) } else { None }).collect();
-        return texts.and_then(|t| Tensor::new(&shape, t)).ok_or_else(|| "texts and numbers in one literal".into());
+        let texts: Option<Vec<String>> = flat
+            .leaves
+            .into_iter()
+            .map(|l| if let Leaf::Text(s) = l { Some(s) } else { None })
+            .collect();
+        return texts
+            .and_then(|t| Tensor::new(&shape, t))
+            .ok_or_else(|| "texts and numbers in one literal".into());
     }
     let mut ints = Vec::with_capacity(flat.leaves.len());
     let mut floats = Vec::new();
@@ -77,7 +86,11 @@ pub(crate) fn tensor<V>(term: &Term<V>, wanted: Wanted) -> Result<Tensor, String
             Leaf::Typed(t) => return Err(format!("one literal holds elements of {dtype} and of {}", t.dtype())),
         }
     }
-    let built = if dtype.is_float() { Tensor::from_f64s(dtype, &shape, &floats) } else { Tensor::from_ints(dtype, &shape, &ints) };
+    let built = if dtype.is_float() {
+        Tensor::from_f64s(dtype, &shape, &floats)
+    } else {
+        Tensor::from_ints(dtype, &shape, &ints)
+    };
     built.ok_or_else(|| format!("there are no literals of {dtype}"))
 }
 
@@ -100,12 +113,21 @@ fn flatten<V>(term: &Term<V>, depth: usize, out: &mut Flat) -> Result<(), String
             match out.shape.get(depth) {
                 None if out.leaves.is_empty() => out.shape.push(items.len()),
                 Some(&extent) if extent == items.len() => {}
-                Some(&extent) => return Err(format!("the rows of this literal have different lengths: {extent} and {}", items.len())),
+                Some(&extent) => {
+                    return Err(format!(
+                        "the rows of this literal have different lengths: {extent} and {}",
+                        items.len()
+                    ));
+                }
                 None => return Err("elements and lists stand side by side in this literal".into()),
             }
             return items.iter().try_for_each(|item| flatten(item, depth + 1, out));
         }
-        Term::Int(d) => Leaf::Int(i128::from(d.as_const().ok_or_else(|| format!("`{d}` is a symbolic dimension, not a number known now"))?)),
+        Term::Int(d) => {
+            Leaf::Int(i128::from(d.as_const().ok_or_else(|| {
+                format!("`{d}` is a symbolic dimension, not a number known now")
+            })?))
+        }
         Term::Float(v) => Leaf::Float(*v),
         Term::Bool(b) => Leaf::Bool(*b),
         Term::Str(s) => Leaf::Text(s.to_string()),
@@ -132,8 +154,14 @@ pub(crate) fn foreign(value: AttrValue) -> AttrValue {
     let AttrValue::Str(text) = &value else { return value };
     let decoded = || {
         let (kind, hex) = text.strip_prefix(FOREIGN)?.rsplit_once(':')?;
-        let bytes: Option<Vec<u8>> = (0..hex.len()).step_by(2).map(|i| u8::from_str_radix(hex.get(i..i + 2)?, 16).ok()).collect();
-        Some(AttrValue::Foreign { kind: kind.into(), bytes: bytes?.into() })
+        let bytes: Option<Vec<u8>> = (0..hex.len())
+            .step_by(2)
+            .map(|i| u8::from_str_radix(hex.get(i..i + 2)?, 16).ok())
+            .collect();
+        Some(AttrValue::Foreign {
+            kind: kind.into(),
+            bytes: bytes?.into(),
+        })
     };
     decoded().unwrap_or(value)
 }
@@ -159,15 +187,24 @@ mod tests {
     #[test]
     fn rows_must_agree() {
         let row = |n: usize| list((0..n).map(|i| Term::Int(i.into())).collect());
-        assert_eq!(tensor(&list(vec![row(2), row(2)]), Wanted::Any).unwrap().shape(), [2, 2]);
+        assert_eq!(
+            tensor(&list(vec![row(2), row(2)]), Wanted::Any).unwrap().shape(),
+            [2, 2]
+        );
         assert!(tensor(&list(vec![row(2), row(3)]), Wanted::Any).is_err());
         assert!(tensor(&list(vec![row(2), Term::Int(1.into())]), Wanted::Any).is_err());
     }
 
     #[test]
     fn foreign_values_survive_as_text() {
-        let value = AttrValue::Foreign { kind: "onnx.GraphProto".into(), bytes: vec![0, 255, 7].into() };
-        assert_eq!(foreign(AttrValue::str(&foreign_text("onnx.GraphProto", &[0, 255, 7]))), value);
+        let value = AttrValue::Foreign {
+            kind: "onnx.GraphProto".into(),
+            bytes: vec![0, 255, 7].into(),
+        };
+        assert_eq!(
+            foreign(AttrValue::str(&foreign_text("onnx.GraphProto", &[0, 255, 7]))),
+            value
+        );
         assert_eq!(foreign(AttrValue::str("foreign")), AttrValue::str("foreign"));
     }
 }

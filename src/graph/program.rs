@@ -23,7 +23,10 @@ pub struct BuildOptions {
 
 impl Default for BuildOptions {
     fn default() -> BuildOptions {
-        BuildOptions { inputs: FxHashMap::default(), max_vertices: 4_000_000 }
+        BuildOptions {
+            inputs: FxHashMap::default(),
+            max_vertices: 4_000_000,
+        }
     }
 }
 
@@ -81,24 +84,36 @@ pub fn build_program(program: &Program, options: &BuildOptions) -> Result<Graph,
 }
 
 fn has_duplicates(program: &Program) -> bool {
-    let mut names: Vec<&str> = program.functions.iter().filter_map(|f| f.name.as_ref().map(|n| n.as_str())).collect();
+    let mut names: Vec<&str> = program
+        .functions
+        .iter()
+        .filter_map(|f| f.name.as_ref().map(|n| n.as_str()))
+        .collect();
     names.sort_unstable();
     names.windows(2).any(|w| w[0] == w[1])
 }
 
 fn main_function(program: &Program) -> Option<&Function> {
     let named = |f: &&Function| f.name.as_ref().is_some_and(|n| n.as_str() == "main");
-    program.functions.iter().find(named).or(match program.functions.as_slice() {
-        [only] => Some(only),
-        several => several.last(),
-    })
+    program
+        .functions
+        .iter()
+        .find(named)
+        .or(match program.functions.as_slice() {
+            [only] => Some(only),
+            several => several.last(),
+        })
 }
 
 /// The graph of one function that is no item of a program, such as an example of a rule.
 ///
 /// # Errors
 /// Every problem found, with its place.
-pub fn build_function(ast: &crate::lang::ast::Ast, function: &Function, options: &BuildOptions) -> Result<Graph, Diagnostics> {
+pub fn build_function(
+    ast: &crate::lang::ast::Ast,
+    function: &Function,
+    options: &BuildOptions,
+) -> Result<Graph, Diagnostics> {
     let mut problems = Diagnostics::new();
     let graph = assemble(ast, Entry::Function(function), &[], &[], options, &mut problems);
     let problems = problems.in_source(&ast.source);
@@ -115,7 +130,14 @@ enum Entry<'a> {
 }
 
 fn build(program: &Program, entry: Entry<'_>, options: &BuildOptions, problems: &mut Diagnostics) -> Option<Graph> {
-    assemble(&program.ast, entry, &program.functions, &program.opaques, options, problems)
+    assemble(
+        &program.ast,
+        entry,
+        &program.functions,
+        &program.opaques,
+        options,
+        problems,
+    )
 }
 
 fn assemble(
@@ -127,7 +149,13 @@ fn assemble(
     problems: &mut Diagnostics,
 ) -> Option<Graph> {
     let mut graph = Graph::new();
-    let untyped = |name: &str| options.inputs.get(name).cloned().unwrap_or_else(|| TensorType::any_rank(DType::F32).into());
+    let untyped = |name: &str| {
+        options
+            .inputs
+            .get(name)
+            .cloned()
+            .unwrap_or_else(|| TensorType::any_rank(DType::F32).into())
+    };
     // Inputs go in first, through a builder of their own that knows the symbols they declare.
     let mut inputs: Vec<(Arc<str>, ParamClass, Type)> = Vec::new();
     let mut next_unknown = 0;
@@ -155,7 +183,11 @@ fn assemble(
                 Some(ty) => typer.type_of(ty, &mut unknown),
                 None => Some(untyped(name)),
             };
-            inputs.push((param.name.name.clone(), param.class, ty.unwrap_or_else(|| untyped(name))));
+            inputs.push((
+                param.name.name.clone(),
+                param.class,
+                ty.unwrap_or_else(|| untyped(name)),
+            ));
         }
         problems.extend(std::mem::take(&mut typer.problems));
         for (_, _, ty) in &inputs {
@@ -169,7 +201,11 @@ fn assemble(
         }
     } else {
         let Entry::Bare(block) = entry else { return None };
-        inputs.extend(free_names(ast, block).into_iter().map(|n| (n.clone(), ParamClass::Input, untyped(&n))));
+        inputs.extend(
+            free_names(ast, block)
+                .into_iter()
+                .map(|n| (n.clone(), ParamClass::Input, untyped(&n))),
+        );
     }
     graph.fresh().set(next_unknown);
     let mut vertices = Vec::new();
@@ -199,7 +235,10 @@ fn assemble(
         Entry::Function(f) => {
             let value = builder.block(&f.body);
             let mut unknown = || crate::tensor::Dim::unknown(u32::MAX);
-            let declared = f.result.as_ref().and_then(|t| Some((builder.type_of(t, &mut unknown)?, t.span)));
+            let declared = f
+                .result
+                .as_ref()
+                .and_then(|t| Some((builder.type_of(t, &mut unknown)?, t.span)));
             (value, ast.span(f.body.result), declared)
         }
         Entry::Bare(block) => (builder.block(block), ast.span(block.result), None),
@@ -213,9 +252,12 @@ fn assemble(
         && !declared.admits(&actual)
     {
         problems.push(
-            Diagnostic::error("T0204", format!("the function is declared to give {declared}, and gives {actual}"))
-                .label(span, format!("this is {actual}"))
-                .secondary(place, "declared here"),
+            Diagnostic::error(
+                "T0204",
+                format!("the function is declared to give {declared}, and gives {actual}"),
+            )
+            .label(span, format!("this is {actual}"))
+            .secondary(place, "declared here"),
         );
         return None;
     }
@@ -229,7 +271,9 @@ fn add_outputs(graph: &mut Graph, root: super::VertexId) {
     let mut stack = vec![root];
     while let Some(v) = stack.pop() {
         match graph.ty(v).clone() {
-            Type::Tuple(_) if matches!(graph.vertex(v).node, super::Node::Tuple) => stack.extend(graph.pred(v).into_iter().rev()),
+            Type::Tuple(_) if matches!(graph.vertex(v).node, super::Node::Tuple) => {
+                stack.extend(graph.pred(v).into_iter().rev())
+            }
             Type::Tuple(items) => {
                 for i in (0..items.len()).rev() {
                     stack.extend(graph.project(v, i));

@@ -48,11 +48,19 @@ pub struct TermError {
 
 impl TermError {
     fn new(span: Span, message: impl Into<String>) -> TermError {
-        TermError { span, message: message.into(), help: None, unknown: false }
+        TermError {
+            span,
+            message: message.into(),
+            help: None,
+            unknown: false,
+        }
     }
 
     fn unknown(span: Span, message: impl Into<String>) -> TermError {
-        TermError { unknown: true, ..TermError::new(span, message) }
+        TermError {
+            unknown: true,
+            ..TermError::new(span, message)
+        }
     }
 }
 
@@ -85,8 +93,29 @@ pub const MAX_TERM_DEPTH: usize = 200;
 
 /// The functions of attribute expressions.
 pub const TERM_FUNCTIONS: &[&str] = &[
-    "len", "sum", "prod", "min", "max", "range", "reverse", "zip", "all", "any", "given", "value", "is_zero", "is_one",
-    "is_uniform", "is_static", "broadcasts", "floor", "ceil", "sqrt", "abs", "sorted", "inverse",
+    "len",
+    "sum",
+    "prod",
+    "min",
+    "max",
+    "range",
+    "reverse",
+    "zip",
+    "all",
+    "any",
+    "given",
+    "value",
+    "is_zero",
+    "is_one",
+    "is_uniform",
+    "is_static",
+    "broadcasts",
+    "floor",
+    "ceil",
+    "sqrt",
+    "abs",
+    "sorted",
+    "inverse",
 ];
 
 type Result<V> = std::result::Result<Term<V>, TermError>;
@@ -96,7 +125,13 @@ type Result<V> = std::result::Result<Term<V>, TermError>;
 /// # Errors
 /// With the place of the part that has no value.
 pub fn eval<S: Scope>(ast: &Ast, id: ExprId, scope: &S) -> Result<S::V> {
-    Evaluator { ast, scope, locals: Vec::new(), depth: 0 }.eval(id)
+    Evaluator {
+        ast,
+        scope,
+        locals: Vec::new(),
+        depth: 0,
+    }
+    .eval(id)
 }
 
 /// Evaluates a condition.
@@ -106,7 +141,10 @@ pub fn eval<S: Scope>(ast: &Ast, id: ExprId, scope: &S) -> Result<S::V> {
 pub fn condition<S: Scope>(ast: &Ast, id: ExprId, scope: &S) -> std::result::Result<bool, TermError> {
     match eval(ast, id, scope)? {
         Term::Bool(b) => Ok(b),
-        other => Err(TermError::new(ast.span(id), format!("a condition must be a truth value, and this is {}", kind(&other)))),
+        other => Err(TermError::new(
+            ast.span(id),
+            format!("a condition must be a truth value, and this is {}", kind(&other)),
+        )),
     }
 }
 
@@ -121,7 +159,10 @@ impl<S: Scope> Evaluator<'_, S> {
     fn eval(&mut self, id: ExprId) -> Result<S::V> {
         let span = self.ast.span(id);
         if self.depth >= MAX_TERM_DEPTH {
-            return Err(TermError::new(span, format!("attribute expressions may be nested {MAX_TERM_DEPTH} deep")));
+            return Err(TermError::new(
+                span,
+                format!("attribute expressions may be nested {MAX_TERM_DEPTH} deep"),
+            ));
         }
         self.depth += 1;
         let out = self.eval_kind(id, span);
@@ -147,14 +188,20 @@ impl<S: Scope> Evaluator<'_, S> {
     fn eval_kind(&mut self, id: ExprId, span: Span) -> Result<S::V> {
         let ast = self.ast;
         match ast.kind(id) {
-            ExprKind::Int { value, suffix: None } => {
-                i64::try_from(*value).map(|v| Term::Int(v.into())).map_err(|_| TermError::new(span, "does not fit 64 bits"))
-            }
-            ExprKind::Int { value, suffix: Some(dtype) } => Tensor::from_ints(*dtype, &[], &[*value])
+            ExprKind::Int { value, suffix: None } => i64::try_from(*value)
+                .map(|v| Term::Int(v.into()))
+                .map_err(|_| TermError::new(span, "does not fit 64 bits")),
+            ExprKind::Int {
+                value,
+                suffix: Some(dtype),
+            } => Tensor::from_ints(*dtype, &[], &[*value])
                 .map(Term::Tensor)
                 .ok_or_else(|| TermError::new(span, format!("there are no {dtype} numbers"))),
             ExprKind::Float { value, suffix: None } => Ok(Term::Float(*value)),
-            ExprKind::Float { value, suffix: Some(dtype) } => Tensor::from_f64s(*dtype, &[], &[*value])
+            ExprKind::Float {
+                value,
+                suffix: Some(dtype),
+            } => Tensor::from_f64s(*dtype, &[], &[*value])
                 .map(Term::Tensor)
                 .ok_or_else(|| TermError::new(span, format!("there are no {dtype} fractions"))),
             ExprKind::Bool(b) => Ok(Term::Bool(*b)),
@@ -206,7 +253,10 @@ impl<S: Scope> Evaluator<'_, S> {
                     (UnaryOp::Neg, Term::Int(d)) => Ok(Term::Int(-d)),
                     (UnaryOp::Neg, Term::Float(v)) => Ok(Term::Float(-v)),
                     (UnaryOp::Not, Term::Bool(b)) => Ok(Term::Bool(!b)),
-                    (op, other) => Err(TermError::new(span, format!("`{}` does not apply to {}", op.symbol(), kind(&other)))),
+                    (op, other) => Err(TermError::new(
+                        span,
+                        format!("`{}` does not apply to {}", op.symbol(), kind(&other)),
+                    )),
                 }
             }
             ExprKind::Binary { op, lhs, rhs } => self.binary(*op, *lhs, *rhs, span),
@@ -216,7 +266,10 @@ impl<S: Scope> Evaluator<'_, S> {
                 };
                 let block = if holds { then } else { otherwise };
                 if !block.lets.is_empty() {
-                    return Err(TermError::new(block.span, "`let` has no place inside an attribute expression"));
+                    return Err(TermError::new(
+                        block.span,
+                        "`let` has no place inside an attribute expression",
+                    ));
                 }
                 self.eval(block.result)
             }
@@ -257,14 +310,22 @@ impl<S: Scope> Evaluator<'_, S> {
         }
         let names = self.scope.names();
         let close = crate::diag::did_you_mean(name, names.iter().map(String::as_str));
-        Err(TermError { help: close.map(|c| format!("did you mean `{c}`?")), ..TermError::new(span, format!("unknown name `{name}`")) })
+        Err(TermError {
+            help: close.map(|c| format!("did you mean `{c}`?")),
+            ..TermError::new(span, format!("unknown name `{name}`"))
+        })
     }
 
     fn int(&mut self, id: ExprId) -> std::result::Result<i64, TermError> {
         let span = self.ast.span(id);
         match self.eval(id)? {
-            Term::Int(d) => d.as_const().ok_or_else(|| TermError::unknown(span, format!("`{d}` is not a known integer"))),
-            other => Err(TermError::new(span, format!("expected an integer, and this is {}", kind(&other)))),
+            Term::Int(d) => d
+                .as_const()
+                .ok_or_else(|| TermError::unknown(span, format!("`{d}` is not a known integer"))),
+            other => Err(TermError::new(
+                span,
+                format!("expected an integer, and this is {}", kind(&other)),
+            )),
         }
     }
 
@@ -293,9 +354,17 @@ impl<S: Scope> Evaluator<'_, S> {
         };
         let ty = self.scope.ty(v);
         let Some(tensor) = ty.as_tensor() else {
-            return Err(TermError::new(span, format!("`.{field}` needs a tensor, and this is {ty}")));
+            return Err(TermError::new(
+                span,
+                format!("`.{field}` needs a tensor, and this is {ty}"),
+            ));
         };
-        let known = || tensor.shape.as_ref().ok_or_else(|| TermError::unknown(span, format!("the rank of {ty} is not known")));
+        let known = || {
+            tensor
+                .shape
+                .as_ref()
+                .ok_or_else(|| TermError::unknown(span, format!("the rank of {ty} is not known")))
+        };
         match field {
             "dtype" => Ok(Term::DType(tensor.dtype)),
             "rank" => Ok(Term::Int(known()?.len().into())),
@@ -317,8 +386,12 @@ impl<S: Scope> Evaluator<'_, S> {
             _ => {}
         }
         let b = self.eval(rhs)?;
-        let mismatch =
-            |a: &Term<S::V>, b: &Term<S::V>| TermError::new(span, format!("`{}` does not apply to {} and {}", op.symbol(), kind(a), kind(b)));
+        let mismatch = |a: &Term<S::V>, b: &Term<S::V>| {
+            TermError::new(
+                span,
+                format!("`{}` does not apply to {} and {}", op.symbol(), kind(a), kind(b)),
+            )
+        };
         if let B::Eq | B::Ne = op {
             let equal = self.equal(&a, &b, span)?;
             return Ok(Term::Bool(equal == (op == B::Eq)));
@@ -345,7 +418,10 @@ impl<S: Scope> Evaluator<'_, S> {
                 B::Rem => Term::Int(a.modulo(&b)),
                 B::Lt | B::Le | B::Gt | B::Ge => {
                     let Some(difference) = (a.clone() - b.clone()).as_const() else {
-                        return Err(TermError::unknown(span, format!("whether {a} {} {b} is not known", op.symbol())));
+                        return Err(TermError::unknown(
+                            span,
+                            format!("whether {a} {} {b} is not known", op.symbol()),
+                        ));
                     };
                     Term::Bool(compare(op, difference as f64, 0.0))
                 }
@@ -414,7 +490,10 @@ impl<S: Scope> Evaluator<'_, S> {
         let consts = |term: &Term<S::V>| -> std::result::Result<Vec<i64>, TermError> {
             int_list(term)?
                 .iter()
-                .map(|d| d.as_const().ok_or_else(|| TermError::unknown(span, format!("`{d}` is not a known integer"))))
+                .map(|d| {
+                    d.as_const()
+                        .ok_or_else(|| TermError::unknown(span, format!("`{d}` is not a known integer")))
+                })
                 .collect()
         };
         let ints = |dims: Vec<i64>| Term::List(dims.into_iter().map(|d| Term::Int(d.into())).collect());
@@ -424,22 +503,33 @@ impl<S: Scope> Evaluator<'_, S> {
             ("prod", [list]) => Term::Int(int_list(list)?.into_iter().product()),
             ("min", [Term::Int(a), Term::Int(b)]) => Term::Int(a.minimum(b)),
             ("max", [Term::Int(a), Term::Int(b)]) => Term::Int(a.maximum(b)),
-            ("min", [list @ Term::List(_)]) => {
-                Term::Int(int_list(list)?.into_iter().reduce(|a, b| a.minimum(&b)).ok_or_else(wrong)?)
-            }
-            ("max", [list @ Term::List(_)]) => {
-                Term::Int(int_list(list)?.into_iter().reduce(|a, b| a.maximum(&b)).ok_or_else(wrong)?)
-            }
+            ("min", [list @ Term::List(_)]) => Term::Int(
+                int_list(list)?
+                    .into_iter()
+                    .reduce(|a, b| a.minimum(&b))
+                    .ok_or_else(wrong)?,
+            ),
+            ("max", [list @ Term::List(_)]) => Term::Int(
+                int_list(list)?
+                    .into_iter()
+                    .reduce(|a, b| a.maximum(&b))
+                    .ok_or_else(wrong)?,
+            ),
             ("range", [Term::Int(to)]) => self.range(0, known(to, span)?, span)?,
             ("range", [Term::Int(from), Term::Int(to)]) => self.range(known(from, span)?, known(to, span)?, span)?,
             ("reverse", [Term::List(_)]) => {
-                let Some(Term::List(mut items)) = args.pop() else { return Err(wrong()) };
+                let Some(Term::List(mut items)) = args.pop() else {
+                    return Err(wrong());
+                };
                 items.reverse();
                 Term::List(items)
             }
-            ("zip", [Term::List(a), Term::List(b)]) => {
-                Term::List(a.iter().zip(b).map(|(x, y)| Term::List(vec![x.clone(), y.clone()])).collect())
-            }
+            ("zip", [Term::List(a), Term::List(b)]) => Term::List(
+                a.iter()
+                    .zip(b)
+                    .map(|(x, y)| Term::List(vec![x.clone(), y.clone()]))
+                    .collect(),
+            ),
             ("all" | "any", items) => {
                 let flat: Vec<&Term<S::V>> = match items {
                     [Term::List(inner)] => inner.iter().collect(),
@@ -450,7 +540,11 @@ impl<S: Scope> Evaluator<'_, S> {
                     let Term::Bool(b) = term else { return Err(wrong()) };
                     values.push(*b);
                 }
-                Term::Bool(if name == "all" { values.iter().all(|b| *b) } else { values.iter().any(|b| *b) })
+                Term::Bool(if name == "all" {
+                    values.iter().all(|b| *b)
+                } else {
+                    values.iter().any(|b| *b)
+                })
             }
             ("sorted", [list]) => {
                 let mut values = consts(list)?;
@@ -472,7 +566,8 @@ impl<S: Scope> Evaluator<'_, S> {
             ("is_static", [Term::Value(v)]) => Term::Bool(self.scope.is_static(v)),
             ("value", [Term::Value(v)]) => {
                 let value = self.constant(v, span)?;
-                from_tensor(&value).ok_or_else(|| TermError::unknown(span, "only scalars and lists have a value here"))?
+                from_tensor(&value)
+                    .ok_or_else(|| TermError::unknown(span, "only scalars and lists have a value here"))?
             }
             ("value", [term]) => term.clone(),
             ("is_zero" | "is_one", [Term::Value(v)]) => {
@@ -506,7 +601,9 @@ impl<S: Scope> Evaluator<'_, S> {
     }
 
     fn constant(&self, v: &S::V, span: Span) -> std::result::Result<Tensor, TermError> {
-        self.scope.constant(v).ok_or_else(|| TermError::unknown(span, "this is not a known constant"))
+        self.scope
+            .constant(v)
+            .ok_or_else(|| TermError::unknown(span, "this is not a known constant"))
     }
 
     fn shape_of(&self, term: &Term<S::V>, span: Span) -> std::result::Result<Shape, TermError> {
@@ -519,16 +616,23 @@ impl<S: Scope> Evaluator<'_, S> {
                 .iter()
                 .map(|t| match t {
                     Term::Int(d) => Ok(d.clone()),
-                    other => Err(TermError::new(span, format!("a shape is made of integers, not of {}", kind(other)))),
+                    other => Err(TermError::new(
+                        span,
+                        format!("a shape is made of integers, not of {}", kind(other)),
+                    )),
                 })
                 .collect(),
-            other => Err(TermError::new(span, format!("expected a tensor or a shape, and this is {}", kind(other)))),
+            other => Err(TermError::new(
+                span,
+                format!("expected a tensor or a shape, and this is {}", kind(other)),
+            )),
         }
     }
 }
 
 fn known(dim: &Dim, span: Span) -> std::result::Result<i64, TermError> {
-    dim.as_const().ok_or_else(|| TermError::unknown(span, format!("`{dim}` is not a known integer")))
+    dim.as_const()
+        .ok_or_else(|| TermError::unknown(span, format!("`{dim}` is not a known integer")))
 }
 
 fn compare(op: BinaryOp, a: f64, b: f64) -> bool {
@@ -556,7 +660,11 @@ fn from_tensor<V>(tensor: &Tensor) -> Option<Term<V>> {
     } else if tensor.dtype().is_float() {
         tensor.to_f64s()?.into_iter().map(Term::Float).collect()
     } else {
-        tensor.to_ints()?.into_iter().map(|x| i64::try_from(x).map(|x| Term::Int(x.into())).ok()).collect::<Option<_>>()?
+        tensor
+            .to_ints()?
+            .into_iter()
+            .map(|x| i64::try_from(x).map(|x| Term::Int(x.into())).ok())
+            .collect::<Option<_>>()?
     };
     match tensor.shape().len() {
         0 => items.into_iter().next(),
@@ -595,7 +703,11 @@ pub fn to_attr<V>(term: &Term<V>) -> Option<AttrValue> {
         Term::Foreign(v) => v.clone(),
         Term::Value(_) => return None,
         Term::List(items) => {
-            if let Some(dims) = items.iter().map(|t| if let Term::Int(d) = t { Some(d.clone()) } else { None }).collect() {
+            if let Some(dims) = items
+                .iter()
+                .map(|t| if let Term::Int(d) = t { Some(d.clone()) } else { None })
+                .collect()
+            {
                 AttrValue::Ints(dims)
             } else if let Some(reals) = items.iter().map(|t| float(t).map(Real)).collect() {
                 AttrValue::Floats(reals)

@@ -38,7 +38,10 @@ impl OpError {
 
     /// A problem of the number of operands.
     pub fn arity(message: impl Into<String>) -> OpError {
-        OpError { code: "T0102", ..OpError::new(message) }
+        OpError {
+            code: "T0102",
+            ..OpError::new(message)
+        }
     }
 
     /// Points at an operand.
