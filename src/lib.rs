@@ -4,5 +4,6 @@ pub mod diag;
 pub mod graph;
 pub mod lang;
 pub mod op;
+pub mod rewrite;
 pub mod rule;
 pub mod tensor;
