@@ -12,7 +12,14 @@ mod number;
 mod reference;
 mod value;
 
+mod common;
+
 mod elementwise;
+mod layout;
+mod reduce;
+
+#[cfg(test)]
+mod check;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -31,7 +38,7 @@ pub use value::Value;
 use crate::tensor::Type;
 
 /// The operators, by family.
-const FAMILIES: &[&[OpDef]] = &[elementwise::OPS];
+const FAMILIES: &[&[OpDef]] = &[elementwise::OPS, layout::OPS, reduce::OPS];
 
 /// Every operator, in table order.
 ///
