@@ -12,7 +12,10 @@ mod number;
 mod reference;
 mod value;
 
+mod conv;
 mod elementwise;
+mod matmul;
+mod window;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -31,7 +34,7 @@ pub use value::Value;
 use crate::tensor::Type;
 
 /// The operators, by family.
-const FAMILIES: &[&[OpDef]] = &[elementwise::OPS];
+const FAMILIES: &[&[OpDef]] = &[elementwise::OPS, matmul::OPS, conv::OPS];
 
 /// Every operator, in table order.
 ///
