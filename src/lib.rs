@@ -4,4 +4,5 @@ pub mod diag;
 pub mod graph;
 pub mod lang;
 pub mod op;
+pub mod rule;
 pub mod tensor;
