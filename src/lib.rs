@@ -4,6 +4,7 @@ pub mod diag;
 pub mod graph;
 pub mod lang;
 pub mod op;
+pub mod pipeline;
 pub mod rewrite;
 pub mod rule;
 pub mod tensor;

@@ -12,7 +12,17 @@ mod number;
 mod reference;
 mod value;
 
+mod common;
+
+mod conv;
 mod elementwise;
+mod layout;
+mod matmul;
+mod reduce;
+mod window;
+
+#[cfg(test)]
+mod check;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -31,7 +41,13 @@ pub use value::Value;
 use crate::tensor::Type;
 
 /// The operators, by family.
-const FAMILIES: &[&[OpDef]] = &[elementwise::OPS];
+const FAMILIES: &[&[OpDef]] = &[
+    elementwise::OPS,
+    layout::OPS,
+    reduce::OPS,
+    matmul::OPS,
+    conv::OPS,
+];
 
 /// Every operator, in table order.
 ///
