@@ -15,6 +15,9 @@ mod value;
 mod conv;
 mod elementwise;
 mod matmul;
+mod norm;
+mod pool;
+mod softmax;
 mod window;
 
 use std::collections::HashMap;
@@ -34,7 +37,7 @@ pub use value::Value;
 use crate::tensor::Type;
 
 /// The operators, by family.
-const FAMILIES: &[&[OpDef]] = &[elementwise::OPS, matmul::OPS, conv::OPS];
+const FAMILIES: &[&[OpDef]] = &[elementwise::OPS, matmul::OPS, conv::OPS, pool::OPS, norm::OPS, softmax::OPS];
 
 /// Every operator, in table order.
 ///
