@@ -17,6 +17,7 @@ mod elementwise;
 mod matmul;
 mod norm;
 mod pool;
+mod resize;
 mod softmax;
 mod window;
 
@@ -37,7 +38,15 @@ pub use value::Value;
 use crate::tensor::Type;
 
 /// The operators, by family.
-const FAMILIES: &[&[OpDef]] = &[elementwise::OPS, matmul::OPS, conv::OPS, pool::OPS, norm::OPS, softmax::OPS];
+const FAMILIES: &[&[OpDef]] = &[
+    elementwise::OPS,
+    matmul::OPS,
+    conv::OPS,
+    pool::OPS,
+    norm::OPS,
+    softmax::OPS,
+    resize::OPS,
+];
 
 /// Every operator, in table order.
 ///

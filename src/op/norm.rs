@@ -121,7 +121,12 @@ pub(super) const OPS: &[OpDef] = &[
     .operands(&[Operand::one("x")])
     .attrs(&[
         AttrDef::new("size", AttrKind::Int, Default::Required, "channels that are summed"),
-        AttrDef::new("alpha", AttrKind::Float, Default::Float(1e-4), "factor of the mean square"),
+        AttrDef::new(
+            "alpha",
+            AttrKind::Float,
+            Default::Float(1e-4),
+            "factor of the mean square",
+        ),
         AttrDef::new("beta", AttrKind::Float, Default::Float(0.75), "the power"),
         AttrDef::new("bias", AttrKind::Float, Default::Float(1.0), "added to the mean square"),
     ])
@@ -215,8 +220,7 @@ fn infer_per_channel(call: &Infer<'_>) -> Result<Type, OpError> {
         let ty = call.tensor(i)?;
         let Some(shape) = &ty.shape else { continue };
         let channels = x.shape.as_ref().map(|s| &s[1]);
-        let fits = shape.len() == 1
-            && !matches!((channels, &shape[0]), (Some(Dim::Const(a)), Dim::Const(b)) if a != b);
+        let fits = shape.len() == 1 && !matches!((channels, &shape[0]), (Some(Dim::Const(a)), Dim::Const(b)) if a != b);
         if !fits {
             let name = call.def.operands[i].name;
             let channels = channels.map_or_else(|| "one number for each channel".to_owned(), ToString::to_string);
@@ -273,9 +277,11 @@ fn infer_layer(call: &Infer<'_>) -> Result<Type, OpError> {
                 .all(|(a, b)| !matches!((a, b), (Dim::Const(a), Dim::Const(b)) if a != b && *a != 1));
         if !spreads {
             let name = call.def.operands[i].name;
-            return Err(OpError::new(format!("`{name}` is {ty} and does not broadcast to `x`, {x}"))
-                .at(i)
-                .and(0));
+            return Err(
+                OpError::new(format!("`{name}` is {ty} and does not broadcast to `x`, {x}"))
+                    .at(i)
+                    .and(0),
+            );
         }
     }
     unchanged(call)

@@ -5,9 +5,7 @@ use std::cmp::Ordering;
 use super::elementwise::larger;
 use super::matmul::flat;
 use super::value::shaped;
-use super::window::{
-    AUTO_PAD, DILATIONS, Grid, PADS, Positions, STRIDES, Tap, Windows, checked_size, spatial,
-};
+use super::window::{AUTO_PAD, DILATIONS, Grid, PADS, Positions, STRIDES, Tap, Windows, checked_size, spatial};
 use super::{
     AttrDef, AttrKind, AttrValue, CostRule, Default, Eval, Func, Infer, OpDef, OpError, OpTraits, Operand, System,
     Value,
@@ -93,22 +91,28 @@ pub(super) const OPS: &[OpDef] = &[
         .traits(OpTraits::UNARY)
         .cost(CostRule::Flops(flops))
         .onnx("LpPool", 2),
-    OpDef::new("global_average_pool", "The mean of all spatial positions of each channel.")
-        .aliases(&["global_avg_pool", "global_avg_pool2d"])
-        .operands(X)
-        .infer(infer_global)
-        .body("fn (x) { reduce_mean(x) {axes = range(2, x.rank), keepdims = true} }")
-        .traits(OpTraits::UNARY.and(OpTraits::LINEAR))
-        .cost(CostRule::PerInput(1.0))
-        .onnx("GlobalAveragePool", 1),
-    OpDef::new("global_max_pool", "The largest of all spatial positions of each channel.")
-        .aliases(&["global_max_pool2d"])
-        .operands(X)
-        .infer(infer_global)
-        .body("fn (x) { reduce_max(x) {axes = range(2, x.rank), keepdims = true} }")
-        .traits(OpTraits::UNARY.and(OpTraits::MONOTONE))
-        .cost(CostRule::PerInput(1.0))
-        .onnx("GlobalMaxPool", 1),
+    OpDef::new(
+        "global_average_pool",
+        "The mean of all spatial positions of each channel.",
+    )
+    .aliases(&["global_avg_pool", "global_avg_pool2d"])
+    .operands(X)
+    .infer(infer_global)
+    .body("fn (x) { reduce_mean(x) {axes = range(2, x.rank), keepdims = true} }")
+    .traits(OpTraits::UNARY.and(OpTraits::LINEAR))
+    .cost(CostRule::PerInput(1.0))
+    .onnx("GlobalAveragePool", 1),
+    OpDef::new(
+        "global_max_pool",
+        "The largest of all spatial positions of each channel.",
+    )
+    .aliases(&["global_max_pool2d"])
+    .operands(X)
+    .infer(infer_global)
+    .body("fn (x) { reduce_max(x) {axes = range(2, x.rank), keepdims = true} }")
+    .traits(OpTraits::UNARY.and(OpTraits::MONOTONE))
+    .cost(CostRule::PerInput(1.0))
+    .onnx("GlobalMaxPool", 1),
 ];
 
 fn expect_rank(call: &Infer<'_>, least: usize) -> Result<(), OpError> {
@@ -314,7 +318,11 @@ fn average_pool<S: System>(e: &Eval<'_, S>) -> Out<S> {
     let include = e.flag("count_include_pad");
     let out = each_window(e, e.operand(0)?.real()?, &S::zero(), |x, _, window| {
         let sum = window.taps.iter().fold(S::zero(), |sum, &(at, _)| sum.add(&x[at]));
-        let count = if include { window.padded } else { window.taps.len() as i128 };
+        let count = if include {
+            window.padded
+        } else {
+            window.taps.len() as i128
+        };
         Ok(sum.div(&S::from_int(count))?)
     })?;
     Ok(vec![Value::Real(shaped(&e.out_shape(0)?, out)?)])

@@ -44,14 +44,17 @@ pub(super) const OPS: &[OpDef] = &[
         .traits(OpTraits::UNARY)
         .cost(CostRule::Elementwise(16.0))
         .onnx("LogSoftmax", 13),
-    OpDef::new("hardmax", "1 at the first of the largest elements along an axis, else 0.")
-        .operands(X)
-        .attrs(AXIS)
-        .infer(infer)
-        .reference(reference!(hardmax))
-        .traits(OpTraits::UNARY)
-        .cost(CostRule::Elementwise(1.0))
-        .onnx("Hardmax", 13),
+    OpDef::new(
+        "hardmax",
+        "1 at the first of the largest elements along an axis, else 0.",
+    )
+    .operands(X)
+    .attrs(AXIS)
+    .infer(infer)
+    .reference(reference!(hardmax))
+    .traits(OpTraits::UNARY)
+    .cost(CostRule::Elementwise(1.0))
+    .onnx("Hardmax", 13),
 ];
 
 fn infer(call: &Infer<'_>) -> Result<Type, OpError> {
