@@ -18,7 +18,11 @@ mod conv;
 mod elementwise;
 mod layout;
 mod matmul;
+mod norm;
+mod pool;
 mod reduce;
+mod resize;
+mod softmax;
 mod window;
 
 #[cfg(test)]
@@ -47,6 +51,10 @@ const FAMILIES: &[&[OpDef]] = &[
     reduce::OPS,
     matmul::OPS,
     conv::OPS,
+    pool::OPS,
+    norm::OPS,
+    softmax::OPS,
+    resize::OPS,
 ];
 
 /// Every operator, in table order.
