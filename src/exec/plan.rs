@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::kernels;
 use super::memory::{self, Memory};
-use crate::graph::{Graph, Node, VertexId};
-use crate::op::{AttrValue, Op};
+use crate::graph::{Graph, Node, VertexId, expand_composites};
+use crate::op::{AttrValue, Op, OpDef};
 use crate::tensor::{Tensor, TensorType, Type};
 
 /// Names a slot of one plan: its place in [`Plan::slots`].
@@ -145,11 +145,24 @@ enum Held {
 }
 
 impl Plan {
-    /// The plan of a graph.
+    /// The plan of a graph. Composite operators without a kernel are replaced by their bodies.
     ///
     /// # Errors
     /// If it calls an operator without a definition, or has a tuple where only a tensor can stand.
     pub fn compile(graph: &Graph) -> Result<Plan, PlanError> {
+        let slow = |def: &OpDef| def.composite_body().is_some() && kernels::of(def.name).is_empty();
+        let is_slow = |v: VertexId| graph.vertex(v).op().and_then(Op::def).is_some_and(slow);
+        if graph.ids().any(is_slow) {
+            let mut expanded = graph.clone();
+            // A body that does not type yet, for want of a rank, stays a call; its operands tell more in a run.
+            if expand_composites(&mut expanded, &slow).is_ok() {
+                return Plan::compile_flat(&expanded);
+            }
+        }
+        Plan::compile_flat(graph)
+    }
+
+    fn compile_flat(graph: &Graph) -> Result<Plan, PlanError> {
         let mut builder = Builder {
             graph,
             plan: Plan {

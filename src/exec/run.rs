@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::kernels::{self, Call, Kernel};
 use super::plan::{Plan, Port, Step};
-use crate::graph::Params;
-use crate::op::{AttrValue, OpDef, OpError, Semantics, evaluate_tensors, lookup};
+use crate::graph::{Params, evaluate_call};
+use crate::op::{AttrValue, Op, OpDef, OpError, lookup};
 use crate::tensor::{Dim, Tensor, TensorType};
 
 /// What computes the steps.
@@ -291,10 +291,7 @@ impl Executor {
                 }
             }
         }
-        match def.semantics {
-            Semantics::Primitive(_) => evaluate_tensors(def, operands, attrs),
-            _ => Err(OpError::new("a composite operator without a kernel cannot be executed")),
-        }
+        evaluate_call(&Op::Known(def), operands, attrs)
     }
 
     /// Checks the types of inputs and parameters, and finds the value of every symbolic dimension.

@@ -110,9 +110,17 @@ impl<'a> Call<'a> {
         self.result.as_tensor()
     }
 
-    /// Extents of the result, if it is one tensor and all are known.
+    /// Extents of the result, if it is one tensor, all are known, and it is not too large to make.
     pub fn out_shape(&self) -> Option<Vec<usize>> {
-        self.result.as_tensor()?.shape.as_ref()?.to_concrete()
+        extents(self.result.as_tensor()?)
+    }
+
+    /// Extents of each result, under the same conditions.
+    pub fn out_shapes(&self) -> Option<Vec<Vec<usize>>> {
+        match &self.result {
+            Type::Tuple(items) => items.iter().map(|ty| extents(ty.as_tensor()?)).collect(),
+            single => Some(vec![extents(single.as_tensor()?)?]),
+        }
     }
 
     /// The attribute `name`.
@@ -190,6 +198,15 @@ impl<'a> Call<'a> {
             _ => self.ints(name)?.into_iter().map(|a| front(a, rank)).collect(),
         }
     }
+}
+
+/// Larger results are left to the reference semantics, which refuse them.
+const MAX_ELEMENTS: usize = 1 << 30;
+
+fn extents(ty: &TensorType) -> Option<Vec<usize>> {
+    let shape = ty.shape.as_ref()?.to_concrete()?;
+    let size = shape.iter().try_fold(1usize, |n, &d| n.checked_mul(d));
+    size.filter(|&n| n <= MAX_ELEMENTS).map(|_| shape)
 }
 
 /// `axis` counted from the front.

@@ -8,7 +8,16 @@
 
 mod broadcast;
 mod call;
+mod conv;
 mod elementwise;
+mod unary;
+mod window;
+mod pool;
+mod norm;
+mod reduce;
+mod layout;
+mod copy;
+
 mod gemm;
 mod math;
 mod matmul;
@@ -69,7 +78,16 @@ impl Kernel {
 }
 
 /// The kernels, by family.
-const KERNELS: &[&[Kernel]] = &[elementwise::KERNELS, matmul::KERNELS];
+const KERNELS: &[&[Kernel]] = &[
+    elementwise::KERNELS,
+    unary::KERNELS,
+    matmul::KERNELS,
+    conv::KERNELS,
+    pool::KERNELS,
+    norm::KERNELS,
+    reduce::KERNELS,
+    layout::KERNELS,
+];
 
 /// Every kernel, in table order.
 pub fn table() -> impl Iterator<Item = &'static Kernel> {
