@@ -8,6 +8,8 @@ mod memory;
 mod plan;
 mod print;
 mod run;
+#[cfg(test)]
+mod tests;
 
 pub use memory::Memory;
 pub use plan::{Constant, Plan, PlanError, Port, Slot, SlotId, Step};

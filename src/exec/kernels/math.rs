@@ -34,10 +34,13 @@ fn power_of_two(n: i32) -> f32 {
     f32::from_bits((n.wrapping_add(127) as u32) << 23)
 }
 
-/// `1 / (1 + e^-x)`, within 4 ULP where the result is normal.
+/// `1 / (1 + e^-x)`, within 4 ULP.
 #[inline(always)]
 pub(super) fn sigmoid(x: f32) -> f32 {
-    1.0 / (1.0 + exp(-x))
+    // The exponential of a negative number does not overflow.
+    let e = exp(-x.abs());
+    let part = if x < 0.0 { e } else { 1.0 };
+    part / (1.0 + e)
 }
 
 /// Hyperbolic tangent, within 4 ULP.
