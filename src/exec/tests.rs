@@ -26,8 +26,8 @@ fn ones(shape: &[usize]) -> Tensor {
 fn dag(rows: &[(usize, usize, bool)], width: usize) -> Graph {
     let mut g = Graph::new();
     let mut vertices: Vec<VertexId> = vec![
-        g.input("a", Type::tensor(DType::F32, [width, 1])),
-        g.input("b", Type::tensor(DType::F32, [1, width])),
+        g.input("a", Type::tensor(DType::F32, Shape::from(&[width, 1][..]))),
+        g.input("b", Type::tensor(DType::F32, Shape::from(&[1, width][..]))),
     ];
     for &(i, j, output) in rows {
         let n = vertices.len();
