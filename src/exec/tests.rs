@@ -97,7 +97,7 @@ fn symbols_are_bound_and_compared() {
     let error = run(&[3, 2], &[4], &[6]).unwrap_err();
     assert_eq!(error.to_string(), "dimension `n` is 3 in `x` and 4 in `y`");
     let error = run(&[3, 2], &[3], &[7]).unwrap_err();
-    assert_eq!(error.to_string(), "input `z` must be f32[2 * n], and is f32[7]");
+    assert_eq!(error.to_string(), "input `z` must be f32[2*n], and is f32[7]");
     let error = run(&[3, 5], &[3], &[6]).unwrap_err();
     assert_eq!(error.to_string(), "input `x` must be f32[n, 2], and is f32[3, 5]");
 }

@@ -53,7 +53,7 @@ impl<'a> Call<'a> {
             attrs,
             fresh: &fresh,
         };
-        let attrs: Vec<AttrValue> = def
+        let mut attrs: Vec<AttrValue> = def
             .attrs
             .iter()
             .map(|attr| match given.attr(attr.name) {
@@ -61,6 +61,19 @@ impl<'a> Call<'a> {
                 value => value,
             })
             .collect();
+        // What depended on unknown extents is known by now, such as pads that keep the extent.
+        if let Some(canonical) = def.canonical {
+            let before = attrs.clone();
+            canonical(
+                &Infer {
+                    def,
+                    operands: &facts,
+                    attrs: &before,
+                    fresh: &fresh,
+                },
+                &mut attrs,
+            )?;
+        }
         let result = (def.infer)(&Infer {
             def,
             operands: &facts,
