@@ -5,5 +5,6 @@ pub mod exec;
 pub mod graph;
 pub mod lang;
 pub mod op;
+pub mod rewrite;
 pub mod rule;
 pub mod tensor;

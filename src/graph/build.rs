@@ -208,9 +208,19 @@ impl<'a, K: Sink> Builder<'a, K> {
         self.run(Task::Block(block))
     }
 
-    /// The value of an expression.
-    pub(crate) fn expr(&mut self, id: ExprId) -> Val<K::V> {
-        self.run(Task::Eval(id))
+    /// The values of a block that ends in a tuple, one by one: the tuple itself is not built.
+    pub(crate) fn block_items(&mut self, block: &'a Block) -> Option<Vec<Term<K::V>>> {
+        let ExprKind::Tuple(items) = self.ast.kind(block.result) else {
+            return self.block(block).map(|value| vec![value]);
+        };
+        let depth = self.frame().undo.len();
+        for item in &block.lets {
+            let value = self.run(Task::Eval(item.value));
+            self.bind_let(item, value);
+        }
+        let values = items.iter().map(|&id| self.run(Task::Eval(id))).collect();
+        self.run(Task::PopScope(depth));
+        values
     }
 
     fn run(&mut self, first: Task<'a, K::V>) -> Val<K::V> {
