@@ -1,6 +1,7 @@
 //! Rewrites tensor computation graphs with rules from files.
 
 pub mod diag;
+pub mod formats;
 pub mod graph;
 pub mod lang;
 pub mod op;
