@@ -2,6 +2,7 @@
 
 pub mod diag;
 pub mod exec;
+pub mod formats;
 pub mod graph;
 pub mod lang;
 pub mod op;

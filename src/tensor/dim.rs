@@ -83,7 +83,7 @@ impl Dim {
         }
     }
 
-    fn as_atom(&self) -> Option<&Atom> {
+    pub(crate) fn as_atom(&self) -> Option<&Atom> {
         match self {
             Dim::Expr(poly) => match poly.terms.as_slice() {
                 [(product, 1)] if product.len() == 1 => Some(&product[0]),
@@ -120,7 +120,7 @@ impl Dim {
         }
     }
 
-    fn terms(&self) -> Vec<(Vec<Atom>, i64)> {
+    pub(crate) fn terms(&self) -> Vec<(Vec<Atom>, i64)> {
         match self {
             Dim::Const(0) => Vec::new(),
             Dim::Const(value) => vec![(Vec::new(), *value)],
