@@ -14,9 +14,15 @@ mod value;
 
 mod common;
 
+mod activation;
+mod blocks;
+mod convert;
+mod create;
 mod elementwise;
+mod index;
 mod layout;
 mod reduce;
+mod unary;
 
 #[cfg(test)]
 mod check;
@@ -38,7 +44,17 @@ pub use value::Value;
 use crate::tensor::Type;
 
 /// The operators, by family.
-const FAMILIES: &[&[OpDef]] = &[elementwise::OPS, layout::OPS, reduce::OPS];
+const FAMILIES: &[&[OpDef]] = &[
+    elementwise::OPS,
+    unary::OPS,
+    convert::OPS,
+    activation::OPS,
+    layout::OPS,
+    blocks::OPS,
+    reduce::OPS,
+    index::OPS,
+    create::OPS,
+];
 
 /// Every operator, in table order.
 ///
@@ -169,6 +185,23 @@ mod tests {
             for name in op.names() {
                 assert!(seen.insert(name), "{name} is defined twice");
             }
+        }
+    }
+
+    #[test]
+    fn every_body_is_one_function() {
+        for op in table() {
+            let Some(body) = op.composite_body() else { continue };
+            let source = Arc::new(crate::diag::Source::new(op.name, body));
+            let program = crate::lang::parse_program(source).unwrap_or_else(|problems| {
+                panic!(
+                    "{}: {:?}",
+                    op.name,
+                    problems.iter().map(|d| &d.message).collect::<Vec<_>>()
+                )
+            });
+            assert_eq!(program.functions.len(), 1, "{}", op.name);
+            assert_eq!(program.functions[0].params.len(), op.operands.len(), "{}", op.name);
         }
     }
 
