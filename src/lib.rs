@@ -1,5 +1,6 @@
 //! Rewrites tensor computation graphs with rules from files.
 
 pub mod diag;
+pub mod formats;
 pub mod lang;
 pub mod tensor;
