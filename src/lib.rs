@@ -2,5 +2,7 @@
 
 pub mod diag;
 pub mod formats;
+pub mod graph;
 pub mod lang;
+pub mod op;
 pub mod tensor;

@@ -6,6 +6,8 @@
 mod code;
 mod render;
 mod source;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 

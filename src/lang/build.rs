@@ -71,7 +71,32 @@ impl<'s> Builder<'s> {
 
     fn span(&self, pair: &Pair<'s>) -> Span {
         let span = pair.as_span();
-        Span::new(self.base + span.start() as u32, self.base + span.end() as u32)
+        let (start, end) = (self.base + span.start() as u32, self.base + span.end() as u32);
+        let text = span.as_str();
+        let last = text.as_bytes().last();
+        if last.is_some_and(u8::is_ascii_whitespace) || end as usize == self.ast.source.text.len() {
+            return Span::new(start, self.without_trivia(start, text));
+        }
+        Span::new(start, end)
+    }
+
+    /// Where `text` ends without blanks and comments: pest skips those before an optional part that turns out absent.
+    fn without_trivia(&self, start: u32, text: &str) -> u32 {
+        let mut text = text;
+        loop {
+            text = text.trim_end();
+            let end = start + text.len() as u32;
+            let last = self
+                .comments
+                .partition_point(|comment| comment.span.start < end)
+                .checked_sub(1);
+            match last.map(|last| self.comments[last].span) {
+                Some(comment) if comment.end >= end && comment.start >= start => {
+                    text = &text[..(comment.start - start) as usize];
+                }
+                _ => return end,
+            }
+        }
     }
 
     fn intern(&mut self, name: &'s str) -> Arc<str> {

@@ -34,11 +34,10 @@ pub(super) fn number(text: &str, span: Span) -> Result<ExprKind, Diagnostic> {
         body.into()
     };
     if fraction || dtype.is_some_and(DType::is_float) {
-        // Rust reads a superset of the grammar's numbers, and an exponent too large gives infinity.
-        let value = special.or_else(|| digits.parse().ok()).unwrap_or(f64::NAN);
+        let value = special.unwrap_or_else(|| rounded(&digits, dtype));
         if special.is_none() && !value.is_finite() {
             return Err(Diagnostic::error("T0004", "number out of range")
-                .label(span, "larger than any f64")
+                .label(span, format!("larger than any {}", dtype.unwrap_or(DType::F64)))
                 .help("infinity is written `inf`"));
         }
         return Ok(ExprKind::Float { value, suffix: dtype });
@@ -48,6 +47,21 @@ pub(super) fn number(text: &str, span: Span) -> Result<ExprKind, Diagnostic> {
         Err(_) => Err(Diagnostic::error("T0004", "number out of range")
             .label(span, "does not fit 128 bits")
             .help("write it as a floating-point number, with `.0` or an exponent")),
+    }
+}
+
+/// The nearest number of an element type; infinite if there is none.
+fn rounded(digits: &str, dtype: Option<DType>) -> f64 {
+    match dtype {
+        Some(DType::F32) => digits.parse::<f32>().map_or(f64::INFINITY, f64::from),
+        _ => {
+            let value = digits.parse().unwrap_or(f64::INFINITY);
+            match dtype {
+                Some(DType::F16) => half::f16::from_f64(value).to_f64(),
+                Some(DType::BF16) => half::bf16::from_f64(value).to_f64(),
+                _ => value,
+            }
+        }
     }
 }
 

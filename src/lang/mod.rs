@@ -6,11 +6,37 @@ pub mod ast;
 mod build;
 mod literal;
 mod parse;
+mod print;
 mod scan;
 mod syntax;
+#[cfg(test)]
+mod tests;
 
 pub use parse::{parse_program, parse_rules};
+pub use print::{format_expr, format_program, format_rules, format_type};
 pub use scan::MAX_NESTING;
 
 /// How deep tuple types may be nested.
 pub const MAX_TYPE_NESTING: usize = 64;
+
+/// Words that are no names.
+const RESERVED: [&str; 14] = [
+    "let", "if", "else", "when", "for", "in", "and", "or", "not", "true", "false", "fn", "inf", "nan",
+];
+
+/// True for what can be the name of a variable: letters, digits and `_`, no digit first, no reserved word.
+///
+/// ```
+/// use tautomer::lang::is_name;
+/// assert!(is_name("x_1") && !is_name("1x") && !is_name("com.microsoft::Gelu") && !is_name("let"));
+/// ```
+pub fn is_name(text: &str) -> bool {
+    let special = text.strip_prefix("inf_").or(text.strip_prefix("nan_"));
+    let mut chars = text.chars();
+    chars
+        .next()
+        .is_some_and(|first| first == '_' || first.is_ascii_alphabetic())
+        && chars.all(|c| c == '_' || c.is_ascii_alphanumeric())
+        && !RESERVED.contains(&text)
+        && !special.is_some_and(|dtype| ["f16", "bf16", "f32", "f64"].contains(&dtype))
+}

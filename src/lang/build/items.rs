@@ -13,7 +13,13 @@ impl<'s> Builder<'s> {
         let (mut opaques, mut functions, mut body) = (Vec::new(), Vec::new(), None);
         for part in pair.into_inner() {
             match part.as_rule() {
-                Rule::function => functions.push(self.function(part)),
+                Rule::function => {
+                    let doc = self.doc(self.span(&part).start);
+                    functions.push(Function {
+                        doc,
+                        ..self.function(part)
+                    });
+                }
                 Rule::opaque => opaques.extend(self.opaque(part)),
                 Rule::body => body = Some(self.block(part)),
                 _ => {}
@@ -115,7 +121,6 @@ impl<'s> Builder<'s> {
 
     fn function(&mut self, pair: Pair<'s>) -> Function {
         let span = self.span(&pair);
-        let doc = self.doc(span.start);
         let (mut name, mut params, mut result, mut body) = (None, Vec::new(), None, None);
         for part in pair.into_inner() {
             match part.as_rule() {
@@ -128,7 +133,7 @@ impl<'s> Builder<'s> {
         }
         let body = body.unwrap_or_else(|| Block::of(self.ast.push(ExprKind::Wildcard, span)));
         Function {
-            doc,
+            doc: None,
             name,
             params,
             result,

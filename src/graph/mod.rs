@@ -1,0 +1,338 @@
+//! The typed computation graph: vertices on a petgraph DAG, ordered predecessors, explicit outputs.
+//!
+//! Owns the structure and its orders; how a call is typed and what it means stands in [`op`](crate::op).
+
+mod order;
+mod validate;
+mod vertex;
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use petgraph::Direction;
+use petgraph::stable_graph::{NodeIndex, StableDiGraph};
+use petgraph::visit::EdgeRef;
+use smallvec::SmallVec;
+
+pub use validate::GraphError;
+pub use vertex::{Node, Vertex};
+
+use crate::diag::Span;
+use crate::op::{AttrValue, Attrs, Fact, Op, OpError, OpaqueOp, normalize};
+use crate::tensor::{Dim, Tensor, Type};
+
+/// Names a vertex of one graph; stays valid while other vertices are removed.
+pub type VertexId = NodeIndex;
+
+/// Predecessors of a vertex, in order.
+pub type Operands = SmallVec<[VertexId; 4]>;
+
+/// A result of the graph.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Output {
+    /// The name it is given to the outside, if it has one.
+    pub name: Option<Arc<str>>,
+    /// Its value.
+    pub vertex: VertexId,
+}
+
+/// Values of the parameters of a graph, by name.
+pub type Params = IndexMap<Arc<str>, Tensor>;
+
+/// A network together with the values of its parameters (the seed's *workload*).
+#[derive(Debug, Clone, Default)]
+pub struct Workload {
+    /// The network.
+    pub graph: Graph,
+    /// A value for each of its parameters.
+    pub params: Params,
+}
+
+/// A directed acyclic graph of typed operator calls.
+///
+/// ```
+/// use tautomer::graph::Graph;
+/// use tautomer::op::{Op, lookup};
+/// use tautomer::tensor::{DType, Type};
+///
+/// let mut g = Graph::new();
+/// let x = g.input("x", Type::tensor(DType::F32, [2, 3]));
+/// let y = g.call(Op::Known(lookup("mul").unwrap()), &[x, x], &[]).unwrap();
+/// g.output(y, None);
+/// assert_eq!(g.pred(y).as_slice(), [x, x]);
+/// assert_eq!(g.rpo(), vec![x, y]);
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct Graph {
+    /// Its name; `main` if empty.
+    pub name: String,
+    /// Documentation.
+    pub doc: Option<String>,
+    vertices: StableDiGraph<Vertex, u32>,
+    inputs: Vec<VertexId>,
+    params: Vec<VertexId>,
+    outputs: Vec<Output>,
+    fresh: Cell<u32>,
+}
+
+impl Graph {
+    /// A graph without vertices.
+    pub fn new() -> Graph {
+        Graph::default()
+    }
+
+    /// The number of vertices.
+    pub fn len(&self) -> usize {
+        self.vertices.node_count()
+    }
+
+    /// True without vertices.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The number of vertices that compute something: calls.
+    pub fn call_count(&self) -> usize {
+        self.vertices
+            .node_weights()
+            .filter(|v| matches!(v.node, Node::Call { .. }))
+            .count()
+    }
+
+    /// The vertices in order of creation.
+    pub fn ids(&self) -> impl Iterator<Item = VertexId> + '_ {
+        self.vertices.node_indices()
+    }
+
+    /// The vertex `v`.
+    ///
+    /// # Panics
+    /// If `v` was removed or belongs to another graph.
+    pub fn vertex(&self, v: VertexId) -> &Vertex {
+        &self.vertices[v]
+    }
+
+    /// The vertex `v`, for changes of its name or place; its type and node stay.
+    pub fn vertex_mut(&mut self, v: VertexId) -> &mut Vertex {
+        &mut self.vertices[v]
+    }
+
+    /// The type of the value of `v`.
+    pub fn ty(&self, v: VertexId) -> &Type {
+        &self.vertices[v].ty
+    }
+
+    /// The input vertices, in order.
+    pub fn inputs(&self) -> &[VertexId] {
+        &self.inputs
+    }
+
+    /// The parameter vertices, in order.
+    pub fn params(&self) -> &[VertexId] {
+        &self.params
+    }
+
+    /// The results, in order.
+    pub fn outputs(&self) -> &[Output] {
+        &self.outputs
+    }
+
+    /// A dimension nothing is known of.
+    pub fn unknown_dim(&self) -> Dim {
+        let id = self.fresh.get();
+        self.fresh.set(id + 1);
+        Dim::unknown(id)
+    }
+
+    /// The counter behind [`unknown_dim`](Graph::unknown_dim), for inference.
+    pub fn fresh(&self) -> &Cell<u32> {
+        &self.fresh
+    }
+
+    /// Adds a vertex without a check; the caller vouches for its type.
+    pub fn push(&mut self, vertex: Vertex, operands: &[VertexId]) -> VertexId {
+        let v = self.vertices.add_node(vertex);
+        for (place, &u) in operands.iter().enumerate() {
+            self.vertices.add_edge(u, v, place as u32);
+        }
+        v
+    }
+
+    /// Adds an input.
+    pub fn input(&mut self, name: &str, ty: impl Into<Type>) -> VertexId {
+        let v = self.push(Vertex::named(Node::Input, ty.into(), name), &[]);
+        self.inputs.push(v);
+        v
+    }
+
+    /// Adds a parameter.
+    pub fn param(&mut self, name: &str, ty: impl Into<Type>) -> VertexId {
+        let v = self.push(Vertex::named(Node::Param, ty.into(), name), &[]);
+        self.params.push(v);
+        v
+    }
+
+    /// Adds a constant.
+    pub fn constant(&mut self, value: Tensor) -> VertexId {
+        let ty = value.ty().into();
+        self.push(Vertex::new(Node::Const(value), ty), &[])
+    }
+
+    /// Adds the mark of an operand that is left out.
+    pub fn absent(&mut self) -> VertexId {
+        self.push(Vertex::new(Node::Absent, Type::Absent), &[])
+    }
+
+    /// Adds a call of an operator, in normal form (see [`normalize`]); attributes are given by name.
+    ///
+    /// # Errors
+    /// If operands or attributes do not fit the operator.
+    pub fn call(&mut self, op: Op, operands: &[VertexId], attrs: &[(&str, AttrValue)]) -> Result<VertexId, OpError> {
+        let Op::Known(def) = op else {
+            return Err(OpError::new(format!(
+                "`{}` has no definition; its type must be declared",
+                op.name()
+            )));
+        };
+        let facts: SmallVec<[Fact<'_>; 4]> = operands.iter().map(|&v| self.fact(v)).collect();
+        let normal = normalize(def, &facts, attrs, &self.fresh)?;
+        drop(facts);
+        let operands: Operands = normal
+            .operands
+            .iter()
+            .map(|place| place.map_or_else(|| self.absent(), |i| operands[i]))
+            .collect();
+        let node = Node::Call {
+            op: Op::Known(def),
+            attrs: normal.attrs.into(),
+        };
+        Ok(self.push(Vertex::new(node, normal.ty), &operands))
+    }
+
+    /// Adds a call whose attributes are in declared order and normal form already, with its type.
+    pub fn call_typed(&mut self, op: Op, operands: &[VertexId], attrs: Attrs, ty: Type) -> VertexId {
+        self.push(Vertex::new(Node::Call { op, attrs }, ty), operands)
+    }
+
+    /// Adds a call of an operator that the table does not define.
+    pub fn opaque(&mut self, op: OpaqueOp, operands: &[VertexId], attrs: Vec<AttrValue>) -> VertexId {
+        let ty = op.result.clone();
+        self.call_typed(Op::Opaque(Arc::new(op)), operands, attrs.into(), ty)
+    }
+
+    /// Adds a tuple.
+    pub fn tuple(&mut self, items: &[VertexId]) -> VertexId {
+        let ty = Type::Tuple(items.iter().map(|&v| self.ty(v).clone()).collect());
+        self.push(Vertex::new(Node::Tuple, ty), items)
+    }
+
+    /// Adds the projection of a tuple.
+    ///
+    /// # Errors
+    /// If `tuple` is not a tuple or has no such element.
+    pub fn project(&mut self, tuple: VertexId, index: usize) -> Result<VertexId, OpError> {
+        let ty = match self.ty(tuple) {
+            Type::Tuple(items) => items
+                .get(index)
+                .cloned()
+                .ok_or_else(|| OpError::new(format!("element {index} of a tuple of {}", items.len())).at(0))?,
+            other => return Err(OpError::new(format!("`.{index}` needs a tuple, and this is {other}")).at(0)),
+        };
+        Ok(self.push(Vertex::new(Node::Proj(index as u32), ty), &[tuple]))
+    }
+
+    /// Declares the value of `v` a result.
+    pub fn output(&mut self, v: VertexId, name: Option<&str>) {
+        self.outputs.push(Output {
+            name: name.map(Into::into),
+            vertex: v,
+        });
+    }
+
+    /// Makes `v` the value of result `i`.
+    pub fn set_output(&mut self, i: usize, v: VertexId) {
+        self.outputs[i].vertex = v;
+    }
+
+    /// Forgets all results.
+    pub fn clear_outputs(&mut self) {
+        self.outputs.clear();
+    }
+
+    /// Gives the vertex a place in the text.
+    pub fn set_span(&mut self, v: VertexId, span: Span) {
+        self.vertices[v].span.get_or_insert(span);
+    }
+
+    /// What inference may know of `v`: its type, and its value if it is a constant.
+    pub fn fact(&self, v: VertexId) -> Fact<'_> {
+        let vertex = &self.vertices[v];
+        Fact {
+            ty: &vertex.ty,
+            value: vertex.constant(),
+        }
+    }
+
+    /// The predecessors of `v`, in order; a value used twice occurs twice.
+    pub fn pred(&self, v: VertexId) -> Operands {
+        let mut edges: SmallVec<[(u32, VertexId); 4]> = self
+            .vertices
+            .edges_directed(v, Direction::Incoming)
+            .map(|e| (*e.weight(), e.source()))
+            .collect();
+        edges.sort_unstable();
+        edges.into_iter().map(|(_, u)| u).collect()
+    }
+
+    /// The number of predecessors of `v`.
+    pub fn arity(&self, v: VertexId) -> usize {
+        self.vertices.edges_directed(v, Direction::Incoming).count()
+    }
+
+    /// Lets every user of `old`, results included, use `new` instead.
+    pub fn replace_uses(&mut self, old: VertexId, new: VertexId) {
+        let uses: Vec<_> = self
+            .vertices
+            .edges_directed(old, Direction::Outgoing)
+            .map(|e| (e.id(), e.target(), *e.weight()))
+            .collect();
+        for (edge, user, place) in uses {
+            self.vertices.remove_edge(edge);
+            self.vertices.add_edge(new, user, place);
+        }
+        for output in &mut self.outputs {
+            if output.vertex == old {
+                output.vertex = new;
+            }
+        }
+    }
+
+    /// Turns a parameter or a call into something without predecessors: a constant, or a parameter of that name.
+    pub fn become_leaf(&mut self, v: VertexId, node: Node, name: Option<Arc<str>>) {
+        let edges: Vec<_> = self
+            .vertices
+            .edges_directed(v, Direction::Incoming)
+            .map(|e| e.id())
+            .collect();
+        for edge in edges {
+            self.vertices.remove_edge(edge);
+        }
+        self.params.retain(|&p| p != v);
+        if matches!(node, Node::Param) {
+            self.params.push(v);
+        }
+        let vertex = &mut self.vertices[v];
+        vertex.node = node;
+        vertex.name = name;
+    }
+
+    /// Removes every vertex that no result depends on; inputs stay. Returns how many were removed.
+    pub fn retain_reachable(&mut self) -> usize {
+        let keep: rustc_hash::FxHashSet<VertexId> = self.rpo().into_iter().chain(self.inputs.iter().copied()).collect();
+        let before = self.len();
+        self.vertices.retain_nodes(|_, v| keep.contains(&v));
+        self.params.retain(|v| keep.contains(v));
+        before - self.len()
+    }
+}

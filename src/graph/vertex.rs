@@ -1,0 +1,83 @@
+//! A vertex: what it computes, its type, and where it comes from.
+
+use std::sync::Arc;
+
+use crate::diag::Span;
+use crate::op::{Attrs, Op};
+use crate::tensor::{Tensor, Type};
+
+/// What a vertex computes from its predecessors.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Node {
+    /// Given at each run.
+    Input,
+    /// A parameter of the model, given with the graph.
+    Param,
+    /// A value that is part of the graph.
+    Const(Tensor),
+    /// An operand that is left out.
+    Absent,
+    /// An operator call; attributes in the operator's order.
+    Call {
+        /// The operator.
+        op: Op,
+        /// Its attribute values, in declared order.
+        attrs: Attrs,
+    },
+    /// Several values as one.
+    Tuple,
+    /// One value of several.
+    Proj(u32),
+}
+
+/// A vertex of a [`Graph`](super::Graph).
+#[derive(Debug, Clone)]
+pub struct Vertex {
+    /// What it computes.
+    pub node: Node,
+    /// The type of its value.
+    pub ty: Type,
+    /// The name of its value, where it has one.
+    pub name: Option<Arc<str>>,
+    /// Where it stands in the text it comes from.
+    pub span: Option<Span>,
+    /// The rules it owes its existence to, first one first.
+    pub rules: Vec<Arc<str>>,
+}
+
+impl Vertex {
+    /// A vertex without a name.
+    pub fn new(node: Node, ty: Type) -> Vertex {
+        Vertex {
+            node,
+            ty,
+            name: None,
+            span: None,
+            rules: Vec::new(),
+        }
+    }
+
+    /// A vertex with a name.
+    pub fn named(node: Node, ty: Type, name: &str) -> Vertex {
+        Vertex {
+            name: Some(name.into()),
+            ..Vertex::new(node, ty)
+        }
+    }
+
+    /// The constant value, if it is one.
+    pub fn constant(&self) -> Option<&Tensor> {
+        match &self.node {
+            Node::Const(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// The operator called, if it is a call.
+    pub fn op(&self) -> Option<&Op> {
+        match &self.node {
+            Node::Call { op, .. } => Some(op),
+            _ => None,
+        }
+    }
+}

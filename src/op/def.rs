@@ -1,0 +1,313 @@
+//! A row of the operator table.
+
+use super::infer::{Infer, OpError};
+use super::{AttrDef, AttrValue, CostRule, Reference};
+use crate::tensor::Type;
+
+/// An operator: one definition that every stage reads.
+#[derive(Clone, Copy)]
+pub struct OpDef {
+    /// Its name: ONNX's in snake case.
+    pub name: &'static str,
+    /// Other names accepted in text.
+    pub aliases: &'static [&'static str],
+    /// One line: what it computes.
+    pub doc: &'static str,
+    /// Its operands, in order.
+    pub operands: &'static [Operand],
+    /// Its attributes, in order.
+    pub attrs: &'static [AttrDef],
+    /// The type of its value.
+    pub infer: fn(&Infer<'_>) -> Result<Type, OpError>,
+    /// Attribute values with all that depends on ranks and shapes filled in, so that equal calls have equal
+    /// attributes; runs before `infer`.
+    pub canonical: Option<fn(&Infer<'_>, &mut Vec<AttrValue>) -> Result<(), OpError>>,
+    /// What it computes.
+    pub semantics: Semantics,
+    /// Algebraic properties.
+    pub traits: OpTraits,
+    /// What it costs.
+    pub cost: CostRule,
+    /// Its counterpart in ONNX.
+    pub onnx: Option<OnnxName>,
+}
+
+/// What an operator computes.
+#[derive(Clone, Copy)]
+pub enum Semantics {
+    /// Not given yet; no row of the table stays like this.
+    Missing,
+    /// A function over arrays, generic over the number system.
+    Primitive(Reference),
+    /// A function in the program language; attributes are in scope by name.
+    Composite(&'static str),
+}
+
+/// An operator of the ONNX default domain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OnnxName {
+    /// `Conv`
+    pub name: &'static str,
+    /// The first operator set that has it with its present meaning, whatever the form of its attributes.
+    pub since: u32,
+}
+
+/// An operand as the table declares it.
+#[derive(Debug, Clone, Copy)]
+pub struct Operand {
+    /// Its name.
+    pub name: &'static str,
+    /// How many values stand there.
+    pub kind: OperandKind,
+    /// The attribute it stands for: a constant given here becomes the attribute.
+    pub attr: Option<&'static str>,
+}
+
+/// How many values an operand takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OperandKind {
+    /// Exactly one.
+    One,
+    /// One or none.
+    Optional,
+    /// Any number, at least one; only as the last operand.
+    Variadic,
+}
+
+impl Operand {
+    /// An operand that must be given.
+    pub const fn one(name: &'static str) -> Operand {
+        Operand {
+            name,
+            kind: OperandKind::One,
+            attr: None,
+        }
+    }
+
+    /// An operand that may be left out.
+    pub const fn optional(name: &'static str) -> Operand {
+        Operand {
+            name,
+            kind: OperandKind::Optional,
+            attr: None,
+        }
+    }
+
+    /// One or more operands.
+    pub const fn variadic(name: &'static str) -> Operand {
+        Operand {
+            name,
+            kind: OperandKind::Variadic,
+            attr: None,
+        }
+    }
+
+    /// An attribute whose value may be computed while the graph runs.
+    pub const fn attr(name: &'static str) -> Operand {
+        Operand {
+            name,
+            kind: OperandKind::Optional,
+            attr: Some(name),
+        }
+    }
+}
+
+/// Algebraic properties of an operator, as a set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OpTraits(u32);
+
+impl OpTraits {
+    /// No property.
+    pub const NONE: OpTraits = OpTraits(0);
+    /// Works on each position alone, after broadcasting.
+    pub const ELEMENTWISE: OpTraits = OpTraits(1);
+    /// One operand.
+    pub const UNARY: OpTraits = OpTraits(1 << 1);
+    /// Two operands.
+    pub const BINARY: OpTraits = OpTraits(1 << 2);
+    /// `f(a, b) = f(b, a)`, bit for bit.
+    pub const COMMUTATIVE: OpTraits = OpTraits(1 << 3);
+    /// `f(f(a, b), c) = f(a, f(b, c))` over the reals.
+    pub const ASSOCIATIVE: OpTraits = OpTraits(1 << 4);
+    /// `f(f(x)) = f(x)`.
+    pub const IDEMPOTENT: OpTraits = OpTraits(1 << 5);
+    /// `f(f(x)) = x`.
+    pub const INVOLUTION: OpTraits = OpTraits(1 << 6);
+    /// Linear in its first operand.
+    pub const LINEAR: OpTraits = OpTraits(1 << 7);
+    /// The result does not decrease where the operand increases.
+    pub const MONOTONE: OpTraits = OpTraits(1 << 8);
+    /// Moves or drops elements and computes nothing.
+    pub const MOVEMENT: OpTraits = OpTraits(1 << 9);
+    /// A result in `{false, true}` from an order or equality.
+    pub const COMPARISON: OpTraits = OpTraits(1 << 10);
+    /// Combines the elements along axes.
+    pub const REDUCTION: OpTraits = OpTraits(1 << 11);
+    /// Two calls with equal operands may differ.
+    pub const NONDETERMINISTIC: OpTraits = OpTraits(1 << 12);
+
+    const NAMES: &[(&str, OpTraits)] = &[
+        ("elementwise", OpTraits::ELEMENTWISE),
+        ("unary", OpTraits::UNARY),
+        ("binary", OpTraits::BINARY),
+        ("commutative", OpTraits::COMMUTATIVE),
+        ("associative", OpTraits::ASSOCIATIVE),
+        ("idempotent", OpTraits::IDEMPOTENT),
+        ("involution", OpTraits::INVOLUTION),
+        ("linear", OpTraits::LINEAR),
+        ("monotone", OpTraits::MONOTONE),
+        ("movement", OpTraits::MOVEMENT),
+        ("comparison", OpTraits::COMPARISON),
+        ("reduction", OpTraits::REDUCTION),
+        ("nondeterministic", OpTraits::NONDETERMINISTIC),
+    ];
+
+    /// Both sets together.
+    pub const fn and(self, other: OpTraits) -> OpTraits {
+        OpTraits(self.0 | other.0)
+    }
+
+    /// True if all of `other` are in it.
+    pub const fn contains(self, other: OpTraits) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// The property of that name, as rules write it.
+    pub fn by_name(name: &str) -> Option<OpTraits> {
+        Self::NAMES.iter().find(|(n, _)| *n == name).map(|(_, t)| *t)
+    }
+
+    /// Names of the properties in it.
+    pub fn names(self) -> impl Iterator<Item = &'static str> {
+        Self::NAMES
+            .iter()
+            .filter(move |(_, t)| self.contains(*t))
+            .map(|(n, _)| *n)
+    }
+
+    /// All names that [`by_name`](OpTraits::by_name) knows.
+    pub fn all_names() -> impl Iterator<Item = &'static str> {
+        Self::NAMES.iter().map(|(n, _)| *n)
+    }
+}
+
+fn no_inference(_: &Infer<'_>) -> Result<Type, OpError> {
+    Err(OpError::new("this operator has no type inference"))
+}
+
+impl OpDef {
+    /// A row to be completed with the methods below.
+    pub const fn new(name: &'static str, doc: &'static str) -> OpDef {
+        OpDef {
+            name,
+            aliases: &[],
+            doc,
+            operands: &[],
+            attrs: &[],
+            infer: no_inference,
+            canonical: None,
+            semantics: Semantics::Missing,
+            traits: OpTraits::NONE,
+            cost: CostRule::Elementwise(1.0),
+            onnx: None,
+        }
+    }
+
+    /// Sets the other names.
+    pub const fn aliases(mut self, aliases: &'static [&'static str]) -> OpDef {
+        self.aliases = aliases;
+        self
+    }
+
+    /// Sets the operands.
+    pub const fn operands(mut self, operands: &'static [Operand]) -> OpDef {
+        self.operands = operands;
+        self
+    }
+
+    /// Sets the attributes.
+    pub const fn attrs(mut self, attrs: &'static [AttrDef]) -> OpDef {
+        self.attrs = attrs;
+        self
+    }
+
+    /// Sets type inference.
+    pub const fn infer(mut self, infer: fn(&Infer<'_>) -> Result<Type, OpError>) -> OpDef {
+        self.infer = infer;
+        self
+    }
+
+    /// Sets the completion of attributes.
+    pub const fn canonical(mut self, f: fn(&Infer<'_>, &mut Vec<AttrValue>) -> Result<(), OpError>) -> OpDef {
+        self.canonical = Some(f);
+        self
+    }
+
+    /// Makes it primitive.
+    pub const fn reference(mut self, reference: Reference) -> OpDef {
+        self.semantics = Semantics::Primitive(reference);
+        self
+    }
+
+    /// Makes it a composite with this body.
+    pub const fn body(mut self, body: &'static str) -> OpDef {
+        self.semantics = Semantics::Composite(body);
+        self
+    }
+
+    /// Sets the algebraic properties.
+    pub const fn traits(mut self, traits: OpTraits) -> OpDef {
+        self.traits = traits;
+        self
+    }
+
+    /// Sets the cost.
+    pub const fn cost(mut self, cost: CostRule) -> OpDef {
+        self.cost = cost;
+        self
+    }
+
+    /// Sets the counterpart in ONNX.
+    pub const fn onnx(mut self, name: &'static str, since: u32) -> OpDef {
+        self.onnx = Some(OnnxName { name, since });
+        self
+    }
+
+    /// The name and all aliases.
+    pub fn names(&'static self) -> impl Iterator<Item = &'static str> {
+        std::iter::once(self.name).chain(self.aliases.iter().copied())
+    }
+
+    /// The place of an attribute in the declaration.
+    pub fn attr_index(&self, name: &str) -> Option<usize> {
+        self.attrs.iter().position(|a| a.name == name)
+    }
+
+    /// The body in the program language, if it is a composite.
+    pub fn composite_body(&self) -> Option<&'static str> {
+        match self.semantics {
+            Semantics::Composite(body) => Some(body),
+            _ => None,
+        }
+    }
+
+    /// The operand at position `i` of a call; a variadic operand repeats.
+    pub fn operand(&self, i: usize) -> Option<&'static Operand> {
+        self.operands
+            .get(i)
+            .or_else(|| self.operands.last().filter(|o| o.kind == OperandKind::Variadic))
+    }
+
+    /// The least and the greatest number of operands; `None` for no upper limit.
+    pub fn arity(&self) -> (usize, Option<usize>) {
+        let least = self.operands.iter().filter(|o| o.kind != OperandKind::Optional).count();
+        let variadic = self.operands.last().is_some_and(|o| o.kind == OperandKind::Variadic);
+        (least, (!variadic).then_some(self.operands.len()))
+    }
+
+    /// True if both inference and semantics are given.
+    pub fn is_complete(&self) -> bool {
+        !matches!(self.semantics, Semantics::Missing)
+            && !std::ptr::fn_addr_eq(self.infer, no_inference as fn(&Infer<'_>) -> Result<Type, OpError>)
+    }
+}

@@ -1,0 +1,184 @@
+//! The operator table: what each operator is called, takes, returns, means and costs.
+//!
+//! An operator is defined once, in the file of its family, as one [`OpDef`]. Parser, printer, importers, rule checker,
+//! e-graph, verifier and executor read the table; none of them lists operators of its own.
+
+mod attr;
+mod call;
+mod cost;
+mod def;
+mod infer;
+mod number;
+mod reference;
+mod value;
+
+mod elementwise;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::{Arc, OnceLock};
+
+pub use attr::{AttrDef, AttrKind, AttrValue, Attrs, AxisOf, Default, Real};
+pub use call::{Normalized, normalize};
+pub use cost::{Cost, CostRule};
+pub use def::{OnnxName, OpDef, OpTraits, Operand, OperandKind, Semantics};
+pub use infer::{Fact, Infer, OpError};
+pub use number::{Field, Func, Number, Refused};
+pub use reference::{Eval, RefFn, Reference, System, evaluate, evaluate_tensors};
+pub use value::Value;
+
+use crate::tensor::Type;
+
+/// The operators, by family.
+const FAMILIES: &[&[OpDef]] = &[elementwise::OPS];
+
+/// Every operator, in table order.
+///
+/// ```
+/// assert!(tautomer::op::table().any(|op| op.name == "add"));
+/// ```
+pub fn table() -> impl Iterator<Item = &'static OpDef> {
+    FAMILIES.iter().flat_map(|family| family.iter())
+}
+
+/// The operator of that name or alias.
+///
+/// ```
+/// assert_eq!(tautomer::op::lookup("subtract").map(|op| op.name), Some("sub"));
+/// ```
+pub fn lookup(name: &str) -> Option<&'static OpDef> {
+    static INDEX: OnceLock<HashMap<&'static str, &'static OpDef>> = OnceLock::new();
+    INDEX
+        .get_or_init(|| table().flat_map(|op| op.names().map(move |name| (name, op))).collect())
+        .get(name)
+        .copied()
+}
+
+/// The operator of that ONNX name in the default domain.
+pub fn lookup_onnx(name: &str) -> Option<&'static OpDef> {
+    static INDEX: OnceLock<HashMap<&'static str, &'static OpDef>> = OnceLock::new();
+    INDEX
+        .get_or_init(|| table().filter_map(|op| Some((op.onnx?.name, op))).collect())
+        .get(name)
+        .copied()
+}
+
+/// An operator of the table, or one that is only carried along.
+#[derive(Clone)]
+pub enum Op {
+    /// Defined in the table.
+    Known(&'static OpDef),
+    /// Unknown: it may be moved around, and no one may execute it.
+    Opaque(Arc<OpaqueOp>),
+}
+
+/// An operator that the table does not define.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub struct OpaqueOp {
+    /// The namespace; empty for the default one.
+    pub domain: String,
+    /// Its name there.
+    pub name: String,
+    /// Names of the attributes of this call, in the order of its attribute values.
+    pub attr_names: Vec<Arc<str>>,
+    /// The declared type of its value.
+    pub result: Type,
+}
+
+impl Op {
+    /// The name in programs: `conv`, `com.microsoft::Gelu`.
+    pub fn name(&self) -> String {
+        match self {
+            Op::Known(def) => def.name.to_owned(),
+            Op::Opaque(op) if op.domain.is_empty() => op.name.clone(),
+            Op::Opaque(op) => format!("{}::{}", op.domain, op.name),
+        }
+    }
+
+    /// The definition, if the table has one.
+    pub fn def(&self) -> Option<&'static OpDef> {
+        match self {
+            Op::Known(def) => Some(def),
+            Op::Opaque(_) => None,
+        }
+    }
+
+    /// Names of the attributes, in the order of a call's attribute values.
+    pub fn attr_names(&self) -> Vec<&str> {
+        match self {
+            Op::Known(def) => def.attrs.iter().map(|a| a.name).collect(),
+            Op::Opaque(op) => op.attr_names.iter().map(|n| &**n).collect(),
+        }
+    }
+
+    /// True if it has all of `traits`; opaque operators have none.
+    pub fn has(&self, traits: OpTraits) -> bool {
+        self.def().is_some_and(|def| def.traits.contains(traits))
+    }
+
+    /// True for the table's operator of that name.
+    pub fn is(&self, name: &str) -> bool {
+        self.def().is_some_and(|def| def.name == name)
+    }
+}
+
+impl PartialEq for Op {
+    fn eq(&self, other: &Op) -> bool {
+        match (self, other) {
+            (Op::Known(a), Op::Known(b)) => std::ptr::eq(*a, *b),
+            (Op::Opaque(a), Op::Opaque(b)) => a == b,
+            _ => false,
+        }
+    }
+}
+
+impl Eq for Op {}
+
+impl Hash for Op {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        match self {
+            Op::Known(def) => def.name.hash(state),
+            Op::Opaque(op) => op.hash(state),
+        }
+    }
+}
+
+impl fmt::Debug for Op {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn names_and_aliases_are_unique() {
+        let mut seen = HashSet::new();
+        for op in table() {
+            for name in op.names() {
+                assert!(seen.insert(name), "{name} is defined twice");
+            }
+        }
+    }
+
+    #[test]
+    fn every_row_is_complete() {
+        for op in table() {
+            assert!(!op.doc.is_empty(), "{} has no doc line", op.name);
+            assert!(op.is_complete(), "{} lacks inference or semantics", op.name);
+            for operand in op.operands {
+                if let Some(attr) = operand.attr {
+                    assert!(
+                        op.attr_index(attr).is_some(),
+                        "{}: operand for unknown attribute {attr}",
+                        op.name
+                    );
+                }
+            }
+        }
+    }
+}

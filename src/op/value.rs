@@ -1,0 +1,148 @@
+//! Values during an evaluation, and their exchange with typed tensors.
+
+use ndarray::{ArcArray, IxDyn};
+
+use super::{Number, OpError};
+use crate::tensor::{DType, Nd, Tensor};
+
+/// A tensor during an evaluation over the number system `S`.
+///
+/// Floating-point elements of every width are numbers of `S`, integers of every width are exact; results are rounded
+/// or wrapped to their element type when they are stored.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value<S> {
+    /// Floating-point elements.
+    Real(Nd<S>),
+    /// Integer elements.
+    Int(Nd<i128>),
+    /// Truth values.
+    Bool(Nd<bool>),
+    /// Text.
+    Text(Nd<String>),
+    /// An operand that was left out.
+    Absent,
+}
+
+/// Evaluates `$body`, generic over the element, and wraps the array it gives in the same kind of value.
+#[macro_export]
+macro_rules! map_value {
+    ($value:expr, $array:ident => $body:expr) => {
+        match $value {
+            $crate::op::Value::Real($array) => Ok($crate::op::Value::Real($body)),
+            $crate::op::Value::Int($array) => Ok($crate::op::Value::Int($body)),
+            $crate::op::Value::Bool($array) => Ok($crate::op::Value::Bool($body)),
+            $crate::op::Value::Text($array) => Ok($crate::op::Value::Text($body)),
+            $crate::op::Value::Absent => Err($crate::op::OpError::new("an operand is missing")),
+        }
+    };
+}
+
+impl<S: Number> Value<S> {
+    /// Extents.
+    pub fn shape(&self) -> &[usize] {
+        match self {
+            Value::Real(a) => a.shape(),
+            Value::Int(a) => a.shape(),
+            Value::Bool(a) => a.shape(),
+            Value::Text(a) => a.shape(),
+            Value::Absent => &[],
+        }
+    }
+
+    /// The numbers inside.
+    pub fn real(&self) -> Result<&Nd<S>, OpError> {
+        match self {
+            Value::Real(a) => Ok(a),
+            _ => Err(OpError::new("expected floating-point elements")),
+        }
+    }
+
+    /// The integers inside.
+    pub fn int(&self) -> Result<&Nd<i128>, OpError> {
+        match self {
+            Value::Int(a) => Ok(a),
+            _ => Err(OpError::new("expected integer elements")),
+        }
+    }
+
+    /// The truth values inside.
+    pub fn bool(&self) -> Result<&Nd<bool>, OpError> {
+        match self {
+            Value::Bool(a) => Ok(a),
+            _ => Err(OpError::new("expected truth values")),
+        }
+    }
+
+    /// A tensor as a value; numbers are converted by `S::from_f64`.
+    pub fn from_tensor(tensor: &Tensor) -> Result<Value<S>, OpError> {
+        let convert = |values: Vec<f64>| -> Result<Value<S>, OpError> {
+            let numbers = values.into_iter().map(S::from_f64).collect::<Result<Vec<_>, _>>()?;
+            Ok(Value::Real(shaped(tensor.shape(), numbers)?))
+        };
+        Ok(match tensor {
+            Tensor::Bool(a) => Value::Bool(a.clone()),
+            Tensor::Utf8(a) => Value::Text(a.clone()),
+            _ if tensor.dtype().is_float() => {
+                // The two float systems take their own arrays without a copy.
+                if let Some(same) = same_type::<S>(tensor) {
+                    return Ok(Value::Real(same));
+                }
+                convert(tensor.to_f64s().unwrap_or_default())?
+            }
+            _ => Value::Int(shaped(tensor.shape(), tensor.to_ints().unwrap_or_default())?),
+        })
+    }
+
+    /// The value stored with element type `dtype`: numbers rounded, integers wrapped.
+    pub fn into_tensor(self, dtype: DType) -> Result<Tensor, OpError> {
+        let mismatch = || OpError::new(format!("a result cannot be stored as {dtype}"));
+        match self {
+            Value::Bool(a) if dtype == DType::Bool => Ok(Tensor::Bool(a)),
+            Value::Text(a) if dtype == DType::Utf8 => Ok(Tensor::Utf8(a)),
+            Value::Int(a) if dtype.is_int() => {
+                let values: Vec<i128> = a.iter().copied().collect();
+                Tensor::from_ints(dtype, a.shape(), &values).ok_or_else(mismatch)
+            }
+            Value::Real(a) if dtype.is_float() => {
+                if let Some(same) = into_same_type::<S>(&a, dtype) {
+                    return Ok(same);
+                }
+                let values = a.iter().map(S::to_f64).collect::<Result<Vec<_>, _>>()?;
+                Tensor::from_f64s(dtype, a.shape(), &values).ok_or_else(mismatch)
+            }
+            _ => Err(mismatch()),
+        }
+    }
+}
+
+fn same_type<S: Number>(tensor: &Tensor) -> Option<Nd<S>> {
+    use std::any::Any;
+    match tensor {
+        Tensor::F32(a) => (a as &dyn Any).downcast_ref::<Nd<S>>().cloned(),
+        Tensor::F64(a) => (a as &dyn Any).downcast_ref::<Nd<S>>().cloned(),
+        _ => None,
+    }
+}
+
+fn into_same_type<S: Number>(array: &Nd<S>, dtype: DType) -> Option<Tensor> {
+    use std::any::Any;
+    let any = array as &dyn Any;
+    match dtype {
+        DType::F32 => any.downcast_ref::<Nd<f32>>().map(|a| Tensor::F32(a.clone())),
+        DType::F64 => any.downcast_ref::<Nd<f64>>().map(|a| Tensor::F64(a.clone())),
+        _ => None,
+    }
+}
+
+/// An array of that shape from its elements in row-major order.
+pub(crate) fn shaped<T: Clone>(shape: &[usize], elements: Vec<T>) -> Result<Nd<T>, OpError> {
+    let n = elements.len();
+    ArcArray::from_shape_vec(IxDyn(shape), elements)
+        .map_err(|_| OpError::new(format!("{n} elements do not fill the shape {shape:?}")))
+}
+
+impl From<super::Refused> for OpError {
+    fn from(refused: super::Refused) -> OpError {
+        OpError::new(refused.to_string())
+    }
+}
