@@ -1,8 +1,13 @@
 //! ONNX models and tensors.
 
+mod attr;
 mod external;
+mod import;
+mod info;
 pub mod proto;
+mod schema;
 mod tensor;
+mod types;
 
 use std::path::Path;
 
@@ -12,6 +17,8 @@ use prost::bytes::Bytes;
 use super::Problem;
 use crate::tensor::Tensor;
 
+pub use import::{Imported, import};
+pub use info::{NodeInfo, OnnxInfo};
 pub use tensor::{TensorError, data_type, dense, dtype_of, from_tensor, to_tensor};
 
 /// Decodes a message, sharing the storage of `bytes` where it can.
