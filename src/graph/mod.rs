@@ -2,7 +2,14 @@
 //!
 //! Owns the structure and its orders; how a call is typed and what it means stands in [`op`](crate::op).
 
+pub(crate) mod build;
+mod composite;
+mod interpret;
+pub(crate) mod literal;
 mod order;
+mod program;
+mod sink;
+pub mod term;
 mod validate;
 mod vertex;
 
@@ -15,6 +22,10 @@ use petgraph::stable_graph::{NodeIndex, StableDiGraph};
 use petgraph::visit::EdgeRef;
 use smallvec::SmallVec;
 
+pub use composite::{composite_function, expand_composites, inline};
+pub use interpret::{InterpretError, evaluate_call, interpret, interpret_over, interpret_vertices};
+pub use program::{BuildOptions, build_function, build_program, composites};
+pub use sink::Sink;
 pub use validate::GraphError;
 pub use vertex::{Node, Vertex};
 

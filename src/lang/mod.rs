@@ -12,6 +12,8 @@ mod syntax;
 #[cfg(test)]
 mod tests;
 
+use pest::unicode::{XID_CONTINUE, XID_START};
+
 pub use parse::{parse_program, parse_rules};
 pub use print::{format_expr, format_program, format_rules, format_type};
 pub use scan::MAX_NESTING;
@@ -33,10 +35,8 @@ const RESERVED: [&str; 14] = [
 pub fn is_name(text: &str) -> bool {
     let special = text.strip_prefix("inf_").or(text.strip_prefix("nan_"));
     let mut chars = text.chars();
-    chars
-        .next()
-        .is_some_and(|first| first == '_' || first.is_ascii_alphabetic())
-        && chars.all(|c| c == '_' || c.is_ascii_alphanumeric())
+    chars.next().is_some_and(|first| first == '_' || XID_START(first))
+        && chars.all(XID_CONTINUE)
         && !RESERVED.contains(&text)
         && !special.is_some_and(|dtype| ["f16", "bf16", "f32", "f64"].contains(&dtype))
 }

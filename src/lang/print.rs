@@ -3,8 +3,10 @@
 //! Two-space indentation, 100 columns, as few parentheses as precedence allows. The text parses to the same tree, and
 //! formatting it again changes nothing. No recursion: [`layout`] keeps a stack of what is left to write.
 
+mod comments;
 mod items;
 mod layout;
+mod measure;
 #[cfg(test)]
 mod tests;
 
@@ -89,6 +91,14 @@ fn base_prec(base: &ExprKind) -> u8 {
     match base {
         ExprKind::Int { .. } | ExprKind::Float { .. } => prec::ATOM + 1,
         _ => prec::ATOM,
+    }
+}
+
+/// How tightly the values of a comprehension must bind: `a.. if c` would go on with the range.
+fn iter_prec(iter: &ExprKind) -> u8 {
+    match iter {
+        ExprKind::Range { end: None, .. } => prec::OR,
+        _ => prec::RANGE,
     }
 }
 

@@ -91,10 +91,10 @@ fn expected(positives: &[Rule], open: Option<u8>) -> Vec<String> {
             } else {
                 "a text"
             }),
-            Rule::name | Rule::label | Rule::item_name | Rule::positional | Rule::param | Rule::rule_param => {
-                if !wants(Rule::number) && !wants(Rule::expr) && !wants(Rule::type_expr) {
-                    add("a name");
-                }
+            Rule::name | Rule::label | Rule::item_name | Rule::positional | Rule::param | Rule::rule_param
+                if !wants(Rule::number) && !wants(Rule::expr) && !wants(Rule::type_expr) =>
+            {
+                add("a name");
             }
             Rule::block => add("`{`"),
             Rule::params | Rule::rule_params => add("`(`"),

@@ -137,7 +137,7 @@ fn check_arity(def: &'static OpDef, operands: &[Fact<'_>]) -> Result<(), OpError
             })
             .collect();
         let plural = if takes == "1" { "" } else { "s" };
-        return Err(OpError::new(format!(
+        return Err(OpError::arity(format!(
             "takes {takes} operand{plural} ({}), and {n} given",
             names.join(", ")
         )));

@@ -9,6 +9,8 @@ use crate::tensor::{DType, Dim, Shape, Tensor, TensorType, Type};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct OpError {
+    /// The code of the message.
+    pub code: &'static str,
     /// What is wrong, with the types and values involved.
     pub message: String,
     /// The operand to point at.
@@ -25,11 +27,20 @@ impl OpError {
     /// A problem of the call as a whole.
     pub fn new(message: impl Into<String>) -> OpError {
         OpError {
+            code: "T0201",
             message: message.into(),
             operand: None,
             other: None,
             attr: None,
             help: None,
+        }
+    }
+
+    /// A problem of the number of operands.
+    pub fn arity(message: impl Into<String>) -> OpError {
+        OpError {
+            code: "T0102",
+            ..OpError::new(message)
         }
     }
 
@@ -48,6 +59,7 @@ impl OpError {
     /// Points at an attribute.
     pub fn attr(mut self, name: &str) -> OpError {
         self.attr = Some(name.to_owned());
+        self.code = "T0103";
         self
     }
 

@@ -89,6 +89,7 @@ fn comments_are_kept() {
 fn long_lines_break() {
     let call =
         "conv(reshape(aaaaaaaaaaaaaaaaaaaaaaaaaa, bbbbbbbbbbbbbbbbbbbbb) {shape = [1, 2]}, cccccccccccccccccccccccc)";
+    let list = format!("[{}]", ["1.5"; 60].join(", "));
     let text = format!(
         "fn main(x: f32[n, 64, h, w], param w1: f32[64, 16], param w2: f32[16, 64], param w3: f32[16, 64], y: f32) {{\
          let a = {call} {{strides = [1, 1], pads = [1, 1, 1, 1]}};\
@@ -97,7 +98,6 @@ fn long_lines_break() {
          let d = {list};\
          if (a) {{ let e = b; e }} else if (c) {{ a }} else {{ when d {{ e }} else {{ f }} }} }}",
         sum = ["aaaaaaaaaaaaaaaaaaaa * b"; 8].join(" + "),
-        list = format!("[{}]", ["1.5"; 60].join(", ")),
     );
     insta::assert_snapshot!(check_program(&text));
 }
@@ -130,7 +130,9 @@ fn literals_read_back() {
     for text in [
         "1i64",
         "-1",
+        "größe(é)",
         "-(1)",
+        "größe(é)",
         "0.1f32",
         "0.1f16",
         "1e-5",

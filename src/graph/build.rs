@@ -1,0 +1,1079 @@
+//! From syntax tree to values: names resolved, functions inlined, literals typed, every call checked.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::literal::{self, Wanted};
+use super::sink::Sink;
+use super::term::{self, Scope, Term, TermError};
+use crate::diag::{Diagnostic, Diagnostics, Span, did_you_mean};
+use crate::lang::ast::{
+    Ast, Attrs, BinaryOp, Block, DimExpr, Dims, ExprId, ExprKind, Function, Let, LetNames, OpaqueDecl, TypeExpr,
+    TypeKind, UnaryOp,
+};
+use crate::op::{self, AttrKind, AttrValue, Op, OpDef, OpError, OpTraits, OpaqueOp};
+use crate::tensor::{Dim, Shape, Tensor, TensorType, Type};
+
+/// What an expression evaluates to; `None` where a problem has been reported.
+pub(crate) type Val<V> = Option<Term<V>>;
+
+/// Evaluates expressions of one syntax tree into a [`Sink`].
+pub(crate) struct Builder<'a, K: Sink> {
+    pub(crate) ast: &'a Ast,
+    pub(crate) sink: &'a mut K,
+    pub(crate) problems: Diagnostics,
+    /// Arithmetic of literals and attributes is done at once instead of becoming calls.
+    pub(crate) fold_terms: bool,
+    /// Refuses to build more values than this.
+    pub(crate) max_size: usize,
+    functions: FxHashMap<Arc<str>, &'a Function>,
+    opaques: FxHashMap<Arc<str>, &'a OpaqueDecl>,
+    symbols: BTreeSet<Arc<str>>,
+    frames: Vec<Frame<K::V>>,
+    ascribed: FxHashMap<ExprId, Type>,
+}
+
+/// Names in scope of one function body.
+struct Frame<V> {
+    names: FxHashMap<Arc<str>, Vec<Val<V>>>,
+    undo: Vec<Arc<str>>,
+    rests: FxHashMap<Arc<str>, Vec<(Arc<str>, AttrValue)>>,
+    function: Option<Arc<str>>,
+}
+
+enum Task<'a, V> {
+    Eval(ExprId),
+    Finish(ExprId, usize),
+    Block(&'a Block),
+    Let(&'a Let),
+    Bind(Arc<str>, Val<V>),
+    PopScope(usize),
+    PopFrame,
+}
+
+impl<'a, K: Sink> Builder<'a, K> {
+    pub(crate) fn new(ast: &'a Ast, sink: &'a mut K) -> Self {
+        let frame = Frame {
+            names: FxHashMap::default(),
+            undo: Vec::new(),
+            rests: FxHashMap::default(),
+            function: None,
+        };
+        Builder {
+            ast,
+            sink,
+            problems: Diagnostics::new(),
+            fold_terms: false,
+            max_size: usize::MAX,
+            functions: FxHashMap::default(),
+            opaques: FxHashMap::default(),
+            symbols: BTreeSet::new(),
+            frames: vec![frame],
+            ascribed: FxHashMap::default(),
+        }
+    }
+
+    /// Makes functions and declarations of the file known.
+    pub(crate) fn declare(&mut self, functions: &'a [Function], opaques: &'a [OpaqueDecl]) {
+        for function in functions {
+            let Some(name) = &function.name else { continue };
+            if let Some(first) = self.functions.get(&name.name) {
+                let before = first.name.as_ref().map_or(first.span, |n| n.span);
+                self.problems.push(
+                    Diagnostic::error("T0105", format!("the function `{}` is defined twice", name.name))
+                        .label(name.span, "defined again here")
+                        .secondary(before, "first defined here")
+                        .help("rename one of the two"),
+                );
+            } else {
+                self.functions.insert(name.name.clone(), function);
+            }
+        }
+        self.opaques.extend(opaques.iter().map(|o| (o.name.name.clone(), o)));
+    }
+
+    /// Makes `name` stand for `term` from here on.
+    pub(crate) fn bind(&mut self, name: &Arc<str>, term: Val<K::V>) {
+        let frame = self.frame();
+        frame.names.entry(name.clone()).or_default().push(term);
+        frame.undo.push(name.clone());
+    }
+
+    /// Makes `..name` stand for these attributes.
+    pub(crate) fn bind_rest(&mut self, name: &Arc<str>, attrs: Vec<(Arc<str>, AttrValue)>) {
+        self.frame().rests.insert(name.clone(), attrs);
+    }
+
+    /// Makes `name` a symbolic dimension.
+    pub(crate) fn symbol(&mut self, name: &str) {
+        self.symbols.insert(name.into());
+    }
+
+    fn frame(&mut self) -> &mut Frame<K::V> {
+        let last = self.frames.len() - 1;
+        &mut self.frames[last]
+    }
+
+    pub(crate) fn report(&mut self, problem: Diagnostic) {
+        self.problems.push(problem);
+    }
+
+    fn report_term(&mut self, e: TermError) {
+        let problem = Diagnostic::error("T0106", e.message).label(e.span, "");
+        self.report(e.help.into_iter().fold(problem, Diagnostic::help));
+    }
+
+    /// The type a type expression stands for; symbols in it become known.
+    pub(crate) fn type_of(&mut self, ty: &TypeExpr, unknown: &mut dyn FnMut() -> Dim) -> Option<Type> {
+        match &ty.kind {
+            TypeKind::Tuple(items) => items
+                .iter()
+                .map(|t| self.type_of(t, unknown))
+                .collect::<Option<Vec<_>>>()
+                .map(Type::Tuple),
+            TypeKind::Tensor { dtype, dims } => {
+                let Some(dtype) = dtype else {
+                    self.report(
+                        Diagnostic::error("T0205", "the element type is missing")
+                            .label(ty.span, "")
+                            .help("write it before the shape: `f32[2, 3]`"),
+                    );
+                    return None;
+                };
+                let shape = match dims {
+                    Dims::Scalar => Some(Shape::scalar()),
+                    Dims::AnyRank => None,
+                    Dims::List(list) => Some(list.iter().map(|d| self.dim(d, unknown)).collect::<Option<Shape>>()?),
+                };
+                Some(
+                    TensorType {
+                        dtype: dtype.dtype,
+                        shape,
+                    }
+                    .into(),
+                )
+            }
+        }
+    }
+
+    fn dim(&mut self, dim: &DimExpr, unknown: &mut dyn FnMut() -> Dim) -> Option<Dim> {
+        let DimExpr::Expr(id) = dim else { return Some(unknown()) };
+        self.declare_symbols(*id);
+        let scope = DimScope { symbols: &self.symbols };
+        match term::eval(self.ast, *id, &scope) {
+            Ok(Term::Int(Dim::Const(v))) if v < 0 => {
+                self.report(
+                    Diagnostic::error("T0202", format!("a dimension cannot be {v}"))
+                        .label(self.ast.span(*id), "")
+                        .help("a dimension is at least 0; an unknown one is written `?`"),
+                );
+                None
+            }
+            Ok(Term::Int(d)) => Some(d),
+            Ok(other) => {
+                let problem = Diagnostic::error(
+                    "T0202",
+                    format!("a dimension is an integer, not {}", term::kind(&other)),
+                );
+                self.report(problem.label(self.ast.span(*id), ""));
+                None
+            }
+            Err(e) => {
+                self.report_term(e);
+                None
+            }
+        }
+    }
+
+    /// Names inside a dimension are symbols.
+    fn declare_symbols(&mut self, id: ExprId) {
+        let mut stack = vec![id];
+        while let Some(id) = stack.pop() {
+            match self.ast.kind(id) {
+                ExprKind::Name(name) => {
+                    self.symbols.insert(name.clone());
+                }
+                ExprKind::Binary { lhs, rhs, .. } => stack.extend([*lhs, *rhs]),
+                ExprKind::Unary { operand, .. } => stack.push(*operand),
+                ExprKind::Call { args, .. } => stack.extend(args),
+                _ => {}
+            }
+        }
+    }
+
+    /// The value of a block.
+    pub(crate) fn block(&mut self, block: &'a Block) -> Val<K::V> {
+        self.run(Task::Block(block))
+    }
+
+    /// The value of an expression.
+    pub(crate) fn expr(&mut self, id: ExprId) -> Val<K::V> {
+        self.run(Task::Eval(id))
+    }
+
+    fn run(&mut self, first: Task<'a, K::V>) -> Val<K::V> {
+        let mut tasks = vec![first];
+        let mut values: Vec<Val<K::V>> = Vec::new();
+        while let Some(task) = tasks.pop() {
+            if self.sink.size() > self.max_size {
+                self.report(Diagnostic::error(
+                    "T0603",
+                    format!(
+                        "the program has more than {} vertices after inlining its functions",
+                        self.max_size
+                    ),
+                ));
+                return None;
+            }
+            match task {
+                Task::Eval(id) => self.start(id, &mut tasks, &mut values),
+                Task::Finish(id, base) => {
+                    let args = values.split_off(base);
+                    self.finish(id, args, &mut tasks, &mut values);
+                }
+                Task::Block(block) => {
+                    tasks.push(Task::PopScope(self.frame().undo.len()));
+                    tasks.push(Task::Eval(block.result));
+                    for item in block.lets.iter().rev() {
+                        tasks.push(Task::Let(item));
+                        if let Some(ty) = &item.ty {
+                            let mut fresh = 1 << 30;
+                            let ty = self.type_of(ty, &mut || {
+                                fresh += 1;
+                                Dim::unknown(fresh)
+                            });
+                            self.ascribed.extend(ty.map(|ty| (item.value, ty)));
+                        }
+                        tasks.push(Task::Eval(item.value));
+                    }
+                }
+                Task::Let(item) => {
+                    let value = values.pop().flatten();
+                    self.bind_let(item, value);
+                }
+                Task::Bind(name, term) => self.bind(&name, term),
+                Task::PopScope(depth) => {
+                    let frame = self.frame();
+                    while frame.undo.len() > depth {
+                        let Some(name) = frame.undo.pop() else { break };
+                        frame.names.get_mut(&name).map(Vec::pop);
+                    }
+                }
+                Task::PopFrame => {
+                    self.frames.pop();
+                }
+            }
+        }
+        values.pop().flatten()
+    }
+
+    fn bind_let(&mut self, item: &'a Let, value: Val<K::V>) {
+        let value = match (value, self.ascribed.remove(&item.value)) {
+            (Some(term), Some(declared)) => self.ascribe(term, &declared, item),
+            // A literal that was given a type is one vertex, however often it is used.
+            (Some(Term::Tensor(t)), None) => Some(Term::Value(self.sink.constant(t))),
+            (value, _) => value,
+        };
+        match &item.names {
+            LetNames::One(name) => self.bind(&name.name, value),
+            LetNames::Tuple(names) => {
+                for (i, name) in names.iter().enumerate() {
+                    let part = match &value {
+                        None => None,
+                        Some(Term::Value(v)) => {
+                            let count = match self.sink.ty(v) {
+                                Type::Tuple(items) => Some(items.len()),
+                                _ => None,
+                            };
+                            match self.sink.project(&v.clone(), i) {
+                                Ok(part) if count == Some(names.len()) => Some(Term::Value(part)),
+                                _ if i > 0 => None,
+                                _ => {
+                                    let ty = self.sink.ty(v);
+                                    self.report(
+                                        Diagnostic::error(
+                                            "T0204",
+                                            format!("{} names for a value of type {ty}", names.len()),
+                                        )
+                                        .label(item.span, "")
+                                        .help("the names on the left must be as many as the elements of the tuple"),
+                                    );
+                                    None
+                                }
+                            }
+                        }
+                        Some(Term::List(items)) if items.len() == names.len() => items.get(i).cloned(),
+                        Some(other) => {
+                            if i == 0 {
+                                let what = term::kind(other);
+                                self.report(
+                                    Diagnostic::error("T0204", format!("{} names for {what}", names.len()))
+                                        .label(item.span, ""),
+                                );
+                            }
+                            None
+                        }
+                    };
+                    self.bind(&name.name, part);
+                }
+            }
+        }
+    }
+
+    fn ascribe(&mut self, term: Term<K::V>, declared: &Type, item: &Let) -> Val<K::V> {
+        let span = item.ty.as_ref().map_or(item.span, |t| t.span);
+        let v = match &term {
+            Term::Value(v) => v.clone(),
+            literal => {
+                let wanted = declared.as_tensor().map_or(Wanted::Any, |t| Wanted::Exactly(t.dtype));
+                let built = literal::tensor(literal, wanted).and_then(|t| {
+                    match declared.as_tensor().and_then(|d| d.shape.as_ref()?.to_concrete()) {
+                        // `[]` says nothing of the inner extents; the declaration does.
+                        Some(shape) if t.is_empty() => {
+                            t.reshaped(&shape).ok_or_else(|| format!("no elements for {declared}"))
+                        }
+                        _ => Ok(t),
+                    }
+                });
+                match built {
+                    Ok(t) => self.sink.constant(t),
+                    Err(message) => {
+                        self.report(Diagnostic::error("T0203", message).label(self.ast.span(item.value), ""));
+                        return None;
+                    }
+                }
+            }
+        };
+        let actual = self.sink.ty(&v);
+        if !declared.admits(&actual) {
+            self.report(
+                Diagnostic::error("T0204", format!("declared as {declared}, and the value is {actual}"))
+                    .label(self.ast.span(item.value), format!("this is {actual}"))
+                    .secondary(span, "declared here"),
+            );
+            return None;
+        }
+        Some(Term::Value(v))
+    }
+
+    fn start(&mut self, id: ExprId, tasks: &mut Vec<Task<'a, K::V>>, values: &mut Vec<Val<K::V>>) {
+        let base = values.len();
+        let ast = self.ast;
+        match ast.kind(id) {
+            ExprKind::Name(name) => {
+                let value = self.resolve(name, ast.span(id));
+                values.push(value);
+            }
+            ExprKind::Positional(i) => {
+                let value = self.resolve(&format!("@{i}").into(), ast.span(id));
+                values.push(value);
+            }
+            ExprKind::Tuple(items) => {
+                tasks.push(Task::Finish(id, base));
+                self.push_args(items, tasks);
+            }
+            ExprKind::Call { args, .. } => {
+                tasks.push(Task::Finish(id, base));
+                self.push_args(args, tasks);
+            }
+            ExprKind::Project { base: tuple, .. } => tasks.extend([Task::Finish(id, base), Task::Eval(*tuple)]),
+            ExprKind::Field { base: tuple, name } if matches!(self.lookup(&name.name), Some(Some(Term::Int(_)))) => {
+                tasks.extend([Task::Finish(id, base), Task::Eval(*tuple)]);
+            }
+            ExprKind::Unary { operand, .. } => tasks.extend([Task::Finish(id, base), Task::Eval(*operand)]),
+            ExprKind::Binary {
+                op: BinaryOp::In,
+                lhs,
+                rhs,
+            } => {
+                tasks.push(Task::Finish(id, base));
+                match ast.kind(*rhs) {
+                    ExprKind::Tuple(items) | ExprKind::List(items) => {
+                        tasks.extend(items.iter().rev().map(|i| Task::Eval(*i)))
+                    }
+                    _ => tasks.push(Task::Eval(*rhs)),
+                }
+                tasks.push(Task::Eval(*lhs));
+            }
+            ExprKind::Binary { lhs, rhs, .. } => {
+                tasks.extend([Task::Finish(id, base), Task::Eval(*rhs), Task::Eval(*lhs)])
+            }
+            ExprKind::If { cond, then, otherwise } => {
+                tasks.extend([
+                    Task::Finish(id, base),
+                    Task::Block(otherwise),
+                    Task::Block(then),
+                    Task::Eval(*cond),
+                ]);
+            }
+            ExprKind::When { cond, then, otherwise } => match term::condition(ast, *cond, &*self) {
+                Ok(holds) => tasks.push(Task::Block(if holds { then } else { otherwise })),
+                Err(e) => {
+                    self.report_term(e);
+                    values.push(None);
+                }
+            },
+            _ => {
+                let value = match term::eval(ast, id, &*self) {
+                    Ok(term) => Some(term),
+                    Err(e) => {
+                        self.report_term(e);
+                        None
+                    }
+                };
+                values.push(value);
+            }
+        }
+    }
+
+    /// Schedules operands; a comprehension becomes one operand for each value of its variable.
+    fn push_args(&mut self, args: &'a [ExprId], tasks: &mut Vec<Task<'a, K::V>>) {
+        for &arg in args.iter().rev() {
+            let ExprKind::Comprehension { body, var, iter, cond } = self.ast.kind(arg) else {
+                tasks.push(Task::Eval(arg));
+                continue;
+            };
+            let items = match term::eval(self.ast, *iter, &*self) {
+                Ok(Term::List(items)) => items,
+                Ok(_) => Vec::new(),
+                Err(e) => {
+                    self.report_term(e);
+                    Vec::new()
+                }
+            };
+            let depth = self.frame().undo.len();
+            for item in items.into_iter().rev() {
+                self.bind(&var.name, Some(item.clone()));
+                let keep = cond.is_none_or(|c| term::condition(self.ast, c, &*self).unwrap_or(true));
+                self.frame().undo.pop();
+                self.frame().names.get_mut(&var.name).map(Vec::pop);
+                if keep {
+                    tasks.extend([
+                        Task::PopScope(depth),
+                        Task::Eval(*body),
+                        Task::Bind(var.name.clone(), Some(item)),
+                    ]);
+                }
+            }
+        }
+    }
+
+    fn lookup(&self, name: &str) -> Option<Val<K::V>> {
+        self.frames.last()?.names.get(name)?.last().cloned()
+    }
+
+    fn resolve(&mut self, name: &Arc<str>, span: Span) -> Val<K::V> {
+        if let Some(value) = self.lookup(name) {
+            return value;
+        }
+        match Scope::name(self, name) {
+            Some(term) => Some(term),
+            None if &**name == "none" => Some(Term::None),
+            None => match name.parse() {
+                Ok(dtype) => Some(Term::DType(dtype)),
+                Err(()) => {
+                    let names = self.names();
+                    let close = did_you_mean(name, names.iter().map(String::as_str)).map(str::to_owned);
+                    let problem =
+                        Diagnostic::error("T0104", format!("unknown name `{name}`")).label(span, "not defined here");
+                    self.report(match close {
+                        Some(close) => problem.help(format!("did you mean `{close}`?")),
+                        None => problem.help("define it with `let`, or make it an input of the function"),
+                    });
+                    None
+                }
+            },
+        }
+    }
+
+    fn finish(
+        &mut self,
+        id: ExprId,
+        args: Vec<Val<K::V>>,
+        tasks: &mut Vec<Task<'a, K::V>>,
+        values: &mut Vec<Val<K::V>>,
+    ) {
+        let Some(args) = args.into_iter().collect::<Option<Vec<_>>>() else {
+            values.push(None);
+            return;
+        };
+        let span = self.ast.span(id);
+        let ast = self.ast;
+        let literal = self.fold_terms && args.iter().all(|t| !matches!(t, Term::Value(_)));
+        let value = match ast.kind(id) {
+            ExprKind::Unary { .. } | ExprKind::Binary { .. } if literal => match term::eval(ast, id, &*self) {
+                Ok(term) => Some(term),
+                Err(e) => {
+                    self.report_term(e);
+                    None
+                }
+            },
+            ExprKind::Tuple(_) => {
+                let items: Option<Vec<_>> = args.into_iter().map(|t| self.vertex(t, span)).collect();
+                items.map(|items| Term::Value(self.sink.tuple(&items)))
+            }
+            ExprKind::Project { index, .. } => self.project(args, *index as usize, span),
+            ExprKind::Field { name, .. } => match self.lookup(&name.name) {
+                Some(Some(Term::Int(Dim::Const(i)))) if i >= 0 => self.project(args, i as usize, span),
+                _ => None,
+            },
+            ExprKind::Unary { op, operand } => {
+                let name = match op {
+                    UnaryOp::Neg => "neg",
+                    UnaryOp::Not => "not",
+                    UnaryOp::BitNot => "bitwise_not",
+                };
+                self.known_call(name, args, &[*operand], span)
+            }
+            ExprKind::Binary {
+                op: BinaryOp::In,
+                lhs,
+                rhs,
+            } => self.membership(args, *lhs, *rhs, span),
+            ExprKind::Binary { op, lhs, rhs } => self.infix(*op, args, *lhs, *rhs, span),
+            ExprKind::If { cond, then, otherwise } => {
+                self.known_call("where", args, &[*cond, then.result, otherwise.result], span)
+            }
+            ExprKind::Call {
+                callee,
+                quoted,
+                args: ids,
+                attrs,
+            } => {
+                if !*quoted && let Some(&function) = self.functions.get(&callee.name) {
+                    self.enter(function, args, ids, span, tasks, values);
+                    return;
+                }
+                self.call(id, &callee.name, callee.span, *quoted, args, ids, attrs.as_deref())
+            }
+            _ => None,
+        };
+        values.push(value);
+    }
+
+    fn project(&mut self, args: Vec<Term<K::V>>, index: usize, span: Span) -> Val<K::V> {
+        match args.into_iter().next()? {
+            Term::Value(v) => match self.sink.project(&v, index) {
+                Ok(part) => {
+                    self.sink.place(&part, span);
+                    Some(Term::Value(part))
+                }
+                Err(e) => {
+                    self.report(Diagnostic::error("T0204", e.message).label(span, ""));
+                    None
+                }
+            },
+            Term::List(items) if index < items.len() => items.into_iter().nth(index),
+            other => {
+                self.report(
+                    Diagnostic::error("T0204", format!("{} has no element {index}", term::kind(&other)))
+                        .label(span, ""),
+                );
+                None
+            }
+        }
+    }
+
+    fn infix(&mut self, op: BinaryOp, args: Vec<Term<K::V>>, lhs: ExprId, rhs: ExprId, span: Span) -> Val<K::V> {
+        let bits = args.iter().any(|t| match t {
+            Term::Value(v) => self.sink.ty(v).as_tensor().is_some_and(|t| t.dtype.is_int()),
+            Term::Int(_) => true,
+            _ => false,
+        });
+        let name = match op {
+            BinaryOp::Add => "add",
+            BinaryOp::Sub => "sub",
+            BinaryOp::Mul => "mul",
+            BinaryOp::Div => "div",
+            BinaryOp::Rem => "mod",
+            BinaryOp::Pow => "pow",
+            BinaryOp::Eq | BinaryOp::Ne => "equal",
+            BinaryOp::Lt => "less",
+            BinaryOp::Le => "less_or_equal",
+            BinaryOp::Gt => "greater",
+            BinaryOp::Ge => "greater_or_equal",
+            BinaryOp::And => "and",
+            BinaryOp::Or => "or",
+            BinaryOp::BitAnd => {
+                if bits {
+                    "bitwise_and"
+                } else {
+                    "and"
+                }
+            }
+            BinaryOp::BitOr => {
+                if bits {
+                    "bitwise_or"
+                } else {
+                    "or"
+                }
+            }
+            BinaryOp::BitXor => {
+                if bits {
+                    "bitwise_xor"
+                } else {
+                    "xor"
+                }
+            }
+            BinaryOp::In | BinaryOp::Concat => {
+                let problem = Diagnostic::error("T0204", "`++` joins lists of attribute values, not tensors");
+                self.report(
+                    problem
+                        .label(span, "")
+                        .help("tensors are joined by `concat(a, b) {axis = 0}`"),
+                );
+                return None;
+            }
+        };
+        let out = self.known_call(name, args, &[lhs, rhs], span)?;
+        if op == BinaryOp::Ne {
+            self.known_call("not", vec![out], &[lhs], span)
+        } else {
+            Some(out)
+        }
+    }
+
+    /// `x in (a, b)` is `x == a || x == b`.
+    fn membership(&mut self, args: Vec<Term<K::V>>, lhs: ExprId, rhs: ExprId, span: Span) -> Val<K::V> {
+        let mut items = args.into_iter();
+        let item = items.next()?;
+        let mut found: Val<K::V> = None;
+        for other in items {
+            let equal = self.known_call("equal", vec![item.clone(), other], &[lhs, rhs], span)?;
+            found = Some(match found {
+                None => equal,
+                Some(so_far) => self.known_call("or", vec![so_far, equal], &[lhs, rhs], span)?,
+            });
+        }
+        found.or(Some(Term::Bool(false)))
+    }
+
+    fn enter(
+        &mut self,
+        function: &'a Function,
+        args: Vec<Term<K::V>>,
+        ids: &[ExprId],
+        span: Span,
+        tasks: &mut Vec<Task<'a, K::V>>,
+        values: &mut Vec<Val<K::V>>,
+    ) {
+        let name = function.name.as_ref().map(|n| n.name.clone()).unwrap_or_default();
+        if args.len() != function.params.len() {
+            let problem = Diagnostic::error(
+                "T0102",
+                format!(
+                    "`{name}` takes {} operands, and {} given",
+                    function.params.len(),
+                    args.len()
+                ),
+            );
+            self.report(
+                problem
+                    .label(span, "")
+                    .secondary(function.name.as_ref().map_or(function.span, |n| n.span), "defined here"),
+            );
+            values.push(None);
+            return;
+        }
+        if self.frames.iter().any(|f| f.function.as_ref() == Some(&name)) {
+            let problem = Diagnostic::error("T0107", format!("`{name}` calls itself"));
+            self.report(
+                problem
+                    .label(span, "")
+                    .help("functions are inlined, so a call may not lead back to its own function"),
+            );
+            values.push(None);
+            return;
+        }
+        let mut frame = Frame {
+            names: FxHashMap::default(),
+            undo: Vec::new(),
+            rests: FxHashMap::default(),
+            function: Some(name.clone()),
+        };
+        for ((param, arg), &id) in function.params.iter().zip(args).zip(ids) {
+            let declared = param.ty.as_ref().and_then(|t| {
+                let mut fresh = 1 << 30;
+                self.type_of(t, &mut || {
+                    fresh += 1;
+                    Dim::unknown(fresh)
+                })
+            });
+            let wanted = declared
+                .as_ref()
+                .and_then(Type::as_tensor)
+                .map_or(Wanted::Any, |t| Wanted::Exactly(t.dtype));
+            let value = self.vertex_as(arg, wanted, self.ast.span(id)).map(Term::Value);
+            if let (Some(Term::Value(v)), Some(declared)) = (&value, &declared) {
+                let actual = self.sink.ty(v);
+                if !declared.admits(&actual) {
+                    self.report(
+                        Diagnostic::error(
+                            "T0204",
+                            format!("`{}` of `{name}` is {declared}, and {actual} is given", param.name.name),
+                        )
+                        .label(self.ast.span(id), format!("this is {actual}"))
+                        .secondary(param.span, "declared here"),
+                    );
+                }
+            }
+            frame.names.entry(param.name.name.clone()).or_default().push(value);
+        }
+        self.frames.push(frame);
+        tasks.extend([Task::PopFrame, Task::Block(&function.body)]);
+    }
+
+    /// A call of a table operator written as an operator sign.
+    fn known_call(&mut self, name: &str, args: Vec<Term<K::V>>, ids: &[ExprId], span: Span) -> Val<K::V> {
+        let def = op::lookup(name)?;
+        self.operator(def, args, ids, Vec::new(), span)
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the parts of one call expression")]
+    fn call(
+        &mut self,
+        id: ExprId,
+        callee: &Arc<str>,
+        callee_span: Span,
+        quoted: bool,
+        args: Vec<Term<K::V>>,
+        ids: &[ExprId],
+        attrs: Option<&Attrs>,
+    ) -> Val<K::V> {
+        let span = self.ast.span(id);
+        let given = self.attributes(attrs)?;
+        match op::lookup(callee).filter(|_| !quoted) {
+            Some(def) => self.operator(def, args, ids, given, span),
+            None if quoted || self.opaques.contains_key(callee) => self.opaque(id, callee, args, given, span),
+            None => {
+                let known = op::table()
+                    .flat_map(OpDef::names)
+                    .map(str::to_owned)
+                    .chain(self.functions.keys().map(|k| k.to_string()));
+                let names: Vec<String> = known.collect();
+                let problem = Diagnostic::error("T0101", format!("unknown operator `{callee}`"))
+                    .label(callee_span, "not in the operator table");
+                self.report(match did_you_mean(callee, names.iter().map(String::as_str)) {
+                    Some(close) => problem.help(format!("did you mean `{close}`?")),
+                    None => problem.help(format!(
+                        "an operator that is only carried along is declared: `opaque {callee}(x: f32[..]) -> f32[..];`"
+                    )),
+                });
+                None
+            }
+        }
+    }
+
+    fn attributes(&mut self, attrs: Option<&Attrs>) -> Option<Vec<(Arc<str>, AttrValue, Span)>> {
+        let Some(attrs) = attrs else { return Some(Vec::new()) };
+        let mut out: Vec<(Arc<str>, AttrValue, Span)> = Vec::with_capacity(attrs.entries.len());
+        let mut ok = true;
+        if let Some(rest) = &attrs.rest {
+            match self.frames.last().and_then(|f| f.rests.get(&rest.name)) {
+                Some(bound) => out.extend(bound.iter().map(|(n, v)| (n.clone(), v.clone(), rest.span))),
+                None => {
+                    self.report(
+                        Diagnostic::error("T0104", format!("`..{}` is not bound", rest.name))
+                            .label(rest.span, "")
+                            .help("`..name` takes over the attributes that the source of a rule binds"),
+                    );
+                    ok = false;
+                }
+            }
+        }
+        let inherited = out.len();
+        for entry in &attrs.entries {
+            if out[inherited..].iter().any(|(n, ..)| *n == entry.name.name) {
+                self.report(
+                    Diagnostic::error("T0103", format!("attribute `{}` is given twice", entry.name.name))
+                        .label(entry.name.span, ""),
+                );
+                ok = false;
+                continue;
+            }
+            let value = match term::eval(self.ast, entry.value, &*self) {
+                Ok(term) => term,
+                Err(e) => {
+                    self.report_term(e);
+                    ok = false;
+                    continue;
+                }
+            };
+            let attr = term::to_attr(&value)
+                .or_else(|| literal::tensor(&value, Wanted::Any).ok().map(AttrValue::Tensor))
+                .or_else(|| {
+                    // A constant of the graph is as good as its value.
+                    match &value {
+                        Term::Value(v) => self.sink.value(v).map(AttrValue::Tensor),
+                        _ => None,
+                    }
+                });
+            match attr {
+                Some(attr) => {
+                    out.retain(|(n, ..)| *n != entry.name.name);
+                    out.push((
+                        entry.name.name.clone(),
+                        attr,
+                        entry.name.span.to(self.ast.span(entry.value)),
+                    ));
+                }
+                None => {
+                    self.report(
+                        Diagnostic::error(
+                            "T0103",
+                            format!(
+                                "attribute `{}` needs a value known now, not {}",
+                                entry.name.name,
+                                term::kind(&value)
+                            ),
+                        )
+                        .label(self.ast.span(entry.value), ""),
+                    );
+                    ok = false;
+                }
+            }
+        }
+        ok.then_some(out)
+    }
+
+    fn operator(
+        &mut self,
+        def: &'static OpDef,
+        args: Vec<Term<K::V>>,
+        ids: &[ExprId],
+        mut given: Vec<(Arc<str>, AttrValue, Span)>,
+        span: Span,
+    ) -> Val<K::V> {
+        let wanted = self.wanted(def, &args);
+        let arg_span = |i: usize| ids.get(i).or(ids.last()).map_or(span, |id| self.ast.span(*id));
+        let spans: Vec<Span> = (0..args.len()).map(arg_span).collect();
+        let mut operands = Vec::with_capacity(args.len());
+        for (i, arg) in args.into_iter().enumerate() {
+            let attr = def.operand(i).and_then(|o| o.attr);
+            if let Some(name) = attr
+                && !matches!(arg, Term::Value(_) | Term::Tensor(_))
+                && let Some(value) = term::to_attr(&arg)
+                && def.attr_index(name).is_some_and(|a| {
+                    def.attrs[a].coerce(value.clone()).is_some() && !matches!(def.attrs[a].kind, AttrKind::Tensor)
+                })
+            {
+                if !value.is_none() {
+                    given.push((name.into(), value, spans[i]));
+                }
+                operands.push(self.sink.absent());
+                continue;
+            }
+            operands.push(self.vertex_as(arg, wanted, spans[i])?);
+        }
+        let (least, _) = def.arity();
+        while operands.len() > least && operands.last().is_some_and(|v| self.sink.ty(v) == Type::Absent) {
+            operands.pop();
+        }
+        let attrs: Vec<(&str, AttrValue)> = given.iter().map(|(n, v, _)| (&**n, v.clone())).collect();
+        match self.sink.call(Op::Known(def), &operands, &attrs) {
+            Ok(v) => {
+                self.sink.place(&v, span);
+                Some(Term::Value(v))
+            }
+            Err(e) => {
+                let problem = self.call_problem(def.name, &e, &operands, &spans, &given, span);
+                self.report(problem);
+                None
+            }
+        }
+    }
+
+    /// The element type that untyped literals among the operands take.
+    fn wanted(&self, def: &OpDef, args: &[Term<K::V>]) -> Wanted {
+        let typed = args.iter().find_map(|t| match t {
+            Term::Value(v) => self.sink.ty(v).as_tensor().map(|t| t.dtype).filter(|d| d.is_number()),
+            Term::Tensor(t) if t.dtype().is_number() => Some(t.dtype()),
+            _ => None,
+        });
+        let shares = def.traits.contains(OpTraits::ELEMENTWISE) || def.composite_body().is_some();
+        match typed {
+            Some(dtype) if shares => Wanted::Like(dtype),
+            Some(dtype) if dtype.is_float() => Wanted::FloatLike(dtype),
+            _ if shares => Wanted::Any,
+            _ => Wanted::Index,
+        }
+    }
+
+    fn call_problem(
+        &self,
+        name: &str,
+        e: &OpError,
+        operands: &[K::V],
+        spans: &[Span],
+        given: &[(Arc<str>, AttrValue, Span)],
+        span: Span,
+    ) -> Diagnostic {
+        let mut problem = Diagnostic::error(e.code, format!("`{name}`: {}", e.message));
+        let attr_span = e
+            .attr
+            .as_ref()
+            .and_then(|a| given.iter().find(|(n, ..)| **n == **a))
+            .map(|(.., s)| *s);
+        problem = problem.label(attr_span.unwrap_or(span), "");
+        let involved: Vec<usize> = match (e.operand, e.other) {
+            (None, None) => (0..operands.len().min(4)).collect(),
+            (a, b) => a.into_iter().chain(b).collect(),
+        };
+        for i in involved {
+            if let (Some(v), Some(s)) = (operands.get(i), spans.get(i)) {
+                let ty = self.sink.ty(v);
+                if ty != Type::Absent {
+                    problem = problem.secondary(*s, format!("this is {ty}"));
+                }
+            }
+        }
+        e.help.iter().fold(problem, |p, h| p.help(h.clone()))
+    }
+
+    fn opaque(
+        &mut self,
+        id: ExprId,
+        callee: &Arc<str>,
+        args: Vec<Term<K::V>>,
+        given: Vec<(Arc<str>, AttrValue, Span)>,
+        span: Span,
+    ) -> Val<K::V> {
+        let declared = self.opaques.get(callee).copied();
+        let result = match (self.ascribed.get(&id).cloned(), declared) {
+            (Some(ty), _) => ty,
+            (None, Some(decl)) => {
+                if decl.params.len() != args.len() {
+                    let problem = Diagnostic::error(
+                        "T0102",
+                        format!(
+                            "`{callee}` is declared with {} operands, and {} given",
+                            decl.params.len(),
+                            args.len()
+                        ),
+                    );
+                    self.report(problem.label(span, "").secondary(decl.span, "declared here"));
+                    return None;
+                }
+                let mut fresh = 1 << 29;
+                self.type_of(&decl.result, &mut || {
+                    fresh += 1;
+                    Dim::unknown(fresh)
+                })?
+            }
+            (None, None) => {
+                self.report(
+                    Diagnostic::error("T0101", format!("`{callee}` is not declared"))
+                        .label(span, "its type is not known")
+                        .help(format!("declare it: `opaque \"{callee}\"(x: f32[..]) -> f32[..];`, or give the result a type: `let y: f32[..] = …;`")),
+                );
+                return None;
+            }
+        };
+        let operands: Vec<K::V> = args.into_iter().map(|t| self.vertex(t, span)).collect::<Option<_>>()?;
+        let (domain, name) = callee.rsplit_once("::").unwrap_or(("", callee));
+        let op = OpaqueOp {
+            domain: domain.to_owned(),
+            name: name.to_owned(),
+            attr_names: given.iter().map(|(n, ..)| n.clone()).collect(),
+            result,
+        };
+        let attrs = given.into_iter().map(|(_, v, _)| literal::foreign(v)).collect();
+        match self.sink.opaque(op, &operands, attrs) {
+            Ok(v) => {
+                self.sink.place(&v, span);
+                Some(Term::Value(v))
+            }
+            Err(e) => {
+                self.report(Diagnostic::error(e.code, e.message).label(span, ""));
+                None
+            }
+        }
+    }
+
+    /// A term as a value; literals take their default type.
+    pub(crate) fn vertex(&mut self, term: Term<K::V>, span: Span) -> Option<K::V> {
+        self.vertex_as(term, Wanted::Any, span)
+    }
+
+    pub(crate) fn vertex_as(&mut self, term: Term<K::V>, wanted: Wanted, span: Span) -> Option<K::V> {
+        match term {
+            Term::Value(v) => Some(v),
+            Term::None => Some(self.sink.absent()),
+            literal => match literal::tensor(&literal, wanted) {
+                Ok(t) => {
+                    let v = self.sink.constant(t);
+                    self.sink.place(&v, span);
+                    Some(v)
+                }
+                Err(message) => {
+                    self.report(Diagnostic::error("T0203", message).label(span, ""));
+                    None
+                }
+            },
+        }
+    }
+}
+
+impl<K: Sink> Scope for Builder<'_, K> {
+    type V = K::V;
+
+    fn name(&self, name: &str) -> Option<Term<K::V>> {
+        match self.lookup(name) {
+            Some(value) => value,
+            None => self.symbols.contains(name).then(|| Term::Int(Dim::symbol(name))),
+        }
+    }
+
+    fn indexed(&self, name: &str, index: i64) -> Option<Term<K::V>> {
+        match self.lookup(name)?? {
+            Term::List(items) => items.get(usize::try_from(index).ok()?).cloned(),
+            _ => None,
+        }
+    }
+
+    fn ty(&self, v: &K::V) -> Type {
+        self.sink.ty(v)
+    }
+
+    fn constant(&self, v: &K::V) -> Option<Tensor> {
+        self.sink.value(v)
+    }
+
+    fn is_static(&self, v: &K::V) -> bool {
+        self.sink.is_static(v)
+    }
+
+    fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = self
+            .frames
+            .last()
+            .map(|f| f.names.keys().map(|k| k.to_string()).collect())
+            .unwrap_or_default();
+        names.extend(self.symbols.iter().map(|s| s.to_string()));
+        names.sort();
+        names
+    }
+}
+
+/// The scope of a dimension: symbols and nothing else.
+struct DimScope<'a> {
+    symbols: &'a BTreeSet<Arc<str>>,
+}
+
+impl Scope for DimScope<'_> {
+    type V = ();
+
+    fn name(&self, name: &str) -> Option<Term<()>> {
+        self.symbols.contains(name).then(|| Term::Int(Dim::symbol(name)))
+    }
+
+    fn ty(&self, (): &()) -> Type {
+        Type::Absent
+    }
+
+    fn constant(&self, (): &()) -> Option<Tensor> {
+        None
+    }
+}

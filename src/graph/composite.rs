@@ -1,0 +1,127 @@
+//! Composite operators: calls replaced by the body they are defined by.
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+use super::build::Builder;
+use super::sink::Sink;
+use super::term::{self, Term};
+use super::{Graph, Node, VertexId};
+use crate::diag::Source;
+use crate::lang::ast::{Function, Program};
+use crate::lang::parse_program;
+use crate::op::{AttrValue, Op, OpDef, OpError};
+use crate::tensor::Type;
+
+/// The parsed body of a composite operator.
+fn body(def: &'static OpDef) -> Result<&'static Program, OpError> {
+    static BODIES: OnceLock<HashMap<&'static str, Result<Program, String>>> = OnceLock::new();
+    let bodies = BODIES.get_or_init(|| {
+        let composites = crate::op::table().filter_map(|op| Some((op.name, op.composite_body()?)));
+        composites
+            .map(|(name, text)| {
+                // A named function is an item; the body of an operator is written without a name.
+                let text = text.trim_start().replacen("fn", "fn body", 1);
+                let source = Arc::new(Source::new(format!("<body of {name}>"), text));
+                (name, parse_program(source).map_err(|problems| problems.render(false)))
+            })
+            .collect()
+    });
+    match bodies.get(def.name) {
+        Some(Ok(program)) => Ok(program),
+        Some(Err(problems)) => Err(OpError::new(format!(
+            "the body of `{}` does not parse: {problems}",
+            def.name
+        ))),
+        None => Err(OpError::new(format!("`{}` has no body", def.name))),
+    }
+}
+
+/// The function that a composite operator is defined by, with its syntax tree.
+///
+/// # Errors
+/// If the operator is primitive.
+pub fn composite_function(def: &'static OpDef) -> Result<(&'static Program, &'static Function), OpError> {
+    let program = body(def)?;
+    let function = program
+        .functions
+        .first()
+        .ok_or_else(|| OpError::new(format!("the body of `{}` is no function", def.name)))?;
+    Ok((program, function))
+}
+
+/// Builds the body of a composite call into `sink`.
+///
+/// # Errors
+/// If the operator is primitive, or if its body does not type for these operands.
+pub fn inline<K: Sink>(
+    sink: &mut K,
+    def: &'static OpDef,
+    operands: &[K::V],
+    attrs: &[AttrValue],
+) -> Result<K::V, OpError> {
+    let (program, function) = composite_function(def)?;
+    let mut builder = Builder::new(&program.ast, sink);
+    builder.fold_terms = true;
+    for (attr, value) in def.attrs.iter().zip(attrs) {
+        builder.bind(&attr.name.into(), Some(term::from_attr(value)));
+    }
+    for (i, param) in function.params.iter().enumerate() {
+        let given = operands.get(i).filter(|v| builder.sink.ty(v) != Type::Absent);
+        let value = given.map_or(Term::None, |v| Term::Value(v.clone()));
+        builder.bind(&param.name.name, Some(value));
+    }
+    let value = builder.block(&function.body);
+    let vertex = value.and_then(|t| builder.vertex(t, function.span));
+    let problems = std::mem::take(&mut builder.problems).in_source(&program.ast.source);
+    match vertex {
+        Some(v) if !problems.has_errors() => Ok(v),
+        _ => Err(OpError::new(format!(
+            "the body of `{}` does not apply here:\n{}",
+            def.name,
+            problems.render(false)
+        ))),
+    }
+}
+
+/// Replaces calls of composite operators for which `expand` holds by their bodies, until none is left; returns how
+/// many were replaced.
+///
+/// # Errors
+/// If a body does not type for its operands.
+pub fn expand_composites(graph: &mut Graph, expand: &dyn Fn(&OpDef) -> bool) -> Result<usize, OpError> {
+    let mut count = 0;
+    loop {
+        let found: Vec<(VertexId, &'static OpDef, crate::op::Attrs)> = graph
+            .rpo()
+            .into_iter()
+            .filter_map(|v| match &graph.vertex(v).node {
+                Node::Call {
+                    op: Op::Known(def),
+                    attrs,
+                } if def.composite_body().is_some() && expand(def) => Some((v, *def, attrs.clone())),
+                _ => None,
+            })
+            .collect();
+        if found.is_empty() {
+            return Ok(count);
+        }
+        for (v, def, attrs) in found {
+            let operands = graph.pred(v);
+            let new = inline(graph, def, &operands, &attrs)?;
+            let (name, span, rules) = {
+                let old = graph.vertex(v);
+                (old.name.clone(), old.span, old.rules.clone())
+            };
+            graph.replace_uses(v, new);
+            let vertex = graph.vertex_mut(new);
+            if vertex.name.is_none() && matches!(vertex.node, Node::Call { .. }) {
+                vertex.name = name;
+                vertex.span = span;
+                vertex.rules = rules;
+            }
+            count += 1;
+        }
+        graph.retain_reachable();
+    }
+}

@@ -1,0 +1,331 @@
+//! From a parsed program to its graph.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::Graph;
+use super::build::Builder;
+use super::term::Term;
+use crate::diag::{Diagnostic, Diagnostics};
+use crate::lang::ast::{Block, ExprKind, Function, ParamClass, Program};
+use crate::op::OpDef;
+use crate::tensor::{DType, TensorType, Type};
+
+/// How a graph is built from a program.
+#[derive(Debug, Clone)]
+pub struct BuildOptions {
+    /// Types of inputs that the program itself does not type, by name; all others are `f32[..]`.
+    pub inputs: FxHashMap<String, Type>,
+    /// Inlining functions may not make more vertices than this.
+    pub max_vertices: usize,
+}
+
+impl Default for BuildOptions {
+    fn default() -> BuildOptions {
+        BuildOptions {
+            inputs: FxHashMap::default(),
+            max_vertices: 4_000_000,
+        }
+    }
+}
+
+/// The typed graph of a program: of its bare expression, else of `main`, else of its only function.
+///
+/// # Errors
+/// Every problem found, with its place.
+///
+/// ```
+/// use std::sync::Arc;
+/// use tautomer::{diag::Source, graph::{BuildOptions, build_program}, lang::parse_program};
+///
+/// let source = Arc::new(Source::new("example", "fn main(x: f32[n, 2]) { x + x }"));
+/// let graph = build_program(&parse_program(source).unwrap(), &BuildOptions::default()).unwrap();
+/// assert_eq!(graph.ty(graph.outputs()[0].vertex).to_string(), "f32[n, 2]");
+/// ```
+pub fn build_program(program: &Program, options: &BuildOptions) -> Result<Graph, Diagnostics> {
+    let source = &program.ast.source;
+    let mut problems = Diagnostics::new();
+    let mut graphs = Vec::new();
+    match (&program.body, main_function(program)) {
+        (Some(body), _) => graphs.extend(build(program, Entry::Bare(body), options, &mut problems)),
+        (None, Some(main)) => {
+            // Functions nobody calls are checked as well.
+            for function in program.functions.iter().filter(|f| !std::ptr::eq(*f, main)) {
+                if function.params.iter().all(|p| p.ty.is_some()) && !has_duplicates(program) {
+                    let mut own = Diagnostics::new();
+                    build(program, Entry::Function(function), options, &mut own);
+                    problems.extend(own);
+                }
+            }
+            graphs.extend(build(program, Entry::Function(main), options, &mut problems));
+        }
+        (None, None) => problems.push(
+            Diagnostic::error("T0108", "the program has nothing to run")
+                .help("write an expression, or a function: `fn main(x: f32[n]) { … }`"),
+        ),
+    }
+    let mut seen = Vec::new();
+    let unique: Diagnostics = problems
+        .into_iter()
+        .filter(|p| {
+            let key = (p.code, p.span(), p.message.clone());
+            let fresh = !seen.contains(&key);
+            seen.push(key);
+            fresh
+        })
+        .collect();
+    let mut problems = unique.in_source(source);
+    problems.sort();
+    match graphs.pop() {
+        Some(graph) => problems.into_result(graph),
+        None => Err(problems),
+    }
+}
+
+fn has_duplicates(program: &Program) -> bool {
+    let mut names: Vec<&str> = program
+        .functions
+        .iter()
+        .filter_map(|f| f.name.as_ref().map(|n| n.as_str()))
+        .collect();
+    names.sort_unstable();
+    names.windows(2).any(|w| w[0] == w[1])
+}
+
+fn main_function(program: &Program) -> Option<&Function> {
+    let named = |f: &&Function| f.name.as_ref().is_some_and(|n| n.as_str() == "main");
+    program
+        .functions
+        .iter()
+        .find(named)
+        .or(match program.functions.as_slice() {
+            [only] => Some(only),
+            several => several.last(),
+        })
+}
+
+/// The graph of one function that is no item of a program, such as an example of a rule.
+///
+/// # Errors
+/// Every problem found, with its place.
+pub fn build_function(
+    ast: &crate::lang::ast::Ast,
+    function: &Function,
+    options: &BuildOptions,
+) -> Result<Graph, Diagnostics> {
+    let mut problems = Diagnostics::new();
+    let graph = assemble(ast, Entry::Function(function), &[], &[], options, &mut problems);
+    let problems = problems.in_source(&ast.source);
+    match graph {
+        Some(graph) => problems.into_result(graph),
+        None => Err(problems),
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Entry<'a> {
+    Function(&'a Function),
+    Bare(&'a Block),
+}
+
+fn build(program: &Program, entry: Entry<'_>, options: &BuildOptions, problems: &mut Diagnostics) -> Option<Graph> {
+    assemble(
+        &program.ast,
+        entry,
+        &program.functions,
+        &program.opaques,
+        options,
+        problems,
+    )
+}
+
+fn assemble(
+    ast: &crate::lang::ast::Ast,
+    entry: Entry<'_>,
+    functions: &[Function],
+    opaques: &[crate::lang::ast::OpaqueDecl],
+    options: &BuildOptions,
+    problems: &mut Diagnostics,
+) -> Option<Graph> {
+    let mut graph = Graph::new();
+    let untyped = |name: &str| {
+        options
+            .inputs
+            .get(name)
+            .cloned()
+            .unwrap_or_else(|| TensorType::any_rank(DType::F32).into())
+    };
+    // Inputs go in first, through a builder of their own that knows the symbols they declare.
+    let mut inputs: Vec<(Arc<str>, ParamClass, Type)> = Vec::new();
+    let mut next_unknown = 0;
+    let mut symbols: Vec<Arc<str>> = Vec::new();
+    if let Entry::Function(function) = entry {
+        let mut sink = Graph::new();
+        let mut typer = Builder::new(ast, &mut sink);
+        let mut seen: Vec<(&str, crate::diag::Span)> = Vec::new();
+        for param in &function.params {
+            let name = param.name.as_str();
+            if let Some((_, before)) = seen.iter().find(|(n, _)| *n == name) {
+                typer.report(
+                    Diagnostic::error("T0105", format!("there are two inputs `{name}`"))
+                        .label(param.span, "again here")
+                        .secondary(*before, "first here")
+                        .help("rename one of the two"),
+                );
+            }
+            seen.push((name, param.span));
+            let mut unknown = || {
+                next_unknown += 1;
+                crate::tensor::Dim::unknown(next_unknown - 1)
+            };
+            let ty = match &param.ty {
+                Some(ty) => typer.type_of(ty, &mut unknown),
+                None => Some(untyped(name)),
+            };
+            inputs.push((
+                param.name.name.clone(),
+                param.class,
+                ty.unwrap_or_else(|| untyped(name)),
+            ));
+        }
+        problems.extend(std::mem::take(&mut typer.problems));
+        for (_, _, ty) in &inputs {
+            ty.visit_dims(&mut |d| {
+                d.visit_atoms(&mut |a| {
+                    if let crate::tensor::Atom::Symbol(s) = a {
+                        symbols.push(s.clone());
+                    }
+                });
+            });
+        }
+    } else {
+        let Entry::Bare(block) = entry else { return None };
+        inputs.extend(
+            free_names(ast, block)
+                .into_iter()
+                .map(|n| (n.clone(), ParamClass::Input, untyped(&n))),
+        );
+    }
+    graph.fresh().set(next_unknown);
+    let mut vertices = Vec::new();
+    for (name, class, ty) in &inputs {
+        vertices.push(match class {
+            ParamClass::Input => graph.input(name, ty.clone()),
+            ParamClass::Param => graph.param(name, ty.clone()),
+        });
+    }
+    if let Entry::Function(f) = entry {
+        graph.name = f.name.as_ref().map(|n| n.name.to_string()).unwrap_or_default();
+        graph.doc = f.doc.clone();
+        for (param, v) in f.params.iter().zip(&vertices) {
+            graph.set_span(*v, param.span);
+        }
+    }
+    let mut builder = Builder::new(ast, &mut graph);
+    builder.max_size = options.max_vertices;
+    builder.declare(functions, opaques);
+    for symbol in &symbols {
+        builder.symbol(symbol);
+    }
+    for ((name, ..), v) in inputs.iter().zip(&vertices) {
+        builder.bind(name, Some(Term::Value(*v)));
+    }
+    let (value, span, declared) = match entry {
+        Entry::Function(f) => {
+            let value = builder.block(&f.body);
+            let mut unknown = || crate::tensor::Dim::unknown(u32::MAX);
+            let declared = f
+                .result
+                .as_ref()
+                .and_then(|t| Some((builder.type_of(t, &mut unknown)?, t.span)));
+            (value, ast.span(f.body.result), declared)
+        }
+        Entry::Bare(block) => (builder.block(block), ast.span(block.result), None),
+    };
+    let vertex = value.and_then(|t| builder.vertex(t, span));
+    let found = std::mem::take(&mut builder.problems);
+    problems.extend(found);
+    let vertex = vertex?;
+    let actual = graph.ty(vertex).clone();
+    if let Some((declared, place)) = declared
+        && !declared.admits(&actual)
+    {
+        problems.push(
+            Diagnostic::error(
+                "T0204",
+                format!("the function is declared to give {declared}, and gives {actual}"),
+            )
+            .label(span, format!("this is {actual}"))
+            .secondary(place, "declared here"),
+        );
+        return None;
+    }
+    add_outputs(&mut graph, vertex);
+    graph.retain_reachable();
+    Some(graph)
+}
+
+/// The results are tensors: a tuple is taken apart.
+fn add_outputs(graph: &mut Graph, root: super::VertexId) {
+    let mut stack = vec![root];
+    while let Some(v) = stack.pop() {
+        match graph.ty(v).clone() {
+            Type::Tuple(_) if matches!(graph.vertex(v).node, super::Node::Tuple) => {
+                stack.extend(graph.pred(v).into_iter().rev())
+            }
+            Type::Tuple(items) => {
+                for i in (0..items.len()).rev() {
+                    stack.extend(graph.project(v, i));
+                }
+            }
+            _ => graph.output(v, None),
+        }
+    }
+}
+
+/// Names a bare expression uses and nothing defines, positional ones first, then in order of appearance.
+fn free_names(ast: &crate::lang::ast::Ast, block: &Block) -> Vec<Arc<str>> {
+    let mut defined: Vec<Arc<str>> = block.lets.iter().flat_map(names_of).collect();
+    for (_, expr) in ast.iter() {
+        match &expr.kind {
+            ExprKind::Comprehension { var, .. } => defined.push(var.name.clone()),
+            ExprKind::If { then, otherwise, .. } | ExprKind::When { then, otherwise, .. } => {
+                defined.extend(then.lets.iter().chain(&otherwise.lets).flat_map(names_of));
+            }
+            _ => {}
+        }
+    }
+    let mut positional: Vec<u32> = Vec::new();
+    let mut named: Vec<Arc<str>> = Vec::new();
+    let mut known: rustc_hash::FxHashSet<Arc<str>> = defined.into_iter().collect();
+    let mut names: Vec<(u32, Arc<str>)> = Vec::new();
+    for (_, expr) in ast.iter() {
+        match &expr.kind {
+            ExprKind::Positional(i) if !positional.contains(i) => positional.push(*i),
+            ExprKind::Name(name) => names.push((expr.span.start, name.clone())),
+            _ => {}
+        }
+    }
+    names.sort();
+    for (_, name) in names {
+        if name.parse::<DType>().is_err() && &*name != "none" && known.insert(name.clone()) {
+            named.push(name);
+        }
+    }
+    positional.sort_unstable();
+    let all = positional.last().map_or(0, |last| last + 1).min(1 << 16);
+    (0..all).map(|i| format!("@{i}").into()).chain(named).collect()
+}
+
+fn names_of(item: &crate::lang::ast::Let) -> Vec<Arc<str>> {
+    match &item.names {
+        crate::lang::ast::LetNames::One(name) => vec![name.name.clone()],
+        crate::lang::ast::LetNames::Tuple(names) => names.iter().map(|n| n.name.clone()).collect(),
+    }
+}
+
+/// The operators whose bodies are programs.
+pub fn composites() -> impl Iterator<Item = &'static OpDef> {
+    crate::op::table().filter(|op| op.composite_body().is_some())
+}

@@ -1,0 +1,271 @@
+//! Functions, rules and files.
+
+use crate::diag::Span;
+
+use super::{Ast, Block, ExprId, Ident, Let, TypeExpr};
+
+/// What a parameter of a function stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ParamClass {
+    /// Given at each run.
+    Input,
+    /// A parameter of the model: `param w: f32[4]`.
+    Param,
+}
+
+/// A parameter of a function. `x {shape = (n, 64), dtype = "f32"}` is the same as `x: f32[n, 64]`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Param {
+    /// Its name; `@0` if it is positional.
+    pub name: Ident,
+    /// The number of a positional input.
+    pub positional: Option<u32>,
+    /// What it stands for.
+    pub class: ParamClass,
+    /// The declared type.
+    pub ty: Option<TypeExpr>,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// `fn name(x: f32[n]) -> f32[n] { … }`
+#[derive(Debug, Clone, PartialEq)]
+pub struct Function {
+    /// The text of the doc comment, lines joined.
+    pub doc: Option<String>,
+    /// Its name; examples have none.
+    pub name: Option<Ident>,
+    /// Its parameters.
+    pub params: Vec<Param>,
+    /// The declared result.
+    pub result: Option<TypeExpr>,
+    /// Its value.
+    pub body: Block,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// `opaque "com.microsoft::Gelu"(x: f32[..]) -> f32[..];`
+#[derive(Debug, Clone, PartialEq)]
+pub struct OpaqueDecl {
+    /// The text of the doc comment, lines joined.
+    pub doc: Option<String>,
+    /// The operator.
+    pub name: Ident,
+    /// The name was written as a string.
+    pub quoted: bool,
+    /// Its operands.
+    pub params: Vec<Param>,
+    /// The type of its value.
+    pub result: TypeExpr,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// A comment that is not documentation of an item.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Comment {
+    /// Where it stands, from the slashes to the end of the line.
+    pub span: Span,
+    /// Nothing else stands before it on its line.
+    pub own_line: bool,
+    /// The line before it is blank.
+    pub after_blank: bool,
+}
+
+/// A program file.
+#[derive(Debug, Clone)]
+pub struct Program {
+    /// All expressions.
+    pub ast: Ast,
+    /// Declared unknown operators.
+    pub opaques: Vec<OpaqueDecl>,
+    /// Functions, in order.
+    pub functions: Vec<Function>,
+    /// A bare expression, with the definitions before it.
+    pub body: Option<Block>,
+    /// Comments, in order.
+    pub comments: Vec<Comment>,
+}
+
+impl Program {
+    /// A program without text.
+    pub fn synthetic() -> Self {
+        Program {
+            ast: Ast::synthetic(),
+            opaques: Vec::new(),
+            functions: Vec::new(),
+            body: None,
+            comments: Vec::new(),
+        }
+    }
+}
+
+/// A rule file.
+#[derive(Debug, Clone)]
+pub struct RuleFile {
+    /// All expressions.
+    pub ast: Ast,
+    /// The files it builds on.
+    pub uses: Vec<Use>,
+    /// Rules, examples and sets, in order.
+    pub items: Vec<Item>,
+    /// Comments, in order.
+    pub comments: Vec<Comment>,
+}
+
+/// `use "algebra.rules"`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Use {
+    /// The path as written.
+    pub path: String,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// One item of a rule file.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Item {
+    /// `rule … { … }`
+    Rule(Box<Rule>),
+    /// `example … { … => … }`
+    Example(Box<Example>),
+    /// `no-example … { … }`: the rule must not fire.
+    NoExample(Box<Example>),
+    /// `ruleset … { … }`
+    RuleSet(RuleSet),
+}
+
+impl Item {
+    /// Where it stands.
+    pub fn span(&self) -> Span {
+        match self {
+            Item::Rule(rule) => rule.span,
+            Item::Example(example) | Item::NoExample(example) => example.span,
+            Item::RuleSet(set) => set.span,
+        }
+    }
+}
+
+/// A rewrite rule.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rule {
+    /// The text of the doc comment, lines joined.
+    pub doc: Option<String>,
+    /// Its name, in kebab case.
+    pub name: Ident,
+    /// `for f in unary elementwise:`
+    pub ops: Option<OpBinder>,
+    /// Its variables.
+    pub params: Vec<RuleParam>,
+    /// What is looked for.
+    pub source: Side,
+    /// What takes its place.
+    pub target: Side,
+    /// Written with `<=>`.
+    pub both_ways: bool,
+    /// `where …`
+    pub conditions: Vec<ExprId>,
+    /// `numerics …`
+    pub numerics: Option<NumericsClause>,
+    /// `assuming …`
+    pub assuming: Vec<ExprId>,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// A variable that stands for an operator.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpBinder {
+    /// The variable.
+    pub var: Ident,
+    /// The traits the operator has, all of them.
+    pub bound: Vec<Ident>,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// What a variable of a rule may match.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RuleClass {
+    /// Any value.
+    Any,
+    /// What depends on model parameters and constants alone.
+    Param,
+    /// A constant.
+    Const,
+}
+
+/// A variable of a rule.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RuleParam {
+    /// Its name.
+    pub name: Ident,
+    /// The index of a family: `w[i]`.
+    pub index: Option<Ident>,
+    /// What it may match.
+    pub class: RuleClass,
+    /// Its type; names in it are bound by the match.
+    pub ty: Option<TypeExpr>,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// One side of a rule.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Side {
+    /// Shared inner vertices.
+    pub lets: Vec<Let>,
+    /// The output; a tuple is several, a comprehension one per index.
+    pub outputs: ExprId,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// How equal the two sides of a rule are.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Numerics {
+    /// The same bits, NaN payloads aside.
+    Bitwise,
+    /// Equal over the real numbers.
+    Real,
+    /// Equal up to this relative error.
+    Approx(f64),
+}
+
+/// `numerics real`
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct NumericsClause {
+    /// How equal the sides are.
+    pub class: Numerics,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// An example of a rule at work, or of a program it leaves alone.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Example {
+    /// The text of the doc comment, lines joined.
+    pub doc: Option<String>,
+    /// The rule.
+    pub name: Ident,
+    /// The program before.
+    pub source: Function,
+    /// The program after; absent if the rule must not fire.
+    pub target: Option<Function>,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// `ruleset name { a, b }`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RuleSet {
+    /// The text of the doc comment, lines joined.
+    pub doc: Option<String>,
+    /// Its name.
+    pub name: Ident,
+    /// The rules and sets in it.
+    pub members: Vec<Ident>,
+    /// Where it stands.
+    pub span: Span,
+}

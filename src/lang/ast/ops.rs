@@ -1,0 +1,137 @@
+//! Operators and how tightly they bind.
+
+/// A prefix operator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum UnaryOp {
+    /// `-`
+    Neg,
+    /// `!` or `not`
+    Not,
+    /// `~`
+    BitNot,
+}
+
+impl UnaryOp {
+    /// The canonical spelling.
+    pub const fn symbol(self) -> &'static str {
+        match self {
+            UnaryOp::Neg => "-",
+            UnaryOp::Not => "!",
+            UnaryOp::BitNot => "~",
+        }
+    }
+}
+
+/// An infix operator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "`symbol` is the documentation")]
+pub enum BinaryOp {
+    Add,
+    Sub,
+    Mul,
+    Div,
+    Rem,
+    Pow,
+    /// `++`: one list after the other.
+    Concat,
+    Eq,
+    Ne,
+    Lt,
+    Le,
+    Gt,
+    Ge,
+    In,
+    And,
+    Or,
+    BitAnd,
+    /// `|`: bitwise; in the source of a rule, alternatives.
+    BitOr,
+    BitXor,
+}
+
+impl BinaryOp {
+    /// Every infix operator.
+    pub const ALL: [BinaryOp; 19] = {
+        use BinaryOp::*;
+        [
+            Add, Sub, Mul, Div, Rem, Pow, Concat, Eq, Ne, Lt, Le, Gt, Ge, In, And, Or, BitAnd, BitOr, BitXor,
+        ]
+    };
+
+    /// The canonical spelling.
+    pub const fn symbol(self) -> &'static str {
+        match self {
+            BinaryOp::Add => "+",
+            BinaryOp::Sub => "-",
+            BinaryOp::Mul => "*",
+            BinaryOp::Div => "/",
+            BinaryOp::Rem => "%",
+            BinaryOp::Pow => "**",
+            BinaryOp::Concat => "++",
+            BinaryOp::Eq => "==",
+            BinaryOp::Ne => "!=",
+            BinaryOp::Lt => "<",
+            BinaryOp::Le => "<=",
+            BinaryOp::Gt => ">",
+            BinaryOp::Ge => ">=",
+            BinaryOp::In => "in",
+            BinaryOp::And => "&&",
+            BinaryOp::Or => "||",
+            BinaryOp::BitAnd => "&",
+            BinaryOp::BitOr => "|",
+            BinaryOp::BitXor => "^",
+        }
+    }
+
+    /// How tightly it binds; see [`prec`].
+    pub const fn prec(self) -> u8 {
+        match self {
+            BinaryOp::Or => prec::OR,
+            BinaryOp::And => prec::AND,
+            BinaryOp::BitOr => prec::BIT_OR,
+            BinaryOp::BitXor => prec::BIT_XOR,
+            BinaryOp::BitAnd => prec::BIT_AND,
+            BinaryOp::Add | BinaryOp::Sub | BinaryOp::Concat => prec::ADD,
+            BinaryOp::Mul | BinaryOp::Div | BinaryOp::Rem => prec::MUL,
+            BinaryOp::Pow => prec::POW,
+            _ => prec::COMPARE,
+        }
+    }
+
+    /// True for `== != < <= > >= in`, which do not chain.
+    pub const fn is_comparison(self) -> bool {
+        self.prec() == prec::COMPARE
+    }
+}
+
+/// Binding strength, loosest first; as in Rust, with `**` above the prefix operators.
+pub mod prec {
+    /// `e for i in r`
+    pub const COMPREHENSION: u8 = 0;
+    /// `a..b`
+    pub const RANGE: u8 = 1;
+    /// `||`
+    pub const OR: u8 = 2;
+    /// `&&`
+    pub const AND: u8 = 3;
+    /// The word `not`, looser than comparisons.
+    pub const WORD_NOT: u8 = 4;
+    /// `== != < <= > >= in`
+    pub const COMPARE: u8 = 5;
+    /// `|`
+    pub const BIT_OR: u8 = 6;
+    /// `^`
+    pub const BIT_XOR: u8 = 7;
+    /// `&`
+    pub const BIT_AND: u8 = 8;
+    /// `+ - ++`
+    pub const ADD: u8 = 9;
+    /// `* / %`
+    pub const MUL: u8 = 10;
+    /// `- ! ~` before an operand
+    pub const UNARY: u8 = 11;
+    /// `**`, to the right
+    pub const POW: u8 = 12;
+    /// Literals, names, calls, brackets, projections.
+    pub const ATOM: u8 = 13;
+}
