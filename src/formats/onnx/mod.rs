@@ -1,7 +1,9 @@
 //! ONNX models and tensors.
 
 mod attr;
+mod export;
 mod external;
+mod file;
 mod import;
 mod info;
 pub mod proto;
@@ -17,6 +19,8 @@ use prost::bytes::Bytes;
 use super::Problem;
 use crate::tensor::Tensor;
 
+pub use export::{Exported, export};
+pub use file::{decode_model, read_model, write_model};
 pub use import::{Imported, import};
 pub use info::{NodeInfo, OnnxInfo};
 pub use tensor::{TensorError, data_type, dense, dtype_of, from_tensor, to_tensor};

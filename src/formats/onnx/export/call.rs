@@ -52,7 +52,9 @@ impl Call<'_> {
     }
 
     fn attr(&self, name: &str) -> Option<&AttrValue> {
-        self.attrs.get(self.def.attr_index(name)?).filter(|value| !value.is_none())
+        self.attrs
+            .get(self.def.attr_index(name)?)
+            .filter(|value| !value.is_none())
     }
 
     fn text(&self, name: &str) -> &str {
@@ -74,13 +76,18 @@ impl Call<'_> {
     fn means_the_same(&self, name: &str, opset: i64) -> bool {
         match name {
             "Softmax" | "LogSoftmax" | "Hardmax" => {
-                let Some(AttrValue::Int(axis)) = self.attr("axis") else { return false };
-                let (Some(axis), Some(shape)) = (axis.as_const(), self.shape(0)) else { return false };
+                let Some(AttrValue::Int(axis)) = self.attr("axis") else {
+                    return false;
+                };
+                let (Some(axis), Some(shape)) = (axis.as_const(), self.shape(0)) else {
+                    return false;
+                };
                 let after = usize::try_from(axis).unwrap_or(usize::MAX).saturating_add(1);
                 shape.iter().skip(after).all(|d| *d == Dim::Const(1))
             }
-            "Sum" | "Max" | "Min" | "Mean" => (1..self.operands.len())
-                .all(|i| self.shape(i).is_some() && self.shape(i) == self.shape(0)),
+            "Sum" | "Max" | "Min" | "Mean" => {
+                (1..self.operands.len()).all(|i| self.shape(i).is_some() && self.shape(i) == self.shape(0))
+            }
             "Resize" | "Upsample" => {
                 let old = self.text("coordinate_transformation_mode") == "asymmetric";
                 let nearest = self.text("mode") == "nearest";
@@ -105,13 +112,23 @@ pub(super) fn render(
     attrs: &[AttrValue],
     opset: i64,
 ) -> Result<Rendered, String> {
-    let call = Call { graph, def, operands, attrs };
-    let onnx = def.onnx.ok_or_else(|| format!("operator `{}` has no counterpart in ONNX", def.name))?;
+    let call = Call {
+        graph,
+        def,
+        operands,
+        attrs,
+    };
+    let onnx = def
+        .onnx
+        .ok_or_else(|| format!("operator `{}` has no counterpart in ONNX", def.name))?;
     let op_type = name_in(onnx.name, opset);
     let lacks = || format!("operator set {opset} has no {op_type}");
     let schema = schema(op_type, opset).ok_or_else(lacks)?;
     if opset < i64::from(onnx.since) && !call.means_the_same(onnx.name, opset) {
-        return Err(format!("{op_type} means something else before operator set {}", onnx.since));
+        return Err(format!(
+            "{op_type} means something else before operator set {}",
+            onnx.since
+        ));
     }
     let variadic = def.operands.last().is_some_and(|o| o.kind == OperandKind::Variadic);
     let mut done = vec![false; operands.len()];
@@ -126,7 +143,12 @@ pub(super) fn render(
             let (p, name) = match op_type {
                 // The operand in the place of the newest form's region of interest.
                 "Upsample" if i == 1 => (2, "scales"),
-                _ => (p, newest(op_type).and_then(|s| s.inputs.get(p)).map_or(formal.name, |f| f.name)),
+                _ => (
+                    p,
+                    newest(op_type)
+                        .and_then(|s| s.inputs.get(p))
+                        .map_or(formal.name, |f| f.name),
+                ),
             };
             let at = table_position(def, name, p);
             if let Some((at, v)) = at.and_then(|at| Some((at, call.operand(at)?))) {
@@ -147,7 +169,12 @@ pub(super) fn render(
                 None if op_type == "Resize" && matches!(formal.name, "roi" | "scales") => {
                     args.push(Arg::Constant(Tensor::vector(Vec::<f32>::new())));
                 }
-                None => return Err(format!("{op_type} needs operand `{}` in operator set {opset}", formal.name)),
+                None => {
+                    return Err(format!(
+                        "{op_type} needs operand `{}` in operator set {opset}",
+                        formal.name
+                    ));
+                }
             }
         }
     }
@@ -155,9 +182,16 @@ pub(super) fn render(
         args.pop();
     }
     let mut written = Vec::new();
-    for (at, _) in done.iter().enumerate().filter(|(at, done)| !**done && call.operand(*at).is_some()) {
+    for (at, _) in done
+        .iter()
+        .enumerate()
+        .filter(|(at, done)| !**done && call.operand(*at).is_some())
+    {
         // An operand that this version takes as an attribute.
-        let place = format!("{op_type} takes operand {at} from operator set {} on", newest(op_type).map_or(0, |s| s.since));
+        let place = format!(
+            "{op_type} takes operand {at} from operator set {} on",
+            newest(op_type).map_or(0, |s| s.since)
+        );
         let attr = def.operands.get(at).and_then(|o| o.attr).ok_or_else(|| place.clone())?;
         let name = onnx_attr(op_type, attr, schema).ok_or_else(|| place.clone())?;
         let value = call.operand(at).and_then(|v| graph.vertex(v).constant()).ok_or(place)?;
@@ -171,7 +205,10 @@ pub(super) fn render(
             if attr.default_value().as_ref() == Some(value) || implied(op_type, attr.name, opset) {
                 continue;
             }
-            return Err(format!("{op_type} has no attribute `{}` in operator set {opset}", attr.name));
+            return Err(format!(
+                "{op_type} has no attribute `{}` in operator set {opset}",
+                attr.name
+            ));
         };
         let plain = as_onnx(op_type, name, value);
         if schema.attr(name).and_then(|a| a.default()) != Some(plain.clone()) {
@@ -180,7 +217,10 @@ pub(super) fn render(
     }
     for attr in schema.attrs.iter().filter(|a| a.required) {
         if !written.iter().any(|w| w.name.as_deref() == Some(attr.name)) {
-            return Err(format!("{op_type} needs attribute `{}` in operator set {opset}", attr.name));
+            return Err(format!(
+                "{op_type} needs attribute `{}` in operator set {opset}",
+                attr.name
+            ));
         }
     }
     for (i, arg) in args.iter().enumerate() {
@@ -188,17 +228,28 @@ pub(super) fn render(
             && let (Some(formal), Some(ty)) = (schema.input(i), graph.ty(*v).as_tensor())
             && !formal.allows(ty.dtype)
         {
-            return Err(format!("{op_type} does not take {} elements in operator set {opset}", ty.dtype));
+            return Err(format!(
+                "{op_type} does not take {} elements in operator set {opset}",
+                ty.dtype
+            ));
         }
     }
-    Ok(Rendered { op_type, args, attrs: written })
+    Ok(Rendered {
+        op_type,
+        args,
+        attrs: written,
+    })
 }
 
 /// True for attributes that older versions fix to the value that was checked already.
 fn implied(op_type: &str, attr: &str, opset: i64) -> bool {
     match op_type {
         "Resize" | "Upsample" => {
-            opset < 11 && matches!(attr, "coordinate_transformation_mode" | "nearest_mode" | "cubic_coeff_a")
+            opset < 11
+                && matches!(
+                    attr,
+                    "coordinate_transformation_mode" | "nearest_mode" | "cubic_coeff_a"
+                )
         }
         "Split" => attr == "num_outputs",
         _ => false,
@@ -212,9 +263,10 @@ fn as_onnx(op_type: &str, name: &str, value: &AttrValue) -> AttrValue {
         AttrValue::Tensor(t) if op_type == "ConstantOfShape" && t.shape().is_empty() => {
             AttrValue::Tensor(t.reshaped(&[1]).unwrap_or_else(|| t.clone()))
         }
-        AttrValue::Tensor(t) if matches!((op_type, name), ("Pad", "value") | ("Clip", "min" | "max")) => {
-            t.to_f64s().and_then(|v| v.first().copied()).map_or_else(|| value.clone(), AttrValue::float)
-        }
+        AttrValue::Tensor(t) if matches!((op_type, name), ("Pad", "value") | ("Clip", "min" | "max")) => t
+            .to_f64s()
+            .and_then(|v| v.first().copied())
+            .map_or_else(|| value.clone(), AttrValue::float),
         other => other.clone(),
     }
 }

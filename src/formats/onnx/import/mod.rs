@@ -10,6 +10,9 @@ mod legacy;
 mod opaque;
 mod order;
 
+pub(super) use call::{onnx_attr, table_position};
+pub(super) use opaque::{CAPTURES, OPERANDS, defined};
+
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
