@@ -133,7 +133,10 @@ impl Emitter<'_> {
 
     fn value_info(&self, name: &str, ty: &Type) -> Result<ValueInfoProto, String> {
         let old = self.info.values.get(name).cloned().unwrap_or_default();
+        let unranked = ty.as_tensor().is_some_and(|t| t.shape.is_none());
         let declared = match export_type(ty, &self.info.symbols) {
+            // A result must have a shape; where inference has none, the model's own word is all there is.
+            Some(_) if unranked && old.r#type.is_some() => old.r#type.clone(),
             Some(proto) => Some(proto),
             None => self.info.foreign.get(name).cloned(),
         };
@@ -318,7 +321,10 @@ impl Emitter<'_> {
                 .outputs()
                 .iter()
                 .any(|o| value_of(self.graph, o.vertex) == (v, i as u32));
-            if !is_output && let Ok(info) = self.value_info(name, &ty) {
+            let unranked = ty.as_tensor().is_some_and(|t| t.shape.is_none());
+            if !is_output
+                && !unranked
+                && let Ok(info) = self.value_info(name, &ty) {
                 self.proto.value_info.push(info);
             }
         }
