@@ -5,4 +5,5 @@ pub mod formats;
 pub mod graph;
 pub mod lang;
 pub mod op;
+pub mod rule;
 pub mod tensor;

@@ -84,7 +84,7 @@ pub struct Graph {
     inputs: Vec<VertexId>,
     params: Vec<VertexId>,
     outputs: Vec<Output>,
-    fresh: Cell<u32>,
+    fresh: u32,
 }
 
 impl Graph {
@@ -150,15 +150,19 @@ impl Graph {
     }
 
     /// A dimension nothing is known of.
-    pub fn unknown_dim(&self) -> Dim {
-        let id = self.fresh.get();
-        self.fresh.set(id + 1);
-        Dim::unknown(id)
+    pub fn unknown_dim(&mut self) -> Dim {
+        self.fresh += 1;
+        Dim::unknown(self.fresh - 1)
     }
 
-    /// The counter behind [`unknown_dim`](Graph::unknown_dim), for inference.
-    pub fn fresh(&self) -> &Cell<u32> {
-        &self.fresh
+    /// The number of the next unknown dimension.
+    pub fn next_unknown(&self) -> u32 {
+        self.fresh
+    }
+
+    /// Keeps unknown dimensions below `next` apart from those made from now on.
+    pub fn reserve_unknown(&mut self, next: u32) {
+        self.fresh = self.fresh.max(next);
     }
 
     /// Adds a vertex without a check; the caller vouches for its type.
@@ -207,8 +211,10 @@ impl Graph {
             )));
         };
         let facts: SmallVec<[Fact<'_>; 4]> = operands.iter().map(|&v| self.fact(v)).collect();
-        let normal = normalize(def, &facts, attrs, &self.fresh)?;
+        let fresh = Cell::new(self.fresh);
+        let normal = normalize(def, &facts, attrs, &fresh)?;
         drop(facts);
+        self.fresh = fresh.get();
         let operands: Operands = normal
             .operands
             .iter()

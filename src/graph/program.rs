@@ -207,7 +207,7 @@ fn assemble(
                 .map(|n| (n.clone(), ParamClass::Input, untyped(&n))),
         );
     }
-    graph.fresh().set(next_unknown);
+    graph.reserve_unknown(next_unknown);
     let mut vertices = Vec::new();
     for (name, class, ty) in &inputs {
         vertices.push(match class {

@@ -191,6 +191,12 @@ impl OpTraits {
     }
 }
 
+impl std::fmt::Debug for OpDef {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
 fn no_inference(_: &Infer<'_>) -> Result<Type, OpError> {
     Err(OpError::new("this operator has no type inference"))
 }

@@ -1,0 +1,39 @@
+//! The rules that come with the tool, and those that composite operators give for free.
+
+use std::sync::{Arc, OnceLock};
+
+use super::{RuleSet, load_rules};
+use crate::diag::{Diagnostics, Source};
+use crate::lang::parse_rules;
+
+/// The rule files of the library, by name.
+const FILES: &[(&str, &str)] = &[
+    ("rules/algebra.rules", include_str!("../../rules/algebra.rules")),
+];
+
+/// Names and texts of the rule files that are built in.
+pub fn library_files() -> &'static [(&'static str, &'static str)] {
+    FILES
+}
+
+/// The built-in rules.
+///
+/// # Errors
+/// Problems of the files; the tests of the library keep them free of any.
+///
+/// ```
+/// assert!(!tautomer::rule::library().unwrap().rules.is_empty());
+/// ```
+pub fn library() -> Result<&'static RuleSet, &'static Diagnostics> {
+    static LIBRARY: OnceLock<Result<RuleSet, Diagnostics>> = OnceLock::new();
+    LIBRARY
+        .get_or_init(|| {
+            let mut all = RuleSet::default();
+            for (name, text) in FILES {
+                let file = parse_rules(Arc::new(Source::new(*name, *text)))?;
+                all.extend(load_rules(file)?);
+            }
+            Ok(all)
+        })
+        .as_ref()
+}

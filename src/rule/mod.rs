@@ -1,0 +1,128 @@
+//! Checked rules: patterns, conditions and targets, with everything in them resolved against the operator table.
+//!
+//! Knows operators and expressions, and nothing of the engines that apply rules.
+
+mod check;
+mod example;
+mod library;
+mod pattern;
+
+use std::fmt;
+use std::sync::Arc;
+
+pub use check::load_rules;
+pub use example::{Example, ExampleKind};
+pub use library::{library, library_files};
+pub use pattern::{AttrPattern, Pattern, PatternId, PatternNode, Variable};
+
+use crate::lang::ast::{Ast, Block, ExprId, Numerics, RuleClass};
+
+/// How equal the two sides of a rule are; ordered from the strictest.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Class {
+    /// The same bits for every input, NaN payloads aside.
+    Bitwise,
+    /// Equal as functions over the real numbers; only rounding differs.
+    Real,
+    /// Relative error bounded by this number.
+    Approx(f64),
+}
+
+impl Class {
+    /// True if a user who allows `self` allows `other`.
+    pub fn allows(self, other: Class) -> bool {
+        match (self, other) {
+            (_, Class::Bitwise) | (Class::Real | Class::Approx(_), Class::Real) => true,
+            (Class::Approx(allowed), Class::Approx(e)) => e <= allowed,
+            _ => false,
+        }
+    }
+
+    /// The weaker of two classes; errors of approximations add up.
+    pub fn weaker(self, other: Class) -> Class {
+        match (self, other) {
+            (Class::Approx(a), Class::Approx(b)) => Class::Approx(a + b),
+            (Class::Approx(e), _) | (_, Class::Approx(e)) => Class::Approx(e),
+            (Class::Real, _) | (_, Class::Real) => Class::Real,
+            _ => Class::Bitwise,
+        }
+    }
+}
+
+impl From<Numerics> for Class {
+    fn from(numerics: Numerics) -> Class {
+        match numerics {
+            Numerics::Bitwise => Class::Bitwise,
+            Numerics::Real => Class::Real,
+            Numerics::Approx(e) => Class::Approx(e),
+        }
+    }
+}
+
+impl fmt::Display for Class {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Class::Bitwise => f.write_str("bitwise"),
+            Class::Real => f.write_str("real"),
+            Class::Approx(e) => write!(f, "approx({e:?})"),
+        }
+    }
+}
+
+/// A rule in one direction.
+#[derive(Debug, Clone)]
+pub struct Rule {
+    /// Its name; the backward direction of a rule with `<=>` has `-reversed` appended.
+    pub name: Arc<str>,
+    /// Its documentation.
+    pub doc: String,
+    /// How equal the sides are.
+    pub class: Class,
+    /// Facts about values that it takes for granted, as written.
+    pub assuming: Vec<String>,
+    /// Its variables.
+    pub variables: Vec<Variable>,
+    /// What is looked for.
+    pub source: Pattern,
+    /// Conditions on a match.
+    pub conditions: Vec<ExprId>,
+    /// What takes the place of the match.
+    pub target: Block,
+    /// The number of outputs of either side.
+    pub outputs: usize,
+    /// The syntax tree that conditions and target are part of.
+    pub ast: Arc<Ast>,
+}
+
+impl Rule {
+    /// The place of the variable of that name.
+    pub fn variable(&self, name: &str) -> Option<usize> {
+        self.variables.iter().position(|v| &*v.name == name)
+    }
+}
+
+/// Rules of one file with their examples.
+#[derive(Debug, Clone, Default)]
+pub struct RuleSet {
+    /// The rules, in order.
+    pub rules: Vec<Arc<Rule>>,
+    /// The examples, in order.
+    pub examples: Vec<Example>,
+}
+
+impl RuleSet {
+    /// Adds the rules and examples of another set.
+    pub fn extend(&mut self, other: RuleSet) {
+        self.rules.extend(other.rules);
+        self.examples.extend(other.examples);
+    }
+}
+
+/// What may stand for a variable, in words.
+pub fn class_name(class: RuleClass) -> &'static str {
+    match class {
+        RuleClass::Any => "any value",
+        RuleClass::Param => "a value that depends on parameters and constants alone",
+        RuleClass::Const => "a constant",
+    }
+}
