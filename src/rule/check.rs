@@ -11,7 +11,8 @@ use super::{Class, Rule, RuleSet};
 use crate::diag::{Diagnostic, Diagnostics, Span, did_you_mean};
 use crate::graph::{BuildOptions, build_function, term};
 use crate::lang::ast::{
-    Ast, Attrs, BinaryOp, Block, Dims, DimExpr, ExprId, ExprKind, Item, LetNames, Rule as RuleAst, RuleFile, RuleParam, Side, TypeKind, UnaryOp,
+    Ast, Attrs, BinaryOp, Block, DimExpr, Dims, ExprId, ExprKind, Item, LetNames, Rule as RuleAst, RuleFile, RuleParam,
+    Side, TypeKind, UnaryOp,
 };
 use crate::op::{self, AttrKind, AttrValue, Default as AttrDefault, OpDef};
 
@@ -24,7 +25,10 @@ const MAX_RULE_DEPTH: usize = 200;
 /// Every problem found, with its place.
 pub fn load_rules(file: RuleFile) -> Result<RuleSet, Diagnostics> {
     let ast = Arc::new(file.ast);
-    let mut checker = Checker { ast: &ast, problems: Diagnostics::new() };
+    let mut checker = Checker {
+        ast: &ast,
+        problems: Diagnostics::new(),
+    };
     let mut set = RuleSet::default();
     let mut names: BTreeMap<Arc<str>, Span> = BTreeMap::new();
     for item in &file.items {
@@ -41,9 +45,15 @@ pub fn load_rules(file: RuleFile) -> Result<RuleSet, Diagnostics> {
         set.rules.extend(checker.rule(rule, &ast).into_iter().map(Arc::new));
     }
     for item in &file.items {
-        let (Item::Example(example) | Item::NoExample(example)) = item else { continue };
+        let (Item::Example(example) | Item::NoExample(example)) = item else {
+            continue;
+        };
         if !names.contains_key(&example.name.name) {
-            let problem = Diagnostic::error("T0307", format!("there is no rule `{}` in this file", example.name.name)).label(example.name.span, "");
+            let problem = Diagnostic::error(
+                "T0307",
+                format!("there is no rule `{}` in this file", example.name.name),
+            )
+            .label(example.name.span, "");
             let close = did_you_mean(example.name.as_str(), names.keys().map(|n| &**n)).map(str::to_owned);
             checker.problems.push(match close {
                 Some(close) => problem.help(format!("did you mean `{close}`?")),
@@ -66,7 +76,11 @@ pub fn load_rules(file: RuleFile) -> Result<RuleSet, Diagnostics> {
             Some(Some(target)) => ExampleKind::Becomes(Box::new(target)),
             Some(None) => continue,
         };
-        set.examples.push(Example { rule: example.name.name.clone(), source, kind });
+        set.examples.push(Example {
+            rule: example.name.name.clone(),
+            source,
+            kind,
+        });
     }
     let mut problems = checker.problems.in_source(&ast.source);
     problems.sort();
@@ -91,7 +105,15 @@ impl Checker<'_> {
     fn rule(&mut self, rule: &RuleAst, ast: &Arc<Ast>) -> Vec<Rule> {
         let before = self.problems.len();
         self.unsupported(rule);
-        let variables: Vec<Variable> = rule.params.iter().map(|p| Variable { name: p.name.name.clone(), class: p.class, ty: p.ty.clone() }).collect();
+        let variables: Vec<Variable> = rule
+            .params
+            .iter()
+            .map(|p| Variable {
+                name: p.name.name.clone(),
+                class: p.class,
+                ty: p.ty.clone(),
+            })
+            .collect();
         for (i, param) in rule.params.iter().enumerate() {
             if let Some(first) = rule.params[..i].iter().find(|p| p.name.name == param.name.name) {
                 self.problems.push(
@@ -109,10 +131,17 @@ impl Checker<'_> {
             );
         }
         let class = rule.numerics.map_or(Class::Real, |n| n.class.into());
-        let assuming: Vec<String> = rule.assuming.iter().map(|&id| crate::lang::format_expr(ast, id)).collect();
+        let assuming: Vec<String> = rule
+            .assuming
+            .iter()
+            .map(|&id| crate::lang::format_expr(ast, id))
+            .collect();
         let mut out = Vec::new();
         let directions: &[(&Side, &Side, &str)] = if rule.both_ways {
-            &[(&rule.source, &rule.target, ""), (&rule.target, &rule.source, "-reversed")]
+            &[
+                (&rule.source, &rule.target, ""),
+                (&rule.target, &rule.source, "-reversed"),
+            ]
         } else {
             &[(&rule.source, &rule.target, "")]
         };
@@ -127,23 +156,34 @@ impl Checker<'_> {
                     variables: variables.clone(),
                     source: pattern,
                     conditions: rule.conditions.clone(),
-                    target: Block { lets: target.lets.clone(), result: target.outputs, span: target.span },
+                    target: Block {
+                        lets: target.lets.clone(),
+                        result: target.outputs,
+                        span: target.span,
+                    },
                     outputs,
                     ast: ast.clone(),
                 });
             }
         }
-        let failed = self.problems.iter().skip(before).any(|p| p.severity == crate::diag::Severity::Error);
+        let failed = self
+            .problems
+            .iter()
+            .skip(before)
+            .any(|p| p.severity == crate::diag::Severity::Error);
         if failed { Vec::new() } else { out }
     }
 
     /// Forms of the rule language that the loader reads and cannot apply yet.
     fn unsupported(&mut self, rule: &RuleAst) {
         let refuse = |span: Span, what: &str| {
-            Diagnostic::error("T0308", format!("{what} cannot be applied yet")).label(span, "").help("write the rule out for each case")
+            Diagnostic::error("T0308", format!("{what} cannot be applied yet"))
+                .label(span, "")
+                .help("write the rule out for each case")
         };
         if let Some(ops) = &rule.ops {
-            self.problems.push(refuse(ops.span, "a variable that stands for an operator"));
+            self.problems
+                .push(refuse(ops.span, "a variable that stands for an operator"));
         }
         for param in rule.params.iter().filter(|p| p.index.is_some()) {
             self.problems.push(refuse(param.span, "an indexed variable"));
@@ -166,7 +206,11 @@ impl Checker<'_> {
         let mut ok = true;
         for item in &source.lets {
             let LetNames::One(name) = &item.names else {
-                self.problems.push(Diagnostic::error("T0308", "a pattern names one value at a time").label(item.span, "").help("name the tuple, and use `.0`, `.1`"));
+                self.problems.push(
+                    Diagnostic::error("T0308", "a pattern names one value at a time")
+                        .label(item.span, "")
+                        .help("name the tuple, and use `.0`, `.1`"),
+                );
                 ok = false;
                 continue;
             };
@@ -188,10 +232,13 @@ impl Checker<'_> {
         let given = self.outputs(target.outputs).len();
         if given != roots.len() {
             self.problems.push(
-                Diagnostic::error("T0303", format!("one side has {} outputs, the other {given}", roots.len()))
-                    .label(self.ast.span(target.outputs), "")
-                    .secondary(self.ast.span(source.outputs), "")
-                    .help("the k-th output of one side replaces the k-th of the other"),
+                Diagnostic::error(
+                    "T0303",
+                    format!("one side has {} outputs, the other {given}", roots.len()),
+                )
+                .label(self.ast.span(target.outputs), "")
+                .secondary(self.ast.span(source.outputs), "")
+                .help("the k-th output of one side replaces the k-th of the other"),
             );
             ok = false;
         }
@@ -200,12 +247,20 @@ impl Checker<'_> {
         }
         self.check_names(rule, source, target, &mut state, variables);
         self.check_connected(source, &state.pattern);
-        if let Some(&root) = state.pattern.outputs.iter().find(|&&r| matches!(state.pattern.node(r), PatternNode::Variable(_) | PatternNode::Wildcard | PatternNode::Literal(_))) {
+        if let Some(&root) = state.pattern.outputs.iter().find(|&&r| {
+            matches!(
+                state.pattern.node(r),
+                PatternNode::Variable(_) | PatternNode::Wildcard | PatternNode::Literal(_)
+            )
+        }) {
             let _ = root;
             self.problems.push(
-                Diagnostic::error("T0304", "a source that is a lone variable or literal matches everywhere")
-                    .label(self.ast.span(source.outputs), "")
-                    .help("a source begins with an operator"),
+                Diagnostic::error(
+                    "T0304",
+                    "a source that is a lone variable or literal matches everywhere",
+                )
+                .label(self.ast.span(source.outputs), "")
+                .help("a source begins with an operator"),
             );
         }
         Some(state.pattern)
@@ -219,24 +274,44 @@ impl Checker<'_> {
     }
 
     /// Every name of the target and the conditions is bound by the source, and every variable occurs on both sides.
-    fn check_names(&mut self, rule: &RuleAst, source: &Side, target: &Side, state: &mut SideState, variables: &[Variable]) {
+    fn check_names(
+        &mut self,
+        rule: &RuleAst,
+        source: &Side,
+        target: &Side,
+        state: &mut SideState,
+        variables: &[Variable],
+    ) {
         let mut known: FxHashSet<Arc<str>> = state.bound.clone();
         known.extend(state.names.keys().cloned());
         for variable in variables {
-            let at = rule.params.iter().find(|p| p.name.name == variable.name).map_or(rule.span, |p| p.span);
-            let used = state.variables.contains_key(&variables.iter().position(|v| v.name == variable.name).unwrap_or(usize::MAX));
+            let at = rule
+                .params
+                .iter()
+                .find(|p| p.name.name == variable.name)
+                .map_or(rule.span, |p| p.span);
+            let used = state.variables.contains_key(
+                &variables
+                    .iter()
+                    .position(|v| v.name == variable.name)
+                    .unwrap_or(usize::MAX),
+            );
             if !used {
                 self.problems.push(
-                    Diagnostic::error("T0302", format!("the variable `{}` does not occur in the source", variable.name))
-                        .label(at, "declared here")
-                        .secondary(self.ast.span(source.outputs), "the source")
-                        .help("a match must bind every variable; remove it, or use it"),
+                    Diagnostic::error(
+                        "T0302",
+                        format!("the variable `{}` does not occur in the source", variable.name),
+                    )
+                    .label(at, "declared here")
+                    .secondary(self.ast.span(source.outputs), "the source")
+                    .help("a match must bind every variable; remove it, or use it"),
                 );
             }
             known.insert(variable.name.clone());
         }
         known.extend(dimension_names(self.ast, &rule.params));
-        let mut roots: Vec<(ExprId, FxHashSet<Arc<str>>)> = rule.conditions.iter().map(|&c| (c, known.clone())).collect();
+        let mut roots: Vec<(ExprId, FxHashSet<Arc<str>>)> =
+            rule.conditions.iter().map(|&c| (c, known.clone())).collect();
         let mut scope = known.clone();
         for item in &target.lets {
             roots.push((item.value, scope.clone()));
@@ -254,7 +329,14 @@ impl Checker<'_> {
         }
     }
 
-    fn names_in(&mut self, id: ExprId, scope: &FxHashSet<Arc<str>>, state: &SideState, used: &mut FxHashSet<Arc<str>>, depth: usize) {
+    fn names_in(
+        &mut self,
+        id: ExprId,
+        scope: &FxHashSet<Arc<str>>,
+        state: &SideState,
+        used: &mut FxHashSet<Arc<str>>,
+        depth: usize,
+    ) {
         if depth > MAX_RULE_DEPTH {
             return;
         }
@@ -265,16 +347,27 @@ impl Checker<'_> {
             ExprKind::Name(name) => {
                 used.insert(name.clone());
                 if !scope.contains(name) && &**name != "none" && name.parse::<crate::tensor::DType>().is_err() {
-                    let problem = Diagnostic::error("T0301", format!("`{name}` is not bound by the source")).label(span, "");
+                    let problem =
+                        Diagnostic::error("T0301", format!("`{name}` is not bound by the source")).label(span, "");
                     let close = did_you_mean(name, scope.iter().map(|n| &**n)).map(str::to_owned);
                     self.problems.push(match close {
                         Some(close) => problem.help(format!("did you mean `{close}`?")),
-                        None => problem.help("variables are declared after the rule's name; attributes are bound by `{axis = k}`"),
+                        None => problem
+                            .help("variables are declared after the rule's name; attributes are bound by `{axis = k}`"),
                     });
                 }
             }
-            ExprKind::Wildcard => self.problems.push(Diagnostic::error("T0301", "`_` has no value here").label(span, "").help("name it in the source")),
-            ExprKind::Call { callee, args, attrs, quoted } => {
+            ExprKind::Wildcard => self.problems.push(
+                Diagnostic::error("T0301", "`_` has no value here")
+                    .label(span, "")
+                    .help("name it in the source"),
+            ),
+            ExprKind::Call {
+                callee,
+                args,
+                attrs,
+                quoted,
+            } => {
                 if !quoted && op::lookup(&callee.name).is_none() && !term::TERM_FUNCTIONS.contains(&callee.as_str()) {
                     self.unknown_operator(&callee.name, callee.span);
                 }
@@ -357,35 +450,50 @@ impl Checker<'_> {
     }
 
     fn unknown_operator(&mut self, name: &str, span: Span) {
-        let problem = Diagnostic::error("T0101", format!("unknown operator `{name}`")).label(span, "not in the operator table");
-        self.problems.push(match did_you_mean(name, op::table().flat_map(OpDef::names)) {
-            Some(close) => problem.help(format!("did you mean `{close}`?")),
-            None => problem,
-        });
+        let problem =
+            Diagnostic::error("T0101", format!("unknown operator `{name}`")).label(span, "not in the operator table");
+        self.problems
+            .push(match did_you_mean(name, op::table().flat_map(OpDef::names)) {
+                Some(close) => problem.help(format!("did you mean `{close}`?")),
+                None => problem,
+            });
     }
 
     fn attr_names(&mut self, def: &'static OpDef, attrs: &Attrs) -> bool {
         let mut ok = true;
         for entry in &attrs.entries {
             if def.attr_index(entry.name.as_str()).is_none() {
-                let problem = Diagnostic::error("T0103", format!("`{}` has no attribute `{}`", def.name, entry.name.name)).label(entry.name.span, "");
+                let problem = Diagnostic::error(
+                    "T0103",
+                    format!("`{}` has no attribute `{}`", def.name, entry.name.name),
+                )
+                .label(entry.name.span, "");
                 let names: Vec<&str> = def.attrs.iter().map(|a| a.name).collect();
-                self.problems.push(match did_you_mean(entry.name.as_str(), names.iter().copied()) {
-                    Some(close) => problem.help(format!("did you mean `{close}`?")),
-                    None if names.is_empty() => problem.help("it takes no attributes"),
-                    None => problem.help(format!("its attributes are {}", names.join(", "))),
-                });
+                self.problems
+                    .push(match did_you_mean(entry.name.as_str(), names.iter().copied()) {
+                        Some(close) => problem.help(format!("did you mean `{close}`?")),
+                        None if names.is_empty() => problem.help("it takes no attributes"),
+                        None => problem.help(format!("its attributes are {}", names.join(", "))),
+                    });
                 ok = false;
             }
         }
         ok
     }
 
-    fn pattern(&mut self, id: ExprId, state: &mut SideState, variables: &[Variable], depth: usize) -> Option<PatternId> {
+    fn pattern(
+        &mut self,
+        id: ExprId,
+        state: &mut SideState,
+        variables: &[Variable],
+        depth: usize,
+    ) -> Option<PatternId> {
         let ast = self.ast;
         let span = ast.span(id);
         if depth > MAX_RULE_DEPTH {
-            self.problems.push(Diagnostic::error("T0604", format!("a pattern may be nested {MAX_RULE_DEPTH} deep")).label(span, ""));
+            self.problems.push(
+                Diagnostic::error("T0604", format!("a pattern may be nested {MAX_RULE_DEPTH} deep")).label(span, ""),
+            );
             return None;
         }
         let node = match ast.kind(id) {
@@ -416,8 +524,15 @@ impl Checker<'_> {
             ExprKind::Int { value, .. } => PatternNode::Literal(*value as f64),
             ExprKind::Float { value, .. } => PatternNode::Literal(*value),
             ExprKind::Bool(value) => PatternNode::Literal(f64::from(u8::from(*value))),
-            ExprKind::Tuple(items) => PatternNode::Tuple(items.iter().map(|&i| self.pattern(i, state, variables, depth + 1)).collect::<Option<_>>()?),
-            ExprKind::Project { base, index } => PatternNode::Proj(self.pattern(*base, state, variables, depth + 1)?, *index),
+            ExprKind::Tuple(items) => PatternNode::Tuple(
+                items
+                    .iter()
+                    .map(|&i| self.pattern(i, state, variables, depth + 1))
+                    .collect::<Option<_>>()?,
+            ),
+            ExprKind::Project { base, index } => {
+                PatternNode::Proj(self.pattern(*base, state, variables, depth + 1)?, *index)
+            }
             ExprKind::Unary { op, operand } => {
                 let name = match op {
                     UnaryOp::Neg => "neg",
@@ -443,21 +558,48 @@ impl Checker<'_> {
                     BinaryOp::Or => "or",
                     BinaryOp::BitXor => "xor",
                     BinaryOp::BitOr => {
-                        self.problems.push(Diagnostic::error("T0308", "alternatives in a source cannot be applied yet").label(span, "").help("write one rule for each"));
+                        self.problems.push(
+                            Diagnostic::error("T0308", "alternatives in a source cannot be applied yet")
+                                .label(span, "")
+                                .help("write one rule for each"),
+                        );
                         return None;
                     }
                     BinaryOp::Ne | BinaryOp::In | BinaryOp::Concat => {
-                        self.problems.push(Diagnostic::error("T0308", format!("`{}` has no place in a pattern", op.symbol())).label(span, ""));
+                        self.problems.push(
+                            Diagnostic::error("T0308", format!("`{}` has no place in a pattern", op.symbol()))
+                                .label(span, ""),
+                        );
                         return None;
                     }
                 };
                 return self.pattern_call(name, span, &[*lhs, *rhs], None, span, state, variables, depth);
             }
-            ExprKind::Call { callee, args, attrs, .. } => {
-                return self.pattern_call(&callee.name, callee.span, args, attrs.as_deref(), span, state, variables, depth);
+            ExprKind::Call {
+                callee, args, attrs, ..
+            } => {
+                return self.pattern_call(
+                    &callee.name,
+                    callee.span,
+                    args,
+                    attrs.as_deref(),
+                    span,
+                    state,
+                    variables,
+                    depth,
+                );
             }
             ExprKind::If { cond, then, otherwise } if then.lets.is_empty() && otherwise.lets.is_empty() => {
-                return self.pattern_call("where", span, &[*cond, then.result, otherwise.result], None, span, state, variables, depth);
+                return self.pattern_call(
+                    "where",
+                    span,
+                    &[*cond, then.result, otherwise.result],
+                    None,
+                    span,
+                    state,
+                    variables,
+                    depth,
+                );
             }
             _ => {
                 self.problems.push(
@@ -471,7 +613,10 @@ impl Checker<'_> {
         Some(state.pattern.push(node))
     }
 
-    #[expect(clippy::too_many_arguments, reason = "the parts of one call expression and the state of the walk")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the parts of one call expression and the state of the walk"
+    )]
     fn pattern_call(
         &mut self,
         name: &str,
@@ -489,20 +634,43 @@ impl Checker<'_> {
         };
         let (least, most) = def.arity();
         if args.len() < least || most.is_some_and(|m| args.len() > m) {
-            let takes = most.map_or(format!("at least {least}"), |m| if m == least { least.to_string() } else { format!("{least} to {m}") });
+            let takes = most.map_or(format!("at least {least}"), |m| {
+                if m == least {
+                    least.to_string()
+                } else {
+                    format!("{least} to {m}")
+                }
+            });
             let names: Vec<&str> = def.operands.iter().map(|o| o.name).collect();
             self.problems.push(
-                Diagnostic::error("T0102", format!("`{}` takes {takes} operands ({}), and {} given", def.name, names.join(", "), args.len())).label(span, ""),
+                Diagnostic::error(
+                    "T0102",
+                    format!(
+                        "`{}` takes {takes} operands ({}), and {} given",
+                        def.name,
+                        names.join(", "),
+                        args.len()
+                    ),
+                )
+                .label(span, ""),
             );
             return None;
         }
-        let operands = args.iter().map(|&a| self.pattern(a, state, variables, depth + 1)).collect::<Vec<_>>();
+        let operands = args
+            .iter()
+            .map(|&a| self.pattern(a, state, variables, depth + 1))
+            .collect::<Vec<_>>();
         let attrs = self.pattern_attrs(def, attrs, state)?;
         let operands = operands.into_iter().collect::<Option<Vec<_>>>()?;
         Some(state.pattern.push(PatternNode::Call { def, operands, attrs }))
     }
 
-    fn pattern_attrs(&mut self, def: &'static OpDef, attrs: Option<&Attrs>, state: &mut SideState) -> Option<Vec<AttrPattern>> {
+    fn pattern_attrs(
+        &mut self,
+        def: &'static OpDef,
+        attrs: Option<&Attrs>,
+        state: &mut SideState,
+    ) -> Option<Vec<AttrPattern>> {
         if let Some(attrs) = attrs
             && !self.attr_names(def, attrs)
         {
@@ -539,7 +707,11 @@ impl Checker<'_> {
                 return Some(AttrPattern::Bind(name.clone()));
             }
             ExprKind::Wildcard => return Some(AttrPattern::Rest("".into())),
-            ExprKind::List(items) if items.iter().any(|i| matches!(ast.kind(*i), ExprKind::Name(_) | ExprKind::Wildcard)) => {
+            ExprKind::List(items)
+                if items
+                    .iter()
+                    .any(|i| matches!(ast.kind(*i), ExprKind::Name(_) | ExprKind::Wildcard)) =>
+            {
                 let mut list = Vec::with_capacity(items.len());
                 for item in items {
                     list.push(match ast.kind(*item) {
@@ -550,7 +722,10 @@ impl Checker<'_> {
                         ExprKind::Wildcard => ListItem::Any,
                         ExprKind::Int { value, .. } => ListItem::Int(i64::try_from(*value).unwrap_or(i64::MAX)),
                         _ => {
-                            self.problems.push(Diagnostic::error("T0103", "a list pattern is made of integers and names").label(ast.span(*item), ""));
+                            self.problems.push(
+                                Diagnostic::error("T0103", "a list pattern is made of integers and names")
+                                    .label(ast.span(*item), ""),
+                            );
                             return None;
                         }
                     });
@@ -568,10 +743,23 @@ impl Checker<'_> {
         };
         match term::to_attr(&value).and_then(|v| attr.coerce(v)) {
             // Axes counted from the end depend on the rank of the match.
-            Some(v) if matches!(attr.kind, AttrKind::Axis(_) | AttrKind::Axes(_)) && is_negative(&v) => Some(AttrPattern::Value(v)),
+            Some(v) if matches!(attr.kind, AttrKind::Axis(_) | AttrKind::Axes(_)) && is_negative(&v) => {
+                Some(AttrPattern::Value(v))
+            }
             Some(v) => Some(AttrPattern::Value(v)),
             None => {
-                self.problems.push(Diagnostic::error("T0103", format!("`{}` takes {}, and this is {}", attr.name, attr.expects(), term::kind(&value))).label(span, ""));
+                self.problems.push(
+                    Diagnostic::error(
+                        "T0103",
+                        format!(
+                            "`{}` takes {}, and this is {}",
+                            attr.name,
+                            attr.expects(),
+                            term::kind(&value)
+                        ),
+                    )
+                    .label(span, ""),
+                );
                 None
             }
         }
@@ -592,7 +780,12 @@ pub(crate) fn dimension_names(ast: &Ast, params: &[RuleParam]) -> Vec<Arc<str>> 
     let mut out = Vec::new();
     for param in params {
         let Some(ty) = &param.ty else { continue };
-        let TypeKind::Tensor { dims: Dims::List(dims), .. } = &ty.kind else { continue };
+        let TypeKind::Tensor {
+            dims: Dims::List(dims), ..
+        } = &ty.kind
+        else {
+            continue;
+        };
         for dim in dims {
             if let DimExpr::Expr(id) = dim
                 && let ExprKind::Name(name) = ast.kind(*id)

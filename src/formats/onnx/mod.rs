@@ -59,3 +59,6 @@ pub fn read_tensor_file(bytes: &[u8], folder: Option<&Path>) -> Result<(String, 
 pub fn write_tensor_file(name: &str, tensor: &Tensor) -> Vec<u8> {
     from_tensor(name, tensor).encode_to_vec()
 }
+
+#[cfg(test)]
+mod tests;

@@ -48,7 +48,7 @@ impl Symbols {
 }
 
 /// The type, if tensors can have it.
-pub(super) fn import_type(proto: &TypeProto, symbols: &mut Symbols, graph: &Graph) -> Option<Type> {
+pub(super) fn import_type(proto: &TypeProto, symbols: &mut Symbols, graph: &mut Graph) -> Option<Type> {
     let Some(TypeValue::TensorType(tensor)) = &proto.value else {
         return None;
     };
@@ -98,20 +98,20 @@ mod tests {
 
     #[test]
     fn names_of_dimensions_survive() {
-        let (graph, mut symbols) = (Graph::new(), Symbols::default());
+        let (mut graph, mut symbols) = (Graph::new(), Symbols::default());
         let a = symbols.import("batch size");
         let b = symbols.import("batch_size");
         assert_ne!(a, b);
         assert_eq!(symbols.import("batch size"), a);
         let ty = Type::tensor(DType::F32, [a, b, Dim::from(3)].into_iter().collect::<Shape>());
         let proto = export_type(&ty, &symbols).unwrap();
-        assert_eq!(import_type(&proto, &mut symbols, &graph), Some(ty));
+        assert_eq!(import_type(&proto, &mut symbols, &mut graph), Some(ty));
     }
 
     #[test]
     fn other_types_are_foreign() {
         assert_eq!(
-            import_type(&TypeProto::default(), &mut Symbols::default(), &Graph::new()),
+            import_type(&TypeProto::default(), &mut Symbols::default(), &mut Graph::new()),
             None
         );
         assert!(is_foreign(&foreign()));

@@ -324,7 +324,8 @@ impl Emitter<'_> {
             let unranked = ty.as_tensor().is_some_and(|t| t.shape.is_none());
             if !is_output
                 && !unranked
-                && let Ok(info) = self.value_info(name, &ty) {
+                && let Ok(info) = self.value_info(name, &ty)
+            {
                 self.proto.value_info.push(info);
             }
         }

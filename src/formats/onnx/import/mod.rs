@@ -253,7 +253,7 @@ impl<'a> Importer<'a> {
 
     /// The declared type; one that tensors cannot have is kept aside.
     fn type_of(&mut self, name: &str, declared: &TypeProto) -> Type {
-        import_type(declared, &mut self.info.symbols, &self.graph).unwrap_or_else(|| {
+        import_type(declared, &mut self.info.symbols, &mut self.graph).unwrap_or_else(|| {
             self.info.foreign.insert(name.into(), declared.clone());
             foreign()
         })
