@@ -1,7 +1,7 @@
 //! Calls of the table's operators in the form that an operator set gives them.
 
 use crate::formats::onnx::attr::from_value;
-use crate::formats::onnx::import::{onnx_attr, table_position};
+use crate::formats::onnx::import::{onnx_attr, onnx_name, table_position};
 use crate::formats::onnx::proto::AttributeProto;
 use crate::formats::onnx::schema::{Formal, Schema, newest, newest_position, schema};
 use crate::graph::{Graph, Node, VertexId};
@@ -95,7 +95,8 @@ impl Call<'_> {
                 let scaled = self.attr("sizes").is_none();
                 old && floor && scaled && (nearest || self.text("mode") == "linear")
             }
-            "BatchNormalization" | "Pad" | "Clip" => opset >= 7,
+            "ScatterElements" => matches!(self.text("reduction"), "none" | ""),
+            "PRelu" => opset >= 7,
             _ => false,
         }
     }
@@ -118,17 +119,12 @@ pub(super) fn render(
         operands,
         attrs,
     };
-    let onnx = def
-        .onnx
-        .ok_or_else(|| format!("operator `{}` has no counterpart in ONNX", def.name))?;
-    let op_type = name_in(onnx.name, opset);
+    let (name, since) = onnx_name(def).ok_or_else(|| format!("operator `{}` has no counterpart in ONNX", def.name))?;
+    let op_type = name_in(name, opset);
     let lacks = || format!("operator set {opset} has no {op_type}");
     let schema = schema(op_type, opset).ok_or_else(lacks)?;
-    if opset < i64::from(onnx.since) && !call.means_the_same(onnx.name, opset) {
-        return Err(format!(
-            "{op_type} means something else before operator set {}",
-            onnx.since
-        ));
+    if opset < since && !call.means_the_same(name, opset) {
+        return Err(format!("{op_type} means something else before operator set {since}"));
     }
     let variadic = def.operands.last().is_some_and(|o| o.kind == OperandKind::Variadic);
     let mut done = vec![false; operands.len()];
@@ -223,22 +219,38 @@ pub(super) fn render(
             ));
         }
     }
-    for (i, arg) in args.iter().enumerate() {
-        if let Arg::Value(v) = arg
-            && let (Some(formal), Some(ty)) = (schema.input(i), graph.ty(*v).as_tensor())
-            && !formal.allows(ty.dtype)
-        {
-            return Err(format!(
-                "{op_type} does not take {} elements in operator set {opset}",
-                ty.dtype
-            ));
-        }
-    }
+    check_types(graph, &args, schema).map_err(|problem| format!("{op_type} {problem} in operator set {opset}"))?;
     Ok(Rendered {
         op_type,
         args,
         attrs: written,
     })
+}
+
+/// Checks element types against the schema: the set of each operand, and equality where operands share a variable.
+fn check_types(graph: &Graph, args: &[Arg], schema: &Schema) -> Result<(), String> {
+    let mut bound: Vec<(&str, DType)> = Vec::new();
+    for (i, arg) in args.iter().enumerate() {
+        let dtype = match arg {
+            Arg::Value(v) => graph.ty(*v).as_tensor().map(|t| t.dtype),
+            Arg::Constant(tensor) => Some(tensor.dtype()),
+            Arg::Extents(_) => Some(DType::I64),
+            Arg::Absent => None,
+        };
+        let (Some(formal), Some(dtype)) = (schema.input(i), dtype) else {
+            continue;
+        };
+        if !formal.allows(dtype) {
+            return Err(format!("does not take {dtype} elements"));
+        }
+        match bound.iter().find(|(var, _)| *var == formal.types) {
+            Some((_, other)) if *other != dtype => return Err(format!("takes no {dtype} beside {other}")),
+            Some(_) => {}
+            None if formal.types.starts_with('#') => {}
+            None => bound.push((formal.types, dtype)),
+        }
+    }
+    Ok(())
 }
 
 /// True for attributes that older versions fix to the value that was checked already.
@@ -303,7 +315,8 @@ fn constant(
         _ => DType::F64,
     };
     let number = |shape: &[usize], values: &[f64]| {
-        let exact: Vec<i128> = values.iter().map(|&x| x as i128).collect();
+        let (low, high) = float.int_range().unwrap_or((0, 1));
+        let exact: Vec<i128> = values.iter().map(|&x| (x as i128).clamp(low, high)).collect();
         Tensor::from_f64s(float, shape, values).or_else(|| Tensor::from_ints(float, shape, &exact))
     };
     let tensor = match value {

@@ -9,7 +9,7 @@ use crate::formats::onnx::proto::NodeProto;
 use crate::formats::onnx::schema::{Schema, newest, newest_position};
 use crate::formats::onnx::types::is_foreign;
 use crate::graph::VertexId;
-use crate::op::{AttrDef, AttrKind, AttrValue, Op, OpDef, OpError, OperandKind, lookup_onnx};
+use crate::op::{AttrDef, AttrKind, AttrValue, Op, OpDef, OpError, OperandKind, lookup, lookup_onnx};
 use crate::tensor::{Dim, Tensor, Type};
 
 /// A node on its way to a call: operands by their position in the newest version of the operator, attributes by
@@ -19,6 +19,8 @@ pub(super) struct Draft {
     pub(super) op_type: String,
     pub(super) inputs: Vec<Option<VertexId>>,
     pub(super) attrs: IndexMap<String, AttrValue>,
+    /// The number of results that are used, counted to the last one.
+    pub(super) results: usize,
 }
 
 impl Draft {
@@ -54,7 +56,42 @@ pub(super) enum Lowered {
 }
 
 /// Attributes that ONNX and the table call differently.
-const RENAMES: &[(&str, &str, &str)] = &[("Pad", "value", "constant_value")];
+const RENAMES: &[(&str, &str, &str)] = &[("Pad", "value", "constant_value"), ("Split", "split", "sizes")];
+
+/// Operators that meant the same, or a part of it, in older versions than the table says, or that are brought into the
+/// table's form; with the first operator set of that kind.
+const SINCE: &[(&str, i64)] = &[
+    ("Softmax", 1),
+    ("LogSoftmax", 1),
+    ("Hardmax", 1),
+    ("Sum", 6),
+    ("Max", 6),
+    ("Min", 6),
+    ("Mean", 6),
+    ("PRelu", 7),
+    ("Resize", 7),
+    ("ScatterElements", 9),
+];
+
+/// The table's operator for a call of `op_type` with that many results, and the first operator set that has it.
+pub(in crate::formats::onnx) fn counterpart(op_type: &str, results: usize) -> Option<(&'static OpDef, i64)> {
+    let indices = (op_type == "MaxPool" && results > 1)
+        .then(|| lookup("max_pool_with_indices"))
+        .flatten();
+    if let Some(def) = indices {
+        return Some((def, 8));
+    }
+    let def = lookup_onnx(op_type)?;
+    Some((def, i64::from(def.onnx?.since)))
+}
+
+/// The ONNX name of an operator of the table, and the first operator set that has it with its present meaning.
+pub(in crate::formats::onnx) fn onnx_name(def: &OpDef) -> Option<(&'static str, i64)> {
+    match def.name {
+        "max_pool_with_indices" => Some(("MaxPool", 8)),
+        _ => def.onnx.map(|onnx| (onnx.name, i64::from(onnx.since))),
+    }
+}
 
 /// The table's name of an attribute.
 pub(in crate::formats::onnx) fn table_name<'n>(op_type: &str, name: &'n str, def: &OpDef) -> &'n str {
@@ -102,6 +139,11 @@ impl<'a> Importer<'a> {
             op_type: op_type.to_string(),
             inputs: Vec::new(),
             attrs: IndexMap::new(),
+            results: node
+                .output
+                .iter()
+                .rposition(|name| self.used.contains(name))
+                .map_or(1, |last| last + 1),
         };
         for (i, &v) in inputs.iter().enumerate() {
             let at = if schema.inputs.get(i).is_some() {
@@ -243,6 +285,7 @@ impl<'a> Importer<'a> {
             op_type: op_type.to_string(),
             inputs: inputs.iter().copied().map(Some).collect(),
             attrs: attrs.iter().map(|(n, v)| ((*n).to_string(), v.clone())).collect(),
+            results: 1,
         };
         self.draft_call(&draft, None)
     }

@@ -28,11 +28,11 @@ pub(super) fn adapt(
             if !test_mode || extra {
                 return Ok(Lowered::Unread);
             }
-            for name in ["training_mode", "spatial", "momentum"] {
+            for name in ["training_mode", "spatial"] {
                 draft.attrs.shift_remove(name);
             }
         }
-        "MaxPool" if !extra => {
+        "MaxPool" if !extra || draft.int("storage_order") == Some(0) => {
             draft.attrs.shift_remove("storage_order");
         }
         "Cast" | "CastLike" => {
@@ -167,7 +167,7 @@ fn interpolation(draft: &mut Draft) {
 
 /// Without sizes the number of parts is the number of results.
 fn split(draft: &mut Draft, node: &NodeProto) {
-    let sizes = draft.attrs.contains_key("split") || draft.inputs.get(1).copied().flatten().is_some();
+    let sizes = draft.ints("split").is_some() || draft.inputs.get(1).copied().flatten().is_some();
     if !sizes && !draft.attrs.contains_key("num_outputs") {
         draft.set("num_outputs", AttrValue::int(node.output.len() as i64));
     }

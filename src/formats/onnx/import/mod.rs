@@ -10,7 +10,7 @@ mod legacy;
 mod opaque;
 mod order;
 
-pub(super) use call::{onnx_attr, table_position};
+pub(super) use call::{onnx_attr, onnx_name, table_position};
 pub(super) use opaque::{CAPTURES, OPERANDS, defined};
 
 use std::collections::{HashMap, HashSet};
