@@ -43,10 +43,7 @@ fn call(bencher: Bencher<'_, '_>, op: &str, shapes: &[&[usize]], attrs: &[(&str,
 fn conv(bencher: Bencher<'_, '_>, x: &[usize], w: &[usize], group: i64, pad: i64) {
     let positions = x[0] * x[2] * x[3];
     let flops = 2 * w.iter().product::<usize>() * positions;
-    let attrs = [
-        ("group", AttrValue::int(group)),
-        ("pads", AttrValue::ints(&[pad; 4])),
-    ];
+    let attrs = [("group", AttrValue::int(group)), ("pads", AttrValue::ints(&[pad; 4]))];
     call(bencher, "conv", &[x, w], &attrs, flops);
 }
 
@@ -98,12 +95,24 @@ fn exp_4m(bencher: Bencher<'_, '_>) {
 
 #[divan::bench]
 fn softmax(bencher: Bencher<'_, '_>) {
-    call(bencher, "softmax", &[&[1024, 1024]], &[("axis", AttrValue::int(-1))], 1 << 20);
+    call(
+        bencher,
+        "softmax",
+        &[&[1024, 1024]],
+        &[("axis", AttrValue::int(-1))],
+        1 << 20,
+    );
 }
 
 #[divan::bench]
 fn transpose(bencher: Bencher<'_, '_>) {
-    call(bencher, "transpose", &[&[2048, 2048]], &[("perm", AttrValue::ints(&[1, 0]))], 1 << 22);
+    call(
+        bencher,
+        "transpose",
+        &[&[2048, 2048]],
+        &[("perm", AttrValue::ints(&[1, 0]))],
+        1 << 22,
+    );
 }
 
 /// A network of convolutions under construction, with constant weights.
@@ -145,7 +154,10 @@ impl Net {
         let w = self.param(&[filters, channels, kernel, kernel]);
         let b = self.param(&[filters]);
         let pad = (kernel / 2) as i64;
-        let attrs = [("strides", AttrValue::ints(&[stride; 2])), ("pads", AttrValue::ints(&[pad; 4]))];
+        let attrs = [
+            ("strides", AttrValue::ints(&[stride; 2])),
+            ("pads", AttrValue::ints(&[pad; 4])),
+        ];
         let y = self.call("conv", &[x, w, b], &attrs);
         self.flops += 2 * channels * kernel * kernel * self.shape(y).iter().product::<usize>();
         y

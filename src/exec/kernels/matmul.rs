@@ -74,13 +74,26 @@ fn product(call: &Call<'_>, transposed: bool, bias: Option<&[f32]>) -> Done {
     };
     let mut one = |rows: usize, at: usize, at_a: usize, at_b: usize| {
         let (cl, al) = (Layout::rows(at, n), Layout::rows(at_a, k));
-        gemm((rows, n, k), &mut out, cl, dst, &a, al, &b, right(at_b), 1.0, call.threads);
+        gemm(
+            (rows, n, k),
+            &mut out,
+            cl,
+            dst,
+            &a,
+            al,
+            &b,
+            right(at_b),
+            1.0,
+            call.threads,
+        );
     };
     if batch_b.iter().all(|&e| e == 1) && batch_a == batch {
         // One right matrix for all: the batch is more rows.
         one(count * m, 0, 0, 0);
     } else {
-        let starts = batch_starts(batch, batch_a, m * k).into_iter().zip(batch_starts(batch, batch_b, k * n));
+        let starts = batch_starts(batch, batch_a, m * k)
+            .into_iter()
+            .zip(batch_starts(batch, batch_b, k * n));
         for (i, (at_a, at_b)) in starts.enumerate() {
             one(m, i * size, at_a, at_b);
         }
@@ -148,7 +161,18 @@ fn gemm_op(call: &Call<'_>) -> Done {
     let bl = Layout::rows(0, *cb);
     let al = if trans_a { al.transposed() } else { al };
     let bl = if trans_b { bl.transposed() } else { bl };
-    gemm((m, n, k), &mut out, Layout::rows(0, n), dst, &a, al, &b, bl, alpha, call.threads);
+    gemm(
+        (m, n, k),
+        &mut out,
+        Layout::rows(0, n),
+        dst,
+        &a,
+        al,
+        &b,
+        bl,
+        alpha,
+        call.threads,
+    );
     done(&shape, out)
 }
 
@@ -204,7 +228,18 @@ mod tests {
 
     #[test]
     fn general_products() {
-        for (i, c) in [None, Some(&[3usize, 4][..]), Some(&[4]), Some(&[3, 1]), Some(&[1, 4]), Some(&[]), Some(&[1])].iter().enumerate() {
+        for (i, c) in [
+            None,
+            Some(&[3usize, 4][..]),
+            Some(&[4]),
+            Some(&[3, 1]),
+            Some(&[1, 4]),
+            Some(&[]),
+            Some(&[1]),
+        ]
+        .iter()
+        .enumerate()
+        {
             for (trans_a, trans_b) in [(false, false), (true, false), (false, true), (true, true)] {
                 let a = if trans_a { [5, 3] } else { [3, 5] };
                 let b = if trans_b { [4, 5] } else { [5, 4] };
