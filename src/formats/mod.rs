@@ -3,12 +3,15 @@
 pub mod arrays;
 pub mod atomic;
 mod bytes;
+mod dot;
 pub mod npy;
 pub mod onnx;
 pub mod safetensors;
 
 use std::io;
 use std::path::Path;
+
+pub use dot::{DOT_LIMIT, to_dot};
 
 /// Why a file was refused.
 #[derive(Debug, thiserror::Error)]

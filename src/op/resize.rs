@@ -1,0 +1,421 @@
+//! Resizing by interpolation, one axis after the other.
+
+use super::matmul::flat;
+use super::value::shaped;
+use super::window::{checked_size, set};
+use super::{
+    AttrDef, AttrKind, AttrValue, AxisOf, CostRule, Default, Eval, Infer, OpDef, OpError, OpTraits, Operand, Refused,
+    System, Value,
+};
+use crate::reference;
+use crate::tensor::{DType, Dim, Nd, Shape, TensorType, Type};
+
+/// The operators of this family.
+pub(super) const OPS: &[OpDef] = &[OpDef::new(
+    "resize",
+    "`x` with other extents, by factors `scales` or to `sizes`; elements are taken or interpolated.",
+)
+.aliases(&["upsample"])
+.operands(&[
+    Operand::one("x"),
+    Operand::optional("roi"),
+    Operand::attr("scales"),
+    Operand::attr("sizes"),
+])
+.attrs(&[
+    AttrDef::new(
+        "mode",
+        AttrKind::OneOf(&["nearest", "linear", "cubic"]),
+        Default::Str("nearest"),
+        "how an element between others is found",
+    ),
+    AttrDef::new(
+        "coordinate_transformation_mode",
+        AttrKind::OneOf(&[
+            "half_pixel",
+            "half_pixel_symmetric",
+            "pytorch_half_pixel",
+            "align_corners",
+            "asymmetric",
+        ]),
+        Default::Str("half_pixel"),
+        "where a position of the result lies in `x`",
+    ),
+    AttrDef::new(
+        "nearest_mode",
+        AttrKind::OneOf(&["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"]),
+        Default::Str("round_prefer_floor"),
+        "which element is the nearest",
+    ),
+    AttrDef::new(
+        "cubic_coeff_a",
+        AttrKind::Float,
+        Default::Float(-0.75),
+        "the parameter of cubic interpolation",
+    ),
+    AttrDef::new(
+        "exclude_outside",
+        AttrKind::Bool,
+        Default::Bool(false),
+        "cubic: leave out positions beyond the edge instead of repeating the edge",
+    ),
+    AttrDef::new(
+        "extrapolation_value",
+        AttrKind::Float,
+        Default::Float(0.0),
+        "without influence: no position lies outside",
+    ),
+    AttrDef::new(
+        "antialias",
+        AttrKind::Bool,
+        Default::Bool(false),
+        "widen the filter when the result is smaller",
+    ),
+    AttrDef::new(
+        "axes",
+        AttrKind::Axes(AxisOf::Input),
+        Default::None,
+        "the axes that `scales` and `sizes` list; all if left out",
+    ),
+    AttrDef::new(
+        "keep_aspect_ratio_policy",
+        AttrKind::OneOf(&["stretch", "not_larger", "not_smaller"]),
+        Default::Str("stretch"),
+        "whether `sizes` are exact or bounds",
+    ),
+    AttrDef::new("scales", AttrKind::Floats, Default::None, "factor of each extent"),
+    AttrDef::new("sizes", AttrKind::Ints, Default::None, "extents of the result"),
+])
+.canonical(canonical)
+.infer(infer)
+.reference(reference!(resize))
+.traits(OpTraits::LINEAR)
+.cost(CostRule::Elementwise(8.0))
+.onnx("Resize", 11)];
+
+fn canonical(call: &Infer<'_>, attrs: &mut Vec<AttrValue>) -> Result<(), OpError> {
+    // An empty list is how ONNX leaves one out.
+    if call.floats("scales").is_some_and(|s| s.is_empty()) {
+        set(call, attrs, "scales", AttrValue::None);
+    }
+    if call.ints("sizes").is_some_and(|s| s.is_empty()) {
+        set(call, attrs, "sizes", AttrValue::None);
+    }
+    let mode = call.text("mode");
+    if mode != "nearest" {
+        set(call, attrs, "nearest_mode", AttrValue::str("round_prefer_floor"));
+    }
+    if mode != "cubic" {
+        set(call, attrs, "cubic_coeff_a", AttrValue::float(-0.75));
+        set(call, attrs, "exclude_outside", AttrValue::Bool(false));
+    }
+    set(call, attrs, "extrapolation_value", AttrValue::float(0.0));
+    if let (Some(axes), Some(rank)) = (call.const_ints("axes"), call.tensor(0)?.rank())
+        && axes.iter().copied().eq(0..rank as i64)
+    {
+        set(call, attrs, "axes", AttrValue::None);
+    }
+    Ok(())
+}
+
+/// What is known of how far each listed axis is resized.
+enum Target {
+    Scales(Vec<f64>),
+    Sizes(Vec<Dim>),
+    Unknown,
+}
+
+fn target(scales: Option<Vec<f64>>, sizes: Option<Vec<Dim>>, dynamic: bool) -> Result<Target, OpError> {
+    let scales = scales.filter(|s| !s.is_empty());
+    let sizes = sizes.filter(|s| !s.is_empty());
+    match (scales, sizes) {
+        (Some(_), Some(_)) => Err(OpError::new("`scales` and `sizes` are both given").attr("sizes")),
+        (Some(scales), None) => {
+            if let Some(bad) = scales.iter().find(|s| !(s.is_finite() && **s > 0.0)) {
+                return Err(OpError::new(format!("a scale is {bad:?}; it must be positive")).attr("scales"));
+            }
+            Ok(Target::Scales(scales))
+        }
+        (None, Some(sizes)) => {
+            if let Some(bad) = sizes.iter().filter_map(Dim::as_const).find(|&s| s < 0) {
+                return Err(OpError::new(format!("a size is {bad}; it must not be negative")).attr("sizes"));
+            }
+            Ok(Target::Sizes(sizes))
+        }
+        (None, None) if dynamic => Ok(Target::Unknown),
+        (None, None) => {
+            Err(OpError::new("neither `scales` nor `sizes` is given")
+                .help("`resize(x) {scales = [1.0, 1.0, 2.0, 2.0]}`"))
+        }
+    }
+}
+
+/// The axes that are listed, checked against the rank and the length of the list.
+fn listed(axes: Option<Vec<usize>>, rank: usize, entries: Option<usize>, name: &str) -> Result<Vec<usize>, OpError> {
+    let axes = axes.unwrap_or_else(|| (0..rank).collect());
+    match entries {
+        Some(n) if n != axes.len() => {
+            Err(OpError::new(format!("`{name}` has {n} entries, and {} axes are resized", axes.len())).attr(name))
+        }
+        _ => Ok(axes),
+    }
+}
+
+/// `extent` times `scale`, rounded down, in single precision as ONNX has it.
+fn scaled(extent: &Dim, scale: f64) -> Option<Dim> {
+    if let Some(extent) = extent.as_const() {
+        return Some(Dim::Const((extent as f32 * scale as f32).floor() as i64));
+    }
+    let inverse = 1.0 / scale;
+    if scale.fract() == 0.0 && scale < 1e9 {
+        Some(extent.clone() * Dim::Const(scale as i64))
+    } else if inverse.fract() == 0.0 && inverse < 1e9 {
+        Some(extent.floor_div(&Dim::Const(inverse as i64)))
+    } else {
+        None
+    }
+}
+
+/// The common factor where the aspect ratio is kept.
+fn common_scale(policy: &str, extents: &[i64], sizes: &[i64]) -> Option<f64> {
+    let ratios = extents.iter().zip(sizes).map(|(&e, &s)| s as f64 / e as f64);
+    match policy {
+        "not_larger" => ratios.reduce(f64::min),
+        "not_smaller" => ratios.reduce(f64::max),
+        _ => None,
+    }
+}
+
+fn round_half_up(value: f64) -> i64 {
+    (value + 0.5).floor() as i64
+}
+
+fn infer(call: &Infer<'_>) -> Result<Type, OpError> {
+    let x = call.tensor(0)?;
+    if call.text("mode") != "nearest" {
+        call.expect_dtype(0, DType::is_number, "a number")?;
+    }
+    let dynamic = call.is_dynamic("scales") || call.is_dynamic("sizes");
+    let target = target(call.floats("scales"), call.ints("sizes"), dynamic)?;
+    let Some(shape) = &x.shape else {
+        return Ok(TensorType::any_rank(x.dtype).into());
+    };
+    let (entries, name) = match &target {
+        Target::Scales(s) => (Some(s.len()), "scales"),
+        Target::Sizes(s) => (Some(s.len()), "sizes"),
+        Target::Unknown => (None, ""),
+    };
+    let axes = listed(call.axes("axes", shape.len())?, shape.len(), entries, name)?;
+    let policy = call.text("keep_aspect_ratio_policy");
+    let stretch = matches!(policy.as_str(), "" | "stretch");
+    let mut out: Shape = shape.clone();
+    let common = match &target {
+        Target::Sizes(sizes) if !stretch => {
+            let extents: Option<Vec<i64>> = axes.iter().map(|&a| shape[a].as_const()).collect();
+            let sizes: Option<Vec<i64>> = sizes.iter().map(Dim::as_const).collect();
+            extents.zip(sizes).and_then(|(e, s)| common_scale(&policy, &e, &s))
+        }
+        _ => None,
+    };
+    for (i, &axis) in axes.iter().enumerate() {
+        let known = match &target {
+            Target::Scales(scales) => scaled(&shape[axis], scales[i]),
+            Target::Sizes(sizes) if stretch => Some(sizes[i].clone()),
+            Target::Sizes(_) => common
+                .zip(shape[axis].as_const())
+                .map(|(scale, e)| Dim::Const(round_half_up(scale * e as f64))),
+            Target::Unknown => None,
+        };
+        out[axis] = known.unwrap_or_else(|| call.unknown());
+    }
+    Ok(TensorType {
+        dtype: x.dtype,
+        shape: Some(out),
+    }
+    .into())
+}
+
+/// How one axis is resized.
+struct Axis {
+    axis: usize,
+    input: usize,
+    output: usize,
+    /// The factor before rounding of the extent.
+    scale: f64,
+}
+
+impl Axis {
+    /// Where position `at` of the result lies in the operand.
+    fn position(&self, at: usize, transformation: &str) -> f64 {
+        let (x, input, output) = (at as f64, self.input as f64, self.scale * self.input as f64);
+        let half_pixel = (x + 0.5) / self.scale - 0.5;
+        match transformation {
+            "align_corners" if output == 1.0 => 0.0,
+            "align_corners" => x * (input - 1.0) / (output - 1.0),
+            "asymmetric" => x / self.scale,
+            "pytorch_half_pixel" if self.output <= 1 => 0.0,
+            "half_pixel_symmetric" => input / 2.0 * (1.0 - self.output as f64 / output) + half_pixel,
+            _ => half_pixel,
+        }
+    }
+
+    /// The element of the operand at `at`, the edge repeated.
+    fn clamp(&self, at: f64) -> usize {
+        at.clamp(0.0, self.input as f64 - 1.0) as usize
+    }
+
+    /// For each position of the result the one element of the operand to take.
+    fn nearest(&self, transformation: &str, rounding: &str) -> Vec<usize> {
+        let place = |at| {
+            let x = self.position(at, transformation);
+            let ratio = x - x.floor();
+            self.clamp(match rounding {
+                "floor" => x.floor(),
+                "ceil" => x.ceil(),
+                "round_prefer_ceil" if ratio >= 0.5 => x.ceil(),
+                _ if ratio > 0.5 => x.ceil(),
+                _ => x.floor(),
+            })
+        };
+        (0..self.output).map(place).collect()
+    }
+
+    /// For each position of the result the elements of the operand and their weights.
+    fn weighted(&self, transformation: &str, cubic: Option<f64>, exclude: bool) -> Vec<Vec<(usize, f64)>> {
+        let weights = |at| {
+            let x = self.position(at, transformation);
+            let (low, r) = (x.floor(), x - x.floor());
+            let mut taps = match cubic {
+                _ if r == 0.0 => vec![(low, 1.0)],
+                None => vec![(low, 1.0 - r), (low + 1.0, r)],
+                Some(a) => {
+                    let near = |d: f64| ((a + 2.0) * d - (a + 3.0)) * d * d + 1.0;
+                    let far = |d: f64| ((a * d - 5.0 * a) * d + 8.0 * a) * d - 4.0 * a;
+                    vec![
+                        (low - 1.0, far(r + 1.0)),
+                        (low, near(r)),
+                        (low + 1.0, near(1.0 - r)),
+                        (low + 2.0, far(2.0 - r)),
+                    ]
+                }
+            };
+            let inside = |x: f64| x >= 0.0 && x < self.input as f64;
+            if exclude && taps.iter().any(|&(x, _)| inside(x)) {
+                taps.retain(|&(x, _)| inside(x));
+                let sum: f64 = taps.iter().map(|(_, w)| w).sum();
+                taps.iter_mut().for_each(|(_, w)| *w /= sum);
+            }
+            taps.into_iter().map(|(x, w)| (self.clamp(x), w)).collect()
+        };
+        (0..self.output).map(weights).collect()
+    }
+}
+
+/// Replaces one axis: element `i` of the result along it is `f` of the elements along it.
+fn along<T: Clone>(
+    x: &[T],
+    shape: &mut [usize],
+    axis: &Axis,
+    mut f: impl FnMut(usize, &dyn Fn(usize) -> T) -> T,
+) -> Result<Vec<T>, OpError> {
+    let inner: usize = shape[axis.axis + 1..].iter().product();
+    let outer: usize = shape[..axis.axis].iter().product();
+    shape[axis.axis] = axis.output;
+    let mut out = Vec::with_capacity(checked_size(shape)?);
+    for block in 0..outer {
+        for i in 0..axis.output {
+            for j in 0..inner {
+                let at = |k: usize| x[(block * axis.input + k) * inner + j].clone();
+                out.push(f(i, &at));
+            }
+        }
+    }
+    Ok(out)
+}
+
+fn axes_of<S: System>(e: &Eval<'_, S>) -> Result<Vec<Axis>, OpError> {
+    let input = e.operand(0)?.shape().to_vec();
+    let output = e.out_shape(0)?;
+    let sizes = match e.attr("sizes") {
+        AttrValue::Ints(sizes) => Some(sizes.clone()),
+        _ => None,
+    };
+    let target = target(e.floats("scales"), sizes, false)?;
+    let (entries, name) = match &target {
+        Target::Scales(s) => (s.len(), "scales"),
+        Target::Sizes(s) => (s.len(), "sizes"),
+        Target::Unknown => (0, ""),
+    };
+    let axes = listed(e.axes("axes", input.len())?, input.len(), Some(entries), name)?;
+    let common = match &target {
+        Target::Sizes(sizes) => {
+            let extents: Vec<i64> = axes.iter().map(|&a| input[a] as i64).collect();
+            let sizes: Vec<i64> = sizes.iter().filter_map(Dim::as_const).collect();
+            common_scale(e.text("keep_aspect_ratio_policy"), &extents, &sizes)
+        }
+        _ => None,
+    };
+    let mut out = Vec::with_capacity(axes.len());
+    for (i, &axis) in axes.iter().enumerate() {
+        let (from, to) = (input[axis], output[axis]);
+        if from == 0 && to > 0 {
+            return Err(OpError::new(format!("axis {axis} has no elements to make {to} of")));
+        }
+        let scale = match &target {
+            Target::Scales(scales) => scales[i],
+            _ => common.unwrap_or(to as f64 / from as f64),
+        };
+        // An axis that stays is left alone.
+        if from != to || (scale - 1.0).abs() > 1e-9 {
+            out.push(Axis {
+                axis,
+                input: from,
+                output: to,
+                scale,
+            });
+        }
+    }
+    Ok(out)
+}
+
+fn pick<T: Clone>(x: &Nd<T>, axes: &[Axis], places: &[Vec<usize>]) -> Result<Nd<T>, OpError> {
+    let mut shape = x.shape().to_vec();
+    let mut values = flat(x).into_owned();
+    for (axis, places) in axes.iter().zip(places) {
+        values = along(&values, &mut shape, axis, |i, at| at(places[i]))?;
+    }
+    shaped(&shape, values)
+}
+
+fn resize<S: System>(e: &Eval<'_, S>) -> Result<Vec<Value<S>>, OpError> {
+    checked_size(&e.out_shape(0)?)?;
+    let axes = axes_of(e)?;
+    let transformation = e.text("coordinate_transformation_mode");
+    if e.text("mode") == "nearest" {
+        let rounding = e.text("nearest_mode");
+        let places: Vec<Vec<usize>> = axes.iter().map(|a| a.nearest(transformation, rounding)).collect();
+        return Ok(vec![crate::map_value!(e.operand(0)?, x => pick(x, &axes, &places)?)?]);
+    }
+    if e.flag("antialias") {
+        return Err(OpError::new("interpolation with `antialias` cannot be evaluated").attr("antialias"));
+    }
+    let Value::Real(x) = e.operand(0)? else {
+        return Err(OpError::new("integers can be resized by `mode = \"nearest\"` only").attr("mode"));
+    };
+    let cubic = (e.text("mode") == "cubic").then(|| e.float("cubic_coeff_a").unwrap_or(-0.75));
+    let mut shape = x.shape().to_vec();
+    let mut values = flat(x).into_owned();
+    for axis in &axes {
+        let weights = axis
+            .weighted(transformation, cubic, e.flag("exclude_outside"))
+            .into_iter()
+            .map(|taps| taps.into_iter().map(|(k, w)| Ok((k, S::from_f64(w)?))).collect())
+            .collect::<Result<Vec<Vec<(usize, S)>>, Refused>>()?;
+        values = along(&values, &mut shape, axis, |i, at| {
+            let mut terms = weights[i].iter().map(|(k, w)| at(*k).mul(w));
+            let first = terms.next().unwrap_or_else(S::zero);
+            terms.fold(first, |sum, term| sum.add(&term))
+        })?;
+    }
+    Ok(vec![Value::Real(shaped(&shape, values)?)])
+}
