@@ -36,11 +36,14 @@ pub fn library() -> Result<&'static RuleSet, &'static Diagnostics> {
     LIBRARY
         .get_or_init(|| {
             let mut all = RuleSet::default();
+            let mut problems = Diagnostics::new();
             for (name, text) in FILES {
-                let file = parse_rules(Arc::new(Source::new(*name, *text)))?;
-                all.extend(load_rules(file)?);
+                match parse_rules(Arc::new(Source::new(*name, *text))).and_then(load_rules) {
+                    Ok(set) => all.extend(set),
+                    Err(found) => problems.extend(found),
+                }
             }
-            Ok(all)
+            problems.into_result(all)
         })
         .as_ref()
 }
