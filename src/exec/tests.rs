@@ -49,7 +49,9 @@ fn lifetime(plan: &Plan, slot: usize) -> (usize, usize) {
 }
 
 fn check_memory(plan: &Plan) {
-    let placed: Vec<usize> = (0..plan.slots.len()).filter(|&s| plan.slots[s].offset.is_some()).collect();
+    let placed: Vec<usize> = (0..plan.slots.len())
+        .filter(|&s| plan.slots[s].offset.is_some())
+        .collect();
     let range = |s: usize| {
         let slot = &plan.slots[s];
         (slot.offset.unwrap(), slot.offset.unwrap() + slot.bytes.unwrap())
@@ -63,7 +65,11 @@ fn check_memory(plan: &Plan) {
             assert!(!together || a1 <= b0 || b1 <= a0, "%{a} and %{b} overlap:\n{plan}");
         }
     }
-    assert!(plan.memory.peak <= plan.memory.arena && plan.memory.arena <= plan.memory.total, "{:?}", plan.memory);
+    assert!(
+        plan.memory.peak <= plan.memory.arena && plan.memory.arena <= plan.memory.total,
+        "{:?}",
+        plan.memory
+    );
 }
 
 proptest! {
@@ -107,14 +113,21 @@ fn wrong_inputs_are_named() {
     let e = executor("fn main(x: f32[2], param w: f32[2]) { x * w }");
     let params = Params::from_iter([(Arc::from("w"), ones(&[2]))]);
     assert_eq!(e.run(&[ones(&[2])], &params).unwrap(), [ones(&[2])]);
-    assert_eq!(e.run(&[], &params).unwrap_err().to_string(), "1 inputs expected, 0 given");
+    assert_eq!(
+        e.run(&[], &params).unwrap_err().to_string(),
+        "1 inputs expected, 0 given"
+    );
     let error = e.run(&[Tensor::vector(vec![1i64, 2])], &params).unwrap_err();
     assert_eq!(error.to_string(), "input `x` must be f32[2], and is i64[2]");
     let error = e.run(&[ones(&[2])], &Params::new()).unwrap_err();
     assert_eq!(error.to_string(), "parameter `w` of type f32[2] has no value");
-    let error = e.run(&[ones(&[2])], &Params::from_iter([(Arc::from("w"), ones(&[2, 1]))])).unwrap_err();
+    let error = e
+        .run(&[ones(&[2])], &Params::from_iter([(Arc::from("w"), ones(&[2, 1]))]))
+        .unwrap_err();
     assert_eq!(error.to_string(), "parameter `w` must be f32[2], and is f32[2, 1]");
-    let error = e.run_named(&Params::from_iter([(Arc::from("u"), ones(&[2]))]), &params).unwrap_err();
+    let error = e
+        .run_named(&Params::from_iter([(Arc::from("u"), ones(&[2]))]), &params)
+        .unwrap_err();
     assert_eq!(error.to_string(), "there is no input `u`; the inputs are x");
     let named = Params::from_iter([(Arc::from("x"), ones(&[2]))]);
     assert_eq!(e.run_named(&named, &params).unwrap(), [ones(&[2])]);
@@ -134,24 +147,39 @@ fn opaque_operators_have_no_plan() {
     g.output(y, None);
     let error = Plan::compile(&g).unwrap_err();
     assert!(matches!(error, PlanError::Opaque { .. }));
-    assert_eq!(error.to_string(), "`com.example::Magic` cannot be executed: it has no definition");
+    assert_eq!(
+        error.to_string(),
+        "`com.example::Magic` cannot be executed: it has no definition"
+    );
 }
 
 #[test]
 fn failing_steps_are_named() {
     let e = executor("fn main(x: i32[2], y: i32[2]) { x / y }");
-    let error = e.run(&[Tensor::vector(vec![1i32, 2]), Tensor::vector(vec![1i32, 0])], &Params::new());
-    assert_eq!(error.unwrap_err().to_string(), "step 0, `div(i32[2], i32[2])`: integer division by zero");
+    let error = e.run(
+        &[Tensor::vector(vec![1i32, 2]), Tensor::vector(vec![1i32, 0])],
+        &Params::new(),
+    );
+    assert_eq!(
+        error.unwrap_err().to_string(),
+        "step 0, `div(i32[2], i32[2])`: integer division by zero"
+    );
 }
 
 #[test]
 fn broken_plans_are_refused() {
     let mut plan = Plan::compile(&graph("fn main(x: f32[2]) { x + x }")).unwrap();
     plan.steps[0].operands[0] = Some(99);
-    assert!(matches!(Executor::new(plan.clone(), Mode::Kernels), Err(RunError::Broken(_))));
+    assert!(matches!(
+        Executor::new(plan.clone(), Mode::Kernels),
+        Err(RunError::Broken(_))
+    ));
     assert!(plan.to_string().contains("add(%99, %0)"));
     plan.steps[0].op = "no_such_operator".into();
-    assert!(matches!(Executor::new(plan, Mode::Kernels), Err(RunError::Opaque { .. })));
+    assert!(matches!(
+        Executor::new(plan, Mode::Kernels),
+        Err(RunError::Opaque { .. })
+    ));
 }
 
 #[test]
@@ -177,7 +205,10 @@ fn extents_may_be_unknown() {
 
 #[test]
 fn a_plan_prints() {
-    let plan = Plan::compile(&graph("fn main(x: f32[2, 3], param w: f32[3]) { let y = x * w; y + max(y, y) }")).unwrap();
+    let plan = Plan::compile(&graph(
+        "fn main(x: f32[2, 3], param w: f32[3]) { let y = x * w; y + max(y, y) }",
+    ))
+    .unwrap();
     insta::assert_snapshot!(plan);
 }
 

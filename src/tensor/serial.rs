@@ -23,18 +23,54 @@ struct Plain {
 macro_rules! with_number {
     ($dtype:expr, $ty:ident => $body:expr, $other:expr) => {
         match $dtype {
-            DType::I8 => { type $ty = i8; $body }
-            DType::I16 => { type $ty = i16; $body }
-            DType::I32 => { type $ty = i32; $body }
-            DType::I64 => { type $ty = i64; $body }
-            DType::U8 => { type $ty = u8; $body }
-            DType::U16 => { type $ty = u16; $body }
-            DType::U32 => { type $ty = u32; $body }
-            DType::U64 => { type $ty = u64; $body }
-            DType::F16 => { type $ty = f16; $body }
-            DType::BF16 => { type $ty = bf16; $body }
-            DType::F32 => { type $ty = f32; $body }
-            DType::F64 => { type $ty = f64; $body }
+            DType::I8 => {
+                type $ty = i8;
+                $body
+            }
+            DType::I16 => {
+                type $ty = i16;
+                $body
+            }
+            DType::I32 => {
+                type $ty = i32;
+                $body
+            }
+            DType::I64 => {
+                type $ty = i64;
+                $body
+            }
+            DType::U8 => {
+                type $ty = u8;
+                $body
+            }
+            DType::U16 => {
+                type $ty = u16;
+                $body
+            }
+            DType::U32 => {
+                type $ty = u32;
+                $body
+            }
+            DType::U64 => {
+                type $ty = u64;
+                $body
+            }
+            DType::F16 => {
+                type $ty = f16;
+                $body
+            }
+            DType::BF16 => {
+                type $ty = bf16;
+                $body
+            }
+            DType::F32 => {
+                type $ty = f32;
+                $body
+            }
+            DType::F64 => {
+                type $ty = f64;
+                $body
+            }
             _ => $other,
         }
     };
@@ -87,7 +123,8 @@ impl Serialize for Tensor {
 impl<'de> Deserialize<'de> for Tensor {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Tensor, D::Error> {
         let plain = Plain::deserialize(deserializer)?;
-        let bytes = from_hex(&plain.bytes).ok_or_else(|| D::Error::custom("the bytes of a tensor are not hexadecimal"))?;
+        let bytes =
+            from_hex(&plain.bytes).ok_or_else(|| D::Error::custom("the bytes of a tensor are not hexadecimal"))?;
         let tensor = with_number!(
             plain.dtype, T => {
                 let elements = bytes.chunks_exact(size_of::<T>());

@@ -54,7 +54,14 @@ fn conv(call: &Call<'_>) -> Done {
     let rows = filters / groups;
     let inner = depth * window.kernel_size();
     let width = (TILE / inner.max(1)).clamp(256, size_out.max(256));
-    let mut columns = vec![0.0f32; if window.is_pointwise() { 0 } else { inner * width.min(size_out) }];
+    let mut columns = vec![
+        0.0f32;
+        if window.is_pointwise() {
+            0
+        } else {
+            inner * width.min(size_out)
+        }
+    ];
     for i in 0..n {
         for g in 0..groups {
             let image = &x[(i * channels + g * depth) * size_in..][..depth * size_in];
@@ -152,7 +159,9 @@ impl NullaryFnOnce for Depthwise<'_> {
                     let to = &mut row[inside];
                     if step == 1 {
                         let n = to.len();
-                        to.iter_mut().zip(&image[from..][..n]).for_each(|(o, &v)| *o += weight * v);
+                        to.iter_mut()
+                            .zip(&image[from..][..n])
+                            .for_each(|(o, &v)| *o += weight * v);
                     } else {
                         to.iter_mut()
                             .zip(image[from..].iter().step_by(step))
@@ -197,7 +206,8 @@ fn conv_transpose(call: &Call<'_>) -> Done {
     }
     // Padding that came from a wanted output shape is not in the attributes.
     let explicit = (0..3).all(|a| {
-        let covered = (window.output[a].max(1) - 1) * window.stride[a] + (window.kernel[a].max(1) - 1) * window.dilation[a] + 1;
+        let covered =
+            (window.output[a].max(1) - 1) * window.stride[a] + (window.kernel[a].max(1) - 1) * window.dilation[a] + 1;
         covered + window.stride[a] > window.input[a] + window.pad[a] + window.pad_end[a]
     });
     if !explicit || !call.attr("output_shape").is_none() {
@@ -225,7 +235,18 @@ fn conv_transpose(call: &Call<'_>) -> Done {
             let b = &x[(i * channels + g * depth) * size_in..][..depth * size_in];
             let layout = Layout::rows(0, size_in);
             let al = Layout::rows(0, inner).transposed();
-            gemm((inner, size_in, depth), &mut columns, layout, Dst::Overwrite, a, al, b, layout, 1.0, call.threads);
+            gemm(
+                (inner, size_in, depth),
+                &mut columns,
+                layout,
+                Dst::Overwrite,
+                a,
+                al,
+                b,
+                layout,
+                1.0,
+                call.threads,
+            );
             let c = &mut out[(i * filters + g * rows) * size_out..][..rows * size_out];
             columns_to_image(&window, &columns, c);
         }
@@ -251,7 +272,8 @@ fn columns_to_image(w: &Window, columns: &[f32], image: &mut [f32]) {
                     continue;
                 }
                 let from = &row[line * ow..][inside.clone()];
-                let start = (d * w.input[1] + h) * w.input[2] + inside.start * w.stride[2] + x * w.dilation[2] - w.pad[2];
+                let start =
+                    (d * w.input[1] + h) * w.input[2] + inside.start * w.stride[2] + x * w.dilation[2] - w.pad[2];
                 channel[start..]
                     .iter_mut()
                     .step_by(w.stride[2])
@@ -263,80 +285,5 @@ fn columns_to_image(w: &Window, columns: &[f32], image: &mut [f32]) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::testing::{Case, f32s};
-
-    struct Row {
-        x: &'static [usize],
-        w: &'static [usize],
-        groups: i64,
-        strides: &'static [i64],
-        dilations: &'static [i64],
-        pads: &'static [i64],
-    }
-
-    const fn row(x: &'static [usize], w: &'static [usize], groups: i64, rest: [&'static [i64]; 3]) -> Row {
-        let [strides, dilations, pads] = rest;
-        Row { x, w, groups, strides, dilations, pads }
-    }
-
-    const ROWS: &[Row] = &[
-        row(&[1, 3, 8], &[4, 3, 3], 1, [&[1], &[1], &[0, 0]]),
-        row(&[2, 4, 17], &[6, 2, 5], 2, [&[2], &[2], &[3, 1]]),
-        row(&[1, 1, 1, 1], &[1, 1, 1, 1], 1, [&[1, 1], &[1, 1], &[0, 0, 0, 0]]),
-        row(&[2, 3, 7, 5], &[4, 3, 1, 1], 1, [&[1, 1], &[1, 1], &[0, 0, 0, 0]]),
-        row(&[2, 3, 7, 5], &[4, 3, 1, 1], 1, [&[2, 1], &[1, 1], &[1, 0, 0, 2]]),
-        row(&[1, 3, 9, 11], &[5, 3, 3, 3], 1, [&[1, 1], &[1, 1], &[1, 1, 1, 1]]),
-        row(&[1, 2, 9, 11], &[5, 2, 3, 2], 1, [&[2, 3], &[2, 1], &[0, 1, 2, 3]]),
-        row(&[2, 6, 9, 8], &[6, 1, 3, 3], 6, [&[1, 1], &[1, 1], &[1, 1, 1, 1]]),
-        row(&[1, 5, 9, 8], &[5, 1, 5, 3], 5, [&[2, 2], &[1, 2], &[2, 0, 1, 3]]),
-        row(&[1, 4, 6, 6], &[8, 1, 3, 3], 4, [&[1, 1], &[1, 1], &[1, 1, 1, 1]]),
-        row(&[1, 2, 5, 6, 7], &[3, 2, 2, 3, 3], 1, [&[1, 2, 1], &[1, 1, 2], &[0, 1, 2, 1, 0, 2]]),
-        row(&[1, 3, 65, 63], &[3, 3, 3, 3], 1, [&[1, 1], &[1, 1], &[1, 1, 1, 1]]),
-        row(&[1, 1, 3, 3], &[2, 1, 3, 3], 1, [&[1, 1], &[1, 1], &[5, 5, 5, 5]]),
-        row(&[0, 2, 3, 3], &[2, 2, 3, 3], 1, [&[1, 1], &[1, 1], &[1, 1, 1, 1]]),
-    ];
-
-    #[test]
-    fn convolutions() {
-        for (i, row) in ROWS.iter().enumerate() {
-            for bias in [false, true] {
-                let mut case = Case::new("conv", &[f32s(row.x, i as u64), f32s(row.w, 99)]);
-                if bias {
-                    case = case.operand(Some(f32s(&row.w[..1], 7)));
-                }
-                case.int("group", row.groups)
-                    .ints("strides", row.strides)
-                    .ints("dilations", row.dilations)
-                    .ints("pads", row.pads)
-                    .check();
-            }
-        }
-    }
-
-    #[test]
-    fn transposed_convolutions() {
-        let rows = [
-            row(&[1, 3, 8], &[3, 4, 3], 1, [&[1], &[1], &[0, 0]]),
-            row(&[2, 4, 5, 6], &[4, 3, 3, 2], 2, [&[2, 1], &[1, 2], &[1, 0, 0, 1]]),
-            row(&[1, 2, 3, 3, 2], &[2, 2, 2, 2, 3], 1, [&[2, 2, 1], &[1, 1, 1], &[0, 1, 0, 1, 0, 0]]),
-        ];
-        for (i, row) in rows.iter().enumerate() {
-            let case = || {
-                Case::new("conv_transpose", &[f32s(row.x, i as u64), f32s(row.w, 99)])
-                    .int("group", row.groups)
-                    .ints("strides", row.strides)
-                    .ints("dilations", row.dilations)
-                    .ints("pads", row.pads)
-            };
-            case().check();
-            let filters = row.w[1] * row.groups as usize;
-            case().operand(Some(f32s(&[filters], 3))).check();
-        }
-        Case::new("conv_transpose", &[f32s(&[1, 2, 4, 4], 1), f32s(&[2, 3, 3, 3], 2)])
-            .ints("strides", &[2, 2])
-            .ints("pads", &[1, 1, 1, 1])
-            .ints("output_padding", &[1, 1])
-            .check();
-    }
-}
+#[path = "conv_tests.rs"]
+mod tests;

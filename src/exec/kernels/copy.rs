@@ -32,7 +32,13 @@ pub(super) fn gather<T: Clone + Default>(source: &[T], start: usize, walk: &[(us
         let mut out = vec![T::default(); size];
         let mut places = positions(start, outer);
         for block in out.chunks_exact_mut(rows * columns) {
-            transpose(&source[places.next().unwrap_or(0)..], *rows, *columns, *step as usize, block);
+            transpose(
+                &source[places.next().unwrap_or(0)..],
+                *rows,
+                *columns,
+                *step as usize,
+                block,
+            );
         }
         return out;
     }
@@ -107,7 +113,9 @@ mod tests {
     fn blocks_cover_everything() {
         for (rows, columns) in [(1, 1), (16, 16), (17, 15), (3, 65), (63, 2)] {
             let source: Vec<usize> = (0..rows * columns).collect();
-            let want: Vec<usize> = (0..rows).flat_map(|i| (0..columns).map(move |j| i + j * rows)).collect();
+            let want: Vec<usize> = (0..rows)
+                .flat_map(|i| (0..columns).map(move |j| i + j * rows))
+                .collect();
             assert_eq!(gather(&source, 0, &[(rows, 1), (columns, rows as isize)]), want);
         }
     }

@@ -81,7 +81,13 @@ fn pow(call: &Call<'_>) -> Done {
         [3.0] => binary(call, |a, _| (f64::from(a) * f64::from(a) * f64::from(a)) as f32),
         [-1.0] => binary(call, |a, _| 1.0 / a),
         // Unlike the square root: +0 for -0, and infinity for -infinity.
-        [0.5] => binary(call, |a, _| if a == f32::NEG_INFINITY { f32::INFINITY } else { (a + 0.0).sqrt() }),
+        [0.5] => binary(call, |a, _| {
+            if a == f32::NEG_INFINITY {
+                f32::INFINITY
+            } else {
+                (a + 0.0).sqrt()
+            }
+        }),
         _ => binary(call, |a, b| f64::from(a).powf(f64::from(b)) as f32),
     }
 }
@@ -90,8 +96,16 @@ fn choose(call: &Call<'_>) -> Done {
     fn typed<T: Element + Copy>(call: &Call<'_>) -> Done {
         let condition = or_decline!(call.slice::<bool>(0));
         let shape = or_decline!(call.out_shape());
-        let (a, b) = (or_decline!(contiguous::<T>(call.tensor(1)?)), or_decline!(contiguous::<T>(call.tensor(2)?)));
-        let out = or_decline!(select(&shape, (&condition, call.shape(0)), (&a, call.shape(1)), (&b, call.shape(2))));
+        let (a, b) = (
+            or_decline!(contiguous::<T>(call.tensor(1)?)),
+            or_decline!(contiguous::<T>(call.tensor(2)?)),
+        );
+        let out = or_decline!(select(
+            &shape,
+            (&condition, call.shape(0)),
+            (&a, call.shape(1)),
+            (&b, call.shape(2))
+        ));
         done(&shape, out)
     }
     match call.tensor(1)? {
@@ -127,7 +141,21 @@ mod tests {
 
     #[test]
     fn binary_kernels_broadcast() {
-        for op in ["add", "sub", "mul", "div", "max", "min", "sum", "mean", "equal", "less", "less_or_equal", "greater", "greater_or_equal"] {
+        for op in [
+            "add",
+            "sub",
+            "mul",
+            "div",
+            "max",
+            "min",
+            "sum",
+            "mean",
+            "equal",
+            "less",
+            "less_or_equal",
+            "greater",
+            "greater_or_equal",
+        ] {
             for &(a, b) in PAIRS {
                 Case::new(op, &[f32s(a, 1), f32s(b, 2)]).ulp(0.0).check();
             }
@@ -138,7 +166,11 @@ mod tests {
     fn variadic_kernels_fold() {
         for op in ["max", "min", "sum", "mean"] {
             Case::new(op, &[f32s(&[3, 1], 1)]).check();
-            Case::new(op, &[f32s(&[3, 1], 1), f32s(&[65], 2), f32s(&[2, 1, 1], 3), f32s(&[], 4)]).check();
+            Case::new(
+                op,
+                &[f32s(&[3, 1], 1), f32s(&[65], 2), f32s(&[2, 1, 1], 3), f32s(&[], 4)],
+            )
+            .check();
         }
     }
 
@@ -158,10 +190,18 @@ mod tests {
 
     #[test]
     fn choice_broadcasts() {
-        for (c, a, b) in [(&[2usize, 3][..], &[3usize][..], &[][..]), (&[1], &[16, 3], &[16, 1]), (&[4, 1], &[1, 5], &[4, 5]), (&[0], &[0], &[1])] {
+        for (c, a, b) in [
+            (&[2usize, 3][..], &[3usize][..], &[][..]),
+            (&[1], &[16, 3], &[16, 1]),
+            (&[4, 1], &[1, 5], &[4, 5]),
+            (&[0], &[0], &[1]),
+        ] {
             let size: usize = c.iter().product();
-            let condition = crate::tensor::Tensor::new(c, (0..size).map(|i| i % 3 == 1).collect::<Vec<bool>>()).unwrap();
-            Case::new("where", &[condition, f32s(a, 1), f32s(b, 2)]).ulp(0.0).check();
+            let condition =
+                crate::tensor::Tensor::new(c, (0..size).map(|i| i % 3 == 1).collect::<Vec<bool>>()).unwrap();
+            Case::new("where", &[condition, f32s(a, 1), f32s(b, 2)])
+                .ulp(0.0)
+                .check();
         }
     }
 }

@@ -1,5 +1,8 @@
 //! The safe door to the matrix product of the `gemm` crate.
-#![allow(unsafe_code, reason = "the crate's entry takes raw pointers; the bounds are checked here")]
+#![allow(
+    unsafe_code,
+    reason = "the crate's entry takes raw pointers; the bounds are checked here"
+)]
 
 use gemm::Parallelism;
 
@@ -72,7 +75,9 @@ pub(super) fn gemm(
     assert!(cl.fits(m, n, c.len()), "the destination lies outside its slice");
     // Distinct elements have distinct places: one stride steps over all that the other one reaches.
     assert!(
-        (m == 1 || cl.row >= 1) && (n == 1 || cl.col >= 1) && (cl.row > (n - 1) * cl.col || cl.col > (m - 1) * cl.row || m == 1 || n == 1),
+        (m == 1 || cl.row >= 1)
+            && (n == 1 || cl.col >= 1)
+            && (cl.row > (n - 1) * cl.col || cl.col > (m - 1) * cl.row || m == 1 || n == 1),
         "elements of the destination overlap"
     );
     let (alpha, read) = match dst {
@@ -138,13 +143,30 @@ mod tests {
                         let want: Vec<f32> = (0..m * n)
                             .map(|p| {
                                 let (i, j) = (p / n, p % n);
-                                let dot: f32 = (0..k).map(|l| a[i * k + l] * b[if transposed { j * k + l } else { l * n + j }]).sum();
+                                let dot: f32 = (0..k)
+                                    .map(|l| a[i * k + l] * b[if transposed { j * k + l } else { l * n + j }])
+                                    .sum();
                                 2.0 * dot + if read { 3.0 * c[p] } else { 0.0 }
                             })
                             .collect();
-                        let bl = if transposed { Layout::rows(0, k).transposed() } else { Layout::rows(0, n) };
+                        let bl = if transposed {
+                            Layout::rows(0, k).transposed()
+                        } else {
+                            Layout::rows(0, n)
+                        };
                         let dst = if read { Dst::Scale(3.0) } else { Dst::Overwrite };
-                        gemm((m, n, k), &mut c, Layout::rows(0, n), dst, &a, Layout::rows(0, k), &b, bl, 2.0, 1);
+                        gemm(
+                            (m, n, k),
+                            &mut c,
+                            Layout::rows(0, n),
+                            dst,
+                            &a,
+                            Layout::rows(0, k),
+                            &b,
+                            bl,
+                            2.0,
+                            1,
+                        );
                         assert_eq!(c, want, "{m} {n} {k} {read} {transposed}");
                     }
                 }
@@ -156,6 +178,17 @@ mod tests {
     #[should_panic(expected = "outside its slice")]
     fn short_slices_are_refused() {
         let mut c = vec![0.0; 4];
-        gemm((2, 2, 2), &mut c, Layout::rows(0, 2), Dst::Overwrite, &[0.0; 3], Layout::rows(0, 2), &[0.0; 4], Layout::rows(0, 2), 1.0, 1);
+        gemm(
+            (2, 2, 2),
+            &mut c,
+            Layout::rows(0, 2),
+            Dst::Overwrite,
+            &[0.0; 3],
+            Layout::rows(0, 2),
+            &[0.0; 4],
+            Layout::rows(0, 2),
+            1.0,
+            1,
+        );
     }
 }

@@ -9,14 +9,15 @@
 mod broadcast;
 mod call;
 mod conv;
+mod copy;
 mod elementwise;
+mod layout;
+mod norm;
+mod pool;
+mod reduce;
+mod resize;
 mod unary;
 mod window;
-mod pool;
-mod norm;
-mod reduce;
-mod layout;
-mod copy;
 
 mod gemm;
 mod math;
@@ -87,6 +88,7 @@ const KERNELS: &[&[Kernel]] = &[
     norm::KERNELS,
     reduce::KERNELS,
     layout::KERNELS,
+    resize::KERNELS,
 ];
 
 /// Every kernel, in table order.
@@ -103,7 +105,9 @@ pub fn of(op: &str) -> &'static [Kernel] {
             index.entry(kernel.op).or_default().push(*kernel);
         }
         // Stable: rows of equal generality stay in table order.
-        index.values_mut().for_each(|kernels| kernels.sort_by_key(|k| k.dtype.is_none()));
+        index
+            .values_mut()
+            .for_each(|kernels| kernels.sort_by_key(|k| k.dtype.is_none()));
         index
     });
     index.get(op).map_or(&[], Vec::as_slice)
@@ -125,8 +129,16 @@ mod tests {
         let mut seen = HashSet::new();
         for kernel in table() {
             let def = lookup(kernel.op);
-            assert!(def.is_some_and(|d| d.name == kernel.op), "`{}` is no operator", kernel.op);
-            assert!(seen.insert((kernel.op, kernel.dtype)), "`{}` has two kernels", kernel.op);
+            assert!(
+                def.is_some_and(|d| d.name == kernel.op),
+                "`{}` is no operator",
+                kernel.op
+            );
+            assert!(
+                seen.insert((kernel.op, kernel.dtype)),
+                "`{}` has two kernels",
+                kernel.op
+            );
         }
     }
 }

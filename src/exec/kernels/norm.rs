@@ -59,7 +59,10 @@ fn softmax(row: &mut [f32]) {
 fn log_softmax(row: &mut [f32]) {
     let shift = max_of(row);
     let mut exponentials = row.to_vec();
-    Arch::new().dispatch(Exponentials { row: &mut exponentials, shift });
+    Arch::new().dispatch(Exponentials {
+        row: &mut exponentials,
+        shift,
+    });
     let log = f64::from(sum_of(&exponentials)).ln() as f32;
     row.iter_mut().for_each(|x| *x = (*x - shift) - log);
 }
@@ -81,9 +84,15 @@ fn along(call: &Call<'_>, f: impl Fn(&mut [f32])) -> Done {
     let mut row = vec![0.0; n];
     for block in out.chunks_exact_mut(n * inner) {
         for i in 0..inner {
-            row.iter_mut().zip(block[i..].iter().step_by(inner)).for_each(|(r, &x)| *r = x);
+            row.iter_mut()
+                .zip(block[i..].iter().step_by(inner))
+                .for_each(|(r, &x)| *r = x);
             f(&mut row);
-            block[i..].iter_mut().step_by(inner).zip(&row).for_each(|(x, &r)| *x = r);
+            block[i..]
+                .iter_mut()
+                .step_by(inner)
+                .zip(&row)
+                .for_each(|(x, &r)| *x = r);
         }
     }
     done(shape, out)
@@ -106,7 +115,11 @@ fn batch_normalization(call: &Call<'_>) -> Done {
     }
     let mut out = vec![0.0f32; x.len()];
     if inner > 0 {
-        let factors: Vec<f32> = scale.iter().zip(&*variance).map(|(s, v)| s / (v + epsilon).sqrt()).collect();
+        let factors: Vec<f32> = scale
+            .iter()
+            .zip(&*variance)
+            .map(|(s, v)| s / (v + epsilon).sqrt())
+            .collect();
         for (i, (to, from)) in out.chunks_exact_mut(inner).zip(x.chunks_exact(inner)).enumerate() {
             let c = i % channels;
             Arch::new().dispatch(Affine {
@@ -141,7 +154,9 @@ impl NullaryFnOnce for LayerRow<'_> {
         let factor = 1.0 / (sum_of(self.to) / n + self.epsilon).sqrt();
         let scaled = self.to.iter_mut().zip(self.from).zip(self.scale);
         match self.bias {
-            Some(bias) => scaled.zip(bias).for_each(|(((y, &x), &s), &b)| *y = (x - mean) * factor * s + b),
+            Some(bias) => scaled
+                .zip(bias)
+                .for_each(|(((y, &x), &s), &b)| *y = (x - mean) * factor * s + b),
             None => scaled.for_each(|((y, &x), &s)| *y = (x - mean) * factor * s),
         }
     }
@@ -188,7 +203,9 @@ mod tests {
             for &shape in SHAPES {
                 for axis in 0..shape.len() as i64 {
                     Case::new(op, &[f32s(shape, 3)]).int("axis", axis).check();
-                    Case::new(op, &[f32s(shape, 3)]).int("axis", axis - shape.len() as i64).check();
+                    Case::new(op, &[f32s(shape, 3)])
+                        .int("axis", axis - shape.len() as i64)
+                        .check();
                 }
             }
             let far = Tensor::vector(vec![1000.0f32, -1000.0, 999.0, 1000.0]);
@@ -211,7 +228,8 @@ mod tests {
         for &shape in SHAPES {
             for axis in 0..shape.len() {
                 let own = &shape[axis..];
-                let case = || Case::new("layer_normalization", &[f32s(shape, 1), f32s(own, 2)]).int("axis", axis as i64);
+                let case =
+                    || Case::new("layer_normalization", &[f32s(shape, 1), f32s(own, 2)]).int("axis", axis as i64);
                 case().check();
                 case().operand(Some(f32s(own, 3))).check();
             }

@@ -19,8 +19,12 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::f32("reduce_min", |c| reduce(c, f32::INFINITY, |x| x, smaller, |x, _| x)),
     Kernel::f32("reduce_prod", |c| reduce(c, 1.0, |x| x, |a, b| a * b, |x, _| x)),
     Kernel::f32("reduce_l1", |c| reduce(c, 0.0, f32::abs, |a, b| a + b, |x, _| x)),
-    Kernel::f32("reduce_l2", |c| reduce(c, 0.0, |x| x * x, |a, b| a + b, |x, _| x.sqrt())),
-    Kernel::f32("reduce_sum_square", |c| reduce(c, 0.0, |x| x * x, |a, b| a + b, |x, _| x)),
+    Kernel::f32("reduce_l2", |c| {
+        reduce(c, 0.0, |x| x * x, |a, b| a + b, |x, _| x.sqrt())
+    }),
+    Kernel::f32("reduce_sum_square", |c| {
+        reduce(c, 0.0, |x| x * x, |a, b| a + b, |x, _| x)
+    }),
 ];
 
 /// Partial results that are kept side by side, so that a row is folded in vectors.
@@ -61,12 +65,22 @@ impl<M: Fn(f32) -> f32, F: Fn(f32, f32) -> f32> NullaryFnOnce for Row<'_, M, F> 
 
 /// The sum of a row.
 pub(super) fn sum_of(x: &[f32]) -> f32 {
-    Arch::new().dispatch(Row { x, empty: 0.0, map: |x| x, fold: |a, b| a + b })
+    Arch::new().dispatch(Row {
+        x,
+        empty: 0.0,
+        map: |x| x,
+        fold: |a, b| a + b,
+    })
 }
 
 /// The largest element of a row; NaN if one is.
 pub(super) fn max_of(x: &[f32]) -> f32 {
-    Arch::new().dispatch(Row { x, empty: f32::NEG_INFINITY, map: |x| x, fold: larger })
+    Arch::new().dispatch(Row {
+        x,
+        empty: f32::NEG_INFINITY,
+        map: |x| x,
+        fold: larger,
+    })
 }
 
 struct Columns<'a, M, F> {
@@ -117,7 +131,10 @@ fn reduce(
     } else if together && count > 0 {
         let inner: usize = shape[end..].iter().product();
         if inner == 1 {
-            out.extend(x.chunks_exact(count).map(|x| Arch::new().dispatch(Row { x, empty, map, fold })));
+            out.extend(
+                x.chunks_exact(count)
+                    .map(|x| Arch::new().dispatch(Row { x, empty, map, fold })),
+            );
         } else if inner > 1 {
             out.resize(kept, empty);
             for (x, out) in x.chunks_exact(count * inner).zip(out.chunks_exact_mut(inner)) {
@@ -126,10 +143,16 @@ fn reduce(
         }
     } else {
         let strides = strides(shape);
-        let order = (0..shape.len()).filter(|&a| !reduced(a)).chain((0..shape.len()).filter(|&a| reduced(a)));
+        let order = (0..shape.len())
+            .filter(|&a| !reduced(a))
+            .chain((0..shape.len()).filter(|&a| reduced(a)));
         let walk: Vec<_> = order.map(|a| (shape[a], strides[a])).collect();
         let moved = gather(&x, 0, &walk);
-        out.extend(moved.chunks_exact(count).map(|x| Arch::new().dispatch(Row { x, empty, map, fold })));
+        out.extend(
+            moved
+                .chunks_exact(count)
+                .map(|x| Arch::new().dispatch(Row { x, empty, map, fold })),
+        );
     }
     let n = count as f32;
     out.iter_mut().for_each(|x| *x = finish(*x, n));
@@ -162,7 +185,10 @@ mod tests {
         for kernel in KERNELS {
             for &(shape, axes) in rows {
                 for keep in [0, 1] {
-                    Case::new(kernel.op, &[f32s(shape, 5)]).ints("axes", axes).int("keepdims", keep).check();
+                    Case::new(kernel.op, &[f32s(shape, 5)])
+                        .ints("axes", axes)
+                        .int("keepdims", keep)
+                        .check();
                 }
             }
             Case::new(kernel.op, &[f32s(&[2, 3], 5)]).check();

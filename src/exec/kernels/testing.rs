@@ -11,7 +11,9 @@ pub(crate) fn f32s(shape: &[usize], seed: u64) -> Tensor {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x1234_5678;
     let elements = (0..shape.iter().product())
         .map(|_| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             ((state >> 40) as f32 / (1u64 << 22) as f32) - 2.0
         })
         .collect();
@@ -124,7 +126,10 @@ pub(crate) fn assert_close(got: &Tensor, want: &Tensor, tolerance: f32, what: &s
         assert!(got.same_bits(want), "{what}: {got:?} instead of {want:?}");
         return;
     };
-    let scale = want.iter().filter(|x| x.is_finite()).fold(1.0f32, |m, x| m.max(x.abs()));
+    let scale = want
+        .iter()
+        .filter(|x| x.is_finite())
+        .fold(1.0f32, |m, x| m.max(x.abs()));
     for (i, (x, y)) in got.iter().zip(want.iter()).enumerate() {
         let same = x == y || (x.is_nan() && y.is_nan()) || (x - y).abs() <= tolerance * scale;
         assert!(same, "{what}: element {i} is {x}, not {y}");

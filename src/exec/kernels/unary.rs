@@ -35,7 +35,12 @@ pub(super) const KERNELS: &[Kernel] = &[
         with_two(c, ("alpha", 0.2), ("beta", 0.5), |x, a, b| between(a * x + b, 0.0, 1.0))
     }),
     Kernel::f32("leaky_relu", |c| {
-        with_two(c, ("alpha", 0.01), ("alpha", 0.01), |x, a, _| if x < 0.0 { a * x } else { x })
+        with_two(
+            c,
+            ("alpha", 0.01),
+            ("alpha", 0.01),
+            |x, a, _| if x < 0.0 { a * x } else { x },
+        )
     }),
     Kernel::f32("elu", |c| {
         with_two(c, ("alpha", 1.0), ("alpha", 1.0), |x, a, _| {
@@ -68,7 +73,9 @@ fn gelu(call: &Call<'_>) -> Done {
     const SCALE: f32 = 0.797_884_6; // sqrt(2 / pi)
     match call.text("approximate") {
         "" | "none" => apply(call, |x| 0.5 * x * (1.0 + math::erf(x * ROOT))),
-        "tanh" => apply(call, |x| 0.5 * x * (1.0 + math::tanh(SCALE * (x + 0.044_715 * x * x * x)))),
+        "tanh" => apply(call, |x| {
+            0.5 * x * (1.0 + math::tanh(SCALE * (x + 0.044_715 * x * x * x)))
+        }),
         _ => Ok(None),
     }
 }
@@ -110,7 +117,21 @@ mod tests {
 
     #[test]
     fn unary_kernels_agree() {
-        let special = Tensor::vector(vec![0.0f32, -0.0, 1.0, -1.0, 0.5, -2.5, 3.5, 1e-30, 80.0, -80.0, f32::NAN, f32::INFINITY, f32::NEG_INFINITY]);
+        let special = Tensor::vector(vec![
+            0.0f32,
+            -0.0,
+            1.0,
+            -1.0,
+            0.5,
+            -2.5,
+            3.5,
+            1e-30,
+            80.0,
+            -80.0,
+            f32::NAN,
+            f32::INFINITY,
+            f32::NEG_INFINITY,
+        ]);
         for kernel in KERNELS.iter().filter(|k| k.op != "prelu") {
             for shape in [&[][..], &[0], &[1], &[3], &[2, 65]] {
                 Case::new(kernel.op, &[f32s(shape, 1)]).check();

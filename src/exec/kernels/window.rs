@@ -82,7 +82,9 @@ impl Window {
         let stride = self.stride[axis].max(1);
         let first = self.pad[axis].saturating_sub(offset).div_ceil(stride);
         // o * stride + offset - pad < input
-        let end = (self.input[axis] + self.pad[axis]).saturating_sub(offset).div_ceil(stride);
+        let end = (self.input[axis] + self.pad[axis])
+            .saturating_sub(offset)
+            .div_ceil(stride);
         let end = end.min(self.output[axis]);
         first.min(end)..end
     }
@@ -95,7 +97,14 @@ mod tests {
     #[test]
     fn inside_agrees_with_position() {
         for input in 1..7 {
-            for (stride, dilation, pad, k) in [(1, 1, 0, 0), (1, 1, 1, 2), (2, 1, 1, 0), (2, 2, 3, 1), (3, 1, 2, 2), (1, 3, 4, 0)] {
+            for (stride, dilation, pad, k) in [
+                (1, 1, 0, 0),
+                (1, 1, 1, 2),
+                (2, 1, 1, 0),
+                (2, 2, 3, 1),
+                (3, 1, 2, 2),
+                (1, 3, 4, 0),
+            ] {
                 let mut w = Window {
                     input: [1, 1, input],
                     output: [1, 1, 6],
