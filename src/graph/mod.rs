@@ -257,7 +257,7 @@ impl Graph {
             Type::Tuple(items) => items
                 .get(index)
                 .cloned()
-                .ok_or_else(|| OpError::new(format!("element {index} of a tuple of {}", items.len())).at(0))?,
+                .ok_or_else(|| OpError::new(format!("a tuple of {} has no element {index}; the first is `.0`", items.len())).at(0))?,
             other => return Err(OpError::new(format!("`.{index}` needs a tuple, and this is {other}")).at(0)),
         };
         Ok(self.push(Vertex::new(Node::Proj(index as u32), ty), &[tuple]))
