@@ -12,14 +12,21 @@ mod number;
 mod reference;
 mod value;
 
+mod common;
+
 mod conv;
 mod elementwise;
+mod layout;
 mod matmul;
 mod norm;
 mod pool;
+mod reduce;
 mod resize;
 mod softmax;
 mod window;
+
+#[cfg(test)]
+mod check;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -40,6 +47,8 @@ use crate::tensor::Type;
 /// The operators, by family.
 const FAMILIES: &[&[OpDef]] = &[
     elementwise::OPS,
+    layout::OPS,
+    reduce::OPS,
     matmul::OPS,
     conv::OPS,
     pool::OPS,

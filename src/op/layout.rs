@@ -1,0 +1,629 @@
+//! Shape operators: the same elements under another shape, or repeated over one.
+
+use ndarray::IxDyn;
+
+use super::common::{
+    Out, axes_value, int_operand, is_permutation, known_axes, known_ints, operand_len, reshape as reshaped,
+    select_axes, set, transpose as transposed, typed,
+};
+use super::{
+    AttrDef, AttrKind, AttrValue, AxisOf, CostRule, Default, Eval, Infer, OpDef, OpError, OpTraits, Operand, System,
+};
+use crate::tensor::{Dim, Shape, Type};
+use crate::{map_value, reference};
+
+const MOVE: CostRule = CostRule::Elementwise(0.0);
+const VIEW: OpTraits = OpTraits::MOVEMENT.and(OpTraits::LINEAR);
+const X: Operand = Operand::one("x");
+
+/// The operators of this family.
+pub(super) const OPS: &[OpDef] = &[
+    OpDef::new("reshape", "The same elements in row-major order under another shape.")
+        .operands(&[X, Operand::attr("shape")])
+        .attrs(&[
+            AttrDef::new(
+                "shape",
+                AttrKind::Ints,
+                Default::Required,
+                "extents; 0 copies one of the operand, -1 takes what is left",
+            ),
+            AttrDef::new(
+                "allowzero",
+                AttrKind::Bool,
+                Default::Bool(false),
+                "0 is an extent of zero",
+            ),
+        ])
+        .infer(infer_reshape)
+        .canonical(canonical_reshape)
+        .reference(reference!(view))
+        .traits(VIEW)
+        .cost(CostRule::View)
+        .onnx("Reshape", 1),
+    OpDef::new("transpose", "Axes in another order; reversed if none is given.")
+        .operands(&[X])
+        .attrs(&[AttrDef::new(
+            "perm",
+            AttrKind::Axes(AxisOf::Input),
+            Default::None,
+            "the operand's axis for each axis of the result",
+        )])
+        .infer(infer_transpose)
+        .canonical(canonical_transpose)
+        .reference(reference!(transpose))
+        .traits(VIEW)
+        .cost(MOVE)
+        .onnx("Transpose", 1),
+    OpDef::new("squeeze", "Axes of extent 1 removed: those listed, or all.")
+        .operands(&[X, Operand::attr("axes")])
+        .attrs(&[AttrDef::new(
+            "axes",
+            AttrKind::Axes(AxisOf::Input),
+            Default::None,
+            "axes to remove",
+        )])
+        .infer(infer_squeeze)
+        .canonical(canonical_squeeze)
+        .reference(reference!(view))
+        .traits(VIEW)
+        .cost(CostRule::View)
+        .onnx("Squeeze", 1),
+    OpDef::new("unsqueeze", "Axes of extent 1 inserted.")
+        .operands(&[X, Operand::attr("axes")])
+        .attrs(&[AttrDef::new(
+            "axes",
+            AttrKind::Axes(AxisOf::Output),
+            Default::Required,
+            "where they stand in the result",
+        )])
+        .infer(infer_unsqueeze)
+        .canonical(canonical_unsqueeze)
+        .reference(reference!(view))
+        .traits(VIEW)
+        .cost(CostRule::View)
+        .onnx("Unsqueeze", 1),
+    OpDef::new(
+        "flatten",
+        "A matrix: axes before `axis` become one, the others another.",
+    )
+    .operands(&[X])
+    .attrs(&[AttrDef::new(
+        "axis",
+        AttrKind::Axis(AxisOf::InputEnd),
+        Default::Int(1),
+        "the first axis of the second part",
+    )])
+    .infer(infer_flatten)
+    .reference(reference!(view))
+    .traits(VIEW)
+    .cost(CostRule::View)
+    .onnx("Flatten", 1),
+    OpDef::new("expand", "Broadcast with a shape.")
+        .aliases(&["broadcast_to"])
+        .operands(&[X, Operand::attr("shape")])
+        .attrs(&[AttrDef::new(
+            "shape",
+            AttrKind::Ints,
+            Default::Required,
+            "the shape to broadcast with",
+        )])
+        .infer(infer_expand)
+        .canonical(canonical_expand)
+        .reference(reference!(expand))
+        .traits(VIEW)
+        .cost(MOVE)
+        .onnx("Expand", 8),
+    OpDef::new("tile", "Repeated along each axis.")
+        .operands(&[X, Operand::attr("repeats")])
+        .attrs(&[AttrDef::new(
+            "repeats",
+            AttrKind::Ints,
+            Default::Required,
+            "how often, for each axis",
+        )])
+        .infer(infer_tile)
+        .reference(reference!(tile))
+        .traits(VIEW)
+        .cost(MOVE)
+        .onnx("Tile", 6),
+];
+
+/// The shape asked for, with 0 and -1 resolved.
+fn resolve_shape(call: &Infer<'_>, wanted: &[Dim]) -> Result<Shape, OpError> {
+    let bad = |message: String| OpError::new(message).attr("shape");
+    let input = call.shape(0)?;
+    let allow_zero = call.flag("allowzero");
+    let mut rest = None;
+    let mut out = Vec::with_capacity(wanted.len());
+    for (i, d) in wanted.iter().enumerate() {
+        out.push(match d {
+            Dim::Const(-1) if rest.is_some() => return Err(bad("`shape` has -1 twice".into())),
+            Dim::Const(-1) => {
+                rest = Some(i);
+                Dim::Const(1)
+            }
+            Dim::Const(0) if !allow_zero => match input {
+                Some(shape) => shape.get(i).cloned().ok_or_else(|| {
+                    bad(format!(
+                        "`shape` copies axis {i}, and the operand has {} axes",
+                        shape.len()
+                    ))
+                })?,
+                None => call.unknown(),
+            },
+            Dim::Const(n) if *n < 0 => return Err(bad(format!("`shape` has an extent of {n}"))),
+            _ => d.clone(),
+        });
+    }
+    let Some(input) = input else {
+        if let Some(i) = rest {
+            out[i] = call.unknown();
+        }
+        return Ok(out.into_iter().collect());
+    };
+    let total = input.size();
+    let listed: Dim = out.iter().cloned().product();
+    match rest {
+        Some(i) => {
+            out[i] = match (&total, &listed) {
+                (_, Dim::Const(0)) => return Err(bad("-1 beside an extent of 0 has no meaning".into())),
+                (Dim::Const(a), Dim::Const(b)) if a % b != 0 => {
+                    return Err(bad(format!("{a} elements of {input} are no multiple of {b}")).at(0));
+                }
+                _ => total.exact_div(&listed).unwrap_or_else(|| call.unknown()),
+            };
+        }
+        None => {
+            if let (Dim::Const(a), Dim::Const(b)) = (&total, &listed)
+                && a != b
+            {
+                let wanted: Shape = out.into_iter().collect();
+                return Err(bad(format!("{input} has {a} elements, {wanted} has {b}")).at(0));
+            }
+        }
+    }
+    Ok(out.into_iter().collect())
+}
+
+fn infer_reshape(call: &Infer<'_>) -> Result<Type, OpError> {
+    let x = call.tensor(0)?;
+    int_operand(call, "shape")?;
+    let shape = match call.ints("shape") {
+        Some(wanted) => Some(resolve_shape(call, &wanted)?),
+        None => operand_len(call, "shape").map(|n| call.unknown_shape(n)),
+    };
+    Ok(typed(x.dtype, shape))
+}
+
+fn canonical_reshape(call: &Infer<'_>, attrs: &mut Vec<AttrValue>) -> Result<(), OpError> {
+    let Some(wanted) = call.ints("shape") else {
+        return Ok(());
+    };
+    if call.shape(0)?.is_none() {
+        return Ok(());
+    }
+    let known = resolve_shape(call, &wanted)?;
+    let allow_zero = call.flag("allowzero");
+    // An extent that cannot be written down stays as it was asked for.
+    let written: Vec<Dim> = known
+        .iter()
+        .zip(&wanted)
+        .map(|(d, w)| if d.has_unknown() { w.clone() } else { d.clone() })
+        .collect();
+    let zero = |list: &[Dim]| list.contains(&Dim::Const(0));
+    let copies = !allow_zero
+        && written
+            .iter()
+            .zip(known.iter())
+            .any(|(w, d)| *w == Dim::Const(0) && *d != Dim::Const(0));
+    let infers = written.contains(&Dim::Const(-1));
+    set(
+        call,
+        attrs,
+        "allowzero",
+        AttrValue::Bool(zero(&written) && !copies && !infers),
+    );
+    set(call, attrs, "shape", AttrValue::Ints(written));
+    Ok(())
+}
+
+/// The elements in row-major order under the shape of the result.
+fn view<S: System>(e: &Eval<'_, S>) -> Out<S> {
+    let shape = e.out_shape(0)?;
+    Ok(vec![map_value!(e.operand(0)?, a => reshaped(a, &shape)?)?])
+}
+
+fn permutation(call: &Infer<'_>, rank: usize) -> Result<Vec<usize>, OpError> {
+    let Some(perm) = known_axes(call, "perm", rank)? else {
+        return Ok((0..rank).rev().collect());
+    };
+    if is_permutation(&perm, rank) {
+        return Ok(perm);
+    }
+    Err(OpError::new(format!("`perm` lists {} axes of {rank}", perm.len())).attr("perm"))
+}
+
+fn infer_transpose(call: &Infer<'_>) -> Result<Type, OpError> {
+    let x = call.tensor(0)?;
+    let shape = match &x.shape {
+        Some(shape) => Some(
+            permutation(call, shape.len())?
+                .into_iter()
+                .map(|i| shape[i].clone())
+                .collect(),
+        ),
+        None => known_ints(call, "perm")?.map(|perm| call.unknown_shape(perm.len())),
+    };
+    Ok(typed(x.dtype, shape))
+}
+
+fn canonical_transpose(call: &Infer<'_>, attrs: &mut Vec<AttrValue>) -> Result<(), OpError> {
+    if let Some(shape) = call.shape(0)? {
+        let perm = permutation(call, shape.len())?;
+        set(call, attrs, "perm", axes_value(&perm));
+    }
+    Ok(())
+}
+
+fn transpose<S: System>(e: &Eval<'_, S>) -> Out<S> {
+    let x = e.operand(0)?;
+    let rank = x.shape().len();
+    let perm = e.axes("perm", rank)?.unwrap_or_else(|| (0..rank).rev().collect());
+    Ok(vec![map_value!(x, a => transposed(a, &perm)?)?])
+}
+
+/// The axes to remove, ascending, if they are known.
+fn squeezed(call: &Infer<'_>, shape: &Shape) -> Result<Option<Vec<usize>>, OpError> {
+    let one = Dim::Const(1);
+    if call.is_dynamic("axes") {
+        return Ok(None);
+    }
+    let Some(mut axes) = known_axes(call, "axes", shape.len())? else {
+        let all_known = shape.iter().all(|d| d.as_const().is_some());
+        return Ok(all_known.then(|| (0..shape.len()).filter(|&i| shape[i] == one).collect()));
+    };
+    axes.sort_unstable();
+    for &axis in &axes {
+        if let Dim::Const(n) = shape[axis]
+            && n != 1
+        {
+            return Err(OpError::new(format!(
+                "axis {axis} of {shape} has an extent of {n}, and only 1 can be removed"
+            ))
+            .at(0)
+            .attr("axes"));
+        }
+    }
+    Ok(Some(axes))
+}
+
+fn infer_squeeze(call: &Infer<'_>) -> Result<Type, OpError> {
+    let x = call.tensor(0)?;
+    int_operand(call, "axes")?;
+    let Some(shape) = &x.shape else {
+        return Ok(typed(x.dtype, None));
+    };
+    let out = match squeezed(call, shape)? {
+        Some(axes) => Some(
+            (0..shape.len())
+                .filter(|i| !axes.contains(i))
+                .map(|i| shape[i].clone())
+                .collect(),
+        ),
+        None => operand_len(call, "axes")
+            .and_then(|n| shape.len().checked_sub(n))
+            .map(|n| call.unknown_shape(n)),
+    };
+    Ok(typed(x.dtype, out))
+}
+
+fn canonical_squeeze(call: &Infer<'_>, attrs: &mut Vec<AttrValue>) -> Result<(), OpError> {
+    if let Some(shape) = call.shape(0)?
+        && let Some(axes) = squeezed(call, shape)?
+    {
+        set(call, attrs, "axes", axes_value(&axes));
+    }
+    Ok(())
+}
+
+fn inserted(call: &Infer<'_>, rank: usize) -> Result<Option<Vec<usize>>, OpError> {
+    let Some(axes) = known_ints(call, "axes")? else {
+        return Ok(None);
+    };
+    let mut axes = known_axes(call, "axes", rank + axes.len())?.unwrap_or_default();
+    axes.sort_unstable();
+    Ok(Some(axes))
+}
+
+fn infer_unsqueeze(call: &Infer<'_>) -> Result<Type, OpError> {
+    let x = call.tensor(0)?;
+    int_operand(call, "axes")?;
+    let Some(shape) = &x.shape else {
+        return Ok(typed(x.dtype, None));
+    };
+    let out = match inserted(call, shape.len())? {
+        Some(axes) => {
+            let mut out = shape.clone();
+            for axis in axes {
+                out.insert(axis, Dim::Const(1));
+            }
+            Some(out)
+        }
+        None => operand_len(call, "axes").map(|n| call.unknown_shape(shape.len() + n)),
+    };
+    Ok(typed(x.dtype, out))
+}
+
+fn canonical_unsqueeze(call: &Infer<'_>, attrs: &mut Vec<AttrValue>) -> Result<(), OpError> {
+    if let Some(shape) = call.shape(0)?
+        && let Some(axes) = inserted(call, shape.len())?
+    {
+        set(call, attrs, "axes", axes_value(&axes));
+    }
+    Ok(())
+}
+
+fn infer_flatten(call: &Infer<'_>) -> Result<Type, OpError> {
+    let x = call.tensor(0)?;
+    let Some(shape) = &x.shape else {
+        return Ok(typed(x.dtype, Some(call.unknown_shape(2))));
+    };
+    let axis = call
+        .const_int("axis")
+        .ok_or_else(|| OpError::new("`axis` must be a known integer").attr("axis"))?;
+    let rank = shape.len() as i64;
+    let axis = if axis < 0 { axis + rank } else { axis };
+    if !(0..=rank).contains(&axis) {
+        return Err(OpError::new(format!("axis {axis} is out of range: allowed are {} to {rank}", -rank)).attr("axis"));
+    }
+    let (before, after) = shape.split_at(axis as usize);
+    let out = [before, after].map(|part| part.iter().cloned().product::<Dim>());
+    Ok(typed(x.dtype, Some(out.into_iter().collect())))
+}
+
+fn broadcast_with(call: &Infer<'_>, shape: &Shape) -> Result<Option<Shape>, OpError> {
+    let Some(wanted) = call.ints("shape") else {
+        return Ok(None);
+    };
+    let wanted: Shape = wanted.into_iter().collect();
+    if let Some(d) = wanted.iter().find(|d| d.as_const().is_some_and(|n| n < 0)) {
+        return Err(OpError::new(format!("`shape` has an extent of {d}")).attr("shape"));
+    }
+    let out = shape.broadcast(&wanted).map_err(|_| {
+        OpError::new(format!("shapes {shape} and {wanted} do not broadcast"))
+            .at(0)
+            .attr("shape")
+            .help("broadcasting aligns trailing axes; extents must be equal or 1")
+    })?;
+    Ok(Some(out))
+}
+
+fn infer_expand(call: &Infer<'_>) -> Result<Type, OpError> {
+    let x = call.tensor(0)?;
+    int_operand(call, "shape")?;
+    let Some(shape) = &x.shape else {
+        return Ok(typed(x.dtype, None));
+    };
+    let out = match broadcast_with(call, shape)? {
+        Some(out) => Some(out),
+        None => operand_len(call, "shape").map(|n| call.unknown_shape(n.max(shape.len()))),
+    };
+    Ok(typed(x.dtype, out))
+}
+
+fn canonical_expand(call: &Infer<'_>, attrs: &mut Vec<AttrValue>) -> Result<(), OpError> {
+    if let Some(shape) = call.shape(0)?
+        && let Some(out) = broadcast_with(call, shape)?
+        && !out.iter().any(Dim::has_unknown)
+    {
+        set(call, attrs, "shape", AttrValue::Ints(out.to_vec()));
+    }
+    Ok(())
+}
+
+fn expand<S: System>(e: &Eval<'_, S>) -> Out<S> {
+    let shape = e.out_shape(0)?;
+    super::common::count(&shape)?;
+    let spread = || OpError::new(format!("the operand does not broadcast to {shape:?}"));
+    Ok(vec![
+        map_value!(e.operand(0)?, a => a.broadcast(IxDyn(&shape)).ok_or_else(spread)?.to_owned().into_shared())?,
+    ])
+}
+
+fn infer_tile(call: &Infer<'_>) -> Result<Type, OpError> {
+    let x = call.tensor(0)?;
+    int_operand(call, "repeats")?;
+    let Some(shape) = &x.shape else {
+        return Ok(typed(x.dtype, None));
+    };
+    let Some(repeats) = call.ints("repeats") else {
+        return Ok(typed(x.dtype, Some(call.unknown_shape(shape.len()))));
+    };
+    if repeats.len() != shape.len() {
+        return Err(OpError::new(format!(
+            "`repeats` has {} numbers, and {shape} has {} axes",
+            repeats.len(),
+            shape.len()
+        ))
+        .at(0)
+        .attr("repeats"));
+    }
+    if let Some(d) = repeats.iter().find(|d| d.as_const().is_some_and(|n| n < 0)) {
+        return Err(OpError::new(format!("`repeats` has {d}, which is negative")).attr("repeats"));
+    }
+    let out = shape.iter().zip(repeats).map(|(d, r)| d.clone() * r).collect();
+    Ok(typed(x.dtype, Some(out)))
+}
+
+fn tile<S: System>(e: &Eval<'_, S>) -> Out<S> {
+    let shape = e.out_shape(0)?;
+    super::common::count(&shape)?;
+    let x = e.operand(0)?;
+    let maps: Vec<Vec<Option<usize>>> = shape
+        .iter()
+        .zip(x.shape())
+        .map(|(&n, &d)| (0..n).map(|i| Some(i % d.max(1))).collect())
+        .collect();
+    Ok(vec![map_value!(x, a => select_axes(a, &maps, None)?)?])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::check::{canonical, eval, infer, table};
+
+    #[test]
+    fn types_follow_the_shapes() {
+        table(
+            infer,
+            &[
+                ("reshape", "shape=[0,-1]", &["f32[n, 3, 4]"], "f32[n, 12]"),
+                ("reshape", "shape=[-1]", &["f32[n, m]"], "f32[m*n]"),
+                ("reshape", "shape=[2,-1]", &["f32[n, 3]"], "f32[2, ?]"),
+                ("reshape", "shape=[n,12]", &["f32[n, 3, 4]"], "f32[n, 12]"),
+                ("reshape", "shape=[0,-1]", &["f32[..]"], "f32[?, ?]"),
+                ("reshape", "", &["f32[2, 3]", "i64[3]"], "f32[?, ?, ?]"),
+                ("reshape", "", &["f32[2, 3]", "i64[k]"], "f32[..]"),
+                ("reshape", "shape=[]", &["f32[1, 1]"], "f32"),
+                ("reshape", "shape=[0,3] allowzero=true", &["f32[0, 2]"], "f32[0, 3]"),
+                (
+                    "reshape",
+                    "shape=[5]",
+                    &["f32[2, 3]"],
+                    "[2, 3] has 6 elements, [5] has 5",
+                ),
+                (
+                    "reshape",
+                    "shape=[4,-1]",
+                    &["f32[2, 3]"],
+                    "6 elements of [2, 3] are no multiple of 4",
+                ),
+                ("reshape", "shape=[-1,-1]", &["f32[2, 3]"], "`shape` has -1 twice"),
+                ("reshape", "shape=[-2]", &["f32[2, 3]"], "`shape` has an extent of -2"),
+                (
+                    "reshape",
+                    "shape=[1,0]",
+                    &["f32[2]"],
+                    "`shape` copies axis 1, and the operand has 1 axes",
+                ),
+                ("transpose", "", &["f32[n, 3, 4]"], "f32[4, 3, n]"),
+                ("transpose", "perm=[0,-1,1]", &["f32[n, 3, 4]"], "f32[n, 4, 3]"),
+                ("transpose", "", &["f32"], "f32"),
+                ("transpose", "perm=[1,0]", &["f32[..]"], "f32[?, ?]"),
+                ("transpose", "perm=[0,0]", &["f32[2, 3]"], "axis 0 is listed twice"),
+                ("transpose", "perm=[0]", &["f32[2, 3]"], "`perm` lists 1 axes of 2"),
+                ("squeeze", "", &["f32[1, 3, 1]"], "f32[3]"),
+                ("squeeze", "", &["f32[1, n]"], "f32[..]"),
+                ("squeeze", "axes=[-1]", &["f32[n, 1]"], "f32[n]"),
+                (
+                    "squeeze",
+                    "axes=[0]",
+                    &["f32[2, 1]"],
+                    "axis 0 of [2, 1] has an extent of 2, and only 1 can be removed",
+                ),
+                (
+                    "squeeze",
+                    "axes=[2]",
+                    &["f32[2, 1]"],
+                    "axis 2 is out of range for rank 2: allowed are -2 to 1",
+                ),
+                ("squeeze", "", &["f32[2, 1]", "i64[1]"], "f32[?]"),
+                ("unsqueeze", "axes=[0,-1]", &["f32[n]"], "f32[1, n, 1]"),
+                ("unsqueeze", "axes=[0]", &["f32"], "f32[1]"),
+                ("unsqueeze", "", &["f32[2]", "i64[1]"], "f32[?, ?]"),
+                ("unsqueeze", "axes=[0]", &["f32[..]"], "f32[..]"),
+                ("flatten", "", &["f32[n, 3, 4]"], "f32[n, 12]"),
+                ("flatten", "axis=-1", &["f32[2, 3, 4]"], "f32[6, 4]"),
+                ("flatten", "axis=0", &["f32[2, 3]"], "f32[1, 6]"),
+                ("flatten", "axis=2", &["f32[2, 3]"], "f32[6, 1]"),
+                ("flatten", "", &["f32[..]"], "f32[?, ?]"),
+                ("expand", "shape=[2,1,6]", &["f32[3, 1]"], "f32[2, 3, 6]"),
+                ("broadcast_to", "shape=[n,3]", &["f32[3]"], "f32[n, 3]"),
+                (
+                    "expand",
+                    "shape=[2]",
+                    &["f32[3]"],
+                    "shapes [3] and [2] do not broadcast",
+                ),
+                ("expand", "", &["f32[3]", "i64[2]"], "f32[?, ?]"),
+                ("tile", "repeats=[2,3]", &["f32[n, 2]"], "f32[2*n, 6]"),
+                (
+                    "tile",
+                    "repeats=[2]",
+                    &["f32[n, 2]"],
+                    "`repeats` has 1 numbers, and [n, 2] has 2 axes",
+                ),
+                ("tile", "", &["f32[2, 2]", "i64[2]"], "f32[?, ?]"),
+            ],
+        );
+    }
+
+    #[test]
+    fn attributes_have_a_normal_form() {
+        table(
+            canonical,
+            &[
+                (
+                    "reshape",
+                    "shape=[0,-1]",
+                    &["f32[2, 3, 4]"],
+                    "shape=[2, 12] allowzero=false",
+                ),
+                (
+                    "reshape",
+                    "shape=[0,-1]",
+                    &["f32[?, 3, 4]"],
+                    "shape=[0, 12] allowzero=false",
+                ),
+                (
+                    "reshape",
+                    "shape=[2,-1]",
+                    &["f32[n, 3]"],
+                    "shape=[2, -1] allowzero=false",
+                ),
+                ("reshape", "shape=[3,-1]", &["f32[0, 3]"], "shape=[3, 0] allowzero=true"),
+                ("transpose", "", &["f32[2, 3]"], "perm=[1, 0]"),
+                ("squeeze", "", &["f32[1, 2, 1]"], "axes=[0, 2]"),
+                ("unsqueeze", "axes=[-1,0]", &["f32[2]"], "axes=[0, 2]"),
+                ("flatten", "axis=-1", &["f32[2, 3]"], "axis=1"),
+                ("expand", "shape=[1]", &["f32[3]"], "shape=[3]"),
+            ],
+        );
+    }
+
+    #[test]
+    fn elements_end_up_in_their_places() {
+        table(
+            eval,
+            &[
+                (
+                    "reshape",
+                    "shape=[3,-1]",
+                    &["i64[2, 3] 1 2 3 4 5 6"],
+                    "i64[3, 2] 1 2 3 4 5 6",
+                ),
+                (
+                    "reshape",
+                    "",
+                    &["f32[0, 3]", "i64[2] 3 0"],
+                    "[0, 3] has 0 elements, [3, 3] has 9",
+                ),
+                ("reshape", "", &["f32[2] 1 2", "i64[2] -1 1"], "f32[2, 1] 1 2"),
+                ("transpose", "", &["i64[2, 3] 1 2 3 4 5 6"], "i64[3, 2] 1 4 2 5 3 6"),
+                ("transpose", "perm=[1,0]", &["utf8[1, 2] a b"], "utf8[2, 1] a b"),
+                ("squeeze", "", &["f32[1, 2, 1] 1 2"], "f32[2] 1 2"),
+                ("squeeze", "", &["f32[1, 1] 7", "i64[1] 0"], "f32[1] 7"),
+                ("unsqueeze", "axes=[0]", &["bool 1"], "bool[1] 1"),
+                ("flatten", "", &["f32[2, 1, 2] 1 2 3 4"], "f32[2, 2] 1 2 3 4"),
+                ("expand", "shape=[2,2]", &["f32[2, 1] 1 2"], "f32[2, 2] 1 1 2 2"),
+                ("expand", "", &["f32 5", "i64[1] 3"], "f32[3] 5 5 5"),
+                (
+                    "tile",
+                    "repeats=[1,2]",
+                    &["i64[2, 2] 1 2 3 4"],
+                    "i64[2, 4] 1 2 1 2 3 4 3 4",
+                ),
+                ("tile", "", &["f32[1] 1", "i64[1] 0"], "f32[0]"),
+            ],
+        );
+    }
+}

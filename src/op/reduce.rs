@@ -1,0 +1,603 @@
+//! Reductions: the elements along axes combined into one, or scanned.
+
+use std::cmp::Ordering;
+
+use super::common::{Out, axes_value, int_operand, known_axes, known_axis, operand_len, rows, set, to_int, typed};
+use super::elementwise::{larger, smaller};
+use super::value::shaped;
+use super::{
+    AttrDef, AttrKind, AttrValue, AxisOf, CostRule, Default, Eval, Func, Infer, Number, OpDef, OpError, OpTraits,
+    Operand, System, Value,
+};
+use crate::reference;
+use crate::tensor::{DType, Dim, Nd, Shape, Type};
+
+const OPERANDS: &[Operand] = &[Operand::one("x"), Operand::attr("axes")];
+const KEEPDIMS: AttrDef = AttrDef::new(
+    "keepdims",
+    AttrKind::Bool,
+    Default::Bool(true),
+    "the reduced axes stay with an extent of 1",
+);
+const ATTRS: &[AttrDef] = &[
+    AttrDef::new(
+        "axes",
+        AttrKind::Axes(AxisOf::Input),
+        Default::None,
+        "axes to reduce; all if none is listed",
+    ),
+    KEEPDIMS,
+    AttrDef::new(
+        "noop_with_empty_axes",
+        AttrKind::Bool,
+        Default::Bool(false),
+        "no listed axis means that none is reduced",
+    ),
+];
+const ARG_ATTRS: &[AttrDef] = &[
+    AttrDef::new(
+        "axis",
+        AttrKind::Axis(AxisOf::Input),
+        Default::Int(0),
+        "the axis to search along",
+    ),
+    KEEPDIMS,
+    AttrDef::new(
+        "select_last_index",
+        AttrKind::Bool,
+        Default::Bool(false),
+        "of equal elements take the last",
+    ),
+];
+
+const fn reduction(name: &'static str, doc: &'static str, onnx: &'static str) -> OpDef {
+    OpDef::new(name, doc)
+        .operands(OPERANDS)
+        .attrs(ATTRS)
+        .infer(infer_reduce)
+        .canonical(canonical_reduce)
+        .traits(OpTraits::REDUCTION)
+        .cost(CostRule::PerInput(1.0))
+        .onnx(onnx, 1)
+}
+
+const LINEAR: OpTraits = OpTraits::REDUCTION.and(OpTraits::LINEAR);
+
+/// The operators of this family.
+pub(super) const OPS: &[OpDef] = &[
+    reduction("reduce_sum", "Sum along axes.", "ReduceSum")
+        .reference(reference!(reduce_sum))
+        .traits(LINEAR),
+    reduction(
+        "reduce_mean",
+        "Mean along axes; of integers rounded towards zero.",
+        "ReduceMean",
+    )
+    .reference(reference!(reduce_mean))
+    .traits(LINEAR),
+    reduction("reduce_max", "Largest element along axes; NaN if one is.", "ReduceMax")
+        .infer(infer_extremum)
+        .reference(reference!(reduce_max)),
+    reduction("reduce_min", "Smallest element along axes; NaN if one is.", "ReduceMin")
+        .infer(infer_extremum)
+        .reference(reference!(reduce_min)),
+    reduction("reduce_prod", "Product along axes.", "ReduceProd").reference(reference!(reduce_prod)),
+    reduction("reduce_l1", "Sum of magnitudes along axes.", "ReduceL1").reference(reference!(reduce_l1)),
+    reduction("reduce_l2", "Root of the sum of squares along axes.", "ReduceL2").reference(reference!(reduce_l2)),
+    reduction("reduce_sum_square", "Sum of squares along axes.", "ReduceSumSquare")
+        .reference(reference!(reduce_sum_square)),
+    reduction("reduce_log_sum", "Logarithm of the sum along axes.", "ReduceLogSum")
+        .reference(reference!(reduce_log_sum)),
+    reduction(
+        "reduce_log_sum_exp",
+        "Logarithm of the sum of exponentials along axes.",
+        "ReduceLogSumExp",
+    )
+    .reference(reference!(reduce_log_sum_exp))
+    .cost(CostRule::PerInput(10.0)),
+    OpDef::new("argmax", "Position of the largest element along an axis.")
+        .operands(&[Operand::one("x")])
+        .attrs(ARG_ATTRS)
+        .infer(infer_arg)
+        .reference(reference!(argmax))
+        .traits(OpTraits::REDUCTION)
+        .cost(CostRule::PerInput(1.0))
+        .onnx("ArgMax", 1),
+    OpDef::new("argmin", "Position of the smallest element along an axis.")
+        .operands(&[Operand::one("x")])
+        .attrs(ARG_ATTRS)
+        .infer(infer_arg)
+        .reference(reference!(argmin))
+        .traits(OpTraits::REDUCTION)
+        .cost(CostRule::PerInput(1.0))
+        .onnx("ArgMin", 1),
+    OpDef::new("cumsum", "Running sum along an axis.")
+        .operands(&[Operand::one("x"), Operand::attr("axis")])
+        .attrs(&[
+            AttrDef::new(
+                "axis",
+                AttrKind::Axis(AxisOf::Input),
+                Default::Required,
+                "the axis to sum along",
+            ),
+            AttrDef::new(
+                "exclusive",
+                AttrKind::Bool,
+                Default::Bool(false),
+                "the element itself is left out",
+            ),
+            AttrDef::new("reverse", AttrKind::Bool, Default::Bool(false), "from the end"),
+        ])
+        .infer(infer_cumsum)
+        .reference(reference!(cumsum))
+        .traits(OpTraits::LINEAR)
+        .cost(CostRule::PerInput(1.0))
+        .onnx("CumSum", 11),
+];
+
+/// The axes that are reduced, ascending; `None` while they are not known.
+fn reduced(call: &Infer<'_>, rank: usize) -> Result<Option<Vec<usize>>, OpError> {
+    if call.is_dynamic("axes") {
+        return Ok(None);
+    }
+    let mut axes = known_axes(call, "axes", rank)?.unwrap_or_default();
+    axes.sort_unstable();
+    if axes.is_empty() && !call.flag("noop_with_empty_axes") {
+        axes = (0..rank).collect();
+    }
+    Ok(Some(axes))
+}
+
+fn without(shape: &Shape, axes: &[usize], keep: bool) -> Shape {
+    let one = |i: usize, d: &Dim| if axes.contains(&i) { Dim::Const(1) } else { d.clone() };
+    shape
+        .iter()
+        .enumerate()
+        .filter(|(i, _)| keep || !axes.contains(i))
+        .map(|(i, d)| one(i, d))
+        .collect()
+}
+
+fn reduced_type(call: &Infer<'_>, dtype: DType) -> Result<Type, OpError> {
+    int_operand(call, "axes")?;
+    let keep = call.flag("keepdims");
+    let Some(shape) = call.shape(0)? else {
+        return Ok(typed(dtype, None));
+    };
+    let out = match reduced(call, shape.len())? {
+        Some(axes) => Some(without(shape, &axes, keep)),
+        None if keep => Some(call.unknown_shape(shape.len())),
+        // No axes at all may mean all of them.
+        None => operand_len(call, "axes")
+            .filter(|&n| n > 0)
+            .and_then(|n| shape.len().checked_sub(n))
+            .map(|n| call.unknown_shape(n)),
+    };
+    Ok(typed(dtype, out))
+}
+
+fn infer_reduce(call: &Infer<'_>) -> Result<Type, OpError> {
+    let dtype = call.expect_dtype(0, DType::is_number, "a number")?;
+    reduced_type(call, dtype)
+}
+
+fn infer_extremum(call: &Infer<'_>) -> Result<Type, OpError> {
+    let ordered = |d: DType| d.is_number() || d == DType::Bool;
+    let dtype = call.expect_dtype(0, ordered, "a number or a truth value")?;
+    reduced_type(call, dtype)
+}
+
+fn canonical_reduce(call: &Infer<'_>, attrs: &mut Vec<AttrValue>) -> Result<(), OpError> {
+    if let Some(shape) = call.shape(0)?
+        && let Some(axes) = reduced(call, shape.len())?
+    {
+        set(call, attrs, "noop_with_empty_axes", AttrValue::Bool(axes.is_empty()));
+        set(call, attrs, "axes", axes_value(&axes));
+    }
+    Ok(())
+}
+
+fn infer_arg(call: &Infer<'_>) -> Result<Type, OpError> {
+    call.expect_dtype(0, DType::is_number, "a number")?;
+    let Some(shape) = call.shape(0)? else {
+        return Ok(typed(DType::I64, None));
+    };
+    let axis = call.axis("axis", shape.len())?;
+    if shape[axis] == Dim::Const(0) {
+        return Err(OpError::new(format!("axis {axis} of {shape} has no elements to choose from")).at(0));
+    }
+    Ok(typed(DType::I64, Some(without(shape, &[axis], call.flag("keepdims")))))
+}
+
+fn infer_cumsum(call: &Infer<'_>) -> Result<Type, OpError> {
+    call.expect_dtype(0, DType::is_number, "a number")?;
+    let x = call.tensor(0)?;
+    if let Some(i) = call.attr_operand("axis") {
+        call.expect_dtype(i, DType::is_int, "an integer")?;
+    }
+    if let Some(rank) = x.rank() {
+        known_axis(call, "axis", rank)?;
+    }
+    Ok(x.clone().into())
+}
+
+/// The axes an evaluation reduces.
+fn evaluated_axes<S: System>(e: &Eval<'_, S>, rank: usize) -> Result<Vec<usize>, OpError> {
+    let axes = e.axes("axes", rank)?.unwrap_or_default();
+    if axes.is_empty() && !e.flag("noop_with_empty_axes") {
+        return Ok((0..rank).collect());
+    }
+    Ok(axes)
+}
+
+/// `f` of every row of elements along `axes`.
+fn fold<T: Clone, R: Clone>(
+    a: &Nd<T>,
+    axes: &[usize],
+    shape: &[usize],
+    f: impl Fn(&[T]) -> Result<R, OpError>,
+) -> Result<Nd<R>, OpError> {
+    let (elements, number, length) = rows(a, axes)?;
+    let out = (0..number)
+        .map(|i| f(elements.get(i * length..(i + 1) * length).unwrap_or_default()))
+        .collect::<Result<Vec<_>, _>>()?;
+    shaped(shape, out)
+}
+
+/// A reduction over numbers and integers, each with its own function of a row.
+fn reduce<S: System>(
+    e: &Eval<'_, S>,
+    real: impl Fn(&[S]) -> Result<S, OpError>,
+    int: impl Fn(&[i128]) -> Result<i128, OpError>,
+) -> Out<S> {
+    let x = e.operand(0)?;
+    let (axes, shape, dtype) = (evaluated_axes(e, x.shape().len())?, e.out_shape(0)?, e.out_dtype());
+    Ok(vec![match x {
+        Value::Real(a) => Value::Real(fold(a, &axes, &shape, real)?),
+        Value::Int(a) => Value::Int(fold(a, &axes, &shape, |row| Ok(dtype.wrap(int(row)?)))?),
+        _ => return Err(OpError::new("expected numbers")),
+    }])
+}
+
+/// The sum of numbers, by halves: the error grows with the logarithm of their number.
+pub(super) fn total<S: Number>(mut numbers: Vec<S>) -> S {
+    while numbers.len() > 1 {
+        numbers = numbers
+            .chunks(2)
+            .map(|pair| match pair {
+                [a, b] => a.add(b),
+                one => one.first().cloned().unwrap_or_else(S::zero),
+            })
+            .collect();
+    }
+    numbers.pop().unwrap_or_else(S::zero)
+}
+
+fn int_total(row: &[i128]) -> i128 {
+    row.iter().fold(0, |a, b| a.wrapping_add(*b))
+}
+
+fn reduce_sum<S: System>(e: &Eval<'_, S>) -> Out<S> {
+    reduce(e, |row| Ok(total(row.to_vec())), |row| Ok(int_total(row)))
+}
+
+fn reduce_mean<S: System>(e: &Eval<'_, S>) -> Out<S> {
+    reduce(
+        e,
+        |row| Ok(total(row.to_vec()).div(&S::from_int(row.len() as i128))?),
+        |row| {
+            int_total(row)
+                .checked_div(row.len() as i128)
+                .ok_or_else(|| OpError::new("the mean of no integers"))
+        },
+    )
+}
+
+/// The element of a row that wins against all others; `empty` if there is none.
+fn extremum<S: Number>(row: &[S], empty: f64, choose: fn(&S, &S) -> Result<S, OpError>) -> Result<S, OpError> {
+    let Some((first, rest)) = row.split_first() else {
+        return Ok(S::from_f64(empty)?);
+    };
+    rest.iter().try_fold(first.clone(), |best, x| choose(&best, x))
+}
+
+fn reduce_max<S: System>(e: &Eval<'_, S>) -> Out<S> {
+    if let Value::Bool(a) = e.operand(0)? {
+        let axes = evaluated_axes(e, a.ndim())?;
+        return Ok(vec![Value::Bool(fold(a, &axes, &e.out_shape(0)?, |row| {
+            Ok(row.contains(&true))
+        })?)]);
+    }
+    let least = e.out_dtype().int_range().map_or(0, |(least, _)| least);
+    reduce(
+        e,
+        |row| extremum(row, f64::NEG_INFINITY, larger),
+        |row| Ok(row.iter().copied().max().unwrap_or(least)),
+    )
+}
+
+fn reduce_min<S: System>(e: &Eval<'_, S>) -> Out<S> {
+    if let Value::Bool(a) = e.operand(0)? {
+        let axes = evaluated_axes(e, a.ndim())?;
+        return Ok(vec![Value::Bool(fold(a, &axes, &e.out_shape(0)?, |row| {
+            Ok(!row.contains(&false))
+        })?)]);
+    }
+    let most = e.out_dtype().int_range().map_or(0, |(_, most)| most);
+    reduce(
+        e,
+        |row| extremum(row, f64::INFINITY, smaller),
+        |row| Ok(row.iter().copied().min().unwrap_or(most)),
+    )
+}
+
+fn reduce_prod<S: System>(e: &Eval<'_, S>) -> Out<S> {
+    let dtype = e.out_dtype();
+    reduce(
+        e,
+        |row| Ok(row.iter().fold(S::one(), |a, b| a.mul(b))),
+        |row| Ok(row.iter().fold(1, |a, b| dtype.wrap(a.wrapping_mul(*b)))),
+    )
+}
+
+/// The magnitude of a number.
+pub(super) fn magnitude<S: Number>(x: &S) -> Result<S, OpError> {
+    Ok(match x.order(&S::zero())? {
+        Some(Ordering::Less) => x.neg(),
+        Some(Ordering::Equal) => S::zero(),
+        _ => x.clone(),
+    })
+}
+
+fn reduce_l1<S: System>(e: &Eval<'_, S>) -> Out<S> {
+    reduce(
+        e,
+        |row| Ok(total(row.iter().map(magnitude).collect::<Result<_, _>>()?)),
+        |row| Ok(row.iter().fold(0, |a, b| a.wrapping_add(b.wrapping_abs()))),
+    )
+}
+
+fn squares<S: Number>(row: &[S]) -> S {
+    total(row.iter().map(|x| x.mul(x)).collect())
+}
+
+fn int_squares(row: &[i128]) -> i128 {
+    row.iter().fold(0, |a, b| a.wrapping_add(b.wrapping_mul(*b)))
+}
+
+fn reduce_l2<S: System>(e: &Eval<'_, S>) -> Out<S> {
+    reduce(
+        e,
+        |row| Ok(S::func(Func::Sqrt, &squares(row), None)?),
+        |row| to_int(&(int_squares(row) as f64).sqrt()),
+    )
+}
+
+fn reduce_sum_square<S: System>(e: &Eval<'_, S>) -> Out<S> {
+    reduce(e, |row| Ok(squares(row)), |row| Ok(int_squares(row)))
+}
+
+fn reduce_log_sum<S: System>(e: &Eval<'_, S>) -> Out<S> {
+    reduce(
+        e,
+        |row| Ok(S::func(Func::Log, &total(row.to_vec()), None)?),
+        |row| to_int(&(int_total(row) as f64).ln()),
+    )
+}
+
+/// The logarithm of the sum of exponentials, with the largest exponent taken out.
+fn log_sum_exp<S: Number>(row: &[S]) -> Result<S, OpError> {
+    let most = extremum(row, f64::NEG_INFINITY, larger)?;
+    let shift = if most.to_f64()?.is_finite() { most } else { S::zero() };
+    let exponentials = row
+        .iter()
+        .map(|x| S::func(Func::Exp, &x.sub(&shift), None))
+        .collect::<Result<_, _>>()?;
+    Ok(S::func(Func::Log, &total(exponentials), None)?.add(&shift))
+}
+
+fn reduce_log_sum_exp<S: System>(e: &Eval<'_, S>) -> Out<S> {
+    reduce(e, log_sum_exp, |row| {
+        to_int(&log_sum_exp(&row.iter().map(|&x| x as f64).collect::<Vec<_>>())?)
+    })
+}
+
+/// The position of the element that stands in `want` relation to all others; the first NaN wins.
+fn arg<S: System>(e: &Eval<'_, S>, want: Ordering) -> Out<S> {
+    let x = e.operand(0)?;
+    let axes = [e.axis("axis", x.shape().len())?];
+    let (shape, last) = (e.out_shape(0)?, e.flag("select_last_index"));
+    let wins = |order: Ordering| order == want || last && order == Ordering::Equal;
+    fn search<T>(row: &[T], wins: impl Fn(&T, &T) -> Result<bool, OpError>) -> Result<i128, OpError> {
+        let mut best = 0;
+        for (i, x) in row.iter().enumerate().skip(1) {
+            if wins(x, &row[best])? {
+                best = i;
+            }
+        }
+        Ok(best as i128)
+    }
+    Ok(vec![Value::Int(match x {
+        Value::Real(a) => fold(a, &axes, &shape, |row| {
+            search(row, |x, best| {
+                Ok(match x.order(best)? {
+                    Some(order) => wins(order),
+                    None => best.order(best)?.is_some(),
+                })
+            })
+        })?,
+        Value::Int(a) => fold(a, &axes, &shape, |row| search(row, |x, best| Ok(wins(x.cmp(best)))))?,
+        _ => return Err(OpError::new("expected numbers")),
+    })])
+}
+
+fn argmax<S: System>(e: &Eval<'_, S>) -> Out<S> {
+    arg(e, Ordering::Greater)
+}
+
+fn argmin<S: System>(e: &Eval<'_, S>) -> Out<S> {
+    arg(e, Ordering::Less)
+}
+
+/// The running totals along `axis`.
+fn scan<T: Clone>(
+    a: &Nd<T>,
+    axis: usize,
+    (exclusive, reverse): (bool, bool),
+    zero: &T,
+    add: impl Fn(&T, &T) -> T,
+) -> Result<Nd<T>, OpError> {
+    let mut out = ndarray::ArrayD::from_elem(a.shape(), zero.clone());
+    let lanes = a.lanes(ndarray::Axis(axis)).into_iter();
+    for (from, mut to) in lanes.zip(out.lanes_mut(ndarray::Axis(axis))) {
+        let mut sum = zero.clone();
+        for i in 0..from.len() {
+            let i = if reverse { from.len() - 1 - i } else { i };
+            let next = add(&sum, &from[i]);
+            to[i] = if exclusive { sum } else { next.clone() };
+            sum = next;
+        }
+    }
+    Ok(out.into_shared())
+}
+
+fn cumsum<S: System>(e: &Eval<'_, S>) -> Out<S> {
+    let x = e.operand(0)?;
+    let axis = e.axis("axis", x.shape().len())?;
+    let how = (e.flag("exclusive"), e.flag("reverse"));
+    let dtype = e.out_dtype();
+    Ok(vec![match x {
+        Value::Real(a) => Value::Real(scan(a, axis, how, &S::zero(), |x, y| x.add(y))?),
+        Value::Int(a) => Value::Int(scan(a, axis, how, &0, |x, y| dtype.wrap(x.wrapping_add(*y)))?),
+        _ => return Err(OpError::new("expected numbers")),
+    }])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::check::{canonical, eval, infer, table};
+
+    #[test]
+    fn types_follow_the_axes() {
+        table(
+            infer,
+            &[
+                ("reduce_sum", "", &["f32[n, 3]"], "f32[1, 1]"),
+                ("reduce_sum", "keepdims=false", &["f32[n, 3]"], "f32"),
+                ("reduce_sum", "axes=[-1] keepdims=0", &["f32[n, 3]"], "f32[n]"),
+                ("reduce_mean", "axes=[0]", &["f32[..]"], "f32[..]"),
+                ("reduce_max", "noop_with_empty_axes=true", &["f32[n, 3]"], "f32[n, 3]"),
+                ("reduce_max", "", &["bool[2]"], "bool[1]"),
+                ("reduce_sum", "", &["bool[2]"], "`x` must be a number, and is bool[2]"),
+                ("reduce_sum", "", &["f32"], "f32"),
+                ("reduce_sum", "", &["f32[2, 3]", "i64[1]"], "f32[?, ?]"),
+                ("reduce_sum", "keepdims=false", &["f32[2, 3]", "i64[1]"], "f32[?]"),
+                ("reduce_sum", "keepdims=false", &["f32[2, 3]", "i64[k]"], "f32[..]"),
+                (
+                    "reduce_sum",
+                    "axes=[2]",
+                    &["f32[2, 3]"],
+                    "axis 2 is out of range for rank 2: allowed are -2 to 1",
+                ),
+                (
+                    "reduce_sum",
+                    "axes=[k]",
+                    &["f32[2, 3]"],
+                    "`axes` must be known integers, and has k",
+                ),
+                ("argmax", "axis=-1", &["f32[n, 3]"], "i64[n, 1]"),
+                ("argmin", "keepdims=false", &["f32[n, 3]"], "i64[3]"),
+                (
+                    "argmax",
+                    "",
+                    &["f32[0, 3]"],
+                    "axis 0 of [0, 3] has no elements to choose from",
+                ),
+                ("argmax", "", &["f32"], "axis 0 of a scalar: it has no axes"),
+                ("cumsum", "axis=-1", &["f32[n, 3]"], "f32[n, 3]"),
+                ("cumsum", "", &["f32[n]", "i64"], "f32[n]"),
+            ],
+        );
+    }
+
+    #[test]
+    fn attributes_have_a_normal_form() {
+        table(
+            canonical,
+            &[
+                (
+                    "reduce_sum",
+                    "",
+                    &["f32[2, 3]"],
+                    "axes=[0, 1] keepdims=true noop_with_empty_axes=false",
+                ),
+                (
+                    "reduce_sum",
+                    "axes=[-1,0] noop_with_empty_axes=true",
+                    &["f32[2, 3]"],
+                    "axes=[0, 1] keepdims=true noop_with_empty_axes=false",
+                ),
+                (
+                    "reduce_sum",
+                    "axes=[]",
+                    &["f32[..]"],
+                    "axes=[] keepdims=true noop_with_empty_axes=false",
+                ),
+                (
+                    "argmax",
+                    "axis=-1",
+                    &["f32[2, 3]"],
+                    "axis=1 keepdims=true select_last_index=false",
+                ),
+            ],
+        );
+    }
+
+    #[test]
+    fn elements_are_combined() {
+        let x = "f32[2, 3] 1 -2 3 4 5 -6";
+        table(
+            eval,
+            &[
+                ("reduce_sum", "axes=[1]", &[x], "f32[2, 1] 2 3"),
+                ("reduce_sum", "keepdims=false", &[x, "i64[1] 0"], "f32[3] 5 3 -3"),
+                ("reduce_sum", "keepdims=false", &["i32[0]"], "i32 0"),
+                ("reduce_sum", "axes=[0] keepdims=false", &["u8[2] 200 100"], "u8 44"),
+                ("reduce_sum", "", &["f32 3"], "f32 3"),
+                ("reduce_mean", "axes=[0]", &[x], "f32[1, 3] 2.5 1.5 -1.5"),
+                ("reduce_mean", "", &["i64[2] -1 -2"], "i64[1] -1"),
+                ("reduce_max", "axes=[1]", &[x], "f32[2, 1] 3 5"),
+                ("reduce_max", "", &["f32[2] 1 NaN"], "f32[1] NaN"),
+                ("reduce_max", "", &["f32[0]"], "f32[1] -inf"),
+                ("reduce_min", "", &["i8[0]"], "i8[1] 127"),
+                ("reduce_min", "", &["bool[2] 1 0"], "bool[1] 0"),
+                ("reduce_prod", "keepdims=false", &[x], "f32 720"),
+                ("reduce_l1", "keepdims=false", &[x], "f32 21"),
+                ("reduce_l2", "keepdims=false", &["f32[2] 3 4"], "f32 5"),
+                ("reduce_l2", "keepdims=false", &["i32[2] 3 3"], "i32 4"),
+                (
+                    "reduce_sum_square",
+                    "noop_with_empty_axes=true",
+                    &["f32[2] 3 4"],
+                    "f32[2] 9 16",
+                ),
+                ("reduce_log_sum", "", &["f32[2] 0.25 0.75"], "f32[1] 0"),
+                ("reduce_log_sum_exp", "", &["f32[2] 1000 -1000"], "f32[1] 1000"),
+                ("reduce_log_sum_exp", "", &["f32[1] -inf"], "f32[1] -inf"),
+                ("argmax", "axis=1", &[x], "i64[2, 1] 2 1"),
+                ("argmax", "", &["f32[3] 2 2 1"], "i64[1] 0"),
+                ("argmax", "select_last_index=true", &["f32[3] 2 2 1"], "i64[1] 1"),
+                ("argmin", "keepdims=false", &["i64[3] 3 1 1"], "i64 1"),
+                ("argmax", "keepdims=false", &["f32[3] 2 NaN 5"], "i64 1"),
+                ("cumsum", "", &["f32[3] 1 2 3", "i64 0"], "f32[3] 1 3 6"),
+                ("cumsum", "axis=-1 exclusive=true", &["i64[3] 1 2 3"], "i64[3] 0 1 3"),
+                (
+                    "cumsum",
+                    "axis=0 exclusive=true reverse=true",
+                    &["i64[3] 1 2 3"],
+                    "i64[3] 5 3 0",
+                ),
+            ],
+        );
+    }
+}
