@@ -78,6 +78,36 @@ differs) or `approx(e)` (relative error bounded by e, a number that is not negat
     "T0014" "input described in an unknown way"
 "`x {shape = (n, 64), dtype = \"f32\"}` knows `shape` and `dtype`. The short form is `x: f32[n, 64]`."
 
+    "T0501" "file refused"
+"The file cannot be read, is cut short, or is of another format. The message names the file and the reason. Files of
+tensors end in `.npy`, `.npz`, `.safetensors` or `.pb`, models in `.onnx`."
+
+    "T0502" "broken model"
+"The parts of a model do not fit together: a node uses a value that nothing computes, two values have one name, nodes
+depend on each other in a circle, a result is missing, or the operator set is newer than any this program knows."
+
+    "T0503" "node refused"
+"The operands or attributes of a node do not fit its operator. The message names the node by position, name and
+operator, and the types of its operands as they were inferred; types that the model declares for inner values are not
+believed."
+
+    "T0504" "initializer refused"
+"The elements of an initializer do not fit its shape, or its external data is missing, too short, or outside the folder
+of the model."
+
+    "T0505" "node carried along unread"
+"The operator is not known in this form: another domain, nested graphs, values that are not tensors, or an attribute
+whose meaning is not covered. The node stays where it is and is written back unchanged; nothing is rewritten across
+it."
+
+    "T0506" "operator set raised"
+"The graph has a node that the operator set of the model lacks, so that the model is written for the smallest newer
+operator set that has it. Runtimes that do not know that set will refuse the model."
+
+    "T0507" "no form in ONNX"
+"A call, a type or an extent cannot be written as ONNX: an operator without a counterpart, an element type such as
+`date32`, an extent that follows from no input, or a parameter without a value."
+
     "T0601" "brackets too deep"
 "Brackets may be nested 20000 deep, and tuple types 64 deep. Name inner values with `let`."
 

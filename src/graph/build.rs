@@ -33,6 +33,8 @@ pub(crate) struct Builder<'a, K: Sink> {
     symbols: BTreeSet<Arc<str>>,
     frames: Vec<Frame<K::V>>,
     ascribed: FxHashMap<ExprId, Type>,
+    /// The next unknown extent of a declaration.
+    unknown: u32,
 }
 
 /// Names in scope of one function body.
@@ -72,6 +74,7 @@ impl<'a, K: Sink> Builder<'a, K> {
             symbols: BTreeSet::new(),
             frames: vec![frame],
             ascribed: FxHashMap::default(),
+            unknown: 1 << 30,
         }
     }
 
@@ -158,6 +161,17 @@ impl<'a, K: Sink> Builder<'a, K> {
         }
     }
 
+    /// The type a declaration inside the body stands for; each `?` is another extent.
+    fn declared_type(&mut self, ty: &TypeExpr) -> Option<Type> {
+        let mut next = self.unknown;
+        let ty = self.type_of(ty, &mut || {
+            next += 1;
+            Dim::unknown(next)
+        });
+        self.unknown = next;
+        ty
+    }
+
     fn dim(&mut self, dim: &DimExpr, unknown: &mut dyn FnMut() -> Dim) -> Option<Dim> {
         let DimExpr::Expr(id) = dim else { return Some(unknown()) };
         self.declare_symbols(*id);
@@ -208,9 +222,19 @@ impl<'a, K: Sink> Builder<'a, K> {
         self.run(Task::Block(block))
     }
 
-    /// The value of an expression.
-    pub(crate) fn expr(&mut self, id: ExprId) -> Val<K::V> {
-        self.run(Task::Eval(id))
+    /// The values of a block that ends in a tuple, one by one: the tuple itself is not built.
+    pub(crate) fn block_items(&mut self, block: &'a Block) -> Option<Vec<Term<K::V>>> {
+        let ExprKind::Tuple(items) = self.ast.kind(block.result) else {
+            return self.block(block).map(|value| vec![value]);
+        };
+        let depth = self.frame().undo.len();
+        for item in &block.lets {
+            let value = self.run(Task::Eval(item.value));
+            self.bind_let(item, value);
+        }
+        let values = items.iter().map(|&id| self.run(Task::Eval(id))).collect();
+        self.run(Task::PopScope(depth));
+        values
     }
 
     fn run(&mut self, first: Task<'a, K::V>) -> Val<K::V> {
@@ -239,11 +263,7 @@ impl<'a, K: Sink> Builder<'a, K> {
                     for item in block.lets.iter().rev() {
                         tasks.push(Task::Let(item));
                         if let Some(ty) = &item.ty {
-                            let mut fresh = 1 << 30;
-                            let ty = self.type_of(ty, &mut || {
-                                fresh += 1;
-                                Dim::unknown(fresh)
-                            });
+                            let ty = self.declared_type(ty);
                             self.ascribed.extend(ty.map(|ty| (item.value, ty)));
                         }
                         tasks.push(Task::Eval(item.value));
@@ -277,7 +297,10 @@ impl<'a, K: Sink> Builder<'a, K> {
             (value, _) => value,
         };
         match &item.names {
-            LetNames::One(name) => self.bind(&name.name, value),
+            LetNames::One(name) => {
+                self.name_value(&value, &name.name);
+                self.bind(&name.name, value);
+            }
             LetNames::Tuple(names) => {
                 for (i, name) in names.iter().enumerate() {
                     let part = match &value {
@@ -316,9 +339,20 @@ impl<'a, K: Sink> Builder<'a, K> {
                             None
                         }
                     };
+                    self.name_value(&part, &name.name);
                     self.bind(&name.name, part);
                 }
             }
+        }
+    }
+
+    /// Values keep the names that the outermost function gives them.
+    fn name_value(&mut self, value: &Val<K::V>, name: &Arc<str>) {
+        if let Some(Term::Value(v)) = value
+            && self.frames.len() == 1
+            && !self.fold_terms
+        {
+            self.sink.name(v, name);
         }
     }
 
@@ -695,11 +729,7 @@ impl<'a, K: Sink> Builder<'a, K> {
         };
         for ((param, arg), &id) in function.params.iter().zip(args).zip(ids) {
             let declared = param.ty.as_ref().and_then(|t| {
-                let mut fresh = 1 << 30;
-                self.type_of(t, &mut || {
-                    fresh += 1;
-                    Dim::unknown(fresh)
-                })
+                self.declared_type(t)
             });
             let wanted = declared
                 .as_ref()
@@ -956,11 +986,7 @@ impl<'a, K: Sink> Builder<'a, K> {
                     self.report(problem.label(span, "").secondary(decl.span, "declared here"));
                     return None;
                 }
-                let mut fresh = 1 << 29;
-                self.type_of(&decl.result, &mut || {
-                    fresh += 1;
-                    Dim::unknown(fresh)
-                })?
+                self.declared_type(&decl.result)?
             }
             (None, None) => {
                 self.report(

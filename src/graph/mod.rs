@@ -3,6 +3,7 @@
 //! Owns the structure and its orders; how a call is typed and what it means stands in [`op`](crate::op).
 
 pub(crate) mod build;
+mod compare;
 mod composite;
 mod interpret;
 pub(crate) mod literal;
@@ -10,6 +11,7 @@ mod order;
 mod program;
 mod sink;
 pub mod term;
+mod text;
 mod validate;
 mod vertex;
 
@@ -22,10 +24,12 @@ use petgraph::stable_graph::{NodeIndex, StableDiGraph};
 use petgraph::visit::EdgeRef;
 use smallvec::SmallVec;
 
+pub use compare::same_graph;
 pub use composite::{composite_function, expand_composites, inline};
 pub use interpret::{InterpretError, evaluate_call, interpret, interpret_over, interpret_vertices};
 pub use program::{BuildOptions, build_function, build_program, composites};
 pub use sink::Sink;
+pub use text::to_program;
 pub use validate::GraphError;
 pub use vertex::{Node, Vertex};
 

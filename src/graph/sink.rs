@@ -1,5 +1,7 @@
 //! Where expressions are built: a graph, or whatever else holds typed values.
 
+use std::sync::Arc;
+
 use super::{Graph, VertexId};
 use crate::diag::Span;
 use crate::op::{AttrValue, Op, OpError, OpaqueOp};
@@ -40,6 +42,8 @@ pub trait Sink {
     }
     /// Notes the place in the text a value comes from.
     fn place(&mut self, _v: &Self::V, _span: Span) {}
+    /// Notes the name that the text gives a value.
+    fn name(&mut self, _v: &Self::V, _name: &Arc<str>) {}
     /// The number of values so far, for limits.
     fn size(&self) -> usize;
 }
@@ -81,6 +85,10 @@ impl Sink for Graph {
 
     fn place(&mut self, v: &VertexId, span: Span) {
         self.set_span(*v, span);
+    }
+
+    fn name(&mut self, v: &VertexId, name: &Arc<str>) {
+        self.vertex_mut(*v).name.get_or_insert_with(|| name.clone());
     }
 
     fn size(&self) -> usize {

@@ -5,10 +5,12 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::tensor::{DType, Dim, Tensor};
 
 /// A floating-point attribute; equality and order are those of the bits (`total_cmp`).
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct Real(pub f64);
 
 impl PartialEq for Real {
@@ -38,7 +40,7 @@ impl Hash for Real {
 }
 
 /// The value of an attribute in a call.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum AttrValue {
     /// Left out, and the operator has no default for it.
     None,

@@ -13,7 +13,7 @@ use std::sync::Arc;
 pub use check::load_rules;
 pub use example::{Example, ExampleKind};
 pub use library::{library, library_files};
-pub use pattern::{AttrPattern, Pattern, PatternId, PatternNode, Variable};
+pub use pattern::{AttrPattern, ListItem, Pattern, PatternId, PatternNode, Variable};
 
 use crate::lang::ast::{Ast, Block, ExprId, Numerics, RuleClass};
 

@@ -4,6 +4,8 @@ use std::fmt;
 use std::ops;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 /// The extent of one axis: a known integer, or a polynomial over symbols and floor divisions.
 ///
 /// Expressions are kept in a normal form, so that `==` decides equality of polynomials:
@@ -16,7 +18,7 @@ use std::sync::Arc;
 /// assert_eq!(out.to_string(), "(h + 1) / 2");
 /// assert_eq!(out.bind(&|s| (s == "h").then_some(224)), Dim::from(112));
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Dim {
     /// A known extent.
     Const(i64),
@@ -25,14 +27,14 @@ pub enum Dim {
 }
 
 /// A polynomial: a sum of products of atoms with integer coefficients.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Poly {
     /// Sorted by product, coefficients never zero; the constant term has the empty product.
     terms: Vec<(Vec<Atom>, i64)>,
 }
 
 /// An indivisible part of a dimension expression.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Atom {
     /// A named dimension.
     Symbol(Arc<str>),
@@ -81,7 +83,7 @@ impl Dim {
         }
     }
 
-    fn as_atom(&self) -> Option<&Atom> {
+    pub(crate) fn as_atom(&self) -> Option<&Atom> {
         match self {
             Dim::Expr(poly) => match poly.terms.as_slice() {
                 [(product, 1)] if product.len() == 1 => Some(&product[0]),
@@ -118,7 +120,8 @@ impl Dim {
         }
     }
 
-    fn terms(&self) -> Vec<(Vec<Atom>, i64)> {
+    /// The products of atoms whose sum it is, each with its coefficient; the constant term has the empty product.
+    pub fn terms(&self) -> Vec<(Vec<Atom>, i64)> {
         match self {
             Dim::Const(0) => Vec::new(),
             Dim::Const(value) => vec![(Vec::new(), *value)],

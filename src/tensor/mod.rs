@@ -4,6 +4,7 @@
 
 mod dim;
 mod dtype;
+mod serial;
 mod shape;
 mod value;
 

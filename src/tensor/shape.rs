@@ -3,12 +3,13 @@
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 
+use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
 use super::{DType, Dim};
 
 /// The extents of a tensor, outermost axis first; `[]` is a scalar.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize)]
 pub struct Shape(SmallVec<[Dim; 4]>);
 
 impl Shape {
@@ -131,7 +132,7 @@ impl fmt::Display for Shape {
 }
 
 /// Element type and shape of a tensor; the rank may be unknown.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct TensorType {
     /// Type of one element.
     pub dtype: DType,
@@ -186,7 +187,7 @@ impl fmt::Display for TensorType {
 }
 
 /// The type of an expression.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Type {
     /// One tensor.
     Tensor(TensorType),

@@ -1,0 +1,147 @@
+//! Lifetimes of values and their places in one arena.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use super::plan::{Plan, SlotId};
+
+/// Every value begins at a multiple of this many bytes: a cache line, and the widest vector register.
+pub(super) const ALIGN: u64 = 64;
+
+/// How much memory the values take that the steps of a plan compute; those of unknown size are not counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Memory {
+    /// Bytes of the arena.
+    pub arena: u64,
+    /// The most bytes that live at one time: no arena can be smaller.
+    pub peak: u64,
+    /// Bytes of all values together: what a run takes that frees nothing.
+    pub total: u64,
+}
+
+/// Finds the last use of every slot, what each step frees, and a place in the arena.
+pub(super) fn assign(plan: &mut Plan) {
+    lifetimes(plan);
+    let mut arena = Arena::default();
+    let mut memory = Memory::default();
+    let mut live = 0;
+    // A value nothing reads is gone as soon as its step is done.
+    let owned = |plan: &Plan, slot: SlotId| plan.slots[slot].view_of.is_none() && plan.slots[slot].born.is_some();
+    for i in 0..plan.steps.len() {
+        for slot in plan.steps[i].results.clone() {
+            if let Some(bytes) = plan.slots[slot].bytes.filter(|_| owned(plan, slot)) {
+                let bytes = round_up(bytes);
+                plan.slots[slot].offset = Some(arena.take(bytes));
+                memory.total = memory.total.saturating_add(bytes);
+                live += bytes;
+            }
+        }
+        memory.peak = memory.peak.max(live);
+        for slot in plan.steps[i].frees.clone() {
+            if let (Some(offset), Some(bytes)) = (plan.slots[slot].offset, plan.slots[slot].bytes) {
+                arena.give(offset, round_up(bytes));
+                live -= round_up(bytes);
+            }
+        }
+    }
+    memory.arena = arena.end;
+    plan.memory = memory;
+}
+
+/// `bytes` up to the alignment; sizes near the limit of the type stay, no machine has them.
+fn round_up(bytes: u64) -> u64 {
+    bytes.checked_next_multiple_of(ALIGN).unwrap_or(bytes)
+}
+
+/// Fills in `dies` and `frees`. A value that a view shows lives as long as the view.
+fn lifetimes(plan: &mut Plan) {
+    let mut kept = vec![false; plan.slots.len()];
+    for port in &plan.outputs {
+        kept[port.slot] = true;
+    }
+    let mut last: Vec<Option<usize>> = plan.slots.iter().map(|s| s.born).collect();
+    for (i, step) in plan.steps.iter().enumerate() {
+        for slot in step.operands.iter().copied().flatten() {
+            last[slot] = Some(i);
+        }
+    }
+    // Views come after what they show, so one pass from the back reaches the owner.
+    for slot in (0..plan.slots.len()).rev() {
+        if let Some(of) = plan.slots[slot].view_of {
+            last[of] = last[of].max(last[slot]);
+            kept[of] |= kept[slot];
+        }
+    }
+    for (slot, data) in plan.slots.iter_mut().enumerate() {
+        data.dies = last[slot].filter(|_| !kept[slot]);
+        if let Some(step) = data.dies {
+            plan.steps[step].frees.push(slot);
+        }
+    }
+}
+
+/// Free ranges of an arena that grows at its end.
+#[derive(Default)]
+struct Arena {
+    /// Length by first byte.
+    by_offset: BTreeMap<u64, u64>,
+    /// (length, first byte) of the same ranges.
+    by_size: BTreeSet<(u64, u64)>,
+    end: u64,
+}
+
+impl Arena {
+    /// The smallest free range that is large enough, the first of them; else the end of the arena, together with the
+    /// free range before it.
+    fn take(&mut self, bytes: u64) -> u64 {
+        if bytes == 0 {
+            return 0;
+        }
+        if let Some(&(size, offset)) = self.by_size.range((bytes, 0)..).next() {
+            self.remove(offset, size);
+            if size > bytes {
+                self.insert(offset + bytes, size - bytes);
+            }
+            return offset;
+        }
+        let tail = self.by_offset.last_key_value().map(|(&o, &s)| (o, s));
+        let start = match tail {
+            Some((offset, size)) if offset + size == self.end => {
+                self.remove(offset, size);
+                offset
+            }
+            _ => self.end,
+        };
+        self.end = start.saturating_add(bytes);
+        start
+    }
+
+    fn give(&mut self, mut offset: u64, mut bytes: u64) {
+        if bytes == 0 {
+            return;
+        }
+        if let Some((&before, &size)) = self.by_offset.range(..offset).next_back()
+            && before + size == offset
+        {
+            self.remove(before, size);
+            offset = before;
+            bytes += size;
+        }
+        if let Some(&size) = self.by_offset.get(&(offset + bytes)) {
+            self.remove(offset + bytes, size);
+            bytes += size;
+        }
+        self.insert(offset, bytes);
+    }
+
+    fn insert(&mut self, offset: u64, bytes: u64) {
+        self.by_offset.insert(offset, bytes);
+        self.by_size.insert((bytes, offset));
+    }
+
+    fn remove(&mut self, offset: u64, bytes: u64) {
+        self.by_offset.remove(&offset);
+        self.by_size.remove(&(bytes, offset));
+    }
+}

@@ -1,0 +1,19 @@
+//! Execution: a graph becomes a [`Plan`], and an [`Executor`] runs the plan on tensors.
+//!
+//! A plan is plain data. What a step computes is said by the operator table; a kernel of [`kernels`] may compute the
+//! same faster, and an executor in [`Mode::Reference`] uses none of them.
+
+mod build;
+mod error;
+pub mod kernels;
+mod memory;
+mod plan;
+mod print;
+mod run;
+#[cfg(test)]
+mod tests;
+
+pub use error::{PlanError, RunError};
+pub use memory::Memory;
+pub use plan::{Constant, Plan, Port, Slot, SlotId, Step};
+pub use run::{Executor, Mode, Observer};

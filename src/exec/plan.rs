@@ -1,0 +1,142 @@
+//! The plan of a graph: steps in order of execution, slots for values, and where each value lives.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::memory::Memory;
+use crate::op::AttrValue;
+use crate::tensor::{Tensor, TensorType};
+
+/// Names a slot of one plan: its place in [`Plan::slots`].
+pub type SlotId = usize;
+
+/// What to compute, in which order, and where the values live. Plain data: it can be printed, stored and read back.
+///
+/// ```
+/// use tautomer::exec::Plan;
+/// use tautomer::graph::Graph;
+/// use tautomer::op::{Op, lookup};
+/// use tautomer::tensor::{DType, Type};
+///
+/// let mut g = Graph::new();
+/// let x = g.input("x", Type::tensor(DType::F32, [2, 3]));
+/// let y = g.call(Op::Known(lookup("add").unwrap()), &[x, x], &[]).unwrap();
+/// let z = g.call(Op::Known(lookup("mul").unwrap()), &[y, y], &[]).unwrap();
+/// g.output(z, Some("z"));
+///
+/// let plan = Plan::compile(&g).unwrap();
+/// assert_eq!(plan.steps.len(), 2);
+/// assert_eq!(plan.steps[1].frees, [plan.steps[0].results[0]]);
+/// let text = serde_json::to_string(&plan).unwrap();
+/// assert_eq!(serde_json::from_str::<Plan>(&text).unwrap(), plan);
+/// ```
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Plan {
+    /// The name of the graph.
+    pub name: String,
+    /// Every value, in order of first appearance.
+    pub slots: Vec<Slot>,
+    /// What is given at each run, in order.
+    pub inputs: Vec<Port>,
+    /// Parameters of the model, in order.
+    pub params: Vec<Port>,
+    /// Values that are part of the graph.
+    pub constants: Vec<Constant>,
+    /// The calls, each after those it depends on.
+    pub steps: Vec<Step>,
+    /// The results, in order; a tuple gives one for each of its elements.
+    pub outputs: Vec<Port>,
+    /// How much memory a run takes.
+    pub memory: Memory,
+}
+
+/// The place of one tensor during a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Slot {
+    /// What it holds.
+    pub ty: TensorType,
+    /// Bytes of its elements, if every extent is known.
+    pub bytes: Option<u64>,
+    /// Its first byte in the arena, if it is computed by a step, owns its elements, and every extent is known.
+    pub offset: Option<u64>,
+    /// The slot whose elements it shows under another shape.
+    pub view_of: Option<SlotId>,
+    /// The step that computes it; `None` if it is given.
+    pub born: Option<usize>,
+    /// The last step that reads it, its views included; `None` if it is an output, or if nothing reads it.
+    pub dies: Option<usize>,
+}
+
+/// A value that enters or leaves a plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Port {
+    /// Its name; outputs may have none.
+    pub name: Option<Arc<str>>,
+    /// Where it is.
+    pub slot: SlotId,
+}
+
+/// A value that is part of the graph.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Constant {
+    /// Where it is.
+    pub slot: SlotId,
+    /// The value.
+    pub value: Tensor,
+}
+
+/// One call.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Step {
+    /// The operator's name in the table.
+    pub op: String,
+    /// Attribute values, in declared order.
+    pub attrs: Vec<AttrValue>,
+    /// The operands; `None` where one is left out.
+    pub operands: Vec<Option<SlotId>>,
+    /// Where the results go.
+    pub results: Vec<SlotId>,
+    /// Slots no later step and no output needs.
+    pub frees: Vec<SlotId>,
+    /// The name of the value in the graph, if it has one.
+    pub name: Option<Arc<str>>,
+}
+
+impl Plan {
+    /// True if every extent is known, so that every value has a place in the arena.
+    pub fn is_static(&self) -> bool {
+        self.slots.iter().all(|s| s.bytes.is_some())
+    }
+
+    /// Checks that every slot named exists; a compiled plan passes.
+    pub(super) fn check(&self) -> Result<(), String> {
+        let n = self.slots.len();
+        let ports = [&self.inputs, &self.params, &self.outputs].into_iter().flatten();
+        let named = ports
+            .map(|port| port.slot)
+            .chain(self.constants.iter().map(|c| c.slot))
+            .chain(self.steps.iter().flat_map(|step| {
+                let operands = step.operands.iter().copied().flatten();
+                operands
+                    .chain(step.results.iter().copied())
+                    .chain(step.frees.iter().copied())
+            }));
+        match named.into_iter().find(|&slot| slot >= n) {
+            Some(slot) => Err(format!("slot %{slot} of {n}")),
+            None => Ok(()),
+        }
+    }
+
+    /// The slot that owns the elements `slot` shows.
+    pub fn owner(&self, mut slot: SlotId) -> SlotId {
+        // A view names an earlier slot; the bound keeps a plan that was read from elsewhere from looping.
+        for _ in 0..self.slots.len() {
+            match self.slots.get(slot).and_then(|s| s.view_of) {
+                Some(of) if of < slot => slot = of,
+                _ => break,
+            }
+        }
+        slot
+    }
+}

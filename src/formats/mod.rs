@@ -1,0 +1,83 @@
+//! Files: what other programs write, read and draw.
+
+pub mod arrays;
+pub mod atomic;
+mod bytes;
+mod dot;
+pub mod npy;
+pub mod onnx;
+pub mod safetensors;
+
+use std::io;
+use std::path::Path;
+
+pub use dot::{DOT_LIMIT, to_dot};
+
+/// Why a file was refused.
+#[derive(Debug, thiserror::Error)]
+pub enum FormatError {
+    /// The file could not be read or written.
+    #[error("{file}: {source}")]
+    Io {
+        /// The file.
+        file: String,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The file is damaged, cut short, or of another format.
+    #[error("{file}: not a valid {format} file: {reason}")]
+    Malformed {
+        /// The file.
+        file: String,
+        /// The format it was read as.
+        format: &'static str,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The contents are fine and cannot be represented.
+    #[error("{file}: {reason}")]
+    Unsupported {
+        /// The file.
+        file: String,
+        /// What cannot be represented.
+        reason: String,
+    },
+}
+
+impl FormatError {
+    fn io(path: &Path, source: io::Error) -> FormatError {
+        FormatError::Io {
+            file: path.display().to_string(),
+            source,
+        }
+    }
+
+    fn at(path: &Path, format: &'static str, problem: Problem) -> FormatError {
+        let file = path.display().to_string();
+        match problem {
+            Problem::Malformed(reason) => FormatError::Malformed { file, format, reason },
+            Problem::Unsupported(reason) => FormatError::Unsupported { file, reason },
+        }
+    }
+}
+
+/// What is wrong with the bytes of a file, before its name is known.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Problem {
+    /// Damaged, cut short, or of another format.
+    #[error("{0}")]
+    Malformed(String),
+    /// Fine and impossible to represent.
+    #[error("{0}")]
+    Unsupported(String),
+}
+
+impl Problem {
+    fn malformed(reason: impl Into<String>) -> Problem {
+        Problem::Malformed(reason.into())
+    }
+
+    fn unsupported(reason: impl Into<String>) -> Problem {
+        Problem::Unsupported(reason.into())
+    }
+}

@@ -1,0 +1,181 @@
+//! Graphs into models.
+//!
+//! The operator set stays that of the model the graph came from. A composite operator it lacks is written as its body;
+//! where a primitive one is lacking, the smallest operator set that has it is taken and a note says so.
+
+mod call;
+mod emit;
+mod extents;
+mod names;
+
+use std::collections::HashSet;
+
+use super::OnnxInfo;
+use super::proto::{ModelProto, OperatorSetIdProto};
+use super::schema::{NEWEST, schema};
+use crate::diag::{Diagnostic, Diagnostics, Severity};
+use crate::graph::{Graph, Node, Params, VertexId, expand_composites};
+use crate::op::{Attrs, Op, OpDef};
+
+/// The oldest operator set that is written.
+const OLDEST: i64 = 7;
+
+/// A model made from a graph.
+#[derive(Debug, Clone)]
+pub struct Exported {
+    /// The model.
+    pub model: ModelProto,
+    /// What the user should know; no errors.
+    pub notes: Diagnostics,
+}
+
+/// The model of a graph; `info` is what the model it came from said beside its computation.
+///
+/// # Errors
+/// The graph has an operator or an element type that ONNX has no form for, or a parameter without a value.
+pub fn export(graph: &Graph, params: &Params, info: &OnnxInfo) -> Result<Exported, Diagnostics> {
+    let mut notes = Diagnostics::new();
+    let (graph, opset) = fitting(graph, info)?;
+    let mut info = info.clone();
+    if opset != info.opset() {
+        raise(&graph, &mut info, opset, &mut notes)?;
+    }
+    let graph_proto = emit::emit(&graph, params, &info, opset)?;
+    let model = ModelProto {
+        ir_version: Some(info.ir_version.max(3)),
+        opset_import: opset_imports(&info),
+        producer_name: info.producer_name,
+        producer_version: info.producer_version,
+        domain: info.domain,
+        model_version: info.model_version,
+        doc_string: info.doc_string,
+        graph: Some(graph_proto),
+        metadata_props: info.metadata_props,
+        training_info: info.training_info,
+        functions: info.functions,
+        configuration: info.configuration,
+    };
+    Ok(Exported { model, notes })
+}
+
+fn opset_imports(info: &OnnxInfo) -> Vec<OperatorSetIdProto> {
+    let sets = info.opsets.iter().map(|(domain, version)| OperatorSetIdProto {
+        domain: Some(domain.clone()),
+        version: Some(*version),
+    });
+    sets.collect()
+}
+
+fn cannot(message: impl Into<String>) -> Diagnostic {
+    Diagnostic::error("T0507", message)
+}
+
+/// Calls of the table's operators, in reverse post-order.
+fn known_calls(graph: &Graph) -> impl Iterator<Item = (VertexId, &'static OpDef, Attrs)> + '_ {
+    graph.rpo().into_iter().filter_map(|v| match &graph.vertex(v).node {
+        Node::Call {
+            op: Op::Known(def),
+            attrs,
+        } => Some((v, *def, attrs.clone())),
+        _ => None,
+    })
+}
+
+/// The graph with composites expanded as far as needed, and the smallest operator set that has all the rest.
+fn fitting(graph: &Graph, info: &OnnxInfo) -> Result<(Graph, i64), Diagnostics> {
+    let mut opset = info.opset().clamp(1, NEWEST);
+    loop {
+        let mut graph = graph.clone();
+        let mut expanded: HashSet<&str> = HashSet::new();
+        let failing = loop {
+            let renders = |v: VertexId, def: &'static OpDef, attrs: &Attrs, opset: i64| {
+                call::render(&graph, def, &graph.pred(v), attrs, opset).map(|_| ())
+            };
+            let mut composites: HashSet<&str> = HashSet::new();
+            let mut failing: Vec<(VertexId, &'static OpDef, Option<i64>, String)> = Vec::new();
+            for (v, def, attrs) in known_calls(&graph) {
+                let Err(reason) = renders(v, def, &attrs, opset) else {
+                    continue;
+                };
+                if def.composite_body().is_some() && !expanded.contains(def.name) {
+                    composites.insert(def.name);
+                    continue;
+                }
+                let from = opset.max(OLDEST - 1) + 1;
+                let needed = (from..=NEWEST).find(|&newer| renders(v, def, &attrs, newer).is_ok());
+                failing.push((v, def, needed, reason));
+            }
+            if composites.is_empty() {
+                break failing;
+            }
+            expand_composites(&mut graph, &|def| composites.contains(def.name))
+                .map_err(|e| Diagnostics::from(cannot(e.to_string())))?;
+            expanded.extend(composites);
+        };
+        if failing.is_empty() {
+            return Ok((graph, opset));
+        }
+        let mut problems = Diagnostics::new();
+        for (v, def, needed, reason) in &failing {
+            if needed.is_none() {
+                let name = graph
+                    .vertex(*v)
+                    .name
+                    .as_deref()
+                    .map_or(String::new(), |n| format!(" {n:?}"));
+                problems.push(cannot(format!(
+                    "`{}`{name} cannot be written as ONNX: {reason}",
+                    def.name
+                )));
+            }
+        }
+        if problems.has_errors() {
+            return Err(problems);
+        }
+        opset = failing
+            .iter()
+            .filter_map(|(_, _, needed, _)| *needed)
+            .max()
+            .unwrap_or(NEWEST);
+    }
+}
+
+/// Moves the model to a newer operator set, unless a node that is carried along unread means something else there.
+fn raise(graph: &Graph, info: &mut OnnxInfo, opset: i64, notes: &mut Diagnostics) -> Result<(), Diagnostics> {
+    let old = info.opset();
+    for v in graph.rpo() {
+        if let Node::Call { op: Op::Opaque(op), .. } = &graph.vertex(v).node
+            && op.domain.is_empty()
+        {
+            let since = |opset: i64| schema(&op.name, opset).map(|s| s.since);
+            if since(old) != since(opset) {
+                let message = format!(
+                    "the graph needs operator set {opset}, in which `{}` differs from operator set {old}",
+                    op.name
+                );
+                return Err(cannot(message).into());
+            }
+        }
+    }
+    notes.push(Diagnostic::new(
+        Severity::Note,
+        "T0506",
+        format!("operator set raised from {old} to {opset}"),
+    ));
+    info.opsets.insert(String::new(), opset);
+    let ir = match opset {
+        ..=8 => 3,
+        9 => 4,
+        10 => 5,
+        11 => 6,
+        12..=14 => 7,
+        15..=18 => 8,
+        19 | 20 => 9,
+        21 | 22 => 10,
+        23 => 11,
+        24 | 25 => 12,
+        _ => 13,
+    };
+    info.ir_version = info.ir_version.max(ir);
+    Ok(())
+}

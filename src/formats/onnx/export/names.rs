@@ -1,0 +1,85 @@
+//! Names of values: those of the model where they survive, fresh ones elsewhere.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::graph::{Graph, Node, VertexId};
+use crate::tensor::Type;
+
+/// A value: a result of a call, or a leaf.
+pub(super) type Value = (VertexId, u32);
+
+/// Names given so far.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    used: HashSet<String>,
+    of: HashMap<Value, String>,
+}
+
+impl Names {
+    /// Keeps `name` from being given to anything else.
+    pub(super) fn reserve(&mut self, name: &str) {
+        self.used.insert(name.to_string());
+    }
+
+    /// True if something has that name.
+    pub(super) fn is_used(&self, name: &str) -> bool {
+        self.used.contains(name)
+    }
+
+    /// A name nothing has, similar to `base`.
+    pub(super) fn fresh(&mut self, base: &str) -> String {
+        let base = if base.is_empty() { "value" } else { base };
+        let mut name = base.to_string();
+        let mut i = 1;
+        while !self.used.insert(name.clone()) {
+            name = format!("{base}_{i}");
+            i += 1;
+        }
+        name
+    }
+
+    /// Names a value.
+    pub(super) fn set(&mut self, value: Value, name: String) {
+        self.used.insert(name.clone());
+        self.of.insert(value, name);
+    }
+
+    /// The name of a value, if it has one.
+    pub(super) fn get(&self, value: Value) -> Option<&str> {
+        self.of.get(&value).map(String::as_str)
+    }
+
+    /// The name of a value; a fresh one if it has none.
+    pub(super) fn of(&mut self, value: Value, base: &str) -> String {
+        if let Some(name) = self.of.get(&value) {
+            return name.clone();
+        }
+        let name = self.fresh(base);
+        self.of.insert(value, name.clone());
+        name
+    }
+}
+
+/// The value that a vertex stands for: projections are followed.
+pub(super) fn value_of(graph: &Graph, v: VertexId) -> Value {
+    let mut at = v;
+    while let Node::Proj(i) = graph.vertex(at).node {
+        let Some(&tuple) = graph.pred(at).first() else { break };
+        match graph.vertex(tuple).node {
+            Node::Tuple => match graph.pred(tuple).get(i as usize) {
+                Some(&item) => at = item,
+                None => break,
+            },
+            _ => return (tuple, i),
+        }
+    }
+    (at, 0)
+}
+
+/// The number of results that a call has as a node.
+pub(super) fn result_count(ty: &Type) -> usize {
+    match ty {
+        Type::Tuple(items) if !items.is_empty() => items.len(),
+        _ => 1,
+    }
+}

@@ -1,0 +1,226 @@
+//! Nodes whose form or meaning the table does not follow literally: old versions, shorthand, inference mode.
+
+use super::Importer;
+use super::call::{Draft, Lowered};
+use crate::formats::onnx::proto::NodeProto;
+use crate::formats::onnx::schema::Schema;
+use crate::graph::VertexId;
+use crate::op::{AttrValue, OpError, lookup_onnx};
+use crate::tensor::{Dim, Tensor};
+
+/// Operators for which a schema's default means that there is no such bound.
+pub(super) const DEFAULT_IS_ABSENCE: &[&str] = &["clip"];
+
+/// Brings a node into the form of the newest version, or says what becomes of it.
+pub(super) fn adapt(
+    importer: &mut Importer<'_>,
+    mut draft: Draft,
+    schema: &'static Schema,
+    node: &NodeProto,
+) -> Result<Lowered, OpError> {
+    let used = |i: usize| node.output.get(i).is_some_and(|name| importer.used.contains(name));
+    let extra = (1..node.output.len()).any(used);
+    match draft.op_type.as_str() {
+        "Dropout" => return dropout(importer, &draft, extra),
+        "Softmax" | "LogSoftmax" | "Hardmax" if schema.since < 13 => return softmax(importer, draft),
+        "BatchNormalization" => {
+            let test_mode = draft.int("training_mode").unwrap_or(0) == 0 && draft.int("spatial").unwrap_or(1) != 0;
+            if !test_mode || extra {
+                return Ok(Lowered::Unread);
+            }
+            for name in ["training_mode", "spatial"] {
+                draft.attrs.shift_remove(name);
+            }
+        }
+        "MaxPool" if !extra || draft.int("storage_order") == Some(0) => {
+            draft.attrs.shift_remove("storage_order");
+        }
+        "Cast" | "CastLike" => {
+            for name in ["saturate", "round_mode"] {
+                draft.attrs.shift_remove(name);
+            }
+        }
+        "Upsample" => {
+            draft.op_type = "Resize".to_string();
+            // The newest version has `roi` between the operand and the scales.
+            if let Some(scales) = draft.inputs.get(1).copied() {
+                draft.inputs = vec![draft.inputs[0], None, scales];
+            }
+            interpolation(&mut draft);
+        }
+        "Resize" if schema.since < 11 => interpolation(&mut draft),
+        "Scatter" => draft.op_type = "ScatterElements".to_string(),
+        "Split" => split(&mut draft, node),
+        "Pad" if schema.since < 11 => {
+            draft.attrs.entry("value".to_string()).or_insert(AttrValue::float(0.0));
+        }
+        _ => {}
+    }
+    if let Some(mode) = draft.attrs.get("auto_pad").cloned()
+        && lookup_onnx(&draft.op_type).is_some_and(|def| def.attr_index("auto_pad").is_none())
+    {
+        match mode {
+            AttrValue::Str(mode) if auto_pad(importer, &mut draft, &mode) => {}
+            _ => return Ok(Lowered::Unread),
+        }
+    }
+    let elements = draft
+        .inputs
+        .first()
+        .copied()
+        .flatten()
+        .and_then(|v| importer.graph.ty(v).as_tensor());
+    if let Some(dtype) = elements.map(|t| t.dtype) {
+        // `Pad` and `Clip` took numbers before they took tensors of the element type.
+        for name in ["value", "min", "max"] {
+            let takes_tensor = lookup_onnx(&draft.op_type).is_some_and(|def| {
+                let name = super::call::table_name(&draft.op_type, name, def);
+                def.attrs
+                    .iter()
+                    .any(|a| a.name == name && a.kind == crate::op::AttrKind::Tensor)
+            });
+            if let (true, Some(AttrValue::Float(v))) = (takes_tensor, draft.attrs.get(name).cloned())
+                && matches!(draft.op_type.as_str(), "Pad" | "Clip")
+                && let Some(tensor) = Tensor::from_f64s(dtype, &[], &[v.0])
+            {
+                draft.set(name, AttrValue::Tensor(tensor));
+            }
+        }
+    }
+    Ok(Lowered::Call(draft))
+}
+
+/// Inference mode: the operand itself, and a mask that drops nothing.
+fn dropout(importer: &mut Importer<'_>, draft: &Draft, mask: bool) -> Result<Lowered, OpError> {
+    let training = draft.inputs.get(2).copied().flatten();
+    let constant = |v: VertexId| importer.graph.vertex(v).constant().and_then(Tensor::to_ints);
+    if training.is_some_and(|v| constant(v) != Some(vec![0])) {
+        return Ok(Lowered::Unread);
+    }
+    let Some(x) = draft.inputs[0] else {
+        return Ok(Lowered::Unread);
+    };
+    if !mask {
+        return Ok(Lowered::Values(vec![Some(x)]));
+    }
+    let Some(shape) = importer.simple("Shape", &[x], &[])? else {
+        return Ok(Lowered::Unread);
+    };
+    let value = AttrValue::Tensor(Tensor::vector(vec![true]));
+    let mask = importer.simple("ConstantOfShape", &[shape], &[("value", value)])?;
+    Ok(match mask {
+        Some(mask) => Lowered::Values(vec![Some(x), Some(mask)]),
+        None => Lowered::Unread,
+    })
+}
+
+/// Before version 13 all axes from `axis` on were normalized together.
+fn softmax(importer: &mut Importer<'_>, mut draft: Draft) -> Result<Lowered, OpError> {
+    let Some(x) = draft.inputs[0] else {
+        return Ok(Lowered::Unread);
+    };
+    let Some(shape) = importer.graph.ty(x).as_tensor().and_then(|t| t.shape.clone()) else {
+        return Ok(Lowered::Unread);
+    };
+    let rank = shape.len() as i64;
+    let axis = draft.int("axis").unwrap_or(1);
+    let axis = if axis < 0 { axis + rank } else { axis };
+    if !(0..=rank).contains(&axis) {
+        return Err(OpError::new(format!("axis {axis} is out of range for rank {rank}")));
+    }
+    let wide: Vec<usize> = (axis as usize..shape.len())
+        .filter(|&i| shape[i] != Dim::Const(1))
+        .collect();
+    match wide.as_slice() {
+        [] if axis < rank => draft.set("axis", AttrValue::int(axis)),
+        [one] => draft.set("axis", AttrValue::int(*one as i64)),
+        _ => {
+            let Some(flat) = importer.simple("Flatten", &[x], &[("axis", AttrValue::int(axis))])? else {
+                return Ok(Lowered::Unread);
+            };
+            let Some(y) = importer.simple(&draft.op_type, &[flat], &[("axis", AttrValue::int(1))])? else {
+                return Ok(Lowered::Unread);
+            };
+            let back = if shape.iter().any(Dim::has_unknown) {
+                let Some(shape) = importer.simple("Shape", &[x], &[])? else {
+                    return Ok(Lowered::Unread);
+                };
+                importer.simple("Reshape", &[y, shape], &[])?
+            } else {
+                importer.simple("Reshape", &[y], &[("shape", AttrValue::Ints(shape.to_vec()))])?
+            };
+            return Ok(back.map_or(Lowered::Unread, |v| Lowered::Values(vec![Some(v)])));
+        }
+    }
+    Ok(Lowered::Call(draft))
+}
+
+/// Before version 11 the corners were not aligned and the nearest element was the one below.
+fn interpolation(draft: &mut Draft) {
+    draft.set("coordinate_transformation_mode", AttrValue::str("asymmetric"));
+    draft.set("nearest_mode", AttrValue::str("floor"));
+    // The old name of the interpolation between neighbours.
+    if draft.attrs.get("mode") == Some(&AttrValue::str("bilinear")) {
+        draft.set("mode", AttrValue::str("linear"));
+    }
+}
+
+/// Without sizes the number of parts is the number of results.
+fn split(draft: &mut Draft, node: &NodeProto) {
+    let sizes = draft.ints("split").is_some() || draft.inputs.get(1).copied().flatten().is_some();
+    if !sizes && !draft.attrs.contains_key("num_outputs") {
+        draft.set("num_outputs", AttrValue::int(node.output.len() as i64));
+    }
+}
+
+/// Replaces `auto_pad` by the paddings it stands for; false if they depend on extents that are not known.
+fn auto_pad(importer: &Importer<'_>, draft: &mut Draft, mode: &str) -> bool {
+    draft.attrs.shift_remove("auto_pad");
+    let upper = match mode {
+        "NOTSET" => return true,
+        "VALID" => {
+            draft.attrs.shift_remove("pads");
+            return true;
+        }
+        "SAME_UPPER" => true,
+        "SAME_LOWER" => false,
+        _ => return false,
+    };
+    if !matches!(draft.op_type.as_str(), "Conv" | "MaxPool" | "AveragePool" | "LpPool") {
+        return false;
+    }
+    let shape = |i: usize| {
+        let v = draft.inputs.get(i).copied().flatten()?;
+        importer.graph.ty(v).as_tensor()?.shape.clone()
+    };
+    let Some(x) = shape(0) else { return false };
+    let kernel = draft
+        .ints("kernel_shape")
+        .or_else(|| shape(1)?.iter().skip(2).map(Dim::as_const).collect());
+    let Some(kernel) = kernel.filter(|k| k.len() + 2 == x.len()) else {
+        return false;
+    };
+    let n = kernel.len();
+    let strides = draft.ints("strides").unwrap_or_else(|| vec![1; n]);
+    let dilations = draft.ints("dilations").unwrap_or_else(|| vec![1; n]);
+    let mut pads = vec![0i64; 2 * n];
+    for i in 0..n {
+        let (Some(&stride), Some(&dilation)) = (strides.get(i), dilations.get(i)) else {
+            return false;
+        };
+        let reach = (kernel[i].saturating_sub(1)).saturating_mul(dilation).saturating_add(1);
+        let total = match x[i + 2].as_const() {
+            _ if stride == 1 => reach - 1,
+            Some(extent) if stride > 1 && extent > 0 => {
+                let steps = (extent - 1) / stride;
+                (steps * stride).saturating_add(reach).saturating_sub(extent)
+            }
+            _ => return false,
+        };
+        let (small, total) = (total.max(0) / 2, total.max(0));
+        pads[i] = if upper { small } else { total - small };
+        pads[i + n] = total - pads[i];
+    }
+    draft.set("pads", AttrValue::ints(&pads));
+    true
+}

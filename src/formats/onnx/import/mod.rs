@@ -1,0 +1,363 @@
+//! Models into graphs.
+//!
+//! Operators of the table become calls in the table's form whatever the operator set of the model; the rest is
+//! carried along unread. Declared types are believed for inputs and for what is carried along; the types of all other
+//! values are inferred.
+
+mod call;
+mod constant;
+mod legacy;
+mod opaque;
+mod order;
+
+pub(super) use call::{onnx_attr, onnx_name, table_position};
+pub(super) use opaque::{CAPTURES, OPERANDS, defined};
+
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+
+use indexmap::IndexMap;
+
+use super::OnnxInfo;
+use super::info::NodeInfo;
+use super::proto::{GraphProto, ModelProto, NodeProto, TypeProto, ValueInfoProto};
+use super::schema::{NEWEST, schema};
+use super::types::{foreign, import_type};
+use crate::diag::{Diagnostic, Diagnostics, Severity};
+use crate::graph::{Graph, Params, VertexId, Workload};
+use crate::op::OpError;
+use crate::tensor::Type;
+
+/// A model that was read.
+#[derive(Debug, Clone)]
+pub struct Imported {
+    /// The computation and the values of its parameters.
+    pub workload: Workload,
+    /// The rest of the model.
+    pub info: OnnxInfo,
+    /// What the user should know; no errors.
+    pub notes: Diagnostics,
+}
+
+/// The graph of a model; `folder` is where its external data is looked for.
+///
+/// # Errors
+/// The model is broken: values nobody computes, cycles, nodes whose operands do not fit their operator.
+pub fn import(mut model: ModelProto, folder: Option<&Path>) -> Result<Imported, Diagnostics> {
+    let Some(graph) = model.graph.take() else {
+        return Err(structure("the model has no graph").into());
+    };
+    let (info, mut problems) = model_info(model, &graph);
+    if problems.has_errors() {
+        return Err(problems);
+    }
+    let mut importer = Importer::new(&graph, info, folder);
+    importer.run();
+    problems.extend(std::mem::take(&mut importer.problems).iter().cloned());
+    for (op, count) in &importer.carried {
+        let nodes = if *count == 1 {
+            "1 node".to_string()
+        } else {
+            format!("{count} nodes")
+        };
+        problems.push(Diagnostic::new(
+            Severity::Note,
+            "T0505",
+            format!("operator `{op}` is carried along unread ({nodes})"),
+        ));
+    }
+    let Importer {
+        graph,
+        mut params,
+        info,
+        ..
+    } = importer;
+    let kept: HashSet<&str> = graph
+        .params()
+        .iter()
+        .filter_map(|&v| graph.vertex(v).name.as_deref())
+        .collect();
+    params.retain(|name, _| kept.contains(&**name));
+    drop(kept);
+    if problems.has_errors() {
+        return Err(problems);
+    }
+    Ok(Imported {
+        workload: Workload { graph, params },
+        info,
+        notes: problems,
+    })
+}
+
+fn structure(message: impl Into<String>) -> Diagnostic {
+    Diagnostic::error("T0502", message)
+}
+
+fn model_info(model: ModelProto, graph: &GraphProto) -> (OnnxInfo, Diagnostics) {
+    let mut problems = Diagnostics::new();
+    let mut opsets = IndexMap::new();
+    for set in &model.opset_import {
+        let domain = match set.domain.as_deref() {
+            None | Some("ai.onnx") => "",
+            Some(domain) => domain,
+        };
+        opsets.insert(domain.to_string(), set.version.unwrap_or(1));
+    }
+    if graph.node.iter().any(|n| is_default_domain(n)) {
+        let opset = *opsets.entry(String::new()).or_insert(1);
+        if opset > NEWEST {
+            problems.push(structure(format!(
+                "the model uses operator set {opset}; the newest one known is {NEWEST}"
+            )));
+        }
+    }
+    let named = |v: &ValueInfoProto| Some((v.name.as_deref()?.into(), v.clone()));
+    let info = OnnxInfo {
+        ir_version: model.ir_version.unwrap_or(0),
+        opsets,
+        producer_name: model.producer_name,
+        producer_version: model.producer_version,
+        domain: model.domain,
+        model_version: model.model_version,
+        doc_string: model.doc_string,
+        metadata_props: model.metadata_props,
+        training_info: model.training_info,
+        functions: model.functions,
+        configuration: model.configuration,
+        graph_metadata: graph.metadata_props.clone(),
+        quantization: graph.quantization_annotation.clone(),
+        values: graph.input.iter().chain(&graph.output).filter_map(named).collect(),
+        ..OnnxInfo::default()
+    };
+    (info, problems)
+}
+
+fn is_default_domain(node: &NodeProto) -> bool {
+    matches!(node.domain.as_deref(), None | Some("" | "ai.onnx"))
+}
+
+struct Importer<'a> {
+    proto: &'a GraphProto,
+    folder: Option<&'a Path>,
+    graph: Graph,
+    params: Params,
+    info: OnnxInfo,
+    opset: i64,
+    values: HashMap<&'a str, VertexId>,
+    /// Values of nodes that were refused: their users are not looked at.
+    poisoned: HashSet<&'a str>,
+    /// Names that a node, a nested graph or a result refers to.
+    used: HashSet<String>,
+    declared: HashMap<&'a str, &'a TypeProto>,
+    /// Operators of functions local to the model.
+    functions: HashSet<(String, String)>,
+    problems: Diagnostics,
+    carried: IndexMap<String, usize>,
+}
+
+impl<'a> Importer<'a> {
+    fn new(proto: &'a GraphProto, info: OnnxInfo, folder: Option<&'a Path>) -> Importer<'a> {
+        let declared = proto.value_info.iter().chain(&proto.output);
+        let declared = declared
+            .filter_map(|v| Some((v.name.as_deref()?, v.r#type.as_ref()?)))
+            .collect();
+        let name = |text: &Option<String>| text.clone().unwrap_or_default();
+        Importer {
+            proto,
+            folder,
+            graph: Graph::new(),
+            params: Params::new(),
+            opset: info.opset(),
+            functions: info
+                .functions
+                .iter()
+                .map(|f| (name(&f.domain), name(&f.name)))
+                .collect(),
+            info,
+            values: HashMap::new(),
+            poisoned: HashSet::new(),
+            used: HashSet::new(),
+            declared,
+            problems: Diagnostics::new(),
+            carried: IndexMap::new(),
+        }
+    }
+
+    fn run(&mut self) {
+        let proto = self.proto;
+        self.graph.name = proto.name.clone().unwrap_or_default();
+        self.graph.doc = proto.doc_string.clone().filter(|doc| !doc.is_empty());
+        for node in &proto.node {
+            self.used.extend(node.input.iter().cloned());
+            self.used.extend(opaque::captures(node));
+        }
+        self.used.extend(proto.output.iter().filter_map(|v| v.name.clone()));
+        self.inputs_and_initializers();
+        for i in order::topological(proto, &self.values, &mut self.problems) {
+            self.node(i, &proto.node[i]);
+        }
+        for output in &proto.output {
+            let name = output.name.as_deref().unwrap_or_default();
+            match self.values.get(name) {
+                Some(&v) => self.graph.output(v, Some(name)),
+                None if self.poisoned.contains(name) => {}
+                None => self
+                    .problems
+                    .push(structure(format!("nothing computes the result {name:?}"))),
+            }
+        }
+        if !self.problems.has_errors() {
+            self.graph.retain_reachable();
+        }
+    }
+
+    fn bind(&mut self, name: &'a str, v: VertexId) {
+        if self.values.insert(name, v).is_some() {
+            self.problems.push(structure(format!("two values are named {name:?}")));
+        }
+    }
+
+    fn inputs_and_initializers(&mut self) {
+        let proto = self.proto;
+        let sparse = proto
+            .sparse_initializer
+            .iter()
+            .filter_map(|s| s.values.as_ref()?.name.as_deref());
+        let given: HashSet<&str> = proto
+            .initializer
+            .iter()
+            .filter_map(|t| t.name.as_deref())
+            .chain(sparse)
+            .collect();
+        for input in &proto.input {
+            let name = input.name.as_deref().unwrap_or_default();
+            if given.contains(name) {
+                self.info.overridable.push(name.into());
+                continue;
+            }
+            let Some(declared) = &input.r#type else {
+                self.problems.push(structure(format!("input {name:?} has no type")));
+                continue;
+            };
+            let ty = self.type_of(name, declared);
+            let v = self.graph.input(name, ty);
+            self.bind(name, v);
+        }
+        for tensor in &proto.initializer {
+            self.initializer(tensor.name.as_deref().unwrap_or_default(), tensor);
+        }
+        for sparse in &proto.sparse_initializer {
+            self.sparse_initializer(sparse);
+        }
+    }
+
+    /// The declared type; one that tensors cannot have is kept aside.
+    fn type_of(&mut self, name: &str, declared: &TypeProto) -> Type {
+        import_type(declared, &mut self.info.symbols, &mut self.graph).unwrap_or_else(|| {
+            self.info.foreign.insert(name.into(), declared.clone());
+            foreign()
+        })
+    }
+
+    fn node(&mut self, i: usize, node: &'a NodeProto) {
+        let captures = opaque::captures(node);
+        let mut operands = Vec::with_capacity(node.input.len());
+        for name in node
+            .input
+            .iter()
+            .map(String::as_str)
+            .chain(captures.iter().map(String::as_str))
+        {
+            if self.poisoned.contains(name) {
+                self.poisoned.extend(node.output.iter().map(String::as_str));
+                return;
+            }
+            operands.push(match name {
+                "" => None,
+                _ => match self.values.get(name) {
+                    Some(&v) => Some(v),
+                    // Reported with the order of nodes.
+                    None => return,
+                },
+            });
+        }
+        let (inputs, captured) = operands.split_at(node.input.len());
+        match self.lower(node, inputs, captured, &captures) {
+            Ok(results) => self.results(node, &results),
+            Err(error) => {
+                self.problems.push(self.refused(i, node, inputs, &error));
+                self.poisoned.extend(node.output.iter().map(String::as_str));
+            }
+        }
+    }
+
+    fn lower(
+        &mut self,
+        node: &'a NodeProto,
+        inputs: &[Option<VertexId>],
+        captured: &[Option<VertexId>],
+        captures: &[String],
+    ) -> Result<Vec<Option<VertexId>>, OpError> {
+        let op_type = node.op_type.as_deref().unwrap_or_default();
+        let domain = node.domain.clone().unwrap_or_default();
+        let local = self.functions.contains(&(domain, op_type.to_string()));
+        if is_default_domain(node) && !local && captures.is_empty() {
+            if op_type == "Constant" {
+                if let Some(v) = self.constant_node(node)? {
+                    return Ok(vec![Some(v)]);
+                }
+            } else if let Some(schema) = schema(op_type, self.opset)
+                && let Some(results) = self.known(node, op_type, schema, inputs)?
+            {
+                return Ok(results);
+            }
+        }
+        self.opaque(node, inputs, captured, captures)
+    }
+
+    fn results(&mut self, node: &'a NodeProto, results: &[Option<VertexId>]) {
+        let first = node.output.iter().find(|name| !name.is_empty());
+        if let Some(first) = first {
+            let info = NodeInfo {
+                name: node.name.clone().filter(|name| !name.is_empty()),
+                op_type: node.op_type.clone().unwrap_or_default(),
+                overload: node.overload.clone(),
+                doc_string: node.doc_string.clone(),
+                metadata_props: node.metadata_props.clone(),
+                device_configurations: node.device_configurations.clone(),
+            };
+            self.info.nodes.insert(first.as_str().into(), info);
+        }
+        for (name, v) in node.output.iter().zip(results) {
+            if let (false, Some(v)) = (name.is_empty(), *v) {
+                self.bind(name, v);
+                self.graph
+                    .vertex_mut(v)
+                    .name
+                    .get_or_insert_with(|| name.as_str().into());
+            }
+        }
+    }
+
+    fn refused(&self, i: usize, node: &NodeProto, inputs: &[Option<VertexId>], error: &OpError) -> Diagnostic {
+        let op_type = node.op_type.as_deref().unwrap_or_default();
+        let name = match node.name.as_deref() {
+            None | Some("") => format!("node {i} ({op_type})"),
+            Some(name) => format!("node {i} {name:?} ({op_type})"),
+        };
+        let mut diagnostic = Diagnostic::error("T0503", format!("{name}: {error}"));
+        let types: Vec<String> = node
+            .input
+            .iter()
+            .zip(inputs)
+            .filter_map(|(name, v)| Some(format!("{name}: {}", self.graph.ty((*v)?))))
+            .collect();
+        if !types.is_empty() {
+            diagnostic = diagnostic.note(format!("its operands are {}", types.join(", ")));
+        }
+        match &error.help {
+            Some(help) => diagnostic.help(help),
+            None => diagnostic,
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! Nodes that are carried along unread.
+//!
+//! A node with nested graphs depends on the outer values those refer to: they are operands behind its own, so that
+//! nothing removes them. Two attributes of our own say how many operands the node itself has and what the others were
+//! called.
+
+use indexmap::IndexSet;
+
+use super::Importer;
+use crate::formats::onnx::attr::to_value;
+use crate::formats::onnx::dtype_of;
+use crate::formats::onnx::proto::{GraphProto, NodeProto, TypeProto, TypeValue};
+use crate::formats::onnx::schema::schema;
+use crate::formats::onnx::types::foreign;
+use crate::graph::VertexId;
+use crate::op::{AttrValue, OpError, OpaqueOp};
+use crate::tensor::{DType, TensorType, Type};
+
+/// The attribute that counts a node's own operands.
+pub(in crate::formats::onnx) const OPERANDS: &str = "onnx.operands";
+/// The attribute that names the outer values of nested graphs.
+pub(in crate::formats::onnx) const CAPTURES: &str = "onnx.captures";
+
+/// The outer values that nested graphs of a node refer to, in order of first use.
+pub(super) fn captures(node: &NodeProto) -> Vec<String> {
+    let mut out = IndexSet::new();
+    for graph in nested(node) {
+        free(graph, &mut out);
+    }
+    out.into_iter().collect()
+}
+
+fn nested(node: &NodeProto) -> impl Iterator<Item = &GraphProto> {
+    node.attribute.iter().flat_map(|a| a.g.iter().chain(&a.graphs))
+}
+
+// Decoding bounds the depth of nested graphs.
+fn free(graph: &GraphProto, out: &mut IndexSet<String>) {
+    let defined = defined(graph);
+    let mut used = IndexSet::new();
+    for node in &graph.node {
+        used.extend(node.input.iter().filter(|name| !name.is_empty()).cloned());
+        for inner in nested(node) {
+            free(inner, &mut used);
+        }
+    }
+    used.extend(graph.output.iter().filter_map(|v| v.name.clone()));
+    out.extend(used.into_iter().filter(|name| !defined.contains(name.as_str())));
+}
+
+/// The names that a graph itself gives to values.
+pub(in crate::formats::onnx) fn defined(graph: &GraphProto) -> IndexSet<&str> {
+    let inputs = graph.input.iter().filter_map(|v| v.name.as_deref());
+    let initializers = graph.initializer.iter().filter_map(|t| t.name.as_deref());
+    let sparse = graph
+        .sparse_initializer
+        .iter()
+        .filter_map(|s| s.values.as_ref()?.name.as_deref());
+    let results = graph.node.iter().flat_map(|n| n.output.iter().map(String::as_str));
+    inputs.chain(initializers).chain(sparse).chain(results).collect()
+}
+
+impl<'a> Importer<'a> {
+    /// A vertex that stands for the node and is not looked into.
+    pub(super) fn opaque(
+        &mut self,
+        node: &'a NodeProto,
+        inputs: &[Option<VertexId>],
+        captured: &[Option<VertexId>],
+        captures: &[String],
+    ) -> Result<Vec<Option<VertexId>>, OpError> {
+        let last = node.output.iter().rposition(|name| !name.is_empty());
+        let count = last.map_or(0, |i| i + 1);
+        if count == 0 {
+            return Err(OpError::new("it has no result"));
+        }
+        let mut types = Vec::with_capacity(count);
+        for (i, name) in node.output[..count].iter().enumerate() {
+            types.push(match self.declared.get(name.as_str()).copied() {
+                _ if name.is_empty() => Type::Absent,
+                Some(declared) => self.type_of(name, declared),
+                None => self.guess(node, inputs, i),
+            });
+        }
+        let (mut names, mut values) = (Vec::new(), Vec::new());
+        for attr in &node.attribute {
+            names.push(attr.name.as_deref().unwrap_or_default().into());
+            values.push(to_value(attr));
+        }
+        if !captures.is_empty() {
+            names.extend([OPERANDS.into(), CAPTURES.into()]);
+            values.push(AttrValue::int(inputs.len() as i64));
+            values.push(AttrValue::Strs(
+                captures.iter().map(|name| name.as_str().into()).collect(),
+            ));
+        }
+        let operands: Vec<VertexId> = inputs
+            .iter()
+            .chain(captured)
+            .map(|v| v.unwrap_or_else(|| self.graph.absent()))
+            .collect();
+        let op = OpaqueOp {
+            domain: node.domain.clone().filter(|d| d != "ai.onnx").unwrap_or_default(),
+            name: node.op_type.clone().unwrap_or_default(),
+            attr_names: names,
+            result: if count == 1 {
+                types.remove(0)
+            } else {
+                Type::Tuple(types)
+            },
+        };
+        let label = match op.domain.as_str() {
+            "" => op.name.clone(),
+            domain => format!("{domain}::{}", op.name),
+        };
+        if op.domain.is_empty() && op.name == "Constant" {
+            // Constants of element types that tensors do not have.
+        } else {
+            *self.carried.entry(label).or_insert(0) += 1;
+        }
+        let v = self.graph.opaque(op, &operands, values);
+        if count == 1 {
+            return Ok(vec![Some(v)]);
+        }
+        (0..count)
+            .map(|i| match node.output[i].is_empty() {
+                true => Ok(None),
+                false => self.graph.project(v, i).map(Some),
+            })
+            .collect()
+    }
+
+    /// What the schema or the nested graphs say of result `i` where the model declares nothing.
+    fn guess(&self, node: &NodeProto, inputs: &[Option<VertexId>], i: usize) -> Type {
+        let any = |dtype: DType| Type::from(TensorType::any_rank(dtype));
+        let op_type = node.op_type.as_deref().unwrap_or_default();
+        let skip = usize::from(op_type == "Loop");
+        let inner = nested(node)
+            .next()
+            .and_then(|g| g.output.get(i + skip)?.r#type.as_ref());
+        if let Some(TypeProto {
+            value: Some(TypeValue::TensorType(tensor)),
+            ..
+        }) = inner
+            && let Ok(dtype) = dtype_of(tensor.elem_type.unwrap_or(0))
+        {
+            return any(dtype);
+        }
+        let schema = match super::is_default_domain(node) {
+            true => schema(op_type, self.opset),
+            false => None,
+        };
+        let Some(schema) = schema else { return foreign() };
+        let Some(output) = schema.outputs.get(i).or(schema.outputs.last().filter(|o| o.variadic)) else {
+            return foreign();
+        };
+        let same = inputs.iter().enumerate().find_map(|(j, v)| {
+            let formal = schema
+                .input(j)
+                .filter(|f| f.types == output.types && !f.types.starts_with('#'))?;
+            let _ = formal;
+            Some(self.graph.ty((*v)?).as_tensor()?.dtype)
+        });
+        if let Some(dtype) = same {
+            return any(dtype);
+        }
+        if output.mask.count_ones() == 1
+            && let Ok(dtype) = dtype_of(output.mask.trailing_zeros() as i32)
+        {
+            return any(dtype);
+        }
+        foreign()
+    }
+}

@@ -1,0 +1,120 @@
+//! `TypeProto` to [`Type`] and back, with the names of dimensions.
+
+use indexmap::IndexMap;
+
+use super::proto::{Dimension, DimensionValue, TensorShapeProto, TensorTypeProto, TypeProto, TypeValue};
+use super::{data_type, dtype_of};
+use crate::formats::bytes::MAX_RANK;
+use crate::graph::Graph;
+use crate::tensor::{Dim, Shape, TensorType, Type};
+
+/// The type of a value that the graph can carry and not look into: a sequence, a map, elements of an unknown type.
+pub(super) fn foreign() -> Type {
+    Type::Tuple(Vec::new())
+}
+
+/// True for [`foreign`].
+pub(super) fn is_foreign(ty: &Type) -> bool {
+    matches!(ty, Type::Tuple(items) if items.is_empty())
+}
+
+/// Names of dimensions: those of programs, which are identifiers, with those of the file.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Symbols(IndexMap<String, String>);
+
+impl Symbols {
+    /// The dimension that the file calls `original`.
+    fn import(&mut self, original: &str) -> Dim {
+        let mut name: String = original
+            .chars()
+            .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
+            .take(64)
+            .collect();
+        if !name.starts_with(|c: char| c.is_ascii_alphabetic()) {
+            name.insert(0, 'd');
+        }
+        while self.0.get(&name).is_some_and(|taken| taken != original) {
+            name.push('_');
+        }
+        let dim = Dim::symbol(&name);
+        self.0.insert(name, original.to_string());
+        dim
+    }
+
+    /// The name of a symbol in the file.
+    fn export(&self, name: &str) -> String {
+        self.0.get(name).map_or(name, String::as_str).to_string()
+    }
+}
+
+/// The type, if tensors can have it.
+pub(super) fn import_type(proto: &TypeProto, symbols: &mut Symbols, graph: &mut Graph) -> Option<Type> {
+    let Some(TypeValue::TensorType(tensor)) = &proto.value else {
+        return None;
+    };
+    let dtype = dtype_of(tensor.elem_type.unwrap_or(0)).ok()?;
+    let Some(shape) = &tensor.shape else {
+        return Some(TensorType::any_rank(dtype).into());
+    };
+    if shape.dim.len() > MAX_RANK {
+        return None;
+    }
+    let dims = shape.dim.iter().map(|dim| match &dim.value {
+        Some(DimensionValue::DimValue(value)) if *value >= 0 => Dim::Const(*value),
+        Some(DimensionValue::DimParam(name)) if !name.is_empty() && name != "?" => symbols.import(name),
+        _ => graph.unknown_dim(),
+    });
+    Some(Type::tensor(dtype, dims.collect::<Shape>()))
+}
+
+/// The message for a type; `None` for what ONNX has no type for.
+pub(super) fn export_type(ty: &Type, symbols: &Symbols) -> Option<TypeProto> {
+    let tensor = ty.as_tensor()?;
+    let shape = tensor.shape.as_ref().map(|shape| TensorShapeProto {
+        dim: shape
+            .iter()
+            .map(|dim| Dimension {
+                value: match dim {
+                    Dim::Const(value) => Some(DimensionValue::DimValue(*value)),
+                    other => other.as_symbol().map(|s| DimensionValue::DimParam(symbols.export(s))),
+                },
+                denotation: None,
+            })
+            .collect(),
+    });
+    Some(TypeProto {
+        value: Some(TypeValue::TensorType(TensorTypeProto {
+            elem_type: Some(data_type(tensor.dtype)? as i32),
+            shape,
+        })),
+        denotation: None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tensor::DType;
+
+    #[test]
+    fn names_of_dimensions_survive() {
+        let (mut graph, mut symbols) = (Graph::new(), Symbols::default());
+        let a = symbols.import("batch size");
+        let b = symbols.import("batch_size");
+        assert_ne!(a, b);
+        assert_eq!(symbols.import("batch size"), a);
+        let ty = Type::tensor(DType::F32, [a, b, Dim::from(3)].into_iter().collect::<Shape>());
+        let proto = export_type(&ty, &symbols).unwrap();
+        assert_eq!(import_type(&proto, &mut symbols, &mut graph), Some(ty));
+    }
+
+    #[test]
+    fn other_types_are_foreign() {
+        assert_eq!(
+            import_type(&TypeProto::default(), &mut Symbols::default(), &mut Graph::new()),
+            None
+        );
+        assert!(is_foreign(&foreign()));
+        assert_eq!(export_type(&foreign(), &Symbols::default()), None);
+    }
+}

@@ -1,0 +1,130 @@
+//! What depends on parameters and constants alone, computed ahead of time.
+
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::graph::{Graph, InterpretError, Node, VertexId, Workload, interpret_vertices};
+use crate::op::{AttrValue, Op, OpTraits, lookup};
+use crate::tensor::{Tensor, Type};
+
+/// What folding did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct FoldReport {
+    /// Values computed ahead of time.
+    pub folded: usize,
+    /// Values left to run time because the result would be much larger than what it is made from.
+    pub kept: usize,
+}
+
+/// A constant up to this size stays in the graph; a larger one becomes a parameter.
+const CONSTANT_LIMIT: usize = 16;
+
+/// Uniform results above this many elements stay a fill instead of being written out.
+const FILL_LIMIT: usize = 1024;
+
+/// Replaces every maximal static expression by its value: a constant if it is small, else a new parameter.
+///
+/// A large result all elements of which are equal stays a fill (`constant_of_shape`), which costs nothing to store.
+/// Parameters whose values are not given stop folding where they are used.
+///
+/// # Errors
+/// If an expression cannot be evaluated.
+pub fn fold_static(workload: &mut Workload) -> Result<FoldReport, InterpretError> {
+    let graph = &workload.graph;
+    let order = graph.rpo();
+    let mut is_static: FxHashSet<VertexId> = FxHashSet::default();
+    for &v in &order {
+        let vertex = graph.vertex(v);
+        let own = match &vertex.node {
+            Node::Input | Node::Absent => false,
+            Node::Param => vertex.name.as_ref().is_some_and(|n| workload.params.contains_key(n)),
+            Node::Const(_) => true,
+            Node::Call { op: Op::Opaque(_), .. } => false,
+            Node::Call { op: Op::Known(def), .. } => !def.traits.contains(OpTraits::NONDETERMINISTIC),
+            Node::Tuple | Node::Proj(_) => true,
+        };
+        let absent = |u: &VertexId| matches!(graph.vertex(*u).node, Node::Absent);
+        if own && graph.pred(v).iter().all(|u| is_static.contains(u) || absent(u)) {
+            is_static.insert(v);
+        }
+    }
+    let succ = graph.succ_all();
+    let outputs: FxHashSet<VertexId> = graph.outputs().iter().map(|o| o.vertex).collect();
+    let frontier: Vec<VertexId> = order
+        .iter()
+        .copied()
+        .filter(|v| {
+            is_static.contains(v)
+                && matches!(graph.vertex(*v).node, Node::Call { .. } | Node::Proj(_))
+                && matches!(graph.ty(*v), Type::Tensor(_))
+                && (outputs.contains(v) || succ[v].iter().any(|u| !is_static.contains(u)))
+        })
+        .collect();
+    if frontier.is_empty() {
+        return Ok(FoldReport::default());
+    }
+    let params = &workload.params;
+    let values = interpret_vertices(
+        graph,
+        &|v| graph.vertex(v).name.as_ref().and_then(|name| params.get(name)).cloned(),
+        &frontier,
+    )?;
+    let mut report = FoldReport::default();
+    let mut taken: FxHashMap<Arc<str>, usize> = graph.ids().filter_map(|v| Some((graph.vertex(v).name.clone()?, 1))).collect();
+    let graph = &mut workload.graph;
+    for (v, value) in frontier.into_iter().zip(values) {
+        if value.len() > FILL_LIMIT && value.is_uniform() {
+            if !is_fill(graph, v) {
+                become_fill(graph, v, &value);
+            }
+            report.kept += 1;
+            continue;
+        }
+        report.folded += 1;
+        if value.len() <= CONSTANT_LIMIT {
+            graph.become_leaf(v, Node::Const(value), None);
+            continue;
+        }
+        let name = match graph.vertex(v).name.clone() {
+            Some(name) => name,
+            None => fresh_name(&mut taken),
+        };
+        workload.params.insert(name.clone(), value);
+        graph.become_leaf(v, Node::Param, Some(name));
+    }
+    graph.retain_reachable();
+    let used: FxHashSet<Arc<str>> = graph.params().iter().filter_map(|&v| graph.vertex(v).name.clone()).collect();
+    workload.params.retain(|name, _| used.contains(name));
+    Ok(report)
+}
+
+fn fresh_name(taken: &mut FxHashMap<Arc<str>, usize>) -> Arc<str> {
+    let mut i = taken.len();
+    loop {
+        let name: Arc<str> = format!("folded_{i}").into();
+        if !taken.contains_key(&name) {
+            taken.insert(name.clone(), 1);
+            return name;
+        }
+        i += 1;
+    }
+}
+
+fn is_fill(graph: &Graph, v: VertexId) -> bool {
+    graph.vertex(v).op().is_some_and(|op| op.is("constant_of_shape")) && graph.arity(v) == 0
+}
+
+/// Turns `v` into `constant_of_shape() {shape, value}`.
+fn become_fill(graph: &mut Graph, v: VertexId, value: &Tensor) {
+    let Some(first) = value.first() else { return };
+    let shape: Vec<i64> = value.shape().iter().map(|&d| d as i64).collect();
+    let attrs = [("shape", AttrValue::ints(&shape)), ("value", AttrValue::Tensor(first))];
+    let Some(def) = lookup("constant_of_shape") else { return };
+    // The operator takes its shape as an attribute; if it ever should not, the expression stays as it is.
+    if let Ok(fill) = graph.call(Op::Known(def), &[], &attrs) {
+        let name = graph.vertex(v).name.clone();
+        graph.replace_uses(v, fill);
+        graph.vertex_mut(fill).name = name;
+    }
+}

@@ -1,0 +1,22 @@
+//! Rewriting by equality saturation: graph to e-graph, rules to a fixed point or a counted limit, cheapest graph out.
+
+mod cost;
+mod decode;
+mod encode;
+mod enode;
+mod extract;
+mod fold;
+mod matcher;
+mod saturate;
+
+pub use cost::{CostModel, graph_cost};
+pub use encode::{Encoded, encode};
+pub use enode::{ClassData, ENode, Facts, Head, Interner};
+pub use extract::{Extraction, extract};
+pub use decode::decode;
+pub use fold::{FoldReport, fold_static};
+pub use matcher::CompiledRule;
+pub use saturate::{IterationReport, Limits, RuleReport, Saturation, StopReason, saturate};
+
+/// The e-graph of typed tensor expressions.
+pub type EGraph = egg::EGraph<ENode, Facts>;

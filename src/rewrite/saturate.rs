@@ -1,0 +1,244 @@
+//! The saturation loop: search all rules, apply what was found, rebuild; until nothing changes or a limit is reached.
+//!
+//! Limits are counts, so that a run gives the same result on every machine.
+
+use std::sync::Arc;
+
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
+
+use super::EGraph;
+use super::encode::Encoded;
+use super::enode::{ENode, Head};
+use super::matcher::{CompiledRule, Outcome};
+use crate::op::Op;
+use crate::rule::Rule;
+
+/// When to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Rounds of searching all rules.
+    pub iterations: usize,
+    /// E-nodes, those of the graph itself included; at least four times the graph is always allowed.
+    pub nodes: usize,
+    /// Matches of one rule in one round; a rule that finds more rests for some rounds, and may then find twice as many.
+    pub matches: usize,
+    /// Applications altogether; `None` for no limit.
+    pub rewrites: Option<usize>,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { iterations: 16, nodes: 20_000, matches: 2_000, rewrites: None }
+    }
+}
+
+/// Why saturation stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StopReason {
+    /// No rule changes anything any more.
+    Saturated,
+    /// The limit of rounds.
+    Iterations,
+    /// The limit of e-nodes.
+    Nodes,
+    /// The limit of applications.
+    Rewrites,
+}
+
+impl StopReason {
+    /// In words.
+    pub fn name(self) -> &'static str {
+        match self {
+            StopReason::Saturated => "saturated",
+            StopReason::Iterations => "iteration limit",
+            StopReason::Nodes => "node limit",
+            StopReason::Rewrites => "rewrite limit",
+        }
+    }
+}
+
+/// What one rule did.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RuleReport {
+    /// Candidates found.
+    pub matches: usize,
+    /// Applications that made two classes equal.
+    pub applied: usize,
+    /// Candidates the target of which has no type or another one.
+    pub refused: usize,
+    /// Rounds in which it rested because it had found too much.
+    pub rested: usize,
+}
+
+/// What one round did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IterationReport {
+    /// E-nodes afterwards.
+    pub nodes: usize,
+    /// Classes afterwards.
+    pub classes: usize,
+    /// Applications.
+    pub applied: usize,
+}
+
+/// The outcome of saturation.
+pub struct Saturation {
+    /// The rules, in order, with what each did.
+    pub rules: Vec<(Arc<Rule>, RuleReport)>,
+    /// The rounds.
+    pub iterations: Vec<IterationReport>,
+    /// Why it stopped.
+    pub stop: StopReason,
+    /// The rule that made an e-node, by place in `rules`.
+    created_by: FxHashMap<ENode, u32>,
+}
+
+impl Saturation {
+    /// Candidates of all rules.
+    pub fn matches(&self) -> usize {
+        self.rules.iter().map(|(_, r)| r.matches).sum()
+    }
+
+    /// The rule that made the e-node first, if it was not there from the beginning.
+    pub fn creator(&self, enode: &ENode) -> Option<&Arc<Rule>> {
+        self.created_by.get(enode).map(|&i| &self.rules[i as usize].0)
+    }
+}
+
+struct Schedule {
+    banned_until: usize,
+    times_banned: u32,
+}
+
+/// Saturates the e-graph of `encoded` with `rules`.
+pub fn saturate(encoded: &mut Encoded, rules: &[Arc<Rule>], limits: Limits) -> Saturation {
+    let egraph = &mut encoded.egraph;
+    let compiled: Vec<CompiledRule> = rules.iter().map(|r| CompiledRule::new(r.clone(), &mut egraph.analysis.interner)).collect();
+    let mut reports: Vec<RuleReport> = vec![RuleReport::default(); rules.len()];
+    let mut schedules: Vec<Schedule> = rules.iter().map(|_| Schedule { banned_until: 0, times_banned: 0 }).collect();
+    let mut seen: Vec<FxHashSet<u64>> = vec![FxHashSet::default(); rules.len()];
+    let mut created_by: FxHashMap<ENode, u32> = FxHashMap::default();
+    let node_limit = limits.nodes.max(4 * egraph.total_size());
+    let match_limit = limits.matches.max(egraph.total_size());
+    let mut iterations = Vec::new();
+    let mut rewrites = 0;
+    let mut stop = StopReason::Iterations;
+    'rounds: for round in 0..limits.iterations {
+        let present = operators(egraph);
+        let mut found = Vec::new();
+        let mut rested = false;
+        for (i, rule) in compiled.iter().enumerate() {
+            if rule.rule.source.operators().any(|op| !present.contains(op.name)) {
+                continue;
+            }
+            let schedule = &mut schedules[i];
+            if round < schedule.banned_until {
+                reports[i].rested += 1;
+                rested = true;
+                continue;
+            }
+            let allowed = match_limit << schedule.times_banned.min(20);
+            let matches = rule.search(egraph, allowed + 1);
+            reports[i].matches += matches.len();
+            if matches.len() > allowed {
+                schedule.times_banned += 1;
+                schedule.banned_until = round + (2 << schedule.times_banned.min(10));
+                reports[i].rested += 1;
+                rested = true;
+                continue;
+            }
+            found.push((i, matches));
+        }
+        let mut applied = 0;
+        let mut over = None;
+        let mut created = Vec::new();
+        'apply: for (i, matches) in found {
+            let rule = &compiled[i];
+            for subst in matches {
+                let mut key = hash_ids(&rule.key(egraph, &subst));
+                if seen[i].contains(&key) {
+                    continue;
+                }
+                let Some(matched) = rule.check(egraph, &subst) else { continue };
+                if !rule.conditions_hold(egraph, &matched) {
+                    continue;
+                }
+                if limits.rewrites.is_some_and(|most| rewrites >= most) {
+                    over = Some(StopReason::Rewrites);
+                    break 'apply;
+                }
+                match rule.apply(egraph, &matched, &mut created) {
+                    Outcome::Applied => {
+                        applied += 1;
+                        rewrites += 1;
+                        reports[i].applied += 1;
+                        key = hash_ids(&rule.key(egraph, &subst));
+                        seen[i].insert(key);
+                    }
+                    Outcome::NoEffect => {
+                        seen[i].insert(key);
+                    }
+                    Outcome::Refused => {
+                        reports[i].refused += 1;
+                        seen[i].insert(key);
+                    }
+                }
+                for enode in created.drain(..) {
+                    created_by.entry(enode).or_insert(i as u32);
+                }
+                if egraph.total_size() > node_limit {
+                    over = Some(StopReason::Nodes);
+                    break 'apply;
+                }
+            }
+        }
+        egraph.rebuild();
+        iterations.push(IterationReport { nodes: egraph.total_size(), classes: egraph.number_of_classes(), applied });
+        if let Some(reason) = over {
+            stop = reason;
+            break 'rounds;
+        }
+        if applied == 0 {
+            if !rested {
+                stop = StopReason::Saturated;
+                break 'rounds;
+            }
+            // Nothing but resting rules could change something: wake them.
+            schedules.iter_mut().for_each(|s| s.banned_until = 0);
+        }
+    }
+    let mut canonical: FxHashMap<ENode, u32> = FxHashMap::default();
+    let mut keys: Vec<(ENode, u32)> = created_by.into_iter().collect();
+    keys.sort();
+    for (mut enode, rule) in keys {
+        enode.children.iter_mut().for_each(|c| *c = egraph.find(*c));
+        canonical.entry(enode).and_modify(|r| *r = rule.min(*r)).or_insert(rule);
+    }
+    for (_, _, enode) in &encoded.origins {
+        let mut enode = enode.clone();
+        enode.children.iter_mut().for_each(|c| *c = egraph.find(*c));
+        canonical.remove(&enode);
+    }
+    let rules = compiled.into_iter().map(|c| c.rule).zip(reports).collect();
+    Saturation { rules, iterations, stop, created_by: canonical }
+}
+
+fn hash_ids(ids: &[egg::Id]) -> u64 {
+    use std::hash::BuildHasher;
+    FxBuildHasher.hash_one(ids)
+}
+
+/// Names of the operators that occur.
+fn operators(egraph: &EGraph) -> FxHashSet<&'static str> {
+    let mut out = FxHashSet::default();
+    for class in egraph.classes() {
+        for enode in &class.nodes {
+            if let Head::Op(i) = enode.head
+                && let Op::Known(def) = egraph.analysis.interner.op_at(i)
+            {
+                out.insert(def.name);
+            }
+        }
+    }
+    out
+}
