@@ -8,7 +8,9 @@ use serde::Serialize;
 use crate::diag::{Diagnostic, Diagnostics};
 use crate::graph::{Graph, Workload};
 use crate::op::OpDef;
-use crate::rewrite::{CostModel, FoldReport, Limits, StopReason, decode, encode, extract, fold_static, graph_cost, saturate};
+use crate::rewrite::{
+    CostModel, FoldReport, Limits, StopReason, decode, encode, extract, fold_static, graph_cost, saturate,
+};
 use crate::rule::{Class, Rule, library};
 
 /// What an optimisation may do.
@@ -112,18 +114,30 @@ pub struct FiredRule {
 /// ```
 pub fn optimize(mut workload: Workload, options: &Options<'_>) -> Result<Outcome, Diagnostics> {
     let rules = select_rules(options)?;
-    let mut clock = Clock { last: Instant::now(), seconds: Vec::new() };
+    let mut clock = Clock {
+        last: Instant::now(),
+        seconds: Vec::new(),
+    };
     let before = workload.graph;
     let mut encoded = encode(&before);
     clock.stage("encode");
     let saturation = saturate(&mut encoded, &rules, options.limits);
     clock.stage("saturate");
-    let extraction = extract(&encoded, &CostModel { forbidden: options.forbidden });
+    let extraction = extract(
+        &encoded,
+        &CostModel {
+            forbidden: options.forbidden,
+        },
+    );
     clock.stage("extract");
     workload.graph = decode(&before, &encoded, &extraction, &saturation);
     same_outputs(&before, &workload.graph)?;
     let bytes_before: usize = workload.params.values().map(|t| t.bytes()).sum();
-    let fold = if options.fold { fold(&mut workload)? } else { FoldReport::default() };
+    let fold = if options.fold {
+        fold(&mut workload)?
+    } else {
+        FoldReport::default()
+    };
     clock.stage("fold");
     let cost = (graph_cost(&before), graph_cost(&workload.graph));
     let mut in_result: std::collections::BTreeMap<&str, usize> = std::collections::BTreeMap::new();
@@ -211,7 +225,12 @@ pub fn select_rules(options: &Options<'_>) -> Result<Vec<Arc<Rule>>, Diagnostics
         .into_iter()
         .filter(|r| options.class.allows(r.class))
         .filter(|r| r.assuming.iter().all(|fact| options.assume.contains(fact)))
-        .filter(|r| options.only.as_ref().is_none_or(|only| only.iter().any(|n| **n == *r.name)))
+        .filter(|r| {
+            options
+                .only
+                .as_ref()
+                .is_none_or(|only| only.iter().any(|n| **n == *r.name))
+        })
         .filter(|r| !options.skip.iter().any(|n| **n == *r.name))
         .collect();
     problems.into_result(selected)
@@ -222,11 +241,22 @@ fn same_outputs(before: &Graph, after: &Graph) -> Result<(), Diagnostics> {
     let types = |g: &Graph| -> Vec<String> { g.outputs().iter().map(|o| g.ty(o.vertex).to_string()).collect() };
     let (old, new) = (types(before), types(after));
     let admitted = before.outputs().len() == after.outputs().len()
-        && before.outputs().iter().zip(after.outputs()).all(|(a, b)| before.ty(a.vertex).admits(after.ty(b.vertex)));
+        && before
+            .outputs()
+            .iter()
+            .zip(after.outputs())
+            .all(|(a, b)| before.ty(a.vertex).admits(after.ty(b.vertex)));
     if admitted {
         return Ok(());
     }
-    Err(Diagnostic::error("T0309", format!("rewriting changed the types of the results from ({}) to ({})", old.join(", "), new.join(", ")))
-        .help("this is a defect of a rule; `--skip-rules` leaves rules out")
-        .into())
+    Err(Diagnostic::error(
+        "T0309",
+        format!(
+            "rewriting changed the types of the results from ({}) to ({})",
+            old.join(", "),
+            new.join(", ")
+        ),
+    )
+    .help("this is a defect of a rule; `--skip-rules` leaves rules out")
+    .into())
 }

@@ -25,10 +25,16 @@ fn recreate(graph: &Graph) -> Graph {
     let mut copy = Graph::new();
     let mut map: HashMap<VertexId, VertexId> = HashMap::new();
     for &v in graph.inputs() {
-        map.insert(v, copy.input(graph.vertex(v).name.as_deref().unwrap(), graph.ty(v).clone()));
+        map.insert(
+            v,
+            copy.input(graph.vertex(v).name.as_deref().unwrap(), graph.ty(v).clone()),
+        );
     }
     for &v in graph.params() {
-        map.insert(v, copy.param(graph.vertex(v).name.as_deref().unwrap(), graph.ty(v).clone()));
+        map.insert(
+            v,
+            copy.param(graph.vertex(v).name.as_deref().unwrap(), graph.ty(v).clone()),
+        );
     }
     for v in graph.rpo_from(graph.outputs().iter().rev().map(|o| o.vertex)) {
         if map.contains_key(&v) {
@@ -158,8 +164,16 @@ fn main(x: f32[n, 4], param w: f32[4, 4]) {
 #[test]
 fn deep_expressions_do_not_overflow_the_stack() {
     let depth = 10_000;
-    let text = format!("fn main(x: f32[2]) {{ {}x{} }}", "tanh(".repeat(depth), ")".repeat(depth));
-    let text = if lookup("tanh").is_some() { text } else { text.replace("tanh", "abs") };
+    let text = format!(
+        "fn main(x: f32[2]) {{ {}x{} }}",
+        "tanh(".repeat(depth),
+        ")".repeat(depth)
+    );
+    let text = if lookup("tanh").is_some() {
+        text
+    } else {
+        text.replace("tanh", "abs")
+    };
     let work = move || {
         let graph = reparse(&text);
         assert_eq!(graph.call_count(), depth);
@@ -167,7 +181,12 @@ fn deep_expressions_do_not_overflow_the_stack() {
         same_graph(&graph, &reparse(&printed)).unwrap();
         assert!(graph.validate().is_ok());
     };
-    std::thread::Builder::new().stack_size(2 << 20).spawn(work).unwrap().join().unwrap();
+    std::thread::Builder::new()
+        .stack_size(2 << 20)
+        .spawn(work)
+        .unwrap()
+        .join()
+        .unwrap();
 }
 
 #[test]
@@ -189,5 +208,10 @@ fn wide_and_long_graphs_print_and_parse() {
         same_graph(&graph, &back).unwrap();
         assert_eq!(back.rpo().len(), n + 1);
     };
-    std::thread::Builder::new().stack_size(2 << 20).spawn(work).unwrap().join().unwrap();
+    std::thread::Builder::new()
+        .stack_size(2 << 20)
+        .spawn(work)
+        .unwrap()
+        .join()
+        .unwrap();
 }

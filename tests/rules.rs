@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tautomer::graph::{Graph, Params, Workload, interpret};
 use tautomer::pipeline::{Options, optimize};
-use tautomer::rewrite::{encode, saturate, Limits};
+use tautomer::rewrite::{Limits, encode, saturate};
 use tautomer::rule::{ExampleKind, library};
 use tautomer::tensor::{Tensor, Type};
 
@@ -44,7 +44,17 @@ fn examples_fire() {
             ExampleKind::Becomes(_) => assert!(applied > 0, "{} does not fire on its example", example.rule),
         }
         let _ = Type::Absent;
-        let out = optimize(Workload { graph: example.source.clone(), params: Params::default() }, &Options { rules: Some(vec![rule.clone()]), ..Options::default() }).unwrap();
+        let out = optimize(
+            Workload {
+                graph: example.source.clone(),
+                params: Params::default(),
+            },
+            &Options {
+                rules: Some(vec![rule.clone()]),
+                ..Options::default()
+            },
+        )
+        .unwrap();
         println!("{:?}", out.report);
         let _ = (Arc::new(0), interpret(&example.source, &values(&example.source, 1)));
     }

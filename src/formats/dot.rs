@@ -52,8 +52,13 @@ pub fn to_dot(graph: &Graph, limit: usize) -> String {
         }
     }
     for (k, output) in graph.outputs().iter().enumerate() {
-        let Some(from) = shown.get(&output.vertex) else { continue };
-        let name = output.name.as_deref().map_or_else(|| format!("result {k}"), str::to_owned);
+        let Some(from) = shown.get(&output.vertex) else {
+            continue;
+        };
+        let name = output
+            .name
+            .as_deref()
+            .map_or_else(|| format!("result {k}"), str::to_owned);
         let _ = writeln!(out, "  out{k} [label={}, shape=ellipse];", quoted(&name));
         let _ = writeln!(out, "  n{from} -> out{k};");
     }

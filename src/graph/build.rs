@@ -728,9 +728,7 @@ impl<'a, K: Sink> Builder<'a, K> {
             function: Some(name.clone()),
         };
         for ((param, arg), &id) in function.params.iter().zip(args).zip(ids) {
-            let declared = param.ty.as_ref().and_then(|t| {
-                self.declared_type(t)
-            });
+            let declared = param.ty.as_ref().and_then(|t| self.declared_type(t));
             let wanted = declared
                 .as_ref()
                 .and_then(Type::as_tensor)

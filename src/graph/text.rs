@@ -729,7 +729,9 @@ impl<'g> Writer<'g> {
             }
             AttrValue::DType(d) => self.make(ExprKind::Name(d.name().into())),
             AttrValue::Foreign { kind, bytes } => self.make(ExprKind::Str(foreign_text(kind, bytes).into())),
-            AttrValue::Tensor(t) if t.shape().is_empty() && (t.dtype().is_number() || !opaque && t.dtype() == DType::Bool) => {
+            AttrValue::Tensor(t)
+                if t.shape().is_empty() && (t.dtype().is_number() || !opaque && t.dtype() == DType::Bool) =>
+            {
                 self.constant(t, false, &mut None)
             }
             AttrValue::Tensor(t) => {
@@ -775,10 +777,7 @@ fn is_variable(name: &str) -> bool {
 /// The attributes that must be written for the call to have these attributes again.
 fn needed(def: &'static OpDef, facts: &[Fact<'_>], attrs: &[AttrValue]) -> Vec<usize> {
     let same = |given: &[usize]| {
-        let named: Vec<(&str, AttrValue)> = given
-            .iter()
-            .map(|&i| (def.attrs[i].name, attrs[i].clone()))
-            .collect();
+        let named: Vec<(&str, AttrValue)> = given.iter().map(|&i| (def.attrs[i].name, attrs[i].clone())).collect();
         // The types are thrown away, and their unknown extents with them.
         let fresh = Cell::new(u32::MAX / 2);
         normalize(def, facts, &named, &fresh).is_ok_and(|n| n.attrs == attrs)

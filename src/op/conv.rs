@@ -333,7 +333,7 @@ fn transpose_flops(call: &Infer<'_>, _: &Type) -> f64 {
     2.0 * x * each
 }
 
-/// The window over known extents, and the shapes of `x` and `w` after their first two axes.
+/// The window of a call whose kernel has the shape `w`.
 fn kernel_windows<S: System>(e: &Eval<'_, S>, w: &[usize]) -> Result<Windows, OpError> {
     let kernel = w.get(2..).unwrap_or(&[]).iter().map(|&d| Dim::from(d)).collect();
     Windows::read(&|name| e.attr(name).clone(), kernel)

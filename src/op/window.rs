@@ -169,7 +169,7 @@ impl Windows {
         Some(if upper { (small, large) } else { (large, small) })
     }
 
-    /// The number of windows along spatial axis `i` of extent `input`, which is axis `axis` of the operand.
+    /// The number of windows along spatial axis `i` of extent `input`.
     pub(super) fn count(&self, i: usize, input: &Dim) -> Result<Dim, OpError> {
         if self.auto_pad != AutoPad::Explicit {
             return Ok(input.ceil_div(&self.strides[i]));

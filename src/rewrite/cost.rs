@@ -52,7 +52,10 @@ impl CostModel<'_> {
                     .iter()
                     .map(|&c| {
                         let data = &egraph[c].data;
-                        Fact { ty: &data.ty, value: data.value.as_ref() }
+                        Fact {
+                            ty: &data.ty,
+                            value: data.value.as_ref(),
+                        }
                     })
                     .collect();
                 picos(call_cost(op, &facts, &attrs, &egraph[result].data.ty)).max(1)
@@ -64,11 +67,27 @@ impl CostModel<'_> {
 fn call_cost(op: &Op, operands: &[Fact<'_>], attrs: &[AttrValue], result: &Type) -> Cost {
     let fresh = Cell::new(u32::MAX / 2);
     match op {
-        Op::Known(def) => def.cost.apply(&Infer { def, operands, attrs, fresh: &fresh }, result),
+        Op::Known(def) => def.cost.apply(
+            &Infer {
+                def,
+                operands,
+                attrs,
+                fresh: &fresh,
+            },
+            result,
+        ),
         Op::Opaque(_) => {
             // Bytes alone: what it computes is not known.
             static NOTHING: OpDef = OpDef::new("opaque", "An operator the table does not define.");
-            CostRule::Elementwise(0.0).apply(&Infer { def: &NOTHING, operands, attrs: &[], fresh: &fresh }, result)
+            CostRule::Elementwise(0.0).apply(
+                &Infer {
+                    def: &NOTHING,
+                    operands,
+                    attrs: &[],
+                    fresh: &fresh,
+                },
+                result,
+            )
         }
     }
 }
@@ -84,7 +103,9 @@ pub fn graph_cost(graph: &Graph) -> f64 {
         let is_static = match &graph.vertex(v).node {
             Node::Input => false,
             Node::Call { op: Op::Opaque(_), .. } => false,
-            Node::Call { op: Op::Known(def), .. } if def.traits.contains(crate::op::OpTraits::NONDETERMINISTIC) => false,
+            Node::Call { op: Op::Known(def), .. } if def.traits.contains(crate::op::OpTraits::NONDETERMINISTIC) => {
+                false
+            }
             _ => operands.iter().all(|u| fixed.contains(u)),
         };
         if is_static {

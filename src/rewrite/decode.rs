@@ -54,7 +54,12 @@ pub fn decode(original: &Graph, encoded: &Encoded, extraction: &Extraction, satu
             continue;
         };
         let operands: Vec<Id> = operands_of(egraph, enode).iter().map(|&c| egraph.find(c)).collect();
-        let missing: Vec<Id> = operands.iter().rev().copied().filter(|c| !done.contains_key(c)).collect();
+        let missing: Vec<Id> = operands
+            .iter()
+            .rev()
+            .copied()
+            .filter(|c| !done.contains_key(c))
+            .collect();
         if !missing.is_empty() {
             stack.extend(missing);
             continue;

@@ -27,9 +27,16 @@ pub struct Encoded {
 /// Calls that may differ although they look alike (opaque or not deterministic) stay apart.
 pub fn encode(graph: &Graph) -> Encoded {
     let types = |ids: &[VertexId]| ids.iter().map(|&v| graph.ty(v).clone()).collect();
-    let facts = Facts { inputs: types(graph.inputs()), params: types(graph.params()), fresh: graph.next_unknown(), ..Facts::default() };
+    let facts = Facts {
+        inputs: types(graph.inputs()),
+        params: types(graph.params()),
+        fresh: graph.next_unknown(),
+        ..Facts::default()
+    };
     let mut egraph = EGraph::new(facts);
-    let place = |ids: &[VertexId]| -> FxHashMap<VertexId, u32> { ids.iter().enumerate().map(|(i, &v)| (v, i as u32)).collect() };
+    let place = |ids: &[VertexId]| -> FxHashMap<VertexId, u32> {
+        ids.iter().enumerate().map(|(i, &v)| (v, i as u32)).collect()
+    };
     let (inputs, params) = (place(graph.inputs()), place(graph.params()));
     let mut classes: FxHashMap<VertexId, Id> = FxHashMap::default();
     let mut origins = Vec::with_capacity(graph.len());
@@ -49,7 +56,9 @@ pub fn encode(graph: &Graph) -> Encoded {
                     egraph.add(ENode::leaf(Head::Attr(i)))
                 }));
                 Head::Op(match op {
-                    Op::Known(def) if !def.traits.contains(OpTraits::NONDETERMINISTIC) => egraph.analysis.interner.known(def),
+                    Op::Known(def) if !def.traits.contains(OpTraits::NONDETERMINISTIC) => {
+                        egraph.analysis.interner.known(def)
+                    }
                     other => egraph.analysis.interner.unique(other.clone()),
                 })
             }
@@ -91,7 +100,9 @@ impl Sink for EGraphSink<'_> {
 
     fn call(&mut self, op: Op, operands: &[Id], attrs: &[(&str, AttrValue)]) -> Result<Id, OpError> {
         let Op::Known(def) = op else {
-            return Err(OpError::new("an operator that is only carried along cannot be built by a rule"));
+            return Err(OpError::new(
+                "an operator that is only carried along cannot be built by a rule",
+            ));
         };
         let fresh = Cell::new(self.egraph.analysis.fresh);
         let normal = {
@@ -99,7 +110,10 @@ impl Sink for EGraphSink<'_> {
                 .iter()
                 .map(|&id| {
                     let data = &self.egraph[id].data;
-                    Fact { ty: &data.ty, value: data.value.as_ref() }
+                    Fact {
+                        ty: &data.ty,
+                        value: data.value.as_ref(),
+                    }
                 })
                 .collect();
             normalize(def, &facts, attrs, &fresh)?
@@ -118,11 +132,20 @@ impl Sink for EGraphSink<'_> {
             children.push(self.egraph.add(ENode::leaf(Head::Attr(i))));
         }
         let op = self.egraph.analysis.interner.known(def);
-        Ok(self.add(ENode { head: Head::Op(op), children }, Some(normal.ty)))
+        Ok(self.add(
+            ENode {
+                head: Head::Op(op),
+                children,
+            },
+            Some(normal.ty),
+        ))
     }
 
     fn opaque(&mut self, op: OpaqueOp, _: &[Id], _: Vec<AttrValue>) -> Result<Id, OpError> {
-        Err(OpError::new(format!("`{}` is only carried along and cannot be built by a rule", op.name)))
+        Err(OpError::new(format!(
+            "`{}` is only carried along and cannot be built by a rule",
+            op.name
+        )))
     }
 
     fn constant(&mut self, value: Tensor) -> Id {
@@ -135,7 +158,13 @@ impl Sink for EGraphSink<'_> {
     }
 
     fn tuple(&mut self, items: &[Id]) -> Id {
-        self.add(ENode { head: Head::Tuple, children: items.iter().copied().collect() }, None)
+        self.add(
+            ENode {
+                head: Head::Tuple,
+                children: items.iter().copied().collect(),
+            },
+            None,
+        )
     }
 
     fn project(&mut self, tuple: &Id, index: usize) -> Result<Id, OpError> {
@@ -143,7 +172,13 @@ impl Sink for EGraphSink<'_> {
             Type::Tuple(items) if index < items.len() => {}
             other => return Err(OpError::new(format!("`.{index}` does not apply to {other}"))),
         }
-        Ok(self.add(ENode { head: Head::Proj(index as u32), children: [*tuple].into_iter().collect() }, None))
+        Ok(self.add(
+            ENode {
+                head: Head::Proj(index as u32),
+                children: [*tuple].into_iter().collect(),
+            },
+            None,
+        ))
     }
 
     fn ty(&self, v: &Id) -> Type {
@@ -166,15 +201,30 @@ impl Sink for EGraphSink<'_> {
 /// The attribute values of an e-node that is a call.
 pub(super) fn attrs_of(egraph: &EGraph, enode: &ENode) -> Vec<AttrValue> {
     let Head::Op(op) = enode.head else { return Vec::new() };
-    let count = egraph.analysis.interner.op_at(op).attr_names().len().min(enode.children.len());
-    enode.children[enode.children.len() - count..].iter().map(|&c| attr_value(egraph, c)).collect()
+    let count = egraph
+        .analysis
+        .interner
+        .op_at(op)
+        .attr_names()
+        .len()
+        .min(enode.children.len());
+    enode.children[enode.children.len() - count..]
+        .iter()
+        .map(|&c| attr_value(egraph, c))
+        .collect()
 }
 
 /// The operands of an e-node, attributes left out.
 pub(super) fn operands_of<'a>(egraph: &EGraph, enode: &'a ENode) -> &'a [Id] {
     match enode.head {
         Head::Op(op) => {
-            let count = egraph.analysis.interner.op_at(op).attr_names().len().min(enode.children.len());
+            let count = egraph
+                .analysis
+                .interner
+                .op_at(op)
+                .attr_names()
+                .len()
+                .min(enode.children.len());
             &enode.children[..enode.children.len() - count]
         }
         _ => &enode.children,

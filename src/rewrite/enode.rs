@@ -48,7 +48,10 @@ pub struct ENode {
 impl ENode {
     /// An e-node without children.
     pub fn leaf(head: Head) -> ENode {
-        ENode { head, children: SmallVec::new() }
+        ENode {
+            head,
+            children: SmallVec::new(),
+        }
     }
 }
 
@@ -166,7 +169,12 @@ pub struct Facts {
 
 impl Facts {
     fn leaf(ty: Type, is_static: bool) -> ClassData {
-        ClassData { ty, value: None, attr: None, is_static }
+        ClassData {
+            ty,
+            value: None,
+            attr: None,
+            is_static,
+        }
     }
 }
 
@@ -179,11 +187,21 @@ impl Analysis<ENode> for Facts {
             Head::Input(i) => Facts::leaf(egraph.analysis.inputs[i as usize].clone(), false),
             Head::Param(i) => Facts::leaf(egraph.analysis.params[i as usize].clone(), true),
             Head::Absent => Facts::leaf(Type::Absent, true),
-            Head::Attr(i) => ClassData { ty: Type::Absent, value: None, attr: Some(i), is_static: true },
+            Head::Attr(i) => ClassData {
+                ty: Type::Absent,
+                value: None,
+                attr: Some(i),
+                is_static: true,
+            },
             Head::Const(i) => {
                 let value = egraph.analysis.interner.constant_at(i).cloned();
                 let ty = value.as_ref().map_or(Type::Absent, |v| v.ty().into());
-                ClassData { ty, value, attr: None, is_static: true }
+                ClassData {
+                    ty,
+                    value,
+                    attr: None,
+                    is_static: true,
+                }
             }
             Head::Tuple => {
                 let items = enode.children.iter().map(|&c| egraph[c].data.ty.clone()).collect();
@@ -226,7 +244,9 @@ impl Analysis<ENode> for Facts {
     }
 
     fn modify(egraph: &mut EGraph, id: Id) {
-        let Some(value) = egraph[id].data.value.clone() else { return };
+        let Some(value) = egraph[id].data.value.clone() else {
+            return;
+        };
         if egraph[id].nodes.iter().any(|n| matches!(n.head, Head::Const(_))) {
             return;
         }
@@ -245,8 +265,16 @@ fn make_call(egraph: &mut EGraph, enode: &ENode, op: u32, pending: Option<Type>)
     let mut value = None;
     let ty;
     {
-        let facts: SmallVec<[Fact<'_>; 6]> =
-            operands.iter().map(|&c| { let d = &egraph[c].data; Fact { ty: &d.ty, value: d.value.as_ref() } }).collect();
+        let facts: SmallVec<[Fact<'_>; 6]> = operands
+            .iter()
+            .map(|&c| {
+                let d = &egraph[c].data;
+                Fact {
+                    ty: &d.ty,
+                    value: d.value.as_ref(),
+                }
+            })
+            .collect();
         let pure = matches!(op, Op::Known(_)) && !op.has(OpTraits::NONDETERMINISTIC);
         is_static = pure && operands.iter().all(|&c| egraph[c].data.is_static);
         let values: Vec<AttrValue> = attrs.iter().map(|&c| attr_value(egraph, c)).collect();
@@ -254,37 +282,62 @@ fn make_call(egraph: &mut EGraph, enode: &ENode, op: u32, pending: Option<Type>)
             (_, Some(ty)) => ty,
             (Op::Opaque(op), None) => op.result.clone(),
             (Op::Known(def), None) => {
-                let call = Infer { def, operands: &facts, attrs: &values, fresh: &fresh };
+                let call = Infer {
+                    def,
+                    operands: &facts,
+                    attrs: &values,
+                    fresh: &fresh,
+                };
                 // An e-node is added only after its call was typed; a failure here means the types of its operands
                 // were refined into a contradiction, which leaves the class without a usable type.
                 (def.infer)(&call).unwrap_or(Type::Absent)
             }
         };
-        let all_known = facts.iter().all(|f| f.value.is_some_and(|v| v.len() <= FOLD_LIMIT) || *f.ty == Type::Absent);
+        let all_known = facts
+            .iter()
+            .all(|f| f.value.is_some_and(|v| v.len() <= FOLD_LIMIT) || *f.ty == Type::Absent);
         if is_static && all_known && small(&ty) {
             let given: Vec<Option<Tensor>> = facts.iter().map(|f| f.value.cloned()).collect();
-            value = evaluate_call(&op, &given, &values).ok().and_then(|mut out| if out.len() == 1 { out.pop() } else { None });
+            value = evaluate_call(&op, &given, &values)
+                .ok()
+                .and_then(|mut out| if out.len() == 1 { out.pop() } else { None });
         }
     }
     egraph.analysis.fresh = fresh.get();
-    ClassData { ty, value, attr: None, is_static }
+    ClassData {
+        ty,
+        value,
+        attr: None,
+        is_static,
+    }
 }
 
 fn small(ty: &Type) -> bool {
     let concrete = ty.as_tensor().and_then(|t| t.shape.as_ref()?.to_concrete());
-    concrete.is_some_and(|shape| shape.iter().try_fold(1usize, |n, &d| n.checked_mul(d)).is_some_and(|n| n <= FOLD_LIMIT))
+    concrete.is_some_and(|shape| {
+        shape
+            .iter()
+            .try_fold(1usize, |n, &d| n.checked_mul(d))
+            .is_some_and(|n| n <= FOLD_LIMIT)
+    })
 }
 
 /// The attribute value that class `id` is.
 pub(super) fn attr_value(egraph: &EGraph, id: Id) -> AttrValue {
-    egraph[id].data.attr.map_or(AttrValue::None, |i| egraph.analysis.interner.attr_at(i).clone())
+    egraph[id]
+        .data
+        .attr
+        .map_or(AttrValue::None, |i| egraph.analysis.interner.attr_at(i).clone())
 }
 
 /// How much of a type is unknown.
 fn unknowns(ty: &Type) -> usize {
     match ty {
         Type::Absent => 1000,
-        Type::Tensor(t) => t.shape.as_ref().map_or(100, |s| s.iter().filter(|d| d.has_unknown()).count()),
+        Type::Tensor(t) => t
+            .shape
+            .as_ref()
+            .map_or(100, |s| s.iter().filter(|d| d.has_unknown()).count()),
         Type::Tuple(items) => items.iter().map(unknowns).sum(),
     }
 }

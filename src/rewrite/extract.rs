@@ -69,14 +69,28 @@ pub fn extract(encoded: &Encoded, model: &CostModel<'_>) -> Extraction {
                 .nodes
                 .iter()
                 .map(|enode| {
-                    let children = operands_of(egraph, enode).iter().map(|&c| index[&egraph.find(c)]).collect();
-                    let cost = if own.contains(enode) { allowed.enode(egraph, enode, id) } else { model.enode(egraph, enode, id) };
-                    Candidate { enode: enode.clone(), children, cost }
+                    let children = operands_of(egraph, enode)
+                        .iter()
+                        .map(|&c| index[&egraph.find(c)])
+                        .collect();
+                    let cost = if own.contains(enode) {
+                        allowed.enode(egraph, enode, id)
+                    } else {
+                        model.enode(egraph, enode, id)
+                    };
+                    Candidate {
+                        enode: enode.clone(),
+                        children,
+                        cost,
+                    }
                 })
                 .filter(|c| c.cost < FORBIDDEN)
                 .collect();
             nodes.sort_by(|a, b| a.cost.cmp(&b.cost).then_with(|| a.enode.cmp(&b.enode)));
-            Class { nodes, is_static: class.data.is_static }
+            Class {
+                nodes,
+                is_static: class.data.is_static,
+            }
         })
         .collect();
     let roots: Vec<u32> = encoded.roots.iter().map(|&r| index[&egraph.find(r)]).collect();
@@ -108,10 +122,18 @@ pub fn extract(encoded: &Encoded, model: &CostModel<'_>) -> Extraction {
     let mut chosen = FxHashMap::default();
     for c in problem.reachable(&choice) {
         if let Some(n) = choice[c as usize] {
-            chosen.insert(ids[c as usize], problem.classes[c as usize].nodes[n as usize].enode.clone());
+            chosen.insert(
+                ids[c as usize],
+                problem.classes[c as usize].nodes[n as usize].enode.clone(),
+            );
         }
     }
-    Extraction { choice: chosen, cost: micros(cost), original: micros(original_cost.unwrap_or(cost)), bound: micros(bound) }
+    Extraction {
+        choice: chosen,
+        cost: micros(cost),
+        original: micros(original_cost.unwrap_or(cost)),
+        bound: micros(bound),
+    }
 }
 
 fn micros(picos: u64) -> f64 {
@@ -125,7 +147,11 @@ impl Problem {
     fn node_cost(&self, class: u32, node: u32) -> u64 {
         let c = &self.classes[class as usize];
         let cost = c.nodes[node as usize].cost;
-        if c.is_static { (cost / STATIC_SHARE).max(u64::from(cost > 0)) } else { cost }
+        if c.is_static {
+            (cost / STATIC_SHARE).max(u64::from(cost > 0))
+        } else {
+            cost
+        }
     }
 
     /// For every class the e-node with the cheapest tree, and a lower bound of the cost of the roots: the longest
@@ -150,10 +176,13 @@ impl Problem {
             let mut improved = false;
             for (i, node) in self.classes[c as usize].nodes.iter().enumerate() {
                 let own = self.node_cost(c, i as u32).max(1);
-                let tree = node.children.iter().try_fold(own, |sum, &child| match cost[child as usize] {
-                    u64::MAX => None,
-                    known => Some(sum.saturating_add(known).min(u64::MAX - 1)),
-                });
+                let tree = node
+                    .children
+                    .iter()
+                    .try_fold(own, |sum, &child| match cost[child as usize] {
+                        u64::MAX => None,
+                        known => Some(sum.saturating_add(known).min(u64::MAX - 1)),
+                    });
                 if let Some(tree) = tree
                     && tree < cost[c as usize]
                 {
@@ -161,10 +190,13 @@ impl Problem {
                     choice[c as usize] = Some(i as u32);
                     improved = true;
                 }
-                let longest = node.children.iter().try_fold(0u64, |most, &child| match path[child as usize] {
-                    u64::MAX => None,
-                    known => Some(most.max(known)),
-                });
+                let longest = node
+                    .children
+                    .iter()
+                    .try_fold(0u64, |most, &child| match path[child as usize] {
+                        u64::MAX => None,
+                        known => Some(most.max(known)),
+                    });
                 if let Some(longest) = longest {
                     let through = longest.saturating_add(self.node_cost(c, i as u32)).min(u64::MAX - 1);
                     if through < path[c as usize] {
@@ -181,7 +213,13 @@ impl Problem {
                 }
             }
         }
-        let bound = self.roots.iter().map(|&r| path[r as usize]).filter(|&p| p != u64::MAX).max().unwrap_or(0);
+        let bound = self
+            .roots
+            .iter()
+            .map(|&r| path[r as usize])
+            .filter(|&p| p != u64::MAX)
+            .max()
+            .unwrap_or(0);
         (choice, bound)
     }
 
@@ -227,7 +265,10 @@ impl Problem {
 
     fn cost_of(&self, choice: &[Option<u32>]) -> Option<u64> {
         let order = self.order(choice)?;
-        order.iter().map(|&c| Some(self.node_cost(c, choice[c as usize]?))).try_fold(0u64, |sum, c| Some(sum.saturating_add(c?)))
+        order
+            .iter()
+            .map(|&c| Some(self.node_cost(c, choice[c as usize]?)))
+            .try_fold(0u64, |sum, c| Some(sum.saturating_add(c?)))
     }
 }
 
@@ -251,7 +292,12 @@ impl<'a> Solution<'a> {
                 uses[child as usize] += 1;
             }
         }
-        let mut out = Solution { problem, choice, fallback, uses };
+        let mut out = Solution {
+            problem,
+            choice,
+            fallback,
+            uses,
+        };
         // Classes nobody uses fall back to their cheapest tree.
         for c in 0..out.choice.len() {
             if out.uses[c] == 0 {
@@ -322,13 +368,21 @@ impl<'a> Solution<'a> {
     /// Tries other e-nodes for some classes at once; keeps them if the whole gets cheaper.
     fn exchange(&mut self, moves: &[(u32, u32)]) -> bool {
         let targets: Vec<u32> = moves.iter().map(|m| m.0).collect();
-        if moves.iter().any(|&(c, n)| self.children(c, n).iter().any(|&k| self.choice[k as usize].is_none())) {
+        if moves
+            .iter()
+            .any(|&(c, n)| self.children(c, n).iter().any(|&k| self.choice[k as usize].is_none()))
+        {
             return false;
         }
-        let old: Vec<u32> = moves.iter().map(|&(c, _)| self.choice[c as usize].unwrap_or(0)).collect();
+        let old: Vec<u32> = moves
+            .iter()
+            .map(|&(c, _)| self.choice[c as usize].unwrap_or(0))
+            .collect();
         let (mut before, mut after) = (0u64, 0u64);
         for (&(c, _), &n) in moves.iter().zip(&old) {
-            before = before.saturating_add(self.problem.node_cost(c, n)).saturating_add(self.release(c, n));
+            before = before
+                .saturating_add(self.problem.node_cost(c, n))
+                .saturating_add(self.release(c, n));
         }
         // A class that fell out of use while releasing is no target any more.
         let alive = targets.iter().all(|&c| self.uses[c as usize] > 0);
@@ -337,7 +391,9 @@ impl<'a> Solution<'a> {
                 self.choice[c as usize] = Some(n);
             }
             for &(c, n) in moves {
-                after = after.saturating_add(self.problem.node_cost(c, n)).saturating_add(self.acquire(c, n));
+                after = after
+                    .saturating_add(self.problem.node_cost(c, n))
+                    .saturating_add(self.acquire(c, n));
             }
             if after < before && !moves.iter().any(|&(c, n)| self.reaches(c, n, &targets)) {
                 return true;
@@ -358,7 +414,9 @@ impl<'a> Solution<'a> {
     /// Local exchanges until none helps.
     fn improve(&mut self) {
         for _ in 0..PASSES {
-            let Some(order) = self.problem.order(&self.choice) else { return };
+            let Some(order) = self.problem.order(&self.choice) else {
+                return;
+            };
             let mut improved = false;
             for &c in &order {
                 if self.uses[c as usize] == 0 {
@@ -372,7 +430,9 @@ impl<'a> Solution<'a> {
             }
             // Elements of one tuple pay off only together.
             for group in self.projections(&order) {
-                let alive = group.iter().all(|&(c, n)| self.uses[c as usize] > 0 && self.choice[c as usize] != Some(n));
+                let alive = group
+                    .iter()
+                    .all(|&(c, n)| self.uses[c as usize] > 0 && self.choice[c as usize] != Some(n));
                 improved |= alive && self.exchange(&group);
             }
             for c in 0..self.choice.len() {
@@ -402,4 +462,3 @@ impl<'a> Solution<'a> {
         groups.into_values().filter(|g| g.len() > 1).collect()
     }
 }
-

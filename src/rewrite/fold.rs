@@ -71,7 +71,10 @@ pub fn fold_static(workload: &mut Workload) -> Result<FoldReport, InterpretError
         &frontier,
     )?;
     let mut report = FoldReport::default();
-    let mut taken: FxHashMap<Arc<str>, usize> = graph.ids().filter_map(|v| Some((graph.vertex(v).name.clone()?, 1))).collect();
+    let mut taken: FxHashMap<Arc<str>, usize> = graph
+        .ids()
+        .filter_map(|v| Some((graph.vertex(v).name.clone()?, 1)))
+        .collect();
     let graph = &mut workload.graph;
     for (v, value) in frontier.into_iter().zip(values) {
         if value.len() > FILL_LIMIT && value.is_uniform() {
@@ -94,7 +97,11 @@ pub fn fold_static(workload: &mut Workload) -> Result<FoldReport, InterpretError
         graph.become_leaf(v, Node::Param, Some(name));
     }
     graph.retain_reachable();
-    let used: FxHashSet<Arc<str>> = graph.params().iter().filter_map(|&v| graph.vertex(v).name.clone()).collect();
+    let used: FxHashSet<Arc<str>> = graph
+        .params()
+        .iter()
+        .filter_map(|&v| graph.vertex(v).name.clone())
+        .collect();
     workload.params.retain(|name, _| used.contains(name));
     Ok(report)
 }

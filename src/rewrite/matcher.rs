@@ -12,7 +12,7 @@ use super::enode::{ENode, Facts, Head, Interner, attr_value};
 use crate::graph::Sink;
 use crate::graph::build::Builder;
 use crate::graph::term::{self, Scope, Term};
-use crate::lang::ast::{Dims, DimExpr, ExprKind, RuleClass, TypeKind};
+use crate::lang::ast::{DimExpr, Dims, ExprKind, RuleClass, TypeKind};
 use crate::op::{AttrDef, AttrKind, AttrValue, Default, Fact, OpDef, normalize};
 use crate::rule::{AttrPattern, ListItem, PatternId, PatternNode, Rule};
 use crate::tensor::{Dim, Tensor, Type};
@@ -36,9 +36,19 @@ enum Check {
     /// The class is a constant, all elements of which are this number.
     Literal(Var, f64),
     /// The attribute is what the operator takes when it is left out.
-    IsDefault { def: &'static OpDef, attr: usize, operands: Vec<Var>, attrs: Vec<AttrAt> },
+    IsDefault {
+        def: &'static OpDef,
+        attr: usize,
+        operands: Vec<Var>,
+        attrs: Vec<AttrAt>,
+    },
     /// The axis, counted from the end, is this one.
-    Axis { attr: &'static AttrDef, value: AttrValue, var: Var, of: Var },
+    Axis {
+        attr: &'static AttrDef,
+        value: AttrValue,
+        var: Var,
+        of: Var,
+    },
     /// The attribute is a list with these elements.
     List(Var, Vec<ListItem>),
 }
@@ -118,15 +128,28 @@ impl Compiler<'_> {
             PatternNode::Absent => ast.add(ENodeOrVar::ENode(ENode::leaf(Head::Absent))),
             PatternNode::Tuple(items) => {
                 let children = items.iter().map(|&i| self.node(i, ast, false)).collect();
-                ast.add(ENodeOrVar::ENode(ENode { head: Head::Tuple, children }))
+                ast.add(ENodeOrVar::ENode(ENode {
+                    head: Head::Tuple,
+                    children,
+                }))
             }
             PatternNode::Proj(tuple, i) => {
                 let child = self.node(*tuple, ast, false);
-                ast.add(ENodeOrVar::ENode(ENode { head: Head::Proj(*i), children: [child].into_iter().collect() }))
+                ast.add(ENodeOrVar::ENode(ENode {
+                    head: Head::Proj(*i),
+                    children: [child].into_iter().collect(),
+                }))
             }
             PatternNode::Call { def, operands, attrs } => {
-                let needs_operands = attrs.iter().zip(def.attrs).any(|(p, a)| self.depends_on_operands(def, p, a));
-                let names: Vec<Var> = if needs_operands { operands.iter().map(|&o| self.name_of(o)).collect() } else { Vec::new() };
+                let needs_operands = attrs
+                    .iter()
+                    .zip(def.attrs)
+                    .any(|(p, a)| self.depends_on_operands(def, p, a));
+                let names: Vec<Var> = if needs_operands {
+                    operands.iter().map(|&o| self.name_of(o)).collect()
+                } else {
+                    Vec::new()
+                };
                 let mut children: Vec<Id> = operands.iter().map(|&o| self.node(o, ast, false)).collect();
                 let mut at = Vec::with_capacity(attrs.len());
                 let mut defaults = Vec::new();
@@ -145,10 +168,18 @@ impl Compiler<'_> {
                     at.push(place);
                 }
                 for attr in defaults {
-                    self.checks.push(Check::IsDefault { def, attr, operands: names.clone(), attrs: at.clone() });
+                    self.checks.push(Check::IsDefault {
+                        def,
+                        attr,
+                        operands: names.clone(),
+                        attrs: at.clone(),
+                    });
                 }
                 let op = self.interner.known(def);
-                ast.add(ENodeOrVar::ENode(ENode { head: Head::Op(op), children: children.into_iter().collect() }))
+                ast.add(ENodeOrVar::ENode(ENode {
+                    head: Head::Op(op),
+                    children: children.into_iter().collect(),
+                }))
             }
         }
     }
@@ -157,7 +188,10 @@ impl Compiler<'_> {
     fn depends_on_operands(&self, def: &OpDef, pattern: &AttrPattern, attr: &AttrDef) -> bool {
         let axis = matches!(attr.kind, AttrKind::Axis(_) | AttrKind::Axes(_));
         match pattern {
-            AttrPattern::Default => axis || (def.canonical.is_some() && !matches!(attr.default, Default::Bool(_) | Default::Float(_) | Default::Str(_))),
+            AttrPattern::Default => {
+                axis || (def.canonical.is_some()
+                    && !matches!(attr.default, Default::Bool(_) | Default::Float(_) | Default::Str(_)))
+            }
             AttrPattern::Value(value) => axis && !is_non_negative(value),
             _ => false,
         }
@@ -169,7 +203,12 @@ impl Compiler<'_> {
             AttrPattern::Value(value) => {
                 let v = self.fresh("x");
                 if let Some(&of) = operands.first() {
-                    self.checks.push(Check::Axis { attr, value: value.clone(), var: v, of });
+                    self.checks.push(Check::Axis {
+                        attr,
+                        value: value.clone(),
+                        var: v,
+                        of,
+                    });
                 }
                 AttrAt::Var(v)
             }
@@ -298,20 +337,44 @@ impl CompiledRule {
             equations.push((v, ast));
         }
         equations.extend(std::mem::take(&mut compiler.equations));
-        let Compiler { checks, bind_order, rests, variables, .. } = compiler;
+        let Compiler {
+            checks,
+            bind_order,
+            rests,
+            variables,
+            ..
+        } = compiler;
         let searcher = MultiPattern::new(equations);
         let vars = Searcher::<ENode, Facts>::vars(&searcher);
-        CompiledRule { searcher, vars, outputs, variables, named, binds: bind_order, rests, checks, rule }
+        CompiledRule {
+            searcher,
+            vars,
+            outputs,
+            variables,
+            named,
+            binds: bind_order,
+            rests,
+            checks,
+            rule,
+        }
     }
 
     /// Candidates in the e-graph, at most about `limit`.
     pub(super) fn search(&self, egraph: &EGraph, limit: usize) -> Vec<Subst> {
-        self.searcher.search_with_limit(egraph, limit).into_iter().flat_map(|m| m.substs).collect()
+        self.searcher
+            .search_with_limit(egraph, limit)
+            .into_iter()
+            .flat_map(|m| m.substs)
+            .collect()
     }
 
     /// The classes a candidate binds, as a key for recognising it again.
     pub(super) fn key(&self, egraph: &EGraph, subst: &Subst) -> Vec<Id> {
-        self.vars.iter().filter_map(|&v| subst.get(v)).map(|&id| egraph.find(id)).collect()
+        self.vars
+            .iter()
+            .filter_map(|&v| subst.get(v))
+            .map(|&id| egraph.find(id))
+            .collect()
     }
 
     /// The match behind a candidate, or `None` if it fails a check.
@@ -355,7 +418,9 @@ impl CompiledRule {
 
     /// Binds the dimension names of a variable's type; false if the type does not fit.
     fn bind_type(&self, wanted: &TypeKind, actual: &Type, names: &mut FxHashMap<Arc<str>, Term<Id>>) -> bool {
-        let (TypeKind::Tensor { dtype, dims }, Type::Tensor(actual)) = (wanted, actual) else { return false };
+        let (TypeKind::Tensor { dtype, dims }, Type::Tensor(actual)) = (wanted, actual) else {
+            return false;
+        };
         if dtype.is_some_and(|d| d.dtype != actual.dtype) {
             return false;
         }
@@ -364,7 +429,9 @@ impl CompiledRule {
             Dims::Scalar => return actual.rank() == Some(0),
             Dims::List(dims) => dims,
         };
-        let Some(shape) = actual.shape.as_ref().filter(|s| s.len() == dims.len()) else { return false };
+        let Some(shape) = actual.shape.as_ref().filter(|s| s.len() == dims.len()) else {
+            return false;
+        };
         let ast = &self.rule.ast;
         dims.iter().zip(shape.iter()).all(|(dim, extent)| match dim {
             DimExpr::Unknown(_) => true,
@@ -379,10 +446,20 @@ impl CompiledRule {
         })
     }
 
-    fn holds(&self, check: &Check, egraph: &EGraph, subst: &Subst, names: &mut FxHashMap<Arc<str>, Term<Id>>) -> Option<bool> {
+    fn holds(
+        &self,
+        check: &Check,
+        egraph: &EGraph,
+        subst: &Subst,
+        names: &mut FxHashMap<Arc<str>, Term<Id>>,
+    ) -> Option<bool> {
         let class = |v: &Var| subst.get(*v).copied();
         Some(match check {
-            Check::Literal(v, number) => egraph[class(v)?].data.value.as_ref().is_some_and(|value| equals_literal(value, *number)),
+            Check::Literal(v, number) => egraph[class(v)?]
+                .data
+                .value
+                .as_ref()
+                .is_some_and(|value| equals_literal(value, *number)),
             Check::Axis { attr, value, var, of } => {
                 let actual = attr_value(egraph, class(var)?);
                 let rank = egraph[class(of)?].data.ty.as_tensor()?.rank()? as i64;
@@ -391,7 +468,10 @@ impl CompiledRule {
                     (AttrKind::Axis(crate::op::AxisOf::Output), _) => rank + 1,
                     _ => rank,
                 };
-                let resolve = |d: &Dim| d.as_const().map_or_else(|| d.clone(), |v| Dim::Const(if v < 0 { v + rank } else { v }));
+                let resolve = |d: &Dim| {
+                    d.as_const()
+                        .map_or_else(|| d.clone(), |v| Dim::Const(if v < 0 { v + rank } else { v }))
+                };
                 let resolved = match value {
                     AttrValue::Int(d) => AttrValue::Int(resolve(d)),
                     AttrValue::Ints(list) => AttrValue::Ints(list.iter().map(resolve).collect()),
@@ -399,7 +479,12 @@ impl CompiledRule {
                 };
                 resolved == actual
             }
-            Check::IsDefault { def, attr, operands, attrs } => {
+            Check::IsDefault {
+                def,
+                attr,
+                operands,
+                attrs,
+            } => {
                 let at = |a: &AttrAt| match a {
                     AttrAt::Fixed(value) => Some(value.clone()),
                     AttrAt::Var(v) => Some(attr_value(egraph, class(v)?)),
@@ -418,14 +503,19 @@ impl CompiledRule {
                     .iter()
                     .map(|&id| {
                         let data = &egraph[id].data;
-                        Fact { ty: &data.ty, value: data.value.as_ref() }
+                        Fact {
+                            ty: &data.ty,
+                            value: data.value.as_ref(),
+                        }
                     })
                     .collect();
                 let fresh = Cell::new(egraph.analysis.fresh);
                 normalize(def, &facts, &given, &fresh).is_ok_and(|n| n.attrs[*attr] == values[*attr])
             }
             Check::List(v, items) => {
-                let AttrValue::Ints(list) = attr_value(egraph, class(v)?) else { return Some(false) };
+                let AttrValue::Ints(list) = attr_value(egraph, class(v)?) else {
+                    return Some(false);
+                };
                 list.len() == items.len()
                     && items.iter().zip(list).all(|(item, d)| match item {
                         ListItem::Any => true,
@@ -442,14 +532,23 @@ impl CompiledRule {
 
     /// True if all conditions hold; one that cannot be decided does not.
     pub(super) fn conditions_hold(&self, egraph: &EGraph, found: &Match) -> bool {
-        let scope = MatchScope { egraph, names: &found.names };
-        self.rule.conditions.iter().all(|&c| term::condition(&self.rule.ast, c, &scope).unwrap_or(false))
+        let scope = MatchScope {
+            egraph,
+            names: &found.names,
+        };
+        self.rule
+            .conditions
+            .iter()
+            .all(|&c| term::condition(&self.rule.ast, c, &scope).unwrap_or(false))
     }
 
     /// Builds the target of a match and makes it equal to the source; e-nodes that did not exist before are pushed
     /// to `created`.
     pub(super) fn apply(&self, egraph: &mut EGraph, found: &Match, created: &mut Vec<ENode>) -> Outcome {
-        let mut sink = EGraphSink { egraph, created: Vec::new() };
+        let mut sink = EGraphSink {
+            egraph,
+            created: Vec::new(),
+        };
         let mut builder = Builder::new(&self.rule.ast, &mut sink);
         builder.fold_terms = true;
         for (name, value) in &found.names {
@@ -462,17 +561,28 @@ impl CompiledRule {
             let wanted = builder.sink.ty(output).as_tensor().map(|t| t.dtype);
             let value = builder.block(&self.rule.target);
             let wanted = wanted.map_or(crate::graph::literal::Wanted::Any, crate::graph::literal::Wanted::Like);
-            value.and_then(|t| builder.vertex_as(t, wanted, self.rule.target.span)).map(|v| vec![v])
+            value
+                .and_then(|t| builder.vertex_as(t, wanted, self.rule.target.span))
+                .map(|v| vec![v])
         } else {
             let span = self.rule.target.span;
             builder.block_items(&self.rule.target).and_then(|items| {
-                items.into_iter().map(|t| builder.vertex(t, span)).collect::<Option<Vec<_>>>()
+                items
+                    .into_iter()
+                    .map(|t| builder.vertex(t, span))
+                    .collect::<Option<Vec<_>>>()
             })
         };
         let failed = builder.problems.has_errors();
         created.append(&mut sink.created);
-        let Some(targets) = built.filter(|t| !failed && t.len() == found.outputs.len()) else { return Outcome::Refused };
-        let same = found.outputs.iter().zip(&targets).all(|(a, b)| same_type(&egraph[*a].data.ty, &egraph[*b].data.ty));
+        let Some(targets) = built.filter(|t| !failed && t.len() == found.outputs.len()) else {
+            return Outcome::Refused;
+        };
+        let same = found
+            .outputs
+            .iter()
+            .zip(&targets)
+            .all(|(a, b)| same_type(&egraph[*a].data.ty, &egraph[*b].data.ty));
         if !same {
             return Outcome::Refused;
         }
@@ -504,7 +614,12 @@ fn same_type(a: &Type, b: &Type) -> bool {
         (Type::Tensor(a), Type::Tensor(b)) => {
             a.dtype == b.dtype
                 && match (&a.shape, &b.shape) {
-                    (Some(a), Some(b)) => a.len() == b.len() && a.iter().zip(b.iter()).all(|(x, y)| x == y || (x.is_unknown() && y.is_unknown())),
+                    (Some(a), Some(b)) => {
+                        a.len() == b.len()
+                            && a.iter()
+                                .zip(b.iter())
+                                .all(|(x, y)| x == y || (x.is_unknown() && y.is_unknown()))
+                    }
                     (None, None) => true,
                     _ => false,
                 }

@@ -10,10 +10,10 @@ mod matcher;
 mod saturate;
 
 pub use cost::{CostModel, graph_cost};
+pub use decode::decode;
 pub use encode::{Encoded, encode};
 pub use enode::{ClassData, ENode, Facts, Head, Interner};
 pub use extract::{Extraction, extract};
-pub use decode::decode;
 pub use fold::{FoldReport, fold_static};
 pub use matcher::CompiledRule;
 pub use saturate::{IterationReport, Limits, RuleReport, Saturation, StopReason, saturate};

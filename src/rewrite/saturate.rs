@@ -28,7 +28,12 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { iterations: 16, nodes: 20_000, matches: 2_000, rewrites: None }
+        Limits {
+            iterations: 16,
+            nodes: 20_000,
+            matches: 2_000,
+            rewrites: None,
+        }
     }
 }
 
@@ -113,9 +118,18 @@ struct Schedule {
 /// Saturates the e-graph of `encoded` with `rules`.
 pub fn saturate(encoded: &mut Encoded, rules: &[Arc<Rule>], limits: Limits) -> Saturation {
     let egraph = &mut encoded.egraph;
-    let compiled: Vec<CompiledRule> = rules.iter().map(|r| CompiledRule::new(r.clone(), &mut egraph.analysis.interner)).collect();
+    let compiled: Vec<CompiledRule> = rules
+        .iter()
+        .map(|r| CompiledRule::new(r.clone(), &mut egraph.analysis.interner))
+        .collect();
     let mut reports: Vec<RuleReport> = vec![RuleReport::default(); rules.len()];
-    let mut schedules: Vec<Schedule> = rules.iter().map(|_| Schedule { banned_until: 0, times_banned: 0 }).collect();
+    let mut schedules: Vec<Schedule> = rules
+        .iter()
+        .map(|_| Schedule {
+            banned_until: 0,
+            times_banned: 0,
+        })
+        .collect();
     let mut seen: Vec<FxHashSet<u64>> = vec![FxHashSet::default(); rules.len()];
     let mut created_by: FxHashMap<ENode, u32> = FxHashMap::default();
     let node_limit = limits.nodes.max(4 * egraph.total_size());
@@ -159,7 +173,9 @@ pub fn saturate(encoded: &mut Encoded, rules: &[Arc<Rule>], limits: Limits) -> S
                 if seen[i].contains(&key) {
                     continue;
                 }
-                let Some(matched) = rule.check(egraph, &subst) else { continue };
+                let Some(matched) = rule.check(egraph, &subst) else {
+                    continue;
+                };
                 if !rule.conditions_hold(egraph, &matched) {
                     continue;
                 }
@@ -193,7 +209,11 @@ pub fn saturate(encoded: &mut Encoded, rules: &[Arc<Rule>], limits: Limits) -> S
             }
         }
         egraph.rebuild();
-        iterations.push(IterationReport { nodes: egraph.total_size(), classes: egraph.number_of_classes(), applied });
+        iterations.push(IterationReport {
+            nodes: egraph.total_size(),
+            classes: egraph.number_of_classes(),
+            applied,
+        });
         if let Some(reason) = over {
             stop = reason;
             break 'rounds;
@@ -220,7 +240,12 @@ pub fn saturate(encoded: &mut Encoded, rules: &[Arc<Rule>], limits: Limits) -> S
         canonical.remove(&enode);
     }
     let rules = compiled.into_iter().map(|c| c.rule).zip(reports).collect();
-    Saturation { rules, iterations, stop, created_by: canonical }
+    Saturation {
+        rules,
+        iterations,
+        stop,
+        created_by: canonical,
+    }
 }
 
 fn hash_ids(ids: &[egg::Id]) -> u64 {

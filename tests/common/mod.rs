@@ -64,10 +64,39 @@ fn step(graph: &mut Graph, pool: &mut Vec<VertexId>, (kind, a, b): (u16, u16, u1
         graph.call(Op::Known(lookup(name)?), operands, attrs).ok()
     };
     const BINARY: [&str; 20] = [
-        "add", "sub", "mul", "div", "pow", "mod", "max", "min", "equal", "less", "less_or_equal", "greater", "greater_or_equal",
-        "and", "or", "xor", "bitwise_and", "bitwise_or", "bitwise_xor", "matmul",
+        "add",
+        "sub",
+        "mul",
+        "div",
+        "pow",
+        "mod",
+        "max",
+        "min",
+        "equal",
+        "less",
+        "less_or_equal",
+        "greater",
+        "greater_or_equal",
+        "and",
+        "or",
+        "xor",
+        "bitwise_and",
+        "bitwise_or",
+        "bitwise_xor",
+        "matmul",
     ];
-    const UNARY: [&str; 10] = ["relu", "sigmoid", "tanh", "exp", "neg", "abs", "not", "bitwise_not", "softmax", "gelu"];
+    const UNARY: [&str; 10] = [
+        "relu",
+        "sigmoid",
+        "tanh",
+        "exp",
+        "neg",
+        "abs",
+        "not",
+        "bitwise_not",
+        "softmax",
+        "gelu",
+    ];
     let axis = i64::from(b % 2);
     let new = match kind % 16 {
         0..=4 => call(graph, BINARY[(kind / 16) as usize % BINARY.len()], &[p, q], &[]),
@@ -79,7 +108,9 @@ fn step(graph: &mut Graph, pool: &mut Vec<VertexId>, (kind, a, b): (u16, u16, u1
                 (1, b) => Tensor::scalar(i64::from(b) - 1000),
                 (2, b) => Tensor::scalar(b % 2 == 0),
                 (3, b) => Tensor::vector((0..4).map(|i| f32::from(b) * 0.1 - i as f32).collect()),
-                (4, b) => Tensor::new::<f32>(&[2, 4], (0..8).map(|i| (i as f32 - 4.0) * f32::from(b)).collect()).unwrap(),
+                (4, b) => {
+                    Tensor::new::<f32>(&[2, 4], (0..8).map(|i| (i as f32 - 4.0) * f32::from(b)).collect()).unwrap()
+                }
                 (_, 0) => Tensor::new::<f32>(&[0, 4], Vec::new()).unwrap(),
                 (_, b) => Tensor::scalar([f32::NAN, f32::INFINITY, -0.0, f32::MIN_POSITIVE, -1.5e-7][b as usize % 5]),
             };
@@ -93,8 +124,20 @@ fn step(graph: &mut Graph, pool: &mut Vec<VertexId>, (kind, a, b): (u16, u16, u1
         }
         9 => call(graph, "concat", &[p, q], &[("axis", AttrValue::int(axis))]),
         10 => {
-            let split = call(graph, "split", &[p], &[("axis", AttrValue::int(1)), ("sizes", AttrValue::ints(&[1, 3]))])
-                .or_else(|| call(graph, "split", &[p], &[("axis", AttrValue::int(1)), ("split", AttrValue::ints(&[1, 3]))]));
+            let split = call(
+                graph,
+                "split",
+                &[p],
+                &[("axis", AttrValue::int(1)), ("sizes", AttrValue::ints(&[1, 3]))],
+            )
+            .or_else(|| {
+                call(
+                    graph,
+                    "split",
+                    &[p],
+                    &[("axis", AttrValue::int(1)), ("split", AttrValue::ints(&[1, 3]))],
+                )
+            });
             if let Some(split) = split {
                 for i in 0..2 {
                     if b & (1 << i) != 0 {
@@ -112,7 +155,12 @@ fn step(graph: &mut Graph, pool: &mut Vec<VertexId>, (kind, a, b): (u16, u16, u1
         13 => {
             let name = ["reduce_sum", "reduce_mean", "reduce_max"][a as usize % 3];
             let keep = AttrValue::Bool(b % 4 < 2);
-            call(graph, name, &[p], &[("axes", AttrValue::ints(&[axis])), ("keepdims", keep)])
+            call(
+                graph,
+                name,
+                &[p],
+                &[("axes", AttrValue::ints(&[axis])), ("keepdims", keep)],
+            )
         }
         14 => {
             let tuple = graph.tuple(&[p, q]);
@@ -121,7 +169,11 @@ fn step(graph: &mut Graph, pool: &mut Vec<VertexId>, (kind, a, b): (u16, u16, u1
         _ => {
             let absent = graph.absent();
             let op = OpaqueOp {
-                domain: if a % 2 == 0 { "com.example".into() } else { String::new() },
+                domain: if a % 2 == 0 {
+                    "com.example".into()
+                } else {
+                    String::new()
+                },
                 name: "Mystery".into(),
                 attr_names: vec!["alpha".into(), "raw".into(), "t".into()],
                 result: graph.ty(p).clone(),
