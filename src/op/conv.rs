@@ -180,7 +180,7 @@ fn infer_conv(call: &Infer<'_>) -> Result<Type, OpError> {
         Some(x) => [x[0].clone(), channels].into_iter().collect(),
         None => [call.unknown(), channels].into_iter().collect(),
     };
-    match x {
+    match x.filter(|_| w.is_some()) {
         Some(x) => windows.counts(spatial(x))?.into_iter().for_each(|d| out.push(d)),
         None => (0..rank).for_each(|_| out.push(call.unknown())),
     }
@@ -296,7 +296,7 @@ fn infer_transpose(call: &Infer<'_>) -> Result<Type, OpError> {
     let mut out: Shape = [x.map_or_else(|| call.unknown(), |x| x[0].clone()), channels]
         .into_iter()
         .collect();
-    match x {
+    match x.filter(|_| w.is_some()) {
         Some(x) => transposed(&|name| call.attr(name), windows, spatial(x))?
             .out
             .into_iter()
