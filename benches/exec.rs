@@ -5,7 +5,7 @@
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 use tautomer::exec::{Executor, Mode, Plan};
-use tautomer::graph::{Graph, Params};
+use tautomer::graph::{Graph, Params, VertexId};
 use tautomer::op::{AttrValue, Op, lookup};
 use tautomer::tensor::{DType, Shape, Tensor, Type};
 
@@ -113,4 +113,129 @@ fn transpose(bencher: Bencher<'_, '_>) {
         &[("perm", AttrValue::ints(&[1, 0]))],
         1 << 22,
     );
+}
+
+/// A network of convolutions under construction, with constant weights.
+struct Net {
+    graph: Graph,
+    params: Params,
+    flops: usize,
+}
+
+impl Net {
+    fn new() -> (Net, VertexId) {
+        let mut graph = Graph::new();
+        let x = graph.input("x", Type::tensor(DType::F32, [1, 3, 224, 224]));
+        let (params, flops) = (Params::new(), 0);
+        (Net { graph, params, flops }, x)
+    }
+
+    fn shape(&self, v: VertexId) -> Vec<usize> {
+        let ty = self.graph.ty(v).as_tensor().expect("a tensor");
+        ty.shape.as_ref().and_then(|s| s.to_concrete()).expect("a known shape")
+    }
+
+    fn param(&mut self, shape: &[usize]) -> VertexId {
+        let name = format!("w{}", self.params.len());
+        let scale = (2.0 / shape.iter().skip(1).product::<usize>() as f32).sqrt();
+        let elements = (0..shape.iter().product()).map(|i: usize| ((i * 37 % 101) as f32 / 50.0 - 1.0) * scale);
+        let value = Tensor::new::<f32>(shape, elements.collect()).expect("elements that fill the shape");
+        self.params.insert(name.as_str().into(), value);
+        self.graph.param(&name, Type::tensor(DType::F32, Shape::from(shape)))
+    }
+
+    fn call(&mut self, op: &str, operands: &[VertexId], attrs: &[(&str, AttrValue)]) -> VertexId {
+        let op = Op::Known(lookup(op).expect("an operator of the table"));
+        self.graph.call(op, operands, attrs).expect("a well-typed call")
+    }
+
+    fn conv(&mut self, x: VertexId, filters: usize, kernel: usize, stride: i64) -> VertexId {
+        let channels = self.shape(x)[1];
+        let w = self.param(&[filters, channels, kernel, kernel]);
+        let b = self.param(&[filters]);
+        let pad = (kernel / 2) as i64;
+        let attrs = [
+            ("strides", AttrValue::ints(&[stride; 2])),
+            ("pads", AttrValue::ints(&[pad; 4])),
+        ];
+        let y = self.call("conv", &[x, w, b], &attrs);
+        self.flops += 2 * channels * kernel * kernel * self.shape(y).iter().product::<usize>();
+        y
+    }
+
+    fn pool(&mut self, x: VertexId, kernel: i64, stride: i64, pad: i64) -> VertexId {
+        let attrs = [
+            ("kernel_shape", AttrValue::ints(&[kernel; 2])),
+            ("strides", AttrValue::ints(&[stride; 2])),
+            ("pads", AttrValue::ints(&[pad; 4])),
+        ];
+        self.call("max_pool", &[x], &attrs)
+    }
+
+    fn dense(&mut self, x: VertexId, outputs: usize) -> VertexId {
+        let inputs = self.shape(x)[1];
+        let (w, b) = (self.param(&[outputs, inputs]), self.param(&[outputs]));
+        self.flops += 2 * inputs * outputs;
+        self.call("dense", &[x, w, b], &[])
+    }
+
+    fn run(mut self, bencher: Bencher<'_, '_>, y: VertexId) {
+        self.graph.output(y, None);
+        let plan = Plan::compile(&self.graph).expect("a plan");
+        let executor = Executor::new(plan, Mode::Kernels).expect("an executor");
+        let x = Tensor::new(&[1, 3, 224, 224], vec![0.5f32; 3 * 224 * 224]).expect("an image");
+        bencher
+            .counter(ItemsCount::new(self.flops))
+            .bench_local(|| executor.run(std::slice::from_ref(&x), &self.params).expect("a run"));
+    }
+}
+
+/// ResNet-50, batch normalisation folded into the convolutions.
+#[divan::bench(sample_count = 5, sample_size = 1)]
+fn resnet50(bencher: Bencher<'_, '_>) {
+    let (mut net, x) = Net::new();
+    let mut x = net.conv(x, 64, 7, 2);
+    x = net.call("relu", &[x], &[]);
+    x = net.pool(x, 3, 2, 1);
+    for (stage, blocks) in [3, 4, 6, 3].into_iter().enumerate() {
+        let width = 64 << stage;
+        for block in 0..blocks {
+            let stride = if stage > 0 && block == 0 { 2 } else { 1 };
+            let mut y = net.conv(x, width, 1, 1);
+            y = net.call("relu", &[y], &[]);
+            y = net.conv(y, width, 3, stride);
+            y = net.call("relu", &[y], &[]);
+            y = net.conv(y, 4 * width, 1, 1);
+            if block == 0 {
+                x = net.conv(x, 4 * width, 1, stride);
+            }
+            x = net.call("add", &[x, y], &[]);
+            x = net.call("relu", &[x], &[]);
+        }
+    }
+    x = net.call("global_average_pool", &[x], &[]);
+    x = net.call("flatten", &[x], &[]);
+    x = net.dense(x, 1000);
+    net.run(bencher, x);
+}
+
+/// VGG-19.
+#[divan::bench(sample_count = 3, sample_size = 1)]
+fn vgg19(bencher: Bencher<'_, '_>) {
+    let (mut net, mut x) = Net::new();
+    for (width, count) in [(64, 2), (128, 2), (256, 4), (512, 4), (512, 4)] {
+        for _ in 0..count {
+            x = net.conv(x, width, 3, 1);
+            x = net.call("relu", &[x], &[]);
+        }
+        x = net.pool(x, 2, 2, 0);
+    }
+    x = net.call("flatten", &[x], &[]);
+    for outputs in [4096, 4096, 1000] {
+        x = net.dense(x, outputs);
+        if outputs > 1000 {
+            x = net.call("relu", &[x], &[]);
+        }
+    }
+    net.run(bencher, x);
 }

@@ -3,6 +3,8 @@
 //! A plan is plain data. What a step computes is said by the operator table; a kernel of [`kernels`] may compute the
 //! same faster, and an executor in [`Mode::Reference`] uses none of them.
 
+mod build;
+mod error;
 pub mod kernels;
 mod memory;
 mod plan;
@@ -11,6 +13,7 @@ mod run;
 #[cfg(test)]
 mod tests;
 
+pub use error::{PlanError, RunError};
 pub use memory::Memory;
-pub use plan::{Constant, Plan, PlanError, Port, Slot, SlotId, Step};
-pub use run::{Executor, Mode, RunError};
+pub use plan::{Constant, Plan, Port, Slot, SlotId, Step};
+pub use run::{Executor, Mode, Observer};

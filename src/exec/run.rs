@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::error::RunError;
 use super::kernels::{self, Call, Kernel};
 use super::plan::{Plan, Port, Step};
 use crate::graph::{Params, evaluate_call};
 use crate::op::{AttrValue, Op, OpDef, OpError, lookup};
-use crate::tensor::{Dim, Tensor, TensorType};
+use crate::tensor::{Dim, Tensor};
 
 /// What computes the steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -17,85 +18,6 @@ pub enum Mode {
     Kernels,
     /// The reference semantics alone.
     Reference,
-}
-
-/// Why a run failed.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum RunError {
-    /// The wrong number of inputs.
-    #[error("{expected} inputs expected, {given} given")]
-    Count {
-        /// How many the plan has.
-        expected: usize,
-        /// How many came.
-        given: usize,
-    },
-    /// An input or a parameter without a value.
-    #[error("{what} `{name}` of type {expected} has no value")]
-    Missing {
-        /// `input` or `parameter`.
-        what: &'static str,
-        /// Its name.
-        name: Arc<str>,
-        /// Its type.
-        expected: TensorType,
-    },
-    /// A value for an input that there is none of.
-    #[error("there is no input `{name}`; the inputs are {known}")]
-    Unknown {
-        /// The name that came.
-        name: Arc<str>,
-        /// The names of the inputs.
-        known: String,
-    },
-    /// A value of the wrong element type, rank or extent.
-    #[error("{what} `{name}` must be {expected}, and is {given}")]
-    Type {
-        /// `input` or `parameter`.
-        what: &'static str,
-        /// Its name.
-        name: Arc<str>,
-        /// Its type.
-        expected: TensorType,
-        /// The type of the value.
-        given: TensorType,
-    },
-    /// Two values disagree about a dimension.
-    #[error("dimension `{symbol}` is {first} in `{first_place}` and {second} in `{second_place}`")]
-    Symbol {
-        /// The dimension.
-        symbol: Arc<str>,
-        /// Its value at first.
-        first: i64,
-        /// The input or parameter that gave it.
-        first_place: Arc<str>,
-        /// Its other value.
-        second: i64,
-        /// The input or parameter that gave that.
-        second_place: Arc<str>,
-    },
-    /// A step failed.
-    #[error("step {step}, `{op}({operands})`: {source}")]
-    Step {
-        /// Its place in the plan.
-        step: usize,
-        /// The operator.
-        op: String,
-        /// Types of its operands.
-        operands: String,
-        /// What is wrong.
-        source: OpError,
-    },
-    /// An operator that the table does not define.
-    #[error("`{op}` cannot be executed: it has no definition")]
-    Opaque {
-        /// Its name.
-        op: String,
-    },
-    /// A plan that does not hold together; only one that was read from elsewhere can.
-    #[error("the plan is broken: {0}")]
-    Broken(String),
 }
 
 /// Called after every step with its place, what it is, and its results.

@@ -1,4 +1,4 @@
-//! Files: what other programs write and read.
+//! Files: what other programs write, read and draw.
 
 pub mod arrays;
 pub mod atomic;

@@ -175,6 +175,11 @@ pub(crate) fn attr_from_tensor(attr: &AttrDef, value: &Tensor) -> Option<AttrVal
         })
     };
     Some(match attr.kind {
+        AttrKind::Int if value.len() == 1 && value.dtype().is_float() => {
+            let number = value.to_f64s()?[0];
+            let whole = number as i64;
+            AttrValue::Int(Dim::Const((whole as f64 == number).then_some(whole)?))
+        }
         AttrKind::Int | AttrKind::Axis(_) if value.len() == 1 => AttrValue::Int(ints()?.remove(0)),
         AttrKind::Ints | AttrKind::Axes(_) if value.shape().len() <= 1 => AttrValue::Ints(ints()?),
         AttrKind::Float if value.len() == 1 => AttrValue::Float(Real(value.to_f64s()?[0])),

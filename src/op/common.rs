@@ -1,6 +1,5 @@
 //! What the operator families share: inference of common types, index arithmetic over arrays.
 
-use super::infer::resolve_axis;
 use super::value::shaped;
 use super::{AttrValue, Infer, Number, OpError, Value};
 use crate::tensor::{DType, Dim, Nd, Shape, TensorType, Type};
@@ -200,11 +199,6 @@ pub(super) fn set(call: &Infer<'_>, attrs: &mut [AttrValue], name: &str, value: 
 /// Axes as an attribute.
 pub(super) fn axes_value(axes: &[usize]) -> AttrValue {
     AttrValue::Ints(axes.iter().copied().map(Dim::from).collect())
-}
-
-/// Counts every axis of a list from the front.
-pub(super) fn resolve_all(axes: &[i64], rank: usize) -> Result<Vec<usize>, OpError> {
-    axes.iter().map(|&a| resolve_axis(a, rank)).collect()
 }
 
 /// The extent two tensors share along an axis; `None` if theirs are known to differ.

@@ -15,7 +15,12 @@ mod value;
 mod common;
 
 mod conv;
+mod activation;
+mod blocks;
+mod convert;
+mod create;
 mod elementwise;
+mod index;
 mod layout;
 mod matmul;
 mod norm;
@@ -24,6 +29,7 @@ mod reduce;
 mod resize;
 mod softmax;
 mod window;
+mod unary;
 
 #[cfg(test)]
 mod check;
@@ -47,8 +53,14 @@ use crate::tensor::Type;
 /// The operators, by family.
 const FAMILIES: &[&[OpDef]] = &[
     elementwise::OPS,
+    unary::OPS,
+    convert::OPS,
+    activation::OPS,
     layout::OPS,
+    blocks::OPS,
     reduce::OPS,
+    index::OPS,
+    create::OPS,
     matmul::OPS,
     conv::OPS,
     pool::OPS,
@@ -186,6 +198,23 @@ mod tests {
             for name in op.names() {
                 assert!(seen.insert(name), "{name} is defined twice");
             }
+        }
+    }
+
+    #[test]
+    fn every_body_is_one_function() {
+        for op in table() {
+            let Some(body) = op.composite_body() else { continue };
+            let source = Arc::new(crate::diag::Source::new(op.name, body));
+            let program = crate::lang::parse_program(source).unwrap_or_else(|problems| {
+                panic!(
+                    "{}: {:?}",
+                    op.name,
+                    problems.iter().map(|d| &d.message).collect::<Vec<_>>()
+                )
+            });
+            assert_eq!(program.functions.len(), 1, "{}", op.name);
+            assert_eq!(program.functions[0].params.len(), op.operands.len(), "{}", op.name);
         }
     }
 

@@ -277,7 +277,12 @@ pub fn evaluate_tensors(
         .map(|o| o.as_ref().map_or(Type::Absent, |t| t.ty().into()))
         .collect();
     let double = |ty: &Type| ty.as_tensor().is_some_and(|t| t.dtype == DType::F64);
-    let wide = types.iter().any(double) || attrs.contains(&AttrValue::DType(DType::F64));
+    let wide_attr = |attr: &AttrValue| match attr {
+        AttrValue::DType(dtype) => *dtype == DType::F64,
+        AttrValue::Tensor(t) => t.dtype() == DType::F64,
+        _ => false,
+    };
+    let wide = types.iter().any(double) || attrs.iter().any(wide_attr);
     if wide {
         run::<f64>(def, operands, &types, attrs)
     } else {

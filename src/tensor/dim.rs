@@ -120,7 +120,8 @@ impl Dim {
         }
     }
 
-    pub(crate) fn terms(&self) -> Vec<(Vec<Atom>, i64)> {
+    /// The products of atoms whose sum it is, each with its coefficient; the constant term has the empty product.
+    pub fn terms(&self) -> Vec<(Vec<Atom>, i64)> {
         match self {
             Dim::Const(0) => Vec::new(),
             Dim::Const(value) => vec![(Vec::new(), *value)],

@@ -5,7 +5,7 @@
 use proptest::prelude::*;
 use tautomer::graph::{Graph, VertexId};
 use tautomer::op::{AttrValue, Op, OpaqueOp, lookup};
-use tautomer::tensor::{DType, Dim, Tensor, Type};
+use tautomer::tensor::{DType, Dim, Shape, Tensor, Type};
 
 /// Decisions that a graph is grown by.
 pub type Seeds = Vec<(u16, u16, u16)>;
@@ -26,12 +26,12 @@ pub fn grow(seeds: &Seeds) -> Graph {
     let symbolic = seeds.first().is_some_and(|s| s.0 % 3 == 0);
     let first = |n: i64| if symbolic { Dim::symbol("n") } else { Dim::from(n) };
     let mut pool = vec![
-        graph.input("x", Type::tensor(DType::F32, [first(2), Dim::from(4)])),
+        graph.input("x", matrix(first(2))),
         graph.param("w", Type::tensor(DType::F32, [4, 4])),
-        graph.input("y", Type::tensor(DType::F32, [first(2), Dim::from(4)])),
+        graph.input("y", matrix(first(2))),
         graph.input("i", Type::tensor(DType::I64, [2, 4])),
         graph.param("b", Type::tensor(DType::Bool, [4])),
-        graph.input("u", Type::tensor(DType::F32, vec![graph_unknown(), Dim::from(4)])),
+        graph.input("u", matrix(Dim::unknown(1 << 20))),
     ];
     for &seed in seeds {
         step(&mut graph, &mut pool, seed);
@@ -48,8 +48,8 @@ pub fn grow(seeds: &Seeds) -> Graph {
     graph
 }
 
-fn graph_unknown() -> Dim {
-    Dim::unknown(1 << 20)
+fn matrix(rows: Dim) -> Type {
+    Type::tensor(DType::F32, [rows, Dim::from(4)].into_iter().collect::<Shape>())
 }
 
 fn step(graph: &mut Graph, pool: &mut Vec<VertexId>, (kind, a, b): (u16, u16, u16)) {

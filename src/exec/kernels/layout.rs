@@ -18,6 +18,7 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::view("squeeze", view),
     Kernel::view("unsqueeze", view),
     Kernel::view("identity", view),
+    Kernel::view("dropout", view),
     Kernel::any("transpose", transpose),
     Kernel::any("expand", expand),
     Kernel::any("slice", slice),
@@ -199,44 +200,41 @@ fn gather(call: &Call<'_>) -> Done {
     with_array!(call.tensor(0)?, array => typed(array, &places, axis, &shape))
 }
 
-/// Constant padding of every axis; other modes are declined.
+/// Constant padding; other modes and cuts are declined.
 fn pad(call: &Call<'_>) -> Done {
-    fn typed<T: Element>(call: &Call<'_>, array: &Nd<T>, shape: &[usize], pads: &[usize]) -> Done {
-        let fill = match call.optional(2) {
-            Some(value) => or_decline!(T::array(value).and_then(|a| a.first().cloned())),
-            None => T::default(),
+    fn typed<T: Element>(array: &Nd<T>, fill: Option<T>, shape: &[usize], pads: &[usize]) -> Done {
+        let mut out = vec![or_decline!(fill); shape.iter().product()];
+        let Some((&last, outer)) = array.shape().split_last() else {
+            return Ok(None);
         };
-        let mut out = vec![fill; shape.iter().product()];
-        if out.is_empty() || array.is_empty() {
-            return done(shape, out);
-        }
-        let (outer, last) = (array.ndim() - 1, array.shape()[array.ndim() - 1]);
-        let strides = strides(shape);
-        let start: usize = pads.iter().zip(&strides).map(|(p, s)| p * *s as usize).sum();
-        let steps: Vec<_> = array.shape()[..outer]
-            .iter()
-            .copied()
-            .zip(strides.iter().copied())
-            .collect();
-        let whole = rows(array);
-        for (row, at) in whole.chunks_exact(last).zip(positions(start, &steps)) {
-            out[at..][..last].clone_from_slice(row);
+        if !array.is_empty() {
+            let strides = strides(shape);
+            let start: usize = pads.iter().zip(&strides).map(|(p, s)| p * *s as usize).sum();
+            let steps: Vec<_> = outer.iter().copied().zip(strides.iter().copied()).collect();
+            for (row, at) in rows(array).chunks_exact(last).zip(positions(start, &steps)) {
+                out[at..][..last].clone_from_slice(row);
+            }
         }
         done(shape, out)
     }
+    fn zero<T: Element>(_: &Nd<T>, value: f64) -> Option<T> {
+        (value == 0.0).then(T::default)
+    }
     let shape = or_decline!(call.out_shape());
-    let rank = shape.len();
-    let value_elsewhere = call.optional(2).is_none() && call.def.attr_index("constant_value").is_some();
-    if !matches!(call.text("mode"), "" | "constant") || rank == 0 || value_elsewhere {
+    if call.text("mode") != "constant" || shape.len() != call.shape(0).len() {
         return Ok(None);
     }
-    let axes = or_decline!(call.axes("axes", rank));
+    let axes = or_decline!(call.axes("axes", shape.len()));
     let given = or_decline!(call.sizes("pads", 2 * axes.len(), 0));
-    let mut pads = vec![0; rank];
+    let mut pads = vec![0; shape.len()];
     for (&axis, &p) in axes.iter().zip(&given) {
         pads[axis] = p;
     }
-    with_array!(call.tensor(0)?, array => typed(call, array, &shape, &pads))
+    let value = or_decline!(call.float("value"));
+    match call.tensor(0)? {
+        Tensor::F32(array) => typed(array, Some(value as f32), &shape, &pads),
+        other => with_array!(other, array => typed(array, zero(array, value), &shape, &pads)),
+    }
 }
 
 /// Conversions that are exact or round to nearest.

@@ -20,6 +20,7 @@ fn views() {
     Case::new("squeeze", &[f32s(&[1, 3, 1], 1)]).ints("axes", &[-1]).check();
     Case::new("unsqueeze", &[f32s(&[3], 1)]).ints("axes", &[0, -1]).check();
     Case::new("identity", &[ints(&[3, 4])]).check();
+    Case::new("dropout", &[f32s(&[3, 4], 1)]).check();
 }
 
 #[test]
@@ -103,7 +104,7 @@ fn joins_and_parts() {
     Case::new("concat", &[ints(&[1, 2]), ints(&[3])]).int("axis", 0).check();
     for (sizes, axis) in [(&[1i64, 3][..], 1), (&[2, 1], 0), (&[5], 2), (&[2, 0, 3], -1)] {
         Case::new("split", &[f32s(&[3, 4, 5], 1)])
-            .ints("split", sizes)
+            .ints("sizes", sizes)
             .int("axis", axis)
             .check();
     }
@@ -127,10 +128,19 @@ fn gathers() {
 fn pads() {
     for pads in [&[0i64, 1, 2, 3][..], &[0, 0, 0, 0], &[2, 0, 0, 1]] {
         Case::new("pad", &[f32s(&[3, 4], 1)]).ints("pads", pads).check();
-        let case = Case::new("pad", &[f32s(&[3, 4], 1)])
-            .operand(None)
-            .operand(Some(Tensor::scalar(7.0f32)));
+        let case = Case::new("pad", &[f32s(&[3, 4], 1)]).attr("value", AttrValue::float(7.5));
         case.ints("pads", pads).check();
+        Case::new("pad", &[Tensor::new(&[3, 4], (0..12).collect::<Vec<i64>>()).unwrap()])
+            .ints("pads", pads)
+            .check();
+        Case::new("pad", &[f32s(&[2, 3, 4], 1)])
+            .ints("axes", &[-1, 0])
+            .ints("pads", pads)
+            .check();
+    }
+    for mode in ["reflect", "edge", "wrap"] {
+        let case = Case::new("pad", &[f32s(&[3, 4], 1)]).attr("mode", AttrValue::str(mode));
+        assert!(!case.ints("pads", &[0, 1, 2, 1]).may_decline().check());
     }
 }
 

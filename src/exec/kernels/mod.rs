@@ -15,6 +15,7 @@ mod layout;
 mod norm;
 mod pool;
 mod reduce;
+mod resize;
 mod unary;
 mod window;
 
@@ -87,6 +88,7 @@ const KERNELS: &[&[Kernel]] = &[
     norm::KERNELS,
     reduce::KERNELS,
     layout::KERNELS,
+    resize::KERNELS,
 ];
 
 /// Every kernel, in table order.

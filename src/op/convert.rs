@@ -1,0 +1,297 @@
+//! Operators that pass elements on: unchanged, under another element type, or held within bounds.
+
+use super::common::{Out, map, same, same_float, to_int, typed};
+use super::elementwise::{larger, smaller};
+use super::{AttrDef, AttrKind, CostRule, Default, Eval, Infer, OpDef, OpError, OpTraits, Operand, System, Value};
+use crate::reference;
+use crate::tensor::{DType, Nd, Type};
+
+const X: Operand = Operand::one("x");
+const UNARY: OpTraits = OpTraits::ELEMENTWISE.and(OpTraits::UNARY);
+const SATURATE: AttrDef = AttrDef::new(
+    "saturate",
+    AttrKind::Bool,
+    Default::Bool(true),
+    "for conversion to 8-bit floating-point numbers only",
+);
+
+/// The operators of this family.
+pub(super) const OPS: &[OpDef] = &[
+    OpDef::new("identity", "The operand itself.")
+        .operands(&[X])
+        .infer(same)
+        .reference(reference!(identity))
+        .traits(
+            UNARY
+                .and(OpTraits::MOVEMENT)
+                .and(OpTraits::LINEAR)
+                .and(OpTraits::IDEMPOTENT)
+                .and(OpTraits::INVOLUTION),
+        )
+        .cost(CostRule::View)
+        .onnx("Identity", 1),
+    OpDef::new(
+        "cast",
+        "The elements as another type: numbers to integers towards zero, integers wrapped.",
+    )
+    .operands(&[X])
+    .attrs(&[
+        AttrDef::new(
+            "to",
+            AttrKind::DType,
+            Default::Required,
+            "the element type of the result",
+        ),
+        SATURATE,
+    ])
+    .infer(infer_cast)
+    .reference(reference!(cast))
+    .traits(UNARY.and(OpTraits::IDEMPOTENT))
+    .onnx("Cast", 6),
+    OpDef::new("cast_like", "The elements as the element type of the second operand.")
+        .operands(&[X, Operand::one("target")])
+        .attrs(&[SATURATE])
+        .infer(infer_cast_like)
+        .reference(reference!(cast))
+        .traits(OpTraits::ELEMENTWISE)
+        .onnx("CastLike", 15),
+    OpDef::new("clip", "Held within bounds; a bound that is left out does not hold.")
+        .aliases(&["clamp"])
+        .operands(&[X, Operand::attr("min"), Operand::attr("max")])
+        .attrs(&[
+            AttrDef::new("min", AttrKind::Float, Default::None, "the smallest result"),
+            AttrDef::new("max", AttrKind::Float, Default::None, "the largest result"),
+        ])
+        .infer(infer_clip)
+        .reference(reference!(clip))
+        .traits(OpTraits::ELEMENTWISE.and(OpTraits::MONOTONE).and(OpTraits::IDEMPOTENT))
+        .cost(CostRule::Elementwise(2.0))
+        .onnx("Clip", 6),
+    OpDef::new("dropout", "The operand itself: nothing is dropped outside of training.")
+        .operands(&[X, Operand::attr("ratio"), Operand::attr("training_mode")])
+        .attrs(&[
+            AttrDef::new(
+                "ratio",
+                AttrKind::Float,
+                Default::Float(0.5),
+                "share of the elements dropped in training",
+            ),
+            AttrDef::new("training_mode", AttrKind::Bool, Default::Bool(false), "must be false"),
+            AttrDef::new("seed", AttrKind::Int, Default::None, "seed of the choice in training"),
+        ])
+        .infer(infer_dropout)
+        .reference(reference!(identity))
+        .traits(OpTraits::LINEAR)
+        .cost(CostRule::View)
+        .onnx("Dropout", 7),
+];
+
+fn identity<S: System>(e: &Eval<'_, S>) -> Out<S> {
+    Ok(vec![e.operand(0)?.clone()])
+}
+
+fn infer_dropout(call: &Infer<'_>) -> Result<Type, OpError> {
+    if call.flag("training_mode") || call.is_dynamic("training_mode") {
+        return Err(OpError::new("dropout in training is not supported").attr("training_mode"));
+    }
+    same_float(call)
+}
+
+/// True for the element types that conversions know.
+fn convertible(dtype: DType) -> bool {
+    dtype.is_number() || matches!(dtype, DType::Bool | DType::Utf8)
+}
+
+fn cast_to(call: &Infer<'_>, to: DType) -> Result<Type, OpError> {
+    call.expect_dtype(0, convertible, "a number, a truth value or text")?;
+    if !convertible(to) {
+        return Err(OpError::new(format!("nothing can be converted to {to}")));
+    }
+    Ok(typed(to, call.tensor(0)?.shape.clone()))
+}
+
+fn infer_cast(call: &Infer<'_>) -> Result<Type, OpError> {
+    let to = call
+        .dtype("to")
+        .ok_or_else(|| OpError::new("`to` must be an element type").attr("to"))?;
+    cast_to(call, to)
+}
+
+fn infer_cast_like(call: &Infer<'_>) -> Result<Type, OpError> {
+    cast_to(call, call.tensor(1)?.dtype)
+}
+
+/// A number that text stands for.
+fn parsed(text: &str) -> Result<f64, OpError> {
+    text.trim()
+        .parse()
+        .map_err(|_| OpError::new(format!("{text:?} is not a number")))
+}
+
+fn cast<S: System>(e: &Eval<'_, S>) -> Out<S> {
+    let x = e.operand(0)?;
+    let to = e.out_dtype();
+    let truth = |x: &bool| i128::from(*x);
+    Ok(vec![if to.is_float() {
+        Value::Real(match x {
+            Value::Real(a) => a.clone(),
+            Value::Int(a) => map(a, |x| Ok(S::from_int(*x)))?,
+            Value::Bool(a) => map(a, |x| Ok(S::from_int(truth(x))))?,
+            Value::Text(a) => map(a, |x| Ok(S::from_f64(parsed(x)?)?))?,
+            Value::Absent => return Err(OpError::new("an operand is missing")),
+        })
+    } else if to.is_int() {
+        Value::Int(match x {
+            Value::Real(a) => map(a, |x| Ok(to.wrap(to_int(x)?)))?,
+            Value::Int(a) => map(a, |x| Ok(to.wrap(*x)))?,
+            Value::Bool(a) => map(a, |x| Ok(truth(x)))?,
+            Value::Text(a) => map(a, |x| match x.trim().parse::<i128>() {
+                Ok(n) => Ok(to.wrap(n)),
+                Err(_) => Ok(to.wrap(parsed(x)? as i128)),
+            })?,
+            Value::Absent => return Err(OpError::new("an operand is missing")),
+        })
+    } else if to == DType::Bool {
+        Value::Bool(match x {
+            Value::Real(a) => map(a, |x| Ok(x.to_f64()? != 0.0))?,
+            Value::Int(a) => map(a, |x| Ok(*x != 0))?,
+            Value::Bool(a) => a.clone(),
+            Value::Text(a) => map(a, |x| Ok(parsed(x)? != 0.0))?,
+            Value::Absent => return Err(OpError::new("an operand is missing")),
+        })
+    } else {
+        let narrow = e.dtype(0) != Some(DType::F64);
+        Value::Text(match x {
+            Value::Real(a) => map(a, |x| number_text(x.to_f64()?, narrow))?,
+            Value::Int(a) => map(a, |x| Ok(x.to_string()))?,
+            Value::Bool(a) => map(a, |x| Ok(if *x { "1" } else { "0" }.to_owned()))?,
+            Value::Text(a) => a.clone(),
+            Value::Absent => return Err(OpError::new("an operand is missing")),
+        })
+    }])
+}
+
+/// The shortest text that reads back as the same number.
+fn number_text(x: f64, narrow: bool) -> Result<String, OpError> {
+    Ok(match x {
+        f64::INFINITY => "INF".into(),
+        f64::NEG_INFINITY => "-INF".into(),
+        _ if x.is_nan() => "NaN".into(),
+        _ if narrow => (x as f32).to_string(),
+        _ => x.to_string(),
+    })
+}
+
+fn infer_clip(call: &Infer<'_>) -> Result<Type, OpError> {
+    call.expect_dtype(0, DType::is_number, "a number")?;
+    for name in ["min", "max"] {
+        if let Some(i) = call.attr_operand(name) {
+            call.same_dtype(0, i)?;
+        }
+    }
+    same(call)
+}
+
+/// The bound at operand `i`, else that of the attribute.
+fn bound<T: Clone>(given: Option<&Nd<T>>, attr: Option<T>) -> Result<Option<T>, OpError> {
+    match given {
+        Some(a) if a.len() != 1 => Err(OpError::new("a bound must be one number")),
+        Some(a) => Ok(a.first().cloned()),
+        None => Ok(attr),
+    }
+}
+
+fn clip<S: System>(e: &Eval<'_, S>) -> Out<S> {
+    let attr = |name: &str| e.float(name);
+    Ok(vec![match e.operand(0)? {
+        Value::Real(a) => {
+            let bound = |i: usize, name: &str| {
+                let given = e.optional(i).map(Value::real).transpose()?;
+                bound(given, attr(name).map(S::from_f64).transpose()?)
+            };
+            let (min, max) = (bound(1, "min")?, bound(2, "max")?);
+            Value::Real(map(a, |x| {
+                let low = min.as_ref().map_or(Ok(x.clone()), |min| larger(x, min))?;
+                max.as_ref().map_or(Ok(low.clone()), |max| smaller(&low, max))
+            })?)
+        }
+        Value::Int(a) => {
+            let bound = |i: usize, name: &str, round: fn(f64) -> f64| {
+                let given = e.optional(i).map(Value::int).transpose()?;
+                bound(given, attr(name).map(|x| round(x) as i128))
+            };
+            let (min, max) = (bound(1, "min", f64::ceil)?, bound(2, "max", f64::floor)?);
+            let dtype = e.out_dtype();
+            Value::Int(map(a, |x| {
+                Ok(dtype.wrap((*x).max(min.unwrap_or(i128::MIN)).min(max.unwrap_or(i128::MAX))))
+            })?)
+        }
+        _ => return Err(OpError::new("expected numbers")),
+    }])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::check::{eval, infer, table};
+
+    #[test]
+    fn types_follow_the_target() {
+        table(
+            infer,
+            &[
+                ("identity", "", &["utf8[n]"], "utf8[n]"),
+                ("cast", "to=i32", &["f32[n, 2]"], "i32[n, 2]"),
+                ("cast", "to=bool", &["f32[..]"], "bool[..]"),
+                ("cast", "to=date32", &["f32"], "nothing can be converted to date32"),
+                ("cast", "", &["f32"], "attribute `to` is missing"),
+                ("cast_like", "", &["f32[2]", "i8[..]"], "i8[2]"),
+                ("clip", "min=0", &["i32[n]"], "i32[n]"),
+                ("clip", "", &["f32[n]", "f32", "f32"], "f32[n]"),
+                (
+                    "clip",
+                    "",
+                    &["f32[n]", "i32"],
+                    "element types differ: `x` is f32[n], `min` is i32",
+                ),
+                ("dropout", "ratio=0.3", &["f32[n]"], "f32[n]"),
+                (
+                    "dropout",
+                    "training_mode=true",
+                    &["f32[n]"],
+                    "dropout in training is not supported",
+                ),
+            ],
+        );
+    }
+
+    #[test]
+    fn elements_are_converted() {
+        table(
+            eval,
+            &[
+                ("identity", "", &["utf8[2] a b"], "utf8[2] a b"),
+                ("cast", "to=i32", &["f32[3] -1.9 1.9 0.5"], "i32[3] -1 1 0"),
+                ("cast", "to=u8", &["i32[2] 257 -1"], "u8[2] 1 255"),
+                ("cast", "to=bool", &["f32[3] 0 0.1 NaN"], "bool[3] 0 1 1"),
+                ("cast", "to=f32", &["bool[2] 1 0"], "f32[2] 1 0"),
+                ("cast", "to=f16", &["f32[1] 2049"], "f16[1] 2048"),
+                ("cast", "to=f32", &["utf8[2] 1.5 -inf"], "f32[2] 1.5 -inf"),
+                (
+                    "cast",
+                    "to=i64",
+                    &["utf8[1] 9007199254740993"],
+                    "i64[1] 9007199254740993",
+                ),
+                ("cast", "to=f32", &["utf8[1] x"], "\"x\" is not a number"),
+                ("cast", "to=utf8", &["f32[1] 0.1"], "utf8[1] 0.1"),
+                ("cast_like", "", &["f32[1] 2.5", "i8[0]"], "i8[1] 2"),
+                ("clip", "min=-1 max=1", &["f32[4] -2 0.5 2 NaN"], "f32[4] -1 0.5 1 NaN"),
+                ("clip", "max=1", &["i32[2] -5 5"], "i32[2] -5 1"),
+                ("clip", "", &["i8[2] -5 5", "none", "i8 3"], "i8[2] -5 3"),
+                ("clip", "", &["f32[1] 3"], "f32[1] 3"),
+                ("clip", "min=3 max=1", &["f32[1] 2"], "f32[1] 1"),
+                ("dropout", "", &["f32[2] 1 2", "f32 0.1"], "f32[2] 1 2"),
+            ],
+        );
+    }
+}
