@@ -222,6 +222,10 @@ pub(super) fn render(
         if value.is_none() || consumed.contains(&attr.name) {
             continue;
         }
+        // The sizes say how many there are.
+        if op_type == "Split" && attr.name == "num_outputs" && args.len() > 1 {
+            continue;
+        }
         let Some(name) = onnx_attr(op_type, attr.name, schema) else {
             if attr.default_value().as_ref() == Some(value) || call.implied(op_type, attr.name, value, opset) {
                 continue;
