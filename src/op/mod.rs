@@ -14,9 +14,9 @@ mod value;
 
 mod common;
 
-mod conv;
 mod activation;
 mod blocks;
+mod conv;
 mod convert;
 mod create;
 mod elementwise;
@@ -28,8 +28,8 @@ mod pool;
 mod reduce;
 mod resize;
 mod softmax;
-mod window;
 mod unary;
+mod window;
 
 #[cfg(test)]
 mod check;

@@ -33,13 +33,28 @@ pub fn encode(graph: &Graph) -> Encoded {
         fresh: graph.next_unknown(),
         ..Facts::default()
     };
-    let mut egraph = EGraph::new(facts);
-    let place = |ids: &[VertexId]| -> FxHashMap<VertexId, u32> {
-        ids.iter().enumerate().map(|(i, &v)| (v, i as u32)).collect()
-    };
+    let mut encoded = Encoded { egraph: EGraph::new(facts), roots: Vec::new(), origins: Vec::new() };
+    let place = |ids: &[VertexId]| -> FxHashMap<VertexId, u32> { ids.iter().enumerate().map(|(i, &v)| (v, i as u32)).collect() };
     let (inputs, params) = (place(graph.inputs()), place(graph.params()));
+    encoded.roots = add(&mut encoded, graph, &inputs, &params);
+    encoded
+}
+
+/// Adds a second graph to an e-graph, its inputs and parameters being those of the first that have their names;
+/// gives the classes of its results.
+pub fn encode_into(encoded: &mut Encoded, first: &Graph, graph: &Graph) -> Vec<Id> {
+    let place = |old: &[VertexId], new: &[VertexId]| -> FxHashMap<VertexId, u32> {
+        let named = |v: VertexId| old.iter().position(|&u| first.vertex(u).name == graph.vertex(v).name);
+        new.iter().filter_map(|&v| Some((v, named(v)? as u32))).collect()
+    };
+    let inputs = place(first.inputs(), graph.inputs());
+    let params = place(first.params(), graph.params());
+    add(encoded, graph, &inputs, &params)
+}
+
+fn add(encoded: &mut Encoded, graph: &Graph, inputs: &FxHashMap<VertexId, u32>, params: &FxHashMap<VertexId, u32>) -> Vec<Id> {
+    let Encoded { egraph, origins, .. } = encoded;
     let mut classes: FxHashMap<VertexId, Id> = FxHashMap::default();
-    let mut origins = Vec::with_capacity(graph.len());
     for v in graph.rpo() {
         let vertex = graph.vertex(v);
         let mut children: SmallVec<[Id; 6]> = graph.pred(v).iter().map(|u| classes[u]).collect();
@@ -71,8 +86,7 @@ pub fn encode(graph: &Graph) -> Encoded {
         origins.push((v, id, enode));
     }
     egraph.rebuild();
-    let roots = graph.outputs().iter().map(|o| classes[&o.vertex]).collect();
-    Encoded { egraph, roots, origins }
+    graph.outputs().iter().map(|o| classes[&o.vertex]).collect()
 }
 
 /// Builds expressions inside an e-graph.

@@ -11,7 +11,7 @@ mod saturate;
 
 pub use cost::{CostModel, graph_cost};
 pub use decode::decode;
-pub use encode::{Encoded, encode};
+pub use encode::{Encoded, encode, encode_into};
 pub use enode::{ClassData, ENode, Facts, Head, Interner};
 pub use extract::{Extraction, extract};
 pub use fold::{FoldReport, fold_static};

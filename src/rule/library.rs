@@ -7,7 +7,10 @@ use crate::diag::{Diagnostics, Source};
 use crate::lang::parse_rules;
 
 /// The rule files of the library, by name.
-const FILES: &[(&str, &str)] = &[("rules/algebra.rules", include_str!("../../rules/algebra.rules"))];
+const FILES: &[(&str, &str)] = &[
+    ("rules/identity.rules", include_str!("../../rules/identity.rules")),
+    ("rules/conv.rules", include_str!("../../rules/conv.rules")),
+];
 
 /// Names and texts of the rule files that are built in.
 pub fn library_files() -> &'static [(&'static str, &'static str)] {
