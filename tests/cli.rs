@@ -158,7 +158,7 @@ fn optimize_writes_an_equal_program() {
     assert_eq!(run(dir.path(), "check out.taut").code, 0);
     let printed = run(dir.path(), "optimize m.taut -q");
     assert_eq!((printed.out.as_str(), printed.err.as_str()), (text.as_str(), ""));
-    let json = run(dir.path(), "optimize m.taut -o out.onnx --json -q --check").json();
+    let json = run(dir.path(), "optimize m.taut -o again.taut --json -q --check").json();
     assert_eq!(json["report"]["vertices"], serde_json::json!([3, 2]));
     assert_eq!(json["check"]["ok"], true);
 }
