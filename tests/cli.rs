@@ -68,7 +68,11 @@ fn check_says_yes_and_no() {
     assert_eq!((good.code, good.out.as_str()), (0, ""));
     let bad = run(dir.path(), "check good.taut bad.taut");
     assert_eq!((bad.code, bad.out.as_str()), (1, ""));
-    assert!(bad.err.contains("error[T0001]") && bad.err.contains("bad.taut:1:26"), "{}", bad.err);
+    assert!(
+        bad.err.contains("error[T0001]") && bad.err.contains("bad.taut:1:26"),
+        "{}",
+        bad.err
+    );
     assert!(bad.err.contains("1 problem in 1 of 2 files"), "{}", bad.err);
     assert!(!bad.err.contains('\u{1b}'), "colour without a terminal");
     let json = run(dir.path(), "check --json good.taut bad.taut").json();
@@ -114,11 +118,18 @@ fn print_shows_stages() {
 fn run_computes_prints_and_writes() {
     let dir = folder(&[("scale.taut", SCALE)]);
     array(dir.path(), "x.npy", &[("x", Tensor::vector(vec![1.0f32, 2.0, 3.0]))]);
-    array(dir.path(), "w.safetensors", &[("w", Tensor::vector(vec![2.0f32, 0.5, -1.0]))]);
+    array(
+        dir.path(),
+        "w.safetensors",
+        &[("w", Tensor::vector(vec![2.0f32, 0.5, -1.0]))],
+    );
     let missing = run(dir.path(), "run scale.taut --input x.npy");
     assert_eq!(missing.code, 2);
     assert!(missing.err.contains("parameter `w` has no value"), "{}", missing.err);
-    let done = run(dir.path(), "run scale.taut --input x=x.npy --params w.safetensors --output-dir out");
+    let done = run(
+        dir.path(),
+        "run scale.taut --input x=x.npy --params w.safetensors --output-dir out",
+    );
     assert_eq!(done.code, 0, "{}", done.err);
     assert_eq!(done.out, "y: f32[3]\n[ 2.  1. -3.]\nout1: f32[3]\n[ 3.  2. -2.]\n");
     let written = arrays::read(&dir.path().join("out/out1.npy")).unwrap();
@@ -130,9 +141,17 @@ fn run_computes_prints_and_writes() {
         assert_eq!(json["outputs"][1]["values"], serde_json::json!([3.0, 2.0, -2.0]));
     }
     let wrong = run(dir.path(), "run scale.taut --input z=x.npy");
-    assert!(wrong.code == 2 && wrong.err.contains("there is no input `z`"), "{}", wrong.err);
+    assert!(
+        wrong.code == 2 && wrong.err.contains("there is no input `z`"),
+        "{}",
+        wrong.err
+    );
     let many = run(dir.path(), "run scale.taut --input x.npy --input x.npy");
-    assert!(many.code == 2 && many.err.contains("there are only 1 input"), "{}", many.err);
+    assert!(
+        many.code == 2 && many.err.contains("there is no input left, the program has 1 input"),
+        "{}",
+        many.err
+    );
 }
 
 #[test]
@@ -140,19 +159,39 @@ fn bare_expressions_take_the_types_of_their_inputs() {
     let dir = folder(&[("e.taut", "matmul(a, b) + 1\n")]);
     let matrix = Tensor::new(&[1, 2], vec![1.0f64, 2.0]).unwrap();
     array(dir.path(), "a.npy", &[("a", matrix.clone())]);
-    array(dir.path(), "b.npy", &[("b", Tensor::new(&[2, 1], vec![3.0f64, 4.0]).unwrap())]);
+    array(
+        dir.path(),
+        "b.npy",
+        &[("b", Tensor::new(&[2, 1], vec![3.0f64, 4.0]).unwrap())],
+    );
     let done = run(dir.path(), "run e.taut -i a.npy -i b.npy");
-    assert_eq!((done.code, done.out.as_str()), (0, "out0: f64[1, 1]\n[[12.]]\n"), "{}", done.err);
+    assert_eq!(
+        (done.code, done.out.as_str()),
+        (0, "out0: f64[1, 1]\n[[12.]]\n"),
+        "{}",
+        done.err
+    );
 }
 
 #[test]
 fn optimize_writes_an_equal_program() {
-    let dir = folder(&[("m.taut", "fn main(x: f32[n, 4], param w: f32[4, 4]) { relu(matmul(x, w) + 0.0) }\n")]);
+    let dir = folder(&[(
+        "m.taut",
+        "fn main(x: f32[n, 4], param w: f32[4, 4]) { relu(matmul(x, w) + 0.0) }\n",
+    )]);
     let done = run(dir.path(), "optimize m.taut -o out.taut --check 2");
     assert_eq!((done.code, done.out.as_str()), (0, ""), "{}", done.err);
-    assert!(done.err.starts_with("optimised m.taut   3 -> 2 vertices   cost "), "{}", done.err);
+    assert!(
+        done.err.starts_with("optimised m.taut   3 -> 2 vertices   cost "),
+        "{}",
+        done.err
+    );
     assert!(done.err.contains("stopped: saturated"), "{}", done.err);
-    assert!(done.err.contains("largest difference in 2 runs: 0.00e0"), "{}", done.err);
+    assert!(
+        done.err.contains("largest difference in 2 runs: 0.00e0"),
+        "{}",
+        done.err
+    );
     let text = std::fs::read_to_string(dir.path().join("out.taut")).unwrap();
     assert!(!text.contains('+') && text.contains("relu(matmul(x, w))"), "{text}");
     assert_eq!(run(dir.path(), "check out.taut").code, 0);
@@ -165,14 +204,23 @@ fn optimize_writes_an_equal_program() {
 
 #[test]
 fn models_are_read_and_written() {
-    let dir = folder(&[("m.taut", "fn main(x: f32[2, 4], param w: f32[4, 4]) { relu(matmul(x, w)) }\n")]);
+    let dir = folder(&[(
+        "m.taut",
+        "fn main(x: f32[2, 4], param w: f32[4, 4]) { relu(matmul(x, w)) }\n",
+    )]);
     let w = Tensor::new(&[4, 4], (0..16).map(|i| i as f32 - 8.0).collect()).unwrap();
     array(dir.path(), "m.safetensors", &[("w", w)]);
-    array(dir.path(), "x.npy", &[("x", Tensor::new(&[2, 4], vec![1.0f32; 8]).unwrap())]);
+    array(
+        dir.path(),
+        "x.npy",
+        &[("x", Tensor::new(&[2, 4], vec![1.0f32; 8]).unwrap())],
+    );
     let done = run(dir.path(), "optimize m.taut -o m.onnx --check");
     assert_eq!(done.code, 0, "{}", done.err);
     assert_eq!(run(dir.path(), "check m.onnx").code, 0);
-    let values = |file: &str| run(dir.path(), &format!("run {file} --input x.npy --json")).json()["outputs"][0]["values"].clone();
+    let values = |file: &str| {
+        run(dir.path(), &format!("run {file} --input x.npy --json")).json()["outputs"][0]["values"].clone()
+    };
     assert_eq!(values("m.onnx"), values("m.taut"));
     // And back, with its parameters beside it.
     assert_eq!(run(dir.path(), "optimize m.onnx -o back.taut").code, 0);
@@ -185,7 +233,11 @@ fn rules_are_listed_shown_and_tested() {
     let list = run(dir.path(), "rules list --json").json();
     let name = list["rules"][0]["name"].as_str().unwrap().to_owned();
     let shown = run(dir.path(), &format!("rules show {name}"));
-    assert!(shown.code == 0 && shown.out.contains(&format!("rule {name}")), "{}", shown.err);
+    assert!(
+        shown.code == 0 && shown.out.contains(&format!("rule {name}")),
+        "{}",
+        shown.err
+    );
     assert_eq!(run(dir.path(), "rules check").code, 0);
     assert_eq!(run(dir.path(), "rules show no-such-rule").code, 2);
     let tested = run(dir.path(), "rules test");
@@ -196,7 +248,11 @@ fn rules_are_listed_shown_and_tested() {
 fn explain_describes_codes() {
     let dir = folder(&[]);
     let one = run(dir.path(), "explain t0101");
-    assert!(one.code == 0 && one.out.starts_with("T0101: unknown operator\n"), "{}", one.out);
+    assert!(
+        one.code == 0 && one.out.starts_with("T0101: unknown operator\n"),
+        "{}",
+        one.out
+    );
     assert!(run(dir.path(), "explain").out.contains("T0603"));
     assert_eq!(run(dir.path(), "explain T0101 --json").json()["code"], "T0101");
     let unknown = run(dir.path(), "explain T0100");
@@ -217,8 +273,15 @@ fn wrong_arguments_are_refused() {
 fn a_closed_pipe_is_no_error() {
     let text: String = (0..20_000).map(|i| format!("  let v{i} = x + {i}.0;\n")).collect();
     let dir = folder(&[("long.taut", &format!("fn main(x: f32[2]) {{\n{text}  x\n}}\n"))]);
-    let command = format!("{} print long.taut --stage ast | head -n 1; echo \"${{PIPESTATUS[0]}}\"", env!("CARGO_BIN_EXE_tautomer"));
-    let done = Command::new("bash").args(["-c", &command]).current_dir(dir.path()).output().unwrap();
+    let command = format!(
+        "{} print long.taut --stage ast | head -n 1; echo \"${{PIPESTATUS[0]}}\"",
+        env!("CARGO_BIN_EXE_tautomer")
+    );
+    let done = Command::new("bash")
+        .args(["-c", &command])
+        .current_dir(dir.path())
+        .output()
+        .unwrap();
     assert_eq!(String::from_utf8_lossy(&done.stderr), "");
     assert!(String::from_utf8_lossy(&done.stdout).ends_with("\n0\n"));
 }

@@ -27,7 +27,10 @@ fn messages() {
         let text = std::fs::read_to_string(&path).unwrap();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         let found = problems(&name, &text);
-        assert!(found.iter().all(|p| tautomer::diag::explain(p.code).is_some()), "{found}");
+        assert!(
+            found.iter().all(|p| tautomer::diag::explain(p.code).is_some()),
+            "{found}"
+        );
         let stem = path.file_stem().unwrap().to_string_lossy().into_owned();
         insta::with_settings!({ prepend_module_to_snapshot => false, snapshot_path => "snapshots/fail", omit_expression => true }, {
             insta::assert_snapshot!(stem, found.render(false));
@@ -40,7 +43,10 @@ fn nesting_beyond_the_limit() {
     let text = format!("fn main(x: f32[2]) {{ {}x{} }}", "(".repeat(20_001), ")".repeat(20_001));
     let found = problems("deep.taut", &text);
     let first = found.iter().next().unwrap();
-    assert_eq!((first.code, first.message.as_str()), ("T0601", "brackets are nested 20002 deep"));
+    assert_eq!(
+        (first.code, first.message.as_str()),
+        ("T0601", "brackets are nested 20002 deep")
+    );
 }
 
 #[test]
@@ -90,7 +96,10 @@ fn messages_of_the_command() {
             .unwrap();
         assert_eq!(done.status.code(), Some(2), "{args}");
         assert!(done.stdout.is_empty(), "{args}");
-        out.push_str(&format!("$ tautomer {args}\n{}\n", String::from_utf8(done.stderr).unwrap()));
+        out.push_str(&format!(
+            "$ tautomer {args}\n{}\n",
+            String::from_utf8(done.stderr).unwrap()
+        ));
     }
     insta::with_settings!({ prepend_module_to_snapshot => false, snapshot_path => "snapshots/fail", omit_expression => true }, {
         insta::assert_snapshot!("command", out);

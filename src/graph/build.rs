@@ -714,7 +714,9 @@ impl<'a, K: Sink> Builder<'a, K> {
         if self.frames.iter().any(|f| f.function.as_ref() == Some(&name)) {
             let begin = self.frames.iter().position(|f| f.function.as_ref() == Some(&name));
             let between = self.frames.iter().skip(begin.map_or(0, |i| i + 1));
-            let through: Vec<String> = between.filter_map(|f| Some(format!("`{}`", f.function.as_ref()?))).collect();
+            let through: Vec<String> = between
+                .filter_map(|f| Some(format!("`{}`", f.function.as_ref()?)))
+                .collect();
             let through = match through.is_empty() {
                 true => String::new(),
                 false => format!(" through {}", through.join(", ")),
@@ -1090,7 +1092,11 @@ impl<K: Sink> Scope for Builder<'_, K> {
 }
 
 fn operands_text(n: usize) -> String {
-    if n == 1 { "1 operand".into() } else { format!("{n} operands") }
+    if n == 1 {
+        "1 operand".into()
+    } else {
+        format!("{n} operands")
+    }
 }
 
 fn count_text(n: usize) -> String {

@@ -46,9 +46,7 @@ pub fn normalize(
     for attr in def.attrs {
         let mut value = AttrValue::None;
         if let Some((_, v)) = given.iter().find(|(n, _)| *n == attr.name) {
-            value = attr.coerce(v.clone()).ok_or_else(|| {
-                wrong_value(attr, v)
-            })?;
+            value = attr.coerce(v.clone()).ok_or_else(|| wrong_value(attr, v))?;
         }
         let place = def.operands.iter().position(|o| o.attr == Some(attr.name));
         let operand = place.filter(|&p| places.get(p).copied().flatten().is_some());
@@ -67,12 +65,13 @@ pub fn normalize(
             }
         } else if value.is_none() {
             value = attr.default_value().ok_or_else(|| {
-                OpError::new(format!("attribute `{}` is missing", attr.name)).help(format!(
-                    "`{}` takes `{} = {}`",
-                    def.name,
-                    attr.name,
-                    attr.expects()
-                ))
+                OpError::new(format!("attribute `{}` is missing", attr.name))
+                    .attr(attr.name)
+                    .help(format!(
+                        "give it after the operands: `{{{} = …}}`, {}",
+                        attr.name,
+                        attr.expects()
+                    ))
             })?;
         }
         attrs.push(value);
