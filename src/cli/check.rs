@@ -51,12 +51,22 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
     if shell.json {
         shell.json(json!({ "files": reports }))?;
     }
-    let files = |n: usize| if n == 1 { "1 file".to_owned() } else { format!("{n} files") };
+    let files = |n: usize| {
+        if n == 1 {
+            "1 file".to_owned()
+        } else {
+            format!("{n} files")
+        }
+    };
     if refused == 0 {
         shell.say(&format!("{} without problems", files(args.files.len())));
         return Ok(());
     }
-    let problems = if count == 1 { "1 problem".to_owned() } else { format!("{count} problems") };
+    let problems = if count == 1 {
+        "1 problem".to_owned()
+    } else {
+        format!("{count} problems")
+    };
     shell.say(&format!("\n{problems} in {} of {}", refused, files(args.files.len())));
     Err(Failure::No)
 }

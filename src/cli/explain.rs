@@ -16,7 +16,10 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args, shell: &Shell) -> Done {
     let Some(code) = &args.code else {
         if shell.json {
-            let all: Vec<_> = codes().iter().map(|c| json!({ "code": c.code, "title": c.title })).collect();
+            let all: Vec<_> = codes()
+                .iter()
+                .map(|c| json!({ "code": c.code, "title": c.title }))
+                .collect();
             return shell.json(json!({ "codes": all }));
         }
         let lines: String = codes().iter().map(|c| format!("{}  {}\n", c.code, c.title)).collect();

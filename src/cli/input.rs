@@ -163,9 +163,11 @@ impl Loaded {
         let kind = Kind::of(path, from)?;
         let mut loaded = match kind {
             Kind::Rules => {
-                return Err(Diagnostic::error("T0402", format!("{}: a rule file is no program", shown(path)))
-                    .help("rule files are read by `check`, `fmt` and `rules`")
-                    .into());
+                return Err(
+                    Diagnostic::error("T0402", format!("{}: a rule file is no program", shown(path)))
+                        .help("rule files are read by `check`, `fmt` and `rules`")
+                        .into(),
+                );
             }
             Kind::Onnx => {
                 let imported = if is_standard(path) {
@@ -219,7 +221,11 @@ impl Loaded {
         };
         let graph = &self.workload.graph;
         for (name, value) in read_arrays(file)? {
-            let Some(&v) = graph.params().iter().find(|&&v| graph.vertex(v).name.as_deref() == Some(&*name)) else {
+            let Some(&v) = graph
+                .params()
+                .iter()
+                .find(|&&v| graph.vertex(v).name.as_deref() == Some(&*name))
+            else {
                 shell.detail(&format!("{}: `{name}` is no parameter and not used", file.display()));
                 continue;
             };
@@ -227,7 +233,11 @@ impl Loaded {
             if !graph.ty(v).admits(&actual) {
                 let problem = Diagnostic::error(
                     "T0404",
-                    format!("{}: parameter `{name}` is {}, and the file holds {actual}", file.display(), graph.ty(v)),
+                    format!(
+                        "{}: parameter `{name}` is {}, and the file holds {actual}",
+                        file.display(),
+                        graph.ty(v)
+                    ),
                 );
                 return Err(match (graph.vertex(v).span, &self.program) {
                     (Some(span), Some(program)) => problem

@@ -94,7 +94,10 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
     };
     let rules = read_rules(&args.rules)?;
     let to_onnx = target == Some(Kind::Onnx) || (target.is_none() && loaded.info.is_some());
-    let opset = loaded.info.as_ref().map_or_else(|| OnnxInfo::default().opset(), OnnxInfo::opset);
+    let opset = loaded
+        .info
+        .as_ref()
+        .map_or_else(|| OnnxInfo::default().opset(), OnnxInfo::opset);
     // What the format of the result has no form for stays out, unless it is there already.
     let forbidden = |def: &OpDef| to_onnx && def.onnx.is_none_or(|onnx| i64::from(onnx.since) > opset);
     let defaults = Limits::default();
@@ -128,7 +131,9 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
         shell.say(&table(&file, &outcome.report, seconds));
         if let (Some(most), Some(n)) = (verdict, args.check) {
             let judged = if differs { "too large" } else { "fine" };
-            shell.say(&format!("largest difference in {n} runs: {most:.2e} of the scale, {judged}"));
+            shell.say(&format!(
+                "largest difference in {n} runs: {most:.2e} of the scale, {judged}"
+            ));
         }
     }
     if !differs {
@@ -140,7 +145,11 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
             let most = if most.is_finite() { json!(most) } else { json!("inf") };
             json!({ "runs": args.check, "seed": args.seed, "difference": most, "allowed": allowed, "ok": !differs })
         });
-        let written = args.output.as_ref().filter(|_| !differs).map(|p| p.display().to_string());
+        let written = args
+            .output
+            .as_ref()
+            .filter(|_| !differs)
+            .map(|p| p.display().to_string());
         shell.json(json!({
             "file": file, "output": written, "seconds": seconds, "report": report, "check": check,
         }))?;
@@ -169,9 +178,12 @@ fn write(args: &Args, workload: &Workload, info: Option<&OnnxInfo>, shell: &Shel
             Ok(())
         }
         None if shell.json => Ok(()),
-        _ if shell.json => Err(Diagnostic::error("T0402", "the report and the result cannot both go to standard output")
-            .help("write the result to a file: `-o result.taut`")
-            .into()),
+        _ if shell.json => Err(Diagnostic::error(
+            "T0402",
+            "the report and the result cannot both go to standard output",
+        )
+        .help("write the result to a file: `-o result.taut`")
+        .into()),
         None if info.is_some() => {
             shell.say("nothing is written: `-o result.onnx` writes the result");
             Ok(())
@@ -184,7 +196,9 @@ fn write(args: &Args, workload: &Workload, info: Option<&OnnxInfo>, shell: &Shel
 fn tolerance(class: Class, workload: &Workload) -> f64 {
     let graph = &workload.graph;
     let narrow = |dtype: DType| {
-        graph.ids().any(|v| graph.ty(v).as_tensor().is_some_and(|t| t.dtype == dtype))
+        graph
+            .ids()
+            .any(|v| graph.ty(v).as_tensor().is_some_and(|t| t.dtype == dtype))
     };
     let rounding = if narrow(DType::BF16) {
         5e-2
@@ -211,7 +225,10 @@ fn compare(before: &Workload, after: &Workload, n: u64, seed: u64) -> Result<f64
             let Some((inputs, params)) = values(&before.graph, &before.params, &mut random, largest) else {
                 return Err(Failure::new("T0406", "there are no random values for the inputs"));
             };
-            let first = Workload { graph: before.graph.clone(), params: params.clone() };
+            let first = Workload {
+                graph: before.graph.clone(),
+                params: params.clone(),
+            };
             match evaluate(&first, &inputs, false) {
                 Err(e) => last = Some(e),
                 Ok(old) => {
@@ -236,7 +253,9 @@ fn compare(before: &Workload, after: &Workload, n: u64, seed: u64) -> Result<f64
 
 /// What was done, in a few lines.
 fn table(file: &str, report: &Report, seconds: f64) -> String {
-    let name = Path::new(file).file_name().map_or_else(|| file.to_owned(), |n| n.to_string_lossy().into_owned());
+    let name = Path::new(file)
+        .file_name()
+        .map_or_else(|| file.to_owned(), |n| n.to_string_lossy().into_owned());
     let mut out = format!(
         "optimised {name}   {} -> {} vertices   cost {} -> {}   {seconds:.2} s   stopped: {}",
         report.vertices.0,
@@ -245,13 +264,22 @@ fn table(file: &str, report: &Report, seconds: f64) -> String {
         cost(report.cost.1),
         report.stop
     );
-    let width = report.rules.iter().take(SHOWN_RULES).map(|r| r.name.len()).max().unwrap_or(0);
+    let width = report
+        .rules
+        .iter()
+        .take(SHOWN_RULES)
+        .map(|r| r.name.len())
+        .max()
+        .unwrap_or(0);
     for rule in report.rules.iter().take(SHOWN_RULES) {
         let used = match rule.in_result {
             0 => String::new(),
             n => format!("   in the result: {n}"),
         };
-        out.push_str(&format!("\n  {:width$}   {:>5} x   {}{used}", rule.name, rule.applied, rule.class));
+        out.push_str(&format!(
+            "\n  {:width$}   {:>5} x   {}{used}",
+            rule.name, rule.applied, rule.class
+        ));
     }
     if let more @ 1.. = report.rules.len().saturating_sub(SHOWN_RULES) {
         out.push_str(&format!("\n  and {more} more rules"));

@@ -33,7 +33,9 @@ pub(super) fn program_text(workload: &Workload) -> (String, IndexMap<String, Ten
     let program = to_program(&workload.graph);
     let text = format_program(&program);
     let printed = program.functions.iter().flat_map(|f| &f.params);
-    let names = printed.filter(|p| p.class == ParamClass::Param).map(|p| p.name.as_str());
+    let names = printed
+        .filter(|p| p.class == ParamClass::Param)
+        .map(|p| p.name.as_str());
     let used: rustc_hash::FxHashSet<_> = workload.graph.rpo().into_iter().collect();
     let graph = &workload.graph;
     let params = graph.params().iter().filter(|v| used.contains(v));
@@ -45,7 +47,11 @@ pub(super) fn program_text(workload: &Workload) -> (String, IndexMap<String, Ten
 }
 
 /// Writes a workload: as a program with a file of parameters beside it, or as a model.
-pub(super) fn write_workload(path: &Path, workload: &Workload, info: Option<&OnnxInfo>) -> Result<Diagnostics, Failure> {
+pub(super) fn write_workload(
+    path: &Path,
+    workload: &Workload,
+    info: Option<&OnnxInfo>,
+) -> Result<Diagnostics, Failure> {
     match Kind::of(path, None)? {
         Kind::Taut => {
             let (text, values) = program_text(workload);
@@ -58,11 +64,18 @@ pub(super) fn write_workload(path: &Path, workload: &Workload, info: Option<&Onn
         }
         Kind::Onnx => {
             let own = OnnxInfo::default();
-            Ok(write_model(path, &workload.graph, &workload.params, info.unwrap_or(&own))?)
+            Ok(write_model(
+                path,
+                &workload.graph,
+                &workload.params,
+                info.unwrap_or(&own),
+            )?)
         }
-        Kind::Rules => Err(Diagnostic::error("T0402", format!("{}: a program is no rule file", path.display()))
-            .help("results are written as `.taut` or `.onnx`")
-            .into()),
+        Kind::Rules => Err(
+            Diagnostic::error("T0402", format!("{}: a program is no rule file", path.display()))
+                .help("results are written as `.taut` or `.onnx`")
+                .into(),
+        ),
     }
 }
 
@@ -156,7 +169,10 @@ fn element_texts(tensor: &Tensor, brief: bool) -> Vec<String> {
             let values = tensor.to_f64s().unwrap_or_default();
             pick(values.into_iter().map(|v| number(v as f32)), &keep)
         }
-        _ => pick(tensor.to_ints().unwrap_or_default().into_iter().map(|v| v.to_string()), &keep),
+        _ => pick(
+            tensor.to_ints().unwrap_or_default().into_iter().map(|v| v.to_string()),
+            &keep,
+        ),
     }
 }
 
@@ -224,7 +240,6 @@ pub(super) fn write_outputs(folder: &Path, outputs: &[Tensor]) -> Done {
     Ok(())
 }
 
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -232,7 +247,10 @@ mod tests {
     #[test]
     fn tensors_look_like_numpy() {
         let small = Tensor::new(&[2, 2], vec![1.0f32, -2.5, 0.1, 1e-9]).unwrap();
-        assert_eq!(tensor_text(&small), "[[          1.         -2.5]\n [         0.1 1.000000e-9]]");
+        assert_eq!(
+            tensor_text(&small),
+            "[[          1.         -2.5]\n [         0.1 1.000000e-9]]"
+        );
         assert_eq!(tensor_text(&Tensor::scalar(3i64)), "3");
         assert_eq!(tensor_text(&Tensor::vector(vec![true, false])), "[ true false]");
         let long = Tensor::vector((0..2000i64).collect::<Vec<_>>());

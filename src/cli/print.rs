@@ -69,7 +69,10 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
 
 fn ast(args: &Args, format: Format, shell: &Shell) -> Done {
     if format != Format::Text {
-        return Err(no_form("a syntax tree", if format == Format::Json { "JSON" } else { "DOT" }));
+        return Err(no_form(
+            "a syntax tree",
+            if format == Format::Json { "JSON" } else { "DOT" },
+        ));
     }
     let text = match Kind::of(&args.file, args.from)? {
         Kind::Taut => format_program(&parse_program(input::source(&args.file)?)?),
@@ -114,7 +117,11 @@ fn graph_json(graph: &Graph) -> Value {
                 }
                 Node::Call { op, attrs } => {
                     map.insert("op".to_owned(), json!(op.name()));
-                    let given = op.attr_names().into_iter().zip(attrs.iter()).filter(|(_, v)| !v.is_none());
+                    let given = op
+                        .attr_names()
+                        .into_iter()
+                        .zip(attrs.iter())
+                        .filter(|(_, v)| !v.is_none());
                     let attrs: serde_json::Map<String, Value> = given
                         .map(|(name, value)| (name.to_owned(), json!(value.to_string())))
                         .collect();

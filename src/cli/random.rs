@@ -50,7 +50,12 @@ impl Random {
 }
 
 /// Values for all inputs in order, and for parameters that have none; symbolic dimensions are at most `largest`.
-pub(super) fn values(graph: &Graph, params: &Params, random: &mut Random, largest: u64) -> Option<(Vec<Tensor>, Params)> {
+pub(super) fn values(
+    graph: &Graph,
+    params: &Params,
+    random: &mut Random,
+    largest: u64,
+) -> Option<(Vec<Tensor>, Params)> {
     let mut symbols: BTreeMap<Arc<str>, i64> = BTreeMap::new();
     for &v in graph.inputs().iter().chain(graph.params()) {
         graph.ty(v).visit_dims(&mut |d| {
@@ -62,7 +67,11 @@ pub(super) fn values(graph: &Graph, params: &Params, random: &mut Random, larges
         });
     }
     for extent in symbols.values_mut() {
-        *extent = if largest <= 4 { 1 + random.below(largest) as i64 } else { largest as i64 };
+        *extent = if largest <= 4 {
+            1 + random.below(largest) as i64
+        } else {
+            largest as i64
+        };
     }
     let mut one = |ty: &Type| -> Option<Tensor> {
         let ty = ty.as_tensor()?;
@@ -78,7 +87,11 @@ pub(super) fn values(graph: &Graph, params: &Params, random: &mut Random, larges
         };
         random.tensor(ty.dtype, &shape)
     };
-    let inputs = graph.inputs().iter().map(|&v| one(graph.ty(v))).collect::<Option<_>>()?;
+    let inputs = graph
+        .inputs()
+        .iter()
+        .map(|&v| one(graph.ty(v)))
+        .collect::<Option<_>>()?;
     let mut all = params.clone();
     for &v in graph.params() {
         let name = graph.vertex(v).name.clone()?;

@@ -62,7 +62,10 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
 /// The texts of rule files: those given, else the built-in ones.
 fn sources(files: &[PathBuf]) -> Result<Vec<Arc<Source>>, Failure> {
     if files.is_empty() {
-        return Ok(library_files().iter().map(|(name, text)| Arc::new(Source::new(*name, *text))).collect());
+        return Ok(library_files()
+            .iter()
+            .map(|(name, text)| Arc::new(Source::new(*name, *text)))
+            .collect());
     }
     files.iter().map(|path| input::source(path)).collect()
 }
@@ -120,7 +123,10 @@ fn list(files: &[PathBuf], shell: &Shell) -> Done {
         .iter()
         .map(|r| {
             let doc = r.doc.lines().next().unwrap_or_default();
-            format!("{:width$}  {:8}  {doc}", r.name, r.class.to_string()).trim_end().to_owned() + "\n"
+            format!("{:width$}  {:8}  {doc}", r.name, r.class.to_string())
+                .trim_end()
+                .to_owned()
+                + "\n"
         })
         .collect();
     shell.result(&lines)
@@ -166,7 +172,9 @@ fn test(files: &[PathBuf], shell: &Shell) -> Done {
     let mut results = Vec::new();
     let mut failed = 0;
     for (i, example) in set.examples.iter().enumerate() {
-        let Some(rule) = set.rules.iter().find(|r| r.name == example.rule) else { continue };
+        let Some(rule) = set.rules.iter().find(|r| r.name == example.rule) else {
+            continue;
+        };
         let mut encoded = encode(&example.source);
         let report = saturate(&mut encoded, std::slice::from_ref(rule), Limits::default());
         let applied: usize = report.rules.iter().map(|(_, r)| r.applied).sum();

@@ -46,7 +46,10 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
         let problem = Diagnostic::error("T0404", format!("parameter `{first}` has no value{more}"));
         let beside = args.file.with_extension("safetensors");
         return Err(problem
-            .help(format!("give a file with `--params`, or put the values into {}", beside.display()))
+            .help(format!(
+                "give a file with `--params`, or put the values into {}",
+                beside.display()
+            ))
             .into());
     }
     let outputs = evaluate(&loaded.workload, &inputs, args.reference)?;
@@ -84,7 +87,9 @@ pub(super) fn evaluate(workload: &Workload, inputs: &[Tensor], reference: bool) 
     let failed = |message: String| Failure::new("T0406", message);
     let plan = Plan::compile(graph).map_err(|e| failed(e.to_string()))?;
     let executor = Executor::new(plan, Mode::Kernels).map_err(|e| failed(e.to_string()))?;
-    executor.run(inputs, &workload.params).map_err(|e| failed(e.to_string()))
+    executor
+        .run(inputs, &workload.params)
+        .map_err(|e| failed(e.to_string()))
 }
 
 /// A value for every input, in order.
@@ -106,40 +111,66 @@ fn bind_inputs(loaded: &mut Loaded, given: &[String]) -> Result<Vec<Tensor>, Fai
             None => {
                 let path = Path::new(text);
                 let mut arrays = input::read_arrays(path)?;
-                // A file of several arrays names them.
-                if arrays.len() != 1 || arrays.keys().any(|name| names.contains(name)) {
-                    for (name, value) in arrays {
-                        known_input(&name, &names)?;
-                        values.insert(name.into(), value);
-                    }
-                } else {
+                // A file of several arrays names them; the name of a .npy file says nothing.
+                let named = path.extension().is_none_or(|e| e != "npy")
+                    && (arrays.len() != 1 || arrays.keys().any(|name| names.contains(name)));
+                if !named {
                     unnamed.extend(arrays.pop().map(|(_, value)| (text, value)));
+                    continue;
+                }
+                for (name, value) in arrays {
+                    known_input(&name, &names)?;
+                    if values.insert(name.as_str().into(), value).is_some() {
+                        return Err(Failure::new("T0407", format!("input `{name}` is given twice")));
+                    }
                 }
             }
         }
     }
-    let mut free: std::collections::VecDeque<&String> =
-        names.iter().filter(|name| !values.contains_key(name.as_str())).collect();
+    let mut free: std::collections::VecDeque<&String> = names
+        .iter()
+        .filter(|name| !values.contains_key(name.as_str()))
+        .collect();
     for (text, value) in unnamed {
         let Some(name) = free.pop_front() else {
             let n = names.len();
-            let inputs = if n == 1 { "1 input".to_owned() } else { format!("{n} inputs") };
-            return Err(Failure::new("T0407", format!("{text}: there are only {inputs}")));
+            let inputs = if n == 1 {
+                "1 input".to_owned()
+            } else {
+                format!("{n} inputs")
+            };
+            return Err(Failure::new(
+                "T0407",
+                format!("{text}: there is no input left, the program has {inputs}"),
+            ));
         };
         values.insert(name.as_str().into(), value);
     }
     if let Some(name) = free.front() {
-        let ty = graph.inputs().get(names.iter().position(|n| n == *name).unwrap_or(0)).map(|&v| graph.ty(v).to_string());
+        let ty = graph
+            .inputs()
+            .get(names.iter().position(|n| n == *name).unwrap_or(0))
+            .map(|&v| graph.ty(v).to_string());
         let problem = Diagnostic::error(
             "T0407",
             format!("input `{name}` of type {} has no value", ty.unwrap_or_default()),
         );
         return Err(problem.help(format!("give a file: `--input {name}=file.npy`")).into());
     }
-    let ordered: Vec<Tensor> = names.iter().filter_map(|name| values.get(name.as_str()).cloned()).collect();
-    let untyped = graph.inputs().iter().any(|&v| graph.ty(v).as_tensor().is_some_and(|t| t.shape.is_none()));
+    let ordered: Vec<Tensor> = names
+        .iter()
+        .filter_map(|name| values.get(name.as_str()).cloned())
+        .collect();
+    let untyped = graph
+        .inputs()
+        .iter()
+        .any(|&v| graph.ty(v).as_tensor().is_some_and(|t| t.shape.is_none()));
     if untyped && loaded.program.is_some() {
-        let types: Vec<(String, Type)> = names.iter().cloned().zip(ordered.iter().map(|t| t.ty().into())).collect();
+        let types: Vec<(String, Type)> = names
+            .iter()
+            .cloned()
+            .zip(ordered.iter().map(|t| t.ty().into()))
+            .collect();
         loaded.retype(&types)?;
     }
     check_types(loaded, &names, &ordered)?;
@@ -156,9 +187,10 @@ fn check_types(loaded: &Loaded, names: &[String], values: &[Tensor]) -> Done {
                 format!("input `{name}` is {}, and {actual} is given", graph.ty(v)),
             );
             return Err(match (graph.vertex(v).span, &loaded.program) {
-                (Some(span), Some(program)) => {
-                    problem.label(span, "declared here").in_source(&program.ast.source).into()
-                }
+                (Some(span), Some(program)) => problem
+                    .label(span, "declared here")
+                    .in_source(&program.ast.source)
+                    .into(),
                 _ => problem.into(),
             });
         }
@@ -185,7 +217,9 @@ fn one(path: &Path) -> Result<(String, Tensor), Failure> {
         (Some(only), 0) => Ok(only),
         (_, n) => {
             let problem = Diagnostic::error("T0407", format!("{} holds {} arrays", path.display(), n + 1));
-            Err(problem.help("give the file without a name; its arrays have names").into())
+            Err(problem
+                .help("give the file without a name; its arrays have names")
+                .into())
         }
     }
 }

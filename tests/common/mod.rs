@@ -176,7 +176,10 @@ fn step(graph: &mut Graph, pool: &mut Vec<VertexId>, (kind, a, b): (u16, u16, u1
                 },
                 name: "Mystery".into(),
                 attr_names: vec!["alpha".into(), "raw".into(), "t".into()],
-                result: graph.ty(p).clone(),
+                // A declared extent that nothing is known of is a new one.
+                result: graph
+                    .ty(p)
+                    .map_dims(&|d| if d.has_unknown() { Dim::from(5) } else { d.clone() }),
             };
             let attrs = vec![
                 AttrValue::float(f64::from(b) / 3.0),
