@@ -275,7 +275,7 @@ def normalizations():
     case("LayerNormalization", [f(2, 3, 4), f(4), f(4)])
     case("LayerNormalization", [f(2, 3, 4), f(3, 4)], axis=1, epsilon=0.125)
     case("LRN", [f(2, 5, 2, 1)], by="ort", size=3)
-    case("LRN", [f(1, 5, 2, 1)], by="ort", size=4, alpha=0.5, beta=0.5, bias=2.0)
+    case("LRN", [f(1, 5, 2, 1)], by="ort", size=5, alpha=0.5, beta=0.5, bias=2.0)
     case("LpNormalization", [f(2, 3, low=1)], axis=0, p=1)
     case("LpNormalization", [f(2, 3)], by="ort", p=2, opset=21)
     case("MeanVarianceNormalization", [f(2, 2, 3, 2)], by="ort", opset=21)
