@@ -78,6 +78,135 @@ differs) or `approx(e)` (relative error bounded by e, a number that is not negat
     "T0014" "input described in an unknown way"
 "`x {shape = (n, 64), dtype = \"f32\"}` knows `shape` and `dtype`. The short form is `x: f32[n, 64]`."
 
+    "T0101" "unknown operator"
+"The call names no operator of the table, no function of the file and no declared operator. Operators are called like
+those of ONNX in snake case: `reduce_mean`, `layer_normalization`, `conv`. `tautomer explain` does not list them; the
+message suggests names that are close.
+
+An operator that is only carried along is declared with its type, and no rule looks into it:
+
+    opaque \"com.example::Warp\"(x: f32[..]) -> f32[..];
+
+or gets its type where it is called: `let y: f32[n, 4] = \"com.example::Warp\"(x);`."
+
+    "T0102" "wrong number of operands"
+"An operator or function takes another number of operands. The message lists their names; `?` marks those that may be
+left out, `...` one that may be repeated. An operand in the middle is left out by `none`: `clip(x, none, 6.0)`."
+
+    "T0103" "attribute refused"
+"An attribute in braces is unknown, given twice, missing, or of another kind than the operator takes: an axis is an
+integer, `axes` a list, a mode one of a few texts. An attribute that is left out takes the default of its operator.
+
+    softmax(x) {axis = 1}      conv(x, w) {strides = [2, 2]}
+
+Attributes are fixed when the graph is built, so their values are made of literals, dimensions and constants."
+
+    "T0104" "unknown name"
+"Nothing of this name is defined here. Names are inputs and parameters of the function, symbols of their shapes
+(`n` of `f32[n]`), and what a `let` above defines. A `let` further below does not count, nor do the names of another
+function."
+
+    "T0105" "defined twice"
+"Two functions of a file, or two inputs of a function, have one name. A `let` may use a name again; it hides the
+earlier one from there on."
+
+    "T0106" "attribute expression without a value"
+"What stands in braces, in a shape or after `where` is computed when the graph is built. It is made of integers, lists,
+texts, symbols of dimensions, types of values (`x.shape`, `x.rank`, `x.dtype`) and functions: len sum prod min max range
+reverse zip all any sorted inverse. The message points at the part that has no value."
+
+    "T0107" "recursion"
+"Functions are inlined where they are called, so that no function may call itself, not even through others."
+
+    "T0108" "nothing to run"
+"A program is an expression, or has a function. `main` is run, or else the last function."
+
+    "T0201" "operand refused"
+"The types of the operands do not fit the operator: element types that differ, shapes that do not broadcast, an inner
+extent of a product that differs. The message shows the type of each operand.
+
+    fn main(x: f32[2, 3], y: f32[4]) { x + y }
+                                       ^^^^^ shapes [2, 3] and [4] do not broadcast
+
+Shapes are aligned at their last axes; two extents fit if they are equal or one of them is 1. Element types are never
+converted silently; `cast(x) {to = f32}` does it."
+
+    "T0202" "not a dimension"
+"A dimension is an integer that is not negative, a symbol, an integer expression over symbols, or `?`:
+`f32[n, 64, 2 * h + 1, ?]`. `f32[..]` leaves even the number of axes open."
+
+    "T0203" "literal refused"
+"A literal does not fit its element type, or its rows differ in length. A literal without a suffix takes its type from
+where it is used: in `x + 300` with `x: u8[4]` it is a `u8`, which ends at 255."
+
+    "T0204" "another type than expected"
+"A value has another type than the one that is declared for it by a `let`, a result or a parameter of a function; or a
+tuple is used where a tensor is needed, or the other way round."
+
+    "T0205" "element type missing"
+"In a program, every shape has an element type before it: `f32[2, 3]`. Only rules may leave it out."
+
+    "T0301" "not bound by the source"
+"The target or a condition of a rule uses a variable, an attribute or `..rest` that the source does not bind. A match
+gives values only to what occurs in the source."
+
+    "T0302" "variable without a use"
+"A variable of the rule does not occur in its source, so that no match can give it a value."
+
+    "T0303" "different numbers of outputs"
+"Both sides of a rule have as many outputs: `(p, q) => (r, s)`."
+
+    "T0304" "a source that matches everywhere"
+"The source of a rule is a lone variable or literal. It would match every vertex; a source has at least one call."
+
+    "T0305" "outputs are not connected"
+"The outputs of a rule must hang together: each shares an operand with an earlier one, so that a match can be found by
+walking the graph. Outputs without anything in common belong to different rules."
+
+    "T0306" "rule or variable defined twice"
+"Two rules of a file, or two variables of a rule, have one name. Reports and `--skip-rules` name rules, so their names
+are unique."
+
+    "T0307" "unknown rule"
+"There is no rule of this name. `tautomer rules list` shows all rules; the backward direction of a rule with `<=>` is
+called like it with `-reversed` appended."
+
+    "T0308" "cannot be matched"
+"The pattern uses a form that rules cannot apply, or that has no place in a pattern. The help says how to write it."
+
+    "T0309" "rewriting changed a type"
+"The result of an optimisation has other output types than its input. A rule is wrong; leave rules out with
+`--skip-rules` to find which one, and run its examples with `tautomer rules test`."
+
+    "T0310" "rule without documentation"
+"A line `/// …` above a rule says what it does; lists and reports show it."
+
+    "T0401" "file cannot be read or written"
+"The system refuses: the file does not exist, may not be read, or the disk is full; or a text file is not UTF-8."
+
+    "T0402" "unknown kind of file"
+"The suffix tells what a file holds: `.taut` a program, `.rules` a rule file, `.onnx` a model. `--from` says it for files
+with another suffix and for standard input. Some commands read or write only some of them."
+
+    "T0403" "parameters cannot be computed with"
+"An expression of parameters and constants alone is computed ahead of time, and that failed: an integer is divided by
+zero, or an index is out of range. The same would happen at each run."
+
+    "T0404" "parameter without a fitting value"
+"A program is run with values for its parameters. They come from the file that `--params` names, or from the
+`.safetensors` file of the same stem beside the program, and must have the declared types."
+
+    "T0405" "unknown code"
+"`tautomer explain` without a code lists all codes."
+
+    "T0406" "cannot be run"
+"The computation cannot be carried out: an operator is only carried along, a step failed for these values, or the
+dimensions of the inputs contradict each other."
+
+    "T0407" "input refused"
+"The arrays given do not fit the inputs of the program: one is missing, unknown, given twice, or has another type.
+`--input file.npy` gives inputs in order, `--input x=file.npy` by name."
+
     "T0501" "file refused"
 "The file cannot be read, is cut short, or is of another format. The message names the file and the reason. Files of
 tensors end in `.npy`, `.npz`, `.safetensors` or `.pb`, models in `.onnx`."
@@ -113,6 +242,13 @@ operator set that has it. Runtimes that do not know that set will refuse the mod
 
     "T0602" "text too long"
 "One file has less than 4 GiB."
+
+    "T0603" "too many vertices"
+"Functions are inlined; a few that call each other twice make a graph that grows exponentially. The limit is four
+million vertices."
+
+    "T0604" "pattern too deep"
+"A pattern of a rule may be nested 200 deep."
 }
 
 /// Every code, in order.
@@ -133,6 +269,28 @@ pub fn explain(code: &str) -> Option<&'static CodeInfo> {
 #[cfg(test)]
 mod tests {
     use super::codes;
+
+    #[test]
+    fn every_code_in_use_is_explained() {
+        let mut folders = vec![std::path::PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/src"))];
+        let mut used = std::collections::BTreeSet::new();
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else if path.extension().is_some_and(|e| e == "rs") {
+                    let text = std::fs::read_to_string(&path).unwrap();
+                    let codes = text.split('"').filter(|part| {
+                        part.len() == 5 && part.starts_with("T0") && part[1..].bytes().all(|b| b.is_ascii_digit())
+                    });
+                    used.extend(codes.map(str::to_owned));
+                }
+            }
+        }
+        let unknown: Vec<_> = used.iter().filter(|code| super::explain(code).is_none()).collect();
+        assert!(used.len() > 30 && unknown.is_empty(), "no text for {unknown:?}");
+    }
 
     #[test]
     fn codes_are_sorted_and_unique() {

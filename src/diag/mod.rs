@@ -245,7 +245,9 @@ impl std::error::Error for Diagnostics {}
 /// assert_eq!(did_you_mean("xyz", ["relu", "reduce_mean"]), None);
 /// ```
 pub fn did_you_mean<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let limit = name.chars().count().div_ceil(3);
+    // A name of one letter is close to every other.
+    let length = name.chars().count();
+    let limit = length.div_ceil(3).min(length.saturating_sub(1));
     let mut best: Option<(usize, &str)> = None;
     for candidate in candidates {
         let distance = if candidate.eq_ignore_ascii_case(name) {

@@ -56,7 +56,7 @@ pub enum RunError {
         /// Its name.
         name: Arc<str>,
         /// Its type.
-        expected: TensorType,
+        expected: Box<TensorType>,
     },
     /// A value for an input that there is none of.
     #[error("there is no input `{name}`; the inputs are {known}")]
@@ -74,9 +74,9 @@ pub enum RunError {
         /// Its name.
         name: Arc<str>,
         /// Its type.
-        expected: TensorType,
+        expected: Box<TensorType>,
         /// The type of the value.
-        given: TensorType,
+        given: Box<TensorType>,
     },
     /// Two values disagree about a dimension.
     #[error("dimension `{symbol}` is {first} in `{first_place}` and {second} in `{second_place}`")]
@@ -102,7 +102,7 @@ pub enum RunError {
         /// Types of its operands.
         operands: String,
         /// What is wrong.
-        source: OpError,
+        source: Box<OpError>,
     },
     /// An operator that the table does not define.
     #[error("`{op}` cannot be executed: it has no definition")]

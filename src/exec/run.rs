@@ -158,7 +158,7 @@ impl Executor {
                     step: i,
                     op: step.op.clone(),
                     operands: types_of(&operands),
-                    source,
+                    source: source.into(),
                 })?;
             if results.len() < step.results.len() {
                 return Err(RunError::Broken(format!("step {i} has {} results", results.len())));
@@ -187,7 +187,7 @@ impl Executor {
         values.get(&name).ok_or_else(|| RunError::Missing {
             what,
             name,
-            expected: self.plan.slots[port.slot].ty.clone(),
+            expected: self.plan.slots[port.slot].ty.clone().into(),
         })
     }
 
@@ -227,8 +227,8 @@ impl Executor {
         let mismatch = |what, port: &Port, value: &Tensor| RunError::Type {
             what,
             name: port.name.clone().unwrap_or_default(),
-            expected: self.plan.slots[port.slot].ty.clone(),
-            given: value.ty(),
+            expected: self.plan.slots[port.slot].ty.clone().into(),
+            given: value.ty().into(),
         };
         let name = |port: &Port| port.name.clone().unwrap_or_default();
         for &(what, port, value) in given {

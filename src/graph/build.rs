@@ -514,7 +514,7 @@ impl<'a, K: Sink> Builder<'a, K> {
                         Diagnostic::error("T0104", format!("unknown name `{name}`")).label(span, "not defined here");
                     self.report(match close {
                         Some(close) => problem.help(format!("did you mean `{close}`?")),
-                        None => problem.help("define it with `let`, or make it an input of the function"),
+                        None => problem.help("define it above with `let`, or make it an input of the function"),
                     });
                     None
                 }
@@ -698,9 +698,9 @@ impl<'a, K: Sink> Builder<'a, K> {
             let problem = Diagnostic::error(
                 "T0102",
                 format!(
-                    "`{name}` takes {} operands, and {} given",
-                    function.params.len(),
-                    args.len()
+                    "`{name}` takes {}, and {} given",
+                    operands_text(function.params.len()),
+                    count_text(args.len())
                 ),
             );
             self.report(
@@ -712,7 +712,16 @@ impl<'a, K: Sink> Builder<'a, K> {
             return;
         }
         if self.frames.iter().any(|f| f.function.as_ref() == Some(&name)) {
-            let problem = Diagnostic::error("T0107", format!("`{name}` calls itself"));
+            let begin = self.frames.iter().position(|f| f.function.as_ref() == Some(&name));
+            let between = self.frames.iter().skip(begin.map_or(0, |i| i + 1));
+            let through: Vec<String> = between
+                .filter_map(|f| Some(format!("`{}`", f.function.as_ref()?)))
+                .collect();
+            let through = match through.is_empty() {
+                true => String::new(),
+                false => format!(" through {}", through.join(", ")),
+            };
+            let problem = Diagnostic::error("T0107", format!("`{name}` calls itself{through}"));
             self.report(
                 problem
                     .label(span, "")
@@ -857,7 +866,8 @@ impl<'a, K: Sink> Builder<'a, K> {
                                 term::kind(&value)
                             ),
                         )
-                        .label(self.ast.span(entry.value), ""),
+                        .label(self.ast.span(entry.value), "known only when the graph runs")
+                        .help("attributes are made of literals, dimensions and constants"),
                     );
                     ok = false;
                 }
@@ -976,9 +986,9 @@ impl<'a, K: Sink> Builder<'a, K> {
                     let problem = Diagnostic::error(
                         "T0102",
                         format!(
-                            "`{callee}` is declared with {} operands, and {} given",
-                            decl.params.len(),
-                            args.len()
+                            "`{callee}` is declared with {}, and {} given",
+                            operands_text(decl.params.len()),
+                            count_text(args.len())
                         ),
                     );
                     self.report(problem.label(span, "").secondary(decl.span, "declared here"));
@@ -1079,6 +1089,18 @@ impl<K: Sink> Scope for Builder<'_, K> {
         names.sort();
         names
     }
+}
+
+fn operands_text(n: usize) -> String {
+    if n == 1 {
+        "1 operand".into()
+    } else {
+        format!("{n} operands")
+    }
+}
+
+fn count_text(n: usize) -> String {
+    if n == 1 { "1 is".into() } else { format!("{n} are") }
 }
 
 /// The scope of a dimension: symbols and nothing else.

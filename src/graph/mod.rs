@@ -254,10 +254,13 @@ impl Graph {
     /// If `tuple` is not a tuple or has no such element.
     pub fn project(&mut self, tuple: VertexId, index: usize) -> Result<VertexId, OpError> {
         let ty = match self.ty(tuple) {
-            Type::Tuple(items) => items
-                .get(index)
-                .cloned()
-                .ok_or_else(|| OpError::new(format!("element {index} of a tuple of {}", items.len())).at(0))?,
+            Type::Tuple(items) => items.get(index).cloned().ok_or_else(|| {
+                OpError::new(format!(
+                    "a tuple of {} has no element {index}; the first is `.0`",
+                    items.len()
+                ))
+                .at(0)
+            })?,
             other => return Err(OpError::new(format!("`.{index}` needs a tuple, and this is {other}")).at(0)),
         };
         Ok(self.push(Vertex::new(Node::Proj(index as u32), ty), &[tuple]))

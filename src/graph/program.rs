@@ -62,6 +62,7 @@ pub fn build_program(program: &Program, options: &BuildOptions) -> Result<Graph,
         }
         (None, None) => problems.push(
             Diagnostic::error("T0108", "the program has nothing to run")
+                .label(crate::diag::Span::default(), "")
                 .help("write an expression, or a function: `fn main(x: f32[n]) { … }`"),
         ),
     }

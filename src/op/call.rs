@@ -46,15 +46,7 @@ pub fn normalize(
     for attr in def.attrs {
         let mut value = AttrValue::None;
         if let Some((_, v)) = given.iter().find(|(n, _)| *n == attr.name) {
-            value = attr.coerce(v.clone()).ok_or_else(|| {
-                OpError::new(format!(
-                    "attribute `{}` takes {}, not {} ({v})",
-                    attr.name,
-                    attr.expects(),
-                    v.kind_name()
-                ))
-                .attr(attr.name)
-            })?;
+            value = attr.coerce(v.clone()).ok_or_else(|| wrong_value(attr, v))?;
         }
         let place = def.operands.iter().position(|o| o.attr == Some(attr.name));
         let operand = place.filter(|&p| places.get(p).copied().flatten().is_some());
@@ -73,12 +65,13 @@ pub fn normalize(
             }
         } else if value.is_none() {
             value = attr.default_value().ok_or_else(|| {
-                OpError::new(format!("attribute `{}` is missing", attr.name)).help(format!(
-                    "`{}` takes `{} = {}`",
-                    def.name,
-                    attr.name,
-                    attr.expects()
-                ))
+                OpError::new(format!("attribute `{}` is missing", attr.name))
+                    .attr(attr.name)
+                    .help(format!(
+                        "give it after the operands: `{{{} = …}}`, {}",
+                        attr.name,
+                        attr.expects()
+                    ))
             })?;
         }
         attrs.push(value);
@@ -138,8 +131,9 @@ fn check_arity(def: &'static OpDef, operands: &[Fact<'_>]) -> Result<(), OpError
             .collect();
         let plural = if takes == "1" { "" } else { "s" };
         return Err(OpError::arity(format!(
-            "takes {takes} operand{plural} ({}), and {n} given",
-            names.join(", ")
+            "takes {takes} operand{plural} ({}), and {n} {} given",
+            names.join(", "),
+            if n == 1 { "is" } else { "are" }
         )));
     }
     for (i, operand) in operands.iter().enumerate() {
@@ -153,6 +147,19 @@ fn check_arity(def: &'static OpDef, operands: &[Fact<'_>]) -> Result<(), OpError
         }
     }
     Ok(())
+}
+
+fn wrong_value(attr: &AttrDef, value: &AttrValue) -> OpError {
+    let (name, expects) = (attr.name, attr.expects());
+    if let (AttrKind::OneOf(allowed), AttrValue::Str(text)) = (attr.kind, value) {
+        let error = OpError::new(format!("attribute `{name}` takes {expects}, not {value}")).attr(name);
+        return match crate::diag::did_you_mean(text, allowed.iter().copied()) {
+            Some(close) => error.help(format!("did you mean {close:?}?")),
+            None => error,
+        };
+    }
+    let kind = value.kind_name();
+    OpError::new(format!("attribute `{name}` takes {expects}, not {kind} ({value})")).attr(name)
 }
 
 fn unknown_attr(def: &OpDef, name: &str) -> OpError {

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use super::{AttrValue, Fact, Normalized, OpError, Real, evaluate_tensors, lookup, normalize};
+use super::{AttrValue, Fact, Normalized, Op, OpError, Real, lookup, normalize};
 use crate::tensor::{DType, Dim, Shape, Tensor, TensorType, Type};
 
 /// `f32[n, 3]`, `f32` for a scalar, `f32[..]` for any rank, `none`.
@@ -156,7 +156,7 @@ pub(super) fn eval(op: &str, given: &str, operands: &[&str]) -> String {
                 .iter()
                 .map(|p| p.and_then(|i| tensors[i].clone()))
                 .collect();
-            let out = evaluate_tensors(def, &operands, &call.attrs)?;
+            let out = crate::graph::evaluate_call(&Op::Known(def), &operands, &call.attrs)?;
             if constants {
                 let declared = match &call.ty {
                     Type::Tuple(items) => items.clone(),

@@ -1,11 +1,9 @@
 //! Convolutions over any number of spatial axes, forward and transposed.
 
+use super::common::{Out, count, flat, set};
 use super::cost::{elements, extent};
-use super::matmul::flat;
 use super::value::shaped;
-use super::window::{
-    AUTO_PAD, DILATIONS, Grid, PADS, Positions, STRIDES, Tap, Windows, checked_size, list, set, spatial,
-};
+use super::window::{AUTO_PAD, DILATIONS, Grid, PADS, Positions, STRIDES, Tap, Windows, list, spatial};
 use super::{
     AttrDef, AttrKind, AttrValue, CostRule, Default, Eval, Infer, OpDef, OpError, OpTraits, Operand, System, Value,
 };
@@ -149,7 +147,7 @@ fn bias(call: &Infer<'_>, channels: &Dim) -> Result<(), OpError> {
     Ok(())
 }
 
-fn canonical_conv(call: &Infer<'_>, attrs: &mut Vec<AttrValue>) -> Result<(), OpError> {
+fn canonical_conv(call: &Infer<'_>, attrs: &mut [AttrValue]) -> Result<(), OpError> {
     if let Some(rank) = spatial_rank(call)? {
         windows(call, rank)?.fill(call, attrs, call.shape(0)?.map(spatial));
     }
@@ -182,7 +180,7 @@ fn infer_conv(call: &Infer<'_>) -> Result<Type, OpError> {
         Some(x) => [x[0].clone(), channels].into_iter().collect(),
         None => [call.unknown(), channels].into_iter().collect(),
     };
-    match x {
+    match x.filter(|_| w.is_some()) {
         Some(x) => windows.counts(spatial(x))?.into_iter().for_each(|d| out.push(d)),
         None => (0..rank).for_each(|_| out.push(call.unknown())),
     }
@@ -256,7 +254,7 @@ fn transposed(attr: &dyn Fn(&str) -> AttrValue, windows: Windows, input: &[Dim])
     })
 }
 
-fn canonical_transpose(call: &Infer<'_>, attrs: &mut Vec<AttrValue>) -> Result<(), OpError> {
+fn canonical_transpose(call: &Infer<'_>, attrs: &mut [AttrValue]) -> Result<(), OpError> {
     let Some(rank) = spatial_rank(call)? else { return Ok(()) };
     let windows = windows(call, rank)?;
     let Some(x) = call.shape(0)? else { return Ok(()) };
@@ -298,7 +296,7 @@ fn infer_transpose(call: &Infer<'_>) -> Result<Type, OpError> {
     let mut out: Shape = [x.map_or_else(|| call.unknown(), |x| x[0].clone()), channels]
         .into_iter()
         .collect();
-    match x {
+    match x.filter(|_| w.is_some()) {
         Some(x) => transposed(&|name| call.attr(name), windows, spatial(x))?
             .out
             .into_iter()
@@ -335,9 +333,7 @@ fn transpose_flops(call: &Infer<'_>, _: &Type) -> f64 {
     2.0 * x * each
 }
 
-type Out<S> = Result<Vec<Value<S>>, OpError>;
-
-/// The window over known extents, and the shapes of `x` and `w` after their first two axes.
+/// The window of a call whose kernel has the shape `w`.
 fn kernel_windows<S: System>(e: &Eval<'_, S>, w: &[usize]) -> Result<Windows, OpError> {
     let kernel = w.get(2..).unwrap_or(&[]).iter().map(|&d| Dim::from(d)).collect();
     Windows::read(&|name| e.attr(name).clone(), kernel)
@@ -353,7 +349,7 @@ fn group_count<S: System>(e: &Eval<'_, S>) -> Result<usize, OpError> {
 /// The value each output channel starts from.
 fn start<S: System>(e: &Eval<'_, S>, channels: usize) -> Result<Vec<S>, OpError> {
     let start = match e.optional(2) {
-        Some(b) => flat(b.real()?).into_owned(),
+        Some(b) => flat(b.real()?),
         None => vec![S::zero(); channels],
     };
     if start.len() != channels {
@@ -368,14 +364,14 @@ fn conv<S: System>(e: &Eval<'_, S>) -> Out<S> {
     let (xs, ws) = (x.shape().to_vec(), w.shape().to_vec());
     let (input, output) = (&xs[2..], &shape[2..]);
     let grid = Grid::over(&kernel_windows(e, &ws)?, input)?;
-    let (points, window) = (checked_size(input)?, checked_size(&ws[2..])?);
-    let places = checked_size(output)?;
+    let (points, window) = (count(input)?, count(&ws[2..])?);
+    let places = count(output)?;
     let group = group_count(e)?;
     let (batch, channels, inner) = (shape[0], shape[1], ws[1]);
     let per_group = channels / group;
-    let mut out = vec![S::zero(); checked_size(&shape)?];
+    let mut out = vec![S::zero(); count(&shape)?];
     let (x, w, start) = (flat(x), flat(w), start(e, channels)?);
-    for (place, at) in Positions::of(output).enumerate() {
+    for (place, at) in Positions::of(output)?.enumerate() {
         let taps: Vec<Tap> = grid.taps(&at);
         for n in 0..batch {
             for m in 0..channels {
@@ -408,19 +404,19 @@ fn conv_transpose<S: System>(e: &Eval<'_, S>) -> Out<S> {
         .ok_or_else(|| OpError::new("the pads are not known"))?;
     // The windows lie over the result: each element of `x` adds to one of them.
     let grid = Grid::new(&t.windows, &pads, output)?;
-    let (points, window) = (checked_size(input)?, checked_size(&ws[2..])?);
-    let places = checked_size(output)?;
+    let (points, window) = (count(input)?, count(&ws[2..])?);
+    let places = count(output)?;
     let group = group_count(e)?;
     let (batch, channels, per_group) = (shape[0], shape[1], ws[1]);
     let inner = xs[1] / group;
-    let mut out = Vec::with_capacity(checked_size(&shape)?);
+    let mut out = Vec::with_capacity(count(&shape)?);
     for _ in 0..batch {
         for value in start(e, channels)? {
             out.resize(out.len() + places, value);
         }
     }
     let (x, w) = (flat(x), flat(w));
-    for (point, at) in Positions::of(input).enumerate() {
+    for (point, at) in Positions::of(input)?.enumerate() {
         let taps: Vec<Tap> = grid.taps(&at);
         for n in 0..batch {
             for c in 0..xs[1] {
@@ -437,3 +433,6 @@ fn conv_transpose<S: System>(e: &Eval<'_, S>) -> Out<S> {
     }
     Ok(vec![Value::Real(shaped(&shape, out)?)])
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,15 +1,14 @@
 //! Matrix products: `matmul`, `gemm`, and what is made of them.
 
-use std::borrow::Cow;
-
+use super::common::{Out, count, flat, strides, typed};
 use super::elementwise::zip;
 use super::value::shaped;
-use super::window::{Positions, checked_size, row_major};
+use super::window::Positions;
 use super::{
     AttrDef, AttrKind, AxisOf, CostRule, Default, Eval, Infer, OpDef, OpError, OpTraits, Operand, System, Value,
 };
 use crate::reference;
-use crate::tensor::{DType, Dim, Nd, Shape, TensorType, Type};
+use crate::tensor::{DType, Dim, Shape, Type};
 
 /// The operators of this family.
 pub(super) const OPS: &[OpDef] = &[
@@ -80,10 +79,6 @@ fn numbers(call: &Infer<'_>) -> Result<DType, OpError> {
     call.expect_dtype(0, DType::is_number, "a number").map(|_| dtype)
 }
 
-fn typed(dtype: DType, shape: Option<Shape>) -> Result<Type, OpError> {
-    Ok(TensorType { dtype, shape }.into())
-}
-
 /// Two extents that have to agree.
 fn same_extent(call: &Infer<'_>, left: (usize, usize, &Dim), right: (usize, usize, &Dim)) -> Result<(), OpError> {
     let ((i, axis_i, a), (j, axis_j, b)) = (left, right);
@@ -140,7 +135,7 @@ fn infer_matmul(call: &Infer<'_>) -> Result<Type, OpError> {
         expect_rank(call, i, |r| r > 0, "at least one axis")?;
     }
     let (Some(a), Some(b)) = (call.shape(0)?, call.shape(1)?) else {
-        return typed(dtype, None);
+        return Ok(typed(dtype, None));
     };
     let b_inner = b.len().saturating_sub(2);
     same_extent(call, (0, a.len() - 1, &a[a.len() - 1]), (1, b_inner, &b[b_inner]))?;
@@ -151,7 +146,7 @@ fn infer_matmul(call: &Infer<'_>) -> Result<Type, OpError> {
     if b.len() > 1 {
         out.push(b[b.len() - 1].clone());
     }
-    typed(dtype, Some(out))
+    Ok(typed(dtype, Some(out)))
 }
 
 fn infer_gemm(call: &Infer<'_>) -> Result<Type, OpError> {
@@ -191,7 +186,7 @@ fn infer_gemm(call: &Infer<'_>) -> Result<Type, OpError> {
             }
         }
     }
-    typed(dtype, Some(out))
+    Ok(typed(dtype, Some(out)))
 }
 
 fn infer_dense(call: &Infer<'_>) -> Result<Type, OpError> {
@@ -206,14 +201,14 @@ fn infer_dense(call: &Infer<'_>) -> Result<Type, OpError> {
     if let (Some(w), Some(b)) = (w, call.optional(2)?.and_then(|t| t.shape.as_ref())) {
         same_extent(call, (1, 0, &w[0]), (2, 0, &b[0]))?;
     }
-    let Some(x) = x else { return typed(dtype, None) };
+    let Some(x) = x else { return Ok(typed(dtype, None)) };
     let last = x.len() - 1;
     if let Some(w) = w {
         same_extent(call, (0, last, &x[last]), (1, 1, &w[1]))?;
     }
     let mut out = x.clone();
     out[last] = w.map_or_else(|| call.unknown(), |w| w[0].clone());
-    typed(dtype, Some(out))
+    Ok(typed(dtype, Some(out)))
 }
 
 fn infer_batch_matmul(call: &Infer<'_>) -> Result<Type, OpError> {
@@ -222,14 +217,14 @@ fn infer_batch_matmul(call: &Infer<'_>) -> Result<Type, OpError> {
         expect_rank(call, i, |r| r >= 2, "at least two axes")?;
     }
     let (Some(x), Some(y)) = (call.shape(0)?, call.shape(1)?) else {
-        return typed(dtype, None);
+        return Ok(typed(dtype, None));
     };
     let (m, n) = (x.len(), y.len());
     same_extent(call, (0, m - 1, &x[m - 1]), (1, n - 1, &y[n - 1]))?;
     let mut out = batch(call, &x[..m - 2], &y[..n - 2])?;
     out.push(x[m - 2].clone());
     out.push(y[n - 2].clone());
-    typed(dtype, Some(out))
+    Ok(typed(dtype, Some(out)))
 }
 
 fn infer_bias_add(call: &Infer<'_>) -> Result<Type, OpError> {
@@ -241,7 +236,7 @@ fn infer_bias_add(call: &Infer<'_>) -> Result<Type, OpError> {
             same_extent(call, (0, axis, &x[axis]), (1, 0, &b[0]))?;
         }
     }
-    typed(dtype, call.shape(0)?.cloned())
+    Ok(typed(dtype, call.shape(0)?.cloned()))
 }
 
 fn product_flops(call: &Infer<'_>, result: &Type) -> f64 {
@@ -257,14 +252,6 @@ fn product_flops(call: &Infer<'_>, result: &Type) -> f64 {
         a.get(axis).map(super::cost::extent)
     });
     2.0 * out * inner.unwrap_or(32.0)
-}
-
-/// The elements in row-major order.
-pub(super) fn flat<T: Clone>(a: &Nd<T>) -> Cow<'_, [T]> {
-    match a.as_slice() {
-        Some(slice) => Cow::Borrowed(slice),
-        None => Cow::Owned(a.iter().cloned().collect()),
-    }
 }
 
 /// `m` × `k` by `k` × `n` for every position of the batch; `steps` are distances along the rows and columns.
@@ -300,7 +287,7 @@ impl Product {
     }
 
     fn values<S: System>(&self, e: &Eval<'_, S>, shape: &[usize]) -> Result<Value<S>, OpError> {
-        checked_size(shape)?;
+        count(shape)?;
         let dtype = e.out_dtype();
         Ok(match (e.operand(0)?, e.operand(1)?) {
             (Value::Real(a), Value::Real(b)) => {
@@ -315,8 +302,6 @@ impl Product {
         })
     }
 }
-
-type Out<S> = Result<Vec<Value<S>>, OpError>;
 
 fn matmul<S: System>(e: &Eval<'_, S>) -> Out<S> {
     let mut a = e.operand(0)?.shape().to_vec();
@@ -338,7 +323,7 @@ fn matmul<S: System>(e: &Eval<'_, S>) -> Out<S> {
     if a[la + 1] != b[lb] {
         return Err(OpError::new(format!("shapes {a:?} and {b:?} do not multiply")));
     }
-    let (sa, sb) = (row_major(&a), row_major(&b));
+    let (sa, sb) = (strides(&a), strides(&b));
     let offset = |at: &[usize], shape: &[usize], steps: &[usize], leading_axes: usize| -> usize {
         let skip = at.len() - leading_axes;
         (0..leading_axes)
@@ -346,14 +331,14 @@ fn matmul<S: System>(e: &Eval<'_, S>) -> Out<S> {
             .map(|i| at[skip + i] * steps[i])
             .sum()
     };
-    checked_size(&leading)?;
+    count(&leading)?;
     let product = Product {
         m: a[la],
         k: a[la + 1],
         n: b[lb + 1],
         left: (sa[la], 1),
         right: (sb[lb], 1),
-        starts: Positions::of(&leading)
+        starts: Positions::of(&leading)?
             .map(|at| (offset(&at, &a, &sa, la), offset(&at, &b, &sb, lb)))
             .collect(),
     };
@@ -427,3 +412,6 @@ fn gemm<S: System>(e: &Eval<'_, S>) -> Out<S> {
     };
     Ok(vec![out])
 }
+
+#[cfg(test)]
+mod tests;

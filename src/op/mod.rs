@@ -14,9 +14,9 @@ mod value;
 
 mod common;
 
-mod conv;
 mod activation;
 mod blocks;
+mod conv;
 mod convert;
 mod create;
 mod elementwise;
@@ -28,8 +28,8 @@ mod pool;
 mod reduce;
 mod resize;
 mod softmax;
-mod window;
 mod unary;
+mod window;
 
 #[cfg(test)]
 mod check;
@@ -42,7 +42,7 @@ use std::sync::{Arc, OnceLock};
 pub use attr::{AttrDef, AttrKind, AttrValue, Attrs, AxisOf, Default, Real};
 pub use call::{Normalized, normalize};
 pub use cost::{Cost, CostRule};
-pub use def::{OnnxName, OpDef, OpTraits, Operand, OperandKind, Semantics};
+pub use def::{Canonical, OnnxName, OpDef, OpTraits, Operand, OperandKind, Semantics};
 pub use infer::{Fact, Infer, OpError};
 pub use number::{Field, Func, Number, Refused};
 pub use reference::{Eval, RefFn, Reference, System, evaluate, evaluate_tensors};

@@ -318,3 +318,6 @@ fn infer_mean_variance(call: &Infer<'_>) -> Result<Type, OpError> {
     }
     unchanged(call)
 }
+
+#[cfg(test)]
+mod tests;

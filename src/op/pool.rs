@@ -2,10 +2,10 @@
 
 use std::cmp::Ordering;
 
+use super::common::{Out, count, flat};
 use super::elementwise::larger;
-use super::matmul::flat;
 use super::value::shaped;
-use super::window::{AUTO_PAD, DILATIONS, Grid, PADS, Positions, STRIDES, Tap, Windows, checked_size, spatial};
+use super::window::{AUTO_PAD, DILATIONS, Grid, PADS, Positions, STRIDES, Tap, Windows, spatial};
 use super::{
     AttrDef, AttrKind, AttrValue, CostRule, Default, Eval, Func, Infer, OpDef, OpError, OpTraits, Operand, System,
     Value,
@@ -146,7 +146,7 @@ fn windows(call: &Infer<'_>) -> Result<Windows, OpError> {
     Windows::read(&|name| call.attr(name), kernel)
 }
 
-fn canonical(call: &Infer<'_>, attrs: &mut Vec<AttrValue>) -> Result<(), OpError> {
+fn canonical(call: &Infer<'_>, attrs: &mut [AttrValue]) -> Result<(), OpError> {
     windows(call)?.fill(call, attrs, call.shape(0)?.map(spatial));
     Ok(())
 }
@@ -222,8 +222,6 @@ fn flops(call: &Infer<'_>, result: &Type) -> f64 {
         * window
 }
 
-type Out<S> = Result<Vec<Value<S>>, OpError>;
-
 /// Calls `f` for each channel of each window: with the channel's elements, where they start, and the window.
 fn each_window<S: System, T: Clone, R: Clone>(
     e: &Eval<'_, S>,
@@ -239,10 +237,10 @@ fn each_window<S: System, T: Clone, R: Clone>(
     let shape = e.out_shape(0)?;
     let (input, output) = (&x.shape()[2..], &shape[2..]);
     let grid = Grid::over(&windows, input)?;
-    let (points, places) = (checked_size(input)?, checked_size(output)?);
-    let mut out = vec![empty.clone(); checked_size(&shape)?];
+    let (points, places) = (count(input)?, count(output)?);
+    let mut out = vec![empty.clone(); count(&shape)?];
     let x = flat(x);
-    for (place, at) in Positions::of(output).enumerate() {
+    for (place, at) in Positions::of(output)?.enumerate() {
         let window = Window {
             taps: &grid.taps(&at),
             padded: grid.padded_count(&at),
@@ -350,3 +348,6 @@ fn lp_pool<S: System>(e: &Eval<'_, S>) -> Out<S> {
     })?;
     Ok(vec![Value::Real(shaped(&e.out_shape(0)?, out)?)])
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,8 +1,7 @@
 //! Resizing by interpolation, one axis after the other.
 
-use super::matmul::flat;
+use super::common::{Out, count, flat, set};
 use super::value::shaped;
-use super::window::{checked_size, set};
 use super::{
     AttrDef, AttrKind, AttrValue, AxisOf, CostRule, Default, Eval, Infer, OpDef, OpError, OpTraits, Operand, Refused,
     System, Value,
@@ -93,7 +92,7 @@ pub(super) const OPS: &[OpDef] = &[OpDef::new(
 .cost(CostRule::Elementwise(8.0))
 .onnx("Resize", 11)];
 
-fn canonical(call: &Infer<'_>, attrs: &mut Vec<AttrValue>) -> Result<(), OpError> {
+fn canonical(call: &Infer<'_>, attrs: &mut [AttrValue]) -> Result<(), OpError> {
     // An empty list is how ONNX leaves one out.
     if call.floats("scales").is_some_and(|s| s.is_empty()) {
         set(call, attrs, "scales", AttrValue::None);
@@ -321,7 +320,7 @@ fn along<T: Clone>(
     let inner: usize = shape[axis.axis + 1..].iter().product();
     let outer: usize = shape[..axis.axis].iter().product();
     shape[axis.axis] = axis.output;
-    let mut out = Vec::with_capacity(checked_size(shape)?);
+    let mut out = Vec::with_capacity(count(shape)?);
     for block in 0..outer {
         for i in 0..axis.output {
             for j in 0..inner {
@@ -380,15 +379,15 @@ fn axes_of<S: System>(e: &Eval<'_, S>) -> Result<Vec<Axis>, OpError> {
 
 fn pick<T: Clone>(x: &Nd<T>, axes: &[Axis], places: &[Vec<usize>]) -> Result<Nd<T>, OpError> {
     let mut shape = x.shape().to_vec();
-    let mut values = flat(x).into_owned();
+    let mut values = flat(x);
     for (axis, places) in axes.iter().zip(places) {
         values = along(&values, &mut shape, axis, |i, at| at(places[i]))?;
     }
     shaped(&shape, values)
 }
 
-fn resize<S: System>(e: &Eval<'_, S>) -> Result<Vec<Value<S>>, OpError> {
-    checked_size(&e.out_shape(0)?)?;
+fn resize<S: System>(e: &Eval<'_, S>) -> Out<S> {
+    count(&e.out_shape(0)?)?;
     let axes = axes_of(e)?;
     let transformation = e.text("coordinate_transformation_mode");
     if e.text("mode") == "nearest" {
@@ -404,7 +403,7 @@ fn resize<S: System>(e: &Eval<'_, S>) -> Result<Vec<Value<S>>, OpError> {
     };
     let cubic = (e.text("mode") == "cubic").then(|| e.float("cubic_coeff_a").unwrap_or(-0.75));
     let mut shape = x.shape().to_vec();
-    let mut values = flat(x).into_owned();
+    let mut values = flat(x);
     for axis in &axes {
         let weights = axis
             .weighted(transformation, cubic, e.flag("exclude_outside"))
@@ -419,3 +418,6 @@ fn resize<S: System>(e: &Eval<'_, S>) -> Result<Vec<Value<S>>, OpError> {
     }
     Ok(vec![Value::Real(shaped(&shape, values)?)])
 }
+
+#[cfg(test)]
+mod tests;

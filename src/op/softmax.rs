@@ -1,6 +1,6 @@
 //! Softmax and its relatives.
 
-use super::matmul::flat;
+use super::common::{Out, flat};
 use super::value::shaped;
 use super::{
     AttrDef, AttrKind, AxisOf, CostRule, Default, Eval, Infer, OpDef, OpError, OpTraits, Operand, System, Value,
@@ -66,7 +66,7 @@ fn infer(call: &Infer<'_>) -> Result<Type, OpError> {
     Ok(x.clone().into())
 }
 
-fn hardmax<S: System>(e: &Eval<'_, S>) -> Result<Vec<Value<S>>, OpError> {
+fn hardmax<S: System>(e: &Eval<'_, S>) -> Out<S> {
     let x = e.operand(0)?.real()?;
     let shape = x.shape();
     let axis = e.axis("axis", shape.len())?;

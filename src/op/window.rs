@@ -2,6 +2,7 @@
 //!
 //! What convolutions and pools have in common.
 
+use super::common::{advance, count, set, strides};
 use super::{AttrDef, AttrKind, AttrValue, Default, Infer, OpError};
 use crate::tensor::{Dim, Shape};
 
@@ -37,40 +38,21 @@ pub(super) const DILATIONS: AttrDef = AttrDef::new(
     "distance of neighbouring elements of the window; 1 if left out",
 );
 
-/// The most elements that a reference evaluation makes.
-const MOST_ELEMENTS: usize = 1 << 28;
-
-/// The number of elements of a shape that is about to be filled.
-pub(super) fn checked_size(shape: &[usize]) -> Result<usize, OpError> {
-    shape
-        .iter()
-        .try_fold(1usize, |n, &d| n.checked_mul(d))
-        .filter(|&n| n <= MOST_ELEMENTS)
-        .ok_or_else(|| OpError::new(format!("a result of shape {shape:?} is too large to be evaluated")))
-}
-
-/// Distance of neighbours along each axis of a row-major array.
-pub(super) fn row_major(shape: &[usize]) -> Vec<usize> {
-    let mut strides = vec![1usize; shape.len()];
-    for i in (1..shape.len()).rev() {
-        strides[i - 1] = strides[i].saturating_mul(shape[i].max(1));
-    }
-    strides
-}
-
 /// All positions of a shape, the last axis fastest.
 pub(super) struct Positions {
     shape: Vec<usize>,
-    next: Option<Vec<usize>>,
+    left: usize,
+    next: Vec<usize>,
 }
 
 impl Positions {
     /// The positions of `shape`.
-    pub(super) fn of(shape: &[usize]) -> Positions {
-        Positions {
+    pub(super) fn of(shape: &[usize]) -> Result<Positions, OpError> {
+        Ok(Positions {
             shape: shape.to_vec(),
-            next: shape.iter().all(|&d| d > 0).then(|| vec![0; shape.len()]),
-        }
+            left: count(shape)?,
+            next: vec![0; shape.len()],
+        })
     }
 }
 
@@ -78,16 +60,9 @@ impl Iterator for Positions {
     type Item = Vec<usize>;
 
     fn next(&mut self) -> Option<Vec<usize>> {
-        let at = self.next.take()?;
-        let mut following = at.clone();
-        for axis in (0..following.len()).rev() {
-            following[axis] += 1;
-            if following[axis] < self.shape[axis] {
-                self.next = Some(following);
-                break;
-            }
-            following[axis] = 0;
-        }
+        self.left = self.left.checked_sub(1)?;
+        let at = self.next.clone();
+        advance(&mut self.next, &self.shape);
         Some(at)
     }
 }
@@ -194,7 +169,7 @@ impl Windows {
         Some(if upper { (small, large) } else { (large, small) })
     }
 
-    /// The number of windows along spatial axis `i` of extent `input`, which is axis `axis` of the operand.
+    /// The number of windows along spatial axis `i` of extent `input`.
     pub(super) fn count(&self, i: usize, input: &Dim) -> Result<Dim, OpError> {
         if self.auto_pad != AutoPad::Explicit {
             return Ok(input.ceil_div(&self.strides[i]));
@@ -255,13 +230,6 @@ impl Windows {
     }
 }
 
-/// Replaces the attribute `name`, if the operator has it.
-pub(super) fn set(call: &Infer<'_>, attrs: &mut [AttrValue], name: &str, value: AttrValue) {
-    if let Some(slot) = call.def.attr_index(name).and_then(|i| attrs.get_mut(i)) {
-        *slot = value;
-    }
-}
-
 /// The spatial extents: all but the first two axes.
 pub(super) fn spatial(shape: &Shape) -> &[Dim] {
     shape.get(2..).unwrap_or(&[])
@@ -298,8 +266,8 @@ impl Grid {
             before: pads.iter().map(|(b, _)| known(b)).collect::<Result<_, _>>()?,
             after: pads.iter().map(|(_, a)| known(a)).collect::<Result<_, _>>()?,
             target: target.to_vec(),
-            target_steps: row_major(target),
-            kernel_steps: row_major(&kernel),
+            target_steps: strides(target),
+            kernel_steps: strides(&kernel),
             kernel,
         })
     }

@@ -223,7 +223,11 @@ impl Dim {
 
     /// Quotient rounded towards positive infinity.
     pub fn ceil_div(&self, divisor: &Dim) -> Dim {
-        -(-self.clone()).floor_div(divisor)
+        match (self, divisor) {
+            // One form for what a convolution and its padded input make of an extent: (h + 1) / 2.
+            (Dim::Expr(_), Dim::Const(q)) if *q > 0 => (self.clone() + Dim::Const(q - 1)).floor_div(divisor),
+            _ => -(-self.clone()).floor_div(divisor),
+        }
     }
 
     /// Remainder with the sign of the divisor.

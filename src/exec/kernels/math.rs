@@ -48,7 +48,7 @@ pub(super) fn sigmoid(x: f32) -> f32 {
 pub(super) fn tanh(x: f32) -> f32 {
     let z = x * x;
     let mut p = -5.704_988_7e-3;
-    p = p * z + 2.063_908_9e-2;
+    p = p * z + 2.063_909e-2;
     p = p * z - 5.373_971_6e-2;
     p = p * z + 1.333_144_2e-1;
     p = p * z - 3.333_328e-1;
@@ -68,7 +68,7 @@ pub(super) fn erf(x: f32) -> f32 {
     let u = -3.883_964_4e-3 * t + 2.425_462_2e-2;
     r = r * s + u;
     r = r * t - 1.067_778_8e-1;
-    r = r * t - 6.348_466_9e-1;
+    r = r * t - 6.348_467e-1;
     r = r * t - 1.287_175_1e-1;
     r = r * t - t;
     let large = (1.0 - exp(r)).copysign(x);

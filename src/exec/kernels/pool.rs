@@ -14,7 +14,7 @@ type Done = Result<Option<Vec<Tensor>>, OpError>;
 pub(super) const KERNELS: &[Kernel] = &[
     Kernel::f32("max_pool", max_pool),
     Kernel::f32("average_pool", average_pool),
-    Kernel::f32("global_max_pool", |c| global(c, |x| max_of(x))),
+    Kernel::f32("global_max_pool", |c| global(c, max_of)),
     Kernel::f32("global_average_pool", |c| global(c, |x| sum_of(x) / x.len() as f32)),
 ];
 

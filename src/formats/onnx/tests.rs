@@ -366,6 +366,91 @@ fn deep_and_wide_models_work() {
     assert_eq!(graph_of(&write(&imported).model).node.len(), 20_000);
 }
 
+/// The operators of the graph in order, and the model that it is written as.
+fn ops(opset: i64, nodes: &[NodeProto], x: [i64; 3]) -> (Vec<String>, ModelProto) {
+    let m = model(opset, &[floats("x", x)], nodes, &[floats("y", x)]);
+    let constants = [
+        ("one", Tensor::vector(vec![1i64])),
+        ("parts", Tensor::vector(vec![1i64, 2])),
+    ];
+    let (imported, exported) = round_trip(weights(m, &constants));
+    let graph = &imported.workload.graph;
+    let calls = graph
+        .rpo()
+        .into_iter()
+        .filter_map(|v| Some(graph.vertex(v).op()?.name()));
+    (calls.collect(), exported)
+}
+
+#[test]
+fn each_version_has_its_own_form_and_one_graph() {
+    let axes = AttrValue::ints(&[1]);
+    let cases = [
+        (11, with(node("Squeeze", &["x"], &["y"]), "axes", axes.clone())),
+        (13, node("Squeeze", &["x", "one"], &["y"])),
+        (12, with(node("ReduceSum", &["x"], &["y"]), "axes", axes.clone())),
+        (13, node("ReduceSum", &["x", "one"], &["y"])),
+        (17, with(node("ReduceMean", &["x"], &["y"]), "axes", axes.clone())),
+        (18, node("ReduceMean", &["x", "one"], &["y"])),
+        (9, with(node("Clip", &["x"], &["y"]), "min", AttrValue::float(0.0))),
+        (
+            10,
+            with(
+                node("Pad", &["x"], &["y"]),
+                "pads",
+                AttrValue::ints(&[0, 1, 0, 0, 1, 0]),
+            ),
+        ),
+    ];
+    for (opset, one) in cases {
+        let (_, exported) = ops(opset, std::slice::from_ref(&one), [2, 1, 3]);
+        let written = &graph_of(&exported).node[0];
+        assert_eq!(written.input.len(), one.input.len(), "{one:?}");
+        let names = |n: &NodeProto| n.attribute.iter().filter_map(|a| a.name.clone()).collect::<Vec<_>>();
+        assert!(
+            names(&one).iter().all(|name| names(written).contains(name)),
+            "{one:?}: {written:?}"
+        );
+        assert_eq!(exported.opset_import[0].version, Some(opset), "{one:?}");
+    }
+}
+
+#[test]
+fn softmax_of_several_axes_becomes_one_of_a_matrix() {
+    let softmax = with(node("Softmax", &["x"], &["y"]), "axis", AttrValue::int(1));
+    assert_eq!(
+        ops(11, &[softmax.clone()], [2, 3, 4]).0,
+        ["flatten", "softmax", "reshape"]
+    );
+    assert_eq!(ops(11, &[softmax.clone()], [2, 3, 1]).0, ["softmax"]);
+    assert_eq!(ops(13, &[softmax], [2, 3, 4]).0, ["softmax"]);
+}
+
+#[test]
+fn dropout_is_nothing_in_inference() {
+    let nodes = [node("Relu", &["x"], &["r"]), node("Dropout", &["r"], &["y"])];
+    assert_eq!(ops(10, &nodes, [2, 3, 4]).0, ["relu"]);
+}
+
+#[test]
+fn parts_are_counted_by_results_or_sizes() {
+    for (opset, split) in [
+        (
+            12,
+            with(node("Split", &["x"], &["a", "b"]), "split", AttrValue::ints(&[1, 2])),
+        ),
+        (13, node("Split", &["x", "parts"], &["a", "b"])),
+        (18, node("Split", &["x", "parts"], &["a", "b"])),
+    ] {
+        let split = with(split, "axis", AttrValue::int(1));
+        let nodes = [split, node("Sub", &["b", "a"], &["y"])];
+        let (calls, exported) = ops(opset, &nodes, [2, 3, 4]);
+        assert_eq!(calls, ["split", "sub"]);
+        let attrs = &graph_of(&exported).node[0].attribute;
+        assert!(attrs.iter().all(|a| a.name.as_deref() != Some("num_outputs")));
+    }
+}
+
 fn example_bytes() -> Vec<u8> {
     let nodes = [
         node("Sub", &["x", "w"], &["d"]),

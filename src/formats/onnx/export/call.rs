@@ -102,6 +102,31 @@ impl Call<'_> {
     }
 }
 
+impl Call<'_> {
+    /// True for attribute values that older versions cannot say because they know no others.
+    fn implied(&self, op_type: &str, attr: &str, value: &AttrValue, opset: i64) -> bool {
+        match (op_type, attr, value) {
+            ("Resize" | "Upsample", "coordinate_transformation_mode" | "nearest_mode" | "cubic_coeff_a", _) => {
+                opset < 11
+            }
+            ("Split", "num_outputs", _) => true,
+            ("Shape", "end", AttrValue::Int(end)) => self.shape(0).is_some_and(|s| *end == Dim::from(s.len())),
+            ("Pad", "axes", AttrValue::Ints(v)) => {
+                let all = |rank: usize| v.len() == rank && v.iter().enumerate().all(|(i, d)| *d == Dim::from(i));
+                self.shape(0).is_some_and(|s| all(s.len()))
+            }
+            (_, "dilations", AttrValue::Ints(v)) => v.iter().all(|d| *d == Dim::Const(1)),
+            _ => false,
+        }
+    }
+
+    /// The extents of the kernel, which ONNX says beside the weights.
+    fn kernel_shape(&self) -> Option<AttrValue> {
+        let extents: Option<Vec<i64>> = self.shape(1)?.iter().skip(2).map(Dim::as_const).collect();
+        Some(AttrValue::ints(&extents?))
+    }
+}
+
 /// The node for call `v` in operator set `opset`.
 ///
 /// # Errors
@@ -197,8 +222,12 @@ pub(super) fn render(
         if value.is_none() || consumed.contains(&attr.name) {
             continue;
         }
+        // The sizes say how many there are.
+        if op_type == "Split" && attr.name == "num_outputs" && args.len() > 1 {
+            continue;
+        }
         let Some(name) = onnx_attr(op_type, attr.name, schema) else {
-            if attr.default_value().as_ref() == Some(value) || implied(op_type, attr.name, opset) {
+            if attr.default_value().as_ref() == Some(value) || call.implied(op_type, attr.name, value, opset) {
                 continue;
             }
             return Err(format!(
@@ -210,6 +239,11 @@ pub(super) fn render(
         if schema.attr(name).and_then(|a| a.default()) != Some(plain.clone()) {
             written.push(from_value(name, &plain)?);
         }
+    }
+    if matches!(op_type, "Conv" | "ConvTranspose")
+        && let Some(extents) = call.kernel_shape()
+    {
+        written.push(from_value("kernel_shape", &extents)?);
     }
     for attr in schema.attrs.iter().filter(|a| a.required) {
         if !written.iter().any(|w| w.name.as_deref() == Some(attr.name)) {
@@ -251,21 +285,6 @@ fn check_types(graph: &Graph, args: &[Arg], schema: &Schema) -> Result<(), Strin
         }
     }
     Ok(())
-}
-
-/// True for attributes that older versions fix to the value that was checked already.
-fn implied(op_type: &str, attr: &str, opset: i64) -> bool {
-    match op_type {
-        "Resize" | "Upsample" => {
-            opset < 11
-                && matches!(
-                    attr,
-                    "coordinate_transformation_mode" | "nearest_mode" | "cubic_coeff_a"
-                )
-        }
-        "Split" => attr == "num_outputs",
-        _ => false,
-    }
 }
 
 /// Values in the kinds that ONNX has.
@@ -345,20 +364,21 @@ fn extents(call: &Call<'_>, op_type: &str, dims: &[Dim]) -> Result<Arg, String> 
     let input = call.shape(0);
     let mut out = dims.to_vec();
     match (op_type, input) {
-        ("Reshape", Some(input)) if !dims.contains(&Dim::Const(0)) && !dims.contains(&Dim::Const(-1)) => {
+        ("Reshape", Some(input)) if !dims.contains(&Dim::Const(0)) => {
             let symbolic = |d: &Dim| d.as_const().is_none();
-            if out.iter().filter(|d| symbolic(d)).count() == 1 {
-                let known = out.iter_mut().find(|d| symbolic(d));
-                known.into_iter().for_each(|d| *d = Dim::Const(-1));
-            } else {
+            let mut free = !dims.contains(&Dim::Const(-1));
+            if !free || out.iter().filter(|d| symbolic(d)).count() > 1 {
                 for (i, d) in out.iter_mut().enumerate() {
                     if symbolic(d) && input.get(i) == Some(d) {
                         *d = Dim::Const(0);
                     }
                 }
-                if out.iter().filter(|d| symbolic(d)).count() == 1 {
-                    let last = out.iter_mut().find(|d| symbolic(d));
-                    last.into_iter().for_each(|d| *d = Dim::Const(-1));
+            }
+            if out.iter().filter(|d| symbolic(d)).count() == 1 {
+                for d in out.iter_mut().filter(|d| symbolic(d)) {
+                    if std::mem::take(&mut free) {
+                        *d = Dim::Const(-1);
+                    }
                 }
             }
         }

@@ -35,10 +35,10 @@ pub struct Exported {
 /// The graph has an operator or an element type that ONNX has no form for, or a parameter without a value.
 pub fn export(graph: &Graph, params: &Params, info: &OnnxInfo) -> Result<Exported, Diagnostics> {
     let mut notes = Diagnostics::new();
-    let (graph, opset) = fitting(graph, info)?;
+    let (graph, opset, reason) = fitting(graph, info)?;
     let mut info = info.clone();
     if opset != info.opset() {
-        raise(&graph, &mut info, opset, &mut notes)?;
+        notes.push(raise(&graph, &mut info, opset, &reason)?);
     }
     let graph_proto = emit::emit(&graph, params, &info, opset)?;
     let model = ModelProto {
@@ -81,8 +81,10 @@ fn known_calls(graph: &Graph) -> impl Iterator<Item = (VertexId, &'static OpDef,
     })
 }
 
-/// The graph with composites expanded as far as needed, and the smallest operator set that has all the rest.
-fn fitting(graph: &Graph, info: &OnnxInfo) -> Result<(Graph, i64), Diagnostics> {
+/// The graph with composites expanded as far as needed, the smallest operator set that has all the rest, and why it is
+/// not the one of the model.
+fn fitting(graph: &Graph, info: &OnnxInfo) -> Result<(Graph, i64, String), Diagnostics> {
+    let mut why = String::new();
     let mut opset = info.opset().clamp(1, NEWEST);
     loop {
         let mut graph = graph.clone();
@@ -113,7 +115,7 @@ fn fitting(graph: &Graph, info: &OnnxInfo) -> Result<(Graph, i64), Diagnostics> 
             expanded.extend(composites);
         };
         if failing.is_empty() {
-            return Ok((graph, opset));
+            return Ok((graph, opset, why));
         }
         let mut problems = Diagnostics::new();
         for (v, def, needed, reason) in &failing {
@@ -132,16 +134,16 @@ fn fitting(graph: &Graph, info: &OnnxInfo) -> Result<(Graph, i64), Diagnostics> 
         if problems.has_errors() {
             return Err(problems);
         }
-        opset = failing
-            .iter()
-            .filter_map(|(_, _, needed, _)| *needed)
-            .max()
-            .unwrap_or(NEWEST);
+        let worst = failing.into_iter().max_by_key(|(_, _, needed, _)| *needed);
+        let Some((_, _, Some(needed), reason)) = worst else {
+            continue;
+        };
+        (opset, why) = (needed, reason);
     }
 }
 
 /// Moves the model to a newer operator set, unless a node that is carried along unread means something else there.
-fn raise(graph: &Graph, info: &mut OnnxInfo, opset: i64, notes: &mut Diagnostics) -> Result<(), Diagnostics> {
+fn raise(graph: &Graph, info: &mut OnnxInfo, opset: i64, reason: &str) -> Result<Diagnostic, Diagnostics> {
     let old = info.opset();
     for v in graph.rpo() {
         if let Node::Call { op: Op::Opaque(op), .. } = &graph.vertex(v).node
@@ -153,15 +155,15 @@ fn raise(graph: &Graph, info: &mut OnnxInfo, opset: i64, notes: &mut Diagnostics
                     "the graph needs operator set {opset}, in which `{}` differs from operator set {old}",
                     op.name
                 );
-                return Err(cannot(message).into());
+                return Err(cannot(message).note(reason).into());
             }
         }
     }
-    notes.push(Diagnostic::new(
+    let note = Diagnostic::new(
         Severity::Note,
         "T0506",
         format!("operator set raised from {old} to {opset}"),
-    ));
+    );
     info.opsets.insert(String::new(), opset);
     let ir = match opset {
         ..=8 => 3,
@@ -177,5 +179,5 @@ fn raise(graph: &Graph, info: &mut OnnxInfo, opset: i64, notes: &mut Diagnostics
         _ => 13,
     };
     info.ir_version = info.ir_version.max(ir);
-    Ok(())
+    Ok(note.note(reason))
 }

@@ -197,9 +197,16 @@ impl<'a> Importer<'a> {
         draft: &Draft,
         schema: Option<&'static Schema>,
     ) -> Result<Option<VertexId>, OpError> {
-        let Some(def) = lookup_onnx(&draft.op_type) else {
+        let Some((def, since)) = counterpart(&draft.op_type, draft.results) else {
             return Ok(None);
         };
+        let since = SINCE
+            .iter()
+            .find(|(op, _)| *op == draft.op_type)
+            .map_or(since, |(_, since)| *since);
+        if schema.is_some() && self.opset < since {
+            return Ok(None);
+        }
         let mut attrs: Vec<(&str, AttrValue)> = Vec::new();
         for (name, value) in &draft.attrs {
             let known = def

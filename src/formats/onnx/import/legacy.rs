@@ -51,6 +51,7 @@ pub(super) fn adapt(
         "Resize" if schema.since < 11 => interpolation(&mut draft),
         "Scatter" => draft.op_type = "ScatterElements".to_string(),
         "Split" => split(&mut draft, node),
+        "Conv" | "ConvTranspose" => kernel_shape(importer, &mut draft)?,
         "Pad" if schema.since < 11 => {
             draft.attrs.entry("value".to_string()).or_insert(AttrValue::float(0.0));
         }
@@ -163,6 +164,25 @@ fn interpolation(draft: &mut Draft) {
     if draft.attrs.get("mode") == Some(&AttrValue::str("bilinear")) {
         draft.set("mode", AttrValue::str("linear"));
     }
+}
+
+/// The extents of the kernel follow from the weights; saying them again must not contradict.
+fn kernel_shape(importer: &Importer<'_>, draft: &mut Draft) -> Result<(), OpError> {
+    let Some(said) = draft.ints("kernel_shape") else {
+        return Ok(());
+    };
+    let weights = draft.inputs.get(1).copied().flatten();
+    let shape = weights.and_then(|v| importer.graph.ty(v).as_tensor()?.shape.clone());
+    if let Some(shape) = shape {
+        let differ = |(d, k): (&Dim, &i64)| d.as_const().is_some_and(|d| d != *k);
+        if shape.len() != said.len() + 2 || shape.iter().skip(2).zip(&said).any(differ) {
+            return Err(OpError::new(format!(
+                "`kernel_shape` is {said:?}, and the weights are {shape}"
+            )));
+        }
+    }
+    draft.attrs.shift_remove("kernel_shape");
+    Ok(())
 }
 
 /// Without sizes the number of parts is the number of results.

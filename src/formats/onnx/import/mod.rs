@@ -103,7 +103,7 @@ fn model_info(model: ModelProto, graph: &GraphProto) -> (OnnxInfo, Diagnostics) 
         };
         opsets.insert(domain.to_string(), set.version.unwrap_or(1));
     }
-    if graph.node.iter().any(|n| is_default_domain(n)) {
+    if graph.node.iter().any(is_default_domain) {
         let opset = *opsets.entry(String::new()).or_insert(1);
         if opset > NEWEST {
             problems.push(structure(format!(

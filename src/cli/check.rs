@@ -1,0 +1,82 @@
+//! `tautomer check`: the problems of files.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use tautomer::diag::Diagnostics;
+use tautomer::lang::parse_rules;
+use tautomer::rule::load_rules;
+
+use super::input::{self, Kind, Loaded};
+use super::{Done, Failure, Shell};
+
+#[derive(clap::Args)]
+pub(super) struct Args {
+    /// Programs (.taut), rule files (.rules) and models (.onnx); `-` is standard input
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// What the files are, whatever their suffix
+    #[arg(long, value_enum, value_name = "KIND")]
+    from: Option<Kind>,
+}
+
+pub(super) fn run(args: &Args, shell: &Shell) -> Done {
+    let mut reports: Vec<Value> = Vec::new();
+    let (mut refused, mut count) = (0, 0);
+    for path in &args.files {
+        let (problems, answered) = match check(path, args.from, shell) {
+            Ok(()) => (Diagnostics::new(), true),
+            Err(Failure::Problems(problems)) => {
+                // A file that cannot be read has no answer.
+                let answered = problems.iter().all(|p| !matches!(p.code, "T0401" | "T0402"));
+                (problems, answered)
+            }
+            Err(other) => return Err(other),
+        };
+        if !answered {
+            return Err(problems.into());
+        }
+        count += problems.len();
+        refused += usize::from(problems.has_errors());
+        shell.problems(&problems);
+        let mut report = problems.to_json();
+        if let Value::Object(map) = &mut report {
+            map.remove("schema");
+            map.insert("file".to_owned(), json!(input::shown(path)));
+            map.insert("ok".to_owned(), json!(!problems.has_errors()));
+        }
+        reports.push(report);
+    }
+    if shell.json {
+        shell.json(json!({ "files": reports }))?;
+    }
+    let files = |n: usize| {
+        if n == 1 {
+            "1 file".to_owned()
+        } else {
+            format!("{n} files")
+        }
+    };
+    if refused == 0 {
+        shell.say(&format!("{} without problems", files(args.files.len())));
+        return Ok(());
+    }
+    let problems = if count == 1 {
+        "1 problem".to_owned()
+    } else {
+        format!("{count} problems")
+    };
+    shell.say(&format!("\n{problems} in {} of {}", refused, files(args.files.len())));
+    Err(Failure::No)
+}
+
+fn check(path: &Path, from: Option<Kind>, shell: &Shell) -> Done {
+    match Kind::of(path, from)? {
+        Kind::Rules => {
+            load_rules(parse_rules(input::source(path)?)?)?;
+            Ok(())
+        }
+        kind => Loaded::read(path, Some(kind), None, shell).map(|_| ()),
+    }
+}

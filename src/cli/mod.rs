@@ -1,0 +1,191 @@
+//! The command line: arguments, what is printed where, exit codes.
+//!
+//! Results go to standard output, everything else to standard error. The exit code is 0 if all is well, 1 if the answer
+//! is no (findings, outputs that differ), 2 if the tool could not do its work.
+
+mod check;
+mod explain;
+mod fmt;
+mod input;
+mod optimize;
+mod output;
+mod print;
+mod random;
+mod rules;
+mod run;
+
+use std::io::{self, IsTerminal as _, Write as _};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use serde_json::{Value, json};
+
+use tautomer::diag::{Diagnostic, Diagnostics};
+
+/// The version of the JSON that commands print.
+const SCHEMA: u32 = 1;
+
+/// Rewrites tensor computation graphs with rules from files.
+#[derive(Parser)]
+#[command(name = "tautomer", version, propagate_version = true, arg_required_else_help = true)]
+struct Cli {
+    #[command(flatten)]
+    global: Global,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(clap::Args)]
+struct Global {
+    /// Print JSON on standard output
+    #[arg(long, global = true)]
+    json: bool,
+    /// Print nothing but results and errors
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    quiet: bool,
+    /// Print more about what is done
+    #[arg(short, long, global = true)]
+    verbose: bool,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Find the problems of programs, rule files and models
+    Check(check::Args),
+    /// Bring programs and rule files into canonical form
+    Fmt(fmt::Args),
+    /// Show a program or model at some stage
+    Print(print::Args),
+    /// Run a program or model on arrays
+    Run(run::Args),
+    /// Rewrite a program or model into an equal one that costs less
+    Optimize(optimize::Args),
+    /// Look at rules and run their examples
+    Rules(rules::Args),
+    /// Explain the code of a message
+    Explain(explain::Args),
+}
+
+/// Why a command did not say yes.
+enum Failure {
+    /// The answer is no; it has been printed.
+    No,
+    /// Problems of the input, still to be printed.
+    Problems(Diagnostics),
+    /// Nobody reads the output any more.
+    Closed,
+}
+
+impl Failure {
+    /// One problem without a place.
+    fn new(code: &'static str, message: impl Into<String>) -> Failure {
+        Failure::Problems(Diagnostic::error(code, message).into())
+    }
+}
+
+impl From<Diagnostics> for Failure {
+    fn from(problems: Diagnostics) -> Failure {
+        Failure::Problems(problems)
+    }
+}
+
+impl From<Diagnostic> for Failure {
+    fn from(problem: Diagnostic) -> Failure {
+        Failure::Problems(problem.into())
+    }
+}
+
+type Done = Result<(), Failure>;
+
+/// Where commands print.
+struct Shell {
+    json: bool,
+    quiet: bool,
+    verbose: bool,
+    colour: bool,
+}
+
+impl Shell {
+    /// Prints a result.
+    fn result(&self, text: &str) -> Done {
+        let mut out = io::stdout().lock();
+        match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+            Ok(()) => Ok(()),
+            Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Err(Failure::Closed),
+            Err(e) => Err(Failure::new("T0401", format!("standard output: {e}"))),
+        }
+    }
+
+    /// Prints a result as JSON; `value` is an object, to which the version is added.
+    fn json(&self, mut value: Value) -> Done {
+        if let Value::Object(map) = &mut value {
+            map.insert("schema".to_owned(), json!(SCHEMA));
+        }
+        self.result(&format!("{value:#}\n"))
+    }
+
+    /// Prints a line about what was done, unless `--quiet`.
+    fn say(&self, text: &str) {
+        if !self.quiet {
+            self.error_text(&format!("{text}\n"));
+        }
+    }
+
+    /// Prints a line of detail if `--verbose`.
+    fn detail(&self, text: &str) {
+        if self.verbose {
+            self.error_text(&format!("{text}\n"));
+        }
+    }
+
+    /// Prints problems.
+    fn problems(&self, problems: &Diagnostics) {
+        if !problems.is_empty() {
+            self.error_text(&problems.render(self.colour));
+        }
+    }
+
+    fn error_text(&self, text: &str) {
+        // There is nobody left to tell if this fails.
+        let _ = io::stderr().lock().write_all(text.as_bytes());
+    }
+}
+
+/// Runs the command that the arguments of the process name.
+pub(crate) fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(e) => {
+            let code = if e.use_stderr() { 2 } else { 0 };
+            let _ = e.print();
+            return ExitCode::from(code);
+        }
+    };
+    let colourless = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
+    let shell = Shell {
+        json: cli.global.json,
+        quiet: cli.global.quiet,
+        verbose: cli.global.verbose,
+        colour: !colourless && io::stderr().is_terminal(),
+    };
+    let done = match cli.command {
+        Command::Check(args) => check::run(&args, &shell),
+        Command::Fmt(args) => fmt::run(&args, &shell),
+        Command::Print(args) => print::run(&args, &shell),
+        Command::Run(args) => run::run(&args, &shell),
+        Command::Optimize(args) => optimize::run(&args, &shell),
+        Command::Rules(args) => rules::run(&args, &shell),
+        Command::Explain(args) => explain::run(&args, &shell),
+    };
+    match done {
+        Ok(()) | Err(Failure::Closed) => ExitCode::SUCCESS,
+        Err(Failure::No) => ExitCode::from(1),
+        Err(Failure::Problems(problems)) => {
+            shell.problems(&problems);
+            if shell.json {
+                let _ = shell.json(problems.to_json());
+            }
+            ExitCode::from(2)
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! `tautomer optimize`: an equal computation that costs less.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use serde_json::{Value, json};
+
+use tautomer::diag::Diagnostic;
+use tautomer::formats::onnx::OnnxInfo;
+use tautomer::graph::Workload;
+use tautomer::lang::parse_rules;
+use tautomer::op::OpDef;
+use tautomer::pipeline::{Options, Report, optimize};
+use tautomer::rewrite::Limits;
+use tautomer::rule::{Class, Rule, load_rules};
+use tautomer::tensor::DType;
+
+use super::input::{self, Kind, Loaded};
+use super::random::{Random, difference, values};
+use super::run::evaluate;
+use super::{Done, Failure, Shell, output};
+
+/// Rules that the table shows.
+const SHOWN_RULES: usize = 8;
+
+#[derive(clap::Args)]
+pub(super) struct Args {
+    /// A program (.taut) or model (.onnx); `-` is standard input
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Where to write the result (.taut or .onnx); without it, a program is printed
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Rule files to use instead of the built-in rules
+    #[arg(long, value_name = "FILE")]
+    rules: Vec<PathBuf>,
+    /// How equal the result must be: `bitwise`, `real`, or `approx(e)` with a relative error
+    #[arg(long, value_parser = parse_class, default_value = "real")]
+    class: Class,
+    /// Facts that hold, such as `finite(x)`; rules that assume others are left out
+    #[arg(long, value_name = "FACT")]
+    assume: Vec<String>,
+    /// Use only these rules
+    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
+    only_rules: Vec<String>,
+    /// Leave these rules out
+    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
+    skip_rules: Vec<String>,
+    /// Stop when the e-graph has this many nodes
+    #[arg(long, value_name = "N")]
+    node_limit: Option<usize>,
+    /// Stop after this many rounds
+    #[arg(long, value_name = "N")]
+    iter_limit: Option<usize>,
+    /// Do not compute ahead of time what depends on parameters and constants alone
+    #[arg(long)]
+    no_fold: bool,
+    /// Run input and result on N random inputs and compare
+    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "3")]
+    check: Option<u64>,
+    /// Where the random numbers begin
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+    /// Values of the parameters of a program (.safetensors or .npz)
+    #[arg(long, value_name = "FILE")]
+    params: Option<PathBuf>,
+    /// What the file is, whatever its suffix
+    #[arg(long, value_enum, value_name = "KIND")]
+    from: Option<Kind>,
+}
+
+/// `bitwise`, `real`, `approx(1e-3)`.
+fn parse_class(text: &str) -> Result<Class, String> {
+    let text = text.trim();
+    match text {
+        "bitwise" => return Ok(Class::Bitwise),
+        "real" => return Ok(Class::Real),
+        _ => {}
+    }
+    let bound = text.strip_prefix("approx(").and_then(|rest| rest.strip_suffix(')'));
+    match bound.map(|digits| digits.trim().parse::<f64>()) {
+        Some(Ok(e)) if e >= 0.0 && e.is_finite() => Ok(Class::Approx(e)),
+        _ => Err("expected `bitwise`, `real` or `approx(e)` with a number that is not negative".to_owned()),
+    }
+}
+
+pub(super) fn run(args: &Args, shell: &Shell) -> Done {
+    let clock = Instant::now();
+    let loaded = Loaded::read(&args.file, args.from, args.params.as_deref(), shell)?;
+    let target = match &args.output {
+        Some(path) if !input::is_standard(path) => Some(Kind::of(path, None)?),
+        _ => None,
+    };
+    let rules = read_rules(&args.rules)?;
+    let to_onnx = target == Some(Kind::Onnx) || (target.is_none() && loaded.info.is_some());
+    let opset = loaded
+        .info
+        .as_ref()
+        .map_or_else(|| OnnxInfo::default().opset(), OnnxInfo::opset);
+    // What the format of the result has no form for stays out, unless it is there already.
+    let forbidden = |def: &OpDef| to_onnx && def.onnx.is_none_or(|onnx| i64::from(onnx.since) > opset);
+    let defaults = Limits::default();
+    let named = |names: &[String]| names.iter().map(|n| n.trim().to_owned()).collect::<Vec<_>>();
+    let options = Options {
+        rules,
+        class: args.class,
+        assume: args.assume.clone(),
+        only: (!args.only_rules.is_empty()).then(|| named(&args.only_rules)),
+        skip: named(&args.skip_rules),
+        limits: Limits {
+            iterations: args.iter_limit.unwrap_or(defaults.iterations),
+            nodes: args.node_limit.unwrap_or(defaults.nodes),
+            ..defaults
+        },
+        forbidden: &forbidden,
+        fold: !args.no_fold,
+    };
+    let original = loaded.workload.clone();
+    let outcome = optimize(loaded.workload, &options)?;
+    let seconds = clock.elapsed().as_secs_f64();
+    let verdict = match args.check {
+        Some(n) => Some(compare(&original, &outcome.workload, n, args.seed)?),
+        None => None,
+    };
+    // A result that is wrong is not written.
+    let allowed = tolerance(args.class, &original);
+    let differs = verdict.is_some_and(|most| most > allowed);
+    let file = input::shown(&args.file);
+    if !shell.quiet {
+        shell.say(&table(&file, &outcome.report, seconds));
+        if let (Some(most), Some(n)) = (verdict, args.check) {
+            let judged = if differs { "too large" } else { "fine" };
+            shell.say(&format!(
+                "largest difference in {n} runs: {most:.2e} of the scale, {judged}"
+            ));
+        }
+    }
+    if !differs {
+        write(args, &outcome.workload, loaded.info.as_ref(), shell)?;
+    }
+    if shell.json {
+        let report = serde_json::to_value(&outcome.report).unwrap_or(Value::Null);
+        let check = verdict.map(|most| {
+            let most = if most.is_finite() { json!(most) } else { json!("inf") };
+            json!({ "runs": args.check, "seed": args.seed, "difference": most, "allowed": allowed, "ok": !differs })
+        });
+        let written = args
+            .output
+            .as_ref()
+            .filter(|_| !differs)
+            .map(|p| p.display().to_string());
+        shell.json(json!({
+            "file": file, "output": written, "seconds": seconds, "report": report, "check": check,
+        }))?;
+    }
+    if differs { Err(Failure::No) } else { Ok(()) }
+}
+
+fn read_rules(files: &[PathBuf]) -> Result<Option<Vec<Arc<Rule>>>, Failure> {
+    if files.is_empty() {
+        return Ok(None);
+    }
+    let mut all = Vec::new();
+    for path in files {
+        all.extend(load_rules(parse_rules(input::source(path)?)?)?.rules);
+    }
+    Ok(Some(all))
+}
+
+fn write(args: &Args, workload: &Workload, info: Option<&OnnxInfo>, shell: &Shell) -> Done {
+    match &args.output {
+        Some(path) if !input::is_standard(path) => {
+            let notes = output::write_workload(path, workload, info)?;
+            if !shell.quiet {
+                shell.problems(&notes);
+            }
+            Ok(())
+        }
+        None if shell.json => Ok(()),
+        _ if shell.json => Err(Diagnostic::error(
+            "T0402",
+            "the report and the result cannot both go to standard output",
+        )
+        .help("write the result to a file: `-o result.taut`")
+        .into()),
+        None if info.is_some() => {
+            shell.say("nothing is written: `-o result.onnx` writes the result");
+            Ok(())
+        }
+        _ => shell.result(&output::program_text(workload).0),
+    }
+}
+
+/// How far results may lie apart: what the class allows, and rounding in the narrowest type that occurs.
+fn tolerance(class: Class, workload: &Workload) -> f64 {
+    let graph = &workload.graph;
+    let narrow = |dtype: DType| {
+        graph
+            .ids()
+            .any(|v| graph.ty(v).as_tensor().is_some_and(|t| t.dtype == dtype))
+    };
+    let rounding = if narrow(DType::BF16) {
+        5e-2
+    } else if narrow(DType::F16) {
+        1e-2
+    } else {
+        1e-4
+    };
+    match class {
+        Class::Bitwise => 0.0,
+        Class::Real => rounding,
+        Class::Approx(e) => e + rounding,
+    }
+}
+
+/// The largest difference between the results of two workloads on `n` random inputs.
+fn compare(before: &Workload, after: &Workload, n: u64, seed: u64) -> Result<f64, Failure> {
+    let mut most = 0.0f64;
+    for run in 0..n {
+        // Convolutions and pools need room; a size at which the original runs will be among these.
+        let mut last = None;
+        for largest in [4, 8, 32, 64, 224] {
+            let mut random = Random::new(seed.wrapping_add(run).wrapping_mul(0x2545_f491_4f6c_dd1d));
+            let Some((inputs, params)) = values(&before.graph, &before.params, &mut random, largest) else {
+                return Err(Failure::new("T0406", "there are no random values for the inputs"));
+            };
+            let first = Workload {
+                graph: before.graph.clone(),
+                params: params.clone(),
+            };
+            match evaluate(&first, &inputs, false) {
+                Err(e) => last = Some(e),
+                Ok(old) => {
+                    let mut second = after.clone();
+                    for (name, value) in params {
+                        second.params.entry(name).or_insert(value);
+                    }
+                    let new = evaluate(&second, &inputs, false)?;
+                    let apart = old.iter().zip(&new).map(|(a, b)| difference(a, b)).fold(0.0, f64::max);
+                    most = most.max(if old.len() == new.len() { apart } else { f64::INFINITY });
+                    last = None;
+                    break;
+                }
+            }
+        }
+        if let Some(failure) = last {
+            return Err(failure);
+        }
+    }
+    Ok(most)
+}
+
+/// What was done, in a few lines.
+fn table(file: &str, report: &Report, seconds: f64) -> String {
+    let name = Path::new(file)
+        .file_name()
+        .map_or_else(|| file.to_owned(), |n| n.to_string_lossy().into_owned());
+    let mut out = format!(
+        "optimised {name}   {} -> {} vertices   cost {} -> {}   {seconds:.2} s   stopped: {}",
+        report.vertices.0,
+        report.vertices.1,
+        cost(report.cost.0),
+        cost(report.cost.1),
+        report.stop
+    );
+    let width = report
+        .rules
+        .iter()
+        .take(SHOWN_RULES)
+        .map(|r| r.name.len())
+        .max()
+        .unwrap_or(0);
+    for rule in report.rules.iter().take(SHOWN_RULES) {
+        let used = match rule.in_result {
+            0 => String::new(),
+            n => format!("   in the result: {n}"),
+        };
+        out.push_str(&format!(
+            "\n  {:width$}   {:>5} x   {}{used}",
+            rule.name, rule.applied, rule.class
+        ));
+    }
+    if let more @ 1.. = report.rules.len().saturating_sub(SHOWN_RULES) {
+        out.push_str(&format!("\n  and {more} more rules"));
+    }
+    out
+}
+
+fn cost(microseconds: f64) -> String {
+    if (0.01..1e4).contains(&microseconds) {
+        format!("{microseconds:.2}")
+    } else {
+        format!("{microseconds:.2e}")
+    }
+}

@@ -1,0 +1,153 @@
+//! `tautomer print`: a program or model at some stage.
+
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+use serde_json::{Value, json};
+
+use tautomer::diag::Diagnostic;
+use tautomer::exec::Plan;
+use tautomer::formats::{DOT_LIMIT, to_dot};
+use tautomer::graph::{Graph, Node};
+use tautomer::lang::{format_program, format_rules, parse_program, parse_rules};
+
+use super::input::{self, Kind, Loaded};
+use super::{Done, Failure, Shell, output};
+
+#[derive(clap::Args)]
+pub(super) struct Args {
+    /// A program (.taut) or model (.onnx); `-` is standard input
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// What to show: the syntax tree, the typed graph, or the execution plan
+    #[arg(long, value_enum, default_value = "graph")]
+    stage: Stage,
+    /// How to show it
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
+    /// What the file is, whatever its suffix
+    #[arg(long, value_enum, value_name = "KIND")]
+    from: Option<Kind>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Stage {
+    Ast,
+    Graph,
+    Plan,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Text,
+    Json,
+    Dot,
+}
+
+pub(super) fn run(args: &Args, shell: &Shell) -> Done {
+    let format = if shell.json { Format::Json } else { args.format };
+    if args.stage == Stage::Ast {
+        return ast(args, format, shell);
+    }
+    let loaded = Loaded::read(&args.file, args.from, None, shell)?;
+    let graph = &loaded.workload.graph;
+    match (args.stage, format) {
+        (Stage::Plan, Format::Dot) => Err(no_form("a plan", "DOT")),
+        (Stage::Plan, _) => {
+            let plan = Plan::compile(graph).map_err(|e| Failure::new("T0406", e.to_string()))?;
+            if format == Format::Text {
+                return shell.result(&plan.to_string());
+            }
+            let plan = serde_json::to_value(&plan).map_err(|e| Failure::new("T0406", e.to_string()))?;
+            shell.json(json!({ "plan": plan }))
+        }
+        (_, Format::Text) => shell.result(&output::program_text(&loaded.workload).0),
+        (_, Format::Json) => shell.json(graph_json(graph)),
+        (_, Format::Dot) => shell.result(&to_dot(graph, DOT_LIMIT)),
+    }
+}
+
+fn ast(args: &Args, format: Format, shell: &Shell) -> Done {
+    if format != Format::Text {
+        return Err(no_form(
+            "a syntax tree",
+            if format == Format::Json { "JSON" } else { "DOT" },
+        ));
+    }
+    let text = match Kind::of(&args.file, args.from)? {
+        Kind::Taut => format_program(&parse_program(input::source(&args.file)?)?),
+        Kind::Rules => format_rules(&parse_rules(input::source(&args.file)?)?),
+        Kind::Onnx => {
+            let problem = Diagnostic::error("T0402", "a model has no syntax tree");
+            return Err(problem.help("`--stage graph` shows it as a program").into());
+        }
+    };
+    shell.result(&text)
+}
+
+fn no_form(what: &str, format: &str) -> Failure {
+    Failure::new("T0402", format!("{what} has no {format} form"))
+}
+
+/// The graph as JSON: vertices in reverse post-order, operands by place in that order.
+fn graph_json(graph: &Graph) -> Value {
+    let mut order = graph.rpo();
+    let reached: rustc_hash::FxHashSet<_> = order.iter().copied().collect();
+    order.extend(graph.inputs().iter().copied().filter(|v| !reached.contains(v)));
+    let place: rustc_hash::FxHashMap<_, _> = order.iter().enumerate().map(|(i, &v)| (v, i)).collect();
+    let vertices: Vec<Value> = order
+        .iter()
+        .map(|&v| {
+            let vertex = graph.vertex(v);
+            let operands: Vec<usize> = graph.pred(v).iter().map(|u| place[u]).collect();
+            let mut out = json!({ "type": vertex.ty.to_string(), "operands": operands });
+            let Value::Object(map) = &mut out else { return out };
+            let kind = match &vertex.node {
+                Node::Input => "input",
+                Node::Param => "param",
+                Node::Const(value) => {
+                    map.insert("value".to_owned(), output::tensor_json("", value)["values"].clone());
+                    "const"
+                }
+                Node::Absent => "none",
+                Node::Tuple => "tuple",
+                Node::Proj(i) => {
+                    map.insert("index".to_owned(), json!(i));
+                    "projection"
+                }
+                Node::Call { op, attrs } => {
+                    map.insert("op".to_owned(), json!(op.name()));
+                    let given = op
+                        .attr_names()
+                        .into_iter()
+                        .zip(attrs.iter())
+                        .filter(|(_, v)| !v.is_none());
+                    let attrs: serde_json::Map<String, Value> = given
+                        .map(|(name, value)| (name.to_owned(), json!(value.to_string())))
+                        .collect();
+                    if !attrs.is_empty() {
+                        map.insert("attrs".to_owned(), Value::Object(attrs));
+                    }
+                    "call"
+                }
+            };
+            map.insert("kind".to_owned(), json!(kind));
+            if let Some(name) = &vertex.name {
+                map.insert("name".to_owned(), json!(name));
+            }
+            if !vertex.rules.is_empty() {
+                map.insert("rules".to_owned(), json!(vertex.rules));
+            }
+            out
+        })
+        .collect();
+    let places = |ids: &[_]| -> Vec<usize> { ids.iter().filter_map(|v| place.get(v).copied()).collect() };
+    let outputs: Vec<_> = graph.outputs().iter().map(|o| o.vertex).collect();
+    json!({
+        "name": if graph.name.is_empty() { "main" } else { &graph.name },
+        "inputs": places(graph.inputs()),
+        "params": places(graph.params()),
+        "outputs": places(&outputs),
+        "vertices": vertices,
+    })
+}

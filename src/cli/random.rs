@@ -1,0 +1,146 @@
+//! Random inputs from a seed, and how far two results lie apart.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tautomer::graph::{Graph, Params};
+use tautomer::tensor::{Atom, DType, Dim, Tensor, Type};
+
+/// Numbers that look random; the same ones for the same seed.
+pub(super) struct Random(u64);
+
+impl Random {
+    pub(super) fn new(seed: u64) -> Random {
+        Random(seed)
+    }
+
+    fn next(&mut self) -> u64 {
+        // SplitMix64
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// A number between -1 and 1.
+    fn number(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 52) as f64 - 1.0
+    }
+
+    fn below(&mut self, n: u64) -> u64 {
+        self.next() % n.max(1)
+    }
+
+    /// A tensor of that type: floats balanced around zero, integers small and not negative.
+    fn tensor(&mut self, dtype: DType, shape: &[usize]) -> Option<Tensor> {
+        let n: usize = shape.iter().try_fold(1usize, |n, extent| n.checked_mul(*extent))?;
+        if dtype.is_float() {
+            let values: Vec<f64> = (0..n).map(|_| self.number() * 2.0).collect();
+            return Tensor::from_f64s(dtype, shape, &values);
+        }
+        if dtype == DType::Utf8 {
+            let texts = (0..n).map(|_| format!("text {}", self.below(4))).collect();
+            return Tensor::new::<String>(shape, texts);
+        }
+        let most = if dtype == DType::Bool { 2 } else { 4 };
+        let values: Vec<i128> = (0..n).map(|_| i128::from(self.below(most))).collect();
+        Tensor::from_ints(dtype, shape, &values)
+    }
+}
+
+/// Values for all inputs in order, and for parameters that have none; symbolic dimensions are at most `largest`.
+pub(super) fn values(
+    graph: &Graph,
+    params: &Params,
+    random: &mut Random,
+    largest: u64,
+) -> Option<(Vec<Tensor>, Params)> {
+    let mut symbols: BTreeMap<Arc<str>, i64> = BTreeMap::new();
+    for &v in graph.inputs().iter().chain(graph.params()) {
+        graph.ty(v).visit_dims(&mut |d| {
+            d.visit_atoms(&mut |atom| {
+                if let Atom::Symbol(name) = atom {
+                    symbols.entry(name.clone()).or_insert(0);
+                }
+            });
+        });
+    }
+    for extent in symbols.values_mut() {
+        *extent = if largest <= 4 {
+            1 + random.below(largest) as i64
+        } else {
+            largest as i64
+        };
+    }
+    let mut one = |ty: &Type| -> Option<Tensor> {
+        let ty = ty.as_tensor()?;
+        let shape: Vec<usize> = match &ty.shape {
+            None => vec![2, 3],
+            Some(shape) => shape
+                .iter()
+                .map(|d| match d.bind(&|name| symbols.get(name).copied()) {
+                    Dim::Const(extent) => usize::try_from(extent).ok(),
+                    _ => Some(2),
+                })
+                .collect::<Option<_>>()?,
+        };
+        random.tensor(ty.dtype, &shape)
+    };
+    let inputs = graph
+        .inputs()
+        .iter()
+        .map(|&v| one(graph.ty(v)))
+        .collect::<Option<_>>()?;
+    let mut all = params.clone();
+    for &v in graph.params() {
+        let name = graph.vertex(v).name.clone()?;
+        if !all.contains_key(&name) {
+            all.insert(name, one(graph.ty(v))?);
+        }
+    }
+    Some((inputs, all))
+}
+
+/// The largest difference of two results, relative to the largest magnitude in the first; infinite if types differ or
+/// one is a number where the other is not.
+pub(super) fn difference(a: &Tensor, b: &Tensor) -> f64 {
+    if a.dtype() != b.dtype() || a.shape() != b.shape() {
+        return f64::INFINITY;
+    }
+    let (x, y) = match (a.to_f64s(), b.to_f64s()) {
+        (Some(x), Some(y)) if a.dtype().is_float() => (x, y),
+        _ => return if a == b { 0.0 } else { f64::INFINITY },
+    };
+    let scale = x.iter().filter(|v| v.is_finite()).fold(0.0f64, |m, v| m.max(v.abs()));
+    let scale = if scale == 0.0 { 1.0 } else { scale };
+    x.iter().zip(&y).fold(0.0, |most: f64, (p, q)| {
+        let apart = match (p.is_finite(), q.is_finite()) {
+            (true, true) => (p - q).abs() / scale,
+            _ if p == q || (p.is_nan() && q.is_nan()) => 0.0,
+            _ => f64::INFINITY,
+        };
+        most.max(apart)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn differences_are_relative_to_the_scale() {
+        let a = Tensor::vector(vec![100.0f32, 1.0, f32::NAN]);
+        let b = Tensor::vector(vec![100.0f32, 2.0, f32::NAN]);
+        assert!((difference(&a, &b) - 0.01).abs() < 1e-9);
+        assert_eq!(difference(&a, &Tensor::vector(vec![1.0f32])), f64::INFINITY);
+        assert_eq!(difference(&Tensor::scalar(1i64), &Tensor::scalar(2i64)), f64::INFINITY);
+    }
+
+    #[test]
+    fn floats_are_balanced() {
+        let t = Random::new(1).tensor(DType::F32, &[1000]).unwrap();
+        let mean = t.to_f64s().unwrap().iter().sum::<f64>() / 1000.0;
+        assert!(mean.abs() < 0.2);
+    }
+}

@@ -1,0 +1,287 @@
+//! The command line, driven as a user does: what is printed where, exit codes, JSON.
+
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use indexmap::IndexMap;
+use serde_json::Value;
+use tautomer::formats::arrays;
+use tautomer::tensor::Tensor;
+
+struct Ran {
+    code: i32,
+    out: String,
+    err: String,
+}
+
+impl Ran {
+    fn json(&self) -> Value {
+        let value: Value = serde_json::from_str(&self.out).unwrap_or_else(|e| panic!("{e}: {}", self.out));
+        assert_eq!(value["schema"], 1);
+        value
+    }
+}
+
+fn run_with(folder: &Path, args: &[&str], input: &str) -> Ran {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_tautomer"))
+        .args(args)
+        .current_dir(folder)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // A command that reads nothing may be gone already.
+    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+    let done = child.wait_with_output().unwrap();
+    Ran {
+        code: done.status.code().unwrap(),
+        out: String::from_utf8(done.stdout).unwrap(),
+        err: String::from_utf8(done.stderr).unwrap(),
+    }
+}
+
+fn run(folder: &Path, args: &str) -> Ran {
+    run_with(folder, &args.split_whitespace().collect::<Vec<_>>(), "")
+}
+
+fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in files {
+        std::fs::write(folder.path().join(name), text).unwrap();
+    }
+    folder
+}
+
+fn array(folder: &Path, name: &str, tensors: &[(&str, Tensor)]) {
+    let all: IndexMap<String, Tensor> = tensors.iter().map(|(k, v)| ((*k).to_owned(), v.clone())).collect();
+    arrays::write(&folder.join(name), &all).unwrap();
+}
+
+const SCALE: &str = "fn main(x: f32[n], param w: f32[n]) {\n  let y = x * w;\n  (y, y + 1.0)\n}\n";
+
+#[test]
+fn check_says_yes_and_no() {
+    let dir = folder(&[("good.taut", SCALE), ("bad.taut", "fn main(x: f32[2]) { x + }")]);
+    let good = run(dir.path(), "check good.taut");
+    assert_eq!((good.code, good.out.as_str()), (0, ""));
+    let bad = run(dir.path(), "check good.taut bad.taut");
+    assert_eq!((bad.code, bad.out.as_str()), (1, ""));
+    assert!(
+        bad.err.contains("error[T0001]") && bad.err.contains("bad.taut:1:26"),
+        "{}",
+        bad.err
+    );
+    assert!(bad.err.contains("1 problem in 1 of 2 files"), "{}", bad.err);
+    assert!(!bad.err.contains('\u{1b}'), "colour without a terminal");
+    let json = run(dir.path(), "check --json good.taut bad.taut").json();
+    assert_eq!(json["files"][0]["ok"], true);
+    assert_eq!(json["files"][1]["diagnostics"][0]["code"], "T0001");
+    let piped = run_with(dir.path(), &["check", "-", "--from", "taut", "-q"], SCALE);
+    assert_eq!((piped.code, piped.err.as_str()), (0, ""));
+}
+
+#[test]
+fn fmt_rewrites_or_reports() {
+    let dir = folder(&[("a.taut", "fn main(x:f32[2]){x+x}"), ("b.taut", SCALE)]);
+    let checked = run(dir.path(), "fmt --check a.taut b.taut");
+    assert_eq!((checked.code, checked.out.as_str()), (1, "a.taut\n"));
+    assert_eq!(run(dir.path(), "fmt a.taut b.taut").code, 0);
+    let text = std::fs::read_to_string(dir.path().join("a.taut")).unwrap();
+    assert_eq!(text, "fn main(x: f32[2]) {\n  x + x\n}\n");
+    assert_eq!(run(dir.path(), "fmt --check a.taut b.taut").code, 0);
+    let piped = run_with(dir.path(), &["fmt", "-", "--from", "taut"], "a+b");
+    assert_eq!((piped.code, piped.out.as_str()), (0, "a + b\n"));
+    assert_eq!(run(dir.path(), "fmt missing.taut").code, 2);
+}
+
+#[test]
+fn print_shows_stages() {
+    let dir = folder(&[("a.taut", "fn main(x: f32[2]) { let y = neg(x); y * y }")]);
+    let text = run(dir.path(), "print a.taut");
+    assert_eq!(text.out, "fn main(x: f32[2]) {\n  let y = -x;\n  y * y\n}\n");
+    let ast = run(dir.path(), "print a.taut --stage ast");
+    assert_eq!(ast.out, "fn main(x: f32[2]) {\n  let y = neg(x);\n  y * y\n}\n");
+    let dot = run(dir.path(), "print a.taut --format dot");
+    assert!(dot.out.starts_with("digraph \"main\" {"), "{}", dot.out);
+    let json = run(dir.path(), "print a.taut --json").json();
+    assert_eq!(json["vertices"][2]["op"], "mul");
+    assert_eq!(json["vertices"][2]["operands"], serde_json::json!([1, 1]));
+    let plan = run(dir.path(), "print a.taut --stage plan");
+    assert!(plan.code == 0 && plan.out.contains("mul"), "{}", plan.out);
+    assert!(run(dir.path(), "print a.taut --stage plan --json").json()["plan"]["steps"].is_array());
+    assert_eq!(run(dir.path(), "print a.taut --stage plan --format dot").code, 2);
+}
+
+#[test]
+fn run_computes_prints_and_writes() {
+    let dir = folder(&[("scale.taut", SCALE)]);
+    array(dir.path(), "x.npy", &[("x", Tensor::vector(vec![1.0f32, 2.0, 3.0]))]);
+    array(
+        dir.path(),
+        "w.safetensors",
+        &[("w", Tensor::vector(vec![2.0f32, 0.5, -1.0]))],
+    );
+    let missing = run(dir.path(), "run scale.taut --input x.npy");
+    assert_eq!(missing.code, 2);
+    assert!(missing.err.contains("parameter `w` has no value"), "{}", missing.err);
+    let done = run(
+        dir.path(),
+        "run scale.taut --input x=x.npy --params w.safetensors --output-dir out",
+    );
+    assert_eq!(done.code, 0, "{}", done.err);
+    assert_eq!(done.out, "y: f32[3]\n[ 2.  1. -3.]\nout1: f32[3]\n[ 3.  2. -2.]\n");
+    let written = arrays::read(&dir.path().join("out/out1.npy")).unwrap();
+    assert_eq!(written["out1"], Tensor::vector(vec![3.0f32, 2.0, -2.0]));
+    // Parameters beside the program are found.
+    std::fs::rename(dir.path().join("w.safetensors"), dir.path().join("scale.safetensors")).unwrap();
+    for reference in ["", " --reference"] {
+        let json = run(dir.path(), &format!("run scale.taut --input x.npy --json{reference}")).json();
+        assert_eq!(json["outputs"][1]["values"], serde_json::json!([3.0, 2.0, -2.0]));
+    }
+    let wrong = run(dir.path(), "run scale.taut --input z=x.npy");
+    assert!(
+        wrong.code == 2 && wrong.err.contains("there is no input `z`"),
+        "{}",
+        wrong.err
+    );
+    let many = run(dir.path(), "run scale.taut --input x.npy --input x.npy");
+    assert!(
+        many.code == 2 && many.err.contains("there is no input left, the program has 1 input"),
+        "{}",
+        many.err
+    );
+}
+
+#[test]
+fn bare_expressions_take_the_types_of_their_inputs() {
+    let dir = folder(&[("e.taut", "matmul(a, b) + 1\n")]);
+    let matrix = Tensor::new(&[1, 2], vec![1.0f64, 2.0]).unwrap();
+    array(dir.path(), "a.npy", &[("a", matrix.clone())]);
+    array(
+        dir.path(),
+        "b.npy",
+        &[("b", Tensor::new(&[2, 1], vec![3.0f64, 4.0]).unwrap())],
+    );
+    let done = run(dir.path(), "run e.taut -i a.npy -i b.npy");
+    assert_eq!(
+        (done.code, done.out.as_str()),
+        (0, "out0: f64[1, 1]\n[[12.]]\n"),
+        "{}",
+        done.err
+    );
+}
+
+#[test]
+fn optimize_writes_an_equal_program() {
+    let dir = folder(&[(
+        "m.taut",
+        "fn main(x: f32[n, 4], param w: f32[4, 4]) { relu(matmul(x, w) + 0.0) }\n",
+    )]);
+    let done = run(dir.path(), "optimize m.taut -o out.taut --check 2");
+    assert_eq!((done.code, done.out.as_str()), (0, ""), "{}", done.err);
+    assert!(
+        done.err.starts_with("optimised m.taut   3 -> 2 vertices   cost "),
+        "{}",
+        done.err
+    );
+    assert!(done.err.contains("stopped: saturated"), "{}", done.err);
+    assert!(
+        done.err.contains("largest difference in 2 runs: 0.00e0"),
+        "{}",
+        done.err
+    );
+    let text = std::fs::read_to_string(dir.path().join("out.taut")).unwrap();
+    assert!(!text.contains('+') && text.contains("relu(matmul(x, w))"), "{text}");
+    assert_eq!(run(dir.path(), "check out.taut").code, 0);
+    let printed = run(dir.path(), "optimize m.taut -q");
+    assert_eq!((printed.out.as_str(), printed.err.as_str()), (text.as_str(), ""));
+    let json = run(dir.path(), "optimize m.taut -o again.taut --json -q --check").json();
+    assert_eq!(json["report"]["vertices"], serde_json::json!([3, 2]));
+    assert_eq!(json["check"]["ok"], true);
+}
+
+#[test]
+fn models_are_read_and_written() {
+    let dir = folder(&[(
+        "m.taut",
+        "fn main(x: f32[2, 4], param w: f32[4, 4]) { relu(matmul(x, w)) }\n",
+    )]);
+    let w = Tensor::new(&[4, 4], (0..16).map(|i| i as f32 - 8.0).collect()).unwrap();
+    array(dir.path(), "m.safetensors", &[("w", w)]);
+    array(
+        dir.path(),
+        "x.npy",
+        &[("x", Tensor::new(&[2, 4], vec![1.0f32; 8]).unwrap())],
+    );
+    let done = run(dir.path(), "optimize m.taut -o m.onnx --check");
+    assert_eq!(done.code, 0, "{}", done.err);
+    assert_eq!(run(dir.path(), "check m.onnx").code, 0);
+    let values = |file: &str| {
+        run(dir.path(), &format!("run {file} --input x.npy --json")).json()["outputs"][0]["values"].clone()
+    };
+    assert_eq!(values("m.onnx"), values("m.taut"));
+    // And back, with its parameters beside it.
+    assert_eq!(run(dir.path(), "optimize m.onnx -o back.taut").code, 0);
+    assert_eq!(values("back.taut"), values("m.taut"));
+}
+
+#[test]
+fn rules_are_listed_shown_and_tested() {
+    let dir = folder(&[]);
+    let list = run(dir.path(), "rules list --json").json();
+    let name = list["rules"][0]["name"].as_str().unwrap().to_owned();
+    let shown = run(dir.path(), &format!("rules show {name}"));
+    assert!(
+        shown.code == 0 && shown.out.contains(&format!("rule {name}")),
+        "{}",
+        shown.err
+    );
+    assert_eq!(run(dir.path(), "rules check").code, 0);
+    assert_eq!(run(dir.path(), "rules show no-such-rule").code, 2);
+    let tested = run(dir.path(), "rules test");
+    assert_eq!(tested.code, 0, "{}", tested.out);
+}
+
+#[test]
+fn explain_describes_codes() {
+    let dir = folder(&[]);
+    let one = run(dir.path(), "explain t0101");
+    assert!(
+        one.code == 0 && one.out.starts_with("T0101: unknown operator\n"),
+        "{}",
+        one.out
+    );
+    assert!(run(dir.path(), "explain").out.contains("T0603"));
+    assert_eq!(run(dir.path(), "explain T0101 --json").json()["code"], "T0101");
+    let unknown = run(dir.path(), "explain T0100");
+    assert_eq!((unknown.code, unknown.out.as_str()), (2, ""));
+}
+
+#[test]
+fn wrong_arguments_are_refused() {
+    let dir = folder(&[]);
+    assert_eq!(run(dir.path(), "chekc a.taut").code, 2);
+    assert_eq!(run(dir.path(), "optimize a.taut --class exact").code, 2);
+    assert_eq!(run(dir.path(), "--version").code, 0);
+    assert_eq!(run(dir.path(), "").code, 2);
+}
+
+#[test]
+#[cfg(unix)]
+fn a_closed_pipe_is_no_error() {
+    let text: String = (0..20_000).map(|i| format!("  let v{i} = x + {i}.0;\n")).collect();
+    let dir = folder(&[("long.taut", &format!("fn main(x: f32[2]) {{\n{text}  x\n}}\n"))]);
+    let command = format!(
+        "{} print long.taut --stage ast | head -n 1; echo \"${{PIPESTATUS[0]}}\"",
+        env!("CARGO_BIN_EXE_tautomer")
+    );
+    let done = Command::new("bash")
+        .args(["-c", &command])
+        .current_dir(dir.path())
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8_lossy(&done.stderr), "");
+    assert!(String::from_utf8_lossy(&done.stdout).ends_with("\n0\n"));
+}
