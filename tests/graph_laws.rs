@@ -162,6 +162,25 @@ fn main(x: f32[n, 4], param w: f32[4, 4]) {
 }
 
 #[test]
+fn names_survive_where_they_can() {
+    let mut graph = Graph::new();
+    let vector = || Type::tensor(DType::F32, [2]);
+    let inputs: Vec<VertexId> = ["a.b", "a_b", "f32", "let", "@0", "none"]
+        .iter()
+        .map(|n| graph.input(n, vector()))
+        .collect();
+    let sum = graph.call(Op::Known(lookup("sum").unwrap()), &inputs, &[]).unwrap();
+    graph.vertex_mut(sum).name = Some("a_b".into());
+    graph.output(sum, None);
+    graph.name = "relu".into();
+    let text = format_program(&to_program(&graph));
+    let head = "fn main(a_b_1: f32[2], a_b: f32[2], vf32: f32[2], vlet: f32[2], @0: f32[2], vnone: f32[2]) {";
+    assert_eq!(text.lines().next(), Some(head));
+    assert!(text.contains("let a_b_2 = sum("), "{text}");
+    assert_eq!(reparse(&text).inputs().len(), 6);
+}
+
+#[test]
 fn deep_expressions_do_not_overflow_the_stack() {
     let depth = 10_000;
     let text = format!(

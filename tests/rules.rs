@@ -38,23 +38,43 @@ impl Drop for Problems {
 fn value(graph: &Graph, v: VertexId, seed: u64, special: bool) -> Option<Tensor> {
     let ty = graph.ty(v).as_tensor()?;
     // Symbolic extents are 3.
-    let shape: Vec<usize> = ty.shape.as_ref()?.iter().map(|d| d.as_const().map_or(3, |n| n as usize)).collect();
+    let shape: Vec<usize> = ty
+        .shape
+        .as_ref()?
+        .iter()
+        .map(|d| d.as_const().map_or(3, |n| n as usize))
+        .collect();
     let name = graph.vertex(v).name.as_deref().unwrap_or("");
     let mut state = name.bytes().fold(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1, |h, b| {
         (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3)
     });
     let mut next = move || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         let x = (state >> 33) ^ (state >> 47);
         (x & 0xff_ffff) as f64 / f64::from(1u32 << 23) - 1.0
     };
     let n: usize = shape.iter().product();
     if ty.dtype.is_float() {
-        let specials = [-0.0, 0.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 1e30, -1e30, 1e-40];
+        let specials = [
+            -0.0,
+            0.0,
+            f64::INFINITY,
+            f64::NEG_INFINITY,
+            f64::NAN,
+            1e30,
+            -1e30,
+            1e-40,
+        ];
         let data: Vec<f64> = (0..n)
             .map(|_| {
                 let x = next() * 4.0;
-                if special { specials[(x.abs() * 1000.0) as usize % specials.len()] } else { x }
+                if special {
+                    specials[(x.abs() * 1000.0) as usize % specials.len()]
+                } else {
+                    x
+                }
             })
             .collect();
         Tensor::from_f64s(ty.dtype, &shape, &data)
@@ -75,7 +95,9 @@ fn value(graph: &Graph, v: VertexId, seed: u64, special: bool) -> Option<Tensor>
 
 fn run(graph: &Graph, seed: u64, special: bool) -> Result<Vec<Tensor>, String> {
     interpret(graph, &|v| {
-        matches!(graph.vertex(v).node, Node::Input | Node::Param).then(|| value(graph, v, seed, special)).flatten()
+        matches!(graph.vertex(v).node, Node::Input | Node::Param)
+            .then(|| value(graph, v, seed, special))
+            .flatten()
     })
     .map_err(|e| e.to_string())
 }
@@ -88,7 +110,11 @@ fn difference(class: Class, a: &Tensor, b: &Tensor) -> Option<String> {
     let (Some(x), Some(y)) = (a.to_f64s(), b.to_f64s()) else {
         return (a != b).then(|| "values differ".to_owned());
     };
-    let scale = x.iter().filter(|v| v.is_finite()).fold(0f64, |m, v| m.max(v.abs())).max(1e-6);
+    let scale = x
+        .iter()
+        .filter(|v| v.is_finite())
+        .fold(0f64, |m, v| m.max(v.abs()))
+        .max(1e-6);
     let unit = match a.dtype() {
         DType::F64 => 1e-12,
         DType::F32 => 2e-5,
@@ -99,10 +125,13 @@ fn difference(class: Class, a: &Tensor, b: &Tensor) -> Option<String> {
         Class::Real => unit,
         Class::Approx(e) => e.max(unit),
     };
-    x.iter().zip(&y).position(|(p, q)| match class {
-        Class::Bitwise => !(p.to_bits() == q.to_bits() || p.is_nan() && q.is_nan()),
-        _ => !((p - q).abs() <= allowed * scale || p == q || p.is_nan() && q.is_nan()),
-    }).map(|i| format!("element {i} is {:?} against {:?}", x[i], y[i]))
+    x.iter()
+        .zip(&y)
+        .position(|(p, q)| match class {
+            Class::Bitwise => !(p.to_bits() == q.to_bits() || p.is_nan() && q.is_nan()),
+            _ => !((p - q).abs() <= allowed * scale || p == q || p.is_nan() && q.is_nan()),
+        })
+        .map(|i| format!("element {i} is {:?} against {:?}", x[i], y[i]))
 }
 
 fn compare(problems: &mut Problems, rule: &str, what: &str, class: Class, a: &Graph, b: &Graph) {
@@ -137,7 +166,12 @@ fn applied(saturation: &Saturation) -> usize {
 /// The rule of an example, with its other direction if it has one.
 fn of_example(example: &Example) -> Vec<Arc<Rule>> {
     let reversed = format!("{}-reversed", example.rule);
-    rules().rules.iter().filter(|r| r.name == example.rule || *r.name == *reversed).cloned().collect()
+    rules()
+        .rules
+        .iter()
+        .filter(|r| r.name == example.rule || *r.name == *reversed)
+        .cloned()
+        .collect()
 }
 
 /// Results of both graphs land in the same classes of one e-graph.
@@ -146,7 +180,11 @@ fn same_class(source: &Graph, target: &Graph, rules: &[Arc<Rule>]) -> bool {
     let added = tautomer::rewrite::encode_into(&mut both, source, target);
     saturate(&mut both, rules, Limits::default());
     both.roots.len() == added.len()
-        && both.roots.iter().zip(&added).all(|(a, b)| both.egraph.find(*a) == both.egraph.find(*b))
+        && both
+            .roots
+            .iter()
+            .zip(&added)
+            .all(|(a, b)| both.egraph.find(*a) == both.egraph.find(*b))
 }
 
 #[test]
@@ -194,10 +232,20 @@ fn examples_fire_and_their_targets_are_equal() {
             ExampleKind::MustNotFire if fired > 0 => problems.add(&example.rule, "fires on its counter-example"),
             ExampleKind::MustNotFire => {}
             ExampleKind::Becomes(_) if fired == 0 => {
-                problems.add(&example.rule, format!("does not fire on its example: {:?}", report.rules[0].1));
+                problems.add(
+                    &example.rule,
+                    format!("does not fire on its example: {:?}", report.rules[0].1),
+                );
             }
             ExampleKind::Becomes(target) => {
-                compare(&mut problems, &example.rule, "example", rules[0].class, &example.source, target);
+                compare(
+                    &mut problems,
+                    &example.rule,
+                    "example",
+                    rules[0].class,
+                    &example.source,
+                    target,
+                );
                 if !same_class(&example.source, target, &rules[..1]) {
                     problems.add(&example.rule, "the target of the example is not what the rule makes");
                 }
@@ -209,10 +257,21 @@ fn examples_fire_and_their_targets_are_equal() {
 #[test]
 fn all_rules_together_keep_the_examples_equal() {
     let mut problems = Problems::default();
-    let limits = Limits { nodes: 5_000, ..Limits::default() };
+    let limits = Limits {
+        nodes: 5_000,
+        ..Limits::default()
+    };
     for example in &rules().examples {
-        let options = Options { limits, fold: false, class: Class::Approx(1e-2), ..Options::default() };
-        let workload = Workload { graph: example.source.clone(), params: Params::default() };
+        let options = Options {
+            limits,
+            fold: false,
+            class: Class::Approx(1e-2),
+            ..Options::default()
+        };
+        let workload = Workload {
+            graph: example.source.clone(),
+            params: Params::default(),
+        };
         match optimize(workload, &options) {
             Ok(out) => {
                 if out.report.stop == "node limit" {
@@ -245,10 +304,16 @@ fn table() -> String {
     for (name, text) in library_files() {
         let file = parse_rules(Arc::new(Source::new(*name, *text))).unwrap_or_else(|e| panic!("{}", e.render(false)));
         let set = load_rules(file).unwrap_or_else(|e| panic!("{}", e.render(false)));
-        let _ = write!(out, "\n### `{name}`\n\n| rule | algebra | class |\n| --- | --- | --- |\n");
+        let _ = write!(
+            out,
+            "\n### `{name}`\n\n| rule | algebra | class |\n| --- | --- | --- |\n"
+        );
         for rule in set.rules.iter().filter(|r| !r.name.ends_with("-reversed")) {
             let doc = rule.doc.trim().replace('\n', " ").replace('|', "\\|");
-            let assuming = rule.assuming.iter().fold(String::new(), |s, a| format!("{s}, assuming `{a}`"));
+            let assuming = rule
+                .assuming
+                .iter()
+                .fold(String::new(), |s, a| format!("{s}, assuming `{a}`"));
             let _ = writeln!(out, "| `{}` | {doc} | {}{assuming} |", rule.name, rule.class);
         }
     }
@@ -272,6 +337,9 @@ fn readme_is_current() {
     if std::env::var_os("UPDATE_RULES_README").is_some() {
         std::fs::write(path, wanted).unwrap_or_else(|e| panic!("{e}"));
     } else {
-        assert!(text == wanted, "rules/README.md is stale: run the test with UPDATE_RULES_README=1");
+        assert!(
+            text == wanted,
+            "rules/README.md is stale: run the test with UPDATE_RULES_README=1"
+        );
     }
 }

@@ -249,7 +249,7 @@ mod tests {
         let small = Tensor::new(&[2, 2], vec![1.0f32, -2.5, 0.1, 1e-9]).unwrap();
         assert_eq!(
             tensor_text(&small),
-            "[[          1.         -2.5]\n [         0.1 1.000000e-9]]"
+            "[[         1.        -2.5]\n [        0.1 1.000000e-9]]"
         );
         assert_eq!(tensor_text(&Tensor::scalar(3i64)), "3");
         assert_eq!(tensor_text(&Tensor::vector(vec![true, false])), "[ true false]");

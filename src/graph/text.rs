@@ -98,6 +98,8 @@ struct Writer<'g> {
     /// Vertices that attributes refer to.
     named: FxHashSet<VertexId>,
     taken: FxHashMap<String, u32>,
+    /// Names of inputs and parameters that are kept for them.
+    kept: FxHashSet<Arc<str>>,
     /// What symbols are called where their own names do not do.
     symbols: FxHashMap<Arc<str>, Arc<str>>,
     /// What unknown extents are called that occur more than once.
@@ -151,6 +153,7 @@ impl<'g> Writer<'g> {
             split: parts,
             named: FxHashSet::default(),
             taken: FxHashMap::default(),
+            kept: FxHashSet::default(),
             symbols: FxHashMap::default(),
             unknowns: FxHashMap::default(),
             read: FxHashMap::default(),
@@ -249,9 +252,12 @@ impl<'g> Writer<'g> {
                 self.taken.insert(symbol.to_string(), 0);
             }
         }
-        // Inputs keep their names before symbols get new ones.
-        for name in inputs.iter().filter(|n| is_variable(n)) {
-            self.taken.insert((*name).to_owned(), 0);
+        // Inputs keep their names before anything gets a new one.
+        for (v, _) in &signature {
+            if let Some(name) = graph.vertex(*v).name.as_deref().filter(|n| is_variable(n)) {
+                self.taken.insert(name.to_owned(), 0);
+                self.kept.insert(name.into());
+            }
         }
         for symbol in symbols.iter().filter(|s| clashes(s)) {
             let name = self.fresh_name(symbol);
@@ -266,9 +272,6 @@ impl<'g> Writer<'g> {
         for id in several {
             let name = self.fresh_name("d");
             self.unknowns.insert(id, name);
-        }
-        for name in inputs {
-            self.taken.remove(name);
         }
         let wanted: FxHashSet<u32> = unknown_in_attrs.into_iter().collect();
         if wanted.is_empty() {
@@ -346,7 +349,10 @@ impl<'g> Writer<'g> {
                     given
                 }
                 None => {
-                    let name = self.fresh_name(if given.is_empty() { "x" } else { &given });
+                    let name = match self.kept.remove(&given) {
+                        true => given,
+                        false => self.fresh_name(if given.is_empty() { "x" } else { &given }),
+                    };
                     self.written.insert(v, Written::Name(name.clone()));
                     name
                 }

@@ -190,7 +190,7 @@ mod tests {
                     "gelu",
                     "approximate=fast",
                     &["f32"],
-                    "attribute `approximate` takes one of \"none\", \"tanh\", not a text (\"fast\")",
+                    "attribute `approximate` takes one of \"none\", \"tanh\", not \"fast\"",
                 ),
             ],
         );

@@ -316,7 +316,7 @@ fn infer_split(call: &Infer<'_>) -> Result<Type, OpError> {
     ))
 }
 
-fn canonical_split(call: &Infer<'_>, attrs: &mut Vec<AttrValue>) -> Result<(), OpError> {
+fn canonical_split(call: &Infer<'_>, attrs: &mut [AttrValue]) -> Result<(), OpError> {
     if let Some(shape) = call.shape(0)? {
         let axis = call.axis("axis", shape.len())?;
         if let Some(sizes) = part_sizes(call, &shape[axis])? {
@@ -463,7 +463,7 @@ fn infer_slice(call: &Infer<'_>) -> Result<Type, OpError> {
     Ok(typed(x.dtype, Some(out)))
 }
 
-fn canonical_slice(call: &Infer<'_>, attrs: &mut Vec<AttrValue>) -> Result<(), OpError> {
+fn canonical_slice(call: &Infer<'_>, attrs: &mut [AttrValue]) -> Result<(), OpError> {
     if let Some(shape) = call.shape(0)?
         && let Some(ranges) = ranges(call, shape.len())?
     {
@@ -546,7 +546,7 @@ fn infer_pad(call: &Infer<'_>) -> Result<Type, OpError> {
     Ok(typed(x.dtype, Some(out)))
 }
 
-fn canonical_pad(call: &Infer<'_>, attrs: &mut Vec<AttrValue>) -> Result<(), OpError> {
+fn canonical_pad(call: &Infer<'_>, attrs: &mut [AttrValue]) -> Result<(), OpError> {
     if let Some(shape) = call.shape(0)?
         && let Some(pads) = paddings(call, shape.len())?
     {

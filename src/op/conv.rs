@@ -147,7 +147,7 @@ fn bias(call: &Infer<'_>, channels: &Dim) -> Result<(), OpError> {
     Ok(())
 }
 
-fn canonical_conv(call: &Infer<'_>, attrs: &mut Vec<AttrValue>) -> Result<(), OpError> {
+fn canonical_conv(call: &Infer<'_>, attrs: &mut [AttrValue]) -> Result<(), OpError> {
     if let Some(rank) = spatial_rank(call)? {
         windows(call, rank)?.fill(call, attrs, call.shape(0)?.map(spatial));
     }
@@ -254,7 +254,7 @@ fn transposed(attr: &dyn Fn(&str) -> AttrValue, windows: Windows, input: &[Dim])
     })
 }
 
-fn canonical_transpose(call: &Infer<'_>, attrs: &mut Vec<AttrValue>) -> Result<(), OpError> {
+fn canonical_transpose(call: &Infer<'_>, attrs: &mut [AttrValue]) -> Result<(), OpError> {
     let Some(rank) = spatial_rank(call)? else { return Ok(()) };
     let windows = windows(call, rank)?;
     let Some(x) = call.shape(0)? else { return Ok(()) };

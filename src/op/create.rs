@@ -168,7 +168,7 @@ fn infer_shape(call: &Infer<'_>) -> Result<Type, OpError> {
     Ok(typed(DType::I64, Some([dims].into_iter().collect())))
 }
 
-fn canonical_shape(call: &Infer<'_>, attrs: &mut Vec<AttrValue>) -> Result<(), OpError> {
+fn canonical_shape(call: &Infer<'_>, attrs: &mut [AttrValue]) -> Result<(), OpError> {
     if let Some(rank) = call.tensor(0)?.rank() {
         let (start, end) = axis_range(call.const_int("start"), call.const_int("end"), rank);
         set(call, attrs, "start", AttrValue::Int(Dim::from(start)));

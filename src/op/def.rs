@@ -4,6 +4,9 @@ use super::infer::{Infer, OpError};
 use super::{AttrDef, AttrValue, CostRule, Reference};
 use crate::tensor::Type;
 
+/// Fills in the attribute values of a call that depend on its operands.
+pub type Canonical = fn(&Infer<'_>, &mut [AttrValue]) -> Result<(), OpError>;
+
 /// An operator: one definition that every stage reads.
 #[derive(Clone, Copy)]
 pub struct OpDef {
@@ -21,7 +24,7 @@ pub struct OpDef {
     pub infer: fn(&Infer<'_>) -> Result<Type, OpError>,
     /// Attribute values with all that depends on ranks and shapes filled in, so that equal calls have equal
     /// attributes; runs before `infer`.
-    pub canonical: Option<fn(&Infer<'_>, &mut Vec<AttrValue>) -> Result<(), OpError>>,
+    pub canonical: Option<Canonical>,
     /// What it computes.
     pub semantics: Semantics,
     /// Algebraic properties.
@@ -244,7 +247,7 @@ impl OpDef {
     }
 
     /// Sets the completion of attributes.
-    pub const fn canonical(mut self, f: fn(&Infer<'_>, &mut Vec<AttrValue>) -> Result<(), OpError>) -> OpDef {
+    pub const fn canonical(mut self, f: Canonical) -> OpDef {
         self.canonical = Some(f);
         self
     }

@@ -195,7 +195,7 @@ fn infer_reshape(call: &Infer<'_>) -> Result<Type, OpError> {
     Ok(typed(x.dtype, shape))
 }
 
-fn canonical_reshape(call: &Infer<'_>, attrs: &mut Vec<AttrValue>) -> Result<(), OpError> {
+fn canonical_reshape(call: &Infer<'_>, attrs: &mut [AttrValue]) -> Result<(), OpError> {
     let Some(wanted) = call.ints("shape") else {
         return Ok(());
     };
@@ -257,7 +257,7 @@ fn infer_transpose(call: &Infer<'_>) -> Result<Type, OpError> {
     Ok(typed(x.dtype, shape))
 }
 
-fn canonical_transpose(call: &Infer<'_>, attrs: &mut Vec<AttrValue>) -> Result<(), OpError> {
+fn canonical_transpose(call: &Infer<'_>, attrs: &mut [AttrValue]) -> Result<(), OpError> {
     if let Some(shape) = call.shape(0)? {
         let perm = permutation(call, shape.len())?;
         set(call, attrs, "perm", axes_value(&perm));
@@ -317,7 +317,7 @@ fn infer_squeeze(call: &Infer<'_>) -> Result<Type, OpError> {
     Ok(typed(x.dtype, out))
 }
 
-fn canonical_squeeze(call: &Infer<'_>, attrs: &mut Vec<AttrValue>) -> Result<(), OpError> {
+fn canonical_squeeze(call: &Infer<'_>, attrs: &mut [AttrValue]) -> Result<(), OpError> {
     if let Some(shape) = call.shape(0)?
         && let Some(axes) = squeezed(call, shape)?
     {
@@ -354,7 +354,7 @@ fn infer_unsqueeze(call: &Infer<'_>) -> Result<Type, OpError> {
     Ok(typed(x.dtype, out))
 }
 
-fn canonical_unsqueeze(call: &Infer<'_>, attrs: &mut Vec<AttrValue>) -> Result<(), OpError> {
+fn canonical_unsqueeze(call: &Infer<'_>, attrs: &mut [AttrValue]) -> Result<(), OpError> {
     if let Some(shape) = call.shape(0)?
         && let Some(axes) = inserted(call, shape.len())?
     {
@@ -411,7 +411,7 @@ fn infer_expand(call: &Infer<'_>) -> Result<Type, OpError> {
     Ok(typed(x.dtype, out))
 }
 
-fn canonical_expand(call: &Infer<'_>, attrs: &mut Vec<AttrValue>) -> Result<(), OpError> {
+fn canonical_expand(call: &Infer<'_>, attrs: &mut [AttrValue]) -> Result<(), OpError> {
     if let Some(shape) = call.shape(0)?
         && let Some(out) = broadcast_with(call, shape)?
         && !out.iter().any(Dim::has_unknown)

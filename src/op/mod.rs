@@ -42,7 +42,7 @@ use std::sync::{Arc, OnceLock};
 pub use attr::{AttrDef, AttrKind, AttrValue, Attrs, AxisOf, Default, Real};
 pub use call::{Normalized, normalize};
 pub use cost::{Cost, CostRule};
-pub use def::{OnnxName, OpDef, OpTraits, Operand, OperandKind, Semantics};
+pub use def::{Canonical, OnnxName, OpDef, OpTraits, Operand, OperandKind, Semantics};
 pub use infer::{Fact, Infer, OpError};
 pub use number::{Field, Func, Number, Refused};
 pub use reference::{Eval, RefFn, Reference, System, evaluate, evaluate_tensors};

@@ -146,7 +146,7 @@ fn windows(call: &Infer<'_>) -> Result<Windows, OpError> {
     Windows::read(&|name| call.attr(name), kernel)
 }
 
-fn canonical(call: &Infer<'_>, attrs: &mut Vec<AttrValue>) -> Result<(), OpError> {
+fn canonical(call: &Infer<'_>, attrs: &mut [AttrValue]) -> Result<(), OpError> {
     windows(call)?.fill(call, attrs, call.shape(0)?.map(spatial));
     Ok(())
 }

@@ -187,7 +187,7 @@ fn infer_extremum(call: &Infer<'_>) -> Result<Type, OpError> {
     reduced_type(call, dtype)
 }
 
-fn canonical_reduce(call: &Infer<'_>, attrs: &mut Vec<AttrValue>) -> Result<(), OpError> {
+fn canonical_reduce(call: &Infer<'_>, attrs: &mut [AttrValue]) -> Result<(), OpError> {
     if let Some(shape) = call.shape(0)?
         && let Some(axes) = reduced(call, shape.len())?
     {

@@ -92,7 +92,7 @@ pub(super) const OPS: &[OpDef] = &[OpDef::new(
 .cost(CostRule::Elementwise(8.0))
 .onnx("Resize", 11)];
 
-fn canonical(call: &Infer<'_>, attrs: &mut Vec<AttrValue>) -> Result<(), OpError> {
+fn canonical(call: &Infer<'_>, attrs: &mut [AttrValue]) -> Result<(), OpError> {
     // An empty list is how ONNX leaves one out.
     if call.floats("scales").is_some_and(|s| s.is_empty()) {
         set(call, attrs, "scales", AttrValue::None);

@@ -33,8 +33,14 @@ pub fn encode(graph: &Graph) -> Encoded {
         fresh: graph.next_unknown(),
         ..Facts::default()
     };
-    let mut encoded = Encoded { egraph: EGraph::new(facts), roots: Vec::new(), origins: Vec::new() };
-    let place = |ids: &[VertexId]| -> FxHashMap<VertexId, u32> { ids.iter().enumerate().map(|(i, &v)| (v, i as u32)).collect() };
+    let mut encoded = Encoded {
+        egraph: EGraph::new(facts),
+        roots: Vec::new(),
+        origins: Vec::new(),
+    };
+    let place = |ids: &[VertexId]| -> FxHashMap<VertexId, u32> {
+        ids.iter().enumerate().map(|(i, &v)| (v, i as u32)).collect()
+    };
     let (inputs, params) = (place(graph.inputs()), place(graph.params()));
     encoded.roots = add(&mut encoded, graph, &inputs, &params);
     encoded
@@ -52,7 +58,12 @@ pub fn encode_into(encoded: &mut Encoded, first: &Graph, graph: &Graph) -> Vec<I
     add(encoded, graph, &inputs, &params)
 }
 
-fn add(encoded: &mut Encoded, graph: &Graph, inputs: &FxHashMap<VertexId, u32>, params: &FxHashMap<VertexId, u32>) -> Vec<Id> {
+fn add(
+    encoded: &mut Encoded,
+    graph: &Graph,
+    inputs: &FxHashMap<VertexId, u32>,
+    params: &FxHashMap<VertexId, u32>,
+) -> Vec<Id> {
     let Encoded { egraph, origins, .. } = encoded;
     let mut classes: FxHashMap<VertexId, Id> = FxHashMap::default();
     for v in graph.rpo() {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::graph::{Graph, InterpretError, Node, VertexId, Workload, interpret_vertices};
+use crate::graph::{Graph, InterpretError, Node, Params, VertexId, Workload, evaluate_call, interpret_vertices};
 use crate::op::{AttrValue, Op, OpTraits, lookup};
 use crate::tensor::{Tensor, Type};
 
@@ -64,6 +64,8 @@ pub fn fold_static(workload: &mut Workload) -> Result<FoldReport, InterpretError
     if frontier.is_empty() {
         return Ok(FoldReport::default());
     }
+    let fills = uniform(graph, &order, &is_static, &workload.params);
+    let (fill, frontier): (Vec<VertexId>, Vec<VertexId>) = frontier.into_iter().partition(|v| fills.contains_key(v) && is_large(graph.ty(*v)));
     let params = &workload.params;
     let values = interpret_vertices(
         graph,
@@ -76,14 +78,13 @@ pub fn fold_static(workload: &mut Workload) -> Result<FoldReport, InterpretError
         .filter_map(|v| Some((graph.vertex(v).name.clone()?, 1)))
         .collect();
     let graph = &mut workload.graph;
-    for (v, value) in frontier.into_iter().zip(values) {
-        if value.len() > FILL_LIMIT && value.is_uniform() {
-            if !is_fill(graph, v) {
-                become_fill(graph, v, &value);
-            }
-            report.kept += 1;
-            continue;
+    for v in fill {
+        if !is_fill(graph, v) {
+            become_fill(graph, v, &fills[&v]);
         }
+        report.kept += 1;
+    }
+    for (v, value) in frontier.into_iter().zip(values) {
         report.folded += 1;
         if value.len() <= CONSTANT_LIMIT {
             graph.become_leaf(v, Node::Const(value), None);
@@ -122,11 +123,48 @@ fn is_fill(graph: &Graph, v: VertexId) -> bool {
     graph.vertex(v).op().is_some_and(|op| op.is("constant_of_shape")) && graph.arity(v) == 0
 }
 
+fn is_large(ty: &Type) -> bool {
+    let shape = ty.as_tensor().and_then(|t| t.shape.as_ref()?.to_concrete());
+    shape.is_some_and(|s| s.iter().fold(1usize, |n, &d| n.saturating_mul(d)) > FILL_LIMIT)
+}
+
+/// Static vertices all elements of which are known to be equal, with that element; found without computing them.
+fn uniform(graph: &Graph, order: &[VertexId], is_static: &FxHashSet<VertexId>, params: &Params) -> FxHashMap<VertexId, Tensor> {
+    let mut out: FxHashMap<VertexId, Tensor> = FxHashMap::default();
+    for &v in order.iter().filter(|v| is_static.contains(v)) {
+        let vertex = graph.vertex(v);
+        let given = |t: &Tensor| t.is_uniform().then(|| t.first()).flatten();
+        let element = match &vertex.node {
+            Node::Const(value) => given(value),
+            Node::Param => vertex.name.as_ref().and_then(|n| params.get(n)).and_then(given),
+            Node::Call { op: Op::Known(def), attrs } => {
+                let operands = graph.pred(v);
+                let elements: Option<Vec<Option<Tensor>>> = operands.iter().map(|u| out.get(u).cloned().map(Some)).collect();
+                if is_fill(graph, v) {
+                    def.attr_index("value").and_then(|i| match &attrs[i] {
+                        AttrValue::Tensor(t) => t.first(),
+                        _ => Some(Tensor::scalar(0.0f32)),
+                    })
+                } else if def.traits.contains(OpTraits::ELEMENTWISE) && matches!(vertex.ty, Type::Tensor(_)) {
+                    elements.and_then(|e| evaluate_call(&Op::Known(def), &e, attrs).ok()).and_then(|mut r| r.pop()).and_then(|t| t.first())
+                } else if def.traits.contains(OpTraits::MOVEMENT.and(OpTraits::LINEAR)) && operands.len() == 1 {
+                    elements.and_then(|mut e| e.pop().flatten())
+                } else {
+                    None
+                }
+            }
+            _ => None,
+        };
+        out.extend(element.map(|e| (v, e)));
+    }
+    out
+}
+
 /// Turns `v` into `constant_of_shape() {shape, value}`.
-fn become_fill(graph: &mut Graph, v: VertexId, value: &Tensor) {
-    let Some(first) = value.first() else { return };
-    let shape: Vec<i64> = value.shape().iter().map(|&d| d as i64).collect();
-    let attrs = [("shape", AttrValue::ints(&shape)), ("value", AttrValue::Tensor(first))];
+fn become_fill(graph: &mut Graph, v: VertexId, element: &Tensor) {
+    let Some(shape) = graph.ty(v).as_tensor().and_then(|t| t.shape.as_ref()?.to_concrete()) else { return };
+    let shape: Vec<i64> = shape.into_iter().map(|d| d as i64).collect();
+    let attrs = [("shape", AttrValue::ints(&shape)), ("value", AttrValue::Tensor(element.clone()))];
     let Some(def) = lookup("constant_of_shape") else { return };
     // The operator takes its shape as an attribute; if it ever should not, the expression stays as it is.
     if let Ok(fill) = graph.call(Op::Known(def), &[], &attrs) {

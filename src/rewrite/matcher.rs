@@ -413,6 +413,10 @@ impl CompiledRule {
             rests.entry(rest.clone()).or_default().push((attr.clone(), value));
         }
         let outputs = self.outputs.iter().map(class).collect::<Option<Vec<_>>>()?;
+        // Outputs stand for different values: one value on both places is no pair.
+        if (1..outputs.len()).any(|k| outputs[..k].iter().any(|&o| egraph.find(o) == egraph.find(outputs[k]))) {
+            return None;
+        }
         Some(Match { outputs, names, rests })
     }
 

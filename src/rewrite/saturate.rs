@@ -22,6 +22,9 @@ pub struct Limits {
     pub nodes: usize,
     /// Matches of one rule in one round; a rule that finds more rests for some rounds, and may then find twice as many.
     pub matches: usize,
+    /// Rounds in which rules with several outputs are searched: what they make matches again, so that the e-graph
+    /// grows with the square of it in each round.
+    pub multi_output_rounds: usize,
     /// Applications altogether; `None` for no limit.
     pub rewrites: Option<usize>,
 }
@@ -32,6 +35,7 @@ impl Default for Limits {
             iterations: 16,
             nodes: 20_000,
             matches: 2_000,
+            multi_output_rounds: 1,
             rewrites: None,
         }
     }
@@ -143,6 +147,9 @@ pub fn saturate(encoded: &mut Encoded, rules: &[Arc<Rule>], limits: Limits) -> S
         let mut rested = false;
         for (i, rule) in compiled.iter().enumerate() {
             if rule.rule.source.operators().any(|op| !present.contains(op.name)) {
+                continue;
+            }
+            if rule.rule.outputs > 1 && round >= limits.multi_output_rounds {
                 continue;
             }
             let schedule = &mut schedules[i];

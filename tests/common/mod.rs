@@ -8,20 +8,20 @@ use tautomer::op::{AttrValue, Op, OpaqueOp, lookup};
 use tautomer::tensor::{DType, Dim, Shape, Tensor, Type};
 
 /// Decisions that a graph is grown by.
-pub type Seeds = Vec<(u16, u16, u16)>;
+pub(crate) type Seeds = Vec<(u16, u16, u16)>;
 
 /// Decisions for up to `most` vertices.
-pub fn seeds(most: usize) -> impl Strategy<Value = Seeds> {
+pub(crate) fn seeds(most: usize) -> impl Strategy<Value = Seeds> {
     prop::collection::vec((any::<u16>(), any::<u16>(), any::<u16>()), 0..most)
 }
 
 /// A random graph with up to `most` calls.
-pub fn graph(most: usize) -> impl Strategy<Value = Graph> {
+pub(crate) fn graph(most: usize) -> impl Strategy<Value = Graph> {
     seeds(most).prop_map(|seeds| grow(&seeds))
 }
 
 /// The graph that these decisions lead to; decisions that fit nothing are skipped.
-pub fn grow(seeds: &Seeds) -> Graph {
+pub(crate) fn grow(seeds: &Seeds) -> Graph {
     let mut graph = Graph::new();
     let symbolic = seeds.first().is_some_and(|s| s.0 % 3 == 0);
     let first = |n: i64| if symbolic { Dim::symbol("n") } else { Dim::from(n) };

@@ -276,7 +276,7 @@ fn types() {
                 "conv",
                 "auto_pad=SAME",
                 &["f32[1, 8, 4]", "f32[6, 8, 1]"],
-                "attribute `auto_pad` takes one of \"NOTSET\", \"SAME_UPPER\", \"SAME_LOWER\", \"VALID\", not a text (\"SAME\")",
+                "attribute `auto_pad` takes one of \"NOTSET\", \"SAME_UPPER\", \"SAME_LOWER\", \"VALID\", not \"SAME\"",
             ),
             (
                 "conv_transpose",
