@@ -86,7 +86,13 @@ fn value(graph: &Graph, v: VertexId, seed: u64, special: bool) -> Option<Tensor>
         let data: Vec<i128> = (0..n)
             .map(|_| {
                 let x = (next() * 9.0) as i128;
-                if signed { x } else { x.abs() }
+                if x == 0 {
+                    1
+                } else if signed {
+                    x
+                } else {
+                    x.abs()
+                }
             })
             .collect();
         Tensor::from_ints(ty.dtype, &shape, &data)
@@ -150,6 +156,8 @@ fn compare(problems: &mut Problems, rule: &str, what: &str, class: Class, a: &Gr
                         return;
                     }
                 }
+                // Types with symbols are compared in the e-graph alone.
+                (Err(e), _) | (_, Err(e)) if e.contains("is not known") => return,
                 (x, y) => {
                     problems.add(rule, format!("{what}: {:?} {:?}", x.err(), y.err()));
                     return;

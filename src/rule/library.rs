@@ -9,7 +9,13 @@ use crate::lang::parse_rules;
 /// The rule files of the library, by name.
 const FILES: &[(&str, &str)] = &[
     ("rules/identity.rules", include_str!("../../rules/identity.rules")),
+    ("rules/algebra.rules", include_str!("../../rules/algebra.rules")),
+    ("rules/layout.rules", include_str!("../../rules/layout.rules")),
+    ("rules/reduce.rules", include_str!("../../rules/reduce.rules")),
+    ("rules/matmul.rules", include_str!("../../rules/matmul.rules")),
     ("rules/conv.rules", include_str!("../../rules/conv.rules")),
+    ("rules/activation.rules", include_str!("../../rules/activation.rules")),
+    ("rules/norm.rules", include_str!("../../rules/norm.rules")),
 ];
 
 /// Names and texts of the rule files that are built in.
@@ -30,11 +36,14 @@ pub fn library() -> Result<&'static RuleSet, &'static Diagnostics> {
     LIBRARY
         .get_or_init(|| {
             let mut all = RuleSet::default();
+            let mut problems = Diagnostics::new();
             for (name, text) in FILES {
-                let file = parse_rules(Arc::new(Source::new(*name, *text)))?;
-                all.extend(load_rules(file)?);
+                match parse_rules(Arc::new(Source::new(*name, *text))).and_then(load_rules) {
+                    Ok(set) => all.extend(set),
+                    Err(found) => problems.extend(found),
+                }
             }
-            Ok(all)
+            problems.into_result(all)
         })
         .as_ref()
 }
