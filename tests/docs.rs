@@ -1,0 +1,142 @@
+//! The code blocks of the documents: programs are built, printed and parsed again, rules are loaded, and blocks marked
+//! `fail` are refused.
+
+use std::sync::Arc;
+
+use tautomer::diag::{Diagnostics, Source, explain};
+use tautomer::graph::{BuildOptions, Graph, Params, Workload, build_program, same_graph, to_program};
+use tautomer::lang::{format_program, format_rules, parse_program, parse_rules};
+use tautomer::pipeline::{Options, optimize};
+use tautomer::rule::load_rules;
+
+const README: &str = include_str!("../README.md");
+const LANGUAGE: &str = include_str!("../grammar/README.md");
+const RULES: &str = include_str!("../rules/README.md");
+const CONTRIBUTING: &str = include_str!("../CONTRIBUTING.md");
+
+/// A fenced block of a document.
+struct Block {
+    /// Document and line, for messages.
+    place: String,
+    /// `taut`, `rules`
+    kind: String,
+    /// Marked `fail`.
+    fails: bool,
+    text: String,
+}
+
+fn blocks(document: &str, text: &str) -> Vec<Block> {
+    let mut out: Vec<Block> = Vec::new();
+    let mut open = false;
+    for (i, line) in text.lines().enumerate() {
+        if let Some(info) = line.strip_prefix("```") {
+            open = !open;
+            if open {
+                let mut words = info.split(',');
+                out.push(Block {
+                    place: format!("{document}:{}", i + 1),
+                    kind: words.next().unwrap_or_default().to_owned(),
+                    fails: words.any(|word| word == "fail"),
+                    text: String::new(),
+                });
+            }
+        } else if let (true, Some(block)) = (open, out.last_mut()) {
+            block.text.push_str(line);
+            block.text.push('\n');
+        }
+    }
+    assert!(!open, "{document} ends inside a block");
+    out
+}
+
+fn all(kind: &str) -> Vec<Block> {
+    let documents = [
+        ("README.md", README),
+        ("grammar/README.md", LANGUAGE),
+        ("rules/README.md", RULES),
+        ("CONTRIBUTING.md", CONTRIBUTING),
+    ];
+    let blocks = documents.into_iter().flat_map(|(name, text)| blocks(name, text));
+    blocks.filter(|block| block.kind == kind).collect()
+}
+
+fn build(name: &str, text: &str) -> Result<Graph, Diagnostics> {
+    let program = parse_program(Arc::new(Source::new(name, text)))?;
+    build_program(&program, &BuildOptions::default())
+}
+
+/// The block is refused, and every code of the message is explained.
+fn refused(block: &Block, problems: Option<Diagnostics>) {
+    let Some(problems) = problems else {
+        panic!("{} is marked `fail` and has no problem", block.place);
+    };
+    assert!(problems.has_errors(), "{}: no error\n{problems}", block.place);
+    for problem in problems.iter() {
+        assert!(explain(problem.code).is_some(), "{}: {} is not explained", block.place, problem.code);
+    }
+}
+
+#[test]
+fn programs_of_the_documents_work() {
+    let blocks = all("taut");
+    assert!(blocks.len() > 15);
+    for block in &blocks {
+        let built = build(&block.place, &block.text);
+        if block.fails {
+            refused(block, built.err());
+            continue;
+        }
+        let graph = built.unwrap_or_else(|problems| panic!("{}\n{problems}", block.place));
+        let printed = format_program(&to_program(&graph));
+        let again = build(&block.place, &printed).unwrap_or_else(|problems| panic!("{}\n{printed}\n{problems}", block.place));
+        assert!(same_graph(&graph, &again), "{} changes when it is printed:\n{printed}", block.place);
+    }
+}
+
+#[test]
+fn rules_of_the_documents_load() {
+    let blocks = all("rules");
+    assert!(blocks.len() > 15);
+    for block in &blocks {
+        let load = |text: &str| parse_rules(Arc::new(Source::new(&block.place, text))).and_then(load_rules);
+        let loaded = load(&block.text);
+        if block.fails {
+            refused(block, loaded.err());
+            continue;
+        }
+        let set = loaded.unwrap_or_else(|problems| panic!("{}\n{problems}", block.place));
+        let parsed = parse_rules(Arc::new(Source::new(&block.place, &block.text))).unwrap();
+        let printed = format_rules(&parsed);
+        let again = load(&printed).unwrap_or_else(|problems| panic!("{}\n{printed}\n{problems}", block.place));
+        assert_eq!(set.rules.len(), again.rules.len(), "{}", block.place);
+    }
+}
+
+/// The examples of the repository are optimized, twice with one result.
+#[test]
+fn examples_are_optimized_the_same_way_each_time() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/examples");
+    let mut count = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|suffix| suffix != "taut") {
+            continue;
+        }
+        count += 1;
+        let name = path.display().to_string();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let run = || {
+            let graph = build(&name, &text).unwrap_or_else(|problems| panic!("{problems}"));
+            let workload = Workload {
+                graph,
+                params: Params::default(),
+            };
+            let outcome = optimize(workload, &Options::default()).unwrap_or_else(|problems| panic!("{problems}"));
+            let fired: Vec<(String, usize)> = outcome.report.rules.into_iter().map(|r| (r.name, r.applied)).collect();
+            assert!(outcome.report.cost.1 < outcome.report.cost.0, "{name} does not get cheaper");
+            (format_program(&to_program(&outcome.workload.graph)), fired)
+        };
+        assert_eq!(run(), run(), "{name}");
+    }
+    assert!(count >= 2);
+}

@@ -1,0 +1,310 @@
+//! Rules of the house that no compiler checks. ARCHITECTURE.md says why they hold.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use tautomer::rule::library_files;
+
+/// What each module may use of the crate, in order: a module uses only what stands above it.
+///
+/// `op` knows `diag` for its suggestions of names; `graph` builds from syntax trees, so it stands above `lang`; a rule
+/// has examples, which are graphs; `rewrite` reads the expressions of rules. `exec` and `formats` know graphs and
+/// nothing of rules. Only `pipeline` puts stages together.
+const USES: &[(&str, &[&str])] = &[
+    ("tensor", &[]),
+    ("diag", &[]),
+    ("lang", &["tensor", "diag"]),
+    ("op", &["tensor", "diag"]),
+    ("graph", &["tensor", "diag", "lang", "op"]),
+    ("rule", &["tensor", "diag", "lang", "op", "graph"]),
+    ("rewrite", &["tensor", "lang", "op", "graph", "rule"]),
+    ("exec", &["tensor", "diag", "op", "graph"]),
+    ("formats", &["tensor", "diag", "op", "graph"]),
+    ("pipeline", &["tensor", "diag", "op", "graph", "rule", "rewrite"]),
+    ("cli", &[]), // a program of its own: it uses the library by its name
+    ("main", &[]),
+    ("lib", &[]),
+];
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn read(path: impl AsRef<Path>) -> String {
+    let path = root().join(path);
+    std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+/// The files below `folder` with their texts, by path from the root.
+fn files(folder: &str, suffix: &str) -> BTreeMap<String, String> {
+    let mut out = BTreeMap::new();
+    let mut folders = vec![root().join(folder)];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let hidden = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
+            if path.is_dir() && !hidden {
+                folders.push(path);
+            } else if let (Ok(text), Ok(name)) = (std::fs::read_to_string(&path), path.strip_prefix(root())) {
+                let name = name.to_string_lossy().replace('\\', "/");
+                if name.ends_with(suffix) {
+                    out.insert(name, text);
+                }
+            }
+        }
+    }
+    out
+}
+
+/// The code of the library and the program: no comments, no tests.
+fn sources() -> BTreeMap<String, String> {
+    let mut out = files("src", ".rs");
+    let test = |name: &str| {
+        name.ends_with("tests.rs") || name == "src/op/check.rs" || name == "src/exec/kernels/testing.rs"
+    };
+    out.retain(|name, _| !test(name));
+    for text in out.values_mut() {
+        let end = text.find("#[cfg(test)]\nmod tests {").unwrap_or(text.len());
+        let code = text[..end].lines().filter(|line| !line.trim_start().starts_with("//"));
+        *text = code.collect::<Vec<_>>().join("\n");
+    }
+    out
+}
+
+/// `src/op/conv.rs` is part of `op`.
+fn module(file: &str) -> &str {
+    let name = file.trim_start_matches("src/");
+    name.split_once(['/', '.']).map_or(name, |(first, _)| first)
+}
+
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+/// The places where `word` stands alone.
+fn words<'a>(text: &'a str, word: &'a str) -> impl Iterator<Item = usize> + 'a {
+    text.match_indices(word).map(|(at, _)| at).filter(move |&at| {
+        let before = text[..at].chars().next_back();
+        let after = text[at + word.len()..].chars().next();
+        !before.is_some_and(is_word) && !after.is_some_and(|c| is_word(c) && !word.ends_with('!'))
+    })
+}
+
+fn word_at(text: &str) -> &str {
+    &text[..text.find(|c| !is_word(c)).unwrap_or(text.len())]
+}
+
+/// Panics with all problems at once.
+fn none(problems: &[String]) {
+    assert!(problems.is_empty(), "\n{}\n", problems.join("\n"));
+}
+
+#[test]
+fn imports_run_one_way() {
+    let order: Vec<&str> = USES.iter().map(|(name, _)| *name).collect();
+    for (i, (name, allowed)) in USES.iter().enumerate() {
+        for used in *allowed {
+            assert!(order[..i].contains(used), "`{name}` may use `{used}`, which stands below it");
+        }
+    }
+    let mut problems = Vec::new();
+    for (file, text) in sources() {
+        let own = module(&file);
+        let Some((_, allowed)) = USES.iter().find(|(name, _)| *name == own) else {
+            problems.push(format!("{file}: the module `{own}` is not in the table"));
+            continue;
+        };
+        for (at, _) in text.match_indices("crate::") {
+            let rest = &text[at + "crate::".len()..];
+            let used: Vec<&str> = match rest.strip_prefix('{') {
+                Some(list) => list[..list.find("};").unwrap_or(0)].split(',').map(|s| word_at(s.trim())).collect(),
+                None => vec![word_at(rest)],
+            };
+            for used in used {
+                if used != own && order.contains(&used) && !allowed.contains(&used) {
+                    problems.push(format!("{file}: `{own}` may not use `{used}`"));
+                }
+            }
+        }
+    }
+    none(&problems);
+}
+
+#[test]
+fn unsafe_code_is_in_kernels_alone() {
+    let mut problems = Vec::new();
+    for (file, text) in sources() {
+        let unsafe_code = words(&text, "unsafe").chain(words(&text, "unsafe_code")).next().is_some();
+        if unsafe_code && !file.starts_with("src/exec/kernels/") {
+            problems.push(format!("{file} has unsafe code"));
+        }
+    }
+    none(&problems);
+}
+
+#[test]
+fn the_library_never_prints() {
+    let mut problems = Vec::new();
+    for (file, text) in sources() {
+        let prints = ["println!", "eprintln!", "print!", "eprint!", "dbg!"];
+        let cli = file.starts_with("src/cli/") || file == "src/main.rs";
+        if !cli && prints.iter().any(|name| words(&text, name).next().is_some()) {
+            problems.push(format!("{file} prints"));
+        }
+        if !cli && (text.contains("stdout()") || text.contains("stderr()")) {
+            problems.push(format!("{file} writes to a standard stream"));
+        }
+    }
+    none(&problems);
+}
+
+#[test]
+fn clocks_are_read_by_the_pipeline_alone() {
+    let mut problems = Vec::new();
+    for (file, text) in sources() {
+        let reads = ["Instant", "SystemTime"].iter().any(|name| words(&text, name).next().is_some());
+        if reads && !file.starts_with("src/cli/") && file != "src/pipeline.rs" {
+            problems.push(format!("{file} reads a clock"));
+        }
+    }
+    none(&problems);
+}
+
+#[test]
+fn every_code_of_the_table_is_used() {
+    let sources = sources();
+    let mut problems = Vec::new();
+    for info in tautomer::diag::codes() {
+        let quoted = format!("\"{}\"", info.code);
+        if !sources.iter().any(|(file, text)| file != "src/diag/code.rs" && text.contains(&quoted)) {
+            problems.push(format!("{} is never reported", info.code));
+        }
+    }
+    none(&problems);
+}
+
+#[test]
+fn every_rule_file_is_built_in() {
+    let built_in: BTreeMap<&str, &str> = library_files().iter().copied().collect();
+    let files = files("rules", ".rules");
+    for (name, text) in &files {
+        assert_eq!(built_in.get(name.as_str()), Some(&text.as_str()), "{name} is not in the library as it is");
+    }
+    assert_eq!(built_in.len(), files.len());
+}
+
+#[test]
+fn operators_are_defined_once_and_in_one_place() {
+    let mut seen: BTreeMap<String, String> = BTreeMap::new();
+    let mut problems = Vec::new();
+    for (file, text) in sources() {
+        if !file.starts_with("src/op/") {
+            continue;
+        }
+        for (at, _) in text.match_indices("OpDef::new(") {
+            let rest = text[at + "OpDef::new(".len()..].trim_start();
+            let Some(name) = rest.strip_prefix('"').map(word_at) else { continue };
+            if let Some(before) = seen.insert(name.to_owned(), file.clone()) {
+                problems.push(format!("`{name}` is defined in {before} and in {file}"));
+            }
+            if tautomer::op::lookup(name).is_none_or(|def| def.name != name) {
+                problems.push(format!("`{name}` of {file} is not in the table"));
+            }
+        }
+    }
+    assert!(seen.len() > 50);
+    none(&problems);
+}
+
+/// No text says where it was written.
+#[test]
+fn no_absolute_paths() {
+    let homes = ["home", "root", "Users", "work", "tmp"].map(|folder| format!("/{folder}/"));
+    let mut texts = BTreeMap::new();
+    for folder in ["src", "tests", "benches", "grammar", "rules", "examples"] {
+        texts.extend(files(folder, ""));
+    }
+    for name in DOCUMENTS.iter().chain(&["Cargo.toml", ".ci/run"]) {
+        texts.insert((*name).to_owned(), read(name));
+    }
+    let mut problems = Vec::new();
+    for (file, text) in &texts {
+        for home in &homes {
+            // `a/home/b` is part of a longer path.
+            let absolute = text.match_indices(home.as_str()).any(|(at, _)| {
+                !text[..at].chars().next_back().is_some_and(|c| is_word(c) || ".})\"/".contains(c))
+            });
+            if absolute {
+                problems.push(format!("{file} names a folder in {home}"));
+            }
+        }
+    }
+    none(&problems);
+}
+
+const DOCUMENTS: &[&str] = &["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"];
+
+/// The first shell block of the README holds the two commands that a newcomer runs, and every change runs.
+#[test]
+fn commands_of_the_readme_are_checked() {
+    let readme = read("README.md");
+    let first = readme.split("```sh\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap_or_default();
+    let commands: Vec<&str> = first.lines().collect();
+    assert_eq!(commands.len(), 2, "{commands:?}");
+    let ci = read(".ci/run");
+    for command in commands {
+        assert!(ci.lines().any(|line| line == command), "`{command}` is not in .ci/run");
+    }
+}
+
+/// Every test that ARCHITECTURE.md names exists.
+#[test]
+fn named_tests_exist() {
+    let text = read("ARCHITECTURE.md");
+    let code: Vec<String> = files("src", ".rs").into_values().chain(files("tests", ".rs").into_values()).collect();
+    let mut count = 0;
+    let mut problems = Vec::new();
+    for part in text.split("Kept by").skip(1) {
+        let end = part.find("\n\n").into_iter().chain(part.find("\n1. ")).min().unwrap_or(part.len());
+        for name in part[..end].split('`').skip(1).step_by(2).filter(|name| name.chars().all(is_word)) {
+            count += 1;
+            let definition = format!("fn {name}(");
+            if !code.iter().any(|text| text.contains(&definition)) {
+                problems.push(format!("there is no test `{name}`"));
+            }
+        }
+    }
+    assert!(count > 20, "{count} tests are named");
+    none(&problems);
+}
+
+/// The code map of ARCHITECTURE.md has every module, its table every dependency.
+#[test]
+fn the_map_is_complete() {
+    let text = read("ARCHITECTURE.md");
+    let mut problems = Vec::new();
+    for (name, _) in USES.iter().filter(|(name, _)| !["main", "lib"].contains(name)) {
+        if !text.contains(&format!("**`{name}")) {
+            problems.push(format!("the map lacks `{name}`"));
+        }
+    }
+    let manifest = read("Cargo.toml");
+    let mut dependencies = BTreeSet::new();
+    let mut inside = false;
+    for line in manifest.lines() {
+        if line.starts_with('[') {
+            inside = line == "[dependencies]" || line == "[dev-dependencies]";
+        } else if let (true, Some((name, _))) = (inside, line.split_once('=')) {
+            dependencies.insert(name.trim());
+        }
+    }
+    let listed: BTreeSet<&str> =
+        text.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` |")).map(|(name, _)| name).collect();
+    for name in dependencies.difference(&listed) {
+        problems.push(format!("the table of dependencies lacks `{name}`"));
+    }
+    for name in listed.difference(&dependencies) {
+        problems.push(format!("`{name}` of the table is no dependency"));
+    }
+    none(&problems);
+}
