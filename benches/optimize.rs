@@ -25,7 +25,10 @@ fn graph_of(text: &str) -> Graph {
 fn chain(vertices: usize) -> String {
     let mut text = String::from("fn main(x0: f32[n, 64, 8, 8], param w: f32[64, 64, 3, 3]) {\n");
     for i in 0..vertices.div_ceil(5) {
-        let _ = writeln!(text, "  let a{i} = conv(x{i}, w) {{strides = [1, 1], pads = [1, 1, 1, 1], group = 1}};");
+        let _ = writeln!(
+            text,
+            "  let a{i} = conv(x{i}, w) {{strides = [1, 1], pads = [1, 1, 1, 1], group = 1}};"
+        );
         let _ = writeln!(text, "  let b{i} = relu(a{i} * 2.0 + x{i});");
         let _ = writeln!(text, "  let x{} = b{i} - a{i};", i + 1);
     }
@@ -41,7 +44,10 @@ fn encoder(layers: usize) -> String {
         for p in ["q", "k", "v", "o"] {
             let _ = write!(params, ", param w{p}{l}: f32[256, 256], param b{p}{l}: f32[256]");
         }
-        let _ = write!(params, ", param u{l}: f32[256, 1024], param d{l}: f32[1024, 256], param g{l}: f32[256], param h{l}: f32[256]");
+        let _ = write!(
+            params,
+            ", param u{l}: f32[256, 1024], param d{l}: f32[1024, 256], param g{l}: f32[256], param h{l}: f32[256]"
+        );
         for p in ["q", "k", "v"] {
             let _ = writeln!(
                 body,
@@ -94,10 +100,20 @@ fn enodes(bencher: divan::Bencher<'_, '_>, name: &str) {
 }
 
 fn saturation(bencher: divan::Bencher<'_, '_>, name: &str, items: fn(&tautomer::rewrite::Saturation) -> usize) {
-    let text = if name == "encoder" { encoder(12) } else { polynomial(200) };
+    let text = if name == "encoder" {
+        encoder(12)
+    } else {
+        polynomial(200)
+    };
     let graph = graph_of(&text);
-    let rules = library().unwrap_or_else(|e| panic!("{}", e.render(false))).rules.clone();
-    let limits = Limits { nodes: 50_000, ..Limits::default() };
+    let rules = library()
+        .unwrap_or_else(|e| panic!("{}", e.render(false)))
+        .rules
+        .clone();
+    let limits = Limits {
+        nodes: 50_000,
+        ..Limits::default()
+    };
     let counted = items(&saturate(&mut encode(&graph), &rules, limits));
     bencher
         .counter(ItemsCount::new(counted))
@@ -109,5 +125,10 @@ fn saturation(bencher: divan::Bencher<'_, '_>, name: &str, items: fn(&tautomer::
 #[divan::bench(sample_count = 5, sample_size = 1)]
 fn optimize_encoder(bencher: divan::Bencher<'_, '_>) {
     let graph = graph_of(&encoder(12));
-    bencher.with_inputs(|| Workload { graph: graph.clone(), params: Params::default() }).bench_values(|w| optimize(w, &Options::default()).unwrap());
+    bencher
+        .with_inputs(|| Workload {
+            graph: graph.clone(),
+            params: Params::default(),
+        })
+        .bench_values(|w| optimize(w, &Options::default()).unwrap());
 }

@@ -133,9 +133,13 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
             (Some(Verdict::Apart(most)), Some(n)) => {
                 let judged = if differs { "too large" } else { "fine" };
                 let runs = if n == 1 { "run" } else { "runs" };
-                shell.say(&format!("largest difference in {n} {runs}: {most:.2e} of the scale, {judged}"));
+                shell.say(&format!(
+                    "largest difference in {n} {runs}: {most:.2e} of the scale, {judged}"
+                ));
             }
-            (Some(Verdict::Unchecked(why)), _) => shell.say(&format!("not checked: the original does not run here: {why}")),
+            (Some(Verdict::Unchecked(why)), _) => {
+                shell.say(&format!("not checked: the original does not run here: {why}"))
+            }
             (None, _) | (_, None) => {}
         }
     }
@@ -232,10 +236,14 @@ enum Verdict {
 
 /// The largest difference between the results of two workloads on `n` random inputs.
 fn compare(before: &Workload, after: &Workload, n: u64, seed: u64) -> Result<Verdict, Failure> {
-    let opaque = before.graph.rpo().into_iter().find_map(|v| match before.graph.vertex(v).op() {
-        Some(op @ Op::Opaque(_)) => Some(op.name()),
-        _ => None,
-    });
+    let opaque = before
+        .graph
+        .rpo()
+        .into_iter()
+        .find_map(|v| match before.graph.vertex(v).op() {
+            Some(op @ Op::Opaque(_)) => Some(op.name()),
+            _ => None,
+        });
     if let Some(name) = opaque {
         return Ok(Verdict::Unchecked(format!("`{name}` has no definition")));
     }
