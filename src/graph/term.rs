@@ -653,7 +653,7 @@ fn float<V>(term: &Term<V>) -> Option<f64> {
     }
 }
 
-/// A scalar or a list of scalars as a term.
+/// A list of scalars as a term; a scalar if there is one element, whatever the rank.
 fn from_tensor<V>(tensor: &Tensor) -> Option<Term<V>> {
     let items: Vec<Term<V>> = if tensor.dtype() == DType::Bool {
         tensor.to_ints()?.into_iter().map(|x| Term::Bool(x != 0)).collect()
@@ -667,9 +667,8 @@ fn from_tensor<V>(tensor: &Tensor) -> Option<Term<V>> {
             .collect::<Option<_>>()?
     };
     match tensor.shape().len() {
-        0 => items.into_iter().next(),
-        1 => Some(Term::List(items)),
         _ if items.len() == 1 => items.into_iter().next(),
+        1 => Some(Term::List(items)),
         _ => None,
     }
 }
