@@ -9,10 +9,11 @@ use proptest::test_runner::{RngSeed, TestCaseError};
 use tautomer::graph::{
     Graph, Node, Params, VertexId, Workload, interpret, interpret_vertices, to_program,
 };
-use tautomer::lang::format_program;
+use tautomer::diag::Source;
+use tautomer::lang::{format_program, parse_rules};
 use tautomer::pipeline::{Options, optimize};
 use tautomer::rewrite::Limits;
-use tautomer::rule::Class;
+use tautomer::rule::{Class, load_rules};
 use tautomer::tensor::{DType, Tensor, Type};
 
 /// The same cases each time, unless `PROPTEST_CASES` asks for others.
@@ -124,9 +125,9 @@ fn options(class: Class) -> Options<'static> {
 }
 
 /// Optimises, with what holds whatever the rules.
-fn optimized(before: &Workload, class: Class) -> Result<(Workload, String), TestCaseError> {
+fn optimized(before: &Workload, options: Options<'_>) -> Result<(Workload, String), TestCaseError> {
     let fail = |what: String| TestCaseError::fail(format!("{what}\n{}", text(&before.graph)));
-    let run = || optimize(before.clone(), &options(class)).map_err(|e| fail(e.render(false)));
+    let run = || optimize(before.clone(), &options).map_err(|e| fail(e.render(false)));
     let (first, second) = (run()?, run()?);
     let after = first.workload;
     let printed = text(&after.graph);
@@ -149,49 +150,70 @@ fn optimized(before: &Workload, class: Class) -> Result<(Workload, String), Test
     Ok((after, story))
 }
 
+/// A graph that is shown as its program.
+struct Shown(Graph);
+
+impl std::fmt::Debug for Shown {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&text(&self.0))
+    }
+}
+
+fn shown(graphs: impl Strategy<Value = Graph>) -> impl Strategy<Value = Shown> {
+    graphs.prop_map(Shown)
+}
+
+/// The results differ by more than rounding.
+fn differ(before: &Workload, after: &Workload) -> Option<String> {
+    let scale = scale(before).filter(|&s| s < 1e6)?;
+    let Ok(expected) = outputs(before, false) else {
+        return None;
+    };
+    let found = match outputs(after, false) {
+        Ok(found) => found,
+        Err(e) => return Some(e),
+    };
+    expected.iter().zip(&found).enumerate().find_map(|(k, (x, y))| {
+        let same = x.ty() == y.ty()
+            && match (x.to_f64s(), y.to_f64s()) {
+                (Some(a), Some(b)) => a.iter().zip(&b).all(|(a, b)| (a - b).abs() <= 1e-4 * scale),
+                _ => x.same_bits(y),
+            };
+        (!same).then(|| format!("result {k} is {y:?} instead of {x:?}"))
+    })
+}
+
 proptest! {
     #![proptest_config(config(200))]
 
     #[test]
-    fn results_stay_equal(graph in common::rich::graph(12)) {
-        let before = workload(&graph, false);
-        let (after, story) = optimized(&before, Class::Real)?;
-        let Some(scale) = scale(&before).filter(|&s| s < 1e6) else { return Ok(()) };
-        let (x, y) = (outputs(&before, false), outputs(&after, false));
-        let (Ok(x), Ok(y)) = (&x, &y) else {
-            return Err(TestCaseError::fail(format!("{x:?} {y:?} {story}\n{}", text(&graph))));
-        };
-        for (k, (x, y)) in x.iter().zip(y).enumerate() {
-            let (Some(a), Some(b)) = (x.to_f64s(), y.to_f64s()) else {
-                prop_assert!(x.same_bits(y), "result {k}: {x:?} against {y:?} {story}\n{}", text(&graph));
-                continue;
-            };
-            let close = |(a, b): (&f64, &f64)| (a - b).abs() <= 1e-4 * scale;
-            prop_assert!(x.ty() == y.ty() && a.iter().zip(&b).all(close), "result {k}: {a:?} against {b:?} {story}\n{}", text(&graph));
+    fn results_stay_equal(graph in shown(common::rich::graph(12))) {
+        let before = workload(&graph.0, false);
+        let (after, story) = optimized(&before, options(Class::Real))?;
+        if let Some(what) = differ(&before, &after) {
+            return Err(TestCaseError::fail(format!("{what}\n{story}\n{}", text(&before.graph))));
         }
     }
 
     #[test]
-    fn bits_stay_equal(graph in common::rich::graph(12), special in any::<bool>()) {
-        let before = workload(&graph, special);
-        let (after, story) = optimized(&before, Class::Bitwise)?;
-        let (x, y) = (outputs(&before, special), outputs(&after, special));
-        let (Ok(x), Ok(y)) = (&x, &y) else {
-            return Err(TestCaseError::fail(format!("{x:?} {y:?} {story}\n{}", text(&graph))));
-        };
-        for (k, (x, y)) in x.iter().zip(y).enumerate() {
+    fn bits_stay_equal(graph in shown(common::rich::graph(12)), special in any::<bool>()) {
+        let before = workload(&graph.0, special);
+        let (after, story) = optimized(&before, options(Class::Bitwise))?;
+        let Ok(x) = outputs(&before, special) else { return Ok(()) };
+        let y = outputs(&after, special).map_err(|e| TestCaseError::fail(format!("{e}\n{story}\n{}", text(&before.graph))))?;
+        for (k, (x, y)) in x.iter().zip(&y).enumerate() {
             let same = match (x.to_f64s(), y.to_f64s()) {
                 (Some(a), Some(b)) => a.iter().zip(&b).all(|(a, b)| a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan()),
                 _ => x.same_bits(y),
             };
-            prop_assert!(same && x.ty() == y.ty(), "result {k}: {x:?} against {y:?} {story}\n{}", text(&graph));
+            prop_assert!(same && x.ty() == y.ty(), "result {k}: {x:?} against {y:?} {story}\n{}", text(&before.graph));
         }
     }
 
     // What no rule is about, symbols and opaque operators among it.
     #[test]
-    fn any_graph_can_be_optimized(graph in common::graph(20)) {
-        let before = Workload { graph, params: Params::default() };
+    fn any_graph_can_be_optimized(graph in shown(common::graph(20))) {
+        let before = Workload { graph: graph.0, params: Params::default() };
         let fold = Options { fold: false, ..options(Class::Real) };
         let after = optimize(before.clone(), &fold).map_err(|e| TestCaseError::fail(e.render(false)))?;
         prop_assert!(after.workload.graph.validate().is_ok(), "{}", text(&before.graph));
@@ -213,4 +235,37 @@ fn random_graphs_are_of_use() {
         fired.extend(outcome.report.rules.into_iter().map(|r| r.name));
     }
     assert!(fired.len() >= 40, "only {} rules: {fired:?}", fired.len());
+}
+
+/// The comparison is sharp enough to find rules that are wrong.
+#[test]
+fn wrong_rules_are_found() {
+    use proptest::strategy::ValueTree;
+    use proptest::test_runner::TestRunner;
+    for wrong in [
+        "rule wrong(x) { relu(x) => x }",
+        "rule wrong(x) { x + 0 => -x }",
+        "rule wrong(x) { -(-x) => -x }",
+        "rule wrong(x) { transpose(transpose(x) {perm = p}) {perm = q} => transpose(x) {perm = p} }",
+        "rule wrong(x) { let s = split(x) {axis = k, sizes = z, ..r}; concat(s.1, s.0) {axis = k} => x }",
+        "rule wrong(x, w: param, s: param, b: param, m: param, v: param) {
+           batch_normalization(conv(x, w) {..a}, s, b, m, v) {..r}
+           => conv(x, w * reshape(s / v) {shape = [w.shape[0]] ++ [1 for i in range(1, w.rank)]}, b) {..a}
+         }",
+        "rule wrong(x, c: param, d: param) { (x + c) + d => x + (c - d) }",
+    ] {
+        let source = Arc::new(Source::new("wrong.rules", format!("/// Wrong.\n{wrong}")));
+        let rules = parse_rules(source).and_then(load_rules).unwrap_or_else(|e| panic!("{}", e.render(false)));
+        let mut runner = TestRunner::deterministic();
+        let strategy = common::rich::graph(12);
+        let found = (0..400).any(|_| {
+            let before = workload(&strategy.new_tree(&mut runner).unwrap().current(), false);
+            let options = Options {
+                rules: Some(rules.rules.clone()),
+                ..options(Class::Real)
+            };
+            optimize(before.clone(), &options).is_ok_and(|o| differ(&before, &o.workload).is_some())
+        });
+        assert!(found, "{wrong}");
+    }
 }
