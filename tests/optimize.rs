@@ -7,10 +7,12 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use proptest::test_runner::{RngSeed, TestCaseError};
 use tautomer::graph::{
-    Graph, Node, Params, VertexId, Workload, interpret, interpret_vertices, to_program,
+    BuildOptions, Graph, Node, Params, VertexId, Workload, build_program, interpret, interpret_vertices, same_graph,
+    to_program,
 };
 use tautomer::diag::Source;
-use tautomer::lang::{format_program, parse_rules};
+use tautomer::exec::{Executor, Mode, Plan};
+use tautomer::lang::{format_program, parse_program, parse_rules};
 use tautomer::pipeline::{Options, optimize};
 use tautomer::rewrite::Limits;
 use tautomer::rule::{Class, load_rules};
@@ -268,4 +270,87 @@ fn wrong_rules_are_found() {
         });
         assert!(found, "{wrong}");
     }
+}
+
+/// Parses, prints, optimises in two rounds and runs, before and after, on a thread with an ordinary stack.
+fn goes_through(program: String, calls: usize) {
+    let work = move || {
+        let graph = parse(&program);
+        assert_eq!(graph.call_count(), calls);
+        let printed = text(&graph);
+        same_graph(&graph, &parse(&printed)).unwrap();
+        let before = workload(&graph, false);
+        let limits = Limits {
+            iterations: 2,
+            nodes: 1_000,
+            matches: 100,
+            rewrites: Some(500),
+            ..Limits::default()
+        };
+        let options = Options {
+            limits,
+            ..Options::default()
+        };
+        let after = optimize(before.clone(), &options).unwrap_or_else(|e| panic!("{}", e.render(false)));
+        after.workload.graph.validate().unwrap();
+        assert!(after.report.cost.1 <= after.report.cost.0 * (1.0 + 1e-9));
+        let run = |w: &Workload| {
+            let plan = Plan::compile(&w.graph).unwrap();
+            let inputs: Vec<Tensor> = w.graph.inputs().iter().map(|&v| lookup(w, v, false).unwrap()).collect();
+            Executor::new(plan, Mode::Kernels).unwrap().run(&inputs, &w.params).unwrap()
+        };
+        let (x, y) = (run(&before), run(&after.workload));
+        assert_eq!(x.len(), y.len());
+        for (x, y) in x.iter().zip(&y) {
+            let (a, b) = (x.to_f64s().unwrap(), y.to_f64s().unwrap());
+            let scale = a.iter().fold(1.0f64, |m, v| m.max(v.abs()));
+            assert!(a.iter().zip(&b).all(|(a, b)| (a - b).abs() <= 1e-4 * scale), "{a:?} {b:?}");
+        }
+    };
+    let thread = std::thread::Builder::new().stack_size(2 << 20).spawn(work).unwrap();
+    thread.join().unwrap();
+}
+
+fn parse(program: &str) -> Graph {
+    parse_program(Arc::new(Source::new("large.taut", program)))
+        .and_then(|p| build_program(&p, &BuildOptions::default()))
+        .unwrap_or_else(|e| panic!("{}", e.render(false)))
+}
+
+#[test]
+fn long_programs_go_through() {
+    let n = 100_000;
+    let mut program = String::from("fn main(x: f32[2]) {\n  let v0 = x;\n");
+    for i in 0..n {
+        let next = match i % 4 {
+            0 => "tanh(v)",
+            1 => "v + x",
+            2 => "relu(v)",
+            _ => "v * 0.5",
+        };
+        program.push_str(&format!("  let v{} = {};\n", i + 1, next.replace('v', &format!("v{i}"))));
+    }
+    program.push_str(&format!("  v{n}\n}}\n"));
+    goes_through(program, n);
+}
+
+#[test]
+fn wide_programs_go_through() {
+    let n = 50_000;
+    let mut program = String::from("fn main(x: f32[2]) {\n");
+    for i in 0..n {
+        program.push_str(&format!("  let v{i} = x * {}.5;\n", i % 9_973));
+    }
+    for i in 0..n - 1 {
+        program.push_str(&format!("  let v{} = v{} + v{};\n", n + i, 2 * i, 2 * i + 1));
+    }
+    program.push_str(&format!("  v{}\n}}\n", 2 * n - 2));
+    goes_through(program, 2 * n - 1);
+}
+
+#[test]
+fn deep_expressions_go_through() {
+    let depth = 10_000;
+    let program = format!("fn main(x: f32[2]) {{ {}x{} }}", "tanh(".repeat(depth), ")".repeat(depth));
+    goes_through(program, depth);
 }
