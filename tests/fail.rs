@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use tautomer::diag::{Diagnostics, Source};
 use tautomer::graph::{BuildOptions, build_program};
-use tautomer::lang::parse_program;
+use tautomer::lang::{parse_program, parse_rules};
+use tautomer::rule::load_rules;
 
 fn problems(name: &str, text: &str) -> Diagnostics {
     let built = parse_program(Arc::new(Source::new(name, text)))
@@ -104,4 +105,49 @@ fn messages_of_the_command() {
     insta::with_settings!({ prepend_module_to_snapshot => false, snapshot_path => "snapshots/fail", omit_expression => true }, {
         insta::assert_snapshot!("command", out);
     });
+}
+
+fn rule_problems(name: &str, text: &str) -> Diagnostics {
+    match parse_rules(Arc::new(Source::new(name, text))).and_then(load_rules) {
+        Ok(_) => Diagnostics::new(),
+        Err(problems) => problems,
+    }
+}
+
+#[test]
+fn messages_about_rules() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/files/fail-rules");
+    let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
+    files.sort();
+    assert!(files.len() >= 30);
+    for path in files {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let found = rule_problems(&name, &text);
+        assert!(found.has_errors(), "{name} has no problem");
+        assert!(
+            found.iter().all(|p| tautomer::diag::explain(p.code).is_some()),
+            "{found}"
+        );
+        let stem = path.file_stem().unwrap().to_string_lossy().into_owned();
+        insta::with_settings!({ prepend_module_to_snapshot => false, snapshot_path => "snapshots/fail-rules", omit_expression => true }, {
+            insta::assert_snapshot!(stem, found.render(false));
+        });
+    }
+}
+
+#[test]
+fn patterns_beyond_the_limit() {
+    let text = format!(
+        "/// Deep.\nrule deep(x) {{ {}x{} => x }}",
+        "abs(".repeat(300),
+        ")".repeat(300)
+    );
+    let found = rule_problems("deep.rules", &text);
+    let first = found.iter().next().unwrap();
+    assert_eq!(
+        (first.code, first.message.as_str()),
+        ("T0604", "a pattern may be nested 200 deep")
+    );
+    assert_eq!(found.len(), 1, "{found}");
 }

@@ -1,6 +1,6 @@
 //! What a call costs: floating-point operations and bytes moved.
 
-use super::{AttrValue, Infer};
+use super::Infer;
 use crate::tensor::{Dim, Shape, Type};
 
 /// Work of one call.
@@ -91,15 +91,5 @@ impl CostRule {
             bytes: bytes(),
             launches: 1.0,
         }
-    }
-}
-
-/// The work of a call of an operator that the table does not define.
-pub(crate) fn opaque_cost(operands: &[&Type], result: &Type, _attrs: &[AttrValue]) -> Cost {
-    let bytes = operands.iter().map(|t| type_bytes(t)).sum::<f64>() + type_bytes(result);
-    Cost {
-        flops: 0.0,
-        bytes,
-        launches: 1.0,
     }
 }

@@ -104,7 +104,9 @@ struct SideState {
 impl Checker<'_> {
     fn rule(&mut self, rule: &RuleAst, ast: &Arc<Ast>) -> Vec<Rule> {
         let before = self.problems.len();
-        self.unsupported(rule);
+        if self.unsupported(rule) {
+            return Vec::new();
+        }
         let variables: Vec<Variable> = rule
             .params
             .iter()
@@ -175,7 +177,8 @@ impl Checker<'_> {
     }
 
     /// Forms of the rule language that the loader reads and cannot apply yet.
-    fn unsupported(&mut self, rule: &RuleAst) {
+    fn unsupported(&mut self, rule: &RuleAst) -> bool {
+        let before = self.problems.len();
         let refuse = |span: Span, what: &str| {
             Diagnostic::error("T0308", format!("{what} cannot be applied yet"))
                 .label(span, "")
@@ -193,6 +196,7 @@ impl Checker<'_> {
                 self.problems.push(refuse(side.span, "a number of outputs that varies"));
             }
         }
+        self.problems.len() > before
     }
 
     fn side(&mut self, rule: &RuleAst, source: &Side, target: &Side, variables: &[Variable]) -> Option<Pattern> {
@@ -211,8 +215,7 @@ impl Checker<'_> {
                         .label(item.span, "")
                         .help("name the tuple, and use `.0`, `.1`"),
                 );
-                ok = false;
-                continue;
+                return None;
             };
             match self.pattern(item.value, &mut state, variables, 0) {
                 Some(id) => {
@@ -247,13 +250,12 @@ impl Checker<'_> {
         }
         self.check_names(rule, source, target, &mut state, variables);
         self.check_connected(source, &state.pattern);
-        if let Some(&root) = state.pattern.outputs.iter().find(|&&r| {
+        if state.pattern.outputs.iter().any(|&r| {
             matches!(
                 state.pattern.node(r),
                 PatternNode::Variable(_) | PatternNode::Wildcard | PatternNode::Literal(_)
             )
         }) {
-            let _ = root;
             self.problems.push(
                 Diagnostic::error(
                     "T0304",
@@ -353,7 +355,7 @@ impl Checker<'_> {
                     self.problems.push(match close {
                         Some(close) => problem.help(format!("did you mean `{close}`?")),
                         None => problem
-                            .help("variables are declared after the rule's name; attributes are bound by `{axis = k}`"),
+                            .help("the source binds variables, and attributes by their names for them: `{axis = k}`"),
                     });
                 }
             }
@@ -372,6 +374,14 @@ impl Checker<'_> {
                     self.unknown_operator(&callee.name, callee.span);
                 }
                 children.extend(args);
+                let spread = |&a: &ExprId| matches!(ast.kind(a), ExprKind::Comprehension { .. });
+                if let Some(def) = op::lookup(&callee.name)
+                    && !quoted
+                    && !term::TERM_FUNCTIONS.contains(&callee.as_str())
+                    && !args.iter().any(spread)
+                {
+                    self.arity(def, args.len(), span);
+                }
                 if let Some(attrs) = attrs {
                     children.extend(attrs.entries.iter().map(|a| a.value));
                     if let Some(rest) = &attrs.rest
@@ -457,6 +467,29 @@ impl Checker<'_> {
                 Some(close) => problem.help(format!("did you mean `{close}`?")),
                 None => problem,
             });
+    }
+
+    fn arity(&mut self, def: &'static OpDef, given: usize, span: Span) -> bool {
+        let (least, most) = def.arity();
+        if given >= least && most.is_none_or(|m| given <= m) {
+            return true;
+        }
+        let plural = |n: usize| if n == 1 { "1 operand".to_owned() } else { format!("{n} operands") };
+        let takes = match most {
+            None => format!("at least {}", plural(least)),
+            Some(m) if m == least => plural(m),
+            Some(m) => format!("{least} to {m} operands"),
+        };
+        let names: Vec<&str> = def.operands.iter().map(|o| o.name).collect();
+        let are = if given == 1 { "is" } else { "are" };
+        self.problems.push(
+            Diagnostic::error(
+                "T0102",
+                format!("`{}`: takes {takes} ({}), and {given} {are} given", def.name, names.join(", ")),
+            )
+            .label(span, ""),
+        );
+        false
     }
 
     fn attr_names(&mut self, def: &'static OpDef, attrs: &Attrs) -> bool {
@@ -632,36 +665,13 @@ impl Checker<'_> {
             self.unknown_operator(name, name_span);
             return None;
         };
-        let (least, most) = def.arity();
-        if args.len() < least || most.is_some_and(|m| args.len() > m) {
-            let takes = most.map_or(format!("at least {least}"), |m| {
-                if m == least {
-                    least.to_string()
-                } else {
-                    format!("{least} to {m}")
-                }
-            });
-            let names: Vec<&str> = def.operands.iter().map(|o| o.name).collect();
-            self.problems.push(
-                Diagnostic::error(
-                    "T0102",
-                    format!(
-                        "`{}` takes {takes} operands ({}), and {} given",
-                        def.name,
-                        names.join(", "),
-                        args.len()
-                    ),
-                )
-                .label(span, ""),
-            );
-            return None;
-        }
+        let fits = self.arity(def, args.len(), span);
         let operands = args
             .iter()
             .map(|&a| self.pattern(a, state, variables, depth + 1))
             .collect::<Vec<_>>();
         let attrs = self.pattern_attrs(def, attrs, state)?;
-        let operands = operands.into_iter().collect::<Option<Vec<_>>>()?;
+        let operands = operands.into_iter().collect::<Option<Vec<_>>>().filter(|_| fits)?;
         Some(state.pattern.push(PatternNode::Call { def, operands, attrs }))
     }
 

@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "every test program uses a part of this")]
 
+pub(crate) mod rich;
+
 use proptest::prelude::*;
 use tautomer::graph::{Graph, VertexId};
 use tautomer::op::{AttrValue, Op, OpaqueOp, lookup};
