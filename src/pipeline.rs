@@ -11,11 +11,11 @@ use crate::op::OpDef;
 use crate::rewrite::{
     CostModel, FoldReport, Limits, StopReason, decode, encode, extract, fold_static, graph_cost, saturate,
 };
-use crate::rule::{Class, Rule, library};
+use crate::rule::{Class, Rule, composite_rules, library};
 
 /// What an optimisation may do.
 pub struct Options<'a> {
-    /// The rules; `None` for the built-in library.
+    /// The rules; `None` for the built-in library and the rules that composite operators give.
     pub rules: Option<Vec<Arc<Rule>>>,
     /// The weakest class of equality allowed.
     pub class: Class,
@@ -209,7 +209,11 @@ fn fold(workload: &mut Workload) -> Result<FoldReport, Diagnostics> {
 pub fn select_rules(options: &Options<'_>) -> Result<Vec<Arc<Rule>>, Diagnostics> {
     let all = match &options.rules {
         Some(rules) => rules.clone(),
-        None => library().map_err(Clone::clone)?.rules.clone(),
+        None => {
+            let written = &library().map_err(Clone::clone)?.rules;
+            let derived = composite_rules().map_err(Clone::clone)?;
+            written.iter().chain(derived).cloned().collect()
+        }
     };
     let mut problems = Diagnostics::new();
     for name in options.only.iter().flatten().chain(&options.skip) {

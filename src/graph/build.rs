@@ -889,6 +889,13 @@ impl<'a, K: Sink> Builder<'a, K> {
         let spans: Vec<Span> = (0..args.len()).map(arg_span).collect();
         let mut operands = Vec::with_capacity(args.len());
         for (i, arg) in args.into_iter().enumerate() {
+            // `cast(x, f64)`: an element type is no operand, so it can only be the attribute.
+            if let Term::DType(dtype) = arg
+                && let Some(attr) = def.attrs.iter().find(|a| a.kind == AttrKind::DType)
+            {
+                given.push((attr.name.into(), AttrValue::DType(dtype), spans[i]));
+                continue;
+            }
             let attr = def.operand(i).and_then(|o| o.attr);
             if let Some(name) = attr
                 && !matches!(arg, Term::Value(_) | Term::Tensor(_))

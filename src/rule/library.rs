@@ -1,4 +1,4 @@
-//! The rules that come with the tool, and those that composite operators give for free.
+//! The rules that come with the tool.
 
 use std::sync::{Arc, OnceLock};
 

@@ -3,6 +3,7 @@
 //! Knows operators and expressions, and nothing of the engines that apply rules.
 
 mod check;
+mod composite;
 mod example;
 mod library;
 mod pattern;
@@ -11,6 +12,7 @@ use std::fmt;
 use std::sync::Arc;
 
 pub use check::load_rules;
+pub use composite::composite_rules;
 pub use example::{Example, ExampleKind};
 pub use library::{library, library_files};
 pub use pattern::{AttrPattern, ListItem, Pattern, PatternId, PatternNode, Variable};

@@ -1,0 +1,75 @@
+//! Rules that the bodies of composite operators give for free: a body written out is the operator.
+
+use std::sync::{Arc, OnceLock};
+
+use super::{Rule, load_rules};
+use crate::diag::{Diagnostics, Source};
+use crate::lang::parse_rules;
+use crate::op::{OpDef, OperandKind, table};
+
+/// One rule for each composite operator whose body is a pattern: `{body} => name(operands)`.
+///
+/// Operators with attributes are left out, since a number of the body cannot be bound to an attribute, and so are
+/// those whose body depends on which operands are given.
+///
+/// # Errors
+/// Problems of the generated rules; a test keeps them free of any.
+///
+/// ```
+/// let rules = tautomer::rule::composite_rules().unwrap();
+/// assert!(rules.iter().any(|rule| &*rule.name == "silu-written-out"));
+/// ```
+pub fn composite_rules() -> Result<&'static [Arc<Rule>], &'static Diagnostics> {
+    static RULES: OnceLock<Result<Vec<Arc<Rule>>, Diagnostics>> = OnceLock::new();
+    RULES
+        .get_or_init(|| {
+            let text: String = table().filter_map(rule_text).collect();
+            let file = parse_rules(Arc::new(Source::new("<bodies of composite operators>", text)))?;
+            Ok(load_rules(file)?.rules)
+        })
+        .as_ref()
+        .map(Vec::as_slice)
+}
+
+fn rule_text(def: &'static OpDef) -> Option<String> {
+    let body = def.composite_body()?;
+    let fixed = def.operands.iter().all(|o| o.kind == OperandKind::One);
+    let pattern = !["when", "for ", ".shape", ".rank"].iter().any(|word| body.contains(word));
+    if !def.attrs.is_empty() || !fixed || !pattern {
+        return None;
+    }
+    let (head, rest) = body.split_once('{')?;
+    let inner = rest.trim_end().strip_suffix('}')?.trim();
+    let operands = head.split_once('(')?.1.split_once(')')?.0.trim();
+    Some(format!(
+        "/// {}\nrule {}-written-out({operands}) {{ {inner} => {}({operands}) numerics real }}\n",
+        def.doc,
+        def.name.replace('_', "-"),
+        def.name
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::{BuildOptions, build_program, expand_composites};
+    use crate::lang::parse_program;
+    use crate::rewrite::{Limits, encode, saturate};
+
+    #[test]
+    fn every_body_is_recognised() {
+        let rules = composite_rules().unwrap_or_else(|e| panic!("{}", e.render(false)));
+        assert!(rules.len() >= 3, "{rules:?}");
+        for rule in rules {
+            let name = rule.name.strip_suffix("-written-out").unwrap().replace('-', "_");
+            let names: Vec<&str> = rule.variables.iter().map(|v| &*v.name).collect();
+            let inputs: Vec<String> = names.iter().map(|n| format!("{n}: f32[2, 3, 4, 5]")).collect();
+            let text = format!("fn main({}) {{ {name}({}) }}", inputs.join(", "), names.join(", "));
+            let program = parse_program(Arc::new(Source::new("body", text))).unwrap();
+            let mut graph = build_program(&program, &BuildOptions::default()).unwrap();
+            expand_composites(&mut graph, &|def| def.name == name).unwrap();
+            let report = saturate(&mut encode(&graph), std::slice::from_ref(rule), Limits::default());
+            assert!(report.rules[0].1.applied > 0, "{} does not recognise its body", rule.name);
+        }
+    }
+}
