@@ -29,7 +29,8 @@ fn blocks(document: &str, text: &str) -> Vec<Block> {
     let mut out: Vec<Block> = Vec::new();
     let mut open = false;
     for (i, line) in text.lines().enumerate() {
-        if let Some(info) = line.strip_prefix("```") {
+        // Blocks inside lists are indented.
+        if let Some(info) = line.trim_start().strip_prefix("```") {
             open = !open;
             if open {
                 let mut words = info.split(',');
@@ -72,7 +73,12 @@ fn refused(block: &Block, problems: Option<Diagnostics>) {
     };
     assert!(problems.has_errors(), "{}: no error\n{problems}", block.place);
     for problem in problems.iter() {
-        assert!(explain(problem.code).is_some(), "{}: {} is not explained", block.place, problem.code);
+        assert!(
+            explain(problem.code).is_some(),
+            "{}: {} is not explained",
+            block.place,
+            problem.code
+        );
     }
 }
 
@@ -88,8 +94,11 @@ fn programs_of_the_documents_work() {
         }
         let graph = built.unwrap_or_else(|problems| panic!("{}\n{problems}", block.place));
         let printed = format_program(&to_program(&graph));
-        let again = build(&block.place, &printed).unwrap_or_else(|problems| panic!("{}\n{printed}\n{problems}", block.place));
-        assert!(same_graph(&graph, &again), "{} changes when it is printed:\n{printed}", block.place);
+        let again =
+            build(&block.place, &printed).unwrap_or_else(|problems| panic!("{}\n{printed}\n{problems}", block.place));
+        if let Err(difference) = same_graph(&graph, &again) {
+            panic!("{} changes when it is printed: {difference}\n{printed}", block.place);
+        }
     }
 }
 
@@ -133,7 +142,10 @@ fn examples_are_optimized_the_same_way_each_time() {
             };
             let outcome = optimize(workload, &Options::default()).unwrap_or_else(|problems| panic!("{problems}"));
             let fired: Vec<(String, usize)> = outcome.report.rules.into_iter().map(|r| (r.name, r.applied)).collect();
-            assert!(outcome.report.cost.1 < outcome.report.cost.0, "{name} does not get cheaper");
+            assert!(
+                outcome.report.cost.1 < outcome.report.cost.0,
+                "{name} does not get cheaper"
+            );
             (format_program(&to_program(&outcome.workload.graph)), fired)
         };
         assert_eq!(run(), run(), "{name}");

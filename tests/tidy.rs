@@ -42,7 +42,9 @@ fn files(folder: &str, suffix: &str) -> BTreeMap<String, String> {
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
-            let hidden = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
+            let hidden = path
+                .file_name()
+                .is_some_and(|name| name.to_string_lossy().starts_with('.'));
             if path.is_dir() && !hidden {
                 folders.push(path);
             } else if let (Ok(text), Ok(name)) = (std::fs::read_to_string(&path), path.strip_prefix(root())) {
@@ -59,9 +61,8 @@ fn files(folder: &str, suffix: &str) -> BTreeMap<String, String> {
 /// The code of the library and the program: no comments, no tests.
 fn sources() -> BTreeMap<String, String> {
     let mut out = files("src", ".rs");
-    let test = |name: &str| {
-        name.ends_with("tests.rs") || name == "src/op/check.rs" || name == "src/exec/kernels/testing.rs"
-    };
+    let test =
+        |name: &str| name.ends_with("tests.rs") || name == "src/op/check.rs" || name == "src/exec/kernels/testing.rs";
     out.retain(|name, _| !test(name));
     for text in out.values_mut() {
         let end = text.find("#[cfg(test)]\nmod tests {").unwrap_or(text.len());
@@ -104,7 +105,10 @@ fn imports_run_one_way() {
     let order: Vec<&str> = USES.iter().map(|(name, _)| *name).collect();
     for (i, (name, allowed)) in USES.iter().enumerate() {
         for used in *allowed {
-            assert!(order[..i].contains(used), "`{name}` may use `{used}`, which stands below it");
+            assert!(
+                order[..i].contains(used),
+                "`{name}` may use `{used}`, which stands below it"
+            );
         }
     }
     let mut problems = Vec::new();
@@ -117,7 +121,10 @@ fn imports_run_one_way() {
         for (at, _) in text.match_indices("crate::") {
             let rest = &text[at + "crate::".len()..];
             let used: Vec<&str> = match rest.strip_prefix('{') {
-                Some(list) => list[..list.find("};").unwrap_or(0)].split(',').map(|s| word_at(s.trim())).collect(),
+                Some(list) => list[..list.find("};").unwrap_or(0)]
+                    .split(',')
+                    .map(|s| word_at(s.trim()))
+                    .collect(),
                 None => vec![word_at(rest)],
             };
             for used in used {
@@ -134,7 +141,10 @@ fn imports_run_one_way() {
 fn unsafe_code_is_in_kernels_alone() {
     let mut problems = Vec::new();
     for (file, text) in sources() {
-        let unsafe_code = words(&text, "unsafe").chain(words(&text, "unsafe_code")).next().is_some();
+        let unsafe_code = words(&text, "unsafe")
+            .chain(words(&text, "unsafe_code"))
+            .next()
+            .is_some();
         if unsafe_code && !file.starts_with("src/exec/kernels/") {
             problems.push(format!("{file} has unsafe code"));
         }
@@ -162,7 +172,9 @@ fn the_library_never_prints() {
 fn clocks_are_read_by_the_pipeline_alone() {
     let mut problems = Vec::new();
     for (file, text) in sources() {
-        let reads = ["Instant", "SystemTime"].iter().any(|name| words(&text, name).next().is_some());
+        let reads = ["Instant", "SystemTime"]
+            .iter()
+            .any(|name| words(&text, name).next().is_some());
         if reads && !file.starts_with("src/cli/") && file != "src/pipeline.rs" {
             problems.push(format!("{file} reads a clock"));
         }
@@ -176,7 +188,10 @@ fn every_code_of_the_table_is_used() {
     let mut problems = Vec::new();
     for info in tautomer::diag::codes() {
         let quoted = format!("\"{}\"", info.code);
-        if !sources.iter().any(|(file, text)| file != "src/diag/code.rs" && text.contains(&quoted)) {
+        if !sources
+            .iter()
+            .any(|(file, text)| file != "src/diag/code.rs" && text.contains(&quoted))
+        {
             problems.push(format!("{} is never reported", info.code));
         }
     }
@@ -188,7 +203,11 @@ fn every_rule_file_is_built_in() {
     let built_in: BTreeMap<&str, &str> = library_files().iter().copied().collect();
     let files = files("rules", ".rules");
     for (name, text) in &files {
-        assert_eq!(built_in.get(name.as_str()), Some(&text.as_str()), "{name} is not in the library as it is");
+        assert_eq!(
+            built_in.get(name.as_str()),
+            Some(&text.as_str()),
+            "{name} is not in the library as it is"
+        );
     }
     assert_eq!(built_in.len(), files.len());
 }
@@ -203,7 +222,9 @@ fn operators_are_defined_once_and_in_one_place() {
         }
         for (at, _) in text.match_indices("OpDef::new(") {
             let rest = text[at + "OpDef::new(".len()..].trim_start();
-            let Some(name) = rest.strip_prefix('"').map(word_at) else { continue };
+            let Some(name) = rest.strip_prefix('"').map(word_at) else {
+                continue;
+            };
             if let Some(before) = seen.insert(name.to_owned(), file.clone()) {
                 problems.push(format!("`{name}` is defined in {before} and in {file}"));
             }
@@ -232,7 +253,10 @@ fn no_absolute_paths() {
         for home in &homes {
             // `a/home/b` is part of a longer path.
             let absolute = text.match_indices(home.as_str()).any(|(at, _)| {
-                !text[..at].chars().next_back().is_some_and(|c| is_word(c) || ".})\"/".contains(c))
+                !text[..at]
+                    .chars()
+                    .next_back()
+                    .is_some_and(|c| is_word(c) || ".})\"/".contains(c))
             });
             if absolute {
                 problems.push(format!("{file} names a folder in {home}"));
@@ -248,7 +272,11 @@ const DOCUMENTS: &[&str] = &["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", 
 #[test]
 fn commands_of_the_readme_are_checked() {
     let readme = read("README.md");
-    let first = readme.split("```sh\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap_or_default();
+    let first = readme
+        .split("```sh\n")
+        .nth(1)
+        .and_then(|rest| rest.split("```").next())
+        .unwrap_or_default();
     let commands: Vec<&str> = first.lines().collect();
     assert_eq!(commands.len(), 2, "{commands:?}");
     let ci = read(".ci/run");
@@ -261,12 +289,25 @@ fn commands_of_the_readme_are_checked() {
 #[test]
 fn named_tests_exist() {
     let text = read("ARCHITECTURE.md");
-    let code: Vec<String> = files("src", ".rs").into_values().chain(files("tests", ".rs").into_values()).collect();
+    let code: Vec<String> = files("src", ".rs")
+        .into_values()
+        .chain(files("tests", ".rs").into_values())
+        .collect();
     let mut count = 0;
     let mut problems = Vec::new();
     for part in text.split("Kept by").skip(1) {
-        let end = part.find("\n\n").into_iter().chain(part.find("\n1. ")).min().unwrap_or(part.len());
-        for name in part[..end].split('`').skip(1).step_by(2).filter(|name| name.chars().all(is_word)) {
+        let end = part
+            .find("\n\n")
+            .into_iter()
+            .chain(part.find("\n1. "))
+            .min()
+            .unwrap_or(part.len());
+        for name in part[..end]
+            .split('`')
+            .skip(1)
+            .step_by(2)
+            .filter(|name| name.chars().all(is_word))
+        {
             count += 1;
             let definition = format!("fn {name}(");
             if !code.iter().any(|text| text.contains(&definition)) {
@@ -298,8 +339,11 @@ fn the_map_is_complete() {
             dependencies.insert(name.trim());
         }
     }
-    let listed: BTreeSet<&str> =
-        text.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` |")).map(|(name, _)| name).collect();
+    let listed: BTreeSet<&str> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `")?.split_once("` |"))
+        .map(|(name, _)| name)
+        .collect();
     for name in dependencies.difference(&listed) {
         problems.push(format!("the table of dependencies lacks `{name}`"));
     }
