@@ -6,6 +6,9 @@ use std::sync::Arc;
 use tautomer::graph::{Graph, Params};
 use tautomer::tensor::{Atom, DType, Dim, Tensor, Type};
 
+/// The most elements of one random tensor.
+const LARGEST_INPUT: usize = 1 << 26;
+
 /// Numbers that look random; the same ones for the same seed.
 pub(super) struct Random(u64);
 
@@ -35,6 +38,9 @@ impl Random {
     /// A tensor of that type: floats balanced around zero, integers small and not negative.
     fn tensor(&mut self, dtype: DType, shape: &[usize]) -> Option<Tensor> {
         let n: usize = shape.iter().try_fold(1usize, |n, extent| n.checked_mul(*extent))?;
+        if n > LARGEST_INPUT {
+            return None;
+        }
         if dtype.is_float() {
             let values: Vec<f64> = (0..n).map(|_| self.number() * 2.0).collect();
             return Tensor::from_f64s(dtype, shape, &values);
