@@ -152,3 +152,29 @@ fn examples_are_optimized_the_same_way_each_time() {
     }
     assert!(count >= 2);
 }
+
+/// What the front page shows is what the command prints; times and differences aside.
+#[test]
+fn the_readme_shows_what_the_command_prints() {
+    let text = include_str!("../examples/mlp.taut");
+    let graph = build("mlp.taut", text).unwrap_or_else(|problems| panic!("{problems}"));
+    let workload = Workload {
+        graph,
+        params: Params::default(),
+    };
+    let outcome = optimize(workload, &Options::default()).unwrap_or_else(|problems| panic!("{problems}"));
+    let report = &outcome.report;
+    let first = format!("optimised mlp.taut   {} -> {} vertices", report.vertices.0, report.vertices.1);
+    assert!(README.contains(&first), "the README lacks `{first}`");
+    let result = format_program(&to_program(&outcome.workload.graph));
+    assert!(README.contains(&result), "the README lacks the result:\n{result}");
+    for rule in report.rules.iter().take(8) {
+        let shown = README.lines().filter_map(|line| line.strip_prefix("  ")?.strip_prefix(rule.name.as_str()));
+        let count = format!("{} x", rule.applied);
+        assert!(
+            shown.into_iter().any(|rest| rest.trim_start().starts_with(&count)),
+            "the README lacks `{}   {count}`",
+            rule.name
+        );
+    }
+}
