@@ -7,7 +7,8 @@ use tautomer::diag::{Diagnostics, Source, explain};
 use tautomer::graph::{BuildOptions, Graph, Params, Workload, build_program, same_graph, to_program};
 use tautomer::lang::{format_program, format_rules, parse_program, parse_rules};
 use tautomer::pipeline::{Options, optimize};
-use tautomer::rule::load_rules;
+use tautomer::rewrite::{Limits, encode, encode_into, saturate};
+use tautomer::rule::{Example, ExampleKind, RuleSet, load_rules};
 
 const README: &str = include_str!("../README.md");
 const LANGUAGE: &str = include_str!("../grammar/README.md");
@@ -29,7 +30,8 @@ fn blocks(document: &str, text: &str) -> Vec<Block> {
     let mut out: Vec<Block> = Vec::new();
     let mut open = false;
     for (i, line) in text.lines().enumerate() {
-        if let Some(info) = line.strip_prefix("```") {
+        // Blocks inside lists are indented.
+        if let Some(info) = line.trim_start().strip_prefix("```") {
             open = !open;
             if open {
                 let mut words = info.split(',');
@@ -95,11 +97,9 @@ fn programs_of_the_documents_work() {
         let printed = format_program(&to_program(&graph));
         let again =
             build(&block.place, &printed).unwrap_or_else(|problems| panic!("{}\n{printed}\n{problems}", block.place));
-        assert!(
-            same_graph(&graph, &again),
-            "{} changes when it is printed:\n{printed}",
-            block.place
-        );
+        if let Err(difference) = same_graph(&graph, &again) {
+            panic!("{} changes when it is printed: {difference}\n{printed}", block.place);
+        }
     }
 }
 
@@ -119,7 +119,27 @@ fn rules_of_the_documents_load() {
         let printed = format_rules(&parsed);
         let again = load(&printed).unwrap_or_else(|problems| panic!("{}\n{printed}\n{problems}", block.place));
         assert_eq!(set.rules.len(), again.rules.len(), "{}", block.place);
+        for example in &set.examples {
+            run_example(&block.place, &set, example);
+        }
     }
+}
+
+/// The rule fires where it should and makes what the example says; it does not fire where it must not.
+fn run_example(place: &str, set: &RuleSet, example: &Example) {
+    let rule = set.rules.iter().find(|rule| rule.name == example.rule).unwrap();
+    let mut encoded = encode(&example.source);
+    let target = match &example.kind {
+        ExampleKind::Becomes(graph) => encode_into(&mut encoded, &example.source, graph),
+        ExampleKind::MustNotFire => Vec::new(),
+    };
+    let report = saturate(&mut encoded, std::slice::from_ref(rule), Limits::default());
+    let fired = report.rules[0].1.applied > 0;
+    let wanted = matches!(example.kind, ExampleKind::Becomes(_));
+    assert_eq!(fired, wanted, "{place}: `{}` fires: {fired}", rule.name);
+    let equal = |(a, b)| encoded.egraph.find(a) == encoded.egraph.find(b);
+    let same = encoded.roots.iter().copied().zip(target).all(equal);
+    assert!(same, "{place}: `{}` makes something else", rule.name);
 }
 
 /// The examples of the repository are optimized, twice with one result.
@@ -152,4 +172,35 @@ fn examples_are_optimized_the_same_way_each_time() {
         assert_eq!(run(), run(), "{name}");
     }
     assert!(count >= 2);
+}
+
+/// What the front page shows is what the command prints; times and differences aside.
+#[test]
+fn the_readme_shows_what_the_command_prints() {
+    let text = include_str!("../examples/mlp.taut");
+    let graph = build("mlp.taut", text).unwrap_or_else(|problems| panic!("{problems}"));
+    let workload = Workload {
+        graph,
+        params: Params::default(),
+    };
+    let outcome = optimize(workload, &Options::default()).unwrap_or_else(|problems| panic!("{problems}"));
+    let report = &outcome.report;
+    let first = format!(
+        "optimised mlp.taut   {} -> {} vertices",
+        report.vertices.0, report.vertices.1
+    );
+    assert!(README.contains(&first), "the README lacks `{first}`");
+    let result = format_program(&to_program(&outcome.workload.graph));
+    assert!(README.contains(&result), "the README lacks the result:\n{result}");
+    for rule in report.rules.iter().take(8) {
+        let shown = README
+            .lines()
+            .filter_map(|line| line.strip_prefix("  ")?.strip_prefix(rule.name.as_str()));
+        let count = format!("{} x", rule.applied);
+        assert!(
+            shown.into_iter().any(|rest| rest.trim_start().starts_with(&count)),
+            "the README lacks `{}   {count}`",
+            rule.name
+        );
+    }
 }
