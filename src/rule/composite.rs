@@ -34,7 +34,9 @@ pub fn composite_rules() -> Result<&'static [Arc<Rule>], &'static Diagnostics> {
 fn rule_text(def: &'static OpDef) -> Option<String> {
     let body = def.composite_body()?;
     let fixed = def.operands.iter().all(|o| o.kind == OperandKind::One);
-    let pattern = !["when", "for ", ".shape", ".rank"].iter().any(|word| body.contains(word));
+    let pattern = !["when", "for ", ".shape", ".rank"]
+        .iter()
+        .any(|word| body.contains(word));
     if !def.attrs.is_empty() || !fixed || !pattern {
         return None;
     }
@@ -69,7 +71,11 @@ mod tests {
             let mut graph = build_program(&program, &BuildOptions::default()).unwrap();
             expand_composites(&mut graph, &|def| def.name == name).unwrap();
             let report = saturate(&mut encode(&graph), std::slice::from_ref(rule), Limits::default());
-            assert!(report.rules[0].1.applied > 0, "{} does not recognise its body", rule.name);
+            assert!(
+                report.rules[0].1.applied > 0,
+                "{} does not recognise its body",
+                rule.name
+            );
         }
     }
 }

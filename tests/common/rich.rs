@@ -82,7 +82,13 @@ impl Grower {
         let ty = Type::tensor(dtype, shape);
         if seed.is_multiple_of(3) {
             let same = |&&v: &&VertexId| {
-                *self.graph.ty(v) == ty && self.graph.vertex(v).name.as_deref().is_some_and(|n| n.starts_with(kind))
+                *self.graph.ty(v) == ty
+                    && self
+                        .graph
+                        .vertex(v)
+                        .name
+                        .as_deref()
+                        .is_some_and(|n| n.starts_with(kind))
             };
             if let Some(&v) = self.graph.params().iter().find(same) {
                 return v;
@@ -136,7 +142,8 @@ impl Grower {
             1 | 2 => self.call(["add", "sub", "mul", "max", "min"][pick % 5], &[p, q], &[]),
             3 => {
                 const UNARY: [&str; 12] = [
-                    "relu", "neg", "abs", "tanh", "sigmoid", "identity", "silu", "gelu", "relu", "neg", "abs", "softplus",
+                    "relu", "neg", "abs", "tanh", "sigmoid", "identity", "silu", "gelu", "relu", "neg", "abs",
+                    "softplus",
                 ];
                 self.call(UNARY[pick % UNARY.len()], &[p], &[])
             }
@@ -188,7 +195,9 @@ impl Grower {
                 if pick.is_multiple_of(2) {
                     let third = self.pool[usize::from(a) % self.pool.len()];
                     let operands = if a % 2 == 0 { [pair, third] } else { [third, pair] };
-                    return self.call("concat", &operands, &[("axis", AttrValue::int(axis as i64))]).or(Some(pair));
+                    return self
+                        .call("concat", &operands, &[("axis", AttrValue::int(axis as i64))])
+                        .or(Some(pair));
                 }
                 Some(pair)
             }
@@ -197,7 +206,11 @@ impl Grower {
                 let extent = *shape.get(axis)?;
                 let cut = 1 + usize::from(a) % extent.max(1);
                 let at = AttrValue::int(axis as i64);
-                let parts = self.call("split", &[p], &[("axis", at.clone()), ("sizes", ints([cut, extent.checked_sub(cut)?]))])?;
+                let parts = self.call(
+                    "split",
+                    &[p],
+                    &[("axis", at.clone()), ("sizes", ints([cut, extent.checked_sub(cut)?]))],
+                )?;
                 let (l, r) = (self.graph.project(parts, 0).ok()?, self.graph.project(parts, 1).ok()?);
                 match pick % 4 {
                     0 => self.call("concat", &[l, r], &[("axis", at)]),
@@ -221,7 +234,11 @@ impl Grower {
                     _ => p,
                 };
                 match pick / 3 % 5 {
-                    0 => self.call("clip", &[inner], &[("min", AttrValue::float(low)), ("max", AttrValue::float(high))]),
+                    0 => self.call(
+                        "clip",
+                        &[inner],
+                        &[("min", AttrValue::float(low)), ("max", AttrValue::float(high))],
+                    ),
                     1 => self.call("clip", &[inner], &[("min", AttrValue::float(0.0))]),
                     2 => {
                         let zero = self.number(dtype, 0.0)?;
@@ -331,12 +348,20 @@ impl Grower {
                         let t = self.call("tanh", &[p], &[])?;
                         let e = self.call("exp", &[t], &[])?;
                         let s = self.call("reduce_sum", &[e], &[axes, keep])?;
-                        if b % 2 == 0 { self.call("log", &[s], &[]) } else { self.call("div", &[e, s], &[]) }
+                        if b % 2 == 0 {
+                            self.call("log", &[s], &[])
+                        } else {
+                            self.call("div", &[e, s], &[])
+                        }
                     }
                     3 => {
                         let t = self.call("tanh", &[p], &[])?;
                         let s = self.call("softmax", &[t], &[("axis", AttrValue::int(axis as i64))])?;
-                        if b % 2 == 0 { self.call("log", &[s], &[]) } else { Some(s) }
+                        if b % 2 == 0 {
+                            self.call("log", &[s], &[])
+                        } else {
+                            Some(s)
+                        }
                     }
                     _ => {
                         let last = rank.checked_sub(1)?;
@@ -349,7 +374,10 @@ impl Grower {
                         let sum = self.call("add", &[var, eps], &[])?;
                         let root = self.call("sqrt", &[sum], &[])?;
                         let norm = self.call("div", &[diff, root], &[])?;
-                        let (s, c) = (self.param("s", dtype, &[shape[last]], a), self.param("c", dtype, &[shape[last]], b));
+                        let (s, c) = (
+                            self.param("s", dtype, &[shape[last]], a),
+                            self.param("c", dtype, &[shape[last]], b),
+                        );
                         let scaled = self.call("mul", &[norm, s], &[])?;
                         self.call("add", &[scaled, c], &[])
                     }
@@ -372,8 +400,16 @@ impl Grower {
                     2 => {
                         let (three, six) = (self.number(dtype, 3.0)?, self.number(dtype, 6.0)?);
                         let sum = self.call("add", &[p, three], &[])?;
-                        let clip = self.call("clip", &[sum], &[("min", AttrValue::float(0.0)), ("max", AttrValue::float(6.0))])?;
-                        let product = if a % 2 == 0 { self.call("mul", &[p, clip], &[])? } else { clip };
+                        let clip = self.call(
+                            "clip",
+                            &[sum],
+                            &[("min", AttrValue::float(0.0)), ("max", AttrValue::float(6.0))],
+                        )?;
+                        let product = if a % 2 == 0 {
+                            self.call("mul", &[p, clip], &[])?
+                        } else {
+                            clip
+                        };
                         self.call("div", &[product, six], &[])
                     }
                     3 => {
@@ -396,7 +432,11 @@ impl Grower {
                     same => same,
                 };
                 let cast = self.call("cast", &[p], &[("to", AttrValue::DType(to))])?;
-                if b % 2 == 0 { self.call("cast", &[cast], &[("to", AttrValue::DType(dtype))]) } else { Some(cast) }
+                if b % 2 == 0 {
+                    self.call("cast", &[cast], &[("to", AttrValue::DType(dtype))])
+                } else {
+                    Some(cast)
+                }
             }
             23 => match pick % 5 {
                 0 => {
@@ -414,10 +454,13 @@ impl Grower {
                 }
                 3 => {
                     let two = self.number(dtype, 2.0)?;
-                    self.call(["pow", "div"][usize::from(a) % 2], &[p, two], &[]).filter(|_| float)
+                    self.call(["pow", "div"][usize::from(a) % 2], &[p, two], &[])
+                        .filter(|_| float)
                 }
                 _ => {
-                    let pads: Vec<i64> = (0..2 * rank).map(|i| i64::from(i % rank == axis) * i64::from(a % 2)).collect();
+                    let pads: Vec<i64> = (0..2 * rank)
+                        .map(|i| i64::from(i % rank == axis) * i64::from(a % 2))
+                        .collect();
                     self.call("pad", &[p], &[("pads", AttrValue::ints(&pads))])
                 }
             },
@@ -444,7 +487,11 @@ impl Grower {
         let spatial = shape.len() - 2;
         let group = if a % 3 == 0 && shape[1] % 2 == 0 { 2 } else { 1 };
         let outputs = 2 + 2 * (usize::from(a) / 3 % 2);
-        let edge = if pick.is_multiple_of(4) { 1 } else { 1 + usize::from(b) % 3 };
+        let edge = if pick.is_multiple_of(4) {
+            1
+        } else {
+            1 + usize::from(b) % 3
+        };
         let mut kernel = vec![outputs, shape[1] / group];
         kernel.extend(std::iter::repeat_n(edge, spatial));
         let w = self.param("k", dtype, &kernel, b);
@@ -454,7 +501,10 @@ impl Grower {
         }
         let pads: Vec<i64> = (0..2 * spatial).map(|i| i64::from((a >> (i % 8)) & 1)).collect();
         let strides: Vec<i64> = vec![1 + i64::from(b % 5 == 0); spatial];
-        let mut attrs = vec![("group", AttrValue::int(group as i64)), ("strides", AttrValue::ints(&strides))];
+        let mut attrs = vec![
+            ("group", AttrValue::int(group as i64)),
+            ("strides", AttrValue::ints(&strides)),
+        ];
         if b % 3 != 0 {
             attrs.push(("pads", AttrValue::ints(&pads)));
         }
