@@ -295,7 +295,10 @@ fn rule_files_use_others() {
         "all.rules",
         "use \"more/zero.rules\";\n/// Nothing.\nrule one(x) { x * 1 => x numerics bitwise }\n",
     );
-    file("more/zero.rules", "use \"../all.rules\";\nrule zero(x) { x + 0 => x }\n");
+    file(
+        "more/zero.rules",
+        "use \"../all.rules\";\nrule zero(x) { x + 0 => x }\n",
+    );
     let run = |args: &[&str]| {
         Command::new(env!("CARGO_BIN_EXE_tautomer"))
             .args(args)
@@ -309,5 +312,8 @@ fn rule_files_use_others() {
     let checked = run(&["rules", "check", "all.rules"]);
     let said = String::from_utf8(checked.stderr).unwrap();
     assert_eq!(checked.status.code(), Some(0), "{said}");
-    assert!(said.contains("warning[T0310]: the rule `zero` has no documentation"), "{said}");
+    assert!(
+        said.contains("warning[T0310]: the rule `zero` has no documentation"),
+        "{said}"
+    );
 }

@@ -214,7 +214,9 @@ mod models {
             dims: vec![2, 3],
             ..w.clone()
         };
-        let random: Vec<u8> = (0..200u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+        let random: Vec<u8> = (0..200u32)
+            .map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8)
+            .collect();
         let mut out = String::new();
         for (name, bytes) in [
             ("empty", Vec::new()),
@@ -228,17 +230,27 @@ mod models {
             (
                 "cycle",
                 model(
-                    &[node("Relu", &["b"], &["a"]), node("Neg", &["a"], &["b"]), node("Abs", &["b"], &["y"])],
+                    &[
+                        node("Relu", &["b"], &["a"]),
+                        node("Neg", &["a"], &["b"]),
+                        node("Abs", &["b"], &["y"]),
+                    ],
                     &[],
                 ),
             ),
             ("external_missing", model(&relu, &[outside("weights.bin")])),
             ("external_outside", model(&relu, &[outside("../weights.bin")])),
             ("size", model(&relu, &[short])),
-            ("output", model(&[node("Relu", &["w"], &["z"])], std::slice::from_ref(&w))),
+            (
+                "output",
+                model(&[node("Relu", &["w"], &["z"])], std::slice::from_ref(&w)),
+            ),
             (
                 "twice",
-                model(&[relu[0].clone(), node("Neg", &["w"], &["y"])], std::slice::from_ref(&w)),
+                model(
+                    &[relu[0].clone(), node("Neg", &["w"], &["y"])],
+                    std::slice::from_ref(&w),
+                ),
             ),
         ] {
             let path = folder.path().join(format!("{name}.onnx"));
@@ -251,7 +263,9 @@ mod models {
                 found.iter().all(|p| tautomer::diag::explain(p.code).is_some()),
                 "{found}"
             );
-            let text = found.render(false).replace(&format!("{}/", folder.path().display()), "");
+            let text = found
+                .render(false)
+                .replace(&format!("{}/", folder.path().display()), "");
             out.push_str(&format!("# {name}\n{text}\n"));
         }
         insta::with_settings!({ prepend_module_to_snapshot => false, snapshot_path => "snapshots/fail", omit_expression => true }, {

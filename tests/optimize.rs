@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use proptest::test_runner::{RngSeed, TestCaseError};
+use tautomer::diag::Source;
+use tautomer::exec::{Executor, Mode, Plan};
 use tautomer::graph::{
     BuildOptions, Graph, Node, Params, VertexId, Workload, build_program, interpret, interpret_vertices, same_graph,
     to_program,
 };
-use tautomer::diag::Source;
-use tautomer::exec::{Executor, Mode, Plan};
 use tautomer::lang::{format_program, parse_program, parse_rules};
 use tautomer::pipeline::{Options, optimize};
 use tautomer::rewrite::Limits;
@@ -34,7 +34,16 @@ fn config(cases: u32) -> ProptestConfig {
 
 /// A value for an input or parameter, by its name; variances are positive.
 fn value(graph: &Graph, v: VertexId, special: bool) -> Option<Tensor> {
-    const SPECIAL: [f64; 8] = [-0.0, 0.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 1e30, -1e30, 1e-40];
+    const SPECIAL: [f64; 8] = [
+        -0.0,
+        0.0,
+        f64::INFINITY,
+        f64::NEG_INFINITY,
+        f64::NAN,
+        1e30,
+        -1e30,
+        1e-40,
+    ];
     let ty = graph.ty(v).as_tensor()?;
     let shape: Vec<usize> = ty
         .shape
@@ -62,8 +71,15 @@ fn value(graph: &Graph, v: VertexId, special: bool) -> Option<Tensor> {
     if ty.dtype.is_float() {
         return Tensor::from_f64s(ty.dtype, &shape, &data);
     }
-    let whole: Vec<i128> = data.iter().map(|x| if x.is_finite() { (x * 4.0) as i128 % 100 } else { 7 }).collect();
-    let whole = if ty.dtype == DType::Bool { whole.iter().map(|x| x & 1).collect() } else { whole };
+    let whole: Vec<i128> = data
+        .iter()
+        .map(|x| if x.is_finite() { (x * 4.0) as i128 % 100 } else { 7 })
+        .collect();
+    let whole = if ty.dtype == DType::Bool {
+        whole.iter().map(|x| x & 1).collect()
+    } else {
+        whole
+    };
     Tensor::from_ints(ty.dtype, &shape, &whole)
 }
 
@@ -139,7 +155,10 @@ fn optimized(before: &Workload, options: Options<'_>) -> Result<(Workload, Strin
         return Err(fail(format!("invalid: {e} {story}")));
     }
     if printed != text(&second.workload.graph) || after.params.keys().ne(second.workload.params.keys()) {
-        return Err(fail(format!("two results\n{}and {story}", text(&second.workload.graph))));
+        return Err(fail(format!(
+            "two results\n{}and {story}",
+            text(&second.workload.graph)
+        )));
     }
     let (old, new) = first.report.cost;
     if new > old * (1.0 + 1e-9) {
@@ -257,7 +276,9 @@ fn wrong_rules_are_found() {
         "rule wrong(x, c: param, d: param) { (x + c) + d => x + (c - d) }",
     ] {
         let source = Arc::new(Source::new("wrong.rules", format!("/// Wrong.\n{wrong}")));
-        let rules = parse_rules(source).and_then(load_rules).unwrap_or_else(|e| panic!("{}", e.render(false)));
+        let rules = parse_rules(source)
+            .and_then(load_rules)
+            .unwrap_or_else(|e| panic!("{}", e.render(false)));
         let mut runner = TestRunner::deterministic();
         let strategy = common::rich::graph(12);
         let found = (0..400).any(|_| {
@@ -297,14 +318,20 @@ fn goes_through(program: String, calls: usize) {
         let run = |w: &Workload| {
             let plan = Plan::compile(&w.graph).unwrap();
             let inputs: Vec<Tensor> = w.graph.inputs().iter().map(|&v| lookup(w, v, false).unwrap()).collect();
-            Executor::new(plan, Mode::Kernels).unwrap().run(&inputs, &w.params).unwrap()
+            Executor::new(plan, Mode::Kernels)
+                .unwrap()
+                .run(&inputs, &w.params)
+                .unwrap()
         };
         let (x, y) = (run(&before), run(&after.workload));
         assert_eq!(x.len(), y.len());
         for (x, y) in x.iter().zip(&y) {
             let (a, b) = (x.to_f64s().unwrap(), y.to_f64s().unwrap());
             let scale = a.iter().fold(1.0f64, |m, v| m.max(v.abs()));
-            assert!(a.iter().zip(&b).all(|(a, b)| (a - b).abs() <= 1e-4 * scale), "{a:?} {b:?}");
+            assert!(
+                a.iter().zip(&b).all(|(a, b)| (a - b).abs() <= 1e-4 * scale),
+                "{a:?} {b:?}"
+            );
         }
     };
     let thread = std::thread::Builder::new().stack_size(2 << 20).spawn(work).unwrap();
@@ -328,7 +355,11 @@ fn long_programs_go_through() {
             2 => "relu(v)",
             _ => "v * 0.5",
         };
-        program.push_str(&format!("  let v{} = {};\n", i + 1, next.replace('v', &format!("v{i}"))));
+        program.push_str(&format!(
+            "  let v{} = {};\n",
+            i + 1,
+            next.replace('v', &format!("v{i}"))
+        ));
     }
     program.push_str(&format!("  v{n}\n}}\n"));
     goes_through(program, n);
@@ -351,6 +382,10 @@ fn wide_programs_go_through() {
 #[test]
 fn deep_expressions_go_through() {
     let depth = 10_000;
-    let program = format!("fn main(x: f32[2]) {{ {}x{} }}", "tanh(".repeat(depth), ")".repeat(depth));
+    let program = format!(
+        "fn main(x: f32[2]) {{ {}x{} }}",
+        "tanh(".repeat(depth),
+        ")".repeat(depth)
+    );
     goes_through(program, depth);
 }

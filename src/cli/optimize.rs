@@ -133,9 +133,13 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
             (Some(Verdict::Apart(most)), Some(n)) => {
                 let judged = if differs { "too large" } else { "fine" };
                 let runs = if n == 1 { "run" } else { "runs" };
-                shell.say(&format!("largest difference in {n} {runs}: {most:.2e} of the scale, {judged}"));
+                shell.say(&format!(
+                    "largest difference in {n} {runs}: {most:.2e} of the scale, {judged}"
+                ));
             }
-            (Some(Verdict::Unchecked(why)), _) => shell.say(&format!("not checked: the original does not run here: {why}")),
+            (Some(Verdict::Unchecked(why)), _) => {
+                shell.say(&format!("not checked: the original does not run here: {why}"))
+            }
             (None, _) | (_, None) => {}
         }
     }
@@ -239,7 +243,9 @@ fn compare(before: &Workload, after: &Workload, n: u64, seed: u64) -> Result<Ver
         for largest in [4, 8, 32, 64, 224, 640, 16_000] {
             let mut random = Random::new(seed.wrapping_add(run).wrapping_mul(0x2545_f491_4f6c_dd1d));
             let Some((inputs, params)) = values(&before.graph, &before.params, &mut random, largest) else {
-                return Ok(Verdict::Unchecked("there are no random values for its inputs".to_owned()));
+                return Ok(Verdict::Unchecked(
+                    "there are no random values for its inputs".to_owned(),
+                ));
             };
             let first = Workload {
                 graph: before.graph.clone(),

@@ -65,7 +65,9 @@ pub fn fold_static(workload: &mut Workload) -> Result<FoldReport, InterpretError
         return Ok(FoldReport::default());
     }
     let fills = uniform(graph, &order, &is_static, &workload.params);
-    let (fill, frontier): (Vec<VertexId>, Vec<VertexId>) = frontier.into_iter().partition(|v| fills.contains_key(v) && is_large(graph.ty(*v)));
+    let (fill, frontier): (Vec<VertexId>, Vec<VertexId>) = frontier
+        .into_iter()
+        .partition(|v| fills.contains_key(v) && is_large(graph.ty(*v)));
     let params = &workload.params;
     let values = interpret_vertices(
         graph,
@@ -129,7 +131,12 @@ fn is_large(ty: &Type) -> bool {
 }
 
 /// Static vertices all elements of which are known to be equal, with that element; found without computing them.
-fn uniform(graph: &Graph, order: &[VertexId], is_static: &FxHashSet<VertexId>, params: &Params) -> FxHashMap<VertexId, Tensor> {
+fn uniform(
+    graph: &Graph,
+    order: &[VertexId],
+    is_static: &FxHashSet<VertexId>,
+    params: &Params,
+) -> FxHashMap<VertexId, Tensor> {
     let mut out: FxHashMap<VertexId, Tensor> = FxHashMap::default();
     for &v in order.iter().filter(|v| is_static.contains(v)) {
         let vertex = graph.vertex(v);
@@ -137,16 +144,23 @@ fn uniform(graph: &Graph, order: &[VertexId], is_static: &FxHashSet<VertexId>, p
         let element = match &vertex.node {
             Node::Const(value) => given(value),
             Node::Param => vertex.name.as_ref().and_then(|n| params.get(n)).and_then(given),
-            Node::Call { op: Op::Known(def), attrs } => {
+            Node::Call {
+                op: Op::Known(def),
+                attrs,
+            } => {
                 let operands = graph.pred(v);
-                let elements: Option<Vec<Option<Tensor>>> = operands.iter().map(|u| out.get(u).cloned().map(Some)).collect();
+                let elements: Option<Vec<Option<Tensor>>> =
+                    operands.iter().map(|u| out.get(u).cloned().map(Some)).collect();
                 if is_fill(graph, v) {
                     def.attr_index("value").and_then(|i| match &attrs[i] {
                         AttrValue::Tensor(t) => t.first(),
                         _ => Some(Tensor::scalar(0.0f32)),
                     })
                 } else if def.traits.contains(OpTraits::ELEMENTWISE) && matches!(vertex.ty, Type::Tensor(_)) {
-                    elements.and_then(|e| evaluate_call(&Op::Known(def), &e, attrs).ok()).and_then(|mut r| r.pop()).and_then(|t| t.first())
+                    elements
+                        .and_then(|e| evaluate_call(&Op::Known(def), &e, attrs).ok())
+                        .and_then(|mut r| r.pop())
+                        .and_then(|t| t.first())
                 } else if def.traits.contains(OpTraits::MOVEMENT.and(OpTraits::LINEAR)) && operands.len() == 1 {
                     elements.and_then(|mut e| e.pop().flatten())
                 } else {
@@ -162,9 +176,14 @@ fn uniform(graph: &Graph, order: &[VertexId], is_static: &FxHashSet<VertexId>, p
 
 /// Turns `v` into `constant_of_shape() {shape, value}`.
 fn become_fill(graph: &mut Graph, v: VertexId, element: &Tensor) {
-    let Some(shape) = graph.ty(v).as_tensor().and_then(|t| t.shape.as_ref()?.to_concrete()) else { return };
+    let Some(shape) = graph.ty(v).as_tensor().and_then(|t| t.shape.as_ref()?.to_concrete()) else {
+        return;
+    };
     let shape: Vec<i64> = shape.into_iter().map(|d| d as i64).collect();
-    let attrs = [("shape", AttrValue::ints(&shape)), ("value", AttrValue::Tensor(element.clone()))];
+    let attrs = [
+        ("shape", AttrValue::ints(&shape)),
+        ("value", AttrValue::Tensor(element.clone())),
+    ];
     let Some(def) = lookup("constant_of_shape") else { return };
     // The operator takes its shape as an attribute; if it ever should not, the expression stays as it is.
     if let Ok(fill) = graph.call(Op::Known(def), &[], &attrs) {

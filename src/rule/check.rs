@@ -477,7 +477,13 @@ impl Checker<'_> {
         if given >= least && most.is_none_or(|m| given <= m) {
             return true;
         }
-        let plural = |n: usize| if n == 1 { "1 operand".to_owned() } else { format!("{n} operands") };
+        let plural = |n: usize| {
+            if n == 1 {
+                "1 operand".to_owned()
+            } else {
+                format!("{n} operands")
+            }
+        };
         let takes = match most {
             None => format!("at least {}", plural(least)),
             Some(m) if m == least => plural(m),
@@ -488,7 +494,11 @@ impl Checker<'_> {
         self.problems.push(
             Diagnostic::error(
                 "T0102",
-                format!("`{}`: takes {takes} ({}), and {given} {are} given", def.name, names.join(", ")),
+                format!(
+                    "`{}`: takes {takes} ({}), and {given} {are} given",
+                    def.name,
+                    names.join(", ")
+                ),
             )
             .label(span, ""),
         );

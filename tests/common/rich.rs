@@ -82,7 +82,13 @@ impl Grower {
         let ty = Type::tensor(dtype, shape);
         if seed.is_multiple_of(3) {
             let same = |&&v: &&VertexId| {
-                *self.graph.ty(v) == ty && self.graph.vertex(v).name.as_deref().is_some_and(|n| n.starts_with(kind))
+                *self.graph.ty(v) == ty
+                    && self
+                        .graph
+                        .vertex(v)
+                        .name
+                        .as_deref()
+                        .is_some_and(|n| n.starts_with(kind))
             };
             if let Some(&v) = self.graph.params().iter().find(same) {
                 return v;
@@ -136,7 +142,8 @@ impl Grower {
             1 | 2 => self.call(["add", "sub", "mul", "max", "min"][pick % 5], &[p, q], &[]),
             3 => {
                 const UNARY: [&str; 12] = [
-                    "relu", "neg", "abs", "tanh", "sigmoid", "identity", "silu", "gelu", "relu", "neg", "abs", "softplus",
+                    "relu", "neg", "abs", "tanh", "sigmoid", "identity", "silu", "gelu", "relu", "neg", "abs",
+                    "softplus",
                 ];
                 self.call(UNARY[pick % UNARY.len()], &[p], &[])
             }
@@ -187,8 +194,14 @@ impl Grower {
                 let pair = self.call("concat", &[p, q], &[("axis", AttrValue::int(axis as i64))])?;
                 if pick.is_multiple_of(2) {
                     let third = self.pool[usize::from(a) % self.pool.len()];
-                    let operands = if a % 2 == 0 { [pair, third] } else { [third, pair] };
-                    return self.call("concat", &operands, &[("axis", AttrValue::int(axis as i64))]).or(Some(pair));
+                    let operands = if a.is_multiple_of(2) {
+                        [pair, third]
+                    } else {
+                        [third, pair]
+                    };
+                    return self
+                        .call("concat", &operands, &[("axis", AttrValue::int(axis as i64))])
+                        .or(Some(pair));
                 }
                 Some(pair)
             }
@@ -197,7 +210,11 @@ impl Grower {
                 let extent = *shape.get(axis)?;
                 let cut = 1 + usize::from(a) % extent.max(1);
                 let at = AttrValue::int(axis as i64);
-                let parts = self.call("split", &[p], &[("axis", at.clone()), ("sizes", ints([cut, extent.checked_sub(cut)?]))])?;
+                let parts = self.call(
+                    "split",
+                    &[p],
+                    &[("axis", at.clone()), ("sizes", ints([cut, extent.checked_sub(cut)?]))],
+                )?;
                 let (l, r) = (self.graph.project(parts, 0).ok()?, self.graph.project(parts, 1).ok()?);
                 match pick % 4 {
                     0 => self.call("concat", &[l, r], &[("axis", at)]),
@@ -221,11 +238,23 @@ impl Grower {
                     _ => p,
                 };
                 match pick / 3 % 5 {
-                    0 => self.call("clip", &[inner], &[("min", AttrValue::float(low)), ("max", AttrValue::float(high))]),
+                    0 => self.call(
+                        "clip",
+                        &[inner],
+                        &[("min", AttrValue::float(low)), ("max", AttrValue::float(high))],
+                    ),
                     1 => self.call("clip", &[inner], &[("min", AttrValue::float(0.0))]),
                     2 => {
                         let zero = self.number(dtype, 0.0)?;
-                        self.call("max", &if a % 2 == 0 { [inner, zero] } else { [zero, inner] }, &[])
+                        self.call(
+                            "max",
+                            &if a.is_multiple_of(2) {
+                                [inner, zero]
+                            } else {
+                                [zero, inner]
+                            },
+                            &[],
+                        )
                     }
                     3 => {
                         let (low, high) = (self.number(dtype, low)?, self.number(dtype, high)?);
@@ -283,7 +312,7 @@ impl Grower {
             // Convolutions, and what follows them.
             14..=17 => self.convolution(p, &shape, pick, a, b),
             // Normalization by given statistics, alone.
-            18 if b % 2 == 0 => self.batch_norm(p, b),
+            18 if b.is_multiple_of(2) => self.batch_norm(p, b),
             18 => {
                 let c = self.param("c", dtype, &[*shape.last()?], a);
                 match pick % 4 {
@@ -307,16 +336,16 @@ impl Grower {
             }
             19 => {
                 let name = ["reduce_sum", "reduce_mean", "reduce_max"][pick % 3];
-                let keep = ("keepdims", AttrValue::Bool(a % 3 != 0));
+                let keep = ("keepdims", AttrValue::Bool(!a.is_multiple_of(3)));
                 let once = self.call(name, &[p], &[("axes", ints([axis])), keep.clone()])?;
                 let left = self.shape(once)?.len();
-                if b % 3 == 0 && left > 0 {
+                if b.is_multiple_of(3) && left > 0 {
                     return self.call(name, &[once], &[("axes", ints([usize::from(a) % left])), keep]);
                 }
                 Some(once)
             }
             20 if float => {
-                let keep = ("keepdims", AttrValue::Bool(a % 2 == 0));
+                let keep = ("keepdims", AttrValue::Bool(a.is_multiple_of(2)));
                 let axes = ("axes", ints([axis]));
                 match pick % 5 {
                     0 => {
@@ -331,12 +360,20 @@ impl Grower {
                         let t = self.call("tanh", &[p], &[])?;
                         let e = self.call("exp", &[t], &[])?;
                         let s = self.call("reduce_sum", &[e], &[axes, keep])?;
-                        if b % 2 == 0 { self.call("log", &[s], &[]) } else { self.call("div", &[e, s], &[]) }
+                        if b.is_multiple_of(2) {
+                            self.call("log", &[s], &[])
+                        } else {
+                            self.call("div", &[e, s], &[])
+                        }
                     }
                     3 => {
                         let t = self.call("tanh", &[p], &[])?;
                         let s = self.call("softmax", &[t], &[("axis", AttrValue::int(axis as i64))])?;
-                        if b % 2 == 0 { self.call("log", &[s], &[]) } else { Some(s) }
+                        if b.is_multiple_of(2) {
+                            self.call("log", &[s], &[])
+                        } else {
+                            Some(s)
+                        }
                     }
                     _ => {
                         let last = rank.checked_sub(1)?;
@@ -349,7 +386,10 @@ impl Grower {
                         let sum = self.call("add", &[var, eps], &[])?;
                         let root = self.call("sqrt", &[sum], &[])?;
                         let norm = self.call("div", &[diff, root], &[])?;
-                        let (s, c) = (self.param("s", dtype, &[shape[last]], a), self.param("c", dtype, &[shape[last]], b));
+                        let (s, c) = (
+                            self.param("s", dtype, &[shape[last]], a),
+                            self.param("c", dtype, &[shape[last]], b),
+                        );
                         let scaled = self.call("mul", &[norm, s], &[])?;
                         self.call("add", &[scaled, c], &[])
                     }
@@ -362,7 +402,7 @@ impl Grower {
                     0 | 1 => {
                         let neg = self.call("neg", &[p], &[])?;
                         let exp = self.call("exp", &[neg], &[])?;
-                        let sum = self.call("add", &if a % 2 == 0 { [one, exp] } else { [exp, one] }, &[])?;
+                        let sum = self.call("add", &if a.is_multiple_of(2) { [one, exp] } else { [exp, one] }, &[])?;
                         match a / 2 % 3 {
                             0 => self.call("div", &[one, sum], &[]),
                             1 => self.call("div", &[p, sum], &[]),
@@ -372,8 +412,16 @@ impl Grower {
                     2 => {
                         let (three, six) = (self.number(dtype, 3.0)?, self.number(dtype, 6.0)?);
                         let sum = self.call("add", &[p, three], &[])?;
-                        let clip = self.call("clip", &[sum], &[("min", AttrValue::float(0.0)), ("max", AttrValue::float(6.0))])?;
-                        let product = if a % 2 == 0 { self.call("mul", &[p, clip], &[])? } else { clip };
+                        let clip = self.call(
+                            "clip",
+                            &[sum],
+                            &[("min", AttrValue::float(0.0)), ("max", AttrValue::float(6.0))],
+                        )?;
+                        let product = if a.is_multiple_of(2) {
+                            self.call("mul", &[p, clip], &[])?
+                        } else {
+                            clip
+                        };
                         self.call("div", &[product, six], &[])
                     }
                     3 => {
@@ -390,18 +438,22 @@ impl Grower {
             // Conversions.
             22 => {
                 let to = match dtype {
-                    DType::F32 if a % 2 == 0 => DType::F64,
-                    DType::F64 if a % 4 == 0 => DType::F32,
-                    DType::I64 if a % 2 == 0 => DType::F64,
+                    DType::F32 if a.is_multiple_of(2) => DType::F64,
+                    DType::F64 if a.is_multiple_of(4) => DType::F32,
+                    DType::I64 if a.is_multiple_of(2) => DType::F64,
                     same => same,
                 };
                 let cast = self.call("cast", &[p], &[("to", AttrValue::DType(to))])?;
-                if b % 2 == 0 { self.call("cast", &[cast], &[("to", AttrValue::DType(dtype))]) } else { Some(cast) }
+                if b.is_multiple_of(2) {
+                    self.call("cast", &[cast], &[("to", AttrValue::DType(dtype))])
+                } else {
+                    Some(cast)
+                }
             }
             23 => match pick % 5 {
                 0 => {
                     let c = self.call("less", &[self.pool[0], self.pool[4]], &[])?;
-                    let other = if b % 2 == 0 { p } else { q };
+                    let other = if b.is_multiple_of(2) { p } else { q };
                     self.call("where", &[c, p, other], &[])
                 }
                 1 => {
@@ -414,10 +466,13 @@ impl Grower {
                 }
                 3 => {
                     let two = self.number(dtype, 2.0)?;
-                    self.call(["pow", "div"][usize::from(a) % 2], &[p, two], &[]).filter(|_| float)
+                    self.call(["pow", "div"][usize::from(a) % 2], &[p, two], &[])
+                        .filter(|_| float)
                 }
                 _ => {
-                    let pads: Vec<i64> = (0..2 * rank).map(|i| i64::from(i % rank == axis) * i64::from(a % 2)).collect();
+                    let pads: Vec<i64> = (0..2 * rank)
+                        .map(|i| i64::from(i % rank == axis) * i64::from(a % 2))
+                        .collect();
                     self.call("pad", &[p], &[("pads", AttrValue::ints(&pads))])
                 }
             },
@@ -442,20 +497,31 @@ impl Grower {
             return None;
         }
         let spatial = shape.len() - 2;
-        let group = if a % 3 == 0 && shape[1] % 2 == 0 { 2 } else { 1 };
+        let group = if a.is_multiple_of(3) && shape[1].is_multiple_of(2) {
+            2
+        } else {
+            1
+        };
         let outputs = 2 + 2 * (usize::from(a) / 3 % 2);
-        let edge = if pick.is_multiple_of(4) { 1 } else { 1 + usize::from(b) % 3 };
+        let edge = if pick.is_multiple_of(4) {
+            1
+        } else {
+            1 + usize::from(b) % 3
+        };
         let mut kernel = vec![outputs, shape[1] / group];
         kernel.extend(std::iter::repeat_n(edge, spatial));
         let w = self.param("k", dtype, &kernel, b);
         let mut operands = vec![p, w];
-        if a % 2 == 0 {
+        if a.is_multiple_of(2) {
             operands.push(self.param("c", dtype, &[outputs], b));
         }
         let pads: Vec<i64> = (0..2 * spatial).map(|i| i64::from((a >> (i % 8)) & 1)).collect();
-        let strides: Vec<i64> = vec![1 + i64::from(b % 5 == 0); spatial];
-        let mut attrs = vec![("group", AttrValue::int(group as i64)), ("strides", AttrValue::ints(&strides))];
-        if b % 3 != 0 {
+        let strides: Vec<i64> = vec![1 + i64::from(b.is_multiple_of(5)); spatial];
+        let mut attrs = vec![
+            ("group", AttrValue::int(group as i64)),
+            ("strides", AttrValue::ints(&strides)),
+        ];
+        if !b.is_multiple_of(3) {
             attrs.push(("pads", AttrValue::ints(&pads)));
         }
         let mut per_channel = vec![outputs];
@@ -484,7 +550,7 @@ impl Grower {
                 let around: Vec<i64> = (0..2 * shape.len())
                     .map(|i| i64::from(i % shape.len() >= 2) * i64::from((b >> (i % 8)) & 1))
                     .collect();
-                let value = if b % 7 == 0 { 1.0 } else { 0.0 };
+                let value = if b.is_multiple_of(7) { 1.0 } else { 0.0 };
                 let value = self.number(dtype, value)?;
                 operands[0] = self
                     .call("pad", &[p, value], &[("pads", AttrValue::ints(&around))])
