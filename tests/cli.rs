@@ -285,3 +285,35 @@ fn a_closed_pipe_is_no_error() {
     assert_eq!(String::from_utf8_lossy(&done.stderr), "");
     assert!(String::from_utf8_lossy(&done.stdout).ends_with("\n0\n"));
 }
+
+#[test]
+fn rule_files_use_others() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("more")).unwrap();
+    let file = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    file(
+        "all.rules",
+        "use \"more/zero.rules\";\n/// Nothing.\nrule one(x) { x * 1 => x numerics bitwise }\n",
+    );
+    file(
+        "more/zero.rules",
+        "use \"../all.rules\";\nrule zero(x) { x + 0 => x }\n",
+    );
+    let run = |args: &[&str]| {
+        Command::new(env!("CARGO_BIN_EXE_tautomer"))
+            .args(args)
+            .current_dir(folder.path())
+            .output()
+            .unwrap()
+    };
+    let listed = String::from_utf8(run(&["rules", "list", "all.rules", "all.rules"]).stdout).unwrap();
+    let names: Vec<&str> = listed.lines().filter_map(|l| l.split(' ').next()).collect();
+    assert_eq!(names, ["zero", "one"]);
+    let checked = run(&["rules", "check", "all.rules"]);
+    let said = String::from_utf8(checked.stderr).unwrap();
+    assert_eq!(checked.status.code(), Some(0), "{said}");
+    assert!(
+        said.contains("warning[T0310]: the rule `zero` has no documentation"),
+        "{said}"
+    );
+}

@@ -151,3 +151,125 @@ fn patterns_beyond_the_limit() {
     );
     assert_eq!(found.len(), 1, "{found}");
 }
+
+mod models {
+    use prost::Message;
+    use tautomer::formats::onnx::proto::{
+        GraphProto, ModelProto, NodeProto, OperatorSetIdProto, StringStringEntryProto, TensorProto, ValueInfoProto,
+    };
+    use tautomer::formats::onnx::{from_tensor, read_model};
+    use tautomer::tensor::Tensor;
+
+    fn node(op: &str, inputs: &[&str], outputs: &[&str]) -> NodeProto {
+        NodeProto {
+            op_type: Some(op.to_owned()),
+            input: inputs.iter().map(|s| (*s).to_owned()).collect(),
+            output: outputs.iter().map(|s| (*s).to_owned()).collect(),
+            ..NodeProto::default()
+        }
+    }
+
+    fn model(nodes: &[NodeProto], weights: &[TensorProto]) -> Vec<u8> {
+        let output = ValueInfoProto {
+            name: Some("y".to_owned()),
+            ..ValueInfoProto::default()
+        };
+        let graph = GraphProto {
+            name: Some("g".to_owned()),
+            node: nodes.to_vec(),
+            initializer: weights.to_vec(),
+            output: vec![output],
+            ..GraphProto::default()
+        };
+        let opset = OperatorSetIdProto {
+            domain: Some(String::new()),
+            version: Some(17),
+        };
+        let model = ModelProto {
+            ir_version: Some(8),
+            opset_import: vec![opset],
+            graph: Some(graph),
+            ..ModelProto::default()
+        };
+        model.encode_to_vec()
+    }
+
+    #[test]
+    fn messages_about_broken_models() {
+        let folder = tempfile::tempdir().unwrap();
+        let w = from_tensor("w", &Tensor::vector(vec![1.0f32, 2.0]));
+        let relu = [node("Relu", &["w"], &["y"])];
+        let whole = model(&relu, std::slice::from_ref(&w));
+        let outside = |location: &str| TensorProto {
+            raw_data: None,
+            float_data: Vec::new(),
+            data_location: Some(1),
+            external_data: vec![StringStringEntryProto {
+                key: Some("location".to_owned()),
+                value: Some(location.to_owned()),
+            }],
+            ..w.clone()
+        };
+        let short = TensorProto {
+            dims: vec![2, 3],
+            ..w.clone()
+        };
+        let random: Vec<u8> = (0..200u32)
+            .map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8)
+            .collect();
+        let mut out = String::new();
+        for (name, bytes) in [
+            ("empty", Vec::new()),
+            ("truncated", whole[..whole.len() - 5].to_vec()),
+            ("random", random),
+            ("text", b"fn main(x: f32[2]) { x }\n".to_vec()),
+            (
+                "unknown_input",
+                model(&[node("Add", &["w", "nowhere"], &["y"])], std::slice::from_ref(&w)),
+            ),
+            (
+                "cycle",
+                model(
+                    &[
+                        node("Relu", &["b"], &["a"]),
+                        node("Neg", &["a"], &["b"]),
+                        node("Abs", &["b"], &["y"]),
+                    ],
+                    &[],
+                ),
+            ),
+            ("external_missing", model(&relu, &[outside("weights.bin")])),
+            ("external_outside", model(&relu, &[outside("../weights.bin")])),
+            ("size", model(&relu, &[short])),
+            (
+                "output",
+                model(&[node("Relu", &["w"], &["z"])], std::slice::from_ref(&w)),
+            ),
+            (
+                "twice",
+                model(
+                    &[relu[0].clone(), node("Neg", &["w"], &["y"])],
+                    std::slice::from_ref(&w),
+                ),
+            ),
+        ] {
+            let path = folder.path().join(format!("{name}.onnx"));
+            std::fs::write(&path, bytes).unwrap();
+            let found = match read_model(&path) {
+                Ok(_) => panic!("{name} was accepted"),
+                Err(found) => found,
+            };
+            assert!(
+                found.iter().all(|p| tautomer::diag::explain(p.code).is_some()),
+                "{found}"
+            );
+            let text = found
+                .render(false)
+                .replace(&format!("{}/", folder.path().display()), "");
+            out.push_str(&format!("# {name}\n{text}\n"));
+        }
+        insta::with_settings!({ prepend_module_to_snapshot => false, snapshot_path => "snapshots/fail", omit_expression => true }, {
+            insta::assert_snapshot!("models", out);
+        });
+    }
+}

@@ -1,5 +1,6 @@
 //! Reading: programs, rule files, models, arrays.
 
+use std::collections::BTreeSet;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use tautomer::formats::onnx::{OnnxInfo, decode_model, import, read_model};
 use tautomer::formats::{FormatError, arrays};
 use tautomer::graph::{BuildOptions, Graph, Params, Workload, build_program};
 use tautomer::lang::ast::Program;
-use tautomer::lang::parse_program;
+use tautomer::lang::{parse_program, parse_rules};
 use tautomer::tensor::{Tensor, Type};
 
 use super::{Failure, Shell};
@@ -129,6 +130,37 @@ pub(super) fn source(path: &Path) -> Result<Arc<Source>, Failure> {
             ))
         }
     }
+}
+
+/// The texts of rule files and of those that they use, each once, a used file before its user.
+pub(super) fn rule_sources(files: &[PathBuf]) -> Result<Vec<Arc<Source>>, Failure> {
+    enum Visit {
+        Enter(PathBuf),
+        Leave(Arc<Source>),
+    }
+    let mut seen = BTreeSet::new();
+    let mut out = Vec::new();
+    let mut stack: Vec<Visit> = files.iter().rev().cloned().map(Visit::Enter).collect();
+    while let Some(visit) = stack.pop() {
+        let path = match visit {
+            Visit::Enter(path) => path,
+            Visit::Leave(source) => {
+                out.push(source);
+                continue;
+            }
+        };
+        if !seen.insert(path.canonicalize().unwrap_or_else(|_| path.clone())) {
+            continue;
+        }
+        let text = source(&path)?;
+        stack.push(Visit::Leave(text.clone()));
+        // A file that does not parse is reported by whoever loads it.
+        if let Ok(file) = parse_rules(text) {
+            let folder = path.parent().unwrap_or(Path::new(""));
+            stack.extend(file.uses.iter().rev().map(|u| Visit::Enter(folder.join(&*u.path))));
+        }
+    }
+    Ok(out)
 }
 
 /// A file of arrays.

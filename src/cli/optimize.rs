@@ -172,8 +172,8 @@ fn read_rules(files: &[PathBuf]) -> Result<Option<Vec<Arc<Rule>>>, Failure> {
         return Ok(None);
     }
     let mut all = Vec::new();
-    for path in files {
-        all.extend(load_rules(parse_rules(input::source(path)?)?)?.rules);
+    for source in input::rule_sources(files)? {
+        all.extend(load_rules(parse_rules(source)?)?.rules);
     }
     Ok(Some(all))
 }

@@ -67,7 +67,7 @@ fn sources(files: &[PathBuf]) -> Result<Vec<Arc<Source>>, Failure> {
             .map(|(name, text)| Arc::new(Source::new(*name, *text)))
             .collect());
     }
-    files.iter().map(|path| input::source(path)).collect()
+    input::rule_sources(files)
 }
 
 fn load(files: &[PathBuf]) -> Result<RuleSet, Failure> {
@@ -86,6 +86,7 @@ fn check(files: &[PathBuf], shell: &Shell) -> Done {
             Ok(set) => {
                 rules += set.rules.len();
                 examples += set.examples.len();
+                problems.extend(set.warnings);
             }
             Err(found) => problems.extend(found),
         }

@@ -168,10 +168,7 @@ impl Hash for AttrValue {
             AttrValue::Str(v) => v.hash(state),
             AttrValue::Strs(v) => v.hash(state),
             AttrValue::DType(v) => v.hash(state),
-            AttrValue::Tensor(t) => {
-                t.dtype().hash(state);
-                t.shape().hash(state);
-            }
+            AttrValue::Tensor(t) => t.hash_start(state),
             AttrValue::Foreign { kind, bytes } => (kind, bytes).hash(state),
         }
     }

@@ -299,9 +299,9 @@ impl<'a> Solution<'a> {
             uses,
         };
         // Classes nobody uses fall back to their cheapest tree.
-        for c in 0..out.choice.len() {
+        for (c, cheapest) in fallback.iter().enumerate() {
             if out.uses[c] == 0 {
-                out.choice[c] = fallback[c];
+                out.choice[c] = *cheapest;
             }
         }
         out

@@ -555,9 +555,11 @@ impl CompiledRule {
         };
         let mut builder = Builder::new(&self.rule.ast, &mut sink);
         builder.fold_terms = true;
+        #[expect(clippy::iter_over_hash_type, reason = "names are bound in any order")]
         for (name, value) in &found.names {
             builder.bind(name, Some(value.clone()));
         }
+        #[expect(clippy::iter_over_hash_type, reason = "names are bound in any order")]
         for (name, attrs) in &found.rests {
             builder.bind_rest(name, attrs.clone());
         }

@@ -84,6 +84,9 @@ pub fn load_rules(file: RuleFile) -> Result<RuleSet, Diagnostics> {
     }
     let mut problems = checker.problems.in_source(&ast.source);
     problems.sort();
+    if !problems.has_errors() {
+        set.warnings.clone_from(&problems);
+    }
     problems.into_result(set)
 }
 

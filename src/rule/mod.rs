@@ -17,6 +17,7 @@ pub use example::{Example, ExampleKind};
 pub use library::{library, library_files};
 pub use pattern::{AttrPattern, ListItem, Pattern, PatternId, PatternNode, Variable};
 
+use crate::diag::Diagnostics;
 use crate::lang::ast::{Ast, Block, ExprId, Numerics, RuleClass};
 
 /// How equal the two sides of a rule are; ordered from the strictest.
@@ -110,6 +111,8 @@ pub struct RuleSet {
     pub rules: Vec<Arc<Rule>>,
     /// The examples, in order.
     pub examples: Vec<Example>,
+    /// What is no error and should be better, such as rules without documentation.
+    pub warnings: Diagnostics,
 }
 
 impl RuleSet {
@@ -117,6 +120,7 @@ impl RuleSet {
     pub fn extend(&mut self, other: RuleSet) {
         self.rules.extend(other.rules);
         self.examples.extend(other.examples);
+        self.warnings.extend(other.warnings);
     }
 }
 

@@ -276,6 +276,36 @@ impl Tensor {
         with_array!(self, a => go(a, shape))
     }
 
+    /// Feeds type, shape and the bits of the first elements to `state`; agrees with [`Tensor::same_bits`].
+    pub(crate) fn hash_start<H: std::hash::Hasher>(&self, state: &mut H) {
+        use std::hash::Hash;
+        // Enough to tell most tensors apart, and no pass over large ones.
+        const ELEMENTS: usize = 16;
+        macro_rules! each {
+            ($a:expr, $x:ident => $bits:expr) => {
+                $a.iter().take(ELEMENTS).for_each(|$x| $bits.hash(state))
+            };
+        }
+        self.dtype().hash(state);
+        self.shape().hash(state);
+        match self {
+            Tensor::Bool(a) => each!(a, x => x),
+            Tensor::I8(a) => each!(a, x => x),
+            Tensor::I16(a) => each!(a, x => x),
+            Tensor::I32(a) => each!(a, x => x),
+            Tensor::I64(a) => each!(a, x => x),
+            Tensor::U8(a) => each!(a, x => x),
+            Tensor::U16(a) => each!(a, x => x),
+            Tensor::U32(a) => each!(a, x => x),
+            Tensor::U64(a) => each!(a, x => x),
+            Tensor::F16(a) => each!(a, x => x.to_bits()),
+            Tensor::BF16(a) => each!(a, x => x.to_bits()),
+            Tensor::F32(a) => each!(a, x => x.to_bits()),
+            Tensor::F64(a) => each!(a, x => x.to_bits()),
+            Tensor::Utf8(a) => each!(a, x => x),
+        }
+    }
+
     /// True if type, shape and every bit agree; unlike `==`, NaN equals NaN and 0.0 differs from -0.0.
     pub fn same_bits(&self, other: &Tensor) -> bool {
         macro_rules! bits {

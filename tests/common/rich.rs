@@ -194,7 +194,11 @@ impl Grower {
                 let pair = self.call("concat", &[p, q], &[("axis", AttrValue::int(axis as i64))])?;
                 if pick.is_multiple_of(2) {
                     let third = self.pool[usize::from(a) % self.pool.len()];
-                    let operands = if a % 2 == 0 { [pair, third] } else { [third, pair] };
+                    let operands = if a.is_multiple_of(2) {
+                        [pair, third]
+                    } else {
+                        [third, pair]
+                    };
                     return self
                         .call("concat", &operands, &[("axis", AttrValue::int(axis as i64))])
                         .or(Some(pair));
@@ -242,7 +246,15 @@ impl Grower {
                     1 => self.call("clip", &[inner], &[("min", AttrValue::float(0.0))]),
                     2 => {
                         let zero = self.number(dtype, 0.0)?;
-                        self.call("max", &if a % 2 == 0 { [inner, zero] } else { [zero, inner] }, &[])
+                        self.call(
+                            "max",
+                            &if a.is_multiple_of(2) {
+                                [inner, zero]
+                            } else {
+                                [zero, inner]
+                            },
+                            &[],
+                        )
                     }
                     3 => {
                         let (low, high) = (self.number(dtype, low)?, self.number(dtype, high)?);
@@ -300,7 +312,7 @@ impl Grower {
             // Convolutions, and what follows them.
             14..=17 => self.convolution(p, &shape, pick, a, b),
             // Normalization by given statistics, alone.
-            18 if b % 2 == 0 => self.batch_norm(p, b),
+            18 if b.is_multiple_of(2) => self.batch_norm(p, b),
             18 => {
                 let c = self.param("c", dtype, &[*shape.last()?], a);
                 match pick % 4 {
@@ -324,16 +336,16 @@ impl Grower {
             }
             19 => {
                 let name = ["reduce_sum", "reduce_mean", "reduce_max"][pick % 3];
-                let keep = ("keepdims", AttrValue::Bool(a % 3 != 0));
+                let keep = ("keepdims", AttrValue::Bool(!a.is_multiple_of(3)));
                 let once = self.call(name, &[p], &[("axes", ints([axis])), keep.clone()])?;
                 let left = self.shape(once)?.len();
-                if b % 3 == 0 && left > 0 {
+                if b.is_multiple_of(3) && left > 0 {
                     return self.call(name, &[once], &[("axes", ints([usize::from(a) % left])), keep]);
                 }
                 Some(once)
             }
             20 if float => {
-                let keep = ("keepdims", AttrValue::Bool(a % 2 == 0));
+                let keep = ("keepdims", AttrValue::Bool(a.is_multiple_of(2)));
                 let axes = ("axes", ints([axis]));
                 match pick % 5 {
                     0 => {
@@ -348,7 +360,7 @@ impl Grower {
                         let t = self.call("tanh", &[p], &[])?;
                         let e = self.call("exp", &[t], &[])?;
                         let s = self.call("reduce_sum", &[e], &[axes, keep])?;
-                        if b % 2 == 0 {
+                        if b.is_multiple_of(2) {
                             self.call("log", &[s], &[])
                         } else {
                             self.call("div", &[e, s], &[])
@@ -357,7 +369,7 @@ impl Grower {
                     3 => {
                         let t = self.call("tanh", &[p], &[])?;
                         let s = self.call("softmax", &[t], &[("axis", AttrValue::int(axis as i64))])?;
-                        if b % 2 == 0 {
+                        if b.is_multiple_of(2) {
                             self.call("log", &[s], &[])
                         } else {
                             Some(s)
@@ -390,7 +402,7 @@ impl Grower {
                     0 | 1 => {
                         let neg = self.call("neg", &[p], &[])?;
                         let exp = self.call("exp", &[neg], &[])?;
-                        let sum = self.call("add", &if a % 2 == 0 { [one, exp] } else { [exp, one] }, &[])?;
+                        let sum = self.call("add", &if a.is_multiple_of(2) { [one, exp] } else { [exp, one] }, &[])?;
                         match a / 2 % 3 {
                             0 => self.call("div", &[one, sum], &[]),
                             1 => self.call("div", &[p, sum], &[]),
@@ -405,7 +417,7 @@ impl Grower {
                             &[sum],
                             &[("min", AttrValue::float(0.0)), ("max", AttrValue::float(6.0))],
                         )?;
-                        let product = if a % 2 == 0 {
+                        let product = if a.is_multiple_of(2) {
                             self.call("mul", &[p, clip], &[])?
                         } else {
                             clip
@@ -426,13 +438,13 @@ impl Grower {
             // Conversions.
             22 => {
                 let to = match dtype {
-                    DType::F32 if a % 2 == 0 => DType::F64,
-                    DType::F64 if a % 4 == 0 => DType::F32,
-                    DType::I64 if a % 2 == 0 => DType::F64,
+                    DType::F32 if a.is_multiple_of(2) => DType::F64,
+                    DType::F64 if a.is_multiple_of(4) => DType::F32,
+                    DType::I64 if a.is_multiple_of(2) => DType::F64,
                     same => same,
                 };
                 let cast = self.call("cast", &[p], &[("to", AttrValue::DType(to))])?;
-                if b % 2 == 0 {
+                if b.is_multiple_of(2) {
                     self.call("cast", &[cast], &[("to", AttrValue::DType(dtype))])
                 } else {
                     Some(cast)
@@ -441,7 +453,7 @@ impl Grower {
             23 => match pick % 5 {
                 0 => {
                     let c = self.call("less", &[self.pool[0], self.pool[4]], &[])?;
-                    let other = if b % 2 == 0 { p } else { q };
+                    let other = if b.is_multiple_of(2) { p } else { q };
                     self.call("where", &[c, p, other], &[])
                 }
                 1 => {
@@ -485,7 +497,11 @@ impl Grower {
             return None;
         }
         let spatial = shape.len() - 2;
-        let group = if a % 3 == 0 && shape[1] % 2 == 0 { 2 } else { 1 };
+        let group = if a.is_multiple_of(3) && shape[1].is_multiple_of(2) {
+            2
+        } else {
+            1
+        };
         let outputs = 2 + 2 * (usize::from(a) / 3 % 2);
         let edge = if pick.is_multiple_of(4) {
             1
@@ -496,16 +512,16 @@ impl Grower {
         kernel.extend(std::iter::repeat_n(edge, spatial));
         let w = self.param("k", dtype, &kernel, b);
         let mut operands = vec![p, w];
-        if a % 2 == 0 {
+        if a.is_multiple_of(2) {
             operands.push(self.param("c", dtype, &[outputs], b));
         }
         let pads: Vec<i64> = (0..2 * spatial).map(|i| i64::from((a >> (i % 8)) & 1)).collect();
-        let strides: Vec<i64> = vec![1 + i64::from(b % 5 == 0); spatial];
+        let strides: Vec<i64> = vec![1 + i64::from(b.is_multiple_of(5)); spatial];
         let mut attrs = vec![
             ("group", AttrValue::int(group as i64)),
             ("strides", AttrValue::ints(&strides)),
         ];
-        if b % 3 != 0 {
+        if !b.is_multiple_of(3) {
             attrs.push(("pads", AttrValue::ints(&pads)));
         }
         let mut per_channel = vec![outputs];
@@ -534,7 +550,7 @@ impl Grower {
                 let around: Vec<i64> = (0..2 * shape.len())
                     .map(|i| i64::from(i % shape.len() >= 2) * i64::from((b >> (i % 8)) & 1))
                     .collect();
-                let value = if b % 7 == 0 { 1.0 } else { 0.0 };
+                let value = if b.is_multiple_of(7) { 1.0 } else { 0.0 };
                 let value = self.number(dtype, value)?;
                 operands[0] = self
                     .call("pad", &[p, value], &[("pads", AttrValue::ints(&around))])

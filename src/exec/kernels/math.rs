@@ -119,6 +119,7 @@ mod tests {
 
     #[test]
     fn bounds_hold_over_the_whole_range() {
+        #[expect(clippy::type_complexity, reason = "a table: name, function, reference, error")]
         let rows: [(&str, fn(f32) -> f32, fn(f64) -> f64, f64); 4] = [
             ("exp", exp, f64::exp, 2.0),
             ("sigmoid", sigmoid, |x| 1.0 / (1.0 + (-x).exp()), 4.0),

@@ -118,7 +118,7 @@ fn names_weights_and_types_survive() {
     let nodes = [node("Add", &["x", "w"], &["sum"]), node("Mul", &["sum", "two"], &["y"])];
     let input = floats("x", n.clone());
     let m = weights(
-        model(13, &[input.clone()], &nodes, &[floats("y", n)]),
+        model(13, std::slice::from_ref(&input), &nodes, &[floats("y", n)]),
         &[("w", w.clone()), ("two", Tensor::scalar(2.0f32))],
     );
     let (imported, exported) = round_trip(m.clone());
@@ -419,10 +419,10 @@ fn each_version_has_its_own_form_and_one_graph() {
 fn softmax_of_several_axes_becomes_one_of_a_matrix() {
     let softmax = with(node("Softmax", &["x"], &["y"]), "axis", AttrValue::int(1));
     assert_eq!(
-        ops(11, &[softmax.clone()], [2, 3, 4]).0,
+        ops(11, std::slice::from_ref(&softmax), [2, 3, 4]).0,
         ["flatten", "softmax", "reshape"]
     );
-    assert_eq!(ops(11, &[softmax.clone()], [2, 3, 1]).0, ["softmax"]);
+    assert_eq!(ops(11, std::slice::from_ref(&softmax), [2, 3, 1]).0, ["softmax"]);
     assert_eq!(ops(13, &[softmax], [2, 3, 4]).0, ["softmax"]);
 }
 
