@@ -1,0 +1,115 @@
+//! Declared types and the symbols in them.
+
+use super::*;
+
+impl<K: Sink> Builder<'_, K> {
+    /// The type a type expression stands for; symbols in it become known.
+    pub(crate) fn type_of(&mut self, ty: &TypeExpr, unknown: &mut dyn FnMut() -> Dim) -> Option<Type> {
+        match &ty.kind {
+            TypeKind::Tuple(items) => items
+                .iter()
+                .map(|t| self.type_of(t, unknown))
+                .collect::<Option<Vec<_>>>()
+                .map(Type::Tuple),
+            TypeKind::Tensor { dtype, dims } => {
+                let Some(dtype) = dtype else {
+                    self.report(
+                        Diagnostic::error("T0205", "the element type is missing")
+                            .label(ty.span, "")
+                            .help("write it before the shape: `f32[2, 3]`"),
+                    );
+                    return None;
+                };
+                let shape = match dims {
+                    Dims::Scalar => Some(Shape::scalar()),
+                    Dims::AnyRank => None,
+                    Dims::List(list) => Some(list.iter().map(|d| self.dim(d, unknown)).collect::<Option<Shape>>()?),
+                };
+                Some(
+                    TensorType {
+                        dtype: dtype.dtype,
+                        shape,
+                    }
+                    .into(),
+                )
+            }
+        }
+    }
+
+    /// The type a declaration inside the body stands for; each `?` is another extent.
+    pub(super) fn declared_type(&mut self, ty: &TypeExpr) -> Option<Type> {
+        let mut next = self.unknown;
+        let ty = self.type_of(ty, &mut || {
+            next += 1;
+            Dim::unknown(next)
+        });
+        self.unknown = next;
+        ty
+    }
+
+    pub(super) fn dim(&mut self, dim: &DimExpr, unknown: &mut dyn FnMut() -> Dim) -> Option<Dim> {
+        let DimExpr::Expr(id) = dim else { return Some(unknown()) };
+        self.declare_symbols(*id);
+        let scope = DimScope { symbols: &self.symbols };
+        match term::eval(self.ast, *id, &scope) {
+            Ok(Term::Int(Dim::Const(v))) if v < 0 => {
+                self.report(
+                    Diagnostic::error("T0202", format!("a dimension cannot be {v}"))
+                        .label(self.ast.span(*id), "")
+                        .help("a dimension is at least 0; an unknown one is written `?`"),
+                );
+                None
+            }
+            Ok(Term::Int(d)) => Some(d),
+            Ok(other) => {
+                let problem = Diagnostic::error(
+                    "T0202",
+                    format!("a dimension is an integer, not {}", term::kind(&other)),
+                );
+                self.report(problem.label(self.ast.span(*id), ""));
+                None
+            }
+            Err(e) => {
+                self.report_term(e);
+                None
+            }
+        }
+    }
+
+    /// Names inside a dimension are symbols.
+    pub(super) fn declare_symbols(&mut self, id: ExprId) {
+        let mut stack = vec![id];
+        while let Some(id) = stack.pop() {
+            match self.ast.kind(id) {
+                ExprKind::Name(name) => {
+                    self.symbols.insert(name.clone());
+                }
+                ExprKind::Binary { lhs, rhs, .. } => stack.extend([*lhs, *rhs]),
+                ExprKind::Unary { operand, .. } => stack.push(*operand),
+                ExprKind::Call { args, .. } => stack.extend(args),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// The scope of a dimension: symbols and nothing else.
+struct DimScope<'a> {
+    symbols: &'a BTreeSet<Arc<str>>,
+}
+
+impl Scope for DimScope<'_> {
+    type V = ();
+
+    fn name(&self, name: &str) -> Option<Term<()>> {
+        self.symbols.contains(name).then(|| Term::Int(Dim::symbol(name)))
+    }
+
+    fn ty(&self, (): &()) -> Type {
+        Type::Absent
+    }
+
+    fn constant(&self, (): &()) -> Option<Tensor> {
+        None
+    }
+}
