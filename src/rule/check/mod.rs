@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::example::{Example, ExampleKind};
 use super::pattern::{OpVariable, Variable};
-use super::{Class, Group, Rule, RuleSet};
+use super::{Class, Group, Rule, RuleSet, compare_rules};
 use crate::diag::{Diagnostic, Diagnostics, Severity, Span, did_you_mean};
 use crate::graph::{BuildOptions, build_function};
 use crate::lang::ast::{Ast, Attrs, Block, Example as ExampleAst, Item, OpBinder, Rule as RuleAst, RuleFile, Side};
@@ -31,6 +31,15 @@ const MAX_RULE_DEPTH: usize = 200;
 /// assert_eq!(&*set.rules[0].name, "neg-of-neg");
 /// ```
 pub fn load_rules(file: RuleFile) -> Result<RuleSet, Diagnostics> {
+    load(file, true)
+}
+
+/// As [`load_rules`], without what a test has found out already: types of instances, comparisons of rules.
+pub(super) fn load_unchecked(file: RuleFile) -> Result<RuleSet, Diagnostics> {
+    load(file, false)
+}
+
+fn load(file: RuleFile, thorough: bool) -> Result<RuleSet, Diagnostics> {
     let ast = Arc::new(file.ast);
     let mut checker = Checker {
         ast: &ast,
@@ -58,6 +67,9 @@ pub fn load_rules(file: RuleFile) -> Result<RuleSet, Diagnostics> {
     }
     set.groups = checker.groups(&file.items, &names, !file.uses.is_empty());
     let mut problems = checker.problems.in_source(&ast.source);
+    if thorough {
+        problems.extend(compare_rules(&set.rules));
+    }
     problems.sort();
     if !problems.has_errors() {
         set.warnings.clone_from(&problems);
@@ -100,7 +112,7 @@ impl Checker<'_> {
                     .help("say in one line what it does: `/// …`"),
             );
         }
-        let operators: Vec<OpVariable> = rule.ops.iter().filter_map(|b| self.operator_variable(b)).collect();
+        let operators: Vec<OpVariable> = rule.ops.iter().map(|b| self.operator_variable(b)).collect();
         let class = rule.numerics.map_or(Class::Real, |n| n.class.into());
         let assuming: Vec<String> = rule
             .assuming
@@ -132,6 +144,7 @@ impl Checker<'_> {
                 rests,
                 both_ways: rule.both_ways,
                 span: rule.span,
+                name_span: rule.name.span,
                 ast: ast.clone(),
             });
         }
@@ -144,7 +157,7 @@ impl Checker<'_> {
     }
 
     /// The operators that `for f in …:` allows: those with all the traits, or those named.
-    fn operator_variable(&mut self, binder: &OpBinder) -> Option<OpVariable> {
+    fn operator_variable(&mut self, binder: &OpBinder) -> OpVariable {
         let mut traits = OpTraits::NONE;
         let mut named: Vec<&'static OpDef> = Vec::new();
         let mut ok = true;
@@ -180,10 +193,11 @@ impl Checker<'_> {
             );
             ok = false;
         }
-        ok.then(|| OpVariable {
+        OpVariable {
             name: binder.var.name.clone(),
-            choices,
-        })
+            // After a problem it may be any, for the rest of the rule has no part in it.
+            choices: if ok { choices } else { op::table().collect() },
+        }
     }
 
     fn example(&mut self, example: &ExampleAst, rules: &BTreeMap<Arc<str>, Span>) -> Option<Example> {
