@@ -1,7 +1,9 @@
 //! The loader: from a parsed rule file to checked rules, all problems collected.
 
 mod names;
+mod probe;
 mod source;
+mod types;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -44,6 +46,7 @@ fn load(file: RuleFile, thorough: bool) -> Result<RuleSet, Diagnostics> {
     let mut checker = Checker {
         ast: &ast,
         problems: Diagnostics::new(),
+        thorough,
     };
     let mut set = RuleSet::default();
     let mut names: BTreeMap<Arc<str>, Span> = BTreeMap::new();
@@ -80,6 +83,8 @@ fn load(file: RuleFile, thorough: bool) -> Result<RuleSet, Diagnostics> {
 struct Checker<'a> {
     ast: &'a Ast,
     problems: Diagnostics,
+    /// Tries the rules on operands as well.
+    thorough: bool,
 }
 
 impl Checker<'_> {
@@ -148,12 +153,18 @@ impl Checker<'_> {
                 ast: ast.clone(),
             });
         }
-        let failed = self
-            .problems
-            .iter()
-            .skip(before)
-            .any(|p| p.severity == Severity::Error);
+        self.check_conditions(rule);
+        let mut failed = self.failed_since(before);
+        if let (Some(forward), false, true) = (out.first(), failed, self.thorough) {
+            self.check_types(rule, forward);
+            failed = self.failed_since(before);
+        }
         if failed { Vec::new() } else { out }
+    }
+
+    fn failed_since(&self, before: usize) -> bool {
+        let mut new = self.problems.iter().skip(before);
+        new.any(|p| p.severity == Severity::Error)
     }
 
     /// The operators that `for f in …:` allows: those with all the traits, or those named.
