@@ -368,8 +368,10 @@ impl Graph {
         for edge in edges {
             self.vertices.remove_edge(edge);
         }
-        self.params.retain(|&p| p != v);
-        if matches!(node, Node::Param) {
+        let (was_param, is_param) = (matches!(self.vertices[v].node, Node::Param), matches!(node, Node::Param));
+        if was_param && !is_param {
+            self.params.retain(|&p| p != v);
+        } else if is_param && !was_param {
             self.params.push(v);
         }
         let vertex = &mut self.vertices[v];

@@ -1,10 +1,12 @@
 //! Rewriting by equality saturation: graph to e-graph, rules to a fixed point or a counted limit, cheapest graph out.
 
 mod apply;
+mod choice;
 mod cost;
 mod decode;
 mod encode;
 mod enode;
+mod exchange;
 mod extract;
 mod fold;
 mod matching;
