@@ -491,6 +491,7 @@ impl<'a, K: Sink> Builder<'a, K> {
                     None
                 }
             },
+            ExprKind::Tuple(_) if literal => Some(Term::List(args)),
             ExprKind::Tuple(_) => {
                 let items: Option<Vec<_>> = args.into_iter().map(|t| self.vertex(t, span)).collect();
                 items.map(|items| Term::Value(self.sink.tuple(&items)))

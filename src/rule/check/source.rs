@@ -322,13 +322,8 @@ impl Checker<'_> {
                 let args = [*cond, then.result, otherwise.result];
                 return self.call("where", span, &args, None, span, state, depth);
             }
-            ExprKind::Comprehension { .. } => {
-                self.problems.push(
-                    Diagnostic::error("T0308", "a comprehension stands among operands, or is the whole source")
-                        .label(span, ""),
-                );
-                return None;
-            }
+            // In parentheses of its own, a comprehension is a tuple.
+            ExprKind::Comprehension { .. } => PatternNode::Tuple(vec![self.item(id, state, depth)?]),
             _ => {
                 self.no_place(span);
                 return None;
