@@ -33,14 +33,29 @@ pub(super) const OPS: &[OpDef] = &[
     )
     .operands(X_TARGET)
     .infer(infer_collapse_sum_like)
+    .body("fn (x, target) { collapse_sum_to(x) {shape = target.shape} }")
+    .traits(OpTraits::REDUCTION.and(OpTraits::LINEAR))
+    .cost(CostRule::PerInput(1.0)),
+    OpDef::new(
+        "collapse_sum_to",
+        "Sums over what broadcasting a tensor of this shape to the operand repeats.",
+    )
+    .operands(&[X])
+    .attrs(&[AttrDef::new(
+        "shape",
+        AttrKind::Ints,
+        Default::Required,
+        "extents of the result",
+    )])
+    .infer(infer_collapse_sum_to)
     .body(
-        "fn (x, target) {
+        "fn (x) {
            let s = reduce_sum(x) {
              axes = [i for i in range(x.rank)
-               if i < x.rank - target.rank or target.shape[i + target.rank - x.rank] == 1],
+               if i < x.rank - len(shape) or shape[i + len(shape) - x.rank] == 1],
              keepdims = true, noop_with_empty_axes = true
            };
-           reshape(s) {shape = target.shape, allowzero = true}
+           reshape(s) {shape = shape, allowzero = true}
          }",
     )
     .traits(OpTraits::REDUCTION.and(OpTraits::LINEAR))
@@ -85,15 +100,18 @@ fn infer_reshape_like(call: &Infer<'_>) -> Result<Type, OpError> {
     Ok(typed(x.dtype, target.shape.clone()))
 }
 
+/// True if `small` may broadcast to `large`, as far as extents are known.
+fn fits(small: &[Dim], large: &[Dim]) -> bool {
+    let fits = |(s, l): (&Dim, &Dim)| !matches!((s, l), (Dim::Const(s), Dim::Const(l)) if s != l && *s != 1);
+    small.len() <= large.len() && small.iter().rev().zip(large.iter().rev()).all(fits)
+}
+
 /// Checks that operand `small` broadcasts to the shape of operand `large`, as far as extents are known.
 fn expect_broadcast(call: &Infer<'_>, small: usize, large: usize) -> Result<(), OpError> {
     let (a, b) = (call.tensor(small)?, call.tensor(large)?);
-    let (Some(s), Some(l)) = (&a.shape, &b.shape) else {
-        return Ok(());
-    };
-    let fits = |(s, l): (&Dim, &Dim)| !matches!((s, l), (Dim::Const(s), Dim::Const(l)) if s != l && *s != 1);
-    if s.len() <= l.len() && s.iter().rev().zip(l.iter().rev()).all(fits) {
-        return Ok(());
+    match (&a.shape, &b.shape) {
+        (Some(s), Some(l)) if !fits(s, l) => {}
+        _ => return Ok(()),
     }
     let name = |i: usize| call.def.operand(i).map_or("", |o| o.name);
     Err(OpError::new(format!(
@@ -114,6 +132,18 @@ fn infer_collapse_sum_like(call: &Infer<'_>) -> Result<Type, OpError> {
     let dtype = call.expect_dtype(0, DType::is_number, "a number")?;
     expect_broadcast(call, 1, 0)?;
     Ok(typed(dtype, call.shape(1)?.cloned()))
+}
+
+fn infer_collapse_sum_to(call: &Infer<'_>) -> Result<Type, OpError> {
+    let dtype = call.expect_dtype(0, DType::is_number, "a number")?;
+    let wanted = call.ints("shape").unwrap_or_default();
+    let x = call.tensor(0)?;
+    let negative = wanted.iter().any(|d| d.as_const().is_some_and(|n| n < 0));
+    if negative || x.shape.as_ref().is_some_and(|s| !fits(&wanted, s)) {
+        let wanted: Shape = wanted.into_iter().collect();
+        return Err(OpError::new(format!("`shape` is {wanted} and does not broadcast to `x`, {x}")).attr("shape"));
+    }
+    Ok(typed(dtype, Some(wanted.into_iter().collect())))
 }
 
 /// For each letter of `to` its place in `from`.
@@ -161,133 +191,4 @@ fn layout_transform<S: System>(e: &Eval<'_, S>) -> Out<S> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::check::{eval, infer, table};
-
-    #[test]
-    fn types_follow_the_second_operand() {
-        table(
-            infer,
-            &[
-                ("reshape_like", "", &["f32[2, 3]", "i8[6]"], "f32[6]"),
-                ("reshape_like", "", &["f32[..]", "i8[n, 2]"], "f32[n, 2]"),
-                ("reshape_like", "", &["f32[2, 3]", "i8[..]"], "f32[..]"),
-                (
-                    "reshape_like",
-                    "",
-                    &["f32[2, 3]", "f32[5]"],
-                    "`x` is f32[2, 3] with 6 elements, and `target` is f32[5] with 5",
-                ),
-                ("broadcast_to_like", "", &["f32[3, 1]", "i8[n, 3, m]"], "f32[n, 3, m]"),
-                (
-                    "broadcast_to_like",
-                    "",
-                    &["f32[3]", "f32[2]"],
-                    "`x` is f32[3] and does not broadcast to `target`, f32[2]",
-                ),
-                (
-                    "broadcast_to_like",
-                    "",
-                    &["f32[2, 2]", "f32[2]"],
-                    "`x` is f32[2, 2] and does not broadcast to `target`, f32[2]",
-                ),
-                ("collapse_sum_like", "", &["f32[n, 3, 4]", "f32[3, 1]"], "f32[3, 1]"),
-                (
-                    "collapse_sum_like",
-                    "",
-                    &["f32[2]", "f32[3]"],
-                    "`target` is f32[3] and does not broadcast to `x`, f32[2]",
-                ),
-                (
-                    "collapse_sum_like",
-                    "",
-                    &["bool[2]", "f32[1]"],
-                    "`x` must be a number, and is bool[2]",
-                ),
-            ],
-        );
-    }
-
-    #[test]
-    fn layouts_are_permutations() {
-        table(
-            infer,
-            &[
-                (
-                    "layout_transform",
-                    "src_layout=NCHW dst_layout=NHWC",
-                    &["f32[n, 3, h, w]"],
-                    "f32[n, h, w, 3]",
-                ),
-                (
-                    "layout_transform",
-                    "src_layout=NC dst_layout=CN",
-                    &["f32[..]"],
-                    "f32[?, ?]",
-                ),
-                (
-                    "layout_transform",
-                    "src_layout=NC dst_layout=CN",
-                    &["f32[2]"],
-                    "\"NC\" has 2 letters, and `x` is f32[2] with 1 axes",
-                ),
-                (
-                    "layout_transform",
-                    "src_layout=NC dst_layout=NCH",
-                    &["f32[2, 3]"],
-                    "\"NC\" and \"NCH\" are not the same letters",
-                ),
-                (
-                    "layout_transform",
-                    "src_layout=NC dst_layout=CC",
-                    &["f32[2, 3]"],
-                    "`dst_layout` is \"CC\"; a letter stands twice",
-                ),
-                (
-                    "layout_transform",
-                    "src_layout=Nc dst_layout=cN",
-                    &["f32[2, 3]"],
-                    "`src_layout` is \"Nc\"; 'c' is no letter from A to Z",
-                ),
-            ],
-        );
-    }
-
-    #[test]
-    fn elements_move_and_add_up() {
-        let x = "f32[2, 3] 1 2 3 4 5 6";
-        table(
-            eval,
-            &[
-                (
-                    "reshape_like",
-                    "",
-                    &[x, "i8[3, 2] 0 0 0 0 0 0"],
-                    "f32[3, 2] 1 2 3 4 5 6",
-                ),
-                ("reshape_like", "", &["f32[0, 2]", "i8[3, 0]"], "f32[3, 0]"),
-                (
-                    "broadcast_to_like",
-                    "",
-                    &["i64[2, 1] 1 2", "bool[1, 2, 2] 0 0 0 0"],
-                    "i64[1, 2, 2] 1 1 2 2",
-                ),
-                ("collapse_sum_like", "", &[x, "f32[3] 0 0 0"], "f32[3] 5 7 9"),
-                ("collapse_sum_like", "", &[x, "f32[2, 1] 0 0"], "f32[2, 1] 6 15"),
-                ("collapse_sum_like", "", &[x, "f32 0"], "f32 21"),
-                (
-                    "collapse_sum_like",
-                    "",
-                    &[x, "f32[2, 3] 0 0 0 0 0 0"],
-                    "f32[2, 3] 1 2 3 4 5 6",
-                ),
-                (
-                    "layout_transform",
-                    "src_layout=ABC dst_layout=CAB",
-                    &["i64[1, 2, 3] 0 1 2 3 4 5"],
-                    "i64[3, 1, 2] 0 3 1 4 2 5",
-                ),
-            ],
-        );
-    }
-}
+mod tests;
