@@ -181,6 +181,14 @@ called like it with `-reversed` appended."
     "T0310" "rule without documentation"
 "A line `/// …` above a rule says what it does; lists and reports show it."
 
+    "T0311" "never matches"
+"No graph can ever match the source: no operator has all the properties asked for, a condition is false whatever the
+match, or the types of two places of one value exclude each other."
+
+    "T0312" "variable of the source alone"
+"The target does not depend on this variable. That may be meant, as in `where(_, x, x) => x`, and then `_` says so; it may
+also be a variable that was forgotten in the target."
+
     "T0401" "file cannot be read or written"
 "The system refuses: the file does not exist, may not be read, or the disk is full; or a text file is not UTF-8."
 

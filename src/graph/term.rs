@@ -116,6 +116,7 @@ pub const TERM_FUNCTIONS: &[&str] = &[
     "abs",
     "sorted",
     "inverse",
+    "index",
 ];
 
 type Result<V> = std::result::Result<Term<V>, TermError>;
@@ -233,14 +234,17 @@ impl<S: Scope> Evaluator<'_, S> {
                 self.element(base, at, span)
             }
             ExprKind::Slice { base, start, end } => {
-                let Term::List(items) = self.eval(*base)? else {
-                    return Err(TermError::new(span, "only lists have slices"));
+                let (items, text) = match self.eval(*base)? {
+                    Term::List(items) => (items, false),
+                    Term::Str(text) => (letters(&text), true),
+                    _ => return Err(TermError::new(span, "only lists and texts have slices")),
                 };
                 let n = items.len() as i64;
                 let clamp = |v: i64| (if v < 0 { v + n } else { v }).clamp(0, n) as usize;
                 let from = start.map(|s| self.int(s)).transpose()?.map_or(0, clamp);
                 let to = end.map(|e| self.int(e)).transpose()?.map_or(n as usize, clamp);
-                Ok(Term::List(items.get(from..to).unwrap_or(&[]).to_vec()))
+                let part = items.get(from..to).unwrap_or(&[]);
+                Ok(if text { joined(part) } else { Term::List(part.to_vec()) })
             }
             ExprKind::Range { start, end } => {
                 let from = start.map_or(Ok(0), |s| self.int(s))?;
@@ -274,8 +278,10 @@ impl<S: Scope> Evaluator<'_, S> {
                 self.eval(block.result)
             }
             ExprKind::Comprehension { body, var, iter, cond } => {
-                let Term::List(items) = self.eval(*iter)? else {
-                    return Err(TermError::new(ast.span(*iter), "`for` runs over a list or a range"));
+                let items = match self.eval(*iter)? {
+                    Term::List(items) => items,
+                    Term::Str(text) => letters(&text),
+                    _ => return Err(TermError::new(ast.span(*iter), "`for` runs over a list, a range or a text")),
                 };
                 let mut out = Vec::with_capacity(items.len());
                 for item in items {
@@ -337,8 +343,10 @@ impl<S: Scope> Evaluator<'_, S> {
     }
 
     fn element(&self, base: Term<S::V>, at: i64, span: Span) -> Result<S::V> {
-        let Term::List(items) = base else {
-            return Err(TermError::new(span, format!("{} has no elements", kind(&base))));
+        let items = match base {
+            Term::List(items) => items,
+            Term::Str(text) => letters(&text),
+            other => return Err(TermError::new(span, format!("{} has no elements", kind(&other)))),
         };
         let n = items.len() as i64;
         let place = if at < 0 { at + n } else { at };
@@ -405,6 +413,8 @@ impl<S: Scope> Evaluator<'_, S> {
                 }
                 Term::Bool(found)
             }
+            (B::In, Term::Str(part), Term::Str(text)) => Term::Bool(text.contains(&*part)),
+            (B::Concat, Term::Str(a), Term::Str(b)) => Term::Str(format!("{a}{b}").into()),
             (B::Concat, Term::List(mut a), Term::List(b)) => {
                 a.extend(b);
                 Term::List(a)
@@ -499,6 +509,21 @@ impl<S: Scope> Evaluator<'_, S> {
         let ints = |dims: Vec<i64>| Term::List(dims.into_iter().map(|d| Term::Int(d.into())).collect());
         Ok(match (name, args.as_slice()) {
             ("len", [Term::List(items)]) => Term::Int(items.len().into()),
+            ("len", [Term::Str(text)]) => Term::Int(text.chars().count().into()),
+            // The place of a letter of a layout, or of an element of a list.
+            ("index", [Term::Str(text), Term::Str(letter)]) => {
+                let place = letters::<S::V>(text).iter().position(|t| *t == Term::Str(letter.clone()));
+                Term::Int(place.ok_or_else(|| TermError::new(span, format!("there is no {letter:?} in {text:?}")))?.into())
+            }
+            ("index", [Term::List(items), wanted]) => {
+                let mut place = None;
+                for (i, item) in items.iter().enumerate() {
+                    if place.is_none() && self.equal(item, wanted, span)? {
+                        place = Some(i);
+                    }
+                }
+                Term::Int(place.ok_or_else(|| TermError::new(span, "there is no such element in the list"))?.into())
+            }
             ("sum", [list]) => Term::Int(int_list(list)?.into_iter().sum()),
             ("prod", [list]) => Term::Int(int_list(list)?.into_iter().product()),
             ("min", [Term::Int(a), Term::Int(b)]) => Term::Int(a.minimum(b)),
@@ -517,6 +542,7 @@ impl<S: Scope> Evaluator<'_, S> {
             ),
             ("range", [Term::Int(to)]) => self.range(0, known(to, span)?, span)?,
             ("range", [Term::Int(from), Term::Int(to)]) => self.range(known(from, span)?, known(to, span)?, span)?,
+            ("reverse", [Term::Str(text)]) => Term::Str(text.chars().rev().collect::<String>().into()),
             ("reverse", [Term::List(_)]) => {
                 let Some(Term::List(mut items)) = args.pop() else {
                     return Err(wrong());
@@ -628,6 +654,20 @@ impl<S: Scope> Evaluator<'_, S> {
             )),
         }
     }
+}
+
+/// The letters of a text, each a text of its own.
+fn letters<V>(text: &str) -> Vec<Term<V>> {
+    text.chars().map(|c| Term::Str(c.to_string().into())).collect()
+}
+
+/// Letters as one text.
+fn joined<V>(letters: &[Term<V>]) -> Term<V> {
+    let text: String = letters
+        .iter()
+        .filter_map(|t| if let Term::Str(s) = t { Some(&**s) } else { None })
+        .collect();
+    Term::Str(text.into())
 }
 
 fn known(dim: &Dim, span: Span) -> std::result::Result<i64, TermError> {

@@ -85,6 +85,53 @@ impl Ast {
         self.exprs.is_empty()
     }
 
+    /// The expressions directly below `id`, in the order of the text; those of attributes and blocks included.
+    pub fn operands(&self, id: ExprId) -> Vec<ExprId> {
+        let block = |b: &Block| -> Vec<ExprId> { b.lets.iter().map(|l| l.value).chain([b.result]).collect() };
+        match self.kind(id) {
+            ExprKind::List(items) | ExprKind::Tuple(items) => items.clone(),
+            ExprKind::Call { args, attrs, .. } => {
+                let entries = attrs.iter().flat_map(|a| a.entries.iter().map(|e| e.value));
+                args.iter().copied().chain(entries).collect()
+            }
+            ExprKind::Project { base, .. } | ExprKind::Field { base, .. } => vec![*base],
+            ExprKind::Index { base, index } => vec![*base, *index],
+            ExprKind::Slice { base, start, end } => [Some(*base), *start, *end].into_iter().flatten().collect(),
+            ExprKind::Range { start, end } => [*start, *end].into_iter().flatten().collect(),
+            ExprKind::Unary { operand, .. } => vec![*operand],
+            ExprKind::Binary { lhs, rhs, .. } => vec![*lhs, *rhs],
+            ExprKind::If { cond, then, otherwise } | ExprKind::When { cond, then, otherwise } => {
+                let mut out = vec![*cond];
+                out.extend(block(then));
+                out.extend(block(otherwise));
+                out
+            }
+            ExprKind::Comprehension { body, iter, cond, .. } => {
+                [Some(*iter), *cond, Some(*body)].into_iter().flatten().collect()
+            }
+            ExprKind::Int { .. }
+            | ExprKind::Float { .. }
+            | ExprKind::Bool(_)
+            | ExprKind::Str(_)
+            | ExprKind::Name(_)
+            | ExprKind::Positional(_)
+            | ExprKind::Wildcard => Vec::new(),
+        }
+    }
+
+    /// True if the expression at `id` or one below it is a name, or a field of a name, that `wanted` accepts.
+    pub fn mentions(&self, id: ExprId, wanted: &dyn Fn(&str) -> bool) -> bool {
+        let mut stack = vec![id];
+        while let Some(id) = stack.pop() {
+            match self.kind(id) {
+                ExprKind::Name(name) if wanted(name) => return true,
+                ExprKind::Field { name, .. } if wanted(&name.name) => return true,
+                _ => stack.extend(self.operands(id)),
+            }
+        }
+        false
+    }
+
     /// Every expression with its place, children before parents.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (ExprId, &Expr)> {
         self.exprs.iter().enumerate().map(|(i, e)| (ExprId(i as u32), e))

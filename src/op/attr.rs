@@ -286,7 +286,7 @@ pub enum Default {
 }
 
 /// An attribute as the table declares it.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AttrDef {
     /// Its name, as in ONNX.
     pub name: &'static str,

@@ -124,6 +124,11 @@ impl Interner {
         i
     }
 
+    /// The number of an operator of the table, if it occurs.
+    pub fn number_of(&self, op: &crate::op::OpDef) -> Option<u32> {
+        self.known.get(op.name).copied()
+    }
+
     /// A number of its own for a call that may not be merged with an equal one.
     pub fn unique(&mut self, op: Op) -> u32 {
         self.ops.push(op);

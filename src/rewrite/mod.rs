@@ -1,12 +1,13 @@
 //! Rewriting by equality saturation: graph to e-graph, rules to a fixed point or a counted limit, cheapest graph out.
 
+mod apply;
 mod cost;
 mod decode;
 mod encode;
 mod enode;
 mod extract;
 mod fold;
-mod matcher;
+mod matching;
 mod saturate;
 
 pub use cost::{CostModel, graph_cost};
@@ -15,7 +16,6 @@ pub use encode::{Encoded, encode, encode_into};
 pub use enode::{ClassData, ENode, Facts, Head, Interner};
 pub use extract::{Extraction, extract};
 pub use fold::{FoldReport, fold_static};
-pub use matcher::CompiledRule;
 pub use saturate::{IterationReport, Limits, RuleReport, Saturation, StopReason, saturate};
 
 /// The e-graph of typed tensor expressions.

@@ -2,15 +2,17 @@
 //!
 //! Limits are counts, so that a run gives the same result on every machine.
 
+use std::hash::BuildHasher;
 use std::sync::Arc;
 
+use egg::Id;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use super::EGraph;
-use super::encode::Encoded;
-use super::enode::{ENode, Head};
-use super::matcher::{CompiledRule, Outcome};
-use crate::op::Op;
+use super::apply::{build_target, same_type};
+use super::encode::{EGraphSink, Encoded};
+use super::enode::ENode;
+use super::matching::{Binding, Match, Program, Searcher, resolve};
 use crate::rule::Rule;
 
 /// When to stop.
@@ -122,10 +124,7 @@ struct Schedule {
 /// Saturates the e-graph of `encoded` with `rules`.
 pub fn saturate(encoded: &mut Encoded, rules: &[Arc<Rule>], limits: Limits) -> Saturation {
     let egraph = &mut encoded.egraph;
-    let compiled: Vec<CompiledRule> = rules
-        .iter()
-        .map(|r| CompiledRule::new(r.clone(), &mut egraph.analysis.interner))
-        .collect();
+    let programs: Vec<Program> = rules.iter().map(|r| Program::new(r.clone())).collect();
     let mut reports: Vec<RuleReport> = vec![RuleReport::default(); rules.len()];
     let mut schedules: Vec<Schedule> = rules
         .iter()
@@ -142,14 +141,10 @@ pub fn saturate(encoded: &mut Encoded, rules: &[Arc<Rule>], limits: Limits) -> S
     let mut rewrites = 0;
     let mut stop = StopReason::Iterations;
     'rounds: for round in 0..limits.iterations {
-        let present = operators(egraph);
         let mut found = Vec::new();
         let mut rested = false;
-        for (i, rule) in compiled.iter().enumerate() {
-            if rule.rule.source.operators().any(|op| !present.contains(op.name)) {
-                continue;
-            }
-            if rule.rule.outputs > 1 && round >= limits.multi_output_rounds {
+        for (i, program) in programs.iter().enumerate() {
+            if program.rule.source.has_several_outputs() && round >= limits.multi_output_rounds {
                 continue;
             }
             let schedule = &mut schedules[i];
@@ -158,8 +153,15 @@ pub fn saturate(encoded: &mut Encoded, rules: &[Arc<Rule>], limits: Limits) -> S
                 rested = true;
                 continue;
             }
+            let Some(mut searcher) = Searcher::new(program, &*egraph) else {
+                continue;
+            };
             let allowed = match_limit << schedule.times_banned.min(20);
-            let matches = rule.search(egraph, allowed + 1);
+            let mut matches: Vec<Binding<Id>> = Vec::new();
+            searcher.all(&mut |binding| {
+                matches.push(binding);
+                matches.len() <= allowed
+            });
             reports[i].matches += matches.len();
             if matches.len() > allowed {
                 schedule.times_banned += 1;
@@ -174,36 +176,36 @@ pub fn saturate(encoded: &mut Encoded, rules: &[Arc<Rule>], limits: Limits) -> S
         let mut over = None;
         let mut created = Vec::new();
         'apply: for (i, matches) in found {
-            let rule = &compiled[i];
-            for subst in matches {
-                let mut key = hash_ids(&rule.key(egraph, &subst));
-                if seen[i].contains(&key) {
+            let program = &programs[i];
+            for binding in matches {
+                let key = |egraph: &EGraph| FxBuildHasher.hash_one(binding.map(|id| egraph.find(id)));
+                let before = key(egraph);
+                if seen[i].contains(&before) {
                     continue;
                 }
-                let Some(matched) = rule.check(egraph, &subst) else {
+                let Ok(matched) = resolve(&*egraph, program, &binding) else {
                     continue;
                 };
-                if !rule.conditions_hold(egraph, &matched) {
+                if matched.failing(&*egraph, program).is_some() {
                     continue;
                 }
                 if limits.rewrites.is_some_and(|most| rewrites >= most) {
                     over = Some(StopReason::Rewrites);
                     break 'apply;
                 }
-                match rule.apply(egraph, &matched, &mut created) {
+                match apply(&program.rule, egraph, &matched, &mut created) {
                     Outcome::Applied => {
                         applied += 1;
                         rewrites += 1;
                         reports[i].applied += 1;
-                        key = hash_ids(&rule.key(egraph, &subst));
-                        seen[i].insert(key);
+                        seen[i].insert(key(egraph));
                     }
                     Outcome::NoEffect => {
-                        seen[i].insert(key);
+                        seen[i].insert(before);
                     }
                     Outcome::Refused => {
                         reports[i].refused += 1;
-                        seen[i].insert(key);
+                        seen[i].insert(before);
                     }
                 }
                 for enode in created.drain(..) {
@@ -246,7 +248,7 @@ pub fn saturate(encoded: &mut Encoded, rules: &[Arc<Rule>], limits: Limits) -> S
         enode.children.iter_mut().for_each(|c| *c = egraph.find(*c));
         canonical.remove(&enode);
     }
-    let rules = compiled.into_iter().map(|c| c.rule).zip(reports).collect();
+    let rules = programs.into_iter().map(|p| p.rule).zip(reports).collect();
     Saturation {
         rules,
         iterations,
@@ -255,22 +257,39 @@ pub fn saturate(encoded: &mut Encoded, rules: &[Arc<Rule>], limits: Limits) -> S
     }
 }
 
-fn hash_ids(ids: &[egg::Id]) -> u64 {
-    use std::hash::BuildHasher;
-    FxBuildHasher.hash_one(ids)
+/// What became of a match.
+enum Outcome {
+    /// The classes were made equal.
+    Applied,
+    /// They were equal already.
+    NoEffect,
+    /// The target could not be built, or its type is another.
+    Refused,
 }
 
-/// Names of the operators that occur.
-fn operators(egraph: &EGraph) -> FxHashSet<&'static str> {
-    let mut out = FxHashSet::default();
-    for class in egraph.classes() {
-        for enode in &class.nodes {
-            if let Head::Op(i) = enode.head
-                && let Op::Known(def) = egraph.analysis.interner.op_at(i)
-            {
-                out.insert(def.name);
-            }
-        }
+/// Builds the target of a match and makes it equal to the source; e-nodes that did not exist before are pushed to
+/// `created`.
+fn apply(rule: &Rule, egraph: &mut EGraph, found: &Match<Id>, created: &mut Vec<ENode>) -> Outcome {
+    let mut sink = EGraphSink {
+        egraph,
+        created: Vec::new(),
+    };
+    let built = build_target(rule, found, &mut sink);
+    created.append(&mut sink.created);
+    let Ok(targets) = built else {
+        return Outcome::Refused;
+    };
+    let same = found
+        .outputs
+        .iter()
+        .zip(&targets)
+        .all(|(a, b)| same_type(&egraph[*a].data.ty, &egraph[*b].data.ty));
+    if !same {
+        return Outcome::Refused;
     }
-    out
+    let mut changed = false;
+    for (&a, &b) in found.outputs.iter().zip(&targets) {
+        changed |= egraph.union(a, b);
+    }
+    if changed { Outcome::Applied } else { Outcome::NoEffect }
 }

@@ -15,9 +15,11 @@ pub use check::load_rules;
 pub use composite::composite_rules;
 pub use example::{Example, ExampleKind};
 pub use library::{library, library_files};
-pub use pattern::{AttrPattern, ListItem, Pattern, PatternId, PatternNode, Variable};
+pub use pattern::{
+    AttrPattern, Count, Family, FamilyId, Item, ListItem, OpVariable, Pattern, PatternId, PatternNode, ProjIndex, Variable,
+};
 
-use crate::diag::Diagnostics;
+use crate::diag::{Diagnostics, Span};
 use crate::lang::ast::{Ast, Block, ExprId, Numerics, RuleClass};
 
 /// How equal the two sides of a rule are; ordered from the strictest.
@@ -85,14 +87,20 @@ pub struct Rule {
     pub assuming: Vec<String>,
     /// Its variables.
     pub variables: Vec<Variable>,
+    /// Its operator variables.
+    pub operators: Vec<OpVariable>,
     /// What is looked for.
     pub source: Pattern,
     /// Conditions on a match.
     pub conditions: Vec<ExprId>,
     /// What takes the place of the match.
     pub target: Block,
-    /// The number of outputs of either side.
-    pub outputs: usize,
+    /// The names of rests of attributes that the source binds.
+    pub rests: Vec<Arc<str>>,
+    /// Written with `<=>`: an equality without a direction.
+    pub both_ways: bool,
+    /// Where it stands.
+    pub span: Span,
     /// The syntax tree that conditions and target are part of.
     pub ast: Arc<Ast>,
 }
@@ -111,6 +119,8 @@ pub struct RuleSet {
     pub rules: Vec<Arc<Rule>>,
     /// The examples, in order.
     pub examples: Vec<Example>,
+    /// The sets, in order.
+    pub groups: Vec<Group>,
     /// What is no error and should be better, such as rules without documentation.
     pub warnings: Diagnostics,
 }
@@ -120,8 +130,20 @@ impl RuleSet {
     pub fn extend(&mut self, other: RuleSet) {
         self.rules.extend(other.rules);
         self.examples.extend(other.examples);
+        self.groups.extend(other.groups);
         self.warnings.extend(other.warnings);
     }
+}
+
+/// Rules under one name: `ruleset name { a, b }`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Group {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Its documentation.
+    pub doc: String,
+    /// Rules and sets.
+    pub members: Vec<Arc<str>>,
 }
 
 /// What may stand for a variable, in words.

@@ -103,7 +103,8 @@ impl<K: Sink> Builder<'_, K> {
     ) -> Val<K::V> {
         let span = self.ast.span(id);
         let given = self.attributes(attrs)?;
-        match op::lookup(callee).filter(|_| !quoted) {
+        let known = self.operators.get(callee).copied().or_else(|| op::lookup(callee));
+        match known.filter(|_| !quoted) {
             Some(def) => self.operator(def, args, ids, given, span),
             None if quoted || self.opaques.contains_key(callee) => self.opaque(id, callee, args, given, span),
             None => {

@@ -36,6 +36,10 @@ pub(crate) struct Builder<'a, K: Sink> {
     symbols: BTreeSet<Arc<str>>,
     frames: Vec<Frame<K::V>>,
     ascribed: FxHashMap<ExprId, Type>,
+    /// Operators that names stand for.
+    operators: FxHashMap<Arc<str>, &'static OpDef>,
+    /// Values of what does not depend on the running variable of the comprehension at hand.
+    hoisted: FxHashMap<ExprId, Val<K::V>>,
     /// The next unknown extent of a declaration.
     unknown: u32,
 }
@@ -77,6 +81,8 @@ impl<'a, K: Sink> Builder<'a, K> {
             symbols: BTreeSet::new(),
             frames: vec![frame],
             ascribed: FxHashMap::default(),
+            operators: FxHashMap::default(),
+            hoisted: FxHashMap::default(),
             unknown: 1 << 30,
         }
     }
@@ -105,6 +111,11 @@ impl<'a, K: Sink> Builder<'a, K> {
         let frame = self.frame();
         frame.names.entry(name.clone()).or_default().push(term);
         frame.undo.push(name.clone());
+    }
+
+    /// Makes `name` stand for an operator from here on.
+    pub(crate) fn bind_operator(&mut self, name: &Arc<str>, def: &'static OpDef) {
+        self.operators.insert(name.clone(), def);
     }
 
     /// Makes `..name` stand for these attributes.
@@ -136,23 +147,35 @@ impl<'a, K: Sink> Builder<'a, K> {
         self.run(Task::Block(block))
     }
 
-    /// The values of a block that ends in a tuple, one by one: the tuple itself is not built.
+    /// The values of a block that ends in a tuple or a comprehension, one by one: the tuple itself is not built.
     pub(crate) fn block_items(&mut self, block: &'a Block) -> Option<Vec<Term<K::V>>> {
-        let ExprKind::Tuple(items) = self.ast.kind(block.result) else {
-            return self.block(block).map(|value| vec![value]);
+        let items: &[ExprId] = match self.ast.kind(block.result) {
+            ExprKind::Tuple(items) => items,
+            ExprKind::Comprehension { .. } => std::slice::from_ref(&block.result),
+            _ => return self.block(block).map(|value| vec![value]),
         };
         let depth = self.frame().undo.len();
         for item in &block.lets {
             let value = self.run(Task::Eval(item.value));
             self.bind_let(item, value);
         }
-        let values = items.iter().map(|&id| self.run(Task::Eval(id))).collect();
+        let values = self.run_all(items);
         self.run(Task::PopScope(depth));
         values
     }
 
+    /// The values of operands, comprehensions spread out.
+    fn run_all(&mut self, items: &'a [ExprId]) -> Option<Vec<Term<K::V>>> {
+        let mut tasks = Vec::new();
+        self.push_args(items, &mut tasks);
+        self.work(tasks).into_iter().collect()
+    }
+
     fn run(&mut self, first: Task<'a, K::V>) -> Val<K::V> {
-        let mut tasks = vec![first];
+        self.work(vec![first]).pop().flatten()
+    }
+
+    fn work(&mut self, mut tasks: Vec<Task<'a, K::V>>) -> Vec<Val<K::V>> {
         let mut values: Vec<Val<K::V>> = Vec::new();
         while let Some(task) = tasks.pop() {
             if self.sink.size() > self.max_size {
@@ -163,7 +186,7 @@ impl<'a, K: Sink> Builder<'a, K> {
                         self.max_size
                     ),
                 ));
-                return None;
+                return vec![None];
             }
             match task {
                 Task::Eval(id) => self.start(id, &mut tasks, &mut values),
@@ -200,7 +223,7 @@ impl<'a, K: Sink> Builder<'a, K> {
                 }
             }
         }
-        values.pop().flatten()
+        values
     }
 
     fn bind_let(&mut self, item: &'a Let, value: Val<K::V>) {
@@ -309,6 +332,10 @@ impl<'a, K: Sink> Builder<'a, K> {
     fn start(&mut self, id: ExprId, tasks: &mut Vec<Task<'a, K::V>>, values: &mut Vec<Val<K::V>>) {
         let base = values.len();
         let ast = self.ast;
+        if let Some(value) = self.hoisted.get(&id) {
+            values.push(value.clone());
+            return;
+        }
         match ast.kind(id) {
             ExprKind::Name(name) => {
                 let value = self.resolve(name, ast.span(id));
@@ -391,6 +418,12 @@ impl<'a, K: Sink> Builder<'a, K> {
                     Vec::new()
                 }
             };
+            if self.fold_terms && items.len() > 1 {
+                for id in invariant_calls(self.ast, *body, &var.name) {
+                    let value = self.run(Task::Eval(id));
+                    self.hoisted.insert(id, value);
+                }
+            }
             let depth = self.frame().undo.len();
             for item in items.into_iter().rev() {
                 self.bind(&var.name, Some(item.clone()));
@@ -458,6 +491,7 @@ impl<'a, K: Sink> Builder<'a, K> {
                     None
                 }
             },
+            ExprKind::Tuple(_) if literal => Some(Term::List(args)),
             ExprKind::Tuple(_) => {
                 let items: Option<Vec<_>> = args.into_iter().map(|t| self.vertex(t, span)).collect();
                 items.map(|items| Term::Value(self.sink.tuple(&items)))
@@ -642,6 +676,29 @@ impl<K: Sink> Scope for Builder<'_, K> {
         names.sort();
         names
     }
+}
+
+/// The largest calls inside of `body` that do not mention `name`: in a comprehension they are written once and mean
+/// one value. What stands under other binders is left where it is.
+fn invariant_calls(ast: &Ast, body: ExprId, name: &str) -> Vec<ExprId> {
+    let mut out = Vec::new();
+    let mut stack = vec![body];
+    while let Some(id) = stack.pop() {
+        match ast.kind(id) {
+            ExprKind::Call { .. } | ExprKind::Binary { .. } | ExprKind::Unary { .. }
+                if !ast.mentions(id, &|n| n == name) =>
+            {
+                out.push(id);
+            }
+            // Attributes are no values of the graph.
+            ExprKind::Call { args, .. } | ExprKind::Tuple(args) => stack.extend(args),
+            ExprKind::Unary { .. } | ExprKind::Binary { .. } | ExprKind::Project { .. } | ExprKind::Field { .. } => {
+                stack.extend(ast.operands(id));
+            }
+            _ => {}
+        }
+    }
+    out
 }
 
 fn operands_text(n: usize) -> String {

@@ -154,8 +154,8 @@ pub struct Rule {
     pub doc: Option<String>,
     /// Its name, in kebab case.
     pub name: Ident,
-    /// `for f in unary elementwise:`
-    pub ops: Option<OpBinder>,
+    /// `for f in unary elementwise, g in binary:`
+    pub ops: Vec<OpBinder>,
     /// Its variables.
     pub params: Vec<RuleParam>,
     /// What is looked for.
@@ -179,7 +179,7 @@ pub struct Rule {
 pub struct OpBinder {
     /// The variable.
     pub var: Ident,
-    /// The traits the operator has, all of them.
+    /// The traits the operator has, all of them; or the operators it may be.
     pub bound: Vec<Ident>,
     /// Where it stands.
     pub span: Span,

@@ -260,7 +260,7 @@ impl<'s> Builder<'s> {
     fn rule(&mut self, pair: Pair<'s>) -> Option<crate::lang::ast::Rule> {
         let span = self.span(&pair);
         let doc = self.doc(span.start);
-        let (mut name, mut ops, mut params, mut both_ways) = (None, None, Vec::new(), false);
+        let (mut name, mut ops, mut params, mut both_ways) = (None, Vec::new(), Vec::new(), false);
         let mut sides = Vec::with_capacity(2);
         let (mut conditions, mut assuming) = (Vec::new(), Vec::new());
         let mut numerics: Option<NumericsClause> = None;
@@ -268,7 +268,7 @@ impl<'s> Builder<'s> {
             match part.as_rule() {
                 Rule::item_name => name = Some(self.ident(&part)),
                 Rule::rule_params => params = part.into_inner().filter_map(|part| self.rule_param(part)).collect(),
-                Rule::op_binder => ops = self.op_binder(part),
+                Rule::op_binder => ops.extend(self.op_binder(part)),
                 Rule::side => {
                     let Block { lets, result, span } = self.block(part);
                     sides.push(Side {

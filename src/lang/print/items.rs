@@ -100,10 +100,14 @@ impl<'a> Printer<'a> {
             return;
         }
         self.line(2);
-        if let Some(ops) = &rule.ops {
-            self.comments_before(ops.span.end, 2);
-            let bound: Vec<&str> = ops.bound.iter().map(Ident::as_str).collect();
-            self.text(&format!("for {} in {}:", ops.var.as_str(), bound.join(" ")));
+        if let Some(last) = rule.ops.last() {
+            self.comments_before(last.span.end, 2);
+            let binder = |ops: &OpBinder| {
+                let bound: Vec<&str> = ops.bound.iter().map(Ident::as_str).collect();
+                format!("{} in {}", ops.var.as_str(), bound.join(" "))
+            };
+            let binders: Vec<String> = rule.ops.iter().map(binder).collect();
+            self.text(&format!("for {}:", binders.join(", ")));
             self.line(2);
         }
         self.start_line(2);
@@ -132,7 +136,7 @@ impl<'a> Printer<'a> {
     }
 
     fn short_rule(&self, rule: &Rule) -> bool {
-        let bare = rule.ops.is_none()
+        let bare = rule.ops.is_empty()
             && rule.source.lets.is_empty()
             && rule.target.lets.is_empty()
             && rule.conditions.is_empty()

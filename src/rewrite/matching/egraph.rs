@@ -1,0 +1,114 @@
+//! An e-graph as something to match against: a class is a value, its e-nodes are its forms.
+
+use egg::Id;
+use rustc_hash::FxHashSet;
+
+use super::super::EGraph;
+use super::super::enode::{ENode, Head};
+use super::search::attr_ref;
+use super::{AttrRefs, Form, FormHead, Host, Want};
+use crate::op::{AttrValue, Op, OpDef};
+use crate::tensor::{Tensor, Type};
+
+impl Host for EGraph {
+    type V = Id;
+
+    fn op(&self, def: &'static OpDef) -> Option<u32> {
+        self.analysis.interner.number_of(def)
+    }
+
+    fn next_form(&self, v: Id, want: Want<'_>, from: usize) -> Option<(usize, Form<'_, Id>)> {
+        let nodes = &self[v].nodes;
+        let wanted = |node: &ENode| match (want, node.head) {
+            (Want::Op(op), Head::Op(i)) => op == i,
+            (Want::OneOf(defs), Head::Op(i)) => matches!(self.analysis.interner.op_at(i), Op::Known(def) if is_one_of(defs, def)),
+            (Want::Tuple, Head::Tuple) => true,
+            (Want::Proj(place), Head::Proj(i)) => place.is_none_or(|p| p == i),
+            _ => false,
+        };
+        // E-nodes are sorted by head, so that those of one operator stand together.
+        let first = match want {
+            Want::Op(op) if from == 0 && nodes.len() > 16 => nodes.partition_point(|n| n.head < Head::Op(op)),
+            _ => from,
+        };
+        let at = first + nodes.get(first..)?.iter().position(wanted)?;
+        let node = &nodes[at];
+        let (head, attrs) = match node.head {
+            Head::Op(i) => {
+                let op = self.analysis.interner.op_at(i);
+                let Op::Known(def) = op else { return None };
+                (FormHead::Call(def), def.attrs.len())
+            }
+            Head::Proj(i) => (FormHead::Proj(i), 0),
+            _ => (FormHead::Tuple, 0),
+        };
+        let (operands, attrs) = node.children.split_at(node.children.len() - attrs.min(node.children.len()));
+        let form = Form {
+            head,
+            operands,
+            attrs: AttrRefs::Values(attrs),
+        };
+        Some((at + 1, form))
+    }
+
+    fn values(&self, want: Want<'_>) -> Vec<Id> {
+        let of = |head: Head| self.classes_for_op(&head).into_iter().flatten();
+        let mut out: Vec<Id> = match want {
+            Want::Op(op) => of(Head::Op(op)).collect(),
+            Want::OneOf(defs) => defs
+                .iter()
+                .filter_map(|def| self.op(def))
+                .flat_map(|op| of(Head::Op(op)))
+                .collect(),
+            Want::Tuple => of(Head::Tuple).collect(),
+            Want::Proj(Some(i)) => of(Head::Proj(i)).collect(),
+            Want::Proj(None) => self
+                .classes()
+                .filter(|class| class.nodes.iter().any(|n| matches!(n.head, Head::Proj(_))))
+                .map(|class| class.id)
+                .collect(),
+        };
+        out.sort_unstable();
+        out.dedup();
+        out
+    }
+
+    fn users(&self, v: Id) -> Vec<Id> {
+        let mut seen = FxHashSet::default();
+        let mut out: Vec<Id> = self[v]
+            .parents()
+            .map(|user| self.find(user))
+            .filter(|user| seen.insert(*user))
+            .collect();
+        out.sort_unstable();
+        out
+    }
+
+    fn rank(&self, v: Id) -> u64 {
+        usize::from(v) as u64
+    }
+
+    fn attr(&self, form: &Form<'_, Id>, i: usize) -> u32 {
+        attr_ref(&form.attrs, i, |id| self[id].data.attr.unwrap_or(0))
+    }
+
+    fn attr_value(&self, attr: u32) -> &AttrValue {
+        self.analysis.interner.attr_at(attr)
+    }
+
+    fn ty(&self, v: Id) -> &Type {
+        &self[v].data.ty
+    }
+
+    fn constant(&self, v: Id) -> Option<&Tensor> {
+        self[v].data.value.as_ref()
+    }
+
+    fn is_static(&self, v: Id) -> bool {
+        self[v].data.is_static
+    }
+}
+
+fn is_one_of(defs: &[&'static OpDef], def: &'static OpDef) -> bool {
+    defs.iter().any(|d| std::ptr::eq(*d, def))
+}

@@ -1,0 +1,260 @@
+//! Outputs by comprehension: the largest groups of values that match one body with everything else in common.
+//!
+//! A group is made from the values in order: the first one begins it, and each later one joins if all conditions
+//! `all(c for i in 0..n)` hold with it. What did not join begins the next group. So every value is in exactly one
+//! group, and no group can be made larger by a later value.
+
+use std::hash::BuildHasher;
+use std::sync::Arc;
+
+use rustc_hash::{FxBuildHasher, FxHashSet};
+
+use super::found::{Match, MatchScope, outer};
+use super::search::{Binding, Searcher, is_input};
+use super::{Host, Program};
+use crate::graph::term::{self, Scope, Term};
+use crate::rule::{Count, FamilyId, PatternId, PatternNode, ProjIndex};
+use crate::tensor::{Tensor, Type};
+
+/// Values that are in a group already, with a hash of what the group has in common.
+pub(super) struct Seen<V>(FxHashSet<(u64, V)>);
+
+impl<V> Default for Seen<V> {
+    fn default() -> Self {
+        Seen(FxHashSet::default())
+    }
+}
+
+impl<H: Host> Searcher<'_, H> {
+    /// The groups that `value` is a member of.
+    pub(super) fn groups(
+        &mut self,
+        value: H::V,
+        seen: &mut Seen<H::V>,
+        emit: &mut dyn FnMut(Binding<H::V>) -> bool,
+    ) -> bool {
+        let Some((body, family)) = self.program.rule.source.varying() else {
+            return true;
+        };
+        self.by_place = self.runs_over_tuple(body);
+        let mut found = self.solve(body, 0, value);
+        while found {
+            let shared = self.snapshot(Vec::new());
+            let key = FxBuildHasher.hash_one((&shared.one, &shared.attrs, &shared.ops, &shared.counts));
+            if !seen.0.contains(&(key, value)) {
+                let members = self.members(body, value);
+                seen.0.extend(members.iter().map(|(_, v)| (key, *v)));
+                for group in self.partition(family, &members) {
+                    let binding = self.grouped(family, &members, &group);
+                    if let Some(binding) = binding
+                        && self.is_exact(&binding)
+                        && !emit(binding)
+                    {
+                        return false;
+                    }
+                }
+            }
+            found = self.again(0);
+        }
+        true
+    }
+
+    /// True if the body projects a tuple by the running index: then a member's index is its place in the tuple.
+    fn runs_over_tuple(&self, body: PatternId) -> bool {
+        let pattern = &self.program.rule.source;
+        let mut stack = vec![body];
+        while let Some(id) = stack.pop() {
+            if let PatternNode::Proj(_, ProjIndex::Running) = pattern.node(id) {
+                return true;
+            }
+            stack.extend(pattern.operands(id).into_iter().filter(|o| pattern.within(*o).is_some()));
+        }
+        false
+    }
+
+    /// All values that match the body with what is bound outside of it, in order, each with the index it has for now.
+    fn members(&mut self, body: PatternId, value: H::V) -> Vec<(u32, H::V)> {
+        let mut members = vec![(0, value)];
+        let outer: Vec<Option<H::V>> = self.snapshot(Vec::new()).one;
+        for other in self.reachable(0, body) {
+            if other == value {
+                continue;
+            }
+            let index = members.len() as u32;
+            let (mark, base) = (self.mark(), self.choice_points());
+            let mut fits = self.solve(body, index, other);
+            while fits && !self.is_member(body, index, other, &outer) {
+                fits = self.again(base);
+            }
+            self.commit(base);
+            if fits {
+                members.push((index, other));
+            } else {
+                self.undo(mark);
+            }
+        }
+        members.sort_by_key(|(i, v)| (self.place(*i), self.host.rank(*v), *v));
+        members
+    }
+
+    /// True if the values found for one index bind nothing else outside, and no one else uses the inner ones.
+    fn is_member(&self, body: PatternId, index: u32, value: H::V, outer: &[Option<H::V>]) -> bool {
+        let now = self.snapshot(Vec::new());
+        if now.one != outer {
+            return false;
+        }
+        if self.host.merges() {
+            return true;
+        }
+        let pattern = &self.program.rule.source;
+        let inner = |at: PatternId| !is_input(pattern.node(at)) && !matches!(pattern.node(at), PatternNode::AnyOf(_));
+        let own: Vec<H::V> = now
+            .rows
+            .iter()
+            .filter(|((at, i), _)| *i == index && inner(PatternId(*at)) && PatternId(*at) != body)
+            .map(|(_, v)| *v)
+            .collect();
+        let strict: Vec<H::V> = own.iter().copied().filter(|v| *v != value).collect();
+        let mut all = own;
+        all.push(value);
+        all.extend(
+            now.one
+                .iter()
+                .enumerate()
+                .filter(|(at, _)| inner(PatternId(*at as u32)))
+                .filter_map(|(_, v)| *v),
+        );
+        self.host.closed(&strict, &all)
+    }
+
+    /// Splits the members into groups by the conditions on each member.
+    fn partition(&mut self, family: FamilyId, members: &[(u32, H::V)]) -> Vec<Vec<usize>> {
+        let most = match self.program.rule.source.family(family).count {
+            Count::Exactly(n) => n as usize,
+            Count::Bind(_) => usize::MAX,
+        };
+        if self.by_place {
+            // Places without a gap, from the first one on; the first value at each.
+            let mut run: Vec<usize> = Vec::new();
+            for (m, (index, _)) in members.iter().enumerate() {
+                if run.len() < most && self.place(*index) == Some(run.len() as u32) {
+                    run.push(m);
+                }
+            }
+            return vec![run];
+        }
+        let binding = self.snapshot(Vec::new());
+        let Ok(mut found) = outer(self.host, self.program, &binding) else {
+            return Vec::new();
+        };
+        let mut rest: Vec<usize> = (0..members.len()).collect();
+        let mut groups = Vec::new();
+        while !rest.is_empty() {
+            let mut group: Vec<usize> = Vec::new();
+            let mut left = Vec::new();
+            found.cut(self.program, 0);
+            for &m in &rest {
+                let joins = group.len() < most
+                    && found
+                        .push_member(self.host, self.program, &binding, members[m].0)
+                        .is_ok()
+                    && joins(self.host, self.program, &found, group.len());
+                if joins {
+                    group.push(m);
+                } else {
+                    found.cut(self.program, group.len());
+                    left.push(m);
+                }
+            }
+            if group.is_empty() {
+                break;
+            }
+            groups.push(group);
+            rest = left;
+        }
+        groups
+    }
+
+    /// The binding of one group, its members numbered from 0.
+    fn grouped(&mut self, family: FamilyId, members: &[(u32, H::V)], group: &[usize]) -> Option<Binding<H::V>> {
+        let count = match self.program.count(family) {
+            Ok(count) => Some(count),
+            Err(n) if n as usize == group.len() => None,
+            Err(_) => return None,
+        };
+        let all = self.snapshot(group.iter().map(|&m| members[m].1).collect());
+        let mut places: rustc_hash::FxHashMap<u32, u32> = rustc_hash::FxHashMap::default();
+        for (k, &m) in group.iter().enumerate() {
+            places.insert(members[m].0, k as u32);
+        }
+        let mut binding = all.clone();
+        binding.rows = all
+            .rows
+            .iter()
+            .filter_map(|((at, i), v)| Some(((*at, *places.get(i)?), *v)))
+            .collect();
+        binding.rows.sort_unstable_by_key(|(k, _)| *k);
+        binding.attr_rows = all
+            .attr_rows
+            .iter()
+            .filter_map(|((slot, i), v)| Some(((*slot, *places.get(i)?), *v)))
+            .collect();
+        binding.attr_rows.sort_unstable_by_key(|(k, _)| *k);
+        if let Some(count) = count {
+            match binding.counts[count] {
+                Some(n) if n as usize != group.len() => return None,
+                _ => binding.counts[count] = Some(group.len() as u32),
+            }
+        }
+        Some(binding)
+    }
+}
+
+/// True if every condition on each member holds for the last one.
+fn joins<H: Host>(host: &H, program: &Program, found: &Match<H::V>, index: usize) -> bool {
+    program.each_conditions.iter().all(|(body, var)| {
+        let scope = MemberScope {
+            inner: MatchScope {
+                host,
+                names: &found.names,
+            },
+            var,
+            index,
+        };
+        term::condition(&program.rule.ast, *body, &scope).unwrap_or(false)
+    })
+}
+
+/// The names of a group in the making, and the index of its last member.
+struct MemberScope<'a, H: Host> {
+    inner: MatchScope<'a, H>,
+    var: &'a Arc<str>,
+    index: usize,
+}
+
+impl<H: Host> Scope for MemberScope<'_, H> {
+    type V = H::V;
+
+    fn name(&self, name: &str) -> Option<Term<H::V>> {
+        if name == &**self.var {
+            return Some(Term::Int(self.index.into()));
+        }
+        self.inner.name(name)
+    }
+
+    fn indexed(&self, name: &str, index: i64) -> Option<Term<H::V>> {
+        self.inner.indexed(name, index)
+    }
+
+    fn ty(&self, v: &H::V) -> Type {
+        self.inner.ty(v)
+    }
+
+    fn constant(&self, v: &H::V) -> Option<Tensor> {
+        self.inner.constant(v)
+    }
+
+    fn is_static(&self, v: &H::V) -> bool {
+        self.inner.is_static(v)
+    }
+}

@@ -1,0 +1,277 @@
+//! A rule made ready for matching: names numbered, attribute checks chosen, ways to later outputs found.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashSet;
+
+use crate::lang::ast::{ExprId, ExprKind};
+use crate::op::{AttrDef, AttrKind, AttrValue, Default, OpDef};
+use crate::rule::{AttrPattern, Count, FamilyId, Item, ListItem, PatternId, PatternNode, Rule};
+use crate::tensor::Dim;
+
+/// A rule ready for matching.
+#[derive(Debug)]
+pub(in crate::rewrite) struct Program {
+    /// The rule.
+    pub(in crate::rewrite) rule: Arc<Rule>,
+    /// For each vertex of the pattern, what its attributes must be.
+    pub(super) checks: Vec<Vec<AttrCheck>>,
+    /// What the attribute slots mean.
+    pub(super) slots: Vec<Slot>,
+    /// The first slot of a rest of an operator variable, for each vertex.
+    pub(super) rest_slot: Vec<Option<usize>>,
+    /// The names of counts.
+    pub(super) counts: Vec<Arc<str>>,
+    /// For each output after the first, and for the outputs of a comprehension, how it is reached.
+    pub(super) reach: Vec<Option<Reach>>,
+    /// The number of attribute checks and vertices, for messages about progress.
+    pub(super) each_conditions: Vec<(ExprId, Arc<str>)>,
+}
+
+/// What one attribute must be.
+#[derive(Debug, Clone)]
+pub(super) enum AttrCheck {
+    /// This value.
+    Fixed(AttrValue),
+    /// This value, axes counted from the front only when the rank of the first operand is known.
+    Axis(AttrValue),
+    /// What the operator takes when it is left out, for the operands at hand.
+    Default,
+    /// Anything.
+    Free,
+    /// The value of this slot.
+    Slot(usize),
+    /// The value of this slot for the index at hand.
+    SlotEach(usize),
+    /// A list that fits; it is kept in this slot.
+    List(usize, Vec<ListItem>),
+}
+
+/// What an attribute slot means.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Slot {
+    /// A name.
+    Name(Arc<str>),
+    /// A name for the list of values over all indices.
+    NameEach(Arc<str>),
+    /// An attribute of a rest.
+    Rest(Arc<str>, &'static str),
+    /// The attribute at a place of the call of an operator variable.
+    RestOf(Arc<str>, usize, usize),
+    /// A list with names in it.
+    List(Vec<ListItem>),
+    /// What an expression must be.
+    Computed(ExprId, &'static AttrDef),
+}
+
+/// A way from a vertex that is matched earlier up to an output.
+#[derive(Debug, Clone)]
+pub(super) struct Reach {
+    /// Where it begins.
+    pub(super) from: PatternId,
+    /// Users of users, up to the output.
+    pub(super) path: Vec<PatternId>,
+}
+
+impl Program {
+    /// Makes a rule ready.
+    pub(in crate::rewrite) fn new(rule: Arc<Rule>) -> Program {
+        let pattern = &rule.source;
+        let mut slots: Vec<Slot> = Vec::new();
+        let mut checks = Vec::with_capacity(pattern.len());
+        let mut rest_slot = vec![None; pattern.len()];
+        let mut slot = |slot: Slot| -> usize {
+            // Two lists with an open element need not be equal.
+            let open = matches!(&slot, Slot::List(items) if items.contains(&ListItem::Any));
+            match slots.iter().position(|s| !open && *s == slot) {
+                Some(i) => i,
+                None => {
+                    slots.push(slot);
+                    slots.len() - 1
+                }
+            }
+        };
+        for (id, node) in pattern.nodes() {
+            let mut own = Vec::new();
+            match node {
+                PatternNode::Call { def, attrs, .. } => {
+                    for (attr, wanted) in def.attrs.iter().zip(attrs) {
+                        own.push(check(def, attr, wanted, &mut slot));
+                    }
+                }
+                PatternNode::CallOf {
+                    variable,
+                    rest: Some(rest),
+                    ..
+                } => {
+                    let most = rule.operators[*variable].choices.iter().map(|d| d.attrs.len()).max();
+                    for place in 0..most.unwrap_or(0) {
+                        let at = slot(Slot::RestOf(rest.clone(), *variable, place));
+                        rest_slot[id.0 as usize].get_or_insert(at);
+                    }
+                }
+                PatternNode::Proj(_, crate::rule::ProjIndex::Bind(name)) => {
+                    let each = pattern.within(id).is_some();
+                    let at = slot(if each { Slot::NameEach(name.clone()) } else { Slot::Name(name.clone()) });
+                    own.push(if each { AttrCheck::SlotEach(at) } else { AttrCheck::Slot(at) });
+                }
+                _ => {}
+            }
+            checks.push(own);
+        }
+        let mut counts: Vec<Arc<str>> = Vec::new();
+        for family in &pattern.families {
+            if let Count::Bind(name) = &family.count
+                && !counts.contains(name)
+            {
+                counts.push(name.clone());
+            }
+        }
+        let reach = reaches(&rule);
+        let each_conditions = match pattern.varying() {
+            Some((_, family)) => each_conditions(&rule, family),
+            None => Vec::new(),
+        };
+        Program {
+            checks,
+            slots,
+            rest_slot,
+            counts,
+            reach,
+            each_conditions,
+            rule,
+        }
+    }
+
+    /// The place of the count of a family among all counts, or how many there are.
+    pub(super) fn count(&self, family: FamilyId) -> Result<usize, u32> {
+        match &self.rule.source.family(family).count {
+            Count::Exactly(n) => Err(*n),
+            Count::Bind(name) => Ok(self.counts.iter().position(|c| c == name).unwrap_or(0)),
+        }
+    }
+}
+
+fn check(def: &OpDef, attr: &'static AttrDef, wanted: &AttrPattern, slot: &mut impl FnMut(Slot) -> usize) -> AttrCheck {
+    let axis = matches!(attr.kind, AttrKind::Axis(_) | AttrKind::Axes(_));
+    match wanted {
+        AttrPattern::Value(value) if axis && !is_non_negative(value) => AttrCheck::Axis(value.clone()),
+        AttrPattern::Value(value) => AttrCheck::Fixed(value.clone()),
+        AttrPattern::Default => {
+            let by_operands = axis
+                || (def.canonical.is_some()
+                    && !matches!(attr.default, Default::Bool(_) | Default::Float(_) | Default::Str(_)));
+            match attr.default_value() {
+                Some(value) if !by_operands => AttrCheck::Fixed(value),
+                _ => AttrCheck::Default,
+            }
+        }
+        AttrPattern::Any => AttrCheck::Free,
+        AttrPattern::Bind(name) => AttrCheck::Slot(slot(Slot::Name(name.clone()))),
+        AttrPattern::BindEach(name) => AttrCheck::SlotEach(slot(Slot::NameEach(name.clone()))),
+        AttrPattern::Rest(rest) => AttrCheck::Slot(slot(Slot::Rest(rest.clone(), attr.name))),
+        AttrPattern::List(items) => AttrCheck::List(slot(Slot::List(items.clone())), items.clone()),
+        AttrPattern::Computed(id) => AttrCheck::Slot(slot(Slot::Computed(*id, attr))),
+    }
+}
+
+fn is_non_negative(value: &AttrValue) -> bool {
+    let ok = |d: &Dim| d.as_const().is_none_or(|v| v >= 0);
+    match value {
+        AttrValue::Int(d) => ok(d),
+        AttrValue::Ints(list) => list.iter().all(ok),
+        _ => true,
+    }
+}
+
+/// For each output, a way to it from what the outputs before it have matched; for a comprehension, from what all its
+/// bodies share.
+fn reaches(rule: &Rule) -> Vec<Option<Reach>> {
+    let pattern = &rule.source;
+    let mut matched: FxHashSet<PatternId> = FxHashSet::default();
+    let mut out = Vec::with_capacity(pattern.outputs.len());
+    for (k, item) in pattern.outputs.iter().enumerate() {
+        let root = item.vertex();
+        let below = below(rule, root);
+        let known = |id: &PatternId| match item {
+            Item::Each(..) => pattern.within(*id).is_none() && !is_shapeless(pattern.node(*id)),
+            Item::One(_) => k > 0 && matched.contains(id) && !is_shapeless(pattern.node(*id)),
+        };
+        // Nearest first: fewer steps up.
+        let best = below
+            .iter()
+            .filter(|(id, _)| known(id))
+            .min_by_key(|(id, path)| (path.len(), id.0));
+        out.push(best.map(|(from, path)| Reach {
+            from: *from,
+            path: path.clone(),
+        }));
+        matched.extend(below.into_iter().map(|(id, _)| id));
+    }
+    out
+}
+
+/// Constants and operands left out have users everywhere: no way begins there.
+fn is_shapeless(node: &PatternNode) -> bool {
+    matches!(
+        node,
+        PatternNode::Literal(_) | PatternNode::Absent | PatternNode::Wildcard
+    )
+}
+
+/// The vertices below `root`, each with the path from it up to `root`; what is part of an alternative is left out.
+fn below(rule: &Rule, root: PatternId) -> Vec<(PatternId, Vec<PatternId>)> {
+    let pattern = &rule.source;
+    let mut seen: FxHashSet<PatternId> = FxHashSet::default();
+    let mut out: Vec<(PatternId, Vec<PatternId>)> = vec![(root, Vec::new())];
+    let mut next = 0;
+    while next < out.len() {
+        let (id, path) = out[next].clone();
+        next += 1;
+        if matches!(pattern.node(id), PatternNode::AnyOf(_)) {
+            continue;
+        }
+        for operand in pattern.operands(id) {
+            if seen.insert(operand) {
+                let mut longer = vec![id];
+                longer.extend(&path);
+                out.push((operand, longer));
+            }
+        }
+    }
+    out
+}
+
+/// The conditions `all(c for i in 0..n)` over the outputs of a comprehension: each member has to fulfil them.
+fn each_conditions(rule: &Rule, family: FamilyId) -> Vec<(ExprId, Arc<str>)> {
+    let Count::Bind(count) = &rule.source.family(family).count else {
+        return Vec::new();
+    };
+    let ast = &rule.ast;
+    let mut out = Vec::new();
+    for &condition in &rule.conditions {
+        let ExprKind::Call { callee, args, .. } = ast.kind(condition) else {
+            continue;
+        };
+        let (true, [arg]) = (callee.as_str() == "all", args.as_slice()) else {
+            continue;
+        };
+        let ExprKind::Comprehension {
+            body,
+            var,
+            iter,
+            cond: None,
+        } = ast.kind(*arg)
+        else {
+            continue;
+        };
+        let ExprKind::Range { start, end: Some(end) } = ast.kind(*iter) else {
+            continue;
+        };
+        let from_zero = start.is_none_or(|s| matches!(ast.kind(s), ExprKind::Int { value: 0, .. }));
+        if from_zero && matches!(ast.kind(*end), ExprKind::Name(name) if name == count) {
+            out.push((*body, var.name.clone()));
+        }
+    }
+    out
+}

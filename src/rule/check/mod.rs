@@ -1,0 +1,335 @@
+//! The loader: from a parsed rule file to checked rules, all problems collected.
+
+mod names;
+mod source;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::example::{Example, ExampleKind};
+use super::pattern::{OpVariable, Variable};
+use super::{Class, Group, Rule, RuleSet};
+use crate::diag::{Diagnostic, Diagnostics, Severity, Span, did_you_mean};
+use crate::graph::{BuildOptions, build_function};
+use crate::lang::ast::{Ast, Attrs, Block, Example as ExampleAst, Item, OpBinder, Rule as RuleAst, RuleFile, Side};
+use crate::op::{self, OpDef, OpTraits};
+
+
+/// How deep an expression of a rule may be nested.
+const MAX_RULE_DEPTH: usize = 200;
+
+/// The checked rules and examples of a parsed file.
+///
+/// # Errors
+/// Every problem found, with its place.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use tautomer::{diag::Source, lang::parse_rules, rule::load_rules};
+/// let text = "/// Twice negated.\nrule neg-of-neg(x) { -(-x) => x numerics bitwise }";
+/// let set = load_rules(parse_rules(Arc::new(Source::new("neg.rules", text))).unwrap()).unwrap();
+/// assert_eq!(&*set.rules[0].name, "neg-of-neg");
+/// ```
+pub fn load_rules(file: RuleFile) -> Result<RuleSet, Diagnostics> {
+    let ast = Arc::new(file.ast);
+    let mut checker = Checker {
+        ast: &ast,
+        problems: Diagnostics::new(),
+    };
+    let mut set = RuleSet::default();
+    let mut names: BTreeMap<Arc<str>, Span> = BTreeMap::new();
+    for item in &file.items {
+        let Item::Rule(rule) = item else { continue };
+        if let Some(before) = names.insert(rule.name.name.clone(), rule.name.span) {
+            checker.problems.push(
+                Diagnostic::error("T0306", format!("there are two rules `{}`", rule.name.name))
+                    .label(rule.name.span, "again here")
+                    .secondary(before, "first here")
+                    .help("a rule is reported, skipped and tested by its name; rename one"),
+            );
+            continue;
+        }
+        set.rules.extend(checker.rule(rule, &ast).into_iter().map(Arc::new));
+    }
+    for item in &file.items {
+        if let Item::Example(example) | Item::NoExample(example) = item {
+            set.examples.extend(checker.example(example, &names));
+        }
+    }
+    set.groups = checker.groups(&file.items, &names, !file.uses.is_empty());
+    let mut problems = checker.problems.in_source(&ast.source);
+    problems.sort();
+    if !problems.has_errors() {
+        set.warnings.clone_from(&problems);
+    }
+    problems.into_result(set)
+}
+
+struct Checker<'a> {
+    ast: &'a Ast,
+    problems: Diagnostics,
+}
+
+impl Checker<'_> {
+    /// A rule in each of its directions; none, if it has problems.
+    fn rule(&mut self, rule: &RuleAst, ast: &Arc<Ast>) -> Vec<Rule> {
+        let before = self.problems.len();
+        let variables: Vec<Variable> = rule
+            .params
+            .iter()
+            .map(|p| Variable {
+                name: p.name.name.clone(),
+                class: p.class,
+                ty: p.ty.clone(),
+                indexed: p.index.is_some(),
+            })
+            .collect();
+        for (i, param) in rule.params.iter().enumerate() {
+            if let Some(first) = rule.params[..i].iter().find(|p| p.name.name == param.name.name) {
+                self.problems.push(
+                    Diagnostic::error("T0306", format!("there are two variables `{}`", param.name.name))
+                        .label(param.name.span, "again here")
+                        .secondary(first.name.span, "first here"),
+                );
+            }
+        }
+        if rule.doc.is_none() {
+            self.problems.push(
+                Diagnostic::warning("T0310", format!("the rule `{}` has no documentation", rule.name.name))
+                    .label(rule.name.span, "")
+                    .help("say in one line what it does: `/// …`"),
+            );
+        }
+        let operators: Vec<OpVariable> = rule.ops.iter().filter_map(|b| self.operator_variable(b)).collect();
+        let class = rule.numerics.map_or(Class::Real, |n| n.class.into());
+        let assuming: Vec<String> = rule
+            .assuming
+            .iter()
+            .map(|&id| crate::lang::format_expr(ast, id))
+            .collect();
+        let forward = (&rule.source, &rule.target, "");
+        let backward = (&rule.target, &rule.source, "-reversed");
+        let directions: &[(&Side, &Side, &str)] = if rule.both_ways { &[forward, backward] } else { &[forward] };
+        let mut out = Vec::new();
+        for (source, target, suffix) in directions {
+            let Some((pattern, rests)) = self.side(rule, source, target, &variables, &operators) else {
+                continue;
+            };
+            out.push(Rule {
+                name: format!("{}{suffix}", rule.name.name).into(),
+                doc: rule.doc.clone().unwrap_or_default(),
+                class,
+                assuming: assuming.clone(),
+                variables: variables.clone(),
+                operators: operators.clone(),
+                source: pattern,
+                conditions: rule.conditions.clone(),
+                target: Block {
+                    lets: target.lets.clone(),
+                    result: target.outputs,
+                    span: target.span,
+                },
+                rests,
+                both_ways: rule.both_ways,
+                span: rule.span,
+                ast: ast.clone(),
+            });
+        }
+        let failed = self
+            .problems
+            .iter()
+            .skip(before)
+            .any(|p| p.severity == Severity::Error);
+        if failed { Vec::new() } else { out }
+    }
+
+    /// The operators that `for f in …:` allows: those with all the traits, or those named.
+    fn operator_variable(&mut self, binder: &OpBinder) -> Option<OpVariable> {
+        let mut traits = OpTraits::NONE;
+        let mut named: Vec<&'static OpDef> = Vec::new();
+        let mut ok = true;
+        for word in &binder.bound {
+            let name = word.as_str();
+            if let Some(wanted) = OpTraits::by_name(name) {
+                traits = traits.and(wanted);
+            } else if let Some(def) = op::lookup(&name.replace('-', "_")) {
+                named.push(def);
+            } else {
+                let known = OpTraits::all_names().chain(op::table().flat_map(OpDef::names));
+                let problem = Diagnostic::error("T0308", format!("`{name}` is neither a property of operators nor an operator"))
+                    .label(word.span, "");
+                self.problems.push(match did_you_mean(name, known) {
+                    Some(close) => problem.help(format!("did you mean `{close}`?")),
+                    None => {
+                        let all: Vec<&str> = OpTraits::all_names().collect();
+                        problem.help(format!("the properties are {}", all.join(", ")))
+                    }
+                });
+                ok = false;
+            }
+        }
+        let choices: Vec<&'static OpDef> = op::table()
+            .filter(|def| named.is_empty() || named.iter().any(|n| std::ptr::eq(*n, *def)))
+            .filter(|def| def.traits.contains(traits) && !def.traits.contains(OpTraits::NONDETERMINISTIC))
+            .collect();
+        if ok && choices.is_empty() {
+            self.problems.push(
+                Diagnostic::error("T0311", format!("no operator is all that `{}` asks for", binder.var.as_str()))
+                    .label(binder.span, "")
+                    .help("leave one of the properties out"),
+            );
+            ok = false;
+        }
+        ok.then(|| OpVariable {
+            name: binder.var.name.clone(),
+            choices,
+        })
+    }
+
+    fn example(&mut self, example: &ExampleAst, rules: &BTreeMap<Arc<str>, Span>) -> Option<Example> {
+        if !rules.contains_key(&example.name.name) {
+            let problem = Diagnostic::error(
+                "T0307",
+                format!("there is no rule `{}` in this file", example.name.name),
+            )
+            .label(example.name.span, "");
+            let close = did_you_mean(example.name.as_str(), rules.keys().map(|n| &**n));
+            self.problems.push(match close {
+                Some(close) => problem.help(format!("did you mean `{close}`?")),
+                None => problem.help("an example has the name of its rule"),
+            });
+            return None;
+        }
+        let ast = self.ast;
+        let mut build = |function| match build_function(ast, function, &BuildOptions::default()) {
+            Ok(graph) => Some(graph),
+            Err(problems) => {
+                self.problems.extend(problems);
+                None
+            }
+        };
+        let source = build(&example.source);
+        let target = example.target.as_ref().map(&mut build);
+        let kind = match target {
+            None => ExampleKind::MustNotFire,
+            Some(Some(target)) => ExampleKind::Becomes(Box::new(target)),
+            Some(None) => return None,
+        };
+        Some(Example {
+            rule: example.name.name.clone(),
+            source: source?,
+            kind,
+        })
+    }
+
+    /// The sets of the file; members may be rules and sets of the file, and of the files it uses.
+    fn groups(&mut self, items: &[Item], rules: &BTreeMap<Arc<str>, Span>, uses: bool) -> Vec<Group> {
+        let mut known: BTreeMap<Arc<str>, Span> = rules.clone();
+        let mut out = Vec::new();
+        for item in items {
+            let Item::RuleSet(set) = item else { continue };
+            if let Some(before) = known.insert(set.name.name.clone(), set.name.span) {
+                self.problems.push(
+                    Diagnostic::error("T0306", format!("`{}` is there twice", set.name.name))
+                        .label(set.name.span, "again here")
+                        .secondary(before, "first here")
+                        .help("rules and sets are selected by name; rename one"),
+                );
+            }
+        }
+        for item in items {
+            let Item::RuleSet(set) = item else { continue };
+            for member in &set.members {
+                if known.contains_key(&member.name) || uses {
+                    continue;
+                }
+                let problem = Diagnostic::error("T0307", format!("there is no rule or set `{}`", member.name))
+                    .label(member.span, "");
+                let close = did_you_mean(member.as_str(), known.keys().map(|n| &**n));
+                self.problems.push(match close {
+                    Some(close) => problem.help(format!("did you mean `{close}`?")),
+                    None => problem.help("members are rules and sets of this file, or of the files it uses"),
+                });
+            }
+            out.push(Group {
+                name: set.name.name.clone(),
+                doc: set.doc.clone().unwrap_or_default(),
+                members: set.members.iter().map(|m| m.name.clone()).collect(),
+            });
+        }
+        out
+    }
+
+    fn unknown_operator(&mut self, name: &str, span: Span) {
+        let problem =
+            Diagnostic::error("T0101", format!("unknown operator `{name}`")).label(span, "not in the operator table");
+        self.problems
+            .push(match did_you_mean(name, op::table().flat_map(OpDef::names)) {
+                Some(close) => problem.help(format!("did you mean `{close}`?")),
+                None => problem,
+            });
+    }
+
+    /// Complains if the operator takes another number of operands; with `open`, more may come.
+    fn arity(&mut self, def: &'static OpDef, given: usize, open: bool, span: Span) -> bool {
+        let (least, most) = def.arity();
+        if (open || given >= least) && most.is_none_or(|m| given <= m) {
+            return true;
+        }
+        let plural = |n: usize| {
+            if n == 1 {
+                "1 operand".to_owned()
+            } else {
+                format!("{n} operands")
+            }
+        };
+        let takes = match most {
+            None => format!("at least {}", plural(least)),
+            Some(m) if m == least => plural(m),
+            Some(m) => format!("{least} to {m} operands"),
+        };
+        let names: Vec<&str> = def.operands.iter().map(|o| o.name).collect();
+        let are = if given == 1 { "is" } else { "are" };
+        self.problems.push(
+            Diagnostic::error(
+                "T0102",
+                format!(
+                    "`{}`: takes {takes} ({}), and {given} {are} given",
+                    def.name,
+                    names.join(", ")
+                ),
+            )
+            .label(span, ""),
+        );
+        false
+    }
+
+    fn attr_names(&mut self, def: &'static OpDef, attrs: &Attrs) -> bool {
+        let mut ok = true;
+        for (i, entry) in attrs.entries.iter().enumerate() {
+            if def.attr_index(entry.name.as_str()).is_none() {
+                let problem = Diagnostic::error(
+                    "T0103",
+                    format!("`{}` has no attribute `{}`", def.name, entry.name.name),
+                )
+                .label(entry.name.span, "");
+                let names: Vec<&str> = def.attrs.iter().map(|a| a.name).collect();
+                self.problems
+                    .push(match did_you_mean(entry.name.as_str(), names.iter().copied()) {
+                        Some(close) => problem.help(format!("did you mean `{close}`?")),
+                        None if names.is_empty() => problem.help("it takes no attributes"),
+                        None => problem.help(format!("its attributes are {}", names.join(", "))),
+                    });
+                ok = false;
+            } else if let Some(first) = attrs.entries[..i].iter().find(|e| e.name.name == entry.name.name) {
+                self.problems.push(
+                    Diagnostic::error("T0103", format!("attribute `{}` is given twice", entry.name.name))
+                        .label(entry.name.span, "again here")
+                        .secondary(first.name.span, "first here"),
+                );
+                ok = false;
+            }
+        }
+        ok
+    }
+}

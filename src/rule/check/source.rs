@@ -1,0 +1,665 @@
+//! The source of a rule: from an expression to a pattern.
+
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::super::pattern::{
+    AttrPattern, Count, Family, FamilyId, Item, ListItem, OpVariable, Pattern, PatternId, PatternNode, ProjIndex,
+    Variable,
+};
+use super::{Checker, MAX_RULE_DEPTH};
+use crate::diag::{Diagnostic, Span, did_you_mean};
+use crate::graph::term;
+use crate::lang::ast::{Attrs, BinaryOp, ExprId, ExprKind, LetNames, Rule as RuleAst, Side, UnaryOp};
+use crate::op::{self, AttrDef, Default as AttrDefault, OpDef};
+
+/// One side of a rule while it becomes a pattern.
+pub(super) struct SideState<'a> {
+    pub(super) pattern: Pattern,
+    pub(super) names: FxHashMap<Arc<str>, PatternId>,
+    pub(super) variables: FxHashMap<usize, PatternId>,
+    pub(super) bound: FxHashSet<Arc<str>>,
+    pub(super) rests: Vec<Arc<str>>,
+    /// Computed attributes: their names are checked once all others are known.
+    pub(super) computed: Vec<ExprId>,
+    given: &'a [Variable],
+    operators: &'a [OpVariable],
+    /// The comprehension at hand, with its index.
+    within: Option<(FamilyId, Arc<str>)>,
+}
+
+impl Checker<'_> {
+    /// The pattern of one side and the rests it binds, with all names of the other side checked against it.
+    pub(super) fn side(
+        &mut self,
+        rule: &RuleAst,
+        source: &Side,
+        target: &Side,
+        variables: &[Variable],
+        operators: &[OpVariable],
+    ) -> Option<(Pattern, Vec<Arc<str>>)> {
+        let mut state = SideState {
+            pattern: Pattern::default(),
+            names: FxHashMap::default(),
+            variables: FxHashMap::default(),
+            bound: FxHashSet::default(),
+            rests: Vec::new(),
+            computed: Vec::new(),
+            given: variables,
+            operators,
+            within: None,
+        };
+        let mut ok = true;
+        for item in &source.lets {
+            let LetNames::One(name) = &item.names else {
+                self.problems.push(
+                    Diagnostic::error("T0308", "a pattern names one value at a time")
+                        .label(item.span, "")
+                        .help("name the tuple, and use `.0`, `.1`"),
+                );
+                return None;
+            };
+            match self.pattern(item.value, &mut state, 0) {
+                Some(id) => {
+                    state.names.insert(name.name.clone(), id);
+                    state.pattern.named.push((name.name.clone(), id));
+                }
+                None => ok = false,
+            }
+        }
+        let roots = self.outputs(source.outputs);
+        for root in &roots {
+            match self.item(*root, &mut state, 0) {
+                Some(item) => state.pattern.outputs.push(item),
+                None => ok = false,
+            }
+        }
+        if !ok {
+            return None;
+        }
+        let varies = |item: &Item| matches!(item, Item::Each(..));
+        if state.pattern.outputs.len() > 1 && state.pattern.outputs.iter().any(varies) {
+            self.problems.push(
+                Diagnostic::error("T0308", "the outputs are listed, or one comprehension: not both")
+                    .label(self.ast.span(source.outputs), ""),
+            );
+            return None;
+        }
+        self.check_counts(source, target, &state.pattern);
+        self.check_names(rule, source, target, &mut state);
+        self.check_connected(source, &state.pattern);
+        let everywhere = state
+            .pattern
+            .outputs
+            .iter()
+            .any(|o| is_everywhere(&state.pattern, o.vertex()));
+        if everywhere {
+            self.problems.push(
+                Diagnostic::error(
+                    "T0304",
+                    "a source that is a lone variable or literal matches everywhere",
+                )
+                .label(self.ast.span(source.outputs), "")
+                .help("a source begins with an operator"),
+            );
+        }
+        Some((state.pattern, state.rests))
+    }
+
+    pub(super) fn outputs(&self, id: ExprId) -> Vec<ExprId> {
+        match self.ast.kind(id) {
+            ExprKind::Tuple(items) => items.clone(),
+            _ => vec![id],
+        }
+    }
+
+    /// Both sides have as many outputs.
+    fn check_counts(&mut self, source: &Side, target: &Side, pattern: &Pattern) {
+        let help = "the k-th output of one side replaces the k-th of the other";
+        let targets = self.outputs(target.outputs);
+        let spread = targets
+            .iter()
+            .filter(|t| matches!(self.ast.kind(**t), ExprKind::Comprehension { .. }))
+            .count();
+        let message = match pattern.varying() {
+            // What a comprehension of the target runs over may be computed: the number is compared at each match.
+            Some(_) if spread == 0 => {
+                format!("the source has as many outputs as its comprehension says, the other side {}", targets.len())
+            }
+            None if spread == 0 && targets.len() != pattern.outputs.len() => {
+                format!("one side has {} outputs, the other {}", pattern.outputs.len(), targets.len())
+            }
+            None if spread > 0 && pattern.outputs.len() == 1 => {
+                "the source has one output, and the other side a number that varies".to_owned()
+            }
+            _ => return,
+        };
+        self.problems.push(
+            Diagnostic::error("T0303", message)
+                .label(self.ast.span(target.outputs), "")
+                .secondary(self.ast.span(source.outputs), "")
+                .help(help),
+        );
+    }
+
+    /// The seed's condition on several outputs: each reaches something that an earlier one reaches.
+    fn check_connected(&mut self, source: &Side, pattern: &Pattern) {
+        let reach = |root: PatternId| {
+            let mut seen = FxHashSet::default();
+            let mut stack = vec![root];
+            while let Some(id) = stack.pop() {
+                if seen.insert(id) {
+                    stack.extend(pattern.operands(id));
+                }
+            }
+            seen
+        };
+        if let Some((body, _)) = pattern.varying()
+            && reach(body).iter().all(|id| pattern.within(*id).is_some())
+        {
+            self.problems.push(
+                Diagnostic::error("T0305", "the outputs of the comprehension share nothing")
+                    .label(self.ast.span(source.outputs), "")
+                    .help("something without the index must occur in the body: `conv(x, w[i])` shares `x`"),
+            );
+        }
+        let mut reached: FxHashSet<PatternId> = FxHashSet::default();
+        for (k, root) in pattern.outputs.iter().enumerate() {
+            let own = reach(root.vertex());
+            if k > 0 && reached.is_disjoint(&own) {
+                self.problems.push(
+                    Diagnostic::error("T0305", format!("output {k} of the source shares nothing with the outputs before it"))
+                        .label(self.ast.span(self.outputs(source.outputs)[k]), "")
+                        .help("outputs of one rule must have an operand in common with an earlier output; reorder them, or split the rule"),
+                );
+            }
+            reached.extend(own);
+        }
+    }
+
+    /// An operand, or a comprehension of operands.
+    fn item(&mut self, id: ExprId, state: &mut SideState<'_>, depth: usize) -> Option<Item> {
+        let ExprKind::Comprehension { body, var, iter, cond } = self.ast.kind(id) else {
+            return self.pattern(id, state, depth).map(Item::One);
+        };
+        let span = self.ast.span(id);
+        let refuse = |this: &mut Self, span: Span, message: &str, help: &str| {
+            this.problems
+                .push(Diagnostic::error("T0308", message).label(span, "").help(help));
+            None
+        };
+        if state.within.is_some() {
+            return refuse(
+                self,
+                span,
+                "a comprehension in a comprehension has no place in a pattern",
+                "name the inner values by a second rule, or list them",
+            );
+        }
+        if let Some(cond) = cond {
+            return refuse(
+                self,
+                self.ast.span(*cond),
+                "a comprehension of a pattern has no `if`",
+                "all members are matched; conditions on them stand after `where`",
+            );
+        }
+        let Some(count) = self.count(*iter) else {
+            return refuse(
+                self,
+                self.ast.span(*iter),
+                "a comprehension of a pattern runs from 0 to a name or a number",
+                "write `for i in 0..n`: the match binds `n`",
+            );
+        };
+        if let Count::Bind(name) = &count {
+            state.bound.insert(name.clone());
+        }
+        state.pattern.families.push(Family {
+            index: var.name.clone(),
+            count,
+        });
+        let family = FamilyId(state.pattern.families.len() as u32 - 1);
+        state.within = Some((family, var.name.clone()));
+        let body = self.pattern(*body, state, depth + 1);
+        state.within = None;
+        Some(Item::Each(body?, family))
+    }
+
+    fn count(&self, iter: ExprId) -> Option<Count> {
+        let ExprKind::Range { start, end } = self.ast.kind(iter) else {
+            return None;
+        };
+        if !start.is_none_or(|s| matches!(self.ast.kind(s), ExprKind::Int { value: 0, .. })) {
+            return None;
+        }
+        match self.ast.kind((*end)?) {
+            ExprKind::Int { value, .. } => u32::try_from(*value).ok().filter(|n| *n > 0).map(Count::Exactly),
+            ExprKind::Name(name) => Some(Count::Bind(name.clone())),
+            _ => None,
+        }
+    }
+
+    fn pattern(&mut self, id: ExprId, state: &mut SideState<'_>, depth: usize) -> Option<PatternId> {
+        let ast = self.ast;
+        let span = ast.span(id);
+        if depth > MAX_RULE_DEPTH {
+            self.problems.push(
+                Diagnostic::error("T0604", format!("a pattern may be nested {MAX_RULE_DEPTH} deep")).label(span, ""),
+            );
+            return None;
+        }
+        let node = match ast.kind(id) {
+            ExprKind::Name(name) => return self.variable(name, None, span, state),
+            ExprKind::Index { base, index } => {
+                if let (ExprKind::Name(name), ExprKind::Name(i)) = (ast.kind(*base), ast.kind(*index)) {
+                    return self.variable(name, Some(i), span, state);
+                }
+                self.no_place(span);
+                return None;
+            }
+            ExprKind::Wildcard => PatternNode::Wildcard,
+            ExprKind::Int { value, .. } => PatternNode::Literal(*value as f64),
+            ExprKind::Float { value, .. } => PatternNode::Literal(*value),
+            ExprKind::Bool(value) => PatternNode::Literal(f64::from(u8::from(*value))),
+            ExprKind::Tuple(items) => PatternNode::Tuple(self.items(items, state, depth)?),
+            ExprKind::Project { base, index } => {
+                PatternNode::Proj(self.pattern(*base, state, depth + 1)?, ProjIndex::At(*index))
+            }
+            ExprKind::Field { base, name } if !matches!(name.as_str(), "shape" | "rank" | "size" | "dtype") => {
+                let base = self.pattern(*base, state, depth + 1)?;
+                let running = state.within.as_ref().is_some_and(|(_, index)| *index == name.name);
+                PatternNode::Proj(
+                    base,
+                    if running {
+                        ProjIndex::Running
+                    } else {
+                        state.bound.insert(name.name.clone());
+                        ProjIndex::Bind(name.name.clone())
+                    },
+                )
+            }
+            ExprKind::Unary { op, operand } => {
+                let name = match op {
+                    UnaryOp::Neg => "neg",
+                    UnaryOp::Not => "not",
+                    UnaryOp::BitNot => "bitwise_not",
+                };
+                return self.call(name, span, &[*operand], None, span, state, depth);
+            }
+            ExprKind::Binary {
+                op: BinaryOp::BitOr,
+                lhs,
+                rhs,
+            } => {
+                let mut items = Vec::new();
+                for side in [*lhs, *rhs] {
+                    let item = self.pattern(side, state, depth + 1)?;
+                    match state.pattern.node(item) {
+                        PatternNode::AnyOf(inner) => items.extend(inner.clone()),
+                        _ => items.push(item),
+                    }
+                }
+                PatternNode::AnyOf(items)
+            }
+            ExprKind::Binary { op, lhs, rhs } => {
+                let Some(name) = operator_name(*op) else {
+                    self.problems.push(
+                        Diagnostic::error("T0308", format!("`{}` has no place in a pattern", op.symbol()))
+                            .label(span, ""),
+                    );
+                    return None;
+                };
+                return self.call(name, span, &[*lhs, *rhs], None, span, state, depth);
+            }
+            ExprKind::Call {
+                callee, args, attrs, ..
+            } => {
+                return self.call(&callee.name, callee.span, args, attrs.as_deref(), span, state, depth);
+            }
+            ExprKind::If { cond, then, otherwise } if then.lets.is_empty() && otherwise.lets.is_empty() => {
+                let args = [*cond, then.result, otherwise.result];
+                return self.call("where", span, &args, None, span, state, depth);
+            }
+            // In parentheses of its own, a comprehension is a tuple.
+            ExprKind::Comprehension { .. } => PatternNode::Tuple(vec![self.item(id, state, depth)?]),
+            _ => {
+                self.no_place(span);
+                return None;
+            }
+        };
+        Some(state.push(node))
+    }
+
+    fn no_place(&mut self, span: Span) {
+        self.problems.push(
+            Diagnostic::error("T0308", "this has no place in a pattern")
+                .label(span, "")
+                .help("patterns are made of variables, literals, calls, tuples and projections; conditions stand after `where`"),
+        );
+    }
+
+    /// A variable of the rule, or a name given by `let`; with the index that stands after it.
+    fn variable(
+        &mut self,
+        name: &Arc<str>,
+        index: Option<&Arc<str>>,
+        span: Span,
+        state: &mut SideState<'_>,
+    ) -> Option<PatternId> {
+        if index.is_none() {
+            if let Some(&known) = state.names.get(name) {
+                return Some(known);
+            }
+            if &**name == "none" {
+                return Some(state.push(PatternNode::Absent));
+            }
+        }
+        let Some(at) = state.given.iter().position(|v| v.name == *name) else {
+            let problem = Diagnostic::error("T0301", format!("unknown variable `{name}`")).label(span, "");
+            let close = did_you_mean(name, state.given.iter().map(|v| &*v.name));
+            self.problems.push(match close {
+                Some(close) => problem.help(format!("did you mean `{close}`?")),
+                None => problem.help("variables are declared in the parentheses after the rule's name"),
+            });
+            return None;
+        };
+        let variable = &state.given[at];
+        let running = state.within.as_ref().map(|(_, i)| i);
+        let problem = match (variable.indexed, index) {
+            (true, None) => Some((
+                format!("`{name}` is a family of values"),
+                format!("its members are `{name}[i]`, inside of `… for i in 0..n`"),
+            )),
+            (false, Some(_)) => Some((
+                format!("`{name}` is one value"),
+                format!("declare a family: `{name}[i]` among the variables"),
+            )),
+            (true, Some(i)) if running != Some(i) => Some((
+                format!("`{i}` is not the index of a comprehension here"),
+                "a member stands inside of `… for i in 0..n`, and has the index `i`".to_owned(),
+            )),
+            _ => None,
+        };
+        if let Some((message, help)) = problem {
+            self.problems
+                .push(Diagnostic::error("T0301", message).label(span, "").help(help));
+            return None;
+        }
+        if let Some(&known) = state.variables.get(&at) {
+            return Some(known);
+        }
+        let node = PatternNode::Variable(at);
+        let id = if variable.indexed {
+            state.push(node)
+        } else {
+            state.pattern.push(node, None)
+        };
+        state.variables.insert(at, id);
+        Some(id)
+    }
+
+    fn items(&mut self, ids: &[ExprId], state: &mut SideState<'_>, depth: usize) -> Option<Vec<Item>> {
+        let items: Vec<Option<Item>> = ids.iter().map(|&a| self.item(a, state, depth + 1)).collect();
+        items.into_iter().collect()
+    }
+
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the parts of one call expression and the state of the walk"
+    )]
+    fn call(
+        &mut self,
+        name: &str,
+        name_span: Span,
+        args: &[ExprId],
+        attrs: Option<&Attrs>,
+        span: Span,
+        state: &mut SideState<'_>,
+        depth: usize,
+    ) -> Option<PatternId> {
+        let spread = args
+            .iter()
+            .filter(|a| matches!(self.ast.kind(**a), ExprKind::Comprehension { .. }))
+            .count();
+        if let Some(variable) = state.operators.iter().position(|v| &*v.name == name) {
+            return self.call_of(variable, args, attrs, span, state, depth);
+        }
+        let Some(def) = op::lookup(name) else {
+            self.unknown_operator(name, name_span);
+            return None;
+        };
+        let fits = self.arity(def, args.len() - spread, spread > 0, span);
+        let operands = self.items(args, state, depth);
+        let attrs = self.attributes(def, attrs, state)?;
+        let node = PatternNode::Call {
+            def,
+            operands: operands.filter(|_| fits)?,
+            attrs,
+        };
+        Some(state.push(node))
+    }
+
+    fn call_of(
+        &mut self,
+        variable: usize,
+        args: &[ExprId],
+        attrs: Option<&Attrs>,
+        span: Span,
+        state: &mut SideState<'_>,
+        depth: usize,
+    ) -> Option<PatternId> {
+        let operands = self.items(args, state, depth);
+        let choices = &state.operators[variable].choices;
+        let takes = |def: &&OpDef| {
+            let (least, most) = def.arity();
+            args.len() >= least && most.is_none_or(|m| args.len() <= m)
+        };
+        if !choices.iter().any(|def| takes(&def)) {
+            self.problems.push(
+                Diagnostic::error(
+                    "T0102",
+                    format!(
+                        "no operator that `{}` may be takes {} operands",
+                        state.operators[variable].name,
+                        args.len()
+                    ),
+                )
+                .label(span, "")
+                .help("`unary` operators take one operand, `binary` ones two"),
+            );
+            return None;
+        }
+        let mut rest = None;
+        if let Some(attrs) = attrs {
+            if let Some(entry) = attrs.entries.first() {
+                self.problems.push(
+                    Diagnostic::error("T0103", "a variable operator has no attributes of known names")
+                        .label(entry.name.span, "")
+                        .help("`{..a}` binds all of them; without it, they have their defaults"),
+                );
+                return None;
+            }
+            rest = attrs.rest.as_ref().map(|r| r.name.clone());
+            state.rest(rest.as_ref());
+        }
+        Some(state.push(PatternNode::CallOf {
+            variable,
+            operands: operands?,
+            rest,
+        }))
+    }
+
+    fn attributes(
+        &mut self,
+        def: &'static OpDef,
+        attrs: Option<&Attrs>,
+        state: &mut SideState<'_>,
+    ) -> Option<Vec<AttrPattern>> {
+        if let Some(attrs) = attrs
+            && !self.attr_names(def, attrs)
+        {
+            return None;
+        }
+        let rest = attrs.and_then(|a| a.rest.as_ref()).map(|r| r.name.clone());
+        state.rest(rest.as_ref());
+        let mut out = Vec::with_capacity(def.attrs.len());
+        for attr in def.attrs {
+            let entry = attrs.and_then(|a| a.entries.iter().find(|e| e.name.as_str() == attr.name));
+            out.push(match (entry, &rest) {
+                (Some(entry), _) => self.attribute(attr, entry.value, state)?,
+                (None, Some(rest)) => AttrPattern::Rest(rest.clone()),
+                // Left open: the pattern does not care.
+                (None, None) if attr.default == AttrDefault::Required => AttrPattern::Any,
+                (None, None) => AttrPattern::Default,
+            });
+        }
+        Some(out)
+    }
+
+    fn attribute(&mut self, attr: &AttrDef, id: ExprId, state: &mut SideState<'_>) -> Option<AttrPattern> {
+        let ast = self.ast;
+        let span = ast.span(id);
+        match ast.kind(id) {
+            ExprKind::Name(name) if is_free(name) => {
+                state.bound.insert(name.clone());
+                return Some(AttrPattern::Bind(name.clone()));
+            }
+            ExprKind::Wildcard => return Some(AttrPattern::Any),
+            ExprKind::Index { base, index } => {
+                if let (ExprKind::Name(name), ExprKind::Name(i), Some((_, running))) =
+                    (ast.kind(*base), ast.kind(*index), &state.within)
+                    && i == running
+                    && !state.given.iter().any(|v| v.name == *name)
+                {
+                    state.bound.insert(name.clone());
+                    return Some(AttrPattern::BindEach(name.clone()));
+                }
+            }
+            ExprKind::List(items) => {
+                let lone = |i: &ExprId| {
+                    matches!(
+                        ast.kind(*i),
+                        ExprKind::Name(_) | ExprKind::Wildcard | ExprKind::Int { .. }
+                    )
+                };
+                let open = |i: &ExprId| matches!(ast.kind(*i), ExprKind::Name(_) | ExprKind::Wildcard);
+                if items.iter().all(lone) && items.iter().any(open) {
+                    let list = items.iter().map(|item| match ast.kind(*item) {
+                        ExprKind::Name(name) => {
+                            state.bound.insert(name.clone());
+                            ListItem::Bind(name.clone())
+                        }
+                        ExprKind::Int { value, .. } => ListItem::Int(i64::try_from(*value).unwrap_or(i64::MAX)),
+                        _ => ListItem::Any,
+                    });
+                    return Some(AttrPattern::List(list.collect()));
+                }
+            }
+            _ => {}
+        }
+        let value = match term::eval(ast, id, &NoNames) {
+            Ok(value) => value,
+            // What mentions names is computed for each match.
+            Err(_) if ast.mentions(id, &is_free) => {
+                state.computed.push(id);
+                return Some(AttrPattern::Computed(id));
+            }
+            Err(e) => {
+                self.problems.push(Diagnostic::error("T0106", e.message).label(e.span, "").help("an attribute of a pattern is a value, a name to bind, a list of these, or an expression of what is bound elsewhere"));
+                return None;
+            }
+        };
+        match term::to_attr(&value).and_then(|v| attr.coerce(v)) {
+            Some(v) => Some(AttrPattern::Value(v)),
+            None => {
+                self.problems.push(
+                    Diagnostic::error(
+                        "T0103",
+                        format!(
+                            "`{}` takes {}, and this is {}",
+                            attr.name,
+                            attr.expects(),
+                            term::kind(&value)
+                        ),
+                    )
+                    .label(span, ""),
+                );
+                None
+            }
+        }
+    }
+}
+
+impl SideState<'_> {
+    /// The name of the variable that the vertex is.
+    pub(super) fn variable_name(&self, id: PatternId) -> Option<Arc<str>> {
+        let (i, _) = self.variables.iter().find(|(_, at)| **at == id)?;
+        Some(self.given[*i].name.clone())
+    }
+
+    fn push(&mut self, node: PatternNode) -> PatternId {
+        let within = self.within.as_ref().map(|(family, _)| *family);
+        self.pattern.push(node, within)
+    }
+
+    fn rest(&mut self, name: Option<&Arc<str>>) {
+        if let Some(name) = name
+            && !self.rests.contains(name)
+        {
+            self.rests.push(name.clone());
+        }
+    }
+}
+
+/// True for a name that stands for no element type and not for `none`.
+fn is_free(name: &str) -> bool {
+    name.parse::<crate::tensor::DType>().is_err() && name != "none"
+}
+
+/// True for a pattern, or an alternative of one, that no operator begins.
+fn is_everywhere(pattern: &Pattern, id: PatternId) -> bool {
+    match pattern.node(id) {
+        PatternNode::Variable(_) | PatternNode::Wildcard | PatternNode::Literal(_) | PatternNode::Absent => true,
+        PatternNode::AnyOf(items) => items.iter().any(|&i| is_everywhere(pattern, i)),
+        _ => false,
+    }
+}
+
+/// The operator that an infix sign stands for in a pattern.
+fn operator_name(op: BinaryOp) -> Option<&'static str> {
+    Some(match op {
+        BinaryOp::Add => "add",
+        BinaryOp::Sub => "sub",
+        BinaryOp::Mul => "mul",
+        BinaryOp::Div => "div",
+        BinaryOp::Rem => "mod",
+        BinaryOp::Pow => "pow",
+        BinaryOp::Eq => "equal",
+        BinaryOp::Lt => "less",
+        BinaryOp::Le => "less_or_equal",
+        BinaryOp::Gt => "greater",
+        BinaryOp::Ge => "greater_or_equal",
+        BinaryOp::And | BinaryOp::BitAnd => "and",
+        BinaryOp::Or => "or",
+        BinaryOp::BitXor => "xor",
+        BinaryOp::BitOr | BinaryOp::Ne | BinaryOp::In | BinaryOp::Concat => return None,
+    })
+}
+
+/// A scope in which nothing is known.
+struct NoNames;
+
+impl term::Scope for NoNames {
+    type V = ();
+    fn name(&self, _: &str) -> Option<term::Term<()>> {
+        None
+    }
+    fn ty(&self, (): &()) -> crate::tensor::Type {
+        crate::tensor::Type::Absent
+    }
+    fn constant(&self, (): &()) -> Option<crate::tensor::Tensor> {
+        None
+    }
+}
