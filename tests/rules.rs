@@ -12,7 +12,7 @@ use tautomer::diag::Source;
 use tautomer::graph::{Graph, Params, Workload};
 use tautomer::lang::{format_expr, parse_rules};
 use tautomer::pipeline::{Options, optimize};
-use tautomer::rewrite::{Limits, encode, encode_into, saturate};
+use tautomer::rewrite::{CostModel, Limits, encode, encode_into, saturate, substitute};
 use tautomer::rule::{Class, Example, ExampleKind, Rule, RuleSet, library, library_files, load_rules};
 
 use values::{difference, run};
@@ -80,6 +80,9 @@ impl RulesFile {
     }
 }
 
+/// How many substitutions an example takes at most.
+const MOST_STEPS: usize = 20;
+
 /// Problems of all rules, reported together.
 #[derive(Default)]
 struct Problems(Vec<String>);
@@ -125,15 +128,29 @@ fn compare(problems: &mut Problems, rule: &str, what: &str, class: Class, a: &Gr
     }
 }
 
-/// What the rule does to the program: applications, and whether the results are then those of `target`.
-fn fire(rule: &Arc<Rule>, source: &Graph, target: Option<&Graph>) -> (usize, bool) {
-    let mut encoded = encode(source);
-    let wanted = target.map_or_else(Vec::new, |target| encode_into(&mut encoded, source, target));
-    let report = saturate(&mut encoded, std::slice::from_ref(rule), Limits::default());
-    let fits = target.is_none_or(|_| wanted.len() == encoded.roots.len());
+/// True if the results of both graphs are values of the same classes after saturation by the rules.
+fn same_classes(a: &Graph, b: &Graph, rules: &[Arc<Rule>]) -> (usize, bool) {
+    let mut encoded = encode(a);
+    let wanted = encode_into(&mut encoded, a, b);
+    let report = saturate(&mut encoded, rules, Limits::default());
     let equal = |(a, b): (_, _)| encoded.egraph.find(a) == encoded.egraph.find(b);
-    let same = fits && encoded.roots.iter().copied().zip(wanted).all(equal);
-    (report.rules[0].1.applied, same)
+    let same = wanted.len() == encoded.roots.len() && encoded.roots.iter().copied().zip(wanted).all(equal);
+    (report.rules.iter().map(|r| r.1.applied).sum(), same)
+}
+
+/// What the rule does to the program: applications, and whether the results are then those of `target`.
+///
+/// By saturation, and where that has nothing to do or another choice, by substitution: calls that look alike are one
+/// value from the start in an e-graph, and a group of any size takes in the calls of `target`.
+fn fire(rule: &Arc<Rule>, source: &Graph, target: Option<&Graph>) -> (usize, bool) {
+    let rules = std::slice::from_ref(rule);
+    let (applied, same) = same_classes(source, target.unwrap_or(source), rules);
+    if applied > 0 && same {
+        return (applied, true);
+    }
+    let (made, report) = substitute(source.clone(), rules, Some(MOST_STEPS), &CostModel::default());
+    let same = target.is_none_or(|target| same_classes(&made, target, &[]).1);
+    (applied + report.steps.len(), same)
 }
 
 #[test]
@@ -202,8 +219,10 @@ fn gets_past_conditions(rule: &Rule, graph: &Graph) -> bool {
         rewrites: Some(1),
         ..Limits::default()
     };
-    let report = saturate(&mut encode(graph), &[Arc::new(rule.clone())], limits);
+    let rules = [Arc::new(rule.clone())];
+    let report = saturate(&mut encode(graph), &rules, limits);
     report.rules.iter().any(|(_, r)| r.applied + r.refused > 0)
+        || !substitute(graph.clone(), &rules, Some(1), &CostModel::default()).1.steps.is_empty()
 }
 
 #[test]
