@@ -19,7 +19,7 @@ const USES: &[(&str, &[&str])] = &[
     ("rule", &["tensor", "diag", "lang", "op", "graph"]),
     ("rewrite", &["tensor", "lang", "op", "graph", "rule"]),
     ("exec", &["tensor", "diag", "op", "graph"]),
-    ("formats", &["tensor", "diag", "op", "graph"]),
+    ("formats", &["tensor", "diag", "lang", "op", "graph"]),
     ("pipeline", &["tensor", "diag", "op", "graph", "rule", "rewrite"]),
     ("cli", &[]), // a program of its own: it uses the library by its name
     ("main", &[]),

@@ -12,7 +12,7 @@ use tautomer::lang::{format_rules, parse_rules};
 use tautomer::rewrite::{Limits, encode, saturate};
 use tautomer::rule::{ExampleKind, RuleSet, library_files, load_rules};
 
-use super::{Done, Failure, Shell, input};
+use super::{Done, Failure, Shell, import, input};
 
 #[derive(clap::Args)]
 pub(super) struct Args {
@@ -48,6 +48,8 @@ enum Command {
         #[arg(value_name = "FILE")]
         files: Vec<PathBuf>,
     },
+    /// Write the rules of TASO or TENSAT as a rule file
+    Import(import::Args),
 }
 
 pub(super) fn run(args: &Args, shell: &Shell) -> Done {
@@ -56,6 +58,7 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
         Command::List { files } => list(files, shell),
         Command::Show { name, files } => show(name, files, shell),
         Command::Test { files } => test(files, shell),
+        Command::Import(args) => import::run(args, shell),
     }
 }
 

@@ -7,6 +7,7 @@ mod dot;
 pub mod npy;
 pub mod onnx;
 pub mod safetensors;
+pub mod taso;
 
 use std::io;
 use std::path::Path;

@@ -96,7 +96,7 @@ impl<'a> Printer<'a> {
             self.flat(rule.source.outputs, prec::COMPREHENSION);
             self.text(arrow(rule));
             self.flat(rule.target.outputs, prec::COMPREHENSION);
-            self.text(" }");
+            self.text(&format!("{} }}", class_words(rule)));
             return;
         }
         self.line(2);
@@ -126,14 +126,7 @@ impl<'a> Printer<'a> {
         if let Some(clause) = &rule.numerics {
             self.start_line(2);
             self.comments_before(clause.span.end, 2);
-            match clause.class {
-                Numerics::Bitwise => self.text("numerics bitwise"),
-                Numerics::Real => self.text("numerics real"),
-                Numerics::Approx(bound) => {
-                    let bound = float(bound, None);
-                    self.text(&format!("numerics approx({bound})"));
-                }
-            }
+            self.text(class_words(rule).trim_start());
             self.end_line(clause.span.end);
         }
         self.clause("assuming", &rule.assuming);
@@ -147,9 +140,9 @@ impl<'a> Printer<'a> {
             && rule.source.lets.is_empty()
             && rule.target.lets.is_empty()
             && rule.conditions.is_empty()
-            && rule.assuming.is_empty()
-            && rule.numerics.is_none();
-        let width = self.width(rule.source.outputs, 0) + self.width(rule.target.outputs, 0) + 8;
+            && rule.assuming.is_empty();
+        let sides = self.width(rule.source.outputs, 0) + self.width(rule.target.outputs, 0);
+        let width = sides + class_words(rule).len() as u32 + 8;
         bare && self.fits(width) && !self.has_comments(rule.span)
     }
 
@@ -317,6 +310,16 @@ impl<'a> Printer<'a> {
                 }
             }
         }
+    }
+}
+
+/// ` numerics real`, or nothing if it is left out.
+fn class_words(rule: &Rule) -> String {
+    match rule.numerics.as_ref().map(|clause| clause.class) {
+        None => String::new(),
+        Some(Numerics::Bitwise) => " numerics bitwise".to_owned(),
+        Some(Numerics::Real) => " numerics real".to_owned(),
+        Some(Numerics::Approx(bound)) => format!(" numerics approx({})", float(bound, None)),
     }
 }
 
