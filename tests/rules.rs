@@ -12,7 +12,7 @@ use tautomer::diag::Source;
 use tautomer::graph::{Graph, Params, Workload};
 use tautomer::lang::{format_expr, parse_rules};
 use tautomer::pipeline::{Options, optimize};
-use tautomer::rewrite::{Limits, encode, encode_into, saturate};
+use tautomer::rewrite::{Encoded, Limits, encode, encode_into, saturate};
 use tautomer::rule::{Class, Example, ExampleKind, Rule, RuleSet, library, library_files, load_rules};
 
 use values::{difference, run};
@@ -132,15 +132,26 @@ fn compare(problems: &mut Problems, rule: &str, what: &str, class: Class, a: &Gr
     }
 }
 
+/// Rules by which what a rule makes may differ from what its example says: axes that are none, shapes at hand.
+fn identities() -> &'static [Arc<Rule>] {
+    let file = files().iter().find(|f| f.name == "rules/identity.rules").unwrap();
+    &file.set.rules
+}
+
 /// What the rule does to the program: applications, and whether the results are then those of `target`.
 fn fire(rule: &Arc<Rule>, source: &Graph, target: Option<&Graph>) -> (usize, bool) {
     let mut encoded = encode(source);
     let wanted = target.map_or_else(Vec::new, |target| encode_into(&mut encoded, source, target));
     let report = saturate(&mut encoded, std::slice::from_ref(rule), Limits::default());
-    let fits = target.is_none_or(|_| wanted.len() == encoded.roots.len());
-    let equal = |(a, b): (_, _)| encoded.egraph.find(a) == encoded.egraph.find(b);
-    let same = fits && encoded.roots.iter().copied().zip(wanted).all(equal);
-    (report.rules[0].1.applied, same)
+    let applied = report.rules[0].1.applied;
+    let same = |encoded: &Encoded| {
+        let equal = |(a, b): (&_, &_)| encoded.egraph.find(*a) == encoded.egraph.find(*b);
+        target.is_none_or(|_| wanted.len() == encoded.roots.len()) && encoded.roots.iter().zip(&wanted).all(equal)
+    };
+    if applied > 0 && !same(&encoded) {
+        saturate(&mut encoded, identities(), Limits::default());
+    }
+    (applied, same(&encoded))
 }
 
 #[test]
@@ -172,7 +183,8 @@ fn every_rule_is_documented_and_has_examples() {
                 }
             }
         }
-        for block in file.text.split("\nrule ").skip(1) {
+        let blocks = file.text.split("\nrule ").skip(1);
+        for block in blocks.filter(|_| built_in(&file)) {
             let body = block.split("\nexample ").next().unwrap_or("");
             if !body.contains("numerics ") {
                 problems.add(&file.name, format!("no class: {}", body.lines().next().unwrap_or("")));
