@@ -9,18 +9,33 @@ use crate::diag::{Diagnostic, Diagnostics};
 use crate::graph::{Graph, Workload};
 use crate::op::OpDef;
 use crate::rewrite::{
-    CostModel, FoldReport, Limits, StopReason, decode, encode, extract, fold_static, graph_cost, saturate,
+    CostModel, FoldReport, Limits, RuleReport, Step, StopReason, decode, encode, extract, fold_static, graph_cost,
+    saturate, substitute,
 };
-use crate::rule::{Class, Rule, composite_rules, library};
+use crate::rule::{Class, Group, Rule, composite_rules, library};
+
+/// How rules are applied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Engine {
+    /// By equality saturation: nothing is lost, the cheapest of all equal graphs is taken.
+    #[default]
+    Saturate,
+    /// By substitution on the graph: each match is replaced, until there is none.
+    Substitute,
+}
 
 /// What an optimisation may do.
 pub struct Options<'a> {
+    /// How rules are applied.
+    pub engine: Engine,
     /// The rules; `None` for the built-in library and the rules that composite operators give.
     pub rules: Option<Vec<Arc<Rule>>>,
     /// The weakest class of equality allowed.
     pub class: Class,
     /// Facts about values that are known to hold; a rule that assumes others is left out.
     pub assume: Vec<String>,
+    /// Sets of rules, which may be named instead of their members.
+    pub groups: Vec<Group>,
     /// Only these rules, by name.
     pub only: Option<Vec<String>>,
     /// Not these rules, by name.
@@ -36,9 +51,11 @@ pub struct Options<'a> {
 impl Default for Options<'_> {
     fn default() -> Self {
         Options {
+            engine: Engine::default(),
             rules: None,
             class: Class::Real,
             assume: Vec::new(),
+            groups: Vec::new(),
             only: None,
             skip: Vec::new(),
             limits: Limits::default(),
@@ -53,6 +70,8 @@ impl Default for Options<'_> {
 pub struct Outcome {
     /// The result.
     pub workload: Workload,
+    /// The substitutions, in order; nothing for saturation.
+    pub steps: Vec<Step>,
     /// What happened.
     pub report: Report,
 }
@@ -64,19 +83,19 @@ pub struct Report {
     pub vertices: (usize, usize),
     /// Estimated time of one run in microseconds, before and after.
     pub cost: (f64, f64),
-    /// No choice of e-nodes costs less than this.
-    pub bound: f64,
+    /// No choice of e-nodes costs less than this; nothing for substitution.
+    pub bound: Option<f64>,
     /// Bytes of the parameters, before and after.
     pub parameter_bytes: (usize, usize),
     /// The weakest class of equality of the rules that were applied.
     pub class: String,
     /// Rules that were applied, most applications first.
     pub rules: Vec<FiredRule>,
-    /// Rounds of saturation.
+    /// Rounds.
     pub iterations: usize,
-    /// Why saturation stopped.
+    /// Why rewriting stopped.
     pub stop: &'static str,
-    /// E-nodes and classes at the end.
+    /// E-nodes and classes at the end; none for substitution.
     pub egraph: (usize, usize),
     /// Candidates examined.
     pub matches: usize,
@@ -119,18 +138,26 @@ pub fn optimize(mut workload: Workload, options: &Options<'_>) -> Result<Outcome
         seconds: Vec::new(),
     };
     let before = workload.graph;
-    let mut encoded = encode(&before);
-    clock.stage("encode");
-    let saturation = saturate(&mut encoded, &rules, options.limits);
-    clock.stage("saturate");
-    let extraction = extract(
-        &encoded,
-        &CostModel {
-            forbidden: options.forbidden,
-        },
-    );
-    clock.stage("extract");
-    workload.graph = decode(&before, &encoded, &extraction, &saturation);
+    let model = CostModel {
+        forbidden: options.forbidden,
+    };
+    let rewritten = match options.engine {
+        Engine::Saturate => by_saturation(&before, &rules, options, &model, &mut clock),
+        Engine::Substitute => {
+            let (graph, done) = substitute(before.clone(), &rules, options.limits.rewrites, &model);
+            clock.stage("substitute");
+            Rewritten {
+                graph,
+                rules: done.rules,
+                steps: done.steps,
+                bound: None,
+                iterations: done.rounds,
+                stop: done.stop,
+                egraph: (0, 0),
+            }
+        }
+    };
+    workload.graph = rewritten.graph;
     same_outputs(&before, &workload.graph)?;
     let bytes_before: usize = workload.params.values().map(|t| t.bytes()).sum();
     let fold = if options.fold {
@@ -148,7 +175,7 @@ pub fn optimize(mut workload: Workload, options: &Options<'_>) -> Result<Outcome
     }
     let mut class = Class::Bitwise;
     let mut fired = Vec::new();
-    for (rule, report) in saturation.rules.iter().filter(|(_, r)| r.applied > 0) {
+    for (rule, report) in rewritten.rules.iter().filter(|(_, r)| r.applied > 0) {
         class = class.weaker(rule.class);
         fired.push(FiredRule {
             name: rule.name.to_string(),
@@ -161,18 +188,57 @@ pub fn optimize(mut workload: Workload, options: &Options<'_>) -> Result<Outcome
     let report = Report {
         vertices: (before.call_count(), workload.graph.call_count()),
         cost,
-        bound: extraction.bound,
+        bound: rewritten.bound,
         parameter_bytes: (bytes_before, workload.params.values().map(|t| t.bytes()).sum()),
         class: class.to_string(),
         rules: fired,
-        iterations: saturation.iterations.len(),
-        stop: saturation.stop.name(),
-        egraph: saturation.iterations.last().map_or((0, 0), |i| (i.nodes, i.classes)),
-        matches: saturation.matches(),
+        iterations: rewritten.iterations,
+        stop: rewritten.stop.name(),
+        egraph: rewritten.egraph,
+        matches: rewritten.rules.iter().map(|(_, r)| r.matches).sum(),
         folded: fold.folded,
         seconds: clock.seconds,
     };
-    Ok(Outcome { workload, report })
+    Ok(Outcome {
+        workload,
+        steps: rewritten.steps,
+        report,
+    })
+}
+
+/// What either engine gives.
+struct Rewritten {
+    graph: Graph,
+    rules: Vec<(Arc<Rule>, RuleReport)>,
+    steps: Vec<Step>,
+    bound: Option<f64>,
+    iterations: usize,
+    stop: StopReason,
+    egraph: (usize, usize),
+}
+
+fn by_saturation(
+    before: &Graph,
+    rules: &[Arc<Rule>],
+    options: &Options<'_>,
+    model: &CostModel<'_>,
+    clock: &mut Clock,
+) -> Rewritten {
+    let mut encoded = encode(before);
+    clock.stage("encode");
+    let saturation = saturate(&mut encoded, rules, options.limits);
+    clock.stage("saturate");
+    let extraction = extract(&encoded, model);
+    clock.stage("extract");
+    Rewritten {
+        graph: decode(before, &encoded, &extraction, &saturation),
+        steps: Vec::new(),
+        bound: Some(extraction.bound),
+        iterations: saturation.iterations.len(),
+        stop: saturation.stop,
+        egraph: saturation.iterations.last().map_or((0, 0), |i| (i.nodes, i.classes)),
+        rules: saturation.rules,
+    }
 }
 
 impl Report {
@@ -216,26 +282,45 @@ pub fn select_rules(options: &Options<'_>) -> Result<Vec<Arc<Rule>>, Diagnostics
         }
     };
     let mut problems = Diagnostics::new();
-    for name in options.only.iter().flatten().chain(&options.skip) {
-        if !all.iter().any(|r| &*r.name == name.as_str()) {
-            let problem = Diagnostic::error("T0307", format!("there is no rule `{name}`"));
-            problems.push(match crate::diag::did_you_mean(name, all.iter().map(|r| &*r.name)) {
-                Some(close) => problem.help(format!("did you mean `{close}`?")),
-                None => problem.help("`tautomer rules list` shows all rules"),
-            });
+    let mut members = |names: &[String]| -> Vec<String> {
+        let mut out = Vec::new();
+        let mut stack: Vec<&str> = names.iter().rev().map(String::as_str).collect();
+        let mut seen = std::collections::BTreeSet::new();
+        while let Some(name) = stack.pop() {
+            if !seen.insert(name.to_owned()) {
+                continue;
+            }
+            if let Some(group) = options.groups.iter().find(|g| &*g.name == name) {
+                stack.extend(group.members.iter().rev().map(|m| &**m));
+                continue;
+            }
+            // The name of an equality stands for both directions.
+            let found: Vec<String> = all
+                .iter()
+                .filter(|r| &*r.name == name || (r.both_ways && r.name.strip_suffix("-reversed") == Some(name)))
+                .map(|r| r.name.to_string())
+                .collect();
+            if found.is_empty() {
+                let known = all.iter().map(|r| &*r.name).chain(options.groups.iter().map(|g| &*g.name));
+                let problem = Diagnostic::error("T0307", format!("there is no rule `{name}`"));
+                problems.push(match crate::diag::did_you_mean(name, known) {
+                    Some(close) => problem.help(format!("did you mean `{close}`?")),
+                    None => problem.help("`tautomer rules list` shows all rules"),
+                });
+            }
+            out.extend(found);
         }
-    }
+        out
+    };
+    let only = options.only.as_ref().map(|names| members(names));
+    let skip = members(&options.skip);
     let selected = all
-        .into_iter()
+        .iter()
         .filter(|r| options.class.allows(r.class))
         .filter(|r| r.assuming.iter().all(|fact| options.assume.contains(fact)))
-        .filter(|r| {
-            options
-                .only
-                .as_ref()
-                .is_none_or(|only| only.iter().any(|n| **n == *r.name))
-        })
-        .filter(|r| !options.skip.iter().any(|n| **n == *r.name))
+        .filter(|r| only.as_ref().is_none_or(|only| only.iter().any(|n| **n == *r.name)))
+        .filter(|r| !skip.iter().any(|n| **n == *r.name))
+        .cloned()
         .collect();
     problems.into_result(selected)
 }

@@ -6,6 +6,7 @@
 mod check;
 mod explain;
 mod fmt;
+mod import;
 mod input;
 mod optimize;
 mod output;

@@ -11,9 +11,9 @@ use tautomer::formats::onnx::OnnxInfo;
 use tautomer::graph::Workload;
 use tautomer::lang::parse_rules;
 use tautomer::op::{Op, OpDef};
-use tautomer::pipeline::{Options, Report, optimize};
+use tautomer::pipeline::{Engine, Options, Report, optimize};
 use tautomer::rewrite::Limits;
-use tautomer::rule::{Class, Rule, load_rules};
+use tautomer::rule::{Class, Group, Rule, RuleSet, load_rules};
 use tautomer::tensor::DType;
 
 use super::input::{self, Kind, Loaded};
@@ -47,6 +47,12 @@ pub(super) struct Args {
     /// Leave these rules out
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     skip_rules: Vec<String>,
+    /// How rules are applied
+    #[arg(long, value_enum, default_value = "saturate", value_name = "ENGINE")]
+    engine: EngineName,
+    /// Apply rules at most this often
+    #[arg(long, value_name = "N")]
+    max_rewrites: Option<usize>,
     /// Stop when the e-graph has this many nodes
     #[arg(long, value_name = "N")]
     node_limit: Option<usize>,
@@ -68,6 +74,24 @@ pub(super) struct Args {
     /// What the file is, whatever its suffix
     #[arg(long, value_enum, value_name = "KIND")]
     from: Option<Kind>,
+}
+
+/// How rules are applied, by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum EngineName {
+    /// By equality saturation: the cheapest of all graphs found equal
+    Saturate,
+    /// By substitution: each match is replaced, until there is none
+    Substitute,
+}
+
+impl From<EngineName> for Engine {
+    fn from(name: EngineName) -> Engine {
+        match name {
+            EngineName::Saturate => Engine::Saturate,
+            EngineName::Substitute => Engine::Substitute,
+        }
+    }
 }
 
 /// `bitwise`, `real`, `approx(1e-3)`.
@@ -92,7 +116,7 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
         Some(path) if !input::is_standard(path) => Some(Kind::of(path, None)?),
         _ => None,
     };
-    let rules = read_rules(&args.rules)?;
+    let (rules, groups) = read_rules(&args.rules)?;
     let to_onnx = target == Some(Kind::Onnx) || (target.is_none() && loaded.info.is_some());
     let opset = loaded
         .info
@@ -103,7 +127,9 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
     let defaults = Limits::default();
     let named = |names: &[String]| names.iter().map(|n| n.trim().to_owned()).collect::<Vec<_>>();
     let options = Options {
+        engine: args.engine.into(),
         rules,
+        groups,
         class: args.class,
         assume: args.assume.clone(),
         only: (!args.only_rules.is_empty()).then(|| named(&args.only_rules)),
@@ -111,6 +137,7 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
         limits: Limits {
             iterations: args.iter_limit.unwrap_or(defaults.iterations),
             nodes: args.node_limit.unwrap_or(defaults.nodes),
+            rewrites: args.max_rewrites,
             ..defaults
         },
         forbidden: &forbidden,
@@ -167,15 +194,15 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
     if differs { Err(Failure::No) } else { Ok(()) }
 }
 
-fn read_rules(files: &[PathBuf]) -> Result<Option<Vec<Arc<Rule>>>, Failure> {
+fn read_rules(files: &[PathBuf]) -> Result<(Option<Vec<Arc<Rule>>>, Vec<Group>), Failure> {
     if files.is_empty() {
-        return Ok(None);
+        return Ok((None, Vec::new()));
     }
-    let mut all = Vec::new();
+    let mut all = RuleSet::default();
     for source in input::rule_sources(files)? {
-        all.extend(load_rules(parse_rules(source)?)?.rules);
+        all.extend(load_rules(parse_rules(source)?)?);
     }
-    Ok(Some(all))
+    Ok((Some(all.rules), all.groups))
 }
 
 fn write(args: &Args, workload: &Workload, info: Option<&OnnxInfo>, shell: &Shell) -> Done {

@@ -12,10 +12,10 @@ use serde_json::json;
 
 use tautomer::diag::{Diagnostic, Diagnostics, Source, did_you_mean};
 use tautomer::lang::parse_rules;
-use tautomer::rule::{RuleSet, compare_files, composite_rules, library_files, load_rules};
+use tautomer::rule::{RuleSet, compare_files, composite_rules, library_files, library_set_files, load_rules};
 
 use self::show::Page;
-use super::{Done, Failure, Shell, fmt, input};
+use super::{Done, Failure, Shell, fmt, import, input};
 
 #[derive(clap::Args)]
 pub(super) struct Args {
@@ -63,6 +63,8 @@ enum Command {
         #[arg(value_name = "FILE")]
         files: Vec<PathBuf>,
     },
+    /// Write the rules of TASO or TENSAT as a rule file
+    Import(import::Args),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -86,6 +88,7 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
             show(name, if shell.json { Format::Json } else { *format }, files, shell)
         }
         Command::Test { files } => test(files, shell),
+        Command::Import(args) => import::run(args, shell),
     }
 }
 
@@ -170,6 +173,8 @@ fn show(name: &str, format: Format, files: &[PathBuf], shell: &Shell) -> Done {
     if files.is_empty() {
         // Rules that bodies of operators give are in no file.
         sources.extend(composite_rules().map_err(Clone::clone)?.first().map(|rule| rule.ast.source.clone()));
+        let sets = library_set_files().iter().flat_map(|(_, files)| files.iter());
+        sources.extend(sets.map(|(name, text)| Arc::new(Source::new(*name, *text))));
     }
     for source in sources {
         let set = load_rules(parse_rules(source.clone())?)?;

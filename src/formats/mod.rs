@@ -9,6 +9,7 @@ pub mod npy;
 pub mod onnx;
 pub mod safetensors;
 mod svg;
+pub mod taso;
 
 use std::io;
 use std::path::Path;

@@ -316,12 +316,18 @@ impl Graph {
 
     /// Lets every user of `old`, results included, use `new` instead.
     pub fn replace_uses(&mut self, old: VertexId, new: VertexId) {
+        self.replace_uses_except(old, new, &[]);
+    }
+
+    /// Lets every user of `old`, results included, use `new` instead, but for the vertices in `except`; gives the users.
+    pub fn replace_uses_except(&mut self, old: VertexId, new: VertexId, except: &[VertexId]) -> Vec<VertexId> {
         let uses: Vec<_> = self
             .vertices
             .edges_directed(old, Direction::Outgoing)
             .map(|e| (e.id(), e.target(), *e.weight()))
+            .filter(|(_, user, _)| !except.contains(user))
             .collect();
-        for (edge, user, place) in uses {
+        for &(edge, user, place) in &uses {
             self.vertices.remove_edge(edge);
             self.vertices.add_edge(new, user, place);
         }
@@ -330,6 +336,26 @@ impl Graph {
                 output.vertex = new;
             }
         }
+        uses.into_iter().map(|(_, user, _)| user).collect()
+    }
+
+    /// The vertices that use `v`, in no particular order; one that uses it twice occurs twice.
+    pub fn users(&self, v: VertexId) -> SmallVec<[VertexId; 8]> {
+        self.vertices.neighbors_directed(v, Direction::Outgoing).collect()
+    }
+
+    /// True if some vertex uses `v`.
+    pub fn is_used(&self, v: VertexId) -> bool {
+        self.vertices.neighbors_directed(v, Direction::Outgoing).next().is_some()
+    }
+
+    /// Removes a vertex that is no input, parameter or result, and that nothing uses.
+    pub fn remove(&mut self, v: VertexId) {
+        let node = self.vertices.node_weight(v).map(|vertex| &vertex.node);
+        if matches!(node, None | Some(Node::Input | Node::Param)) || self.is_used(v) {
+            return;
+        }
+        self.vertices.remove_node(v);
     }
 
     /// Turns a parameter or a call into something without predecessors: a constant, or a parameter of that name.
@@ -342,8 +368,10 @@ impl Graph {
         for edge in edges {
             self.vertices.remove_edge(edge);
         }
-        self.params.retain(|&p| p != v);
-        if matches!(node, Node::Param) {
+        let (was_param, is_param) = (matches!(self.vertices[v].node, Node::Param), matches!(node, Node::Param));
+        if was_param && !is_param {
+            self.params.retain(|&p| p != v);
+        } else if is_param && !was_param {
             self.params.push(v);
         }
         let vertex = &mut self.vertices[v];

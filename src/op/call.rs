@@ -47,6 +47,11 @@ pub fn normalize(
         let mut value = AttrValue::None;
         if let Some((_, v)) = given.iter().find(|(n, _)| *n == attr.name) {
             value = attr.coerce(v.clone()).ok_or_else(|| wrong_value(attr, v))?;
+            if has_unknown(&value) {
+                return Err(
+                    OpError::new(format!("attribute `{}` has an extent that is not known", attr.name)).attr(attr.name),
+                );
+            }
         }
         let place = def.operands.iter().position(|o| o.attr == Some(attr.name));
         let operand = place.filter(|&p| places.get(p).copied().flatten().is_some());
@@ -109,6 +114,15 @@ pub fn normalize(
         attrs,
         ty,
     })
+}
+
+/// True for integers that no program can say: nothing could compute them.
+fn has_unknown(value: &AttrValue) -> bool {
+    match value {
+        AttrValue::Int(d) => d.has_unknown(),
+        AttrValue::Ints(list) => list.iter().any(Dim::has_unknown),
+        _ => false,
+    }
 }
 
 fn check_arity(def: &'static OpDef, operands: &[Fact<'_>]) -> Result<(), OpError> {

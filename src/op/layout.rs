@@ -69,6 +69,7 @@ pub(super) const OPS: &[OpDef] = &[
         .cost(CostRule::View)
         .onnx("Squeeze", 1),
     OpDef::new("unsqueeze", "Axes of extent 1 inserted.")
+        .aliases(&["expand_dims"])
         .operands(&[X, Operand::attr("axes")])
         .attrs(&[AttrDef::new(
             "axes",

@@ -15,6 +15,7 @@ mod value;
 mod common;
 
 mod activation;
+mod along;
 mod blocks;
 mod conv;
 mod convert;
@@ -22,6 +23,7 @@ mod create;
 mod elementwise;
 mod index;
 mod layout;
+mod like;
 mod matmul;
 mod norm;
 mod pool;
@@ -57,6 +59,7 @@ const FAMILIES: &[&[OpDef]] = &[
     convert::OPS,
     activation::OPS,
     layout::OPS,
+    like::OPS,
     blocks::OPS,
     reduce::OPS,
     index::OPS,
@@ -65,6 +68,7 @@ const FAMILIES: &[&[OpDef]] = &[
     conv::OPS,
     pool::OPS,
     norm::OPS,
+    along::OPS,
     softmax::OPS,
     resize::OPS,
 ];

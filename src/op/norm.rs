@@ -147,7 +147,6 @@ pub(super) const OPS: &[OpDef] = &[
         "lp_normalization",
         "`x` divided by its `p`-norm along an axis; 0 where the norm is 0.",
     )
-    .aliases(&["l2_normalize"])
     .operands(&[Operand::one("x")])
     .attrs(&[
         AttrDef::new(

@@ -92,6 +92,16 @@ fn call_cost(op: &Op, operands: &[Fact<'_>], attrs: &[AttrValue], result: &Type)
     }
 }
 
+/// The cost of one vertex in picoseconds, whether it is static or not.
+pub(super) fn vertex_cost(graph: &Graph, v: VertexId) -> u64 {
+    let Node::Call { op, attrs } = &graph.vertex(v).node else {
+        return 0;
+    };
+    let operands = graph.pred(v);
+    let facts: SmallVec<[Fact<'_>; 6]> = operands.iter().map(|&u| graph.fact(u)).collect();
+    picos(call_cost(op, &facts, attrs, graph.ty(v)))
+}
+
 /// The cost of running a graph; what depends on parameters and constants alone is computed ahead and costs nothing.
 ///
 /// In microseconds on one core, by the roofline of [`Cost::micros`].

@@ -48,6 +48,8 @@ impl Default for Limits {
 pub enum StopReason {
     /// No rule changes anything any more.
     Saturated,
+    /// No match is left to substitute.
+    FixedPoint,
     /// The limit of rounds.
     Iterations,
     /// The limit of e-nodes.
@@ -61,6 +63,7 @@ impl StopReason {
     pub fn name(self) -> &'static str {
         match self {
             StopReason::Saturated => "saturated",
+            StopReason::FixedPoint => "fixed point",
             StopReason::Iterations => "iteration limit",
             StopReason::Nodes => "node limit",
             StopReason::Rewrites => "rewrite limit",

@@ -15,10 +15,9 @@ mod trace;
 use std::fmt::Debug;
 use std::hash::Hash;
 
-pub(super) use found::{Match, MatchScope, resolve};
+pub(super) use found::{Match, resolve};
 pub(super) use program::Program;
-pub(super) use search::{Binding, Searcher};
-pub(super) use trace::{Failure, Reason};
+pub(super) use search::{Binding, Searcher, is_input};
 
 use crate::op::{AttrValue, OpDef};
 use crate::rule::Variable;
@@ -106,3 +105,6 @@ pub(super) enum AttrRefs<'h, V> {
     Numbers(&'h [u32]),
     Values(&'h [V]),
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,125 @@
+//! Rules of the optimizers TASO and TENSAT, as text of the rule language.
+//!
+//! TASO keeps rules in Protocol Buffers (`graph_subst.pb`), TENSAT as expressions, one rule a line. Both are read into
+//! [`terms`] and written as one rule each, *as published*: neither format has conditions beyond the number of axes.
+//!
+//! | there | here |
+//! | --- | --- |
+//! | `ewadd`, `ewmul`, `matmul`, `relu`, … | `add`, `mul`, `matmul`, `relu`, … |
+//! | an activation of an operator | a call around it |
+//! | `conv2d`, padding VALID | `conv` without pads |
+//! | `conv2d`, padding SAME | `conv` with the pads that keep each extent, divided by the stride |
+//! | groups of `conv2d`, which follow from the shapes | any `group` in a source, channels of the input over those of the kernel in a target |
+//! | `concat` with its number of axes | `concat`, and a condition on the rank |
+//! | `split`, cut where a `concat` joined | `split` with the extents of what that `concat` joins as `sizes` |
+//! | `enlarge` | `pad` of a kernel with zeros around it |
+//! | `poolmax`, `poolavg` | `max_pool`, `average_pool` that counts its padding |
+//! | a kernel of averages | `full` in a target |
+//! | a tensor of ones, as a factor | `1` |
+
+mod proto;
+mod sexp;
+mod terms;
+#[cfg(test)]
+mod tests;
+mod write;
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use crate::diag::{Diagnostic, Diagnostics, Source};
+use crate::lang::{format_rules, parse_rules};
+use write::{Why, write_rule};
+
+/// What became of a file of rules.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ImportedRules {
+    /// The rules, formatted; one that is left out is a comment with the reason.
+    pub text: String,
+    /// The number of rules in the text.
+    pub written: usize,
+    /// Names of rules whose sides are the same once activations are calls.
+    pub saying_nothing: Vec<String>,
+    /// Names of rules that are the same as an earlier one.
+    pub repeated: Vec<String>,
+    /// Names of rules that cannot be written, with the reason.
+    pub refused: Vec<(String, String)>,
+}
+
+/// Converts a file of rules; `name` is its path, for messages and to tell the formats apart, and names of rules begin
+/// with `prefix`.
+///
+/// A file whose name ends in `.pb` is TASO's, one that ends in `.txt` TENSAT's; any other is TENSAT's if it is text.
+/// If a target in a text has a variable that its source lacks, two lines make one rule with two outputs.
+///
+/// # Errors
+/// The file is damaged: where, as a byte of a binary file, or as line and column of a text.
+///
+/// ```
+/// use tautomer::formats::taso::import_rules;
+/// let text = b"(ewadd ?a (ewadd ?b ?c))=>(ewadd (ewadd ?a ?b) ?c)\n";
+/// let rules = import_rules("rules.txt", text, "taso").unwrap();
+/// assert!(rules.text.contains("rule taso-0-add-of-add(x1, x2, x3) { x1 + (x2 + x3) => x1 + x2 + x3"));
+/// ```
+pub fn import_rules(name: &str, bytes: &[u8], prefix: &str) -> Result<ImportedRules, Diagnostics> {
+    let text = std::str::from_utf8(bytes)
+        .ok()
+        .filter(|t| !t.contains('\0') && t.contains("=>"));
+    let rules = match text {
+        _ if name.ends_with(".pb") => proto::read(name, bytes)?,
+        Some(text) => sexp::read(&Arc::new(Source::new(name, text)))?,
+        None if name.ends_with(".txt") => {
+            let at = std::str::from_utf8(bytes).map_or_else(|e| e.valid_up_to(), str::len);
+            let what = if at == bytes.len() {
+                "there is no rule `left=>right`"
+            } else {
+                "this is no UTF-8 text"
+            };
+            return Err(Diagnostic::error("T0501", format!("{name}: byte {at}: {what}")).into());
+        }
+        None => proto::read(name, bytes)?,
+    };
+    let file = name.rsplit(['/', '\\']).next().unwrap_or(name);
+    let mut out = ImportedRules {
+        text: format!(
+            "// Rules of {}, as published: what they need beyond the number of axes is not in that file.\n",
+            file.escape_debug()
+        ),
+        written: 0,
+        saying_nothing: Vec::new(),
+        repeated: Vec::new(),
+        refused: Vec::new(),
+    };
+    let mut bodies: std::collections::BTreeMap<String, String> = std::collections::BTreeMap::new();
+    for (number, rule) in rules.iter().enumerate() {
+        let name = format!("{prefix}-{number}{}", write::name_of(rule));
+        let comment = match write_rule(rule) {
+            Ok(body) => match bodies.get(&body) {
+                None => {
+                    let _ = write!(out.text, "\n/// Rule {number}, as published.\nrule {name}{body}\n");
+                    bodies.insert(body, name);
+                    out.written += 1;
+                    continue;
+                }
+                Some(first) => {
+                    let comment = format!("the same as `{first}`");
+                    out.repeated.push(name.clone());
+                    comment
+                }
+            },
+            Err(Why::SaysNothing) => {
+                out.saying_nothing.push(name.clone());
+                "says nothing: both sides are the same".to_owned()
+            }
+            Err(Why::NoForm(reason)) => {
+                out.refused.push((name.clone(), reason.clone()));
+                reason
+            }
+        };
+        let _ = write!(out.text, "\n// `{name}`: {comment}.\n");
+    }
+    // What is written here parses, unless the prefix is no name.
+    let parsed = parse_rules(Arc::new(Source::new(format!("rules of {name}"), out.text.as_str())))?;
+    out.text = format_rules(&parsed);
+    Ok(out)
+}

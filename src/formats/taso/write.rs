@@ -1,0 +1,392 @@
+//! Terms as text of the rule language.
+
+use rustc_hash::FxHashMap;
+
+use super::terms::{Id, Node, Op, Padding, RuleTerms, Window};
+
+/// Why a rule is not written.
+pub(super) enum Why {
+    /// Both sides are the same.
+    SaysNothing,
+    /// For this reason.
+    NoForm(String),
+}
+
+fn no_form(reason: impl Into<String>) -> Why {
+    Why::NoForm(reason.into())
+}
+
+/// What the sources of a rule look like, as the end of a name: `-add-of-convs`.
+pub(super) fn name_of(rule: &RuleTerms) -> String {
+    let word = |id: Id| match rule.node(id) {
+        Node::Variable(_) => None,
+        Node::Part(..) => Some("part"),
+        Node::Call(op, _) => Some(match op {
+            Op::Named(name) => name,
+            Op::Conv(_) => "conv",
+            Op::MaxPool(_) => "max-pool",
+            Op::AveragePool(_) => "average-pool",
+            Op::Concat(..) => "concat",
+            Op::Split(_) => "split",
+            Op::Transpose(_) => "transpose",
+            Op::Enlarge(_) | Op::EnlargeLike => "enlarge",
+            Op::Scale => "scale",
+            Op::Ones => "ones",
+            Op::Averages(_) => "averages",
+            Op::NoForm(_) => "other",
+        }),
+    };
+    let mut out = String::new();
+    for (k, &(source, _)) in rule.outputs.iter().enumerate() {
+        let Some(root) = word(source) else { continue };
+        let mut parts: Vec<&str> = rule.operands(source).iter().filter_map(|&id| word(id)).collect();
+        let many = parts.len() > 1 && parts.iter().all(|p| *p == parts[0]);
+        parts.dedup();
+        let of = match parts.as_slice() {
+            [] => String::new(),
+            [one] if many => format!("-of-{one}s"),
+            all => format!("-of-{}", all.join("-and-")),
+        };
+        out += &format!("{}-{root}{of}", if k > 0 { "-and" } else { "" });
+    }
+    out.replace('_', "-")
+}
+
+/// The rule from its variables to its end: `(x1, x2) { … => … }`.
+pub(super) fn write_rule(rule: &RuleTerms) -> Result<String, Why> {
+    if rule.outputs.iter().all(|(source, target)| source == target) {
+        return Err(Why::SaysNothing);
+    }
+    let (sources, targets): (Vec<Id>, Vec<Id>) = rule.outputs.iter().copied().unzip();
+    let bound = rule.below(&sources);
+    if sources.iter().any(|&id| matches!(rule.node(id), Node::Variable(_))) {
+        return Err(no_form("a source that is a variable matches everywhere"));
+    }
+    for id in rule.below(&targets) {
+        if matches!(rule.node(id), Node::Variable(_)) && !bound.contains(&id) {
+            return Err(no_form("the target has a variable that the source lacks"));
+        }
+    }
+    let mut reached = rule.below(&sources[..1]);
+    for source in &sources[1..] {
+        let own = rule.below(&[*source]);
+        if reached.iter().all(|id| !own.contains(id)) {
+            return Err(no_form("the outputs of its source have nothing in common"));
+        }
+        reached.extend(own);
+    }
+    let mut writer = Writer::new(rule, &bound);
+    let (source_lets, source) = writer.side(&sources, true)?;
+    let (target_lets, target) = writer.side(&targets, false)?;
+    let mut text = format!(
+        "({}) {{\n{source_lets}{source}\n=>\n{target_lets}{target}\n",
+        writer.variables.join(", ")
+    );
+    if !writer.conditions.is_empty() {
+        text += &format!("where {}\n", writer.conditions.join(", "));
+    }
+    Ok(text + "numerics real\n}")
+}
+
+struct Writer<'a> {
+    rule: &'a RuleTerms,
+    variables: Vec<String>,
+    /// What a term is called: variables, and what `let` names.
+    names: FxHashMap<Id, String>,
+    /// Terms with more than one user on the side at hand.
+    shared: Vec<bool>,
+    lets: String,
+    conditions: Vec<String>,
+    in_source: bool,
+    bound: usize,
+}
+
+impl<'a> Writer<'a> {
+    fn new(rule: &'a RuleTerms, bound: &[Id]) -> Writer<'a> {
+        let mut writer = Writer {
+            rule,
+            variables: Vec::new(),
+            names: FxHashMap::default(),
+            shared: Vec::new(),
+            lets: String::new(),
+            conditions: Vec::new(),
+            in_source: true,
+            bound: 0,
+        };
+        for &id in bound {
+            if let Node::Variable(_) = rule.node(id) {
+                let name = format!("x{}", writer.variables.len() + 1);
+                writer.variables.push(name.clone());
+                writer.names.insert(id, name);
+            }
+        }
+        writer
+    }
+
+    /// The `let`s and the outputs of a side.
+    fn side(&mut self, roots: &[Id], in_source: bool) -> Result<(String, String), Why> {
+        self.in_source = in_source;
+        let below = self.rule.below(roots);
+        let mut users = vec![0usize; below.last().map_or(0, |last| last + 1)];
+        for &id in below.iter().flat_map(|&id| self.rule.operands(id)).chain(roots) {
+            users[id] += 1;
+        }
+        self.shared = users.iter().map(|&n| n > 1).collect();
+        let outputs = roots.iter().map(|&id| self.term(id)).collect::<Result<Vec<_>, _>>()?;
+        let outputs = match outputs.as_slice() {
+            [one] => one.clone(),
+            all => format!("({})", all.join(", ")),
+        };
+        Ok((std::mem::take(&mut self.lets), outputs))
+    }
+
+    /// A name for a term, by `let` if it has none.
+    fn name(&mut self, id: Id) -> Result<String, Why> {
+        if let Some(name) = self.names.get(&id) {
+            return Ok(name.clone());
+        }
+        let text = self.call(id)?;
+        let name = format!("y{}", self.names.len() - self.variables.len() + 1);
+        self.lets += &format!("let {name} = {text};\n");
+        self.names.insert(id, name.clone());
+        Ok(name)
+    }
+
+    fn term(&mut self, id: Id) -> Result<String, Why> {
+        let shared = self.shared.get(id).copied().unwrap_or(false);
+        if shared || self.names.contains_key(&id) {
+            self.name(id)
+        } else {
+            self.call(id)
+        }
+    }
+
+    fn require(&mut self, condition: String) {
+        if !self.conditions.contains(&condition) {
+            self.conditions.push(condition);
+        }
+    }
+
+    /// An attribute whose value is computed: in a source, a bound name and the condition that it is this.
+    fn computed(&mut self, attribute: &str, value: String) -> String {
+        if !self.in_source {
+            return format!("{attribute} = {value}");
+        }
+        self.bound += 1;
+        let name = format!("a{}", self.bound);
+        self.require(format!("{name} == {value}"));
+        format!("{attribute} = {name}")
+    }
+
+    fn call(&mut self, id: Id) -> Result<String, Why> {
+        let (op, operands) = match self.rule.node(id) {
+            Node::Variable(name) => return Err(no_form(format!("the variable `{name}` is not bound"))),
+            Node::Part(of, k) => {
+                let base = self.name(*of)?;
+                return Ok(format!("{base}.{k}"));
+            }
+            Node::Call(op, operands) => (op, operands.as_slice()),
+        };
+        match (op, operands) {
+            (Op::NoForm(reason), _) => Err(no_form(reason.as_str())),
+            (Op::Named("mul"), [a, b]) => Ok(format!("mul({}, {})", self.factor(*a)?, self.factor(*b)?)),
+            (Op::Scale, [a, b]) => {
+                let number = self.name(*b)?;
+                if self.in_source {
+                    self.require(format!("{number}.rank == 0"));
+                }
+                Ok(format!("mul({}, {number})", self.term(*a)?))
+            }
+            (Op::Ones, _) => Err(no_form("ones that are no factor have no form")),
+            (Op::Averages(_), _) => Err(no_form("averages that are no kernel in a target have no form")),
+            (Op::Conv(window), [x, kernel]) => self.conv(window, *x, *kernel),
+            (Op::MaxPool(window), [x]) => self.pool("max_pool", "", window, *x),
+            (Op::AveragePool(window), [x]) => self.pool("average_pool", ", count_include_pad = true", window, *x),
+            (Op::Enlarge([h, w]), [kernel]) => self.enlarge(*kernel, [h.to_string(), w.to_string()]),
+            (Op::EnlargeLike, [kernel, like]) => {
+                let like = self.name(*like)?;
+                self.enlarge(*kernel, [format!("{like}.shape[2]"), format!("{like}.shape[3]")])
+            }
+            (Op::Concat(axis, rank), _) => {
+                let told = operands.iter().any(|&id| self.has_two_spatial_axes(id));
+                if let (Some(rank), true) = (rank, self.in_source && !(*rank == Some(4) && told)) {
+                    let variable = operands
+                        .iter()
+                        .find(|&&id| matches!(self.rule.node(id), Node::Variable(_)));
+                    let Some(&of) = variable.or(operands.first()) else {
+                        return Err(no_form("nothing is joined"));
+                    };
+                    let of = self.name(of)?;
+                    self.require(format!("{of}.rank == {rank}"));
+                }
+                Ok(format!("concat({}) {{axis = {axis}}}", self.list(operands)?))
+            }
+            (Op::Split(axis), [x]) => {
+                let Some((parts, along)) = self.joined(*x, *axis) else {
+                    return Err(no_form("where its split cuts is not told by a concat"));
+                };
+                if parts.len() != 2 {
+                    return Err(no_form(format!(
+                        "a split into two of what is joined of {}",
+                        parts.len()
+                    )));
+                }
+                let mut sizes = Vec::new();
+                for part in parts {
+                    sizes.push(format!("{}.shape[{along}]", self.name(part)?));
+                }
+                let sizes = self.computed("sizes", format!("[{}]", sizes.join(", ")));
+                let count = if self.in_source { ", num_outputs = 2" } else { "" };
+                Ok(format!("split({}) {{axis = {axis}, {sizes}{count}}}", self.term(*x)?))
+            }
+            (Op::Transpose(perm), [x]) => Ok(format!("transpose({}) {{perm = {perm:?}}}", self.term(*x)?)),
+            (Op::Named(name), _) => Ok(format!("{name}({})", self.list(operands)?)),
+            _ => Err(no_form("an operator with another number of operands")),
+        }
+    }
+
+    fn list(&mut self, operands: &[Id]) -> Result<String, Why> {
+        let texts = operands
+            .iter()
+            .map(|&id| self.term(id))
+            .collect::<Result<Vec<_>, _>>()?;
+        Ok(texts.join(", "))
+    }
+
+    fn factor(&mut self, id: Id) -> Result<String, Why> {
+        match self.rule.node(id) {
+            Node::Call(Op::Ones, _) => Ok("1".to_owned()),
+            _ => self.term(id),
+        }
+    }
+
+    fn conv(&mut self, window: &Window, x: Id, kernel: Id) -> Result<String, Why> {
+        let known = window.kernel.map(|k| k.map(|extent| extent.to_string()));
+        if let Node::Call(Op::Averages([h, w]), _) = self.rule.node(kernel) {
+            if self.in_source {
+                return Err(no_form("averages that are no kernel in a target have no form"));
+            }
+            let x = self.name(x)?;
+            let pads = self.pads(window, &[h.to_string(), w.to_string()], &x);
+            let fill = format!(
+                "full() {{shape = [{x}.shape[1], 1, {h}, {w}], value = 1.0 / {}, dtype = {x}.dtype}}",
+                h.saturating_mul(*w)
+            );
+            let [sh, sw] = window.strides;
+            return Ok(format!(
+                "conv({x}, {fill}) {{strides = [{sh}, {sw}]{pads}, group = {x}.shape[1]}}"
+            ));
+        }
+        let same = window.padding == Padding::Same;
+        let wide = window.strides != [1, 1];
+        let kernel_text = if self.in_source && !(same && (wide || known.is_none())) {
+            self.term(kernel)?
+        } else {
+            self.name(kernel)?
+        };
+        let x = if self.in_source && !(same && wide) {
+            self.term(x)?
+        } else {
+            self.name(x)?
+        };
+        let extents = known.unwrap_or_else(|| [2, 3].map(|axis| format!("{kernel_text}.shape[{axis}]")));
+        let pads = self.pads(window, &extents, &x);
+        let group = if self.in_source {
+            "_".to_owned()
+        } else {
+            format!("{x}.shape[1] / {kernel_text}.shape[1]")
+        };
+        let [sh, sw] = window.strides;
+        Ok(format!(
+            "conv({x}, {kernel_text}) {{strides = [{sh}, {sw}]{pads}, group = {group}}}"
+        ))
+    }
+
+    fn pool(&mut self, name: &str, more: &str, window: &Window, x: Id) -> Result<String, Why> {
+        let Some([h, w]) = window.kernel else {
+            return Err(no_form("the extents of the window of a pool are not told"));
+        };
+        let wide = window.padding == Padding::Same && window.strides != [1, 1];
+        let x = if wide { self.name(x)? } else { self.term(x)? };
+        let pads = self.pads(window, &[h.to_string(), w.to_string()], &x);
+        let [sh, sw] = window.strides;
+        Ok(format!(
+            "{name}({x}) {{kernel_shape = [{h}, {w}], strides = [{sh}, {sw}]{pads}{more}}}"
+        ))
+    }
+
+    /// The attribute `pads` of a window of these extents over `x`.
+    fn pads(&mut self, window: &Window, kernel: &[String; 2], x: &str) -> String {
+        let Window {
+            strides,
+            padding: Padding::Same,
+            ..
+        } = window
+        else {
+            return ", pads = [0, 0, 0, 0]".to_owned();
+        };
+        let fixed: Option<Vec<i64>> = kernel.iter().map(|k| k.parse().ok()).collect();
+        if let (Some(k), [1, 1]) = (fixed, strides) {
+            return format!(
+                ", pads = [{}, {}, {}, {}]",
+                (k[0] - 1) / 2,
+                (k[1] - 1) / 2,
+                k[0] / 2,
+                k[1] / 2
+            );
+        }
+        let total = |i: usize| {
+            let (k, s, axis) = (&kernel[i], strides[i], i + 2);
+            match s {
+                1 => format!("({k} - 1)"),
+                _ => format!("max(({x}.shape[{axis}] - 1) / {s} * {s} + {k} - {x}.shape[{axis}], 0)"),
+            }
+        };
+        let (h, w) = (total(0), total(1));
+        let pads = format!("[{h} / 2, {w} / 2, ({h} + 1) / 2, ({w} + 1) / 2]");
+        format!(", {}", self.computed("pads", pads))
+    }
+
+    fn enlarge(&mut self, kernel: Id, to: [String; 2]) -> Result<String, Why> {
+        let kernel = self.name(kernel)?;
+        let [h, w] = [0, 1].map(|i| format!("({} - {kernel}.shape[{}])", to[i], i + 2));
+        let pads = format!("[0, 0, {h} / 2, {w} / 2, 0, 0, ({h} + 1) / 2, ({w} + 1) / 2]");
+        let axes = if self.in_source { ", axes = _" } else { "" };
+        Ok(format!("pad({kernel}) {{{}{axes}}}", self.computed("pads", pads)))
+    }
+
+    /// True for what has four axes because strides are given for two.
+    fn has_two_spatial_axes(&self, id: Id) -> bool {
+        match self.rule.node(id) {
+            Node::Call(Op::Conv(_), _) => true,
+            Node::Call(Op::Named("relu" | "sigmoid" | "tanh"), operands) => {
+                operands.iter().any(|&id| self.has_two_spatial_axes(id))
+            }
+            _ => false,
+        }
+    }
+
+    /// What a tensor is joined of along an axis, and along which axis of the parts.
+    fn joined(&self, id: Id, axis: i64) -> Option<(Vec<Id>, i64)> {
+        let Node::Call(op, operands) = self.rule.node(id) else {
+            return None;
+        };
+        match (op, operands.as_slice()) {
+            (Op::Concat(along, _), parts) if *along == axis => Some((parts.to_vec(), axis)),
+            (Op::Conv(_), [x, kernel]) => match axis {
+                0 => self.joined(*x, 0),
+                1 => self.joined(*kernel, 0),
+                _ => None,
+            },
+            (Op::MaxPool(_) | Op::AveragePool(_), [x]) if axis < 2 => self.joined(*x, axis),
+            (Op::Named("matmul"), [a, b]) => match axis {
+                0 => self.joined(*a, 0),
+                1 => self.joined(*b, 1),
+                _ => None,
+            },
+            (Op::Scale | Op::Named("batch_normalization"), [x, ..]) => self.joined(*x, axis),
+            (Op::Named(_) | Op::Concat(..), all) => all.iter().find_map(|&id| self.joined(id, axis)),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! The classes of an e-graph as a problem of choice: for each class needed one e-node, without cycles.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use super::enode::ENode;
+
+/// A class with the e-nodes that may be chosen, the cheapest first.
+pub(super) struct Class {
+    pub(super) nodes: Vec<Candidate>,
+    /// True if it is computed ahead of time.
+    pub(super) is_static: bool,
+}
+
+/// An e-node that may be chosen.
+pub(super) struct Candidate {
+    pub(super) enode: ENode,
+    /// The classes of its operands, by place.
+    pub(super) children: Vec<u32>,
+    /// What it costs in picoseconds, its operands not counted.
+    pub(super) cost: u64,
+}
+
+/// All classes, those that are needed in any case, and who uses whom.
+pub(super) struct Problem {
+    pub(super) classes: Vec<Class>,
+    pub(super) roots: Vec<u32>,
+    /// For each class the e-nodes that have it as an operand, once for each time.
+    users: Vec<Vec<(u32, u32)>>,
+}
+
+/// A static class costs its work once, ahead of time; this much of it is counted, to prefer less of it.
+const STATIC_SHARE: u64 = 1 << 20;
+
+impl Problem {
+    pub(super) fn new(classes: Vec<Class>, roots: Vec<u32>) -> Problem {
+        let mut users: Vec<Vec<(u32, u32)>> = vec![Vec::new(); classes.len()];
+        for (c, class) in classes.iter().enumerate() {
+            for (n, node) in class.nodes.iter().enumerate() {
+                for &child in &node.children {
+                    users[child as usize].push((c as u32, n as u32));
+                }
+            }
+        }
+        Problem { classes, roots, users }
+    }
+
+    pub(super) fn node(&self, class: u32, node: u32) -> &Candidate {
+        &self.classes[class as usize].nodes[node as usize]
+    }
+
+    /// The e-nodes that have `class` as an operand.
+    pub(super) fn users(&self, class: u32) -> &[(u32, u32)] {
+        &self.users[class as usize]
+    }
+
+    pub(super) fn node_cost(&self, class: u32, node: u32) -> u64 {
+        let cost = self.node(class, node).cost;
+        if self.classes[class as usize].is_static {
+            (cost / STATIC_SHARE).max(u64::from(cost > 0))
+        } else {
+            cost
+        }
+    }
+
+    /// For every class the e-node with the cheapest tree, and a lower bound of the cost of the roots: the longest
+    /// path that no choice can avoid.
+    pub(super) fn trees(&self) -> (Vec<Option<u32>>, u64) {
+        let tree = self.least(|c, n, costs| {
+            let own = self.node_cost(c, n).max(1);
+            let children = &self.node(c, n).children;
+            children
+                .iter()
+                .fold(own, |sum, &k| sum.saturating_add(costs[k as usize]))
+        });
+        let path = self.least(|c, n, costs| {
+            let children = &self.node(c, n).children;
+            let longest = children.iter().map(|&k| costs[k as usize]).max().unwrap_or(0);
+            longest.saturating_add(self.node_cost(c, n))
+        });
+        let bound = self
+            .roots
+            .iter()
+            .filter_map(|&r| path[r as usize].map(|(_, cost)| cost))
+            .max();
+        let choice = tree.into_iter().map(|best| best.map(|(n, _)| n)).collect();
+        (choice, bound.unwrap_or(0))
+    }
+
+    /// For every class the e-node that `whole` makes the cheapest, with that cost; `whole` is given the costs of the
+    /// operands and is never below one of them.
+    ///
+    /// A class is settled after all that cost less, so each e-node is looked at once (Knuth's generalization of
+    /// Dijkstra's algorithm), and the choice has no cycle.
+    fn least(&self, whole: impl Fn(u32, u32, &[u64]) -> u64) -> Vec<Option<(u32, u64)>> {
+        let mut best: Vec<Option<(u32, u64)>> = vec![None; self.classes.len()];
+        let mut costs: Vec<u64> = vec![u64::MAX; self.classes.len()];
+        let mut open: Vec<Vec<u32>> = Vec::with_capacity(self.classes.len());
+        let mut ready = BinaryHeap::new();
+        for (c, class) in self.classes.iter().enumerate() {
+            let c = c as u32;
+            open.push(class.nodes.iter().map(|n| n.children.len() as u32).collect());
+            for (n, _) in class.nodes.iter().enumerate().filter(|(_, n)| n.children.is_empty()) {
+                ready.push(Reverse((whole(c, n as u32, &costs), c, n as u32)));
+            }
+        }
+        // Of equal costs the earliest e-node of a class wins, which is the one that is cheapest by itself.
+        while let Some(Reverse((cost, c, n))) = ready.pop() {
+            if best[c as usize].is_some() {
+                continue;
+            }
+            best[c as usize] = Some((n, cost));
+            costs[c as usize] = cost;
+            for &(user, node) in self.users(c) {
+                let open = &mut open[user as usize][node as usize];
+                *open -= 1;
+                if *open == 0 && best[user as usize].is_none() {
+                    ready.push(Reverse((whole(user, node, &costs), user, node)));
+                }
+            }
+        }
+        best
+    }
+
+    /// The classes a choice needs, operands before users; `None` if the choice has a cycle or a hole.
+    pub(super) fn order(&self, choice: &[Option<u32>]) -> Option<Vec<u32>> {
+        let mut state = vec![0u8; self.classes.len()];
+        let mut order = Vec::new();
+        let mut stack: Vec<(u32, usize)> = Vec::new();
+        for &root in &self.roots {
+            if state[root as usize] == 0 {
+                state[root as usize] = 1;
+                stack.push((root, 0));
+            }
+            while let Some((c, next)) = stack.last_mut() {
+                let node = self.node(*c, choice[*c as usize]?);
+                match node.children.get(*next).copied() {
+                    Some(child) => {
+                        *next += 1;
+                        match state[child as usize] {
+                            0 => {
+                                state[child as usize] = 1;
+                                stack.push((child, 0));
+                            }
+                            1 => return None,
+                            _ => {}
+                        }
+                    }
+                    None => {
+                        state[*c as usize] = 2;
+                        order.push(*c);
+                        stack.pop();
+                    }
+                }
+            }
+        }
+        Some(order)
+    }
+
+    /// The cost of all classes a choice needs, each once; `None` if the choice has a cycle or a hole.
+    pub(super) fn cost_of(&self, choice: &[Option<u32>]) -> Option<u64> {
+        self.order(choice)?.iter().try_fold(0u64, |sum, &c| {
+            Some(sum.saturating_add(self.node_cost(c, choice[c as usize]?)))
+        })
+    }
+}

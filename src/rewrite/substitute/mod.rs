@@ -1,0 +1,501 @@
+//! Rewriting by substitution on the graph itself: one match after the other is replaced, until none is left.
+//!
+//! A substitution is the definition of the literature: a map *f* from the source pattern to a part of the graph such
+//! that (f1) the image is a subgraph, (f2) kinds and attributes match, (f3) the order of predecessors is kept, and
+//! (f4) no edge leaves the inside of the match; and a map *g* from the target pattern to what takes its place, with
+//! (g1) kinds and attributes and (g2) the order of predecessors. What that definition leaves open is decided so:
+//!
+//! * *f* is injective but for the inputs of the pattern: two variables may stand for one vertex, an inner vertex and
+//!   another one may not. Literals and operands left out count as inputs.
+//! * An inner vertex that is a result of the graph counts as used from outside: no match.
+//! * Every result of a match, wherever it is used, is replaced, also where it is a result of the graph.
+//! * A match with several outputs may depend on itself through vertices outside of it, so that its replacement closes
+//!   a cycle: no substitution.
+//! * An output keeps its type, or there is no substitution.
+//!
+//! Order: vertices in reverse post-order, at each the rules in their order; what a substitution makes is looked at
+//! next. The run ends when a whole round finds nothing, or at the limit of substitutions. An equality (`<=>`) is
+//! applied only where the result costs less; so is a rule at a place that it has been applied at before or that it has
+//! made, and one that matches its own result: otherwise rules that undo each other or themselves would never end.
+
+mod index;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use indexmap::IndexSet;
+use rustc_hash::{FxBuildHasher, FxHashMap};
+
+pub(super) use index::Index;
+
+use super::apply::{build_target, same_type};
+use super::cost::{CostModel, vertex_cost};
+use super::matching::{Binding, Host, Match, Program, Searcher, is_input, resolve};
+use super::saturate::{RuleReport, StopReason};
+use crate::graph::{Graph, Node, VertexId};
+use crate::op::Op;
+use crate::rule::{PatternId, PatternNode, Rule};
+
+/// What substitution did.
+pub struct Substitution {
+    /// The rules, in order, with what each did.
+    pub rules: Vec<(Arc<Rule>, RuleReport)>,
+    /// Rounds over the whole graph.
+    pub rounds: usize,
+    /// Why it ended.
+    pub stop: StopReason,
+    /// Every substitution, in order.
+    pub steps: Vec<Step>,
+}
+
+/// One substitution.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Step {
+    /// The rule.
+    pub rule: Arc<str>,
+    /// The outputs of the match: the names of the values, or their operators.
+    pub place: Vec<String>,
+    /// Vertices removed and added.
+    pub vertices: (usize, usize),
+}
+
+/// Replaces matches of `rules` in `graph` until none is left, or `limit` substitutions are done.
+///
+/// The limit without one given is 1000, and 20 for every vertex. What `model` forbids is not made.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use tautomer::{diag::Source, graph::*, lang::*, rewrite::{CostModel, substitute}, rule::load_rules};
+/// # let source = |text: &str| Arc::new(Source::new("example", text));
+/// let rules = "/// Twice negated.\nrule neg-of-neg(x) { -(-x) => x numerics bitwise }";
+/// let rules = load_rules(parse_rules(source(rules)).unwrap()).unwrap().rules;
+/// let program = parse_program(source("fn main(x: f32[8]) { relu(-(-(-(-x)))) }")).unwrap();
+/// let graph = build_program(&program, &BuildOptions::default()).unwrap();
+/// let (graph, done) = substitute(graph, &rules, None, &CostModel::default());
+/// assert_eq!((graph.call_count(), done.steps.len()), (1, 2));
+/// ```
+pub fn substitute(
+    graph: Graph,
+    rules: &[Arc<Rule>],
+    limit: Option<usize>,
+    model: &CostModel<'_>,
+) -> (Graph, Substitution) {
+    let limit = limit.unwrap_or(1000 + 20 * graph.len());
+    let programs: Vec<Program> = rules.iter().map(|r| Program::new(r.clone())).collect();
+    let mut run = Run {
+        by_root: by_root(&programs),
+        depth: programs.iter().map(|p| depth(&p.rule)).max().unwrap_or(0),
+        lineages: Lineages::default(),
+        reports: vec![RuleReport::default(); rules.len()],
+        index: Index::new(graph),
+        programs: &programs,
+        model,
+        steps: Vec::new(),
+        limit,
+    };
+    let mut rounds = 0;
+    let stop = loop {
+        rounds += 1;
+        let before = run.steps.len();
+        if !run.round() {
+            break StopReason::Rewrites;
+        }
+        if run.steps.len() == before {
+            break StopReason::FixedPoint;
+        }
+    };
+    let (graph, reports, steps) = (run.index.into_graph(), run.reports, run.steps);
+    let rules = programs.iter().map(|p| p.rule.clone()).zip(reports).collect();
+    (
+        graph,
+        Substitution {
+            rules,
+            rounds,
+            stop,
+            steps,
+        },
+    )
+}
+
+/// Users this far above a change are looked at again before the next round.
+const NEARBY: usize = 128;
+
+/// The rules that may match at a vertex of some kind, in order.
+#[derive(Default)]
+struct ByRoot {
+    ops: FxHashMap<&'static str, Vec<usize>>,
+    tuple: Vec<usize>,
+    proj: Vec<usize>,
+}
+
+struct Run<'a> {
+    programs: &'a [Program],
+    model: &'a CostModel<'a>,
+    by_root: ByRoot,
+    /// The longest way from an output of a source to its inputs.
+    depth: usize,
+    index: Index,
+    lineages: Lineages,
+    reports: Vec<RuleReport>,
+    steps: Vec<Step>,
+    limit: usize,
+}
+
+/// What is to be replaced.
+struct Found {
+    rule: usize,
+    binding: Binding<VertexId>,
+    matched: Match<VertexId>,
+}
+
+impl Run<'_> {
+    /// One round over the graph; `false` at the limit.
+    fn round(&mut self) -> bool {
+        let mut todo = self.index.ordered();
+        // Matches that may not be replaced at the present state of the graph around them.
+        let mut refused: rustc_hash::FxHashSet<u64> = rustc_hash::FxHashSet::default();
+        while let Some(found) = self.next(&mut todo, &refused) {
+            if self.steps.len() >= self.limit {
+                return false;
+            }
+            let root = found.matched.outputs[0];
+            match self.replace(&found) {
+                Some(changed) => {
+                    refused.clear();
+                    self.revisit(&changed, &mut todo);
+                }
+                None => {
+                    refused.insert(key(found.rule, &found.binding));
+                    todo.insert((self.index.rank(root), root));
+                }
+            }
+        }
+        true
+    }
+
+    /// The next match.
+    fn next(&mut self, todo: &mut BTreeSet<(u64, VertexId)>, refused: &rustc_hash::FxHashSet<u64>) -> Option<Found> {
+        let index = &self.index;
+        let mut searchers: FxHashMap<usize, Option<Searcher<'_, Index>>> = FxHashMap::default();
+        while let Some((_, v)) = todo.pop_first() {
+            if !index.contains(v) {
+                continue;
+            }
+            let rules: &[usize] = match &index.graph.vertex(v).node {
+                Node::Call { .. } => index
+                    .def(v)
+                    .and_then(|def| self.by_root.ops.get(def.name))
+                    .map_or(&[], Vec::as_slice),
+                Node::Tuple => &self.by_root.tuple,
+                Node::Proj(_) => &self.by_root.proj,
+                _ => &[],
+            };
+            for &rule in rules {
+                let program = &self.programs[rule];
+                let searcher = searchers.entry(rule).or_insert_with(|| Searcher::new(program, index));
+                let Some(searcher) = searcher else { continue };
+                let mut found = None;
+                let report = &mut self.reports[rule];
+                searcher.rooted(v, &mut |binding| {
+                    if !refused.is_empty() && refused.contains(&key(rule, &binding)) {
+                        return true;
+                    }
+                    if let Ok(matched) = resolve(index, program, &binding)
+                        && matched.failing(index, program).is_none()
+                    {
+                        report.matches += 1;
+                        found = Some(Found { rule, binding, matched });
+                    }
+                    found.is_none()
+                });
+                if found.is_some() {
+                    return found;
+                }
+            }
+        }
+        None
+    }
+
+    /// Carries out a substitution; gives the vertices around it, or nothing where it is not allowed.
+    fn replace(&mut self, found: &Found) -> Option<Vec<VertexId>> {
+        let program = &self.programs[found.rule];
+        let rule = &program.rule;
+        let outputs = &found.matched.outputs;
+        let mut sink = Recorder {
+            graph: &mut self.index.graph,
+            made: Vec::new(),
+        };
+        let built = build_target(rule, &found.matched, &mut sink);
+        let made = sink.made;
+        let created = self.index.new_below(&made);
+        let Ok(targets) = built else {
+            self.index.discard(&created);
+            self.reports[found.rule].refused += 1;
+            return None;
+        };
+        let places: Vec<(VertexId, VertexId)> = outputs.iter().copied().zip(targets).collect();
+        let graph = &self.index.graph;
+        let allowed = |v: &VertexId| match graph.vertex(*v).op() {
+            Some(Op::Known(def)) => !(self.model.forbidden)(def),
+            _ => true,
+        };
+        let fits = created.iter().all(allowed)
+            && places.iter().all(|(a, b)| same_type(graph.ty(*a), graph.ty(*b)))
+            && places.iter().any(|(a, b)| a != b)
+            && !self.index.closes_cycle(&places);
+        if !fits {
+            self.index.discard(&created);
+            self.reports[found.rule].refused += 1;
+            return None;
+        }
+        self.index.adopt(&created);
+        let mut removed: Vec<VertexId> = found
+            .binding
+            .vertices()
+            .filter(|(at, _)| !is_input(rule.source.node(*at)))
+            .map(|(_, v)| v)
+            .collect();
+        // An alternative and what it chose stand for one vertex.
+        removed.sort_unstable();
+        removed.dedup();
+        let lineage = self.index.lineage(outputs[0]);
+        let again =
+            rule.both_ways || self.lineages.contains(lineage, found.rule) || self.matches_at(found.rule, places[0].1);
+        if again && !self.is_cheaper(&removed, &created) {
+            self.index.discard(&created);
+            return None;
+        }
+        let lineage = self.lineages.with(lineage, found.rule);
+        let step = Step {
+            rule: rule.name.clone(),
+            place: outputs.iter().map(|&v| describe(&self.index.graph, v)).collect(),
+            vertices: (0, created.len()),
+        };
+        let mut around: Vec<VertexId> = found
+            .binding
+            .vertices()
+            .filter(|(at, _)| is_input(rule.source.node(*at)))
+            .map(|(_, v)| v)
+            .collect();
+        around.extend(&created);
+        for &v in &created {
+            self.index.set_lineage(v, lineage);
+            self.index.graph.vertex_mut(v).rules.push(rule.name.clone());
+        }
+        for &(old, new) in &places {
+            if old == new {
+                continue;
+            }
+            let vertex = self.index.graph.vertex(old);
+            let (name, span) = (vertex.name.clone(), vertex.span);
+            if created.contains(&new) {
+                let vertex = self.index.graph.vertex_mut(new);
+                vertex.name = vertex.name.take().or(name);
+                vertex.span = vertex.span.or(span);
+            }
+            self.index.replace(old, new, &created);
+            around.push(new);
+        }
+        let size = self.index.graph.len();
+        self.index.remove_dead(&removed);
+        let gone = size - self.index.graph.len();
+        self.reports[found.rule].applied += 1;
+        self.steps.push(Step {
+            vertices: (gone, created.len()),
+            ..step
+        });
+        Some(around)
+    }
+
+    /// True if the rule matches at `v`.
+    fn matches_at(&self, rule: usize, v: VertexId) -> bool {
+        let program = &self.programs[rule];
+        let mut matches = false;
+        if let Some(mut searcher) = Searcher::new(program, &self.index) {
+            searcher.rooted(v, &mut |binding| {
+                matches = resolve(&self.index, program, &binding)
+                    .is_ok_and(|matched| matched.failing(&self.index, program).is_none());
+                !matches
+            });
+        }
+        matches
+    }
+
+    /// True if what is made costs less than what goes, or as much with fewer vertices; static ones cost nothing.
+    fn is_cheaper(&self, removed: &[VertexId], created: &[VertexId]) -> bool {
+        let cost = |vertices: &[VertexId]| -> (u64, usize) {
+            let running = vertices.iter().filter(|v| !self.index.is_static(**v));
+            let calls = running.filter(|v| matches!(self.index.graph.vertex(**v).node, Node::Call { .. }));
+            calls.fold((0, 0), |(sum, n), v| (sum + vertex_cost(&self.index.graph, *v), n + 1))
+        };
+        cost(created) < cost(removed)
+    }
+
+    /// Puts the vertices at which a change may have made a match possible back on the list.
+    fn revisit(&self, changed: &[VertexId], todo: &mut BTreeSet<(u64, VertexId)>) {
+        let mut level: Vec<VertexId> = changed.to_vec();
+        let mut left = NEARBY;
+        for _ in 0..=self.depth {
+            let mut above = Vec::new();
+            for v in level {
+                if left == 0 || !self.index.contains(v) {
+                    continue;
+                }
+                left -= 1;
+                todo.insert((self.index.rank(v), v));
+                above.extend(self.index.graph.users(v).into_iter().take(left));
+            }
+            level = above;
+        }
+    }
+}
+
+/// Builds in a graph and remembers what it built.
+struct Recorder<'a> {
+    graph: &'a mut Graph,
+    made: Vec<VertexId>,
+}
+
+impl crate::graph::Sink for Recorder<'_> {
+    type V = VertexId;
+
+    fn call(
+        &mut self,
+        op: crate::op::Op,
+        operands: &[VertexId],
+        attrs: &[(&str, crate::op::AttrValue)],
+    ) -> Result<VertexId, crate::op::OpError> {
+        let v = Graph::call(self.graph, op, operands, attrs)?;
+        self.made.push(v);
+        Ok(v)
+    }
+
+    fn opaque(
+        &mut self,
+        op: crate::op::OpaqueOp,
+        _: &[VertexId],
+        _: Vec<crate::op::AttrValue>,
+    ) -> Result<VertexId, crate::op::OpError> {
+        Err(crate::op::OpError::new(format!(
+            "`{}` is only carried along and cannot be built by a rule",
+            op.name
+        )))
+    }
+
+    fn constant(&mut self, value: crate::tensor::Tensor) -> VertexId {
+        let v = Graph::constant(self.graph, value);
+        self.made.push(v);
+        v
+    }
+
+    fn absent(&mut self) -> VertexId {
+        let v = Graph::absent(self.graph);
+        self.made.push(v);
+        v
+    }
+
+    fn tuple(&mut self, items: &[VertexId]) -> VertexId {
+        let v = Graph::tuple(self.graph, items);
+        self.made.push(v);
+        v
+    }
+
+    fn project(&mut self, tuple: &VertexId, index: usize) -> Result<VertexId, crate::op::OpError> {
+        let v = Graph::project(self.graph, *tuple, index)?;
+        self.made.push(v);
+        Ok(v)
+    }
+
+    fn ty(&self, v: &VertexId) -> crate::tensor::Type {
+        Graph::ty(self.graph, *v).clone()
+    }
+
+    fn value(&self, v: &VertexId) -> Option<crate::tensor::Tensor> {
+        self.graph.vertex(*v).constant().cloned()
+    }
+
+    fn size(&self) -> usize {
+        self.graph.len()
+    }
+}
+
+/// Sets of rules, numbered.
+#[derive(Debug, Default)]
+struct Lineages {
+    sets: IndexSet<Vec<usize>, FxBuildHasher>,
+}
+
+impl Lineages {
+    fn contains(&self, lineage: u32, rule: usize) -> bool {
+        lineage > 0 && self.sets[lineage as usize - 1].binary_search(&rule).is_ok()
+    }
+
+    fn with(&mut self, lineage: u32, rule: usize) -> u32 {
+        let mut set = if lineage > 0 {
+            self.sets[lineage as usize - 1].clone()
+        } else {
+            Vec::new()
+        };
+        if let Err(place) = set.binary_search(&rule) {
+            set.insert(place, rule);
+        }
+        self.sets.insert_full(set).0 as u32 + 1
+    }
+}
+
+fn key(rule: usize, binding: &Binding<VertexId>) -> u64 {
+    use std::hash::BuildHasher;
+    FxBuildHasher.hash_one((rule, binding))
+}
+
+/// The name of a value, or what computes it.
+fn describe(graph: &Graph, v: VertexId) -> String {
+    let vertex = graph.vertex(v);
+    match (&vertex.name, vertex.op()) {
+        (Some(name), _) => name.to_string(),
+        (None, Some(op)) => format!("{} #{}", op.name(), v.index()),
+        (None, None) => format!("#{}", v.index()),
+    }
+}
+
+fn by_root(programs: &[Program]) -> ByRoot {
+    let mut out = ByRoot::default();
+    for (i, program) in programs.iter().enumerate() {
+        let rule = &program.rule;
+        let mut stack: Vec<PatternId> = vec![rule.source.outputs[0].vertex()];
+        while let Some(id) = stack.pop() {
+            let add = |list: &mut Vec<usize>| {
+                if list.last() != Some(&i) {
+                    list.push(i);
+                }
+            };
+            match rule.source.node(id) {
+                PatternNode::Call { def, .. } => add(out.ops.entry(def.name).or_default()),
+                PatternNode::CallOf { variable, .. } => {
+                    for def in &rule.operators[*variable].choices {
+                        add(out.ops.entry(def.name).or_default());
+                    }
+                }
+                PatternNode::Tuple(_) => add(&mut out.tuple),
+                PatternNode::Proj(..) => add(&mut out.proj),
+                PatternNode::AnyOf(items) => stack.extend(items),
+                _ => {}
+            }
+        }
+    }
+    out
+}
+
+/// The longest way from an output to an input of the source.
+fn depth(rule: &Rule) -> usize {
+    let pattern = &rule.source;
+    let mut depths: Vec<usize> = Vec::with_capacity(pattern.len());
+    for (id, _) in pattern.nodes() {
+        let below = pattern.operands(id).into_iter().map(|o| depths[o.0 as usize] + 1).max();
+        depths.push(below.unwrap_or(0));
+    }
+    depths.into_iter().max().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests;
