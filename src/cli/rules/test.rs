@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tautomer::graph::{Graph, Node, Params, interpret, to_program};
+use tautomer::exec::{Executor, Mode, Plan};
+use tautomer::graph::{Graph, Params, to_program};
 use tautomer::lang::format_program;
 use tautomer::rewrite::{
     CostModel, ENode, Encoded, Extraction, Head, Limits, Saturation, decode, encode, encode_into, saturate, substitute,
@@ -141,15 +142,15 @@ fn apart(class: Class, a: &Graph, b: &Graph) -> Option<String> {
                 .iter()
                 .filter_map(|v| a.vertex(*v).name.as_deref())
                 .zip(&inputs)
-                .chain(params.iter().map(|(name, value)| (&**name, value)))
                 .collect();
-            let results = |graph: &Graph| {
-                interpret(graph, &|v| {
-                    let vertex = graph.vertex(v);
-                    let given = matches!(vertex.node, Node::Input | Node::Param);
-                    let name = vertex.name.as_deref().filter(|_| given)?;
-                    named.get(name).map(|t| (*t).clone())
-                })
+            let results = |graph: &Graph| -> Result<Vec<Tensor>, String> {
+                let plan = Plan::compile(graph).map_err(|e| e.to_string())?;
+                let executor = Executor::new(plan, Mode::Reference).map_err(|e| e.to_string())?;
+                let name = |v| graph.vertex(v).name.as_deref().unwrap_or("");
+                let given = graph.inputs().iter().map(|v| named.get(name(*v)).map(|t| (*t).clone()));
+                let given: Option<Vec<Tensor>> = given.collect();
+                let given = given.ok_or_else(|| "it has an input that the other lacks".to_owned())?;
+                executor.run(&given, &params).map_err(|e| e.to_string())
             };
             let Ok(x) = results(a) else { continue };
             let y = match results(b) {
