@@ -23,6 +23,27 @@ pub fn library_files() -> &'static [(&'static str, &'static str)] {
     FILES
 }
 
+/// The rules of TASO, with the conditions they need. They are no part of the library: most of them go either way, and
+/// the library has what gains.
+const TASO: &[(&str, &str)] = &[
+    ("rules/taso/matmul.rules", include_str!("../../rules/taso/matmul.rules")),
+    (
+        "rules/taso/elementwise.rules",
+        include_str!("../../rules/taso/elementwise.rules"),
+    ),
+    ("rules/taso/concat.rules", include_str!("../../rules/taso/concat.rules")),
+    ("rules/taso/conv.rules", include_str!("../../rules/taso/conv.rules")),
+];
+
+/// Names and texts of the files of a rule set that is shipped beside the library; there is one, `taso`.
+///
+/// ```
+/// assert!(tautomer::rule::rule_set_files("taso").is_some_and(|files| files.len() == 4));
+/// ```
+pub fn rule_set_files(name: &str) -> Option<&'static [(&'static str, &'static str)]> {
+    (name == "taso").then_some(TASO)
+}
+
 /// The built-in rules.
 ///
 /// # Errors

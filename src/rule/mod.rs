@@ -14,7 +14,7 @@ use std::sync::Arc;
 pub use check::load_rules;
 pub use composite::composite_rules;
 pub use example::{Example, ExampleKind};
-pub use library::{library, library_files};
+pub use library::{library, library_files, rule_set_files};
 pub use pattern::{
     AttrPattern, Count, Family, FamilyId, Item, ListItem, OpVariable, Pattern, PatternId, PatternNode, ProjIndex, Variable,
 };

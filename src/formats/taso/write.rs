@@ -189,13 +189,22 @@ impl<'a> Writer<'a> {
         };
         match (op, operands) {
             (Op::NoForm(reason), _) => Err(no_form(reason.as_str())),
-            (Op::Named("mul"), [a, b]) => Ok(format!("mul({}, {})", self.factor(*a)?, self.factor(*b)?)),
+            (Op::Named(name @ ("add" | "sub" | "mul" | "div")), [a, b]) => {
+                let (sign, is_factor) = match *name {
+                    "add" => ('+', false),
+                    "sub" => ('-', false),
+                    "mul" => ('*', true),
+                    _ => ('/', false),
+                };
+                let (a, b) = (self.factor(*a, is_factor)?, self.factor(*b, is_factor)?);
+                Ok(format!("({a} {sign} {b})"))
+            }
             (Op::Scale, [a, b]) => {
                 let number = self.name(*b)?;
                 if self.in_source {
                     self.require(format!("{number}.rank == 0"));
                 }
-                Ok(format!("mul({}, {number})", self.term(*a)?))
+                Ok(format!("({} * {number})", self.term(*a)?))
             }
             (Op::Ones, _) => Err(no_form("ones that are no factor have no form")),
             (Op::Averages(_), _) => Err(no_form("averages that are no kernel in a target have no form")),
@@ -253,9 +262,9 @@ impl<'a> Writer<'a> {
         Ok(texts.join(", "))
     }
 
-    fn factor(&mut self, id: Id) -> Result<String, Why> {
+    fn factor(&mut self, id: Id, may_be_one: bool) -> Result<String, Why> {
         match self.rule.node(id) {
-            Node::Call(Op::Ones, _) => Ok("1".to_owned()),
+            Node::Call(Op::Ones, _) if may_be_one => Ok("1".to_owned()),
             _ => self.term(id),
         }
     }
