@@ -10,7 +10,7 @@ use tautomer::graph::{BuildOptions, Graph, Node, VertexId, build_program, interp
 use tautomer::lang::ast::{Ast, Item, LetNames, Side};
 use tautomer::lang::{format_expr, format_rules, parse_program, parse_rules};
 use tautomer::rewrite::{Limits, RuleReport, encode, encode_into, saturate};
-use tautomer::rule::{Class, Example, ExampleKind, Rule, RuleSet, load_rules, rule_set_files};
+use tautomer::rule::{Class, Example, ExampleKind, Rule, RuleSet, library_set_files, load_rules};
 use tautomer::tensor::Tensor;
 
 /// A rule with the text of its sides, to make programs of.
@@ -60,9 +60,12 @@ fn side(ast: &Ast, side: &Side) -> String {
     lets(ast, side) + &format_expr(ast, side.outputs)
 }
 
+fn files() -> &'static [(&'static str, &'static str)] {
+    library_set_files().iter().find(|(name, _)| *name == "taso").unwrap().1
+}
+
 fn all() -> Vec<Loaded> {
-    let files = rule_set_files("taso").unwrap();
-    files.iter().flat_map(|(name, text)| load(name, text)).collect()
+    files().iter().flat_map(|(name, text)| load(name, text)).collect()
 }
 
 /// The number that TASO's file gives a rule.
@@ -131,6 +134,7 @@ fn without(rule: &Rule, condition: usize) -> Arc<Rule> {
 }
 
 #[test]
+#[expect(clippy::print_stderr, reason = "a test that skips says so")]
 fn published_rules_convert_and_load() {
     let path = std::env::var_os("TAUTOMER_TEST_DATA").map(|d| std::path::Path::new(&d).join("taso/graph_subst.pb"));
     let Some(bytes) = path.and_then(|p| std::fs::read(p).ok()) else {
@@ -161,6 +165,49 @@ fn published_rules_convert_and_load() {
 }
 
 #[test]
+fn the_command_writes_rules_and_says_what_became_of_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let run = |args: &[&str]| {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_tautomer"));
+        let out = command.args(args).current_dir(folder.path()).output().unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (out.status.code(), text(out.stdout), text(out.stderr))
+    };
+    let lines = "(relu (relu ?a))=>(relu ?a)\n(relu (relu ?b))=>(relu ?b)\n(conv2d 1 1 0 2 ?x ?w)=>(relu (conv2d 1 1 0 0 ?x ?w))\n";
+    std::fs::write(path("r.txt"), lines).unwrap();
+    let (code, out, err) = run(&["rules", "import", "r.txt", "-o", "r.rules"]);
+    assert_eq!((code, out.as_str()), (Some(0), ""));
+    assert_eq!(
+        err,
+        "3 rules: 1 written, 1 say nothing, 1 repeat another, 0 have no form\n"
+    );
+    let written = std::fs::read_to_string(path("r.rules")).unwrap();
+    assert!(written.contains("rule taso-0-relu-of-relu(x1) {"), "{written}");
+    assert_eq!(run(&["rules", "check", "r.rules"]).0, Some(0));
+    assert_eq!(run(&["rules", "import", "r.txt"]).1, written);
+    let (_, json, _) = run(&["rules", "import", "r.txt", "--json", "--prefix", "mine"]);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(
+        (&json["written"], &json["repeated"][0]),
+        (&1.into(), &"mine-1-relu-of-relu".into())
+    );
+    // What is refused leaves the old file alone.
+    std::fs::write(path("r.txt"), "(relu ?a)=>(relu ?a\n").unwrap();
+    let (code, _, err) = run(&["rules", "import", "r.txt", "-o", "r.rules"]);
+    assert!(code == Some(2) && err.contains("r.txt:1:12"), "{err}");
+    assert_eq!(std::fs::read_to_string(path("r.rules")).unwrap(), written);
+    std::fs::write(path("r.pb"), b"\x0a\x05ab").unwrap();
+    let (code, _, err) = run(&["rules", "import", "r.pb"]);
+    assert!(
+        code == Some(2) && err.contains("r.pb: byte 0: rule 0 has 5 bytes, and 2 are left"),
+        "{err}"
+    );
+    assert_eq!(run(&["rules", "import", "none.pb"]).0, Some(2));
+    assert_eq!(run(&["rules", "import", "r.txt", "--prefix", "1x"]).0, Some(2));
+}
+
+#[test]
 fn every_published_rule_has_a_row() {
     let readme = include_str!("../rules/taso/README.md");
     let names: BTreeSet<String> = all().iter().map(|r| r.rule.name.to_string()).collect();
@@ -183,7 +230,7 @@ fn every_published_rule_has_a_row() {
 
 #[test]
 fn files_are_formatted_and_documented() {
-    for (name, text) in rule_set_files("taso").unwrap() {
+    for (name, text) in files() {
         let file = parse_rules(Arc::new(Source::new(*name, *text))).unwrap();
         assert_eq!(format_rules(&file), *text, "{name}");
     }
@@ -195,7 +242,6 @@ fn files_are_formatted_and_documented() {
         );
         assert!(matches!(rule.class, Class::Bitwise | Class::Real), "{}", rule.name);
     }
-    assert!(rule_set_files("none").is_none());
 }
 
 #[test]
