@@ -141,17 +141,16 @@ fn identities() -> &'static [Arc<Rule>] {
 /// What the rule does to the program: applications, and whether the results are then those of `target`.
 fn fire(rule: &Arc<Rule>, source: &Graph, target: Option<&Graph>) -> (usize, bool) {
     let mut encoded = encode(source);
-    let wanted = target.map_or_else(Vec::new, |target| encode_into(&mut encoded, source, target));
     let report = saturate(&mut encoded, std::slice::from_ref(rule), Limits::default());
-    let applied = report.rules[0].1.applied;
+    let wanted = target.map_or_else(Vec::new, |target| encode_into(&mut encoded, source, target));
     let same = |encoded: &Encoded| {
         let equal = |(a, b): (&_, &_)| encoded.egraph.find(*a) == encoded.egraph.find(*b);
         target.is_none_or(|_| wanted.len() == encoded.roots.len()) && encoded.roots.iter().zip(&wanted).all(equal)
     };
-    if applied > 0 && !same(&encoded) {
+    if !same(&encoded) {
         saturate(&mut encoded, identities(), Limits::default());
     }
-    (applied, same(&encoded))
+    (report.rules[0].1.applied, same(&encoded))
 }
 
 #[test]
