@@ -9,8 +9,9 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use tautomer::diag::Source;
-use tautomer::graph::{Graph, Params, Workload};
-use tautomer::lang::{format_expr, parse_rules};
+use tautomer::graph::{BuildOptions, Graph, Params, Workload, build_program, to_program};
+use tautomer::lang::ast::RuleClass;
+use tautomer::lang::{format_expr, format_program, parse_program, parse_rules};
 use tautomer::pipeline::{Options, optimize};
 use tautomer::rewrite::{Encoded, Limits, encode, encode_into, saturate};
 use tautomer::rule::{Class, Example, ExampleKind, Rule, RuleSet, library, library_files, load_rules};
@@ -303,6 +304,45 @@ fn all_rules_together_keep_the_examples_equal() {
                 );
             }
             Err(e) => problems.add(&example.rule, e.render(false)),
+        }
+    }
+}
+
+/// The program with one of its parameters as an input, for each of them.
+fn with_one_input_more(graph: &Graph) -> Vec<Graph> {
+    let text = format_program(&to_program(graph));
+    let places = text.match_indices("param ");
+    let texts = places.map(|(at, word)| format!("{}{}", &text[..at], &text[at + word.len()..]));
+    let build = |text: String| {
+        let program = parse_program(Arc::new(Source::new("example", text))).ok()?;
+        build_program(&program, &BuildOptions::default()).ok()
+    };
+    texts.filter_map(build).collect()
+}
+
+#[test]
+fn each_static_variable_has_a_reason() {
+    let mut problems = Problems::default();
+    for file in files() {
+        for directions in file.rules() {
+            let becomes = |e: &&Example| matches!(e.kind, ExampleKind::Becomes(_));
+            let examples = file.examples_of(&directions[0]).filter(becomes);
+            let programs: Vec<Graph> = examples.flat_map(|e| with_one_input_more(&e.source)).collect();
+            for (i, variable) in directions[0].variables.iter().enumerate() {
+                let needed = |rule: &Arc<Rule>| {
+                    let mut without = Rule::clone(rule);
+                    without.variables[i].class = RuleClass::Any;
+                    programs
+                        .iter()
+                        .any(|program| gets_past_conditions(&without, program) && !gets_past_conditions(rule, program))
+                };
+                if variable.class == RuleClass::Param && !directions.iter().any(needed) {
+                    problems.add(
+                        &directions[0].name,
+                        format!("nothing changes if `{}` is any value", variable.name),
+                    );
+                }
+            }
         }
     }
 }
