@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use tautomer::rule::library_files;
+use tautomer::rule::{library_files, library_set_files};
 
 /// What each module may use of the crate, in order: a module uses only what stands above it.
 ///
@@ -200,7 +200,8 @@ fn every_code_of_the_table_is_used() {
 
 #[test]
 fn every_rule_file_is_built_in() {
-    let built_in: BTreeMap<&str, &str> = library_files().iter().copied().collect();
+    let sets = library_set_files().iter().flat_map(|(_, files)| files.iter());
+    let built_in: BTreeMap<&str, &str> = library_files().iter().chain(sets).copied().collect();
     let files = files("rules", ".rules");
     for (name, text) in &files {
         assert_eq!(

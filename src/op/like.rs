@@ -1,9 +1,8 @@
 //! Operators whose shape is that of another operand, and axes that are named by letters.
 
-use super::common::{Out, transpose, typed};
-use super::{AttrDef, AttrKind, CostRule, Default, Eval, Infer, OpDef, OpError, OpTraits, Operand, System};
+use super::common::typed;
+use super::{AttrDef, AttrKind, CostRule, Default, Infer, OpDef, OpError, OpTraits, Operand};
 use crate::tensor::{DType, Dim, Shape, Type};
-use crate::{map_value, reference};
 
 const MOVE: CostRule = CostRule::Elementwise(0.0);
 const VIEW: OpTraits = OpTraits::MOVEMENT.and(OpTraits::LINEAR);
@@ -80,7 +79,7 @@ pub(super) const OPS: &[OpDef] = &[
         ),
     ])
     .infer(infer_layout_transform)
-    .reference(reference!(layout_transform))
+    .body("fn (x) { transpose(x) {perm = [index(src_layout, c) for c in dst_layout]} }")
     .traits(VIEW)
     .cost(MOVE),
 ];
@@ -183,11 +182,6 @@ fn infer_layout_transform(call: &Infer<'_>) -> Result<Type, OpError> {
     }
     let moved: Shape = places.into_iter().map(|i| shape[i].clone()).collect();
     Ok(typed(x.dtype, Some(moved)))
-}
-
-fn layout_transform<S: System>(e: &Eval<'_, S>) -> Out<S> {
-    let perm = places(e.text("src_layout"), e.text("dst_layout"))?;
-    Ok(vec![map_value!(e.operand(0)?, a => transpose(a, &perm)?)?])
 }
 
 #[cfg(test)]

@@ -2,7 +2,8 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::{RuleSet, load_rules};
+use super::RuleSet;
+use super::check::load_unchecked;
 use crate::diag::{Diagnostics, Source};
 use crate::lang::parse_rules;
 
@@ -17,6 +18,21 @@ const FILES: &[(&str, &str)] = &[
     ("rules/activation.rules", include_str!("../../rules/activation.rules")),
     ("rules/norm.rules", include_str!("../../rules/norm.rules")),
 ];
+
+/// Sets of rules that come with the tool and take part only where they are asked for: their names and files.
+const SETS: &[(&str, &[(&str, &str)])] = &[(
+    "gsl",
+    &[
+        ("rules/gsl/transpose.rules", include_str!("../../rules/gsl/transpose.rules")),
+        ("rules/gsl/concat.rules", include_str!("../../rules/gsl/concat.rules")),
+        ("rules/gsl/conv.rules", include_str!("../../rules/gsl/conv.rules")),
+        ("rules/gsl/parallel.rules", include_str!("../../rules/gsl/parallel.rules")),
+        ("rules/gsl/elementwise.rules", include_str!("../../rules/gsl/elementwise.rules")),
+        ("rules/gsl/like.rules", include_str!("../../rules/gsl/like.rules")),
+        ("rules/gsl/lower.rules", include_str!("../../rules/gsl/lower.rules")),
+        ("rules/gsl/gsl.rules", include_str!("../../rules/gsl/gsl.rules")),
+    ],
+)];
 
 /// Names and texts of the rule files that are built in.
 pub fn library_files() -> &'static [(&'static str, &'static str)] {
@@ -33,17 +49,35 @@ pub fn library_files() -> &'static [(&'static str, &'static str)] {
 /// ```
 pub fn library() -> Result<&'static RuleSet, &'static Diagnostics> {
     static LIBRARY: OnceLock<Result<RuleSet, Diagnostics>> = OnceLock::new();
-    LIBRARY
-        .get_or_init(|| {
-            let mut all = RuleSet::default();
-            let mut problems = Diagnostics::new();
-            for (name, text) in FILES {
-                match parse_rules(Arc::new(Source::new(*name, *text))).and_then(load_rules) {
-                    Ok(set) => all.extend(set),
-                    Err(found) => problems.extend(found),
-                }
-            }
-            problems.into_result(all)
-        })
-        .as_ref()
+    LIBRARY.get_or_init(|| load(FILES)).as_ref()
+}
+
+/// Names of the sets that [`library_set`] knows, with the names and texts of their files.
+pub fn library_set_files() -> &'static [(&'static str, &'static [(&'static str, &'static str)])] {
+    SETS
+}
+
+/// The set of that name, which comes with the tool and is no part of the [`library`].
+///
+/// # Errors
+/// Problems of the files; the tests of the sets keep them free of any.
+///
+/// ```
+/// let set = tautomer::rule::library_set("gsl").unwrap().unwrap();
+/// assert!(set.groups.iter().any(|group| &*group.name == "gsl"));
+/// ```
+pub fn library_set(name: &str) -> Option<Result<RuleSet, Diagnostics>> {
+    SETS.iter().find(|(set, _)| *set == name).map(|(_, files)| load(files))
+}
+
+fn load(files: &[(&'static str, &'static str)]) -> Result<RuleSet, Diagnostics> {
+    let mut all = RuleSet::default();
+    let mut problems = Diagnostics::new();
+    for (name, text) in files {
+        match parse_rules(Arc::new(Source::new(*name, *text))).and_then(load_unchecked) {
+            Ok(set) => all.extend(set),
+            Err(found) => problems.extend(found),
+        }
+    }
+    problems.into_result(all)
 }

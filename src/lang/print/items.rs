@@ -108,9 +108,16 @@ impl<'a> Printer<'a> {
             };
             let binders: Vec<String> = rule.ops.iter().map(binder).collect();
             self.text(&format!("for {}:", binders.join(", ")));
-            self.line(2);
+            let width = self.width(rule.source.outputs, prec::COMPREHENSION) + 1;
+            if rule.source.lets.is_empty() && self.fits(width) && !self.has_comments(rule.span) {
+                self.text(" ");
+            } else {
+                self.line(2);
+            }
         }
-        self.start_line(2);
+        if rule.ops.is_empty() {
+            self.start_line(2);
+        }
         self.body(&rule.source.lets, rule.source.outputs, prec::COMPREHENSION, 2);
         self.start_line(2);
         if rule.target.lets.is_empty() {
@@ -120,6 +127,13 @@ impl<'a> Printer<'a> {
             self.text(arrow(rule).trim());
             self.line(2);
             self.start_line(2);
+        }
+        if self.ends_with_class(rule) {
+            self.flat(rule.target.outputs, prec::COMPREHENSION);
+            self.text(&class_words(rule));
+            self.start_line(0);
+            self.text("}");
+            return;
         }
         self.body(&rule.target.lets, rule.target.outputs, prec::COMPREHENSION, 2);
         self.clause("where", &rule.conditions);
@@ -143,6 +157,13 @@ impl<'a> Printer<'a> {
             && rule.assuming.is_empty();
         let sides = self.width(rule.source.outputs, 0) + self.width(rule.target.outputs, 0);
         let width = sides + class_words(rule).len() as u32 + 8;
+        bare && self.fits(width) && !self.has_comments(rule.span)
+    }
+
+    /// True if the class follows the target on its line and nothing follows the class.
+    fn ends_with_class(&self, rule: &Rule) -> bool {
+        let bare = rule.target.lets.is_empty() && rule.conditions.is_empty() && rule.assuming.is_empty();
+        let width = self.width(rule.target.outputs, prec::COMPREHENSION) + class_words(rule).len() as u32;
         bare && self.fits(width) && !self.has_comments(rule.span)
     }
 
@@ -233,19 +254,19 @@ impl<'a> Printer<'a> {
         self.comma_list(&params, indent);
     }
 
-    fn param(&self, param: &Param) -> String {
+    fn param(&mut self, param: &Param) -> String {
         let class = if param.class == ParamClass::Param { "param " } else { "" };
         let name = match param.positional {
             Some(index) => format!("@{index}"),
             None => param.name.as_str().to_owned(),
         };
         match &param.ty {
-            Some(ty) => format!("{class}{name}: {}", super::format_type(self.ast, ty)),
+            Some(ty) => format!("{class}{name}: {}", self.type_text(ty)),
             None => format!("{class}{name}"),
         }
     }
 
-    fn rule_param(&self, param: &RuleParam) -> String {
+    fn rule_param(&mut self, param: &RuleParam) -> String {
         let index = param
             .index
             .as_ref()
@@ -258,7 +279,7 @@ impl<'a> Printer<'a> {
         let ty = param
             .ty
             .as_ref()
-            .map_or(String::new(), |ty| super::format_type(self.ast, ty));
+            .map_or(String::new(), |ty| self.type_text(ty));
         let words: Vec<&str> = [class, &ty].into_iter().filter(|word| !word.is_empty()).collect();
         let colon = if words.is_empty() { "" } else { ": " };
         format!("{}{index}{colon}{}", param.name.as_str(), words.join(" "))
