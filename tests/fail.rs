@@ -109,7 +109,7 @@ fn messages_of_the_command() {
 
 fn rule_problems(name: &str, text: &str) -> Diagnostics {
     match parse_rules(Arc::new(Source::new(name, text))).and_then(load_rules) {
-        Ok(_) => Diagnostics::new(),
+        Ok(set) => set.warnings,
         Err(problems) => problems,
     }
 }
@@ -124,7 +124,7 @@ fn messages_about_rules() {
         let text = std::fs::read_to_string(&path).unwrap();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         let found = rule_problems(&name, &text);
-        assert!(found.has_errors(), "{name} has no problem");
+        assert!(!found.is_empty(), "{name} has no problem");
         assert!(
             found.iter().all(|p| tautomer::diag::explain(p.code).is_some()),
             "{found}"

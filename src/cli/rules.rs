@@ -10,7 +10,7 @@ use tautomer::diag::{Diagnostic, Diagnostics, Source, did_you_mean};
 use tautomer::lang::ast::Item;
 use tautomer::lang::{format_rules, parse_rules};
 use tautomer::rewrite::{CostModel, Limits, encode, saturate, substitute};
-use tautomer::rule::{ExampleKind, RuleSet, library_files, load_rules};
+use tautomer::rule::{ExampleKind, RuleSet, compare_files, library_files, load_rules};
 
 use super::{Done, Failure, Shell, import, input};
 
@@ -83,17 +83,16 @@ fn load(files: &[PathBuf]) -> Result<RuleSet, Failure> {
 
 fn check(files: &[PathBuf], shell: &Shell) -> Done {
     let mut problems = Diagnostics::new();
-    let (mut rules, mut examples) = (0, 0);
+    let mut all = RuleSet::default();
     for source in sources(files)? {
         match parse_rules(source).and_then(load_rules) {
-            Ok(set) => {
-                rules += set.rules.len();
-                examples += set.examples.len();
-                problems.extend(set.warnings);
-            }
+            Ok(set) => all.extend(set),
             Err(found) => problems.extend(found),
         }
     }
+    let (rules, examples) = (all.rules.len(), all.examples.len());
+    problems.extend(all.warnings);
+    problems.extend(compare_files(&all.rules));
     shell.problems(&problems);
     if shell.json {
         let mut report = problems.to_json();

@@ -189,6 +189,29 @@ match, or the types of two places of one value exclude each other."
 "The target does not depend on this variable. That may be meant, as in `where(_, x, x) => x`, and then `_` says so; it may
 also be a variable that was forgotten in the target."
 
+    "T0313" "rule with other names"
+"Two rules are one up to the names of their variables, attributes and parts: the same source, target, conditions and
+class. One of them is searched for in vain."
+
+    "T0314" "rule that does nothing new"
+"Whatever this rule does, another rule does as well: its source is a special case of the other's, or contains such a case,
+its conditions include those of the other, and both make the same of it.
+
+    rule a(x) { x + 0 => x }
+    rule b(x) { relu(x) + 0 => relu(x) }      `a` does this
+
+A special case is worth a rule of its own only if it holds in a stricter class, or under fewer conditions."
+
+    "T0315" "rule that never ends"
+"The rule matches what it has made, and makes it larger each time. Substitution in a graph would go on for ever, and
+saturation spends its limits on it unless the two happen to be one value. A condition that the result does not fulfil
+ends it."
+
+    "T0316" "sides of different types"
+"Operands were tried for which the source has a type: of several ranks and element types, those that the variables
+declare, and those that fulfil the conditions. The target never had the type of the source, or none at all. Rewriting
+refuses such a target each time, so the rule has no effect. The message shows one such case."
+
     "T0401" "file cannot be read or written"
 "The system refuses: the file does not exist, may not be read, or the disk is full; or a text file is not UTF-8."
 

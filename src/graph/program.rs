@@ -164,10 +164,10 @@ fn assemble(
     if let Entry::Function(function) = entry {
         let mut sink = Graph::new();
         let mut typer = Builder::new(ast, &mut sink);
-        let mut seen: Vec<(&str, crate::diag::Span)> = Vec::new();
+        let mut seen: FxHashMap<&str, crate::diag::Span> = FxHashMap::default();
         for param in &function.params {
             let name = param.name.as_str();
-            if let Some((_, before)) = seen.iter().find(|(n, _)| *n == name) {
+            if let Some(before) = seen.get(name) {
                 typer.report(
                     Diagnostic::error("T0105", format!("there are two inputs `{name}`"))
                         .label(param.span, "again here")
@@ -175,7 +175,7 @@ fn assemble(
                         .help("rename one of the two"),
                 );
             }
-            seen.push((name, param.span));
+            seen.entry(name).or_insert(param.span);
             let mut unknown = || {
                 next_unknown += 1;
                 crate::tensor::Dim::unknown(next_unknown - 1)

@@ -1,6 +1,8 @@
 //! Rewriting by equality saturation: graph to e-graph, rules to a fixed point or a counted limit, cheapest graph out.
 
 mod apply;
+#[cfg(test)]
+mod brute;
 mod choice;
 mod cost;
 mod decode;

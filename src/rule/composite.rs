@@ -2,7 +2,8 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::{Rule, load_rules};
+use super::Rule;
+use super::check::load_unchecked;
 use crate::diag::{Diagnostics, Source};
 use crate::lang::parse_rules;
 use crate::op::{OpDef, OperandKind, table};
@@ -25,7 +26,7 @@ pub fn composite_rules() -> Result<&'static [Arc<Rule>], &'static Diagnostics> {
         .get_or_init(|| {
             let text: String = table().filter_map(rule_text).collect();
             let file = parse_rules(Arc::new(Source::new("<bodies of composite operators>", text)))?;
-            Ok(load_rules(file)?.rules)
+            Ok(load_unchecked(file)?.rules)
         })
         .as_ref()
         .map(Vec::as_slice)

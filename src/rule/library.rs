@@ -2,7 +2,8 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::{RuleSet, load_rules};
+use super::RuleSet;
+use super::check::load_unchecked;
 use crate::diag::{Diagnostics, Source};
 use crate::lang::parse_rules;
 
@@ -73,7 +74,7 @@ fn load(files: &[(&'static str, &'static str)]) -> Result<RuleSet, Diagnostics> 
     let mut all = RuleSet::default();
     let mut problems = Diagnostics::new();
     for (name, text) in files {
-        match parse_rules(Arc::new(Source::new(*name, *text))).and_then(load_rules) {
+        match parse_rules(Arc::new(Source::new(*name, *text))).and_then(load_unchecked) {
             Ok(set) => all.extend(set),
             Err(found) => problems.extend(found),
         }

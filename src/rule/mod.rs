@@ -6,6 +6,7 @@ mod check;
 mod composite;
 mod example;
 mod library;
+mod lint;
 mod pattern;
 
 use std::fmt;
@@ -15,6 +16,7 @@ pub use check::load_rules;
 pub use composite::composite_rules;
 pub use example::{Example, ExampleKind};
 pub use library::{library, library_files, library_set, library_set_files};
+pub use lint::{compare_files, compare_rules};
 pub use pattern::{
     AttrPattern, Count, Family, FamilyId, Item, ListItem, OpVariable, Pattern, PatternId, PatternNode, ProjIndex, Variable,
 };
@@ -101,6 +103,8 @@ pub struct Rule {
     pub both_ways: bool,
     /// Where it stands.
     pub span: Span,
+    /// Where its name stands.
+    pub name_span: Span,
     /// The syntax tree that conditions and target are part of.
     pub ast: Arc<Ast>,
 }

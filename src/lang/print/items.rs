@@ -254,19 +254,19 @@ impl<'a> Printer<'a> {
         self.comma_list(&params, indent);
     }
 
-    fn param(&self, param: &Param) -> String {
+    fn param(&mut self, param: &Param) -> String {
         let class = if param.class == ParamClass::Param { "param " } else { "" };
         let name = match param.positional {
             Some(index) => format!("@{index}"),
             None => param.name.as_str().to_owned(),
         };
         match &param.ty {
-            Some(ty) => format!("{class}{name}: {}", super::format_type(self.ast, ty)),
+            Some(ty) => format!("{class}{name}: {}", self.type_text(ty)),
             None => format!("{class}{name}"),
         }
     }
 
-    fn rule_param(&self, param: &RuleParam) -> String {
+    fn rule_param(&mut self, param: &RuleParam) -> String {
         let index = param
             .index
             .as_ref()
@@ -279,7 +279,7 @@ impl<'a> Printer<'a> {
         let ty = param
             .ty
             .as_ref()
-            .map_or(String::new(), |ty| super::format_type(self.ast, ty));
+            .map_or(String::new(), |ty| self.type_text(ty));
         let words: Vec<&str> = [class, &ty].into_iter().filter(|word| !word.is_empty()).collect();
         let colon = if words.is_empty() { "" } else { ": " };
         format!("{}{index}{colon}{}", param.name.as_str(), words.join(" "))

@@ -75,6 +75,16 @@ impl<'a> Printer<'a> {
         self.out.extend(std::iter::repeat_n(' ', self.column as usize));
     }
 
+    /// A type, written beside the text.
+    pub(super) fn type_text(&mut self, ty: &TypeExpr) -> String {
+        let (out, tasks) = (std::mem::take(&mut self.out), std::mem::take(&mut self.tasks));
+        let column = self.column;
+        self.type_expr(ty);
+        self.column = column;
+        self.tasks = tasks;
+        std::mem::replace(&mut self.out, out)
+    }
+
     /// An expression that may take several lines.
     pub(super) fn expr(&mut self, id: ExprId, min: u8, tail: u32, indent: u32) {
         self.tasks.push(Task::Expr {
@@ -168,7 +178,7 @@ impl<'a> Printer<'a> {
         }
         if let Some(ty) = &stmt.ty {
             self.text(": ");
-            let ty = super::format_type(self.ast, ty);
+            let ty = self.type_text(ty);
             self.text(&ty);
         }
         self.text(" = ");

@@ -21,7 +21,9 @@ impl Host for EGraph {
         let nodes = &self[v].nodes;
         let wanted = |node: &ENode| match (want, node.head) {
             (Want::Op(op), Head::Op(i)) => op == i,
-            (Want::OneOf(defs), Head::Op(i)) => matches!(self.analysis.interner.op_at(i), Op::Known(def) if is_one_of(defs, def)),
+            (Want::OneOf(defs), Head::Op(i)) => {
+                matches!(self.analysis.interner.op_at(i), Op::Known(def) if is_one_of(defs, def))
+            }
             (Want::Tuple, Head::Tuple) => true,
             (Want::Proj(place), Head::Proj(i)) => place.is_none_or(|p| p == i),
             _ => false,
@@ -42,7 +44,9 @@ impl Host for EGraph {
             Head::Proj(i) => (FormHead::Proj(i), 0),
             _ => (FormHead::Tuple, 0),
         };
-        let (operands, attrs) = node.children.split_at(node.children.len() - attrs.min(node.children.len()));
+        let (operands, attrs) = node
+            .children
+            .split_at(node.children.len() - attrs.min(node.children.len()));
         let form = Form {
             head,
             operands,

@@ -124,7 +124,9 @@ pub(super) fn outer<H: Host>(
     }
     for (i, name) in program.counts.iter().enumerate() {
         if let Some(n) = binding.counts[i] {
-            found.bind(name, Term::Int(i64::from(n).into())).ok_or(Reason::Count(n))?;
+            found
+                .bind(name, Term::Int(i64::from(n).into()))
+                .ok_or(Reason::Count(n))?;
         }
     }
     for (slot, value) in program.slots.iter().zip(&binding.attrs) {
@@ -139,13 +141,21 @@ pub(super) fn outer<H: Host>(
             }
             (Slot::Rest(rest, attr), SlotValue::Attr(a)) => {
                 let value = host.attr_value(*a).clone();
-                found.rests.entry(rest.clone()).or_default().push(((*attr).into(), value));
+                found
+                    .rests
+                    .entry(rest.clone())
+                    .or_default()
+                    .push(((*attr).into(), value));
             }
             (Slot::RestOf(rest, variable, place), SlotValue::Attr(a)) => {
                 let def = found.ops.get(&rule.operators[*variable].name);
                 if let Some(attr) = def.and_then(|def| def.attrs.get(*place)) {
                     let value = host.attr_value(*a).clone();
-                    found.rests.entry(rest.clone()).or_default().push((attr.name.into(), value));
+                    found
+                        .rests
+                        .entry(rest.clone())
+                        .or_default()
+                        .push((attr.name.into(), value));
                 }
             }
             (Slot::List(items), SlotValue::Attr(a)) => {

@@ -67,7 +67,12 @@ impl<H: Host> Searcher<'_, H> {
             if let PatternNode::Proj(_, ProjIndex::Running) = pattern.node(id) {
                 return true;
             }
-            stack.extend(pattern.operands(id).into_iter().filter(|o| pattern.within(*o).is_some()));
+            stack.extend(
+                pattern
+                    .operands(id)
+                    .into_iter()
+                    .filter(|o| pattern.within(*o).is_some()),
+            );
         }
         false
     }
@@ -108,23 +113,16 @@ impl<H: Host> Searcher<'_, H> {
         }
         let pattern = &self.program.rule.source;
         let inner = |at: PatternId| !is_input(pattern.node(at)) && !matches!(pattern.node(at), PatternNode::AnyOf(_));
-        let own: Vec<H::V> = now
-            .rows
-            .iter()
-            .filter(|((at, i), _)| *i == index && inner(PatternId(*at)) && PatternId(*at) != body)
+        let own = || now.rows.iter().filter(|((_, i), _)| *i == index);
+        let strict: Vec<H::V> = own()
+            .filter(|((at, _), v)| inner(PatternId(*at)) && PatternId(*at) != body && *v != value)
             .map(|(_, v)| *v)
             .collect();
-        let strict: Vec<H::V> = own.iter().copied().filter(|v| *v != value).collect();
-        let mut all = own;
-        all.push(value);
-        all.extend(
-            now.one
-                .iter()
-                .enumerate()
-                .filter(|(at, _)| inner(PatternId(*at as u32)))
-                .filter_map(|(_, v)| *v),
-        );
-        self.host.closed(&strict, &all)
+        let matched: Vec<H::V> = own()
+            .map(|(_, v)| *v)
+            .chain(now.one.iter().flatten().copied())
+            .collect();
+        self.host.closed(&strict, &matched)
     }
 
     /// Splits the members into groups by the conditions on each member.

@@ -105,3 +105,6 @@ pub(super) enum AttrRefs<'h, V> {
     Numbers(&'h [u32]),
     Values(&'h [V]),
 }
+
+#[cfg(test)]
+mod tests;

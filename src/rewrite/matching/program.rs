@@ -112,8 +112,16 @@ impl Program {
                 }
                 PatternNode::Proj(_, crate::rule::ProjIndex::Bind(name)) => {
                     let each = pattern.within(id).is_some();
-                    let at = slot(if each { Slot::NameEach(name.clone()) } else { Slot::Name(name.clone()) });
-                    own.push(if each { AttrCheck::SlotEach(at) } else { AttrCheck::Slot(at) });
+                    let at = slot(if each {
+                        Slot::NameEach(name.clone())
+                    } else {
+                        Slot::Name(name.clone())
+                    });
+                    own.push(if each {
+                        AttrCheck::SlotEach(at)
+                    } else {
+                        AttrCheck::Slot(at)
+                    });
                 }
                 _ => {}
             }

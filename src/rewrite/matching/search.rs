@@ -36,7 +36,11 @@ pub(in crate::rewrite) struct Binding<V> {
 impl<V: Copy> Binding<V> {
     /// Every value that is bound.
     pub(in crate::rewrite) fn values(&self) -> impl Iterator<Item = V> + '_ {
-        self.one.iter().flatten().copied().chain(self.rows.iter().map(|(_, v)| *v))
+        self.one
+            .iter()
+            .flatten()
+            .copied()
+            .chain(self.rows.iter().map(|(_, v)| *v))
     }
 
     /// The same binding with other names for the values.
@@ -69,7 +73,12 @@ enum Goal<'h, V> {
     /// The vertex stands for the value.
     Node { at: PatternId, index: u32, value: V },
     /// The operands from one place on stand for the values from another place on.
-    Items { node: PatternId, index: u32, item: usize, values: &'h [V] },
+    Items {
+        node: PatternId,
+        index: u32,
+        item: usize,
+        values: &'h [V],
+    },
     /// The output of that number is found.
     Output(usize),
 }
@@ -83,13 +92,35 @@ impl<V: Copy> Copy for Goal<'_, V> {}
 
 enum Alternative<'h, V> {
     /// Other forms of the value.
-    Form { at: PatternId, index: u32, value: V, next: usize },
+    Form {
+        at: PatternId,
+        index: u32,
+        value: V,
+        next: usize,
+    },
     /// Other alternatives of the pattern.
-    Pattern { at: PatternId, index: u32, value: V, next: usize },
+    Pattern {
+        at: PatternId,
+        index: u32,
+        value: V,
+        next: usize,
+    },
     /// Other lengths of a comprehension among several.
-    Length { node: PatternId, index: u32, item: usize, values: &'h [V], next: usize, most: usize },
+    Length {
+        node: PatternId,
+        index: u32,
+        item: usize,
+        values: &'h [V],
+        next: usize,
+        most: usize,
+    },
     /// Other values for a vertex.
-    Value { at: PatternId, index: u32, values: std::rc::Rc<[V]>, next: usize },
+    Value {
+        at: PatternId,
+        index: u32,
+        values: std::rc::Rc<[V]>,
+        next: usize,
+    },
 }
 
 struct Choice<'h, V> {
@@ -364,7 +395,12 @@ impl<'h, H: Host> Searcher<'h, H> {
                     next,
                     most,
                 } => self.length(node, index, item, values, next, most),
-                Alternative::Value { at, index, values, next } => self.value(at, index, values, next),
+                Alternative::Value {
+                    at,
+                    index,
+                    values,
+                    next,
+                } => self.value(at, index, values, next),
             };
             if going {
                 return true;
@@ -485,7 +521,14 @@ impl<'h, H: Host> Searcher<'h, H> {
                 }
                 self.operands(at, index, value, operands, form.operands)
             }
-            (PatternNode::CallOf { variable, operands, rest }, FormHead::Call(def)) => {
+            (
+                PatternNode::CallOf {
+                    variable,
+                    operands,
+                    rest,
+                },
+                FormHead::Call(def),
+            ) => {
                 match self.ops[*variable] {
                     Some(bound) if !std::ptr::eq(bound, def) => {
                         return self.fail(at, value, || Reason::Operator);
@@ -514,9 +557,7 @@ impl<'h, H: Host> Searcher<'h, H> {
             (PatternNode::Proj(tuple, wanted), FormHead::Proj(place)) => {
                 let fits = match wanted {
                     ProjIndex::At(i) => *i == place,
-                    ProjIndex::Running if self.by_place => {
-                        self.bind_slot(PLACE, Some(index), SlotValue::Place(place))
-                    }
+                    ProjIndex::Running if self.by_place => self.bind_slot(PLACE, Some(index), SlotValue::Place(place)),
                     ProjIndex::Running => index == place,
                     ProjIndex::Bind(_) => match &program.checks[at.0 as usize][0] {
                         AttrCheck::SlotEach(slot) => self.bind_slot(*slot, Some(index), SlotValue::Place(place)),
@@ -634,15 +675,7 @@ impl<'h, H: Host> Searcher<'h, H> {
         }
     }
 
-    fn length(
-        &mut self,
-        node: PatternId,
-        index: u32,
-        item: usize,
-        values: &'h [H::V],
-        n: usize,
-        most: usize,
-    ) -> bool {
+    fn length(&mut self, node: PatternId, index: u32, item: usize, values: &'h [H::V], n: usize, most: usize) -> bool {
         let Item::Each(body, family) = self.item_list(node)[item] else {
             return false;
         };
@@ -696,9 +729,12 @@ impl<'h, H: Host> Searcher<'h, H> {
             let want = self.want(step);
             let mut above: Vec<H::V> = Vec::new();
             for &v in &level {
-                above.extend(self.host.users(v).into_iter().filter(|&u| {
-                    want.is_none_or(|want| self.host.next_form(u, want, 0).is_some())
-                }));
+                above.extend(
+                    self.host
+                        .users(v)
+                        .into_iter()
+                        .filter(|&u| want.is_none_or(|want| self.host.next_form(u, want, 0).is_some())),
+                );
             }
             if level.len() > 1 {
                 above.sort_by_key(|v| (self.host.rank(*v), *v));
@@ -884,8 +920,11 @@ impl<'h, H: Host> Searcher<'h, H> {
             return self.fail(root, v, || Reason::Twice);
         }
         let strict: Vec<H::V> = inner.iter().copied().filter(|v| !binding.outputs.contains(v)).collect();
-        if !self.host.closed(&strict, &inner) {
-            let open = strict.iter().copied().find(|v| !self.host.closed(&[*v], &inner));
+        // An input that uses an inner value is part of the match as well: the definition lets it.
+        let mut matched = inner.clone();
+        matched.extend(inputs);
+        if !self.host.closed(&strict, &matched) {
+            let open = strict.iter().copied().find(|v| !self.host.closed(&[*v], &matched));
             let open = open.unwrap_or(binding.outputs[0]);
             return self.fail(root, open, || Reason::UsedOutside);
         }
@@ -902,11 +941,7 @@ pub(in crate::rewrite) fn is_input(node: &PatternNode) -> bool {
 }
 
 /// The attribute number of a form that keeps its attributes in either way.
-pub(in crate::rewrite) fn attr_ref<V: Copy>(
-    attrs: &AttrRefs<'_, V>,
-    i: usize,
-    number: impl Fn(V) -> u32,
-) -> u32 {
+pub(in crate::rewrite) fn attr_ref<V: Copy>(attrs: &AttrRefs<'_, V>, i: usize, number: impl Fn(V) -> u32) -> u32 {
     match attrs {
         AttrRefs::Numbers(all) => all[i],
         AttrRefs::Values(all) => number(all[i]),

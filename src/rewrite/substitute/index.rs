@@ -157,7 +157,11 @@ impl Index {
             return false;
         }
         let redirect = |v: VertexId| places.iter().find(|(old, _)| *old == v).map_or(v, |(_, new)| *new);
-        let lowest = places.iter().filter_map(|(old, _)| self.entries.get(old)).map(|e| e.rank).min();
+        let lowest = places
+            .iter()
+            .filter_map(|(old, _)| self.entries.get(old))
+            .map(|e| e.rank)
+            .min();
         let lowest = lowest.unwrap_or(0);
         // 1: on the way, 2: done.
         let mut state: FxHashMap<VertexId, u8> = FxHashMap::default();
@@ -218,7 +222,11 @@ impl Index {
     /// Restores ranks and what is static above changed vertices.
     fn settle(&mut self, changed: Vec<VertexId>) {
         let mut todo: BTreeSet<(u64, VertexId)> = BTreeSet::new();
-        todo.extend(changed.into_iter().filter_map(|v| Some((self.entries.get(&v)?.rank, v))));
+        todo.extend(
+            changed
+                .into_iter()
+                .filter_map(|v| Some((self.entries.get(&v)?.rank, v))),
+        );
         while let Some((_, v)) = todo.pop_first() {
             let entry = self.entry(v);
             let below = entry.operands.iter().map(|u| self.entries[u].rank).max().unwrap_or(0);

@@ -249,16 +249,18 @@ impl Run<'_> {
             return None;
         }
         self.index.adopt(&created);
-        let removed: Vec<VertexId> = found
+        let mut removed: Vec<VertexId> = found
             .binding
             .vertices()
             .filter(|(at, _)| !is_input(rule.source.node(*at)))
             .map(|(_, v)| v)
             .collect();
+        // An alternative and what it chose stand for one vertex.
+        removed.sort_unstable();
+        removed.dedup();
         let lineage = self.index.lineage(outputs[0]);
-        let again = rule.both_ways
-            || self.lineages.contains(lineage, found.rule)
-            || self.matches_at(found.rule, places[0].1);
+        let again =
+            rule.both_ways || self.lineages.contains(lineage, found.rule) || self.matches_at(found.rule, places[0].1);
         if again && !self.is_cheaper(&removed, &created) {
             self.index.discard(&created);
             return None;
@@ -462,7 +464,7 @@ fn by_root(programs: &[Program]) -> ByRoot {
         let rule = &program.rule;
         let mut stack: Vec<PatternId> = vec![rule.source.outputs[0].vertex()];
         while let Some(id) = stack.pop() {
-            let mut add = |list: &mut Vec<usize>| {
+            let add = |list: &mut Vec<usize>| {
                 if list.last() != Some(&i) {
                     list.push(i);
                 }
@@ -494,3 +496,6 @@ fn depth(rule: &Rule) -> usize {
     }
     depths.into_iter().max().unwrap_or(0)
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,14 +1,16 @@
 //! The loader: from a parsed rule file to checked rules, all problems collected.
 
 mod names;
+mod probe;
 mod source;
+mod types;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::example::{Example, ExampleKind};
 use super::pattern::{OpVariable, Variable};
-use super::{Class, Group, Rule, RuleSet};
+use super::{Class, Group, Rule, RuleSet, compare_rules};
 use crate::diag::{Diagnostic, Diagnostics, Severity, Span, did_you_mean};
 use crate::graph::{BuildOptions, build_function};
 use crate::lang::ast::{Ast, Attrs, Block, Example as ExampleAst, Item, OpBinder, Rule as RuleAst, RuleFile, Side};
@@ -31,10 +33,20 @@ const MAX_RULE_DEPTH: usize = 200;
 /// assert_eq!(&*set.rules[0].name, "neg-of-neg");
 /// ```
 pub fn load_rules(file: RuleFile) -> Result<RuleSet, Diagnostics> {
+    load(file, true)
+}
+
+/// As [`load_rules`], without what a test has found out already: types of instances, comparisons of rules.
+pub(super) fn load_unchecked(file: RuleFile) -> Result<RuleSet, Diagnostics> {
+    load(file, false)
+}
+
+fn load(file: RuleFile, thorough: bool) -> Result<RuleSet, Diagnostics> {
     let ast = Arc::new(file.ast);
     let mut checker = Checker {
         ast: &ast,
         problems: Diagnostics::new(),
+        thorough,
     };
     let mut set = RuleSet::default();
     let mut names: BTreeMap<Arc<str>, Span> = BTreeMap::new();
@@ -58,6 +70,9 @@ pub fn load_rules(file: RuleFile) -> Result<RuleSet, Diagnostics> {
     }
     set.groups = checker.groups(&file.items, &names, !file.uses.is_empty());
     let mut problems = checker.problems.in_source(&ast.source);
+    if thorough {
+        problems.extend(compare_rules(&set.rules));
+    }
     problems.sort();
     if !problems.has_errors() {
         set.warnings.clone_from(&problems);
@@ -68,6 +83,8 @@ pub fn load_rules(file: RuleFile) -> Result<RuleSet, Diagnostics> {
 struct Checker<'a> {
     ast: &'a Ast,
     problems: Diagnostics,
+    /// Tries the rules on operands as well.
+    thorough: bool,
 }
 
 impl Checker<'_> {
@@ -100,7 +117,7 @@ impl Checker<'_> {
                     .help("say in one line what it does: `/// …`"),
             );
         }
-        let operators: Vec<OpVariable> = rule.ops.iter().filter_map(|b| self.operator_variable(b)).collect();
+        let operators: Vec<OpVariable> = rule.ops.iter().map(|b| self.operator_variable(b)).collect();
         let class = rule.numerics.map_or(Class::Real, |n| n.class.into());
         let assuming: Vec<String> = rule
             .assuming
@@ -132,19 +149,26 @@ impl Checker<'_> {
                 rests,
                 both_ways: rule.both_ways,
                 span: rule.span,
+                name_span: rule.name.span,
                 ast: ast.clone(),
             });
         }
-        let failed = self
-            .problems
-            .iter()
-            .skip(before)
-            .any(|p| p.severity == Severity::Error);
+        self.check_conditions(rule);
+        let mut failed = self.failed_since(before);
+        if let (Some(forward), false, true) = (out.first(), failed, self.thorough) {
+            self.check_types(rule, forward);
+            failed = self.failed_since(before);
+        }
         if failed { Vec::new() } else { out }
     }
 
+    fn failed_since(&self, before: usize) -> bool {
+        let mut new = self.problems.iter().skip(before);
+        new.any(|p| p.severity == Severity::Error)
+    }
+
     /// The operators that `for f in …:` allows: those with all the traits, or those named.
-    fn operator_variable(&mut self, binder: &OpBinder) -> Option<OpVariable> {
+    fn operator_variable(&mut self, binder: &OpBinder) -> OpVariable {
         let mut traits = OpTraits::NONE;
         let mut named: Vec<&'static OpDef> = Vec::new();
         let mut ok = true;
@@ -180,10 +204,11 @@ impl Checker<'_> {
             );
             ok = false;
         }
-        ok.then(|| OpVariable {
+        OpVariable {
             name: binder.var.name.clone(),
-            choices,
-        })
+            // After a problem it may be any, for the rest of the rule has no part in it.
+            choices: if ok { choices } else { op::table().collect() },
+        }
     }
 
     fn example(&mut self, example: &ExampleAst, rules: &BTreeMap<Arc<str>, Span>) -> Option<Example> {

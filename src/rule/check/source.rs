@@ -461,9 +461,10 @@ impl Checker<'_> {
                 Diagnostic::error(
                     "T0102",
                     format!(
-                        "no operator that `{}` may be takes {} operands",
+                        "no operator that `{}` may be takes {} operand{}",
                         state.operators[variable].name,
-                        args.len()
+                        args.len(),
+                        if args.len() == 1 { "" } else { "s" }
                     ),
                 )
                 .label(span, "")

@@ -1,0 +1,111 @@
+//! Choices that a search makes, and taking them back: a failure names the choices that led to it, and the search
+//! returns to the latest of these.
+
+use std::sync::Arc;
+
+use crate::rule::{FamilyId, PatternId};
+
+/// A set of choices, by their place in the trail.
+pub(super) type Blame = u128;
+
+/// The trail holds at most so many choices.
+const MAX_CHOICES: usize = 128;
+
+/// What is chosen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Key {
+    /// The type or value of a vertex.
+    Vertex(PatternId),
+    /// The extent that a name stands for.
+    Extent(Arc<str>),
+    /// An attribute of a call.
+    Attr(PatternId, usize),
+    /// The operator that a variable stands for.
+    Operator(usize),
+    /// One of some alternatives.
+    Alternative(PatternId),
+    /// The element of a tuple.
+    Element(PatternId),
+    /// The number of members.
+    Count(FamilyId),
+}
+
+struct Choice {
+    key: Key,
+    taken: usize,
+    options: usize,
+    /// Earlier choices that failures after this one were due to.
+    blame: Blame,
+}
+
+/// The choices of an attempt.
+#[derive(Default)]
+pub(super) struct Choices {
+    trail: Vec<Choice>,
+    /// Another order of options.
+    pub(super) round: usize,
+    /// False once an option or a failure was left out of account.
+    pub(super) complete: bool,
+}
+
+impl Choices {
+    pub(super) fn new(round: usize) -> Choices {
+        Choices {
+            round,
+            complete: true,
+            ..Choices::default()
+        }
+    }
+
+    /// The option that is taken, and the choice to blame for it; `None` without options, or with too many choices.
+    pub(super) fn take(&mut self, key: Key, options: usize) -> Option<(usize, Blame)> {
+        let known = self.trail.iter().position(|c| c.key == key);
+        let at = known.unwrap_or(self.trail.len());
+        if known.is_none() {
+            if options == 0 || at >= MAX_CHOICES {
+                self.complete &= at < MAX_CHOICES;
+                return None;
+            }
+            self.trail.push(Choice {
+                key,
+                taken: 0,
+                options,
+                blame: 0,
+            });
+        }
+        let choice = &self.trail[at];
+        // Rounds begin with other options.
+        let shift = self.round * (at * 7 + 3) + self.round * self.round;
+        Some(((choice.taken + shift) % choice.options, 1 << at))
+    }
+
+    /// All choices so far.
+    pub(super) fn all(&self) -> Blame {
+        match self.trail.len() {
+            MAX_CHOICES => Blame::MAX,
+            n => (1 << n) - 1,
+        }
+    }
+
+    /// Changes the latest choice that is to blame; choices in `wider` may have a part in it, and come next. `false` if
+    /// there is no other option left.
+    pub(super) fn go_back(&mut self, mut blame: Blame, wider: Blame) -> bool {
+        if blame == 0 {
+            blame = wider;
+        }
+        while let Some(mut last) = self.trail.pop() {
+            let bit: Blame = 1 << self.trail.len();
+            if blame & bit == 0 {
+                continue;
+            }
+            blame = (blame | wider | last.blame) & (bit - 1);
+            if last.taken + 1 < last.options {
+                last.taken += 1;
+                last.blame = blame;
+                self.trail.push(last);
+                return true;
+            }
+        }
+        false
+    }
+}

@@ -1,0 +1,144 @@
+//! Messages about types: sources that never have one, targets that never have that of the source.
+
+use std::sync::Arc;
+
+use super::Checker;
+use super::probe::{Difference, Verdict, judge};
+use crate::diag::Diagnostic;
+use crate::graph::term::{self, Scope, Term};
+use crate::lang::ast::{Ast, DimExpr, Dims, ExprId, ExprKind, Rule as RuleAst, TypeKind};
+use crate::rule::Rule;
+use crate::tensor::{Dim, Shape, Tensor, TensorType, Type};
+
+impl Checker<'_> {
+    /// Complains about conditions that are false whatever the match.
+    pub(super) fn check_conditions(&mut self, rule: &RuleAst) {
+        let scope = Declared::new(self.ast, rule);
+        for &condition in &rule.conditions {
+            // What a value depends on is seen in a match alone.
+            if calls(self.ast, condition, "is_static") {
+                continue;
+            }
+            if term::condition(self.ast, condition, &scope) == Ok(false) {
+                self.problems.push(
+                    Diagnostic::error("T0311", "this condition never holds")
+                        .label(self.ast.span(condition), "false whatever the match")
+                        .help("a rule applies where all of its conditions hold"),
+                );
+            }
+        }
+    }
+
+    /// Complains about a rule whose sides never have one type.
+    pub(super) fn check_types(&mut self, ast: &RuleAst, rule: &Rule) {
+        let name = &rule.name;
+        let source = self.ast.span(ast.source.outputs);
+        let problem = match judge(rule) {
+            Verdict::Agrees | Verdict::Unknown => return,
+            Verdict::Never { op, reason } => {
+                let op = op.map(|op| format!("`{op}`: ")).unwrap_or_default();
+                Diagnostic::error("T0311", format!("the source of `{name}` never has a type: {op}{reason}"))
+                    .label(source, "whatever the operands are")
+                    .help("an operator only ever stands in a graph with operands that it takes")
+            }
+            Verdict::Differs(difference) => {
+                let Difference { operands, source: types, target } = *difference;
+                let tried = format!("tried among others: {}", operands.join(", "));
+                let problem = match target {
+                    Ok(made) => Diagnostic::error("T0316", format!("the target of `{name}` never has the type of the source"))
+                        .label(self.ast.span(ast.target.outputs), list(&made))
+                        .secondary(source, list(&types)),
+                    Err(inner) => {
+                        let problem = Diagnostic::error("T0316", format!("the target of `{name}` never has a type: {}", inner.message));
+                        let labels = inner.labels.iter();
+                        let problem = labels.fold(problem, |p, l| match l.primary {
+                            true => p.label(l.span, l.text.clone()),
+                            false => p.secondary(l.span, l.text.clone()),
+                        });
+                        problem.secondary(source, list(&types))
+                    }
+                };
+                problem.note(tried).help("the target takes the place of the source: the same element type, the same extents")
+            }
+        };
+        self.problems.push(problem);
+    }
+}
+
+/// True if the function of that name is called.
+fn calls(ast: &Ast, id: ExprId, name: &str) -> bool {
+    let mut stack = vec![id];
+    while let Some(id) = stack.pop() {
+        if matches!(ast.kind(id), ExprKind::Call { callee, .. } if callee.as_str() == name) {
+            return true;
+        }
+        stack.extend(ast.operands(id));
+    }
+    false
+}
+
+fn list(types: &[Type]) -> String {
+    let all: Vec<String> = types.iter().map(Type::to_string).collect();
+    format!("this is {}", all.join(", "))
+}
+
+/// What the variables of a rule declare, and nothing else.
+struct Declared {
+    names: Vec<(Arc<str>, Term<usize>)>,
+    types: Vec<Type>,
+}
+
+impl Declared {
+    fn new(ast: &Ast, rule: &RuleAst) -> Declared {
+        let mut out = Declared {
+            names: Vec::new(),
+            types: Vec::new(),
+        };
+        let mut unknown = u32::MAX / 2;
+        for param in rule.params.iter().filter(|p| p.index.is_none()) {
+            // Without an element type, nothing is said that holds for all of them.
+            let Some(TypeKind::Tensor { dtype: Some(dtype), dims }) = param.ty.as_ref().map(|t| &t.kind) else {
+                continue;
+            };
+            let mut extent = |dim: &DimExpr| {
+                if let DimExpr::Expr(id) = dim {
+                    match ast.kind(*id) {
+                        ExprKind::Name(name) => return Dim::symbol(name),
+                        ExprKind::Int { value, .. } => return i64::try_from(*value).unwrap_or(i64::MAX).into(),
+                        _ => {}
+                    }
+                }
+                unknown += 1;
+                Dim::unknown(unknown)
+            };
+            let ty = match dims {
+                Dims::AnyRank => TensorType::any_rank(dtype.dtype),
+                Dims::Scalar => TensorType::new(dtype.dtype, Shape::scalar()),
+                Dims::List(list) => TensorType::new(dtype.dtype, list.iter().map(&mut extent).collect::<Shape>()),
+            };
+            for dim in ty.shape.iter().flat_map(|s| s.iter()) {
+                let name: Arc<str> = dim.to_string().into();
+                out.names.push((name, Term::Int(dim.clone())));
+            }
+            out.names.push((param.name.name.clone(), Term::Value(out.types.len())));
+            out.types.push(Type::Tensor(ty));
+        }
+        out
+    }
+}
+
+impl Scope for Declared {
+    type V = usize;
+
+    fn name(&self, name: &str) -> Option<Term<usize>> {
+        self.names.iter().find(|(n, _)| &**n == name).map(|(_, t)| t.clone())
+    }
+
+    fn ty(&self, v: &usize) -> Type {
+        self.types[*v].clone()
+    }
+
+    fn constant(&self, _: &usize) -> Option<Tensor> {
+        None
+    }
+}
