@@ -12,7 +12,7 @@ use tautomer::diag::Source;
 use tautomer::graph::{Graph, Params, Workload};
 use tautomer::lang::{format_expr, parse_rules};
 use tautomer::pipeline::{Options, optimize};
-use tautomer::rewrite::{CostModel, Limits, encode, encode_into, saturate, substitute};
+use tautomer::rewrite::{CostModel, Encoded, Limits, encode, encode_into, saturate, substitute};
 use tautomer::rule::{Class, Example, ExampleKind, Rule, RuleSet, library, library_files, load_rules};
 
 use values::{difference, run};
@@ -44,7 +44,7 @@ fn walk(folder: &Path, out: &mut Vec<std::path::PathBuf>) {
     }
 }
 
-/// Every rule file of the repository, whether built in or not.
+/// Every rule file of the repository, whether built in or not, and the blocks of the document beside them.
 fn files() -> &'static [RulesFile] {
     static FILES: OnceLock<Vec<RulesFile>> = OnceLock::new();
     FILES.get_or_init(|| {
@@ -57,7 +57,14 @@ fn files() -> &'static [RulesFile] {
             let set = parse(&name, &text);
             RulesFile { name, text, set }
         };
-        paths.iter().map(load).collect()
+        let readme = std::fs::read_to_string(root.join("rules/README.md")).unwrap();
+        let blocks = readme.split("```rules\n").skip(1).enumerate().map(|(i, block)| {
+            let text = block.split("```").next().unwrap_or_default().to_owned();
+            let name = format!("rules/README.md, block {}", i + 1);
+            let set = parse(&name, &text);
+            RulesFile { name, text, set }
+        });
+        paths.iter().map(load).chain(blocks).collect()
     })
 }
 
@@ -128,14 +135,25 @@ fn compare(problems: &mut Problems, rule: &str, what: &str, class: Class, a: &Gr
     }
 }
 
+/// Rules by which what a rule makes may differ from what its example says: axes that are none, shapes at hand.
+fn identities() -> &'static [Arc<Rule>] {
+    let file = files().iter().find(|f| f.name == "rules/identity.rules").unwrap();
+    &file.set.rules
+}
+
 /// True if the results of both graphs are values of the same classes after saturation by the rules.
 fn same_classes(a: &Graph, b: &Graph, rules: &[Arc<Rule>]) -> (usize, bool) {
     let mut encoded = encode(a);
     let wanted = encode_into(&mut encoded, a, b);
     let report = saturate(&mut encoded, rules, Limits::default());
-    let equal = |(a, b): (_, _)| encoded.egraph.find(a) == encoded.egraph.find(b);
-    let same = wanted.len() == encoded.roots.len() && encoded.roots.iter().copied().zip(wanted).all(equal);
-    (report.rules.iter().map(|r| r.1.applied).sum(), same)
+    let same = |encoded: &Encoded| {
+        let equal = |(a, b): (&_, &_)| encoded.egraph.find(*a) == encoded.egraph.find(*b);
+        wanted.len() == encoded.roots.len() && encoded.roots.iter().zip(&wanted).all(equal)
+    };
+    if !same(&encoded) {
+        saturate(&mut encoded, identities(), Limits::default());
+    }
+    (report.rules.iter().map(|r| r.1.applied).sum(), same(&encoded))
 }
 
 /// What the rule does to the program: applications, and whether the results are then those of `target`.
@@ -156,6 +174,17 @@ fn fire(rule: &Arc<Rule>, source: &Graph, target: Option<&Graph>) -> (usize, boo
 #[test]
 fn every_rule_is_documented_and_has_examples() {
     let mut problems = Problems::default();
+    let built_in = |file: &&RulesFile| library_files().iter().any(|(name, _)| *name == file.name);
+    let mut names = std::collections::BTreeMap::new();
+    for (file, rule) in files()
+        .iter()
+        .filter(built_in)
+        .flat_map(|f| f.set.rules.iter().map(move |r| (f, r)))
+    {
+        if let Some(before) = names.insert(&rule.name, &file.name) {
+            problems.add(&rule.name, format!("in {before} and in {}", file.name));
+        }
+    }
     for file in files() {
         for directions in file.rules() {
             if directions[0].doc.trim().is_empty() {
@@ -171,7 +200,8 @@ fn every_rule_is_documented_and_has_examples() {
                 }
             }
         }
-        for block in file.text.split("\nrule ").skip(1) {
+        let blocks = file.text.split("\nrule ").skip(1);
+        for block in blocks.filter(|_| built_in(&file)) {
             let body = block.split("\nexample ").next().unwrap_or("");
             if !body.contains("numerics ") {
                 problems.add(&file.name, format!("no class: {}", body.lines().next().unwrap_or("")));
@@ -324,10 +354,6 @@ fn readme_is_current() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/rules/README.md");
     let text = std::fs::read_to_string(path).unwrap_or_default();
     let head = text.split(BEGIN).next().unwrap_or("");
-    for (i, block) in head.split("```rules\n").skip(1).enumerate() {
-        let code = block.split("```").next().unwrap_or("");
-        parse(&format!("example {i}"), code);
-    }
     let wanted = format!("{head}{BEGIN}{}", table());
     if std::env::var_os("UPDATE_RULES_README").is_some() {
         std::fs::write(path, wanted).unwrap_or_else(|e| panic!("{e}"));
@@ -336,5 +362,49 @@ fn readme_is_current() {
             text == wanted,
             "rules/README.md is stale: run the test with UPDATE_RULES_README=1"
         );
+    }
+}
+
+/// The part of a document below a heading, up to the next one of that level or above.
+fn section<'a>(text: &'a str, heading: &str) -> &'a str {
+    let (level, _) = heading.split_once(' ').unwrap();
+    let from = text
+        .find(&format!("\n{heading}\n"))
+        .unwrap_or_else(|| panic!("no `{heading}`"))
+        + heading.len()
+        + 2;
+    let rest = &text[from..];
+    let ends = |n: &usize| rest.find(&format!("\n{} ", "#".repeat(*n)));
+    let end = (1..=level.len()).filter_map(|n| ends(&n)).min().unwrap_or(rest.len());
+    &rest[..end]
+}
+
+#[test]
+fn each_point_has_a_worked_example() {
+    let text = include_str!("../rules/README.md");
+    for point in ["Naming", "Class", "Conditions", "Direction", "Growth", "Families"] {
+        let part = section(text, &format!("### {point}"));
+        assert!(
+            part.contains("```rules\n") && part.contains("\nexample "),
+            "`{point}` has no worked example"
+        );
+    }
+}
+
+#[test]
+fn passes_of_other_tools_have_rules_or_reasons() {
+    let names: Vec<&str> = files().iter().flat_map(|f| &f.set.rules).map(|r| &*r.name).collect();
+    let part = section(include_str!("../rules/README.md"), "## What other tools rewrite");
+    let rows: Vec<&str> = part
+        .lines()
+        .filter(|l| l.starts_with("| ") && !l.starts_with("| pass") && !l.starts_with("| ---"))
+        .collect();
+    assert!(rows.len() > 90, "{} passes", rows.len());
+    for row in rows {
+        let answer = row.split('|').nth(2).unwrap_or_default().trim();
+        assert!(!answer.is_empty(), "neither rule nor reason: {row}");
+        for name in answer.split('`').skip(1).step_by(2).filter(|name| name.contains('-')) {
+            assert!(names.contains(&name), "there is no rule `{name}`: {row}");
+        }
     }
 }

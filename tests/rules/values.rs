@@ -7,13 +7,11 @@ use tautomer::tensor::{DType, Tensor};
 /// A value for an input or parameter: by its name, so that two graphs get the same one.
 fn value(graph: &Graph, v: VertexId, seed: u64, special: bool) -> Option<Tensor> {
     let ty = graph.ty(v).as_tensor()?;
-    // Symbolic extents are 3.
-    let shape: Vec<usize> = ty
-        .shape
-        .as_ref()?
-        .iter()
-        .map(|d| d.as_const().map_or(3, |n| n as usize))
-        .collect();
+    // Symbolic extents are 3; what has an unknown rank is a matrix.
+    let shape: Vec<usize> = ty.shape.as_ref().map_or_else(
+        || vec![3, 3],
+        |shape| shape.iter().map(|d| d.as_const().map_or(3, |n| n as usize)).collect(),
+    );
     let name = graph.vertex(v).name.as_deref().unwrap_or("");
     let mut state = name.bytes().fold(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1, |h, b| {
         (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3)
