@@ -32,7 +32,7 @@ pub(super) struct Args {
     /// Where to write the result (.taut or .onnx); without it, a program is printed
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Rule files to use instead of the built-in rules
+    /// Rule files to use instead of the built-in rules, or the name of a set that comes with the tool: `gsl`
     #[arg(long, value_name = "FILE")]
     rules: Vec<PathBuf>,
     /// How equal the result must be: `bitwise`, `real`, or `approx(e)` with a relative error
