@@ -324,10 +324,16 @@ pub fn why_not(graph: &Graph, options: &Options<'_>, name: &str) -> Result<WhyNo
         let left_out = all.iter().find(|r| &*r.name == name);
         out.answer = match left_out {
             Some(rule) if !options.class.allows(rule.class) => {
-                format!("it is left out: its sides are equal as `{}`, and only `{}` is allowed", rule.class, options.class)
+                format!(
+                    "it is left out: its sides are equal as `{}`, and only `{}` is allowed",
+                    rule.class, options.class
+                )
             }
             Some(rule) if !rule.assuming.iter().all(|fact| options.assume.contains(fact)) => {
-                format!("it is left out: it assumes {}, which nobody said holds", rule.assuming.join(", "))
+                format!(
+                    "it is left out: it assumes {}, which nobody said holds",
+                    rule.assuming.join(", ")
+                )
             }
             _ => "it is left out by name".to_owned(),
         };
@@ -339,9 +345,21 @@ pub fn why_not(graph: &Graph, options: &Options<'_>, name: &str) -> Result<WhyNo
     let (applied, used, nearest) = match options.engine {
         Engine::Substitute => {
             let (after, done) = substitute(graph.clone(), &selected, options.limits.rewrites, &model);
-            let count = done.rules.iter().find(|(r, _)| Arc::ptr_eq(r, rule)).map_or(0, |(_, r)| r.applied);
+            let count = done
+                .rules
+                .iter()
+                .find(|(r, _)| Arc::ptr_eq(r, rule))
+                .map_or(0, |(_, r)| r.applied);
             let before = nearest_in_graph(graph, rule);
-            (count, count, if before.matches > 0 { before } else { nearest_in_graph(&after, rule) })
+            (
+                count,
+                count,
+                if before.matches > 0 {
+                    before
+                } else {
+                    nearest_in_graph(&after, rule)
+                },
+            )
         }
         Engine::Saturate => {
             let mut encoded = encode(graph);
@@ -364,7 +382,10 @@ pub fn why_not(graph: &Graph, options: &Options<'_>, name: &str) -> Result<WhyNo
              refused by a limit"
         ),
         (n, _) if used == 0 => {
-            format!("it is applied {} and the result rests on none: what it makes does not cost less", times(n))
+            format!(
+                "it is applied {} and the result rests on none: what it makes does not cost less",
+                times(n)
+            )
         }
         (n, _) => format!("it is applied {}, and the result rests on {used} of them", times(n)),
     };
@@ -372,7 +393,11 @@ pub fn why_not(graph: &Graph, options: &Options<'_>, name: &str) -> Result<WhyNo
 }
 
 fn times(n: usize) -> String {
-    if n == 1 { "once".to_owned() } else { format!("{n} times") }
+    if n == 1 {
+        "once".to_owned()
+    } else {
+        format!("{n} times")
+    }
 }
 
 /// The rules that `options` selects, in order.
@@ -401,7 +426,10 @@ pub fn select_rules(options: &Options<'_>) -> Result<Vec<Arc<Rule>>, Diagnostics
                 .map(|r| r.name.to_string())
                 .collect();
             if found.is_empty() {
-                let known = all.iter().map(|r| &*r.name).chain(options.groups.iter().map(|g| &*g.name));
+                let known = all
+                    .iter()
+                    .map(|r| &*r.name)
+                    .chain(options.groups.iter().map(|g| &*g.name));
                 let problem = Diagnostic::error("T0307", format!("there is no rule `{name}`"));
                 problems.push(match crate::diag::did_you_mean(name, known) {
                     Some(close) => problem.help(format!("did you mean `{close}`?")),

@@ -49,19 +49,22 @@ struct Trial {
     /// The largest difference, if it is too large.
     apart: Option<f64>,
     applications: Vec<Step>,
+    /// What the result rests on.
+    chain: Vec<Step>,
 }
 
 pub(super) fn run(args: &Args, shell: &Shell) -> Done {
     let loaded = Loaded::read(&args.file, args.from, args.params.as_deref(), shell)?;
     let (rules, groups) = read_rules(&args.rules)?;
     let allowed = tolerance(args.class, &loaded.workload);
-    let trial = |limit: Option<usize>| -> Result<Trial, Failure> {
+    let trial = |limit: Option<usize>, skip: &[String]| -> Result<Trial, Failure> {
         let options = Options {
             engine: args.engine.into(),
             rules: rules.clone(),
             groups: groups.clone(),
             class: args.class,
             assume: args.assume.clone(),
+            skip: skip.to_vec(),
             limits: Limits {
                 rewrites: limit,
                 ..Limits::default()
@@ -73,48 +76,106 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
         Ok(Trial {
             apart: difference(&loaded.workload, &outcome.workload, args, allowed)?,
             applications: outcome.applications,
+            chain: outcome.steps,
         })
     };
-    let whole = trial(None)?;
+    let whole = trial(None, &[])?;
     let total = whole.applications.len();
-    let Some(_) = whole.apart else {
+    let Some(apart) = whole.apart else {
         if shell.json {
             return shell.json(json!({ "applications": total, "first": null }));
         }
         return shell.result(&format!("none of {total} applications changes a result\n"));
     };
-    // `good` applications leave the results alone, `bad` ones do not.
+    let step = match args.engine {
+        EngineName::Substitute => first_step(total, whole, &trial)?,
+        EngineName::Saturate => first_of_chain(whole, &trial)?,
+    };
+    let (rule, place) = match &step {
+        Some((_, step)) => (step.rule.to_string(), step.place.join(", ")),
+        None => ("folding".to_owned(), String::new()),
+    };
+    let number = step.map(|(number, _)| number);
+    if shell.json {
+        let apart = if apart.is_finite() { json!(apart) } else { json!("inf") };
+        shell.json(json!({
+            "applications": total,
+            "first": { "number": number, "rule": rule, "place": place, "difference": apart, "allowed": allowed },
+        }))?;
+    } else {
+        let at = if place.is_empty() {
+            String::new()
+        } else {
+            format!(" at {place}")
+        };
+        let which = number.map_or_else(String::new, |n| {
+            format!("application {n} of {total} changes a result: ")
+        });
+        shell.result(&format!(
+            "{which}{rule}{at}\nlargest difference {apart:.2e} of the scale, allowed {allowed:.0e}\n"
+        ))?;
+    }
+    Err(Failure::No)
+}
+
+type Run<'a> = dyn Fn(Option<usize>, &[String]) -> Result<Trial, Failure> + 'a;
+
+/// The first substitution with which the result is wrong, by halving their number.
+fn first_step(total: usize, whole: Trial, trial: &Run<'_>) -> Result<Option<(usize, Step)>, Failure> {
     let (mut good, mut bad, mut found) = (0, total, whole);
-    let mut tried = 1;
     while bad - good > 1 {
         let middle = good + (bad - good) / 2;
-        let next = trial(Some(middle))?;
-        tried += 1;
+        let next = trial(Some(middle), &[])?;
         if next.apart.is_some() {
             (bad, found) = (middle, next);
         } else {
             good = middle;
         }
     }
-    let apart = found.apart.unwrap_or(f64::INFINITY);
-    let (rule, place) = match found.applications.get(bad - 1) {
-        Some(step) => (step.rule.to_string(), step.place.join(", ")),
-        None => ("folding".to_owned(), String::new()),
-    };
-    if shell.json {
-        let apart = if apart.is_finite() { json!(apart) } else { json!("inf") };
-        shell.json(json!({
-            "applications": total, "tried": tried,
-            "first": { "number": bad, "rule": rule, "place": place, "difference": apart, "allowed": allowed },
-        }))?;
-    } else {
-        let at = if place.is_empty() { String::new() } else { format!(" at {place}") };
-        shell.result(&format!(
-            "application {bad} of {total} changes a result: {rule}{at}\n\
-             largest difference {apart:.2e} of the scale, allowed {allowed:.0e}; {tried} runs of the optimiser\n"
-        ))?;
+    Ok(found
+        .applications
+        .into_iter()
+        .nth(bad.wrapping_sub(1))
+        .map(|step| (bad, step)))
+}
+
+/// The first application that the wrong result rests on, of the rule without which the result is right.
+///
+/// Halving the number of applications would say little here: an e-graph holds what a wrong rule made long before it is
+/// cheap enough to be taken.
+fn first_of_chain(whole: Trial, trial: &Run<'_>) -> Result<Option<(usize, Step)>, Failure> {
+    let mut rules: Vec<String> = Vec::new();
+    for step in &whole.chain {
+        if !rules.iter().any(|r| **r == *step.rule) {
+            rules.push(step.rule.to_string());
+        }
     }
-    Err(Failure::No)
+    let mut guilty = None;
+    for rule in &rules {
+        if trial(None, std::slice::from_ref(rule))?.apart.is_none() {
+            guilty = Some(rule);
+            break;
+        }
+    }
+    if guilty.is_none() {
+        // Several are wrong: leave out more and more of them.
+        let mut skip: Vec<String> = Vec::new();
+        for rule in &rules {
+            skip.push(rule.clone());
+            if trial(None, &skip)?.apart.is_none() {
+                guilty = Some(rule);
+                break;
+            }
+        }
+    }
+    let step = whole
+        .chain
+        .into_iter()
+        .find(|s| guilty.is_some_and(|rule| **rule == *s.rule));
+    Ok(step.map(|step| {
+        let place = whole.applications.iter().position(|a| *a == step);
+        (place.map_or(0, |i| i + 1), step)
+    }))
 }
 
 /// The largest difference on random inputs, if it is too large.

@@ -213,7 +213,10 @@ fn steps_text(steps: &[Step]) -> String {
     if steps.is_empty() {
         return "the result rests on no rule".to_owned();
     }
-    let mut out = format!("the result rests on {} applications, from inputs to results:", steps.len());
+    let mut out = format!(
+        "the result rests on {} applications, from inputs to results:",
+        steps.len()
+    );
     let width = steps.iter().map(|s| s.rule.len()).max().unwrap_or(0);
     let digits = steps.len().to_string().len();
     for (i, step) in steps.iter().enumerate() {
@@ -227,7 +230,10 @@ fn steps_text(steps: &[Step]) -> String {
 }
 
 fn steps_json(steps: &[Step]) -> Vec<Value> {
-    steps.iter().map(|s| json!({ "rule": s.rule, "place": s.place })).collect()
+    steps
+        .iter()
+        .map(|s| json!({ "rule": s.rule, "place": s.place }))
+        .collect()
 }
 
 /// Answers `--why-not`.

@@ -124,7 +124,12 @@ impl History {
                 (_, Some(home)) => vec![*home],
                 (Some(maker), None) => {
                     let application = &self.applications[maker as usize];
-                    application.outputs.iter().chain(&application.targets).copied().collect()
+                    application
+                        .outputs
+                        .iter()
+                        .chain(&application.targets)
+                        .copied()
+                        .collect()
                 }
                 (None, None) => Vec::new(),
             };

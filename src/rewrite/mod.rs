@@ -21,13 +21,11 @@ pub use cost::{CostModel, graph_cost};
 pub use decode::decode;
 pub use encode::{Encoded, encode, encode_into};
 pub use enode::{ClassData, ENode, Facts, Head, Interner};
+pub use explain::Step;
 pub use extract::{Extraction, extract};
 pub use fold::{FoldReport, fold_static};
-pub use explain::Step;
 pub use nearest::{Nearest, nearest_in_egraph, nearest_in_graph};
-pub use saturate::{
-    IterationReport, Limits, RuleReport, Saturation, StopReason, saturate, saturate_explained,
-};
+pub use saturate::{IterationReport, Limits, RuleReport, Saturation, StopReason, saturate, saturate_explained};
 pub use substitute::{Substitution, substitute};
 
 /// The e-graph of typed tensor expressions.

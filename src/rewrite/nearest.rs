@@ -174,7 +174,11 @@ fn reason_text<H: Host>(
         Reason::Twice => format!("{here} would stand for two vertices of the source"),
         Reason::UsedOutside => format!("{here} is used outside of the match, or is a result"),
         Reason::Type(value) => {
-            format!("the type of {}, {}, is not that of the variable", describe(*value), host.ty(*value))
+            format!(
+                "the type of {}, {}, is not that of the variable",
+                describe(*value),
+                host.ty(*value)
+            )
         }
         Reason::Count(n) => format!("the comprehension has {n} members, and its count means something else"),
     }
@@ -191,7 +195,9 @@ fn values<H: Host>(host: &H, found: &Match<H::V>, ast: &Ast, condition: ExprId) 
     while let Some(id) = stack.pop() {
         let is_leaf = match ast.kind(id) {
             ExprKind::Field { .. } | ExprKind::Name(_) | ExprKind::Index { .. } | ExprKind::Slice { .. } => true,
-            ExprKind::Call { args, .. } => !args.iter().any(|a| matches!(ast.kind(*a), ExprKind::Comprehension { .. })),
+            ExprKind::Call { args, .. } => !args
+                .iter()
+                .any(|a| matches!(ast.kind(*a), ExprKind::Comprehension { .. })),
             _ => false,
         };
         if !is_leaf {

@@ -190,7 +190,12 @@ fn run(encoded: &mut Encoded, rules: &[Arc<Rule>], limits: Limits, mut history: 
             let mut matches: Vec<(Binding<Id>, Vec<u32>)> = Vec::new();
             searcher.all(&mut |binding| {
                 let needs = history.as_ref().map_or_else(Vec::new, |history| {
-                    history.makers(binding.forms.iter().map(|&(id, place)| &egraph[id].nodes[place as usize]))
+                    history.makers(
+                        binding
+                            .forms
+                            .iter()
+                            .map(|&(id, place)| &egraph[id].nodes[place as usize]),
+                    )
                 });
                 matches.push((binding, needs));
                 matches.len() <= allowed
