@@ -76,6 +76,14 @@ pub(super) fn write_rule(rule: &RuleTerms) -> Result<String, Why> {
         reached.extend(own);
     }
     let mut writer = Writer::new(rule, &bound);
+    writer.ranks_count = rule.below(&targets).iter().any(|&id| {
+        let op = if let Node::Call(op, _) = rule.node(id) {
+            Some(op)
+        } else {
+            None
+        };
+        matches!(op, Some(Op::Concat(..) | Op::Conv(_)))
+    });
     let (source_lets, source) = writer.side(&sources, true)?;
     let (target_lets, target) = writer.side(&targets, false)?;
     let mut text = format!(
@@ -99,6 +107,8 @@ struct Writer<'a> {
     conditions: Vec<String>,
     in_source: bool,
     bound: usize,
+    /// True if the target joins or convolves, where a missing axis is not filled up as in a sum.
+    ranks_count: bool,
 }
 
 impl<'a> Writer<'a> {
@@ -112,6 +122,7 @@ impl<'a> Writer<'a> {
             conditions: Vec::new(),
             in_source: true,
             bound: 0,
+            ranks_count: false,
         };
         for &id in bound {
             if let Node::Variable(_) = rule.node(id) {
@@ -189,13 +200,25 @@ impl<'a> Writer<'a> {
         };
         match (op, operands) {
             (Op::NoForm(reason), _) => Err(no_form(reason.as_str())),
-            (Op::Named("mul"), [a, b]) => Ok(format!("mul({}, {})", self.factor(*a)?, self.factor(*b)?)),
+            (Op::Named(name @ ("add" | "sub" | "mul" | "div")), [a, b]) => {
+                let (sign, is_factor) = match *name {
+                    "add" => ('+', false),
+                    "sub" => ('-', false),
+                    "mul" => ('*', true),
+                    _ => ('/', false),
+                };
+                let (a, b) = (self.factor(*a, is_factor)?, self.factor(*b, is_factor)?);
+                if self.in_source && self.ranks_count && [&a, &b].iter().all(|name| self.variables.contains(name)) {
+                    self.require(format!("{a}.rank == {b}.rank"));
+                }
+                Ok(format!("({a} {sign} {b})"))
+            }
             (Op::Scale, [a, b]) => {
                 let number = self.name(*b)?;
                 if self.in_source {
                     self.require(format!("{number}.rank == 0"));
                 }
-                Ok(format!("mul({}, {number})", self.term(*a)?))
+                Ok(format!("({} * {number})", self.term(*a)?))
             }
             (Op::Ones, _) => Err(no_form("ones that are no factor have no form")),
             (Op::Averages(_), _) => Err(no_form("averages that are no kernel in a target have no form")),
@@ -253,9 +276,9 @@ impl<'a> Writer<'a> {
         Ok(texts.join(", "))
     }
 
-    fn factor(&mut self, id: Id) -> Result<String, Why> {
+    fn factor(&mut self, id: Id, may_be_one: bool) -> Result<String, Why> {
         match self.rule.node(id) {
-            Node::Call(Op::Ones, _) => Ok("1".to_owned()),
+            Node::Call(Op::Ones, _) if may_be_one => Ok("1".to_owned()),
             _ => self.term(id),
         }
     }
