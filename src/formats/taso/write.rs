@@ -358,15 +358,16 @@ impl<'a> Writer<'a> {
                 k[1] / 2
             );
         }
-        let total = |i: usize| {
+        let around = |i: usize| {
             let (k, s, axis) = (&kernel[i], strides[i], i + 2);
-            match s {
-                1 => format!("({k} - 1)"),
-                _ => format!("max(({x}.shape[{axis}] - 1) / {s} * {s} + {k} - {x}.shape[{axis}], 0)"),
+            if s == 1 {
+                return (format!("({k} - 1) / 2"), format!("{k} / 2"));
             }
+            let total = format!("max(({x}.shape[{axis}] - 1) / {s} * {s} + {k} - {x}.shape[{axis}], 0)");
+            (format!("{total} / 2"), format!("({total} + 1) / 2"))
         };
-        let (h, w) = (total(0), total(1));
-        let pads = format!("[{h} / 2, {w} / 2, ({h} + 1) / 2, ({w} + 1) / 2]");
+        let ((top, bottom), (left, right)) = (around(0), around(1));
+        let pads = format!("[{top}, {left}, {bottom}, {right}]");
         format!(", {}", self.computed("pads", pads))
     }
 
@@ -391,25 +392,28 @@ impl<'a> Writer<'a> {
 
     /// What a tensor is joined of along an axis, and along which axis of the parts.
     fn joined(&self, id: Id, axis: i64) -> Option<(Vec<Id>, i64)> {
-        let Node::Call(op, operands) = self.rule.node(id) else {
-            return None;
-        };
-        match (op, operands.as_slice()) {
-            (Op::Concat(along, _), parts) if *along == axis => Some((parts.to_vec(), axis)),
-            (Op::Conv(_), [x, kernel]) => match axis {
-                0 => self.joined(*x, 0),
-                1 => self.joined(*kernel, 0),
-                _ => None,
-            },
-            (Op::MaxPool(_) | Op::AveragePool(_), [x]) if axis < 2 => self.joined(*x, axis),
-            (Op::Named("matmul"), [a, b]) => match axis {
-                0 => self.joined(*a, 0),
-                1 => self.joined(*b, 1),
-                _ => None,
-            },
-            (Op::Scale | Op::Named("batch_normalization"), [x, ..]) => self.joined(*x, axis),
-            (Op::Named(_) | Op::Concat(..), all) => all.iter().find_map(|&id| self.joined(id, axis)),
-            _ => None,
+        let (mut todo, mut seen) = (vec![(id, axis)], Vec::new());
+        while let Some((id, axis)) = todo.pop() {
+            let Node::Call(op, operands) = self.rule.node(id) else {
+                continue;
+            };
+            // Terms are shared: each is looked at once.
+            if seen.contains(&(id, axis)) {
+                continue;
+            }
+            seen.push((id, axis));
+            match (op, operands.as_slice(), axis) {
+                (Op::Concat(along, _), parts, _) if *along == axis => return Some((parts.to_vec(), axis)),
+                (Op::Conv(_) | Op::Named("matmul"), [x, _], 0) => todo.push((*x, 0)),
+                (Op::Conv(_), [_, kernel], 1) => todo.push((*kernel, 0)),
+                (Op::Named("matmul"), [_, b], 1) => todo.push((*b, 1)),
+                (Op::Conv(_) | Op::Named("matmul"), ..) => {}
+                (Op::MaxPool(_) | Op::AveragePool(_), [x], 0 | 1) => todo.push((*x, axis)),
+                (Op::Scale | Op::Named("batch_normalization"), [x, ..], _) => todo.push((*x, axis)),
+                (Op::Named(_) | Op::Concat(..), all, _) => todo.extend(all.iter().rev().map(|&x| (x, axis))),
+                _ => {}
+            }
         }
+        None
     }
 }
