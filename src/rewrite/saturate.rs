@@ -117,6 +117,12 @@ impl Saturation {
         self.rules.iter().map(|(_, r)| r.matches).sum()
     }
 
+    /// The two sides of an application: a graph whose results are the outputs of the match, then those of the target,
+    /// all computed as they were when they were found. Inputs and parameters are those of `graph`.
+    pub fn sides(&self, graph: &Graph, encoded: &Encoded, application: usize) -> Option<Graph> {
+        self.history.as_ref()?.sides(graph, encoded, application)
+    }
+
     /// All applications, in order; empty unless [`saturate_explained`] ran.
     pub fn applications(&self, graph: &Graph, encoded: &Encoded) -> Vec<Step> {
         let rules: Vec<Arc<Rule>> = self.rules.iter().map(|(rule, _)| rule.clone()).collect();
@@ -124,8 +130,9 @@ impl Saturation {
         history.map_or_else(Vec::new, |h| h.applications(graph, encoded, &rules))
     }
 
-    /// The applications that an extraction rests on, from inputs to results; empty unless [`saturate_explained`] ran.
-    pub fn steps(&self, graph: &Graph, encoded: &Encoded, extraction: &Extraction) -> Vec<Step> {
+    /// The applications that an extraction rests on, with their numbers, from inputs to results; empty unless
+    /// [`saturate_explained`] ran.
+    pub fn steps(&self, graph: &Graph, encoded: &Encoded, extraction: &Extraction) -> Vec<(usize, Step)> {
         let rules: Vec<Arc<Rule>> = self.rules.iter().map(|(rule, _)| rule.clone()).collect();
         let history = self.history.as_ref();
         history.map_or_else(Vec::new, |h| h.steps(graph, encoded, extraction, &rules))
@@ -250,7 +257,7 @@ fn run(encoded: &mut Encoded, rules: &[Arc<Rule>], limits: Limits, mut history: 
                         seen[i].insert(before);
                     }
                 }
-                for enode in created.drain(..) {
+                for (enode, _) in created.drain(..) {
                     created_by.entry(enode).or_insert(i as u32);
                 }
                 if egraph.total_size() > node_limit {
@@ -315,7 +322,7 @@ enum Outcome {
 
 /// Builds the target of a match and makes it equal to the source; e-nodes that did not exist before are pushed to
 /// `created`.
-fn apply(rule: &Rule, egraph: &mut EGraph, found: &Match<Id>, created: &mut Vec<ENode>) -> (Outcome, Vec<Id>) {
+fn apply(rule: &Rule, egraph: &mut EGraph, found: &Match<Id>, created: &mut Vec<(ENode, Id)>) -> (Outcome, Vec<Id>) {
     let mut sink = EGraphSink {
         egraph,
         created: Vec::new(),
