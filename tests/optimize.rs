@@ -389,3 +389,18 @@ fn deep_expressions_go_through() {
     );
     goes_through(program, depth);
 }
+
+#[test]
+fn programs_with_many_parameters_go_through() {
+    let n = 20_000;
+    let mut program = String::from("fn main(x: f32[2]");
+    for i in 0..n {
+        program.push_str(&format!(", param w{i}: f32[2]"));
+    }
+    program.push_str(") {\n  let v0 = x;\n");
+    for i in 0..n {
+        program.push_str(&format!("  let v{} = tanh(v{i} + w{i});\n", i + 1));
+    }
+    program.push_str(&format!("  v{n}\n}}\n"));
+    goes_through(program, 2 * n);
+}
