@@ -66,7 +66,13 @@ fn a_rule_has_a_page() {
     assert_eq!(json["conditions"][1], "k < 2");
     assert_eq!(json["outputs"], 1);
     assert_eq!(json["examples"][1]["after"], Value::Null);
-    assert!(json["operators"][0]["choices"].as_array().unwrap().iter().any(|f| f == "relu"));
+    assert!(
+        json["operators"][0]["choices"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|f| f == "relu")
+    );
 }
 
 /// The tags of a document close in order; the number of each.
@@ -75,7 +81,16 @@ fn elements(svg: &str) -> std::collections::BTreeMap<&str, usize> {
     let mut count = std::collections::BTreeMap::new();
     for tag in svg.split('<').skip(1) {
         let (inside, text) = tag.split_once('>').unwrap();
-        assert!(!text.contains('>') && text.replace("&amp;", "").replace("&lt;", "").replace("&gt;", "").replace("&quot;", "").find('&').is_none());
+        assert!(
+            !text.contains('>')
+                && text
+                    .replace("&amp;", "")
+                    .replace("&lt;", "")
+                    .replace("&gt;", "")
+                    .replace("&quot;", "")
+                    .find('&')
+                    .is_none()
+        );
         let name = inside.trim_start_matches('/').split([' ', '/']).next().unwrap();
         if inside.starts_with('/') {
             assert_eq!(open.pop(), Some(name));
@@ -101,7 +116,10 @@ fn rules_are_drawn() {
     assert!(svg.contains(">for i in 0..n<"), "{svg}");
     let dot = out(&run(dir.path(), "rules show parts a.rules --format dot"));
     assert_eq!(dot.matches("subgraph cluster_").count(), 2, "{dot}");
-    assert!(dot.contains("p0n0 -> p0n1 [label=") || dot.contains("p0n0 -> p0n1;"), "{dot}");
+    assert!(
+        dot.contains("p0n0 -> p0n1 [label=") || dot.contains("p0n0 -> p0n1;"),
+        "{dot}"
+    );
 }
 
 #[test]
@@ -155,9 +173,29 @@ fn examples_are_compared_with_what_is_made() {
         ),
     ]);
     for (file, code, parts) in [
-        ("fires.rules", 1, &["makes something of another value: result 0 differs by", "against", "sigmoid(x)"][..]),
-        ("says.rules", 1, &["makes something else than its example says: result 0 differs by", "x * 2", "x * 3"][..]),
-        ("quiet.rules", 1, &["does not fire on its example", "fires where it must not"][..]),
+        (
+            "fires.rules",
+            1,
+            &[
+                "makes something of another value: result 0 differs by",
+                "against",
+                "sigmoid(x)",
+            ][..],
+        ),
+        (
+            "says.rules",
+            1,
+            &[
+                "makes something else than its example says: result 0 differs by",
+                "x * 2",
+                "x * 3",
+            ][..],
+        ),
+        (
+            "quiet.rules",
+            1,
+            &["does not fire on its example", "fires where it must not"][..],
+        ),
         ("good.rules", 0, &[][..]),
     ] {
         let done = run(dir.path(), &format!("rules test {file}"));
@@ -172,13 +210,20 @@ fn examples_are_compared_with_what_is_made() {
 fn files_are_compared_with_each_other() {
     let dir = folder(&[
         ("a.rules", "/// Nothing is added.\nrule one(x) { x + 0 => x }\n"),
-        ("b.rules", "/// Nothing is added.\nrule other(y) { y + 0 => y }\n/// Within.\nrule within(y) { relu(y + 0) => relu(y) }\n"),
+        (
+            "b.rules",
+            "/// Nothing is added.\nrule other(y) { y + 0 => y }\n/// Within.\nrule within(y) { relu(y + 0) => relu(y) }\n",
+        ),
     ]);
     for (args, parts) in [
         ("rules check a.rules", &[][..]),
         (
             "rules check a.rules b.rules",
-            &["`other` is the rule `one` with other names", "`one` stands in a.rules:2:6", "`within` does nothing that `other` does not do"][..],
+            &[
+                "`other` is the rule `one` with other names",
+                "`one` stands in a.rules:2:6",
+                "`within` does nothing that `other` does not do",
+            ][..],
         ),
     ] {
         let done = run(dir.path(), args);
@@ -186,6 +231,11 @@ fn files_are_compared_with_each_other() {
         for part in parts {
             assert!(err(&done).contains(part), "{part:?} is not in\n{}", err(&done));
         }
-        assert_eq!(err(&done).matches("warning[").count(), parts.len().min(2), "{}", err(&done));
+        assert_eq!(
+            err(&done).matches("warning[").count(),
+            parts.len().min(2),
+            "{}",
+            err(&done)
+        );
     }
 }

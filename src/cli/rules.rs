@@ -12,7 +12,9 @@ use serde_json::json;
 
 use tautomer::diag::{Diagnostic, Diagnostics, Source, did_you_mean};
 use tautomer::lang::parse_rules;
-use tautomer::rule::{RuleSet, compare_files, composite_rules, library_files, library_set_files, load_checked_rules, load_rules};
+use tautomer::rule::{
+    RuleSet, compare_files, composite_rules, library_files, library_set_files, load_checked_rules, load_rules,
+};
 
 use self::show::Page;
 use super::{Done, Failure, Shell, fmt, import, input};
@@ -107,7 +109,11 @@ fn load(files: &[PathBuf]) -> Result<RuleSet, Failure> {
     let mut all = RuleSet::default();
     for source in sources(files)? {
         let file = parse_rules(source)?;
-        all.extend(if files.is_empty() { load_checked_rules(file)? } else { load_rules(file)? });
+        all.extend(if files.is_empty() {
+            load_checked_rules(file)?
+        } else {
+            load_rules(file)?
+        });
     }
     Ok(all)
 }
@@ -173,7 +179,12 @@ fn show(name: &str, format: Format, files: &[PathBuf], shell: &Shell) -> Done {
     let mut sources = sources(files)?;
     if files.is_empty() {
         // Rules that bodies of operators give are in no file.
-        sources.extend(composite_rules().map_err(Clone::clone)?.first().map(|rule| rule.ast.source.clone()));
+        sources.extend(
+            composite_rules()
+                .map_err(Clone::clone)?
+                .first()
+                .map(|rule| rule.ast.source.clone()),
+        );
         let sets = library_set_files().iter().flat_map(|(_, files)| files.iter());
         sources.extend(sets.map(|(name, text)| Arc::new(Source::new(*name, *text))));
     }
@@ -183,12 +194,18 @@ fn show(name: &str, format: Format, files: &[PathBuf], shell: &Shell) -> Done {
         if !set.rules.iter().any(|r| *r.name == *name) {
             continue;
         }
-        let found = [name, wanted].into_iter().find_map(|n| Some((n, show::written(parse_rules(source.clone()).ok()?, n)?)));
+        let found = [name, wanted]
+            .into_iter()
+            .find_map(|n| Some((n, show::written(parse_rules(source.clone()).ok()?, n)?)));
         let Some((base, text)) = found else { continue };
         let backward = format!("{base}-reversed");
         let page = Page {
             text,
-            rules: set.rules.into_iter().filter(|r| *r.name == *base || *r.name == *backward).collect(),
+            rules: set
+                .rules
+                .into_iter()
+                .filter(|r| *r.name == *base || *r.name == *backward)
+                .collect(),
             examples: set.examples.into_iter().filter(|e| *e.rule == *base).collect(),
         };
         return match format {
@@ -226,8 +243,11 @@ fn test(files: &[PathBuf], shell: &Shell) -> Done {
                 shell.result(&text)?;
             }
         }
-        let details: serde_json::Map<String, serde_json::Value> =
-            outcome.details.iter().map(|(title, program)| ((*title).to_owned(), json!(program))).collect();
+        let details: serde_json::Map<String, serde_json::Value> = outcome
+            .details
+            .iter()
+            .map(|(title, program)| ((*title).to_owned(), json!(program)))
+            .collect();
         results.push(json!({
             "rule": rule.name,
             "ok": outcome.problem.is_none(),

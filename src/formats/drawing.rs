@@ -115,7 +115,13 @@ impl Drawing {
             for edge in &part.edges {
                 let _ = match edge.text.as_str() {
                     "" => writeln!(out, "    p{k}n{} -> p{k}n{};", edge.from, edge.to),
-                    text => writeln!(out, "    p{k}n{} -> p{k}n{} [label={}];", edge.from, edge.to, quoted(text)),
+                    text => writeln!(
+                        out,
+                        "    p{k}n{} -> p{k}n{} [label={}];",
+                        edge.from,
+                        edge.to,
+                        quoted(text)
+                    ),
                 };
             }
             out.push_str("  }\n");

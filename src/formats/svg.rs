@@ -53,7 +53,10 @@ impl Drawing {
         );
         let _ = writeln!(out, "<title>{}</title>", escaped(&self.title));
         out.push_str("<defs><marker id=\"tip\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"7\" markerHeight=\"7\" orient=\"auto\"><path d=\"M0 0L8 4L0 8z\" fill=\"#444\"/></marker></defs>\n");
-        let _ = writeln!(out, "<rect width=\"{width:.0}\" height=\"{height:.0}\" fill=\"white\"/>");
+        let _ = writeln!(
+            out,
+            "<rect width=\"{width:.0}\" height=\"{height:.0}\" fill=\"white\"/>"
+        );
         let _ = writeln!(
             out,
             "<text x=\"{MARGIN}\" y=\"{}\" font-size=\"13\" font-weight=\"bold\">{}</text>",
@@ -236,7 +239,10 @@ fn draw(out: &mut String, part: &Part, layout: &Layout) {
             }
             at = leave;
         }
-        let _ = writeln!(out, "<path d=\"{path}\" fill=\"none\" stroke=\"#444\" marker-end=\"url(#tip)\"/>");
+        let _ = writeln!(
+            out,
+            "<path d=\"{path}\" fill=\"none\" stroke=\"#444\" marker-end=\"url(#tip)\"/>"
+        );
         if !edge.text.is_empty() {
             let _ = writeln!(
                 out,
@@ -248,7 +254,9 @@ fn draw(out: &mut String, part: &Part, layout: &Layout) {
         }
     }
     for place in &layout.placed {
-        let Some(drawn) = place.drawn.map(|i| &part.boxes[i]) else { continue };
+        let Some(drawn) = place.drawn.map(|i| &part.boxes[i]) else {
+            continue;
+        };
         let top = layout.layers[place.layer].0;
         let left = place.x - place.width / 2.0;
         let (fill, stroke, round) = match drawn.shape {
@@ -263,7 +271,11 @@ fn draw(out: &mut String, part: &Part, layout: &Layout) {
             place.width, place.height
         );
         for (i, line) in drawn.lines.iter().enumerate() {
-            let weight = if i == 0 && drawn.shape == Shape::Call { " font-weight=\"bold\"" } else { "" };
+            let weight = if i == 0 && drawn.shape == Shape::Call {
+                " font-weight=\"bold\""
+            } else {
+                ""
+            };
             let _ = writeln!(
                 out,
                 "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\"{weight}>{}</text>",

@@ -43,13 +43,17 @@ fn source(rule: &Rule) -> Part {
         }
         let at = part.add(lines, shape);
         let edges = match node {
-            PatternNode::Call { operands, .. } | PatternNode::CallOf { operands, .. } | PatternNode::Tuple(operands) => {
-                operands.clone()
-            }
+            PatternNode::Call { operands, .. }
+            | PatternNode::CallOf { operands, .. }
+            | PatternNode::Tuple(operands) => operands.clone(),
             _ => pattern.operands(id).into_iter().map(Item::One).collect(),
         };
         for (place, item) in edges.iter().enumerate() {
-            let place = if edges.len() > 1 { place.to_string() } else { String::new() };
+            let place = if edges.len() > 1 {
+                place.to_string()
+            } else {
+                String::new()
+            };
             part.connect(boxes[&item.vertex()], at, edge_text(pattern, *item, &place));
         }
         boxes.insert(id, at);
@@ -228,7 +232,9 @@ impl Target<'_> {
         let Some(attrs) = attrs else { return Vec::new() };
         let entries = attrs.entries.iter();
         let given = entries.map(|e| cut(&format!("{} = {}", e.name.as_str(), format_expr(self.ast, e.value))));
-        given.chain(attrs.rest.as_ref().map(|r| format!("..{}", r.as_str()))).collect()
+        given
+            .chain(attrs.rest.as_ref().map(|r| format!("..{}", r.as_str())))
+            .collect()
     }
 
     fn expr(&mut self, id: ExprId) -> usize {
@@ -236,7 +242,9 @@ impl Target<'_> {
         match ast.kind(id) {
             ExprKind::Name(name) => self.leaf(name.to_string(), Shape::Value),
             ExprKind::Index { .. } => self.leaf(format_expr(ast, id), Shape::Value),
-            ExprKind::Call { callee, args, attrs, .. } => {
+            ExprKind::Call {
+                callee, args, attrs, ..
+            } => {
                 let mut lines = vec![callee.as_str().to_owned()];
                 lines.extend(self.attrs(attrs.as_deref()));
                 self.call(lines, args, Shape::Call)
@@ -264,10 +272,7 @@ impl Target<'_> {
                 self.part.connect(from[1], at, "else");
                 at
             }
-            _ => {
-                let at = self.part.add(vec![cut(&format_expr(ast, id))], Shape::Constant);
-                at
-            }
+            _ => self.part.add(vec![cut(&format_expr(ast, id))], Shape::Constant),
         }
     }
 }

@@ -61,7 +61,13 @@ impl Page {
         };
         row("class", vec![class_text(rule.class)]);
         row("assuming", rule.assuming.clone());
-        row("variables", variables(rule).into_iter().map(|(name, what)| format!("{name}: {what}")).collect());
+        row(
+            "variables",
+            variables(rule)
+                .into_iter()
+                .map(|(name, what)| format!("{name}: {what}"))
+                .collect(),
+        );
         let operators = rule.operators.iter().map(|v| {
             let names: Vec<&str> = v.choices.iter().map(|d| d.name).collect();
             format!("{}: one of {}", v.name, names.join(", "))
@@ -146,7 +152,15 @@ fn program(graph: &tautomer::graph::Graph) -> String {
 
 fn indented(text: &str) -> String {
     let lines = text.trim_end().lines();
-    lines.map(|l| if l.is_empty() { "\n".to_owned() } else { format!("  {l}\n") }).collect()
+    lines
+        .map(|l| {
+            if l.is_empty() {
+                "\n".to_owned()
+            } else {
+                format!("  {l}\n")
+            }
+        })
+        .collect()
 }
 
 fn class_text(class: Class) -> String {
@@ -162,8 +176,13 @@ fn variables(rule: &Rule) -> Vec<(String, String)> {
         .iter()
         .map(|v| {
             let index = if v.indexed { "[i]" } else { "" };
-            let ty = v.ty.as_ref().map(|ty| format!(", of type {}", format_type(&rule.ast, ty)));
-            (format!("{}{index}", v.name), format!("{}{}", class_name(v.class), ty.unwrap_or_default()))
+            let ty =
+                v.ty.as_ref()
+                    .map(|ty| format!(", of type {}", format_type(&rule.ast, ty)));
+            (
+                format!("{}{index}", v.name),
+                format!("{}{}", class_name(v.class), ty.unwrap_or_default()),
+            )
         })
         .collect()
 }

@@ -57,7 +57,10 @@ pub(super) fn run(rule: &Arc<Rule>, example: &Example) -> Outcome {
         }
         ExampleKind::MustNotFire => return outcome(None, Vec::new()),
         ExampleKind::Becomes(_) if applied == 0 => {
-            return outcome(Some("does not fire on its example".to_owned()), vec![("the example", before)]);
+            return outcome(
+                Some("does not fire on its example".to_owned()),
+                vec![("the example", before)],
+            );
         }
         ExampleKind::Becomes(after) => after,
     };
@@ -68,7 +71,8 @@ pub(super) fn run(rule: &Arc<Rule>, example: &Example) -> Outcome {
     let added = encode_into(&mut encoded, before, after);
     saturate(&mut encoded, rules, Limits::default());
     let find = |id| encoded.egraph.find(id);
-    let same = encoded.roots.len() == added.len() && encoded.roots.iter().zip(&added).all(|(a, b)| find(*a) == find(*b));
+    let same =
+        encoded.roots.len() == added.len() && encoded.roots.iter().zip(&added).all(|(a, b)| find(*a) == find(*b));
     match apart(rule.class, &made, after).filter(|_| !same) {
         Some(apart) => outcome(
             Some(format!("makes something else than its example says: {apart}")),
@@ -108,7 +112,11 @@ fn made(before: &Graph, encoded: &Encoded, saturation: &Saturation, origins: &[E
             for node in &class.nodes {
                 let below: Option<f64> = node.children.iter().map(|c| costs.get(&egraph.find(*c)).copied()).sum();
                 let Some(below) = below else { continue };
-                let own = if has_new && !is_new(node) && !is_leaf(node) { 1e6 } else { 1.0 };
+                let own = if has_new && !is_new(node) && !is_leaf(node) {
+                    1e6
+                } else {
+                    1.0
+                };
                 if costs.get(&id).is_none_or(|before: &f64| own + below < *before) {
                     costs.insert(id, own + below);
                     extraction.choice.insert(id, node.clone());
@@ -160,7 +168,10 @@ fn apart(class: Class, a: &Graph, b: &Graph) -> Option<String> {
             for (k, (x, y)) in x.iter().zip(&y).enumerate() {
                 let far = difference(x, y);
                 if far > allowed(class, x.dtype()) {
-                    return Some(format!("result {k} differs by {far:.1e} on random values, {}", first_difference(x, y)));
+                    return Some(format!(
+                        "result {k} differs by {far:.1e} on random values, {}",
+                        first_difference(x, y)
+                    ));
                 }
             }
             break;
@@ -191,7 +202,9 @@ fn first_difference(x: &Tensor, y: &Tensor) -> String {
         (Some(a), Some(b)) if a.len() == b.len() => {
             let far = |i: &usize| (a[*i] - b[*i]).abs();
             let at = (0..a.len()).max_by(|i, k| far(i).total_cmp(&far(k)));
-            at.map_or(String::new(), |i| format!("element {i} is {:?} against {:?}", a[i], b[i]))
+            at.map_or(String::new(), |i| {
+                format!("element {i} is {:?} against {:?}", a[i], b[i])
+            })
         }
         _ => format!("{} against {}", x.ty(), y.ty()),
     }

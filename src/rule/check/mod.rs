@@ -17,7 +17,6 @@ use crate::graph::{BuildOptions, build_function};
 use crate::lang::ast::{Ast, Attrs, Block, Example as ExampleAst, Item, OpBinder, Rule as RuleAst, RuleFile, Side};
 use crate::op::{self, OpDef, OpTraits};
 
-
 /// How deep an expression of a rule may be nested.
 const MAX_RULE_DEPTH: usize = 200;
 
@@ -130,7 +129,11 @@ impl Checker<'_> {
             .collect();
         let forward = (&rule.source, &rule.target, "");
         let backward = (&rule.target, &rule.source, "-reversed");
-        let directions: &[(&Side, &Side, &str)] = if rule.both_ways { &[forward, backward] } else { &[forward] };
+        let directions: &[(&Side, &Side, &str)] = if rule.both_ways {
+            &[forward, backward]
+        } else {
+            &[forward]
+        };
         let mut out = Vec::new();
         for (source, target, suffix) in directions {
             let Some((pattern, rests)) = self.side(rule, source, target, &variables, &operators) else {
@@ -184,8 +187,11 @@ impl Checker<'_> {
                 named.push(def);
             } else {
                 let known = OpTraits::all_names().chain(op::table().flat_map(OpDef::names));
-                let problem = Diagnostic::error("T0308", format!("`{name}` is neither a property of operators nor an operator"))
-                    .label(word.span, "");
+                let problem = Diagnostic::error(
+                    "T0308",
+                    format!("`{name}` is neither a property of operators nor an operator"),
+                )
+                .label(word.span, "");
                 self.problems.push(match did_you_mean(name, known) {
                     Some(close) => problem.help(format!("did you mean `{close}`?")),
                     None => {
@@ -202,9 +208,12 @@ impl Checker<'_> {
             .collect();
         if ok && choices.is_empty() {
             self.problems.push(
-                Diagnostic::error("T0311", format!("no operator is all that `{}` asks for", binder.var.as_str()))
-                    .label(binder.span, "")
-                    .help("leave one of the properties out"),
+                Diagnostic::error(
+                    "T0311",
+                    format!("no operator is all that `{}` asks for", binder.var.as_str()),
+                )
+                .label(binder.span, "")
+                .help("leave one of the properties out"),
             );
             ok = false;
         }
@@ -323,11 +332,15 @@ impl Checker<'_> {
     fn unknown_operator(&mut self, name: &str, span: Span) {
         let problem =
             Diagnostic::error("T0101", format!("unknown operator `{name}`")).label(span, "not in the operator table");
-        self.problems
-            .push(match did_you_mean(name, op::table().flat_map(OpDef::names).chain(TERM_FUNCTIONS.iter().copied())) {
+        self.problems.push(
+            match did_you_mean(
+                name,
+                op::table().flat_map(OpDef::names).chain(TERM_FUNCTIONS.iter().copied()),
+            ) {
                 Some(close) => problem.help(format!("did you mean `{close}`?")),
                 None => problem,
-            });
+            },
+        );
     }
 
     /// Complains if the operator takes another number of operands; with `open`, more may come.

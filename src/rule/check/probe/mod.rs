@@ -122,7 +122,9 @@ fn always_differs(rule: &Rule) -> bool {
             // Attributes of a target may depend on shapes, which are not known here.
             Ok(instance) => match differs(rule, instance) {
                 Some(Difference { target: Ok(_), .. }) => (choices.all(), choices.all()),
-                Some(Difference { target: Err(problem), .. }) if matches!(problem.code, "T0201" | "T0103" | "T0203") && binds_no_attributes(rule) => {
+                Some(Difference {
+                    target: Err(problem), ..
+                }) if matches!(problem.code, "T0201" | "T0103" | "T0203") && binds_no_attributes(rule) => {
                     (choices.all(), choices.all())
                 }
                 _ => return false,
@@ -142,7 +144,9 @@ fn always_differs(rule: &Rule) -> bool {
 /// True if no attribute of the target comes from the source.
 fn binds_no_attributes(rule: &Rule) -> bool {
     rule.source.nodes().all(|(_, node)| match node {
-        PatternNode::Call { attrs, .. } => attrs.iter().all(|a| matches!(a, AttrPattern::Value(_) | AttrPattern::Default)),
+        PatternNode::Call { attrs, .. } => attrs
+            .iter()
+            .all(|a| matches!(a, AttrPattern::Value(_) | AttrPattern::Default)),
         PatternNode::CallOf { rest, .. } => rest.is_none(),
         _ => true,
     })
@@ -197,7 +201,11 @@ fn differs(rule: &Rule, mut found: Found) -> Option<Difference> {
 
 /// The outputs of the target; without them, the first problem, if it has a place.
 fn target(rule: &Rule, found: &mut Found) -> Result<Vec<VertexId>, Option<Diagnostic>> {
-    let like = found.outputs.first().and_then(|v| found.graph.ty(*v).as_tensor()).map(|t| t.dtype);
+    let like = found
+        .outputs
+        .first()
+        .and_then(|v| found.graph.ty(*v).as_tensor())
+        .map(|t| t.dtype);
     let mut builder = Builder::new(&rule.ast, &mut found.graph);
     builder.fold_terms = true;
     for name in &found.order {
@@ -233,7 +241,12 @@ fn may_be_same(a: &Type, b: &Type) -> bool {
     match (a, b) {
         (Type::Tensor(a), Type::Tensor(b)) => {
             let shapes = match (&a.shape, &b.shape) {
-                (Some(a), Some(b)) => a.len() == b.len() && a.iter().zip(b.iter()).all(|(x, y)| x == y || x.as_const().is_none() || y.as_const().is_none()),
+                (Some(a), Some(b)) => {
+                    a.len() == b.len()
+                        && a.iter()
+                            .zip(b.iter())
+                            .all(|(x, y)| x == y || x.as_const().is_none() || y.as_const().is_none())
+                }
                 _ => true,
             };
             a.dtype == b.dtype && shapes
@@ -322,6 +335,9 @@ mod tests {
                 Verdict::Differs(d) => panic!("{}: {:?} for {:?}", rule.name, d.source, d.operands),
             }
         }
-        assert!(agree >= 170 && agree > 9 * unknown.len(), "{agree} agree, and these are not known: {unknown:?}");
+        assert!(
+            agree >= 170 && agree > 9 * unknown.len(),
+            "{agree} agree, and these are not known: {unknown:?}"
+        );
     }
 }
