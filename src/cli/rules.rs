@@ -10,7 +10,7 @@ use std::sync::Arc;
 use clap::{Subcommand, ValueEnum};
 use serde_json::json;
 
-use tautomer::diag::{Diagnostic, Diagnostics, Source, did_you_mean};
+use tautomer::diag::{Diagnostic, Diagnostics, Severity, Source, did_you_mean};
 use tautomer::lang::parse_rules;
 use tautomer::rule::{
     RuleSet, compare_files, composite_rules, library_files, library_set_files, load_checked_rules, load_rules,
@@ -121,19 +121,39 @@ fn load(files: &[PathBuf]) -> Result<RuleSet, Failure> {
 fn check(files: &[PathBuf], shell: &Shell) -> Done {
     let mut problems = Diagnostics::new();
     let mut all = RuleSet::default();
+    let mut each = Vec::new();
     for source in sources(files)? {
-        match parse_rules(source).and_then(load_rules) {
-            Ok(set) => all.extend(set),
-            Err(found) => problems.extend(found),
-        }
+        let name = source.name.clone();
+        let (found, rules, examples) = match parse_rules(source).and_then(load_rules) {
+            Ok(mut set) => {
+                let counts = (set.rules.len(), set.examples.len());
+                let warnings = std::mem::take(&mut set.warnings);
+                all.extend(set);
+                (warnings, counts.0, counts.1)
+            }
+            Err(found) => (found, 0, 0),
+        };
+        let errors = found.iter().filter(|p| p.severity == Severity::Error).count();
+        let warnings = found.len() - errors;
+        each.push(json!({
+            "file": name,
+            "rules": rules,
+            "examples": examples,
+            "errors": errors,
+            "warnings": warnings,
+        }));
+        shell.detail(&format!(
+            "{name}: {rules} rules, {examples} examples, {errors} errors, {warnings} warnings"
+        ));
+        problems.extend(found);
     }
     let (rules, examples) = (all.rules.len(), all.examples.len());
-    problems.extend(all.warnings);
     problems.extend(compare_files(&all.rules));
     shell.problems(&problems);
     if shell.json {
         let mut report = problems.to_json();
         if let Some(map) = report.as_object_mut() {
+            map.insert("files".to_owned(), json!(each));
             map.insert("rules".to_owned(), json!(rules));
             map.insert("examples".to_owned(), json!(examples));
             map.insert("ok".to_owned(), json!(!problems.has_errors()));
