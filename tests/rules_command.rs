@@ -239,6 +239,17 @@ fn files_are_compared_with_each_other() {
         );
     }
     let json: Value = serde_json::from_slice(&run(dir.path(), "rules check a.rules b.rules --json").stdout).unwrap();
-    let counts: Vec<_> = json["files"].as_array().unwrap().iter().map(|f| (&f["file"], &f["rules"], &f["warnings"])).collect();
-    assert_eq!(counts, [(&"a.rules".into(), &1.into(), &0.into()), (&"b.rules".into(), &2.into(), &1.into())]);
+    let counts: Vec<_> = json["files"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|f| (&f["file"], &f["rules"], &f["warnings"]))
+        .collect();
+    assert_eq!(
+        counts,
+        [
+            (&"a.rules".into(), &1.into(), &0.into()),
+            (&"b.rules".into(), &2.into(), &1.into())
+        ]
+    );
 }

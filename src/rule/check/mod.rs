@@ -1,5 +1,6 @@
 //! The loader: from a parsed rule file to checked rules, all problems collected.
 
+mod calls;
 mod names;
 mod probe;
 mod source;
