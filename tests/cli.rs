@@ -317,3 +317,12 @@ fn rule_files_use_others() {
         "{said}"
     );
 }
+
+#[test]
+fn sets_that_come_with_the_tool_have_names() {
+    let dir = folder(&[("a.taut", "fn main(x: f32[2, 3]) { x * zeros_like(x) }")]);
+    let by_set = run(dir.path(), "optimize a.taut --rules gsl --only-rules b1 --no-fold -v");
+    assert!(by_set.err.contains("zeros-like"), "{}", by_set.err);
+    let without = run(dir.path(), "optimize a.taut --only-rules b1");
+    assert_eq!(without.code, 2, "{}", without.err);
+}

@@ -14,6 +14,7 @@ use tautomer::formats::{FormatError, arrays};
 use tautomer::graph::{BuildOptions, Graph, Params, Workload, build_program};
 use tautomer::lang::ast::Program;
 use tautomer::lang::{parse_program, parse_rules};
+use tautomer::rule::library_set_files;
 use tautomer::tensor::{Tensor, Type};
 
 use super::{Failure, Shell};
@@ -132,7 +133,8 @@ pub(super) fn source(path: &Path) -> Result<Arc<Source>, Failure> {
     }
 }
 
-/// The texts of rule files and of those that they use, each once, a used file before its user.
+/// The texts of rule files and of those that they use, each once, a used file before its user. What is no file may be
+/// the name of a set that comes with the tool.
 pub(super) fn rule_sources(files: &[PathBuf]) -> Result<Vec<Arc<Source>>, Failure> {
     enum Visit {
         Enter(PathBuf),
@@ -150,6 +152,11 @@ pub(super) fn rule_sources(files: &[PathBuf]) -> Result<Vec<Arc<Source>>, Failur
             }
         };
         if !seen.insert(path.canonicalize().unwrap_or_else(|_| path.clone())) {
+            continue;
+        }
+        let named = |(name, _): &&(&str, _)| Path::new(name) == path && !path.exists();
+        if let Some((_, set)) = library_set_files().iter().find(named) {
+            out.extend(set.iter().map(|(name, text)| Arc::new(Source::new(*name, *text))));
             continue;
         }
         let text = source(&path)?;

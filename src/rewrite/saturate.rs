@@ -2,17 +2,19 @@
 //!
 //! Limits are counts, so that a run gives the same result on every machine.
 
-use std::hash::BuildHasher;
 use std::sync::Arc;
 
 use egg::Id;
-use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::EGraph;
 use super::apply::{build_target, same_type};
 use super::encode::{EGraphSink, Encoded};
 use super::enode::ENode;
+use super::explain::{History, Step};
+use super::extract::Extraction;
 use super::matching::{Binding, Match, Program, Searcher, resolve};
+use crate::graph::Graph;
 use crate::rule::Rule;
 
 /// When to stop.
@@ -105,12 +107,35 @@ pub struct Saturation {
     pub stop: StopReason,
     /// The rule that made an e-node, by place in `rules`.
     created_by: FxHashMap<ENode, u32>,
+    /// The applications, if they were asked for.
+    pub(super) history: Option<History>,
 }
 
 impl Saturation {
     /// Candidates of all rules.
     pub fn matches(&self) -> usize {
         self.rules.iter().map(|(_, r)| r.matches).sum()
+    }
+
+    /// The two sides of an application: a graph whose results are the outputs of the match, then those of the target,
+    /// all computed as they were when they were found. Inputs and parameters are those of `graph`.
+    pub fn sides(&self, graph: &Graph, encoded: &Encoded, application: usize) -> Option<Graph> {
+        self.history.as_ref()?.sides(graph, encoded, application)
+    }
+
+    /// All applications, in order; empty unless [`saturate_explained`] ran.
+    pub fn applications(&self, graph: &Graph, encoded: &Encoded) -> Vec<Step> {
+        let rules: Vec<Arc<Rule>> = self.rules.iter().map(|(rule, _)| rule.clone()).collect();
+        let history = self.history.as_ref();
+        history.map_or_else(Vec::new, |h| h.applications(graph, encoded, &rules))
+    }
+
+    /// The applications that an extraction rests on, with their numbers, from inputs to results; empty unless
+    /// [`saturate_explained`] ran.
+    pub fn steps(&self, graph: &Graph, encoded: &Encoded, extraction: &Extraction) -> Vec<(usize, Step)> {
+        let rules: Vec<Arc<Rule>> = self.rules.iter().map(|(rule, _)| rule.clone()).collect();
+        let history = self.history.as_ref();
+        history.map_or_else(Vec::new, |h| h.steps(graph, encoded, extraction, &rules))
     }
 
     /// The rule that made the e-node first, if it was not there from the beginning.
@@ -126,6 +151,15 @@ struct Schedule {
 
 /// Saturates the e-graph of `encoded` with `rules`.
 pub fn saturate(encoded: &mut Encoded, rules: &[Arc<Rule>], limits: Limits) -> Saturation {
+    run(encoded, rules, limits, None)
+}
+
+/// As [`saturate`], with every application kept, so that a result can be explained.
+pub fn saturate_explained(encoded: &mut Encoded, rules: &[Arc<Rule>], limits: Limits) -> Saturation {
+    run(encoded, rules, limits, Some(History::default()))
+}
+
+fn run(encoded: &mut Encoded, rules: &[Arc<Rule>], limits: Limits, mut history: Option<History>) -> Saturation {
     let egraph = &mut encoded.egraph;
     let programs: Vec<Program> = rules.iter().map(|r| Program::new(r.clone())).collect();
     let mut reports: Vec<RuleReport> = vec![RuleReport::default(); rules.len()];
@@ -160,9 +194,17 @@ pub fn saturate(encoded: &mut Encoded, rules: &[Arc<Rule>], limits: Limits) -> S
                 continue;
             };
             let allowed = match_limit << schedule.times_banned.min(20);
-            let mut matches: Vec<Binding<Id>> = Vec::new();
+            let mut matches: Vec<(Binding<Id>, Vec<u32>)> = Vec::new();
             searcher.all(&mut |binding| {
-                matches.push(binding);
+                let needs = history.as_ref().map_or_else(Vec::new, |history| {
+                    history.makers(
+                        binding
+                            .forms
+                            .iter()
+                            .map(|&(id, place)| &egraph[id].nodes[place as usize]),
+                    )
+                });
+                matches.push((binding, needs));
                 matches.len() <= allowed
             });
             reports[i].matches += matches.len();
@@ -180,8 +222,8 @@ pub fn saturate(encoded: &mut Encoded, rules: &[Arc<Rule>], limits: Limits) -> S
         let mut created = Vec::new();
         'apply: for (i, matches) in found {
             let program = &programs[i];
-            for binding in matches {
-                let key = |egraph: &EGraph| FxBuildHasher.hash_one(binding.map(|id| egraph.find(id)));
+            for (binding, needs) in matches {
+                let key = |egraph: &EGraph| binding.key(|id| egraph.find(id));
                 let before = key(egraph);
                 if seen[i].contains(&before) {
                     continue;
@@ -196,8 +238,12 @@ pub fn saturate(encoded: &mut Encoded, rules: &[Arc<Rule>], limits: Limits) -> S
                     over = Some(StopReason::Rewrites);
                     break 'apply;
                 }
-                match apply(&program.rule, egraph, &matched, &mut created) {
+                let (outcome, targets) = apply(&program.rule, egraph, &matched, &mut created);
+                match outcome {
                     Outcome::Applied => {
+                        if let Some(history) = &mut history {
+                            history.push(i, &matched.outputs, &targets, needs, &created);
+                        }
                         applied += 1;
                         rewrites += 1;
                         reports[i].applied += 1;
@@ -211,7 +257,7 @@ pub fn saturate(encoded: &mut Encoded, rules: &[Arc<Rule>], limits: Limits) -> S
                         seen[i].insert(before);
                     }
                 }
-                for enode in created.drain(..) {
+                for (enode, _) in created.drain(..) {
                     created_by.entry(enode).or_insert(i as u32);
                 }
                 if egraph.total_size() > node_limit {
@@ -221,6 +267,9 @@ pub fn saturate(encoded: &mut Encoded, rules: &[Arc<Rule>], limits: Limits) -> S
             }
         }
         egraph.rebuild();
+        if let Some(history) = &mut history {
+            history.rebuild(egraph);
+        }
         iterations.push(IterationReport {
             nodes: egraph.total_size(),
             classes: egraph.number_of_classes(),
@@ -257,6 +306,7 @@ pub fn saturate(encoded: &mut Encoded, rules: &[Arc<Rule>], limits: Limits) -> S
         iterations,
         stop,
         created_by: canonical,
+        history,
     }
 }
 
@@ -272,7 +322,7 @@ enum Outcome {
 
 /// Builds the target of a match and makes it equal to the source; e-nodes that did not exist before are pushed to
 /// `created`.
-fn apply(rule: &Rule, egraph: &mut EGraph, found: &Match<Id>, created: &mut Vec<ENode>) -> Outcome {
+fn apply(rule: &Rule, egraph: &mut EGraph, found: &Match<Id>, created: &mut Vec<(ENode, Id)>) -> (Outcome, Vec<Id>) {
     let mut sink = EGraphSink {
         egraph,
         created: Vec::new(),
@@ -280,7 +330,7 @@ fn apply(rule: &Rule, egraph: &mut EGraph, found: &Match<Id>, created: &mut Vec<
     let built = build_target(rule, found, &mut sink);
     created.append(&mut sink.created);
     let Ok(targets) = built else {
-        return Outcome::Refused;
+        return (Outcome::Refused, Vec::new());
     };
     let same = found
         .outputs
@@ -288,11 +338,12 @@ fn apply(rule: &Rule, egraph: &mut EGraph, found: &Match<Id>, created: &mut Vec<
         .zip(&targets)
         .all(|(a, b)| same_type(&egraph[*a].data.ty, &egraph[*b].data.ty));
     if !same {
-        return Outcome::Refused;
+        return (Outcome::Refused, Vec::new());
     }
     let mut changed = false;
     for (&a, &b) in found.outputs.iter().zip(&targets) {
         changed |= egraph.union(a, b);
     }
-    if changed { Outcome::Applied } else { Outcome::NoEffect }
+    let outcome = if changed { Outcome::Applied } else { Outcome::NoEffect };
+    (outcome, targets)
 }

@@ -20,19 +20,42 @@ const FILES: &[(&str, &str)] = &[
 ];
 
 /// Sets of rules that come with the tool and take part only where they are asked for: their names and files.
-const SETS: &[(&str, &[(&str, &str)])] = &[(
-    "gsl",
-    &[
-        ("rules/gsl/transpose.rules", include_str!("../../rules/gsl/transpose.rules")),
-        ("rules/gsl/concat.rules", include_str!("../../rules/gsl/concat.rules")),
-        ("rules/gsl/conv.rules", include_str!("../../rules/gsl/conv.rules")),
-        ("rules/gsl/parallel.rules", include_str!("../../rules/gsl/parallel.rules")),
-        ("rules/gsl/elementwise.rules", include_str!("../../rules/gsl/elementwise.rules")),
-        ("rules/gsl/like.rules", include_str!("../../rules/gsl/like.rules")),
-        ("rules/gsl/lower.rules", include_str!("../../rules/gsl/lower.rules")),
-        ("rules/gsl/gsl.rules", include_str!("../../rules/gsl/gsl.rules")),
-    ],
-)];
+const SETS: &[(&str, &[(&str, &str)])] = &[
+    (
+        "gsl",
+        &[
+            (
+                "rules/gsl/transpose.rules",
+                include_str!("../../rules/gsl/transpose.rules"),
+            ),
+            ("rules/gsl/concat.rules", include_str!("../../rules/gsl/concat.rules")),
+            ("rules/gsl/conv.rules", include_str!("../../rules/gsl/conv.rules")),
+            (
+                "rules/gsl/parallel.rules",
+                include_str!("../../rules/gsl/parallel.rules"),
+            ),
+            (
+                "rules/gsl/elementwise.rules",
+                include_str!("../../rules/gsl/elementwise.rules"),
+            ),
+            ("rules/gsl/like.rules", include_str!("../../rules/gsl/like.rules")),
+            ("rules/gsl/lower.rules", include_str!("../../rules/gsl/lower.rules")),
+            ("rules/gsl/gsl.rules", include_str!("../../rules/gsl/gsl.rules")),
+        ],
+    ),
+    (
+        "taso",
+        &[
+            ("rules/taso/matmul.rules", include_str!("../../rules/taso/matmul.rules")),
+            (
+                "rules/taso/elementwise.rules",
+                include_str!("../../rules/taso/elementwise.rules"),
+            ),
+            ("rules/taso/concat.rules", include_str!("../../rules/taso/concat.rules")),
+            ("rules/taso/conv.rules", include_str!("../../rules/taso/conv.rules")),
+        ],
+    ),
+];
 
 /// Names and texts of the rule files that are built in.
 pub fn library_files() -> &'static [(&'static str, &'static str)] {

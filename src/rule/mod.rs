@@ -18,7 +18,8 @@ pub use example::{Example, ExampleKind};
 pub use library::{library, library_files, library_set, library_set_files};
 pub use lint::{compare_files, compare_rules};
 pub use pattern::{
-    AttrPattern, Count, Family, FamilyId, Item, ListItem, OpVariable, Pattern, PatternId, PatternNode, ProjIndex, Variable,
+    AttrPattern, Count, Family, FamilyId, Item, ListItem, OpVariable, Pattern, PatternId, PatternNode, ProjIndex,
+    Variable,
 };
 
 use crate::diag::{Diagnostics, Span};

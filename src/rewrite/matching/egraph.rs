@@ -49,6 +49,7 @@ impl Host for EGraph {
             .split_at(node.children.len() - attrs.min(node.children.len()));
         let form = Form {
             head,
+            place: at as u32,
             operands,
             attrs: AttrRefs::Values(attrs),
         };

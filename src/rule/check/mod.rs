@@ -16,7 +16,6 @@ use crate::graph::{BuildOptions, build_function};
 use crate::lang::ast::{Ast, Attrs, Block, Example as ExampleAst, Item, OpBinder, Rule as RuleAst, RuleFile, Side};
 use crate::op::{self, OpDef, OpTraits};
 
-
 /// How deep an expression of a rule may be nested.
 const MAX_RULE_DEPTH: usize = 200;
 
@@ -126,7 +125,11 @@ impl Checker<'_> {
             .collect();
         let forward = (&rule.source, &rule.target, "");
         let backward = (&rule.target, &rule.source, "-reversed");
-        let directions: &[(&Side, &Side, &str)] = if rule.both_ways { &[forward, backward] } else { &[forward] };
+        let directions: &[(&Side, &Side, &str)] = if rule.both_ways {
+            &[forward, backward]
+        } else {
+            &[forward]
+        };
         let mut out = Vec::new();
         for (source, target, suffix) in directions {
             let Some((pattern, rests)) = self.side(rule, source, target, &variables, &operators) else {
@@ -180,8 +183,11 @@ impl Checker<'_> {
                 named.push(def);
             } else {
                 let known = OpTraits::all_names().chain(op::table().flat_map(OpDef::names));
-                let problem = Diagnostic::error("T0308", format!("`{name}` is neither a property of operators nor an operator"))
-                    .label(word.span, "");
+                let problem = Diagnostic::error(
+                    "T0308",
+                    format!("`{name}` is neither a property of operators nor an operator"),
+                )
+                .label(word.span, "");
                 self.problems.push(match did_you_mean(name, known) {
                     Some(close) => problem.help(format!("did you mean `{close}`?")),
                     None => {
@@ -198,9 +204,12 @@ impl Checker<'_> {
             .collect();
         if ok && choices.is_empty() {
             self.problems.push(
-                Diagnostic::error("T0311", format!("no operator is all that `{}` asks for", binder.var.as_str()))
-                    .label(binder.span, "")
-                    .help("leave one of the properties out"),
+                Diagnostic::error(
+                    "T0311",
+                    format!("no operator is all that `{}` asks for", binder.var.as_str()),
+                )
+                .label(binder.span, "")
+                .help("leave one of the properties out"),
             );
             ok = false;
         }

@@ -125,10 +125,17 @@ impl Checker<'_> {
         let message = match pattern.varying() {
             // What a comprehension of the target runs over may be computed: the number is compared at each match.
             Some(_) if spread == 0 => {
-                format!("the source has as many outputs as its comprehension says, the other side {}", targets.len())
+                format!(
+                    "the source has as many outputs as its comprehension says, the other side {}",
+                    targets.len()
+                )
             }
             None if spread == 0 && targets.len() != pattern.outputs.len() => {
-                format!("one side has {} outputs, the other {}", pattern.outputs.len(), targets.len())
+                format!(
+                    "one side has {} outputs, the other {}",
+                    pattern.outputs.len(),
+                    targets.len()
+                )
             }
             None if spread > 0 && pattern.outputs.len() == 1 => {
                 "the source has one output, and the other side a number that varies".to_owned()
