@@ -12,7 +12,9 @@ use serde_json::json;
 
 use tautomer::diag::{Diagnostic, Diagnostics, Source, did_you_mean};
 use tautomer::lang::parse_rules;
-use tautomer::rule::{RuleSet, compare_files, composite_rules, library_files, library_set_files, load_rules};
+use tautomer::rule::{
+    RuleSet, compare_files, composite_rules, library_files, library_set_files, load_checked_rules, load_rules,
+};
 
 use self::show::Page;
 use super::{Done, Failure, Shell, fmt, import, input};
@@ -106,7 +108,12 @@ fn sources(files: &[PathBuf]) -> Result<Vec<Arc<Source>>, Failure> {
 fn load(files: &[PathBuf]) -> Result<RuleSet, Failure> {
     let mut all = RuleSet::default();
     for source in sources(files)? {
-        all.extend(load_rules(parse_rules(source)?)?);
+        let file = parse_rules(source)?;
+        all.extend(if files.is_empty() {
+            load_checked_rules(file)?
+        } else {
+            load_rules(file)?
+        });
     }
     Ok(all)
 }
@@ -182,7 +189,7 @@ fn show(name: &str, format: Format, files: &[PathBuf], shell: &Shell) -> Done {
         sources.extend(sets.map(|(name, text)| Arc::new(Source::new(*name, *text))));
     }
     for source in sources {
-        let set = load_rules(parse_rules(source.clone())?)?;
+        let set = load_checked_rules(parse_rules(source.clone())?)?;
         names.extend(set.rules.iter().map(|r| r.name.to_string()));
         if !set.rules.iter().any(|r| *r.name == *name) {
             continue;

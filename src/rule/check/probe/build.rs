@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use super::choices::{Blame, Choices, Key};
 use super::{Found, Mode, options};
 use crate::graph::term::{self, Term};
-use crate::graph::{Graph, Node, VertexId};
+use crate::graph::{Node, VertexId};
 use crate::lang::ast::{DimExpr, Dims, ExprKind, RuleClass, TypeKind};
 use crate::op::{AttrKind, AttrValue, Op, OpDef, OpError};
 use crate::rule::{AttrPattern, Count, Item, ListItem, PatternId, PatternNode, ProjIndex, Rule};
@@ -20,7 +20,7 @@ pub(super) struct Failure {
     /// Choices that may have a part in it.
     pub(super) wider: Blame,
     /// What the operator says.
-    pub(super) reason: Option<OpError>,
+    pub(super) reason: Option<Box<OpError>>,
     /// Which operator.
     pub(super) op: Option<&'static OpDef>,
     /// How many vertices had a type.
@@ -210,7 +210,7 @@ impl<'a> Attempt<'a> {
         match self.found.graph.project(base, place) {
             Ok(v) => Ok((v, blame)),
             Err(reason) => Err(Failure {
-                reason: Some(reason),
+                reason: Some(Box::new(reason)),
                 depth: self.known.len(),
                 ..Failure::of(blame)
             }),
@@ -365,7 +365,7 @@ impl<'a> Attempt<'a> {
                 return Err(Failure {
                     blame,
                     wider,
-                    reason: Some(reason),
+                    reason: Some(Box::new(reason)),
                     op: Some(def),
                     depth: self.known.len(),
                 });

@@ -20,7 +20,7 @@ use crate::rule::{AttrPattern, PatternNode, Rule};
 use crate::tensor::{Tensor, Type};
 
 /// Each round tries options in another order.
-const ROUNDS: usize = 10;
+const ROUNDS: usize = 16;
 
 /// Operands that are tried in a round.
 const FOUND: usize = 4;
@@ -29,7 +29,7 @@ const FOUND: usize = 4;
 const ATTEMPTS: usize = 600;
 
 /// Attempts to find an element type for each value.
-const ATTEMPTS_ANY_SHAPE: usize = 4000;
+const ATTEMPTS_ANY_SHAPE: usize = 1000;
 
 /// What is tried for operands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -124,7 +124,7 @@ fn always_differs(rule: &Rule) -> bool {
                 Some(Difference { target: Ok(_), .. }) => (choices.all(), choices.all()),
                 Some(Difference {
                     target: Err(problem), ..
-                }) if matches!(problem.code, "T0201" | "T0103") && binds_no_attributes(rule) => {
+                }) if matches!(problem.code, "T0201" | "T0103" | "T0203") && binds_no_attributes(rule) => {
                     (choices.all(), choices.all())
                 }
                 _ => return false,
