@@ -44,7 +44,9 @@ fn json(ran: &Ran) -> Value {
 #[test]
 fn both_engines_explain_their_result() {
     for engine in ["saturate", "substitute"] {
-        let ran = run(&format!("optimize a.taut --rules a.rules --only-rules twice --engine {engine} --explain --check"));
+        let ran = run(&format!(
+            "optimize a.taut --rules a.rules --only-rules twice --engine {engine} --explain --check"
+        ));
         assert_eq!(ran.code, 0, "{}", ran.err);
         assert!(ran.err.contains("the result rests on 2 applications"), "{}", ran.err);
         assert!(ran.err.contains("relu-twice  at h"), "{}", ran.err);
@@ -73,22 +75,34 @@ fn the_number_of_applications_has_a_limit() {
 fn a_rule_that_does_not_apply_has_a_reason() {
     for engine in ["saturate", "substitute"] {
         let why = |rule: &str| {
-            let ran = run(&format!("optimize a.taut --rules a.rules --engine {engine} --skip-rules wrong --why-not {rule}"));
+            let ran = run(&format!(
+                "optimize a.taut --rules a.rules --engine {engine} --skip-rules wrong --why-not {rule}"
+            ));
             assert_eq!(ran.code, 0, "{}", ran.err);
             ran.out
         };
         let condition = why("matrices");
-        assert!(condition.contains("the condition `x.rank == 2` does not hold"), "{condition}");
+        assert!(
+            condition.contains("the condition `x.rank == 2` does not hold"),
+            "{condition}"
+        );
         assert!(condition.contains("  x.rank = 1"), "{condition}");
         let value = why("square");
-        assert!(value.contains("`x` stands for one value in the source, and w is a second one"), "{value}");
+        assert!(
+            value.contains("`x` stands for one value in the source, and w is a second one"),
+            "{value}"
+        );
         let class = why("static-negation");
         assert!(class.contains("depends on parameters and constants alone"), "{class}");
         assert!(why("wrong").contains("left out by name"));
         assert!(why("neg-twice").contains("is applied"));
     }
     let class = run("optimize a.taut --rules a.rules --class bitwise --why-not matrices");
-    assert!(class.out.contains("`real`, and only `bitwise` is allowed"), "{}", class.out);
+    assert!(
+        class.out.contains("`real`, and only `bitwise` is allowed"),
+        "{}",
+        class.out
+    );
     let unknown = run("optimize a.taut --rules a.rules --why-not matrice");
     assert_eq!(unknown.code, 2);
     assert!(unknown.err.contains("did you mean `matrices`?"), "{}", unknown.err);
@@ -106,5 +120,11 @@ fn bisect_finds_the_application_that_changes_a_result() {
         assert_eq!(json(&report)["first"]["rule"], "wrong");
     }
     let fine = run("bisect a.taut");
-    assert_eq!((fine.code, fine.out.starts_with("none of ")), (0, true), "{}{}", fine.out, fine.err);
+    assert_eq!(
+        (fine.code, fine.out.starts_with("none of ")),
+        (0, true),
+        "{}{}",
+        fine.out,
+        fine.err
+    );
 }

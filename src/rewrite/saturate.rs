@@ -13,7 +13,7 @@ use super::encode::{EGraphSink, Encoded};
 use super::enode::ENode;
 use super::explain::{History, Step};
 use super::extract::Extraction;
-use super::matching::{Binding, Match, Program, Searcher, resolve};
+use super::matching::{Binding, Match, Program, Searcher, Snapshot, resolve};
 use crate::graph::Graph;
 use crate::rule::Rule;
 
@@ -147,6 +147,8 @@ impl Saturation {
 struct Schedule {
     banned_until: usize,
     times_banned: u32,
+    /// All matches of the round before have been looked at: only what has changed since can hold others.
+    up_to_date: bool,
 }
 
 /// Saturates the e-graph of `encoded` with `rules`.
@@ -168,34 +170,44 @@ fn run(encoded: &mut Encoded, rules: &[Arc<Rule>], limits: Limits, mut history: 
         .map(|_| Schedule {
             banned_until: 0,
             times_banned: 0,
+            up_to_date: false,
         })
         .collect();
     let mut seen: Vec<FxHashSet<u64>> = vec![FxHashSet::default(); rules.len()];
     let mut created_by: FxHashMap<ENode, u32> = FxHashMap::default();
     let node_limit = limits.nodes.max(4 * egraph.total_size());
     let match_limit = limits.matches.max(egraph.total_size());
+    // A deeper pattern than this is searched for everywhere.
+    let depth = programs.iter().map(|p| p.depth).max().unwrap_or(0).min(254) as u8;
     let mut iterations = Vec::new();
     let mut rewrites = 0;
     let mut stop = StopReason::Iterations;
     'rounds: for round in 0..limits.iterations {
         let mut found = Vec::new();
         let mut rested = false;
+        let changed = std::mem::take(&mut egraph.analysis.changed);
+        let snapshot = Snapshot::new(egraph);
+        let distances = snapshot.distances(&changed, depth);
         for (i, program) in programs.iter().enumerate() {
             if program.rule.source.has_several_outputs() && round >= limits.multi_output_rounds {
                 continue;
             }
             let schedule = &mut schedules[i];
             if round < schedule.banned_until {
+                schedule.up_to_date = false;
                 reports[i].rested += 1;
                 rested = true;
                 continue;
             }
-            let Some(mut searcher) = Searcher::new(program, &*egraph) else {
+            let only_changed = std::mem::replace(&mut schedule.up_to_date, true);
+            let Some(mut searcher) = Searcher::new(program, &snapshot) else {
                 continue;
             };
+            let near = program.depth.min(usize::from(depth)) as u8;
+            let wanted = |id: Id| !only_changed || distances[usize::from(id)] <= near;
             let allowed = match_limit << schedule.times_banned.min(20);
             let mut matches: Vec<(Binding<Id>, Vec<u32>)> = Vec::new();
-            searcher.all(&mut |binding| {
+            searcher.among(&wanted, &mut |binding| {
                 let needs = history.as_ref().map_or_else(Vec::new, |history| {
                     history.makers(
                         binding
@@ -209,6 +221,7 @@ fn run(encoded: &mut Encoded, rules: &[Arc<Rule>], limits: Limits, mut history: 
             });
             reports[i].matches += matches.len();
             if matches.len() > allowed {
+                schedule.up_to_date = false;
                 schedule.times_banned += 1;
                 schedule.banned_until = round + (2 << schedule.times_banned.min(10));
                 reports[i].rested += 1;
