@@ -152,6 +152,16 @@ fn patterns_beyond_the_limit() {
     assert_eq!(found.len(), 1, "{found}");
 }
 
+/// A value that is used twice, of one that is used twice, and so on: as a tree it is as large as nothing can be.
+#[test]
+fn patterns_that_double() {
+    let lets: String = (0..100).map(|i| format!("let a{} = a{i} + a{i};\n", i + 1)).collect();
+    let side = format!("let a0 = relu(x);\n{lets} a100");
+    let text = format!("/// Doubled.\nrule double(x) {{ {side} => {side} }}");
+    let found = rule_problems("double.rules", &text);
+    assert!(!found.has_errors(), "{found}");
+}
+
 mod models {
     use prost::Message;
     use tautomer::formats::onnx::proto::{

@@ -75,6 +75,14 @@ impl Checker<'_> {
         if !ok {
             return None;
         }
+        if state.pattern.outputs.is_empty() {
+            self.problems.push(
+                Diagnostic::error("T0304", "a source without outputs")
+                    .label(self.ast.span(source.outputs), "")
+                    .help("a source begins with an operator"),
+            );
+            return None;
+        }
         let varies = |item: &Item| matches!(item, Item::Each(..));
         if state.pattern.outputs.len() > 1 && state.pattern.outputs.iter().any(varies) {
             self.problems.push(
