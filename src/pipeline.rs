@@ -10,7 +10,7 @@ use crate::graph::{Graph, Workload};
 use crate::op::OpDef;
 use crate::rewrite::{
     CostModel, FoldReport, Limits, RuleReport, Step, StopReason, decode, encode, extract, fold_static, graph_cost,
-    saturate, substitute,
+    nearest_in_egraph, nearest_in_graph, saturate, saturate_explained, substitute,
 };
 use crate::rule::{Class, Group, Rule, composite_rules, library};
 
@@ -44,6 +44,8 @@ pub struct Options<'a> {
     pub limits: Limits,
     /// Operators that the result may contain only where the input has them.
     pub forbidden: &'a dyn Fn(&OpDef) -> bool,
+    /// Keep what the result rests on, for [`Outcome::steps`].
+    pub explain: bool,
     /// Compute what depends on parameters and constants alone.
     pub fold: bool,
 }
@@ -60,6 +62,7 @@ impl Default for Options<'_> {
             skip: Vec::new(),
             limits: Limits::default(),
             forbidden: &|_| false,
+            explain: false,
             fold: true,
         }
     }
@@ -70,8 +73,14 @@ impl Default for Options<'_> {
 pub struct Outcome {
     /// The result.
     pub workload: Workload,
-    /// The substitutions, in order; nothing for saturation.
+    /// With [`Options::explain`]: the applications that the result rests on, from inputs to results; for substitution
+    /// all of them, in order.
     pub steps: Vec<Step>,
+    /// With [`Options::explain`]: all applications, in order.
+    pub applications: Vec<Step>,
+    /// With [`Options::explain`], for saturation: a graph for each of `steps` that computes both sides of it: the
+    /// outputs of the match, then those of the target.
+    pub sides: Vec<Option<Graph>>,
     /// What happened.
     pub report: Report,
 }
@@ -149,6 +158,8 @@ pub fn optimize(mut workload: Workload, options: &Options<'_>) -> Result<Outcome
             Rewritten {
                 graph,
                 rules: done.rules,
+                applications: done.steps.clone(),
+                sides: Vec::new(),
                 steps: done.steps,
                 bound: None,
                 iterations: done.rounds,
@@ -202,6 +213,8 @@ pub fn optimize(mut workload: Workload, options: &Options<'_>) -> Result<Outcome
     Ok(Outcome {
         workload,
         steps: rewritten.steps,
+        applications: rewritten.applications,
+        sides: rewritten.sides,
         report,
     })
 }
@@ -211,6 +224,8 @@ struct Rewritten {
     graph: Graph,
     rules: Vec<(Arc<Rule>, RuleReport)>,
     steps: Vec<Step>,
+    applications: Vec<Step>,
+    sides: Vec<Option<Graph>>,
     bound: Option<f64>,
     iterations: usize,
     stop: StopReason,
@@ -226,13 +241,21 @@ fn by_saturation(
 ) -> Rewritten {
     let mut encoded = encode(before);
     clock.stage("encode");
-    let saturation = saturate(&mut encoded, rules, options.limits);
+    let saturation = if options.explain {
+        saturate_explained(&mut encoded, rules, options.limits)
+    } else {
+        saturate(&mut encoded, rules, options.limits)
+    };
     clock.stage("saturate");
     let extraction = extract(&encoded, model);
     clock.stage("extract");
+    let (numbers, steps) = saturation.steps(before, &encoded, &extraction).into_iter().unzip();
+    let numbers: Vec<usize> = numbers;
     Rewritten {
         graph: decode(before, &encoded, &extraction, &saturation),
-        steps: Vec::new(),
+        sides: numbers.iter().map(|&i| saturation.sides(before, &encoded, i)).collect(),
+        steps,
+        applications: saturation.applications(before, &encoded),
         bound: Some(extraction.bound),
         iterations: saturation.iterations.len(),
         stop: saturation.stop,
@@ -268,19 +291,130 @@ fn fold(workload: &mut Workload) -> Result<FoldReport, Diagnostics> {
     })
 }
 
+/// Why a rule does not apply, or what became of it where it does.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct WhyNot {
+    /// The rule.
+    pub rule: String,
+    /// The answer in one sentence.
+    pub answer: String,
+    /// The value at which its source begins, where it came nearest.
+    pub place: Option<String>,
+    /// Parts of the condition that does not hold, as written and as they are.
+    pub values: Vec<(String, String)>,
+}
+
+/// Says of a rule why it is not applied to a graph, or why the result does not show it.
+///
+/// # Errors
+/// As [`optimize`], and if there is no such rule.
+pub fn why_not(graph: &Graph, options: &Options<'_>, name: &str) -> Result<WhyNot, Diagnostics> {
+    let everything = Options {
+        class: Class::Approx(f64::INFINITY),
+        only: Some(vec![name.to_owned()]),
+        skip: Vec::new(),
+        rules: options.rules.clone(),
+        assume: Vec::new(),
+        ..Options::default()
+    };
+    let all = every_rule(&everything)?;
+    select_rules(&Options {
+        assume: all.iter().flat_map(|r| r.assuming.clone()).collect(),
+        ..everything
+    })?;
+    let selected = select_rules(options)?;
+    let mut out = WhyNot {
+        rule: name.to_owned(),
+        answer: String::new(),
+        place: None,
+        values: Vec::new(),
+    };
+    let Some(rule) = selected.iter().find(|r| &*r.name == name) else {
+        let left_out = all.iter().find(|r| &*r.name == name);
+        out.answer = match left_out {
+            Some(rule) if !options.class.allows(rule.class) => {
+                format!(
+                    "it is left out: its sides are equal as `{}`, and only `{}` is allowed",
+                    rule.class, options.class
+                )
+            }
+            Some(rule) if !rule.assuming.iter().all(|fact| options.assume.contains(fact)) => {
+                format!(
+                    "it is left out: it assumes {}, which nobody said holds",
+                    rule.assuming.join(", ")
+                )
+            }
+            _ => "it is left out by name".to_owned(),
+        };
+        return Ok(out);
+    };
+    let model = CostModel {
+        forbidden: options.forbidden,
+    };
+    let (applied, used, nearest) = match options.engine {
+        Engine::Substitute => {
+            let (after, done) = substitute(graph.clone(), &selected, options.limits.rewrites, &model);
+            let count = done
+                .rules
+                .iter()
+                .find(|(r, _)| Arc::ptr_eq(r, rule))
+                .map_or(0, |(_, r)| r.applied);
+            let before = nearest_in_graph(graph, rule);
+            (
+                count,
+                count,
+                if before.matches > 0 {
+                    before
+                } else {
+                    nearest_in_graph(&after, rule)
+                },
+            )
+        }
+        Engine::Saturate => {
+            let mut encoded = encode(graph);
+            let saturation = saturate_explained(&mut encoded, &selected, options.limits);
+            let found = saturation.rules.iter().find(|(r, _)| Arc::ptr_eq(r, rule));
+            let steps = saturation.steps(graph, &encoded, &extract(&encoded, &model));
+            (
+                found.map_or(0, |(_, r)| r.applied),
+                steps.iter().filter(|(_, s)| s.rule == rule.name).count(),
+                nearest_in_egraph(graph, &encoded, rule),
+            )
+        }
+    };
+    out.place = nearest.place;
+    out.values = nearest.values;
+    out.answer = match (applied, nearest.matches) {
+        (0, 0) => nearest.why,
+        (0, n) => format!(
+            "it matches in {n} places and is not applied: its target has no type there, the same value already, or it was \
+             refused by a limit"
+        ),
+        (n, _) if used == 0 => {
+            format!(
+                "it is applied {} and the result rests on none: what it makes does not cost less",
+                times(n)
+            )
+        }
+        (n, _) => format!("it is applied {}, and the result rests on {used} of them", times(n)),
+    };
+    Ok(out)
+}
+
+fn times(n: usize) -> String {
+    if n == 1 {
+        "once".to_owned()
+    } else {
+        format!("{n} times")
+    }
+}
+
 /// The rules that `options` selects, in order.
 ///
 /// # Errors
 /// If the library does not load, or a name is unknown.
 pub fn select_rules(options: &Options<'_>) -> Result<Vec<Arc<Rule>>, Diagnostics> {
-    let all = match &options.rules {
-        Some(rules) => rules.clone(),
-        None => {
-            let written = &library().map_err(Clone::clone)?.rules;
-            let derived = composite_rules().map_err(Clone::clone)?;
-            written.iter().chain(derived).cloned().collect()
-        }
-    };
+    let all = every_rule(options)?;
     let mut problems = Diagnostics::new();
     let mut members = |names: &[String]| -> Vec<String> {
         let mut out = Vec::new();
@@ -301,7 +435,10 @@ pub fn select_rules(options: &Options<'_>) -> Result<Vec<Arc<Rule>>, Diagnostics
                 .map(|r| r.name.to_string())
                 .collect();
             if found.is_empty() {
-                let known = all.iter().map(|r| &*r.name).chain(options.groups.iter().map(|g| &*g.name));
+                let known = all
+                    .iter()
+                    .map(|r| &*r.name)
+                    .chain(options.groups.iter().map(|g| &*g.name));
                 let problem = Diagnostic::error("T0307", format!("there is no rule `{name}`"));
                 problems.push(match crate::diag::did_you_mean(name, known) {
                     Some(close) => problem.help(format!("did you mean `{close}`?")),
@@ -323,6 +460,16 @@ pub fn select_rules(options: &Options<'_>) -> Result<Vec<Arc<Rule>>, Diagnostics
         .cloned()
         .collect();
     problems.into_result(selected)
+}
+
+/// The rules to select from.
+fn every_rule(options: &Options<'_>) -> Result<Vec<Arc<Rule>>, Diagnostics> {
+    if let Some(rules) = &options.rules {
+        return Ok(rules.clone());
+    }
+    let written = &library().map_err(Clone::clone)?.rules;
+    let derived = composite_rules().map_err(Clone::clone)?;
+    Ok(written.iter().chain(derived).cloned().collect())
 }
 
 /// Rewriting never changes the number or the types of the results.

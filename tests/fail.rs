@@ -119,7 +119,7 @@ fn messages_about_rules() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/files/fail-rules");
     let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
     files.sort();
-    assert!(files.len() >= 30);
+    assert!(files.len() >= 75);
     for path in files {
         let text = std::fs::read_to_string(&path).unwrap();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();

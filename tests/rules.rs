@@ -1,91 +1,26 @@
 //! Every rule file under `rules/`: examples fire, counter-examples do not, each condition has a counter-example of its
 //! own, and both sides agree on random values.
 
+#[path = "rules/files.rs"]
+mod files;
+#[path = "rules/readme.rs"]
+mod readme;
 #[path = "rules/values.rs"]
 mod values;
 
 use std::fmt::Write as _;
-use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use tautomer::diag::Source;
-use tautomer::graph::{Graph, Params, Workload};
-use tautomer::lang::{format_expr, parse_rules};
+use tautomer::graph::{BuildOptions, Graph, Params, Workload, build_program, to_program};
+use tautomer::lang::ast::RuleClass;
+use tautomer::lang::{format_expr, format_program, parse_program};
 use tautomer::pipeline::{Options, optimize};
 use tautomer::rewrite::{CostModel, Encoded, Limits, encode, encode_into, saturate, substitute};
-use tautomer::rule::{Class, Example, ExampleKind, Rule, RuleSet, library, library_files, load_rules};
+use tautomer::rule::{Class, Example, ExampleKind, Rule, library, library_files};
 
+use files::{RulesFile, files};
 use values::{difference, run};
-
-/// A rule file.
-struct RulesFile {
-    name: String,
-    text: String,
-    set: RuleSet,
-}
-
-fn parse(name: &str, text: &str) -> RuleSet {
-    parse_rules(Arc::new(Source::new(name, text)))
-        .and_then(load_rules)
-        .unwrap_or_else(|e| panic!("{}", e.render(false)))
-}
-
-/// All files below the folder, in order of their names.
-fn walk(folder: &Path, out: &mut Vec<std::path::PathBuf>) {
-    let entries = std::fs::read_dir(folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
-    let mut paths: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
-    paths.sort();
-    for path in paths {
-        if path.is_dir() {
-            walk(&path, out);
-        } else if path.extension().is_some_and(|suffix| suffix == "rules") {
-            out.push(path);
-        }
-    }
-}
-
-/// Every rule file of the repository, whether built in or not, and the blocks of the document beside them.
-fn files() -> &'static [RulesFile] {
-    static FILES: OnceLock<Vec<RulesFile>> = OnceLock::new();
-    FILES.get_or_init(|| {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let mut paths = Vec::new();
-        walk(&root.join("rules"), &mut paths);
-        let load = |path: &std::path::PathBuf| {
-            let name = path.strip_prefix(root).unwrap().display().to_string();
-            let text = std::fs::read_to_string(path).unwrap();
-            let set = parse(&name, &text);
-            RulesFile { name, text, set }
-        };
-        let readme = std::fs::read_to_string(root.join("rules/README.md")).unwrap();
-        let blocks = readme.split("```rules\n").skip(1).enumerate().map(|(i, block)| {
-            let text = block.split("```").next().unwrap_or_default().to_owned();
-            let name = format!("rules/README.md, block {}", i + 1);
-            let set = parse(&name, &text);
-            RulesFile { name, text, set }
-        });
-        paths.iter().map(load).chain(blocks).collect()
-    })
-}
-
-impl RulesFile {
-    /// The rules as they are written: each with its directions, the forward one first.
-    fn rules(&self) -> Vec<&[Arc<Rule>]> {
-        self.set
-            .rules
-            .chunk_by(|a, b| *b.name == *format!("{}-reversed", a.name))
-            .collect()
-    }
-
-    /// The rule of an example.
-    fn of_example(&self, example: &Example) -> &[Arc<Rule>] {
-        self.rules().into_iter().find(|r| r[0].name == example.rule).unwrap()
-    }
-
-    fn examples_of(&self, rule: &Rule) -> impl Iterator<Item = &Example> {
-        self.set.examples.iter().filter(|e| e.rule == rule.name)
-    }
-}
 
 /// How many substitutions an example takes at most.
 const MOST_STEPS: usize = 20;
@@ -252,7 +187,10 @@ fn gets_past_conditions(rule: &Rule, graph: &Graph) -> bool {
     let rules = [Arc::new(rule.clone())];
     let report = saturate(&mut encode(graph), &rules, limits);
     report.rules.iter().any(|(_, r)| r.applied + r.refused > 0)
-        || !substitute(graph.clone(), &rules, Some(1), &CostModel::default()).1.steps.is_empty()
+        || !substitute(graph.clone(), &rules, Some(1), &CostModel::default())
+            .1
+            .steps
+            .is_empty()
 }
 
 #[test]
@@ -327,84 +265,44 @@ fn all_rules_together_keep_the_examples_equal() {
     }
 }
 
-/// The table of the library in `rules/README.md`.
-fn table() -> String {
-    let mut out = String::new();
-    for (name, text) in library_files() {
-        let set = parse(name, text);
-        let _ = write!(
-            out,
-            "\n### `{name}`\n\n| rule | algebra | class |\n| --- | --- | --- |\n"
-        );
-        for rule in set.rules.iter().filter(|r| !r.name.ends_with("-reversed")) {
-            let doc = rule.doc.trim().replace('\n', " ").replace('|', "\\|");
-            let assuming = rule
-                .assuming
-                .iter()
-                .fold(String::new(), |s, a| format!("{s}, assuming `{a}`"));
-            let _ = writeln!(out, "| `{}` | {doc} | {}{assuming} |", rule.name, rule.class);
-        }
-    }
-    out
+/// The program with one of its parameters as an input, for each of them, and with all of them as inputs.
+fn with_more_inputs(graph: &Graph) -> Vec<Graph> {
+    let text = format_program(&to_program(graph));
+    let one = |(at, word): (usize, &str)| format!("{}{}", &text[..at], &text[at + word.len()..]);
+    let texts = text
+        .match_indices("param ")
+        .map(one)
+        .chain([text.replace("param ", "")]);
+    let build = |text: String| {
+        let program = parse_program(Arc::new(Source::new("example", text))).ok()?;
+        build_program(&program, &BuildOptions::default()).ok()
+    };
+    texts.filter_map(build).collect()
 }
 
 #[test]
-fn readme_is_current() {
-    const BEGIN: &str = "<!-- table of the library -->\n";
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/rules/README.md");
-    let text = std::fs::read_to_string(path).unwrap_or_default();
-    let head = text.split(BEGIN).next().unwrap_or("");
-    let wanted = format!("{head}{BEGIN}{}", table());
-    if std::env::var_os("UPDATE_RULES_README").is_some() {
-        std::fs::write(path, wanted).unwrap_or_else(|e| panic!("{e}"));
-    } else {
-        assert!(
-            text == wanted,
-            "rules/README.md is stale: run the test with UPDATE_RULES_README=1"
-        );
-    }
-}
-
-/// The part of a document below a heading, up to the next one of that level or above.
-fn section<'a>(text: &'a str, heading: &str) -> &'a str {
-    let (level, _) = heading.split_once(' ').unwrap();
-    let from = text
-        .find(&format!("\n{heading}\n"))
-        .unwrap_or_else(|| panic!("no `{heading}`"))
-        + heading.len()
-        + 2;
-    let rest = &text[from..];
-    let ends = |n: &usize| rest.find(&format!("\n{} ", "#".repeat(*n)));
-    let end = (1..=level.len()).filter_map(|n| ends(&n)).min().unwrap_or(rest.len());
-    &rest[..end]
-}
-
-#[test]
-fn each_point_has_a_worked_example() {
-    let text = include_str!("../rules/README.md");
-    for point in ["Naming", "Class", "Conditions", "Direction", "Growth", "Families"] {
-        let part = section(text, &format!("### {point}"));
-        assert!(
-            part.contains("```rules\n") && part.contains("\nexample "),
-            "`{point}` has no worked example"
-        );
-    }
-}
-
-#[test]
-fn passes_of_other_tools_have_rules_or_reasons() {
-    let names: Vec<&str> = files().iter().flat_map(|f| &f.set.rules).map(|r| &*r.name).collect();
-    let part = section(include_str!("../rules/README.md"), "## What other tools rewrite");
-    let rows: Vec<&str> = part
-        .lines()
-        .filter(|l| l.starts_with("| ") && !l.starts_with("| pass") && !l.starts_with("| ---"))
-        .collect();
-    assert!(rows.len() > 90, "{} passes", rows.len());
-    for row in rows {
-        let answer = row.split('|').nth(2).unwrap_or_default().trim();
-        assert!(!answer.is_empty(), "neither rule nor reason: {row}");
-        for name in answer.split('`').skip(1).step_by(2).filter(|name| name.contains('-')) {
-            assert!(names.contains(&name), "there is no rule `{name}`: {row}");
+fn each_static_variable_has_a_reason() {
+    let mut problems = Problems::default();
+    for file in files() {
+        for directions in file.rules() {
+            let becomes = |e: &&Example| matches!(e.kind, ExampleKind::Becomes(_));
+            let examples = file.examples_of(&directions[0]).filter(becomes);
+            let programs: Vec<Graph> = examples.flat_map(|e| with_more_inputs(&e.source)).collect();
+            for (i, variable) in directions[0].variables.iter().enumerate() {
+                let needed = |rule: &Arc<Rule>| {
+                    let mut without = Rule::clone(rule);
+                    without.variables[i].class = RuleClass::Any;
+                    programs
+                        .iter()
+                        .any(|program| gets_past_conditions(&without, program) && !gets_past_conditions(rule, program))
+                };
+                if variable.class == RuleClass::Param && !directions.iter().any(needed) {
+                    problems.add(
+                        &directions[0].name,
+                        format!("nothing changes if `{}` is any value", variable.name),
+                    );
+                }
+            }
         }
     }
 }

@@ -23,6 +23,16 @@ pub(super) struct Args {
     from: Option<Kind>,
 }
 
+/// Brings rule files into canonical form, whatever their suffix.
+pub(super) fn rules(files: &[PathBuf], check: bool, shell: &Shell) -> Done {
+    let args = Args {
+        files: files.to_vec(),
+        check,
+        from: Some(Kind::Rules),
+    };
+    run(&args, shell)
+}
+
 pub(super) fn run(args: &Args, shell: &Shell) -> Done {
     let mut changed = Vec::new();
     for path in &args.files {

@@ -3,6 +3,7 @@
 //! Results go to standard output, everything else to standard error. The exit code is 0 if all is well, 1 if the answer
 //! is no (findings, outputs that differ), 2 if the tool could not do its work.
 
+mod bisect;
 mod check;
 mod explain;
 mod fmt;
@@ -61,6 +62,8 @@ enum Command {
     Run(run::Args),
     /// Rewrite a program or model into an equal one that costs less
     Optimize(optimize::Args),
+    /// Find the first rule application that changes a result
+    Bisect(bisect::Args),
     /// Look at rules and run their examples
     Rules(rules::Args),
     /// Explain the code of a message
@@ -175,6 +178,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Print(args) => print::run(&args, &shell),
         Command::Run(args) => run::run(&args, &shell),
         Command::Optimize(args) => optimize::run(&args, &shell),
+        Command::Bisect(args) => bisect::run(&args, &shell),
         Command::Rules(args) => rules::run(&args, &shell),
         Command::Explain(args) => explain::run(&args, &shell),
     };

@@ -11,8 +11,8 @@ use tautomer::formats::onnx::OnnxInfo;
 use tautomer::graph::Workload;
 use tautomer::lang::parse_rules;
 use tautomer::op::{Op, OpDef};
-use tautomer::pipeline::{Engine, Options, Report, optimize};
-use tautomer::rewrite::Limits;
+use tautomer::pipeline::{self, Engine, Options, Report, optimize};
+use tautomer::rewrite::{Limits, Step};
 use tautomer::rule::{Class, Group, Rule, RuleSet, load_rules};
 use tautomer::tensor::DType;
 
@@ -59,6 +59,12 @@ pub(super) struct Args {
     /// Stop after this many rounds
     #[arg(long, value_name = "N")]
     iter_limit: Option<usize>,
+    /// Show the rule applications that the result rests on
+    #[arg(long)]
+    explain: bool,
+    /// Say why a rule does not apply, instead of optimising
+    #[arg(long, value_name = "RULE")]
+    why_not: Option<String>,
     /// Do not compute ahead of time what depends on parameters and constants alone
     #[arg(long)]
     no_fold: bool,
@@ -78,7 +84,7 @@ pub(super) struct Args {
 
 /// How rules are applied, by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum EngineName {
+pub(super) enum EngineName {
     /// By equality saturation: the cheapest of all graphs found equal
     Saturate,
     /// By substitution: each match is replaced, until there is none
@@ -95,7 +101,7 @@ impl From<EngineName> for Engine {
 }
 
 /// `bitwise`, `real`, `approx(1e-3)`.
-fn parse_class(text: &str) -> Result<Class, String> {
+pub(super) fn parse_class(text: &str) -> Result<Class, String> {
     let text = text.trim();
     match text {
         "bitwise" => return Ok(Class::Bitwise),
@@ -141,8 +147,12 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
             ..defaults
         },
         forbidden: &forbidden,
+        explain: args.explain,
         fold: !args.no_fold,
     };
+    if let Some(rule) = &args.why_not {
+        return why_not(&loaded.workload, &options, rule, shell);
+    }
     let original = loaded.workload.clone();
     let outcome = optimize(loaded.workload, &options)?;
     let seconds = clock.elapsed().as_secs_f64();
@@ -156,6 +166,9 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
     let file = input::shown(&args.file);
     if !shell.quiet {
         shell.say(&table(&file, &outcome.report, seconds));
+        if args.explain {
+            shell.say(&steps_text(&outcome.steps));
+        }
         match (&verdict, args.check) {
             (Some(Verdict::Apart(most)), Some(n)) => {
                 let judged = if differs { "too large" } else { "fine" };
@@ -189,12 +202,57 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
             .map(|p| p.display().to_string());
         shell.json(json!({
             "file": file, "output": written, "seconds": seconds, "report": report, "check": check,
+            "steps": args.explain.then(|| steps_json(&outcome.steps)),
         }))?;
     }
     if differs { Err(Failure::No) } else { Ok(()) }
 }
 
-fn read_rules(files: &[PathBuf]) -> Result<(Option<Vec<Arc<Rule>>>, Vec<Group>), Failure> {
+/// The chain of applications, one line each.
+fn steps_text(steps: &[Step]) -> String {
+    if steps.is_empty() {
+        return "the result rests on no rule".to_owned();
+    }
+    let mut out = format!(
+        "the result rests on {} applications, from inputs to results:",
+        steps.len()
+    );
+    let width = steps.iter().map(|s| s.rule.len()).max().unwrap_or(0);
+    let digits = steps.len().to_string().len();
+    for (i, step) in steps.iter().enumerate() {
+        let place = match step.place.as_slice() {
+            [] => "at a value made by the rules before".to_owned(),
+            places => format!("at {}", places.join(", ")),
+        };
+        out.push_str(&format!("\n  {:digits$}  {:width$}  {place}", i + 1, step.rule));
+    }
+    out
+}
+
+fn steps_json(steps: &[Step]) -> Vec<Value> {
+    steps
+        .iter()
+        .map(|s| json!({ "rule": s.rule, "place": s.place }))
+        .collect()
+}
+
+/// Answers `--why-not`.
+fn why_not(workload: &Workload, options: &Options<'_>, rule: &str, shell: &Shell) -> Done {
+    let found = pipeline::why_not(&workload.graph, options, rule)?;
+    if shell.json {
+        return shell.json(json!({ "why_not": found }));
+    }
+    let mut text = match &found.place {
+        Some(place) => format!("{rule}, nearest at {place}: {}\n", found.answer),
+        None => format!("{rule}: {}\n", found.answer),
+    };
+    for (written, value) in &found.values {
+        text.push_str(&format!("  {written} = {value}\n"));
+    }
+    shell.result(&text)
+}
+
+pub(super) fn read_rules(files: &[PathBuf]) -> Result<(Option<Vec<Arc<Rule>>>, Vec<Group>), Failure> {
     if files.is_empty() {
         return Ok((None, Vec::new()));
     }
@@ -230,7 +288,7 @@ fn write(args: &Args, workload: &Workload, info: Option<&OnnxInfo>, shell: &Shel
 }
 
 /// How far results may lie apart: what the class allows, and rounding in the narrowest type that occurs.
-fn tolerance(class: Class, workload: &Workload) -> f64 {
+pub(super) fn tolerance(class: Class, workload: &Workload) -> f64 {
     let graph = &workload.graph;
     let narrow = |dtype: DType| {
         graph
@@ -253,7 +311,7 @@ fn tolerance(class: Class, workload: &Workload) -> f64 {
 
 /// What a comparison on random inputs found.
 #[derive(Debug)]
-enum Verdict {
+pub(super) enum Verdict {
     /// The largest difference, relative to the scale of the result.
     Apart(f64),
     /// The original itself does not run: it calls an operator without a definition, or no size of its symbolic
@@ -262,7 +320,7 @@ enum Verdict {
 }
 
 /// The largest difference between the results of two workloads on `n` random inputs.
-fn compare(before: &Workload, after: &Workload, n: u64, seed: u64) -> Result<Verdict, Failure> {
+pub(super) fn compare(before: &Workload, after: &Workload, n: u64, seed: u64) -> Result<Verdict, Failure> {
     let opaque = before
         .graph
         .rpo()

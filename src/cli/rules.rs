@@ -1,18 +1,23 @@
 //! `tautomer rules`: rules and their examples.
 
+mod draw;
+mod show;
+mod test;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use clap::Subcommand;
+use clap::{Subcommand, ValueEnum};
 use serde_json::json;
 
 use tautomer::diag::{Diagnostic, Diagnostics, Source, did_you_mean};
-use tautomer::lang::ast::Item;
-use tautomer::lang::{format_rules, parse_rules};
-use tautomer::rewrite::{CostModel, Limits, encode, saturate, substitute};
-use tautomer::rule::{ExampleKind, RuleSet, compare_files, library_files, load_rules};
+use tautomer::lang::parse_rules;
+use tautomer::rule::{
+    RuleSet, compare_files, composite_rules, library_files, library_set_files, load_checked_rules, load_rules,
+};
 
-use super::{Done, Failure, Shell, import, input};
+use self::show::Page;
+use super::{Done, Failure, Shell, fmt, import, input};
 
 #[derive(clap::Args)]
 pub(super) struct Args {
@@ -34,10 +39,22 @@ enum Command {
         #[arg(value_name = "FILE")]
         files: Vec<PathBuf>,
     },
-    /// Show one rule as it is written
+    /// Bring rule files into canonical form
+    Fmt {
+        /// Rule files, rewritten in place; `-` reads standard input and writes standard output
+        #[arg(required = true, value_name = "FILE")]
+        files: Vec<PathBuf>,
+        /// Write nothing; name the files that are not in canonical form
+        #[arg(long)]
+        check: bool,
+    },
+    /// Show one rule: what it says, what it matches, its examples
     Show {
         /// The name of the rule
         name: String,
+        /// How to show it
+        #[arg(long, value_enum, default_value = "text")]
+        format: Format,
         /// Rule files; without any, the built-in ones
         #[arg(value_name = "FILE")]
         files: Vec<PathBuf>,
@@ -52,11 +69,26 @@ enum Command {
     Import(import::Args),
 }
 
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// Its page
+    Text,
+    /// Source and target as a graph for Graphviz
+    Dot,
+    /// Source and target as a picture
+    Svg,
+    /// Its page as data
+    Json,
+}
+
 pub(super) fn run(args: &Args, shell: &Shell) -> Done {
     match &args.command {
         Command::Check { files } => check(files, shell),
         Command::List { files } => list(files, shell),
-        Command::Show { name, files } => show(name, files, shell),
+        Command::Fmt { files, check } => fmt::rules(files, *check, shell),
+        Command::Show { name, format, files } => {
+            show(name, if shell.json { Format::Json } else { *format }, files, shell)
+        }
         Command::Test { files } => test(files, shell),
         Command::Import(args) => import::run(args, shell),
     }
@@ -76,7 +108,12 @@ fn sources(files: &[PathBuf]) -> Result<Vec<Arc<Source>>, Failure> {
 fn load(files: &[PathBuf]) -> Result<RuleSet, Failure> {
     let mut all = RuleSet::default();
     for source in sources(files)? {
-        all.extend(load_rules(parse_rules(source)?)?);
+        let file = parse_rules(source)?;
+        all.extend(if files.is_empty() {
+            load_checked_rules(file)?
+        } else {
+            load_rules(file)?
+        });
     }
     Ok(all)
 }
@@ -135,32 +172,48 @@ fn list(files: &[PathBuf], shell: &Shell) -> Done {
     shell.result(&lines)
 }
 
-fn show(name: &str, files: &[PathBuf], shell: &Shell) -> Done {
+fn show(name: &str, format: Format, files: &[PathBuf], shell: &Shell) -> Done {
     // The backward direction of a rule is written with it.
     let wanted = name.strip_suffix("-reversed").unwrap_or(name);
-    let mut names = Vec::new();
-    for source in sources(files)? {
-        let mut file = parse_rules(source)?;
-        names.extend(file.items.iter().filter_map(|item| match item {
-            Item::Rule(rule) => Some(rule.name.as_str().to_owned()),
-            _ => None,
-        }));
-        let belongs = |item: &Item| match item {
-            Item::Rule(rule) => rule.name.as_str() == name || rule.name.as_str() == wanted,
-            Item::Example(e) | Item::NoExample(e) => e.name.as_str() == name || e.name.as_str() == wanted,
-            Item::RuleSet(_) => false,
-        };
-        if !file.items.iter().any(|i| matches!(i, Item::Rule(_)) && belongs(i)) {
+    let mut names: Vec<String> = Vec::new();
+    let mut sources = sources(files)?;
+    if files.is_empty() {
+        // Rules that bodies of operators give are in no file.
+        sources.extend(
+            composite_rules()
+                .map_err(Clone::clone)?
+                .first()
+                .map(|rule| rule.ast.source.clone()),
+        );
+        let sets = library_set_files().iter().flat_map(|(_, files)| files.iter());
+        sources.extend(sets.map(|(name, text)| Arc::new(Source::new(*name, *text))));
+    }
+    for source in sources {
+        let set = load_checked_rules(parse_rules(source.clone())?)?;
+        names.extend(set.rules.iter().map(|r| r.name.to_string()));
+        if !set.rules.iter().any(|r| *r.name == *name) {
             continue;
         }
-        file.items.retain(belongs);
-        file.uses.clear();
-        file.comments.clear();
-        let text = format_rules(&file);
-        if shell.json {
-            return shell.json(json!({ "name": wanted, "text": text }));
-        }
-        return shell.result(&text);
+        let found = [name, wanted]
+            .into_iter()
+            .find_map(|n| Some((n, show::written(parse_rules(source.clone()).ok()?, n)?)));
+        let Some((base, text)) = found else { continue };
+        let backward = format!("{base}-reversed");
+        let page = Page {
+            text,
+            rules: set
+                .rules
+                .into_iter()
+                .filter(|r| *r.name == *base || *r.name == *backward)
+                .collect(),
+            examples: set.examples.into_iter().filter(|e| *e.rule == *base).collect(),
+        };
+        return match format {
+            Format::Text => shell.result(&page.text()),
+            Format::Json => shell.json(page.json()),
+            Format::Dot => shell.result(&page.drawing(name).to_dot()),
+            Format::Svg => shell.result(&page.drawing(name).to_svg()),
+        };
     }
     let problem = Diagnostic::error("T0307", format!("there is no rule `{name}`"));
     Err(match did_you_mean(name, names.iter().map(String::as_str)) {
@@ -178,26 +231,30 @@ fn test(files: &[PathBuf], shell: &Shell) -> Done {
         let Some(rule) = set.rules.iter().find(|r| r.name == example.rule) else {
             continue;
         };
-        let rules = std::slice::from_ref(rule);
-        let report = saturate(&mut encode(&example.source), rules, Limits::default());
-        let mut applied: usize = report.rules.iter().map(|(_, r)| r.applied).sum();
-        if applied == 0 {
-            // An e-graph has merged calls that look alike before any rule can.
-            let (_, report) = substitute(example.source.clone(), rules, Some(1), &CostModel::default());
-            applied = report.steps.len();
-        }
-        let problem = match &example.kind {
-            ExampleKind::Becomes(_) if applied == 0 => Some("does not fire on its example"),
-            ExampleKind::MustNotFire if applied > 0 => Some("fires where it must not"),
-            _ => None,
-        };
-        if let Some(what) = problem {
+        let outcome = test::run(rule, example);
+        if let Some(what) = &outcome.problem {
             failed += 1;
             if !shell.json {
-                shell.result(&format!("example {}: `{}` {what}\n", i + 1, rule.name))?;
+                let mut text = format!("example {}: `{}` {what}\n", i + 1, rule.name);
+                for (title, program) in &outcome.details {
+                    let lines: String = program.lines().map(|l| format!("    {l}\n")).collect();
+                    text.push_str(&format!("  {title}:\n{lines}"));
+                }
+                shell.result(&text)?;
             }
         }
-        results.push(json!({ "rule": rule.name, "ok": problem.is_none(), "problem": problem, "applied": applied }));
+        let details: serde_json::Map<String, serde_json::Value> = outcome
+            .details
+            .iter()
+            .map(|(title, program)| ((*title).to_owned(), json!(program)))
+            .collect();
+        results.push(json!({
+            "rule": rule.name,
+            "ok": outcome.problem.is_none(),
+            "problem": outcome.problem,
+            "applied": outcome.applied,
+            "programs": details,
+        }));
     }
     let total = results.len();
     if shell.json {

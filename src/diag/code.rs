@@ -210,7 +210,14 @@ ends it."
     "T0316" "sides of different types"
 "Operands were tried for which the source has a type: of several ranks and element types, those that the variables
 declare, and those that fulfil the conditions. The target never had the type of the source, or none at all. Rewriting
-refuses such a target each time, so the rule has no effect. The message shows one such case."
+refuses such a target each time, so the rule has no effect. The message shows one such case.
+
+    rule compare(x, y) { less(x, y) => y - x }      truth values on the left, numbers on the right
+
+It is an error where no operands can agree, and a warning where only those agree, if any, that were not tried."
+
+    "T0317" "set that is part of itself"
+"A `ruleset` has rules and other sets as members, and one of these leads back to the set itself."
 
     "T0401" "file cannot be read or written"
 "The system refuses: the file does not exist, may not be read, or the disk is full; or a text file is not UTF-8."

@@ -132,7 +132,7 @@ fn style(graph: &Graph, v: VertexId) -> &'static str {
     }
 }
 
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
     for c in text.chars() {

@@ -4,15 +4,18 @@ pub mod arrays;
 pub mod atomic;
 mod bytes;
 mod dot;
+mod drawing;
 pub mod npy;
 pub mod onnx;
 pub mod safetensors;
+mod svg;
 pub mod taso;
 
 use std::io;
 use std::path::Path;
 
 pub use dot::{DOT_LIMIT, to_dot};
+pub use drawing::{Drawing, DrawnBox, Edge, Part, Shape};
 
 /// Why a file was refused.
 #[derive(Debug, thiserror::Error)]

@@ -346,7 +346,10 @@ impl Graph {
 
     /// True if some vertex uses `v`.
     pub fn is_used(&self, v: VertexId) -> bool {
-        self.vertices.neighbors_directed(v, Direction::Outgoing).next().is_some()
+        self.vertices
+            .neighbors_directed(v, Direction::Outgoing)
+            .next()
+            .is_some()
     }
 
     /// Removes a vertex that is no input, parameter or result, and that nothing uses.
@@ -368,7 +371,10 @@ impl Graph {
         for edge in edges {
             self.vertices.remove_edge(edge);
         }
-        let (was_param, is_param) = (matches!(self.vertices[v].node, Node::Param), matches!(node, Node::Param));
+        let (was_param, is_param) = (
+            matches!(self.vertices[v].node, Node::Param),
+            matches!(node, Node::Param),
+        );
         if was_param && !is_param {
             self.params.retain(|&p| p != v);
         } else if is_param && !was_param {

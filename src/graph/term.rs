@@ -281,7 +281,12 @@ impl<S: Scope> Evaluator<'_, S> {
                 let items = match self.eval(*iter)? {
                     Term::List(items) => items,
                     Term::Str(text) => letters(&text),
-                    _ => return Err(TermError::new(ast.span(*iter), "`for` runs over a list, a range or a text")),
+                    _ => {
+                        return Err(TermError::new(
+                            ast.span(*iter),
+                            "`for` runs over a list, a range or a text",
+                        ));
+                    }
                 };
                 let mut out = Vec::with_capacity(items.len());
                 for item in items {
@@ -512,8 +517,14 @@ impl<S: Scope> Evaluator<'_, S> {
             ("len", [Term::Str(text)]) => Term::Int(text.chars().count().into()),
             // The place of a letter of a layout, or of an element of a list.
             ("index", [Term::Str(text), Term::Str(letter)]) => {
-                let place = letters::<S::V>(text).iter().position(|t| *t == Term::Str(letter.clone()));
-                Term::Int(place.ok_or_else(|| TermError::new(span, format!("there is no {letter:?} in {text:?}")))?.into())
+                let place = letters::<S::V>(text)
+                    .iter()
+                    .position(|t| *t == Term::Str(letter.clone()));
+                Term::Int(
+                    place
+                        .ok_or_else(|| TermError::new(span, format!("there is no {letter:?} in {text:?}")))?
+                        .into(),
+                )
             }
             ("index", [Term::List(items), wanted]) => {
                 let mut place = None;
@@ -522,7 +533,11 @@ impl<S: Scope> Evaluator<'_, S> {
                         place = Some(i);
                     }
                 }
-                Term::Int(place.ok_or_else(|| TermError::new(span, "there is no such element in the list"))?.into())
+                Term::Int(
+                    place
+                        .ok_or_else(|| TermError::new(span, "there is no such element in the list"))?
+                        .into(),
+                )
             }
             ("sum", [list]) => Term::Int(int_list(list)?.into_iter().sum()),
             ("prod", [list]) => Term::Int(int_list(list)?.into_iter().product()),

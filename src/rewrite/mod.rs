@@ -9,9 +9,11 @@ mod decode;
 mod encode;
 mod enode;
 mod exchange;
+mod explain;
 mod extract;
 mod fold;
 mod matching;
+mod nearest;
 mod saturate;
 mod substitute;
 
@@ -19,10 +21,12 @@ pub use cost::{CostModel, graph_cost};
 pub use decode::decode;
 pub use encode::{Encoded, encode, encode_into};
 pub use enode::{ClassData, ENode, Facts, Head, Interner};
+pub use explain::Step;
 pub use extract::{Extraction, extract};
 pub use fold::{FoldReport, fold_static};
-pub use substitute::{Step, Substitution, substitute};
-pub use saturate::{IterationReport, Limits, RuleReport, Saturation, StopReason, saturate};
+pub use nearest::{Nearest, nearest_in_egraph, nearest_in_graph};
+pub use saturate::{IterationReport, Limits, RuleReport, Saturation, StopReason, saturate, saturate_explained};
+pub use substitute::{Substitution, substitute};
 
 /// The e-graph of typed tensor expressions.
 pub type EGraph = egg::EGraph<ENode, Facts>;

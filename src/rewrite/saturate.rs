@@ -2,17 +2,19 @@
 //!
 //! Limits are counts, so that a run gives the same result on every machine.
 
-use std::hash::BuildHasher;
 use std::sync::Arc;
 
 use egg::Id;
-use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::EGraph;
 use super::apply::{build_target, same_type};
 use super::encode::{EGraphSink, Encoded};
 use super::enode::ENode;
-use super::matching::{Binding, Match, Program, Searcher, resolve};
+use super::explain::{History, Step};
+use super::extract::Extraction;
+use super::matching::{Binding, Match, Program, Searcher, Snapshot, resolve};
+use crate::graph::Graph;
 use crate::rule::Rule;
 
 /// When to stop.
@@ -105,12 +107,35 @@ pub struct Saturation {
     pub stop: StopReason,
     /// The rule that made an e-node, by place in `rules`.
     created_by: FxHashMap<ENode, u32>,
+    /// The applications, if they were asked for.
+    pub(super) history: Option<History>,
 }
 
 impl Saturation {
     /// Candidates of all rules.
     pub fn matches(&self) -> usize {
         self.rules.iter().map(|(_, r)| r.matches).sum()
+    }
+
+    /// The two sides of an application: a graph whose results are the outputs of the match, then those of the target,
+    /// all computed as they were when they were found. Inputs and parameters are those of `graph`.
+    pub fn sides(&self, graph: &Graph, encoded: &Encoded, application: usize) -> Option<Graph> {
+        self.history.as_ref()?.sides(graph, encoded, application)
+    }
+
+    /// All applications, in order; empty unless [`saturate_explained`] ran.
+    pub fn applications(&self, graph: &Graph, encoded: &Encoded) -> Vec<Step> {
+        let rules: Vec<Arc<Rule>> = self.rules.iter().map(|(rule, _)| rule.clone()).collect();
+        let history = self.history.as_ref();
+        history.map_or_else(Vec::new, |h| h.applications(graph, encoded, &rules))
+    }
+
+    /// The applications that an extraction rests on, with their numbers, from inputs to results; empty unless
+    /// [`saturate_explained`] ran.
+    pub fn steps(&self, graph: &Graph, encoded: &Encoded, extraction: &Extraction) -> Vec<(usize, Step)> {
+        let rules: Vec<Arc<Rule>> = self.rules.iter().map(|(rule, _)| rule.clone()).collect();
+        let history = self.history.as_ref();
+        history.map_or_else(Vec::new, |h| h.steps(graph, encoded, extraction, &rules))
     }
 
     /// The rule that made the e-node first, if it was not there from the beginning.
@@ -122,10 +147,21 @@ impl Saturation {
 struct Schedule {
     banned_until: usize,
     times_banned: u32,
+    /// All matches of the round before have been looked at: only what has changed since can hold others.
+    up_to_date: bool,
 }
 
 /// Saturates the e-graph of `encoded` with `rules`.
 pub fn saturate(encoded: &mut Encoded, rules: &[Arc<Rule>], limits: Limits) -> Saturation {
+    run(encoded, rules, limits, None)
+}
+
+/// As [`saturate`], with every application kept, so that a result can be explained.
+pub fn saturate_explained(encoded: &mut Encoded, rules: &[Arc<Rule>], limits: Limits) -> Saturation {
+    run(encoded, rules, limits, Some(History::default()))
+}
+
+fn run(encoded: &mut Encoded, rules: &[Arc<Rule>], limits: Limits, mut history: Option<History>) -> Saturation {
     let egraph = &mut encoded.egraph;
     let programs: Vec<Program> = rules.iter().map(|r| Program::new(r.clone())).collect();
     let mut reports: Vec<RuleReport> = vec![RuleReport::default(); rules.len()];
@@ -134,39 +170,58 @@ pub fn saturate(encoded: &mut Encoded, rules: &[Arc<Rule>], limits: Limits) -> S
         .map(|_| Schedule {
             banned_until: 0,
             times_banned: 0,
+            up_to_date: false,
         })
         .collect();
     let mut seen: Vec<FxHashSet<u64>> = vec![FxHashSet::default(); rules.len()];
     let mut created_by: FxHashMap<ENode, u32> = FxHashMap::default();
     let node_limit = limits.nodes.max(4 * egraph.total_size());
     let match_limit = limits.matches.max(egraph.total_size());
+    // A deeper pattern than this is searched for everywhere.
+    let depth = programs.iter().map(|p| p.depth).max().unwrap_or(0).min(254) as u8;
     let mut iterations = Vec::new();
     let mut rewrites = 0;
     let mut stop = StopReason::Iterations;
     'rounds: for round in 0..limits.iterations {
         let mut found = Vec::new();
         let mut rested = false;
+        let changed = std::mem::take(&mut egraph.analysis.changed);
+        let snapshot = Snapshot::new(egraph);
+        let distances = snapshot.distances(&changed, depth);
         for (i, program) in programs.iter().enumerate() {
             if program.rule.source.has_several_outputs() && round >= limits.multi_output_rounds {
                 continue;
             }
             let schedule = &mut schedules[i];
             if round < schedule.banned_until {
+                schedule.up_to_date = false;
                 reports[i].rested += 1;
                 rested = true;
                 continue;
             }
-            let Some(mut searcher) = Searcher::new(program, &*egraph) else {
+            let only_changed = std::mem::replace(&mut schedule.up_to_date, true);
+            let Some(mut searcher) = Searcher::new(program, &snapshot) else {
                 continue;
             };
+            let near = program.depth.min(usize::from(depth)) as u8;
+            let wanted = |id: Id| !only_changed || distances[usize::from(id)] <= near;
             let allowed = match_limit << schedule.times_banned.min(20);
-            let mut matches: Vec<Binding<Id>> = Vec::new();
-            searcher.all(&mut |binding| {
-                matches.push(binding);
+            let mut matches: Vec<(Binding<Id>, Vec<u32>)> = Vec::new();
+            searcher.among(&wanted, &mut |binding| {
+                let needs = history.as_ref().map_or_else(Vec::new, |history| {
+                    history.makers(
+                        binding
+                            .forms
+                            .iter()
+                            .map(|&(id, place)| &egraph[id].nodes[place as usize]),
+                    )
+                });
+                matches.push((binding, needs));
                 matches.len() <= allowed
             });
             reports[i].matches += matches.len();
             if matches.len() > allowed {
+                schedule.up_to_date = false;
                 schedule.times_banned += 1;
                 schedule.banned_until = round + (2 << schedule.times_banned.min(10));
                 reports[i].rested += 1;
@@ -180,8 +235,8 @@ pub fn saturate(encoded: &mut Encoded, rules: &[Arc<Rule>], limits: Limits) -> S
         let mut created = Vec::new();
         'apply: for (i, matches) in found {
             let program = &programs[i];
-            for binding in matches {
-                let key = |egraph: &EGraph| FxBuildHasher.hash_one(binding.map(|id| egraph.find(id)));
+            for (binding, needs) in matches {
+                let key = |egraph: &EGraph| binding.key(|id| egraph.find(id));
                 let before = key(egraph);
                 if seen[i].contains(&before) {
                     continue;
@@ -196,8 +251,12 @@ pub fn saturate(encoded: &mut Encoded, rules: &[Arc<Rule>], limits: Limits) -> S
                     over = Some(StopReason::Rewrites);
                     break 'apply;
                 }
-                match apply(&program.rule, egraph, &matched, &mut created) {
+                let (outcome, targets) = apply(&program.rule, egraph, &matched, &mut created);
+                match outcome {
                     Outcome::Applied => {
+                        if let Some(history) = &mut history {
+                            history.push(i, &matched.outputs, &targets, needs, &created);
+                        }
                         applied += 1;
                         rewrites += 1;
                         reports[i].applied += 1;
@@ -211,7 +270,7 @@ pub fn saturate(encoded: &mut Encoded, rules: &[Arc<Rule>], limits: Limits) -> S
                         seen[i].insert(before);
                     }
                 }
-                for enode in created.drain(..) {
+                for (enode, _) in created.drain(..) {
                     created_by.entry(enode).or_insert(i as u32);
                 }
                 if egraph.total_size() > node_limit {
@@ -221,6 +280,9 @@ pub fn saturate(encoded: &mut Encoded, rules: &[Arc<Rule>], limits: Limits) -> S
             }
         }
         egraph.rebuild();
+        if let Some(history) = &mut history {
+            history.rebuild(egraph);
+        }
         iterations.push(IterationReport {
             nodes: egraph.total_size(),
             classes: egraph.number_of_classes(),
@@ -257,6 +319,7 @@ pub fn saturate(encoded: &mut Encoded, rules: &[Arc<Rule>], limits: Limits) -> S
         iterations,
         stop,
         created_by: canonical,
+        history,
     }
 }
 
@@ -272,7 +335,7 @@ enum Outcome {
 
 /// Builds the target of a match and makes it equal to the source; e-nodes that did not exist before are pushed to
 /// `created`.
-fn apply(rule: &Rule, egraph: &mut EGraph, found: &Match<Id>, created: &mut Vec<ENode>) -> Outcome {
+fn apply(rule: &Rule, egraph: &mut EGraph, found: &Match<Id>, created: &mut Vec<(ENode, Id)>) -> (Outcome, Vec<Id>) {
     let mut sink = EGraphSink {
         egraph,
         created: Vec::new(),
@@ -280,7 +343,7 @@ fn apply(rule: &Rule, egraph: &mut EGraph, found: &Match<Id>, created: &mut Vec<
     let built = build_target(rule, found, &mut sink);
     created.append(&mut sink.created);
     let Ok(targets) = built else {
-        return Outcome::Refused;
+        return (Outcome::Refused, Vec::new());
     };
     let same = found
         .outputs
@@ -288,11 +351,12 @@ fn apply(rule: &Rule, egraph: &mut EGraph, found: &Match<Id>, created: &mut Vec<
         .zip(&targets)
         .all(|(a, b)| same_type(&egraph[*a].data.ty, &egraph[*b].data.ty));
     if !same {
-        return Outcome::Refused;
+        return (Outcome::Refused, Vec::new());
     }
     let mut changed = false;
     for (&a, &b) in found.outputs.iter().zip(&targets) {
         changed |= egraph.union(a, b);
     }
-    if changed { Outcome::Applied } else { Outcome::NoEffect }
+    let outcome = if changed { Outcome::Applied } else { Outcome::NoEffect };
+    (outcome, targets)
 }

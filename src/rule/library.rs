@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use super::RuleSet;
-use super::check::load_unchecked;
+use super::check::load_checked_rules;
 use crate::diag::{Diagnostics, Source};
 use crate::lang::parse_rules;
 
@@ -20,19 +20,42 @@ const FILES: &[(&str, &str)] = &[
 ];
 
 /// Sets of rules that come with the tool and take part only where they are asked for: their names and files.
-const SETS: &[(&str, &[(&str, &str)])] = &[(
-    "gsl",
-    &[
-        ("rules/gsl/transpose.rules", include_str!("../../rules/gsl/transpose.rules")),
-        ("rules/gsl/concat.rules", include_str!("../../rules/gsl/concat.rules")),
-        ("rules/gsl/conv.rules", include_str!("../../rules/gsl/conv.rules")),
-        ("rules/gsl/parallel.rules", include_str!("../../rules/gsl/parallel.rules")),
-        ("rules/gsl/elementwise.rules", include_str!("../../rules/gsl/elementwise.rules")),
-        ("rules/gsl/like.rules", include_str!("../../rules/gsl/like.rules")),
-        ("rules/gsl/lower.rules", include_str!("../../rules/gsl/lower.rules")),
-        ("rules/gsl/gsl.rules", include_str!("../../rules/gsl/gsl.rules")),
-    ],
-)];
+const SETS: &[(&str, &[(&str, &str)])] = &[
+    (
+        "gsl",
+        &[
+            (
+                "rules/gsl/transpose.rules",
+                include_str!("../../rules/gsl/transpose.rules"),
+            ),
+            ("rules/gsl/concat.rules", include_str!("../../rules/gsl/concat.rules")),
+            ("rules/gsl/conv.rules", include_str!("../../rules/gsl/conv.rules")),
+            (
+                "rules/gsl/parallel.rules",
+                include_str!("../../rules/gsl/parallel.rules"),
+            ),
+            (
+                "rules/gsl/elementwise.rules",
+                include_str!("../../rules/gsl/elementwise.rules"),
+            ),
+            ("rules/gsl/like.rules", include_str!("../../rules/gsl/like.rules")),
+            ("rules/gsl/lower.rules", include_str!("../../rules/gsl/lower.rules")),
+            ("rules/gsl/gsl.rules", include_str!("../../rules/gsl/gsl.rules")),
+        ],
+    ),
+    (
+        "taso",
+        &[
+            ("rules/taso/matmul.rules", include_str!("../../rules/taso/matmul.rules")),
+            (
+                "rules/taso/elementwise.rules",
+                include_str!("../../rules/taso/elementwise.rules"),
+            ),
+            ("rules/taso/concat.rules", include_str!("../../rules/taso/concat.rules")),
+            ("rules/taso/conv.rules", include_str!("../../rules/taso/conv.rules")),
+        ],
+    ),
+];
 
 /// Names and texts of the rule files that are built in.
 pub fn library_files() -> &'static [(&'static str, &'static str)] {
@@ -74,7 +97,7 @@ fn load(files: &[(&'static str, &'static str)]) -> Result<RuleSet, Diagnostics> 
     let mut all = RuleSet::default();
     let mut problems = Diagnostics::new();
     for (name, text) in files {
-        match parse_rules(Arc::new(Source::new(*name, *text))).and_then(load_unchecked) {
+        match parse_rules(Arc::new(Source::new(*name, *text))).and_then(load_checked_rules) {
             Ok(set) => all.extend(set),
             Err(found) => problems.extend(found),
         }

@@ -12,13 +12,14 @@ mod pattern;
 use std::fmt;
 use std::sync::Arc;
 
-pub use check::load_rules;
+pub use check::{load_checked_rules, load_rules};
 pub use composite::composite_rules;
 pub use example::{Example, ExampleKind};
 pub use library::{library, library_files, library_set, library_set_files};
 pub use lint::{compare_files, compare_rules};
 pub use pattern::{
-    AttrPattern, Count, Family, FamilyId, Item, ListItem, OpVariable, Pattern, PatternId, PatternNode, ProjIndex, Variable,
+    AttrPattern, Count, Family, FamilyId, Item, ListItem, OpVariable, Pattern, PatternId, PatternNode, ProjIndex,
+    Variable,
 };
 
 use crate::diag::{Diagnostics, Span};

@@ -5,7 +5,7 @@
 //!
 //! | there | here |
 //! | --- | --- |
-//! | `ewadd`, `ewmul`, `matmul`, `relu`, … | `add`, `mul`, `matmul`, `relu`, … |
+//! | `ewadd`, `ewmul`, `matmul`, `relu`, … | `+`, `*`, `matmul`, `relu`, …; equal ranks of variables that a target joins or convolves |
 //! | an activation of an operator | a call around it |
 //! | `conv2d`, padding VALID | `conv` without pads |
 //! | `conv2d`, padding SAME | `conv` with the pads that keep each extent, divided by the stride |

@@ -1,8 +1,10 @@
 //! Terms as text of the rule language.
 
+mod windows;
+
 use rustc_hash::FxHashMap;
 
-use super::terms::{Id, Node, Op, Padding, RuleTerms, Window};
+use super::terms::{Id, Node, Op, RuleTerms};
 
 /// Why a rule is not written.
 pub(super) enum Why {
@@ -76,6 +78,14 @@ pub(super) fn write_rule(rule: &RuleTerms) -> Result<String, Why> {
         reached.extend(own);
     }
     let mut writer = Writer::new(rule, &bound);
+    writer.ranks_count = rule.below(&targets).iter().any(|&id| {
+        let op = if let Node::Call(op, _) = rule.node(id) {
+            Some(op)
+        } else {
+            None
+        };
+        matches!(op, Some(Op::Concat(..) | Op::Conv(_)))
+    });
     let (source_lets, source) = writer.side(&sources, true)?;
     let (target_lets, target) = writer.side(&targets, false)?;
     let mut text = format!(
@@ -99,6 +109,8 @@ struct Writer<'a> {
     conditions: Vec<String>,
     in_source: bool,
     bound: usize,
+    /// True if the target joins or convolves, where a missing axis is not filled up as in a sum.
+    ranks_count: bool,
 }
 
 impl<'a> Writer<'a> {
@@ -112,6 +124,7 @@ impl<'a> Writer<'a> {
             conditions: Vec::new(),
             in_source: true,
             bound: 0,
+            ranks_count: false,
         };
         for &id in bound {
             if let Node::Variable(_) = rule.node(id) {
@@ -189,13 +202,25 @@ impl<'a> Writer<'a> {
         };
         match (op, operands) {
             (Op::NoForm(reason), _) => Err(no_form(reason.as_str())),
-            (Op::Named("mul"), [a, b]) => Ok(format!("mul({}, {})", self.factor(*a)?, self.factor(*b)?)),
+            (Op::Named(name @ ("add" | "sub" | "mul" | "div")), [a, b]) => {
+                let (sign, is_factor) = match *name {
+                    "add" => ('+', false),
+                    "sub" => ('-', false),
+                    "mul" => ('*', true),
+                    _ => ('/', false),
+                };
+                let (a, b) = (self.factor(*a, is_factor)?, self.factor(*b, is_factor)?);
+                if self.in_source && self.ranks_count && [&a, &b].iter().all(|name| self.variables.contains(name)) {
+                    self.require(format!("{a}.rank == {b}.rank"));
+                }
+                Ok(format!("({a} {sign} {b})"))
+            }
             (Op::Scale, [a, b]) => {
                 let number = self.name(*b)?;
                 if self.in_source {
                     self.require(format!("{number}.rank == 0"));
                 }
-                Ok(format!("mul({}, {number})", self.term(*a)?))
+                Ok(format!("({} * {number})", self.term(*a)?))
             }
             (Op::Ones, _) => Err(no_form("ones that are no factor have no form")),
             (Op::Averages(_), _) => Err(no_form("averages that are no kernel in a target have no form")),
@@ -253,106 +278,11 @@ impl<'a> Writer<'a> {
         Ok(texts.join(", "))
     }
 
-    fn factor(&mut self, id: Id) -> Result<String, Why> {
+    fn factor(&mut self, id: Id, may_be_one: bool) -> Result<String, Why> {
         match self.rule.node(id) {
-            Node::Call(Op::Ones, _) => Ok("1".to_owned()),
+            Node::Call(Op::Ones, _) if may_be_one => Ok("1".to_owned()),
             _ => self.term(id),
         }
-    }
-
-    fn conv(&mut self, window: &Window, x: Id, kernel: Id) -> Result<String, Why> {
-        let known = window.kernel.map(|k| k.map(|extent| extent.to_string()));
-        if let Node::Call(Op::Averages([h, w]), _) = self.rule.node(kernel) {
-            if self.in_source {
-                return Err(no_form("averages that are no kernel in a target have no form"));
-            }
-            let x = self.name(x)?;
-            let pads = self.pads(window, &[h.to_string(), w.to_string()], &x);
-            let fill = format!(
-                "full() {{shape = [{x}.shape[1], 1, {h}, {w}], value = 1.0 / {}, dtype = {x}.dtype}}",
-                h.saturating_mul(*w)
-            );
-            let [sh, sw] = window.strides;
-            return Ok(format!(
-                "conv({x}, {fill}) {{strides = [{sh}, {sw}]{pads}, group = {x}.shape[1]}}"
-            ));
-        }
-        let same = window.padding == Padding::Same;
-        let wide = window.strides != [1, 1];
-        let kernel_text = if self.in_source && !(same && (wide || known.is_none())) {
-            self.term(kernel)?
-        } else {
-            self.name(kernel)?
-        };
-        let x = if self.in_source && !(same && wide) {
-            self.term(x)?
-        } else {
-            self.name(x)?
-        };
-        let extents = known.unwrap_or_else(|| [2, 3].map(|axis| format!("{kernel_text}.shape[{axis}]")));
-        let pads = self.pads(window, &extents, &x);
-        let group = if self.in_source {
-            "_".to_owned()
-        } else {
-            format!("{x}.shape[1] / {kernel_text}.shape[1]")
-        };
-        let [sh, sw] = window.strides;
-        Ok(format!(
-            "conv({x}, {kernel_text}) {{strides = [{sh}, {sw}]{pads}, group = {group}}}"
-        ))
-    }
-
-    fn pool(&mut self, name: &str, more: &str, window: &Window, x: Id) -> Result<String, Why> {
-        let Some([h, w]) = window.kernel else {
-            return Err(no_form("the extents of the window of a pool are not told"));
-        };
-        let wide = window.padding == Padding::Same && window.strides != [1, 1];
-        let x = if wide { self.name(x)? } else { self.term(x)? };
-        let pads = self.pads(window, &[h.to_string(), w.to_string()], &x);
-        let [sh, sw] = window.strides;
-        Ok(format!(
-            "{name}({x}) {{kernel_shape = [{h}, {w}], strides = [{sh}, {sw}]{pads}{more}}}"
-        ))
-    }
-
-    /// The attribute `pads` of a window of these extents over `x`.
-    fn pads(&mut self, window: &Window, kernel: &[String; 2], x: &str) -> String {
-        let Window {
-            strides,
-            padding: Padding::Same,
-            ..
-        } = window
-        else {
-            return ", pads = [0, 0, 0, 0]".to_owned();
-        };
-        let fixed: Option<Vec<i64>> = kernel.iter().map(|k| k.parse().ok()).collect();
-        if let (Some(k), [1, 1]) = (fixed, strides) {
-            return format!(
-                ", pads = [{}, {}, {}, {}]",
-                (k[0] - 1) / 2,
-                (k[1] - 1) / 2,
-                k[0] / 2,
-                k[1] / 2
-            );
-        }
-        let total = |i: usize| {
-            let (k, s, axis) = (&kernel[i], strides[i], i + 2);
-            match s {
-                1 => format!("({k} - 1)"),
-                _ => format!("max(({x}.shape[{axis}] - 1) / {s} * {s} + {k} - {x}.shape[{axis}], 0)"),
-            }
-        };
-        let (h, w) = (total(0), total(1));
-        let pads = format!("[{h} / 2, {w} / 2, ({h} + 1) / 2, ({w} + 1) / 2]");
-        format!(", {}", self.computed("pads", pads))
-    }
-
-    fn enlarge(&mut self, kernel: Id, to: [String; 2]) -> Result<String, Why> {
-        let kernel = self.name(kernel)?;
-        let [h, w] = [0, 1].map(|i| format!("({} - {kernel}.shape[{}])", to[i], i + 2));
-        let pads = format!("[0, 0, {h} / 2, {w} / 2, 0, 0, ({h} + 1) / 2, ({w} + 1) / 2]");
-        let axes = if self.in_source { ", axes = _" } else { "" };
-        Ok(format!("pad({kernel}) {{{}{axes}}}", self.computed("pads", pads)))
     }
 
     /// True for what has four axes because strides are given for two.
@@ -368,25 +298,28 @@ impl<'a> Writer<'a> {
 
     /// What a tensor is joined of along an axis, and along which axis of the parts.
     fn joined(&self, id: Id, axis: i64) -> Option<(Vec<Id>, i64)> {
-        let Node::Call(op, operands) = self.rule.node(id) else {
-            return None;
-        };
-        match (op, operands.as_slice()) {
-            (Op::Concat(along, _), parts) if *along == axis => Some((parts.to_vec(), axis)),
-            (Op::Conv(_), [x, kernel]) => match axis {
-                0 => self.joined(*x, 0),
-                1 => self.joined(*kernel, 0),
-                _ => None,
-            },
-            (Op::MaxPool(_) | Op::AveragePool(_), [x]) if axis < 2 => self.joined(*x, axis),
-            (Op::Named("matmul"), [a, b]) => match axis {
-                0 => self.joined(*a, 0),
-                1 => self.joined(*b, 1),
-                _ => None,
-            },
-            (Op::Scale | Op::Named("batch_normalization"), [x, ..]) => self.joined(*x, axis),
-            (Op::Named(_) | Op::Concat(..), all) => all.iter().find_map(|&id| self.joined(id, axis)),
-            _ => None,
+        let (mut todo, mut seen) = (vec![(id, axis)], Vec::new());
+        while let Some((id, axis)) = todo.pop() {
+            let Node::Call(op, operands) = self.rule.node(id) else {
+                continue;
+            };
+            // Terms are shared: each is looked at once.
+            if seen.contains(&(id, axis)) {
+                continue;
+            }
+            seen.push((id, axis));
+            match (op, operands.as_slice(), axis) {
+                (Op::Concat(along, _), parts, _) if *along == axis => return Some((parts.to_vec(), axis)),
+                (Op::Conv(_) | Op::Named("matmul"), [x, _], 0) => todo.push((*x, 0)),
+                (Op::Conv(_), [_, kernel], 1) => todo.push((*kernel, 0)),
+                (Op::Named("matmul"), [_, b], 1) => todo.push((*b, 1)),
+                (Op::Conv(_) | Op::Named("matmul"), ..) => {}
+                (Op::MaxPool(_) | Op::AveragePool(_), [x], 0 | 1) => todo.push((*x, axis)),
+                (Op::Scale | Op::Named("batch_normalization"), [x, ..], _) => todo.push((*x, axis)),
+                (Op::Named(_) | Op::Concat(..), all, _) => todo.extend(all.iter().rev().map(|&x| (x, axis))),
+                _ => {}
+            }
         }
+        None
     }
 }

@@ -276,10 +276,7 @@ impl<'a> Printer<'a> {
             RuleClass::Param => "param",
             RuleClass::Const => "const",
         };
-        let ty = param
-            .ty
-            .as_ref()
-            .map_or(String::new(), |ty| self.type_text(ty));
+        let ty = param.ty.as_ref().map_or(String::new(), |ty| self.type_text(ty));
         let words: Vec<&str> = [class, &ty].into_iter().filter(|word| !word.is_empty()).collect();
         let colon = if words.is_empty() { "" } else { ": " };
         format!("{}{index}{colon}{}", param.name.as_str(), words.join(" "))

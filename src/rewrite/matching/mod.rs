@@ -15,9 +15,11 @@ mod trace;
 use std::fmt::Debug;
 use std::hash::Hash;
 
-pub(super) use found::{Match, resolve};
+pub(super) use egraph::Snapshot;
+pub(super) use found::{Match, MatchScope, resolve};
 pub(super) use program::Program;
 pub(super) use search::{Binding, Searcher, is_input};
+pub(super) use trace::{Reason, Trace};
 
 use crate::op::{AttrValue, OpDef};
 use crate::rule::Variable;
@@ -85,6 +87,8 @@ pub(super) enum Want<'a> {
 pub(super) struct Form<'h, V> {
     /// What it is.
     pub(super) head: FormHead,
+    /// Its place among the forms of the value.
+    pub(super) place: u32,
     /// Its operands.
     pub(super) operands: &'h [V],
     /// Its attributes, as the host keeps them.

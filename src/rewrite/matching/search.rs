@@ -1,8 +1,9 @@
 //! The search: backtracking over an explicit stack, so that neither deep patterns nor long operand lists recurse.
 
 use std::cell::Cell;
+use std::hash::{BuildHasher, Hash, Hasher};
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::program::{AttrCheck, Program};
 use super::trace::{Reason, Trace};
@@ -15,7 +16,7 @@ use crate::tensor::{Dim, Tensor};
 pub(super) const OUTSIDE: u32 = u32::MAX;
 
 /// What a match binds: pattern vertices to values, attribute slots to attributes, operator variables to operators.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone)]
 pub(in crate::rewrite) struct Binding<V> {
     /// The value of each vertex outside of comprehensions.
     pub(super) one: Vec<Option<V>>,
@@ -31,25 +32,22 @@ pub(in crate::rewrite) struct Binding<V> {
     pub(super) counts: Vec<Option<u32>>,
     /// The values of the outputs.
     pub(in crate::rewrite) outputs: Vec<V>,
+    /// The forms that matched, as values with the places of their forms.
+    pub(in crate::rewrite) forms: Vec<(V, u32)>,
 }
 
-impl<V: Copy> Binding<V> {
-    /// Every value that is bound.
-    pub(in crate::rewrite) fn values(&self) -> impl Iterator<Item = V> + '_ {
-        self.one
-            .iter()
-            .flatten()
-            .copied()
-            .chain(self.rows.iter().map(|(_, v)| *v))
-    }
-
-    /// The same binding with other names for the values.
-    pub(in crate::rewrite) fn map(&self, f: impl Fn(V) -> V) -> Binding<V> {
-        let mut out = self.clone();
-        out.one.iter_mut().flatten().for_each(|v| *v = f(*v));
-        out.rows.iter_mut().for_each(|(_, v)| *v = f(*v));
-        out.outputs.iter_mut().for_each(|v| *v = f(*v));
-        out
+impl<V: Copy + Hash> Binding<V> {
+    /// A number for recognising the binding again, `f` giving the present names of its values.
+    pub(in crate::rewrite) fn key(&self, f: impl Fn(V) -> V) -> u64 {
+        let mut hasher = FxBuildHasher.build_hasher();
+        for v in self.one.iter().flatten() {
+            f(*v).hash(&mut hasher);
+        }
+        for (k, v) in &self.rows {
+            (k, f(*v)).hash(&mut hasher);
+        }
+        (&self.attrs, &self.attr_rows, &self.ops, &self.counts).hash(&mut hasher);
+        hasher.finish()
     }
 
     /// The values of pattern vertices, each with its index.
@@ -139,6 +137,7 @@ enum Undo {
     AttrRow(u32, u32),
     Op(u32),
     Count(u32),
+    Form,
 }
 
 const EMPTY: usize = usize::MAX;
@@ -158,6 +157,7 @@ pub(in crate::rewrite) struct Searcher<'h, H: Host> {
     attr_rows: FxHashMap<(u32, u32), SlotValue>,
     ops: Vec<Option<&'static OpDef>>,
     counts: Vec<Option<u32>>,
+    forms: Vec<(H::V, u32)>,
     trail: Vec<Undo>,
     choices: Vec<Choice<'h, H::V>>,
     /// Goals as linked lists; the number is the place of the next one.
@@ -194,6 +194,7 @@ impl<'h, H: Host> Searcher<'h, H> {
             attr_rows: FxHashMap::default(),
             ops: vec![None; rule.operators.len()],
             counts: vec![None; program.counts.len()],
+            forms: Vec::new(),
             trail: Vec::new(),
             choices: Vec::new(),
             agenda: Vec::new(),
@@ -205,10 +206,19 @@ impl<'h, H: Host> Searcher<'h, H> {
 
     /// All matches, in the order of the first output's value, until `emit` says no.
     pub(in crate::rewrite) fn all(&mut self, emit: &mut dyn FnMut(Binding<H::V>) -> bool) {
+        self.among(&|_| true, emit);
+    }
+
+    /// The matches whose first output is a value that `wanted` accepts.
+    pub(in crate::rewrite) fn among(
+        &mut self,
+        wanted: &dyn Fn(H::V) -> bool,
+        emit: &mut dyn FnMut(Binding<H::V>) -> bool,
+    ) {
         let root = self.program.rule.source.outputs[0].vertex();
         let mut seen = super::group::Seen::default();
         for value in self.candidates(root) {
-            if !self.at(value, &mut seen, emit) {
+            if wanted(value) && !self.at(value, &mut seen, emit) {
                 return;
             }
         }
@@ -339,6 +349,9 @@ impl<'h, H: Host> Searcher<'h, H> {
                 }
                 Some(Undo::Op(variable)) => self.ops[variable as usize] = None,
                 Some(Undo::Count(count)) => self.counts[count as usize] = None,
+                Some(Undo::Form) => {
+                    self.forms.pop();
+                }
                 None => {}
             }
         }
@@ -511,6 +524,8 @@ impl<'h, H: Host> Searcher<'h, H> {
     fn form(&mut self, at: PatternId, index: u32, value: H::V, form: Form<'h, H::V>) -> bool {
         let program = self.program;
         let rule = &program.rule;
+        self.forms.push((value, form.place));
+        self.trail.push(Undo::Form);
         match (rule.source.node(at), form.head) {
             (PatternNode::Call { operands, .. }, FormHead::Call(def)) => {
                 for (place, check) in program.checks[at.0 as usize].iter().enumerate() {
@@ -893,6 +908,7 @@ impl<'h, H: Host> Searcher<'h, H> {
             ops: self.ops.iter().map(|o| o.map(|def| def.name)).collect(),
             counts: self.counts.clone(),
             outputs,
+            forms: self.forms.clone(),
         }
     }
 

@@ -301,6 +301,7 @@ impl Host for Index {
         };
         let form = Form {
             head,
+            place: 0,
             operands: &entry.operands,
             attrs: AttrRefs::Numbers(&entry.attrs),
         };

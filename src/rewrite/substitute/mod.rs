@@ -24,12 +24,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use indexmap::IndexSet;
-use rustc_hash::{FxBuildHasher, FxHashMap};
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
-pub(super) use index::Index;
+pub(in crate::rewrite) use index::Index;
 
 use super::apply::{build_target, same_type};
 use super::cost::{CostModel, vertex_cost};
+use super::explain::Step;
 use super::matching::{Binding, Host, Match, Program, Searcher, is_input, resolve};
 use super::saturate::{RuleReport, StopReason};
 use crate::graph::{Graph, Node, VertexId};
@@ -46,17 +47,8 @@ pub struct Substitution {
     pub stop: StopReason,
     /// Every substitution, in order.
     pub steps: Vec<Step>,
-}
-
-/// One substitution.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Step {
-    /// The rule.
-    pub rule: Arc<str>,
-    /// The outputs of the match: the names of the values, or their operators.
-    pub place: Vec<String>,
-    /// Vertices removed and added.
-    pub vertices: (usize, usize),
+    /// Vertices that each removed and added.
+    pub sizes: Vec<(usize, usize)>,
 }
 
 /// Replaces matches of `rules` in `graph` until none is left, or `limit` substitutions are done.
@@ -84,13 +76,14 @@ pub fn substitute(
     let programs: Vec<Program> = rules.iter().map(|r| Program::new(r.clone())).collect();
     let mut run = Run {
         by_root: by_root(&programs),
-        depth: programs.iter().map(|p| depth(&p.rule)).max().unwrap_or(0),
+        depth: programs.iter().map(|p| p.depth).max().unwrap_or(0),
         lineages: Lineages::default(),
         reports: vec![RuleReport::default(); rules.len()],
         index: Index::new(graph),
         programs: &programs,
         model,
         steps: Vec::new(),
+        sizes: Vec::new(),
         limit,
     };
     let mut rounds = 0;
@@ -104,7 +97,7 @@ pub fn substitute(
             break StopReason::FixedPoint;
         }
     };
-    let (graph, reports, steps) = (run.index.into_graph(), run.reports, run.steps);
+    let (graph, reports, steps, sizes) = (run.index.into_graph(), run.reports, run.steps, run.sizes);
     let rules = programs.iter().map(|p| p.rule.clone()).zip(reports).collect();
     (
         graph,
@@ -113,6 +106,7 @@ pub fn substitute(
             rounds,
             stop,
             steps,
+            sizes,
         },
     )
 }
@@ -138,6 +132,7 @@ struct Run<'a> {
     lineages: Lineages,
     reports: Vec<RuleReport>,
     steps: Vec<Step>,
+    sizes: Vec<(usize, usize)>,
     limit: usize,
 }
 
@@ -153,7 +148,7 @@ impl Run<'_> {
     fn round(&mut self) -> bool {
         let mut todo = self.index.ordered();
         // Matches that may not be replaced at the present state of the graph around them.
-        let mut refused: rustc_hash::FxHashSet<u64> = rustc_hash::FxHashSet::default();
+        let mut refused: FxHashSet<(usize, u64)> = FxHashSet::default();
         while let Some(found) = self.next(&mut todo, &refused) {
             if self.steps.len() >= self.limit {
                 return false;
@@ -174,7 +169,7 @@ impl Run<'_> {
     }
 
     /// The next match.
-    fn next(&mut self, todo: &mut BTreeSet<(u64, VertexId)>, refused: &rustc_hash::FxHashSet<u64>) -> Option<Found> {
+    fn next(&mut self, todo: &mut BTreeSet<(u64, VertexId)>, refused: &FxHashSet<(usize, u64)>) -> Option<Found> {
         let index = &self.index;
         let mut searchers: FxHashMap<usize, Option<Searcher<'_, Index>>> = FxHashMap::default();
         while let Some((_, v)) = todo.pop_first() {
@@ -269,7 +264,6 @@ impl Run<'_> {
         let step = Step {
             rule: rule.name.clone(),
             place: outputs.iter().map(|&v| describe(&self.index.graph, v)).collect(),
-            vertices: (0, created.len()),
         };
         let mut around: Vec<VertexId> = found
             .binding
@@ -300,10 +294,8 @@ impl Run<'_> {
         self.index.remove_dead(&removed);
         let gone = size - self.index.graph.len();
         self.reports[found.rule].applied += 1;
-        self.steps.push(Step {
-            vertices: (gone, created.len()),
-            ..step
-        });
+        self.steps.push(step);
+        self.sizes.push((gone, created.len()));
         Some(around)
     }
 
@@ -443,13 +435,12 @@ impl Lineages {
     }
 }
 
-fn key(rule: usize, binding: &Binding<VertexId>) -> u64 {
-    use std::hash::BuildHasher;
-    FxBuildHasher.hash_one((rule, binding))
+fn key(rule: usize, binding: &Binding<VertexId>) -> (usize, u64) {
+    (rule, binding.key(|v| v))
 }
 
 /// The name of a value, or what computes it.
-fn describe(graph: &Graph, v: VertexId) -> String {
+pub(super) fn describe(graph: &Graph, v: VertexId) -> String {
     let vertex = graph.vertex(v);
     match (&vertex.name, vertex.op()) {
         (Some(name), _) => name.to_string(),
@@ -484,17 +475,6 @@ fn by_root(programs: &[Program]) -> ByRoot {
         }
     }
     out
-}
-
-/// The longest way from an output to an input of the source.
-fn depth(rule: &Rule) -> usize {
-    let pattern = &rule.source;
-    let mut depths: Vec<usize> = Vec::with_capacity(pattern.len());
-    for (id, _) in pattern.nodes() {
-        let below = pattern.operands(id).into_iter().map(|o| depths[o.0 as usize] + 1).max();
-        depths.push(below.unwrap_or(0));
-    }
-    depths.into_iter().max().unwrap_or(0)
 }
 
 #[cfg(test)]

@@ -95,13 +95,7 @@ impl Checker<'_> {
     }
 
     /// What only some alternatives bind has no meaning elsewhere.
-    fn check_alternatives(
-        &mut self,
-        rule: &RuleAst,
-        source: &Side,
-        state: &SideState<'_>,
-        used: &FxHashSet<Arc<str>>,
-    ) {
+    fn check_alternatives(&mut self, rule: &RuleAst, source: &Side, state: &SideState<'_>, used: &FxHashSet<Arc<str>>) {
         let pattern = &state.pattern;
         let mut always: FxHashSet<Arc<str>> = FxHashSet::default();
         for item in &pattern.outputs {
@@ -120,7 +114,10 @@ impl Checker<'_> {
             .chain(&state.bound)
             .filter(|name| used.contains(*name) && !always.contains(*name))
             .filter(|name| {
-                let at = state.variables.iter().find(|(i, _)| rule.params[**i].name.name == **name);
+                let at = state
+                    .variables
+                    .iter()
+                    .find(|(i, _)| rule.params[**i].name.name == **name);
                 at.is_some() || state.bound.contains(*name)
             })
             .filter(|name| !dimension_names(self.ast, &rule.params).contains(name))

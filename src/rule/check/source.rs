@@ -11,7 +11,7 @@ use super::super::pattern::{
 use super::{Checker, MAX_RULE_DEPTH};
 use crate::diag::{Diagnostic, Span, did_you_mean};
 use crate::graph::term;
-use crate::lang::ast::{Attrs, BinaryOp, ExprId, ExprKind, LetNames, Rule as RuleAst, Side, UnaryOp};
+use crate::lang::ast::{Ast, Attrs, BinaryOp, ExprId, ExprKind, LetNames, Rule as RuleAst, Side, UnaryOp};
 use crate::op::{self, AttrDef, Default as AttrDefault, OpDef};
 
 /// One side of a rule while it becomes a pattern.
@@ -125,10 +125,17 @@ impl Checker<'_> {
         let message = match pattern.varying() {
             // What a comprehension of the target runs over may be computed: the number is compared at each match.
             Some(_) if spread == 0 => {
-                format!("the source has as many outputs as its comprehension says, the other side {}", targets.len())
+                format!(
+                    "the source has as many outputs as its comprehension says, the other side {}",
+                    targets.len()
+                )
             }
             None if spread == 0 && targets.len() != pattern.outputs.len() => {
-                format!("one side has {} outputs, the other {}", pattern.outputs.len(), targets.len())
+                format!(
+                    "one side has {} outputs, the other {}",
+                    pattern.outputs.len(),
+                    targets.len()
+                )
             }
             None if spread > 0 && pattern.outputs.len() == 1 => {
                 "the source has one output, and the other side a number that varies".to_owned()
@@ -456,7 +463,7 @@ impl Checker<'_> {
             let (least, most) = def.arity();
             args.len() >= least && most.is_none_or(|m| args.len() <= m)
         };
-        if !choices.iter().any(|def| takes(&def)) {
+        if !choices.iter().any(takes) {
             self.problems.push(
                 Diagnostic::error(
                     "T0102",
@@ -563,12 +570,16 @@ impl Checker<'_> {
         let value = match term::eval(ast, id, &NoNames) {
             Ok(value) => value,
             // What mentions names is computed for each match.
-            Err(_) if ast.mentions(id, &is_free) => {
+            Err(_) if has_open_name(ast, id, &mut Vec::new()) => {
                 state.computed.push(id);
                 return Some(AttrPattern::Computed(id));
             }
             Err(e) => {
-                self.problems.push(Diagnostic::error("T0106", e.message).label(e.span, "").help("an attribute of a pattern is a value, a name to bind, a list of these, or an expression of what is bound elsewhere"));
+                let help = e.help.unwrap_or_else(|| {
+                    "an attribute of a pattern is a value, a name to bind, a list of these, or an expression of what is bound elsewhere".to_owned()
+                });
+                self.problems
+                    .push(Diagnostic::error("T0106", e.message).label(e.span, "").help(help));
                 return None;
             }
         };
@@ -617,6 +628,23 @@ impl SideState<'_> {
 /// True for a name that stands for no element type and not for `none`.
 fn is_free(name: &str) -> bool {
     name.parse::<crate::tensor::DType>().is_err() && name != "none"
+}
+
+/// True if the expression has a name that none of its comprehensions binds.
+fn has_open_name(ast: &Ast, id: ExprId, bound: &mut Vec<Arc<str>>) -> bool {
+    match ast.kind(id) {
+        ExprKind::Name(name) => is_free(name) && !bound.contains(name),
+        ExprKind::Comprehension { body, var, iter, cond } => {
+            if has_open_name(ast, *iter, bound) {
+                return true;
+            }
+            bound.push(var.name.clone());
+            let open = has_open_name(ast, *body, bound) || cond.is_some_and(|c| has_open_name(ast, c, bound));
+            bound.pop();
+            open
+        }
+        _ => ast.operands(id).into_iter().any(|part| has_open_name(ast, part, bound)),
+    }
 }
 
 /// True for a pattern, or an alternative of one, that no operator begins.

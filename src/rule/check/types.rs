@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Checker;
 use super::probe::{Difference, Verdict, judge};
-use crate::diag::Diagnostic;
+use crate::diag::{Diagnostic, Severity};
 use crate::graph::term::{self, Scope, Term};
 use crate::lang::ast::{Ast, DimExpr, Dims, ExprId, ExprKind, Rule as RuleAst, TypeKind};
 use crate::rule::Rule;
@@ -19,14 +19,36 @@ impl Checker<'_> {
             if calls(self.ast, condition, "is_static") {
                 continue;
             }
-            if term::condition(self.ast, condition, &scope) == Ok(false) {
-                self.problems.push(
-                    Diagnostic::error("T0311", "this condition never holds")
-                        .label(self.ast.span(condition), "false whatever the match")
-                        .help("a rule applies where all of its conditions hold"),
-                );
+            let span = self.ast.span(condition);
+            let problem = match term::condition(self.ast, condition, &scope) {
+                Ok(true) => continue,
+                Ok(false) => Diagnostic::error("T0311", "this condition never holds")
+                    .label(span, "false whatever the match")
+                    .help("a rule applies where all of its conditions hold"),
+                // Where a name is not known, nothing is certain.
+                Err(e) if e.unknown || !self.knows_all(condition, &scope) => continue,
+                Err(e) => {
+                    let help = e
+                        .help
+                        .unwrap_or_else(|| "a condition without a value never holds".to_owned());
+                    Diagnostic::error("T0106", e.message).label(e.span, "").help(help)
+                }
+            };
+            self.problems.push(problem);
+        }
+    }
+
+    /// True if the scope has a meaning for every name of the expression.
+    fn knows_all(&self, id: ExprId, scope: &Declared) -> bool {
+        let mut stack = vec![id];
+        while let Some(id) = stack.pop() {
+            match self.ast.kind(id) {
+                ExprKind::Name(name) if scope.name(name).is_none() => return false,
+                ExprKind::Comprehension { .. } => return false,
+                _ => stack.extend(self.ast.operands(id)),
             }
         }
+        true
     }
 
     /// Complains about a rule whose sides never have one type.
@@ -37,19 +59,43 @@ impl Checker<'_> {
             Verdict::Agrees | Verdict::Unknown => return,
             Verdict::Never { op, reason } => {
                 let op = op.map(|op| format!("`{op}`: ")).unwrap_or_default();
-                Diagnostic::error("T0311", format!("the source of `{name}` never has a type: {op}{reason}"))
-                    .label(source, "whatever the operands are")
-                    .help("an operator only ever stands in a graph with operands that it takes")
+                Diagnostic::error(
+                    "T0311",
+                    format!("the source of `{name}` never has a type: {op}{reason}"),
+                )
+                .label(source, "whatever the operands are")
+                .help("an operator only ever stands in a graph with operands that it takes")
             }
             Verdict::Differs(difference) => {
-                let Difference { operands, source: types, target } = *difference;
-                let tried = format!("tried among others: {}", operands.join(", "));
+                let Difference {
+                    operands,
+                    source: types,
+                    target,
+                    certain,
+                } = *difference;
+                let severity = if certain { Severity::Error } else { Severity::Warning };
+                let never = if certain { "never has" } else { "does not have" };
+                let tried = match certain {
+                    true => format!("whatever the operands are; for example {}", operands.join(", ")),
+                    false => format!(
+                        "for none of the operands that were tried, such as {}",
+                        operands.join(", ")
+                    ),
+                };
                 let problem = match target {
-                    Ok(made) => Diagnostic::error("T0316", format!("the target of `{name}` never has the type of the source"))
-                        .label(self.ast.span(ast.target.outputs), list(&made))
-                        .secondary(source, list(&types)),
+                    Ok(made) => Diagnostic::new(
+                        severity,
+                        "T0316",
+                        format!("the target of `{name}` {never} the type of the source"),
+                    )
+                    .label(self.ast.span(ast.target.outputs), list(&made))
+                    .secondary(source, list(&types)),
                     Err(inner) => {
-                        let problem = Diagnostic::error("T0316", format!("the target of `{name}` never has a type: {}", inner.message));
+                        let problem = Diagnostic::new(
+                            severity,
+                            "T0316",
+                            format!("the target of `{name}` {never} a type: {}", inner.message),
+                        );
                         let labels = inner.labels.iter();
                         let problem = labels.fold(problem, |p, l| match l.primary {
                             true => p.label(l.span, l.text.clone()),
@@ -58,7 +104,9 @@ impl Checker<'_> {
                         problem.secondary(source, list(&types))
                     }
                 };
-                problem.note(tried).help("the target takes the place of the source: the same element type, the same extents")
+                problem
+                    .note(tried)
+                    .help("the target takes the place of the source: the same element type, the same extents")
             }
         };
         self.problems.push(problem);
@@ -97,7 +145,11 @@ impl Declared {
         let mut unknown = u32::MAX / 2;
         for param in rule.params.iter().filter(|p| p.index.is_none()) {
             // Without an element type, nothing is said that holds for all of them.
-            let Some(TypeKind::Tensor { dtype: Some(dtype), dims }) = param.ty.as_ref().map(|t| &t.kind) else {
+            let Some(TypeKind::Tensor {
+                dtype: Some(dtype),
+                dims,
+            }) = param.ty.as_ref().map(|t| &t.kind)
+            else {
                 continue;
             };
             let mut extent = |dim: &DimExpr| {

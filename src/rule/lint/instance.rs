@@ -60,7 +60,9 @@ impl Instance<'_> {
                 }
                 (Head::OpOf, Head::Op(op)) => {
                     let (below, other) = (self.terms.below(a).to_vec(), self.terms.below(b).to_vec());
-                    let [variable, operands, attrs] = below[..] else { return None };
+                    let [variable, operands, attrs] = below[..] else {
+                        return None;
+                    };
                     if !self.may_be(variable, op) {
                         return None;
                     }

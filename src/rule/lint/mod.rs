@@ -65,20 +65,25 @@ fn compare(rules: &[Arc<Rule>], wanted: &dyn Fn(&Rule, &Rule) -> bool) -> Diagno
     }
     let mut by_root: FxHashMap<Head, Vec<usize>> = FxHashMap::default();
     for (i, side) in sides.iter().enumerate() {
-        if !superfluous[i] {
-            by_root.entry(terms.head(side.source[0]).clone()).or_default().push(i);
-        }
+        by_root.entry(terms.head(side.source[0]).clone()).or_default().push(i);
     }
     for (i, rule) in rules.iter().enumerate() {
         if superfluous[i] {
             continue;
         }
-        let others = candidates(&terms, &sides[i], &by_root);
-        let found = others.into_iter().find_map(|k| {
-            let pair = wanted(&rules[k], rule) && !is_one_rule(&rules[k], rule);
-            let useless = pair && implies(&mut terms, (&rules[k], &sides[k]), (rule, &sides[i]));
-            useless.then_some(k)
-        });
+        let (reported, known): (Vec<usize>, Vec<usize>) = candidates(&terms, &sides[i], &by_root)
+            .into_iter()
+            .filter(|&k| !is_one_rule(&rules[k], rule))
+            .partition(|&k| wanted(&rules[k], rule));
+        let mut first = |others: Vec<usize>| {
+            let mut others = others.into_iter();
+            others.find(|&k| implies(&mut terms, (&rules[k], &sides[k]), (rule, &sides[i])))
+        };
+        if first(known).is_some() {
+            continue;
+        }
+        // Of rules that are equal, the first one is named.
+        let found = first(reported.into_iter().filter(|&k| !superfluous[k]).collect());
         problems.extend(found.map(|k| contained(&rules[k], rule)));
     }
     problems
@@ -105,7 +110,11 @@ fn up_to_names(terms: &mut Terms, rule: &Rule, sides: &Sides) -> Vec<TermId> {
         out.extend(part.iter().map(|t| terms.with_names(*t, &meaning)));
         out.push(marker);
     }
-    let mut conditions: Vec<TermId> = sides.conditions.iter().map(|t| terms.with_names(*t, &meaning)).collect();
+    let mut conditions: Vec<TermId> = sides
+        .conditions
+        .iter()
+        .map(|t| terms.with_names(*t, &meaning))
+        .collect();
     conditions.sort_unstable();
     out.extend(conditions);
     out.push(marker);
@@ -116,7 +125,10 @@ fn up_to_names(terms: &mut Terms, rule: &Rule, sides: &Sides) -> Vec<TermId> {
             let variable = &rule.variables[i];
             let ty = type_term(terms, &rule.ast, variable);
             let ty = ty.map(|t| terms.with_names(t, &meaning));
-            out.push(terms.form(format!("{:?} {}", variable.class, variable.indexed), ty.into_iter().collect()));
+            out.push(terms.form(
+                format!("{:?} {}", variable.class, variable.indexed),
+                ty.into_iter().collect(),
+            ));
         } else if let Some(variable) = rule.operators.iter().find(|v| v.name == *name) {
             let choices: Vec<&str> = variable.choices.iter().map(|d| d.name).collect();
             out.push(terms.form(choices.join(" "), Vec::new()));
@@ -131,7 +143,11 @@ fn candidates(terms: &Terms, sides: &Sides, by_root: &FxHashMap<Head, Vec<usize>
     for part in terms.parts(&sides.source) {
         out.extend(by_root.get(terms.head(part)).into_iter().flatten());
         if matches!(terms.head(part), Head::Op(_)) {
-            out.extend([Head::OpOf, Head::AnyOf].iter().flat_map(|h| by_root.get(h).into_iter().flatten()));
+            out.extend(
+                [Head::OpOf, Head::AnyOf]
+                    .iter()
+                    .flat_map(|h| by_root.get(h).into_iter().flatten()),
+            );
         }
     }
     out.sort_unstable();
@@ -147,16 +163,30 @@ fn implies(terms: &mut Terms, general: (&Rule, &Sides), special: (&Rule, &Sides)
         return false;
     }
     if a.source.len() > 1 || b.source.len() > 1 {
-        let found = Instance { terms: &mut *terms, general, special }.of(&a.source, &b.source);
+        let found = Instance {
+            terms: &mut *terms,
+            general,
+            special,
+        }
+        .of(&a.source, &b.source);
         return found.is_some_and(|names| {
-            holds(terms, a, b, &names) && a.target.iter().zip(&b.target).all(|(x, y)| terms.with_names(*x, &names) == *y)
+            holds(terms, a, b, &names)
+                && a.target
+                    .iter()
+                    .zip(&b.target)
+                    .all(|(x, y)| terms.with_names(*x, &names) == *y)
         });
     }
     let (Some(&target), Some(&wanted)) = (a.target.first(), b.target.first()) else {
         return false;
     };
     for part in terms.parts(&b.source) {
-        let Some(names) = (Instance { terms: &mut *terms, general, special }).of(&a.source, &[part]) else {
+        let Some(names) = (Instance {
+            terms: &mut *terms,
+            general,
+            special,
+        })
+        .of(&a.source, &[part]) else {
             continue;
         };
         if holds(terms, a, b, &names) {
@@ -171,7 +201,9 @@ fn implies(terms: &mut Terms, general: (&Rule, &Sides), special: (&Rule, &Sides)
 
 /// True if the conditions of `a`, its names replaced, are among those of `b`.
 fn holds(terms: &mut Terms, a: &Sides, b: &Sides, names: &Meaning) -> bool {
-    a.conditions.iter().all(|c| b.conditions.contains(&terms.with_names(*c, names)))
+    a.conditions
+        .iter()
+        .all(|c| b.conditions.contains(&terms.with_names(*c, names)))
 }
 
 /// A rule that matches what it has made, and makes it larger again.
@@ -179,7 +211,12 @@ fn endless(terms: &mut Terms, rule: &Rule, sides: &Sides) -> Option<Diagnostic> 
     let ([source], [target]) = (sides.source.as_slice(), sides.target.as_slice()) else {
         return None;
     };
-    let names = Instance { terms: &mut *terms, general: rule, special: rule }.of(&[*source], &[*target])?;
+    let names = Instance {
+        terms: &mut *terms,
+        general: rule,
+        special: rule,
+    }
+    .of(&[*source], &[*target])?;
     // A condition may end it, unless it is one that held before.
     if !holds(terms, sides, sides, &names) {
         return None;
@@ -190,15 +227,21 @@ fn endless(terms: &mut Terms, rule: &Rule, sides: &Sides) -> Option<Diagnostic> 
     }
     let help = "add a condition that the result does not fulfil, or turn the rule around";
     Some(
-        Diagnostic::warning("T0315", format!("`{}` matches what it makes, which grows for ever", rule.name))
-            .label(rule.ast.span(rule.target.result), "the source matches here again")
-            .help(help)
-            .in_source(&rule.ast.source),
+        Diagnostic::warning(
+            "T0315",
+            format!("`{}` matches what it makes, which grows for ever", rule.name),
+        )
+        .label(rule.ast.span(rule.target.result), "the source matches here again")
+        .help(help)
+        .in_source(&rule.ast.source),
     )
 }
 
 fn equal(first: &Rule, again: &Rule) -> Diagnostic {
-    let problem = Diagnostic::warning("T0313", format!("`{}` is the rule `{}` with other names", again.name, first.name));
+    let problem = Diagnostic::warning(
+        "T0313",
+        format!("`{}` is the rule `{}` with other names", again.name, first.name),
+    );
     place_both(problem, first, again).help("remove one of the two")
 }
 

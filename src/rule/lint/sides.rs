@@ -43,7 +43,11 @@ impl Sides {
         conditions.sort_unstable();
         conditions.dedup();
         let target = side.target(&rule.target);
-        Sides { source, target, conditions }
+        Sides {
+            source,
+            target,
+            conditions,
+        }
     }
 }
 
@@ -97,7 +101,11 @@ impl Reader<'_> {
                 let attrs = self.list(attrs);
                 self.terms.add(Head::Op(def.name), vec![operands, attrs])
             }
-            PatternNode::CallOf { variable, operands, rest } => {
+            PatternNode::CallOf {
+                variable,
+                operands,
+                rest,
+            } => {
                 let operands: Vec<TermId> = operands.iter().map(|o| self.item(*o)).collect();
                 let name = rule.operators[*variable].name.clone();
                 self.call_of(&name, operands, rest.as_ref())
@@ -203,12 +211,14 @@ impl Reader<'_> {
                 }
                 None => self.terms.name(name),
             },
-            ExprKind::Int { value, suffix } => {
-                self.terms.form(format!("{value}{}", suffix.map(|s| s.to_string()).unwrap_or_default()), Vec::new())
-            }
-            ExprKind::Float { value, suffix } => {
-                self.terms.form(format!("{value}{}", suffix.map(|s| s.to_string()).unwrap_or_default()), Vec::new())
-            }
+            ExprKind::Int { value, suffix } => self.terms.form(
+                format!("{value}{}", suffix.map(|s| s.to_string()).unwrap_or_default()),
+                Vec::new(),
+            ),
+            ExprKind::Float { value, suffix } => self.terms.form(
+                format!("{value}{}", suffix.map(|s| s.to_string()).unwrap_or_default()),
+                Vec::new(),
+            ),
             ExprKind::Bool(value) => self.terms.form(value.to_string(), Vec::new()),
             ExprKind::Str(text) => self.terms.form(format!("{text:?}"), Vec::new()),
             ExprKind::Unary { op, operand } => {
@@ -220,7 +230,12 @@ impl Reader<'_> {
                 self.call(name, &[*operand], None)
             }
             ExprKind::Binary { op, lhs, rhs } => self.call(infix_name(*op), &[*lhs, *rhs], None),
-            ExprKind::Call { callee, args, attrs, quoted: false } => self.call(callee.as_str(), args, attrs.as_deref()),
+            ExprKind::Call {
+                callee,
+                args,
+                attrs,
+                quoted: false,
+            } => self.call(callee.as_str(), args, attrs.as_deref()),
             ExprKind::Project { base, index } => {
                 let base = self.expr(*base);
                 let index = self.terms.form(index.to_string(), Vec::new());
@@ -234,8 +249,13 @@ impl Reader<'_> {
             ExprKind::Field { base, name } => {
                 let base = self.expr(*base);
                 let fact = matches!(name.as_str(), "shape" | "rank" | "size" | "dtype");
-                let index = if fact { self.terms.form(format!(".{}", name.name), Vec::new()) } else { self.terms.name(&name.name) };
-                self.terms.form(if fact { "fact" } else { "element" }, vec![base, index])
+                let index = if fact {
+                    self.terms.form(format!(".{}", name.name), Vec::new())
+                } else {
+                    self.terms.name(&name.name)
+                };
+                self.terms
+                    .form(if fact { "fact" } else { "element" }, vec![base, index])
             }
             ExprKind::Comprehension { body, var, iter, cond } => {
                 let iter = self.expr(*iter);
@@ -268,7 +288,11 @@ impl Reader<'_> {
                     ExprKind::Range { .. } => "range",
                     _ => "other",
                 };
-                let text = if what == "other" { crate::lang::format_expr(ast, id) } else { what.to_owned() };
+                let text = if what == "other" {
+                    crate::lang::format_expr(ast, id)
+                } else {
+                    what.to_owned()
+                };
                 let below = ast.operands(id).into_iter().map(|e| self.expr(e)).collect();
                 self.terms.form(text, below)
             }
@@ -292,7 +316,11 @@ impl Reader<'_> {
                 (Some(entry), _) => {
                     let value = self.expr(entry.value);
                     let default = attr.default_value().map(|v| self.terms.form(v.to_string(), Vec::new()));
-                    if default == Some(value) { self.terms.left_out() } else { value }
+                    if default == Some(value) {
+                        self.terms.left_out()
+                    } else {
+                        value
+                    }
                 }
                 (None, Some(rest)) if self.takes_over(rest, attr.name) => self.terms.name(&of_rest(rest, attr.name)),
                 (None, _) => self.terms.left_out(),

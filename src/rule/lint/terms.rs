@@ -43,7 +43,10 @@ impl Terms {
             return id;
         }
         let id = self.nodes.len() as TermId;
-        let size = key.1.iter().fold(1u64, |n, t| n.saturating_add(self.sizes[*t as usize]));
+        let size = key
+            .1
+            .iter()
+            .fold(1u64, |n, t| n.saturating_add(self.sizes[*t as usize]));
         self.sizes.push(size);
         self.nodes.push(key.clone());
         self.index.insert(key, id);

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use super::choices::{Blame, Choices, Key};
 use super::{Found, Mode, options};
 use crate::graph::term::{self, Term};
-use crate::graph::{Graph, Node, VertexId};
+use crate::graph::{Node, VertexId};
 use crate::lang::ast::{DimExpr, Dims, ExprKind, RuleClass, TypeKind};
 use crate::op::{AttrKind, AttrValue, Op, OpDef, OpError};
 use crate::rule::{AttrPattern, Count, Item, ListItem, PatternId, PatternNode, ProjIndex, Rule};
@@ -20,7 +20,7 @@ pub(super) struct Failure {
     /// Choices that may have a part in it.
     pub(super) wider: Blame,
     /// What the operator says.
-    pub(super) reason: Option<OpError>,
+    pub(super) reason: Option<Box<OpError>>,
     /// Which operator.
     pub(super) op: Option<&'static OpDef>,
     /// How many vertices had a type.
@@ -80,7 +80,10 @@ impl<'a> Attempt<'a> {
             for &condition in &rule.conditions {
                 let holds = term::condition(&rule.ast, condition, &self.found);
                 if holds != Ok(true) {
-                    let named = self.blame.iter().filter(|(name, _)| rule.ast.mentions(condition, &|n| n == &***name));
+                    let named = self
+                        .blame
+                        .iter()
+                        .filter(|(name, _)| rule.ast.mentions(condition, &|n| n == &***name));
                     let blame = named.fold(0, |all, (_, b)| all | b);
                     return Err(Failure::of(if blame == 0 { self.choices.all() } else { blame }));
                 }
@@ -124,7 +127,11 @@ impl<'a> Attempt<'a> {
     }
 
     fn vertex(&mut self, at: PatternId, index: u32) -> Result<(VertexId, Blame)> {
-        let index = if self.rule.source.within(at).is_some() { index } else { 0 };
+        let index = if self.rule.source.within(at).is_some() {
+            index
+        } else {
+            0
+        };
         if let Some(&known) = self.known.get(&(at, index)) {
             return Ok(known);
         }
@@ -139,7 +146,11 @@ impl<'a> Attempt<'a> {
             PatternNode::Literal(number) => self.literal(at, *number)?,
             PatternNode::Absent => (self.found.graph.absent(), 0),
             PatternNode::Call { def, operands, attrs } => self.call(at, index, def, operands, attrs)?,
-            PatternNode::CallOf { variable, operands, rest } => {
+            PatternNode::CallOf {
+                variable,
+                operands,
+                rest,
+            } => {
                 let choices = &rule.operators[*variable].choices;
                 let (taken, blame) = self.take(Key::Operator(*variable), choices.len())?;
                 let def = choices[taken];
@@ -147,13 +158,19 @@ impl<'a> Attempt<'a> {
                 let pattern = |_| rest.clone().map_or(AttrPattern::Default, AttrPattern::Rest);
                 let attrs: Vec<AttrPattern> = def.attrs.iter().map(pattern).collect();
                 let built = self.call(at, index, def, operands, &attrs);
-                let (v, b) = built.map_err(|f| Failure { blame: f.blame | blame, ..f })?;
+                let (v, b) = built.map_err(|f| Failure {
+                    blame: f.blame | blame,
+                    ..f
+                })?;
                 (v, b | blame)
             }
             PatternNode::Tuple(items) => {
                 let items = self.items(items, index)?;
                 let values: Vec<VertexId> = items.iter().map(|(v, _)| *v).collect();
-                (self.found.graph.tuple(&values), items.iter().fold(0, |all, (_, b)| all | b))
+                (
+                    self.found.graph.tuple(&values),
+                    items.iter().fold(0, |all, (_, b)| all | b),
+                )
             }
             PatternNode::Proj(tuple, place) => self.element(at, *tuple, place, index)?,
             PatternNode::AnyOf(items) => {
@@ -199,7 +216,7 @@ impl<'a> Attempt<'a> {
         match self.found.graph.project(base, place) {
             Ok(v) => Ok((v, blame)),
             Err(reason) => Err(Failure {
-                reason: Some(reason),
+                reason: Some(Box::new(reason)),
                 depth: self.known.len(),
                 ..Failure::of(blame)
             }),
@@ -210,7 +227,10 @@ impl<'a> Attempt<'a> {
         let rule = self.rule;
         let variable = &rule.variables[i];
         let (ty, extents): (Vec<TensorType>, Blame) = match variable.ty.as_ref().map(|t| &t.kind) {
-            Some(TypeKind::Tensor { dtype, dims: Dims::List(dims) }) => {
+            Some(TypeKind::Tensor {
+                dtype,
+                dims: Dims::List(dims),
+            }) => {
                 let mut shape = Shape::scalar();
                 let mut blame = 0;
                 for dim in dims {
@@ -219,11 +239,23 @@ impl<'a> Attempt<'a> {
                     blame |= b;
                 }
                 let dtypes = options::dtypes(self.mode, dtype.map(|d| d.dtype));
-                (dtypes.into_iter().map(|d| TensorType::new(d, shape.clone())).collect(), blame)
+                (
+                    dtypes.into_iter().map(|d| TensorType::new(d, shape.clone())).collect(),
+                    blame,
+                )
             }
-            Some(TypeKind::Tensor { dtype, dims: Dims::Scalar }) => {
+            Some(TypeKind::Tensor {
+                dtype,
+                dims: Dims::Scalar,
+            }) => {
                 let dtypes = options::dtypes(self.mode, dtype.map(|d| d.dtype));
-                (dtypes.into_iter().map(|d| TensorType::new(d, Shape::scalar())).collect(), 0)
+                (
+                    dtypes
+                        .into_iter()
+                        .map(|d| TensorType::new(d, Shape::scalar()))
+                        .collect(),
+                    0,
+                )
             }
             Some(TypeKind::Tensor { dtype, .. }) => (options::types_of(self.mode, dtype.map(|d| d.dtype)), 0),
             Some(TypeKind::Tuple(_)) => (Vec::new(), 0),
@@ -282,10 +314,16 @@ impl<'a> Attempt<'a> {
 
     fn literal(&mut self, at: PatternId, number: f64) -> Result<(VertexId, Blame)> {
         let dtypes: Vec<DType> = options::dtypes(self.mode, None);
-        let dtypes: Vec<DType> = dtypes.into_iter().filter(|d| options::filled(*d, &[], number).is_some()).collect();
+        let dtypes: Vec<DType> = dtypes
+            .into_iter()
+            .filter(|d| options::filled(*d, &[], number).is_some())
+            .collect();
         let (taken, blame) = self.take(Key::Vertex(at), dtypes.len())?;
         let value = match self.mode {
-            Mode::AnyShape => self.found.graph.input("_", Type::Tensor(TensorType::any_rank(dtypes[taken]))),
+            Mode::AnyShape => self
+                .found
+                .graph
+                .input("_", Type::Tensor(TensorType::any_rank(dtypes[taken]))),
             Mode::Shapes => {
                 let value = options::filled(dtypes[taken], &[], number).ok_or_else(|| Failure::of(blame))?;
                 self.found.graph.constant(value)
@@ -312,7 +350,9 @@ impl<'a> Attempt<'a> {
         }
         let values: Vec<VertexId> = operands.iter().map(|(v, _)| *v).collect();
         let all = |list: &mut dyn Iterator<Item = Blame>| list.fold(0, |all, b| all | b);
-        let free = attrs.iter().any(|a| !matches!(a, AttrPattern::Value(_) | AttrPattern::Default));
+        let free = attrs
+            .iter()
+            .any(|a| !matches!(a, AttrPattern::Value(_) | AttrPattern::Default));
         let vertex = match self.found.graph.call(Op::Known(def), &values, &given) {
             Ok(vertex) => vertex,
             Err(reason) => {
@@ -331,7 +371,7 @@ impl<'a> Attempt<'a> {
                 return Err(Failure {
                     blame,
                     wider,
-                    reason: Some(reason),
+                    reason: Some(Box::new(reason)),
                     op: Some(def),
                     depth: self.known.len(),
                 });
@@ -377,7 +417,10 @@ impl<'a> Attempt<'a> {
     /// A value of any shape that the call has with other attributes.
     fn widened(&mut self, vertex: VertexId) -> VertexId {
         match self.found.graph.ty(vertex).clone() {
-            Type::Tensor(ty) => self.found.graph.input("_", Type::Tensor(TensorType::any_rank(ty.dtype))),
+            Type::Tensor(ty) => self
+                .found
+                .graph
+                .input("_", Type::Tensor(TensorType::any_rank(ty.dtype))),
             // Another attribute may mean another number of elements.
             _ => {
                 self.choices.complete = false;
@@ -404,7 +447,9 @@ impl<'a> Attempt<'a> {
             }
             AttrPattern::Computed(id) => {
                 let all = self.choices.all();
-                let value = term::eval(&self.rule.ast, *id, &self.found).ok().and_then(|t| attr.coerce(term::to_attr(&t)?));
+                let value = term::eval(&self.rule.ast, *id, &self.found)
+                    .ok()
+                    .and_then(|t| attr.coerce(term::to_attr(&t)?));
                 return value.map(|v| (Some(v), all)).ok_or_else(|| {
                     self.choices.complete = false;
                     Failure::of(all)

@@ -88,7 +88,10 @@ pub(super) fn constants(ty: &TensorType) -> Vec<Tensor> {
     let Some(shape) = ty.shape.as_ref().and_then(Shape::to_concrete) else {
         return Vec::new();
     };
-    NUMBERS.iter().filter_map(|&number| filled(ty.dtype, &shape, number)).collect()
+    NUMBERS
+        .iter()
+        .filter_map(|&number| filled(ty.dtype, &shape, number))
+        .collect()
 }
 
 /// A tensor of one number; `None` if the element type does not have it.
@@ -126,6 +129,9 @@ pub(super) fn attributes(attr: &AttrDef) -> Vec<Option<AttrValue>> {
             &[0, 3, 1, 2],
             &[1, 1, 1, 1],
             &[2, 2, 2],
+            &[0, 0, 0, 0, 0, 0],
+            &[0, 0],
+            &[2],
             &[0, 0, 0, 0, 0, 0, 0, 0],
             &[SIDE, SIDE, SIDE, SIDE],
             &[0],
@@ -134,7 +140,10 @@ pub(super) fn attributes(attr: &AttrDef) -> Vec<Option<AttrValue>> {
         AttrKind::Float => [1.0, 0.5, 0.0, 2.0].map(AttrValue::float).to_vec(),
         AttrKind::OneOf(all) => all.iter().map(|s| AttrValue::str(s)).collect(),
         AttrKind::DType => DType::ALL.iter().map(|&d| AttrValue::DType(d)).collect(),
-        AttrKind::Tensor => vec![AttrValue::Tensor(Tensor::scalar(1f32)), AttrValue::Tensor(Tensor::scalar(1i64))],
+        AttrKind::Tensor => vec![
+            AttrValue::Tensor(Tensor::scalar(1f32)),
+            AttrValue::Tensor(Tensor::scalar(1i64)),
+        ],
         AttrKind::Floats => vec![AttrValue::Floats(Vec::new())],
         AttrKind::Str => vec![AttrValue::str(if attr.name == "equation" { "ij,jk->ik" } else { "" })],
     };

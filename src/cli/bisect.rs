@@ -1,0 +1,192 @@
+//! `tautomer bisect`: the first rule application that changes a result.
+
+use std::path::PathBuf;
+
+use serde_json::json;
+
+use tautomer::graph::{Graph, Workload};
+use tautomer::pipeline::{Options, optimize};
+use tautomer::rewrite::{Limits, Step};
+use tautomer::rule::Class;
+
+use super::input::{self, Kind, Loaded};
+use super::optimize::{EngineName, Verdict, compare, parse_class, read_rules, tolerance};
+use super::random::{Random, difference as apart, values};
+use super::run::evaluate;
+use super::{Done, Failure, Shell};
+
+#[derive(clap::Args)]
+pub(super) struct Args {
+    /// A program (.taut) or model (.onnx); `-` is standard input
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Rule files, or names of sets that come with the tool, to use instead of the built-in rules
+    #[arg(long, value_name = "FILE")]
+    rules: Vec<PathBuf>,
+    /// How rules are applied
+    #[arg(long, value_enum, default_value = "saturate", value_name = "ENGINE")]
+    engine: EngineName,
+    /// How equal the results must be: `bitwise`, `real`, or `approx(e)` with a relative error
+    #[arg(long, value_parser = parse_class, default_value = "real")]
+    class: Class,
+    /// Facts that hold, such as `finite(x)`; rules that assume others are left out
+    #[arg(long, value_name = "FACT")]
+    assume: Vec<String>,
+    /// Compare on this many random inputs
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    runs: u64,
+    /// Where the random numbers begin
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+    /// Values of the parameters of a program (.safetensors or .npz)
+    #[arg(long, value_name = "FILE")]
+    params: Option<PathBuf>,
+    /// What the file is, whatever its suffix
+    #[arg(long, value_enum, value_name = "KIND")]
+    from: Option<Kind>,
+}
+
+/// What an optimisation with a limit of applications gives.
+struct Trial {
+    /// The largest difference, if it is too large.
+    apart: Option<f64>,
+    applications: Vec<Step>,
+    /// What the result rests on.
+    chain: Vec<Step>,
+    /// Both sides of each of these.
+    sides: Vec<Option<Graph>>,
+}
+
+pub(super) fn run(args: &Args, shell: &Shell) -> Done {
+    let loaded = Loaded::read(&args.file, args.from, args.params.as_deref(), shell)?;
+    let (rules, groups) = read_rules(&args.rules)?;
+    let allowed = tolerance(args.class, &loaded.workload);
+    let trial = |limit: Option<usize>| -> Result<Trial, Failure> {
+        let options = Options {
+            engine: args.engine.into(),
+            rules: rules.clone(),
+            groups: groups.clone(),
+            class: args.class,
+            assume: args.assume.clone(),
+            limits: Limits {
+                rewrites: limit,
+                ..Limits::default()
+            },
+            explain: true,
+            ..Options::default()
+        };
+        let outcome = optimize(loaded.workload.clone(), &options)?;
+        Ok(Trial {
+            apart: difference(&loaded.workload, &outcome.workload, args, allowed)?,
+            applications: outcome.applications,
+            chain: outcome.steps,
+            sides: outcome.sides,
+        })
+    };
+    let whole = trial(None)?;
+    let total = whole.applications.len();
+    let Some(most) = whole.apart else {
+        if shell.json {
+            return shell.json(json!({ "applications": total, "first": null }));
+        }
+        return shell.result(&format!("none of {total} applications changes a result\n"));
+    };
+    let step = match args.engine {
+        EngineName::Substitute => first_step(total, whole, &trial)?,
+        EngineName::Saturate => first_of_chain(&loaded.workload, whole, args, allowed),
+    };
+    let (rule, place) = match &step {
+        Some((_, step)) => (step.rule.to_string(), step.place.join(", ")),
+        None => ("folding".to_owned(), String::new()),
+    };
+    let number = step.map(|(number, _)| number);
+    if shell.json {
+        let most = if most.is_finite() { json!(most) } else { json!("inf") };
+        shell.json(json!({
+            "applications": total,
+            "first": { "number": number, "rule": rule, "place": place, "difference": most, "allowed": allowed },
+        }))?;
+    } else {
+        let at = if place.is_empty() {
+            String::new()
+        } else {
+            format!(" at {place}")
+        };
+        let which = number.map_or_else(String::new, |n| {
+            format!("application {n} of {total} changes a result: ")
+        });
+        shell.result(&format!(
+            "{which}{rule}{at}\nlargest difference {most:.2e} of the scale, allowed {allowed:.0e}\n"
+        ))?;
+    }
+    Err(Failure::No)
+}
+
+type Run<'a> = dyn Fn(Option<usize>) -> Result<Trial, Failure> + 'a;
+
+/// The first substitution with which the result is wrong, by halving their number.
+fn first_step(total: usize, whole: Trial, trial: &Run<'_>) -> Result<Option<(usize, Step)>, Failure> {
+    let (mut good, mut bad, mut found) = (0, total, whole);
+    while bad - good > 1 {
+        let middle = good + (bad - good) / 2;
+        let next = trial(Some(middle))?;
+        if next.apart.is_some() {
+            (bad, found) = (middle, next);
+        } else {
+            good = middle;
+        }
+    }
+    Ok(found
+        .applications
+        .into_iter()
+        .nth(bad.wrapping_sub(1))
+        .map(|step| (bad, step)))
+}
+
+/// The first application among those the wrong result rests on whose two sides have different values.
+///
+/// Halving the number of applications would say little here: an e-graph holds what a wrong rule made long before it is
+/// cheap enough to be taken.
+fn first_of_chain(original: &Workload, whole: Trial, args: &Args, allowed: f64) -> Option<(usize, Step)> {
+    let number = |step: &Step| whole.applications.iter().position(|a| a == step).map_or(0, |i| i + 1);
+    let mut wrong: Vec<(usize, Step)> = Vec::new();
+    for (step, sides) in whole.chain.iter().zip(&whole.sides) {
+        let differs = sides.as_ref().is_some_and(|sides| {
+            (0..args.runs).any(|run| sides_differ(original, sides, args.seed.wrapping_add(run), allowed))
+        });
+        if differs {
+            wrong.push((number(step), step.clone()));
+        }
+    }
+    wrong.into_iter().min_by_key(|(number, _)| *number)
+}
+
+/// True if the first half of the results of `sides` differs from the second on some random input.
+fn sides_differ(original: &Workload, sides: &Graph, seed: u64, allowed: f64) -> bool {
+    for largest in [4, 8, 32, 64, 224] {
+        let mut random = Random::new(seed.wrapping_mul(0x2545_f491_4f6c_dd1d));
+        let Some((inputs, params)) = values(&original.graph, &original.params, &mut random, largest) else {
+            return false;
+        };
+        let workload = Workload {
+            graph: sides.clone(),
+            params,
+        };
+        if let Ok(results) = evaluate(&workload, &inputs, false) {
+            let (source, target) = results.split_at(results.len() / 2);
+            return source.iter().zip(target).any(|(a, b)| apart(a, b) > allowed);
+        }
+    }
+    false
+}
+
+/// The largest difference on random inputs, if it is too large.
+fn difference(before: &Workload, after: &Workload, args: &Args, allowed: f64) -> Result<Option<f64>, Failure> {
+    match compare(before, after, args.runs, args.seed)? {
+        Verdict::Apart(most) => Ok((most > allowed).then_some(most)),
+        Verdict::Unchecked(why) => Err(Failure::new(
+            "T0406",
+            format!("{}: the original does not run here: {why}", input::shown(&args.file)),
+        )),
+    }
+}
