@@ -198,6 +198,12 @@ impl<'a> Attempt<'a> {
         let place = match place {
             ProjIndex::At(i) => *i as usize,
             ProjIndex::Running => index as usize,
+            ProjIndex::Bind(name) if self.rule.source.within(at).is_some() => {
+                let (taken, own) = self.take(Key::Element(at), count)?;
+                blame |= own;
+                self.append(name, Term::Int(taken.into()), own);
+                taken
+            }
             ProjIndex::Bind(name) => match self.found.names.get(name) {
                 Some(Term::Int(Dim::Const(i))) => *i as usize,
                 _ => {
