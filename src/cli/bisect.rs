@@ -59,13 +59,13 @@ struct Trial {
 
 pub(super) fn run(args: &Args, shell: &Shell) -> Done {
     let loaded = Loaded::read(&args.file, args.from, args.params.as_deref(), shell)?;
-    let (rules, groups) = read_rules(&args.rules)?;
+    let given = read_rules(&args.rules)?;
     let allowed = tolerance(args.class, &loaded.workload);
     let trial = |limit: Option<usize>| -> Result<Trial, Failure> {
         let options = Options {
             engine: args.engine.into(),
-            rules: rules.clone(),
-            groups: groups.clone(),
+            rules: given.as_ref().map(|set| set.rules.clone()),
+            groups: given.as_ref().map_or_else(Vec::new, |set| set.groups.clone()),
             class: args.class,
             assume: args.assume.clone(),
             limits: Limits {

@@ -88,6 +88,7 @@ impl History {
         }
         // The representative of a class may be an e-node that folding made: any other of the class will do.
         let mut any: FxHashMap<Id, Id> = FxHashMap::default();
+        #[expect(clippy::iter_over_hash_type, reason = "the least of each class, in any order")]
         for id in own.keys() {
             let least = any.entry(egraph.find(*id)).or_insert(*id);
             *least = (*least).min(*id);
@@ -212,6 +213,7 @@ impl History {
         }
         // Inner e-nodes of the result that stand for no value of the graph.
         let of_graph: FxHashSet<Id> = encoded.origins.iter().map(|(_, id, _)| egraph.find(*id)).collect();
+        #[expect(clippy::iter_over_hash_type, reason = "collected into an ordered set")]
         for (class, chosen) in &extraction.choice {
             if !of_graph.contains(class) {
                 wanted.extend(self.makers.get(&canonical(chosen)).copied());
