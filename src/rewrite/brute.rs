@@ -291,7 +291,7 @@ fn is_match(graph: &Graph, rule: &Rule, choice: &Choice, map: &BTreeMap<PatternI
     let results: BTreeSet<VertexId> = graph.outputs().iter().map(|o| o.vertex).collect();
     map.iter()
         .filter(|(id, v)| !is_input(**id) && !outputs.contains(v))
-        .all(|(_, v)| !results.contains(v) && graph.users(*v).iter().all(|user| image.contains(user)))
+        .all(|(_, v)| !results.contains(v) && graph.users(*v).all(|user| image.contains(&user)))
 }
 
 /// How a random graph is made: for each vertex an operator and places to take operands from.
@@ -424,6 +424,7 @@ impl Recipe {
                 g.output(v, None);
             }
         }
+        g.retain_reachable();
         g
     }
 }

@@ -17,6 +17,7 @@ use std::hash::Hash;
 
 pub(super) use egraph::Snapshot;
 pub(super) use found::{Match, MatchScope, resolve};
+pub(super) use group::Seen;
 pub(super) use program::Program;
 pub(super) use search::{Binding, Searcher, is_input};
 pub(super) use trace::{Reason, Trace};

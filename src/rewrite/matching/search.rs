@@ -225,8 +225,15 @@ impl<'h, H: Host> Searcher<'h, H> {
     }
 
     /// The matches whose first output is `value`, until `emit` says no.
-    pub(in crate::rewrite) fn rooted(&mut self, value: H::V, emit: &mut dyn FnMut(Binding<H::V>) -> bool) {
-        self.at(value, &mut super::group::Seen::default(), emit);
+    ///
+    /// Groups of a varying number of outputs that are in `seen` are left out, those found are added.
+    pub(in crate::rewrite) fn rooted(
+        &mut self,
+        value: H::V,
+        seen: &mut super::group::Seen<H::V>,
+        emit: &mut dyn FnMut(Binding<H::V>) -> bool,
+    ) {
+        self.at(value, seen, emit);
     }
 
     fn at(

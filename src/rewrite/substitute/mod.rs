@@ -31,7 +31,7 @@ pub(in crate::rewrite) use index::Index;
 use super::apply::{build_target, same_type};
 use super::cost::{CostModel, vertex_cost};
 use super::explain::Step;
-use super::matching::{Binding, Host, Match, Program, Searcher, is_input, resolve};
+use super::matching::{Binding, Host, Match, Program, Searcher, Seen, is_input, resolve};
 use super::saturate::{RuleReport, StopReason};
 use crate::graph::{Graph, Node, VertexId};
 use crate::op::Op;
@@ -79,6 +79,7 @@ pub fn substitute(
         depth: programs.iter().map(|p| p.depth).max().unwrap_or(0),
         lineages: Lineages::default(),
         reports: vec![RuleReport::default(); rules.len()],
+        seen: rules.iter().map(|_| Seen::default()).collect(),
         index: Index::new(graph),
         programs: &programs,
         model,
@@ -131,6 +132,7 @@ struct Run<'a> {
     index: Index,
     lineages: Lineages,
     reports: Vec<RuleReport>,
+    seen: Vec<Seen<VertexId>>,
     steps: Vec<Step>,
     sizes: Vec<(usize, usize)>,
     limit: usize,
@@ -147,6 +149,8 @@ impl Run<'_> {
     /// One round over the graph; `false` at the limit.
     fn round(&mut self) -> bool {
         let mut todo = self.index.ordered();
+        // A group that is no match is not made again for each of its members; the next round looks at it afresh.
+        self.seen.iter_mut().for_each(|seen| *seen = Seen::default());
         // Matches that may not be replaced at the present state of the graph around them.
         let mut refused: FxHashSet<(usize, u64)> = FxHashSet::default();
         while let Some(found) = self.next(&mut todo, &refused) {
@@ -191,7 +195,7 @@ impl Run<'_> {
                 let Some(searcher) = searcher else { continue };
                 let mut found = None;
                 let report = &mut self.reports[rule];
-                searcher.rooted(v, &mut |binding| {
+                searcher.rooted(v, &mut self.seen[rule], &mut |binding| {
                     if !refused.is_empty() && refused.contains(&key(rule, &binding)) {
                         return true;
                     }
@@ -290,9 +294,7 @@ impl Run<'_> {
             self.index.replace(old, new, &created);
             around.push(new);
         }
-        let size = self.index.graph.len();
-        self.index.remove_dead(&removed);
-        let gone = size - self.index.graph.len();
+        let gone = self.index.remove_dead(&removed);
         self.reports[found.rule].applied += 1;
         self.steps.push(step);
         self.sizes.push((gone, created.len()));
@@ -304,7 +306,7 @@ impl Run<'_> {
         let program = &self.programs[rule];
         let mut matches = false;
         if let Some(mut searcher) = Searcher::new(program, &self.index) {
-            searcher.rooted(v, &mut |binding| {
+            searcher.rooted(v, &mut Seen::default(), &mut |binding| {
                 matches = resolve(&self.index, program, &binding)
                     .is_ok_and(|matched| matched.failing(&self.index, program).is_none());
                 !matches
@@ -335,7 +337,7 @@ impl Run<'_> {
                 }
                 left -= 1;
                 todo.insert((self.index.rank(v), v));
-                above.extend(self.index.graph.users(v).into_iter().take(left));
+                above.extend(self.index.graph.users(v).take(left));
             }
             level = above;
         }
