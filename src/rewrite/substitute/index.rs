@@ -68,6 +68,11 @@ impl Index {
         self.graph
     }
 
+    /// The graph with all its vertices.
+    pub(in crate::rewrite) fn into_whole(self) -> Graph {
+        self.graph
+    }
+
     pub(super) fn contains(&self, v: VertexId) -> bool {
         self.entries.contains_key(&v)
     }

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use super::choices::{Blame, Choices, Key};
 use super::{Found, Mode, options};
 use crate::graph::term::{self, Term};
-use crate::graph::{Graph, Node, VertexId};
+use crate::graph::{Node, VertexId};
 use crate::lang::ast::{DimExpr, Dims, ExprKind, RuleClass, TypeKind};
 use crate::op::{AttrKind, AttrValue, Op, OpDef, OpError};
 use crate::rule::{AttrPattern, Count, Item, ListItem, PatternId, PatternNode, ProjIndex, Rule};

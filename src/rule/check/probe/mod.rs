@@ -114,6 +114,28 @@ pub(super) fn judge(rule: &Rule) -> Verdict {
     })
 }
 
+/// Sources with types and their outputs, at most `most`: operands that the search finds and the conditions allow.
+pub(crate) fn instances(rule: &Rule, most: usize) -> Vec<(Graph, Vec<VertexId>)> {
+    let mut out = Vec::new();
+    for round in 0..ROUNDS {
+        let mut choices = Choices::new(round);
+        for _ in 0..ATTEMPTS {
+            if out.len() == most {
+                return out;
+            }
+            match Attempt::new(rule, Mode::Shapes, &mut choices).run() {
+                Ok(found) => {
+                    out.push((found.graph, found.outputs));
+                    break;
+                }
+                Err(failure) if !choices.go_back(failure.blame, failure.wider) => break,
+                Err(_) => {}
+            }
+        }
+    }
+    out
+}
+
 /// True if the sides differ for every element type of every value, whatever the shapes.
 fn always_differs(rule: &Rule) -> bool {
     let mut choices = Choices::new(0);
