@@ -78,6 +78,9 @@ pub struct Outcome {
     pub steps: Vec<Step>,
     /// With [`Options::explain`]: all applications, in order.
     pub applications: Vec<Step>,
+    /// With [`Options::explain`], for saturation: a graph for each of `steps` that computes both sides of it: the
+    /// outputs of the match, then those of the target.
+    pub sides: Vec<Option<Graph>>,
     /// What happened.
     pub report: Report,
 }
@@ -156,6 +159,7 @@ pub fn optimize(mut workload: Workload, options: &Options<'_>) -> Result<Outcome
                 graph,
                 rules: done.rules,
                 applications: done.steps.clone(),
+                sides: Vec::new(),
                 steps: done.steps,
                 bound: None,
                 iterations: done.rounds,
@@ -210,6 +214,7 @@ pub fn optimize(mut workload: Workload, options: &Options<'_>) -> Result<Outcome
         workload,
         steps: rewritten.steps,
         applications: rewritten.applications,
+        sides: rewritten.sides,
         report,
     })
 }
@@ -220,6 +225,7 @@ struct Rewritten {
     rules: Vec<(Arc<Rule>, RuleReport)>,
     steps: Vec<Step>,
     applications: Vec<Step>,
+    sides: Vec<Option<Graph>>,
     bound: Option<f64>,
     iterations: usize,
     stop: StopReason,
@@ -243,9 +249,12 @@ fn by_saturation(
     clock.stage("saturate");
     let extraction = extract(&encoded, model);
     clock.stage("extract");
+    let (numbers, steps) = saturation.steps(before, &encoded, &extraction).into_iter().unzip();
+    let numbers: Vec<usize> = numbers;
     Rewritten {
         graph: decode(before, &encoded, &extraction, &saturation),
-        steps: saturation.steps(before, &encoded, &extraction),
+        sides: numbers.iter().map(|&i| saturation.sides(before, &encoded, i)).collect(),
+        steps,
         applications: saturation.applications(before, &encoded),
         bound: Some(extraction.bound),
         iterations: saturation.iterations.len(),
@@ -368,7 +377,7 @@ pub fn why_not(graph: &Graph, options: &Options<'_>, name: &str) -> Result<WhyNo
             let steps = saturation.steps(graph, &encoded, &extract(&encoded, &model));
             (
                 found.map_or(0, |(_, r)| r.applied),
-                steps.iter().filter(|s| s.rule == rule.name).count(),
+                steps.iter().filter(|(_, s)| s.rule == rule.name).count(),
                 nearest_in_egraph(graph, &encoded, rule),
             )
         }

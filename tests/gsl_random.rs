@@ -219,7 +219,7 @@ fn movements(d: &mut Dice) -> String {
             parts.join(", ")
         ),
         3 => "(collapse_sum_like(x, y), broadcast_to_like(y, x), reshape_like(x, transpose(x)))".to_owned(),
-        4 => "let t = (neg(x), abs(y)); (neg(x), exp(t.1))".to_owned(),
+        4 => "let t = (neg(x), abs(y)); (t.1, exp(t.0), neg(t.1))".to_owned(),
         _ => format!(
             "transpose(pad(x) {{pads = [{}]}}) {{perm = [{}]}}",
             commas(&pads),

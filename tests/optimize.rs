@@ -2,7 +2,7 @@
 
 mod common;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use proptest::prelude::*;
 use proptest::test_runner::{RngSeed, TestCaseError};
@@ -13,9 +13,9 @@ use tautomer::graph::{
     to_program,
 };
 use tautomer::lang::{format_program, parse_program, parse_rules};
-use tautomer::pipeline::{Options, optimize};
+use tautomer::pipeline::{Engine, Options, optimize};
 use tautomer::rewrite::Limits;
-use tautomer::rule::{Class, load_rules};
+use tautomer::rule::{Class, Rule, composite_rules, library, library_set, load_rules};
 use tautomer::tensor::{DType, Tensor, Type};
 
 /// The same cases each time, unless `PROPTEST_CASES` asks for others.
@@ -204,6 +204,20 @@ fn differ(before: &Workload, after: &Workload) -> Option<String> {
     })
 }
 
+/// The rules of the library and of the published sets that assume nothing.
+fn every_rule() -> &'static [Arc<Rule>] {
+    static ALL: OnceLock<Vec<Arc<Rule>>> = OnceLock::new();
+    ALL.get_or_init(|| {
+        let mut all = library().unwrap().rules.clone();
+        all.extend(composite_rules().unwrap().iter().cloned());
+        for set in ["gsl", "taso"] {
+            all.extend(library_set(set).unwrap().unwrap().rules);
+        }
+        all.retain(|rule| rule.assuming.is_empty());
+        all
+    })
+}
+
 proptest! {
     #![proptest_config(config(200))]
 
@@ -228,6 +242,30 @@ proptest! {
                 _ => x.same_bits(y),
             };
             prop_assert!(same && x.ty() == y.ty(), "result {k}: {x:?} against {y:?} {story}\n{}", text(&before.graph));
+        }
+    }
+
+    /// Both engines, with some rules of all sets: outputs and types stay equal.
+    #[test]
+    fn both_engines_keep_results(graph in shown(common::rich::graph(12)), chosen in proptest::collection::vec(any::<proptest::sample::Index>(), 1..40)) {
+        let before = workload(&graph.0, false);
+        let all = every_rule();
+        let mut places: Vec<usize> = chosen.iter().map(|c| c.index(all.len())).collect();
+        places.sort_unstable();
+        places.dedup();
+        let rules: Vec<_> = places.into_iter().map(|i| all[i].clone()).collect();
+        for engine in [Engine::Saturate, Engine::Substitute] {
+            let options = Options { engine, rules: Some(rules.clone()), ..options(Class::Real) };
+            let fail = |what: String| TestCaseError::fail(format!("{engine:?}: {what}\n{}", text(&before.graph)));
+            let after = optimize(before.clone(), &options).map_err(|e| fail(e.render(false)))?;
+            let fired: Vec<&str> = after.report.rules.iter().map(|r| r.name.as_str()).collect();
+            let story = format!("became\n{}by {fired:?}\nfrom", text(&after.workload.graph));
+            after.workload.graph.validate().map_err(|e| fail(format!("{e} {story}")))?;
+            let types = |g: &Graph| -> Vec<Type> { g.outputs().iter().map(|o| g.ty(o.vertex).clone()).collect() };
+            prop_assert_eq!(types(&before.graph), types(&after.workload.graph), "{}", story);
+            if let Some(what) = differ(&before, &after.workload) {
+                return Err(fail(format!("{what} {story}")));
+            }
         }
     }
 
@@ -388,4 +426,19 @@ fn deep_expressions_go_through() {
         ")".repeat(depth)
     );
     goes_through(program, depth);
+}
+
+#[test]
+fn programs_with_many_parameters_go_through() {
+    let n = 20_000;
+    let mut program = String::from("fn main(x: f32[2]");
+    for i in 0..n {
+        program.push_str(&format!(", param w{i}: f32[2]"));
+    }
+    program.push_str(") {\n  let v0 = x;\n");
+    for i in 0..n {
+        program.push_str(&format!("  let v{} = tanh(v{i} + w{i});\n", i + 1));
+    }
+    program.push_str(&format!("  v{n}\n}}\n"));
+    goes_through(program, 2 * n);
 }

@@ -265,11 +265,14 @@ fn all_rules_together_keep_the_examples_equal() {
     }
 }
 
-/// The program with one of its parameters as an input, for each of them.
-fn with_one_input_more(graph: &Graph) -> Vec<Graph> {
+/// The program with one of its parameters as an input, for each of them, and with all of them as inputs.
+fn with_more_inputs(graph: &Graph) -> Vec<Graph> {
     let text = format_program(&to_program(graph));
-    let places = text.match_indices("param ");
-    let texts = places.map(|(at, word)| format!("{}{}", &text[..at], &text[at + word.len()..]));
+    let one = |(at, word): (usize, &str)| format!("{}{}", &text[..at], &text[at + word.len()..]);
+    let texts = text
+        .match_indices("param ")
+        .map(one)
+        .chain([text.replace("param ", "")]);
     let build = |text: String| {
         let program = parse_program(Arc::new(Source::new("example", text))).ok()?;
         build_program(&program, &BuildOptions::default()).ok()
@@ -284,7 +287,7 @@ fn each_static_variable_has_a_reason() {
         for directions in file.rules() {
             let becomes = |e: &&Example| matches!(e.kind, ExampleKind::Becomes(_));
             let examples = file.examples_of(&directions[0]).filter(becomes);
-            let programs: Vec<Graph> = examples.flat_map(|e| with_one_input_more(&e.source)).collect();
+            let programs: Vec<Graph> = examples.flat_map(|e| with_more_inputs(&e.source)).collect();
             for (i, variable) in directions[0].variables.iter().enumerate() {
                 let needed = |rule: &Arc<Rule>| {
                     let mut without = Rule::clone(rule);

@@ -17,7 +17,7 @@ const USES: &[(&str, &[&str])] = &[
     ("op", &["tensor", "diag"]),
     ("graph", &["tensor", "diag", "lang", "op"]),
     ("rule", &["tensor", "diag", "lang", "op", "graph"]),
-    ("rewrite", &["tensor", "lang", "op", "graph", "rule"]),
+    ("rewrite", &["tensor", "diag", "lang", "op", "graph", "rule"]),
     ("verify", &["tensor", "diag", "lang", "op", "graph", "rule", "rewrite"]),
     ("exec", &["tensor", "diag", "op", "graph"]),
     ("formats", &["tensor", "diag", "lang", "op", "graph"]),

@@ -4,13 +4,15 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
-use tautomer::graph::Workload;
+use tautomer::graph::{Graph, Workload};
 use tautomer::pipeline::{Options, optimize};
 use tautomer::rewrite::{Limits, Step};
 use tautomer::rule::Class;
 
 use super::input::{self, Kind, Loaded};
 use super::optimize::{EngineName, Verdict, compare, parse_class, read_rules, tolerance};
+use super::random::{Random, difference as apart, values};
+use super::run::evaluate;
 use super::{Done, Failure, Shell};
 
 #[derive(clap::Args)]
@@ -51,20 +53,21 @@ struct Trial {
     applications: Vec<Step>,
     /// What the result rests on.
     chain: Vec<Step>,
+    /// Both sides of each of these.
+    sides: Vec<Option<Graph>>,
 }
 
 pub(super) fn run(args: &Args, shell: &Shell) -> Done {
     let loaded = Loaded::read(&args.file, args.from, args.params.as_deref(), shell)?;
-    let (rules, groups) = read_rules(&args.rules)?;
+    let given = read_rules(&args.rules)?;
     let allowed = tolerance(args.class, &loaded.workload);
-    let trial = |limit: Option<usize>, skip: &[String]| -> Result<Trial, Failure> {
+    let trial = |limit: Option<usize>| -> Result<Trial, Failure> {
         let options = Options {
             engine: args.engine.into(),
-            rules: rules.clone(),
-            groups: groups.clone(),
+            rules: given.as_ref().map(|set| set.rules.clone()),
+            groups: given.as_ref().map_or_else(Vec::new, |set| set.groups.clone()),
             class: args.class,
             assume: args.assume.clone(),
-            skip: skip.to_vec(),
             limits: Limits {
                 rewrites: limit,
                 ..Limits::default()
@@ -77,11 +80,12 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
             apart: difference(&loaded.workload, &outcome.workload, args, allowed)?,
             applications: outcome.applications,
             chain: outcome.steps,
+            sides: outcome.sides,
         })
     };
-    let whole = trial(None, &[])?;
+    let whole = trial(None)?;
     let total = whole.applications.len();
-    let Some(apart) = whole.apart else {
+    let Some(most) = whole.apart else {
         if shell.json {
             return shell.json(json!({ "applications": total, "first": null }));
         }
@@ -89,7 +93,7 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
     };
     let step = match args.engine {
         EngineName::Substitute => first_step(total, whole, &trial)?,
-        EngineName::Saturate => first_of_chain(whole, &trial)?,
+        EngineName::Saturate => first_of_chain(&loaded.workload, whole, args, allowed),
     };
     let (rule, place) = match &step {
         Some((_, step)) => (step.rule.to_string(), step.place.join(", ")),
@@ -97,10 +101,10 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
     };
     let number = step.map(|(number, _)| number);
     if shell.json {
-        let apart = if apart.is_finite() { json!(apart) } else { json!("inf") };
+        let most = if most.is_finite() { json!(most) } else { json!("inf") };
         shell.json(json!({
             "applications": total,
-            "first": { "number": number, "rule": rule, "place": place, "difference": apart, "allowed": allowed },
+            "first": { "number": number, "rule": rule, "place": place, "difference": most, "allowed": allowed },
         }))?;
     } else {
         let at = if place.is_empty() {
@@ -112,20 +116,20 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
             format!("application {n} of {total} changes a result: ")
         });
         shell.result(&format!(
-            "{which}{rule}{at}\nlargest difference {apart:.2e} of the scale, allowed {allowed:.0e}\n"
+            "{which}{rule}{at}\nlargest difference {most:.2e} of the scale, allowed {allowed:.0e}\n"
         ))?;
     }
     Err(Failure::No)
 }
 
-type Run<'a> = dyn Fn(Option<usize>, &[String]) -> Result<Trial, Failure> + 'a;
+type Run<'a> = dyn Fn(Option<usize>) -> Result<Trial, Failure> + 'a;
 
 /// The first substitution with which the result is wrong, by halving their number.
 fn first_step(total: usize, whole: Trial, trial: &Run<'_>) -> Result<Option<(usize, Step)>, Failure> {
     let (mut good, mut bad, mut found) = (0, total, whole);
     while bad - good > 1 {
         let middle = good + (bad - good) / 2;
-        let next = trial(Some(middle), &[])?;
+        let next = trial(Some(middle))?;
         if next.apart.is_some() {
             (bad, found) = (middle, next);
         } else {
@@ -139,43 +143,41 @@ fn first_step(total: usize, whole: Trial, trial: &Run<'_>) -> Result<Option<(usi
         .map(|step| (bad, step)))
 }
 
-/// The first application that the wrong result rests on, of the rule without which the result is right.
+/// The first application among those the wrong result rests on whose two sides have different values.
 ///
 /// Halving the number of applications would say little here: an e-graph holds what a wrong rule made long before it is
 /// cheap enough to be taken.
-fn first_of_chain(whole: Trial, trial: &Run<'_>) -> Result<Option<(usize, Step)>, Failure> {
-    let mut rules: Vec<String> = Vec::new();
-    for step in &whole.chain {
-        if !rules.iter().any(|r| **r == *step.rule) {
-            rules.push(step.rule.to_string());
+fn first_of_chain(original: &Workload, whole: Trial, args: &Args, allowed: f64) -> Option<(usize, Step)> {
+    let number = |step: &Step| whole.applications.iter().position(|a| a == step).map_or(0, |i| i + 1);
+    let mut wrong: Vec<(usize, Step)> = Vec::new();
+    for (step, sides) in whole.chain.iter().zip(&whole.sides) {
+        let differs = sides.as_ref().is_some_and(|sides| {
+            (0..args.runs).any(|run| sides_differ(original, sides, args.seed.wrapping_add(run), allowed))
+        });
+        if differs {
+            wrong.push((number(step), step.clone()));
         }
     }
-    let mut guilty = None;
-    for rule in &rules {
-        if trial(None, std::slice::from_ref(rule))?.apart.is_none() {
-            guilty = Some(rule);
-            break;
+    wrong.into_iter().min_by_key(|(number, _)| *number)
+}
+
+/// True if the first half of the results of `sides` differs from the second on some random input.
+fn sides_differ(original: &Workload, sides: &Graph, seed: u64, allowed: f64) -> bool {
+    for largest in [4, 8, 32, 64, 224] {
+        let mut random = Random::new(seed.wrapping_mul(0x2545_f491_4f6c_dd1d));
+        let Some((inputs, params)) = values(&original.graph, &original.params, &mut random, largest) else {
+            return false;
+        };
+        let workload = Workload {
+            graph: sides.clone(),
+            params,
+        };
+        if let Ok(results) = evaluate(&workload, &inputs, false) {
+            let (source, target) = results.split_at(results.len() / 2);
+            return source.iter().zip(target).any(|(a, b)| apart(a, b) > allowed);
         }
     }
-    if guilty.is_none() {
-        // Several are wrong: leave out more and more of them.
-        let mut skip: Vec<String> = Vec::new();
-        for rule in &rules {
-            skip.push(rule.clone());
-            if trial(None, &skip)?.apart.is_none() {
-                guilty = Some(rule);
-                break;
-            }
-        }
-    }
-    let step = whole
-        .chain
-        .into_iter()
-        .find(|s| guilty.is_some_and(|rule| **rule == *s.rule));
-    Ok(step.map(|step| {
-        let place = whole.applications.iter().position(|a| *a == step);
-        (place.map_or(0, |i| i + 1), step)
-    }))
+    false
 }
 
 /// The largest difference on random inputs, if it is too large.

@@ -1,7 +1,6 @@
 //! `tautomer optimize`: an equal computation that costs less.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Instant;
 
 use serde_json::{Value, json};
@@ -13,7 +12,7 @@ use tautomer::lang::parse_rules;
 use tautomer::op::{Op, OpDef};
 use tautomer::pipeline::{self, Engine, Options, Report, optimize};
 use tautomer::rewrite::{Limits, Step};
-use tautomer::rule::{Class, Group, Rule, RuleSet, load_rules};
+use tautomer::rule::{Class, RuleSet, load_rules};
 use tautomer::tensor::DType;
 
 use super::input::{self, Kind, Loaded};
@@ -122,7 +121,7 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
         Some(path) if !input::is_standard(path) => Some(Kind::of(path, None)?),
         _ => None,
     };
-    let (rules, groups) = read_rules(&args.rules)?;
+    let given = read_rules(&args.rules)?;
     let to_onnx = target == Some(Kind::Onnx) || (target.is_none() && loaded.info.is_some());
     let opset = loaded
         .info
@@ -134,8 +133,8 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
     let named = |names: &[String]| names.iter().map(|n| n.trim().to_owned()).collect::<Vec<_>>();
     let options = Options {
         engine: args.engine.into(),
-        rules,
-        groups,
+        groups: given.as_ref().map_or_else(Vec::new, |set| set.groups.clone()),
+        rules: given.map(|set| set.rules),
         class: args.class,
         assume: args.assume.clone(),
         only: (!args.only_rules.is_empty()).then(|| named(&args.only_rules)),
@@ -252,15 +251,16 @@ fn why_not(workload: &Workload, options: &Options<'_>, rule: &str, shell: &Shell
     shell.result(&text)
 }
 
-pub(super) fn read_rules(files: &[PathBuf]) -> Result<(Option<Vec<Arc<Rule>>>, Vec<Group>), Failure> {
+/// The rules of files, with their sets; nothing without files.
+pub(super) fn read_rules(files: &[PathBuf]) -> Result<Option<RuleSet>, Failure> {
     if files.is_empty() {
-        return Ok((None, Vec::new()));
+        return Ok(None);
     }
     let mut all = RuleSet::default();
     for source in input::rule_sources(files)? {
         all.extend(load_rules(parse_rules(source)?)?);
     }
-    Ok((Some(all.rules), all.groups))
+    Ok(Some(all))
 }
 
 fn write(args: &Args, workload: &Workload, info: Option<&OnnxInfo>, shell: &Shell) -> Done {

@@ -10,9 +10,11 @@ use std::sync::Arc;
 use clap::{Subcommand, ValueEnum};
 use serde_json::json;
 
-use tautomer::diag::{Diagnostic, Diagnostics, Source, did_you_mean};
+use tautomer::diag::{Diagnostic, Diagnostics, Severity, Source, did_you_mean};
 use tautomer::lang::parse_rules;
-use tautomer::rule::{RuleSet, compare_files, composite_rules, library_files, library_set_files, load_rules};
+use tautomer::rule::{
+    RuleSet, compare_files, composite_rules, library_files, library_set_files, load_checked_rules, load_rules,
+};
 
 use self::show::Page;
 use super::{Done, Failure, Shell, fmt, import, input};
@@ -106,7 +108,12 @@ pub(super) fn sources(files: &[PathBuf]) -> Result<Vec<Arc<Source>>, Failure> {
 fn load(files: &[PathBuf]) -> Result<RuleSet, Failure> {
     let mut all = RuleSet::default();
     for source in sources(files)? {
-        all.extend(load_rules(parse_rules(source)?)?);
+        let file = parse_rules(source)?;
+        all.extend(if files.is_empty() {
+            load_checked_rules(file)?
+        } else {
+            load_rules(file)?
+        });
     }
     Ok(all)
 }
@@ -114,19 +121,39 @@ fn load(files: &[PathBuf]) -> Result<RuleSet, Failure> {
 fn check(files: &[PathBuf], shell: &Shell) -> Done {
     let mut problems = Diagnostics::new();
     let mut all = RuleSet::default();
+    let mut each = Vec::new();
     for source in sources(files)? {
-        match parse_rules(source).and_then(load_rules) {
-            Ok(set) => all.extend(set),
-            Err(found) => problems.extend(found),
-        }
+        let name = source.name.clone();
+        let (found, rules, examples) = match parse_rules(source).and_then(load_rules) {
+            Ok(mut set) => {
+                let counts = (set.rules.len(), set.examples.len());
+                let warnings = std::mem::take(&mut set.warnings);
+                all.extend(set);
+                (warnings, counts.0, counts.1)
+            }
+            Err(found) => (found, 0, 0),
+        };
+        let errors = found.iter().filter(|p| p.severity == Severity::Error).count();
+        let warnings = found.len() - errors;
+        each.push(json!({
+            "file": name,
+            "rules": rules,
+            "examples": examples,
+            "errors": errors,
+            "warnings": warnings,
+        }));
+        shell.detail(&format!(
+            "{name}: {rules} rules, {examples} examples, {errors} errors, {warnings} warnings"
+        ));
+        problems.extend(found);
     }
     let (rules, examples) = (all.rules.len(), all.examples.len());
-    problems.extend(all.warnings);
     problems.extend(compare_files(&all.rules));
     shell.problems(&problems);
     if shell.json {
         let mut report = problems.to_json();
         if let Some(map) = report.as_object_mut() {
+            map.insert("files".to_owned(), json!(each));
             map.insert("rules".to_owned(), json!(rules));
             map.insert("examples".to_owned(), json!(examples));
             map.insert("ok".to_owned(), json!(!problems.has_errors()));
@@ -182,7 +209,7 @@ fn show(name: &str, format: Format, files: &[PathBuf], shell: &Shell) -> Done {
         sources.extend(sets.map(|(name, text)| Arc::new(Source::new(*name, *text))));
     }
     for source in sources {
-        let set = load_rules(parse_rules(source.clone())?)?;
+        let set = load_checked_rules(parse_rules(source.clone())?)?;
         names.extend(set.rules.iter().map(|r| r.name.to_string()));
         if !set.rules.iter().any(|r| *r.name == *name) {
             continue;

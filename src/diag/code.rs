@@ -216,6 +216,9 @@ refuses such a target each time, so the rule has no effect. The message shows on
 
 It is an error where no operands can agree, and a warning where only those agree, if any, that were not tried."
 
+    "T0317" "set that is part of itself"
+"A `ruleset` has rules and other sets as members, and one of these leads back to the set itself."
+
     "T0401" "file cannot be read or written"
 "The system refuses: the file does not exist, may not be read, or the disk is full; or a text file is not UTF-8."
 

@@ -119,14 +119,22 @@ impl Ast {
         }
     }
 
-    /// True if the expression at `id` or one below it is a name, or a field of a name, that `wanted` accepts.
+    /// True if the expression at `id` or one below it is a name, or a field of a name, that `wanted` accepts; names
+    /// that a comprehension inside of it binds do not count.
     pub fn mentions(&self, id: ExprId, wanted: &dyn Fn(&str) -> bool) -> bool {
-        let mut stack = vec![id];
-        while let Some(id) = stack.pop() {
+        let mut stack: Vec<(ExprId, Vec<&str>)> = vec![(id, Vec::new())];
+        while let Some((id, bound)) = stack.pop() {
+            let is_wanted = |name: &str| wanted(name) && !bound.contains(&name);
             match self.kind(id) {
-                ExprKind::Name(name) if wanted(name) => return true,
-                ExprKind::Field { name, .. } if wanted(&name.name) => return true,
-                _ => stack.extend(self.operands(id)),
+                ExprKind::Name(name) if is_wanted(name) => return true,
+                ExprKind::Field { name, .. } if is_wanted(&name.name) => return true,
+                ExprKind::Comprehension { body, var, iter, cond } => {
+                    stack.push((*iter, bound.clone()));
+                    let mut inner = bound;
+                    inner.push(&var.name);
+                    stack.extend([Some(*body), *cond].into_iter().flatten().map(|id| (id, inner.clone())));
+                }
+                _ => stack.extend(self.operands(id).into_iter().map(|id| (id, bound.clone()))),
             }
         }
         false

@@ -3,6 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use smallvec::SmallVec;
+
 use super::enode::ENode;
 
 /// A class with the e-nodes that may be chosen, the cheapest first.
@@ -16,7 +18,7 @@ pub(super) struct Class {
 pub(super) struct Candidate {
     pub(super) enode: ENode,
     /// The classes of its operands, by place.
-    pub(super) children: Vec<u32>,
+    pub(super) children: SmallVec<[u32; 4]>,
     /// What it costs in picoseconds, its operands not counted.
     pub(super) cost: u64,
 }

@@ -104,7 +104,7 @@ fn add(
 pub(super) struct EGraphSink<'a> {
     pub(super) egraph: &'a mut EGraph,
     /// E-nodes that were not there before.
-    pub(super) created: Vec<ENode>,
+    pub(super) created: Vec<(ENode, Id)>,
 }
 
 impl EGraphSink<'_> {
@@ -112,10 +112,10 @@ impl EGraphSink<'_> {
         if let Some(id) = self.egraph.lookup(enode.clone()) {
             return id;
         }
-        self.created.push(enode.clone());
         self.egraph.analysis.pending = ty;
-        let id = self.egraph.add(enode);
+        let id = self.egraph.add(enode.clone());
         self.egraph.analysis.pending = None;
+        self.created.push((enode, id));
         id
     }
 }

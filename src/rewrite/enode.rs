@@ -170,6 +170,8 @@ pub struct Facts {
     pub fresh: u32,
     /// The type of the e-node about to be added, where it is known already.
     pub pending: Option<Type>,
+    /// Classes that are new or changed since this was last emptied.
+    pub changed: Vec<Id>,
 }
 
 impl Facts {
@@ -249,6 +251,7 @@ impl Analysis<ENode> for Facts {
     }
 
     fn modify(egraph: &mut EGraph, id: Id) {
+        egraph.analysis.changed.push(id);
         let Some(value) = egraph[id].data.value.clone() else {
             return;
         };

@@ -12,11 +12,11 @@ use egg::Id;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::EGraph;
-use super::encode::Encoded;
-use super::enode::ENode;
+use super::encode::{Encoded, attrs_of, operands_of};
+use super::enode::{ENode, Head};
 use super::extract::Extraction;
 use super::substitute::describe;
-use crate::graph::Graph;
+use crate::graph::{Graph, Node, VertexId};
 use crate::rule::Rule;
 
 /// A rule application that a result rests on.
@@ -34,6 +34,8 @@ pub(super) struct History {
     applications: Vec<Application>,
     /// The application that made an e-node.
     makers: FxHashMap<ENode, u32>,
+    /// The e-node that a class was made for by a rule.
+    own: FxHashMap<Id, ENode>,
 }
 
 #[derive(Debug)]
@@ -53,10 +55,11 @@ impl History {
     }
 
     /// Adds an application.
-    pub(super) fn push(&mut self, rule: usize, outputs: &[Id], targets: &[Id], needs: Vec<u32>, made: &[ENode]) {
+    pub(super) fn push(&mut self, rule: usize, outputs: &[Id], targets: &[Id], needs: Vec<u32>, made: &[(ENode, Id)]) {
         let number = self.applications.len() as u32;
-        for enode in made {
+        for (enode, id) in made {
             self.makers.entry(enode.clone()).or_insert(number);
+            self.own.entry(*id).or_insert_with(|| enode.clone());
         }
         self.applications.push(Application {
             rule: rule as u32,
@@ -73,6 +76,79 @@ impl History {
             .iter()
             .map(|application| places.step(encoded, application, rules).1)
             .collect()
+    }
+
+    /// The graph of both sides of an application.
+    pub(super) fn sides(&self, graph: &Graph, encoded: &Encoded, application: usize) -> Option<Graph> {
+        let application = self.applications.get(application)?;
+        let egraph = &encoded.egraph;
+        let mut own: FxHashMap<Id, &ENode> = self.own.iter().map(|(id, enode)| (*id, enode)).collect();
+        for (_, id, enode) in encoded.origins.iter().rev() {
+            own.insert(*id, enode);
+        }
+        // The representative of a class may be an e-node that folding made: any other of the class will do.
+        let mut any: FxHashMap<Id, Id> = FxHashMap::default();
+        #[expect(clippy::iter_over_hash_type, reason = "the least of each class, in any order")]
+        for id in own.keys() {
+            let least = any.entry(egraph.find(*id)).or_insert(*id);
+            *least = (*least).min(*id);
+        }
+        let known = |id: Id| {
+            if own.contains_key(&id) {
+                Some(id)
+            } else {
+                any.get(&egraph.find(id)).copied()
+            }
+        };
+        let mut out = Graph::new();
+        let mut done: FxHashMap<Id, VertexId> = FxHashMap::default();
+        let inputs: Vec<VertexId> = graph.inputs().iter().map(|&v| copy_leaf(graph, v, &mut out)).collect();
+        let params: Vec<VertexId> = graph.params().iter().map(|&v| copy_leaf(graph, v, &mut out)).collect();
+        let roots = application.outputs.iter().chain(&application.targets);
+        let roots: Vec<Id> = roots.map(|id| known(*id)).collect::<Option<_>>()?;
+        let mut stack = roots.clone();
+        let mut visits = 0;
+        while let Some(&id) = stack.last() {
+            if done.contains_key(&id) {
+                stack.pop();
+                continue;
+            }
+            visits += 1;
+            // E-nodes of merged classes may lean on each other in a circle; then there is no such graph.
+            if visits > 4 * own.len() + 16 {
+                return None;
+            }
+            let enode = own[&id];
+            let operands: Vec<Id> = operands_of(egraph, enode)
+                .iter()
+                .map(|c| known(*c))
+                .collect::<Option<_>>()?;
+            let missing: Vec<Id> = operands.iter().copied().filter(|c| !done.contains_key(c)).collect();
+            if !missing.is_empty() {
+                stack.extend(missing);
+                continue;
+            }
+            stack.pop();
+            let operands: Vec<VertexId> = operands.iter().map(|c| done[c]).collect();
+            let v = match enode.head {
+                Head::Input(i) => inputs[i as usize],
+                Head::Param(i) => params[i as usize],
+                Head::Const(i) => out.constant(egraph.analysis.interner.constant_at(i)?.clone()),
+                Head::Absent | Head::Attr(_) => out.absent(),
+                Head::Tuple => out.tuple(&operands),
+                Head::Proj(i) => out.project(operands[0], i as usize).ok()?,
+                Head::Op(i) => {
+                    let op = egraph.analysis.interner.op_at(i).clone();
+                    let attrs = attrs_of(egraph, enode);
+                    out.call_typed(op, &operands, attrs.into(), egraph[id].data.ty.clone())
+                }
+            };
+            done.insert(id, v);
+        }
+        for root in roots {
+            out.output(done[&root], None);
+        }
+        Some(out)
     }
 
     /// Gives e-nodes their present form.
@@ -92,7 +168,7 @@ impl History {
         encoded: &Encoded,
         extraction: &Extraction,
         rules: &[Arc<Rule>],
-    ) -> Vec<Step> {
+    ) -> Vec<(usize, Step)> {
         let egraph = &encoded.egraph;
         let canonical = |enode: &ENode| {
             let mut enode = enode.clone();
@@ -137,6 +213,7 @@ impl History {
         }
         // Inner e-nodes of the result that stand for no value of the graph.
         let of_graph: FxHashSet<Id> = encoded.origins.iter().map(|(_, id, _)| egraph.find(*id)).collect();
+        #[expect(clippy::iter_over_hash_type, reason = "collected into an ordered set")]
         for (class, chosen) in &extraction.choice {
             if !of_graph.contains(class) {
                 wanted.extend(self.makers.get(&canonical(chosen)).copied());
@@ -159,7 +236,20 @@ impl History {
             })
             .collect();
         steps.sort_by_key(|(order, number, _)| (*order, *number));
-        steps.into_iter().map(|(_, _, step)| step).collect()
+        steps
+            .into_iter()
+            .map(|(_, number, step)| (number as usize, step))
+            .collect()
+    }
+}
+
+/// An input or parameter of one graph in another.
+fn copy_leaf(graph: &Graph, v: VertexId, out: &mut Graph) -> VertexId {
+    let vertex = graph.vertex(v);
+    let name = vertex.name.as_deref().unwrap_or("");
+    match vertex.node {
+        Node::Param => out.param(name, vertex.ty.clone()),
+        _ => out.input(name, vertex.ty.clone()),
     }
 }
 

@@ -67,6 +67,9 @@ pub fn nearest_in_egraph(graph: &Graph, encoded: &Encoded, rule: &Arc<Rule>) -> 
     })
 }
 
+/// A candidate that fails: how far it came, where it begins, and why or with what conditions still to hold.
+type Candidate<V> = (usize, V, Result<Match<V>, Reason<V>>);
+
 fn nearest<H: Host>(host: &H, rule: &Arc<Rule>, describe: &dyn Fn(H::V) -> String) -> Nearest {
     let program = Program::new(rule.clone());
     let mut out = Nearest {
@@ -83,7 +86,7 @@ fn nearest<H: Host>(host: &H, rule: &Arc<Rule>, describe: &dyn Fn(H::V) -> Strin
     };
     searcher.trace = Some(Trace::default());
     // A condition that fails is nearer than a pattern that does; the more conditions hold, the nearer.
-    let mut best: Option<(usize, H::V, Result<Match<H::V>, Reason<H::V>>)> = None;
+    let mut best: Option<Candidate<H::V>> = None;
     searcher.all(&mut |binding| {
         let place = binding.outputs[0];
         let (score, found) = match resolve(host, &program, &binding) {

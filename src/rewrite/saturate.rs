@@ -13,7 +13,7 @@ use super::encode::{EGraphSink, Encoded};
 use super::enode::ENode;
 use super::explain::{History, Step};
 use super::extract::Extraction;
-use super::matching::{Binding, Match, Program, Searcher, resolve};
+use super::matching::{Binding, Match, Program, Searcher, Snapshot, resolve};
 use crate::graph::Graph;
 use crate::rule::Rule;
 
@@ -117,6 +117,12 @@ impl Saturation {
         self.rules.iter().map(|(_, r)| r.matches).sum()
     }
 
+    /// The two sides of an application: a graph whose results are the outputs of the match, then those of the target,
+    /// all computed as they were when they were found. Inputs and parameters are those of `graph`.
+    pub fn sides(&self, graph: &Graph, encoded: &Encoded, application: usize) -> Option<Graph> {
+        self.history.as_ref()?.sides(graph, encoded, application)
+    }
+
     /// All applications, in order; empty unless [`saturate_explained`] ran.
     pub fn applications(&self, graph: &Graph, encoded: &Encoded) -> Vec<Step> {
         let rules: Vec<Arc<Rule>> = self.rules.iter().map(|(rule, _)| rule.clone()).collect();
@@ -124,8 +130,9 @@ impl Saturation {
         history.map_or_else(Vec::new, |h| h.applications(graph, encoded, &rules))
     }
 
-    /// The applications that an extraction rests on, from inputs to results; empty unless [`saturate_explained`] ran.
-    pub fn steps(&self, graph: &Graph, encoded: &Encoded, extraction: &Extraction) -> Vec<Step> {
+    /// The applications that an extraction rests on, with their numbers, from inputs to results; empty unless
+    /// [`saturate_explained`] ran.
+    pub fn steps(&self, graph: &Graph, encoded: &Encoded, extraction: &Extraction) -> Vec<(usize, Step)> {
         let rules: Vec<Arc<Rule>> = self.rules.iter().map(|(rule, _)| rule.clone()).collect();
         let history = self.history.as_ref();
         history.map_or_else(Vec::new, |h| h.steps(graph, encoded, extraction, &rules))
@@ -140,6 +147,8 @@ impl Saturation {
 struct Schedule {
     banned_until: usize,
     times_banned: u32,
+    /// All matches of the round before have been looked at: only what has changed since can hold others.
+    up_to_date: bool,
 }
 
 /// Saturates the e-graph of `encoded` with `rules`.
@@ -161,34 +170,44 @@ fn run(encoded: &mut Encoded, rules: &[Arc<Rule>], limits: Limits, mut history: 
         .map(|_| Schedule {
             banned_until: 0,
             times_banned: 0,
+            up_to_date: false,
         })
         .collect();
     let mut seen: Vec<FxHashSet<u64>> = vec![FxHashSet::default(); rules.len()];
     let mut created_by: FxHashMap<ENode, u32> = FxHashMap::default();
     let node_limit = limits.nodes.max(4 * egraph.total_size());
     let match_limit = limits.matches.max(egraph.total_size());
+    // A deeper pattern than this is searched for everywhere.
+    let depth = programs.iter().map(|p| p.depth).max().unwrap_or(0).min(254) as u8;
     let mut iterations = Vec::new();
     let mut rewrites = 0;
     let mut stop = StopReason::Iterations;
     'rounds: for round in 0..limits.iterations {
         let mut found = Vec::new();
         let mut rested = false;
+        let changed = std::mem::take(&mut egraph.analysis.changed);
+        let snapshot = Snapshot::new(egraph);
+        let distances = snapshot.distances(&changed, depth);
         for (i, program) in programs.iter().enumerate() {
             if program.rule.source.has_several_outputs() && round >= limits.multi_output_rounds {
                 continue;
             }
             let schedule = &mut schedules[i];
             if round < schedule.banned_until {
+                schedule.up_to_date = false;
                 reports[i].rested += 1;
                 rested = true;
                 continue;
             }
-            let Some(mut searcher) = Searcher::new(program, &*egraph) else {
+            let only_changed = std::mem::replace(&mut schedule.up_to_date, true);
+            let Some(mut searcher) = Searcher::new(program, &snapshot) else {
                 continue;
             };
+            let near = program.depth.min(usize::from(depth)) as u8;
+            let wanted = |id: Id| !only_changed || distances[usize::from(id)] <= near;
             let allowed = match_limit << schedule.times_banned.min(20);
             let mut matches: Vec<(Binding<Id>, Vec<u32>)> = Vec::new();
-            searcher.all(&mut |binding| {
+            searcher.among(&wanted, &mut |binding| {
                 let needs = history.as_ref().map_or_else(Vec::new, |history| {
                     history.makers(
                         binding
@@ -202,6 +221,7 @@ fn run(encoded: &mut Encoded, rules: &[Arc<Rule>], limits: Limits, mut history: 
             });
             reports[i].matches += matches.len();
             if matches.len() > allowed {
+                schedule.up_to_date = false;
                 schedule.times_banned += 1;
                 schedule.banned_until = round + (2 << schedule.times_banned.min(10));
                 reports[i].rested += 1;
@@ -250,7 +270,7 @@ fn run(encoded: &mut Encoded, rules: &[Arc<Rule>], limits: Limits, mut history: 
                         seen[i].insert(before);
                     }
                 }
-                for enode in created.drain(..) {
+                for (enode, _) in created.drain(..) {
                     created_by.entry(enode).or_insert(i as u32);
                 }
                 if egraph.total_size() > node_limit {
@@ -315,7 +335,7 @@ enum Outcome {
 
 /// Builds the target of a match and makes it equal to the source; e-nodes that did not exist before are pushed to
 /// `created`.
-fn apply(rule: &Rule, egraph: &mut EGraph, found: &Match<Id>, created: &mut Vec<ENode>) -> (Outcome, Vec<Id>) {
+fn apply(rule: &Rule, egraph: &mut EGraph, found: &Match<Id>, created: &mut Vec<(ENode, Id)>) -> (Outcome, Vec<Id>) {
     let mut sink = EGraphSink {
         egraph,
         created: Vec::new(),

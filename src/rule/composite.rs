@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use super::Rule;
-use super::check::load_unchecked;
+use super::check::load_checked_rules;
 use crate::diag::{Diagnostics, Source};
 use crate::lang::parse_rules;
 use crate::op::{OpDef, OperandKind, table};
@@ -26,7 +26,7 @@ pub fn composite_rules() -> Result<&'static [Arc<Rule>], &'static Diagnostics> {
         .get_or_init(|| {
             let text: String = table().filter_map(rule_text).collect();
             let file = parse_rules(Arc::new(Source::new("<bodies of composite operators>", text)))?;
-            Ok(load_unchecked(file)?.rules)
+            Ok(load_checked_rules(file)?.rules)
         })
         .as_ref()
         .map(Vec::as_slice)

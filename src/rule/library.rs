@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use super::RuleSet;
-use super::check::load_unchecked;
+use super::check::load_checked_rules;
 use crate::diag::{Diagnostics, Source};
 use crate::lang::parse_rules;
 
@@ -97,7 +97,7 @@ fn load(files: &[(&'static str, &'static str)]) -> Result<RuleSet, Diagnostics> 
     let mut all = RuleSet::default();
     let mut problems = Diagnostics::new();
     for (name, text) in files {
-        match parse_rules(Arc::new(Source::new(*name, *text))).and_then(load_unchecked) {
+        match parse_rules(Arc::new(Source::new(*name, *text))).and_then(load_checked_rules) {
             Ok(set) => all.extend(set),
             Err(found) => problems.extend(found),
         }

@@ -13,7 +13,7 @@ use std::fmt;
 use std::sync::Arc;
 
 pub(crate) use check::instances;
-pub use check::load_rules;
+pub use check::{load_checked_rules, load_rules};
 pub use composite::composite_rules;
 pub use example::{Example, ExampleKind};
 pub use library::{library, library_files, library_set, library_set_files};

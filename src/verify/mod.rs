@@ -317,7 +317,9 @@ fn seeds(rule: &Rule, trial: &Trial, examples: &[Example]) -> Vec<Recipe> {
             }
         }
     }
-    for (graph, outputs) in instances(rule, 6) {
+    // Where there are examples, the search need not go far.
+    let attempts = if out.is_empty() { 4000 } else { 100 };
+    for (graph, outputs) in instances(rule, 6, attempts) {
         out.extend(Recipe::of(&graph, &outputs, &[]));
     }
     out

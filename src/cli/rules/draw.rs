@@ -272,10 +272,7 @@ impl Target<'_> {
                 self.part.connect(from[1], at, "else");
                 at
             }
-            _ => {
-                let at = self.part.add(vec![cut(&format_expr(ast, id))], Shape::Constant);
-                at
-            }
+            _ => self.part.add(vec![cut(&format_expr(ast, id))], Shape::Constant),
         }
     }
 }

@@ -263,3 +263,28 @@ fn damaged_messages_are_refused_at_their_place() {
         rules.refused
     );
 }
+
+#[test]
+fn long_and_shared_terms_are_written_once() {
+    // Each operator takes the one before it twice: as a tree, the last one has 2^90 leaves.
+    let mut rule = RuleProto::default();
+    for i in 0..90 {
+        rule.src_op.push(operator(16, &[(i - 1, 0), (i - 1, 0)], &[]));
+    }
+    rule.dst_op = rule.src_op.clone();
+    rule.dst_op.push(operator(13, &[(89, 0)], &[(11, 0)]));
+    rule.mapped_output = vec![output((89, 0), (90, 1))];
+    let rules = import_rules("r.pb", &file(std::slice::from_ref(&rule)), "t").unwrap();
+    assert!(
+        rules.refused[0].1.contains("where its split cuts"),
+        "{:?}",
+        rules.refused
+    );
+    rule.dst_op[90] = operator(8, &[(89, 0)], &[]);
+    rule.mapped_output = vec![output((89, 0), (90, 0))];
+    let rules = import_rules("r.pb", &file(&[rule]), "t").unwrap();
+    assert_eq!(rules.written, 1);
+    assert!(rules.text.len() < 10_000);
+    let deep = format!("{}?x{}=>(relu ?x)", "(relu ".repeat(99), ")".repeat(99));
+    assert_eq!(text(&deep).written, 1);
+}

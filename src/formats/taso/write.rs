@@ -1,8 +1,10 @@
 //! Terms as text of the rule language.
 
+mod windows;
+
 use rustc_hash::FxHashMap;
 
-use super::terms::{Id, Node, Op, Padding, RuleTerms, Window};
+use super::terms::{Id, Node, Op, RuleTerms};
 
 /// Why a rule is not written.
 pub(super) enum Why {
@@ -283,101 +285,6 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn conv(&mut self, window: &Window, x: Id, kernel: Id) -> Result<String, Why> {
-        let known = window.kernel.map(|k| k.map(|extent| extent.to_string()));
-        if let Node::Call(Op::Averages([h, w]), _) = self.rule.node(kernel) {
-            if self.in_source {
-                return Err(no_form("averages that are no kernel in a target have no form"));
-            }
-            let x = self.name(x)?;
-            let pads = self.pads(window, &[h.to_string(), w.to_string()], &x);
-            let fill = format!(
-                "full() {{shape = [{x}.shape[1], 1, {h}, {w}], value = 1.0 / {}, dtype = {x}.dtype}}",
-                h.saturating_mul(*w)
-            );
-            let [sh, sw] = window.strides;
-            return Ok(format!(
-                "conv({x}, {fill}) {{strides = [{sh}, {sw}]{pads}, group = {x}.shape[1]}}"
-            ));
-        }
-        let same = window.padding == Padding::Same;
-        let wide = window.strides != [1, 1];
-        let kernel_text = if self.in_source && !(same && (wide || known.is_none())) {
-            self.term(kernel)?
-        } else {
-            self.name(kernel)?
-        };
-        let x = if self.in_source && !(same && wide) {
-            self.term(x)?
-        } else {
-            self.name(x)?
-        };
-        let extents = known.unwrap_or_else(|| [2, 3].map(|axis| format!("{kernel_text}.shape[{axis}]")));
-        let pads = self.pads(window, &extents, &x);
-        let group = if self.in_source {
-            "_".to_owned()
-        } else {
-            format!("{x}.shape[1] / {kernel_text}.shape[1]")
-        };
-        let [sh, sw] = window.strides;
-        Ok(format!(
-            "conv({x}, {kernel_text}) {{strides = [{sh}, {sw}]{pads}, group = {group}}}"
-        ))
-    }
-
-    fn pool(&mut self, name: &str, more: &str, window: &Window, x: Id) -> Result<String, Why> {
-        let Some([h, w]) = window.kernel else {
-            return Err(no_form("the extents of the window of a pool are not told"));
-        };
-        let wide = window.padding == Padding::Same && window.strides != [1, 1];
-        let x = if wide { self.name(x)? } else { self.term(x)? };
-        let pads = self.pads(window, &[h.to_string(), w.to_string()], &x);
-        let [sh, sw] = window.strides;
-        Ok(format!(
-            "{name}({x}) {{kernel_shape = [{h}, {w}], strides = [{sh}, {sw}]{pads}{more}}}"
-        ))
-    }
-
-    /// The attribute `pads` of a window of these extents over `x`.
-    fn pads(&mut self, window: &Window, kernel: &[String; 2], x: &str) -> String {
-        let Window {
-            strides,
-            padding: Padding::Same,
-            ..
-        } = window
-        else {
-            return ", pads = [0, 0, 0, 0]".to_owned();
-        };
-        let fixed: Option<Vec<i64>> = kernel.iter().map(|k| k.parse().ok()).collect();
-        if let (Some(k), [1, 1]) = (fixed, strides) {
-            return format!(
-                ", pads = [{}, {}, {}, {}]",
-                (k[0] - 1) / 2,
-                (k[1] - 1) / 2,
-                k[0] / 2,
-                k[1] / 2
-            );
-        }
-        let total = |i: usize| {
-            let (k, s, axis) = (&kernel[i], strides[i], i + 2);
-            match s {
-                1 => format!("({k} - 1)"),
-                _ => format!("max(({x}.shape[{axis}] - 1) / {s} * {s} + {k} - {x}.shape[{axis}], 0)"),
-            }
-        };
-        let (h, w) = (total(0), total(1));
-        let pads = format!("[{h} / 2, {w} / 2, ({h} + 1) / 2, ({w} + 1) / 2]");
-        format!(", {}", self.computed("pads", pads))
-    }
-
-    fn enlarge(&mut self, kernel: Id, to: [String; 2]) -> Result<String, Why> {
-        let kernel = self.name(kernel)?;
-        let [h, w] = [0, 1].map(|i| format!("({} - {kernel}.shape[{}])", to[i], i + 2));
-        let pads = format!("[0, 0, {h} / 2, {w} / 2, 0, 0, ({h} + 1) / 2, ({w} + 1) / 2]");
-        let axes = if self.in_source { ", axes = _" } else { "" };
-        Ok(format!("pad({kernel}) {{{}{axes}}}", self.computed("pads", pads)))
-    }
-
     /// True for what has four axes because strides are given for two.
     fn has_two_spatial_axes(&self, id: Id) -> bool {
         match self.rule.node(id) {
@@ -391,25 +298,28 @@ impl<'a> Writer<'a> {
 
     /// What a tensor is joined of along an axis, and along which axis of the parts.
     fn joined(&self, id: Id, axis: i64) -> Option<(Vec<Id>, i64)> {
-        let Node::Call(op, operands) = self.rule.node(id) else {
-            return None;
-        };
-        match (op, operands.as_slice()) {
-            (Op::Concat(along, _), parts) if *along == axis => Some((parts.to_vec(), axis)),
-            (Op::Conv(_), [x, kernel]) => match axis {
-                0 => self.joined(*x, 0),
-                1 => self.joined(*kernel, 0),
-                _ => None,
-            },
-            (Op::MaxPool(_) | Op::AveragePool(_), [x]) if axis < 2 => self.joined(*x, axis),
-            (Op::Named("matmul"), [a, b]) => match axis {
-                0 => self.joined(*a, 0),
-                1 => self.joined(*b, 1),
-                _ => None,
-            },
-            (Op::Scale | Op::Named("batch_normalization"), [x, ..]) => self.joined(*x, axis),
-            (Op::Named(_) | Op::Concat(..), all) => all.iter().find_map(|&id| self.joined(id, axis)),
-            _ => None,
+        let (mut todo, mut seen) = (vec![(id, axis)], Vec::new());
+        while let Some((id, axis)) = todo.pop() {
+            let Node::Call(op, operands) = self.rule.node(id) else {
+                continue;
+            };
+            // Terms are shared: each is looked at once.
+            if seen.contains(&(id, axis)) {
+                continue;
+            }
+            seen.push((id, axis));
+            match (op, operands.as_slice(), axis) {
+                (Op::Concat(along, _), parts, _) if *along == axis => return Some((parts.to_vec(), axis)),
+                (Op::Conv(_) | Op::Named("matmul"), [x, _], 0) => todo.push((*x, 0)),
+                (Op::Conv(_), [_, kernel], 1) => todo.push((*kernel, 0)),
+                (Op::Named("matmul"), [_, b], 1) => todo.push((*b, 1)),
+                (Op::Conv(_) | Op::Named("matmul"), ..) => {}
+                (Op::MaxPool(_) | Op::AveragePool(_), [x], 0 | 1) => todo.push((*x, axis)),
+                (Op::Scale | Op::Named("batch_normalization"), [x, ..], _) => todo.push((*x, axis)),
+                (Op::Named(_) | Op::Concat(..), all, _) => todo.extend(all.iter().rev().map(|&x| (x, axis))),
+                _ => {}
+            }
         }
+        None
     }
 }

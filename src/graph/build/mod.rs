@@ -524,6 +524,15 @@ impl<'a, K: Sink> Builder<'a, K> {
                 args: ids,
                 attrs,
             } => {
+                // `range(n)` of attribute values is a list of them, not a call of the operator of that name.
+                if literal
+                    && attrs.is_none()
+                    && term::TERM_FUNCTIONS.contains(&callee.as_str())
+                    && let Ok(term) = term::eval(ast, id, &*self)
+                {
+                    values.push(Some(term));
+                    return;
+                }
                 if !*quoted && let Some(&function) = self.functions.get(&callee.name) {
                     self.enter(function, args, ids, span, tasks, values);
                     return;

@@ -16,7 +16,7 @@ fn problem(classes: impl IntoIterator<Item = Vec<(u64, Vec<u32>)>>, roots: &[u32
                 head: Head::Op(i as u32),
                 children: children.iter().map(|&c| Id::from(c as usize)).collect(),
             },
-            children,
+            children: children.into(),
             cost,
         };
         Class {

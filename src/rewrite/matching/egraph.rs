@@ -1,28 +1,105 @@
 //! An e-graph as something to match against: a class is a value, its e-nodes are its forms.
+//!
+//! While nothing changes, a [`Snapshot`] finds classes by one load; an e-graph in the middle of changes looks them up.
 
-use egg::Id;
+use egg::{EClass, Id};
 use rustc_hash::FxHashSet;
 
 use super::super::EGraph;
-use super::super::enode::{ENode, Head};
+use super::super::enode::{ClassData, ENode, Head};
 use super::search::attr_ref;
 use super::{AttrRefs, Form, FormHead, Host, Want};
 use crate::op::{AttrValue, Op, OpDef};
 use crate::tensor::{Tensor, Type};
 
-impl Host for EGraph {
+/// An e-graph, or a view of one.
+pub(in crate::rewrite) trait Classes {
+    /// The e-graph.
+    fn egraph(&self) -> &EGraph;
+    /// The class that `id` is in.
+    fn class(&self, id: Id) -> &EClass<ENode, ClassData>;
+}
+
+impl Classes for EGraph {
+    fn egraph(&self) -> &EGraph {
+        self
+    }
+
+    fn class(&self, id: Id) -> &EClass<ENode, ClassData> {
+        &self[id]
+    }
+}
+
+/// An e-graph that has been rebuilt, its classes by number.
+pub(in crate::rewrite) struct Snapshot<'a> {
+    egraph: &'a EGraph,
+    classes: Vec<Option<&'a EClass<ENode, ClassData>>>,
+}
+
+impl<'a> Snapshot<'a> {
+    /// A view of an e-graph that needs no rebuilding.
+    pub(in crate::rewrite) fn new(egraph: &'a EGraph) -> Snapshot<'a> {
+        let size = egraph.classes().map(|c| usize::from(c.id) + 1).max().unwrap_or(0);
+        let mut classes = vec![None; size];
+        for class in egraph.classes() {
+            classes[usize::from(class.id)] = Some(class);
+        }
+        Snapshot { egraph, classes }
+    }
+
+    /// For each class by number, how many users of users away it is from one of `changed`; at most `most`, else more.
+    pub(in crate::rewrite) fn distances(&self, changed: &[Id], most: u8) -> Vec<u8> {
+        let mut out = vec![u8::MAX; self.classes.len()];
+        let mut level: Vec<Id> = Vec::new();
+        for &id in changed {
+            let id = self.egraph.find(id);
+            if std::mem::replace(&mut out[usize::from(id)], 0) > 0 {
+                level.push(id);
+            }
+        }
+        for distance in 1..=most {
+            let mut above = Vec::new();
+            for id in level {
+                for user in self.class(id).parents() {
+                    let user = self.egraph.find(user);
+                    if out[usize::from(user)] == u8::MAX {
+                        out[usize::from(user)] = distance;
+                        above.push(user);
+                    }
+                }
+            }
+            level = above;
+        }
+        out
+    }
+}
+
+impl Classes for Snapshot<'_> {
+    fn egraph(&self) -> &EGraph {
+        self.egraph
+    }
+
+    fn class(&self, id: Id) -> &EClass<ENode, ClassData> {
+        match self.classes.get(usize::from(id)) {
+            Some(Some(class)) => class,
+            _ => &self.egraph[id],
+        }
+    }
+}
+
+impl<C: Classes> Host for C {
     type V = Id;
 
     fn op(&self, def: &'static OpDef) -> Option<u32> {
-        self.analysis.interner.number_of(def)
+        self.egraph().analysis.interner.number_of(def)
     }
 
     fn next_form(&self, v: Id, want: Want<'_>, from: usize) -> Option<(usize, Form<'_, Id>)> {
-        let nodes = &self[v].nodes;
+        let nodes = &self.class(v).nodes;
         let wanted = |node: &ENode| match (want, node.head) {
             (Want::Op(op), Head::Op(i)) => op == i,
             (Want::OneOf(defs), Head::Op(i)) => {
-                matches!(self.analysis.interner.op_at(i), Op::Known(def) if is_one_of(defs, def))
+                matches!(self.egraph().analysis.interner.op_at(i), Op::Known(def) if is_one_of(defs, def))
             }
             (Want::Tuple, Head::Tuple) => true,
             (Want::Proj(place), Head::Proj(i)) => place.is_none_or(|p| p == i),
@@ -37,7 +114,7 @@ impl Host for EGraph {
         let node = &nodes[at];
         let (head, attrs) = match node.head {
             Head::Op(i) => {
-                let op = self.analysis.interner.op_at(i);
+                let op = self.egraph().analysis.interner.op_at(i);
                 let Op::Known(def) = op else { return None };
                 (FormHead::Call(def), def.attrs.len())
             }
@@ -57,7 +134,7 @@ impl Host for EGraph {
     }
 
     fn values(&self, want: Want<'_>) -> Vec<Id> {
-        let of = |head: Head| self.classes_for_op(&head).into_iter().flatten();
+        let of = |head: Head| self.egraph().classes_for_op(&head).into_iter().flatten();
         let mut out: Vec<Id> = match want {
             Want::Op(op) => of(Head::Op(op)).collect(),
             Want::OneOf(defs) => defs
@@ -68,6 +145,7 @@ impl Host for EGraph {
             Want::Tuple => of(Head::Tuple).collect(),
             Want::Proj(Some(i)) => of(Head::Proj(i)).collect(),
             Want::Proj(None) => self
+                .egraph()
                 .classes()
                 .filter(|class| class.nodes.iter().any(|n| matches!(n.head, Head::Proj(_))))
                 .map(|class| class.id)
@@ -80,9 +158,10 @@ impl Host for EGraph {
 
     fn users(&self, v: Id) -> Vec<Id> {
         let mut seen = FxHashSet::default();
-        let mut out: Vec<Id> = self[v]
+        let mut out: Vec<Id> = self
+            .class(v)
             .parents()
-            .map(|user| self.find(user))
+            .map(|user| self.egraph().find(user))
             .filter(|user| seen.insert(*user))
             .collect();
         out.sort_unstable();
@@ -94,23 +173,23 @@ impl Host for EGraph {
     }
 
     fn attr(&self, form: &Form<'_, Id>, i: usize) -> u32 {
-        attr_ref(&form.attrs, i, |id| self[id].data.attr.unwrap_or(0))
+        attr_ref(&form.attrs, i, |id| self.class(id).data.attr.unwrap_or(0))
     }
 
     fn attr_value(&self, attr: u32) -> &AttrValue {
-        self.analysis.interner.attr_at(attr)
+        self.egraph().analysis.interner.attr_at(attr)
     }
 
     fn ty(&self, v: Id) -> &Type {
-        &self[v].data.ty
+        &self.class(v).data.ty
     }
 
     fn constant(&self, v: Id) -> Option<&Tensor> {
-        self[v].data.value.as_ref()
+        self.class(v).data.value.as_ref()
     }
 
     fn is_static(&self, v: Id) -> bool {
-        self[v].data.is_static
+        self.class(v).data.is_static
     }
 }
 

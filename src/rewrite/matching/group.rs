@@ -189,7 +189,12 @@ impl<H: Host> Searcher<'_, H> {
         binding.rows = all
             .rows
             .iter()
-            .filter_map(|((at, i), v)| Some(((*at, *places.get(i)?), *v)))
+            .filter_map(|((at, i), v)| {
+                if self.program.rule.source.within(PatternId(*at)) != Some(family) {
+                    return Some(((*at, *i), *v));
+                }
+                Some(((*at, *places.get(i)?), *v))
+            })
             .collect();
         binding.rows.sort_unstable_by_key(|(k, _)| *k);
         binding.attr_rows = all

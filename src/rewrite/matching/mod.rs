@@ -15,6 +15,7 @@ mod trace;
 use std::fmt::Debug;
 use std::hash::Hash;
 
+pub(super) use egraph::Snapshot;
 pub(super) use found::{Match, MatchScope, resolve};
 pub(super) use program::Program;
 pub(super) use search::{Binding, Searcher, is_input};

@@ -24,7 +24,9 @@ pub(in crate::rewrite) struct Program {
     pub(super) counts: Vec<Arc<str>>,
     /// For each output after the first, and for the outputs of a comprehension, how it is reached.
     pub(super) reach: Vec<Option<Reach>>,
-    /// The number of attribute checks and vertices, for messages about progress.
+    /// The longest way from an output of the source to an input.
+    pub(in crate::rewrite) depth: usize,
+    /// The conditions on each member of a varying number of outputs: a body, and the name of the index.
     pub(super) each_conditions: Vec<(ExprId, Arc<str>)>,
 }
 
@@ -146,6 +148,7 @@ impl Program {
             rest_slot,
             counts,
             reach,
+            depth: depth(&rule),
             each_conditions,
             rule,
         }
@@ -190,6 +193,16 @@ fn is_non_negative(value: &AttrValue) -> bool {
         AttrValue::Ints(list) => list.iter().all(ok),
         _ => true,
     }
+}
+
+fn depth(rule: &Rule) -> usize {
+    let pattern = &rule.source;
+    let mut depths: Vec<usize> = Vec::with_capacity(pattern.len());
+    for (id, _) in pattern.nodes() {
+        let below = pattern.operands(id).into_iter().map(|o| depths[o.0 as usize] + 1).max();
+        depths.push(below.unwrap_or(0));
+    }
+    depths.into_iter().max().unwrap_or(0)
 }
 
 /// For each output, a way to it from what the outputs before it have matched; for a comprehension, from what all its

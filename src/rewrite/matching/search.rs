@@ -206,10 +206,19 @@ impl<'h, H: Host> Searcher<'h, H> {
 
     /// All matches, in the order of the first output's value, until `emit` says no.
     pub(in crate::rewrite) fn all(&mut self, emit: &mut dyn FnMut(Binding<H::V>) -> bool) {
+        self.among(&|_| true, emit);
+    }
+
+    /// The matches whose first output is a value that `wanted` accepts.
+    pub(in crate::rewrite) fn among(
+        &mut self,
+        wanted: &dyn Fn(H::V) -> bool,
+        emit: &mut dyn FnMut(Binding<H::V>) -> bool,
+    ) {
         let root = self.program.rule.source.outputs[0].vertex();
         let mut seen = super::group::Seen::default();
         for value in self.candidates(root) {
-            if !self.at(value, &mut seen, emit) {
+            if wanted(value) && !self.at(value, &mut seen, emit) {
                 return;
             }
         }

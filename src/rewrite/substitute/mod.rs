@@ -76,7 +76,7 @@ pub fn substitute(
     let programs: Vec<Program> = rules.iter().map(|r| Program::new(r.clone())).collect();
     let mut run = Run {
         by_root: by_root(&programs),
-        depth: programs.iter().map(|p| depth(&p.rule)).max().unwrap_or(0),
+        depth: programs.iter().map(|p| p.depth).max().unwrap_or(0),
         lineages: Lineages::default(),
         reports: vec![RuleReport::default(); rules.len()],
         index: Index::new(graph),
@@ -475,17 +475,6 @@ fn by_root(programs: &[Program]) -> ByRoot {
         }
     }
     out
-}
-
-/// The longest way from an output to an input of the source.
-fn depth(rule: &Rule) -> usize {
-    let pattern = &rule.source;
-    let mut depths: Vec<usize> = Vec::with_capacity(pattern.len());
-    for (id, _) in pattern.nodes() {
-        let below = pattern.operands(id).into_iter().map(|o| depths[o.0 as usize] + 1).max();
-        depths.push(below.unwrap_or(0));
-    }
-    depths.into_iter().max().unwrap_or(0)
 }
 
 #[cfg(test)]

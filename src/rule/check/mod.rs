@@ -1,5 +1,6 @@
 //! The loader: from a parsed rule file to checked rules, all problems collected.
 
+mod calls;
 mod names;
 mod probe;
 mod source;
@@ -14,6 +15,7 @@ use super::example::{Example, ExampleKind};
 use super::pattern::{OpVariable, Variable};
 use super::{Class, Group, Rule, RuleSet, compare_rules};
 use crate::diag::{Diagnostic, Diagnostics, Severity, Span, did_you_mean};
+use crate::graph::term::TERM_FUNCTIONS;
 use crate::graph::{BuildOptions, build_function};
 use crate::lang::ast::{Ast, Attrs, Block, Example as ExampleAst, Item, OpBinder, Rule as RuleAst, RuleFile, Side};
 use crate::op::{self, OpDef, OpTraits};
@@ -37,8 +39,11 @@ pub fn load_rules(file: RuleFile) -> Result<RuleSet, Diagnostics> {
     load(file, true)
 }
 
-/// As [`load_rules`], without what a test has found out already: types of instances, comparisons of rules.
-pub(super) fn load_unchecked(file: RuleFile) -> Result<RuleSet, Diagnostics> {
+/// As [`load_rules`], for rules that have been checked before: they are neither tried on operands nor compared.
+///
+/// # Errors
+/// Every problem found, with its place.
+pub fn load_checked_rules(file: RuleFile) -> Result<RuleSet, Diagnostics> {
     load(file, false)
 }
 
@@ -293,17 +298,52 @@ impl Checker<'_> {
                 members: set.members.iter().map(|m| m.name.clone()).collect(),
             });
         }
+        self.circles(items, &out);
         out
+    }
+
+    /// Complains about sets that are part of themselves, each circle once.
+    fn circles(&mut self, items: &[Item], groups: &[Group]) {
+        let place = |name: &Arc<str>| groups.iter().position(|g| g.name == *name);
+        let mut told = vec![false; groups.len()];
+        for start in 0..groups.len() {
+            let mut seen = vec![false; groups.len()];
+            let mut stack: Vec<usize> = groups[start].members.iter().filter_map(place).collect();
+            while let Some(at) = stack.pop() {
+                if !std::mem::replace(&mut seen[at], true) {
+                    stack.extend(groups[at].members.iter().filter_map(place));
+                }
+            }
+            if seen[start] && !told[start] {
+                // Whatever is reached from here and reaches this set is part of the same circles.
+                told.iter_mut().zip(&seen).for_each(|(told, seen)| *told |= *seen);
+                let name = &groups[start].name;
+                let spans = items.iter().filter_map(|item| match item {
+                    Item::RuleSet(set) if set.name.name == *name => Some(set.name.span),
+                    _ => None,
+                });
+                let problem = Diagnostic::error("T0317", format!("the set `{name}` is part of itself"));
+                self.problems.push(
+                    spans
+                        .fold(problem, |p, span| p.label(span, ""))
+                        .help("leave one of its members out, or name the rules themselves"),
+                );
+            }
+        }
     }
 
     fn unknown_operator(&mut self, name: &str, span: Span) {
         let problem =
             Diagnostic::error("T0101", format!("unknown operator `{name}`")).label(span, "not in the operator table");
-        self.problems
-            .push(match did_you_mean(name, op::table().flat_map(OpDef::names)) {
+        self.problems.push(
+            match did_you_mean(
+                name,
+                op::table().flat_map(OpDef::names).chain(TERM_FUNCTIONS.iter().copied()),
+            ) {
                 Some(close) => problem.help(format!("did you mean `{close}`?")),
                 None => problem,
-            });
+            },
+        );
     }
 
     /// Complains if the operator takes another number of operands; with `open`, more may come.

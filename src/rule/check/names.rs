@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
-use super::super::pattern::{AttrPattern, ListItem, Pattern, PatternId, PatternNode, ProjIndex};
+use super::super::pattern::{AttrPattern, ListItem, Pattern, PatternNode, ProjIndex};
 use super::source::SideState;
 use super::{Checker, MAX_RULE_DEPTH};
 use crate::diag::{Diagnostic, did_you_mean};
@@ -97,12 +97,13 @@ impl Checker<'_> {
     /// What only some alternatives bind has no meaning elsewhere.
     fn check_alternatives(&mut self, rule: &RuleAst, source: &Side, state: &SideState<'_>, used: &FxHashSet<Arc<str>>) {
         let pattern = &state.pattern;
+        let bound = Self::bound_names(pattern, state);
         let mut always: FxHashSet<Arc<str>> = FxHashSet::default();
         for item in &pattern.outputs {
-            always.extend(self.bound_below(pattern, item.vertex(), state, 0));
+            always.extend(bound[item.vertex().0 as usize].iter().cloned());
         }
         for (_, id) in &pattern.named {
-            always.extend(self.bound_below(pattern, *id, state, 0));
+            always.extend(bound[id.0 as usize].iter().cloned());
         }
         for family in &pattern.families {
             if let super::super::pattern::Count::Bind(name) = &family.count {
@@ -133,53 +134,45 @@ impl Checker<'_> {
         }
     }
 
-    /// The names that every match of the vertex binds.
-    fn bound_below(
-        &self,
-        pattern: &Pattern,
-        id: PatternId,
-        state: &SideState<'_>,
-        depth: usize,
-    ) -> FxHashSet<Arc<str>> {
-        let mut out = FxHashSet::default();
-        if depth > 2 * MAX_RULE_DEPTH {
-            return out;
-        }
-        match pattern.node(id) {
-            PatternNode::Variable(_) => {
-                out.extend(state.variable_name(id));
-            }
-            PatternNode::AnyOf(items) => {
-                let mut sets = items.iter().map(|&i| self.bound_below(pattern, i, state, depth + 1));
-                out = sets.next().unwrap_or_default();
-                for set in sets {
-                    out.retain(|name| set.contains(name));
+    /// For each vertex, the names that every match of it binds.
+    fn bound_names(pattern: &Pattern, state: &SideState<'_>) -> Vec<FxHashSet<Arc<str>>> {
+        let mut all: Vec<FxHashSet<Arc<str>>> = Vec::with_capacity(pattern.len());
+        for (id, node) in pattern.nodes() {
+            let mut out = FxHashSet::default();
+            let below = pattern.operands(id);
+            match node {
+                PatternNode::Variable(_) => out.extend(state.variable_name(id)),
+                PatternNode::AnyOf(items) => {
+                    out = items.first().map(|i| all[i.0 as usize].clone()).unwrap_or_default();
+                    out.retain(|name| items.iter().all(|i| all[i.0 as usize].contains(name)));
                 }
-                return out;
-            }
-            PatternNode::Call { attrs, .. } => {
-                for attr in attrs {
-                    match attr {
-                        AttrPattern::Bind(name) | AttrPattern::BindEach(name) => {
-                            out.insert(name.clone());
+                PatternNode::Call { attrs, .. } => {
+                    for attr in attrs {
+                        match attr {
+                            AttrPattern::Bind(name) | AttrPattern::BindEach(name) => {
+                                out.insert(name.clone());
+                            }
+                            AttrPattern::List(items) => out.extend(items.iter().filter_map(|item| match item {
+                                ListItem::Bind(name) => Some(name.clone()),
+                                _ => None,
+                            })),
+                            _ => {}
                         }
-                        AttrPattern::List(items) => out.extend(items.iter().filter_map(|item| match item {
-                            ListItem::Bind(name) => Some(name.clone()),
-                            _ => None,
-                        })),
-                        _ => {}
                     }
                 }
+                PatternNode::Proj(_, ProjIndex::Bind(name)) => {
+                    out.insert(name.clone());
+                }
+                _ => {}
             }
-            PatternNode::Proj(_, ProjIndex::Bind(name)) => {
-                out.insert(name.clone());
+            if !matches!(node, PatternNode::AnyOf(_)) {
+                for operand in below {
+                    out.extend(all[operand.0 as usize].iter().cloned());
+                }
             }
-            _ => {}
+            all.push(out);
         }
-        for operand in pattern.operands(id) {
-            out.extend(self.bound_below(pattern, operand, state, depth + 1));
-        }
-        out
+        all
     }
 
     fn names_in(&mut self, id: ExprId, scope: &FxHashSet<Arc<str>>, names: &mut Names<'_, '_>, depth: usize) {

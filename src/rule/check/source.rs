@@ -5,14 +5,11 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::super::pattern::{
-    AttrPattern, Count, Family, FamilyId, Item, ListItem, OpVariable, Pattern, PatternId, PatternNode, ProjIndex,
-    Variable,
+    Count, Family, FamilyId, Item, OpVariable, Pattern, PatternId, PatternNode, ProjIndex, Variable,
 };
 use super::{Checker, MAX_RULE_DEPTH};
 use crate::diag::{Diagnostic, Span, did_you_mean};
-use crate::graph::term;
-use crate::lang::ast::{Attrs, BinaryOp, ExprId, ExprKind, LetNames, Rule as RuleAst, Side, UnaryOp};
-use crate::op::{self, AttrDef, Default as AttrDefault, OpDef};
+use crate::lang::ast::{BinaryOp, ExprId, ExprKind, LetNames, Rule as RuleAst, Side, UnaryOp};
 
 /// One side of a rule while it becomes a pattern.
 pub(super) struct SideState<'a> {
@@ -23,10 +20,10 @@ pub(super) struct SideState<'a> {
     pub(super) rests: Vec<Arc<str>>,
     /// Computed attributes: their names are checked once all others are known.
     pub(super) computed: Vec<ExprId>,
-    given: &'a [Variable],
-    operators: &'a [OpVariable],
+    pub(super) given: &'a [Variable],
+    pub(super) operators: &'a [OpVariable],
     /// The comprehension at hand, with its index.
-    within: Option<(FamilyId, Arc<str>)>,
+    pub(super) within: Option<(FamilyId, Arc<str>)>,
 }
 
 impl Checker<'_> {
@@ -76,6 +73,14 @@ impl Checker<'_> {
             }
         }
         if !ok {
+            return None;
+        }
+        if state.pattern.outputs.is_empty() {
+            self.problems.push(
+                Diagnostic::error("T0304", "a source without outputs")
+                    .label(self.ast.span(source.outputs), "")
+                    .help("a source begins with an operator"),
+            );
             return None;
         }
         let varies = |item: &Item| matches!(item, Item::Each(..));
@@ -407,196 +412,9 @@ impl Checker<'_> {
         Some(id)
     }
 
-    fn items(&mut self, ids: &[ExprId], state: &mut SideState<'_>, depth: usize) -> Option<Vec<Item>> {
+    pub(super) fn items(&mut self, ids: &[ExprId], state: &mut SideState<'_>, depth: usize) -> Option<Vec<Item>> {
         let items: Vec<Option<Item>> = ids.iter().map(|&a| self.item(a, state, depth + 1)).collect();
         items.into_iter().collect()
-    }
-
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "the parts of one call expression and the state of the walk"
-    )]
-    fn call(
-        &mut self,
-        name: &str,
-        name_span: Span,
-        args: &[ExprId],
-        attrs: Option<&Attrs>,
-        span: Span,
-        state: &mut SideState<'_>,
-        depth: usize,
-    ) -> Option<PatternId> {
-        let spread = args
-            .iter()
-            .filter(|a| matches!(self.ast.kind(**a), ExprKind::Comprehension { .. }))
-            .count();
-        if let Some(variable) = state.operators.iter().position(|v| &*v.name == name) {
-            return self.call_of(variable, args, attrs, span, state, depth);
-        }
-        let Some(def) = op::lookup(name) else {
-            self.unknown_operator(name, name_span);
-            return None;
-        };
-        let fits = self.arity(def, args.len() - spread, spread > 0, span);
-        let operands = self.items(args, state, depth);
-        let attrs = self.attributes(def, attrs, state)?;
-        let node = PatternNode::Call {
-            def,
-            operands: operands.filter(|_| fits)?,
-            attrs,
-        };
-        Some(state.push(node))
-    }
-
-    fn call_of(
-        &mut self,
-        variable: usize,
-        args: &[ExprId],
-        attrs: Option<&Attrs>,
-        span: Span,
-        state: &mut SideState<'_>,
-        depth: usize,
-    ) -> Option<PatternId> {
-        let operands = self.items(args, state, depth);
-        let choices = &state.operators[variable].choices;
-        let takes = |def: &&OpDef| {
-            let (least, most) = def.arity();
-            args.len() >= least && most.is_none_or(|m| args.len() <= m)
-        };
-        if !choices.iter().any(|def| takes(&def)) {
-            self.problems.push(
-                Diagnostic::error(
-                    "T0102",
-                    format!(
-                        "no operator that `{}` may be takes {} operand{}",
-                        state.operators[variable].name,
-                        args.len(),
-                        if args.len() == 1 { "" } else { "s" }
-                    ),
-                )
-                .label(span, "")
-                .help("`unary` operators take one operand, `binary` ones two"),
-            );
-            return None;
-        }
-        let mut rest = None;
-        if let Some(attrs) = attrs {
-            if let Some(entry) = attrs.entries.first() {
-                self.problems.push(
-                    Diagnostic::error("T0103", "a variable operator has no attributes of known names")
-                        .label(entry.name.span, "")
-                        .help("`{..a}` binds all of them; without it, they have their defaults"),
-                );
-                return None;
-            }
-            rest = attrs.rest.as_ref().map(|r| r.name.clone());
-            state.rest(rest.as_ref());
-        }
-        Some(state.push(PatternNode::CallOf {
-            variable,
-            operands: operands?,
-            rest,
-        }))
-    }
-
-    fn attributes(
-        &mut self,
-        def: &'static OpDef,
-        attrs: Option<&Attrs>,
-        state: &mut SideState<'_>,
-    ) -> Option<Vec<AttrPattern>> {
-        if let Some(attrs) = attrs
-            && !self.attr_names(def, attrs)
-        {
-            return None;
-        }
-        let rest = attrs.and_then(|a| a.rest.as_ref()).map(|r| r.name.clone());
-        state.rest(rest.as_ref());
-        let mut out = Vec::with_capacity(def.attrs.len());
-        for attr in def.attrs {
-            let entry = attrs.and_then(|a| a.entries.iter().find(|e| e.name.as_str() == attr.name));
-            out.push(match (entry, &rest) {
-                (Some(entry), _) => self.attribute(attr, entry.value, state)?,
-                (None, Some(rest)) => AttrPattern::Rest(rest.clone()),
-                // Left open: the pattern does not care.
-                (None, None) if attr.default == AttrDefault::Required => AttrPattern::Any,
-                (None, None) => AttrPattern::Default,
-            });
-        }
-        Some(out)
-    }
-
-    fn attribute(&mut self, attr: &AttrDef, id: ExprId, state: &mut SideState<'_>) -> Option<AttrPattern> {
-        let ast = self.ast;
-        let span = ast.span(id);
-        match ast.kind(id) {
-            ExprKind::Name(name) if is_free(name) => {
-                state.bound.insert(name.clone());
-                return Some(AttrPattern::Bind(name.clone()));
-            }
-            ExprKind::Wildcard => return Some(AttrPattern::Any),
-            ExprKind::Index { base, index } => {
-                if let (ExprKind::Name(name), ExprKind::Name(i), Some((_, running))) =
-                    (ast.kind(*base), ast.kind(*index), &state.within)
-                    && i == running
-                    && !state.given.iter().any(|v| v.name == *name)
-                {
-                    state.bound.insert(name.clone());
-                    return Some(AttrPattern::BindEach(name.clone()));
-                }
-            }
-            ExprKind::List(items) => {
-                let lone = |i: &ExprId| {
-                    matches!(
-                        ast.kind(*i),
-                        ExprKind::Name(_) | ExprKind::Wildcard | ExprKind::Int { .. }
-                    )
-                };
-                let open = |i: &ExprId| matches!(ast.kind(*i), ExprKind::Name(_) | ExprKind::Wildcard);
-                if items.iter().all(lone) && items.iter().any(open) {
-                    let list = items.iter().map(|item| match ast.kind(*item) {
-                        ExprKind::Name(name) => {
-                            state.bound.insert(name.clone());
-                            ListItem::Bind(name.clone())
-                        }
-                        ExprKind::Int { value, .. } => ListItem::Int(i64::try_from(*value).unwrap_or(i64::MAX)),
-                        _ => ListItem::Any,
-                    });
-                    return Some(AttrPattern::List(list.collect()));
-                }
-            }
-            _ => {}
-        }
-        let value = match term::eval(ast, id, &NoNames) {
-            Ok(value) => value,
-            // What mentions names is computed for each match.
-            Err(_) if ast.mentions(id, &is_free) => {
-                state.computed.push(id);
-                return Some(AttrPattern::Computed(id));
-            }
-            Err(e) => {
-                self.problems.push(Diagnostic::error("T0106", e.message).label(e.span, "").help("an attribute of a pattern is a value, a name to bind, a list of these, or an expression of what is bound elsewhere"));
-                return None;
-            }
-        };
-        match term::to_attr(&value).and_then(|v| attr.coerce(v)) {
-            Some(v) => Some(AttrPattern::Value(v)),
-            None => {
-                self.problems.push(
-                    Diagnostic::error(
-                        "T0103",
-                        format!(
-                            "`{}` takes {}, and this is {}",
-                            attr.name,
-                            attr.expects(),
-                            term::kind(&value)
-                        ),
-                    )
-                    .label(span, ""),
-                );
-                None
-            }
-        }
     }
 }
 
@@ -607,23 +425,18 @@ impl SideState<'_> {
         Some(self.given[*i].name.clone())
     }
 
-    fn push(&mut self, node: PatternNode) -> PatternId {
+    pub(super) fn push(&mut self, node: PatternNode) -> PatternId {
         let within = self.within.as_ref().map(|(family, _)| *family);
         self.pattern.push(node, within)
     }
 
-    fn rest(&mut self, name: Option<&Arc<str>>) {
+    pub(super) fn rest(&mut self, name: Option<&Arc<str>>) {
         if let Some(name) = name
             && !self.rests.contains(name)
         {
             self.rests.push(name.clone());
         }
     }
-}
-
-/// True for a name that stands for no element type and not for `none`.
-fn is_free(name: &str) -> bool {
-    name.parse::<crate::tensor::DType>().is_err() && name != "none"
 }
 
 /// True for a pattern, or an alternative of one, that no operator begins.
@@ -654,20 +467,4 @@ fn operator_name(op: BinaryOp) -> Option<&'static str> {
         BinaryOp::BitXor => "xor",
         BinaryOp::BitOr | BinaryOp::Ne | BinaryOp::In | BinaryOp::Concat => return None,
     })
-}
-
-/// A scope in which nothing is known.
-struct NoNames;
-
-impl term::Scope for NoNames {
-    type V = ();
-    fn name(&self, _: &str) -> Option<term::Term<()>> {
-        None
-    }
-    fn ty(&self, (): &()) -> crate::tensor::Type {
-        crate::tensor::Type::Absent
-    }
-    fn constant(&self, (): &()) -> Option<crate::tensor::Tensor> {
-        None
-    }
 }

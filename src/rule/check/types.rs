@@ -19,14 +19,36 @@ impl Checker<'_> {
             if calls(self.ast, condition, "is_static") {
                 continue;
             }
-            if term::condition(self.ast, condition, &scope) == Ok(false) {
-                self.problems.push(
-                    Diagnostic::error("T0311", "this condition never holds")
-                        .label(self.ast.span(condition), "false whatever the match")
-                        .help("a rule applies where all of its conditions hold"),
-                );
+            let span = self.ast.span(condition);
+            let problem = match term::condition(self.ast, condition, &scope) {
+                Ok(true) => continue,
+                Ok(false) => Diagnostic::error("T0311", "this condition never holds")
+                    .label(span, "false whatever the match")
+                    .help("a rule applies where all of its conditions hold"),
+                // Where a name is not known, nothing is certain.
+                Err(e) if e.unknown || !self.knows_all(condition, &scope) => continue,
+                Err(e) => {
+                    let help = e
+                        .help
+                        .unwrap_or_else(|| "a condition without a value never holds".to_owned());
+                    Diagnostic::error("T0106", e.message).label(e.span, "").help(help)
+                }
+            };
+            self.problems.push(problem);
+        }
+    }
+
+    /// True if the scope has a meaning for every name of the expression.
+    fn knows_all(&self, id: ExprId, scope: &Declared) -> bool {
+        let mut stack = vec![id];
+        while let Some(id) = stack.pop() {
+            match self.ast.kind(id) {
+                ExprKind::Name(name) if scope.name(name).is_none() => return false,
+                ExprKind::Comprehension { .. } => return false,
+                _ => stack.extend(self.ast.operands(id)),
             }
         }
+        true
     }
 
     /// Complains about a rule whose sides never have one type.

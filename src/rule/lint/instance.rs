@@ -8,6 +8,9 @@ use crate::rule::Rule;
 /// How many steps a comparison may take; what takes longer counts as different.
 const MAX_STEPS: usize = 2000;
 
+/// How many alternatives may be chosen from, one after the other.
+const MAX_ALTERNATIVES: usize = 50;
+
 /// Compares terms of `general`, whose names may stand for anything they match, with terms of `special`.
 pub(super) struct Instance<'a> {
     pub(super) terms: &'a mut Terms,
@@ -23,10 +26,16 @@ impl Instance<'_> {
         }
         let mut goals: Vec<(TermId, TermId)> = general.iter().copied().zip(special.iter().copied()).collect();
         goals.reverse();
-        self.solve(goals, Meaning::default(), &mut 0)
+        self.solve(goals, Meaning::default(), &mut 0, 0)
     }
 
-    fn solve(&mut self, mut goals: Vec<(TermId, TermId)>, mut found: Meaning, steps: &mut usize) -> Option<Meaning> {
+    fn solve(
+        &mut self,
+        mut goals: Vec<(TermId, TermId)>,
+        mut found: Meaning,
+        steps: &mut usize,
+        depth: usize,
+    ) -> Option<Meaning> {
         while let Some((a, b)) = goals.pop() {
             *steps += 1;
             if *steps > MAX_STEPS {
@@ -51,11 +60,14 @@ impl Instance<'_> {
                     }
                 }
                 (Head::AnyOf, head) if head != Head::AnyOf => {
+                    if depth > MAX_ALTERNATIVES {
+                        return None;
+                    }
                     let items = self.terms.below(a).to_vec();
                     return items.into_iter().find_map(|item| {
                         let mut goals = goals.clone();
                         goals.push((item, b));
-                        self.solve(goals, found.clone(), steps)
+                        self.solve(goals, found.clone(), steps, depth + 1)
                     });
                 }
                 (Head::OpOf, Head::Op(op)) => {

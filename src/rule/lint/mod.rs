@@ -65,20 +65,25 @@ fn compare(rules: &[Arc<Rule>], wanted: &dyn Fn(&Rule, &Rule) -> bool) -> Diagno
     }
     let mut by_root: FxHashMap<Head, Vec<usize>> = FxHashMap::default();
     for (i, side) in sides.iter().enumerate() {
-        if !superfluous[i] {
-            by_root.entry(terms.head(side.source[0]).clone()).or_default().push(i);
-        }
+        by_root.entry(terms.head(side.source[0]).clone()).or_default().push(i);
     }
     for (i, rule) in rules.iter().enumerate() {
         if superfluous[i] {
             continue;
         }
-        let others = candidates(&terms, &sides[i], &by_root);
-        let found = others.into_iter().find_map(|k| {
-            let pair = wanted(&rules[k], rule) && !is_one_rule(&rules[k], rule);
-            let useless = pair && implies(&mut terms, (&rules[k], &sides[k]), (rule, &sides[i]));
-            useless.then_some(k)
-        });
+        let (reported, known): (Vec<usize>, Vec<usize>) = candidates(&terms, &sides[i], &by_root)
+            .into_iter()
+            .filter(|&k| !is_one_rule(&rules[k], rule))
+            .partition(|&k| wanted(&rules[k], rule));
+        let mut first = |others: Vec<usize>| {
+            let mut others = others.into_iter();
+            others.find(|&k| implies(&mut terms, (&rules[k], &sides[k]), (rule, &sides[i])))
+        };
+        if first(known).is_some() {
+            continue;
+        }
+        // Of rules that are equal, the first one is named.
+        let found = first(reported.into_iter().filter(|&k| !superfluous[k]).collect());
         problems.extend(found.map(|k| contained(&rules[k], rule)));
     }
     problems

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::choices::{Blame, Choices, Key};
-use super::{Found, Mode, options};
+use super::found::Found;
+use super::{Mode, options};
+use crate::graph::VertexId;
 use crate::graph::term::{self, Term};
-use crate::graph::{Node, VertexId};
 use crate::lang::ast::{DimExpr, Dims, ExprKind, RuleClass, TypeKind};
-use crate::op::{AttrKind, AttrValue, Op, OpDef, OpError};
-use crate::rule::{AttrPattern, Count, Item, ListItem, PatternId, PatternNode, ProjIndex, Rule};
+use crate::op::{OpDef, OpError};
+use crate::rule::{AttrPattern, Count, Item, PatternId, PatternNode, ProjIndex, Rule};
 use crate::tensor::{DType, Dim, Shape, TensorType, Type};
 
 /// Why an attempt failed.
@@ -20,7 +21,7 @@ pub(super) struct Failure {
     /// Choices that may have a part in it.
     pub(super) wider: Blame,
     /// What the operator says.
-    pub(super) reason: Option<OpError>,
+    pub(super) reason: Option<Box<OpError>>,
     /// Which operator.
     pub(super) op: Option<&'static OpDef>,
     /// How many vertices had a type.
@@ -28,7 +29,7 @@ pub(super) struct Failure {
 }
 
 impl Failure {
-    fn of(blame: Blame) -> Failure {
+    pub(super) fn of(blame: Blame) -> Failure {
         Failure {
             blame,
             wider: blame,
@@ -39,16 +40,16 @@ impl Failure {
     }
 }
 
-type Result<T> = std::result::Result<T, Failure>;
+pub(super) type Result<T> = std::result::Result<T, Failure>;
 
 pub(super) struct Attempt<'a> {
-    rule: &'a Rule,
-    mode: Mode,
-    choices: &'a mut Choices,
-    found: Found,
-    known: FxHashMap<(PatternId, u32), (VertexId, Blame)>,
+    pub(super) rule: &'a Rule,
+    pub(super) mode: Mode,
+    pub(super) choices: &'a mut Choices,
+    pub(super) found: Found,
+    pub(super) known: FxHashMap<(PatternId, u32), (VertexId, Blame)>,
     /// What the meaning of a name is due to.
-    blame: FxHashMap<Arc<str>, Blame>,
+    pub(super) blame: FxHashMap<Arc<str>, Blame>,
 }
 
 impl<'a> Attempt<'a> {
@@ -92,7 +93,7 @@ impl<'a> Attempt<'a> {
         Ok(self.found)
     }
 
-    fn take(&mut self, key: Key, options: usize) -> Result<(usize, Blame)> {
+    pub(super) fn take(&mut self, key: Key, options: usize) -> Result<(usize, Blame)> {
         let all = self.choices.all();
         self.choices.take(key, options).ok_or_else(|| Failure::of(all))
     }
@@ -118,7 +119,7 @@ impl<'a> Attempt<'a> {
         Ok(members?.into_iter().map(|(v, b)| (v, b | blame)).collect())
     }
 
-    fn items(&mut self, items: &[Item], index: u32) -> Result<Vec<(VertexId, Blame)>> {
+    pub(super) fn items(&mut self, items: &[Item], index: u32) -> Result<Vec<(VertexId, Blame)>> {
         let mut out = Vec::with_capacity(items.len());
         for item in items {
             out.extend(self.item(*item, index)?);
@@ -197,6 +198,12 @@ impl<'a> Attempt<'a> {
         let place = match place {
             ProjIndex::At(i) => *i as usize,
             ProjIndex::Running => index as usize,
+            ProjIndex::Bind(name) if self.rule.source.within(at).is_some() => {
+                let (taken, own) = self.take(Key::Element(at), count)?;
+                blame |= own;
+                self.append(name, Term::Int(taken.into()), own);
+                taken
+            }
             ProjIndex::Bind(name) => match self.found.names.get(name) {
                 Some(Term::Int(Dim::Const(i))) => *i as usize,
                 _ => {
@@ -210,7 +217,7 @@ impl<'a> Attempt<'a> {
         match self.found.graph.project(base, place) {
             Ok(v) => Ok((v, blame)),
             Err(reason) => Err(Failure {
-                reason: Some(reason),
+                reason: Some(Box::new(reason)),
                 depth: self.known.len(),
                 ..Failure::of(blame)
             }),
@@ -326,162 +333,8 @@ impl<'a> Attempt<'a> {
         Ok((value, blame))
     }
 
-    fn call(
-        &mut self,
-        at: PatternId,
-        index: u32,
-        def: &'static OpDef,
-        operands: &[Item],
-        attrs: &[AttrPattern],
-    ) -> Result<(VertexId, Blame)> {
-        let operands = self.items(operands, index)?;
-        let mut given: Vec<(&str, AttrValue)> = Vec::new();
-        let mut blames: Vec<Blame> = vec![0; def.attrs.len()];
-        for (i, pattern) in attrs.iter().enumerate() {
-            let (value, blame) = self.attribute(at, def, i, pattern, index)?;
-            given.extend(value.map(|v| (def.attrs[i].name, v)));
-            blames[i] = blame;
-        }
-        let values: Vec<VertexId> = operands.iter().map(|(v, _)| *v).collect();
-        let all = |list: &mut dyn Iterator<Item = Blame>| list.fold(0, |all, b| all | b);
-        let free = attrs
-            .iter()
-            .any(|a| !matches!(a, AttrPattern::Value(_) | AttrPattern::Default));
-        let vertex = match self.found.graph.call(Op::Known(def), &values, &given) {
-            Ok(vertex) => vertex,
-            Err(reason) => {
-                let pointed: Vec<usize> = [reason.operand, reason.other].into_iter().flatten().collect();
-                let own = all(&mut blames.iter().copied());
-                let operands_to_blame = all(&mut operands.iter().map(|(_, b)| *b));
-                let attr = reason.attr.as_ref().and_then(|name| def.attr_index(name));
-                let wider = own | operands_to_blame;
-                let blame = match attr {
-                    _ if self.mode == Mode::AnyShape => wider,
-                    Some(i) => blames[i],
-                    None => all(&mut pointed.iter().filter_map(|i| operands.get(*i)).map(|(_, b)| *b)),
-                };
-                // Attributes that no choice was made for might have had other values.
-                self.choices.complete &= !free;
-                return Err(Failure {
-                    blame,
-                    wider,
-                    reason: Some(reason),
-                    op: Some(def),
-                    depth: self.known.len(),
-                });
-            }
-        };
-        let blame = all(&mut operands.iter().map(|(_, b)| *b).chain(blames.iter().copied()));
-        let Node::Call { attrs: actual, .. } = self.found.graph.vertex(vertex).node.clone() else {
-            return Ok((vertex, blame));
-        };
-        for (i, pattern) in attrs.iter().enumerate() {
-            let term = term::from_attr(&actual[i]);
-            match pattern {
-                AttrPattern::Bind(name) => self.bind(name, term, blame)?,
-                AttrPattern::BindEach(name) => self.append(name, term, blame),
-                AttrPattern::Rest(rest) => {
-                    let value = (def.attrs[i].name.into(), actual[i].clone());
-                    let list = self.found.rests.entry(rest.clone()).or_default();
-                    match list.iter().find(|(name, _)| *name == value.0) {
-                        Some(before) if *before != value => return Err(Failure::of(self.choices.all())),
-                        Some(_) => {}
-                        None => list.push(value),
-                    }
-                }
-                AttrPattern::List(items) => {
-                    let AttrValue::Ints(list) = &actual[i] else {
-                        return Err(Failure::of(blame));
-                    };
-                    for (item, d) in items.iter().zip(list) {
-                        if let ListItem::Bind(name) = item {
-                            self.bind(name, Term::Int(d.clone()), blame)?;
-                        }
-                    }
-                }
-                _ => {}
-            }
-        }
-        if free && self.mode == Mode::AnyShape {
-            return Ok((self.widened(vertex), blame));
-        }
-        Ok((vertex, blame))
-    }
-
-    /// A value of any shape that the call has with other attributes.
-    fn widened(&mut self, vertex: VertexId) -> VertexId {
-        match self.found.graph.ty(vertex).clone() {
-            Type::Tensor(ty) => self
-                .found
-                .graph
-                .input("_", Type::Tensor(TensorType::any_rank(ty.dtype))),
-            // Another attribute may mean another number of elements.
-            _ => {
-                self.choices.complete = false;
-                vertex
-            }
-        }
-    }
-
-    fn attribute(
-        &mut self,
-        at: PatternId,
-        def: &'static OpDef,
-        i: usize,
-        pattern: &AttrPattern,
-        index: u32,
-    ) -> Result<(Option<AttrValue>, Blame)> {
-        let attr = &def.attrs[i];
-        match pattern {
-            AttrPattern::Value(v) => return Ok((Some(v.clone()), 0)),
-            AttrPattern::Default => return Ok((None, 0)),
-            AttrPattern::Rest(_) if attr.default_value().is_some() => {
-                self.choices.complete &= attr.kind != AttrKind::DType;
-                return Ok((None, 0));
-            }
-            AttrPattern::Computed(id) => {
-                let all = self.choices.all();
-                let value = term::eval(&self.rule.ast, *id, &self.found)
-                    .ok()
-                    .and_then(|t| attr.coerce(term::to_attr(&t)?));
-                return value.map(|v| (Some(v), all)).ok_or_else(|| {
-                    self.choices.complete = false;
-                    Failure::of(all)
-                });
-            }
-            AttrPattern::Bind(name) => {
-                if let Some(term) = self.found.names.get(name) {
-                    let blame = self.blame[name];
-                    let value = term::to_attr(term).and_then(|v| attr.coerce(v));
-                    return value.map(|v| (Some(v), blame)).ok_or_else(|| Failure::of(blame));
-                }
-            }
-            AttrPattern::List(items) => {
-                const FILLS: [fn(i64) -> i64; 4] = [|_| 1, |_| 0, |i| i, |_| 4];
-                let (taken, blame) = self.take(Key::Attr(at, i), FILLS.len())?;
-                let list = items.iter().enumerate().map(|(k, item)| match item {
-                    ListItem::Int(v) => Dim::from(*v),
-                    ListItem::Bind(name) => match self.found.names.get(name) {
-                        Some(Term::Int(known)) => known.clone(),
-                        _ => FILLS[taken](k as i64).into(),
-                    },
-                    ListItem::Any => FILLS[taken](k as i64).into(),
-                });
-                return Ok((Some(AttrValue::Ints(list.collect())), blame));
-            }
-            _ => {}
-        }
-        let mut options = options::attributes(attr);
-        if self.mode == Mode::AnyShape && attr.kind != AttrKind::DType {
-            options.truncate(1);
-        }
-        let place = i + def.attrs.len() * index as usize;
-        let (taken, blame) = self.take(Key::Attr(at, place), options.len())?;
-        Ok((options.swap_remove(taken), blame))
-    }
-
     /// Gives a name a meaning, unless it has another.
-    fn bind(&mut self, name: &Arc<str>, term: Term<VertexId>, blame: Blame) -> Result<()> {
+    pub(super) fn bind(&mut self, name: &Arc<str>, term: Term<VertexId>, blame: Blame) -> Result<()> {
         match self.found.names.get(name) {
             Some(before) if *before != term => Err(Failure::of(blame | self.blame[name])),
             Some(_) => Ok(()),
@@ -494,7 +347,7 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    fn append(&mut self, name: &Arc<str>, term: Term<VertexId>, blame: Blame) {
+    pub(super) fn append(&mut self, name: &Arc<str>, term: Term<VertexId>, blame: Blame) {
         *self.blame.entry(name.clone()).or_default() |= blame;
         match self.found.names.get_mut(name) {
             Some(Term::List(items)) => items.push(term),

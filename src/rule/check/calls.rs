@@ -1,0 +1,242 @@
+//! Calls of a pattern: operators, operator variables, and what their attributes must be.
+
+use std::sync::Arc;
+
+use super::super::pattern::{AttrPattern, ListItem, PatternId, PatternNode};
+use super::Checker;
+use super::source::SideState;
+use crate::diag::{Diagnostic, Span};
+use crate::graph::term;
+use crate::lang::ast::{Ast, Attrs, ExprId, ExprKind};
+use crate::op::{self, AttrDef, Default as AttrDefault, OpDef};
+
+impl Checker<'_> {
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the parts of one call expression and the state of the walk"
+    )]
+    pub(super) fn call(
+        &mut self,
+        name: &str,
+        name_span: Span,
+        args: &[ExprId],
+        attrs: Option<&Attrs>,
+        span: Span,
+        state: &mut SideState<'_>,
+        depth: usize,
+    ) -> Option<PatternId> {
+        let spread = args
+            .iter()
+            .filter(|a| matches!(self.ast.kind(**a), ExprKind::Comprehension { .. }))
+            .count();
+        if let Some(variable) = state.operators.iter().position(|v| &*v.name == name) {
+            return self.call_of(variable, args, attrs, span, state, depth);
+        }
+        let Some(def) = op::lookup(name) else {
+            self.unknown_operator(name, name_span);
+            return None;
+        };
+        let fits = self.arity(def, args.len() - spread, spread > 0, span);
+        let operands = self.items(args, state, depth);
+        let attrs = self.attributes(def, attrs, state)?;
+        let node = PatternNode::Call {
+            def,
+            operands: operands.filter(|_| fits)?,
+            attrs,
+        };
+        Some(state.push(node))
+    }
+
+    fn call_of(
+        &mut self,
+        variable: usize,
+        args: &[ExprId],
+        attrs: Option<&Attrs>,
+        span: Span,
+        state: &mut SideState<'_>,
+        depth: usize,
+    ) -> Option<PatternId> {
+        let operands = self.items(args, state, depth);
+        let choices = &state.operators[variable].choices;
+        let takes = |def: &&OpDef| {
+            let (least, most) = def.arity();
+            args.len() >= least && most.is_none_or(|m| args.len() <= m)
+        };
+        if !choices.iter().any(takes) {
+            self.problems.push(
+                Diagnostic::error(
+                    "T0102",
+                    format!(
+                        "no operator that `{}` may be takes {} operand{}",
+                        state.operators[variable].name,
+                        args.len(),
+                        if args.len() == 1 { "" } else { "s" }
+                    ),
+                )
+                .label(span, "")
+                .help("`unary` operators take one operand, `binary` ones two"),
+            );
+            return None;
+        }
+        let mut rest = None;
+        if let Some(attrs) = attrs {
+            if let Some(entry) = attrs.entries.first() {
+                self.problems.push(
+                    Diagnostic::error("T0103", "a variable operator has no attributes of known names")
+                        .label(entry.name.span, "")
+                        .help("`{..a}` binds all of them; without it, they have their defaults"),
+                );
+                return None;
+            }
+            rest = attrs.rest.as_ref().map(|r| r.name.clone());
+            state.rest(rest.as_ref());
+        }
+        Some(state.push(PatternNode::CallOf {
+            variable,
+            operands: operands?,
+            rest,
+        }))
+    }
+
+    fn attributes(
+        &mut self,
+        def: &'static OpDef,
+        attrs: Option<&Attrs>,
+        state: &mut SideState<'_>,
+    ) -> Option<Vec<AttrPattern>> {
+        if let Some(attrs) = attrs
+            && !self.attr_names(def, attrs)
+        {
+            return None;
+        }
+        let rest = attrs.and_then(|a| a.rest.as_ref()).map(|r| r.name.clone());
+        state.rest(rest.as_ref());
+        let mut out = Vec::with_capacity(def.attrs.len());
+        for attr in def.attrs {
+            let entry = attrs.and_then(|a| a.entries.iter().find(|e| e.name.as_str() == attr.name));
+            out.push(match (entry, &rest) {
+                (Some(entry), _) => self.attribute(attr, entry.value, state)?,
+                (None, Some(rest)) => AttrPattern::Rest(rest.clone()),
+                // Left open: the pattern does not care.
+                (None, None) if attr.default == AttrDefault::Required => AttrPattern::Any,
+                (None, None) => AttrPattern::Default,
+            });
+        }
+        Some(out)
+    }
+
+    fn attribute(&mut self, attr: &AttrDef, id: ExprId, state: &mut SideState<'_>) -> Option<AttrPattern> {
+        let ast = self.ast;
+        let span = ast.span(id);
+        match ast.kind(id) {
+            ExprKind::Name(name) if is_free(name) => {
+                state.bound.insert(name.clone());
+                return Some(AttrPattern::Bind(name.clone()));
+            }
+            ExprKind::Wildcard => return Some(AttrPattern::Any),
+            ExprKind::Index { base, index } => {
+                if let (ExprKind::Name(name), ExprKind::Name(i), Some((_, running))) =
+                    (ast.kind(*base), ast.kind(*index), &state.within)
+                    && i == running
+                    && !state.given.iter().any(|v| v.name == *name)
+                {
+                    state.bound.insert(name.clone());
+                    return Some(AttrPattern::BindEach(name.clone()));
+                }
+            }
+            ExprKind::List(items) => {
+                let lone = |i: &ExprId| {
+                    matches!(
+                        ast.kind(*i),
+                        ExprKind::Name(_) | ExprKind::Wildcard | ExprKind::Int { .. }
+                    )
+                };
+                let open = |i: &ExprId| matches!(ast.kind(*i), ExprKind::Name(_) | ExprKind::Wildcard);
+                if items.iter().all(lone) && items.iter().any(open) {
+                    let list = items.iter().map(|item| match ast.kind(*item) {
+                        ExprKind::Name(name) => {
+                            state.bound.insert(name.clone());
+                            ListItem::Bind(name.clone())
+                        }
+                        ExprKind::Int { value, .. } => ListItem::Int(i64::try_from(*value).unwrap_or(i64::MAX)),
+                        _ => ListItem::Any,
+                    });
+                    return Some(AttrPattern::List(list.collect()));
+                }
+            }
+            _ => {}
+        }
+        let value = match term::eval(ast, id, &NoNames) {
+            Ok(value) => value,
+            // What mentions names is computed for each match.
+            Err(_) if has_open_name(ast, id, &mut Vec::new()) => {
+                state.computed.push(id);
+                return Some(AttrPattern::Computed(id));
+            }
+            Err(e) => {
+                let help = e.help.unwrap_or_else(|| {
+                    "an attribute of a pattern is a value, a name to bind, a list of these, or an expression of what is bound elsewhere".to_owned()
+                });
+                self.problems
+                    .push(Diagnostic::error("T0106", e.message).label(e.span, "").help(help));
+                return None;
+            }
+        };
+        match term::to_attr(&value).and_then(|v| attr.coerce(v)) {
+            Some(v) => Some(AttrPattern::Value(v)),
+            None => {
+                self.problems.push(
+                    Diagnostic::error(
+                        "T0103",
+                        format!(
+                            "`{}` takes {}, and this is {}",
+                            attr.name,
+                            attr.expects(),
+                            term::kind(&value)
+                        ),
+                    )
+                    .label(span, ""),
+                );
+                None
+            }
+        }
+    }
+}
+
+/// True for a name that stands for no element type and not for `none`.
+fn is_free(name: &str) -> bool {
+    name.parse::<crate::tensor::DType>().is_err() && name != "none"
+}
+
+/// True if the expression has a name that none of its comprehensions binds.
+fn has_open_name(ast: &Ast, id: ExprId, bound: &mut Vec<Arc<str>>) -> bool {
+    match ast.kind(id) {
+        ExprKind::Name(name) => is_free(name) && !bound.contains(name),
+        ExprKind::Comprehension { body, var, iter, cond } => {
+            if has_open_name(ast, *iter, bound) {
+                return true;
+            }
+            bound.push(var.name.clone());
+            let open = has_open_name(ast, *body, bound) || cond.is_some_and(|c| has_open_name(ast, c, bound));
+            bound.pop();
+            open
+        }
+        _ => ast.operands(id).into_iter().any(|part| has_open_name(ast, part, bound)),
+    }
+}
+
+/// A scope in which nothing is known.
+struct NoNames;
+
+impl term::Scope for NoNames {
+    type V = ();
+    fn name(&self, _: &str) -> Option<term::Term<()>> {
+        None
+    }
+    fn ty(&self, (): &()) -> crate::tensor::Type {
+        crate::tensor::Type::Absent
+    }
+    fn constant(&self, (): &()) -> Option<crate::tensor::Tensor> {
+        None
+    }
+}

@@ -1,0 +1,130 @@
+//! Questions about a rewriting on the command line: which engine, what the result rests on, why a rule does not apply,
+//! which application changes a result.
+
+use std::process::Command;
+
+use serde_json::Value;
+
+struct Ran {
+    code: i32,
+    out: String,
+    err: String,
+}
+
+const PROGRAM: &str = "fn main(x: f32[4], param w: f32[4]) {\n  let h = relu(relu(x + 0.0));\n  let y = neg(neg(h * w));\n  y + relu(neg(x))\n}\n";
+
+const RULES: &str = "/// Twice.\nrule relu-twice(x) { relu(relu(x)) => relu(x) numerics bitwise }\n\
+    /// Twice.\nrule neg-twice(x) { neg(neg(x)) => x where x.rank == 1 numerics bitwise }\n\
+    /// Not true.\nrule wrong(x) { relu(neg(x)) => relu(x) where x.rank < 3 }\n\
+    /// Of another rank.\nrule matrices(x, y) { x * y => y * x where x.rank == 2, y.rank == 2 }\n\
+    /// Of equal factors.\nrule square(x) { x * x => pow(x, 2.0) }\n\
+    /// Only static.\nrule static-negation(x: param) { neg(x) => x * -1 }\n\
+    ruleset twice { relu-twice, neg-twice }\n";
+
+fn run(args: &str) -> Ran {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("a.taut"), PROGRAM).unwrap();
+    std::fs::write(folder.path().join("a.rules"), RULES).unwrap();
+    let done = Command::new(env!("CARGO_BIN_EXE_tautomer"))
+        .args(args.split_whitespace())
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    Ran {
+        code: done.status.code().unwrap(),
+        out: String::from_utf8(done.stdout).unwrap(),
+        err: String::from_utf8(done.stderr).unwrap(),
+    }
+}
+
+fn json(ran: &Ran) -> Value {
+    serde_json::from_str(&ran.out).unwrap_or_else(|e| panic!("{e}: {}{}", ran.out, ran.err))
+}
+
+#[test]
+fn both_engines_explain_their_result() {
+    for engine in ["saturate", "substitute"] {
+        let ran = run(&format!(
+            "optimize a.taut --rules a.rules --only-rules twice --engine {engine} --explain --check"
+        ));
+        assert_eq!(ran.code, 0, "{}", ran.err);
+        assert!(ran.err.contains("the result rests on 2 applications"), "{}", ran.err);
+        assert!(ran.err.contains("relu-twice  at h"), "{}", ran.err);
+        assert!(ran.err.contains("neg-twice   at y"), "{}", ran.err);
+        let report = json(&run(&format!(
+            "optimize a.taut --rules a.rules --only-rules twice --engine {engine} --explain --json"
+        )));
+        assert_eq!(report["steps"][0]["rule"], "relu-twice");
+        assert_eq!(report["steps"][0]["place"][0], "h");
+    }
+}
+
+#[test]
+fn the_number_of_applications_has_a_limit() {
+    for engine in ["saturate", "substitute"] {
+        let report = json(&run(&format!(
+            "optimize a.taut --rules a.rules --only-rules twice --engine {engine} --max-rewrites 1 --json"
+        )));
+        let rules = report["report"]["rules"].as_array().unwrap();
+        assert_eq!(rules.len(), 1, "{rules:?}");
+        assert_eq!(report["report"]["stop"], "rewrite limit");
+    }
+}
+
+#[test]
+fn a_rule_that_does_not_apply_has_a_reason() {
+    for engine in ["saturate", "substitute"] {
+        let why = |rule: &str| {
+            let ran = run(&format!(
+                "optimize a.taut --rules a.rules --engine {engine} --skip-rules wrong --why-not {rule}"
+            ));
+            assert_eq!(ran.code, 0, "{}", ran.err);
+            ran.out
+        };
+        let condition = why("matrices");
+        assert!(
+            condition.contains("the condition `x.rank == 2` does not hold"),
+            "{condition}"
+        );
+        assert!(condition.contains("  x.rank = 1"), "{condition}");
+        let value = why("square");
+        assert!(
+            value.contains("`x` stands for one value in the source, and w is a second one"),
+            "{value}"
+        );
+        let class = why("static-negation");
+        assert!(class.contains("depends on parameters and constants alone"), "{class}");
+        assert!(why("wrong").contains("left out by name"));
+        assert!(why("neg-twice").contains("is applied"));
+    }
+    let class = run("optimize a.taut --rules a.rules --class bitwise --why-not matrices");
+    assert!(
+        class.out.contains("`real`, and only `bitwise` is allowed"),
+        "{}",
+        class.out
+    );
+    let unknown = run("optimize a.taut --rules a.rules --why-not matrice");
+    assert_eq!(unknown.code, 2);
+    assert!(unknown.err.contains("did you mean `matrices`?"), "{}", unknown.err);
+    let whole = json(&run("optimize a.taut --rules a.rules --why-not matrices --json"));
+    assert_eq!(whole["why_not"]["values"][0][0], "x.rank");
+}
+
+#[test]
+fn bisect_finds_the_application_that_changes_a_result() {
+    for engine in ["saturate", "substitute"] {
+        let ran = run(&format!("bisect a.taut --rules a.rules --engine {engine}"));
+        assert_eq!(ran.code, 1, "{}{}", ran.out, ran.err);
+        assert!(ran.out.contains("changes a result: wrong at relu #"), "{}", ran.out);
+        let report = run(&format!("bisect a.taut --rules a.rules --engine {engine} --json"));
+        assert_eq!(json(&report)["first"]["rule"], "wrong");
+    }
+    let fine = run("bisect a.taut");
+    assert_eq!(
+        (fine.code, fine.out.starts_with("none of ")),
+        (0, true),
+        "{}{}",
+        fine.out,
+        fine.err
+    );
+}
