@@ -1,6 +1,6 @@
 //! `tautomer verify`: are rules true?
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use serde_json::{Value, json};
@@ -9,9 +9,9 @@ use tautomer::diag::Diagnostics;
 use tautomer::graph::to_program;
 use tautomer::lang::{format_program, parse_rules};
 use tautomer::rule::{RuleSet, load_rules};
-use tautomer::verify::{Counterexample, Options, Report, Verdict, verify};
+use tautomer::verify::{Counterexample, Options, Repair, Report, Verdict, repair, verify};
 
-use super::{Done, Failure, Shell, rules};
+use super::{Done, Failure, Shell, output, rules};
 
 #[derive(clap::Args)]
 pub(super) struct Args {
@@ -30,6 +30,9 @@ pub(super) struct Args {
     /// A rule is wrong where its target has another type than its source, although no engine applies it there
     #[arg(long)]
     strict: bool,
+    /// Write both sides of each counterexample into this folder, as programs with values
+    #[arg(long, value_name = "FOLDER")]
+    save: Option<PathBuf>,
 }
 
 pub(super) fn run(args: &Args, shell: &Shell) -> Done {
@@ -45,18 +48,27 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
     let width = set.rules.iter().map(|r| r.name.chars().count()).max().unwrap_or(0);
     for rule in &set.rules {
         let report = verify(rule, &set.examples, &options);
+        let repair = match &report.verdict {
+            Verdict::Refuted(example) => {
+                if let Some(folder) = &args.save {
+                    save(folder, &rule.name, example, shell)?;
+                }
+                repair(rule, &set.examples, &options)
+            }
+            _ => None,
+        };
         if !shell.json {
-            shell.result(&text(&report, width))?;
+            shell.result(&text(&report, repair.as_ref(), width))?;
         }
-        reports.push(report);
+        reports.push((report, repair));
     }
-    let count = |word: &str| reports.iter().filter(|r| kind(&r.verdict) == word).count();
+    let count = |word: &str| reports.iter().filter(|(r, _)| kind(&r.verdict) == word).count();
     let refuted = count("refuted");
     let seconds = start.elapsed().as_secs_f64();
-    let instances: usize = reports.iter().map(|r| r.instances).sum();
+    let instances: usize = reports.iter().map(|(r, _)| r.instances).sum();
     if shell.json {
         shell.json(json!({
-            "rules": reports.iter().map(data).collect::<Vec<_>>(),
+            "rules": reports.iter().map(|(r, repair)| data(r, repair.as_ref())).collect::<Vec<_>>(),
             "proved": count("proved"),
             "tested": count("tested"),
             "refuted": refuted,
@@ -108,7 +120,7 @@ fn kind(verdict: &Verdict) -> &'static str {
     }
 }
 
-fn text(report: &Report, width: usize) -> String {
+fn text(report: &Report, repair: Option<&Repair>, width: usize) -> String {
     let mut out = format!("{:width$}  {}\n", report.rule.name, report.verdict);
     if report.refused > 0 {
         let why = report.refusal.as_deref().unwrap_or_default();
@@ -133,7 +145,25 @@ fn text(report: &Report, width: usize) -> String {
             example.expected, example.found
         ));
     }
+    if let Some(Repair { change, text, kept, of }) = repair {
+        let lines: String = text.lines().map(|l| format!("    {l}\n")).collect();
+        out.push_str(&format!(
+            "  nothing refutes it with {change}, under which {kept} of {of} right instances are left:\n{lines}"
+        ));
+    }
     out
+}
+
+/// Writes both sides as programs with their values.
+fn save(folder: &Path, name: &str, example: &Counterexample, shell: &Shell) -> Done {
+    let failed = |e: std::io::Error| Failure::new("T0401", format!("{}: {e}", folder.display()));
+    std::fs::create_dir_all(folder).map_err(failed)?;
+    for (side, workload) in ["source", "target"].iter().zip(example.workloads()) {
+        let path = folder.join(format!("{name}-{side}.taut"));
+        output::write_workload(&path, &workload, None)?;
+        shell.detail(&format!("{} is written", path.display()));
+    }
+    Ok(())
 }
 
 fn place(example: &Counterexample) -> String {
@@ -159,7 +189,7 @@ fn numbers(value: &tautomer::tensor::Tensor) -> String {
     format!("{}: {elements}", value.ty())
 }
 
-fn data(report: &Report) -> Value {
+fn data(report: &Report, repair: Option<&Repair>) -> Value {
     let mut out = json!({
         "rule": report.rule.name,
         "class": report.rule.class.to_string(),
@@ -168,6 +198,8 @@ fn data(report: &Report) -> Value {
         "instances": report.instances,
         "refused": report.refused,
         "attempts": report.attempts,
+        "same_bits": report.same_bits,
+        "repair": repair.map(|r| json!({ "change": r.change, "rule": r.text, "kept": r.kept, "of": r.of })),
     });
     if let Verdict::Refuted(example) = &report.verdict {
         let values: serde_json::Map<String, Value> = example

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::random::Random;
-use crate::graph::{Graph, Node, VertexId, interpret_over, interpret_vertices};
+use crate::graph::{Graph, VertexId, interpret_over, interpret_vertices};
 use crate::op::{Field, System, Value};
 use crate::tensor::{DType, Shape, Tensor};
 
@@ -115,7 +115,7 @@ fn number(data: Data, random: &mut Random) -> f64 {
     }
 }
 
-/// Results over a number system, and the largest magnitude on the way there.
+/// Results over a number system, and all values on the way there.
 pub(super) struct Results<S> {
     pub(super) outputs: Vec<Value<S>>,
     pub(super) inner: Vec<Value<S>>,
@@ -133,7 +133,7 @@ pub(super) fn over<S: System>(
         all.output(root, None);
     }
     for v in graph.rpo_from(roots.iter().copied()) {
-        if graph.ty(v).as_tensor().is_some() && matches!(graph.vertex(v).node, Node::Call { .. } | Node::Proj(_)) {
+        if graph.ty(v).as_tensor().is_some() {
             all.output(v, None);
         }
     }

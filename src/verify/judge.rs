@@ -14,8 +14,8 @@ use crate::tensor::{DType, Tensor, Type};
 /// rounded to a few digits.
 const TOLERANCE: f64 = 2e-6;
 
-/// Rounding in double precision, relative to the largest number on the way to a result.
-const ROUNDING: f64 = 1e-12;
+/// Rounding of these constants and in double precision, relative to the largest number on the way to a result.
+const ROUNDING: f64 = 3e-7;
 
 /// Points of the field at each instance.
 const POINTS: usize = 2;
@@ -95,7 +95,7 @@ pub(super) fn judge(rule: &Rule, sides: &Sides, strict: bool, random: &mut Rando
         };
     }
     let graph = &sides.graph;
-    let whole = !data::leaves(graph).any(|v| graph.ty(v).as_tensor().is_some_and(|t| t.dtype.is_float()));
+    let whole = is_whole(sides);
     // Elements that are no real numbers are the same at every point.
     let all_real = data::leaves(graph).all(|v| graph.ty(v).as_tensor().is_some_and(|t| t.dtype.is_float()));
     let ground = |field| {
@@ -192,7 +192,16 @@ fn at(class: Class, sides: &Sides, target: &[VertexId], kind: Data, values: Valu
         return lacking(values);
     };
     let magnitude = magnitude(&a).max(magnitude(&b)).max(1e-3);
+    // Whole numbers and truth values do not show that they were made of what is no real number.
+    let defined = a
+        .inner
+        .iter()
+        .filter_map(|v| v.real().ok())
+        .all(|x| x.iter().all(|n| n.is_finite()));
     for (output, (x, y)) in a.outputs.iter().zip(&b.outputs).enumerate() {
+        if !defined && x.real().is_err() {
+            continue;
+        }
         let dtype = match graph.ty(sides.source[output]) {
             Type::Tensor(t) => t.dtype,
             _ => DType::F32,
@@ -298,9 +307,47 @@ fn index(shape: &[usize], mut at: usize) -> Vec<usize> {
     out
 }
 
+/// The same fault on other values, if it is one there too.
+pub(super) fn again(rule: &Rule, sides: &Sides, fault: Fault, values: Values) -> Option<Box<Apart>> {
+    let target = sides.target.as_ref().ok()?;
+    let found = match fault {
+        Fault::Types => return None,
+        Fault::Values => match at(rule.class, sides, target, Data::Balanced, values.clone()) {
+            Finding::Apart(apart) => Finding::Apart(apart),
+            _ if is_whole(sides) => bits_at(sides, target, values, fault),
+            other => other,
+        },
+        Fault::Bits => bits_at(sides, target, values, fault),
+    };
+    match found {
+        Finding::Apart(apart) => Some(apart),
+        _ => None,
+    }
+}
+
+/// True if no leaf has real elements.
+fn is_whole(sides: &Sides) -> bool {
+    let graph = &sides.graph;
+    !data::leaves(graph).any(|v| graph.ty(v).as_tensor().is_some_and(|t| t.dtype.is_float()))
+}
+
+/// True if the bits of both sides are the same on all data; nothing, if they are whole numbers or cannot be computed.
+pub(super) fn same_bits(rule: &Rule, sides: &Sides, random: &mut Random) -> Option<bool> {
+    let target = sides.target.as_ref().ok()?;
+    if is_whole(sides) {
+        return None;
+    }
+    match in_bits(rule, sides, target, random) {
+        Finding::Agree(_) => Some(true),
+        Finding::Apart(_) => Some(false),
+        _ => None,
+    }
+}
+
 /// Compares bits, what is no number aside.
 fn in_bits(rule: &Rule, sides: &Sides, target: &[VertexId], random: &mut Random) -> Finding {
     let graph = &sides.graph;
+    let whole = is_whole(sides);
     let mut computed = false;
     for kind in Data::BITS {
         // What a rule assumes of its values, it assumes of special ones.
@@ -310,26 +357,11 @@ fn in_bits(rule: &Rule, sides: &Sides, target: &[VertexId], random: &mut Random)
         let Some(values) = data::values(graph, kind, random) else {
             continue;
         };
-        let Some(a) = data::typed(graph, &sides.source, &values) else {
-            continue;
-        };
-        let Some(b) = data::typed(graph, target, &values) else {
-            return lacking(values);
-        };
-        computed = true;
-        for (output, (x, y)) in a.iter().zip(&b).enumerate() {
-            if let Some((element, p, q)) = other_bits(x, y) {
-                let whole = !x.dtype().is_float();
-                let fault = if whole { Fault::Values } else { Fault::Bits };
-                return Finding::Apart(Box::new(Apart {
-                    fault,
-                    output,
-                    element,
-                    source: p,
-                    target: q,
-                    values,
-                }));
-            }
+        let fault = if whole { Fault::Values } else { Fault::Bits };
+        match bits_at(sides, target, values, fault) {
+            Finding::Apart(apart) => return Finding::Apart(apart),
+            Finding::Agree(_) => computed = true,
+            _ => {}
         }
     }
     if computed {
@@ -337,6 +369,30 @@ fn in_bits(rule: &Rule, sides: &Sides, target: &[VertexId], random: &mut Random)
     } else {
         Finding::Unknown
     }
+}
+
+/// Compares bits on some values.
+fn bits_at(sides: &Sides, target: &[VertexId], values: Values, fault: Fault) -> Finding {
+    let graph = &sides.graph;
+    let Some(a) = data::typed(graph, &sides.source, &values) else {
+        return Finding::Unknown;
+    };
+    let Some(b) = data::typed(graph, target, &values) else {
+        return lacking(values);
+    };
+    for (output, (x, y)) in a.iter().zip(&b).enumerate() {
+        if let Some((element, p, q)) = other_bits(x, y) {
+            return Finding::Apart(Box::new(Apart {
+                fault,
+                output,
+                element,
+                source: p,
+                target: q,
+                values,
+            }));
+        }
+    }
+    Finding::Agree(Ground::Data)
 }
 
 /// The first element with other bits.

@@ -23,15 +23,14 @@ mod tests;
 use std::fmt;
 use std::sync::Arc;
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
-use self::judge::{Apart, Finding, Ground, judge, side};
+use self::judge::{Apart, Finding, Ground, judge, same_bits, side};
 use self::random::Random;
 use self::recipe::Recipe;
-use crate::graph::{Graph, Params};
+use crate::graph::{Graph, Node, Params, VertexId, Workload};
 use crate::rewrite::{Sides, Trial};
-use crate::rule::{Example, ExampleKind, Rule, instances};
-use crate::tensor::Tensor;
+use crate::rule::{Class, Example, ExampleKind, Rule, instances};
 
 pub use self::judge::Fault;
 pub use self::repair::{Repair, repair};
@@ -131,6 +130,8 @@ pub struct Report {
     pub refusal: Option<String>,
     /// Changes that were tried.
     pub attempts: usize,
+    /// For a rule of a weaker class: whether even the bits are the same at all instances; nothing, if none says.
+    pub same_bits: Option<bool>,
 }
 
 /// Tries a rule; `examples` are those of its file.
@@ -204,6 +205,7 @@ impl<'a> Run<'a> {
                 refused: 0,
                 refusal: None,
                 attempts: 0,
+                same_bits: None,
             },
         }
     }
@@ -271,6 +273,10 @@ impl<'a> Run<'a> {
                 self.decided += usize::from(ground == Ground::Field);
                 self.compared += usize::from(ground == Ground::Data);
                 self.right.push(self.pool.len());
+                if self.rule.class != Class::Bitwise && self.report.same_bits != Some(false) {
+                    let same = same_bits(self.rule, &sides, random);
+                    self.report.same_bits = same.or(self.report.same_bits);
+                }
             }
             Finding::Refused(reason) => {
                 self.report.refused += 1;
@@ -326,20 +332,68 @@ fn seeds(rule: &Rule, trial: &Trial, examples: &[Example]) -> Vec<Recipe> {
 }
 
 fn counterexample(sides: &Sides, apart: Apart) -> Counterexample {
-    let graph = &sides.graph;
+    let mut graph = sides.graph.clone();
+    // Members of a comprehension have one name.
+    let mut taken: FxHashSet<Arc<str>> = FxHashSet::default();
+    for v in data::leaves(&sides.graph) {
+        let name = graph.vertex(v).name.clone().unwrap_or_else(|| "x".into());
+        let numbered = (1..).map(|i| format!("{name}{i}").into());
+        let free = std::iter::once(name.clone())
+            .chain(numbered)
+            .find(|n| !taken.contains(n));
+        let name = free.unwrap_or(name);
+        taken.insert(name.clone());
+        graph.vertex_mut(v).name = Some(name);
+    }
     let target: &[_] = sides.target.as_ref().map_or(&[], Vec::as_slice);
-    let named = |v| {
-        let value: Tensor = apart.values.get(&v)?.clone();
-        Some((graph.vertex(v).name.clone()?, value))
-    };
+    let named = |v: VertexId| Some((graph.vertex(v).name.clone()?, apart.values.get(&v)?.clone()));
     Counterexample {
         fault: apart.fault,
-        source: side(graph, &sides.source),
-        target: side(graph, target),
-        values: data::leaves(graph).filter_map(named).collect(),
+        source: side(&graph, &sides.source),
+        target: side(&graph, target),
+        values: data::leaves(&graph).filter_map(named).collect(),
         output: apart.output,
-        element: apart.element.clone(),
-        expected: apart.source.clone(),
-        found: apart.target.clone(),
+        element: apart.element,
+        expected: apart.source,
+        found: apart.target,
     }
+}
+
+impl Counterexample {
+    /// Source and target with their values: programs without inputs, which run as they are.
+    pub fn workloads(&self) -> [Workload; 2] {
+        [&self.source, &self.target].map(|graph| {
+            let graph = without_inputs(graph);
+            let used = |name: &Arc<str>| {
+                graph
+                    .params()
+                    .iter()
+                    .any(|&v| graph.vertex(v).name.as_ref() == Some(name))
+            };
+            let params = self.values.iter().filter(|(name, _)| used(name));
+            let params = params.map(|(name, value)| (name.clone(), value.clone())).collect();
+            Workload { graph, params }
+        })
+    }
+}
+
+/// The graph with parameters for inputs.
+fn without_inputs(graph: &Graph) -> Graph {
+    let mut out = Graph::new();
+    let mut places: FxHashMap<VertexId, VertexId> = FxHashMap::default();
+    for v in graph.rpo() {
+        let vertex = graph.vertex(v);
+        let copy = match (&vertex.node, &vertex.name) {
+            (Node::Input | Node::Param, Some(name)) => out.param(name, vertex.ty.clone()),
+            _ => {
+                let operands: Vec<VertexId> = graph.pred(v).iter().map(|u| places[u]).collect();
+                out.push(vertex.clone(), &operands)
+            }
+        };
+        places.insert(v, copy);
+    }
+    for output in graph.outputs() {
+        out.output(places[&output.vertex], output.name.as_deref());
+    }
+    out
 }

@@ -111,6 +111,16 @@ fn vocabulary(rule: &Rule) -> Vec<(String, String)> {
     };
     let Some(end) = text.rfind('}') else { return Vec::new() };
     let mut out = Vec::new();
+    // Attributes in a rest cannot be named by a condition: they are taken out of it.
+    for rest in &rule.rests {
+        for attr in ["group = 1", "keepdims = true", "auto_pad = \"NOTSET\""] {
+            let pattern = format!("..{rest}");
+            let changed = text.replace(&pattern, &format!("{attr}, {pattern}"));
+            if changed != text {
+                out.push((format!("{{{attr}}} beside `..{rest}`"), changed));
+            }
+        }
+    }
     let last = rule
         .conditions
         .last()
@@ -166,16 +176,6 @@ fn vocabulary(rule: &Rule) -> Vec<(String, String)> {
         }
         condition(format!("all(i == 0 for i in {name})"));
         condition(format!("all(i == 1 for i in {name})"));
-    }
-    // Attributes in a rest cannot be named by a condition: they are taken out of it.
-    for rest in &rule.rests {
-        for attr in ["group = 1", "keepdims = true", "auto_pad = \"NOTSET\""] {
-            let pattern = format!("..{rest}");
-            let changed = text.replace(&pattern, &format!("{attr}, {pattern}"));
-            if changed != text {
-                out.push((format!("{{{attr}}} beside `..{rest}`"), changed));
-            }
-        }
     }
     out
 }

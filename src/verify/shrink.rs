@@ -1,14 +1,20 @@
 //! Smaller counterexamples: every number of a recipe as small as it can be while the rule stays wrong in the same way.
 
 use super::change::{Place, tied};
-use super::judge::{Apart, Finding, judge};
+use super::data::leaves;
+use super::judge::{Apart, Finding, again, judge};
 use super::random::Random;
-use super::recipe::{Recipe, Step};
+use super::recipe::{Recipe, Step, fill};
+use crate::graph::VertexId;
 use crate::rewrite::{Sides, Trial};
 use crate::rule::Rule;
+use crate::tensor::Tensor;
 
 /// Recipes that are tried.
 const ATTEMPTS: usize = 600;
+
+/// Values that are tried.
+const EVALUATIONS: usize = 400;
 
 /// A counterexample that no single step makes smaller, unless the steps ran out.
 pub(super) fn shrink(
@@ -38,7 +44,62 @@ pub(super) fn shrink(
         }
         break;
     }
+    let apart = simplified(rule, &sides, apart);
     (sides, apart)
+}
+
+/// The same fault on simpler values: zeros and ones where these will do.
+fn simplified(rule: &Rule, sides: &Sides, apart: Box<Apart>) -> Box<Apart> {
+    let mut best = apart;
+    let mut left = EVALUATIONS;
+    for v in leaves(&sides.graph) {
+        let Some(before) = best.values.get(&v).cloned() else {
+            continue;
+        };
+        let all = [0.0, 1.0].map(|n| fill(before.dtype(), before.shape(), n));
+        let found = all
+            .into_iter()
+            .flatten()
+            .find_map(|tensor| with(rule, sides, &best, v, tensor));
+        if let Some(found) = found {
+            best = found;
+            continue;
+        }
+        for at in 0..before.len() {
+            for number in [0.0, 1.0, -1.0, 2.0] {
+                let tensor = best.values.get(&v).and_then(|t| with_element(t, at, number));
+                let Some(tensor) = tensor.filter(|_| left > 0) else {
+                    continue;
+                };
+                left -= 1;
+                if let Some(found) = with(rule, sides, &best, v, tensor) {
+                    best = found;
+                    break;
+                }
+            }
+        }
+    }
+    best
+}
+
+fn with(rule: &Rule, sides: &Sides, apart: &Apart, v: VertexId, tensor: Tensor) -> Option<Box<Apart>> {
+    let mut values = apart.values.clone();
+    values.insert(v, tensor);
+    again(rule, sides, apart.fault, values)
+}
+
+/// The tensor with another element; nothing, if it has that already.
+fn with_element(tensor: &Tensor, at: usize, number: f64) -> Option<Tensor> {
+    if tensor.dtype().is_float() {
+        let mut all = tensor.to_f64s()?;
+        let element = all.get_mut(at).filter(|e| e.to_bits() != number.to_bits())?;
+        *element = number;
+        return Tensor::from_f64s(tensor.dtype(), tensor.shape(), &all);
+    }
+    let mut all = tensor.to_ints()?;
+    let element = all.get_mut(at).filter(|e| **e != number as i128)?;
+    *element = number as i128;
+    Tensor::from_ints(tensor.dtype(), tensor.shape(), &all)
 }
 
 fn wrong(

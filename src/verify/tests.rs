@@ -6,6 +6,7 @@ use super::*;
 use crate::diag::Source;
 use crate::lang::parse_rules;
 use crate::rule::{RuleSet, library, library_set, load_rules};
+use crate::tensor::Tensor;
 
 fn load(text: &str) -> RuleSet {
     match parse_rules(Arc::new(Source::new("test.rules", text))).and_then(load_rules) {
@@ -48,7 +49,7 @@ fn unsound(reports: &[Report]) -> (Vec<String>, Vec<String>) {
 
 fn check_set(set: &RuleSet, most_undecided: usize) {
     let options = Options {
-        instances: 12,
+        instances: 25,
         attempts: 6,
         ..Options::default()
     };
@@ -195,6 +196,46 @@ fn wrong_rules_are_refuted() {
         }
     }
     assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
+
+#[test]
+fn wrong_rules_are_repaired() {
+    let cases = [
+        (
+            "rule r(x, w, v) { conv(x, w) {..a} + conv(x, v) {..a} => conv(x, w + v) {..a} numerics real }",
+            "where w.shape[1..] == v.shape[1..]",
+        ),
+        (
+            "rule r(x, y, w, v) {
+               conv(x, w) {..a} + conv(y, v) {..a} => conv(concat(x, y) {axis = 1}, concat(w, v) {axis = 1}) {..a}
+               where x.shape == y.shape, w.shape == v.shape
+               numerics real
+             }",
+            "{group = 1} beside `..a`",
+        ),
+    ];
+    for (text, change) in cases {
+        let set = load(&format!("/// Wrong.\n{text}"));
+        let options = Options {
+            strict: true,
+            ..Options::default()
+        };
+        let found = repair(&set.rules[0], &[], &options);
+        assert_eq!(found.as_ref().map(|r| &*r.change), Some(change), "{text}");
+    }
+}
+
+#[test]
+fn counterexamples_run() {
+    let set = load("/// Wrong.\nrule r(a, b) { relu(a + b) => relu(a) + relu(b) numerics real }");
+    let Verdict::Refuted(example) = verify(&set.rules[0], &[], &Options::default()).verdict else {
+        panic!("it is wrong");
+    };
+    let [source, target] = example.workloads().map(|w| {
+        let value = |v| w.params.get(w.graph.vertex(v).name.as_deref()?).cloned();
+        crate::graph::interpret(&w.graph, &value).unwrap()
+    });
+    assert_ne!(source, target);
 }
 
 #[test]
