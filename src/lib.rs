@@ -35,6 +35,7 @@ pub mod pipeline;
 pub mod rewrite;
 pub mod rule;
 pub mod tensor;
+pub mod verify;
 
 #[doc = include_str!("../README.md")]
 #[cfg(doctest)]

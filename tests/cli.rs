@@ -245,6 +245,25 @@ fn rules_are_listed_shown_and_tested() {
 }
 
 #[test]
+fn wrong_rules_are_refuted_with_programs_that_run() {
+    let rules = "/// Right.\nrule twice(x) { relu(relu(x)) => relu(x) numerics bitwise }\n\
+                 /// Wrong.\nrule sum(x, y) { relu(x + y) => relu(x) + relu(y) numerics real }\n";
+    let dir = folder(&[("a.rules", rules)]);
+    let done = run(dir.path(), "verify a.rules --save found --json");
+    let report = done.json();
+    assert_eq!(done.code, 1);
+    assert_eq!(
+        (&report["refuted"], &report["rules"][1]["verdict"]),
+        (&1.into(), &"refuted".into())
+    );
+    let sides = ["source", "target"].map(|side| run(dir.path(), &format!("run found/sum-{side}.taut")));
+    assert!(sides.iter().all(|side| side.code == 0), "{}", sides[0].err);
+    assert_ne!(sides[0].out, sides[1].out);
+    let right = run(dir.path(), "verify a.rules --rule twice");
+    assert!(right.code == 0 && right.out.starts_with("twice  tested at "), "{}", right.out);
+}
+
+#[test]
 fn explain_describes_codes() {
     let dir = folder(&[]);
     let one = run(dir.path(), "explain t0101");

@@ -18,6 +18,7 @@ const USES: &[(&str, &[&str])] = &[
     ("graph", &["tensor", "diag", "lang", "op"]),
     ("rule", &["tensor", "diag", "lang", "op", "graph"]),
     ("rewrite", &["tensor", "diag", "lang", "op", "graph", "rule"]),
+    ("verify", &["tensor", "diag", "lang", "op", "graph", "rule", "rewrite"]),
     ("exec", &["tensor", "diag", "op", "graph"]),
     ("formats", &["tensor", "diag", "lang", "op", "graph"]),
     ("pipeline", &["tensor", "diag", "op", "graph", "rule", "rewrite"]),

@@ -15,6 +15,7 @@ mod print;
 mod random;
 mod rules;
 mod run;
+mod verify;
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
@@ -66,6 +67,8 @@ enum Command {
     Bisect(bisect::Args),
     /// Look at rules and run their examples
     Rules(rules::Args),
+    /// Try whether rules are true
+    Verify(verify::Args),
     /// Explain the code of a message
     Explain(explain::Args),
 }
@@ -180,6 +183,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Optimize(args) => optimize::run(&args, &shell),
         Command::Bisect(args) => bisect::run(&args, &shell),
         Command::Rules(args) => rules::run(&args, &shell),
+        Command::Verify(args) => verify::run(&args, &shell),
         Command::Explain(args) => explain::run(&args, &shell),
     };
     match done {

@@ -95,7 +95,7 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
 }
 
 /// The texts of rule files: those given, else the built-in ones.
-fn sources(files: &[PathBuf]) -> Result<Vec<Arc<Source>>, Failure> {
+pub(super) fn sources(files: &[PathBuf]) -> Result<Vec<Arc<Source>>, Failure> {
     if files.is_empty() {
         return Ok(library_files()
             .iter()

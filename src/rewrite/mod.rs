@@ -16,6 +16,7 @@ mod matching;
 mod nearest;
 mod saturate;
 mod substitute;
+mod trial;
 
 pub use cost::{CostModel, graph_cost};
 pub use decode::decode;
@@ -27,6 +28,7 @@ pub use fold::{FoldReport, fold_static};
 pub use nearest::{Nearest, nearest_in_egraph, nearest_in_graph};
 pub use saturate::{IterationReport, Limits, RuleReport, Saturation, StopReason, saturate, saturate_explained};
 pub use substitute::{Substitution, substitute};
+pub(crate) use trial::{Sides, Trial};
 
 /// The e-graph of typed tensor expressions.
 pub type EGraph = egg::EGraph<ENode, Facts>;

@@ -12,6 +12,7 @@ mod pattern;
 use std::fmt;
 use std::sync::Arc;
 
+pub(crate) use check::instances;
 pub use check::{load_checked_rules, load_rules};
 pub use composite::composite_rules;
 pub use example::{Example, ExampleKind};

@@ -136,7 +136,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: cases(), ..ProptestConfig::default() })]
 
     #[test]
-    fn fixed_patterns_match_as_defined(recipe in recipes(7)) {
+    fn fixed_patterns_match_as_defined(recipe in recipes(9)) {
         let graph = recipe.graph();
         for text in FIXED {
             let rule = rule(&format!("/// .\n{text}"));
@@ -145,7 +145,7 @@ proptest! {
     }
 
     #[test]
-    fn operand_comprehensions_match_as_their_unrolled_forms(recipe in recipes(5)) {
+    fn operand_comprehensions_match_as_their_unrolled_forms(recipe in recipes(8)) {
         let graph = recipe.graph();
         for varying in OPERANDS {
             let rolled = rule(&format!("/// .\n{}", varying.rule));
@@ -174,7 +174,7 @@ proptest! {
     }
 
     #[test]
-    fn output_comprehensions_are_the_largest_unrolled_matches(recipe in recipes(6)) {
+    fn output_comprehensions_are_the_largest_unrolled_matches(recipe in recipes(8)) {
         let graph = recipe.graph();
         let index = Index::new(graph.clone());
         for varying in OUTPUTS {

@@ -67,6 +67,11 @@ impl Index {
         self.graph.compacted()
     }
 
+    /// The graph with all its vertices.
+    pub(in crate::rewrite) fn into_whole(self) -> Graph {
+        self.graph
+    }
+
     pub(super) fn contains(&self, v: VertexId) -> bool {
         self.entries.contains_key(&v)
     }

@@ -9,6 +9,8 @@ mod types;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+pub(crate) use probe::instances;
+
 use super::example::{Example, ExampleKind};
 use super::pattern::{OpVariable, Variable};
 use super::{Class, Group, Rule, RuleSet, compare_rules};

@@ -11,6 +11,7 @@ use choices::Choices;
 use found::differs;
 
 use crate::diag::Diagnostic;
+use crate::graph::{Graph, VertexId};
 use crate::rule::{AttrPattern, PatternNode, Rule};
 use crate::tensor::Type;
 
@@ -95,6 +96,30 @@ pub(super) fn judge(rule: &Rule) -> Verdict {
         let certain = always_differs(rule);
         Verdict::Differs(Box::new(Difference { certain, ..difference }))
     })
+}
+
+/// Sources with types and their outputs, at most `most`: operands that the search finds and the conditions allow, in at
+/// most `attempts` attempts.
+pub(crate) fn instances(rule: &Rule, most: usize, mut attempts: usize) -> Vec<(Graph, Vec<VertexId>)> {
+    let mut out = Vec::new();
+    for round in 0..ROUNDS {
+        let mut choices = Choices::new(round);
+        loop {
+            if out.len() == most || attempts == 0 {
+                return out;
+            }
+            attempts -= 1;
+            match Attempt::new(rule, Mode::Shapes, &mut choices).run() {
+                Ok(found) => {
+                    out.push((found.graph, found.outputs));
+                    break;
+                }
+                Err(failure) if !choices.go_back(failure.blame, failure.wider) => break,
+                Err(_) => {}
+            }
+        }
+    }
+    out
 }
 
 /// True if the sides differ for every element type of every value, whatever the shapes.

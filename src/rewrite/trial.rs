@@ -1,0 +1,75 @@
+//! A rule on trial: both sides of a match, side by side in one graph.
+
+use std::sync::Arc;
+
+use super::apply::{build_target, same_type};
+use super::matching::{Program, Searcher, is_input, resolve};
+use super::substitute::Index;
+use crate::diag::Diagnostics;
+use crate::graph::{Graph, VertexId};
+use crate::rule::Rule;
+
+/// A rule made ready for matching.
+pub(crate) struct Trial {
+    program: Program,
+}
+
+/// A match with the target built beside it, in a graph with all vertices of both.
+pub(crate) struct Sides {
+    /// The graph.
+    pub(crate) graph: Graph,
+    /// The outputs of the match.
+    pub(crate) source: Vec<VertexId>,
+    /// What variables, literals and wildcards of the source stand for.
+    pub(crate) inputs: Vec<VertexId>,
+    /// The outputs of the target, or why it cannot be built.
+    pub(crate) target: Result<Vec<VertexId>, Diagnostics>,
+}
+
+impl Sides {
+    /// True if each output of the target has the type of the output that it replaces.
+    pub(crate) fn types_agree(&self) -> bool {
+        self.target.as_ref().is_ok_and(|target| {
+            let pairs = self.source.iter().zip(target);
+            pairs
+                .into_iter()
+                .all(|(a, b)| same_type(self.graph.ty(*a), self.graph.ty(*b)))
+        })
+    }
+}
+
+impl Trial {
+    pub(crate) fn new(rule: Arc<Rule>) -> Trial {
+        Trial {
+            program: Program::new(rule),
+        }
+    }
+
+    /// The first match in `graph`, at the outputs `at` if they are given; conditions hold as they do for the engines.
+    pub(crate) fn sides(&self, graph: Graph, at: Option<&[VertexId]>) -> Option<Sides> {
+        let index = Index::new(graph);
+        let program = &self.program;
+        let mut found = None;
+        Searcher::new(program, &index)?.all(&mut |binding| {
+            if at.is_none_or(|at| binding.outputs == at)
+                && let Ok(matched) = resolve(&index, program, &binding)
+                && matched.failing(&index, program).is_none()
+            {
+                found = Some((binding, matched));
+            }
+            found.is_none()
+        });
+        let (binding, matched) = found?;
+        let source = &program.rule.source;
+        let inputs = binding.vertices().filter(|(at, _)| is_input(source.node(*at)));
+        let inputs = inputs.map(|(_, v)| v).collect();
+        let mut graph = index.into_whole();
+        let target = build_target(&program.rule, &matched, &mut graph);
+        Some(Sides {
+            graph,
+            source: matched.outputs,
+            inputs,
+            target,
+        })
+    }
+}

@@ -1,0 +1,543 @@
+//! Changes of a recipe: one extent, one attribute, one axis at a time, together with what is tied to it.
+//!
+//! Which extents are tied is not known beforehand: the operators of a rule, its types and its conditions tie them. So a
+//! change of a number takes some of the places with the same number along: all places that leaves have it at, those
+//! on the same axis, attributes too, or none. What does not fit together is refused by inference or by the matcher.
+
+use super::random::Random;
+use super::recipe::{Recipe, Step};
+use crate::op::{AttrDef, AttrKind, AttrValue, OpDef};
+use crate::rule::Rule;
+use crate::tensor::{DType, Dim};
+
+/// A place with an integer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// Axis of a leaf or constant.
+    Extent(usize, usize),
+    /// Element of an integer list of a call, or its integer.
+    Attr(usize, usize, usize),
+}
+
+/// Extents that are tried.
+const EXTENTS: [i64; 8] = [1, 2, 3, 4, 5, 1, 6, 0];
+
+/// Element types that are tried.
+const DTYPES: [DType; 6] = [DType::F32, DType::F64, DType::I32, DType::I64, DType::Bool, DType::U8];
+
+/// Values of constants that are tried.
+const NUMBERS: [f64; 7] = [0.0, 1.0, -1.0, 2.0, 0.5, 3.0, 6.0];
+
+impl Recipe {
+    /// All integers, with their places.
+    pub(super) fn integers(&self) -> Vec<(Place, i64)> {
+        let mut out = Vec::new();
+        for (i, step) in self.steps.iter().enumerate() {
+            match step {
+                Step::Leaf { shape, .. } | Step::Fill { shape, .. } => {
+                    out.extend(shape.iter().enumerate().map(|(k, d)| (Place::Extent(i, k), *d)));
+                }
+                Step::Call { attrs, .. } => {
+                    for (k, attr) in attrs.iter().enumerate() {
+                        let list = match attr {
+                            Some(AttrValue::Int(d)) => std::slice::from_ref(d),
+                            Some(AttrValue::Ints(list)) => list,
+                            _ => continue,
+                        };
+                        let known = list.iter().enumerate();
+                        out.extend(known.filter_map(|(n, d)| Some((Place::Attr(i, k, n), d.as_const()?))));
+                    }
+                }
+                _ => {}
+            }
+        }
+        out
+    }
+
+    /// Puts an integer in its place.
+    pub(super) fn set(&mut self, place: Place, value: i64) {
+        match place {
+            Place::Extent(i, axis) => {
+                if let Some(extent) = self.shape_mut(i).and_then(|s| s.get_mut(axis)) {
+                    *extent = value;
+                }
+            }
+            Place::Attr(i, k, n) => {
+                let Step::Call { attrs, .. } = &mut self.steps[i] else {
+                    return;
+                };
+                match &mut attrs[k] {
+                    Some(AttrValue::Int(d)) => *d = Dim::Const(value),
+                    Some(AttrValue::Ints(list)) if n < list.len() => list[n] = Dim::Const(value),
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    /// The leaves and the constants with equal elements.
+    fn shaped(&self) -> Vec<usize> {
+        (0..self.steps.len()).filter(|&i| self.shape(i).is_some()).collect()
+    }
+
+    fn calls(&self) -> Vec<usize> {
+        (0..self.steps.len())
+            .filter(|&i| matches!(self.steps[i], Step::Call { .. }))
+            .collect()
+    }
+}
+
+/// The places that change with `place` if they have its value, by how much is taken along.
+pub(super) fn tied(recipe: &Recipe, place: Place, mode: usize, random: &mut Random) -> Vec<Place> {
+    let integers = recipe.integers();
+    let Some(&(_, value)) = integers.iter().find(|(p, _)| *p == place) else {
+        return Vec::new();
+    };
+    let from_end = |p: Place| match p {
+        Place::Extent(i, axis) => recipe.shape(i).map(|s| s.len() - axis),
+        Place::Attr(..) => None,
+    };
+    let same_attr = |p: Place| match (p, place) {
+        (Place::Attr(i, k, _), Place::Attr(j, n, _)) => match (&recipe.steps[i], &recipe.steps[j]) {
+            (Step::Call { def: a, .. }, Step::Call { def: b, .. }) => a.name == b.name && k == n,
+            _ => false,
+        },
+        _ => false,
+    };
+    let others = integers.iter().filter(|(_, v)| *v == value).map(|(p, _)| *p);
+    others
+        .filter(|p| {
+            *p == place
+                || match mode {
+                    0 => false,
+                    1 => matches!(p, Place::Extent(..)) || same_attr(*p),
+                    2 => from_end(*p).is_some() && from_end(*p) == from_end(place) || same_attr(*p),
+                    3 => true,
+                    _ => random.chance(1, 2),
+                }
+        })
+        .collect()
+}
+
+/// A recipe that differs a little; it need not fit together.
+pub(super) fn changed(recipe: &Recipe, rule: &Rule, random: &mut Random) -> Recipe {
+    let mut out = recipe.clone();
+    match random.below(20) {
+        0..=7 => number(&mut out, random),
+        8..=11 => attribute(&mut out, random),
+        12..=13 => rank(&mut out, random),
+        14 => one_shape(&mut out, random),
+        15 => dtype(&mut out, random),
+        16 => constant(&mut out, random),
+        17 => merge(&mut out, random),
+        18 => operator(&mut out, rule, random),
+        _ => members(&mut out, random),
+    }
+    out
+}
+
+/// Changes a number that the call at `step` depends on, so that inference may accept it.
+pub(super) fn mended(recipe: &Recipe, step: usize, random: &mut Random) -> Recipe {
+    let mut below = vec![false; step + 1];
+    below[step] = true;
+    for i in (0..=step).rev() {
+        if below[i] {
+            recipe.steps[i].operands().into_iter().for_each(|u| below[u] = true);
+        }
+    }
+    let integers = recipe.integers();
+    let near: Vec<(Place, i64)> = integers
+        .iter()
+        .copied()
+        .filter(|(place, _)| match place {
+            Place::Extent(i, _) => *i <= step && below[*i],
+            Place::Attr(i, ..) => *i == step,
+        })
+        .collect();
+    let mut out = recipe.clone();
+    let Some((place, value)) = random.pick(&near) else {
+        return out;
+    };
+    let other = random.pick(&near).map_or(1, |(_, v)| v);
+    let third = random.pick(&near).map_or(1, |(_, v)| v);
+    let next = match random.below(8) {
+        0 | 1 => other,
+        2 => value.saturating_mul(2),
+        3 => value / 2,
+        4 => value.saturating_add(1),
+        5 => value.saturating_sub(1),
+        6 => other.saturating_mul(third),
+        _ => 1,
+    };
+    let mode = random.below(5);
+    for place in tied(recipe, place, mode, random) {
+        out.set(place, next);
+    }
+    out
+}
+
+fn number(recipe: &mut Recipe, random: &mut Random) {
+    let integers = recipe.integers();
+    let Some((place, value)) = random.pick(&integers) else {
+        return;
+    };
+    let next = match place {
+        Place::Extent(..) => random.pick(&EXTENTS).unwrap_or(1),
+        Place::Attr(..) => match random.below(4) {
+            0 => random.pick(&EXTENTS).unwrap_or(1),
+            1 => value.saturating_add(1),
+            2 => value.saturating_sub(1),
+            _ => value.saturating_neg(),
+        },
+    };
+    let mode = random.below(5);
+    for place in tied(recipe, place, mode, random) {
+        recipe.set(place, next);
+    }
+}
+
+/// Recipes with one attribute at each of its values that count, in all calls that share it, in random order.
+pub(super) fn variants(recipe: &Recipe, random: &mut Random) -> Vec<Recipe> {
+    let rank = recipe
+        .shaped()
+        .into_iter()
+        .filter_map(|i| recipe.shape(i))
+        .map(Vec::len)
+        .max()
+        .unwrap_or(0) as i64;
+    let mut out: Vec<Recipe> = Vec::new();
+    let mut seen: Vec<(&str, usize)> = Vec::new();
+    for call in recipe.calls() {
+        let Step::Call { def, attrs, .. } = &recipe.steps[call] else {
+            continue;
+        };
+        for (k, attr) in def.attrs.iter().enumerate() {
+            if seen.contains(&(def.name, k)) {
+                continue;
+            }
+            seen.push((def.name, k));
+            let values: Vec<Option<AttrValue>> = match attr.kind {
+                AttrKind::Bool => [false, true].map(|b| Some(AttrValue::Bool(b))).to_vec(),
+                AttrKind::Int => [1, 2, 3].map(|n| Some(AttrValue::int(n))).to_vec(),
+                AttrKind::Axis(_) => (-rank..rank).map(|n| Some(AttrValue::int(n))).collect(),
+                AttrKind::OneOf(all) => all.iter().map(|s| Some(AttrValue::str(s))).collect(),
+                AttrKind::Ints | AttrKind::Axes(_) | AttrKind::Float => (0..3)
+                    .map(|_| other_value(attr, attrs[k].as_ref(), rank as usize, random))
+                    .collect(),
+                _ => continue,
+            };
+            for value in values {
+                let mut next = recipe.clone();
+                for step in &mut next.steps {
+                    if let Step::Call {
+                        def: other, attrs: all, ..
+                    } = step
+                        && other.name == def.name
+                        && all[k] == attrs[k]
+                    {
+                        all[k].clone_from(&value);
+                    }
+                }
+                out.push(next);
+            }
+        }
+    }
+    for i in (1..out.len()).rev() {
+        out.swap(i, random.below(i + 1));
+    }
+    out
+}
+
+fn attribute(recipe: &mut Recipe, random: &mut Random) {
+    let Some(call) = random.pick(&recipe.calls()) else {
+        return;
+    };
+    let Step::Call { def, attrs, operands } = &recipe.steps[call] else {
+        return;
+    };
+    if attrs.is_empty() {
+        return;
+    }
+    let (def, k) = (*def, random.below(attrs.len()));
+    let rank = operands
+        .iter()
+        .filter_map(|&u| recipe.shape(u))
+        .map(Vec::len)
+        .max()
+        .unwrap_or(4);
+    let before = attrs[k].clone();
+    let next = other_value(&def.attrs[k], before.as_ref(), rank, random);
+    let everywhere = random.chance(3, 4);
+    for (i, step) in recipe.steps.iter_mut().enumerate() {
+        if let Step::Call { def: other, attrs, .. } = step
+            && (i == call || everywhere && other.name == def.name && attrs[k] == before)
+        {
+            attrs[k].clone_from(&next);
+        }
+    }
+}
+
+/// Another value of an attribute.
+fn other_value(attr: &AttrDef, before: Option<&AttrValue>, rank: usize, random: &mut Random) -> Option<AttrValue> {
+    if attr.default_value().is_some() && random.chance(1, 6) {
+        return None;
+    }
+    let axis = |random: &mut Random| random.below(2 * rank.max(1)) as i64 - rank.max(1) as i64;
+    let small = [0, 1, 2, 3, 1, -1];
+    Some(match attr.kind {
+        AttrKind::Bool => AttrValue::Bool(random.chance(1, 2)),
+        AttrKind::Int => AttrValue::int(random.pick(&[1, 2, 3, 0, 4, -1]).unwrap_or(1)),
+        AttrKind::Axis(_) => AttrValue::int(axis(random)),
+        AttrKind::Axes(_) => {
+            let n = match before {
+                Some(AttrValue::Ints(list)) if random.chance(2, 3) => list.len(),
+                _ => 1 + random.below(rank.max(1)),
+            };
+            let mut all: Vec<i64> = (0..rank.max(n) as i64).collect();
+            for i in (1..all.len()).rev() {
+                all.swap(i, random.below(i + 1));
+            }
+            all.truncate(n);
+            AttrValue::ints(&all)
+        }
+        AttrKind::Ints => match before {
+            Some(AttrValue::Ints(list)) if !list.is_empty() => {
+                let mut list: Vec<i64> = list.iter().map(|d| d.as_const().unwrap_or(1)).collect();
+                let at = random.below(list.len());
+                let other = random.below(list.len());
+                match random.below(6) {
+                    0 => list.swap(at, other),
+                    1 => list[at] = random.pick(&small).unwrap_or(1),
+                    2 => list.fill(random.pick(&small).unwrap_or(1)),
+                    3 => list.insert(at, random.pick(&small).unwrap_or(1)),
+                    4 => {
+                        list.remove(at);
+                    }
+                    _ => {
+                        // One more here, one less there: the sum stays, as for the parts of a split.
+                        list[at] = list[at].saturating_add(1);
+                        list[other] = list[other].saturating_sub(1);
+                    }
+                }
+                AttrValue::ints(&list)
+            }
+            _ => {
+                // As many as there are spatial axes, axes, or padded ends.
+                let n = match random.below(4) {
+                    0 => rank.saturating_sub(2),
+                    1 => 2 * rank.saturating_sub(2),
+                    2 => 2 * rank,
+                    _ => rank,
+                };
+                let one = random.pick(&small).unwrap_or(1);
+                let list: Vec<i64> = (0..n)
+                    .map(|_| {
+                        if random.chance(1, 3) {
+                            random.pick(&small).unwrap_or(1)
+                        } else {
+                            one
+                        }
+                    })
+                    .collect();
+                AttrValue::ints(&list)
+            }
+        },
+        AttrKind::Float => AttrValue::float(random.pick(&[1.0, 0.5, 0.0, 2.0, -1.0, 0.1, 6.0]).unwrap_or(1.0)),
+        AttrKind::OneOf(all) => AttrValue::str(random.pick(all)?),
+        AttrKind::DType => AttrValue::DType(random.pick(&DTYPES)?),
+        AttrKind::Floats | AttrKind::Str | AttrKind::Tensor => return before.cloned(),
+    })
+}
+
+fn rank(recipe: &mut Recipe, random: &mut Random) {
+    let shaped = recipe.shaped();
+    let Some(first) = random.pick(&shaped) else { return };
+    let rank = recipe.shape(first).map_or(0, Vec::len);
+    let grow = random.chance(1, 2);
+    if !grow && rank == 0 {
+        return;
+    }
+    let at = random.below(if grow { rank + 1 } else { rank });
+    let from_end = random.chance(1, 2);
+    let extent = random.pick(&EXTENTS).unwrap_or(1);
+    let mode = random.below(3);
+    for i in shaped {
+        let Some(shape) = recipe.shape_mut(i) else { continue };
+        let along = match mode {
+            0 => i == first,
+            1 => shape.len() == rank,
+            _ => shape.len() >= rank,
+        };
+        if !along {
+            continue;
+        }
+        let place = if from_end { shape.len() - (rank - at) } else { at };
+        if grow {
+            shape.insert(place, extent);
+        } else {
+            shape.remove(place);
+        }
+    }
+}
+
+/// Gives a leaf the shape of another one, or ones on some axes.
+fn one_shape(recipe: &mut Recipe, random: &mut Random) {
+    let shaped = recipe.shaped();
+    let (Some(a), Some(b)) = (random.pick(&shaped), random.pick(&shaped)) else {
+        return;
+    };
+    let mut shape = recipe.shape(b).cloned().unwrap_or_default();
+    match random.below(3) {
+        0 if !shape.is_empty() => {
+            let at = random.below(shape.len());
+            shape[at] = 1;
+        }
+        1 if !shape.is_empty() => {
+            shape.drain(..random.below(shape.len() + 1));
+        }
+        _ => {}
+    }
+    if let Some(place) = recipe.shape_mut(a) {
+        *place = shape;
+    }
+}
+
+fn dtype(recipe: &mut Recipe, random: &mut Random) {
+    let shaped = recipe.shaped();
+    let of = |step: &Step| match step {
+        Step::Leaf { dtype, .. } | Step::Fill { dtype, .. } => Some(*dtype),
+        _ => None,
+    };
+    let (Some(first), Some(next)) = (random.pick(&shaped), random.pick(&DTYPES)) else {
+        return;
+    };
+    let before = of(&recipe.steps[first]);
+    let everywhere = random.chance(3, 4);
+    for i in shaped {
+        if (i == first || everywhere) && of(&recipe.steps[i]) == before {
+            match &mut recipe.steps[i] {
+                Step::Leaf { dtype, .. } | Step::Fill { dtype, .. } => *dtype = next,
+                _ => {}
+            }
+        }
+    }
+}
+
+fn constant(recipe: &mut Recipe, random: &mut Random) {
+    let fills: Vec<usize> = (0..recipe.steps.len())
+        .filter(|&i| matches!(recipe.steps[i], Step::Fill { .. }))
+        .collect();
+    let Some(at) = random.pick(&fills) else {
+        return number(recipe, random);
+    };
+    if let Step::Fill { value, .. } = &mut recipe.steps[at] {
+        *value = random.pick(&NUMBERS).unwrap_or(1.0);
+    }
+}
+
+/// Lets one leaf stand where another one does.
+fn merge(recipe: &mut Recipe, random: &mut Random) {
+    let leaves: Vec<usize> = (0..recipe.steps.len())
+        .filter(|&i| matches!(recipe.steps[i], Step::Leaf { .. }))
+        .collect();
+    let (Some(a), Some(b)) = (random.pick(&leaves), random.pick(&leaves)) else {
+        return;
+    };
+    let (a, b) = (a.min(b), a.max(b));
+    for step in &mut recipe.steps {
+        step.renumber(&|i| if i == b { a } else { i });
+    }
+    recipe.prune();
+}
+
+/// Lets an operator variable stand for another of its choices.
+fn operator(recipe: &mut Recipe, rule: &Rule, random: &mut Random) {
+    let choices: Vec<&'static OpDef> = rule.operators.iter().flat_map(|v| v.choices.iter().copied()).collect();
+    let Some(next) = random.pick(&choices) else {
+        return number(recipe, random);
+    };
+    let calls = recipe.calls();
+    let one_of = |i: &usize| match &recipe.steps[*i] {
+        Step::Call { def, .. } => choices.iter().any(|c| c.name == def.name).then_some(*def),
+        _ => None,
+    };
+    let matching: Vec<usize> = calls.into_iter().filter(|i| one_of(i).is_some()).collect();
+    let Some(before) = random.pick(&matching).and_then(|i| one_of(&i)) else {
+        return;
+    };
+    for step in &mut recipe.steps {
+        if let Step::Call { def, attrs, .. } = step
+            && def.name == before.name
+        {
+            let kept = next.attrs.iter().map(|a| {
+                let place = before.attr_index(a.name)?;
+                attrs[place].clone()
+            });
+            (*attrs, *def) = (kept.collect(), next);
+        }
+    }
+}
+
+/// One more or one fewer operand of a call that takes any number: a copy of the last, with leaves of its own.
+fn members(recipe: &mut Recipe, random: &mut Random) {
+    let variadic = |i: &usize| match &recipe.steps[*i] {
+        Step::Call { def, operands, .. } => def.arity().1.is_none() && !operands.is_empty(),
+        _ => false,
+    };
+    let calls: Vec<usize> = recipe.calls().into_iter().filter(variadic).collect();
+    let Some(call) = random.pick(&calls) else {
+        return number(recipe, random);
+    };
+    let Step::Call { operands, .. } = &mut recipe.steps[call] else {
+        return;
+    };
+    if random.chance(1, 2) && operands.len() > 1 {
+        operands.remove(random.below(operands.len()));
+        recipe.prune();
+        return;
+    }
+    let last = operands[operands.len() - 1];
+    // What other operands use too stays one value.
+    let mut shared = vec![false; recipe.steps.len()];
+    let Step::Call { operands, .. } = recipe.steps[call].clone() else {
+        return;
+    };
+    let mut stack: Vec<usize> = operands[..operands.len() - 1].to_vec();
+    while let Some(i) = stack.pop() {
+        if !std::mem::replace(&mut shared[i], true) {
+            stack.extend(recipe.steps[i].operands());
+        }
+    }
+    let mut steps: Vec<Step> = recipe.steps[..call].to_vec();
+    let mut copies: Vec<usize> = (0..call).collect();
+    let mut below = vec![false; call];
+    below[last] = true;
+    for i in (0..call).rev() {
+        if below[i] && !shared[i] {
+            recipe.steps[i].operands().into_iter().for_each(|u| below[u] = true);
+        }
+    }
+    for i in 0..call {
+        if below[i] && (!shared[i] || i == last) {
+            let mut step = recipe.steps[i].clone();
+            step.renumber(&|u| copies[u]);
+            copies[i] = steps.len();
+            steps.push(step);
+        }
+    }
+    let added = steps.len() - call;
+    for (i, step) in recipe.steps[call..].iter().enumerate() {
+        let mut step = step.clone();
+        step.renumber(&|u| if u < call { u } else { u + added });
+        if let (0, Step::Call { operands, .. }) = (i, &mut step) {
+            operands.push(copies[last]);
+        }
+        steps.push(step);
+    }
+    recipe.steps = steps;
+    for root in &mut recipe.roots {
+        if *root >= call {
+            *root += added;
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! Smaller counterexamples: every number of a recipe as small as it can be while the rule stays wrong in the same way.
+
+use super::change::{Place, tied};
+use super::data::leaves;
+use super::judge::{Apart, Finding, again, judge};
+use super::random::Random;
+use super::recipe::{Recipe, Step, fill};
+use crate::graph::VertexId;
+use crate::rewrite::{Sides, Trial};
+use crate::rule::Rule;
+use crate::tensor::Tensor;
+
+/// Recipes that are tried.
+const ATTEMPTS: usize = 600;
+
+/// Values that are tried.
+const EVALUATIONS: usize = 400;
+
+/// A counterexample that no single step makes smaller, unless the steps ran out.
+pub(super) fn shrink(
+    rule: &Rule,
+    trial: &Trial,
+    found: (Recipe, Sides, Box<Apart>),
+    strict: bool,
+    random: &mut Random,
+) -> (Sides, Box<Apart>) {
+    let (mut best, mut sides, mut apart) = found;
+    let mut left = ATTEMPTS;
+    'again: loop {
+        for smaller in smaller(&best, random) {
+            if left == 0 {
+                break 'again;
+            }
+            left -= 1;
+            if weight(&smaller) >= weight(&best) {
+                continue;
+            }
+            if let Some((new_sides, new_apart)) = wrong(rule, trial, &smaller, strict, random)
+                && new_apart.fault == apart.fault
+            {
+                (best, sides, apart) = (smaller, new_sides, new_apart);
+                continue 'again;
+            }
+        }
+        break;
+    }
+    let apart = simplified(rule, &sides, apart);
+    (sides, apart)
+}
+
+/// The same fault on simpler values: zeros and ones where these will do.
+fn simplified(rule: &Rule, sides: &Sides, apart: Box<Apart>) -> Box<Apart> {
+    let mut best = apart;
+    let mut left = EVALUATIONS;
+    for v in leaves(&sides.graph) {
+        let Some(before) = best.values.get(&v).cloned() else {
+            continue;
+        };
+        let all = [0.0, 1.0].map(|n| fill(before.dtype(), before.shape(), n));
+        let found = all
+            .into_iter()
+            .flatten()
+            .find_map(|tensor| with(rule, sides, &best, v, tensor));
+        if let Some(found) = found {
+            best = found;
+            continue;
+        }
+        for at in 0..before.len() {
+            for number in [0.0, 1.0, -1.0, 2.0] {
+                let tensor = best.values.get(&v).and_then(|t| with_element(t, at, number));
+                let Some(tensor) = tensor.filter(|_| left > 0) else {
+                    continue;
+                };
+                left -= 1;
+                if let Some(found) = with(rule, sides, &best, v, tensor) {
+                    best = found;
+                    break;
+                }
+            }
+        }
+    }
+    best
+}
+
+fn with(rule: &Rule, sides: &Sides, apart: &Apart, v: VertexId, tensor: Tensor) -> Option<Box<Apart>> {
+    let mut values = apart.values.clone();
+    values.insert(v, tensor);
+    again(rule, sides, apart.fault, values)
+}
+
+/// The tensor with another element; nothing, if it has that already.
+fn with_element(tensor: &Tensor, at: usize, number: f64) -> Option<Tensor> {
+    if tensor.dtype().is_float() {
+        let mut all = tensor.to_f64s()?;
+        let element = all.get_mut(at).filter(|e| e.to_bits() != number.to_bits())?;
+        *element = number;
+        return Tensor::from_f64s(tensor.dtype(), tensor.shape(), &all);
+    }
+    let mut all = tensor.to_ints()?;
+    let element = all.get_mut(at).filter(|e| **e != number as i128)?;
+    *element = number as i128;
+    Tensor::from_ints(tensor.dtype(), tensor.shape(), &all)
+}
+
+fn wrong(
+    rule: &Rule,
+    trial: &Trial,
+    recipe: &Recipe,
+    strict: bool,
+    random: &mut Random,
+) -> Option<(Sides, Box<Apart>)> {
+    let (graph, roots) = recipe.build().ok()?;
+    let sides = trial.sides(graph, Some(&roots))?;
+    match judge(rule, &sides, strict, random) {
+        Finding::Apart(apart) => Some((sides, apart)),
+        _ => None,
+    }
+}
+
+/// Steps, axes, numbers: what counts first.
+fn weight(recipe: &Recipe) -> (usize, usize, u128) {
+    let integers = recipe.integers();
+    let given = recipe.steps.iter().map(|step| match step {
+        Step::Call { attrs, .. } => attrs.iter().flatten().count(),
+        _ => 0,
+    });
+    let axes = integers.iter().filter(|(p, _)| matches!(p, Place::Extent(..))).count();
+    let sum = integers.iter().map(|(_, v)| u128::from(v.unsigned_abs())).sum();
+    (recipe.steps.len(), axes + given.sum::<usize>(), sum)
+}
+
+/// Recipes that are one step smaller.
+fn smaller(recipe: &Recipe, random: &mut Random) -> Vec<Recipe> {
+    let mut out = Vec::new();
+    // An axis less in one leaf, in all of its rank, in all.
+    for i in 0..recipe.steps.len() {
+        let Some(rank) = recipe.shape(i).map(Vec::len) else {
+            continue;
+        };
+        for axis in 0..rank {
+            for mode in 0..3 {
+                let mut next = recipe.clone();
+                for k in 0..next.steps.len() {
+                    let Some(shape) = next.shape_mut(k) else { continue };
+                    let from_end = rank - axis;
+                    let along = match mode {
+                        0 => k == i,
+                        1 => shape.len() == rank,
+                        _ => shape.len() >= from_end,
+                    };
+                    if along {
+                        shape.remove(shape.len() - from_end);
+                    }
+                }
+                out.push(next);
+            }
+        }
+    }
+    for i in 0..recipe.steps.len() {
+        let Step::Call { attrs, .. } = &recipe.steps[i] else {
+            continue;
+        };
+        for (k, attr) in attrs.iter().enumerate() {
+            if attr.is_some() {
+                let mut next = recipe.clone();
+                if let Step::Call { attrs, .. } = &mut next.steps[i] {
+                    attrs[k] = None;
+                }
+                out.push(next);
+            }
+        }
+    }
+    for (place, value) in recipe.integers() {
+        let least = i64::from(matches!(place, Place::Extent(..)));
+        for smaller in [least, 2, value - value.signum()] {
+            if smaller.unsigned_abs() >= value.unsigned_abs() {
+                continue;
+            }
+            for mode in 0..4 {
+                let mut next = recipe.clone();
+                for place in tied(recipe, place, mode, random) {
+                    next.set(place, smaller);
+                }
+                out.push(next);
+            }
+        }
+    }
+    out
+}

@@ -1,0 +1,266 @@
+//! Wrong rules are refuted, and the rules that come with the tool are not.
+
+use std::sync::Arc;
+
+use super::*;
+use crate::diag::Source;
+use crate::lang::parse_rules;
+use crate::rule::{RuleSet, library, library_set, load_rules};
+use crate::tensor::Tensor;
+
+fn load(text: &str) -> RuleSet {
+    match parse_rules(Arc::new(Source::new("test.rules", text))).and_then(load_rules) {
+        Ok(set) => set,
+        Err(problems) => panic!("{}", problems.render(false)),
+    }
+}
+
+fn all_of(set: &RuleSet, options: &Options) -> Vec<Report> {
+    set.rules
+        .iter()
+        .map(|rule| verify(rule, &set.examples, options))
+        .collect()
+}
+
+/// Prints what is refuted and what has no instances.
+fn unsound(reports: &[Report]) -> (Vec<String>, Vec<String>) {
+    let mut refuted = Vec::new();
+    let mut undecided = Vec::new();
+    for report in reports {
+        match &report.verdict {
+            Verdict::Refuted(example) => refuted.push(format!(
+                "{}: {} ({} against {}) output {} at {:?}\n{}{}values {:?}",
+                report.rule.name,
+                example.fault,
+                example.expected,
+                example.found,
+                example.output,
+                example.element,
+                crate::lang::format_program(&crate::graph::to_program(&example.source)),
+                crate::lang::format_program(&crate::graph::to_program(&example.target)),
+                example.values,
+            )),
+            Verdict::Undecided(why) => undecided.push(format!("{}: {why}", report.rule.name)),
+            _ => {}
+        }
+    }
+    (refuted, undecided)
+}
+
+fn check_set(set: &RuleSet, most_undecided: usize) {
+    let options = Options {
+        instances: 25,
+        attempts: 6,
+        ..Options::default()
+    };
+    let reports = all_of(set, &options);
+    let (refuted, undecided) = unsound(&reports);
+    assert!(refuted.is_empty(), "{} refuted:\n{}", refuted.len(), refuted.join("\n"));
+    assert!(
+        undecided.len() <= most_undecided,
+        "{} undecided:\n{}",
+        undecided.len(),
+        undecided.join("\n")
+    );
+}
+
+#[test]
+fn rules_of_the_library_are_not_refuted() {
+    check_set(library().unwrap(), 0);
+}
+
+#[test]
+fn rules_of_gsl_are_not_refuted() {
+    check_set(&library_set("gsl").unwrap().unwrap(), 0);
+}
+
+#[test]
+fn rules_of_taso_are_not_refuted() {
+    check_set(&library_set("taso").unwrap().unwrap(), 0);
+}
+
+/// Rules that are wrong somewhere, each with the faults that may be found.
+const WRONG: &[(&str, &[Fault], &str)] = &[
+    (
+        "product of matrices commutes",
+        &[Fault::Types, Fault::Values],
+        "rule r(a, b) { matmul(a, b) => matmul(b, a) numerics real }",
+    ),
+    (
+        "relu of a sum",
+        &[Fault::Types, Fault::Values],
+        "rule r(a, b) { relu(a + b) => relu(a) + relu(b) numerics real }",
+    ),
+    (
+        "sum of convolutions under groups",
+        &[Fault::Values],
+        "rule r(x, y, w, v) {
+           conv(x, w) {..a} + conv(y, v) {..a}
+           => conv(concat(x, y) {axis = 1}, concat(w, v) {axis = 1}) {..a}
+           numerics real
+         }",
+    ),
+    (
+        "convolution of a sum of kernels of other shapes",
+        &[Fault::Types, Fault::Values],
+        "rule r(x, w, v) { conv(x, w) {..a} + conv(x, v) {..a} => conv(x, w + v) {..a} numerics real }",
+    ),
+    (
+        "permutations composed the wrong way round",
+        &[Fault::Types, Fault::Values],
+        "rule r(x) {
+           transpose(transpose(x) {perm = p}) {perm = q} => transpose(x) {perm = [q[i] for i in p]}
+           where x.rank == 3
+           numerics bitwise
+         }",
+    ),
+    (
+        "parts of a split swapped",
+        &[Fault::Types, Fault::Values],
+        "rule r(x) {
+           let s = split(x) {axis = a, sizes = [m, n], num_outputs = _};
+           (s.0, s.1)
+           =>
+           let t = split(x) {axis = a, sizes = [n, m]};
+           (t.1, t.0)
+           numerics bitwise
+         }",
+    ),
+    (
+        "concatenation commutes",
+        &[Fault::Types, Fault::Values],
+        "rule r(x, y) { concat(x, y) {axis = a} => concat(y, x) {axis = a} numerics bitwise }",
+    ),
+    (
+        "broadcasting lost with a zero",
+        &[Fault::Types, Fault::Values],
+        "rule r(x, y) { x * (y * 0) => y * 0 numerics real }",
+    ),
+    (
+        "another epsilon",
+        &[Fault::Values],
+        "rule r(x, s, b, m, v) {
+           batch_normalization(x, s, b, m, v) {..r} => batch_normalization(x, s, b, m, v) {epsilon = 1e-6}
+           numerics real
+         }",
+    ),
+    (
+        "a class that is too strong: order of additions",
+        &[Fault::Bits],
+        "rule r(x, y, z) { (x + y) + z => x + (y + z) numerics bitwise }",
+    ),
+    (
+        "a class that is too strong: the sign of zero",
+        &[Fault::Bits],
+        "rule r(x) { x + 0.0 => x numerics bitwise }",
+    ),
+    (
+        "division of integers",
+        &[Fault::Types, Fault::Values],
+        "rule r(x, y) { x / y * y => x numerics real }",
+    ),
+    (
+        "mean of means of parts of other sizes",
+        &[Fault::Values],
+        "rule r(x, y) {
+           reduce_mean(concat(x, y) {axis = 0}) {axes = [0], keepdims = true}
+           => (reduce_mean(x) {axes = [0], keepdims = true} + reduce_mean(y) {axes = [0], keepdims = true}) / 2.0
+           numerics real
+         }",
+    ),
+    (
+        "softmax along another axis",
+        &[Fault::Types, Fault::Values],
+        "rule r(x) { softmax(x) {axis = a} => softmax(x) {axis = 0} numerics real }",
+    ),
+    (
+        "largest of negated numbers",
+        &[Fault::Values],
+        "rule r(x) { reduce_max(-x) {..a} => -reduce_max(x) {..a} numerics real }",
+    ),
+];
+
+#[test]
+fn wrong_rules_are_refuted() {
+    let mut problems = Vec::new();
+    for (what, faults, text) in WRONG {
+        let set = load(&format!("/// {what}\n{text}"));
+        let options = Options {
+            strict: true,
+            ..Options::default()
+        };
+        let report = verify(&set.rules[0], &[], &options);
+        match &report.verdict {
+            Verdict::Refuted(example) if faults.contains(&example.fault) => {}
+            other => problems.push(format!("{what}: {other} after {} attempts", report.attempts)),
+        }
+    }
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
+
+#[test]
+fn wrong_rules_are_repaired() {
+    let cases = [
+        (
+            "rule r(x, w, v) { conv(x, w) {..a} + conv(x, v) {..a} => conv(x, w + v) {..a} numerics real }",
+            "where w.shape[1..] == v.shape[1..]",
+        ),
+        (
+            "rule r(x, y, w, v) {
+               conv(x, w) {..a} + conv(y, v) {..a} => conv(concat(x, y) {axis = 1}, concat(w, v) {axis = 1}) {..a}
+               where x.shape == y.shape, w.shape == v.shape
+               numerics real
+             }",
+            "{group = 1} beside `..a`",
+        ),
+    ];
+    for (text, change) in cases {
+        let set = load(&format!("/// Wrong.\n{text}"));
+        let options = Options {
+            strict: true,
+            ..Options::default()
+        };
+        let found = repair(&set.rules[0], &[], &options);
+        assert_eq!(found.as_ref().map(|r| &*r.change), Some(change), "{text}");
+    }
+}
+
+#[test]
+fn counterexamples_run() {
+    let set = load("/// Wrong.\nrule r(a, b) { relu(a + b) => relu(a) + relu(b) numerics real }");
+    let Verdict::Refuted(example) = verify(&set.rules[0], &[], &Options::default()).verdict else {
+        panic!("it is wrong");
+    };
+    let [source, target] = example.workloads().map(|w| {
+        let value = |v| w.params.get(w.graph.vertex(v).name.as_deref()?).cloned();
+        crate::graph::interpret(&w.graph, &value).unwrap()
+    });
+    assert_ne!(source, target);
+}
+
+#[test]
+fn right_rules_are_proved_at_shapes() {
+    let text = "/// Products distribute.\nrule r(a, b, c) { matmul(a, b) + matmul(a, c) => matmul(a, b + c) where b.shape == c.shape numerics real }";
+    let set = load(text);
+    let report = verify(&set.rules[0], &[], &Options::default());
+    assert!(
+        matches!(report.verdict, Verdict::Proved { shapes } if shapes >= 50),
+        "{}",
+        report.verdict
+    );
+}
+
+#[test]
+fn counterexamples_are_small_and_the_same_each_time() {
+    let set = load("/// Wrong.\nrule r(a, b) { matmul(a, b) => matmul(b, a) numerics real }");
+    let run = || match verify(&set.rules[0], &[], &Options::default()).verdict {
+        Verdict::Refuted(example) => example,
+        other => panic!("{other}"),
+    };
+    let text = |example: &Counterexample| crate::lang::format_program(&crate::graph::to_program(&example.source));
+    let (first, again) = (run(), run());
+    assert_eq!(text(&first), text(&again));
+    assert_eq!(first.values, again.values);
+    let elements: usize = first.values.values().map(Tensor::len).sum();
+    assert!(elements <= 8, "{}", text(&first));
+}
