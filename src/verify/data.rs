@@ -20,6 +20,8 @@ pub(super) enum Data {
     Large,
     /// Close to zero, where a small constant matters.
     Small,
+    /// Both zeros, and little else.
+    Zeros,
     /// Both zeros, infinities, what is no number, the largest and the smallest numbers.
     Special,
 }
@@ -28,7 +30,7 @@ impl Data {
     /// The ones that say something of real functions.
     pub(super) const REAL: [Data; 5] = [Data::Balanced, Data::Positive, Data::Ties, Data::Small, Data::Large];
     /// The ones that say something of bits.
-    pub(super) const BITS: [Data; 4] = [Data::Balanced, Data::Special, Data::Ties, Data::Positive];
+    pub(super) const BITS: [Data; 5] = [Data::Balanced, Data::Special, Data::Zeros, Data::Ties, Data::Positive];
 }
 
 /// The values of the leaves of a graph.
@@ -101,6 +103,8 @@ fn number(data: Data, random: &mut Random) -> f64 {
         Data::Ties => random.below(5) as f64 - 2.0,
         Data::Large => sign * eighths(random, 96),
         Data::Small => eighths(random, 8) / 1024.0,
+        Data::Zeros if random.chance(4, 5) => sign * 0.0,
+        Data::Zeros => sign,
         Data::Special => match random.below(12) {
             0 => 0.0,
             1 => -0.0,

@@ -192,12 +192,13 @@ fn at(class: Class, sides: &Sides, target: &[VertexId], kind: Data, values: Valu
         return lacking(values);
     };
     let magnitude = magnitude(&a).max(magnitude(&b)).max(1e-3);
-    // Whole numbers and truth values do not show that they were made of what is no real number.
-    let defined = a
-        .inner
-        .iter()
-        .filter_map(|v| v.real().ok())
-        .all(|x| x.iter().all(|n| n.is_finite()));
+    // Whole numbers and truth values do not show that they were made of what is no real number, or of what is different
+    // but for rounding.
+    let defined = kind != Data::Large
+        && a.inner
+            .iter()
+            .filter_map(|v| v.real().ok())
+            .all(|x| x.iter().all(|n| n.is_finite()));
     for (output, (x, y)) in a.outputs.iter().zip(&b.outputs).enumerate() {
         if !defined && x.real().is_err() {
             continue;

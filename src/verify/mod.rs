@@ -4,7 +4,8 @@
 //! chosen, inference accepts it, and the matcher of the engines finds the rule in it, so that the conditions are
 //! exactly those under which an engine applies the rule. Both sides are built and compared: their types, then their
 //! values. Over the field of integers modulo a prime, agreement at random points decides that two polynomials are
-//! equal; other functions are compared in double precision with a tolerance, and bits where the class says `bitwise`.
+//! equal, and so do polynomials of functions of which nothing else is known; what takes more, such as an order or a law
+//! of a function, is compared in double precision with a tolerance, and bits where the class says `bitwise`.
 //!
 //! Instances begin with the examples of the rule and with what the loader's search for operands finds, and are changed
 //! one number, attribute or axis at a time, with what is tied to it. Everything depends on the seed alone.
@@ -66,8 +67,8 @@ impl Default for Options {
 /// What was found out about a rule.
 #[derive(Debug, Clone)]
 pub enum Verdict {
-    /// Both sides are the same polynomials at every shape that was tried, but for an error of probability less than
-    /// 2^-90.
+    /// Both sides are the same polynomials, perhaps of functions that may be any, at every shape that was tried, but for
+    /// an error of probability less than 2^-90.
     Proved {
         /// How many shapes.
         shapes: usize,

@@ -57,7 +57,15 @@ pub fn repair(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Opti
             candidates.push((kept, order, repair, changed));
         }
     }
-    candidates.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
+    // Among those that keep nearly as much, the simplest.
+    let most = candidates.iter().map(|c| c.0).max().unwrap_or(0);
+    candidates.sort_by_key(|(kept, order, ..)| {
+        (
+            10 * kept < 9 * most,
+            if 10 * kept < 9 * most { most - kept } else { 0 },
+            *order,
+        )
+    });
     candidates
         .into_iter()
         .take(VERIFIED)
