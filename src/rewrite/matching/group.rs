@@ -9,8 +9,9 @@ use std::sync::Arc;
 
 use rustc_hash::{FxBuildHasher, FxHashSet};
 
+use super::binding::{Binding, is_input};
 use super::found::{Match, MatchScope, outer};
-use super::search::{Binding, Searcher, is_input};
+use super::search::Searcher;
 use super::{Host, Program};
 use crate::graph::term::{self, Scope, Term};
 use crate::rule::{Count, FamilyId, PatternId, PatternNode, ProjIndex};

@@ -19,14 +19,17 @@
 //! made, and one that matches its own result: otherwise rules that undo each other or themselves would never end.
 
 mod index;
+mod recorder;
+mod select;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use indexmap::IndexSet;
-use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 pub(in crate::rewrite) use index::Index;
+use recorder::Recorder;
+use select::{ByRoot, Lineages, by_root};
 
 use super::apply::{build_target, same_type};
 use super::cost::{CostModel, vertex_cost};
@@ -35,7 +38,7 @@ use super::matching::{Binding, Host, Match, Program, Searcher, Seen, is_input, r
 use super::saturate::{RuleReport, StopReason};
 use crate::graph::{Graph, Node, VertexId};
 use crate::op::Op;
-use crate::rule::{PatternId, PatternNode, Rule};
+use crate::rule::Rule;
 
 /// What substitution did.
 pub struct Substitution {
@@ -114,14 +117,6 @@ pub fn substitute(
 
 /// Users this far above a change are looked at again before the next round.
 const NEARBY: usize = 128;
-
-/// The rules that may match at a vertex of some kind, in order.
-#[derive(Default)]
-struct ByRoot {
-    ops: FxHashMap<&'static str, Vec<usize>>,
-    tuple: Vec<usize>,
-    proj: Vec<usize>,
-}
 
 struct Run<'a> {
     programs: &'a [Program],
@@ -344,99 +339,6 @@ impl Run<'_> {
     }
 }
 
-/// Builds in a graph and remembers what it built.
-struct Recorder<'a> {
-    graph: &'a mut Graph,
-    made: Vec<VertexId>,
-}
-
-impl crate::graph::Sink for Recorder<'_> {
-    type V = VertexId;
-
-    fn call(
-        &mut self,
-        op: crate::op::Op,
-        operands: &[VertexId],
-        attrs: &[(&str, crate::op::AttrValue)],
-    ) -> Result<VertexId, crate::op::OpError> {
-        let v = Graph::call(self.graph, op, operands, attrs)?;
-        self.made.push(v);
-        Ok(v)
-    }
-
-    fn opaque(
-        &mut self,
-        op: crate::op::OpaqueOp,
-        _: &[VertexId],
-        _: Vec<crate::op::AttrValue>,
-    ) -> Result<VertexId, crate::op::OpError> {
-        Err(crate::op::OpError::new(format!(
-            "`{}` is only carried along and cannot be built by a rule",
-            op.name
-        )))
-    }
-
-    fn constant(&mut self, value: crate::tensor::Tensor) -> VertexId {
-        let v = Graph::constant(self.graph, value);
-        self.made.push(v);
-        v
-    }
-
-    fn absent(&mut self) -> VertexId {
-        let v = Graph::absent(self.graph);
-        self.made.push(v);
-        v
-    }
-
-    fn tuple(&mut self, items: &[VertexId]) -> VertexId {
-        let v = Graph::tuple(self.graph, items);
-        self.made.push(v);
-        v
-    }
-
-    fn project(&mut self, tuple: &VertexId, index: usize) -> Result<VertexId, crate::op::OpError> {
-        let v = Graph::project(self.graph, *tuple, index)?;
-        self.made.push(v);
-        Ok(v)
-    }
-
-    fn ty(&self, v: &VertexId) -> crate::tensor::Type {
-        Graph::ty(self.graph, *v).clone()
-    }
-
-    fn value(&self, v: &VertexId) -> Option<crate::tensor::Tensor> {
-        self.graph.vertex(*v).constant().cloned()
-    }
-
-    fn size(&self) -> usize {
-        self.graph.len()
-    }
-}
-
-/// Sets of rules, numbered.
-#[derive(Debug, Default)]
-struct Lineages {
-    sets: IndexSet<Vec<usize>, FxBuildHasher>,
-}
-
-impl Lineages {
-    fn contains(&self, lineage: u32, rule: usize) -> bool {
-        lineage > 0 && self.sets[lineage as usize - 1].binary_search(&rule).is_ok()
-    }
-
-    fn with(&mut self, lineage: u32, rule: usize) -> u32 {
-        let mut set = if lineage > 0 {
-            self.sets[lineage as usize - 1].clone()
-        } else {
-            Vec::new()
-        };
-        if let Err(place) = set.binary_search(&rule) {
-            set.insert(place, rule);
-        }
-        self.sets.insert_full(set).0 as u32 + 1
-    }
-}
-
 fn key(rule: usize, binding: &Binding<VertexId>) -> (usize, u64) {
     (rule, binding.key(|v| v))
 }
@@ -449,34 +351,6 @@ pub(super) fn describe(graph: &Graph, v: VertexId) -> String {
         (None, Some(op)) => format!("{} #{}", op.name(), v.index()),
         (None, None) => format!("#{}", v.index()),
     }
-}
-
-fn by_root(programs: &[Program]) -> ByRoot {
-    let mut out = ByRoot::default();
-    for (i, program) in programs.iter().enumerate() {
-        let rule = &program.rule;
-        let mut stack: Vec<PatternId> = vec![rule.source.outputs[0].vertex()];
-        while let Some(id) = stack.pop() {
-            let add = |list: &mut Vec<usize>| {
-                if list.last() != Some(&i) {
-                    list.push(i);
-                }
-            };
-            match rule.source.node(id) {
-                PatternNode::Call { def, .. } => add(out.ops.entry(def.name).or_default()),
-                PatternNode::CallOf { variable, .. } => {
-                    for def in &rule.operators[*variable].choices {
-                        add(out.ops.entry(def.name).or_default());
-                    }
-                }
-                PatternNode::Tuple(_) => add(&mut out.tuple),
-                PatternNode::Proj(..) => add(&mut out.proj),
-                PatternNode::AnyOf(items) => stack.extend(items),
-                _ => {}
-            }
-        }
-    }
-    out
 }
 
 #[cfg(test)]
