@@ -260,7 +260,11 @@ fn wrong_rules_are_refuted_with_programs_that_run() {
     assert!(sides.iter().all(|side| side.code == 0), "{}", sides[0].err);
     assert_ne!(sides[0].out, sides[1].out);
     let right = run(dir.path(), "verify a.rules --rule twice");
-    assert!(right.code == 0 && right.out.starts_with("twice  tested at "), "{}", right.out);
+    assert!(
+        right.code == 0 && right.out.starts_with("twice  tested at "),
+        "{}",
+        right.out
+    );
 }
 
 #[test]

@@ -339,9 +339,9 @@ impl Graph {
         uses.into_iter().map(|(_, user, _)| user).collect()
     }
 
-    /// The vertices that use `v`, in no particular order; one that uses it twice occurs twice.
-    pub fn users(&self, v: VertexId) -> SmallVec<[VertexId; 8]> {
-        self.vertices.neighbors_directed(v, Direction::Outgoing).collect()
+    /// The vertices that use `v`, those added last first; one that uses it twice occurs twice.
+    pub fn users(&self, v: VertexId) -> impl Iterator<Item = VertexId> + '_ {
+        self.vertices.neighbors_directed(v, Direction::Outgoing)
     }
 
     /// True if some vertex uses `v`.
@@ -383,6 +383,35 @@ impl Graph {
         let vertex = &mut self.vertices[v];
         vertex.node = node;
         vertex.name = name;
+    }
+
+    /// A copy without the vertices that no result depends on; inputs stay. In time linear in the size, where removing
+    /// the users of one value one by one is not.
+    pub fn compacted(&self) -> Graph {
+        let mut out = Graph {
+            name: self.name.clone(),
+            doc: self.doc.clone(),
+            fresh: self.fresh,
+            ..Graph::default()
+        };
+        let order = self.rpo();
+        let mut places: rustc_hash::FxHashMap<VertexId, VertexId> = rustc_hash::FxHashMap::default();
+        let reached: rustc_hash::FxHashSet<VertexId> = order.iter().copied().collect();
+        let leaves = self
+            .inputs
+            .iter()
+            .chain(self.params.iter().filter(|p| reached.contains(p)));
+        for v in leaves.copied().chain(order) {
+            if !places.contains_key(&v) {
+                let operands: Operands = self.pred(v).iter().map(|u| places[u]).collect();
+                places.insert(v, out.push(self.vertices[v].clone(), &operands));
+            }
+        }
+        out.inputs = self.inputs.iter().map(|v| places[v]).collect();
+        out.params = self.params.iter().filter_map(|v| places.get(v).copied()).collect();
+        out.outputs = self.outputs.clone();
+        out.outputs.iter_mut().for_each(|o| o.vertex = places[&o.vertex]);
+        out
     }
 
     /// Removes every vertex that no result depends on; inputs stay. Returns how many were removed.

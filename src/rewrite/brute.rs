@@ -10,7 +10,7 @@ use crate::graph::{Graph, Node, VertexId};
 use crate::lang::ast::RuleClass;
 use crate::lang::parse_rules;
 use crate::op::{AttrValue, Op, lookup};
-use crate::rule::{AttrPattern, Item, ListItem, PatternId, PatternNode, ProjIndex, Rule, load_rules};
+use crate::rule::{AttrPattern, Item, ListItem, PatternId, PatternNode, ProjIndex, Rule, load_checked_rules};
 use crate::tensor::{DType, Type};
 
 /// The outputs of a match and the values of the variables, in order of declaration.
@@ -27,7 +27,7 @@ pub(super) fn cases() -> u32 {
 /// The first rule of a text.
 pub(super) fn rule(text: &str) -> Arc<Rule> {
     let file = parse_rules(Arc::new(Source::new("test.rules", text))).unwrap_or_else(|e| panic!("{}", e.render(false)));
-    let set = load_rules(file).unwrap_or_else(|e| panic!("{text}\n{}", e.render(false)));
+    let set = load_checked_rules(file).unwrap_or_else(|e| panic!("{text}\n{}", e.render(false)));
     set.rules[0].clone()
 }
 
@@ -291,7 +291,7 @@ fn is_match(graph: &Graph, rule: &Rule, choice: &Choice, map: &BTreeMap<PatternI
     let results: BTreeSet<VertexId> = graph.outputs().iter().map(|o| o.vertex).collect();
     map.iter()
         .filter(|(id, v)| !is_input(**id) && !outputs.contains(v))
-        .all(|(_, v)| !results.contains(v) && graph.users(*v).iter().all(|user| image.contains(user)))
+        .all(|(_, v)| !results.contains(v) && graph.users(*v).all(|user| image.contains(&user)))
 }
 
 /// How a random graph is made: for each vertex an operator and places to take operands from.
@@ -424,6 +424,7 @@ impl Recipe {
                 g.output(v, None);
             }
         }
+        g.retain_reachable();
         g
     }
 }

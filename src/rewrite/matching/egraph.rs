@@ -7,7 +7,7 @@ use rustc_hash::FxHashSet;
 
 use super::super::EGraph;
 use super::super::enode::{ClassData, ENode, Head};
-use super::search::attr_ref;
+use super::attributes::attr_ref;
 use super::{AttrRefs, Form, FormHead, Host, Want};
 use crate::op::{AttrValue, Op, OpDef};
 use crate::tensor::{Tensor, Type};

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::Host;
+use super::binding::{Binding, SlotValue};
 use super::program::{Program, Slot};
-use super::search::{Binding, SlotValue};
 use super::trace::Reason;
 use crate::graph::term::{self, Scope, Term};
 use crate::lang::ast::{DimExpr, Dims, ExprKind, TypeKind};

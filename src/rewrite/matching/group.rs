@@ -9,15 +9,16 @@ use std::sync::Arc;
 
 use rustc_hash::{FxBuildHasher, FxHashSet};
 
+use super::binding::{Binding, is_input};
 use super::found::{Match, MatchScope, outer};
-use super::search::{Binding, Searcher, is_input};
+use super::search::Searcher;
 use super::{Host, Program};
 use crate::graph::term::{self, Scope, Term};
 use crate::rule::{Count, FamilyId, PatternId, PatternNode, ProjIndex};
 use crate::tensor::{Tensor, Type};
 
 /// Values that are in a group already, with a hash of what the group has in common.
-pub(super) struct Seen<V>(FxHashSet<(u64, V)>);
+pub(in crate::rewrite) struct Seen<V>(FxHashSet<(u64, V)>);
 
 impl<V> Default for Seen<V> {
     fn default() -> Self {
@@ -41,10 +42,11 @@ impl<H: Host> Searcher<'_, H> {
         while found {
             let shared = self.snapshot(Vec::new());
             let key = FxBuildHasher.hash_one((&shared.one, &shared.attrs, &shared.ops, &shared.counts));
-            if !seen.0.contains(&(key, value)) {
+            // A value that something else keeps from being a member takes no others into its group.
+            if !seen.0.contains(&(key, value)) && self.is_member(body, 0, value, &shared.one) {
                 let members = self.members(body, value);
-                seen.0.extend(members.iter().map(|(_, v)| (key, *v)));
                 for group in self.partition(family, &members) {
+                    seen.0.extend(group.iter().map(|&m| (key, members[m].1)));
                     let binding = self.grouped(family, &members, &group);
                     if let Some(binding) = binding
                         && self.is_exact(&binding)

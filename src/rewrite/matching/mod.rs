@@ -5,20 +5,27 @@
 //! [`Program`] is a rule made ready; a [`Searcher`] walks it over a host by backtracking without recursion; a
 //! [`Binding`] is what it finds, and [`Match`] what a binding means for the names of the rule.
 
+mod attributes;
+mod binding;
 mod egraph;
 mod found;
 mod group;
+mod node;
+mod operands;
 mod program;
 mod search;
+mod stack;
 mod trace;
 
 use std::fmt::Debug;
 use std::hash::Hash;
 
+pub(super) use binding::{Binding, is_input};
 pub(super) use egraph::Snapshot;
 pub(super) use found::{Match, MatchScope, resolve};
+pub(super) use group::Seen;
 pub(super) use program::Program;
-pub(super) use search::{Binding, Searcher, is_input};
+pub(super) use search::Searcher;
 pub(super) use trace::{Reason, Trace};
 
 use crate::op::{AttrValue, OpDef};

@@ -169,7 +169,7 @@ proptest! {
             for n in 1..=3 {
                 by_force.extend(matches(&graph, &rule(&format!("/// .\n{}", (varying.unrolled)(n)))));
             }
-            prop_assert_eq!(by_engine, by_force, "{}", varying.rule);
+            prop_assert_eq!(by_engine, by_force, "{} {}", varying.rule, crate::lang::format_program(&crate::graph::to_program(&graph)));
         }
     }
 
@@ -195,7 +195,7 @@ proptest! {
             for outputs in &by_force {
                 prop_assert!(
                     groups.iter().any(|g| contains(g, outputs)),
-                    "{}: {outputs:?} is in no match of {groups:?}", varying.rule
+                    "{}: {outputs:?} is in no match of {groups:?} {}", varying.rule, crate::lang::format_program(&crate::graph::to_program(&graph))
                 );
             }
         }

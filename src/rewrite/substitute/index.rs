@@ -63,9 +63,8 @@ impl Index {
     }
 
     /// The graph, without what no result needs.
-    pub(super) fn into_graph(mut self) -> Graph {
-        self.graph.retain_reachable();
-        self.graph
+    pub(super) fn into_graph(self) -> Graph {
+        self.graph.compacted()
     }
 
     /// The graph with all its vertices.
@@ -253,19 +252,23 @@ impl Index {
         }
     }
 
-    /// Removes `vertices` and what only they used, as far as nothing else does.
-    pub(super) fn remove_dead(&mut self, vertices: &[VertexId]) {
+    /// Forgets `vertices` and what only they used, as far as nothing else does; gives how many.
+    ///
+    /// They stay in the graph until the end: to remove one of many users of a value takes time with their number.
+    pub(super) fn remove_dead(&mut self, vertices: &[VertexId]) -> usize {
+        let mut gone = 0;
         let mut stack: Vec<VertexId> = vertices.to_vec();
         while let Some(v) = stack.pop() {
             let Some(entry) = self.entries.get(&v) else { continue };
             let removable = !matches!(self.graph.vertex(v).node, Node::Input | Node::Param);
-            if !removable || entry.is_output || self.graph.is_used(v) {
+            if !removable || entry.is_output || self.graph.users(v).any(|user| self.contains(user)) {
                 continue;
             }
             stack.extend(entry.operands.iter().copied());
             self.entries.remove(&v);
-            self.graph.remove(v);
+            gone += 1;
         }
+        gone
     }
 
     /// The vertices in order.
@@ -325,7 +328,7 @@ impl Host for Index {
     }
 
     fn users(&self, v: VertexId) -> Vec<VertexId> {
-        let mut out: Vec<VertexId> = self.graph.users(v).into_iter().filter(|u| self.contains(*u)).collect();
+        let mut out: Vec<VertexId> = self.graph.users(v).filter(|u| self.contains(*u)).collect();
         out.sort_by_key(|u| (self.rank(*u), *u));
         out.dedup();
         out
@@ -365,8 +368,9 @@ impl Host for Index {
     fn closed(&self, inner: &[VertexId], matched: &[VertexId]) -> bool {
         let many: Option<FxHashSet<VertexId>> = (matched.len() > 16).then(|| matched.iter().copied().collect());
         let is_matched = |v: &VertexId| many.as_ref().map_or_else(|| matched.contains(v), |set| set.contains(v));
-        inner
-            .iter()
-            .all(|&v| !self.entry(v).is_output && self.graph.users(v).iter().all(is_matched))
+        inner.iter().all(|&v| {
+            let mut users = self.graph.users(v).filter(|u| self.contains(*u));
+            !self.entry(v).is_output && users.all(|u| is_matched(&u))
+        })
     }
 }

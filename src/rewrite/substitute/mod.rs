@@ -19,23 +19,26 @@
 //! made, and one that matches its own result: otherwise rules that undo each other or themselves would never end.
 
 mod index;
+mod recorder;
+mod select;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use indexmap::IndexSet;
-use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 pub(in crate::rewrite) use index::Index;
+use recorder::Recorder;
+use select::{ByRoot, Lineages, by_root};
 
 use super::apply::{build_target, same_type};
 use super::cost::{CostModel, vertex_cost};
 use super::explain::Step;
-use super::matching::{Binding, Host, Match, Program, Searcher, is_input, resolve};
+use super::matching::{Binding, Host, Match, Program, Searcher, Seen, is_input, resolve};
 use super::saturate::{RuleReport, StopReason};
 use crate::graph::{Graph, Node, VertexId};
 use crate::op::Op;
-use crate::rule::{PatternId, PatternNode, Rule};
+use crate::rule::Rule;
 
 /// What substitution did.
 pub struct Substitution {
@@ -79,6 +82,7 @@ pub fn substitute(
         depth: programs.iter().map(|p| p.depth).max().unwrap_or(0),
         lineages: Lineages::default(),
         reports: vec![RuleReport::default(); rules.len()],
+        seen: rules.iter().map(|_| Seen::default()).collect(),
         index: Index::new(graph),
         programs: &programs,
         model,
@@ -114,14 +118,6 @@ pub fn substitute(
 /// Users this far above a change are looked at again before the next round.
 const NEARBY: usize = 128;
 
-/// The rules that may match at a vertex of some kind, in order.
-#[derive(Default)]
-struct ByRoot {
-    ops: FxHashMap<&'static str, Vec<usize>>,
-    tuple: Vec<usize>,
-    proj: Vec<usize>,
-}
-
 struct Run<'a> {
     programs: &'a [Program],
     model: &'a CostModel<'a>,
@@ -131,6 +127,7 @@ struct Run<'a> {
     index: Index,
     lineages: Lineages,
     reports: Vec<RuleReport>,
+    seen: Vec<Seen<VertexId>>,
     steps: Vec<Step>,
     sizes: Vec<(usize, usize)>,
     limit: usize,
@@ -147,6 +144,8 @@ impl Run<'_> {
     /// One round over the graph; `false` at the limit.
     fn round(&mut self) -> bool {
         let mut todo = self.index.ordered();
+        // A group that is no match is not made again for each of its members; the next round looks at it afresh.
+        self.seen.iter_mut().for_each(|seen| *seen = Seen::default());
         // Matches that may not be replaced at the present state of the graph around them.
         let mut refused: FxHashSet<(usize, u64)> = FxHashSet::default();
         while let Some(found) = self.next(&mut todo, &refused) {
@@ -191,7 +190,7 @@ impl Run<'_> {
                 let Some(searcher) = searcher else { continue };
                 let mut found = None;
                 let report = &mut self.reports[rule];
-                searcher.rooted(v, &mut |binding| {
+                searcher.rooted(v, &mut self.seen[rule], &mut |binding| {
                     if !refused.is_empty() && refused.contains(&key(rule, &binding)) {
                         return true;
                     }
@@ -290,9 +289,7 @@ impl Run<'_> {
             self.index.replace(old, new, &created);
             around.push(new);
         }
-        let size = self.index.graph.len();
-        self.index.remove_dead(&removed);
-        let gone = size - self.index.graph.len();
+        let gone = self.index.remove_dead(&removed);
         self.reports[found.rule].applied += 1;
         self.steps.push(step);
         self.sizes.push((gone, created.len()));
@@ -304,7 +301,7 @@ impl Run<'_> {
         let program = &self.programs[rule];
         let mut matches = false;
         if let Some(mut searcher) = Searcher::new(program, &self.index) {
-            searcher.rooted(v, &mut |binding| {
+            searcher.rooted(v, &mut Seen::default(), &mut |binding| {
                 matches = resolve(&self.index, program, &binding)
                     .is_ok_and(|matched| matched.failing(&self.index, program).is_none());
                 !matches
@@ -335,103 +332,10 @@ impl Run<'_> {
                 }
                 left -= 1;
                 todo.insert((self.index.rank(v), v));
-                above.extend(self.index.graph.users(v).into_iter().take(left));
+                above.extend(self.index.graph.users(v).take(left));
             }
             level = above;
         }
-    }
-}
-
-/// Builds in a graph and remembers what it built.
-struct Recorder<'a> {
-    graph: &'a mut Graph,
-    made: Vec<VertexId>,
-}
-
-impl crate::graph::Sink for Recorder<'_> {
-    type V = VertexId;
-
-    fn call(
-        &mut self,
-        op: crate::op::Op,
-        operands: &[VertexId],
-        attrs: &[(&str, crate::op::AttrValue)],
-    ) -> Result<VertexId, crate::op::OpError> {
-        let v = Graph::call(self.graph, op, operands, attrs)?;
-        self.made.push(v);
-        Ok(v)
-    }
-
-    fn opaque(
-        &mut self,
-        op: crate::op::OpaqueOp,
-        _: &[VertexId],
-        _: Vec<crate::op::AttrValue>,
-    ) -> Result<VertexId, crate::op::OpError> {
-        Err(crate::op::OpError::new(format!(
-            "`{}` is only carried along and cannot be built by a rule",
-            op.name
-        )))
-    }
-
-    fn constant(&mut self, value: crate::tensor::Tensor) -> VertexId {
-        let v = Graph::constant(self.graph, value);
-        self.made.push(v);
-        v
-    }
-
-    fn absent(&mut self) -> VertexId {
-        let v = Graph::absent(self.graph);
-        self.made.push(v);
-        v
-    }
-
-    fn tuple(&mut self, items: &[VertexId]) -> VertexId {
-        let v = Graph::tuple(self.graph, items);
-        self.made.push(v);
-        v
-    }
-
-    fn project(&mut self, tuple: &VertexId, index: usize) -> Result<VertexId, crate::op::OpError> {
-        let v = Graph::project(self.graph, *tuple, index)?;
-        self.made.push(v);
-        Ok(v)
-    }
-
-    fn ty(&self, v: &VertexId) -> crate::tensor::Type {
-        Graph::ty(self.graph, *v).clone()
-    }
-
-    fn value(&self, v: &VertexId) -> Option<crate::tensor::Tensor> {
-        self.graph.vertex(*v).constant().cloned()
-    }
-
-    fn size(&self) -> usize {
-        self.graph.len()
-    }
-}
-
-/// Sets of rules, numbered.
-#[derive(Debug, Default)]
-struct Lineages {
-    sets: IndexSet<Vec<usize>, FxBuildHasher>,
-}
-
-impl Lineages {
-    fn contains(&self, lineage: u32, rule: usize) -> bool {
-        lineage > 0 && self.sets[lineage as usize - 1].binary_search(&rule).is_ok()
-    }
-
-    fn with(&mut self, lineage: u32, rule: usize) -> u32 {
-        let mut set = if lineage > 0 {
-            self.sets[lineage as usize - 1].clone()
-        } else {
-            Vec::new()
-        };
-        if let Err(place) = set.binary_search(&rule) {
-            set.insert(place, rule);
-        }
-        self.sets.insert_full(set).0 as u32 + 1
     }
 }
 
@@ -447,34 +351,6 @@ pub(super) fn describe(graph: &Graph, v: VertexId) -> String {
         (None, Some(op)) => format!("{} #{}", op.name(), v.index()),
         (None, None) => format!("#{}", v.index()),
     }
-}
-
-fn by_root(programs: &[Program]) -> ByRoot {
-    let mut out = ByRoot::default();
-    for (i, program) in programs.iter().enumerate() {
-        let rule = &program.rule;
-        let mut stack: Vec<PatternId> = vec![rule.source.outputs[0].vertex()];
-        while let Some(id) = stack.pop() {
-            let add = |list: &mut Vec<usize>| {
-                if list.last() != Some(&i) {
-                    list.push(i);
-                }
-            };
-            match rule.source.node(id) {
-                PatternNode::Call { def, .. } => add(out.ops.entry(def.name).or_default()),
-                PatternNode::CallOf { variable, .. } => {
-                    for def in &rule.operators[*variable].choices {
-                        add(out.ops.entry(def.name).or_default());
-                    }
-                }
-                PatternNode::Tuple(_) => add(&mut out.tuple),
-                PatternNode::Proj(..) => add(&mut out.proj),
-                PatternNode::AnyOf(items) => stack.extend(items),
-                _ => {}
-            }
-        }
-    }
-    out
 }
 
 #[cfg(test)]
