@@ -1,7 +1,7 @@
 //! Rules of the optimizers TASO and TENSAT, as text of the rule language.
 //!
 //! TASO keeps rules in Protocol Buffers (`graph_subst.pb`), TENSAT as expressions, one rule a line. Both are read into
-//! [`terms`] and written as one rule each, *as published*: neither format has conditions beyond the number of axes.
+//! `terms` and written as one rule each, *as published*: neither format has conditions beyond the number of axes.
 //!
 //! | there | here |
 //! | --- | --- |
