@@ -657,7 +657,8 @@ impl<K: Sink> Scope for Builder<'_, K> {
     }
 
     fn indexed(&self, name: &str, index: i64) -> Option<Term<K::V>> {
-        match self.lookup(name)?? {
+        // Borrowed: a family may have any number of members, and each is asked for.
+        match self.frames.last()?.names.get(name)?.last()?.as_ref()? {
             Term::List(items) => items.get(usize::try_from(index).ok()?).cloned(),
             _ => None,
         }
