@@ -17,49 +17,23 @@ impl<K: Sink> Builder<'_, K> {
             _ => false,
         });
         let name = match op {
-            BinaryOp::Add => "add",
-            BinaryOp::Sub => "sub",
-            BinaryOp::Mul => "mul",
-            BinaryOp::Div => "div",
-            BinaryOp::Rem => "mod",
-            BinaryOp::Pow => "pow",
-            BinaryOp::Eq | BinaryOp::Ne => "equal",
-            BinaryOp::Lt => "less",
-            BinaryOp::Le => "less_or_equal",
-            BinaryOp::Gt => "greater",
-            BinaryOp::Ge => "greater_or_equal",
-            BinaryOp::And => "and",
-            BinaryOp::Or => "or",
-            BinaryOp::BitAnd => {
-                if bits {
-                    "bitwise_and"
-                } else {
-                    "and"
+            BinaryOp::Ne => "equal",
+            BinaryOp::BitAnd if bits => "bitwise_and",
+            BinaryOp::BitOr if bits => "bitwise_or",
+            BinaryOp::BitXor if bits => "bitwise_xor",
+            BinaryOp::BitOr => "or",
+            other => match other.operator() {
+                Some(name) => name,
+                None => {
+                    let problem = Diagnostic::error("T0204", "`++` joins lists of attribute values, not tensors");
+                    self.report(
+                        problem
+                            .label(span, "")
+                            .help("tensors are joined by `concat(a, b) {axis = 0}`"),
+                    );
+                    return None;
                 }
-            }
-            BinaryOp::BitOr => {
-                if bits {
-                    "bitwise_or"
-                } else {
-                    "or"
-                }
-            }
-            BinaryOp::BitXor => {
-                if bits {
-                    "bitwise_xor"
-                } else {
-                    "xor"
-                }
-            }
-            BinaryOp::In | BinaryOp::Concat => {
-                let problem = Diagnostic::error("T0204", "`++` joins lists of attribute values, not tensors");
-                self.report(
-                    problem
-                        .label(span, "")
-                        .help("tensors are joined by `concat(a, b) {axis = 0}`"),
-                );
-                return None;
-            }
+            },
         };
         let out = self.known_call(name, args, &[lhs, rhs], span)?;
         if op == BinaryOp::Ne {

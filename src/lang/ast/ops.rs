@@ -50,6 +50,28 @@ pub enum BinaryOp {
 }
 
 impl BinaryOp {
+    /// The operator that the sign is another spelling of; `&`, `^` and `and`, `or` are those of truth values. Nothing
+    /// for signs that stand for several operators or for none.
+    pub const fn operator(self) -> Option<&'static str> {
+        Some(match self {
+            BinaryOp::Add => "add",
+            BinaryOp::Sub => "sub",
+            BinaryOp::Mul => "mul",
+            BinaryOp::Div => "div",
+            BinaryOp::Rem => "mod",
+            BinaryOp::Pow => "pow",
+            BinaryOp::Eq => "equal",
+            BinaryOp::Lt => "less",
+            BinaryOp::Le => "less_or_equal",
+            BinaryOp::Gt => "greater",
+            BinaryOp::Ge => "greater_or_equal",
+            BinaryOp::And | BinaryOp::BitAnd => "and",
+            BinaryOp::Or => "or",
+            BinaryOp::BitXor => "xor",
+            BinaryOp::BitOr | BinaryOp::Ne | BinaryOp::In | BinaryOp::Concat => return None,
+        })
+    }
+
     /// Every infix operator.
     pub const ALL: [BinaryOp; 19] = {
         use BinaryOp::*;

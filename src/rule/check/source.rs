@@ -316,7 +316,7 @@ impl Checker<'_> {
                 PatternNode::AnyOf(items)
             }
             ExprKind::Binary { op, lhs, rhs } => {
-                let Some(name) = operator_name(*op) else {
+                let Some(name) = op.operator() else {
                     self.problems.push(
                         Diagnostic::error("T0308", format!("`{}` has no place in a pattern", op.symbol()))
                             .label(span, ""),
@@ -446,25 +446,4 @@ fn is_everywhere(pattern: &Pattern, id: PatternId) -> bool {
         PatternNode::AnyOf(items) => items.iter().any(|&i| is_everywhere(pattern, i)),
         _ => false,
     }
-}
-
-/// The operator that an infix sign stands for in a pattern.
-fn operator_name(op: BinaryOp) -> Option<&'static str> {
-    Some(match op {
-        BinaryOp::Add => "add",
-        BinaryOp::Sub => "sub",
-        BinaryOp::Mul => "mul",
-        BinaryOp::Div => "div",
-        BinaryOp::Rem => "mod",
-        BinaryOp::Pow => "pow",
-        BinaryOp::Eq => "equal",
-        BinaryOp::Lt => "less",
-        BinaryOp::Le => "less_or_equal",
-        BinaryOp::Gt => "greater",
-        BinaryOp::Ge => "greater_or_equal",
-        BinaryOp::And | BinaryOp::BitAnd => "and",
-        BinaryOp::Or => "or",
-        BinaryOp::BitXor => "xor",
-        BinaryOp::BitOr | BinaryOp::Ne | BinaryOp::In | BinaryOp::Concat => return None,
-    })
 }

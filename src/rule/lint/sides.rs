@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::terms::{Head, Meaning, TermId, Terms};
-use crate::lang::ast::{Ast, Attrs, BinaryOp, Block, DimExpr, Dims, ExprId, ExprKind, LetNames, TypeKind, UnaryOp};
+use crate::lang::ast::{Ast, Attrs, Block, DimExpr, Dims, ExprId, ExprKind, LetNames, TypeKind, UnaryOp};
 use crate::op::{self, OpDef};
 use crate::rule::{AttrPattern, Count, Item, ListItem, PatternId, PatternNode, ProjIndex, Rule, Variable};
 
@@ -229,7 +229,9 @@ impl Reader<'_> {
                 };
                 self.call(name, &[*operand], None)
             }
-            ExprKind::Binary { op, lhs, rhs } => self.call(infix_name(*op), &[*lhs, *rhs], None),
+            ExprKind::Binary { op, lhs, rhs } => {
+                self.call(op.operator().unwrap_or_else(|| op.symbol()), &[*lhs, *rhs], None)
+            }
             ExprKind::Call {
                 callee,
                 args,
@@ -363,25 +365,4 @@ pub(super) fn type_term(terms: &mut Terms, ast: &Ast, variable: &Variable) -> Op
         })),
     }
     Some(terms.form("type", below))
-}
-
-/// The operator or function that an infix sign stands for.
-fn infix_name(op: BinaryOp) -> &'static str {
-    match op {
-        BinaryOp::Add => "add",
-        BinaryOp::Sub => "sub",
-        BinaryOp::Mul => "mul",
-        BinaryOp::Div => "div",
-        BinaryOp::Rem => "mod",
-        BinaryOp::Pow => "pow",
-        BinaryOp::Eq => "equal",
-        BinaryOp::Lt => "less",
-        BinaryOp::Le => "less_or_equal",
-        BinaryOp::Gt => "greater",
-        BinaryOp::Ge => "greater_or_equal",
-        BinaryOp::And | BinaryOp::BitAnd => "and",
-        BinaryOp::Or => "or",
-        BinaryOp::BitXor => "xor",
-        other => other.symbol(),
-    }
 }
