@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use tautomer::diag::Diagnostics;
 use tautomer::graph::to_program;
 use tautomer::lang::{format_program, parse_rules};
+use tautomer::op::Laws;
 use tautomer::rule::{RuleSet, load_rules};
 use tautomer::verify::{Counterexample, Options, Repair, Report, Verdict, repair, verify};
 
@@ -30,6 +31,15 @@ pub(super) struct Args {
     /// A rule is wrong where its target has another type than its source, although no engine applies it there
     #[arg(long)]
     strict: bool,
+    /// Laws of functions that may be assumed at instances, such as exp-sum,sqrt-square; all, if this is left out
+    #[arg(long, value_name = "LAWS", conflicts_with = "no_laws")]
+    laws: Option<Laws>,
+    /// Assume nothing of functions but that equal arguments have equal values
+    #[arg(long)]
+    no_laws: bool,
+    /// Compare the bits of rules with one operand on all numbers of f32
+    #[arg(long)]
+    exhaustive: bool,
     /// Write both sides of each counterexample into this folder, as programs with values
     #[arg(long, value_name = "FOLDER")]
     save: Option<PathBuf>,
@@ -41,6 +51,8 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
         seed: args.seed,
         instances: args.budget,
         strict: args.strict,
+        laws: if args.no_laws { Laws::NONE } else { args.laws.unwrap_or(Laws::ALL) },
+        exhaustive: args.exhaustive,
         ..Options::default()
     };
     let start = Instant::now();
@@ -123,6 +135,14 @@ fn kind(verdict: &Verdict) -> &'static str {
     }
 }
 
+/// Laws that a verdict rests on.
+fn laws(verdict: &Verdict) -> Laws {
+    match verdict {
+        Verdict::Proved { laws, .. } | Verdict::Tested { laws, .. } => *laws,
+        _ => Laws::NONE,
+    }
+}
+
 fn text(report: &Report, repair: Option<&Repair>, width: usize, verbose: bool) -> String {
     let mut out = format!("{:width$}  {}\n", report.rule.name, report.verdict);
     if report.refused > 0 {
@@ -134,6 +154,10 @@ fn text(report: &Report, repair: Option<&Repair>, width: usize, verbose: bool) -
     }
     if let (Some(why), true) = (&report.not_proved, verbose) {
         out.push_str(&format!("  not proved for all sizes: {why}\n"));
+    }
+    if let Some(class) = report.stronger_class() {
+        let rests = report.class.as_ref().map_or_else(String::new, ToString::to_string);
+        out.push_str(&format!("  could declare `numerics {class}`, as far as was tried: {rests}\n"));
     }
     if let Verdict::Refuted(example) = &report.verdict {
         let lines = |title: &str, text: &str| -> String {
@@ -204,7 +228,11 @@ fn data(report: &Report, repair: Option<&Repair>) -> Value {
         "instances": report.instances,
         "refused": report.refused,
         "attempts": report.attempts,
-        "same_bits": report.same_bits,
+        "laws": laws(&report.verdict).iter().map(|l| l.name()).collect::<Vec<_>>(),
+        "decided_class": report.class.as_ref().map(ToString::to_string),
+        "stronger_class": report.stronger_class().map(|c| c.to_string()),
+        "bounds": report.loose,
+        "error": report.error,
         "not_proved": report.not_proved,
         "repair": repair.map(|r| json!({ "change": r.change, "rule": r.text, "kept": r.kept, "of": r.of })),
     });

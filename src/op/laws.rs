@@ -290,5 +290,47 @@ const DIGITS: u32 = 14;
 
 /// True if the constant has so many binary digits that it may stand for a number close by.
 pub(super) fn may_be_rounded(value: f64) -> bool {
-    parts(value).is_some_and(|(mantissa, _)| mantissa.unsigned_abs().ilog2() >= DIGITS) && value.fract() != 0.0
+    value.fract() != 0.0 && parts(value).is_some_and(|(mantissa, _)| mantissa.unsigned_abs() >> DIGITS > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_of_laws_is_in_the_document_of_rules() {
+        let text = include_str!("../../rules/README.md");
+        for law in Law::ALL {
+            let row = format!("| `{}` | {} | {} |", law.name(), law.statement(), law.systems());
+            assert!(text.contains(&row), "{row}");
+        }
+    }
+
+    #[test]
+    fn names_are_read_back() {
+        assert_eq!(Laws::ALL.to_string().parse(), Ok(Laws::ALL));
+        assert_eq!("exp-sum,exp".parse::<Laws>(), Err(NoSuchLaw("exp".to_owned())));
+        let two = Laws::NONE.with(Law::Odd).with(Law::ExpSum);
+        assert_eq!(two.iter().collect::<Vec<_>>(), [Law::ExpSum, Law::Odd]);
+        assert_eq!(two.without(Law::Odd).with(Law::Odd), two);
+    }
+
+    #[test]
+    fn evaluations_within_evaluations_are_apart() {
+        let ((inner, after), outer) = under(Laws::NONE, || {
+            let inner = under(Laws::ALL, || assume(Law::Odd)).1;
+            (inner, assume(Law::Even))
+        });
+        assert!(inner.laws.contains(Law::Odd) && !after && outer.laws.is_empty());
+    }
+
+    #[test]
+    fn constants_with_many_digits_may_be_rounded() {
+        for exact in [0.0, 0.5, -3.0, 0.375, 1e30, 16_777_217.0] {
+            assert!(!may_be_rounded(exact), "{exact}");
+        }
+        for rounded in [0.1, 1.414_213_5, 1e-5, -0.333_333_34] {
+            assert!(may_be_rounded(rounded), "{rounded}");
+        }
+    }
 }

@@ -51,6 +51,7 @@ fn check_set(set: &RuleSet, most_undecided: usize) {
     let options = Options {
         instances: 25,
         attempts: 6,
+        patterns: 1 << 12,
         ..Options::default()
     };
     let reports = all_of(set, &options);
