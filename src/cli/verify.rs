@@ -51,7 +51,11 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
         seed: args.seed,
         instances: args.budget,
         strict: args.strict,
-        laws: if args.no_laws { Laws::NONE } else { args.laws.unwrap_or(Laws::ALL) },
+        laws: if args.no_laws {
+            Laws::NONE
+        } else {
+            args.laws.unwrap_or(Laws::ALL)
+        },
         exhaustive: args.exhaustive,
         ..Options::default()
     };
@@ -157,7 +161,9 @@ fn text(report: &Report, repair: Option<&Repair>, width: usize, verbose: bool) -
     }
     if let Some(class) = report.stronger_class() {
         let rests = report.class.as_ref().map_or_else(String::new, ToString::to_string);
-        out.push_str(&format!("  could declare `numerics {class}`, as far as was tried: {rests}\n"));
+        out.push_str(&format!(
+            "  could declare `numerics {class}`, as far as was tried: {rests}\n"
+        ));
     }
     if let Verdict::Refuted(example) = &report.verdict {
         let lines = |title: &str, text: &str| -> String {

@@ -133,13 +133,11 @@ impl fmt::Display for Verdict {
                 with_laws(f, *laws)
             }
             Verdict::Tested { instances, exact, laws } => {
+                write!(f, "tested at {instances} instances")?;
                 if exact == instances {
-                    write!(f, "tested exactly at {instances} instances")?;
-                } else {
-                    write!(f, "tested at {instances} instances")?;
-                    if *exact > 0 {
-                        write!(f, ", exactly at {exact}")?;
-                    }
+                    f.write_str(", exactly")?;
+                } else if *exact > 0 {
+                    write!(f, ", exactly at {exact}")?;
                 }
                 with_laws(f, *laws)
             }
@@ -150,7 +148,11 @@ impl fmt::Display for Verdict {
 }
 
 fn with_laws(f: &mut fmt::Formatter<'_>, laws: Laws) -> fmt::Result {
-    if laws.is_empty() { Ok(()) } else { write!(f, ", with {laws}") }
+    if laws.is_empty() {
+        Ok(())
+    } else {
+        write!(f, ", with {laws}")
+    }
 }
 
 /// An instance at which a rule is wrong.
@@ -202,7 +204,12 @@ pub struct Report {
 impl Report {
     /// What the rule could declare instead of its class, if that is stronger.
     pub fn stronger_class(&self) -> Option<Class> {
-        let decided = self.class.as_ref()?.class;
+        let Decided { class: decided, sweeps } = self.class.as_ref()?;
+        let decided = *decided;
+        // Bits that were the same at instances alone say little of zeros and infinities.
+        if decided == Class::Bitwise && sweeps.is_empty() {
+            return None;
+        }
         let holds = matches!(
             self.verdict,
             Verdict::ProvedForAll(_) | Verdict::Proved { .. } | Verdict::Tested { .. }
@@ -230,7 +237,10 @@ pub fn verify(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Repo
         apart = run.decide_class(options, &mut random);
     }
     let proof = match apart {
-        None => Some(proof::prove(&trial, &run.right.iter().map(|&i| &run.pool[i]).collect::<Vec<_>>())),
+        None => Some(proof::prove(
+            &trial,
+            &run.right.iter().map(|&i| &run.pool[i]).collect::<Vec<_>>(),
+        )),
         Some(_) => None,
     };
     let Run {
@@ -287,10 +297,18 @@ impl Grounds {
         let laws = self.laws;
         if self.decided > 0 && self.exact + self.compared == 0 {
             let error = self.error.filter(|_| laws.is_empty());
-            return Verdict::Proved { shapes: self.decided, error, laws };
+            return Verdict::Proved {
+                shapes: self.decided,
+                error,
+                laws,
+            };
         }
         let exact = self.decided + self.exact + self.whole;
-        Verdict::Tested { instances: exact + self.compared, exact, laws }
+        Verdict::Tested {
+            instances: exact + self.compared,
+            exact,
+            laws,
+        }
     }
 }
 

@@ -169,7 +169,9 @@ fn with_laws(laws: Laws, first: Laws, mut agree: impl FnMut(Laws) -> Option<Trac
     }
     let mut trace = agree(laws)?;
     let mut needed = trace.laws;
-    let assumed: Vec<Law> = needed.iter().collect();
+    let mut assumed: Vec<Law> = needed.iter().collect();
+    // Those that others imply are the later ones.
+    assumed.reverse();
     for law in assumed {
         if let Some(fewer) = agree(needed.without(law)) {
             (needed, trace) = (needed.without(law), fewer);
