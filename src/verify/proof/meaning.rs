@@ -373,10 +373,11 @@ impl<'a> Meaning<'a> {
     pub(super) fn flat(&self, at: &At, shape: &[Dim]) -> Dim {
         match at {
             At::Flat(flat) => flat.clone(),
-            At::Index(index) => index
-                .iter()
-                .zip(shape)
-                .fold(Dim::Const(0), |sum, (i, d)| sum * d.clone() + i.clone()),
+            At::Index(index) => index.iter().zip(shape).fold(Dim::Const(0), |sum, (i, d)| {
+                // There is one place along an axis of extent 1.
+                let alone = self.case.known_zero(&(d.clone() - Dim::Const(1))) == Some(true);
+                if alone { sum } else { sum * d.clone() + i.clone() }
+            }),
         }
     }
 

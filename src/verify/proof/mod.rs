@@ -37,7 +37,7 @@ use crate::rewrite::Trial;
 use crate::tensor::{Dim, Shape, TensorType, assume};
 
 /// The most cases of one form.
-const CASES: usize = 1000;
+const CASES: usize = 500;
 
 /// What was proved of a rule.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -242,6 +242,17 @@ fn compare(meaning: &Meaning<'_>, a: VertexId, b: VertexId) -> Res<()> {
         if case.known_zero(&(extent.clone() - Dim::Const(1))) == Some(true) {
             place.push(Dim::Const(0));
             continue;
+        }
+        // There is an element: no factor of the extent is 0.
+        if let [(product, c)] = extent.terms().as_slice()
+            && *c > 0
+        {
+            for atom in product {
+                let factor = Dim::atom(atom.clone());
+                if case.known_sign(&factor) == Some(true) {
+                    case.assume_at_least_zero(&(factor - Dim::Const(1)))?;
+                }
+            }
         }
         let i = Dim::symbol(&format!("@{axis}"));
         case.assume_at_least_zero(&i)?;
