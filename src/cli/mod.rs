@@ -15,6 +15,7 @@ mod print;
 mod random;
 mod rules;
 mod run;
+mod verdicts;
 mod verify;
 
 use std::io::{self, IsTerminal as _, Write as _};

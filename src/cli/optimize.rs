@@ -18,6 +18,7 @@ use tautomer::tensor::DType;
 use super::input::{self, Kind, Loaded};
 use super::random::{Random, difference, values};
 use super::run::evaluate;
+use super::verdicts::{self, Least};
 use super::{Done, Failure, Shell, output};
 
 /// Rules that the table shows.
@@ -37,6 +38,12 @@ pub(super) struct Args {
     /// How equal the result must be: `bitwise`, `real`, or `approx(e)` with a relative error
     #[arg(long, value_parser = parse_class, default_value = "real")]
     class: Class,
+    /// Use only rules that are at least so sure
+    #[arg(long, value_enum, default_value = "any", value_name = "LEVEL")]
+    verdict: Least,
+    /// Apply rules that are known to be wrong
+    #[arg(long)]
+    allow_refuted: bool,
     /// Facts that hold, such as `finite(x)`; rules that assume others are left out
     #[arg(long, value_name = "FACT")]
     assume: Vec<String>,
@@ -131,7 +138,7 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
     let forbidden = |def: &OpDef| to_onnx && def.onnx.is_none_or(|onnx| i64::from(onnx.since) > opset);
     let defaults = Limits::default();
     let named = |names: &[String]| names.iter().map(|n| n.trim().to_owned()).collect::<Vec<_>>();
-    let options = Options {
+    let mut options = Options {
         engine: args.engine.into(),
         groups: given.as_ref().map_or_else(Vec::new, |set| set.groups.clone()),
         rules: given.map(|set| set.rules),
@@ -152,6 +159,9 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
     if let Some(rule) = &args.why_not {
         return why_not(&loaded.workload, &options, rule, shell);
     }
+    let chosen = verdicts::choose(&options, args.verdict, args.allow_refuted, shell)?;
+    options.rules = Some(chosen.rules.clone());
+    (options.only, options.skip) = (None, Vec::new());
     let original = loaded.workload.clone();
     let outcome = optimize(loaded.workload, &options)?;
     let seconds = clock.elapsed().as_secs_f64();
@@ -202,6 +212,7 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
         shell.json(json!({
             "file": file, "output": written, "seconds": seconds, "report": report, "check": check,
             "steps": args.explain.then(|| steps_json(&outcome.steps)),
+            "verdicts": chosen.json(),
         }))?;
     }
     if differs { Err(Failure::No) } else { Ok(()) }

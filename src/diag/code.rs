@@ -219,6 +219,25 @@ It is an error where no operands can agree, and a warning where only those agree
     "T0317" "set that is part of itself"
 "A `ruleset` has rules and other sets as members, and one of these leads back to the set itself."
 
+    "T0320" "rule without a current verdict"
+"Nobody knows whether the rule is true: it was never tried, or it has changed since, or another version of the verifier
+tried it. Verdicts are kept in `verdicts.lock` beside the rule files.
+
+    tautomer verify more.rules --lock
+
+tries the rules that have none and keeps what is found out. `optimize --verdict tested` leaves the others out."
+
+    "T0321" "refuted rule"
+"There are operands for which the two sides of the rule differ by more than its class allows. `tautomer verify FILE`
+shows the smallest that was found, and a condition under which the rule is right, if there is one.
+
+`optimize --verdict tested` leaves refuted rules out; `--allow-refuted` applies them all the same, and the result may be
+wrong."
+
+    "T0322" "lock file that cannot be read"
+"The file `verdicts.lock` beside a rule file is damaged, was merged badly, or was written by another version. It holds
+nothing that cannot be found out again: delete it, and `tautomer verify FILE --lock` writes it anew."
+
     "T0401" "file cannot be read or written"
 "The system refuses: the file does not exist, may not be read, or the disk is full; or a text file is not UTF-8."
 

@@ -65,6 +65,17 @@ pub(super) enum Ground {
     Data,
 }
 
+impl Ground {
+    /// The number system that decided, in one word.
+    pub(super) const fn system(self) -> &'static str {
+        match self {
+            Ground::Field => "field",
+            Ground::Whole => "bits",
+            Ground::Data => "f64",
+        }
+    }
+}
+
 /// What an instance says.
 pub(super) enum Finding {
     /// The sides agree.

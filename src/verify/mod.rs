@@ -10,17 +10,24 @@
 //! Instances begin with the examples of the rule and with what the loader's search for operands finds, and are changed
 //! one number, attribute or axis at a time, with what is tied to it. Everything depends on the seed alone.
 
+mod all;
 mod change;
 mod data;
+mod fingerprint;
 mod judge;
+mod level;
+mod lock;
 mod random;
 mod recipe;
 mod repair;
+mod shipped;
 mod shrink;
 mod solve;
+mod table;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -33,8 +40,14 @@ use crate::graph::{Graph, Node, Params, VertexId, Workload};
 use crate::rewrite::{Sides, Trial};
 use crate::rule::{Class, Example, ExampleKind, Rule, instances};
 
+pub use self::all::verify_all;
+pub use self::fingerprint::fingerprint;
 pub use self::judge::Fault;
+pub use self::level::Level;
+pub use self::lock::{Entry, LOCK_NAME, Lock, VERIFIER};
 pub use self::repair::{Repair, repair};
+pub use self::shipped::{Subject, is_shipped, place_of, shipped_locks, shipped_rules, shipped_verdict};
+pub use self::table::verdict_table;
 
 /// Changes after one that inference refuses.
 const MENDINGS: usize = 8;
@@ -125,6 +138,9 @@ pub struct Report {
     pub verdict: Verdict,
     /// Instances that were compared.
     pub instances: usize,
+    /// How many of them each number system decided, by name: `field` integers modulo a prime, `f64` numbers in double
+    /// precision with a tolerance, `bits` elements as they are.
+    pub systems: BTreeMap<&'static str, usize>,
     /// Instances where the target has no type, or another one, so that no engine applies the rule.
     pub refused: usize,
     /// Why, at the first of these.
@@ -203,6 +219,7 @@ impl<'a> Run<'a> {
                 rule: rule.clone(),
                 verdict: Verdict::Undecided(String::new()),
                 instances: 0,
+                systems: BTreeMap::new(),
                 refused: 0,
                 refusal: None,
                 attempts: 0,
@@ -271,6 +288,7 @@ impl<'a> Run<'a> {
             }
             Finding::Agree(ground) => {
                 self.report.instances += 1;
+                *self.report.systems.entry(ground.system()).or_default() += 1;
                 self.decided += usize::from(ground == Ground::Field);
                 self.compared += usize::from(ground == Ground::Data);
                 self.right.push(self.pool.len());
