@@ -238,10 +238,10 @@ pub(super) fn check(subjects: &[Subject], whole: bool, least_budget: Option<usiz
             shipped_verdict(&subject.rule).cloned()
         };
         let why = match entry {
-            None => "has no verdict".to_owned(),
+            None => "it has no verdict".to_owned(),
             Some(e) if e.verifier != VERIFIER => format!("its verdict is of version {} of the verifier", e.verifier),
-            Some(e) if e.hash != fingerprint(&subject.rule) => "has changed since".to_owned(),
-            Some(e) if least_budget.is_some_and(|n| e.budget < n) => format!("was tried at {} instances", e.budget),
+            Some(e) if e.hash != fingerprint(&subject.rule) => "it has changed".to_owned(),
+            Some(e) if least_budget.is_some_and(|n| e.budget < n) => format!("it was tried at {} instances", e.budget),
             Some(e) => {
                 refuted += usize::from(e.verdict == Level::Refuted);
                 continue;
@@ -254,7 +254,7 @@ pub(super) fn check(subjects: &[Subject], whole: bool, least_budget: Option<usiz
         let gone = locks.idle(subjects).into_iter();
         stale.extend(gone.map(|(folder, e)| {
             let source = folder.join(&e.file).display().to_string();
-            (source, e.rule, "is no longer there".to_owned())
+            (source, e.rule, "it is no longer there".to_owned())
         }));
     }
     if shell.json {
@@ -265,7 +265,7 @@ pub(super) fn check(subjects: &[Subject], whole: bool, least_budget: Option<usiz
         shell.json(json!({ "current": current, "refuted": refuted, "stale": stale }))?;
     } else {
         for (source, rule, why) in &stale {
-            shell.result(&format!("{source}: {rule} {why}\n"))?;
+            shell.result(&format!("{source}: {rule}: {why}\n"))?;
         }
     }
     shell.say(&format!(
@@ -306,6 +306,7 @@ pub(super) fn choose(
     shell: &Shell,
 ) -> Result<Chosen, Failure> {
     let mut locks = Locks::default();
+    let mut files = BTreeSet::new();
     let mut out = Chosen {
         rules: Vec::new(),
         without: Vec::new(),
@@ -326,14 +327,18 @@ pub(super) fn choose(
             Some(Level::Refuted) => out.refuted.push(rule.name.to_string()),
             Some(_) => {}
         }
+        if level.is_none_or(|level| level == Level::Refuted) {
+            files.insert(rule.ast.source.name.clone());
+        }
         out.rules.push(rule);
     }
+    let files = files.into_iter().collect::<Vec<_>>().join(" ");
     if !out.refuted.is_empty() && !allow_refuted {
         return Err(Diagnostic::error(
             "T0321",
             format!("{} refuted: {}", are(&out.refuted), some(&out.refuted)),
         )
-        .help("`tautomer verify FILE` shows a counterexample")
+        .help(format!("`tautomer verify {files}` shows a counterexample"))
         .help("`--verdict tested` leaves refuted rules out, `--allow-refuted` applies them")
         .into());
     }
@@ -346,7 +351,9 @@ pub(super) fn choose(
         let warning = Diagnostic::warning("T0320", format!("{have} no current verdict: {}", some(&out.without)));
         shell.problems(
             &warning
-                .help("`tautomer verify FILE --lock` tries whether they are true, and keeps the answer")
+                .help(format!(
+                    "`tautomer verify {files} --lock` tries whether they are true, and keeps the answer"
+                ))
                 .into(),
         );
     }

@@ -76,9 +76,9 @@ impl Row {
         }
     }
 
-    fn text(&self, width: usize) -> String {
+    fn text(&self, width: usize, verbose: bool) -> String {
         match self {
-            Row::Tried(report, repair) => text(report, repair.as_ref(), width),
+            Row::Tried(report, repair) => text(report, repair.as_ref(), width, verbose),
             Row::Kept(entry) => format!("{:width$}  {}\n", entry.rule, entry.says),
         }
     }
@@ -168,7 +168,7 @@ fn tried(
         .map(|(s, _)| s)
         .collect();
     let progress = Progress::new(shell);
-    let print = |row: &Row| if silent { Ok(()) } else { shell.result(&row.text(width)) };
+    let print = |row: &Row| if silent { Ok(()) } else { shell.result(&row.text(width, shell.verbose)) };
     let finish = |subject: &Subject, report: Report| {
         let repair = match report.verdict {
             Verdict::Refuted(_) => repair(&subject.rule, &subject.examples, options),
@@ -297,7 +297,7 @@ fn load(args: &Args) -> Result<Vec<Subject>, Failure> {
     Ok(all)
 }
 
-fn text(report: &Report, repair: Option<&Repair>, width: usize) -> String {
+fn text(report: &Report, repair: Option<&Repair>, width: usize, verbose: bool) -> String {
     let mut out = format!("{:width$}  {}\n", report.rule.name, report.verdict);
     if report.refused > 0 {
         let why = report.refusal.as_deref().unwrap_or_default();
@@ -305,6 +305,9 @@ fn text(report: &Report, repair: Option<&Repair>, width: usize) -> String {
             "  not applied at {} more instances, for the type of the target: {why}\n",
             report.refused
         ));
+    }
+    if let (Some(why), true) = (&report.not_proved, verbose) {
+        out.push_str(&format!("  not proved for all sizes: {why}\n"));
     }
     if let Verdict::Refuted(example) = &report.verdict {
         let lines = |title: &str, text: &str| -> String {
@@ -377,6 +380,7 @@ fn data(report: &Report, repair: Option<&Repair>) -> Value {
         "refused": report.refused,
         "attempts": report.attempts,
         "same_bits": report.same_bits,
+        "not_proved": report.not_proved,
         "repair": repair.map(|r| json!({ "change": r.change, "rule": r.text, "kept": r.kept, "of": r.of })),
     });
     if let Verdict::Refuted(example) = &report.verdict {

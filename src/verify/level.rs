@@ -81,6 +81,7 @@ impl Verdict {
     /// How sure it is.
     pub fn level(&self) -> Level {
         match self {
+            Verdict::ProvedForAll(_) => Level::ProvedAll,
             Verdict::Proved { .. } => Level::Proved,
             Verdict::Tested { .. } => Level::Tested,
             Verdict::Refuted(_) => Level::Refuted,

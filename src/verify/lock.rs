@@ -9,14 +9,14 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Level, Options, Report, fingerprint};
+use super::{Coverage, Level, Options, Report, Verdict, fingerprint};
 
 /// The name of the lock of a folder.
 pub const LOCK_NAME: &str = "verdicts.lock";
 
 /// The version of the verifier: a verdict of another version is no current one. It is raised with every change to the
 /// verifier or to what an operator computes after which a verdict may be another.
-pub const VERIFIER: u32 = 1;
+pub const VERIFIER: u32 = 2;
 
 /// The version of the format of locks.
 const FORMAT: u32 = 1;
@@ -39,6 +39,9 @@ pub struct Entry {
     pub instances: usize,
     /// How many of them each number system decided.
     pub systems: BTreeMap<String, usize>,
+    /// Forms of the source that were proved for all sizes, and the cases into which they were divided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proof: Option<Forms>,
     /// Instances where the target has no type, or another one.
     pub refused: usize,
     /// Where the random choices began.
@@ -56,6 +59,16 @@ pub struct Entry {
     pub hash: String,
 }
 
+/// How much a proof for all sizes covers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Forms {
+    /// Ranks, axes, orders and members, with all extents left open.
+    pub forms: usize,
+    /// Cases into which these were divided.
+    pub cases: usize,
+}
+
 impl Entry {
     /// The entry for what was found out about a rule of `file`.
     pub fn new(file: &str, report: &Report, options: &Options) -> Entry {
@@ -71,6 +84,13 @@ impl Entry {
                 .iter()
                 .map(|(name, n)| ((*name).to_owned(), *n))
                 .collect(),
+            proof: match &report.verdict {
+                Verdict::ProvedForAll(Coverage { forms, cases, .. }) => Some(Forms {
+                    forms: *forms,
+                    cases: *cases,
+                }),
+                _ => None,
+            },
             refused: report.refused,
             seed: options.seed,
             budget: options.instances,
@@ -184,6 +204,7 @@ mod tests {
             says: "proved (all sizes, ranks 0-4)".to_owned(),
             instances: 100,
             systems: [("field".to_owned(), 98), ("f64".to_owned(), 2)].into(),
+            proof: Some(Forms { forms: 7, cases: 20 }),
             refused: 3,
             seed: 0,
             budget: 100,
@@ -207,7 +228,7 @@ mod tests {
         assert_eq!(
             text.lines().nth(1),
             Some(
-                r#"{"file":"a.rules","rule":"a","class":"real","verdict":"proved-all","says":"proved (all sizes, ranks 0-4)","instances":100,"systems":{"f64":2,"field":98},"refused":3,"seed":0,"budget":100,"attempts":10,"verifier":1,"hash":"0123"}"#
+                r#"{"file":"a.rules","rule":"a","class":"real","verdict":"proved-all","says":"proved (all sizes, ranks 0-4)","instances":100,"systems":{"f64":2,"field":98},"proof":{"forms":7,"cases":20},"refused":3,"seed":0,"budget":100,"attempts":10,"verifier":2,"hash":"0123"}"#
             )
         );
         assert_eq!(Lock::parse(&text), Ok(lock));

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Entry, Level};
+use super::{Entry, Forms, Level};
 
 /// A document in Markdown: how many rules have which verdict, in all and in each text, and then each rule with its class,
 /// its verdict and what that rests on. Each entry comes with the name of the text that its rule stands in; a text
@@ -90,7 +90,12 @@ fn row(title: &str, entries: &[&Entry]) -> String {
 /// What a verdict rests on, in a few words.
 fn evidence(entry: &Entry) -> String {
     let plural = if entry.instances == 1 { "" } else { "s" };
-    let mut out = format!("{} instance{plural}", entry.instances);
+    let mut out = String::new();
+    if let Some(Forms { forms, cases }) = &entry.proof {
+        let count = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+        let _ = write!(out, "{} in {}; ", count(*forms, "form"), count(*cases, "case"));
+    }
+    let _ = write!(out, "{} instance{plural}", entry.instances);
     for (i, (system, count)) in entry.systems.iter().enumerate() {
         let _ = write!(out, "{} {count} {system}", if i == 0 { ":" } else { "," });
     }
@@ -103,7 +108,7 @@ fn evidence(entry: &Entry) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::verify::VERIFIER;
+    use crate::verify::{Forms, VERIFIER};
 
     #[test]
     fn totals_stand_on_top() {
@@ -115,6 +120,7 @@ mod tests {
             says: format!("{verdict} at | 3"),
             instances: 4,
             systems: [("bits".to_owned(), 1), ("field".to_owned(), 3)].into(),
+            proof: (verdict == Level::ProvedAll).then_some(Forms { forms: 2, cases: 9 }),
             refused: 2,
             seed: 0,
             budget: 4,
@@ -135,7 +141,7 @@ mod tests {
             "| `x/a.rules` | 2 | 2 (100 %) | 0 | 0 | 0 | 0 |",
             "| words | 1 | 0 | 0 | 1 (100 %) | 0 | 0 |",
             "## words",
-            "| `c` | bitwise | proved-all | proved-all at \\| 3 | 4 instances: 1 bits, 3 field; 2 not applied |",
+            "| `c` | bitwise | proved-all | proved-all at \\| 3 | 2 forms in 9 cases; 4 instances: 1 bits, 3 field; 2 not applied |",
         ] {
             assert!(text.lines().any(|l| l == line), "{line:?} is not in\n{text}");
         }
