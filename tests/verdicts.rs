@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use tautomer::verify::{
-    Entry, LOCK_NAME, Level, Lock, VERIFIER, fingerprint, place_of, shipped_locks, shipped_rules, shipped_verdict,
-    verdict_table,
+    Entry, LOCK_NAME, Level, Lock, VERIFIER, examples_fingerprint, fingerprint, place_of, shipped_locks, shipped_rules,
+    shipped_verdict, verdict_table,
 };
 
 /// What brings locks and table up to date.
@@ -26,6 +26,9 @@ fn every_shipped_rule_has_a_current_verdict() {
             None => problems.push(format!("{}: `{name}` has no verdict", subject.source)),
             Some(e) if e.verifier != VERIFIER => problems.push(format!("`{name}` was tried by another verifier")),
             Some(e) if e.hash != fingerprint(&subject.rule) => problems.push(format!("`{name}` has changed")),
+            Some(e) if e.examples != examples_fingerprint(&subject.rule, &subject.examples) => {
+                problems.push(format!("`{name}` has other examples"));
+            }
             Some(e) if e.class != subject.rule.class.to_string() => {
                 problems.push(format!("`{name}` is no {}", e.class))
             }
@@ -60,7 +63,7 @@ fn no_shipped_rule_is_refuted_or_undecided() {
 fn shipped_verdicts_rest_on_the_whole_budget() {
     let options = tautomer::verify::Options::default();
     let entries: Vec<&Entry> = shipped_locks().iter().flat_map(|(_, lock)| lock.entries()).collect();
-    let short: Vec<&&Entry> = entries.iter().filter(|e| !e.covers(&options)).collect();
+    let short: Vec<&&Entry> = entries.iter().filter(|e| !e.covers(&options, &e.examples)).collect();
     none(
         &short
             .iter()

@@ -12,7 +12,8 @@ use tautomer::diag::{Diagnostic, Source};
 use tautomer::pipeline::{Options, select_rules};
 use tautomer::rule::{Rule, library_files};
 use tautomer::verify::{
-    Entry, LOCK_NAME, Level, Lock, Subject, VERIFIER, fingerprint, is_shipped, place_of, shipped_verdict,
+    Entry, LOCK_NAME, Level, Lock, Subject, VERIFIER, examples_fingerprint, fingerprint, is_shipped, place_of,
+    shipped_verdict,
 };
 
 use super::{Done, Failure, Shell, output};
@@ -111,8 +112,14 @@ impl Locks {
     }
 
     /// The entry of a rule that need not be tried again. Refuted rules are, for their counterexamples.
-    pub(super) fn kept(&mut self, rule: &Rule, options: &tautomer::verify::Options) -> Result<Option<Entry>, Failure> {
-        let kept = self.beside(rule)?.filter(|e| e.covers(options));
+    pub(super) fn kept(
+        &mut self,
+        subject: &Subject,
+        options: &tautomer::verify::Options,
+    ) -> Result<Option<Entry>, Failure> {
+        let Subject { rule, examples, .. } = subject;
+        let examples = examples_fingerprint(rule, examples);
+        let kept = self.beside(rule)?.filter(|e| e.covers(options, &examples));
         Ok(kept
             .filter(|e| e.verdict != Level::Refuted && e.is_current(&fingerprint(rule)))
             .cloned())
@@ -241,6 +248,9 @@ pub(super) fn check(subjects: &[Subject], whole: bool, least_budget: Option<usiz
             None => "it has no verdict".to_owned(),
             Some(e) if e.verifier != VERIFIER => format!("its verdict is of version {} of the verifier", e.verifier),
             Some(e) if e.hash != fingerprint(&subject.rule) => "it has changed".to_owned(),
+            Some(e) if e.examples != examples_fingerprint(&subject.rule, &subject.examples) => {
+                "its examples have changed".to_owned()
+            }
             Some(e) if least_budget.is_some_and(|n| e.budget < n) => format!("it was tried at {} instances", e.budget),
             Some(e) => {
                 refuted += usize::from(e.verdict == Level::Refuted);

@@ -118,7 +118,7 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
     let mut rows: Vec<Option<Row>> = Vec::with_capacity(subjects.len());
     for subject in &subjects {
         let kept = if args.lock {
-            locks.kept(&subject.rule, &options)?
+            locks.kept(subject, &options)?
         } else {
             None
         };
@@ -128,7 +128,7 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
     let rows = tried(args, &subjects, rows, &options, shell)?;
     let seconds = start.elapsed().as_secs_f64();
     let entries = subjects.iter().zip(&rows).map(|(subject, row)| match row {
-        Row::Tried(report, _) => Entry::new(&subject.source, report, &options),
+        Row::Tried(report, _) => Entry::new(subject, report, &options),
         Row::Kept(entry) => Entry::clone(entry),
     });
     let entries: Vec<Entry> = entries.collect();
@@ -168,7 +168,13 @@ fn tried(
         .map(|(s, _)| s)
         .collect();
     let progress = Progress::new(shell);
-    let print = |row: &Row| if silent { Ok(()) } else { shell.result(&row.text(width, shell.verbose)) };
+    let print = |row: &Row| {
+        if silent {
+            Ok(())
+        } else {
+            shell.result(&row.text(width, shell.verbose))
+        }
+    };
     let finish = |subject: &Subject, report: Report| {
         let repair = match report.verdict {
             Verdict::Refuted(_) => repair(&subject.rule, &subject.examples, options),

@@ -4,11 +4,13 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use super::examples_of;
 use crate::diag::Source;
+use crate::graph::to_program;
 use crate::lang::ast::{Ast, ExprKind, Item, UnaryOp};
-use crate::lang::{format_rules, parse_program, parse_rules};
+use crate::lang::{format_program, format_rules, parse_program, parse_rules};
 use crate::op::{OpDef, lookup};
-use crate::rule::Rule;
+use crate::rule::{Example, ExampleKind, Rule};
 
 /// 32 hexadecimal digits that change with whatever a verdict of the rule depends on: its name, its direction, its class,
 /// its text in canonical form without comments and documentation, and the rows of all operators in it, with those that
@@ -50,6 +52,26 @@ pub fn fingerprint(rule: &Rule) -> String {
     }
     for def in found.with_those_of_bodies() {
         text.push_str(&row(def));
+    }
+    format!("{:032x}", fnv1a(text.as_bytes()))
+}
+
+/// 32 hexadecimal digits that change with the examples of the rule, where the search for instances begins.
+///
+/// ```
+/// use tautomer::verify::{examples_fingerprint, shipped_rules};
+/// let rules = shipped_rules().unwrap();
+/// let of = |i: usize| examples_fingerprint(&rules[i].rule, &rules[i].examples);
+/// assert_ne!(of(0), of(1));
+/// ```
+pub fn examples_fingerprint(rule: &Rule, examples: &[Example]) -> String {
+    let mut text = String::new();
+    for example in examples_of(rule, examples) {
+        text.push_str(&format_program(&to_program(&example.source)));
+        if let ExampleKind::Becomes(after) = &example.kind {
+            text.push_str("becomes\n");
+            text.push_str(&format_program(&to_program(after)));
+        }
     }
     format!("{:032x}", fnv1a(text.as_bytes()))
 }

@@ -9,7 +9,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Coverage, Level, Options, Report, Verdict, fingerprint};
+use super::{Coverage, Level, Options, Report, Subject, Verdict, examples_fingerprint, fingerprint, place_of};
 
 /// The name of the lock of a folder.
 pub const LOCK_NAME: &str = "verdicts.lock";
@@ -57,6 +57,8 @@ pub struct Entry {
     pub verifier: u32,
     /// What the verdict is about: the [`fingerprint`] of the rule.
     pub hash: String,
+    /// Where the search for instances began: the [`examples_fingerprint`] of the rule.
+    pub examples: String,
 }
 
 /// How much a proof for all sizes covers.
@@ -70,10 +72,10 @@ pub struct Forms {
 }
 
 impl Entry {
-    /// The entry for what was found out about a rule of `file`.
-    pub fn new(file: &str, report: &Report, options: &Options) -> Entry {
+    /// The entry for what was found out about a rule.
+    pub fn new(subject: &Subject, report: &Report, options: &Options) -> Entry {
         Entry {
-            file: file.to_owned(),
+            file: place_of(&subject.source).1.to_owned(),
             rule: report.rule.name.to_string(),
             class: report.rule.class.to_string(),
             verdict: report.verdict.level(),
@@ -98,6 +100,7 @@ impl Entry {
             strict: options.strict,
             verifier: VERIFIER,
             hash: fingerprint(&report.rule),
+            examples: examples_fingerprint(&report.rule, &subject.examples),
         }
     }
 
@@ -106,9 +109,12 @@ impl Entry {
         self.hash == hash && self.verifier == VERIFIER
     }
 
-    /// Whether a search with `options` would be no more than the one that led here.
-    pub fn covers(&self, options: &Options) -> bool {
-        self.budget >= options.instances && self.attempts >= options.attempts && self.strict == options.strict
+    /// Whether a search with `options` from these examples would be no more than the one that led here.
+    pub fn covers(&self, options: &Options, examples: &str) -> bool {
+        self.examples == examples
+            && self.budget >= options.instances
+            && self.attempts >= options.attempts
+            && self.strict == options.strict
     }
 }
 
@@ -212,6 +218,7 @@ mod tests {
             strict: false,
             verifier: VERIFIER,
             hash: "0123".to_owned(),
+            examples: "4567".to_owned(),
         }
     }
 
@@ -228,7 +235,7 @@ mod tests {
         assert_eq!(
             text.lines().nth(1),
             Some(
-                r#"{"file":"a.rules","rule":"a","class":"real","verdict":"proved-all","says":"proved (all sizes, ranks 0-4)","instances":100,"systems":{"f64":2,"field":98},"proof":{"forms":7,"cases":20},"refused":3,"seed":0,"budget":100,"attempts":10,"verifier":2,"hash":"0123"}"#
+                r#"{"file":"a.rules","rule":"a","class":"real","verdict":"proved-all","says":"proved (all sizes, ranks 0-4)","instances":100,"systems":{"f64":2,"field":98},"proof":{"forms":7,"cases":20},"refused":3,"seed":0,"budget":100,"attempts":10,"verifier":2,"hash":"0123","examples":"4567"}"#
             )
         );
         assert_eq!(Lock::parse(&text), Ok(lock));
@@ -269,10 +276,11 @@ mod tests {
         let with = |change: &dyn Fn(&mut Options)| {
             let mut other = options.clone();
             change(&mut other);
-            kept.covers(&other)
+            kept.covers(&other, "4567")
         };
         assert!(with(&|_| {}) && with(&|o| o.instances = 10) && with(&|o| o.seed = 7));
         assert!(!with(&|o| o.instances = 101) && !with(&|o| o.attempts = 11) && !with(&|o| o.strict = true));
+        assert!(!kept.covers(&options, "4568"));
         assert!(kept.is_current("0123") && !kept.is_current("0124"));
     }
 }

@@ -42,7 +42,7 @@ use crate::rewrite::{Sides, Trial};
 use crate::rule::{Class, Example, ExampleKind, Rule, instances};
 
 pub use self::all::verify_all;
-pub use self::fingerprint::fingerprint;
+pub use self::fingerprint::{examples_fingerprint, fingerprint};
 pub use self::judge::Fault;
 pub use self::level::Level;
 pub use self::lock::{Entry, Forms, LOCK_NAME, Lock, VERIFIER};
@@ -349,11 +349,17 @@ fn mend(mut recipe: Recipe, random: &mut Random) -> Recipe {
     recipe
 }
 
+/// The examples of a rule; those of an equality are of both directions.
+fn examples_of<'a>(rule: &Rule, examples: &'a [Example]) -> impl Iterator<Item = &'a Example> {
+    let base = rule.name.strip_suffix("-reversed").unwrap_or(&rule.name).to_owned();
+    let name = rule.name.clone();
+    examples.iter().filter(move |e| *e.rule == *base || *e.rule == *name)
+}
+
 /// Instances to begin with.
 fn seeds(rule: &Rule, trial: &Trial, examples: &[Example]) -> Vec<Recipe> {
     let mut out = Vec::new();
-    let base = rule.name.strip_suffix("-reversed").unwrap_or(&rule.name);
-    for example in examples.iter().filter(|e| *e.rule == *base || *e.rule == *rule.name) {
+    for example in examples_of(rule, examples) {
         let after = match &example.kind {
             ExampleKind::Becomes(after) => Some(&**after),
             ExampleKind::MustNotFire => None,

@@ -128,6 +128,7 @@ mod tests {
             strict: false,
             verifier: VERIFIER,
             hash: String::new(),
+            examples: String::new(),
         };
         let (a, b, c) = (
             entry("a", Level::ProvedAll),

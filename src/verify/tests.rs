@@ -99,7 +99,7 @@ fn verdicts_do_not_depend_on_threads() {
             &subjects,
             &options,
             threads,
-            |subject, report| format!("{:?}", Entry::new(&subject.source, &report, &options)),
+            |subject, report| format!("{:?}", Entry::new(subject, &report, &options)),
             |entry: &String| {
                 seen.push(entry.clone());
                 Ok::<(), ()>(())
