@@ -316,6 +316,24 @@ fn rules_that_come_with_the_tool_have_verdicts() {
 }
 
 #[test]
+fn both_directions_have_verdicts() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path();
+    let text = "/// The opposite of a product.\nrule a(x, y) { -(x * y) <=> -x * y numerics bitwise }\n";
+    write(folder, "a.rules", text);
+    assert_eq!(run(folder, "verify a.rules --lock --budget 4").code, 0);
+    let lock = read(folder, "verdicts.lock");
+    assert_ne!(line(&lock, "a"), line(&lock, "a-reversed"));
+    let page = run(folder, "rules show a a.rules").out;
+    assert!(
+        page.contains("verdict      a: ") && page.contains("\n               a-reversed: "),
+        "{page}"
+    );
+    let again = run(folder, "verify a.rules --lock --budget 4");
+    assert!(again.err.contains("2 of 2 verdicts from the lock"), "{}", again.err);
+}
+
+#[test]
 fn the_table_is_the_same_from_the_lock() {
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path();

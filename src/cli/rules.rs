@@ -231,7 +231,7 @@ fn show(name: &str, format: Format, files: &[PathBuf], shell: &Shell) -> Done {
             .find_map(|n| Some((n, show::written(parse_rules(source.clone()).ok()?, n)?)));
         let Some((base, text)) = found else { continue };
         let backward = format!("{base}-reversed");
-        let page = Page {
+        let mut page = Page {
             text,
             rules: set
                 .rules
@@ -239,7 +239,12 @@ fn show(name: &str, format: Format, files: &[PathBuf], shell: &Shell) -> Done {
                 .filter(|r| *r.name == *base || *r.name == *backward)
                 .collect(),
             examples: set.examples.into_iter().filter(|e| *e.rule == *base).collect(),
+            verdicts: Vec::new(),
         };
+        let mut locks = Locks::default();
+        for rule in &page.rules {
+            page.verdicts.push(locks.verdict(rule)?);
+        }
         return match format {
             Format::Text => shell.result(&page.text()),
             Format::Json => shell.json(page.json()),
