@@ -45,6 +45,7 @@ fn check_rules(subjects: &[Subject]) {
     let options = Options {
         instances: 25,
         attempts: 6,
+        prove: false,
         ..Options::default()
     };
     let subjects: Vec<&Subject> = subjects.iter().collect();
@@ -92,7 +93,10 @@ fn verdicts_do_not_depend_on_threads() {
     let set = load(text);
     let subjects: Vec<Subject> = Subject::of(&set.rules, Arc::new([])).collect();
     let subjects: Vec<&Subject> = subjects.iter().collect();
-    let options = Options::default();
+    let options = Options {
+        prove: false,
+        ..Options::default()
+    };
     let run = |threads| {
         let mut seen = Vec::new();
         let all = verify_all(
