@@ -67,7 +67,12 @@ fn shipped_verdicts_rest_on_the_whole_budget() {
     none(
         &short
             .iter()
-            .map(|e| format!("`{}` had a budget of {}", e.rule, e.budget))
+            .map(|e| {
+                format!(
+                    "`{}` was tried less: {} instances, {} numbers",
+                    e.rule, e.budget, e.patterns
+                )
+            })
             .collect::<Vec<_>>(),
     );
 }

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use tautomer::diag::Diagnostics;
 use tautomer::graph::to_program;
 use tautomer::lang::{format_program, parse_rules};
+use tautomer::op::Laws;
 use tautomer::rule::{library_set_files, load_checked_rules, load_rules};
 use tautomer::verify::{
     Counterexample, Entry, Level, Options, Repair, Report, Subject, VERIFIER, Verdict, is_shipped, repair,
@@ -37,6 +38,15 @@ pub(super) struct Args {
     /// A rule is wrong where its target has another type than its source, although no engine applies it there
     #[arg(long)]
     strict: bool,
+    /// Laws of functions that may be assumed at instances, such as exp-sum,sqrt-square; all, if this is left out
+    #[arg(long, value_name = "LAWS", conflicts_with = "no_laws")]
+    laws: Option<Laws>,
+    /// Assume nothing of functions but that equal arguments have equal values
+    #[arg(long)]
+    no_laws: bool,
+    /// Compare the bits of rules with one operand on all numbers of f32
+    #[arg(long)]
+    exhaustive: bool,
     /// Keep the verdicts in a lock file beside the rules; rules with a current one there are not tried again
     #[arg(long)]
     lock: bool,
@@ -109,6 +119,12 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
         seed: args.seed,
         instances: budget(args),
         strict: args.strict,
+        laws: if args.no_laws {
+            Laws::NONE
+        } else {
+            args.laws.unwrap_or(Laws::ALL)
+        },
+        exhaustive: args.exhaustive,
         ..Options::default()
     };
     let mut locks = Locks::default();
@@ -303,6 +319,14 @@ fn load(args: &Args) -> Result<Vec<Subject>, Failure> {
     Ok(all)
 }
 
+/// Laws that a verdict rests on.
+fn laws(verdict: &Verdict) -> Laws {
+    match verdict {
+        Verdict::Proved { laws, .. } | Verdict::Tested { laws, .. } => *laws,
+        _ => Laws::NONE,
+    }
+}
+
 fn text(report: &Report, repair: Option<&Repair>, width: usize, verbose: bool) -> String {
     let mut out = format!("{:width$}  {}\n", report.rule.name, report.verdict);
     if report.refused > 0 {
@@ -314,6 +338,12 @@ fn text(report: &Report, repair: Option<&Repair>, width: usize, verbose: bool) -
     }
     if let (Some(why), true) = (&report.not_proved, verbose) {
         out.push_str(&format!("  not proved for all sizes: {why}\n"));
+    }
+    if let Some(class) = report.stronger_class() {
+        let rests = report.class.as_ref().map_or_else(String::new, ToString::to_string);
+        out.push_str(&format!(
+            "  could declare `numerics {class}`, as far as was tried: {rests}\n"
+        ));
     }
     if let Verdict::Refuted(example) = &report.verdict {
         let lines = |title: &str, text: &str| -> String {
@@ -385,7 +415,11 @@ fn data(report: &Report, repair: Option<&Repair>) -> Value {
         "systems": report.systems,
         "refused": report.refused,
         "attempts": report.attempts,
-        "same_bits": report.same_bits,
+        "laws": laws(&report.verdict).iter().map(|l| l.name()).collect::<Vec<_>>(),
+        "decided_class": report.class.as_ref().map(ToString::to_string),
+        "stronger_class": report.stronger_class().map(|c| c.to_string()),
+        "bounds": report.loose,
+        "error": report.error,
         "not_proved": report.not_proved,
         "repair": repair.map(|r| json!({ "change": r.change, "rule": r.text, "kept": r.kept, "of": r.of })),
     });

@@ -328,7 +328,7 @@ fn modulo<S: System>(e: &Eval<'_, S>) -> Out<S> {
     let real = |a: &S, b: &S| -> Result<S, OpError> {
         let rounding = if fmod { Func::Trunc } else { Func::Floor };
         // Through the exact remainder of the machine, where there is one.
-        if let (Ok(x), Ok(y)) = (a.to_f64(), b.to_f64()) {
+        if let (true, Ok(x), Ok(y)) = (S::MACHINE, a.to_f64(), b.to_f64()) {
             let r = x % y;
             let r = if !fmod && r != 0.0 && (r < 0.0) != (y < 0.0) {
                 r + y

@@ -4,10 +4,15 @@
 //! e-graph, verifier and executor read the table; none of them lists operators of its own.
 
 mod attr;
+mod bounded;
 mod call;
 mod cost;
 mod def;
+mod exact;
+mod field;
 mod infer;
+mod lawful;
+mod laws;
 mod number;
 mod reference;
 mod value;
@@ -42,11 +47,16 @@ use std::hash::{Hash, Hasher};
 use std::sync::{Arc, OnceLock};
 
 pub use attr::{AttrDef, AttrKind, AttrValue, Attrs, AxisOf, Default, Real};
+pub use bounded::Bounded;
 pub use call::{Normalized, normalize};
 pub use cost::{Cost, CostRule};
 pub use def::{Canonical, OnnxName, OpDef, OpTraits, Operand, OperandKind, Semantics};
+pub use exact::Exact;
+pub use field::{Field, Residue};
 pub use infer::{Fact, Infer, OpError};
-pub use number::{Field, Func, Number, Refused};
+pub use lawful::Lawful;
+pub use laws::{Law, Laws, NoSuchLaw, Trace, under};
+pub use number::{Func, Number, Refused};
 pub use reference::{Eval, RefFn, Reference, System, evaluate, evaluate_tensors};
 pub use value::Value;
 

@@ -1,7 +1,9 @@
 //! Number systems: what the elements of a floating-point tensor are while an expression is evaluated.
 //!
-//! Reference semantics are written once over [`Number`]. `f32` and `f64` run programs; [`Field`] decides whether two
-//! expressions are one polynomial. A system says of every function outside field arithmetic what it becomes there.
+//! Reference semantics are written once over [`Number`]. `f32` and `f64` run programs; the others compare them:
+//! [`Field`](super::Field) decides whether two expressions are one polynomial, [`Lawful`](super::Lawful) knows laws of
+//! functions as well, [`Exact`](super::Exact) has an order, and [`Bounded`](super::Bounded) follows rounding. A system
+//! says of every function outside field arithmetic what it becomes there.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -50,6 +52,8 @@ pub struct Refused {
 pub trait Number: Clone + PartialEq + fmt::Debug + Send + Sync + 'static {
     /// Its name, for messages.
     const NAME: &'static str;
+    /// True if [`to_f64`](Number::to_f64) loses nothing.
+    const MACHINE: bool = false;
     /// 0.
     fn zero() -> Self;
     /// 1.
@@ -80,6 +84,7 @@ macro_rules! float_number {
     ($ty:ty, $name:literal) => {
         impl Number for $ty {
             const NAME: &'static str = $name;
+            const MACHINE: bool = true;
             fn zero() -> Self {
                 0.0
             }
@@ -125,7 +130,7 @@ float_number!(f64, "f64");
 
 /// A function evaluated in double precision; single precision rounds the result, which is exact to half an ULP but
 /// for double rounding.
-fn apply_f64(func: Func, x: f64, y: Option<f64>) -> f64 {
+pub(super) fn apply_f64(func: Func, x: f64, y: Option<f64>) -> f64 {
     match func {
         Func::Exp => x.exp(),
         Func::Log => x.ln(),
@@ -148,176 +153,5 @@ fn apply_f64(func: Func, x: f64, y: Option<f64>) -> f64 {
         Func::Round => x.round_ties_even(),
         Func::Trunc => x.trunc(),
         Func::Pow => x.powf(y.unwrap_or(1.0)),
-    }
-}
-
-/// The integers modulo the prime 2^61 − 1.
-///
-/// Two polynomials of degree `d` that differ agree at a random point with probability at most `d / (2^61 − 1)`
-/// (Schwartz–Zippel), so evaluation here decides polynomial identities. Other functions are unknown here: all that is
-/// known of them is that equal arguments have equal values. What holds so, holds whatever they are; what does not, may
-/// still hold for the functions that are meant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Field(u64);
-
-impl Field {
-    /// The prime.
-    pub const MODULUS: u64 = (1 << 61) - 1;
-
-    /// The residue of `value`.
-    pub const fn new(value: i128) -> Field {
-        Field(value.rem_euclid(Self::MODULUS as i128) as u64)
-    }
-
-    /// The residue, 0 to the prime less one.
-    pub const fn residue(self) -> u64 {
-        self.0
-    }
-
-    fn power(self, mut exponent: u64) -> Field {
-        let (mut base, mut out) = (self, Field(1));
-        while exponent > 0 {
-            if exponent & 1 == 1 {
-                out = out.mul(&base);
-            }
-            base = base.mul(&base);
-            exponent >>= 1;
-        }
-        out
-    }
-
-    /// A number that is different for each function and argument, but for accidents.
-    fn unknown(func: Func, x: &Field, y: Option<&Field>) -> Field {
-        let parts = [func as u64, x.0, y.map_or(u64::MAX, |y| y.0)];
-        let mixed = parts.into_iter().fold(0u64, |hash, part| {
-            // SplitMix64
-            let mut z = (hash ^ part).wrapping_add(0x9e37_79b9_7f4a_7c15);
-            z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-            z ^ (z >> 31)
-        });
-        Field::new(i128::from(mixed))
-    }
-
-    fn refuse(what: impl Into<String>) -> Refused {
-        Refused {
-            what: what.into(),
-            system: Self::NAME,
-        }
-    }
-}
-
-impl Number for Field {
-    const NAME: &'static str = "the field of integers modulo 2^61 - 1";
-
-    fn zero() -> Self {
-        Field(0)
-    }
-
-    fn one() -> Self {
-        Field(1)
-    }
-
-    /// A binary fraction is exact: its denominator is a power of two, which has an inverse.
-    fn from_f64(value: f64) -> Result<Self, Refused> {
-        if !value.is_finite() {
-            return Err(Field::refuse(format!("{value}")));
-        }
-        let bits = value.to_bits();
-        let exponent = ((bits >> 52) & 0x7ff) as i32;
-        let mantissa = if exponent == 0 {
-            (bits & ((1 << 52) - 1)) << 1
-        } else {
-            (bits & ((1 << 52) - 1)) | (1 << 52)
-        };
-        let shift = exponent - 1075;
-        let two = Field(2).power(u64::from(shift.unsigned_abs()));
-        let magnitude = Field::new(i128::from(mantissa));
-        let value = if shift >= 0 {
-            magnitude.mul(&two)
-        } else {
-            magnitude.div(&two)?
-        };
-        Ok(if bits >> 63 == 1 { value.neg() } else { value })
-    }
-
-    fn from_int(value: i128) -> Self {
-        Field::new(value)
-    }
-
-    fn to_f64(&self) -> Result<f64, Refused> {
-        Err(Field::refuse("conversion to a floating-point number"))
-    }
-
-    fn add(&self, other: &Self) -> Self {
-        Field((self.0 + other.0) % Self::MODULUS)
-    }
-
-    fn sub(&self, other: &Self) -> Self {
-        Field((self.0 + Self::MODULUS - other.0) % Self::MODULUS)
-    }
-
-    fn mul(&self, other: &Self) -> Self {
-        Field((u128::from(self.0) * u128::from(other.0) % u128::from(Self::MODULUS)) as u64)
-    }
-
-    fn div(&self, other: &Self) -> Result<Self, Refused> {
-        if other.0 == 0 {
-            return Err(Field::refuse("division by zero"));
-        }
-        Ok(self.mul(&other.power(Self::MODULUS - 2)))
-    }
-
-    fn neg(&self) -> Self {
-        Field((Self::MODULUS - self.0) % Self::MODULUS)
-    }
-
-    fn func(func: Func, x: &Self, y: Option<&Self>) -> Result<Self, Refused> {
-        match (func, y) {
-            (Func::Pow, Some(y)) if y.0 <= 64 => Ok(x.power(y.0)),
-            _ => Ok(Field::unknown(func, x, y)),
-        }
-    }
-
-    fn order(&self, _: &Self) -> Result<Option<Ordering>, Refused> {
-        Err(Field::refuse("order"))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    proptest! {
-        #[test]
-        fn field_arithmetic_is_that_of_fractions(a in -1000i32..1000, b in -1000i32..1000, c in 1i32..1000) {
-            let f = |x: i32| Field::new(i128::from(x));
-            prop_assert_eq!(f(a).add(&f(b)), f(a + b));
-            prop_assert_eq!(f(a).mul(&f(b)), f(a * b));
-            prop_assert_eq!(f(a).sub(&f(b)), f(a - b));
-            prop_assert_eq!(f(a).div(&f(c)).unwrap().mul(&f(c)), f(a));
-        }
-    }
-
-    #[test]
-    fn binary_fractions_enter_the_field_exactly() {
-        let quarter = Field::from_f64(0.25).unwrap();
-        assert_eq!(quarter.mul(&Field::new(4)), Field::one());
-        assert_eq!(Field::from_f64(-3.0).unwrap(), Field::new(-3));
-        assert!(Field::from_f64(f64::NAN).is_err());
-    }
-
-    #[test]
-    fn functions_that_are_unknown_take_equals_to_equals() {
-        let (one, two) = (Field::one(), Field::new(2));
-        let exp = |x: &Field| Field::func(Func::Exp, x, None).unwrap();
-        assert_eq!(exp(&one.add(&one)), exp(&two));
-        assert_ne!(exp(&one), exp(&two));
-        assert_ne!(exp(&one), Field::func(Func::Tanh, &one, None).unwrap());
-        assert_eq!(
-            Field::func(Func::Pow, &Field::new(3), Some(&two)).unwrap(),
-            Field::new(9)
-        );
     }
 }

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use super::infer::resolve_axis;
-use super::{AttrKind, AttrValue, Fact, Field, Infer, Number, OpDef, OpError, Semantics, Value};
+use super::{AttrKind, AttrValue, Bounded, Exact, Fact, Field, Infer, Lawful, Number, OpDef, OpError, Semantics, Value};
 use crate::tensor::{DType, Dim, Tensor, Type};
 
 /// Evaluates a call over the number system `S`.
@@ -17,8 +17,14 @@ pub struct Reference {
     pub f32: RefFn<f32>,
     /// Over double precision numbers.
     pub f64: RefFn<f64>,
-    /// Over a prime field.
+    /// Over prime fields.
     pub field: RefFn<Field>,
+    /// Over fields whose functions have laws.
+    pub lawful: RefFn<Lawful>,
+    /// Over rational numbers.
+    pub exact: RefFn<Exact>,
+    /// Over double precision numbers with bounds of their errors.
+    pub bounded: RefFn<Bounded>,
 }
 
 /// The [`Reference`] made of a function generic over the number system.
@@ -30,6 +36,9 @@ macro_rules! reference {
                 f32: |e| $f(e),
                 f64: |e| $f(e),
                 field: |e| $f(e),
+                lawful: |e| $f(e),
+                exact: |e| $f(e),
+                bounded: |e| $f(e),
             }
         }
         all()
@@ -42,23 +51,17 @@ pub trait System: Number {
     fn of(reference: &Reference) -> RefFn<Self>;
 }
 
-impl System for f32 {
-    fn of(reference: &Reference) -> RefFn<f32> {
-        reference.f32
-    }
+macro_rules! systems {
+    ($($system:ty => $field:ident),*) => {
+        $(impl System for $system {
+            fn of(reference: &Reference) -> RefFn<$system> {
+                reference.$field
+            }
+        })*
+    };
 }
 
-impl System for f64 {
-    fn of(reference: &Reference) -> RefFn<f64> {
-        reference.f64
-    }
-}
-
-impl System for Field {
-    fn of(reference: &Reference) -> RefFn<Field> {
-        reference.field
-    }
-}
+systems!(f32 => f32, f64 => f64, Field => field, Lawful => lawful, Exact => exact, Bounded => bounded);
 
 /// A call being evaluated: operands with values, attributes, and the type of the result.
 pub struct Eval<'a, S: Number> {

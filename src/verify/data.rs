@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::random::Random;
 use crate::graph::{Graph, VertexId, interpret_over, interpret_vertices};
-use crate::op::{Field, System, Value};
+use crate::op::{Bounded, Number, System, Value};
 use crate::tensor::{DType, Shape, Tensor};
 
 /// How data is distributed.
@@ -29,6 +29,8 @@ pub(super) enum Data {
 impl Data {
     /// The ones that say something of real functions.
     pub(super) const REAL: [Data; 5] = [Data::Balanced, Data::Positive, Data::Ties, Data::Small, Data::Large];
+    /// The ones for exact numbers.
+    pub(super) const EXACT: [Data; 5] = [Data::Ties, Data::Balanced, Data::Positive, Data::Large, Data::Zeros];
     /// The ones that say something of bits.
     pub(super) const BITS: [Data; 5] = [Data::Balanced, Data::Special, Data::Zeros, Data::Ties, Data::Positive];
 }
@@ -71,7 +73,12 @@ pub(super) fn values(graph: &Graph, data: Data, random: &mut Random) -> Option<V
 fn tensor(dtype: DType, shape: &[usize], data: Data, random: &mut Random) -> Option<Tensor> {
     let n = shape.iter().product();
     if dtype.is_float() {
-        let numbers: Vec<f64> = (0..n).map(|_| number(data, random)).collect();
+        let corners = if data == Data::Special {
+            corners(dtype)
+        } else {
+            Vec::new()
+        };
+        let numbers: Vec<f64> = (0..n).map(|_| number(data, &corners, random)).collect();
         return Tensor::from_f64s(dtype, shape, &numbers);
     }
     if dtype == DType::Utf8 {
@@ -93,7 +100,7 @@ fn tensor(dtype: DType, shape: &[usize], data: Data, random: &mut Random) -> Opt
     Tensor::from_ints(dtype, shape, &numbers)
 }
 
-fn number(data: Data, random: &mut Random) -> f64 {
+fn number(data: Data, corners: &[f64], random: &mut Random) -> f64 {
     // Multiples of a power of two: exact in every element type but the narrowest.
     let eighths = |random: &mut Random, n: usize| (random.below(n) as f64 + 1.0) / 8.0;
     let sign = if random.chance(1, 2) { 1.0 } else { -1.0 };
@@ -105,17 +112,8 @@ fn number(data: Data, random: &mut Random) -> f64 {
         Data::Small => eighths(random, 8) / 1024.0,
         Data::Zeros if random.chance(4, 5) => sign * 0.0,
         Data::Zeros => sign,
-        Data::Special => match random.below(12) {
-            0 => 0.0,
-            1 => -0.0,
-            2 => f64::INFINITY,
-            3 => f64::NEG_INFINITY,
-            4 => f64::NAN,
-            5 => f64::from(f32::MAX),
-            6 => f64::from(f32::MIN_POSITIVE) / 4.0,
-            7 => sign,
-            _ => sign * eighths(random, 24) / 3.0,
-        },
+        Data::Special if random.chance(2, 3) => random.pick(corners).unwrap_or(0.0),
+        Data::Special => sign * eighths(random, 24) / 3.0,
     }
 }
 
@@ -151,22 +149,75 @@ pub(super) fn typed(graph: &Graph, roots: &[VertexId], values: &Values) -> Optio
     interpret_vertices(graph, &|v| values.get(&v).cloned(), roots).ok()
 }
 
-/// Results in double precision.
-pub(super) fn double(graph: &Graph, roots: &[VertexId], values: &Values) -> Option<Results<f64>> {
-    over::<f64>(graph, roots, &|v| Value::from_tensor(values.get(&v)?).ok())
+/// Results in double precision with bounds; the values of leaves are exact.
+pub(super) fn bounded(graph: &Graph, roots: &[VertexId], values: &Values) -> Option<Results<Bounded>> {
+    let leaf = |v: VertexId| {
+        let tensor = values.get(&v)?;
+        if !tensor.dtype().is_float() {
+            return Value::from_tensor(tensor).ok();
+        }
+        let numbers = tensor.to_f64s()?.into_iter().map(Bounded::exact);
+        real(tensor, numbers.collect())
+    };
+    over::<Bounded>(graph, roots, &leaf)
 }
 
-/// Points of the field for the leaves with real elements; the others keep theirs.
-pub(super) fn points(graph: &Graph, values: &Values, random: &mut Random) -> Option<FxHashMap<VertexId, Value<Field>>> {
+/// Points for the leaves with real elements; the others keep their values.
+pub(super) fn points<S: Number>(
+    graph: &Graph,
+    values: &Values,
+    mut point: impl FnMut() -> S,
+) -> Option<FxHashMap<VertexId, Value<S>>> {
     leaves(graph)
         .map(|v| {
             let tensor = values.get(&v)?;
             if !tensor.dtype().is_float() {
                 return Some((v, Value::from_tensor(tensor).ok()?));
             }
-            let numbers = (0..tensor.len()).map(|_| Field::new(i128::from(random.next() >> 3)));
-            let array = ndarray::ArcArray::from_shape_vec(ndarray::IxDyn(tensor.shape()), numbers.collect()).ok()?;
-            Some((v, Value::Real(array)))
+            Some((v, real(tensor, (0..tensor.len()).map(|_| point()).collect())?))
         })
         .collect()
+}
+
+/// Real elements in place of those of a tensor.
+fn real<S: Number>(tensor: &Tensor, elements: Vec<S>) -> Option<Value<S>> {
+    let array = ndarray::ArcArray::from_shape_vec(ndarray::IxDyn(tensor.shape()), elements);
+    array.ok().map(Value::Real)
+}
+
+/// Numbers of an element type at which bits may go wrong: zeros, the least and the largest numbers, infinities, what is
+/// no number, the neighbours of one, and ties of rounding.
+pub(super) fn corners(dtype: DType) -> Vec<f64> {
+    // Exponents of the least normal and of the largest number, and digits of the mantissa.
+    let (least, most, digits) = match dtype {
+        DType::F16 => (-14, 15, 10),
+        DType::BF16 => (-126, 127, 7),
+        DType::F64 => (-1022, 1023, 52),
+        _ => (-126, 127, 23),
+    };
+    let power = |e: i32| 2f64.powi(e);
+    let unit = power(-digits);
+    let positive = [
+        0.0,
+        power(least) * unit,
+        power(least) * (1.0 - unit),
+        power(least),
+        power(least) * (1.0 + unit),
+        power(least / 2),
+        0.5,
+        1.0 - unit / 2.0,
+        1.0,
+        1.0 + unit,
+        1.5,
+        2.0,
+        2.5,
+        3.0,
+        power(digits) + 1.0,
+        power(most / 2),
+        power(most) * (2.0 - unit),
+        f64::INFINITY,
+    ];
+    let mut out: Vec<f64> = positive.into_iter().flat_map(|x| [x, -x]).collect();
+    out.push(f64::NAN);
+    out
 }

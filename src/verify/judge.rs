@@ -2,23 +2,15 @@
 
 use std::fmt;
 
-use super::data::{self, Data, Results, Values};
+use super::bounds::{Measured, at, in_reals};
+use super::data::{self, Data, Values};
+use super::numbers::{Assumed, Exactly, exactly};
 use super::random::Random;
 use crate::graph::{Graph, VertexId};
-use crate::op::{Field, Value};
+use crate::op::{Laws, Value};
 use crate::rewrite::Sides;
 use crate::rule::{Class, Rule};
 use crate::tensor::{DType, Tensor, Type};
-
-/// How far apart, relative to the scale of a result, two real results may lie. Rules have constants that exporters
-/// rounded to a few digits.
-const TOLERANCE: f64 = 2e-6;
-
-/// Rounding of these constants and in double precision, relative to the largest number on the way to a result.
-const ROUNDING: f64 = 3e-7;
-
-/// Points of the field at each instance.
-const POINTS: usize = 2;
 
 /// What is wrong at an instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,8 +49,11 @@ pub(super) struct Apart {
 /// What an agreement rests on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ground {
-    /// Both sides are the same polynomials of real numbers.
-    Field,
+    /// Both sides are the same polynomials of real numbers and of functions that obey the laws; `error` is the `n` of
+    /// the probability `2^-n` that they are not, where it is known.
+    Field { error: Option<u32>, laws: Laws },
+    /// They are equal at exact numbers, with the laws.
+    Exact(Laws),
     /// Elements are no real numbers, and are the same on all data.
     Whole,
     /// They are equal up to rounding on all data.
@@ -69,9 +64,32 @@ impl Ground {
     /// The number system that decided, in one word.
     pub(super) const fn system(self) -> &'static str {
         match self {
-            Ground::Field => "field",
+            Ground::Field { .. } => "field",
+            Ground::Exact(_) => "exact",
             Ground::Whole => "bits",
             Ground::Data => "f64",
+        }
+    }
+}
+
+/// What is assumed, and what was found so.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Terms {
+    /// Other types are a fault.
+    pub(super) strict: bool,
+    /// Laws of functions.
+    pub(super) assumed: Assumed,
+    /// What comparisons with bounds found so far.
+    pub(super) measured: Measured,
+}
+
+impl Terms {
+    /// Terms to begin with.
+    pub(super) fn new(strict: bool, laws: Laws) -> Terms {
+        Terms {
+            strict,
+            assumed: Assumed::new(laws),
+            measured: Measured::default(),
         }
     }
 }
@@ -88,8 +106,13 @@ pub(super) enum Finding {
     Apart(Box<Apart>),
 }
 
-/// Compares the sides of an instance; other types are a fault if `strict`.
+/// Compares the sides of an instance under all laws; other types are a fault if `strict`.
 pub(super) fn judge(rule: &Rule, sides: &Sides, strict: bool, random: &mut Random) -> Finding {
+    examine(rule, sides, &mut Terms::new(strict, Laws::ALL), random)
+}
+
+/// Compares the sides of an instance.
+pub(super) fn examine(rule: &Rule, sides: &Sides, terms: &mut Terms, random: &mut Random) -> Finding {
     let target = match &sides.target {
         Ok(target) => target,
         Err(problems) => {
@@ -99,46 +122,37 @@ pub(super) fn judge(rule: &Rule, sides: &Sides, strict: bool, random: &mut Rando
     };
     if !sides.types_agree() {
         let apart = types(sides, target);
-        return if strict {
+        return if terms.strict {
             Finding::Apart(Box::new(apart))
         } else {
             Finding::Refused(format!("it would be {} instead of {}", apart.target, apart.source))
         };
     }
-    let graph = &sides.graph;
-    let whole = is_whole(sides);
-    // Elements that are no real numbers are the same at every point.
-    let all_real = data::leaves(graph).all(|v| graph.ty(v).as_tensor().is_some_and(|t| t.dtype.is_float()));
-    let ground = |field| {
-        if all_real && field == Some(true) {
-            Ground::Field
-        } else {
-            Ground::Data
-        }
-    };
-    if whole {
+    if is_whole(sides) {
         return match in_bits(rule, sides, target, random) {
             Finding::Agree(_) => Finding::Agree(Ground::Whole),
             other => other,
         };
     }
-    let field = in_field(sides, target, random);
-    let real = in_reals(rule.class, sides, target, random);
+    let exact = exactly(rule.class, sides, target, &mut terms.assumed, random);
+    let real = in_reals(rule.class, sides, target, &mut terms.measured, random);
     if matches!(real, Finding::Apart(_)) {
         return real;
     }
-    let in_bits = if rule.class == Class::Bitwise {
-        in_bits(rule, sides, target, random)
-    } else {
-        Finding::Unknown
+    let ground = match exact {
+        Exactly::Apart(apart) => return Finding::Apart(apart),
+        Exactly::Same(ground) => Some(ground),
+        // Where fields alone say that the sides differ, constants are rounded: they are equal but for that.
+        Exactly::Unknown => matches!(real, Finding::Agree(_)).then_some(Ground::Data),
     };
-    // Where the field alone says that the sides differ, constants are rounded: they are equal but for that.
-    match in_bits {
-        Finding::Apart(_) => in_bits,
-        Finding::Agree(_) => Finding::Agree(ground(field)),
-        _ if field == Some(true) || matches!(real, Finding::Agree(_)) => Finding::Agree(ground(field)),
-        _ => Finding::Unknown,
+    if rule.class == Class::Bitwise {
+        match in_bits(rule, sides, target, random) {
+            Finding::Apart(apart) => return Finding::Apart(apart),
+            Finding::Agree(_) => return Finding::Agree(ground.unwrap_or(Ground::Data)),
+            _ => {}
+        }
     }
+    ground.map_or(Finding::Unknown, Finding::Agree)
 }
 
 fn types(sides: &Sides, target: &[VertexId]) -> Apart {
@@ -156,83 +170,8 @@ fn types(sides: &Sides, target: &[VertexId]) -> Apart {
     }
 }
 
-/// Whether the sides are equal at random points of the field; nothing, if they are not defined there.
-fn in_field(sides: &Sides, target: &[VertexId], random: &mut Random) -> Option<bool> {
-    let graph = &sides.graph;
-    for point in 0..POINTS {
-        let kind = if point == 0 { Data::Balanced } else { Data::Ties };
-        let values = data::values(graph, kind, random)?;
-        let points = data::points(graph, &values, random)?;
-        let run = |roots: &[VertexId]| data::over::<Field>(graph, roots, &|v| points.get(&v).cloned());
-        let (a, b) = (run(&sides.source)?, run(target)?);
-        if a.outputs != b.outputs {
-            return Some(false);
-        }
-    }
-    Some(true)
-}
-
-/// Compares in double precision.
-fn in_reals(class: Class, sides: &Sides, target: &[VertexId], random: &mut Random) -> Finding {
-    let graph = &sides.graph;
-    let mut computed = false;
-    for kind in Data::REAL {
-        let Some(values) = data::values(graph, kind, random) else {
-            continue;
-        };
-        match at(class, sides, target, kind, values) {
-            Finding::Apart(apart) => return Finding::Apart(apart),
-            Finding::Agree(_) => computed = true,
-            _ => {}
-        }
-    }
-    if computed {
-        Finding::Agree(Ground::Data)
-    } else {
-        Finding::Unknown
-    }
-}
-
-/// Compares in double precision on some values.
-fn at(class: Class, sides: &Sides, target: &[VertexId], kind: Data, values: Values) -> Finding {
-    let graph = &sides.graph;
-    let Some(a) = data::double(graph, &sides.source, &values) else {
-        return Finding::Unknown;
-    };
-    let Some(b) = data::double(graph, target, &values) else {
-        return lacking(values);
-    };
-    let magnitude = magnitude(&a).max(magnitude(&b)).max(1e-3);
-    // Whole numbers and truth values do not show that they were made of what is no real number, or of what is different
-    // but for rounding.
-    let defined = kind != Data::Large
-        && a.inner
-            .iter()
-            .filter_map(|v| v.real().ok())
-            .all(|x| x.iter().all(|n| n.is_finite()));
-    for (output, (x, y)) in a.outputs.iter().zip(&b.outputs).enumerate() {
-        if !defined && x.real().is_err() {
-            continue;
-        }
-        let dtype = match graph.ty(sides.source[output]) {
-            Type::Tensor(t) => t.dtype,
-            _ => DType::F32,
-        };
-        if let Some((element, x, y)) = differing(class, x, y, dtype, magnitude, kind) {
-            return Finding::Apart(Box::new(Apart {
-                fault: Fault::Values,
-                output,
-                element,
-                source: x,
-                target: y,
-                values,
-            }));
-        }
-    }
-    Finding::Agree(Ground::Data)
-}
-
-fn lacking(values: Values) -> Finding {
+/// The target has no value at all.
+pub(super) fn lacking(values: Values) -> Finding {
     Finding::Apart(Box::new(Apart {
         fault: Fault::Values,
         output: 0,
@@ -243,69 +182,40 @@ fn lacking(values: Values) -> Finding {
     }))
 }
 
-fn magnitude(results: &Results<f64>) -> f64 {
-    let values = results.inner.iter().chain(&results.outputs);
-    let numbers = values.filter_map(|v| v.real().ok()).flat_map(|a| a.iter().copied());
-    numbers
-        .filter(|x| x.is_finite())
-        .fold(0.0, |most, x| f64::max(most, x.abs()))
-}
+/// Which element differs, and what the sides have there.
+pub(super) type Differing = (Option<Vec<usize>>, String, String);
 
-type Differing = (Option<Vec<usize>>, String, String);
-
-/// The first element that differs.
-fn differing(
-    class: Class,
-    a: &Value<f64>,
-    b: &Value<f64>,
-    dtype: DType,
-    magnitude: f64,
-    kind: Data,
+/// The first element that differs in values that are no real numbers.
+pub(super) fn other_elements<S: std::fmt::Debug>(
+    sides: &Sides,
+    output: usize,
+    a: &Value<S>,
+    b: &Value<S>,
 ) -> Option<Differing> {
-    if a.shape() != b.shape() {
-        return Some((None, format!("shape {:?}", a.shape()), format!("shape {:?}", b.shape())));
-    }
+    let dtype = match sides.source.get(output).map(|v| sides.graph.ty(*v)) {
+        Some(Type::Tensor(t)) => t.dtype,
+        _ => DType::F32,
+    };
     match (a, b) {
-        (Value::Real(x), Value::Real(y)) => {
-            let allowed = match class {
-                Class::Approx(e) => e.max(TOLERANCE),
-                _ => TOLERANCE,
-            };
-            let numbers = x.iter().chain(y.iter()).filter(|v| v.is_finite());
-            let scale = numbers.fold(0.0, |most, v| f64::max(most, v.abs()));
-            let bound = allowed * scale + ROUNDING * magnitude;
-            let apart = |(p, q): (&f64, &f64)| {
-                // Where the source is not a real number, nothing is said; and a target may overflow.
-                p.is_finite()
-                    && if q.is_finite() {
-                        (p - q).abs() > bound
-                    } else {
-                        kind != Data::Large
-                    }
-            };
-            let at = x.iter().zip(y.iter()).position(apart)?;
+        (Value::Int(x), Value::Int(y)) if x.shape() == y.shape() => {
+            let differs = |(p, q): (&i128, &i128)| dtype.wrap(*p) != dtype.wrap(*q);
+            let at = x.iter().zip(y.iter()).position(differs)?;
             Some(shown(x.shape(), at, x.iter().nth(at), y.iter().nth(at)))
         }
-        (Value::Int(x), Value::Int(y)) => {
-            let at = x
-                .iter()
-                .zip(y.iter())
-                .position(|(p, q)| dtype.wrap(*p) != dtype.wrap(*q))?;
-            Some(shown(x.shape(), at, x.iter().nth(at), y.iter().nth(at)))
-        }
-        (Value::Bool(x), Value::Bool(y)) => {
+        (Value::Bool(x), Value::Bool(y)) if x.shape() == y.shape() => {
             let at = x.iter().zip(y.iter()).position(|(p, q)| p != q)?;
             Some(shown(x.shape(), at, x.iter().nth(at), y.iter().nth(at)))
         }
-        (Value::Text(x), Value::Text(y)) => {
+        (Value::Text(x), Value::Text(y)) if x.shape() == y.shape() => {
             let at = x.iter().zip(y.iter()).position(|(p, q)| p != q)?;
             Some(shown(x.shape(), at, x.iter().nth(at), y.iter().nth(at)))
         }
-        _ => Some((None, "one kind of value".to_owned(), "another".to_owned())),
+        _ => Some((None, "one kind of value or shape".to_owned(), "another".to_owned())),
     }
 }
 
-fn shown<T: fmt::Debug>(shape: &[usize], at: usize, a: Option<&T>, b: Option<&T>) -> Differing {
+/// An element that differs, as text.
+pub(super) fn shown<T: fmt::Debug>(shape: &[usize], at: usize, a: Option<&T>, b: Option<&T>) -> Differing {
     let text = |v: Option<&T>| v.map_or_else(String::new, |v| format!("{v:?}"));
     (Some(index(shape, at)), text(a), text(b))
 }
@@ -324,7 +234,14 @@ pub(super) fn again(rule: &Rule, sides: &Sides, fault: Fault, values: Values) ->
     let target = sides.target.as_ref().ok()?;
     let found = match fault {
         Fault::Types => return None,
-        Fault::Values => match at(rule.class, sides, target, Data::Balanced, values.clone()) {
+        Fault::Values => match at(
+            rule.class,
+            sides,
+            target,
+            Data::Balanced,
+            values.clone(),
+            &mut Measured::default(),
+        ) {
             Finding::Apart(apart) => Finding::Apart(apart),
             _ if is_whole(sides) => bits_at(sides, target, values, fault),
             other => other,
@@ -338,7 +255,7 @@ pub(super) fn again(rule: &Rule, sides: &Sides, fault: Fault, values: Values) ->
 }
 
 /// True if no leaf has real elements.
-fn is_whole(sides: &Sides) -> bool {
+pub(super) fn is_whole(sides: &Sides) -> bool {
     let graph = &sides.graph;
     !data::leaves(graph).any(|v| graph.ty(v).as_tensor().is_some_and(|t| t.dtype.is_float()))
 }
@@ -384,7 +301,7 @@ fn in_bits(rule: &Rule, sides: &Sides, target: &[VertexId], random: &mut Random)
 }
 
 /// Compares bits on some values.
-fn bits_at(sides: &Sides, target: &[VertexId], values: Values, fault: Fault) -> Finding {
+pub(super) fn bits_at(sides: &Sides, target: &[VertexId], values: Values, fault: Fault) -> Finding {
     let graph = &sides.graph;
     let Some(a) = data::typed(graph, &sides.source, &values) else {
         return Finding::Unknown;
@@ -415,7 +332,8 @@ fn other_bits(a: &Tensor, b: &Tensor) -> Option<Differing> {
     if let (true, Some(x), Some(y)) = (a.dtype().is_float(), a.to_f64s(), b.to_f64s()) {
         let same = |(p, q): (&f64, &f64)| p.to_bits() == q.to_bits() || p.is_nan() && q.is_nan();
         let at = x.iter().zip(&y).position(|pair| !same(pair))?;
-        return Some(shown(a.shape(), at, x.get(at), y.get(at)));
+        let text = |v: &[f64]| v.get(at).map_or_else(String::new, |v| with_bits(a.dtype(), *v));
+        return Some((Some(index(a.shape(), at)), text(&x), text(&y)));
     }
     match (a.to_ints(), b.to_ints()) {
         (Some(x), Some(y)) => {
@@ -423,6 +341,16 @@ fn other_bits(a: &Tensor, b: &Tensor) -> Option<Differing> {
             Some(shown(a.shape(), at, x.get(at), y.get(at)))
         }
         _ => (!a.same_bits(b)).then(|| (None, "a tensor".to_owned(), "another".to_owned())),
+    }
+}
+
+/// A number and its bits in that element type.
+fn with_bits(dtype: DType, value: f64) -> String {
+    match dtype {
+        DType::F16 => format!("{value:?} (0x{:04x})", half::f16::from_f64(value).to_bits()),
+        DType::BF16 => format!("{value:?} (0x{:04x})", half::bf16::from_f64(value).to_bits()),
+        DType::F32 => format!("{value:?} (0x{:08x})", (value as f32).to_bits()),
+        _ => format!("{value:?} (0x{:016x})", value.to_bits()),
     }
 }
 

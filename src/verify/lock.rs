@@ -10,6 +10,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::{Coverage, Level, Options, Report, Subject, Verdict, examples_fingerprint, fingerprint, place_of};
+use crate::op::Laws;
 
 /// The name of the lock of a folder.
 pub const LOCK_NAME: &str = "verdicts.lock";
@@ -53,6 +54,18 @@ pub struct Entry {
     /// Whether types that differ counted as wrong.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub strict: bool,
+    /// Laws of functions that might be assumed, by name; nothing, if all might.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub laws: Option<String>,
+    /// Numbers of an element type on which bits were to be compared; none, where a lock does not say.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub patterns: u64,
+    /// Whether they were to be compared on all numbers.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub exhaustive: bool,
+    /// Whether no proof for all sizes was looked for.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub without_proof: bool,
     /// The version of the verifier.
     pub verifier: u32,
     /// What the verdict is about: the [`fingerprint`] of the rule.
@@ -98,6 +111,10 @@ impl Entry {
             budget: options.instances,
             attempts: options.attempts,
             strict: options.strict,
+            laws: allowed(options.laws),
+            patterns: options.patterns,
+            exhaustive: options.exhaustive,
+            without_proof: !options.prove,
             verifier: VERIFIER,
             hash: fingerprint(&report.rule),
             examples: examples_fingerprint(&report.rule, &subject.examples),
@@ -115,7 +132,20 @@ impl Entry {
             && self.budget >= options.instances
             && self.attempts >= options.attempts
             && self.strict == options.strict
+            && self.laws == allowed(options.laws)
+            && (self.exhaustive || !options.exhaustive && self.patterns >= options.patterns)
+            && !(self.without_proof && options.prove)
     }
+}
+
+/// Whether there is nothing to write.
+const fn is_none(count: &u64) -> bool {
+    *count == 0
+}
+
+/// The names of laws that may be assumed; nothing for all of them.
+fn allowed(laws: Laws) -> Option<String> {
+    (laws != Laws::ALL).then(|| laws.to_string())
 }
 
 /// The verdicts of the rules of a folder.
@@ -200,6 +230,7 @@ impl fmt::Display for Lock {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::op::Law;
 
     fn entry(file: &str, rule: &str) -> Entry {
         Entry {
@@ -216,6 +247,10 @@ mod tests {
             budget: 100,
             attempts: 10,
             strict: false,
+            laws: None,
+            patterns: 4096,
+            exhaustive: false,
+            without_proof: false,
             verifier: VERIFIER,
             hash: "0123".to_owned(),
             examples: "4567".to_owned(),
@@ -235,10 +270,74 @@ mod tests {
         assert_eq!(
             text.lines().nth(1),
             Some(
-                r#"{"file":"a.rules","rule":"a","class":"real","verdict":"proved-all","says":"proved (all sizes, ranks 0-4)","instances":100,"systems":{"f64":2,"field":98},"proof":{"forms":7,"cases":20},"refused":3,"seed":0,"budget":100,"attempts":10,"verifier":2,"hash":"0123","examples":"4567"}"#
+                r#"{"file":"a.rules","rule":"a","class":"real","verdict":"proved-all","says":"proved (all sizes, ranks 0-4)","instances":100,"systems":{"f64":2,"field":98},"proof":{"forms":7,"cases":20},"refused":3,"seed":0,"budget":100,"attempts":10,"patterns":4096,"verifier":2,"hash":"0123","examples":"4567"}"#
             )
         );
         assert_eq!(Lock::parse(&text), Ok(lock));
+    }
+
+    #[test]
+    fn verdicts_of_a_lesser_search_do_not_cover_a_larger_one() {
+        let few = Options {
+            patterns: 4096,
+            ..Options::default()
+        };
+        let covers = |entry: &Entry, options: &Options| entry.covers(options, "4567");
+        let entry = entry("a.rules", "a");
+        assert!(covers(&entry, &few) && !entry.covers(&few, "4568"));
+        let others = [
+            Options {
+                strict: true,
+                ..few.clone()
+            },
+            Options {
+                instances: 101,
+                ..few.clone()
+            },
+            Options {
+                attempts: 11,
+                ..few.clone()
+            },
+            Options {
+                patterns: 4097,
+                ..few.clone()
+            },
+            Options {
+                exhaustive: true,
+                ..few.clone()
+            },
+            Options {
+                laws: Laws::NONE,
+                ..few.clone()
+            },
+            Options {
+                laws: Laws::ALL.without(Law::ExpSum),
+                ..few.clone()
+            },
+        ];
+        for options in &others {
+            assert!(!covers(&entry, options), "{options:?}");
+        }
+        let without = Options {
+            prove: false,
+            ..few.clone()
+        };
+        assert!(covers(&entry, &without));
+        let lesser = Entry {
+            without_proof: true,
+            ..entry.clone()
+        };
+        assert!(covers(&lesser, &without) && !covers(&lesser, &few));
+        let all = Entry {
+            exhaustive: true,
+            ..entry.clone()
+        };
+        assert!(covers(&all, &others[4]) && covers(&all, &others[3]));
+        let none = Entry {
+            laws: allowed(Laws::NONE),
+            ..entry
+        };
+        assert!(covers(&none, &others[5]) && !covers(&none, &few));
     }
 
     #[test]

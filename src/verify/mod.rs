@@ -3,20 +3,34 @@
 //! An instance is the source of a rule as a concrete graph: types, attributes, constants and numbers of members are
 //! chosen, inference accepts it, and the matcher of the engines finds the rule in it, so that the conditions are
 //! exactly those under which an engine applies the rule. Both sides are built and compared: their types, then their
-//! values. Over the field of integers modulo a prime, agreement at random points decides that two polynomials are
-//! equal, and so do polynomials of functions of which nothing else is known; what takes more, such as an order or a law
-//! of a function, is compared in double precision with a tolerance, and bits where the class says `bitwise`.
+//! values, over the number systems that say most first.
+//!
+//! * Over two prime fields, agreement at random points decides that two polynomials are equal, whatever the functions in
+//!   them are, but for an error that is stated.
+//! * Over fields in which `exp`, `log`, roots and powers are there, laws of functions decide more. Those that were needed
+//!   are named, and may be switched off.
+//! * Over rational numbers an order is decided: `max`, `relu`, `clip`, comparisons, roundings. Sides that differ there
+//!   refute the rule.
+//! * What is left is compared in double precision, with bounds of the rounding that follow the computation. A constant
+//!   with many digits may stand for a number close by, and its bound says so.
+//! * Bits are compared where the class says `bitwise`, and where it could: on all instances, on every number of `f16`
+//!   and `bf16` and on very many of `f32` where there is one operand, and on pairs of numbers at which bits may go wrong.
 //!
 //! Instances begin with the examples of the rule and with what the loader's search for operands finds, and are changed
 //! one number, attribute or axis at a time, with what is tied to it. Everything depends on the seed alone.
 
 mod all;
+mod bounds;
 mod change;
+mod class;
 mod data;
+#[cfg(test)]
+mod evidence;
 mod fingerprint;
 mod judge;
 mod level;
 mod lock;
+mod numbers;
 mod proof;
 mod random;
 mod recipe;
@@ -34,14 +48,16 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use self::judge::{Apart, Finding, Ground, judge, same_bits, side};
+use self::judge::{Apart, Finding, Ground, Terms, examine, same_bits, side};
 use self::random::Random;
 use self::recipe::Recipe;
 use crate::graph::{Graph, Node, Params, VertexId, Workload};
+use crate::op::Laws;
 use crate::rewrite::{Sides, Trial};
 use crate::rule::{Class, Example, ExampleKind, Rule, instances};
 
 pub use self::all::verify_all;
+pub use self::class::{Decided, Sweep};
 pub use self::fingerprint::{examples_fingerprint, fingerprint};
 pub use self::judge::Fault;
 pub use self::level::Level;
@@ -68,6 +84,12 @@ pub struct Options {
     pub strict: bool,
     /// A proof for all sizes is looked for; it takes longer than the instances, and refutes nothing.
     pub prove: bool,
+    /// Laws of functions that may be assumed.
+    pub laws: Laws,
+    /// Numbers of an element type on which the bits of a rule with one real operand are compared.
+    pub patterns: u64,
+    /// All of them instead, those of `f32` as well.
+    pub exhaustive: bool,
 }
 
 impl Default for Options {
@@ -78,6 +100,9 @@ impl Default for Options {
             attempts: 10,
             strict: false,
             prove: true,
+            laws: Laws::ALL,
+            patterns: 1 << 18,
+            exhaustive: false,
         }
     }
 }
@@ -87,16 +112,24 @@ impl Default for Options {
 pub enum Verdict {
     /// Both sides are equal for all extents, in all forms of the source that instances were found of.
     ProvedForAll(Coverage),
-    /// Both sides are the same polynomials, perhaps of functions that may be any, at every shape that was tried, but for
-    /// an error of probability less than 2^-90.
+    /// Both sides are the same polynomials, perhaps of functions that may be any, at every shape that was tried.
     Proved {
         /// How many shapes.
         shapes: usize,
+        /// `n`, if they differ at such a shape and were not found to with a probability less than `2^-n`; nothing,
+        /// where laws were assumed.
+        error: Option<u32>,
+        /// Laws of functions that were assumed.
+        laws: Laws,
     },
     /// The sides agree at all instances.
     Tested {
         /// How many instances.
         instances: usize,
+        /// At how many of them exact numbers say so.
+        exact: usize,
+        /// Laws of functions that were assumed there.
+        laws: Laws,
     },
     /// The rule is wrong.
     Refuted(Box<Counterexample>),
@@ -108,11 +141,33 @@ impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Verdict::ProvedForAll(coverage) => write!(f, "proved ({coverage})"),
-            Verdict::Proved { shapes } => write!(f, "proved at {shapes} shapes"),
-            Verdict::Tested { instances } => write!(f, "tested at {instances} instances"),
+            Verdict::Proved { shapes, error, laws } => {
+                write!(f, "proved at {shapes} shapes")?;
+                if let Some(error) = error {
+                    write!(f, ", error < 2^-{error}")?;
+                }
+                with_laws(f, *laws)
+            }
+            Verdict::Tested { instances, exact, laws } => {
+                write!(f, "tested at {instances} instances")?;
+                if exact == instances {
+                    f.write_str(", exactly")?;
+                } else if *exact > 0 {
+                    write!(f, ", exactly at {exact}")?;
+                }
+                with_laws(f, *laws)
+            }
             Verdict::Refuted(example) => write!(f, "refuted: {}", example.fault),
             Verdict::Undecided(why) => write!(f, "undecided: {why}"),
         }
+    }
+}
+
+fn with_laws(f: &mut fmt::Formatter<'_>, laws: Laws) -> fmt::Result {
+    if laws.is_empty() {
+        Ok(())
+    } else {
+        write!(f, ", with {laws}")
     }
 }
 
@@ -146,8 +201,8 @@ pub struct Report {
     pub verdict: Verdict,
     /// Instances that were compared.
     pub instances: usize,
-    /// How many of them each number system decided, by name: `field` integers modulo a prime, `f64` numbers in double
-    /// precision with a tolerance, `bits` elements as they are.
+    /// How many of them each number system decided, by name: `field` the fields, `exact` rational numbers and fields
+    /// beside elements that are no real numbers, `f64` double precision with bounds, `bits` elements as they are.
     pub systems: BTreeMap<&'static str, usize>,
     /// Instances where the target has no type, or another one, so that no engine applies the rule.
     pub refused: usize,
@@ -157,8 +212,29 @@ pub struct Report {
     pub attempts: usize,
     /// Why the rule is not proved for all sizes; nothing, if it is, or if it was not tried.
     pub not_proved: Option<String>,
-    /// For a rule of a weaker class: whether even the bits are the same at all instances; nothing, if none says.
-    pub same_bits: Option<bool>,
+    /// The strongest class that nothing speaks against; nothing, if no instance says.
+    pub class: Option<Decided>,
+    /// The largest bound of rounding that an agreement in double precision rests on, relative to the largest element.
+    pub loose: f64,
+    /// The largest difference beyond these bounds, relative to the largest element: what an approximation is off by.
+    pub error: f64,
+}
+
+impl Report {
+    /// What the rule could declare instead of its class, if that is stronger.
+    pub fn stronger_class(&self) -> Option<Class> {
+        let Decided { class: decided, sweeps } = self.class.as_ref()?;
+        let decided = *decided;
+        // Bits that were the same at instances alone say little of zeros and infinities.
+        if decided == Class::Bitwise && sweeps.is_empty() {
+            return None;
+        }
+        let holds = matches!(
+            self.verdict,
+            Verdict::ProvedForAll(_) | Verdict::Proved { .. } | Verdict::Tested { .. }
+        );
+        (holds && self.rule.class.allows(decided) && !decided.allows(self.rule.class)).then_some(decided)
+    }
 }
 
 /// Tries a rule; `examples` are those of its file.
@@ -174,8 +250,11 @@ pub struct Report {
 pub fn verify(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Report {
     let mut random = Random::part(options.seed, &rule.name);
     let trial = Trial::new(rule.clone());
-    let mut run = Run::new(rule, &trial, options.strict);
-    let apart = run.search(seeds(rule, &trial, examples), options, &mut random);
+    let mut run = Run::new(rule, &trial, options);
+    let mut apart = run.search(seeds(rule, &trial, examples), options, &mut random);
+    if apart.is_none() {
+        apart = run.decide_class(options, &mut random);
+    }
     let proof = match apart {
         None if options.prove => Some(proof::prove(
             &trial,
@@ -184,10 +263,7 @@ pub fn verify(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Repo
         _ => None,
     };
     let Run {
-        mut report,
-        decided,
-        compared,
-        ..
+        mut report, grounds, ..
     } = run;
     if let Some(Err(why)) = &proof {
         report.not_proved = Some(why.clone());
@@ -201,14 +277,58 @@ pub fn verify(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Repo
             Some(Ok(coverage)) => Verdict::ProvedForAll(coverage),
             _ => Verdict::Undecided(String::new()),
         },
-        None if decided > 0 && compared == 0 => Verdict::Proved { shapes: decided },
-        None if report.instances > 0 => Verdict::Tested {
-            instances: report.instances,
-        },
+        None if report.instances > 0 => grounds.verdict(),
         None if report.refused > 0 => Verdict::Undecided("its target never has a type".to_owned()),
         None => Verdict::Undecided("no operands were found that it matches".to_owned()),
     };
     report
+}
+
+/// What the agreements rest on, counted.
+#[derive(Debug, Default)]
+struct Grounds {
+    decided: usize,
+    error: Option<u32>,
+    exact: usize,
+    whole: usize,
+    compared: usize,
+    laws: Laws,
+}
+
+impl Grounds {
+    fn add(&mut self, ground: Ground) {
+        match ground {
+            Ground::Field { error, laws } => {
+                self.decided += 1;
+                self.error = self.error.into_iter().chain(error).min();
+                self.laws = self.laws.or(laws);
+            }
+            Ground::Exact(laws) => {
+                self.exact += 1;
+                self.laws = self.laws.or(laws);
+            }
+            Ground::Whole => self.whole += 1,
+            Ground::Data => self.compared += 1,
+        }
+    }
+
+    fn verdict(&self) -> Verdict {
+        let laws = self.laws;
+        if self.decided > 0 && self.exact + self.compared == 0 {
+            let error = self.error.filter(|_| laws.is_empty());
+            return Verdict::Proved {
+                shapes: self.decided,
+                error,
+                laws,
+            };
+        }
+        let exact = self.decided + self.exact + self.whole;
+        Verdict::Tested {
+            instances: exact + self.compared,
+            exact,
+            laws,
+        }
+    }
 }
 
 /// A search for instances.
@@ -220,25 +340,26 @@ struct Run<'a> {
     pool: Vec<Recipe>,
     /// Those among them at which the sides agree.
     right: Vec<usize>,
-    strict: bool,
-    decided: usize,
-    compared: usize,
+    terms: Terms,
+    grounds: Grounds,
+    /// Whether the bits are the same at all instances so far, if any says.
+    same_bits: Option<bool>,
     report: Report,
 }
 
 type Found = (Recipe, Sides, Box<Apart>);
 
 impl<'a> Run<'a> {
-    fn new(rule: &'a Arc<Rule>, trial: &'a Trial, strict: bool) -> Run<'a> {
+    fn new(rule: &'a Arc<Rule>, trial: &'a Trial, options: &Options) -> Run<'a> {
         Run {
             rule,
             trial,
             seen: FxHashSet::default(),
             pool: Vec::new(),
             right: Vec::new(),
-            strict,
-            decided: 0,
-            compared: 0,
+            terms: Terms::new(options.strict, options.laws),
+            grounds: Grounds::default(),
+            same_bits: None,
             report: Report {
                 rule: rule.clone(),
                 verdict: Verdict::Undecided(String::new()),
@@ -248,7 +369,9 @@ impl<'a> Run<'a> {
                 refusal: None,
                 attempts: 0,
                 not_proved: None,
-                same_bits: None,
+                class: None,
+                loose: 0.0,
+                error: 0.0,
             },
         }
     }
@@ -279,6 +402,29 @@ impl<'a> Run<'a> {
         None
     }
 
+    /// Decides the class, on more numbers where that is possible; numbers on which a rule is wrong that says `bitwise`.
+    fn decide_class(&mut self, options: &Options, random: &mut Random) -> Option<Found> {
+        let measured = self.terms.measured;
+        (self.report.loose, self.report.error) = (measured.loose, measured.error);
+        let mut sweeps = Vec::new();
+        if self.same_bits == Some(true) {
+            let recipes: Vec<&Recipe> = self.right.iter().map(|&i| &self.pool[i]).collect();
+            let extent = (options.patterns, options.exhaustive);
+            match class::sweep(self.rule, self.trial, &recipes, extent, random) {
+                Ok(found) => sweeps = found,
+                Err(found) if self.rule.class == Class::Bitwise => return Some(*found),
+                Err(_) => self.same_bits = Some(false),
+            }
+        }
+        let class = match (self.same_bits, self.rule.class) {
+            (Some(true), _) => Class::Bitwise,
+            (_, Class::Approx(_)) if measured.error > 0.0 => Class::Approx(measured.error),
+            _ => Class::Real,
+        };
+        self.report.class = (self.report.instances > 0).then_some(Decided { class, sweeps });
+        None
+    }
+
     /// A recipe that differs a little from one before, or from one of `more`.
     fn next(&self, more: &[Recipe], random: &mut Random) -> Option<Recipe> {
         let all = self.pool.len() + more.len();
@@ -306,7 +452,7 @@ impl<'a> Run<'a> {
         }
         let (graph, roots) = recipe.build().ok()?;
         let sides = self.trial.sides(graph, Some(&roots))?;
-        match judge(self.rule, &sides, self.strict, random) {
+        match examine(self.rule, &sides, &mut self.terms, random) {
             Finding::Apart(apart) => {
                 self.report.instances += 1;
                 return Some((recipe, sides, apart));
@@ -314,12 +460,12 @@ impl<'a> Run<'a> {
             Finding::Agree(ground) => {
                 self.report.instances += 1;
                 *self.report.systems.entry(ground.system()).or_default() += 1;
-                self.decided += usize::from(ground == Ground::Field);
-                self.compared += usize::from(ground == Ground::Data);
+                self.grounds.add(ground);
                 self.right.push(self.pool.len());
-                if self.rule.class != Class::Bitwise && self.report.same_bits != Some(false) {
-                    let same = same_bits(self.rule, &sides, random);
-                    self.report.same_bits = same.or(self.report.same_bits);
+                if self.rule.class == Class::Bitwise {
+                    self.same_bits = Some(true);
+                } else if self.same_bits != Some(false) {
+                    self.same_bits = same_bits(self.rule, &sides, random).or(self.same_bits);
                 }
             }
             Finding::Refused(reason) => {

@@ -82,7 +82,7 @@ pub fn repair(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Opti
 fn instances(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> (Vec<Recipe>, Vec<Recipe>) {
     let mut random = Random::part(options.seed, &rule.name);
     let trial = Trial::new(rule.clone());
-    let mut run = Run::new(rule, &trial, options.strict);
+    let mut run = Run::new(rule, &trial, options);
     let mut wrong = Vec::new();
     let most = options.instances.saturating_mul(options.attempts);
     let mut todo = seeds(rule, &trial, examples);

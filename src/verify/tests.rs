@@ -46,6 +46,7 @@ fn check_rules(subjects: &[Subject]) {
         instances: 25,
         attempts: 6,
         prove: false,
+        patterns: 1 << 12,
         ..Options::default()
     };
     let subjects: Vec<&Subject> = subjects.iter().collect();

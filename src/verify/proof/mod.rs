@@ -17,6 +17,8 @@ mod linear;
 mod meaning;
 mod models;
 mod products;
+#[cfg(test)]
+mod tests;
 mod windows;
 
 use std::fmt;
@@ -107,9 +109,7 @@ fn prove_form(trial: &Trial, form: &Form) -> Result<(usize, bool), String> {
             continue;
         }
         let case = Rc::new(Case::new(facts));
-        let t0 = std::time::Instant::now();
         let outcome = prove_case(trial, form, &case);
-        if std::env::var("DBG").is_ok() { eprintln!("case {visited} proved {proved} waiting {} {:?} facts {} {:?}", waiting.len(), outcome.as_ref().map_err(|e| match e { Stop::Divided => "div".to_string(), Stop::Empty => "empty".into(), Stop::Open(w) => w.chars().take(60).collect() }), case.symbols().len(), t0.elapsed()); }
         waiting.extend(case.take_aside());
         rounded |= case.is_rounded();
         match outcome {

@@ -1,0 +1,336 @@
+//! Laws of functions that an exact number system may assume, and what an evaluation assumed.
+//!
+//! Over exact numbers `exp` is a function of which nothing is known but that equal arguments have equal values. A law
+//! says more, and one that is not needed is better not assumed: [`under`] evaluates with a set of laws, and tells what
+//! was asked of the numbers on the way.
+
+use std::cell::Cell;
+use std::fmt;
+use std::str::FromStr;
+
+/// A law of functions of real numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Law {
+    /// `exp(a + b) = exp(a) exp(b)`
+    ExpSum,
+    /// `log(exp(x)) = x`, and `exp(log(x)) = x` for `x > 0`
+    LogExp,
+    /// `log(a b) = log(a) + log(b)` for `a, b > 0`
+    LogProduct,
+    /// `sqrt(x)^2 = x` for `x >= 0`, and the root is not negative
+    SqrtSquare,
+    /// `x^y = exp(y log(x))` for `x > 0`
+    PowExp,
+    /// `sinh`, `cosh`, `tanh` and their inverses by `exp`, `log` and `sqrt`
+    HyperbolicExp,
+    /// `f(-x) = -f(x)`
+    Odd,
+    /// `f(-x) = f(x)`
+    Even,
+    /// `f(x) < f(y)` for `x < y`, with the signs and bounds that `f` has
+    Growing,
+}
+
+impl Law {
+    /// All laws.
+    pub const ALL: [Law; 9] = [
+        Law::ExpSum,
+        Law::LogExp,
+        Law::LogProduct,
+        Law::SqrtSquare,
+        Law::PowExp,
+        Law::HyperbolicExp,
+        Law::Odd,
+        Law::Even,
+        Law::Growing,
+    ];
+
+    /// Its name, its statement, and the number systems that know it.
+    const fn row(self) -> (&'static str, &'static str, &'static str) {
+        match self {
+            Law::ExpSum => ("exp-sum", "exp(a + b) = exp(a) exp(b)", "fields, rationals"),
+            Law::LogExp => (
+                "log-exp",
+                "log(exp(x)) = x, and exp(log(x)) = x for x > 0",
+                "fields, rationals",
+            ),
+            Law::LogProduct => ("log-product", "log(a b) = log(a) + log(b) for a, b > 0", "fields"),
+            Law::SqrtSquare => (
+                "sqrt-square",
+                "sqrt(x)^2 = x for x >= 0, and sqrt(x) >= 0",
+                "fields, rationals",
+            ),
+            Law::PowExp => (
+                "pow-exp",
+                "x^y = exp(y log(x)) for x > 0; x^(1/2) = sqrt(x)",
+                "fields, rationals",
+            ),
+            Law::HyperbolicExp => (
+                "hyperbolic-exp",
+                "sinh, cosh and tanh by exp; their inverses by log and sqrt",
+                "fields, rationals",
+            ),
+            Law::Odd => (
+                "odd",
+                "f(-x) = -f(x) for sin, tan, asin, atan, sinh, tanh, asinh, atanh, erf",
+                "fields, rationals",
+            ),
+            Law::Even => ("even", "f(-x) = f(x) for cos, cosh", "fields, rationals"),
+            Law::Growing => (
+                "growing",
+                "x < y implies f(x) < f(y) for exp, log, sqrt, tanh, erf and the like, with their signs and bounds",
+                "rationals",
+            ),
+        }
+    }
+
+    /// Its name, as the command line takes it.
+    pub const fn name(self) -> &'static str {
+        self.row().0
+    }
+
+    /// What it says.
+    pub const fn statement(self) -> &'static str {
+        self.row().1
+    }
+
+    /// The number systems in which it can be assumed.
+    pub const fn systems(self) -> &'static str {
+        self.row().2
+    }
+}
+
+/// A set of laws.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Laws(u16);
+
+impl Laws {
+    /// No law.
+    pub const NONE: Laws = Laws(0);
+    /// Every law.
+    pub const ALL: Laws = Laws((1 << Law::ALL.len()) - 1);
+
+    /// True if the law is in it.
+    pub const fn contains(self, law: Law) -> bool {
+        self.0 & (1 << law as u16) != 0
+    }
+
+    /// True if no law is in it.
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// The set with one law more.
+    pub const fn with(self, law: Law) -> Laws {
+        Laws(self.0 | 1 << law as u16)
+    }
+
+    /// The set with one law less.
+    pub const fn without(self, law: Law) -> Laws {
+        Laws(self.0 & !(1 << law as u16))
+    }
+
+    /// The laws of either set.
+    pub const fn or(self, other: Laws) -> Laws {
+        Laws(self.0 | other.0)
+    }
+
+    /// The laws of both sets.
+    pub const fn and(self, other: Laws) -> Laws {
+        Laws(self.0 & other.0)
+    }
+
+    /// The laws in it.
+    pub fn iter(self) -> impl Iterator<Item = Law> {
+        Law::ALL.into_iter().filter(move |law| self.contains(*law))
+    }
+}
+
+impl fmt::Display for Laws {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = self.iter().map(Law::name).collect();
+        f.write_str(&names.join(", "))
+    }
+}
+
+/// There is no law of that name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("there is no law `{0}`; there are {all}", all = Laws::ALL)]
+pub struct NoSuchLaw(pub String);
+
+impl FromStr for Laws {
+    type Err = NoSuchLaw;
+
+    /// Names with commas between them.
+    ///
+    /// ```
+    /// # use tautomer::op::{Law, Laws};
+    /// let laws: Laws = "exp-sum, sqrt-square".parse().unwrap();
+    /// assert!(laws.contains(Law::ExpSum) && !laws.contains(Law::LogExp));
+    /// assert_eq!("".parse(), Ok(Laws::NONE));
+    /// ```
+    fn from_str(text: &str) -> Result<Laws, NoSuchLaw> {
+        let names = text.split(',').map(str::trim).filter(|n| !n.is_empty());
+        names.into_iter().try_fold(Laws::NONE, |laws, name| {
+            let law = Law::ALL.into_iter().find(|law| law.name() == name);
+            law.map(|law| laws.with(law)).ok_or_else(|| NoSuchLaw(name.to_owned()))
+        })
+    }
+}
+
+/// What an evaluation over exact or bounded numbers came across.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Trace {
+    /// Laws that were assumed.
+    pub laws: Laws,
+    /// How often a function was applied of which nothing, or not all, is known.
+    pub unknown: u32,
+    /// Numbers were compared.
+    pub ordered: bool,
+    /// A constant has so many digits that it may stand for a number close by.
+    pub rounded: bool,
+    /// A choice was made between numbers that rounding cannot tell apart.
+    pub unsure: bool,
+}
+
+impl Trace {
+    /// What either of two evaluations came across.
+    #[must_use]
+    pub fn and(self, other: Trace) -> Trace {
+        Trace {
+            laws: self.laws.or(other.laws),
+            unknown: self.unknown.saturating_add(other.unknown),
+            ordered: self.ordered || other.ordered,
+            rounded: self.rounded || other.rounded,
+            unsure: self.unsure || other.unsure,
+        }
+    }
+}
+
+thread_local! {
+    // Functions of numbers take numbers alone, and constants begin with nothing: what holds for a whole evaluation has
+    // no other place.
+    static LAWS: Cell<Laws> = const { Cell::new(Laws::NONE) };
+    static TRACE: Cell<Trace> = const {
+        Cell::new(Trace { laws: Laws::NONE, unknown: 0, ordered: false, rounded: false, unsure: false })
+    };
+}
+
+/// The result of `evaluation` in this thread where `laws` may be assumed, and what it came across.
+///
+/// ```
+/// # use tautomer::op::{Exact, Func, Law, Laws, Number, under};
+/// let double = |laws| {
+///     let (x, two) = (Exact::from_int(3), Exact::from_int(6));
+///     let exp = |x: &Exact| Exact::func(Func::Exp, x, None).unwrap();
+///     under(laws, || exp(&x).mul(&exp(&x)) == exp(&two))
+/// };
+/// assert!(!double(Laws::NONE).0);
+/// let (equal, trace) = double(Laws::ALL);
+/// assert!(equal && trace.laws.contains(Law::ExpSum));
+/// ```
+pub fn under<R>(laws: Laws, evaluation: impl FnOnce() -> R) -> (R, Trace) {
+    let before = (LAWS.replace(laws), TRACE.take());
+    let result = evaluation();
+    let trace = TRACE.replace(before.1);
+    LAWS.set(before.0);
+    (result, trace)
+}
+
+/// True if the law may be assumed; it is noted that it is.
+pub(super) fn assume(law: Law) -> bool {
+    let may = LAWS.get().contains(law);
+    if may {
+        note(|trace| trace.laws = trace.laws.with(law));
+    }
+    may
+}
+
+/// Changes the trace of the evaluation that is going on.
+pub(super) fn note(change: impl FnOnce(&mut Trace)) {
+    let mut trace = TRACE.get();
+    change(&mut trace);
+    TRACE.set(trace);
+}
+
+/// A number that is different for each list, but for accidents.
+pub(super) fn hash(parts: &[u64]) -> u64 {
+    parts.iter().fold(0u64, |hash, part| {
+        // SplitMix64
+        let mut z = (hash ^ part).wrapping_add(0x9e37_79b9_7f4a_7c15);
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    })
+}
+
+/// A constant with its exact parts: `mantissa * 2^exponent`; nothing, if it is not finite.
+pub(super) fn parts(value: f64) -> Option<(i64, i32)> {
+    if !value.is_finite() {
+        return None;
+    }
+    if value == 0.0 {
+        return Some((0, 0));
+    }
+    let bits = value.to_bits();
+    let exponent = ((bits >> 52) & 0x7ff) as i32;
+    let mantissa = if exponent == 0 {
+        (bits & ((1 << 52) - 1)) << 1
+    } else {
+        (bits & ((1 << 52) - 1)) | (1 << 52)
+    };
+    let zeros = mantissa.trailing_zeros();
+    let mantissa = (mantissa >> zeros) as i64;
+    let sign = if bits >> 63 == 1 { -1 } else { 1 };
+    Some((sign * mantissa, exponent - 1075 + zeros as i32))
+}
+
+/// A number with more binary digits than this may have been rounded.
+const DIGITS: u32 = 14;
+
+/// True if the constant has so many binary digits that it may stand for a number close by.
+pub(super) fn may_be_rounded(value: f64) -> bool {
+    value.fract() != 0.0 && parts(value).is_some_and(|(mantissa, _)| mantissa.unsigned_abs() >> DIGITS > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_of_laws_is_in_the_document_of_rules() {
+        let text = include_str!("../../rules/README.md");
+        for law in Law::ALL {
+            let row = format!("| `{}` | {} | {} |", law.name(), law.statement(), law.systems());
+            assert!(text.contains(&row), "{row}");
+        }
+    }
+
+    #[test]
+    fn names_are_read_back() {
+        assert_eq!(Laws::ALL.to_string().parse(), Ok(Laws::ALL));
+        assert_eq!("exp-sum,exp".parse::<Laws>(), Err(NoSuchLaw("exp".to_owned())));
+        let two = Laws::NONE.with(Law::Odd).with(Law::ExpSum);
+        assert_eq!(two.iter().collect::<Vec<_>>(), [Law::ExpSum, Law::Odd]);
+        assert_eq!(two.without(Law::Odd).with(Law::Odd), two);
+    }
+
+    #[test]
+    fn evaluations_within_evaluations_are_apart() {
+        let ((inner, after), outer) = under(Laws::NONE, || {
+            let inner = under(Laws::ALL, || assume(Law::Odd)).1;
+            (inner, assume(Law::Even))
+        });
+        assert!(inner.laws.contains(Law::Odd) && !after && outer.laws.is_empty());
+    }
+
+    #[test]
+    fn constants_with_many_digits_may_be_rounded() {
+        for exact in [0.0, 0.5, -3.0, 0.375, 1e30, 16_777_217.0] {
+            assert!(!may_be_rounded(exact), "{exact}");
+        }
+        for rounded in [0.1, 1.414_213_5, 1e-5, -0.333_333_34] {
+            assert!(may_be_rounded(rounded), "{rounded}");
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! How equal the sides of a rule are: bits on every number, or on those where they may go wrong.
+//!
+//! Where a rule works on each position alone and has one operand of real numbers, there are as many inputs as numbers:
+//! all of `f16` and `bf16` are tried, and of `f32` patterns of every sign and exponent with the least and largest digits
+//! and others at random, or all. With two operands, numbers at which bits may go wrong are tried in pairs.
+
+use std::fmt;
+
+use super::data::{self, Values, corners};
+use super::judge::{Apart, Fault, Finding, bits_at};
+use super::random::Random;
+use super::recipe::{Recipe, Step};
+use crate::op::OpTraits;
+use crate::rewrite::{Sides, Trial};
+use crate::rule::{Class, Rule};
+use crate::tensor::{DType, Tensor};
+
+/// Numbers that are tried at once.
+const AT_ONCE: usize = 4096;
+
+/// How many numbers of 16 bits there are.
+const NARROW: u64 = 1 << 16;
+
+/// Numbers of an element type on which the bits of both sides were compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sweep {
+    /// The element type.
+    pub dtype: DType,
+    /// How many numbers, or pairs of them.
+    pub values: u64,
+    /// Real operands: one or two.
+    pub operands: u32,
+    /// These are all numbers of the element type.
+    pub exhaustive: bool,
+}
+
+impl fmt::Display for Sweep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Sweep { dtype, values, .. } = self;
+        match (self.exhaustive, self.operands) {
+            (true, _) => write!(f, "all {values} of {dtype}"),
+            (_, 1) => write!(f, "{values} of {dtype}"),
+            _ => write!(f, "{values} pairs of {dtype}"),
+        }
+    }
+}
+
+/// The strongest class that nothing speaks against.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Decided {
+    /// The class.
+    pub class: Class,
+    /// Numbers that were tried; without any, the bits of the instances alone say so.
+    pub sweeps: Vec<Sweep>,
+}
+
+impl Decided {
+    /// Whether the class rests on all numbers there are of an element type.
+    pub fn is_exhaustive(&self) -> bool {
+        self.sweeps.iter().any(|s| s.exhaustive)
+    }
+}
+
+impl fmt::Display for Decided {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.class)?;
+        if self.class == Class::Bitwise && !self.sweeps.is_empty() {
+            let sweeps: Vec<String> = self.sweeps.iter().map(Sweep::to_string).collect();
+            write!(f, " (bits of {})", sweeps.join(", "))?;
+        }
+        Ok(())
+    }
+}
+
+/// Numbers of a recipe at which bits differ.
+pub(super) type Found = (Recipe, Sides, Box<Apart>);
+
+/// Compares bits on many numbers: `patterns` of each element type, or all of them.
+///
+/// # Errors
+/// The first numbers on which they differ.
+pub(super) fn sweep(
+    rule: &Rule,
+    trial: &Trial,
+    recipes: &[&Recipe],
+    (patterns, exhaustive): (u64, bool),
+    random: &mut Random,
+) -> Result<Vec<Sweep>, Box<Found>> {
+    let mut out = Vec::new();
+    // What a rule assumes of its values, it assumes of these.
+    if !rule.assuming.is_empty() {
+        return Ok(out);
+    }
+    for dtype in [DType::F16, DType::BF16, DType::F32] {
+        for operands in [1, 2] {
+            let place = |r: &&&Recipe| operand_count(r) == Some(operands);
+            let corners = corners(dtype);
+            let n = if operands == 1 {
+                AT_ONCE
+            } else {
+                corners.len() * corners.len()
+            };
+            let made = recipes
+                .iter()
+                .filter(place)
+                .take(4)
+                .find_map(|r| instance(trial, r, dtype, n));
+            let Some((recipe, sides)) = made else { continue };
+            let found = if operands == 1 {
+                let count = match dtype {
+                    DType::F32 if exhaustive => 1 << 32,
+                    DType::F32 => patterns,
+                    _ => NARROW.min(if exhaustive { NARROW } else { patterns }),
+                };
+                let all = count == if dtype == DType::F32 { 1 << 32 } else { NARROW };
+                let chunks = count.div_ceil(AT_ONCE as u64);
+                let numbers = |chunk: u64| -> Vec<Vec<f64>> {
+                    let first = chunk * AT_ONCE as u64;
+                    vec![
+                        (0..AT_ONCE as u64)
+                            .map(|i| number(dtype, first + i, all, &mut *random))
+                            .collect(),
+                    ]
+                };
+                let sweep = Sweep {
+                    dtype,
+                    values: chunks * AT_ONCE as u64,
+                    operands: 1,
+                    exhaustive: all,
+                };
+                compare(&sides, dtype, chunks, numbers).map(|()| sweep)
+            } else {
+                let pairs = |_| {
+                    let first = corners.iter().flat_map(|x| corners.iter().map(|_| *x)).collect();
+                    let second = corners.iter().flat_map(|_| corners.iter().copied()).collect();
+                    vec![first, second]
+                };
+                let sweep = Sweep {
+                    dtype,
+                    values: n as u64,
+                    operands: 2,
+                    exhaustive: false,
+                };
+                compare(&sides, dtype, 1, pairs).map(|()| sweep)
+            };
+            match found {
+                Ok(sweep) => out.push(sweep),
+                Err(apart) => {
+                    let alone = alone(trial, &recipe, dtype, &apart);
+                    return Err(Box::new(alone.unwrap_or((recipe, sides, apart))));
+                }
+            }
+        }
+    }
+    Ok(out)
+}
+
+/// How many operands the source has, if all are real and it works on each position alone.
+fn operand_count(recipe: &Recipe) -> Option<usize> {
+    let mut leaves = 0;
+    for step in &recipe.steps {
+        match step {
+            Step::Leaf { dtype, .. } if dtype.is_float() => leaves += 1,
+            Step::Call { def, .. } if def.traits.contains(OpTraits::ELEMENTWISE) => {}
+            Step::Fill { dtype, shape, .. } if dtype.is_float() && shape.iter().all(|n| *n == 1) => {}
+            Step::Absent => {}
+            _ => return None,
+        }
+    }
+    Some(leaves)
+}
+
+/// The instance with operands of `n` numbers of an element type, if the rule is applied there.
+fn instance(trial: &Trial, recipe: &Recipe, dtype: DType, n: usize) -> Option<(Recipe, Sides)> {
+    let mut recipe = recipe.clone();
+    for step in &mut recipe.steps {
+        match step {
+            Step::Leaf { dtype: d, shape, .. } => (*d, *shape) = (dtype, vec![n as i64]),
+            Step::Fill { dtype: d, shape, .. } => {
+                *d = dtype;
+                shape.truncate(1);
+            }
+            _ => {}
+        }
+    }
+    let (graph, roots) = recipe.build().ok()?;
+    let sides = trial.sides(graph, Some(&roots))?;
+    sides.types_agree().then_some((recipe, sides))
+}
+
+/// The numbers alone at which the sides differ.
+fn alone(trial: &Trial, recipe: &Recipe, dtype: DType, apart: &Apart) -> Option<Found> {
+    let place = *apart.element.as_ref()?.first()?;
+    let (recipe, sides) = instance(trial, recipe, dtype, 1)?;
+    let before = |v| apart.values.get(&v)?.to_f64s()?.get(place).copied();
+    let values: Option<Values> = data::leaves(&sides.graph)
+        .map(|v| Some((v, Tensor::from_f64s(dtype, &[1], &[before(v)?])?)))
+        .collect();
+    match bits_at(&sides, sides.target.as_ref().ok()?, values?, apart.fault) {
+        Finding::Apart(apart) => Some((recipe, sides, apart)),
+        _ => None,
+    }
+}
+
+/// Number `i` of a sweep: the one of these bits, or for `f32` a pattern that looks random after the first ones.
+fn number(dtype: DType, i: u64, all: bool, random: &mut Random) -> f64 {
+    // Where these are not all, every sign and exponent comes early: the odd factor permutes the patterns.
+    let narrow = i.wrapping_mul(40_503) as u16;
+    match dtype {
+        DType::F16 => half::f16::from_bits(narrow).to_f64(),
+        DType::BF16 => half::bf16::from_bits(narrow).to_f64(),
+        _ if all => f64::from(f32::from_bits(i as u32)),
+        _ => f64::from(f32::from_bits(pattern(i, random))),
+    }
+}
+
+/// Bits of an `f32`: each sign and exponent in turn, with the digits at the ends first and any digits after that.
+fn pattern(i: u64, random: &mut Random) -> u32 {
+    const DIGITS: u32 = (1 << 23) - 1;
+    const MIDDLE: u32 = 1 << 22;
+    let head = (i % 512) as u32;
+    let digits = match i / 512 {
+        0 => 0,
+        1 => 1,
+        2 => 2,
+        3 => MIDDLE - 1,
+        4 => MIDDLE,
+        5 => MIDDLE + 1,
+        6 => DIGITS - 1,
+        7 => DIGITS,
+        _ => random.next() as u32 & DIGITS,
+    };
+    head << 23 | digits
+}
+
+fn compare(
+    sides: &Sides,
+    dtype: DType,
+    chunks: u64,
+    mut numbers: impl FnMut(u64) -> Vec<Vec<f64>>,
+) -> Result<(), Box<Apart>> {
+    let Ok(target) = &sides.target else { return Ok(()) };
+    for chunk in 0..chunks {
+        let leaves = data::leaves(&sides.graph);
+        let values = leaves.zip(numbers(chunk)).filter_map(|(v, numbers)| {
+            let (_, shape) = data::shape_of(&sides.graph, v)?;
+            Some((v, Tensor::from_f64s(dtype, &shape, &numbers)?))
+        });
+        let values: Values = values.collect();
+        if let Finding::Apart(apart) = bits_at(sides, target, values, Fault::Bits) {
+            return Err(apart);
+        }
+    }
+    Ok(())
+}
