@@ -277,70 +277,6 @@ mod tests {
     }
 
     #[test]
-    fn verdicts_of_a_lesser_search_do_not_cover_a_larger_one() {
-        let few = Options {
-            patterns: 4096,
-            ..Options::default()
-        };
-        let covers = |entry: &Entry, options: &Options| entry.covers(options, "4567");
-        let entry = entry("a.rules", "a");
-        assert!(covers(&entry, &few) && !entry.covers(&few, "4568"));
-        let others = [
-            Options {
-                strict: true,
-                ..few.clone()
-            },
-            Options {
-                instances: 101,
-                ..few.clone()
-            },
-            Options {
-                attempts: 11,
-                ..few.clone()
-            },
-            Options {
-                patterns: 4097,
-                ..few.clone()
-            },
-            Options {
-                exhaustive: true,
-                ..few.clone()
-            },
-            Options {
-                laws: Laws::NONE,
-                ..few.clone()
-            },
-            Options {
-                laws: Laws::ALL.without(Law::ExpSum),
-                ..few.clone()
-            },
-        ];
-        for options in &others {
-            assert!(!covers(&entry, options), "{options:?}");
-        }
-        let without = Options {
-            prove: false,
-            ..few.clone()
-        };
-        assert!(covers(&entry, &without));
-        let lesser = Entry {
-            without_proof: true,
-            ..entry.clone()
-        };
-        assert!(covers(&lesser, &without) && !covers(&lesser, &few));
-        let all = Entry {
-            exhaustive: true,
-            ..entry.clone()
-        };
-        assert!(covers(&all, &others[4]) && covers(&all, &others[3]));
-        let none = Entry {
-            laws: allowed(Laws::NONE),
-            ..entry
-        };
-        assert!(covers(&none, &others[5]) && !covers(&none, &few));
-    }
-
-    #[test]
     fn broken_texts_are_refused_with_their_line() {
         let good = {
             let mut lock = Lock::default();
@@ -370,6 +306,7 @@ mod tests {
         let options = Options {
             instances: 100,
             attempts: 10,
+            patterns: 4096,
             ..Options::default()
         };
         let with = |change: &dyn Fn(&mut Options)| {
@@ -379,7 +316,21 @@ mod tests {
         };
         assert!(with(&|_| {}) && with(&|o| o.instances = 10) && with(&|o| o.seed = 7));
         assert!(!with(&|o| o.instances = 101) && !with(&|o| o.attempts = 11) && !with(&|o| o.strict = true));
+        assert!(!with(&|o| o.patterns = 4097) && !with(&|o| o.exhaustive = true));
+        assert!(!with(&|o| o.laws = Laws::NONE) && !with(&|o| o.laws = Laws::ALL.without(Law::ExpSum)));
         assert!(!kept.covers(&options, "4568"));
+        let other = |change: &dyn Fn(&mut Entry), of: &dyn Fn(&mut Options)| {
+            let (mut kept, mut options) = (kept.clone(), options.clone());
+            change(&mut kept);
+            of(&mut options);
+            kept.covers(&options, "4567")
+        };
+        let without_proof = |e: &mut Entry| e.without_proof = true;
+        assert!(with(&|o| o.prove = false) && !other(&without_proof, &|_| {}));
+        assert!(other(&without_proof, &|o| o.prove = false));
+        assert!(other(&|e| e.exhaustive = true, &|o| o.exhaustive = true));
+        let without_laws = |e: &mut Entry| e.laws = allowed(Laws::NONE);
+        assert!(!other(&without_laws, &|_| {}) && other(&without_laws, &|o| o.laws = Laws::NONE));
         assert!(kept.is_current("0123") && !kept.is_current("0124"));
     }
 }
