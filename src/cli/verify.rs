@@ -11,11 +11,12 @@ use tautomer::lang::{format_program, parse_rules};
 use tautomer::rule::{RuleSet, load_rules};
 use tautomer::verify::{Counterexample, Options, Repair, Report, Verdict, repair, verify};
 
-use super::{Done, Failure, Shell, output, rules};
+use super::{Done, Failure, Shell, output, rules, validate};
 
 #[derive(clap::Args)]
 pub(super) struct Args {
-    /// Rule files, or names of sets that come with the tool; without any, the built-in rules
+    /// Rule files, or names of sets that come with the tool; without any, the built-in rules. Or two programs or
+    /// models: whether the second, made of the first, is equal to it
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Try this rule alone; may be given several times
@@ -33,9 +34,14 @@ pub(super) struct Args {
     /// Write both sides of each counterexample into this folder, as programs with values
     #[arg(long, value_name = "FOLDER")]
     save: Option<PathBuf>,
+    #[command(flatten)]
+    graphs: validate::GraphArgs,
 }
 
 pub(super) fn run(args: &Args, shell: &Shell) -> Done {
+    if let Some(files) = validate::graphs(&args.files)? {
+        return validate::run(files, &args.graphs, args.seed, args.save.as_deref(), shell);
+    }
     let set = load(args)?;
     let options = Options {
         seed: args.seed,
@@ -175,7 +181,7 @@ fn place(example: &Counterexample) -> String {
 }
 
 /// The elements of a tensor in row-major order.
-fn numbers(value: &tautomer::tensor::Tensor) -> String {
+pub(super) fn numbers(value: &tautomer::tensor::Tensor) -> String {
     const SHOWN: usize = 24;
     let list = |all: Vec<String>| {
         let more = if all.len() > SHOWN { ", …" } else { "" };

@@ -68,7 +68,8 @@ pub(super) fn values(graph: &Graph, data: Data, random: &mut Random) -> Option<V
         .collect()
 }
 
-fn tensor(dtype: DType, shape: &[usize], data: Data, random: &mut Random) -> Option<Tensor> {
+/// Random elements.
+pub(super) fn tensor(dtype: DType, shape: &[usize], data: Data, random: &mut Random) -> Option<Tensor> {
     let n = shape.iter().product();
     if dtype.is_float() {
         let numbers: Vec<f64> = (0..n).map(|_| number(data, random)).collect();

@@ -240,10 +240,11 @@ fn magnitude(results: &Results<f64>) -> f64 {
         .fold(0.0, |most, x| f64::max(most, x.abs()))
 }
 
-type Differing = (Option<Vec<usize>>, String, String);
+/// A place, and what both sides have there.
+pub(super) type Differing = (Option<Vec<usize>>, String, String);
 
 /// The first element that differs.
-fn differing(
+pub(super) fn differing(
     class: Class,
     a: &Value<f64>,
     b: &Value<f64>,
@@ -397,7 +398,7 @@ fn bits_at(sides: &Sides, target: &[VertexId], values: Values, fault: Fault) -> 
 }
 
 /// The first element with other bits.
-fn other_bits(a: &Tensor, b: &Tensor) -> Option<Differing> {
+pub(super) fn other_bits(a: &Tensor, b: &Tensor) -> Option<Differing> {
     if a.dtype() != b.dtype() || a.shape() != b.shape() {
         return Some((None, a.ty().to_string(), b.ty().to_string()));
     }

@@ -10,8 +10,11 @@
 //! Instances begin with the examples of the rule and with what the loader's search for operands finds, and are changed
 //! one number, attribute or axis at a time, with what is tied to it. Everything depends on the seed alone.
 
+mod audit;
 mod change;
 mod data;
+mod extents;
+mod graphs;
 mod judge;
 mod random;
 mod recipe;
@@ -33,6 +36,11 @@ use crate::graph::{Graph, Node, Params, VertexId, Workload};
 use crate::rewrite::{Sides, Trial};
 use crate::rule::{Class, Example, ExampleKind, Rule, instances};
 
+pub use self::audit::{Audit, Fault as AuditFault, Limits as AuditLimits, Options as AuditOptions, audit};
+pub use self::graphs::{
+    Difference, Differs, Machine, Options as GraphOptions, Proof, Report as GraphReport, Verdict as GraphVerdict,
+    verify_graphs,
+};
 pub use self::judge::Fault;
 pub use self::repair::{Repair, repair};
 

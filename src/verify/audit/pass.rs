@@ -1,0 +1,419 @@
+//! One value for each class, over one number system at one point: each term is computed once, from the values of the
+//! classes of its operands, and compared with the value that its class has already.
+
+use std::cell::Cell;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::rc::Rc;
+
+use super::super::data::{self, Data};
+use super::super::extents::Extents;
+use super::super::judge::{Differing, differing};
+use super::super::random::Random;
+use super::Limits;
+use crate::graph::{VertexId, evaluate_call_over};
+use crate::op::{AttrValue, Fact, Field, Infer, Op, OpTraits, System, Value};
+use crate::rewrite::{Explored, Formula, Term};
+use crate::rule::Class;
+use crate::tensor::{DType, Shape, Type};
+
+/// A number system in which values of a class are compared.
+pub(super) trait Judged: System {
+    /// Where two values differ; an error if nothing can be said of them.
+    fn compare(a: &Known<Self>, b: &Known<Self>, ty: &Type, class: Class) -> Result<Option<Differing>, ()>;
+    /// The largest number inside.
+    fn most(value: &Value<Self>) -> f64;
+    /// True if every number inside is one.
+    fn is_defined(value: &Value<Self>) -> bool;
+}
+
+/// The value of a term.
+#[derive(Debug, Clone)]
+pub(super) enum Slot<S> {
+    One(Value<S>),
+    Many(Vec<Value<S>>),
+    Absent,
+}
+
+impl<S: System> Slot<S> {
+    fn values(&self) -> &[Value<S>] {
+        match self {
+            Slot::One(value) => std::slice::from_ref(value),
+            Slot::Many(values) => values,
+            Slot::Absent => &[],
+        }
+    }
+
+    fn elements(&self) -> usize {
+        self.values().iter().map(|v| v.shape().iter().product::<usize>()).sum()
+    }
+}
+
+/// A value with what is known of the way to it.
+#[derive(Debug)]
+pub(super) struct Known<S> {
+    pub(super) slot: Slot<S>,
+    /// The largest number in it and in what it was made of.
+    pub(super) magnitude: f64,
+    /// No number on the way is infinite or none.
+    pub(super) defined: bool,
+}
+
+/// Why a term has no value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Lack {
+    /// Its operands have none.
+    Operands,
+    /// The number system, or nobody, has a meaning for it.
+    Meaning,
+    /// It takes more than is left of the budget.
+    Budget,
+    /// Nothing can be compared: no number on either side.
+    Numbers,
+}
+
+/// What became of a term.
+#[derive(Debug, Clone)]
+pub(super) enum Finding {
+    /// Its class has its value.
+    Gave,
+    /// Its class had the same value already.
+    Agrees,
+    /// Its operator has no definition: its value may be any.
+    Free,
+    /// Its class has another value; the term that gave it, and where they differ.
+    Apart(u32, Differing),
+    Lacks(Lack),
+}
+
+/// What leaves are at a point.
+pub(super) struct Point<'a> {
+    pub(super) space: &'a Explored,
+    pub(super) extents: Extents,
+    pub(super) data: Data,
+    pub(super) seed: u64,
+    pub(super) class: Class,
+    pub(super) limits: Limits,
+}
+
+/// The value of a leaf over `S`.
+pub(super) type LeafOf<'a, S> = &'a dyn Fn(VertexId) -> Option<Value<S>>;
+
+/// What became of each term.
+pub(super) fn pass<S: Judged>(point: &mut Point<'_>, leaf: LeafOf<'_, S>) -> Vec<Finding> {
+    let space = point.space;
+    let classes = space.types.len();
+    let mut members = vec![0usize; classes];
+    let mut users: Vec<Vec<u32>> = vec![Vec::new(); classes];
+    // Terms that still need the value of a class, its own ones among them.
+    let mut left = vec![0usize; classes];
+    let mut waits = vec![0usize; space.terms.len()];
+    let mut ready: BinaryHeap<Reverse<u32>> = BinaryHeap::new();
+    for (t, term) in space.terms.iter().enumerate().filter(|(_, t)| !t.is_copy) {
+        let operands = operand_classes(space, term);
+        for &c in &operands {
+            users[c as usize].push(t as u32);
+            left[c as usize] += 1;
+        }
+        left[term.class as usize] += 1;
+        members[term.class as usize] += 1;
+        waits[t] = operands.len();
+        if operands.is_empty() {
+            ready.push(Reverse(t as u32));
+        }
+    }
+    let mut findings: Vec<Finding> = vec![Finding::Lacks(Lack::Operands); space.terms.len()];
+    let mut values: Vec<Option<Rc<Known<S>>>> = vec![None; classes];
+    let mut givers: Vec<Option<u32>> = vec![None; classes];
+    let (mut operations, mut held) = (point.limits.operations, 0usize);
+    while let Some(Reverse(t)) = ready.pop() {
+        let term = &space.terms[t as usize];
+        let class = term.class as usize;
+        let operands: Option<Vec<&Known<S>>> = term
+            .operands
+            .iter()
+            .map(|&o| values[space.terms[o as usize].class as usize].as_deref())
+            .collect();
+        let computed = operands.ok_or(Lack::Operands).and_then(|operands| {
+            let room = point.limits.elements.saturating_sub(held);
+            compute(point, term, &operands, leaf, &mut operations, room)
+        });
+        let alone = members[class] == 1 && is_free(&term.formula);
+        let (computed, free) = match computed {
+            Err(Lack::Meaning) if alone => (any::<S>(point, term), true),
+            other => (other, false),
+        };
+        findings[t as usize] = match (computed, givers[class]) {
+            (Err(lack), _) => Finding::Lacks(lack),
+            (Ok(known), None) => {
+                for (value, ty) in known.slot.values().iter().zip(items(&space.types[class])) {
+                    point.extents.learn(ty, value.shape());
+                }
+                held += known.slot.elements();
+                values[class] = Some(Rc::new(known));
+                givers[class] = Some(t);
+                for &user in &users[class] {
+                    waits[user as usize] -= 1;
+                    if waits[user as usize] == 0 {
+                        ready.push(Reverse(user));
+                    }
+                }
+                if free { Finding::Free } else { Finding::Gave }
+            }
+            (Ok(known), Some(giver)) => {
+                let rounded = |t: u32| matches!(space.terms[t as usize].formula, Formula::Const(_));
+                let allowed = allowed(point.class, &space.types[class], rounded(t) || rounded(giver));
+                match values[class]
+                    .as_deref()
+                    .map(|first| S::compare(first, &known, &space.types[class], allowed))
+                {
+                    Some(Ok(None)) => Finding::Agrees,
+                    Some(Ok(Some(difference))) => Finding::Apart(giver, difference),
+                    Some(Err(())) | None => Finding::Lacks(Lack::Numbers),
+                }
+            }
+        };
+        let mut done = operand_classes(space, term);
+        done.push(term.class);
+        for c in done {
+            left[c as usize] -= 1;
+            if left[c as usize] == 0
+                && let Some(known) = values[c as usize].take()
+            {
+                held -= known.slot.elements();
+            }
+        }
+    }
+    findings
+}
+
+/// The classes of the operands, each once.
+fn operand_classes(space: &Explored, term: &Term) -> Vec<u32> {
+    let mut out: Vec<u32> = term.operands.iter().map(|&o| space.terms[o as usize].class).collect();
+    out.sort_unstable();
+    out.dedup();
+    out
+}
+
+fn items(ty: &Type) -> &[Type] {
+    match ty {
+        Type::Tuple(items) => items,
+        single => std::slice::from_ref(single),
+    }
+}
+
+/// True for what may have no definition.
+pub(super) fn is_free(formula: &Formula) -> bool {
+    match formula {
+        Formula::Call { op: Op::Opaque(_), .. } => true,
+        Formula::Call { op: Op::Known(def), .. } => def.traits.contains(OpTraits::NONDETERMINISTIC),
+        _ => false,
+    }
+}
+
+/// How far apart the values of a class may be: constants are rounded to their element type when they are computed.
+pub(super) fn allowed(class: Class, ty: &Type, is_rounded: bool) -> Class {
+    let dtype = items(ty).iter().find_map(|t| t.as_tensor()).map(|t| t.dtype);
+    let rounding = match dtype {
+        Some(DType::F16) => 1e-2,
+        Some(DType::BF16) => 5e-2,
+        _ if is_rounded => 1e-4,
+        _ => return class,
+    };
+    match class {
+        Class::Approx(e) => Class::Approx(e + rounding),
+        _ => Class::Approx(rounding),
+    }
+}
+
+/// The value of a term from those of its operands.
+pub(super) fn compute<S: Judged>(
+    point: &Point<'_>,
+    term: &Term,
+    operands: &[&Known<S>],
+    leaf: LeafOf<'_, S>,
+    operations: &mut u64,
+    room: usize,
+) -> Result<Known<S>, Lack> {
+    let slot = match &term.formula {
+        Formula::Leaf(v) => Slot::One(leaf(*v).ok_or(Lack::Meaning)?),
+        Formula::Const(value) if value.len() > room => return Err(Lack::Budget),
+        Formula::Const(value) => Slot::One(Value::from_tensor(value).map_err(|_| Lack::Meaning)?),
+        Formula::Absent => Slot::Absent,
+        Formula::Tuple => {
+            let items = operands.iter().map(|known| match &known.slot {
+                Slot::One(value) => Some(value.clone()),
+                _ => None,
+            });
+            Slot::Many(items.collect::<Option<_>>().ok_or(Lack::Meaning)?)
+        }
+        Formula::Proj(i) => match operands.first().map(|known| &known.slot) {
+            Some(Slot::Many(items)) => Slot::One(items.get(*i as usize).ok_or(Lack::Meaning)?.clone()),
+            _ => return Err(Lack::Meaning),
+        },
+        Formula::Call { op, attrs } => call(point, term, op, attrs, operands, operations, room)?,
+    };
+    let own = slot.values().iter().map(S::most).fold(0.0, f64::max);
+    let below = operands.iter().flat_map(|known| known.slot.values()).map(S::most);
+    Ok(Known {
+        magnitude: below.fold(own, f64::max),
+        defined: slot.values().iter().all(S::is_defined) && operands.iter().all(|known| known.defined),
+        slot,
+    })
+}
+
+fn call<S: Judged>(
+    point: &Point<'_>,
+    term: &Term,
+    op: &Op,
+    attrs: &[AttrValue],
+    operands: &[&Known<S>],
+    operations: &mut u64,
+    room: usize,
+) -> Result<Slot<S>, Lack> {
+    let space = point.space;
+    let Op::Known(def) = op else { return Err(Lack::Meaning) };
+    let mut values = Vec::with_capacity(operands.len());
+    let mut types = Vec::with_capacity(operands.len());
+    for (known, &o) in operands.iter().zip(&term.operands) {
+        match (
+            &known.slot,
+            space.types[space.terms[o as usize].class as usize].as_tensor(),
+        ) {
+            (Slot::One(value), Some(ty)) => {
+                types.push(Type::tensor(ty.dtype, Shape::from(value.shape())));
+                values.push(Some(value.clone()));
+            }
+            (Slot::Absent, _) => {
+                types.push(Type::Absent);
+                values.push(None);
+            }
+            _ => return Err(Lack::Meaning),
+        }
+    }
+    let attrs: Vec<AttrValue> = attrs.iter().map(|a| point.extents.attr(a)).collect();
+    let result = point.extents.ty(&space.types[term.class as usize]);
+    let facts: Vec<Fact<'_>> = types.iter().map(|ty| Fact { ty, value: None }).collect();
+    let fresh = Cell::new(u32::MAX / 2);
+    let call = Infer {
+        def,
+        operands: &facts,
+        attrs: &attrs,
+        fresh: &fresh,
+    };
+    let cost = def.cost.apply(&call, &result);
+    let work = (cost.flops + cost.bytes / 4.0).clamp(0.0, 1e18) as u64;
+    let elements: usize = items(&result)
+        .iter()
+        .filter_map(|t| t.as_tensor()?.shape.as_ref()?.to_concrete())
+        .map(|shape| shape.iter().fold(1usize, |n, d| n.saturating_mul(*d)))
+        .fold(0, usize::saturating_add);
+    if work > *operations || elements > room {
+        return Err(Lack::Budget);
+    }
+    *operations -= work;
+    let mut results = evaluate_call_over::<S>(op, &values, &types, &attrs).map_err(|_| Lack::Meaning)?;
+    match &space.types[term.class as usize] {
+        Type::Tuple(_) => Ok(Slot::Many(results)),
+        _ => Ok(Slot::One(results.pop().ok_or(Lack::Meaning)?)),
+    }
+}
+
+/// Some value for a term that has no definition.
+pub(super) fn any<S: Judged>(point: &Point<'_>, term: &Term) -> Result<Known<S>, Lack> {
+    let mut random = Random::part(point.seed, &format!("class {}", term.class));
+    let mut one = |ty: &Type| -> Option<Value<S>> {
+        let tensor = ty.as_tensor()?;
+        let shape = point.extents.ty(ty).as_tensor()?.shape.as_ref()?.to_concrete()?;
+        Value::from_tensor(&data::tensor(tensor.dtype, &shape, point.data, &mut random)?).ok()
+    };
+    let ty = &point.space.types[term.class as usize];
+    let slot = match ty {
+        Type::Tuple(list) => list.iter().map(one).collect::<Option<_>>().map(Slot::Many),
+        single => one(single).map(Slot::One),
+    };
+    Ok(Known {
+        slot: slot.ok_or(Lack::Meaning)?,
+        magnitude: 1.0,
+        defined: true,
+    })
+}
+
+/// The first of several values that differs.
+fn each<S: System>(
+    a: &Slot<S>,
+    b: &Slot<S>,
+    ty: &Type,
+    one: &dyn Fn(&Value<S>, &Value<S>, DType) -> Result<Option<Differing>, ()>,
+) -> Result<Option<Differing>, ()> {
+    let (a, b) = (a.values(), b.values());
+    if a.len() != b.len() {
+        return Ok(Some((
+            None,
+            format!("{} values", a.len()),
+            format!("{} values", b.len()),
+        )));
+    }
+    let mut said = a.is_empty();
+    for ((a, b), ty) in a.iter().zip(b).zip(items(ty)) {
+        match one(a, b, ty.as_tensor().map_or(DType::F32, |t| t.dtype)) {
+            Ok(Some(difference)) => return Ok(Some(difference)),
+            Ok(None) => said = true,
+            Err(()) => {}
+        }
+    }
+    if said { Ok(None) } else { Err(()) }
+}
+
+impl Judged for Field {
+    fn compare(a: &Known<Field>, b: &Known<Field>, ty: &Type, _: Class) -> Result<Option<Differing>, ()> {
+        // Constants are rounded, and functions obey laws: what differs here may be equal, and nobody asks where.
+        each(&a.slot, &b.slot, ty, &|a, b, _| {
+            Ok((a != b).then(|| (None, String::new(), String::new())))
+        })
+    }
+
+    fn most(_: &Value<Field>) -> f64 {
+        0.0
+    }
+
+    fn is_defined(_: &Value<Field>) -> bool {
+        true
+    }
+}
+
+impl Judged for f64 {
+    fn compare(a: &Known<f64>, b: &Known<f64>, ty: &Type, class: Class) -> Result<Option<Differing>, ()> {
+        let magnitude = a.magnitude.max(b.magnitude).max(1e-3);
+        let defined = a.defined && b.defined;
+        each(&a.slot, &b.slot, ty, &|a, b, dtype| {
+            // Whole numbers may come of what is no number.
+            if !defined && a.real().is_err() {
+                return Err(());
+            }
+            if a.shape() == b.shape()
+                && let (Ok(x), Ok(y)) = (a.real(), b.real())
+                && !x.is_empty()
+                && !x.iter().zip(y).any(|(p, q)| p.is_finite() && q.is_finite())
+            {
+                return Err(());
+            }
+            // Of the two, either may be the one that overflows.
+            Ok(differing(class, a, b, dtype, magnitude, Data::Large))
+        })
+    }
+
+    fn most(value: &Value<f64>) -> f64 {
+        let Ok(numbers) = value.real() else { return 0.0 };
+        numbers
+            .iter()
+            .filter(|x| x.is_finite())
+            .fold(0.0, |most, x| most.max(x.abs()))
+    }
+
+    fn is_defined(value: &Value<f64>) -> bool {
+        value
+            .real()
+            .map_or(true, |numbers| numbers.iter().all(|x| x.is_finite()))
+    }
+}
