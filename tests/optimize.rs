@@ -179,7 +179,7 @@ fn audited(before: &Workload, explored: &Explored) -> Result<(), TestCaseError> 
         ..AuditOptions::default()
     };
     let report = audit(&before.graph, &before.params, explored, &options);
-    match report.fault {
+    match &report.fault {
         None => Ok(()),
         Some(fault) => Err(TestCaseError::fail(format!("{report}\n{fault:#?}\n{}", text(&before.graph)))),
     }
