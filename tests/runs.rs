@@ -193,3 +193,16 @@ fn graphs_and_rules_do_not_mix() {
         rules.err
     );
 }
+
+#[test]
+fn the_readme_shows_what_the_checks_say() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let readme = std::fs::read_to_string(root.join("README.md")).unwrap();
+    let dir = folder(&[]);
+    std::fs::copy(root.join("examples/mlp.taut"), dir.path().join("m.taut")).unwrap();
+    let audited = run(dir.path(), "optimize m.taut -o mlp.taut --audit");
+    let said = audited.err.find("audit: ").map_or("", |at| &audited.err[at..]);
+    let compared = run(dir.path(), "verify m.taut mlp.taut");
+    let shown = format!("```text\n{said}{}```\n", compared.out);
+    assert!(readme.contains(&shown), "the README lacks\n{shown}");
+}

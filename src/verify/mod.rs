@@ -21,6 +21,7 @@ mod recipe;
 mod repair;
 mod shrink;
 mod solve;
+mod unknown;
 #[cfg(test)]
 mod tests;
 

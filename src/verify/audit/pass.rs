@@ -10,9 +10,10 @@ use super::super::data::{self, Data};
 use super::super::extents::Extents;
 use super::super::judge::{Differing, differing};
 use super::super::random::Random;
+use super::super::unknown::unknown;
 use super::Limits;
 use crate::graph::{VertexId, evaluate_call_over};
-use crate::op::{AttrValue, Fact, Field, Infer, Op, OpTraits, System, Value};
+use crate::op::{AttrValue, Fact, Field, Infer, Op, OpDef, OpTraits, System, Value};
 use crate::rewrite::{Explored, Formula, Term};
 use crate::rule::Class;
 use crate::tensor::{DType, Shape, Type};
@@ -25,6 +26,13 @@ pub(super) trait Judged: System {
     fn most(value: &Value<Self>) -> f64;
     /// True if every number inside is one.
     fn is_defined(value: &Value<Self>) -> bool;
+    /// The results of a call for which the system has no meaning, if it makes some up.
+    fn made_up(
+        def: &'static OpDef,
+        attrs: &[AttrValue],
+        operands: &[Option<Value<Self>>],
+        result: &Type,
+    ) -> Option<Vec<Value<Self>>>;
 }
 
 /// The value of a term.
@@ -312,7 +320,10 @@ fn call<S: Judged>(
         return Err(Lack::Budget);
     }
     *operations -= work;
-    let mut results = evaluate_call_over::<S>(op, &values, &types, &attrs).map_err(|_| Lack::Meaning)?;
+    let mut results = match evaluate_call_over::<S>(op, &values, &types, &attrs) {
+        Ok(results) => results,
+        Err(_) => S::made_up(def, &attrs, &values, &result).ok_or(Lack::Meaning)?,
+    };
     match &space.types[term.class as usize] {
         Type::Tuple(_) => Ok(Slot::Many(results)),
         _ => Ok(Slot::One(results.pop().ok_or(Lack::Meaning)?)),
@@ -380,6 +391,15 @@ impl Judged for Field {
     fn is_defined(_: &Value<Field>) -> bool {
         true
     }
+
+    fn made_up(
+        def: &'static OpDef,
+        attrs: &[AttrValue],
+        operands: &[Option<Value<Field>>],
+        result: &Type,
+    ) -> Option<Vec<Value<Field>>> {
+        unknown(def, attrs, operands, result)
+    }
 }
 
 impl Judged for f64 {
@@ -415,5 +435,9 @@ impl Judged for f64 {
         value
             .real()
             .map_or(true, |numbers| numbers.iter().all(|x| x.is_finite()))
+    }
+
+    fn made_up(_: &'static OpDef, _: &[AttrValue], _: &[Option<Value<f64>>], _: &Type) -> Option<Vec<Value<f64>>> {
+        None
     }
 }

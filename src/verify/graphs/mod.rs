@@ -25,10 +25,11 @@ use super::data::{self, Data};
 use super::extents::Extents;
 use super::judge::{Differing, differing, other_bits};
 use super::random::Random;
-use crate::graph::{Graph, Node, Params, VertexId, Workload, interpret, interpret_over};
-use crate::op::{Fact, Field, Infer, Number as _, Op, System, Value};
+use super::unknown::unknown;
+use crate::graph::{Graph, Node, Params, VertexId, Workload, evaluate_call_over, interpret, interpret_over};
+use crate::op::{Fact, Field, Infer, Number as _, Op, Value};
 use crate::rule::Class;
-use crate::tensor::{DType, Tensor, Type};
+use crate::tensor::{DType, Shape, Tensor, Type};
 
 pub use self::first::Differs;
 pub use self::symbolic::Proof;
@@ -402,7 +403,7 @@ impl Run<'_> {
                     Value::Real(array.ok()?)
                 });
             }
-            let run = |graph: &Graph| over::<Field>(graph, &points);
+            let run = |graph: &Graph| over_field(graph, &points);
             if run(&instance.original)? != run(&instance.optimized)? {
                 return Some(false);
             }
@@ -611,10 +612,50 @@ fn reference(graph: &Graph, roots: &[VertexId], leaves: &[Tensor]) -> Result<Vec
     interpret_over::<f64>(&graph, &value).map_err(|e| e.to_string())
 }
 
-/// The results over a number system.
-fn over<S: System>(graph: &Graph, leaves: &[Value<S>]) -> Option<Vec<Value<S>>> {
-    let places: FxHashMap<VertexId, usize> = graph.inputs().iter().enumerate().map(|(i, &v)| (v, i)).collect();
-    interpret_over::<S>(graph, &|v| leaves.get(*places.get(&v)?).cloned()).ok()
+/// The results over the field; calls that it has no meaning for are functions of which nothing is known.
+fn over_field(graph: &Graph, leaves: &[Value<Field>]) -> Option<Vec<Value<Field>>> {
+    let mut values: FxHashMap<VertexId, Vec<Value<Field>>> = FxHashMap::default();
+    values.extend(
+        graph
+            .inputs()
+            .iter()
+            .copied()
+            .zip(leaves.iter().map(|leaf| vec![leaf.clone()])),
+    );
+    for v in graph.rpo() {
+        let vertex = graph.vertex(v);
+        let operands = graph.pred(v);
+        let one = |u: &VertexId| values.get(u).and_then(|list| list.first()).cloned();
+        let made = match &vertex.node {
+            Node::Input | Node::Param => continue,
+            Node::Absent => Vec::new(),
+            Node::Const(value) => vec![Value::from_tensor(value).ok()?],
+            Node::Tuple => operands.iter().map(one).collect::<Option<_>>()?,
+            Node::Proj(i) => vec![values.get(&operands[0])?.get(*i as usize)?.clone()],
+            Node::Call { op: Op::Opaque(_), .. } => return None,
+            Node::Call {
+                op: op @ Op::Known(def),
+                attrs,
+            } => {
+                let given: Vec<Option<Value<Field>>> = operands.iter().map(one).collect();
+                let ty = |(u, value): (&VertexId, &Option<Value<Field>>)| match (value, graph.ty(*u).as_tensor()) {
+                    (Some(value), Some(ty)) => Type::tensor(ty.dtype, Shape::from(value.shape())),
+                    _ => Type::Absent,
+                };
+                let types: Vec<Type> = operands.iter().zip(&given).map(ty).collect();
+                match evaluate_call_over::<Field>(op, &given, &types, attrs) {
+                    Ok(values) => values,
+                    Err(_) => unknown(def, attrs, &given, &vertex.ty)?,
+                }
+            }
+        };
+        values.insert(v, made);
+    }
+    graph
+        .outputs()
+        .iter()
+        .map(|o| values.get(&o.vertex)?.first().cloned())
+        .collect()
 }
 
 /// The graph with numbers for its extents.
