@@ -7,6 +7,8 @@ use tautomer::pipeline::Outcome;
 use tautomer::rule::Class;
 use tautomer::verify::{Audit, AuditOptions, audit};
 
+use super::validate::fast;
+
 /// The check of what the engine made, if it kept that.
 pub(super) fn of(original: &Workload, outcome: &Outcome, class: Class, assuming: bool, seed: u64) -> Option<Audit> {
     let explored = outcome.explored.as_ref()?;
@@ -14,6 +16,7 @@ pub(super) fn of(original: &Workload, outcome: &Outcome, class: Class, assuming:
         seed,
         class,
         assuming,
+        machine: Some(&fast),
         ..AuditOptions::default()
     };
     Some(audit(&original.graph, &original.params, explored, &options))
@@ -65,6 +68,7 @@ pub(super) fn data(audit: &Audit) -> Value {
         "classes": audit.classes,
         "field": audit.field,
         "f64": audit.real,
+        "f32": audit.single,
         "without_definition": audit.free,
         "unchecked": audit.unchecked,
         "over_budget": audit.over_budget,

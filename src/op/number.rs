@@ -258,7 +258,10 @@ impl Number for Field {
     }
 
     fn mul(&self, other: &Self) -> Self {
-        Field((u128::from(self.0) * u128::from(other.0) % u128::from(Self::MODULUS)) as u64)
+        // 2^61 is 1, so the upper bits are added to the lower ones.
+        let product = u128::from(self.0) * u128::from(other.0);
+        let sum = (product as u64 & Self::MODULUS) + (product >> 61) as u64;
+        Field(if sum >= Self::MODULUS { sum - Self::MODULUS } else { sum })
     }
 
     fn div(&self, other: &Self) -> Result<Self, Refused> {

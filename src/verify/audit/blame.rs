@@ -3,7 +3,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::super::judge::Differing;
-use super::pass::{Judged, Known, Lack, LeafOf, Point, allowed, any, compute, is_free};
+use super::pass::{Budget, Judged, Known, Lack, LeafOf, Point, allowed, any, compute, is_free};
 use crate::graph::{Graph, VertexId, to_program};
 use crate::lang::format_program;
 use crate::op::{Field, Value};
@@ -14,7 +14,7 @@ struct Own<'a, S> {
     point: &'a Point<'a>,
     leaf: LeafOf<'a, S>,
     values: FxHashMap<u32, Result<Known<S>, Lack>>,
-    operations: u64,
+    budget: Budget,
 }
 
 impl<'a, S: Judged> Own<'a, S> {
@@ -23,7 +23,7 @@ impl<'a, S: Judged> Own<'a, S> {
             point,
             leaf,
             values: FxHashMap::default(),
-            operations: point.limits.operations,
+            budget: Budget::new(point.limits),
         }
     }
 
@@ -48,7 +48,7 @@ impl<'a, S: Judged> Own<'a, S> {
                 .collect();
             let room = self.point.limits.elements;
             let value = operands.and_then(|operands| {
-                compute(self.point, it, &operands, self.leaf, &mut self.operations, room).or_else(|lack| {
+                compute(self.point, it, &operands, self.leaf, &mut self.budget, room).or_else(|lack| {
                     let free = lack == Lack::Meaning && is_free(&it.formula);
                     if free { any(self.point, it) } else { Err(lack) }
                 })
@@ -70,7 +70,7 @@ impl<'a, S: Judged> Own<'a, S> {
         let rounded = [a, b]
             .iter()
             .any(|t| matches!(space.terms[*t as usize].formula, Formula::Const(_)));
-        S::compare(x, y, ty, allowed(self.point.class, ty, rounded))
+        S::compare(x, y, ty, allowed(self.point.class, ty, rounded || x.single || y.single))
     }
 }
 

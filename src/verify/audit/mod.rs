@@ -20,6 +20,7 @@ use self::blame::{first_wrong, point_of, programs};
 use self::pass::{Finding, Lack, Point, pass};
 use super::data::{self, Data};
 use super::extents::Extents;
+use super::graphs::Machine;
 use super::judge::Differing;
 use super::random::Random;
 use crate::graph::{Graph, Params, VertexId};
@@ -33,13 +34,15 @@ use crate::tensor::Tensor;
 pub struct Limits {
     /// Operations, by the cost of each operator.
     pub operations: u64,
+    /// Operations of the machine, which runs what takes more, in single precision.
+    pub machine: u64,
     /// Elements that are held at one time.
     pub elements: usize,
 }
 
 /// What an audit does.
-#[derive(Debug, Clone)]
-pub struct Options {
+#[derive(Clone)]
+pub struct Options<'a> {
     /// Where the random choices begin.
     pub seed: u64,
     /// For how many choices of the symbolic extents.
@@ -50,10 +53,12 @@ pub struct Options {
     pub assuming: bool,
     /// Budgets.
     pub limits: Limits,
+    /// What runs calls that take more than the reference definitions may.
+    pub machine: Option<Machine<'a>>,
 }
 
-impl Default for Options {
-    fn default() -> Options {
+impl Default for Options<'_> {
+    fn default() -> Self {
         Options {
             seed: 0,
             shapes: 3,
@@ -61,8 +66,10 @@ impl Default for Options {
             assuming: false,
             limits: Limits {
                 operations: 300_000_000,
+                machine: 30_000_000_000,
                 elements: 1 << 26,
             },
+            machine: None,
         }
     }
 }
@@ -78,6 +85,8 @@ pub struct Audit {
     pub field: usize,
     /// Those with the value of their class in double precision alone.
     pub real: usize,
+    /// Those where the machine had a part in it, in single precision.
+    pub single: usize,
     /// Calls without a definition, the value of which may be any.
     pub free: usize,
     /// Those that were not computed.
@@ -121,6 +130,9 @@ impl fmt::Display for Audit {
             n => write!(f, "{n} classes have two values")?,
         }
         write!(f, " (field {}, f64 {}", self.field, self.real)?;
+        if self.single > 0 {
+            write!(f, ", f32 {}", self.single)?;
+        }
         if self.free > 0 {
             write!(f, ", without a definition {}", self.free)?;
         }
@@ -156,7 +168,7 @@ impl Audit {
 /// let audit = verify::audit(&workload.graph, &workload.params, &explored, &verify::AuditOptions::default());
 /// assert_eq!(&*audit.fault.unwrap().step.unwrap().rule, "drop-relu");
 /// ```
-pub fn audit(graph: &Graph, params: &Params, explored: &Explored, options: &Options) -> Audit {
+pub fn audit(graph: &Graph, params: &Params, explored: &Explored, options: &Options<'_>) -> Audit {
     let mut run = Run {
         graph,
         params,
@@ -192,6 +204,7 @@ pub fn audit(graph: &Graph, params: &Params, explored: &Explored, options: &Opti
 struct Mark {
     field: bool,
     real: bool,
+    single: bool,
     free: bool,
     over_budget: bool,
 }
@@ -200,7 +213,7 @@ struct Run<'a> {
     graph: &'a Graph,
     params: &'a Params,
     space: &'a Explored,
-    options: &'a Options,
+    options: &'a Options<'a>,
     marks: Vec<Mark>,
     /// Classes with two values.
     broken: FxHashSet<u32>,
@@ -219,6 +232,7 @@ impl Run<'_> {
             seed: self.options.seed,
             class: self.options.class,
             limits: self.options.limits,
+            machine: self.options.machine,
         }
     }
 
@@ -309,7 +323,7 @@ impl Run<'_> {
         let findings = pass::<Field>(&mut self.point(extents, kinds[0]), &in_field);
         let mut same: Vec<bool> = vec![false; findings.len()];
         for (t, finding) in findings.iter().enumerate() {
-            same[t] = matches!(finding, Finding::Gave | Finding::Agrees);
+            same[t] = matches!(finding, Finding::Gave(_) | Finding::Agrees(_));
             self.marks[t].field |= same[t];
             self.marks[t].free |= matches!(finding, Finding::Free);
             self.marks[t].over_budget |= matches!(finding, Finding::Lacks(Lack::Budget));
@@ -324,8 +338,21 @@ impl Run<'_> {
             let mut marks = Vec::new();
             for (t, finding) in findings.into_iter().enumerate() {
                 match finding {
-                    Finding::Gave | Finding::Agrees => marks.push((t, true, false)),
-                    Finding::Free => marks.push((t, false, true)),
+                    Finding::Gave(single) | Finding::Agrees(single) => {
+                        let mark = Mark {
+                            real: !single,
+                            single,
+                            ..Mark::default()
+                        };
+                        marks.push((t, mark));
+                    }
+                    Finding::Free => {
+                        let mark = Mark {
+                            free: true,
+                            ..Mark::default()
+                        };
+                        marks.push((t, mark));
+                    }
                     // Over the field both are the same: what is left is rounding.
                     Finding::Apart(giver, _) if same[t] && same[giver as usize] => {}
                     Finding::Apart(giver, difference) => apart.push((giver, t as u32, difference)),
@@ -340,9 +367,10 @@ impl Run<'_> {
                 Some(first) if self.fault.is_none() => Some(self.fault_of(&point, &classes, first, &real, &in_field)),
                 _ => None,
             };
-            for (t, real, free) in marks {
-                self.marks[t].real |= real;
-                self.marks[t].free |= free;
+            for (t, mark) in marks {
+                self.marks[t].real |= mark.real;
+                self.marks[t].single |= mark.single;
+                self.marks[t].free |= mark.free;
             }
             self.broken.extend(classes);
             self.fault = self.fault.take().or(fault.map(Box::new));
@@ -391,6 +419,7 @@ impl Run<'_> {
             match mark {
                 Mark { field: true, .. } => out.field += 1,
                 Mark { real: true, .. } => out.real += 1,
+                Mark { single: true, .. } => out.single += 1,
                 Mark { free: true, .. } => out.free += 1,
                 Mark { over_budget, .. } => {
                     out.unchecked += 1;

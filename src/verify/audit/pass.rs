@@ -8,11 +8,12 @@ use std::rc::Rc;
 
 use super::super::data::{self, Data};
 use super::super::extents::Extents;
+use super::super::graphs::Machine;
 use super::super::judge::{Differing, differing};
 use super::super::random::Random;
 use super::super::unknown::unknown;
 use super::Limits;
-use crate::graph::{VertexId, evaluate_call_over};
+use crate::graph::{Graph, VertexId, evaluate_call_over};
 use crate::op::{AttrValue, Fact, Field, Infer, Op, OpDef, OpTraits, System, Value};
 use crate::rewrite::{Explored, Formula, Term};
 use crate::rule::Class;
@@ -26,13 +27,19 @@ pub(super) trait Judged: System {
     fn most(value: &Value<Self>) -> f64;
     /// True if every number inside is one.
     fn is_defined(value: &Value<Self>) -> bool;
+    /// The results of a call by a machine in single precision, if the system takes such.
+    fn fast(machine: Machine<'_>, call: &Concrete<'_, Self>) -> Option<Vec<Value<Self>>>;
     /// The results of a call for which the system has no meaning, if it makes some up.
-    fn made_up(
-        def: &'static OpDef,
-        attrs: &[AttrValue],
-        operands: &[Option<Value<Self>>],
-        result: &Type,
-    ) -> Option<Vec<Value<Self>>>;
+    fn made_up(def: &'static OpDef, call: &Concrete<'_, Self>) -> Option<Vec<Value<Self>>>;
+}
+
+/// A call with all extents known.
+pub(super) struct Concrete<'a, S> {
+    op: &'a Op,
+    attrs: &'a [AttrValue],
+    operands: &'a [Option<Value<S>>],
+    types: &'a [Type],
+    result: &'a Type,
 }
 
 /// The value of a term.
@@ -65,6 +72,8 @@ pub(super) struct Known<S> {
     pub(super) magnitude: f64,
     /// No number on the way is infinite or none.
     pub(super) defined: bool,
+    /// It was computed in single precision.
+    pub(super) single: bool,
 }
 
 /// Why a term has no value.
@@ -83,10 +92,10 @@ pub(super) enum Lack {
 /// What became of a term.
 #[derive(Debug, Clone)]
 pub(super) enum Finding {
-    /// Its class has its value.
-    Gave,
+    /// Its class has its value; true, if single precision had a part in it.
+    Gave(bool),
     /// Its class had the same value already.
-    Agrees,
+    Agrees(bool),
     /// Its operator has no definition: its value may be any.
     Free,
     /// Its class has another value; the term that gave it, and where they differ.
@@ -102,6 +111,23 @@ pub(super) struct Point<'a> {
     pub(super) seed: u64,
     pub(super) class: Class,
     pub(super) limits: Limits,
+    pub(super) machine: Option<Machine<'a>>,
+}
+
+/// Operations that are left.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Budget {
+    reference: u64,
+    machine: u64,
+}
+
+impl Budget {
+    pub(super) fn new(limits: Limits) -> Budget {
+        Budget {
+            reference: limits.operations,
+            machine: limits.machine,
+        }
+    }
 }
 
 /// The value of a leaf over `S`.
@@ -133,7 +159,7 @@ pub(super) fn pass<S: Judged>(point: &mut Point<'_>, leaf: LeafOf<'_, S>) -> Vec
     let mut findings: Vec<Finding> = vec![Finding::Lacks(Lack::Operands); space.terms.len()];
     let mut values: Vec<Option<Rc<Known<S>>>> = vec![None; classes];
     let mut givers: Vec<Option<u32>> = vec![None; classes];
-    let (mut operations, mut held) = (point.limits.operations, 0usize);
+    let (mut budget, mut held) = (Budget::new(point.limits), 0usize);
     while let Some(Reverse(t)) = ready.pop() {
         let term = &space.terms[t as usize];
         let class = term.class as usize;
@@ -144,7 +170,7 @@ pub(super) fn pass<S: Judged>(point: &mut Point<'_>, leaf: LeafOf<'_, S>) -> Vec
             .collect();
         let computed = operands.ok_or(Lack::Operands).and_then(|operands| {
             let room = point.limits.elements.saturating_sub(held);
-            compute(point, term, &operands, leaf, &mut operations, room)
+            compute(point, term, &operands, leaf, &mut budget, room)
         });
         let alone = members[class] == 1 && is_free(&term.formula);
         let (computed, free) = match computed {
@@ -157,6 +183,7 @@ pub(super) fn pass<S: Judged>(point: &mut Point<'_>, leaf: LeafOf<'_, S>) -> Vec
                 for (value, ty) in known.slot.values().iter().zip(items(&space.types[class])) {
                     point.extents.learn(ty, value.shape());
                 }
+                let single = known.single;
                 held += known.slot.elements();
                 values[class] = Some(Rc::new(known));
                 givers[class] = Some(t);
@@ -166,16 +193,18 @@ pub(super) fn pass<S: Judged>(point: &mut Point<'_>, leaf: LeafOf<'_, S>) -> Vec
                         ready.push(Reverse(user));
                     }
                 }
-                if free { Finding::Free } else { Finding::Gave }
+                if free { Finding::Free } else { Finding::Gave(single) }
             }
             (Ok(known), Some(giver)) => {
-                let rounded = |t: u32| matches!(space.terms[t as usize].formula, Formula::Const(_));
-                let allowed = allowed(point.class, &space.types[class], rounded(t) || rounded(giver));
+                let is_constant = |t: u32| matches!(space.terms[t as usize].formula, Formula::Const(_));
+                let single = known.single || values[class].as_deref().is_some_and(|first| first.single);
+                let rounded = single || is_constant(t) || is_constant(giver);
+                let allowed = allowed(point.class, &space.types[class], rounded);
                 match values[class]
                     .as_deref()
                     .map(|first| S::compare(first, &known, &space.types[class], allowed))
                 {
-                    Some(Ok(None)) => Finding::Agrees,
+                    Some(Ok(None)) => Finding::Agrees(single),
                     Some(Ok(Some(difference))) => Finding::Apart(giver, difference),
                     Some(Err(())) | None => Finding::Lacks(Lack::Numbers),
                 }
@@ -240,9 +269,10 @@ pub(super) fn compute<S: Judged>(
     term: &Term,
     operands: &[&Known<S>],
     leaf: LeafOf<'_, S>,
-    operations: &mut u64,
+    budget: &mut Budget,
     room: usize,
 ) -> Result<Known<S>, Lack> {
+    let mut single = false;
     let slot = match &term.formula {
         Formula::Leaf(v) => Slot::One(leaf(*v).ok_or(Lack::Meaning)?),
         Formula::Const(value) if value.len() > room => return Err(Lack::Budget),
@@ -259,13 +289,18 @@ pub(super) fn compute<S: Judged>(
             Some(Slot::Many(items)) => Slot::One(items.get(*i as usize).ok_or(Lack::Meaning)?.clone()),
             _ => return Err(Lack::Meaning),
         },
-        Formula::Call { op, attrs } => call(point, term, op, attrs, operands, operations, room)?,
+        Formula::Call { op, attrs } => {
+            let (slot, is_single) = call(point, term, op, attrs, operands, budget, room)?;
+            single = is_single;
+            slot
+        }
     };
     let own = slot.values().iter().map(S::most).fold(0.0, f64::max);
     let below = operands.iter().flat_map(|known| known.slot.values()).map(S::most);
     Ok(Known {
         magnitude: below.fold(own, f64::max),
         defined: slot.values().iter().all(S::is_defined) && operands.iter().all(|known| known.defined),
+        single,
         slot,
     })
 }
@@ -276,9 +311,9 @@ fn call<S: Judged>(
     op: &Op,
     attrs: &[AttrValue],
     operands: &[&Known<S>],
-    operations: &mut u64,
+    budget: &mut Budget,
     room: usize,
-) -> Result<Slot<S>, Lack> {
+) -> Result<(Slot<S>, bool), Lack> {
     let space = point.space;
     let Op::Known(def) = op else { return Err(Lack::Meaning) };
     let mut values = Vec::with_capacity(operands.len());
@@ -316,17 +351,30 @@ fn call<S: Judged>(
         .filter_map(|t| t.as_tensor()?.shape.as_ref()?.to_concrete())
         .map(|shape| shape.iter().fold(1usize, |n, d| n.saturating_mul(*d)))
         .fold(0, usize::saturating_add);
-    if work > *operations || elements > room {
+    let concrete = Concrete {
+        op,
+        attrs: &attrs,
+        operands: &values,
+        types: &types,
+        result: &result,
+    };
+    let is_single = work > budget.reference;
+    let mut results = if elements > room || is_single && work > budget.machine {
         return Err(Lack::Budget);
-    }
-    *operations -= work;
-    let mut results = match evaluate_call_over::<S>(op, &values, &types, &attrs) {
-        Ok(results) => results,
-        Err(_) => S::made_up(def, &attrs, &values, &result).ok_or(Lack::Meaning)?,
+    } else if is_single {
+        budget.machine -= work;
+        let machine = point.machine.ok_or(Lack::Budget)?;
+        S::fast(machine, &concrete).ok_or(Lack::Budget)?
+    } else {
+        budget.reference -= work;
+        match evaluate_call_over::<S>(op, &values, &types, &attrs) {
+            Ok(results) => results,
+            Err(_) => S::made_up(def, &concrete).ok_or(Lack::Meaning)?,
+        }
     };
     match &space.types[term.class as usize] {
-        Type::Tuple(_) => Ok(Slot::Many(results)),
-        _ => Ok(Slot::One(results.pop().ok_or(Lack::Meaning)?)),
+        Type::Tuple(_) => Ok((Slot::Many(results), is_single)),
+        _ => Ok((Slot::One(results.pop().ok_or(Lack::Meaning)?), is_single)),
     }
 }
 
@@ -347,6 +395,7 @@ pub(super) fn any<S: Judged>(point: &Point<'_>, term: &Term) -> Result<Known<S>,
         slot: slot.ok_or(Lack::Meaning)?,
         magnitude: 1.0,
         defined: true,
+        single: false,
     })
 }
 
@@ -392,13 +441,12 @@ impl Judged for Field {
         true
     }
 
-    fn made_up(
-        def: &'static OpDef,
-        attrs: &[AttrValue],
-        operands: &[Option<Value<Field>>],
-        result: &Type,
-    ) -> Option<Vec<Value<Field>>> {
-        unknown(def, attrs, operands, result)
+    fn fast(_: Machine<'_>, _: &Concrete<'_, Field>) -> Option<Vec<Value<Field>>> {
+        None
+    }
+
+    fn made_up(def: &'static OpDef, call: &Concrete<'_, Field>) -> Option<Vec<Value<Field>>> {
+        unknown(def, call.attrs, call.operands, call.result)
     }
 }
 
@@ -437,7 +485,34 @@ impl Judged for f64 {
             .map_or(true, |numbers| numbers.iter().all(|x| x.is_finite()))
     }
 
-    fn made_up(_: &'static OpDef, _: &[AttrValue], _: &[Option<Value<f64>>], _: &Type) -> Option<Vec<Value<f64>>> {
+    fn fast(machine: Machine<'_>, call: &Concrete<'_, f64>) -> Option<Vec<Value<f64>>> {
+        let mut graph = Graph::new();
+        let mut tensors = Vec::new();
+        let mut operands = Vec::new();
+        for (value, ty) in call.operands.iter().zip(call.types) {
+            operands.push(match value {
+                Some(value) => {
+                    tensors.push(value.clone().into_tensor(ty.as_tensor()?.dtype).ok()?);
+                    graph.input(&format!("x{}", tensors.len()), ty.clone())
+                }
+                None => graph.absent(),
+            });
+        }
+        let v = graph.call_typed(call.op.clone(), &operands, call.attrs.into(), call.result.clone());
+        match call.result {
+            Type::Tuple(items) => {
+                for i in 0..items.len() {
+                    let part = graph.project(v, i).ok()?;
+                    graph.output(part, None);
+                }
+            }
+            _ => graph.output(v, None),
+        }
+        let results = machine(&graph, &tensors).ok()?;
+        results.iter().map(|t| Value::from_tensor(t).ok()).collect()
+    }
+
+    fn made_up(_: &'static OpDef, _: &Concrete<'_, f64>) -> Option<Vec<Value<f64>>> {
         None
     }
 }

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::diag::Source;
-use crate::graph::{BuildOptions, Workload, build_program};
+use crate::graph::{BuildOptions, Workload, build_program, interpret};
 use crate::lang::{parse_program, parse_rules};
 use crate::rewrite::{CostModel, Limits as RunLimits, encode, saturate_explained, substitute_explored};
 use crate::rule::{Rule, composite_rules, library, load_rules};
@@ -177,4 +177,19 @@ fn a_budget_leaves_the_rest_unchecked() {
         "{report}"
     );
     assert!(report.field > 0, "{report}");
+    // A machine takes more.
+    let machine = |graph: &Graph, inputs: &[Tensor]| {
+        let place = |v: VertexId| graph.inputs().iter().position(|&u| u == v);
+        interpret(graph, &|v| inputs.get(place(v)?).cloned()).map_err(|e| e.to_string())
+    };
+    let options = Options {
+        machine: Some(&machine),
+        ..options
+    };
+    let report = audit(&workload.graph, &workload.params, &explored, &options);
+    assert!(
+        report.is_right() && report.single >= 2 && report.unchecked == 0,
+        "{report}"
+    );
+    assert!(report.to_string().contains(", f32 "), "{report}");
 }

@@ -60,6 +60,7 @@ impl Default for Options<'_> {
             class: Class::Real,
             limits: Limits {
                 operations: 300_000_000,
+                machine: u64::MAX,
                 elements: 1 << 26,
             },
             machine: None,

@@ -205,6 +205,7 @@ fn what_takes_too_long_is_run_by_the_machine() {
     let options = Options {
         limits: Limits {
             operations: 10,
+            machine: u64::MAX,
             elements: 1 << 20,
         },
         machine: Some(&machine),
