@@ -16,6 +16,7 @@ mod data;
 mod extents;
 mod graphs;
 mod judge;
+mod proof;
 mod random;
 mod recipe;
 mod repair;
@@ -43,6 +44,7 @@ pub use self::graphs::{
     verify_graphs,
 };
 pub use self::judge::Fault;
+pub use self::proof::Coverage;
 pub use self::repair::{Repair, repair};
 
 /// Changes after one that inference refuses.
@@ -76,6 +78,8 @@ impl Default for Options {
 /// What was found out about a rule.
 #[derive(Debug, Clone)]
 pub enum Verdict {
+    /// Both sides are equal for all extents, in all forms of the source that instances were found of.
+    ProvedForAll(Coverage),
     /// Both sides are the same polynomials, perhaps of functions that may be any, at every shape that was tried, but for
     /// an error of probability less than 2^-90.
     Proved {
@@ -96,6 +100,7 @@ pub enum Verdict {
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Verdict::ProvedForAll(coverage) => write!(f, "proved ({coverage})"),
             Verdict::Proved { shapes } => write!(f, "proved at {shapes} shapes"),
             Verdict::Tested { instances } => write!(f, "tested at {instances} instances"),
             Verdict::Refuted(example) => write!(f, "refuted: {}", example.fault),
@@ -140,6 +145,8 @@ pub struct Report {
     pub refusal: Option<String>,
     /// Changes that were tried.
     pub attempts: usize,
+    /// Why the rule is not proved for all sizes; nothing, if it is, or if it was not tried.
+    pub not_proved: Option<String>,
     /// For a rule of a weaker class: whether even the bits are the same at all instances; nothing, if none says.
     pub same_bits: Option<bool>,
 }
@@ -159,17 +166,28 @@ pub fn verify(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Repo
     let trial = Trial::new(rule.clone());
     let mut run = Run::new(rule, &trial, options.strict);
     let apart = run.search(seeds(rule, &trial, examples), options, &mut random);
+    let proof = match apart {
+        None => Some(proof::prove(&trial, &run.right.iter().map(|&i| &run.pool[i]).collect::<Vec<_>>())),
+        Some(_) => None,
+    };
     let Run {
         mut report,
         decided,
         compared,
         ..
     } = run;
+    if let Some(Err(why)) = &proof {
+        report.not_proved = Some(why.clone());
+    }
     report.verdict = match apart {
         Some(found) => {
             let (sides, apart) = shrink::shrink(rule, &trial, found, options.strict, &mut random);
             Verdict::Refuted(Box::new(counterexample(&sides, *apart)))
         }
+        None if matches!(proof, Some(Ok(_))) => match proof {
+            Some(Ok(coverage)) => Verdict::ProvedForAll(coverage),
+            _ => Verdict::Undecided(String::new()),
+        },
         None if decided > 0 && compared == 0 => Verdict::Proved { shapes: decided },
         None if report.instances > 0 => Verdict::Tested {
             instances: report.instances,
@@ -215,6 +233,7 @@ impl<'a> Run<'a> {
                 refused: 0,
                 refusal: None,
                 attempts: 0,
+                not_proved: None,
                 same_bits: None,
             },
         }

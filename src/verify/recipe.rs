@@ -312,7 +312,7 @@ fn sizes(shape: &[i64]) -> Option<Vec<usize>> {
 }
 
 /// Adds a step to the graph.
-fn add(graph: &mut Graph, step: &Step, made: &[VertexId]) -> Option<VertexId> {
+pub(super) fn add(graph: &mut Graph, step: &Step, made: &[VertexId]) -> Option<VertexId> {
     let v = match step {
         Step::Leaf {
             name,

@@ -74,7 +74,7 @@ pub fn repair(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Opti
         .take(VERIFIED)
         .find_map(|(_, _, repair, changed)| {
             let report = verify(&changed, examples, options);
-            matches!(report.verdict, Verdict::Proved { .. } | Verdict::Tested { .. }).then_some(repair)
+            matches!(report.verdict, Verdict::ProvedForAll(_) | Verdict::Proved { .. } | Verdict::Tested { .. }).then_some(repair)
         })
 }
 
