@@ -279,7 +279,6 @@ fn all_rules_together_keep_the_examples_equal() {
             Err(e) => problems.add(&example.rule, e.render(false)),
         }
     }
-    println!("audit: {enodes} e-nodes, {unchecked} of them unchecked");
     assert!(20 * unchecked <= enodes, "{unchecked} of {enodes} e-nodes are unchecked");
 }
 

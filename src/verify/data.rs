@@ -160,14 +160,16 @@ pub(super) fn double(graph: &Graph, roots: &[VertexId], values: &Values) -> Opti
 /// Points of the field for the leaves with real elements; the others keep theirs.
 pub(super) fn points(graph: &Graph, values: &Values, random: &mut Random) -> Option<FxHashMap<VertexId, Value<Field>>> {
     leaves(graph)
-        .map(|v| {
-            let tensor = values.get(&v)?;
-            if !tensor.dtype().is_float() {
-                return Some((v, Value::from_tensor(tensor).ok()?));
-            }
-            let numbers = (0..tensor.len()).map(|_| Field::new(i128::from(random.next() >> 3)));
-            let array = ndarray::ArcArray::from_shape_vec(ndarray::IxDyn(tensor.shape()), numbers.collect()).ok()?;
-            Some((v, Value::Real(array)))
-        })
+        .map(|v| Some((v, point(values.get(&v)?, random)?)))
         .collect()
+}
+
+/// A point of the field for each element, if they are real; else the tensor as it is.
+pub(super) fn point(tensor: &Tensor, random: &mut Random) -> Option<Value<Field>> {
+    if !tensor.dtype().is_float() {
+        return Value::from_tensor(tensor).ok();
+    }
+    let numbers = (0..tensor.len()).map(|_| Field::new(i128::from(random.next() >> 3)));
+    let array = ndarray::ArcArray::from_shape_vec(ndarray::IxDyn(tensor.shape()), numbers.collect()).ok()?;
+    Some(Value::Real(array))
 }

@@ -3,10 +3,11 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::super::judge::Differing;
-use super::pass::{Budget, Judged, Known, Lack, LeafOf, Point, allowed, any, compute, is_free};
+use super::pass::{Budget, Lack, LeafOf, Point, any, compute, is_free};
+use super::value::{Judged, Known, Said, allowed};
 use crate::graph::{Graph, VertexId, to_program};
 use crate::lang::format_program;
-use crate::op::{Field, Value};
+use crate::op::Field;
 use crate::rewrite::{Explored, Formula};
 
 /// Values that terms have by themselves, whatever was made equal.
@@ -59,7 +60,7 @@ impl<'a, S: Judged> Own<'a, S> {
     }
 
     /// Where the values of two terms differ; an error if nothing can be said.
-    fn apart(&mut self, a: u32, b: u32) -> Result<Option<Differing>, ()> {
+    fn apart(&mut self, a: u32, b: u32) -> Said {
         self.of(a).map_err(|_| ())?;
         self.of(b).map_err(|_| ())?;
         let space = self.point.space;
@@ -180,17 +181,4 @@ fn program(
     }
     // Leaves that a shallower way made unnecessary.
     format_program(&to_program(&out.compacted()))
-}
-
-/// A value of a leaf over the field: any point for real elements, whole numbers as they are.
-pub(super) fn point_of(
-    tensor: &crate::tensor::Tensor,
-    random: &mut super::super::random::Random,
-) -> Option<Value<Field>> {
-    if !tensor.dtype().is_float() {
-        return Value::from_tensor(tensor).ok();
-    }
-    let numbers = (0..tensor.len()).map(|_| Field::new(i128::from(random.next() >> 3)));
-    let array = ndarray::ArcArray::from_shape_vec(ndarray::IxDyn(tensor.shape()), numbers.collect()).ok()?;
-    Some(Value::Real(array))
 }

@@ -2,10 +2,11 @@ use std::sync::Arc;
 
 use super::*;
 use crate::diag::Source;
-use crate::graph::{BuildOptions, Workload, build_program, interpret};
+use crate::graph::{BuildOptions, VertexId, Workload, build_program, interpret};
 use crate::lang::{parse_program, parse_rules};
 use crate::rewrite::{CostModel, Limits as RunLimits, encode, saturate_explained, substitute_explored};
 use crate::rule::{Rule, composite_rules, library, load_rules};
+use crate::tensor::Tensor;
 
 fn workload(text: &str) -> Workload {
     let program = parse_program(Arc::new(Source::new("test", text))).unwrap();

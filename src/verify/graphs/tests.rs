@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::diag::Source;
-use crate::graph::{BuildOptions, build_program};
+use crate::graph::{BuildOptions, VertexId, build_program, interpret};
 use crate::lang::parse_program;
 
 fn workload(text: &str) -> Workload {
