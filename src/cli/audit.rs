@@ -34,6 +34,9 @@ pub(super) fn text(audit: &Audit) -> String {
     if !shapes.is_empty() {
         out.push_str(&format!("\n  with {}", shapes.join("; with ")));
     }
+    if let Some(reason) = &audit.reason {
+        out.push_str(&format!("\n  the first that could not be computed is {reason}"));
+    }
     let Some(fault) = &audit.fault else { return out };
     let blamed = match &fault.step {
         Some(step) if step.place.is_empty() => format!("`{}` made two values equal", step.rule),
@@ -72,6 +75,7 @@ pub(super) fn data(audit: &Audit) -> Value {
         "without_definition": audit.free,
         "unchecked": audit.unchecked,
         "over_budget": audit.over_budget,
+        "reason": audit.reason,
         "shapes": audit.shapes,
         "broken_classes": audit.broken,
         "fault": audit.fault.as_ref().map(|fault| json!({

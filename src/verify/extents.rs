@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::graph::Graph;
+use crate::graph::{Graph, VertexId};
 use crate::op::AttrValue;
 use crate::tensor::{Atom, Dim, Type};
 
@@ -16,14 +16,29 @@ pub(super) struct Extents {
     symbols: Vec<(Atom, i64)>,
     /// Unknown extents that were seen on the way.
     learned: FxHashMap<Atom, i64>,
+    /// The rank of leaves of any rank.
+    rank: usize,
 }
 
 /// Equal extents that are tried, small ones first: strides and pools need room.
-const EQUAL: [i64; 7] = [4, 1, 8, 16, 32, 64, 224];
+const EQUAL: [i64; 9] = [4, 1, 8, 16, 32, 64, 224, 640, 16_000];
+
+/// Ranks that are tried for inputs of any rank.
+const RANKS: [usize; 4] = [2, 3, 4, 1];
 
 impl Extents {
     /// Choices to try in order: different small numbers, then equal ones. One choice, if there is nothing to choose.
     pub(super) fn choices(graph: &Graph) -> Vec<Extents> {
+        let of_any_rank = |v: &VertexId| graph.ty(*v).as_tensor().is_some_and(|t| t.shape.is_none());
+        let mut out = Extents::numbers(graph);
+        if graph.inputs().iter().chain(graph.params()).any(of_any_rank) {
+            let of_rank = |rank: usize| out.iter().take(3).map(move |e| Extents { rank, ..e.clone() });
+            out = RANKS.into_iter().flat_map(of_rank).collect();
+        }
+        out
+    }
+
+    fn numbers(graph: &Graph) -> Vec<Extents> {
         let atoms = atoms(graph);
         let with = |number: &dyn Fn(usize) -> i64| Extents {
             symbols: atoms
@@ -32,6 +47,7 @@ impl Extents {
                 .map(|(i, atom)| (atom.clone(), number(i)))
                 .collect(),
             learned: FxHashMap::default(),
+            rank: RANKS[0],
         };
         if atoms.is_empty() {
             return vec![with(&|_| 0)];
@@ -72,10 +88,10 @@ impl Extents {
         }
     }
 
-    /// The shape of a leaf: an unknown rank is two.
+    /// The shape of a leaf.
     pub(super) fn shape(&self, ty: &Type) -> Option<Vec<usize>> {
         match &ty.as_tensor()?.shape {
-            None => Some(vec![2, 3]),
+            None => Some((2..2 + self.rank).collect()),
             Some(shape) => shape
                 .iter()
                 .map(|d| usize::try_from(self.dim(d).as_const()?).ok())
@@ -172,5 +188,19 @@ mod tests {
             [m - Dim::Const(4)].into_iter().collect::<crate::tensor::Shape>()
         )));
         assert_eq!(Extents::choices(&Graph::new()).len(), 1);
+        let mut graph = Graph::new();
+        graph.input("x", crate::tensor::TensorType::any_rank(DType::F32));
+        let shapes = Extents::choices(&graph)
+            .into_iter()
+            .map(|e| e.shape(graph.ty(graph.inputs()[0])));
+        assert_eq!(
+            shapes.collect::<Vec<_>>(),
+            [
+                Some(vec![2, 3]),
+                Some(vec![2, 3, 4]),
+                Some(vec![2, 3, 4, 5]),
+                Some(vec![2])
+            ]
+        );
     }
 }

@@ -58,7 +58,7 @@ impl Default for Options<'_> {
             class: Class::Real,
             assuming: false,
             limits: Limits {
-                operations: 300_000_000,
+                operations: 100_000_000,
                 machine: 30_000_000_000,
                 elements: 1 << 26,
             },
@@ -86,6 +86,8 @@ pub struct Audit {
     pub unchecked: usize,
     /// Those among them that take more than the budget.
     pub over_budget: usize,
+    /// Why the first of those could not be computed, if it was not the budget.
+    pub reason: Option<String>,
     /// The extents that were chosen, such as `n = 2`; empty texts without symbols.
     pub shapes: Vec<String>,
     /// Classes with two values.

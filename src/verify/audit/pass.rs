@@ -1,7 +1,7 @@
 //! One value for each class, over one number system at one point: each term is computed once, from the values of the
 //! classes of its operands, and compared with the value that its class has already.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::rc::Rc;
@@ -55,6 +55,8 @@ pub(super) struct Point<'a> {
     pub(super) class: Class,
     pub(super) limits: Limits,
     pub(super) machine: Option<Machine<'a>>,
+    /// Why the first term that could not be computed could not.
+    pub(super) reason: RefCell<Option<String>>,
 }
 
 /// Operations that are left.
@@ -290,7 +292,11 @@ fn call<S: Judged>(
         budget.reference -= work;
         match evaluate_call_over::<S>(op, &values, &types, &attrs) {
             Ok(results) => results,
-            Err(_) => S::made_up(def, &concrete).ok_or(Lack::Meaning)?,
+            Err(error) => S::made_up(def, &concrete).ok_or_else(|| {
+                let mut reason = point.reason.borrow_mut();
+                reason.get_or_insert_with(|| format!("`{}`: {error}", def.name));
+                Lack::Meaning
+            })?,
         }
     };
     match &space.types[term.class as usize] {

@@ -1,5 +1,7 @@
 //! The points at which a run is checked, and what they say together.
 
+use std::cell::RefCell;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::blame::{first_wrong, programs};
@@ -33,6 +35,8 @@ pub(super) struct Run<'a> {
     /// Classes with two values.
     broken: FxHashSet<u32>,
     fault: Option<Box<Fault>>,
+    /// Why the first term that could not be computed could not.
+    reason: Option<String>,
     shapes: Vec<String>,
 }
 
@@ -48,6 +52,7 @@ impl<'a> Run<'a> {
             marks: vec![Mark::default(); space.terms.len()],
             broken: FxHashSet::default(),
             fault: None,
+            reason: None,
             shapes: Vec::new(),
         }
     }
@@ -83,6 +88,7 @@ impl<'a> Run<'a> {
             class: self.options.class,
             limits: self.options.limits,
             machine: self.options.machine,
+            reason: RefCell::default(),
         }
     }
 
@@ -217,12 +223,14 @@ impl<'a> Run<'a> {
                 Some(first) if self.fault.is_none() => Some(self.fault_of(&point, &classes, first, &real, &in_field)),
                 _ => None,
             };
+            let reason = point.reason.into_inner();
             for (t, mark) in marks {
                 self.marks[t].real |= mark.real;
                 self.marks[t].single |= mark.single;
                 self.marks[t].free |= mark.free;
             }
             self.broken.extend(classes);
+            self.reason = self.reason.take().or(reason);
             self.fault = self.fault.take().or(fault.map(Box::new));
         }
     }
@@ -278,6 +286,7 @@ impl<'a> Run<'a> {
             }
         }
         out.classes = classes.len();
+        out.reason = self.reason.filter(|_| out.unchecked > out.over_budget);
         out
     }
 }

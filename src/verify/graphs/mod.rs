@@ -43,7 +43,7 @@ pub struct Options<'a> {
     pub shapes: usize,
     /// How equal the results must be.
     pub class: Class,
-    /// What the reference definitions may take; beyond, the machine runs, once.
+    /// What the reference definitions may take for one choice, and the machine, which runs what takes more, for all.
     pub limits: Limits,
     /// What runs graphs that take more.
     pub machine: Option<Machine<'a>>,
@@ -57,7 +57,7 @@ impl Default for Options<'_> {
             class: Class::Real,
             limits: Limits {
                 operations: 300_000_000,
-                machine: u64::MAX,
+                machine: 30_000_000_000,
                 elements: 1 << 26,
             },
             machine: None,

@@ -40,7 +40,9 @@ pub(super) struct Run<'a> {
 
 impl Run<'_> {
     pub(super) fn verdict(&self, report: &mut Report) -> Verdict {
-        let (mut decided, mut instances, mut is_left_out) = (0, 0, false);
+        let (mut decided, mut instances) = (0, 0);
+        // Operations of the machine.
+        let mut spent = 0u64;
         let mut why = None;
         for (number, extents) in Extents::choices(&self.pair.original).into_iter().enumerate() {
             if report.shapes.len() >= self.options.shapes {
@@ -55,8 +57,7 @@ impl Run<'_> {
             let compared = if self.is_small(&instance) {
                 self.by_reference(&instance, number)
             } else {
-                is_left_out = true;
-                self.by_machine(&instance, number).map(|_| (false, 1))
+                self.by_machine(&instance, number, &mut spent).map(|runs| (false, runs))
             };
             match compared {
                 Ok((in_field, runs)) => {
@@ -70,13 +71,12 @@ impl Run<'_> {
                 }
                 Err(Compared::Agree) => {}
             }
-            // Larger ones take as long.
-            if is_left_out && instances > 0 {
+            if spent >= self.options.limits.machine && instances > 0 {
                 break;
             }
         }
-        if is_left_out && instances > 0 {
-            let what = "too large for the reference definitions: run once by the kernels, in single precision";
+        if spent > 0 && instances > 0 {
+            let what = "too large for the reference definitions: run by the kernels, in single precision";
             report.notes.push(what.to_owned());
         }
         match (report.shapes.len(), instances) {
@@ -134,7 +134,7 @@ impl Run<'_> {
     fn by_reference(&self, instance: &Instance, number: usize) -> Result<(bool, usize), Compared> {
         let in_field = self.in_field(instance, number) == Some(true);
         let mut runs = 0;
-        let mut last = None;
+        let mut lack = None;
         for kind in Data::REAL {
             let Some(leaves) = self.leaves(instance, kind, number) else {
                 continue;
@@ -142,14 +142,16 @@ impl Run<'_> {
             let evaluate = |graph: &Graph, roots: &[VertexId]| reference(graph, roots, &leaves);
             match self.compare(instance, kind, &leaves, false, in_field, &evaluate) {
                 Compared::Agree => runs += 1,
-                Compared::Nothing(why) => last = Some(why),
+                Compared::Nothing(why) => {
+                    lack.get_or_insert(why);
+                }
                 apart => return Err(apart),
             }
         }
         if self.options.class == Class::Bitwise {
             self.in_bits(instance, number)?;
         }
-        match last {
+        match lack {
             Some(why) if runs == 0 => Err(Compared::Nothing(why)),
             _ if runs == 0 => Err(Compared::Nothing("there are no values for its inputs".to_owned())),
             _ => Ok((in_field, runs)),
@@ -208,28 +210,36 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// By the machine on some data; once, for it takes long.
-    fn by_machine(&self, instance: &Instance, number: usize) -> Result<(), Compared> {
+    /// By the machine, until its operations are spent, but at least once: how many runs agree.
+    fn by_machine(&self, instance: &Instance, number: usize, spent: &mut u64) -> Result<usize, Compared> {
         let Some(machine) = self.options.machine else {
             let why = format!("it takes {:.1e} operations", instance.operations as f64);
             return Err(Compared::Nothing(why));
         };
-        let leaves = self.leaves(instance, Data::Balanced, number);
-        let leaves = leaves.ok_or_else(|| Compared::Nothing("its inputs are too large".to_owned()))?;
-        let evaluate = |graph: &Graph, roots: &[VertexId]| -> Result<Vec<Value<f64>>, String> {
-            let mut graph = graph.clone();
-            graph.clear_outputs();
-            roots.iter().for_each(|&v| graph.output(v, None));
-            let results = machine(&graph, &leaves)?;
-            results
-                .iter()
-                .map(|t| Value::from_tensor(t).map_err(|e| e.to_string()))
-                .collect()
-        };
-        match self.compare(instance, Data::Balanced, &leaves, true, false, &evaluate) {
-            Compared::Agree => Ok(()),
-            other => Err(other),
+        let mut runs = 0;
+        for kind in Data::REAL {
+            if runs > 0 && spent.saturating_add(instance.operations) > self.options.limits.machine {
+                break;
+            }
+            *spent = spent.saturating_add(instance.operations.max(1));
+            let leaves = self.leaves(instance, kind, number);
+            let leaves = leaves.ok_or_else(|| Compared::Nothing("its inputs are too large".to_owned()))?;
+            let evaluate = |graph: &Graph, roots: &[VertexId]| -> Result<Vec<Value<f64>>, String> {
+                let mut graph = graph.clone();
+                graph.clear_outputs();
+                roots.iter().for_each(|&v| graph.output(v, None));
+                let results = machine(&graph, &leaves)?;
+                results
+                    .iter()
+                    .map(|t| Value::from_tensor(t).map_err(|e| e.to_string()))
+                    .collect()
+            };
+            match self.compare(instance, kind, &leaves, true, false, &evaluate) {
+                Compared::Agree => runs += 1,
+                other => return Err(other),
+            }
         }
+        Ok(runs)
     }
 
     fn compare(
