@@ -64,7 +64,12 @@ pub(super) fn run(files: [&Path; 2], args: &GraphArgs, seed: u64, save: Option<&
     };
     let report = verify_graphs(&original, &optimized, &options);
     if let GraphVerdict::Undecided(why) = &report.verdict {
-        return Err(Failure::new("T0406", format!("nothing was found out: {why}")));
+        let problem = Diagnostic::error("T0406", format!("nothing was found out: {why}"));
+        return Err(report
+            .notes
+            .iter()
+            .fold(problem, |problem, note| problem.note(note.clone()))
+            .into());
     }
     if let (Some(folder), GraphVerdict::Refuted(difference)) = (save, &report.verdict) {
         write(folder, difference, shell)?;

@@ -57,6 +57,8 @@ pub(super) struct Point<'a> {
     pub(super) machine: Option<Machine<'a>>,
     /// Why the first term that could not be computed could not.
     pub(super) reason: RefCell<Option<String>>,
+    /// The first term that cannot be computed is the last one.
+    pub(super) stops: bool,
 }
 
 /// Operations that are left.
@@ -122,6 +124,10 @@ pub(super) fn pass<S: Judged>(point: &mut Point<'_>, leaf: LeafOf<'_, S>) -> Vec
             Err(Lack::Meaning) if alone => (any::<S>(point, term), true),
             other => (other, false),
         };
+        if point.stops && matches!(computed, Err(Lack::Meaning)) {
+            findings[t as usize] = Finding::Lacks(Lack::Meaning);
+            break;
+        }
         findings[t as usize] = match (computed, givers[class]) {
             (Err(lack), _) => Finding::Lacks(lack),
             (Ok(known), None) => {

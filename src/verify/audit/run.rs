@@ -89,6 +89,7 @@ impl<'a> Run<'a> {
             limits: self.options.limits,
             machine: self.options.machine,
             reason: RefCell::default(),
+            stops: false,
         }
     }
 
@@ -132,7 +133,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Vertices of the graph that cannot be computed with these extents, although their operands can.
+    /// How many vertices of the graph are left when the first one cannot be computed with these extents.
     fn failures(&self, extents: &Extents, number: usize) -> usize {
         let of_graph = |t: &&Term| t.vertex.is_some();
         let terms = || self.space.terms.iter().filter(of_graph);
@@ -157,13 +158,20 @@ impl<'a> Run<'a> {
         };
         let mut point = Point {
             space: &alone,
+            machine: None,
+            stops: true,
             ..self.point(extents, self.kinds()[0])
         };
         let findings = pass::<f64>(&mut point, &|v| Value::from_tensor(leaves.get(&v)?).ok());
-        findings
-            .iter()
-            .filter(|finding| matches!(finding, Finding::Lacks(Lack::Meaning)))
-            .count()
+        let lacks = |lack: fn(Lack) -> bool| {
+            let is = |finding: &&Finding| matches!(finding, Finding::Lacks(l) if lack(*l));
+            findings.iter().filter(is).count()
+        };
+        if lacks(|lack| lack == Lack::Meaning) == 0 {
+            0
+        } else {
+            lacks(|_| true)
+        }
     }
 
     fn at(&mut self, extents: &Extents, number: usize) {
