@@ -26,6 +26,8 @@ pub(super) enum Lack {
     Operands,
     /// The number system, or nobody, has a meaning for it.
     Meaning,
+    /// It may be anything, and of unknown extents.
+    Extents,
     /// It takes more than is left of the budget.
     Budget,
     /// Nothing can be compared: no number on either side.
@@ -121,7 +123,7 @@ pub(super) fn pass<S: Judged>(point: &mut Point<'_>, leaf: LeafOf<'_, S>) -> Vec
         });
         let alone = members[class] == 1 && is_free(&term.formula);
         let (computed, free) = match computed {
-            Err(Lack::Meaning) if alone => (any::<S>(point, term), true),
+            Err(Lack::Meaning) if alone => (any::<S>(point, term).map_err(|_| Lack::Extents), true),
             other => (other, false),
         };
         if point.stops && matches!(computed, Err(Lack::Meaning)) {

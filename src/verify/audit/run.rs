@@ -156,22 +156,23 @@ impl<'a> Run<'a> {
             types: self.space.types.clone(),
             unions: Vec::new(),
         };
+        let mut limits = self.options.limits;
+        limits.machine = limits.machine.min(10 * limits.operations);
         let mut point = Point {
+            limits,
             space: &alone,
-            machine: None,
             stops: true,
             ..self.point(extents, self.kinds()[0])
         };
         let findings = pass::<f64>(&mut point, &|v| Value::from_tensor(leaves.get(&v)?).ok());
-        let lacks = |lack: fn(Lack) -> bool| {
-            let is = |finding: &&Finding| matches!(finding, Finding::Lacks(l) if lack(*l));
+        let lacks = |among: &[Lack]| {
+            let is = |finding: &&Finding| matches!(finding, Finding::Lacks(lack) if among.contains(lack));
             findings.iter().filter(is).count()
         };
-        if lacks(|lack| lack == Lack::Meaning) == 0 {
-            0
-        } else {
-            lacks(|_| true)
+        if lacks(&[Lack::Meaning, Lack::Budget]) == 0 {
+            return 0;
         }
+        lacks(&[Lack::Meaning, Lack::Budget, Lack::Operands])
     }
 
     fn at(&mut self, extents: &Extents, number: usize) {
