@@ -92,8 +92,11 @@ pub(super) fn allowed(class: Class, ty: &Type, is_rounded: bool) -> Class {
     }
 }
 
+/// How two tensors are compared.
+type One<'a, S> = dyn Fn(&Value<S>, &Value<S>, DType) -> Said + 'a;
+
 /// The first of several values that differs.
-fn each<S: System>(a: &Slot<S>, b: &Slot<S>, ty: &Type, one: &dyn Fn(&Value<S>, &Value<S>, DType) -> Said) -> Said {
+fn each<S: System>(a: &Slot<S>, b: &Slot<S>, ty: &Type, one: &One<'_, S>) -> Said {
     let (a, b) = (a.values(), b.values());
     if a.len() != b.len() {
         return Ok(Some((
