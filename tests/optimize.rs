@@ -181,7 +181,10 @@ fn audited(before: &Workload, explored: &Explored) -> Result<(), TestCaseError> 
     let report = audit(&before.graph, &before.params, explored, &options);
     match &report.fault {
         None => Ok(()),
-        Some(fault) => Err(TestCaseError::fail(format!("{report}\n{fault:#?}\n{}", text(&before.graph)))),
+        Some(fault) => Err(TestCaseError::fail(format!(
+            "{report}\n{fault:#?}\n{}",
+            text(&before.graph)
+        ))),
     }
 }
 
