@@ -19,7 +19,7 @@ use super::input::{self, Kind, Loaded};
 use super::random::{Random, difference, values};
 use super::run::evaluate;
 use super::verdicts::{self, Least};
-use super::{Done, Failure, Shell, output};
+use super::{Done, Failure, Shell, audit, output};
 
 /// Rules that the table shows.
 const SHOWN_RULES: usize = 8;
@@ -77,6 +77,9 @@ pub(super) struct Args {
     /// Run input and result on N random inputs and compare
     #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "3")]
     check: Option<u64>,
+    /// Compute everything that the engine made, and name the rule that made two different values equal
+    #[arg(long)]
+    audit: bool,
     /// Where the random numbers begin
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
@@ -154,6 +157,7 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
         },
         forbidden: &forbidden,
         explain: args.explain,
+        explore: args.audit,
         fold: !args.no_fold,
     };
     if let Some(rule) = &args.why_not {
@@ -169,9 +173,11 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
         Some(n) => Some(compare(&original, &outcome.workload, n, args.seed)?),
         None => None,
     };
+    let audit = audit::of(&original, &outcome, args.class, !args.assume.is_empty(), args.seed);
     // A result that is wrong is not written.
     let allowed = tolerance(args.class, &original);
     let differs = matches!(verdict, Some(Verdict::Apart(most)) if most > allowed);
+    let wrong = differs || audit.as_ref().is_some_and(|audit| !audit.is_right());
     let file = input::shown(&args.file);
     if !shell.quiet {
         shell.say(&table(&file, &outcome.report, seconds));
@@ -191,8 +197,9 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
             }
             (None, _) | (_, None) => {}
         }
+        audit.iter().for_each(|audit| shell.say(&audit::text(audit)));
     }
-    if !differs {
+    if !wrong {
         write(args, &outcome.workload, loaded.info.as_ref(), shell)?;
     }
     if shell.json {
@@ -204,18 +211,14 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
             }
             Verdict::Unchecked(why) => json!({ "runs": 0, "seed": args.seed, "unchecked": why }),
         });
-        let written = args
-            .output
-            .as_ref()
-            .filter(|_| !differs)
-            .map(|p| p.display().to_string());
+        let written = args.output.as_ref().filter(|_| !wrong).map(|p| p.display().to_string());
         shell.json(json!({
             "file": file, "output": written, "seconds": seconds, "report": report, "check": check,
-            "steps": args.explain.then(|| steps_json(&outcome.steps)),
+            "steps": args.explain.then(|| steps_json(&outcome.steps)), "audit": audit.as_ref().map(audit::data),
             "verdicts": chosen.json(),
         }))?;
     }
-    if differs { Err(Failure::No) } else { Ok(()) }
+    if wrong { Err(Failure::No) } else { Ok(()) }
 }
 
 /// The chain of applications, one line each.

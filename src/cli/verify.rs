@@ -16,11 +16,12 @@ use tautomer::verify::{
 };
 
 use super::verdicts::{self, Locks, Progress};
-use super::{Done, Failure, Shell, input, output};
+use super::{Done, Failure, Shell, input, output, validate};
 
 #[derive(clap::Args)]
 pub(super) struct Args {
-    /// Rule files, folders of them, or names of sets that come with the tool; without any, the built-in rules
+    /// Rule files, folders of them, or names of sets that come with the tool; without any, the built-in rules. Or two
+    /// programs or models: whether the second, made of the first, is equal to it
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
     /// All rules that come with the tool: the built-in ones and the sets
@@ -68,6 +69,8 @@ pub(super) struct Args {
     /// Rules that are tried at a time; the verdicts do not depend on it [default: one for each core]
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
+    #[command(flatten)]
+    graphs: validate::GraphArgs,
 }
 
 /// What there is to say about a rule.
@@ -111,6 +114,13 @@ impl Row {
 }
 
 pub(super) fn run(args: &Args, shell: &Shell) -> Done {
+    if let Some(files) = validate::graphs(&args.files)? {
+        if args.lock || args.check_lock || args.table {
+            let what = "`--lock`, `--check-lock` and `--table` are for rules, and graphs are given";
+            return Err(Failure::new("T0402", what.to_owned()));
+        }
+        return validate::run(files, &args.graphs, args.seed, args.save.as_deref(), shell);
+    }
     let subjects = load(args)?;
     if args.check_lock {
         return verdicts::check(&subjects, args.rule.is_empty(), args.budget, shell);
@@ -391,7 +401,7 @@ fn place(example: &Counterexample) -> String {
 }
 
 /// The elements of a tensor in row-major order.
-fn numbers(value: &tautomer::tensor::Tensor) -> String {
+pub(super) fn numbers(value: &tautomer::tensor::Tensor) -> String {
     const SHOWN: usize = 24;
     let list = |all: Vec<String>| {
         let more = if all.len() > SHOWN { ", …" } else { "" };

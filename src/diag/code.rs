@@ -243,7 +243,8 @@ nothing that cannot be found out again: delete it, and `tautomer verify FILE --l
 
     "T0402" "unknown kind of file"
 "The suffix tells what a file holds: `.taut` a program, `.rules` a rule file, `.onnx` a model. `--from` says it for files
-with another suffix and for standard input. Some commands read or write only some of them."
+with another suffix and for standard input. Some commands read or write only some of them: `verify` takes rule files, or
+two graphs."
 
     "T0403" "parameters cannot be computed with"
 "An expression of parameters and constants alone is computed ahead of time, and that failed: an integer is divided by
@@ -258,7 +259,7 @@ zero, or an index is out of range. The same would happen at each run."
 
     "T0406" "cannot be run"
 "The computation cannot be carried out: an operator is only carried along, a step failed for these values, or the
-dimensions of the inputs contradict each other."
+dimensions of the inputs contradict each other. Two graphs that cannot be run cannot be compared either."
 
     "T0407" "input refused"
 "The arrays given do not fit the inputs of the program: one is missing, unknown, given twice, or has another type.

@@ -20,13 +20,16 @@
 //! one number, attribute or axis at a time, with what is tied to it. Everything depends on the seed alone.
 
 mod all;
+mod audit;
 mod bounds;
 mod change;
 mod class;
 mod data;
 #[cfg(test)]
 mod evidence;
+mod extents;
 mod fingerprint;
+mod graphs;
 mod judge;
 mod level;
 mod lock;
@@ -39,6 +42,8 @@ mod shipped;
 mod shrink;
 mod solve;
 mod table;
+mod tolerance;
+mod unknown;
 #[cfg(test)]
 mod tests;
 
@@ -57,8 +62,13 @@ use crate::rewrite::{Sides, Trial};
 use crate::rule::{Class, Example, ExampleKind, Rule, instances};
 
 pub use self::all::verify_all;
+pub use self::audit::{Audit, Fault as AuditFault, Limits as AuditLimits, Options as AuditOptions, audit};
 pub use self::class::{Decided, Sweep};
 pub use self::fingerprint::{examples_fingerprint, fingerprint};
+pub use self::graphs::{
+    Difference, Differs, Machine, Options as GraphOptions, Proof, Report as GraphReport, Verdict as GraphVerdict,
+    verify_graphs,
+};
 pub use self::judge::Fault;
 pub use self::level::Level;
 pub use self::lock::{Entry, Forms, LOCK_NAME, Lock, VERIFIER};
