@@ -178,6 +178,12 @@ fn graphs_and_rules_do_not_mix() {
         "{}",
         one.err
     );
+    let kept = run(dir.path(), "verify a.taut a.taut --lock");
+    assert!(
+        kept.code == 2 && kept.err.contains("`--table` are for rules"),
+        "{}",
+        kept.err
+    );
     let missing = run(dir.path(), "verify a.taut b.taut");
     assert!(
         missing.code == 2 && missing.err.contains("error[T0401]"),

@@ -152,6 +152,15 @@ mod tests {
     }
 
     #[test]
+    fn quotients_by_zero_have_no_meaning() {
+        use crate::op::Number as _;
+        let quotient = |y: i128| Field::new(6).div(&Field::new(y)).unwrap();
+        let value = |y: i128| Value::Real(ArcArray::from_elem(IxDyn(&[2]), quotient(y)));
+        assert!(has_meaning(&value(3)) && !has_meaning(&value(0)));
+        assert!(has_meaning(&Value::Int(ArcArray::from_elem(IxDyn(&[]), 0))));
+    }
+
+    #[test]
     fn other_operators_are_functions_of_all_their_elements() {
         let x = call("reduce_max", &[real(&[3], &[1, 2, 3])], &[]);
         assert_eq!(x, call("reduce_max", &[real(&[3], &[1, 2, 3])], &[]));
