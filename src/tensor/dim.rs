@@ -129,6 +129,25 @@ impl Dim {
         }
     }
 
+    /// Calls `f` for each product of atoms with its coefficient.
+    pub(crate) fn each_term<'a>(&'a self, f: &mut dyn FnMut(&'a [Atom], i64)) {
+        match self {
+            Dim::Const(0) => {}
+            Dim::Const(value) => f(&[], *value),
+            Dim::Expr(poly) => poly.terms.iter().for_each(|(product, c)| f(product, *c)),
+        }
+    }
+
+    /// The atom and the number if this is an atom and a number that is added.
+    pub(crate) fn as_atom_and_number(&self) -> Option<(&Atom, i64)> {
+        let Dim::Expr(poly) = self else { return None };
+        match poly.terms.as_slice() {
+            [(product, 1)] if product.len() == 1 => Some((&product[0], 0)),
+            [(none, number), (product, 1)] if none.is_empty() && product.len() == 1 => Some((&product[0], *number)),
+            _ => None,
+        }
+    }
+
     fn from_terms(mut terms: Vec<(Vec<Atom>, i64)>) -> Dim {
         terms.sort_by(|a, b| a.0.cmp(&b.0));
         let mut merged: Vec<(Vec<Atom>, i64)> = Vec::with_capacity(terms.len());
@@ -276,7 +295,9 @@ impl Dim {
                     Atom::Symbol(name) => value(name)?,
                     Atom::Unknown(_) => return None,
                     Atom::FloorDiv(a, b) => pair(a, b).filter(|(_, b)| *b != 0).map(|(a, b)| floor_div(a, b))?,
-                    Atom::Mod(a, b) => pair(a, b).filter(|(_, b)| *b != 0).map(|(a, b)| a - b * floor_div(a, b))?,
+                    Atom::Mod(a, b) => pair(a, b)
+                        .filter(|(_, b)| *b != 0)
+                        .map(|(a, b)| a - b * floor_div(a, b))?,
                     Atom::Min(a, b) => pair(a, b).map(|(a, b)| a.min(b))?,
                     Atom::Max(a, b) => pair(a, b).map(|(a, b)| a.max(b))?,
                 };

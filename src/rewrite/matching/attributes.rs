@@ -27,9 +27,7 @@ impl<'h, H: Host> Searcher<'h, H> {
                     },
                 };
                 let same = || match (old, value) {
-                    (SlotValue::Attr(a), SlotValue::Attr(b)) => {
-                        self.host.attr_value(a).equals(self.host.attr_value(b))
-                    }
+                    (SlotValue::Attr(a), SlotValue::Attr(b)) => self.host.attr_value(a).equals(self.host.attr_value(b)),
                     _ => false,
                 };
                 old == value || same() || number(old).is_some_and(|n| number(value) == Some(n))

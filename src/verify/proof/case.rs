@@ -297,6 +297,22 @@ impl Case {
         Err(Stop::Divided)
     }
 
+    /// A symbol for what is not negative.
+    pub(super) fn assume_named(&self, dim: &Dim) -> Res<Dim> {
+        let dim = self.simplified(dim);
+        if dim.as_const().is_some() || dim.as_symbol().is_some() {
+            return Ok(dim);
+        }
+        let name = Dim::symbol(&format!("({dim})"));
+        let mut next = self.facts.borrow().unscoped();
+        next.add(name.clone());
+        if !next.equate(&(dim.clone() - name), &is_position) {
+            return Ok(dim);
+        }
+        self.aside.borrow_mut().push(next);
+        Err(Stop::Divided)
+    }
+
     /// Runs `f` while `facts` hold.
     pub(super) fn within<T>(&self, facts: &[Dim], f: impl FnOnce() -> Res<T>) -> Res<T> {
         for fact in facts {

@@ -30,6 +30,8 @@ pub(super) struct Facts {
     /// What follows, and how many inequalities were in scope.
     answers: RefCell<FxHashMap<Dim, (bool, usize)>>,
     models: RefCell<Models>,
+    /// The least values of atoms.
+    lower: RefCell<FxHashMap<Atom, Option<i64>>>,
 }
 
 impl Facts {
@@ -51,6 +53,7 @@ impl Facts {
         if dim.as_const().map_or(!self.at_least_zero.contains(&dim), |v| v < 0) {
             let at = self.at_least_zero.len() - self.scoped;
             self.models.borrow_mut().keep(&dim);
+            self.lower.borrow_mut().clear();
             self.at_least_zero.insert(at, dim);
             self.answers.borrow_mut().retain(|_, (follows, _)| *follows);
         }
@@ -71,6 +74,7 @@ impl Facts {
     pub(super) fn enter(&mut self, dim: Dim) {
         let dim = self.resolve(&dim);
         self.models.borrow_mut().keep(&dim);
+        self.lower.borrow_mut().clear();
         self.at_least_zero.push(dim);
         self.scoped += 1;
         self.answers.borrow_mut().retain(|_, (follows, _)| *follows);
@@ -79,6 +83,7 @@ impl Facts {
     /// Takes back the last `n` facts that were entered.
     pub(super) fn leave(&mut self, n: usize) {
         self.scoped -= n;
+        self.lower.borrow_mut().clear();
         self.at_least_zero.truncate(self.at_least_zero.len() - n);
         let left = self.scoped;
         self.answers.borrow_mut().retain(|_, (_, scoped)| *scoped <= left);
@@ -119,6 +124,7 @@ impl Facts {
         }
         self.defined.push((symbol, value));
         self.models.borrow_mut().start_again();
+        self.lower.borrow_mut().clear();
         self.answers.borrow_mut().clear();
         true
     }
@@ -146,6 +152,13 @@ impl Facts {
         if terms.last().is_some_and(|(_, c)| *c < 0) {
             terms.iter_mut().for_each(|(_, c)| *c = -*c);
         }
+        // A product of whole numbers is 1 where each is.
+        if let [(one, -1), (product, 1)] = terms.as_slice()
+            && one.is_empty()
+        {
+            self.least_product(product)?;
+            return Some(product.iter().map(|a| Dim::atom(a.clone()) - Dim::Const(1)).collect());
+        }
         let mut sum = 0i64;
         for (product, c) in &terms {
             if product.is_empty() {
@@ -161,7 +174,9 @@ impl Facts {
         }
         let mut out = Vec::new();
         for (product, _) in terms.iter().filter(|(p, _)| !p.is_empty()) {
-            let atoms = product.iter().map(|a| (Dim::atom(a.clone()), self.least(a).unwrap_or(0)));
+            let atoms = product
+                .iter()
+                .map(|a| (Dim::atom(a.clone()), self.least(a).unwrap_or(0)));
             let above: Vec<(Dim, i64)> = atoms.collect();
             if above.iter().all(|(_, least)| *least > 0) {
                 out.extend(above.into_iter().map(|(a, least)| a - Dim::Const(least)));
@@ -241,23 +256,21 @@ impl Facts {
 
     /// The least value that a fact about the atom alone gives.
     fn least(&self, atom: &Atom) -> Option<i64> {
-        let dim = Dim::atom(atom.clone());
+        if let Some(known) = self.lower.borrow().get(atom) {
+            return *known;
+        }
         let mut least: Option<i64> = match atom {
-            Atom::Mod(_, d)
-                if self
-                    .at_least_zero
-                    .iter()
-                    .any(|f| (f.clone() - d.clone()).as_const() == Some(-1)) =>
-            {
-                Some(0)
-            }
+            Atom::Mod(_, d) if self.positive(d) => Some(0),
             _ => None,
         };
         for fact in &self.at_least_zero {
-            if let Some(offset) = (dim.clone() - fact.clone()).as_const() {
-                least = Some(least.map_or(offset, |l| l.max(offset)));
+            if let Some((this, number)) = fact.as_atom_and_number()
+                && this == atom
+            {
+                least = Some(least.map_or(-number, |l| l.max(-number)));
             }
         }
+        self.lower.borrow_mut().insert(atom.clone(), least);
         least
     }
 
@@ -271,9 +284,12 @@ impl Facts {
 
     fn derive(&self, goal: &Dim) -> bool {
         // Sums of what is not negative.
-        let plain = goal.terms().iter().try_fold(0i64, |sum, (product, c)| {
-            let least = self.least_product(product)?;
-            (*c > 0 || product.is_empty()).then(|| sum.checked_add(c.checked_mul(least)?))?
+        let mut plain = Some(0i64);
+        goal.each_term(&mut |product, c| {
+            plain = plain.and_then(|sum| {
+                let least = self.least_product(product).filter(|_| c > 0 || product.is_empty())?;
+                sum.checked_add(c.checked_mul(least)?)
+            });
         });
         if plain.is_some_and(|least| least >= 0) {
             return true;
@@ -282,7 +298,7 @@ impl Facts {
         let mut used = vec![negated.clone()];
         let mut products: FxHashSet<Vec<Atom>> = FxHashSet::default();
         let mut seen: FxHashSet<Dim> = FxHashSet::default();
-        let mut waiting = self.at_least_zero.clone();
+        let mut waiting: Vec<&Dim> = self.at_least_zero.iter().collect();
         let mut next = 0;
         let mut rounds = 0;
         while used.len() < MOST {
@@ -297,19 +313,21 @@ impl Facts {
             }
             let Some(fact) = used.get(next).cloned() else { break };
             next += 1;
-            let mut fresh = Vec::new();
-            for (product, _) in fact.terms() {
-                if !product.is_empty() && products.insert(product.clone()) {
-                    fresh.push(product);
+            let mut fresh: Vec<Vec<Atom>> = Vec::new();
+            fact.each_term(&mut |product, _| {
+                if !product.is_empty() && !products.contains(product) {
+                    products.insert(product.to_vec());
+                    fresh.push(product.to_vec());
                 }
-            }
+            });
             for product in &fresh {
                 self.define(product, &mut used, &mut seen);
             }
             waiting.retain(|f| {
-                let shares = f.terms().iter().any(|(p, _)| products.contains(p));
-                if shares && seen.insert(f.clone()) {
-                    used.push(f.clone());
+                let mut shares = false;
+                f.each_term(&mut |p, _| shares |= products.contains(p));
+                if shares && seen.insert((*f).clone()) {
+                    used.push((*f).clone());
                 }
                 !shares
             });
@@ -386,6 +404,7 @@ impl Facts {
         let mut sorted: Vec<&Vec<Atom>> = products.iter().filter(|p| p.len() > 1).collect();
         sorted.sort();
         let before = used.len();
+        let facts = used.clone();
         for product in sorted {
             for (i, atom) in product.iter().enumerate() {
                 let mut rest = product.clone();
@@ -394,10 +413,13 @@ impl Facts {
                     continue;
                 }
                 let by: Dim = rest.into_iter().map(Dim::atom).product();
-                for fact in &self.at_least_zero {
-                    let terms = fact.terms();
-                    let about = terms.iter().any(|(p, _)| p.as_slice() == std::slice::from_ref(atom));
-                    if about && terms.len() > 1 && used.len() < MOST {
+                for fact in &facts {
+                    let (mut about, mut several) = (false, 0);
+                    fact.each_term(&mut |p, _| {
+                        about |= p == std::slice::from_ref(atom);
+                        several += 1;
+                    });
+                    if about && several > 1 && used.len() < MOST {
                         let fact = fact.clone() * by.clone();
                         if seen.insert(fact.clone()) {
                             used.push(fact);

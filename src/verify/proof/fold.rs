@@ -157,13 +157,14 @@ fn other(case: &Case, kind: Kind, parts: Parts) -> Res<Expr> {
     }
     let free = |e: &Expr| !parts.ranges.iter().any(|(v, _)| e.mentions(v));
     let again = |kind: Kind, body: Expr| {
-        let parts = Parts {
-            body,
-            ..parts.clone()
-        };
+        let parts = Parts { body, ..parts.clone() };
         other(case, kind, parts)
     };
-    let (name, turned) = if kind == Kind::Max { ("max", Kind::Min) } else { ("min", Kind::Max) };
+    let (name, turned) = if kind == Kind::Max {
+        ("max", Kind::Min)
+    } else {
+        ("min", Kind::Max)
+    };
     // Over nothing, a bound would be the result.
     let mut bounded = false;
     if let Some(Factor::Apply(f, args)) = parts.body.as_factor()
@@ -178,7 +179,9 @@ fn other(case: &Case, kind: Kind, parts: Parts) -> Res<Expr> {
     match (parts.body.as_factor(), parts.body.terms()) {
         // The largest of pairs is the larger of the largest.
         (Some(Factor::Apply(f, args)), _) if &**f == name && (bounded || !args.iter().any(free)) => {
-            let args = args.iter().map(|a| if free(a) { Ok(a.clone()) } else { again(kind, a.clone()) });
+            let args = args
+                .iter()
+                .map(|a| if free(a) { Ok(a.clone()) } else { again(kind, a.clone()) });
             return Ok(laws::apply(name, args.collect::<Res<_>>()?));
         }
         // Growing functions keep the order.
@@ -186,7 +189,9 @@ fn other(case: &Case, kind: Kind, parts: Parts) -> Res<Expr> {
             return Ok(laws::apply(f, vec![again(kind, args[0].clone())?]));
         }
         (Some(Factor::Apply(f, args)), _) if bounded => {
-            let args = args.iter().map(|a| if free(a) { Ok(a.clone()) } else { again(kind, a.clone()) });
+            let args = args
+                .iter()
+                .map(|a| if free(a) { Ok(a.clone()) } else { again(kind, a.clone()) });
             return Ok(laws::apply(f, args.collect::<Res<_>>()?));
         }
         (_, [(product, c)]) if !c.is_one() => {

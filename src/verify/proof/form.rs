@@ -34,12 +34,13 @@ fn with_axes(recipe: &Recipe) -> Recipe {
         };
         let automatic = |(d, own): (&AttrDef, &Option<AttrValue>)| {
             d.name == "auto_pad" && matches!(own, Some(AttrValue::Str(s)) if &**s != "NOTSET")
+                || d.name == "output_shape" && own.is_some()
         };
         let automatic = def.attrs.iter().zip(attrs.iter()).any(automatic);
         for ((declared, own), filled) in def.attrs.iter().zip(attrs).zip(filled.iter()) {
             let axes = matches!(declared.kind, AttrKind::Axes(_)) || declared.name == "sizes";
-            if !filled.is_none() && (axes && own.is_none() || automatic || declared.name == "shape") {
-                *own = Some(filled.clone());
+            if automatic || !filled.is_none() && (axes && own.is_none() || declared.name == "shape") {
+                *own = Some(filled.clone()).filter(|value| !value.is_none());
             }
         }
     }
@@ -105,6 +106,14 @@ impl Form {
         leaves
             .filter(|(s, _)| matches!(s, Step::Leaf { .. }))
             .map(|(_, e)| e.len())
+    }
+
+    /// True if each axis is alone in all calls.
+    pub(super) fn axes_alone(&self) -> bool {
+        self.recipe.steps.iter().all(|step| match step {
+            Step::Call { def, .. } => super::has_axes_alone(def),
+            _ => true,
+        })
     }
 
     /// What holds of every extent.

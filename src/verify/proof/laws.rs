@@ -113,7 +113,11 @@ pub(super) fn multiply(a: &Expr, b: &Expr) -> Expr {
 /// The expression with squares of roots and magnitudes taken: `sqrt(x)² = x`, `|x|² = x²`.
 pub(super) fn settled(x: &Expr) -> Expr {
     let special = |f: &Factor| matches!(f, Factor::Apply(name, _) if matches!(&**name, "sqrt" | "abs"));
-    if !x.terms().iter().any(|(p, _)| p.iter().any(|(f, e)| special(f) && e.abs() > 1)) {
+    if !x
+        .terms()
+        .iter()
+        .any(|(p, _)| p.iter().any(|(f, e)| special(f) && e.abs() > 1))
+    {
         return x.clone();
     }
     let mut out = Expr::zero();
@@ -144,7 +148,11 @@ fn exponential(x: &Expr) -> Expr {
     let mut out = Expr::int(1);
     for (product, c) in x.terms() {
         let of = Expr::from_terms(vec![(product.clone(), BigRational::one())]);
-        let times = c.is_integer().then(|| c.to_integer()).and_then(|n| i32::try_from(n).ok()).filter(|n| n.abs() <= 8);
+        let times = c
+            .is_integer()
+            .then(|| c.to_integer())
+            .and_then(|n| i32::try_from(n).ok())
+            .filter(|n| n.abs() <= 8);
         out = out.mul(&match (of.as_factor(), times) {
             (Some(Factor::Apply(f, inner)), Some(n)) if &**f == "log" => whole_power(&inner[0], n),
             (_, Some(n)) => whole_power(&Expr::apply("exp", vec![of.clone()]), n),
@@ -174,11 +182,14 @@ fn logarithm(x: &Expr) -> Expr {
     if let [(product, c)] = rest.terms()
         && c.is_one()
         && !product.is_empty()
-        && product.iter().all(|(f, _)| matches!(f, Factor::Apply(name, _) if &**name == "exp"))
+        && product
+            .iter()
+            .all(|(f, _)| matches!(f, Factor::Apply(name, _) if &**name == "exp"))
     {
         let exponent = logarithm(&rest);
         let magnitude = apply("abs", vec![exponent.clone()]);
-        if exponent != magnitude.neg() {
+        let negative = matches!(exponent.neg().as_factor(), Some(Factor::Apply(f, _)) if &**f == "abs");
+        if !negative {
             let small = one.add(&apply("exp", vec![magnitude.neg()]));
             return lattice("max", vec![exponent, Expr::zero()]).add(&whole(&small));
         }
@@ -193,7 +204,11 @@ fn is_positive(factor: &Factor) -> bool {
         Factor::Fold(fold) => {
             matches!(fold.kind, super::expr::Kind::Sum)
                 && fold.guards.is_empty()
-                && fold.body.terms().iter().all(|(p, c)| c.is_positive() && p.iter().all(|(f, _)| is_positive(f)))
+                && fold
+                    .body
+                    .terms()
+                    .iter()
+                    .all(|(p, c)| c.is_positive() && p.iter().all(|(f, _)| is_positive(f)))
         }
         _ => false,
     }
@@ -201,7 +216,9 @@ fn is_positive(factor: &Factor) -> bool {
 
 /// `where(x >= 0, a x, b x)` is the larger or the smaller of both.
 fn bend(condition: &Expr, a: &Expr, b: &Expr) -> Option<Expr> {
-    let Some(Factor::Apply(relation, sides)) = condition.as_factor() else { return None };
+    let Some(Factor::Apply(relation, sides)) = condition.as_factor() else {
+        return None;
+    };
     if !matches!(&**relation, "less" | "less_or_equal") {
         return None;
     }
@@ -241,7 +258,9 @@ pub(super) fn nearly_equal(a: &Expr, b: &Expr) -> bool {
     let mut left: Vec<_> = b.terms().iter().collect();
     a.terms().len() == left.len()
         && a.terms().iter().all(|(product, c)| {
-            let found = left.iter().position(|(other, d)| near(c, d) && nearly_equal_products(product, other));
+            let found = left
+                .iter()
+                .position(|(other, d)| near(c, d) && nearly_equal_products(product, other));
             found.map(|at| left.swap_remove(at)).is_some()
         })
 }
@@ -258,7 +277,9 @@ fn nearly_equal_products(a: &Product, b: &Product) -> bool {
     let mut left: Vec<_> = b.iter().collect();
     a.len() == left.len()
         && a.iter().all(|(factor, e)| {
-            let found = left.iter().position(|(other, f)| e == f && nearly_equal_factors(factor, other));
+            let found = left
+                .iter()
+                .position(|(other, f)| e == f && nearly_equal_factors(factor, other));
             found.map(|at| left.swap_remove(at)).is_some()
         })
 }
@@ -352,7 +373,12 @@ fn lattice(name: &str, args: Vec<Expr>) -> Expr {
     flat.sort();
     flat.dedup();
     // A common factor stands outside; one below 0 turns the order round.
-    if let Some(scale) = flat.first().and_then(|x| x.terms().last()).map(|(_, c)| c.clone()).filter(|c| !c.is_one()) {
+    if let Some(scale) = flat
+        .first()
+        .and_then(|x| x.terms().last())
+        .map(|(_, c)| c.clone())
+        .filter(|c| !c.is_one())
+    {
         let turned = if scale.is_negative() { other } else { name };
         let by = Expr::number(scale.recip());
         let scaled = flat.iter().cloned().chain(bound.map(Expr::number)).map(|x| x.mul(&by));

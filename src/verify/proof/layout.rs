@@ -343,7 +343,9 @@ impl Meaning<'_> {
                 start.clone() - end
             };
             let stride = Dim::Const(step.abs());
-            let count = self.case.simplified(&self.case.simplified(&span.maximum(&zero)).ceil_div(&stride));
+            let count = self
+                .case
+                .simplified(&self.case.simplified(&span.maximum(&zero)).ceil_div(&stride));
             out.push(Range {
                 axis,
                 start,

@@ -73,22 +73,22 @@ fn gcd(a: i128, b: i128) -> i128 {
 
 /// True if no integers satisfy all of `facts`, each at least 0; false if that was not found.
 pub(super) fn contradictory(facts: &[Dim]) -> bool {
-    let mut unknowns: FxHashMap<Vec<Atom>, usize> = FxHashMap::default();
+    let mut unknowns: FxHashMap<&[Atom], usize> = FxHashMap::default();
     let mut rows: Vec<Row> = Vec::new();
     for fact in facts {
         let mut row = Row {
             coefficients: Vec::new(),
             constant: 0,
         };
-        for (product, c) in fact.terms() {
+        fact.each_term(&mut |product, c| {
             if product.is_empty() {
                 row.constant = i128::from(c);
             } else {
                 let next = unknowns.len();
-                row.coefficients
-                    .push((*unknowns.entry(product).or_insert(next), i128::from(c)));
+                let unknown = *unknowns.entry(product).or_insert(next);
+                row.coefficients.push((unknown, i128::from(c)));
             }
-        }
+        });
         row.coefficients.sort_unstable_by_key(|(u, _)| *u);
         rows.push(row.reduced());
     }

@@ -76,7 +76,10 @@ impl Models {
             for symbol in &symbols {
                 model.insert(symbol.clone(), (self.next() % most) as i64);
             }
-            if facts.iter().all(|f| f.evaluate(&|s| model.get(s).copied()).is_some_and(|v| v >= 0)) {
+            if facts
+                .iter()
+                .all(|f| f.evaluate(&|s| model.get(s).copied()).is_some_and(|v| v >= 0))
+            {
                 self.found.push(model);
                 if self.found.len() == KEPT {
                     break;

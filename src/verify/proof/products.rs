@@ -164,7 +164,11 @@ impl Meaning<'_> {
             let reach = windows.strides[i].clone() * (d.clone() - Dim::Const(1)) + windows.span(i) + more;
             let size = reach - before - after;
             self.require_at_least(&size, 0)?;
-            out.push(size);
+            out.push(if self.given {
+                self.case.assume_named(&size)?
+            } else {
+                size
+            });
         }
         Ok(out)
     }

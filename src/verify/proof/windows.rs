@@ -80,12 +80,12 @@ impl Windows {
             return Ok(Dim::Const(0));
         }
         if !self.ceil {
-            let steps = if meaning.given {
-                case.assume_quotient(&room, &self.strides[i])?
-            } else {
-                case.divide(&room, &self.strides[i]).0
-            };
-            return Ok(steps + one);
+            if meaning.given {
+                let count = case.assume_quotient(&(room + self.strides[i].clone()), &self.strides[i])?;
+                case.assume_at_least_zero(&(count.clone() - one))?;
+                return Ok(count);
+            }
+            return Ok(case.divide(&room, &self.strides[i]).0 + one);
         }
         let starts = (input.clone() + before).ceil_div(&self.strides[i]);
         case.min(&(room.ceil_div(&self.strides[i]) + one), &starts)
@@ -258,7 +258,11 @@ impl Meaning<'_> {
         Ok(Some(single(match call.def.name {
             // Functions of the sum alone, rounded to whole numbers.
             name @ ("reduce_mean" | "reduce_l2" | "reduce_log_sum") if whole => {
-                let size = if name == "reduce_mean" { Expr::of_dim(&size) } else { Expr::int(1) };
+                let size = if name == "reduce_mean" {
+                    Expr::of_dim(&size)
+                } else {
+                    Expr::int(1)
+                };
                 laws::apply(&format!("{name} in {}", self.dtype(call.vertex)), vec![value, size])
             }
             "reduce_mean" => value.mul(&Expr::of_dim(&size).inverse()),
