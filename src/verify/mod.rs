@@ -42,10 +42,10 @@ mod shipped;
 mod shrink;
 mod solve;
 mod table;
-mod tolerance;
-mod unknown;
 #[cfg(test)]
 mod tests;
+mod tolerance;
+mod unknown;
 
 use std::collections::BTreeMap;
 use std::fmt;
