@@ -9,8 +9,8 @@ use crate::diag::{Diagnostic, Diagnostics};
 use crate::graph::{Graph, Workload};
 use crate::op::OpDef;
 use crate::rewrite::{
-    CostModel, FoldReport, Limits, RuleReport, Step, StopReason, decode, encode, extract, fold_static, graph_cost,
-    nearest_in_egraph, nearest_in_graph, saturate, saturate_explained, substitute,
+    CostModel, Explored, FoldReport, Limits, RuleReport, Step, StopReason, decode, encode, extract, fold_static,
+    graph_cost, nearest_in_egraph, nearest_in_graph, saturate, saturate_explained, substitute, substitute_explored,
 };
 use crate::rule::{Class, Group, Rule, composite_rules, library};
 
@@ -46,6 +46,8 @@ pub struct Options<'a> {
     pub forbidden: &'a dyn Fn(&OpDef) -> bool,
     /// Keep what the result rests on, for [`Outcome::steps`].
     pub explain: bool,
+    /// Keep everything that the engine looked at, for [`Outcome::explored`].
+    pub explore: bool,
     /// Compute what depends on parameters and constants alone.
     pub fold: bool,
 }
@@ -63,6 +65,7 @@ impl Default for Options<'_> {
             limits: Limits::default(),
             forbidden: &|_| false,
             explain: false,
+            explore: false,
             fold: true,
         }
     }
@@ -81,6 +84,8 @@ pub struct Outcome {
     /// With [`Options::explain`], for saturation: a graph for each of `steps` that computes both sides of it: the
     /// outputs of the match, then those of the target.
     pub sides: Vec<Option<Graph>>,
+    /// With [`Options::explore`]: every term that the engine made, and what rules made equal.
+    pub explored: Option<Arc<Explored>>,
     /// What happened.
     pub report: Report,
 }
@@ -153,7 +158,8 @@ pub fn optimize(mut workload: Workload, options: &Options<'_>) -> Result<Outcome
     let rewritten = match options.engine {
         Engine::Saturate => by_saturation(&before, &rules, options, &model, &mut clock),
         Engine::Substitute => {
-            let (graph, done) = substitute(before.clone(), &rules, options.limits.rewrites, &model);
+            let engine = if options.explore { substitute_explored } else { substitute };
+            let (graph, done) = engine(before.clone(), &rules, options.limits.rewrites, &model);
             clock.stage("substitute");
             Rewritten {
                 graph,
@@ -161,6 +167,7 @@ pub fn optimize(mut workload: Workload, options: &Options<'_>) -> Result<Outcome
                 applications: done.steps.clone(),
                 sides: Vec::new(),
                 steps: done.steps,
+                explored: done.explored,
                 bound: None,
                 iterations: done.rounds,
                 stop: done.stop,
@@ -215,6 +222,7 @@ pub fn optimize(mut workload: Workload, options: &Options<'_>) -> Result<Outcome
         steps: rewritten.steps,
         applications: rewritten.applications,
         sides: rewritten.sides,
+        explored: rewritten.explored.map(Arc::new),
         report,
     })
 }
@@ -226,6 +234,7 @@ struct Rewritten {
     steps: Vec<Step>,
     applications: Vec<Step>,
     sides: Vec<Option<Graph>>,
+    explored: Option<Explored>,
     bound: Option<f64>,
     iterations: usize,
     stop: StopReason,
@@ -241,7 +250,7 @@ fn by_saturation(
 ) -> Rewritten {
     let mut encoded = encode(before);
     clock.stage("encode");
-    let saturation = if options.explain {
+    let saturation = if options.explain || options.explore {
         saturate_explained(&mut encoded, rules, options.limits)
     } else {
         saturate(&mut encoded, rules, options.limits)
@@ -249,13 +258,27 @@ fn by_saturation(
     clock.stage("saturate");
     let extraction = extract(&encoded, model);
     clock.stage("extract");
-    let (numbers, steps) = saturation.steps(before, &encoded, &extraction).into_iter().unzip();
-    let numbers: Vec<usize> = numbers;
+    let (numbers, steps): (Vec<usize>, Vec<Step>) = if options.explain {
+        saturation.steps(before, &encoded, &extraction).into_iter().unzip()
+    } else {
+        Default::default()
+    };
+    let applications = if options.explain {
+        saturation.applications(before, &encoded)
+    } else {
+        Vec::new()
+    };
+    let explored = if options.explore {
+        saturation.explored(before, &encoded)
+    } else {
+        None
+    };
     Rewritten {
         graph: decode(before, &encoded, &extraction, &saturation),
         sides: numbers.iter().map(|&i| saturation.sides(before, &encoded, i)).collect(),
         steps,
-        applications: saturation.applications(before, &encoded),
+        applications,
+        explored,
         bound: Some(extraction.bound),
         iterations: saturation.iterations.len(),
         stop: saturation.stop,

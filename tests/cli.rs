@@ -261,7 +261,7 @@ fn wrong_rules_are_refuted_with_programs_that_run() {
     assert_ne!(sides[0].out, sides[1].out);
     let right = run(dir.path(), "verify a.rules --rule twice");
     assert!(
-        right.code == 0 && right.out.starts_with("twice  tested at "),
+        right.code == 0 && right.out.starts_with("twice  proved (all sizes"),
         "{}",
         right.out
     );

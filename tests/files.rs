@@ -1,6 +1,6 @@
 //! Programs in `tests/files/run`, each run in every mode: by the reference semantics, by the kernels, optimised,
 //! printed and read again, exported to ONNX and imported again. All modes give the same results; the first line of a
-//! file says how many operator calls optimisation leaves.
+//! file says how many operator calls optimisation leaves. Both engines are audited: each class has one value.
 //!
 //! `UPDATE_FILES=1` writes the first lines anew.
 
@@ -13,8 +13,9 @@ use tautomer::exec::{Executor, Mode, Plan};
 use tautomer::formats::onnx::{OnnxInfo, export, import};
 use tautomer::graph::{BuildOptions, Graph, Params, VertexId, Workload, build_program, interpret, to_program};
 use tautomer::lang::{format_program, parse_program};
-use tautomer::pipeline::{Options, optimize};
+use tautomer::pipeline::{Engine, Options, optimize};
 use tautomer::tensor::{DType, Dim, Tensor};
+use tautomer::verify::{AuditOptions, audit};
 
 const MODES: [&str; 5] = ["kernels", "optimised", "optimised kernels", "printed", "onnx"];
 
@@ -31,6 +32,11 @@ fn main() {
             trials.push(Trial::test(format!("{name}::{}", mode.replace(' ', "_")), move || {
                 run(&file, mode).map_err(Failed::from)
             }));
+        }
+        for engine in [Engine::Saturate, Engine::Substitute] {
+            let file = file.clone();
+            let name = format!("{name}::audit_{engine:?}").to_lowercase();
+            trials.push(Trial::test(name, move || audited(&file, engine).map_err(Failed::from)));
         }
         trials.push(Trial::test(format!("{name}::calls"), move || {
             calls(&file).map_err(Failed::from)
@@ -165,6 +171,24 @@ fn agree(expected: &Tensor, actual: &Tensor) -> Result<(), String> {
         .position(|(x, y)| (x - y).abs() > 1e-5 * scale || x.is_nan() != y.is_nan())
     {
         Some(i) => Err(format!("element {i} is {} instead of {}", a[i], e[i])),
+        None => Ok(()),
+    }
+}
+
+/// Every class that an engine makes has one value, and all of it is computed.
+fn audited(file: &Path, engine: Engine) -> Result<(), String> {
+    let original = workload(read(file)?.1);
+    let options = Options {
+        engine,
+        explore: true,
+        ..Options::default()
+    };
+    let outcome = optimize(original.clone(), &options).map_err(|e| e.render(false))?;
+    let explored = outcome.explored.ok_or("nothing is kept")?;
+    let audit = audit(&original.graph, &original.params, &explored, &AuditOptions::default());
+    match audit.fault {
+        Some(fault) => Err(format!("{:?}: {}{}", fault.step, fault.left, fault.right)),
+        None if audit.unchecked > 0 => Err(audit.to_string()),
         None => Ok(()),
     }
 }

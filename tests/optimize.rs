@@ -14,9 +14,10 @@ use tautomer::graph::{
 };
 use tautomer::lang::{format_program, parse_program, parse_rules};
 use tautomer::pipeline::{Engine, Options, optimize};
-use tautomer::rewrite::Limits;
+use tautomer::rewrite::{Explored, Limits};
 use tautomer::rule::{Class, Rule, composite_rules, library, library_set, load_rules};
 use tautomer::tensor::{DType, Tensor, Type};
+use tautomer::verify::{AuditOptions, audit};
 
 /// The same cases each time, unless `PROPTEST_CASES` asks for others.
 fn config(cases: u32) -> ProptestConfig {
@@ -171,6 +172,22 @@ fn optimized(before: &Workload, options: Options<'_>) -> Result<(Workload, Strin
     Ok((after, story))
 }
 
+/// Every class that an engine made has one value, whether the result shows it or not.
+fn audited(before: &Workload, explored: &Explored) -> Result<(), TestCaseError> {
+    let options = AuditOptions {
+        shapes: 1,
+        ..AuditOptions::default()
+    };
+    let report = audit(&before.graph, &before.params, explored, &options);
+    match &report.fault {
+        None => Ok(()),
+        Some(fault) => Err(TestCaseError::fail(format!(
+            "{report}\n{fault:#?}\n{}",
+            text(&before.graph)
+        ))),
+    }
+}
+
 /// A graph that is shown as its program.
 struct Shown(Graph);
 
@@ -255,7 +272,7 @@ proptest! {
         places.dedup();
         let rules: Vec<_> = places.into_iter().map(|i| all[i].clone()).collect();
         for engine in [Engine::Saturate, Engine::Substitute] {
-            let options = Options { engine, rules: Some(rules.clone()), ..options(Class::Real) };
+            let options = Options { engine, rules: Some(rules.clone()), explore: true, ..options(Class::Real) };
             let fail = |what: String| TestCaseError::fail(format!("{engine:?}: {what}\n{}", text(&before.graph)));
             let after = optimize(before.clone(), &options).map_err(|e| fail(e.render(false)))?;
             let fired: Vec<&str> = after.report.rules.iter().map(|r| r.name.as_str()).collect();
@@ -266,7 +283,17 @@ proptest! {
             if let Some(what) = differ(&before, &after.workload) {
                 return Err(fail(format!("{what} {story}")));
             }
+            audited(&before, &after.explored.unwrap())?;
         }
+    }
+
+    /// The whole library: not the result alone is right, but all that was explored.
+    #[test]
+    fn every_class_has_one_value(graph in shown(common::rich::graph(12))) {
+        let before = workload(&graph.0, false);
+        let options = Options { explore: true, ..options(Class::Real) };
+        let after = optimize(before.clone(), &options).map_err(|e| TestCaseError::fail(e.render(false)))?;
+        audited(&before, &after.explored.unwrap())?;
     }
 
     // What no rule is about, symbols and opaque operators among it.

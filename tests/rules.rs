@@ -18,6 +18,7 @@ use tautomer::lang::{format_expr, format_program, parse_program};
 use tautomer::pipeline::{Options, optimize};
 use tautomer::rewrite::{CostModel, Encoded, Limits, encode, encode_into, saturate, substitute};
 use tautomer::rule::{Class, Example, ExampleKind, Rule, library, library_files};
+use tautomer::verify::{AuditOptions, audit};
 
 use files::{RulesFile, files};
 use values::{difference, run};
@@ -228,11 +229,13 @@ fn all_rules_together_keep_the_examples_equal() {
         ..Limits::default()
     };
     let library = library().unwrap_or_else(|e| panic!("{}", e.render(false)));
+    let (mut enodes, mut unchecked) = (0, 0);
     for example in &library.examples {
         let options = Options {
             limits,
             fold: false,
             class: Class::Approx(1e-2),
+            explore: true,
             ..Options::default()
         };
         let workload = Workload {
@@ -241,6 +244,19 @@ fn all_rules_together_keep_the_examples_equal() {
         };
         match optimize(workload, &options) {
             Ok(out) => {
+                let explored = out.explored.expect("what was explored is kept");
+                let approximate = out.report.class.starts_with("approx");
+                let audited = AuditOptions {
+                    shapes: 1,
+                    class: if approximate { Class::Approx(1e-2) } else { Class::Real },
+                    ..AuditOptions::default()
+                };
+                let audit = audit(&example.source, &Params::default(), &explored, &audited);
+                enodes += audit.enodes;
+                unchecked += audit.unchecked;
+                if let Some(fault) = &audit.fault {
+                    problems.add(&example.rule, format!("{audit} {fault:#?}"));
+                }
                 if out.report.stop == "node limit" {
                     problems.add(&example.rule, format!("node limit: {:?}", out.report.egraph));
                 }
@@ -263,6 +279,7 @@ fn all_rules_together_keep_the_examples_equal() {
             Err(e) => problems.add(&example.rule, e.render(false)),
         }
     }
+    assert!(20 * unchecked <= enodes, "{unchecked} of {enodes} e-nodes are unchecked");
 }
 
 /// The program with one of its parameters as an input, for each of them, and with all of them as inputs.

@@ -51,6 +51,7 @@ fn a_rule_has_a_page() {
         "parts\n  A function of each part",
         "    where n > 1, k < 2\n",
         "class        bitwise: the same bits for every input\n",
+        "verdict      none\n",
         "variables    x[i]: any value\n",
         "operators    f: one of ",
         "conditions   n > 1\n               k < 2\n",
@@ -129,6 +130,7 @@ fn built_in_rules_are_found_wherever_they_stand() {
     for name in ["transpose-of-transpose", "two-parallel-convs", "silu-written-out"] {
         let done = run(dir.path(), &format!("rules show {name}"));
         assert!(out(&done).contains(&format!("rule {name}(")), "{}", err(&done));
+        assert!(out(&done).contains("\n  verdict      proved"), "{}", out(&done));
         elements(&out(&run(dir.path(), &format!("rules show {name} --format svg"))));
     }
     let missing = run(dir.path(), "rules show transpose-of-transposes");

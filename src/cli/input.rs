@@ -133,8 +133,29 @@ pub(super) fn source(path: &Path) -> Result<Arc<Source>, Failure> {
     }
 }
 
-/// The texts of rule files and of those that they use, each once, a used file before its user. What is no file may be
-/// the name of a set that comes with the tool.
+/// The rule files of a folder and of those in it, by name.
+fn rule_files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let mut out = Vec::new();
+    let mut entries = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(|e| unreadable(folder, &e))? {
+        entries.push(entry.map_err(|e| unreadable(folder, &e))?.path());
+    }
+    // Files of a folder stand before those of the folders in it.
+    entries.sort_by_key(|path| (path.is_dir(), path.clone()));
+    for path in entries {
+        let hidden = path
+            .file_name()
+            .is_some_and(|name| name.to_string_lossy().starts_with('.'));
+        let is_link = path.symlink_metadata().is_ok_and(|m| m.is_symlink());
+        if path.is_dir() && !hidden && !is_link || path.extension().is_some_and(|suffix| suffix == "rules") {
+            out.push(path);
+        }
+    }
+    Ok(out)
+}
+
+/// The texts of rule files and of those that they use, each once, a used file before its user; of a folder all rule
+/// files in it. What is no file may be the name of a set that comes with the tool.
 pub(super) fn rule_sources(files: &[PathBuf]) -> Result<Vec<Arc<Source>>, Failure> {
     enum Visit {
         Enter(PathBuf),
@@ -157,6 +178,10 @@ pub(super) fn rule_sources(files: &[PathBuf]) -> Result<Vec<Arc<Source>>, Failur
         let named = |(name, _): &&(&str, _)| Path::new(name) == path && !path.exists();
         if let Some((_, set)) = library_set_files().iter().find(named) {
             out.extend(set.iter().map(|(name, text)| Arc::new(Source::new(*name, *text))));
+            continue;
+        }
+        if path.is_dir() {
+            stack.extend(rule_files(&path)?.into_iter().rev().map(Visit::Enter));
             continue;
         }
         let text = source(&path)?;

@@ -3,6 +3,7 @@
 //! Results go to standard output, everything else to standard error. The exit code is 0 if all is well, 1 if the answer
 //! is no (findings, outputs that differ), 2 if the tool could not do its work.
 
+mod audit;
 mod bisect;
 mod check;
 mod explain;
@@ -15,6 +16,8 @@ mod print;
 mod random;
 mod rules;
 mod run;
+mod validate;
+mod verdicts;
 mod verify;
 
 use std::io::{self, IsTerminal as _, Write as _};

@@ -18,7 +18,8 @@ use tautomer::tensor::DType;
 use super::input::{self, Kind, Loaded};
 use super::random::{Random, difference, values};
 use super::run::evaluate;
-use super::{Done, Failure, Shell, output};
+use super::verdicts::{self, Least};
+use super::{Done, Failure, Shell, audit, output};
 
 /// Rules that the table shows.
 const SHOWN_RULES: usize = 8;
@@ -37,6 +38,12 @@ pub(super) struct Args {
     /// How equal the result must be: `bitwise`, `real`, or `approx(e)` with a relative error
     #[arg(long, value_parser = parse_class, default_value = "real")]
     class: Class,
+    /// Use only rules that are at least so sure
+    #[arg(long, value_enum, default_value = "any", value_name = "LEVEL")]
+    verdict: Least,
+    /// Apply rules that are known to be wrong
+    #[arg(long)]
+    allow_refuted: bool,
     /// Facts that hold, such as `finite(x)`; rules that assume others are left out
     #[arg(long, value_name = "FACT")]
     assume: Vec<String>,
@@ -70,6 +77,9 @@ pub(super) struct Args {
     /// Run input and result on N random inputs and compare
     #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "3")]
     check: Option<u64>,
+    /// Compute everything that the engine made, and name the rule that made two different values equal
+    #[arg(long)]
+    audit: bool,
     /// Where the random numbers begin
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
@@ -131,7 +141,7 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
     let forbidden = |def: &OpDef| to_onnx && def.onnx.is_none_or(|onnx| i64::from(onnx.since) > opset);
     let defaults = Limits::default();
     let named = |names: &[String]| names.iter().map(|n| n.trim().to_owned()).collect::<Vec<_>>();
-    let options = Options {
+    let mut options = Options {
         engine: args.engine.into(),
         groups: given.as_ref().map_or_else(Vec::new, |set| set.groups.clone()),
         rules: given.map(|set| set.rules),
@@ -147,11 +157,15 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
         },
         forbidden: &forbidden,
         explain: args.explain,
+        explore: args.audit,
         fold: !args.no_fold,
     };
     if let Some(rule) = &args.why_not {
         return why_not(&loaded.workload, &options, rule, shell);
     }
+    let chosen = verdicts::choose(&options, args.verdict, args.allow_refuted, shell)?;
+    options.rules = Some(chosen.rules.clone());
+    (options.only, options.skip) = (None, Vec::new());
     let original = loaded.workload.clone();
     let outcome = optimize(loaded.workload, &options)?;
     let seconds = clock.elapsed().as_secs_f64();
@@ -159,9 +173,11 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
         Some(n) => Some(compare(&original, &outcome.workload, n, args.seed)?),
         None => None,
     };
+    let audit = audit::of(&original, &outcome, args.class, !args.assume.is_empty(), args.seed);
     // A result that is wrong is not written.
     let allowed = tolerance(args.class, &original);
     let differs = matches!(verdict, Some(Verdict::Apart(most)) if most > allowed);
+    let wrong = differs || audit.as_ref().is_some_and(|audit| !audit.is_right());
     let file = input::shown(&args.file);
     if !shell.quiet {
         shell.say(&table(&file, &outcome.report, seconds));
@@ -181,8 +197,9 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
             }
             (None, _) | (_, None) => {}
         }
+        audit.iter().for_each(|audit| shell.say(&audit::text(audit)));
     }
-    if !differs {
+    if !wrong {
         write(args, &outcome.workload, loaded.info.as_ref(), shell)?;
     }
     if shell.json {
@@ -194,17 +211,14 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
             }
             Verdict::Unchecked(why) => json!({ "runs": 0, "seed": args.seed, "unchecked": why }),
         });
-        let written = args
-            .output
-            .as_ref()
-            .filter(|_| !differs)
-            .map(|p| p.display().to_string());
+        let written = args.output.as_ref().filter(|_| !wrong).map(|p| p.display().to_string());
         shell.json(json!({
             "file": file, "output": written, "seconds": seconds, "report": report, "check": check,
-            "steps": args.explain.then(|| steps_json(&outcome.steps)),
+            "steps": args.explain.then(|| steps_json(&outcome.steps)), "audit": audit.as_ref().map(audit::data),
+            "verdicts": chosen.json(),
         }))?;
     }
-    if differs { Err(Failure::No) } else { Ok(()) }
+    if wrong { Err(Failure::No) } else { Ok(()) }
 }
 
 /// The chain of applications, one line each.

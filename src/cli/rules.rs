@@ -15,8 +15,10 @@ use tautomer::lang::parse_rules;
 use tautomer::rule::{
     RuleSet, compare_files, composite_rules, library_files, library_set_files, load_checked_rules, load_rules,
 };
+use tautomer::verify::Entry;
 
 use self::show::Page;
+use super::verdicts::Locks;
 use super::{Done, Failure, Shell, fmt, import, input};
 
 #[derive(clap::Args)]
@@ -33,7 +35,7 @@ enum Command {
         #[arg(value_name = "FILE")]
         files: Vec<PathBuf>,
     },
-    /// List rules with their classes
+    /// List rules with their classes and verdicts
     List {
         /// Rule files; without any, the built-in ones
         #[arg(value_name = "FILE")]
@@ -169,11 +171,19 @@ fn check(files: &[PathBuf], shell: &Shell) -> Done {
 
 fn list(files: &[PathBuf], shell: &Shell) -> Done {
     let set = load(files)?;
+    let mut locks = Locks::default();
+    let verdicts: Vec<Option<Entry>> = set.rules.iter().map(|r| locks.verdict(r)).collect::<Result<_, _>>()?;
     if shell.json {
         let rules: Vec<_> = set
             .rules
             .iter()
-            .map(|r| json!({ "name": r.name, "class": r.class.to_string(), "assuming": r.assuming, "doc": r.doc }))
+            .zip(&verdicts)
+            .map(|(r, verdict)| {
+                json!({
+                    "name": r.name, "class": r.class.to_string(), "assuming": r.assuming, "doc": r.doc,
+                    "verdict": verdict.as_ref().map(|e| e.verdict), "says": verdict.as_ref().map(|e| &e.says),
+                })
+            })
             .collect();
         return shell.json(json!({ "rules": rules }));
     }
@@ -181,9 +191,11 @@ fn list(files: &[PathBuf], shell: &Shell) -> Done {
     let lines: String = set
         .rules
         .iter()
-        .map(|r| {
+        .zip(&verdicts)
+        .map(|(r, verdict)| {
             let doc = r.doc.lines().next().unwrap_or_default();
-            format!("{:width$}  {:8}  {doc}", r.name, r.class.to_string())
+            let verdict = verdict.as_ref().map_or("-", |e| e.verdict.word());
+            format!("{:width$}  {:8}  {verdict:10}  {doc}", r.name, r.class.to_string())
                 .trim_end()
                 .to_owned()
                 + "\n"
@@ -219,7 +231,7 @@ fn show(name: &str, format: Format, files: &[PathBuf], shell: &Shell) -> Done {
             .find_map(|n| Some((n, show::written(parse_rules(source.clone()).ok()?, n)?)));
         let Some((base, text)) = found else { continue };
         let backward = format!("{base}-reversed");
-        let page = Page {
+        let mut page = Page {
             text,
             rules: set
                 .rules
@@ -227,7 +239,12 @@ fn show(name: &str, format: Format, files: &[PathBuf], shell: &Shell) -> Done {
                 .filter(|r| *r.name == *base || *r.name == *backward)
                 .collect(),
             examples: set.examples.into_iter().filter(|e| *e.rule == *base).collect(),
+            verdicts: Vec::new(),
         };
+        let mut locks = Locks::default();
+        for rule in &page.rules {
+            page.verdicts.push(locks.verdict(rule)?);
+        }
         return match format {
             Format::Text => shell.result(&page.text()),
             Format::Json => shell.json(page.json()),

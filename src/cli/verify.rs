@@ -9,22 +9,30 @@ use tautomer::diag::Diagnostics;
 use tautomer::graph::to_program;
 use tautomer::lang::{format_program, parse_rules};
 use tautomer::op::Laws;
-use tautomer::rule::{RuleSet, load_rules};
-use tautomer::verify::{Counterexample, Options, Repair, Report, Verdict, repair, verify};
+use tautomer::rule::{library_set_files, load_checked_rules, load_rules};
+use tautomer::verify::{
+    Counterexample, Entry, Level, Options, Repair, Report, Subject, VERIFIER, Verdict, is_shipped, repair,
+    shipped_rules, verdict_table, verify_all,
+};
 
-use super::{Done, Failure, Shell, output, rules};
+use super::verdicts::{self, Locks, Progress};
+use super::{Done, Failure, Shell, input, output, validate};
 
 #[derive(clap::Args)]
 pub(super) struct Args {
-    /// Rule files, or names of sets that come with the tool; without any, the built-in rules
+    /// Rule files, folders of them, or names of sets that come with the tool; without any, the built-in rules. Or two
+    /// programs or models: whether the second, made of the first, is equal to it
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
+    /// All rules that come with the tool: the built-in ones and the sets
+    #[arg(long, conflicts_with = "files")]
+    built_in: bool,
     /// Try this rule alone; may be given several times
     #[arg(long, value_name = "NAME")]
     rule: Vec<String>,
-    /// Instances of each rule
-    #[arg(long, value_name = "N", default_value_t = Options::default().instances)]
-    budget: usize,
+    /// Instances of each rule [default: 100]
+    #[arg(long, value_name = "N")]
+    budget: Option<usize>,
     /// Where the random choices begin
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
@@ -40,16 +48,86 @@ pub(super) struct Args {
     /// Compare the bits of rules with one operand on all numbers of f32
     #[arg(long)]
     exhaustive: bool,
+    /// Keep the verdicts in a lock file beside the rules; rules with a current one there are not tried again
+    #[arg(long)]
+    lock: bool,
+    /// With `--lock`: try all rules again
+    #[arg(long, requires = "lock")]
+    force: bool,
+    /// Try nothing; the answer is no if the lock beside the rules is stale, or a rule is refuted there
+    #[arg(long, conflicts_with_all = ["lock", "save", "table"])]
+    check_lock: bool,
+    /// Print the verdicts as a table in Markdown
+    #[arg(long, conflicts_with = "json")]
+    table: bool,
+    /// Where to write the table
+    #[arg(long, short, value_name = "FILE", requires = "table")]
+    output: Option<PathBuf>,
     /// Write both sides of each counterexample into this folder, as programs with values
     #[arg(long, value_name = "FOLDER")]
     save: Option<PathBuf>,
+    /// Rules that are tried at a time; the verdicts do not depend on it [default: one for each core]
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
+    #[command(flatten)]
+    graphs: validate::GraphArgs,
+}
+
+/// What there is to say about a rule.
+enum Row {
+    /// It was tried.
+    Tried(Box<Report>, Option<Repair>),
+    /// Its verdict was kept.
+    Kept(Box<Entry>),
+}
+
+impl Row {
+    fn level(&self) -> Level {
+        match self {
+            Row::Tried(report, _) => report.verdict.level(),
+            Row::Kept(entry) => entry.verdict,
+        }
+    }
+
+    fn text(&self, width: usize, verbose: bool) -> String {
+        match self {
+            Row::Tried(report, repair) => text(report, repair.as_ref(), width, verbose),
+            Row::Kept(entry) => format!("{:width$}  {}\n", entry.rule, entry.says),
+        }
+    }
+
+    fn json(&self) -> Value {
+        match self {
+            Row::Tried(report, repair) => data(report, repair.as_ref()),
+            Row::Kept(entry) => json!({
+                "rule": entry.rule,
+                "class": entry.class,
+                "verdict": entry.verdict,
+                "says": entry.says,
+                "instances": entry.instances,
+                "systems": entry.systems,
+                "refused": entry.refused,
+                "kept": true,
+            }),
+        }
+    }
 }
 
 pub(super) fn run(args: &Args, shell: &Shell) -> Done {
-    let set = load(args)?;
+    if let Some(files) = validate::graphs(&args.files)? {
+        if args.lock || args.check_lock || args.table {
+            let what = "`--lock`, `--check-lock` and `--table` are for rules, and graphs are given";
+            return Err(Failure::new("T0402", what.to_owned()));
+        }
+        return validate::run(files, &args.graphs, args.seed, args.save.as_deref(), shell);
+    }
+    let subjects = load(args)?;
+    if args.check_lock {
+        return verdicts::check(&subjects, args.rule.is_empty(), args.budget, shell);
+    }
     let options = Options {
         seed: args.seed,
-        instances: args.budget,
+        instances: budget(args),
         strict: args.strict,
         laws: if args.no_laws {
             Laws::NONE
@@ -59,84 +137,196 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
         exhaustive: args.exhaustive,
         ..Options::default()
     };
-    let start = Instant::now();
-    let mut reports = Vec::new();
-    let width = set.rules.iter().map(|r| r.name.chars().count()).max().unwrap_or(0);
-    for rule in &set.rules {
-        let report = verify(rule, &set.examples, &options);
-        let repair = match &report.verdict {
-            Verdict::Refuted(example) => {
-                if let Some(folder) = &args.save {
-                    save(folder, &rule.name, example, shell)?;
-                }
-                repair(rule, &set.examples, &options)
-            }
-            _ => None,
+    let mut locks = Locks::default();
+    if args.lock {
+        verdicts::has_places(&subjects)?;
+    }
+    let mut rows: Vec<Option<Row>> = Vec::with_capacity(subjects.len());
+    for subject in &subjects {
+        let kept = if args.lock {
+            locks.kept(subject, &options)?
+        } else {
+            None
         };
-        if !shell.json {
-            shell.result(&text(&report, repair.as_ref(), width, shell.verbose))?;
-        }
-        reports.push((report, repair));
+        rows.push(kept.filter(|_| !args.force).map(|entry| Row::Kept(Box::new(entry))));
     }
-    let count = |word: &str| reports.iter().filter(|(r, _)| kind(&r.verdict) == word).count();
-    let refuted = count("refuted");
+    let start = Instant::now();
+    let rows = tried(args, &subjects, rows, &options, shell)?;
     let seconds = start.elapsed().as_secs_f64();
-    let instances: usize = reports.iter().map(|(r, _)| r.instances).sum();
-    if shell.json {
-        shell.json(json!({
-            "rules": reports.iter().map(|(r, repair)| data(r, repair.as_ref())).collect::<Vec<_>>(),
-            "proved_for_all_sizes": count("proved for all sizes"),
-            "proved": count("proved"),
-            "tested": count("tested"),
-            "refuted": refuted,
-            "undecided": count("undecided"),
-            "instances": instances,
-        }))?;
+    let entries = subjects.iter().zip(&rows).map(|(subject, row)| match row {
+        Row::Tried(report, _) => Entry::new(subject, report, &options),
+        Row::Kept(entry) => Entry::clone(entry),
+    });
+    let entries: Vec<Entry> = entries.collect();
+    if args.lock {
+        for (subject, entry) in subjects.iter().zip(&entries) {
+            locks.keep(&subject.source, entry.clone())?;
+        }
+        if args.rule.is_empty() {
+            locks.prune(&subjects);
+        }
+        locks.write(shell)?;
     }
-    shell.say(&format!(
-        "{} rules: {} proved for all sizes, {} at the shapes that were tried, {} tested, {refuted} refuted, {} undecided",
-        reports.len(),
-        count("proved for all sizes"),
-        count("proved"),
-        count("tested"),
-        count("undecided"),
-    ));
-    shell.detail(&format!(
-        "{instances} instances in {seconds:.1} s: {:.0} each second",
-        instances as f64 / seconds.max(1e-9)
-    ));
-    if refuted > 0 { Err(Failure::No) } else { Ok(()) }
+    if args.table {
+        let named: Vec<(&str, &Entry)> = subjects.iter().map(|s| &*s.source).zip(&entries).collect();
+        match &args.output {
+            Some(path) => output::write_text(path, &verdict_table(&named))?,
+            None => shell.result(&verdict_table(&named))?,
+        }
+    }
+    summary(args, &rows, seconds, shell)
 }
 
-fn load(args: &Args) -> Result<RuleSet, Failure> {
-    let mut all = RuleSet::default();
-    let mut problems = Diagnostics::new();
-    for source in rules::sources(&args.files)? {
-        match parse_rules(source).and_then(load_rules) {
-            Ok(set) => all.extend(set),
-            Err(found) => problems.extend(found),
+/// Tries the rules that have no row yet, and prints all rows in order.
+fn tried(
+    args: &Args,
+    subjects: &[Subject],
+    rows: Vec<Option<Row>>,
+    options: &Options,
+    shell: &Shell,
+) -> Result<Vec<Row>, Failure> {
+    let silent = shell.json || args.table;
+    let width = subjects.iter().map(|s| s.rule.name.chars().count()).max().unwrap_or(0);
+    let open: Vec<&Subject> = subjects
+        .iter()
+        .zip(&rows)
+        .filter(|(_, row)| row.is_none())
+        .map(|(s, _)| s)
+        .collect();
+    let progress = Progress::new(shell);
+    let print = |row: &Row| {
+        if silent {
+            Ok(())
+        } else {
+            shell.result(&row.text(width, shell.verbose))
+        }
+    };
+    let finish = |subject: &Subject, report: Report| {
+        let repair = match report.verdict {
+            Verdict::Refuted(_) => repair(&subject.rule, &subject.examples, options),
+            _ => None,
+        };
+        Row::Tried(Box::new(report), repair)
+    };
+    // Kept rows up to the next rule that is tried are printed with it.
+    let mut at = 0;
+    let mut each = |row: &Row| {
+        progress.clear();
+        while let Some(kept) = rows.get(at).and_then(Option::as_ref) {
+            print(kept)?;
+            at += 1;
+        }
+        at += 1;
+        print(row)?;
+        if let (Row::Tried(report, _), Some(folder)) = (row, &args.save)
+            && let Verdict::Refuted(example) = &report.verdict
+        {
+            save(folder, &report.rule.name, example, shell)?;
+        }
+        progress.show(&format!("{at} of {} rules", rows.len()));
+        Ok::<(), Failure>(())
+    };
+    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = args.threads.unwrap_or_else(cores);
+    let found = verify_all(&open, options, threads, finish, &mut each)?;
+    progress.clear();
+    for kept in rows.get(at..).unwrap_or_default().iter().flatten() {
+        print(kept)?;
+    }
+    let mut found = found.into_iter();
+    Ok(rows
+        .into_iter()
+        .filter_map(|row| row.or_else(|| found.next()))
+        .collect())
+}
+
+/// Prints the report as data, and how many rules have which verdict.
+fn summary(args: &Args, rows: &[Row], seconds: f64, shell: &Shell) -> Done {
+    let count = |level: Level| rows.iter().filter(|row| row.level() == level).count();
+    let kept = rows.iter().filter(|row| matches!(row, Row::Kept(_))).count();
+    let instances: usize = rows
+        .iter()
+        .map(|row| match row {
+            Row::Tried(report, _) => report.instances,
+            Row::Kept(_) => 0,
+        })
+        .sum();
+    if shell.json {
+        let mut report = json!({
+            "rules": rows.iter().map(Row::json).collect::<Vec<_>>(),
+            "kept": kept,
+            "instances": instances,
+            "seed": args.seed,
+            "budget": budget(args),
+            "verifier": VERIFIER,
+        });
+        for level in Level::ALL {
+            report[level.word().replace('-', "_")] = json!(count(level));
+        }
+        shell.json(report)?;
+    }
+    let counts: Vec<String> = Level::ALL
+        .iter()
+        .map(|&level| format!("{} {}", count(level), level.phrase()))
+        .collect();
+    shell.say(&format!("{} rules: {}", rows.len(), counts.join(", ")));
+    if args.lock {
+        shell.say(&format!("{kept} of {} verdicts from the lock", rows.len()));
+    }
+    if kept < rows.len() {
+        shell.say(&format!(
+            "{instances} instances in {seconds:.1} s: {:.0} each second",
+            instances as f64 / seconds.max(1e-9)
+        ));
+    }
+    if count(Level::Refuted) > 0 {
+        Err(Failure::No)
+    } else {
+        Ok(())
+    }
+}
+
+/// Instances of each rule.
+fn budget(args: &Args) -> usize {
+    args.budget.unwrap_or(Options::default().instances)
+}
+
+/// The rules that are asked for, with the examples of their files.
+fn load(args: &Args) -> Result<Vec<Subject>, Failure> {
+    let mut all = Vec::new();
+    if args.files.is_empty() {
+        all = shipped_rules()?;
+        let in_set = |source: &str| {
+            library_set_files()
+                .iter()
+                .any(|(_, files)| files.iter().any(|(name, _)| *name == source))
+        };
+        all.retain(|subject| args.built_in || !in_set(&subject.source));
+    } else {
+        let mut problems = Diagnostics::new();
+        for source in input::rule_sources(&args.files)? {
+            // What comes with the tool has been checked.
+            let load = if is_shipped(&source) {
+                load_checked_rules
+            } else {
+                load_rules
+            };
+            match parse_rules(source).and_then(load) {
+                Ok(set) => all.extend(Subject::of(&set.rules, set.examples.into())),
+                Err(found) => problems.extend(found),
+            }
+        }
+        if problems.has_errors() {
+            return Err(problems.into());
         }
     }
-    if problems.has_errors() {
-        return Err(problems.into());
-    }
-    if let Some(name) = args.rule.iter().find(|n| all.rules.iter().all(|r| *r.name != ***n)) {
+    if let Some(name) = args.rule.iter().find(|n| all.iter().all(|s| *s.rule.name != ***n)) {
         return Err(Failure::new("T0307", format!("there is no rule `{name}`")));
     }
     if !args.rule.is_empty() {
-        all.rules.retain(|r| args.rule.iter().any(|n| **n == *r.name));
+        all.retain(|s| args.rule.iter().any(|n| **n == *s.rule.name));
     }
     Ok(all)
-}
-
-fn kind(verdict: &Verdict) -> &'static str {
-    match verdict {
-        Verdict::ProvedForAll(_) => "proved for all sizes",
-        Verdict::Proved { .. } => "proved",
-        Verdict::Tested { .. } => "tested",
-        Verdict::Refuted(_) => "refuted",
-        Verdict::Undecided(_) => "undecided",
-    }
 }
 
 /// Laws that a verdict rests on.
@@ -211,7 +401,7 @@ fn place(example: &Counterexample) -> String {
 }
 
 /// The elements of a tensor in row-major order.
-fn numbers(value: &tautomer::tensor::Tensor) -> String {
+pub(super) fn numbers(value: &tautomer::tensor::Tensor) -> String {
     const SHOWN: usize = 24;
     let list = |all: Vec<String>| {
         let more = if all.len() > SHOWN { ", …" } else { "" };
@@ -229,9 +419,10 @@ fn data(report: &Report, repair: Option<&Repair>) -> Value {
     let mut out = json!({
         "rule": report.rule.name,
         "class": report.rule.class.to_string(),
-        "verdict": kind(&report.verdict),
+        "verdict": report.verdict.level(),
         "says": report.verdict.to_string(),
         "instances": report.instances,
+        "systems": report.systems,
         "refused": report.refused,
         "attempts": report.attempts,
         "laws": laws(&report.verdict).iter().map(|l| l.name()).collect::<Vec<_>>(),

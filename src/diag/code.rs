@@ -219,12 +219,32 @@ It is an error where no operands can agree, and a warning where only those agree
     "T0317" "set that is part of itself"
 "A `ruleset` has rules and other sets as members, and one of these leads back to the set itself."
 
+    "T0320" "rule without a current verdict"
+"Nobody knows whether the rule is true: it was never tried, or it has changed since, or another version of the verifier
+tried it. Verdicts are kept in `verdicts.lock` beside the rule files.
+
+    tautomer verify more.rules --lock
+
+tries the rules that have none and keeps what is found out. `optimize --verdict tested` leaves the others out."
+
+    "T0321" "refuted rule"
+"There are operands for which the two sides of the rule differ by more than its class allows. `tautomer verify FILE`
+shows the smallest that was found, and a condition under which the rule is right, if there is one.
+
+`optimize --verdict tested` leaves refuted rules out; `--allow-refuted` applies them all the same, and the result may be
+wrong."
+
+    "T0322" "lock file that cannot be read"
+"The file `verdicts.lock` beside a rule file is damaged, was merged badly, or was written by another version. It holds
+nothing that cannot be found out again: delete it, and `tautomer verify FILE --lock` writes it anew."
+
     "T0401" "file cannot be read or written"
 "The system refuses: the file does not exist, may not be read, or the disk is full; or a text file is not UTF-8."
 
     "T0402" "unknown kind of file"
 "The suffix tells what a file holds: `.taut` a program, `.rules` a rule file, `.onnx` a model. `--from` says it for files
-with another suffix and for standard input. Some commands read or write only some of them."
+with another suffix and for standard input. Some commands read or write only some of them: `verify` takes rule files, or
+two graphs."
 
     "T0403" "parameters cannot be computed with"
 "An expression of parameters and constants alone is computed ahead of time, and that failed: an integer is divided by
@@ -239,7 +259,7 @@ zero, or an index is out of range. The same would happen at each run."
 
     "T0406" "cannot be run"
 "The computation cannot be carried out: an operator is only carried along, a step failed for these values, or the
-dimensions of the inputs contradict each other."
+dimensions of the inputs contradict each other. Two graphs that cannot be run cannot be compared either."
 
     "T0407" "input refused"
 "The arrays given do not fit the inputs of the program: one is missing, unknown, given twice, or has another type.

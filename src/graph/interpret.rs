@@ -144,6 +144,20 @@ pub fn evaluate_call(op: &Op, operands: &[Option<Tensor>], attrs: &[AttrValue]) 
     call::<Machine>(op, operands, &types, attrs)
 }
 
+/// The value of one call over the number system `S`, composites through their bodies; `types` are those of the
+/// operands, with every extent known.
+///
+/// # Errors
+/// As [`evaluate_call`], and if `S` has no meaning for a function of the operator.
+pub fn evaluate_call_over<S: System>(
+    op: &Op,
+    operands: &[Option<Value<S>>],
+    types: &[Type],
+    attrs: &[AttrValue],
+) -> Result<Vec<Value<S>>, OpError> {
+    call::<Over<S>>(op, operands, types, attrs)
+}
+
 fn call<D: Domain>(
     op: &Op,
     operands: &[Option<D::T>],

@@ -14,6 +14,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::EGraph;
 use super::encode::{Encoded, attrs_of, operands_of};
 use super::enode::{ENode, Head};
+use super::explored::Explored;
 use super::extract::Extraction;
 use super::substitute::describe;
 use crate::graph::{Graph, Node, VertexId};
@@ -76,6 +77,17 @@ impl History {
             .iter()
             .map(|application| places.step(encoded, application, rules).1)
             .collect()
+    }
+
+    /// All terms, and what the applications made equal.
+    pub(super) fn explored(&self, graph: &Graph, encoded: &Encoded, rules: &[Arc<Rule>]) -> Explored {
+        let places = Places::new(graph, encoded);
+        let unions = self.applications.iter().map(|application| {
+            let pairs = application.outputs.iter().zip(&application.targets);
+            let step = places.step(encoded, application, rules).1;
+            (step, pairs.map(|(a, b)| (*a, *b)).collect())
+        });
+        Explored::of_egraph(graph, encoded, unions.collect())
     }
 
     /// The graph of both sides of an application.

@@ -10,6 +10,7 @@ mod encode;
 mod enode;
 mod exchange;
 mod explain;
+mod explored;
 mod extract;
 mod fold;
 mod matching;
@@ -23,11 +24,12 @@ pub use decode::decode;
 pub use encode::{Encoded, encode, encode_into};
 pub use enode::{ClassData, ENode, Facts, Head, Interner};
 pub use explain::Step;
+pub use explored::{Explored, Formula, Term, Union};
 pub use extract::{Extraction, extract};
 pub use fold::{FoldReport, fold_static};
 pub use nearest::{Nearest, nearest_in_egraph, nearest_in_graph};
 pub use saturate::{IterationReport, Limits, RuleReport, Saturation, StopReason, saturate, saturate_explained};
-pub use substitute::{Substitution, substitute};
+pub use substitute::{Substitution, substitute, substitute_explored};
 pub(crate) use trial::{Sides, Trial};
 
 /// The e-graph of typed tensor expressions.

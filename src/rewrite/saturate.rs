@@ -12,6 +12,7 @@ use super::apply::{build_target, same_type};
 use super::encode::{EGraphSink, Encoded};
 use super::enode::ENode;
 use super::explain::{History, Step};
+use super::explored::Explored;
 use super::extract::Extraction;
 use super::matching::{Binding, Match, Program, Searcher, Snapshot, resolve};
 use crate::graph::Graph;
@@ -121,6 +122,12 @@ impl Saturation {
     /// all computed as they were when they were found. Inputs and parameters are those of `graph`.
     pub fn sides(&self, graph: &Graph, encoded: &Encoded, application: usize) -> Option<Graph> {
         self.history.as_ref()?.sides(graph, encoded, application)
+    }
+
+    /// Everything that saturation looked at; nothing unless [`saturate_explained`] ran.
+    pub fn explored(&self, graph: &Graph, encoded: &Encoded) -> Option<Explored> {
+        let rules: Vec<Arc<Rule>> = self.rules.iter().map(|(rule, _)| rule.clone()).collect();
+        Some(self.history.as_ref()?.explored(graph, encoded, &rules))
     }
 
     /// All applications, in order; empty unless [`saturate_explained`] ran.

@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::random::Random;
 use crate::graph::{Graph, VertexId, interpret_over, interpret_vertices};
-use crate::op::{Bounded, Number, System, Value};
+use crate::op::{Bounded, Field, Number, System, Value};
 use crate::tensor::{DType, Shape, Tensor};
 
 /// How data is distributed.
@@ -70,7 +70,8 @@ pub(super) fn values(graph: &Graph, data: Data, random: &mut Random) -> Option<V
         .collect()
 }
 
-fn tensor(dtype: DType, shape: &[usize], data: Data, random: &mut Random) -> Option<Tensor> {
+/// Random elements.
+pub(super) fn tensor(dtype: DType, shape: &[usize], data: Data, random: &mut Random) -> Option<Tensor> {
     let n = shape.iter().product();
     if dtype.is_float() {
         let corners = if data == Data::Special {
@@ -169,14 +170,26 @@ pub(super) fn points<S: Number>(
     mut point: impl FnMut() -> S,
 ) -> Option<FxHashMap<VertexId, Value<S>>> {
     leaves(graph)
-        .map(|v| {
-            let tensor = values.get(&v)?;
-            if !tensor.dtype().is_float() {
-                return Some((v, Value::from_tensor(tensor).ok()?));
-            }
-            Some((v, real(tensor, (0..tensor.len()).map(|_| point()).collect())?))
-        })
+        .map(|v| Some((v, at_points(values.get(&v)?, &mut point)?)))
         .collect()
+}
+
+/// A point for each element, if they are real; else the tensor as it is.
+fn at_points<S: Number>(tensor: &Tensor, mut point: impl FnMut() -> S) -> Option<Value<S>> {
+    if !tensor.dtype().is_float() {
+        return Value::from_tensor(tensor).ok();
+    }
+    real(tensor, (0..tensor.len()).map(|_| point()).collect())
+}
+
+/// A variable of the field.
+pub(super) fn variable(random: &mut Random) -> Field {
+    Field::variable(random.next() >> 3, random.next() >> 3)
+}
+
+/// A variable of the field for each element, if they are real; else the tensor as it is.
+pub(super) fn variables(tensor: &Tensor, random: &mut Random) -> Option<Value<Field>> {
+    at_points(tensor, || variable(random))
 }
 
 /// Real elements in place of those of a tensor.

@@ -20,6 +20,7 @@ fn options() -> Options {
     Options {
         instances: 30,
         patterns: 1 << 13,
+        prove: false,
         ..Options::default()
     }
 }

@@ -60,6 +60,18 @@ pub(super) enum Ground {
     Data,
 }
 
+impl Ground {
+    /// The number system that decided, in one word.
+    pub(super) const fn system(self) -> &'static str {
+        match self {
+            Ground::Field { .. } => "field",
+            Ground::Exact(_) => "exact",
+            Ground::Whole => "bits",
+            Ground::Data => "f64",
+        }
+    }
+}
+
 /// What is assumed, and what was found so.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Terms {
@@ -184,6 +196,11 @@ pub(super) fn other_elements<S: std::fmt::Debug>(
         Some(Type::Tensor(t)) => t.dtype,
         _ => DType::F32,
     };
+    other_whole(dtype, a, b)
+}
+
+/// The first element that differs in values of that element type, which are no real numbers.
+pub(super) fn other_whole<S: std::fmt::Debug>(dtype: DType, a: &Value<S>, b: &Value<S>) -> Option<Differing> {
     match (a, b) {
         (Value::Int(x), Value::Int(y)) if x.shape() == y.shape() => {
             let differs = |(p, q): (&i128, &i128)| dtype.wrap(*p) != dtype.wrap(*q);
@@ -313,7 +330,7 @@ pub(super) fn bits_at(sides: &Sides, target: &[VertexId], values: Values, fault:
 }
 
 /// The first element with other bits.
-fn other_bits(a: &Tensor, b: &Tensor) -> Option<Differing> {
+pub(super) fn other_bits(a: &Tensor, b: &Tensor) -> Option<Differing> {
     if a.dtype() != b.dtype() || a.shape() != b.shape() {
         return Some((None, a.ty().to_string(), b.ty().to_string()));
     }

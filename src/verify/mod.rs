@@ -19,23 +19,35 @@
 //! Instances begin with the examples of the rule and with what the loader's search for operands finds, and are changed
 //! one number, attribute or axis at a time, with what is tied to it. Everything depends on the seed alone.
 
+mod all;
+mod audit;
 mod bounds;
 mod change;
 mod class;
 mod data;
 #[cfg(test)]
 mod evidence;
+mod extents;
+mod fingerprint;
+mod graphs;
 mod judge;
+mod level;
+mod lock;
 mod numbers;
 mod proof;
 mod random;
 mod recipe;
 mod repair;
+mod shipped;
 mod shrink;
 mod solve;
+mod table;
 #[cfg(test)]
 mod tests;
+mod tolerance;
+mod unknown;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -49,10 +61,21 @@ use crate::op::Laws;
 use crate::rewrite::{Sides, Trial};
 use crate::rule::{Class, Example, ExampleKind, Rule, instances};
 
+pub use self::all::verify_all;
+pub use self::audit::{Audit, Fault as AuditFault, Limits as AuditLimits, Options as AuditOptions, audit};
 pub use self::class::{Decided, Sweep};
+pub use self::fingerprint::{examples_fingerprint, fingerprint};
+pub use self::graphs::{
+    Difference, Differs, Machine, Options as GraphOptions, Proof, Report as GraphReport, Verdict as GraphVerdict,
+    verify_graphs,
+};
 pub use self::judge::Fault;
+pub use self::level::Level;
+pub use self::lock::{Entry, Forms, LOCK_NAME, Lock, VERIFIER};
 pub use self::proof::Coverage;
 pub use self::repair::{Repair, repair};
+pub use self::shipped::{Subject, is_shipped, place_of, shipped_locks, shipped_rules, shipped_verdict};
+pub use self::table::verdict_table;
 
 /// Changes after one that inference refuses.
 const MENDINGS: usize = 8;
@@ -69,6 +92,8 @@ pub struct Options {
     /// A rule is wrong where its target has another type than its source; without this, such instances are counted as
     /// refused, for no engine applies the rule there.
     pub strict: bool,
+    /// A proof for all sizes is looked for; it takes longer than the instances, and refutes nothing.
+    pub prove: bool,
     /// Laws of functions that may be assumed.
     pub laws: Laws,
     /// Numbers of an element type on which the bits of a rule with one real operand are compared.
@@ -84,6 +109,7 @@ impl Default for Options {
             instances: 100,
             attempts: 10,
             strict: false,
+            prove: true,
             laws: Laws::ALL,
             patterns: 1 << 18,
             exhaustive: false,
@@ -185,6 +211,9 @@ pub struct Report {
     pub verdict: Verdict,
     /// Instances that were compared.
     pub instances: usize,
+    /// How many of them each number system decided, by name: `field` the fields, `exact` rational numbers and fields
+    /// beside elements that are no real numbers, `f64` double precision with bounds, `bits` elements as they are.
+    pub systems: BTreeMap<&'static str, usize>,
     /// Instances where the target has no type, or another one, so that no engine applies the rule.
     pub refused: usize,
     /// Why, at the first of these.
@@ -237,11 +266,11 @@ pub fn verify(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Repo
         apart = run.decide_class(options, &mut random);
     }
     let proof = match apart {
-        None => Some(proof::prove(
+        None if options.prove => Some(proof::prove(
             &trial,
             &run.right.iter().map(|&i| &run.pool[i]).collect::<Vec<_>>(),
         )),
-        Some(_) => None,
+        _ => None,
     };
     let Run {
         mut report, grounds, ..
@@ -345,6 +374,7 @@ impl<'a> Run<'a> {
                 rule: rule.clone(),
                 verdict: Verdict::Undecided(String::new()),
                 instances: 0,
+                systems: BTreeMap::new(),
                 refused: 0,
                 refusal: None,
                 attempts: 0,
@@ -439,6 +469,7 @@ impl<'a> Run<'a> {
             }
             Finding::Agree(ground) => {
                 self.report.instances += 1;
+                *self.report.systems.entry(ground.system()).or_default() += 1;
                 self.grounds.add(ground);
                 self.right.push(self.pool.len());
                 if self.rule.class == Class::Bitwise {
@@ -477,11 +508,17 @@ fn mend(mut recipe: Recipe, random: &mut Random) -> Recipe {
     recipe
 }
 
+/// The examples of a rule; those of an equality are of both directions.
+fn examples_of<'a>(rule: &Rule, examples: &'a [Example]) -> impl Iterator<Item = &'a Example> {
+    let base = rule.name.strip_suffix("-reversed").unwrap_or(&rule.name).to_owned();
+    let name = rule.name.clone();
+    examples.iter().filter(move |e| *e.rule == *base || *e.rule == *name)
+}
+
 /// Instances to begin with.
 fn seeds(rule: &Rule, trial: &Trial, examples: &[Example]) -> Vec<Recipe> {
     let mut out = Vec::new();
-    let base = rule.name.strip_suffix("-reversed").unwrap_or(&rule.name);
-    for example in examples.iter().filter(|e| *e.rule == *base || *e.rule == *rule.name) {
+    for example in examples_of(rule, examples) {
         let after = match &example.kind {
             ExampleKind::Becomes(after) => Some(&**after),
             ExampleKind::MustNotFire => None,

@@ -187,9 +187,7 @@ fn in_field(sides: &Sides, target: &[VertexId], random: &mut Random) -> Option<O
     for point in 0..POINTS {
         let kind = if point == 0 { Data::Balanced } else { Data::Ties };
         let values = data::values(graph, kind, random)?;
-        let points = data::points(graph, &values, || {
-            Field::variable(random.next() >> 3, random.next() >> 3)
-        })?;
+        let points = data::points(graph, &values, || data::variable(random))?;
         let run = |roots: &[VertexId]| data::over::<Field>(graph, roots, &|v| points.get(&v).cloned());
         let ((a, b), trace) = under(Laws::NONE, || (run(&sides.source), run(target)));
         let (a, b) = (a?, b?);

@@ -73,7 +73,7 @@ pub fn repair(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Opti
         .into_iter()
         .take(VERIFIED)
         .find_map(|(_, _, repair, changed)| {
-            let report = verify(&changed, examples, options);
+            let report = verify(&changed, examples, &Options { prove: false, ..options.clone() });
             matches!(report.verdict, Verdict::ProvedForAll(_) | Verdict::Proved { .. } | Verdict::Tested { .. }).then_some(repair)
         })
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::*;
 use crate::diag::Source;
 use crate::lang::parse_rules;
-use crate::rule::{RuleSet, library, library_set, load_rules};
+use crate::rule::{RuleSet, composite_rules, library, library_set, load_rules};
 use crate::tensor::Tensor;
 
 fn load(text: &str) -> RuleSet {
@@ -13,13 +13,6 @@ fn load(text: &str) -> RuleSet {
         Ok(set) => set,
         Err(problems) => panic!("{}", problems.render(false)),
     }
-}
-
-fn all_of(set: &RuleSet, options: &Options) -> Vec<Report> {
-    set.rules
-        .iter()
-        .map(|rule| verify(rule, &set.examples, options))
-        .collect()
 }
 
 /// Prints what is refuted and what has no instances.
@@ -47,37 +40,106 @@ fn unsound(reports: &[Report]) -> (Vec<String>, Vec<String>) {
     (refuted, undecided)
 }
 
-fn check_set(set: &RuleSet, most_undecided: usize) {
+/// Tries rules at fewer instances than their kept verdicts rest on.
+fn check_rules(subjects: &[Subject]) {
     let options = Options {
         instances: 25,
         attempts: 6,
+        prove: false,
         patterns: 1 << 12,
         ..Options::default()
     };
-    let reports = all_of(set, &options);
+    let subjects: Vec<&Subject> = subjects.iter().collect();
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let reports = verify_all(&subjects, &options, threads, |_, report| report, |_| Ok::<(), ()>(())).unwrap();
     let (refuted, undecided) = unsound(&reports);
     assert!(refuted.is_empty(), "{} refuted:\n{}", refuted.len(), refuted.join("\n"));
-    assert!(
-        undecided.len() <= most_undecided,
-        "{} undecided:\n{}",
-        undecided.len(),
-        undecided.join("\n")
-    );
+    let count = undecided.len();
+    assert!(undecided.is_empty(), "{count} undecided:\n{}", undecided.join("\n"));
+}
+
+fn check_set(set: RuleSet) {
+    let subjects: Vec<Subject> = Subject::of(&set.rules, set.examples.into()).collect();
+    assert!(subjects.len() > 20);
+    check_rules(&subjects);
 }
 
 #[test]
 fn rules_of_the_library_are_not_refuted() {
-    check_set(library().unwrap(), 0);
+    check_set(library().unwrap().clone());
+}
+
+#[test]
+fn rules_of_bodies_are_not_refuted() {
+    let rules = composite_rules().unwrap();
+    check_rules(&Subject::of(rules, Arc::new([])).collect::<Vec<_>>());
 }
 
 #[test]
 fn rules_of_gsl_are_not_refuted() {
-    check_set(&library_set("gsl").unwrap().unwrap(), 0);
+    check_set(library_set("gsl").unwrap().unwrap());
 }
 
 #[test]
 fn rules_of_taso_are_not_refuted() {
-    check_set(&library_set("taso").unwrap().unwrap(), 0);
+    check_set(library_set("taso").unwrap().unwrap());
+}
+
+#[test]
+fn verdicts_do_not_depend_on_threads() {
+    let text = "/// Wrong.\nrule a(x, y) { relu(x + y) => relu(x) + relu(y) numerics real }
+        /// Right.\nrule b(x, y) { x * y => y * x numerics bitwise }
+        /// Wrong.\nrule c(x, y) { matmul(x, y) => matmul(y, x) numerics real }
+        /// Right.\nrule d(x, y, z) { (x + y) + z => x + (y + z) numerics real }";
+    let set = load(text);
+    let subjects: Vec<Subject> = Subject::of(&set.rules, Arc::new([])).collect();
+    let subjects: Vec<&Subject> = subjects.iter().collect();
+    let options = Options {
+        prove: false,
+        ..Options::default()
+    };
+    let run = |threads| {
+        let mut seen = Vec::new();
+        let all = verify_all(
+            &subjects,
+            &options,
+            threads,
+            |subject, report| format!("{:?}", Entry::new(subject, &report, &options)),
+            |entry: &String| {
+                seen.push(entry.clone());
+                Ok::<(), ()>(())
+            },
+        );
+        (all.unwrap(), seen)
+    };
+    let (alone, in_order) = run(1);
+    assert_eq!(alone.len(), 4);
+    assert_eq!(alone, in_order);
+    assert_eq!(run(3), (alone.clone(), alone.clone()));
+    assert_eq!(run(3), (alone.clone(), alone));
+}
+
+#[test]
+fn a_refusal_ends_the_work() {
+    let set = load("/// Right.\nrule b(x, y) { x * y => y * x numerics bitwise }");
+    let subject = Subject::of(&set.rules, Arc::new([])).next().unwrap();
+    let subjects = vec![&subject; 50];
+    let options = Options {
+        instances: 2,
+        ..Options::default()
+    };
+    let mut seen = 0;
+    let refused = verify_all(
+        &subjects,
+        &options,
+        2,
+        |_, report| report.instances,
+        |_| {
+            seen += 1;
+            if seen == 3 { Err("enough") } else { Ok(()) }
+        },
+    );
+    assert_eq!((refused, seen), (Err("enough"), 3));
 }
 
 /// Rules that are wrong somewhere, each with the faults that may be found.

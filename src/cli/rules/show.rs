@@ -10,6 +10,7 @@ use tautomer::graph::to_program;
 use tautomer::lang::ast::{Item, RuleFile};
 use tautomer::lang::{format_expr, format_program, format_rules, format_type};
 use tautomer::rule::{Class, Example, ExampleKind, Rule, class_name};
+use tautomer::verify::Entry;
 
 use super::draw;
 
@@ -21,6 +22,8 @@ pub(super) struct Page {
     pub(super) rules: Vec<Arc<Rule>>,
     /// Its examples.
     pub(super) examples: Vec<Example>,
+    /// The current verdict of each direction.
+    pub(super) verdicts: Vec<Option<Entry>>,
 }
 
 /// What a file says about one rule, in canonical form.
@@ -60,6 +63,15 @@ impl Page {
             }
         };
         row("class", vec![class_text(rule.class)]);
+        let verdict = |(rule, entry): (&Arc<Rule>, &Option<Entry>)| {
+            let says = entry.as_ref().map_or("none", |e| &e.says);
+            if self.rules.len() == 1 {
+                says.to_owned()
+            } else {
+                format!("{}: {says}", rule.name)
+            }
+        };
+        row("verdict", self.rules.iter().zip(&self.verdicts).map(verdict).collect());
         row("assuming", rule.assuming.clone());
         row(
             "variables",
@@ -124,6 +136,7 @@ impl Page {
             "doc": rule.doc.trim(),
             "text": self.text,
             "class": rule.class.to_string(),
+            "verdicts": self.verdicts,
             "assuming": rule.assuming,
             "variables": variables,
             "operators": operators,

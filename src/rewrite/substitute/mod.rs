@@ -34,6 +34,7 @@ use select::{ByRoot, Lineages, by_root};
 use super::apply::{build_target, same_type};
 use super::cost::{CostModel, vertex_cost};
 use super::explain::Step;
+use super::explored::{Explored, Trail};
 use super::matching::{Binding, Host, Match, Program, Searcher, Seen, is_input, resolve};
 use super::saturate::{RuleReport, StopReason};
 use crate::graph::{Graph, Node, VertexId};
@@ -52,6 +53,8 @@ pub struct Substitution {
     pub steps: Vec<Step>,
     /// Vertices that each removed and added.
     pub sizes: Vec<(usize, usize)>,
+    /// With [`substitute_explored`]: every vertex that there ever was, and what took whose place.
+    pub explored: Option<Explored>,
 }
 
 /// Replaces matches of `rules` in `graph` until none is left, or `limit` substitutions are done.
@@ -75,6 +78,27 @@ pub fn substitute(
     limit: Option<usize>,
     model: &CostModel<'_>,
 ) -> (Graph, Substitution) {
+    run(graph, rules, limit, model, None)
+}
+
+/// As [`substitute`], with every vertex that there ever was kept, so that the whole run can be checked.
+pub fn substitute_explored(
+    graph: Graph,
+    rules: &[Arc<Rule>],
+    limit: Option<usize>,
+    model: &CostModel<'_>,
+) -> (Graph, Substitution) {
+    let trail = Trail::new(&graph);
+    run(graph, rules, limit, model, Some(trail))
+}
+
+fn run(
+    graph: Graph,
+    rules: &[Arc<Rule>],
+    limit: Option<usize>,
+    model: &CostModel<'_>,
+    trail: Option<Trail>,
+) -> (Graph, Substitution) {
     let limit = limit.unwrap_or(1000 + 20 * graph.len());
     let programs: Vec<Program> = rules.iter().map(|r| Program::new(r.clone())).collect();
     let mut run = Run {
@@ -88,6 +112,7 @@ pub fn substitute(
         model,
         steps: Vec::new(),
         sizes: Vec::new(),
+        trail,
         limit,
     };
     let mut rounds = 0;
@@ -102,6 +127,7 @@ pub fn substitute(
         }
     };
     let (graph, reports, steps, sizes) = (run.index.into_graph(), run.reports, run.steps, run.sizes);
+    let explored = run.trail.map(Trail::finish);
     let rules = programs.iter().map(|p| p.rule.clone()).zip(reports).collect();
     (
         graph,
@@ -111,6 +137,7 @@ pub fn substitute(
             stop,
             steps,
             sizes,
+            explored,
         },
     )
 }
@@ -130,6 +157,7 @@ struct Run<'a> {
     seen: Vec<Seen<VertexId>>,
     steps: Vec<Step>,
     sizes: Vec<(usize, usize)>,
+    trail: Option<Trail>,
     limit: usize,
 }
 
@@ -264,6 +292,9 @@ impl Run<'_> {
             rule: rule.name.clone(),
             place: outputs.iter().map(|&v| describe(&self.index.graph, v)).collect(),
         };
+        if let Some(trail) = &mut self.trail {
+            trail.push(&self.index.graph, &created, &places, &step);
+        }
         let mut around: Vec<VertexId> = found
             .binding
             .vertices()

@@ -1,0 +1,238 @@
+//! `tautomer verify ORIGINAL OPTIMIZED`: is the second graph equal to the first?
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use tautomer::diag::Diagnostic;
+use tautomer::graph::{Graph, Params, Workload};
+use tautomer::rule::Class;
+use tautomer::tensor::Tensor;
+use tautomer::verify::{Difference, Differs, GraphOptions, GraphReport, GraphVerdict, verify_graphs};
+
+use super::input::{self, Loaded};
+use super::optimize::parse_class;
+use super::run::evaluate;
+use super::verify::numbers;
+use super::{Done, Failure, Shell, output};
+
+#[derive(clap::Args)]
+pub(super) struct GraphArgs {
+    /// For two programs or models: how equal they must be: `bitwise`, `real`, or `approx(e)` with a relative error
+    #[arg(long, value_parser = parse_class, default_value = "real")]
+    class: Class,
+    /// For two programs or models: choices of their symbolic extents
+    #[arg(long, value_name = "N", default_value_t = GraphOptions::default().shapes)]
+    shapes: usize,
+}
+
+/// The two graphs that are named; nothing, if rules are.
+pub(super) fn graphs(files: &[PathBuf]) -> Result<Option<[&Path; 2]>, Failure> {
+    let is_graph = |path: &&PathBuf| {
+        path.extension()
+            .is_some_and(|suffix| suffix == "taut" || suffix == "onnx")
+    };
+    let Some(graph) = files.iter().find(is_graph) else {
+        return Ok(None);
+    };
+    let help = "give rule files, or two programs or models: `tautomer verify original.onnx optimized.onnx`";
+    if let Some(rules) = files.iter().find(|path| !is_graph(path)) {
+        let what = format!("{} holds a graph, and {} holds rules", graph.display(), rules.display());
+        return Err(Diagnostic::error("T0402", what).help(help).into());
+    }
+    match files {
+        [original, optimized] => Ok(Some([original, optimized])),
+        _ => {
+            let plural = if files.len() == 1 { "" } else { "s" };
+            let what = format!("{} graph{plural} cannot be compared: it takes two", files.len());
+            Err(Diagnostic::error("T0402", what).help(help).into())
+        }
+    }
+}
+
+pub(super) fn run(files: [&Path; 2], args: &GraphArgs, seed: u64, save: Option<&Path>, shell: &Shell) -> Done {
+    let [original, optimized] = [
+        Loaded::read(files[0], None, None, shell)?.workload,
+        Loaded::read(files[1], None, None, shell)?.workload,
+    ];
+    let options = GraphOptions {
+        seed,
+        shapes: args.shapes,
+        class: args.class,
+        machine: Some(&fast),
+        ..GraphOptions::default()
+    };
+    let report = verify_graphs(&original, &optimized, &options);
+    if let GraphVerdict::Undecided(why) = &report.verdict {
+        let problem = Diagnostic::error("T0406", format!("nothing was found out: {why}"));
+        return Err(report
+            .notes
+            .iter()
+            .fold(problem, |problem, note| problem.note(note.clone()))
+            .into());
+    }
+    if let (Some(folder), GraphVerdict::Refuted(difference)) = (save, &report.verdict) {
+        write(folder, difference, shell)?;
+    }
+    if shell.json {
+        shell.json(data(files, seed, &report))?;
+    } else {
+        shell.result(&text(&report))?;
+    }
+    match &report.verdict {
+        GraphVerdict::Refuted(_) => Err(Failure::No),
+        _ => Ok(()),
+    }
+}
+
+/// The results of a graph by the kernels.
+pub(super) fn fast(graph: &Graph, inputs: &[Tensor]) -> Result<Vec<Tensor>, String> {
+    let workload = Workload {
+        graph: graph.clone(),
+        params: Params::default(),
+    };
+    evaluate(&workload, inputs, false).map_err(|failure| match failure {
+        Failure::Problems(problems) => {
+            let messages: Vec<String> = problems.iter().map(|p| p.message.clone()).collect();
+            messages.join("; ")
+        }
+        _ => "it cannot be computed".to_owned(),
+    })
+}
+
+/// Writes both graphs with the values at which they differ.
+fn write(folder: &Path, difference: &Difference, shell: &Shell) -> Done {
+    let Some(workloads) = &difference.workloads else {
+        shell.say("nothing is written: they differ in type");
+        return Ok(());
+    };
+    let failed = |e: std::io::Error| Failure::new("T0401", format!("{}: {e}", folder.display()));
+    std::fs::create_dir_all(folder).map_err(failed)?;
+    for (name, workload) in ["original", "optimized"].iter().zip(workloads.iter()) {
+        let path = folder.join(format!("{name}.taut"));
+        output::write_workload(&path, workload, None)?;
+        shell.detail(&format!("{} is written", path.display()));
+    }
+    Ok(())
+}
+
+fn text(report: &GraphReport) -> String {
+    let mut out = format!("{}\n", report.verdict);
+    let shapes: Vec<&str> = report
+        .shapes
+        .iter()
+        .map(String::as_str)
+        .filter(|s| !s.is_empty())
+        .collect();
+    if !shapes.is_empty() && !matches!(report.verdict, GraphVerdict::Refuted(_)) {
+        out.push_str(&format!("  with {}\n", shapes.join("; with ")));
+    }
+    for note in &report.notes {
+        out.push_str(&format!("  {note}\n"));
+    }
+    if let GraphVerdict::Refuted(difference) = &report.verdict {
+        out.push_str(&difference_text(difference));
+    }
+    out
+}
+
+fn place(element: Option<&Vec<usize>>) -> String {
+    element.map_or_else(String::new, |e| format!(" at {e:?}"))
+}
+
+fn difference_text(difference: &Difference) -> String {
+    let mut out = String::new();
+    let sides = |expected: &str, found: &str| format!("{expected} in the original, {found} in the optimized one");
+    if let Some(output) = difference.output.as_ref().filter(|_| difference.workloads.is_some()) {
+        let at = place(difference.element.as_ref());
+        out.push_str(&format!(
+            "  `{output}`{at}: {}\n",
+            sides(&difference.expected, &difference.found)
+        ));
+    }
+    if let Some(first) = &difference.first {
+        out.push_str(&first_text(first));
+    }
+    if !difference.shapes.is_empty() {
+        out.push_str(&format!("  with {}\n", difference.shapes));
+    }
+    for (name, value) in &difference.values {
+        out.push_str(&format!("  {name} = {}\n", numbers(value)));
+    }
+    out
+}
+
+fn first_text(first: &Differs) -> String {
+    let mut out = format!("  it begins at {} ({}, {})", first.value, first.operator, first.ty);
+    if first.counterpart != first.value {
+        out.push_str(&format!(", which is {} in the original", first.counterpart));
+    }
+    let at = place(first.element.as_ref());
+    out.push_str(&format!(
+        "{at}: {} in the original, {} here\n",
+        first.expected, first.found
+    ));
+    for (operand, equal) in &first.operands {
+        match equal {
+            Some(equal) => out.push_str(&format!(
+                "    its operand {operand} is equal to {equal} of the original\n"
+            )),
+            None => out.push_str(&format!(
+                "    its operand {operand} is equal to no value of the original\n"
+            )),
+        }
+    }
+    if let Some(strange) = &first.strange {
+        out.push_str(&format!(
+            "    the first value on the way that the original lacks is {strange}\n"
+        ));
+    }
+    out
+}
+
+fn data(files: [&Path; 2], seed: u64, report: &GraphReport) -> Value {
+    let verdict = match &report.verdict {
+        GraphVerdict::Proved(_) | GraphVerdict::ProvedAt { .. } => "proved",
+        GraphVerdict::Tested { .. } => "tested",
+        GraphVerdict::Refuted(_) => "refuted",
+        GraphVerdict::Undecided(_) => "undecided",
+    };
+    let mut out = json!({
+        "original": input::shown(files[0]),
+        "optimized": input::shown(files[1]),
+        "seed": seed,
+        "verdict": verdict,
+        "says": report.verdict.to_string(),
+        "outputs": report.outputs,
+        "shapes": report.shapes,
+        "notes": report.notes,
+    });
+    if let GraphVerdict::Refuted(difference) = &report.verdict {
+        let values: serde_json::Map<String, Value> = difference
+            .values
+            .iter()
+            .map(|(name, v)| (name.to_string(), json!(numbers(v))))
+            .collect();
+        out["difference"] = json!({
+            "output": difference.output,
+            "element": difference.element,
+            "expected": difference.expected,
+            "found": difference.found,
+            "shapes": difference.shapes,
+            "values": values,
+            "first": difference.first.as_ref().map(|first| json!({
+                "value": first.value,
+                "operator": first.operator,
+                "type": first.ty,
+                "counterpart": first.counterpart,
+                "element": first.element,
+                "expected": first.expected,
+                "found": first.found,
+                "operands": first.operands.iter().map(|(operand, equal)| json!({ "value": operand, "equal_to": equal }))
+                    .collect::<Vec<_>>(),
+                "strange": first.strange,
+            })),
+        });
+    }
+    out
+}

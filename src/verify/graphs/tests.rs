@@ -1,0 +1,267 @@
+use std::sync::Arc;
+
+use super::*;
+use crate::diag::Source;
+use crate::graph::{BuildOptions, VertexId, build_program, interpret};
+use crate::lang::parse_program;
+
+fn workload(text: &str) -> Workload {
+    let program = parse_program(Arc::new(Source::new("test", text))).unwrap_or_else(|e| panic!("{}", e.render(false)));
+    let graph = build_program(&program, &BuildOptions::default()).unwrap_or_else(|e| panic!("{}", e.render(false)));
+    Workload {
+        graph,
+        params: Params::default(),
+    }
+}
+
+fn compared(original: &str, optimized: &str) -> Report {
+    verify_graphs(&workload(original), &workload(optimized), &Options::default())
+}
+
+fn difference(report: Report) -> Difference {
+    match report.verdict {
+        Verdict::Refuted(difference) => *difference,
+        other => panic!("{other} {:?}", report.notes),
+    }
+}
+
+const NET: &str = "fn main(x: f32[n, 3], param w: f32[3, 4]) { let h = relu(matmul(x, w)); softmax(h + h) }";
+
+#[test]
+fn verdicts_say_how_sure_they_are() {
+    for (original, optimized, verdict) in [
+        (NET, NET, "proved: the same expression"),
+        (
+            "fn main(x: f32[n, 3]) { gelu(x) }",
+            "fn main(x: f32[n, 3]) { x * 0.5 * (1.0 + erf(x / sqrt(2.0))) }",
+            "",
+        ),
+        (
+            "fn main(x: f32[n, m], y: f32[n, m]) { (x + y) * (x - y) }",
+            "fn main(x: f32[n, m], y: f32[n, m]) { x * x - y * y }",
+            "proved at 4 shapes",
+        ),
+        (
+            "fn main(x: f32[2, 3]) { -(-x) + exp(x) }",
+            "fn main(x: f32[2, 3]) { exp(x) + x }",
+            "proved at 1 shape",
+        ),
+        (
+            NET,
+            "fn main(x: f32[n, 3], param w: f32[3, 4]) { softmax(2.0 * relu(matmul(x, w))) }",
+            "proved at 4 shapes",
+        ),
+        (
+            NET,
+            "fn main(x: f32[n, 3], param w: f32[3, 4]) { softmax(2.0 * relu(relu(matmul(x, w)))) }",
+            "tested at 20 instances",
+        ),
+        (
+            "fn main(x: f32[n, 3]) { relu(x) }",
+            "fn main(x: f32[n, 3]) { x }",
+            "refuted: `output 0` differs",
+        ),
+        (
+            "fn main(i: i64[n]) { i + i }",
+            "fn main(i: i64[n]) { i * 2 }",
+            "tested at 20 instances",
+        ),
+        (
+            "fn main(x: f32[n, 3]) { relu(x) }",
+            "fn main(x: f32[n, 3]) { cast(relu(x)) {to = f16} }",
+            "refuted: `output 0` is f32[n, 3] in the original and f16[n, 3] in the optimized one",
+        ),
+        (
+            "fn main(x: f32[n, 3]) { relu(x) }",
+            "fn main(x: f32[n, 4]) { relu(x) }",
+            "refuted: `x` is f32[n, 3] in the original and f32[n, 4] in the optimized one",
+        ),
+        (
+            "fn main(x: f32[n, 3]) { relu(x) }",
+            "fn main(x: f32[n, 3]) { (x, x) }",
+            "refuted: the original has 1 result, and the optimized one has 2",
+        ),
+    ] {
+        let report = compared(original, optimized);
+        if verdict.is_empty() {
+            assert!(
+                !matches!(report.verdict, Verdict::Refuted(_) | Verdict::Undecided(_)),
+                "{}",
+                report.verdict
+            );
+        } else {
+            assert_eq!(report.verdict.to_string(), verdict, "{original}\n{optimized}");
+        }
+    }
+}
+
+#[test]
+fn names_of_symbols_and_inputs_may_differ() {
+    let original = "fn main(x: f32[n, 3], y: f32[n, 3]) { (x + y, x * y) }";
+    let report = compared(
+        original,
+        "fn main(a: f32[batch, 3], b: f32[batch, 3]) { (b + a, a * b) }",
+    );
+    assert_eq!(report.verdict.to_string(), "proved at 4 shapes");
+    assert_eq!(report.notes, ["inputs are paired by position: their names differ"]);
+    let named = "fn main(x: f32[n, 3], y: f32[n, 3]) { let p = x + y; let q = x * y; (p, q) }";
+    let report = compared(named, &named.replace('q', "r"));
+    assert_eq!(report.verdict.to_string(), "proved: the same expression");
+    assert_eq!(report.notes, ["results are paired by position: their names differ"]);
+    let fixed = compared(original, "fn main(x: f32[1, 3], y: f32[1, 3]) { (x + y, y * x) }");
+    assert_eq!(fixed.verdict.to_string(), "proved at 1 shape");
+    assert_eq!(fixed.notes, ["only where n is 1, as in the optimized one"]);
+    // By name, whatever the order.
+    let report = compared(
+        "fn main(x: f32[2], y: f32[2]) { let p = x - y; let q = x * y; (p, q) }",
+        "fn main(y: f32[2], x: f32[2]) { let p = x - y; let q = x * y; (q, p) }",
+    );
+    assert_eq!(report.verdict.to_string(), "proved: the same expression");
+    assert!(report.notes.is_empty(), "{:?}", report.notes);
+}
+
+#[test]
+fn the_first_difference_is_shown() {
+    let original = "fn main(x: f32[n, 2]) { let a = tanh(x); let b = relu(a); let c = b + 1.0; exp(c) }";
+    let optimized = "fn main(x: f32[n, 2]) { let a = tanh(x); let b = abs(a); let c = b + 1.0; exp(c) }";
+    let found = difference(compared(original, optimized));
+    let first = found.first.unwrap();
+    assert_eq!((first.value.as_str(), first.operator.as_str()), ("`b`", "abs"));
+    assert_eq!(first.operands, [("`a`".to_owned(), Some("`a`".to_owned()))]);
+    assert_eq!(first.strange, None);
+    assert_eq!(found.shapes, "n = 2");
+    assert!(found.values.contains_key("x"));
+    // Without a name inside: the result itself, and where it comes from.
+    let found = difference(compared(
+        "fn main(x: f32[2, 2]) { exp(relu(tanh(x)) + 1.0) }",
+        "fn main(x: f32[2, 2]) { exp(abs(tanh(x)) + 1.0) }",
+    ));
+    let first = found.first.unwrap();
+    assert_eq!(first.operator, "exp");
+    assert!(first.strange.unwrap().starts_with("abs #"), "{:?}", first.operands);
+}
+
+#[test]
+fn both_graphs_can_be_run_where_they_differ() {
+    let original = "fn main(x: f32[n, 2], param w: f32[2, m]) { reshape(matmul(x, w)) {shape = [n * m]} }";
+    let optimized = "fn main(x: f32[n, 2], param w: f32[2, m]) { reshape(matmul(x, w) * 2.0) {shape = [m * n]} }";
+    let found = difference(compared(original, optimized));
+    let [a, b] = *found.workloads.unwrap();
+    let run = |w: &Workload| interpret(&w.graph, &|v| w.params.get(w.graph.vertex(v).name.as_ref()?).cloned()).unwrap();
+    let (x, y) = (run(&a)[0].to_f64s().unwrap(), run(&b)[0].to_f64s().unwrap());
+    let at = found.element.unwrap()[0];
+    assert_eq!(format!("{:?}", x[at]), found.expected);
+    assert_eq!(format!("{:?}", y[at]), found.found);
+    assert!(a.graph.inputs().is_empty());
+}
+
+#[test]
+fn parameters_that_were_computed_ahead_are_rounded() {
+    let values = |names: &[(&str, Vec<f32>)]| -> Params {
+        names
+            .iter()
+            .map(|(n, v)| (Arc::from(*n), Tensor::vector(v.clone())))
+            .collect()
+    };
+    let mut original = workload("fn main(x: f32[n, 3], param v: f32[3], param w: f32[3]) { x * v * w }");
+    original.params = values(&[("v", vec![0.1, 0.2, 0.3]), ("w", vec![0.7, 0.5, 1.1])]);
+    let mut optimized = workload("fn main(x: f32[n, 3], param u: f32[3]) { x * u }");
+    optimized.params = values(&[("u", vec![0.1 * 0.7, 0.2 * 0.5, 0.3 * 1.1])]);
+    let report = verify_graphs(&original, &optimized, &Options::default());
+    assert_eq!(report.verdict.to_string(), "tested at 20 instances");
+    optimized.params = values(&[("u", vec![0.07, 0.1, 0.3301])]);
+    let report = verify_graphs(&original, &optimized, &Options::default());
+    assert_eq!(difference(report).element.map(|e| e[1]), Some(2));
+    // The same name with other values is another parameter.
+    let mut changed = original.clone();
+    changed.params = values(&[("v", vec![0.1, 0.2, 0.3]), ("w", vec![0.7, 0.5, 1.2])]);
+    difference(verify_graphs(&original, &changed, &Options::default()));
+}
+
+#[test]
+fn calls_without_a_definition_are_cut_out() {
+    let with = |body: &str| format!("opaque blur(x: f32[4, 4]) -> f32[4, 4];\nfn main(x: f32[4, 4]) {{ {body} }}");
+    let original = with("relu(relu(blur(x * 2.0))) + 1.0");
+    let report = compared(&original, &with("1.0 + relu(blur(x + x))"));
+    assert!(matches!(report.verdict, Verdict::Tested { .. }), "{}", report.verdict);
+    assert_eq!(report.outputs.len(), 2);
+    assert!(
+        report.notes[0].starts_with("1 call has no definition"),
+        "{:?}",
+        report.notes
+    );
+    let found = difference(compared(&original, &with("relu(blur(x * 3.0)) + 1.0")));
+    assert_eq!(found.output.as_deref(), Some("operand 0 of `blur` 0"));
+    let more = compared("fn main(x: f32[4, 4]) { relu(x) }", &with("relu(blur(x))"));
+    assert!(matches!(more.verdict, Verdict::Undecided(_)), "{}", more.verdict);
+}
+
+#[test]
+fn what_takes_too_long_is_run_by_the_machine() {
+    let machine = |graph: &Graph, inputs: &[Tensor]| {
+        let place = |v: VertexId| graph.inputs().iter().position(|&u| u == v);
+        interpret(graph, &|v| inputs.get(place(v)?).cloned()).map_err(|e| e.to_string())
+    };
+    let options = Options {
+        limits: Limits {
+            operations: 10,
+            machine: 1,
+            elements: 1 << 20,
+        },
+        machine: Some(&machine),
+        ..Options::default()
+    };
+    let (original, right) = (workload(NET), workload(&NET.replace("h + h", "2.0 * h")));
+    let report = verify_graphs(&original, &right, &options);
+    assert_eq!(report.verdict.to_string(), "tested at 1 instance");
+    assert!(
+        report.notes.iter().any(|n| n.contains("by the kernels")),
+        "{:?}",
+        report.notes
+    );
+    let more = Limits {
+        machine: 1_000_000,
+        ..options.limits
+    };
+    let twenty = verify_graphs(
+        &original,
+        &right,
+        &Options {
+            limits: more,
+            ..options
+        },
+    );
+    assert_eq!(twenty.verdict.to_string(), "tested at 20 instances");
+    let wrong = workload(&NET.replace("relu", "abs"));
+    let found = difference(verify_graphs(&original, &wrong, &options));
+    assert_eq!(found.first.unwrap().value, "`h`");
+    let nothing = verify_graphs(
+        &original,
+        &right,
+        &Options {
+            machine: None,
+            ..options
+        },
+    );
+    assert!(matches!(nothing.verdict, Verdict::Undecided(_)));
+}
+
+#[test]
+fn bits_are_compared_where_that_is_asked_for() {
+    let bitwise = Options {
+        class: Class::Bitwise,
+        ..Options::default()
+    };
+    let (original, optimized) = (
+        workload("fn main(x: f32[n]) { x + 0.0 }"),
+        workload("fn main(x: f32[n]) { x }"),
+    );
+    assert_eq!(
+        verify_graphs(&original, &optimized, &Options::default())
+            .verdict
+            .to_string(),
+        "proved at 4 shapes"
+    );
+    let found = difference(verify_graphs(&original, &optimized, &bitwise));
+    assert!(found.what.starts_with("the bits of"), "{}", found.what);
+}

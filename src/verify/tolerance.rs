@@ -1,0 +1,51 @@
+//! Values of whole graphs and of classes: equal up to a tolerance.
+//!
+//! These have too many operations, and run by kernels too, for bounds that follow the computation.
+
+use super::data::Data;
+use super::judge::{Differing, other_whole, shown};
+use crate::op::Value;
+use crate::rule::Class;
+use crate::tensor::DType;
+
+/// How far apart, relative to the scale of a result, two real results may lie. Rules have constants that exporters
+/// rounded to a few digits.
+const TOLERANCE: f64 = 2e-6;
+
+/// Rounding of these constants and in double precision, relative to the largest number on the way to a result.
+const ROUNDING: f64 = 3e-7;
+
+/// The first element that differs by more than the class allows; `magnitude` is the largest number on the way.
+pub(super) fn differing(
+    class: Class,
+    a: &Value<f64>,
+    b: &Value<f64>,
+    dtype: DType,
+    magnitude: f64,
+    kind: Data,
+) -> Option<Differing> {
+    if a.shape() != b.shape() {
+        return Some((None, format!("shape {:?}", a.shape()), format!("shape {:?}", b.shape())));
+    }
+    let (Value::Real(x), Value::Real(y)) = (a, b) else {
+        return other_whole(dtype, a, b);
+    };
+    let allowed = match class {
+        Class::Approx(e) => e.max(TOLERANCE),
+        _ => TOLERANCE,
+    };
+    let numbers = x.iter().chain(y.iter()).filter(|v| v.is_finite());
+    let scale = numbers.fold(0.0, |most, v| f64::max(most, v.abs()));
+    let bound = allowed * scale + ROUNDING * magnitude;
+    let apart = |(p, q): (&f64, &f64)| {
+        // Where the source is not a real number, nothing is said; and a target may overflow.
+        p.is_finite()
+            && if q.is_finite() {
+                (p - q).abs() > bound
+            } else {
+                kind != Data::Large
+            }
+    };
+    let at = x.iter().zip(y.iter()).position(apart)?;
+    Some(shown(x.shape(), at, x.iter().nth(at), y.iter().nth(at)))
+}

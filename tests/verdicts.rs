@@ -1,0 +1,102 @@
+//! Every rule that comes with the tool has a verdict that is kept, current, and not against it; the table of the
+//! documents shows these verdicts.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use tautomer::verify::{
+    Entry, LOCK_NAME, Level, Lock, VERIFIER, examples_fingerprint, fingerprint, place_of, shipped_locks, shipped_rules,
+    shipped_verdict, verdict_table,
+};
+
+/// What brings locks and table up to date.
+const COMMAND: &str = "tautomer verify --built-in --lock --table -o rules/VERDICTS.md";
+
+fn none(problems: &[String]) {
+    assert!(problems.is_empty(), "\n{}\nrun `{COMMAND}`", problems.join("\n"));
+}
+
+#[test]
+fn every_shipped_rule_has_a_current_verdict() {
+    let mut problems = Vec::new();
+    let mut rules = BTreeSet::new();
+    for subject in shipped_rules().unwrap_or_else(|e| panic!("{}", e.render(false))) {
+        let name = &subject.rule.name;
+        match shipped_verdict(&subject.rule) {
+            None => problems.push(format!("{}: `{name}` has no verdict", subject.source)),
+            Some(e) if e.verifier != VERIFIER => problems.push(format!("`{name}` was tried by another verifier")),
+            Some(e) if e.hash != fingerprint(&subject.rule) => problems.push(format!("`{name}` has changed")),
+            Some(e) if e.examples != examples_fingerprint(&subject.rule, &subject.examples) => {
+                problems.push(format!("`{name}` has other examples"));
+            }
+            Some(e) if e.class != subject.rule.class.to_string() => {
+                problems.push(format!("`{name}` is no {}", e.class))
+            }
+            Some(_) => {}
+        }
+        let (folder, file) = place_of(&subject.source);
+        rules.insert((folder.to_owned(), file.to_owned(), name.to_string()));
+    }
+    assert!(rules.len() > 400, "{} rules", rules.len());
+    for (folder, lock) in shipped_locks() {
+        for e in lock.entries() {
+            if !rules.contains(&((*folder).to_owned(), e.file.clone(), e.rule.clone())) {
+                problems.push(format!("{folder}/{}: there is no rule `{}`", e.file, e.rule));
+            }
+        }
+    }
+    none(&problems);
+}
+
+#[test]
+fn no_shipped_rule_is_refuted_or_undecided() {
+    let entries = shipped_locks().iter().flat_map(|(_, lock)| lock.entries());
+    let doubtful = entries.filter(|e| e.verdict < Level::Tested);
+    none(
+        &doubtful
+            .map(|e| format!("`{}` is {}", e.rule, e.says))
+            .collect::<Vec<_>>(),
+    );
+}
+
+#[test]
+fn shipped_verdicts_rest_on_the_whole_budget() {
+    let options = tautomer::verify::Options::default();
+    let entries: Vec<&Entry> = shipped_locks().iter().flat_map(|(_, lock)| lock.entries()).collect();
+    let short: Vec<&&Entry> = entries.iter().filter(|e| !e.covers(&options, &e.examples)).collect();
+    none(
+        &short
+            .iter()
+            .map(|e| {
+                format!(
+                    "`{}` was tried less: {} instances, {} numbers",
+                    e.rule, e.budget, e.patterns
+                )
+            })
+            .collect::<Vec<_>>(),
+    );
+}
+
+#[test]
+fn locks_are_as_they_are_written() {
+    for (folder, lock) in shipped_locks() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder).join(LOCK_NAME);
+        let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        assert_eq!(Lock::parse(&text).as_ref(), Ok(lock), "{}", path.display());
+        assert_eq!(lock.to_string(), text, "{}", path.display());
+    }
+}
+
+#[test]
+fn the_table_is_current() {
+    let rules = shipped_rules().unwrap_or_else(|e| panic!("{}", e.render(false)));
+    let entries: Vec<(&str, &Entry)> = rules
+        .iter()
+        .filter_map(|s| Some((&*s.source, shipped_verdict(&s.rule)?)))
+        .collect();
+    let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("rules/VERDICTS.md"));
+    assert!(
+        text.unwrap_or_default() == verdict_table(&entries),
+        "rules/VERDICTS.md is stale: run `{COMMAND}`"
+    );
+}
