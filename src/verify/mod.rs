@@ -14,9 +14,11 @@ mod change;
 mod data;
 mod judge;
 mod random;
+mod reach;
 mod recipe;
 mod repair;
 mod shrink;
+mod sketch;
 mod solve;
 #[cfg(test)]
 mod tests;
@@ -38,6 +40,11 @@ pub use self::repair::{Repair, repair};
 
 /// Changes after one that inference refuses.
 const MENDINGS: usize = 8;
+
+/// A rule is wrong if its target has another type than its source, or none, at this many instances, and more often by
+/// this factor than it has the same type and any elements.
+const NEVER: usize = 8;
+const OFTEN: usize = 5;
 
 /// How much is tried.
 #[derive(Debug, Clone)]
@@ -149,11 +156,14 @@ pub fn verify(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Repo
     let mut random = Random::part(options.seed, &rule.name);
     let trial = Trial::new(rule.clone());
     let mut run = Run::new(rule, &trial, options.strict);
-    let apart = run.search(seeds(rule, &trial, examples), options, &mut random);
+    let seeds = seeds(rule, &trial, examples, &mut random);
+    let apart = run.search(seeds, options, &mut random);
     let Run {
         mut report,
         decided,
         compared,
+        never,
+        applied,
         ..
     } = run;
     report.verdict = match apart {
@@ -161,11 +171,19 @@ pub fn verify(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Repo
             let (sides, apart) = shrink::shrink(rule, &trial, found, options.strict, &mut random);
             Verdict::Refuted(Box::new(counterexample(&sides, *apart)))
         }
+        None if report.refused >= NEVER && report.refused > OFTEN * applied => match never {
+            Some((recipe, sides)) => {
+                let apart = Box::new(judge::untyped(&sides));
+                let (sides, apart) = shrink::shrink(rule, &trial, (recipe, sides, apart), true, &mut random);
+                Verdict::Refuted(Box::new(counterexample(&sides, *apart)))
+            }
+            None => Verdict::Undecided("its target never has a type".to_owned()),
+        },
         None if decided > 0 && compared == 0 => Verdict::Proved { shapes: decided },
         None if report.instances > 0 => Verdict::Tested {
             instances: report.instances,
         },
-        None if report.refused > 0 => Verdict::Undecided("its target never has a type".to_owned()),
+        None if report.refused > 0 => Verdict::Undecided("its target never has the type of its source".to_owned()),
         None => Verdict::Undecided("no operands were found that it matches".to_owned()),
     };
     report
@@ -174,6 +192,7 @@ pub fn verify(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Repo
 /// A search for instances.
 struct Run<'a> {
     rule: &'a Arc<Rule>,
+    words: change::Words,
     trial: &'a Trial,
     seen: FxHashSet<u64>,
     /// Instances so far, for changes; the wrong ones aside.
@@ -183,6 +202,10 @@ struct Run<'a> {
     strict: bool,
     decided: usize,
     compared: usize,
+    /// Instances at which the sides agree and have elements.
+    applied: usize,
+    /// The first instance where no engine applies the rule.
+    never: Option<(Recipe, Sides)>,
     report: Report,
 }
 
@@ -192,6 +215,7 @@ impl<'a> Run<'a> {
     fn new(rule: &'a Arc<Rule>, trial: &'a Trial, strict: bool) -> Run<'a> {
         Run {
             rule,
+            words: change::Words::of(rule),
             trial,
             seen: FxHashSet::default(),
             pool: Vec::new(),
@@ -199,6 +223,8 @@ impl<'a> Run<'a> {
             strict,
             decided: 0,
             compared: 0,
+            applied: 0,
+            never: None,
             report: Report {
                 rule: rule.clone(),
                 verdict: Verdict::Undecided(String::new()),
@@ -220,7 +246,7 @@ impl<'a> Run<'a> {
         let most = options.instances.saturating_mul(options.attempts);
         // Each attribute at each value that counts, for as long as half of what is allowed lasts.
         let first = self.right.first().map(|&i| self.pool[i].clone());
-        for next in first.map_or_else(Vec::new, |recipe| change::variants(&recipe, random)) {
+        for next in first.map_or_else(Vec::new, |recipe| change::variants(&recipe, &self.words, random)) {
             if 2 * self.report.instances >= options.instances || 2 * self.report.attempts >= most {
                 break;
             }
@@ -246,13 +272,17 @@ impl<'a> Run<'a> {
         // The newest ones lead away from the beginning, the others back.
         let from = if random.chance(1, 3) {
             all - 1 - random.below(all.min(4))
+        } else if random.chance(1, 2)
+            && let Some(right) = random.pick(&self.right)
+        {
+            right
         } else {
             random.below(all)
         };
         let from = self.pool.get(from).unwrap_or_else(|| &more[from - self.pool.len()]);
-        let mut next = change::changed(from, self.rule, random);
+        let mut next = change::changed(from, &self.words, random);
         if random.chance(1, 3) {
-            next = change::changed(&next, self.rule, random);
+            next = change::changed(&next, &self.words, random);
         }
         Some(mend(next, random))
     }
@@ -271,6 +301,8 @@ impl<'a> Run<'a> {
             }
             Finding::Agree(ground) => {
                 self.report.instances += 1;
+                let has_elements = |v: &VertexId| data::shape_of(&sides.graph, *v).is_none_or(|(_, s)| !s.contains(&0));
+                self.applied += usize::from(sides.source.iter().any(has_elements));
                 self.decided += usize::from(ground == Ground::Field);
                 self.compared += usize::from(ground == Ground::Data);
                 self.right.push(self.pool.len());
@@ -281,7 +313,10 @@ impl<'a> Run<'a> {
             }
             Finding::Refused(reason) => {
                 self.report.refused += 1;
-                self.report.refusal.get_or_insert(reason);
+                if self.never.is_none() {
+                    self.report.refusal = Some(reason);
+                    self.never = Some((recipe.clone(), sides));
+                }
             }
             Finding::Unknown => {}
         }
@@ -310,7 +345,7 @@ fn mend(mut recipe: Recipe, random: &mut Random) -> Recipe {
 }
 
 /// Instances to begin with.
-fn seeds(rule: &Rule, trial: &Trial, examples: &[Example]) -> Vec<Recipe> {
+fn seeds(rule: &Arc<Rule>, trial: &Trial, examples: &[Example], random: &mut Random) -> Vec<Recipe> {
     let mut out = Vec::new();
     let base = rule.name.strip_suffix("-reversed").unwrap_or(&rule.name);
     for example in examples.iter().filter(|e| *e.rule == *base || *e.rule == *rule.name) {
@@ -328,6 +363,9 @@ fn seeds(rule: &Rule, trial: &Trial, examples: &[Example]) -> Vec<Recipe> {
     let attempts = if out.is_empty() { 4000 } else { 100 };
     for (graph, outputs) in instances(rule, 6, attempts) {
         out.extend(Recipe::of(&graph, &outputs, &[]));
+    }
+    if out.is_empty() {
+        out = reach::reached(rule, random);
     }
     out
 }

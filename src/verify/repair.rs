@@ -85,7 +85,7 @@ fn instances(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> (Vec<
     let mut run = Run::new(rule, &trial, options.strict);
     let mut wrong = Vec::new();
     let most = options.instances.saturating_mul(options.attempts);
-    let mut todo = seeds(rule, &trial, examples);
+    let mut todo = seeds(rule, &trial, examples, &mut random);
     todo.reverse();
     while run.report.attempts < most && run.report.instances + wrong.len() < 2 * options.instances {
         let next = match todo.pop() {

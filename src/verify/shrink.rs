@@ -2,7 +2,7 @@
 
 use super::change::{Place, tied};
 use super::data::leaves;
-use super::judge::{Apart, Finding, again, judge};
+use super::judge::{Apart, Finding, again, judge, untyped};
 use super::random::Random;
 use super::recipe::{Recipe, Step, fill};
 use crate::graph::VertexId;
@@ -26,6 +26,7 @@ pub(super) fn shrink(
 ) -> (Sides, Box<Apart>) {
     let (mut best, mut sides, mut apart) = found;
     let mut left = ATTEMPTS;
+    let never = sides.target.is_err();
     'again: loop {
         for smaller in smaller(&best, random) {
             if left == 0 {
@@ -35,7 +36,7 @@ pub(super) fn shrink(
             if weight(&smaller) >= weight(&best) {
                 continue;
             }
-            if let Some((new_sides, new_apart)) = wrong(rule, trial, &smaller, strict, random)
+            if let Some((new_sides, new_apart)) = wrong(rule, trial, &smaller, strict, never, random)
                 && new_apart.fault == apart.fault
             {
                 (best, sides, apart) = (smaller, new_sides, new_apart);
@@ -107,12 +108,17 @@ fn wrong(
     trial: &Trial,
     recipe: &Recipe,
     strict: bool,
+    never: bool,
     random: &mut Random,
 ) -> Option<(Sides, Box<Apart>)> {
     let (graph, roots) = recipe.build().ok()?;
     let sides = trial.sides(graph, Some(&roots))?;
     match judge(rule, &sides, strict, random) {
-        Finding::Apart(apart) => Some((sides, apart)),
+        Finding::Apart(apart) if !never => Some((sides, apart)),
+        Finding::Refused(_) if never && sides.target.is_err() => {
+            let apart = Box::new(untyped(&sides));
+            Some((sides, apart))
+        }
         _ => None,
     }
 }
