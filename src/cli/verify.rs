@@ -58,7 +58,7 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
             _ => None,
         };
         if !shell.json {
-            shell.result(&text(&report, repair.as_ref(), width))?;
+            shell.result(&text(&report, repair.as_ref(), width, shell.verbose))?;
         }
         reports.push((report, repair));
     }
@@ -69,6 +69,7 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
     if shell.json {
         shell.json(json!({
             "rules": reports.iter().map(|(r, repair)| data(r, repair.as_ref())).collect::<Vec<_>>(),
+            "proved_for_all_sizes": count("proved for all sizes"),
             "proved": count("proved"),
             "tested": count("tested"),
             "refuted": refuted,
@@ -77,8 +78,9 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
         }))?;
     }
     shell.say(&format!(
-        "{} rules: {} proved at the shapes that were tried, {} tested, {refuted} refuted, {} undecided",
+        "{} rules: {} proved for all sizes, {} at the shapes that were tried, {} tested, {refuted} refuted, {} undecided",
         reports.len(),
+        count("proved for all sizes"),
         count("proved"),
         count("tested"),
         count("undecided"),
@@ -113,6 +115,7 @@ fn load(args: &Args) -> Result<RuleSet, Failure> {
 
 fn kind(verdict: &Verdict) -> &'static str {
     match verdict {
+        Verdict::ProvedForAll(_) => "proved for all sizes",
         Verdict::Proved { .. } => "proved",
         Verdict::Tested { .. } => "tested",
         Verdict::Refuted(_) => "refuted",
@@ -120,7 +123,7 @@ fn kind(verdict: &Verdict) -> &'static str {
     }
 }
 
-fn text(report: &Report, repair: Option<&Repair>, width: usize) -> String {
+fn text(report: &Report, repair: Option<&Repair>, width: usize, verbose: bool) -> String {
     let mut out = format!("{:width$}  {}\n", report.rule.name, report.verdict);
     if report.refused > 0 {
         let why = report.refusal.as_deref().unwrap_or_default();
@@ -128,6 +131,9 @@ fn text(report: &Report, repair: Option<&Repair>, width: usize) -> String {
             "  not applied at {} more instances, for the type of the target: {why}\n",
             report.refused
         ));
+    }
+    if let (Some(why), true) = (&report.not_proved, verbose) {
+        out.push_str(&format!("  not proved for all sizes: {why}\n"));
     }
     if let Verdict::Refuted(example) = &report.verdict {
         let lines = |title: &str, text: &str| -> String {
@@ -199,6 +205,7 @@ fn data(report: &Report, repair: Option<&Repair>) -> Value {
         "refused": report.refused,
         "attempts": report.attempts,
         "same_bits": report.same_bits,
+        "not_proved": report.not_proved,
         "repair": repair.map(|r| json!({ "change": r.change, "rule": r.text, "kept": r.kept, "of": r.of })),
     });
     if let Verdict::Refuted(example) = &report.verdict {

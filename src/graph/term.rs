@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::diag::Span;
 use crate::lang::ast::{Ast, BinaryOp, ExprId, ExprKind, UnaryOp};
 use crate::op::{AttrValue, Real};
-use crate::tensor::{DType, Dim, Shape, Tensor, Type};
+use crate::tensor::{DType, Dim, Shape, Tensor, Type, assume};
 
 /// The value of an attribute expression; `V` names a value of the graph.
 #[derive(Debug, Clone, PartialEq)]
@@ -57,6 +57,7 @@ impl TermError {
     }
 
     fn unknown(span: Span, message: impl Into<String>) -> TermError {
+        assume::left_open();
         TermError {
             unknown: true,
             ..TermError::new(span, message)
@@ -432,13 +433,19 @@ impl<S: Scope> Evaluator<'_, S> {
                 B::Div => Term::Int(a.floor_div(&b)),
                 B::Rem => Term::Int(a.modulo(&b)),
                 B::Lt | B::Le | B::Gt | B::Ge => {
-                    let Some(difference) = (a.clone() - b.clone()).as_const() else {
+                    let (less, wanted) = match op {
+                        B::Lt => (a.is_less(&b), true),
+                        B::Ge => (a.is_less(&b), false),
+                        B::Gt => (b.is_less(&a), true),
+                        _ => (b.is_less(&a), false),
+                    };
+                    let Some(less) = less else {
                         return Err(TermError::unknown(
                             span,
                             format!("whether {a} {} {b} is not known", op.symbol()),
                         ));
                     };
-                    Term::Bool(compare(op, difference as f64, 0.0))
+                    Term::Bool(less == wanted)
                 }
                 _ => return Err(mismatch(&Term::Int(a), &Term::Int(b))),
             },
@@ -460,8 +467,8 @@ impl<S: Scope> Evaluator<'_, S> {
     /// Equality; lists of different length differ, symbolic integers are equal if they are one expression.
     fn equal(&self, a: &Term<S::V>, b: &Term<S::V>, span: Span) -> std::result::Result<bool, TermError> {
         Ok(match (a, b) {
-            (Term::Int(x), Term::Int(y)) => match (x.clone() - y.clone()).as_const() {
-                Some(difference) => difference == 0,
+            (Term::Int(x), Term::Int(y)) => match x.equals(y) {
+                Some(equal) => equal,
                 None => return Err(TermError::unknown(span, format!("whether {x} equals {y} is not known"))),
             },
             (Term::List(x), Term::List(y)) => {
@@ -619,11 +626,7 @@ impl<S: Scope> Evaluator<'_, S> {
             ("is_uniform", [Term::Value(v)]) => Term::Bool(self.constant(v, span)?.is_uniform()),
             ("broadcasts", [a, b]) => {
                 let (a, b) = (self.shape_of(a, span)?, self.shape_of(b, span)?);
-                match a.broadcast(&b) {
-                    // Broadcasting to the first operand's shape.
-                    Ok(merged) => Term::Bool(merged == a),
-                    Err(_) => Term::Bool(false),
-                }
+                Term::Bool(broadcasts_to(&b, &a))
             }
             ("floor" | "ceil", [Term::Int(d)]) => Term::Int(d.clone()),
             ("floor", [Term::Float(v)]) => Term::Int((v.floor() as i64).into()),
@@ -669,6 +672,20 @@ impl<S: Scope> Evaluator<'_, S> {
             )),
         }
     }
+}
+
+/// True if `shape` broadcasts to `whole` and not the other way round.
+fn broadcasts_to(shape: &Shape, whole: &Shape) -> bool {
+    let fits = |(d, w): (&Dim, &Dim)| match (d.equals(w), d.equals(&Dim::Const(1))) {
+        (Some(true), _) | (_, Some(true)) => Some(true),
+        (Some(false), Some(false)) => Some(false),
+        _ => None,
+    };
+    let axes: Vec<Option<bool>> = shape.iter().rev().zip(whole.iter().rev()).map(fits).collect();
+    if shape.len() > whole.len() || axes.contains(&Some(false)) {
+        return false;
+    }
+    !axes.contains(&None) || whole.broadcast(shape).is_ok_and(|merged| merged == *whole)
 }
 
 /// The letters of a text, each a text of its own.

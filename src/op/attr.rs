@@ -100,6 +100,17 @@ impl AttrValue {
         matches!(self, AttrValue::None)
     }
 
+    /// True if both are one value; integers may be written differently, as far as that can be told.
+    pub(crate) fn equals(&self, other: &AttrValue) -> bool {
+        match (self, other) {
+            (AttrValue::Int(a), AttrValue::Int(b)) => a.equals(b) == Some(true),
+            (AttrValue::Ints(a), AttrValue::Ints(b)) => {
+                a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.equals(b) == Some(true))
+            }
+            _ => self == other,
+        }
+    }
+
     /// What kind of value this is, for messages.
     pub fn kind_name(&self) -> &'static str {
         match self {

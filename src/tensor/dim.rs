@@ -61,7 +61,7 @@ impl Dim {
         Dim::atom(Atom::Unknown(id))
     }
 
-    fn atom(atom: Atom) -> Dim {
+    pub(crate) fn atom(atom: Atom) -> Dim {
         Dim::Expr(Arc::new(Poly {
             terms: vec![(vec![atom], 1)],
         }))

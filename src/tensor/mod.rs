@@ -2,6 +2,7 @@
 //!
 //! Owns what a tensor *is*; knows nothing of operators, graphs or formats.
 
+pub(crate) mod assume;
 mod dim;
 mod dtype;
 mod serial;

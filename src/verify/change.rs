@@ -314,6 +314,15 @@ pub(super) fn variants(recipe: &Recipe, words: &Words, random: &mut Random) -> V
             out.push(next);
         }
     }
+    for (place, value) in recipe.integers() {
+        if let Place::Attr(..) = place {
+            for other in [value + 1, value - 1, if value == 0 { 2 } else { 0 }] {
+                let mut next = recipe.clone();
+                next.set(place, other);
+                out.push(next);
+            }
+        }
+    }
     out.extend(shapes(recipe, random));
     for i in (1..out.len()).rev() {
         out.swap(i, random.below(i + 1));

@@ -13,6 +13,7 @@
 mod change;
 mod data;
 mod judge;
+mod proof;
 mod random;
 mod reach;
 mod recipe;
@@ -36,15 +37,16 @@ use crate::rewrite::{Sides, Trial};
 use crate::rule::{Class, Example, ExampleKind, Rule, instances};
 
 pub use self::judge::Fault;
+pub use self::proof::Coverage;
 pub use self::repair::{Repair, repair};
 
 /// Changes after one that inference refuses.
 const MENDINGS: usize = 8;
 
-/// A rule is wrong if its target has another type than its source, or none, at this many instances, and more often by
-/// this factor than it has the same type and any elements.
+/// A rule is wrong if its target has another type than its source, or none, at this many plain instances, and more often
+/// by this factor than it has the same type: engines would seldom apply it.
 const NEVER: usize = 8;
-const OFTEN: usize = 5;
+const OFTEN: usize = 4;
 
 /// How much is tried.
 #[derive(Debug, Clone)]
@@ -74,6 +76,8 @@ impl Default for Options {
 /// What was found out about a rule.
 #[derive(Debug, Clone)]
 pub enum Verdict {
+    /// Both sides are equal for all extents, in all forms of the source that instances were found of.
+    ProvedForAll(Coverage),
     /// Both sides are the same polynomials, perhaps of functions that may be any, at every shape that was tried, but for
     /// an error of probability less than 2^-90.
     Proved {
@@ -94,6 +98,7 @@ pub enum Verdict {
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Verdict::ProvedForAll(coverage) => write!(f, "proved ({coverage})"),
             Verdict::Proved { shapes } => write!(f, "proved at {shapes} shapes"),
             Verdict::Tested { instances } => write!(f, "tested at {instances} instances"),
             Verdict::Refuted(example) => write!(f, "refuted: {}", example.fault),
@@ -138,6 +143,8 @@ pub struct Report {
     pub refusal: Option<String>,
     /// Changes that were tried.
     pub attempts: usize,
+    /// Why the rule is not proved for all sizes; nothing, if it is, or if it was not tried.
+    pub not_proved: Option<String>,
     /// For a rule of a weaker class: whether even the bits are the same at all instances; nothing, if none says.
     pub same_bits: Option<bool>,
 }
@@ -157,27 +164,29 @@ pub fn verify(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Repo
     let trial = Trial::new(rule.clone());
     let mut run = Run::new(rule, &trial, options.strict);
     let seeds = seeds(rule, &trial, examples, &mut random);
-    let apart = run.search(seeds, options, &mut random);
+    let apart = run.search(seeds, options, &mut random).or_else(|| run.seldom());
+    let strict = options.strict || apart.as_ref().is_some_and(|(_, _, apart)| apart.fault == Fault::Types);
+    let proof = match apart {
+        None => Some(proof::prove(&trial, &run.right.iter().map(|&i| &run.pool[i]).collect::<Vec<_>>())),
+        Some(_) => None,
+    };
     let Run {
         mut report,
         decided,
         compared,
-        never,
-        applied,
         ..
     } = run;
+    if let Some(Err(why)) = &proof {
+        report.not_proved = Some(why.clone());
+    }
     report.verdict = match apart {
         Some(found) => {
-            let (sides, apart) = shrink::shrink(rule, &trial, found, options.strict, &mut random);
+            let (sides, apart) = shrink::shrink(rule, &trial, found, strict, &mut random);
             Verdict::Refuted(Box::new(counterexample(&sides, *apart)))
         }
-        None if report.refused >= NEVER && report.refused > OFTEN * applied => match never {
-            Some((recipe, sides)) => {
-                let apart = Box::new(judge::untyped(&sides));
-                let (sides, apart) = shrink::shrink(rule, &trial, (recipe, sides, apart), true, &mut random);
-                Verdict::Refuted(Box::new(counterexample(&sides, *apart)))
-            }
-            None => Verdict::Undecided("its target never has a type".to_owned()),
+        None if matches!(proof, Some(Ok(_))) => match proof {
+            Some(Ok(coverage)) => Verdict::ProvedForAll(coverage),
+            _ => Verdict::Undecided(String::new()),
         },
         None if decided > 0 && compared == 0 => Verdict::Proved { shapes: decided },
         None if report.instances > 0 => Verdict::Tested {
@@ -202,9 +211,11 @@ struct Run<'a> {
     strict: bool,
     decided: usize,
     compared: usize,
-    /// Instances at which the sides agree and have elements.
+    /// Plain instances at which the sides agree.
     applied: usize,
-    /// The first instance where no engine applies the rule.
+    /// Plain instances where no engine applies the rule.
+    unapplied: usize,
+    /// The first of these.
     never: Option<(Recipe, Sides)>,
     report: Report,
 }
@@ -224,6 +235,7 @@ impl<'a> Run<'a> {
             decided: 0,
             compared: 0,
             applied: 0,
+            unapplied: 0,
             never: None,
             report: Report {
                 rule: rule.clone(),
@@ -232,6 +244,7 @@ impl<'a> Run<'a> {
                 refused: 0,
                 refusal: None,
                 attempts: 0,
+                not_proved: None,
                 same_bits: None,
             },
         }
@@ -263,6 +276,16 @@ impl<'a> Run<'a> {
         None
     }
 
+    /// An instance where no engine applies the rule, if engines seldom do.
+    fn seldom(&mut self) -> Option<Found> {
+        if self.unapplied < NEVER || self.unapplied <= OFTEN * self.applied {
+            return None;
+        }
+        let (recipe, sides) = self.never.take()?;
+        let apart = Box::new(judge::untyped(&sides));
+        Some((recipe, sides, apart))
+    }
+
     /// A recipe that differs a little from one before, or from one of `more`.
     fn next(&self, more: &[Recipe], random: &mut Random) -> Option<Recipe> {
         let all = self.pool.len() + more.len();
@@ -272,7 +295,7 @@ impl<'a> Run<'a> {
         // The newest ones lead away from the beginning, the others back.
         let from = if random.chance(1, 3) {
             all - 1 - random.below(all.min(4))
-        } else if random.chance(1, 2)
+        } else if random.chance(1, 4)
             && let Some(right) = random.pick(&self.right)
         {
             right
@@ -301,8 +324,7 @@ impl<'a> Run<'a> {
             }
             Finding::Agree(ground) => {
                 self.report.instances += 1;
-                let has_elements = |v: &VertexId| data::shape_of(&sides.graph, *v).is_none_or(|(_, s)| !s.contains(&0));
-                self.applied += usize::from(sides.source.iter().any(has_elements));
+                self.applied += usize::from(recipe.is_plain());
                 self.decided += usize::from(ground == Ground::Field);
                 self.compared += usize::from(ground == Ground::Data);
                 self.right.push(self.pool.len());
@@ -313,8 +335,9 @@ impl<'a> Run<'a> {
             }
             Finding::Refused(reason) => {
                 self.report.refused += 1;
-                if self.never.is_none() {
-                    self.report.refusal = Some(reason);
+                self.report.refusal.get_or_insert(reason);
+                self.unapplied += usize::from(recipe.is_plain());
+                if recipe.is_plain() && self.never.is_none() {
                     self.never = Some((recipe.clone(), sides));
                 }
             }
@@ -366,6 +389,11 @@ fn seeds(rule: &Arc<Rule>, trial: &Trial, examples: &[Example], random: &mut Ran
     }
     if out.is_empty() {
         out = reach::reached(rule, random);
+    }
+    for one in sketch::alternatives(rule) {
+        let found = instances(&one, 1, 200);
+        let found: Vec<Recipe> = found.iter().filter_map(|(g, roots)| Recipe::of(g, roots, &[])).collect();
+        out.extend(if found.is_empty() { reach::reached(&one, random) } else { found });
     }
     out
 }

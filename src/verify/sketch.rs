@@ -1,5 +1,7 @@
 //! Recipes made from a pattern alone: every choice at random, so that they need mending.
 
+use std::sync::Arc;
+
 use rustc_hash::FxHashMap;
 
 use super::change::Words;
@@ -7,7 +9,7 @@ use super::random::Random;
 use super::recipe::{Recipe, Step};
 use crate::lang::ast::{Dims, ExprKind, RuleClass, TypeKind};
 use crate::op::AttrValue;
-use crate::rule::{AttrPattern, Count, Item, ListItem, PatternId, PatternNode, ProjIndex, Rule};
+use crate::rule::{AttrPattern, Count, Item, ListItem, Pattern, PatternId, PatternNode, ProjIndex, Rule};
 use crate::tensor::{DType, Dim};
 
 /// A recipe for the source of the rule; it need not fit together.
@@ -28,6 +30,26 @@ pub(super) fn sketch(rule: &Rule, words: &Words, random: &mut Random) -> Option<
     let mut recipe = sketch.recipe;
     recipe.roots = roots;
     Some(recipe)
+}
+
+/// The rule with each of its alternatives alone.
+pub(super) fn alternatives(rule: &Rule) -> Vec<Arc<Rule>> {
+    let mut out = Vec::new();
+    for (at, node) in rule.source.nodes() {
+        let PatternNode::AnyOf(items) = node else { continue };
+        for &item in items {
+            let mut source = Pattern::default();
+            source.families.clone_from(&rule.source.families);
+            source.outputs.clone_from(&rule.source.outputs);
+            source.named.clone_from(&rule.source.named);
+            for (id, node) in rule.source.nodes() {
+                let node = if id == at { PatternNode::AnyOf(vec![item]) } else { node.clone() };
+                source.push(node, rule.source.within(id));
+            }
+            out.push(Arc::new(Rule { source, ..rule.clone() }));
+        }
+    }
+    out
 }
 
 struct Sketch<'a> {

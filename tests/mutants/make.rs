@@ -283,7 +283,7 @@ impl<'a> Maker<'a> {
             ExprKind::Comprehension { body, iter, cond, .. } => {
                 self.walk(*body, place);
                 let inner = if place == Place::Target { Place::Attribute } else { place };
-                if place != Place::Source {
+                if matches!(place, Place::Target | Place::Attribute) {
                     self.walk(*iter, inner);
                 }
                 if let Some(cond) = cond {
@@ -295,7 +295,9 @@ impl<'a> Maker<'a> {
                     self.replace("first member", id, format!("{}[0]", self.whole(*base)));
                 } else {
                     self.walk(*base, place);
-                    self.walk(*index, Place::Attribute);
+                    if place != Place::Condition {
+                        self.walk(*index, Place::Attribute);
+                    }
                 }
             }
             ExprKind::Field { base, name } if place == Place::Attribute => {

@@ -26,7 +26,13 @@ impl<'h, H: Host> Searcher<'h, H> {
                         _ => None,
                     },
                 };
-                old == value || number(old).is_some_and(|n| number(value) == Some(n))
+                let same = || match (old, value) {
+                    (SlotValue::Attr(a), SlotValue::Attr(b)) => {
+                        self.host.attr_value(a).equals(self.host.attr_value(b))
+                    }
+                    _ => false,
+                };
+                old == value || same() || number(old).is_some_and(|n| number(value) == Some(n))
             }
             (None, None) => {
                 self.attrs[slot] = Some(value);
@@ -54,7 +60,7 @@ impl<'h, H: Host> Searcher<'h, H> {
             AttrCheck::Free => true,
             AttrCheck::Slot(slot) => self.bind_slot(*slot, None, SlotValue::Attr(number)),
             AttrCheck::SlotEach(slot) => self.bind_slot(*slot, Some(index), SlotValue::Attr(number)),
-            AttrCheck::Fixed(value) => self.host.attr_value(number) == value,
+            AttrCheck::Fixed(value) => self.host.attr_value(number).equals(value),
             AttrCheck::Axis(value) => self.is_axis(&def.attrs[place], value, number, form),
             AttrCheck::Default => self.is_default(def, place, number, form),
             AttrCheck::List(slot, items) => {
@@ -63,7 +69,7 @@ impl<'h, H: Host> Searcher<'h, H> {
                 };
                 let fits = list.len() == items.len()
                     && items.iter().zip(list).all(|(item, d)| match item {
-                        ListItem::Int(value) => d.as_const() == Some(*value),
+                        ListItem::Int(value) => d.equals(&Dim::Const(*value)) == Some(true),
                         ListItem::Bind(_) | ListItem::Any => true,
                     });
                 fits && self.bind_slot(*slot, None, SlotValue::Attr(number))
@@ -89,7 +95,7 @@ impl<'h, H: Host> Searcher<'h, H> {
             AttrValue::Ints(list) => AttrValue::Ints(list.iter().map(resolve).collect()),
             other => other.clone(),
         };
-        resolved == *self.host.attr_value(number)
+        resolved.equals(self.host.attr_value(number))
     }
 
     /// True if the attribute is what the operator takes when it is left out of this call.
@@ -114,7 +120,7 @@ impl<'h, H: Host> Searcher<'h, H> {
             })
             .collect();
         let fresh = Cell::new(u32::MAX / 2);
-        normalize(def, &facts, &given, &fresh).is_ok_and(|n| n.attrs[place] == *self.host.attr_value(number))
+        normalize(def, &facts, &given, &fresh).is_ok_and(|n| n.attrs[place].equals(self.host.attr_value(number)))
     }
 }
 

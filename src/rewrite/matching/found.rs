@@ -85,7 +85,7 @@ pub(in crate::rewrite) fn resolve<H: Host>(
         let wanted = term::eval(&program.rule.ast, *id, &scope)
             .ok()
             .and_then(|t| attr.coerce(term::to_attr(&t)?));
-        if wanted.as_ref() != Some(host.attr_value(*actual)) {
+        if !wanted.is_some_and(|wanted| wanted.equals(host.attr_value(*actual))) {
             return Err(Reason::Attribute(attr.name, *actual));
         }
     }
@@ -179,6 +179,15 @@ pub(super) fn outer<H: Host>(
     Ok(found)
 }
 
+/// True if both are one value, as far as that is known.
+fn same_meaning<V: PartialEq>(a: &Term<V>, b: &Term<V>) -> bool {
+    match (a, b) {
+        (Term::Int(a), Term::Int(b)) => a.equals(b) == Some(true),
+        (Term::List(a), Term::List(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same_meaning(a, b)),
+        _ => a == b,
+    }
+}
+
 fn slot_term<H: Host>(host: &H, value: SlotValue) -> Term<H::V> {
     match value {
         SlotValue::Attr(a) => term::from_attr(host.attr_value(a)),
@@ -207,7 +216,7 @@ impl<V: Copy + Eq + std::hash::Hash + Ord + std::fmt::Debug> Match<V> {
     /// Gives a name a meaning; `None` if it has another.
     fn bind(&mut self, name: &Arc<str>, term: Term<V>) -> Option<()> {
         match self.names.get(name) {
-            Some(before) => (*before == term).then_some(()),
+            Some(before) => same_meaning(before, &term).then_some(()),
             None => {
                 self.names.insert(name.clone(), term);
                 Some(())
@@ -251,7 +260,9 @@ impl<V: Copy + Eq + std::hash::Hash + Ord + std::fmt::Debug> Match<V> {
             DimExpr::Unknown(_) => true,
             DimExpr::Expr(id) => match ast.kind(*id) {
                 ExprKind::Name(name) => self.bind(name, Term::Int(extent.clone())).is_some(),
-                ExprKind::Int { value, .. } => extent.as_const().is_some_and(|e| i128::from(e) == *value),
+                ExprKind::Int { value, .. } => {
+                    i64::try_from(*value).is_ok_and(|v| extent.equals(&Dim::Const(v)) == Some(true))
+                }
                 _ => false,
             },
         })
@@ -304,6 +315,17 @@ impl<V: Copy + Eq + std::hash::Hash + Ord + std::fmt::Debug> Match<V> {
                 items.truncate(n);
             }
         }
+    }
+
+    /// Whether each condition holds; one that cannot be decided does not.
+    pub(in crate::rewrite) fn holding<H: Host<V = V>>(&self, host: &H, program: &Program) -> Vec<bool> {
+        let rule = &program.rule;
+        let scope = MatchScope {
+            host,
+            names: &self.names,
+        };
+        let holds = |&c: &_| term::condition(&rule.ast, c, &scope).unwrap_or(false);
+        rule.conditions.iter().map(holds).collect()
     }
 
     /// The first condition that does not hold; one that cannot be decided does not.

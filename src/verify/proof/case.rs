@@ -1,0 +1,334 @@
+//! One case of a proof: questions are answered from its facts, and those that are open divide it into two.
+
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+
+use super::facts::Facts;
+use crate::tensor::assume::Assumptions;
+use crate::tensor::{Atom, Dim};
+
+/// Why a case ends before both sides were compared.
+#[derive(Debug)]
+pub(super) enum Stop {
+    /// Other cases take its place.
+    Divided,
+    /// The rule does not apply in it.
+    Empty,
+    /// It was not decided, and why.
+    Open(String),
+}
+
+pub(super) type Res<T> = Result<T, Stop>;
+
+/// The facts of a case, and the cases that were set aside.
+#[derive(Debug)]
+pub(super) struct Case {
+    facts: RefCell<Facts>,
+    /// Cases to be looked at after this one.
+    aside: RefCell<Vec<Facts>>,
+    divided: Cell<bool>,
+    open: Cell<bool>,
+    fresh: Cell<u32>,
+}
+
+/// True for symbols that run over a range inside an expression.
+pub(super) fn is_bound(name: &str) -> bool {
+    name.starts_with(['%', '#'])
+}
+
+/// True for positions in the result.
+pub(super) fn is_position(name: &str) -> bool {
+    name.starts_with('@')
+}
+
+fn any_symbol(dim: &Dim, test: &dyn Fn(&str) -> bool) -> bool {
+    let mut found = false;
+    dim.visit_atoms(&mut |atom| found |= matches!(atom, Atom::Symbol(name) if test(name)));
+    found
+}
+
+/// True if the value depends on a bound symbol.
+pub(super) fn has_bound(dim: &Dim) -> bool {
+    any_symbol(dim, &is_bound)
+}
+
+/// True if the value depends on extents and attributes alone.
+pub(super) fn is_size(dim: &Dim) -> bool {
+    !any_symbol(dim, &|name| is_bound(name) || is_position(name))
+}
+
+impl Case {
+    pub(super) fn new(facts: Facts) -> Case {
+        Case {
+            facts: RefCell::new(facts),
+            aside: RefCell::default(),
+            divided: Cell::new(false),
+            open: Cell::new(false),
+            fresh: Cell::new(0),
+        }
+    }
+
+    /// Cases that were set aside.
+    pub(super) fn take_aside(&self) -> Vec<Facts> {
+        self.aside.take()
+    }
+
+    /// A bound symbol that occurs nowhere else.
+    pub(super) fn fresh(&self) -> Arc<str> {
+        let n = self.fresh.get();
+        self.fresh.set(n + 1);
+        format!("%{n}").into()
+    }
+
+    /// What stopped an evaluation that could not say so itself.
+    pub(super) fn stopped(&self) -> Res<()> {
+        if self.divided.get() {
+            return Err(Stop::Divided);
+        }
+        if self.open.get() {
+            return Err(Stop::Open(
+                "a condition or type asks for an extent that is not known".into(),
+            ));
+        }
+        Ok(())
+    }
+
+    pub(super) fn resolve(&self, dim: &Dim) -> Dim {
+        self.facts.borrow().resolve(dim)
+    }
+
+    pub(super) fn known_zero(&self, dim: &Dim) -> Option<bool> {
+        let dim = self.simplified(dim);
+        self.facts.borrow().zero(&dim)
+    }
+
+    pub(super) fn known_sign(&self, dim: &Dim) -> Option<bool> {
+        let dim = self.simplified(dim);
+        self.facts.borrow().sign(&dim)
+    }
+
+    pub(super) fn follows(&self, dim: &Dim) -> bool {
+        self.facts.borrow().follows(&self.resolve(dim))
+    }
+
+    /// Whether the value is 0; if it may be and may not be, this case goes on where it is not.
+    pub(super) fn is_zero(&self, dim: &Dim) -> Res<bool> {
+        if let Some(known) = self.known_zero(dim) {
+            return Ok(known);
+        }
+        let dim = self.simplified(dim);
+        if has_bound(&dim) {
+            return Err(Stop::Open(format!("whether {dim} is 0 depends on what is summed")));
+        }
+        let mut zero = self.facts.borrow().unscoped();
+        zero.equate(&dim, &is_position);
+        self.aside.borrow_mut().push(zero);
+        self.facts.borrow_mut().not_zero.push(dim);
+        Ok(false)
+    }
+
+    /// Whether the value is at least 0; if it may be and may not be, this case goes on where it is.
+    pub(super) fn is_at_least_zero(&self, dim: &Dim) -> Res<bool> {
+        if let Some(known) = self.known_sign(dim) {
+            return Ok(known);
+        }
+        let dim = self.simplified(dim);
+        if has_bound(&dim) {
+            return Err(Stop::Open(format!("the sign of {dim} depends on what is summed")));
+        }
+        let mut below = self.facts.borrow().unscoped();
+        below.add(-dim.clone() - Dim::Const(1));
+        self.aside.borrow_mut().push(below);
+        self.facts.borrow_mut().add(dim);
+        Ok(true)
+    }
+
+    /// The value is 0, or the case is empty.
+    pub(super) fn assume_zero(&self, dim: &Dim) -> Res<()> {
+        match self.known_zero(dim) {
+            Some(true) => Ok(()),
+            Some(false) => Err(Stop::Empty),
+            None => {
+                let dim = self.simplified(dim);
+                let mut next = self.facts.borrow().unscoped();
+                if next.equate(&dim, &is_position) {
+                    self.aside.borrow_mut().push(next);
+                    return Err(Stop::Divided);
+                }
+                self.facts.borrow_mut().equate(&dim, &|_| true);
+                Ok(())
+            }
+        }
+    }
+
+    /// The value is at least 0, or the case is empty.
+    pub(super) fn assume_at_least_zero(&self, dim: &Dim) -> Res<()> {
+        match self.known_sign(dim) {
+            Some(true) => Ok(()),
+            Some(false) => Err(Stop::Empty),
+            None => {
+                let dim = self.simplified(dim);
+                self.facts.borrow_mut().add(dim);
+                Ok(())
+            }
+        }
+    }
+
+    /// `divisor` divides `dim`: the quotient, for which a symbol is made if need be.
+    pub(super) fn assume_multiple(&self, dim: &Dim, divisor: &Dim) -> Res<Dim> {
+        let (dim, divisor) = (self.simplified(dim), self.simplified(divisor));
+        if let Some(quotient) = dim.exact_div(&divisor) {
+            return Ok(quotient);
+        }
+        let quotient = Dim::symbol(&format!("({dim})/({divisor})"));
+        let mut next = self.facts.borrow().unscoped();
+        next.add(quotient.clone());
+        next.equate(&(dim - divisor * quotient), &is_position);
+        self.aside.borrow_mut().push(next);
+        Err(Stop::Divided)
+    }
+
+    /// Runs `f` while `facts` hold.
+    pub(super) fn within<T>(&self, facts: &[Dim], f: impl FnOnce() -> Res<T>) -> Res<T> {
+        for fact in facts {
+            self.facts.borrow_mut().enter(fact.clone());
+        }
+        let out = f();
+        self.facts.borrow_mut().leave(facts.len());
+        out
+    }
+
+    /// What holds of bound symbols.
+    pub(super) fn scope(&self) -> Vec<Dim> {
+        self.facts.borrow().in_scope().to_vec()
+    }
+
+    /// True if nothing satisfies `facts` in this case.
+    pub(super) fn contradicts(&self, facts: &[Dim]) -> bool {
+        self.within(facts, || Ok(self.facts.borrow().is_empty()))
+            .unwrap_or(false)
+    }
+
+    /// The larger value.
+    pub(super) fn max(&self, a: &Dim, b: &Dim) -> Res<Dim> {
+        let larger = self.is_at_least_zero(&(a.clone() - b.clone()))?;
+        Ok(if larger { a.clone() } else { b.clone() })
+    }
+
+    /// The smaller value.
+    pub(super) fn min(&self, a: &Dim, b: &Dim) -> Res<Dim> {
+        let larger = self.is_at_least_zero(&(a.clone() - b.clone()))?;
+        Ok(if larger { b.clone() } else { a.clone() })
+    }
+
+    /// Quotient, rounded down, and remainder.
+    pub(super) fn divide(&self, a: &Dim, b: &Dim) -> (Dim, Dim) {
+        let (a, b) = (self.simplified(a), self.simplified(b));
+        let quotient = self.quotient(&a, &b).unwrap_or_else(|| a.floor_div(&b));
+        let rest = a - b * quotient.clone();
+        (quotient, rest)
+    }
+
+    /// The quotient without a division, if facts give it.
+    fn quotient(&self, a: &Dim, b: &Dim) -> Option<Dim> {
+        if let Some(whole) = a.exact_div(b) {
+            return Some(whole);
+        }
+        let (mut whole, mut rest) = (Dim::Const(0), Dim::Const(0));
+        for (product, c) in a.terms() {
+            let atoms: Dim = product.into_iter().map(Dim::atom).product();
+            let term = atoms * Dim::Const(c);
+            match term.exact_div(b) {
+                Some(part) => whole = whole + part,
+                None => rest = rest + term,
+            }
+        }
+        if self.follows(&rest) && self.follows(&(b.clone() - Dim::Const(1) - rest.clone())) {
+            return Some(whole);
+        }
+        // By one factor of the divisor after the other.
+        let terms = b.terms();
+        let [(product, c)] = terms.as_slice() else { return None };
+        let mut factors: Vec<Dim> = product.iter().cloned().map(Dim::atom).collect();
+        if *c > 1 {
+            factors.push(Dim::Const(*c));
+        }
+        if factors.len() < 2 {
+            return None;
+        }
+        factors.into_iter().find_map(|factor| {
+            let others = b.exact_div(&factor)?;
+            let first = self.quotient(a, &factor)?;
+            self.quotient(&first, &others)
+        })
+    }
+
+    /// The value with everything replaced that the facts say.
+    pub(super) fn simplified(&self, dim: &Dim) -> Dim {
+        let dim = self.resolve(dim);
+        let mut composite = false;
+        dim.visit_atoms(&mut |atom| composite |= !matches!(atom, Atom::Symbol(_) | Atom::Unknown(_)));
+        if !composite {
+            return dim;
+        }
+        dim.substitute(&|atom| match atom {
+            Atom::FloorDiv(a, b) => {
+                let (a, b) = (self.simplified(a), self.simplified(b));
+                Some(self.quotient(&a, &b).unwrap_or_else(|| a.floor_div(&b)))
+            }
+            Atom::Mod(a, b) => Some(self.divide(a, b).1),
+            Atom::Min(a, b) | Atom::Max(a, b) => {
+                let (a, b) = (self.simplified(a), self.simplified(b));
+                let largest = matches!(atom, Atom::Max(..));
+                Some(match self.facts.borrow().sign(&(a.clone() - b.clone())) {
+                    Some(not_less) => {
+                        if not_less == largest {
+                            a
+                        } else {
+                            b
+                        }
+                    }
+                    None if self.follows(&(b.clone() - a.clone())) => {
+                        if largest {
+                            b
+                        } else {
+                            a
+                        }
+                    }
+                    None if largest => a.maximum(&b),
+                    None => a.minimum(&b),
+                })
+            }
+            Atom::Symbol(_) | Atom::Unknown(_) => None,
+        })
+    }
+}
+
+impl Assumptions for Case {
+    fn is_zero(&self, value: &Dim) -> bool {
+        if value.has_unknown() {
+            self.open.set(true);
+            return false;
+        }
+        self.is_zero(value).unwrap_or_else(|_| {
+            self.open.set(true);
+            false
+        })
+    }
+
+    fn is_negative(&self, value: &Dim) -> bool {
+        if value.has_unknown() {
+            self.open.set(true);
+            return false;
+        }
+        let negative = self.is_at_least_zero(value).map(|not| !not);
+        negative.unwrap_or_else(|_| {
+            self.open.set(true);
+            false
+        })
+    }
+
+    fn left_open(&self) {
+        self.open.set(true);
+    }
+}

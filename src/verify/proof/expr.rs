@@ -1,0 +1,353 @@
+//! Elements of tensors as formulas: polynomials over elements of leaves, extents, functions and sums.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use num_rational::BigRational;
+use num_traits::{One, ToPrimitive, Zero};
+
+use crate::tensor::{Atom, Dim};
+
+/// A number: a sum of products with rational coefficients, in a normal form.
+///
+/// `==` decides equality of polynomials; what is divided by a sum stays a factor of its own.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Expr(Rc<[(Product, BigRational)]>);
+
+/// Factors with their exponents, sorted; no exponent is 0.
+pub(super) type Product = Vec<(Factor, i32)>;
+
+/// What is multiplied.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Factor {
+    /// An integer: an extent, an index, or what is made of them.
+    Size(Atom),
+    /// The element of a leaf at a place in row-major order.
+    Element(u32, Dim),
+    /// A function of numbers of which only what [`super::laws`] says is known.
+    Apply(Arc<str>, Vec<Expr>),
+    /// One divided by a sum.
+    Inverse(Expr),
+    /// A sum, or the like, over ranges.
+    Fold(Rc<Fold>),
+    /// An element of what an operator makes of whole tensors.
+    Whole(Rc<Whole>),
+}
+
+/// How elements are combined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Kind {
+    Sum,
+    Product,
+    Max,
+    Min,
+}
+
+/// Elements combined over all values of bound symbols at which no guard is negative.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Fold {
+    pub(super) kind: Kind,
+    /// Symbols and how many values each takes, from 0.
+    pub(super) ranges: Vec<(Arc<str>, Dim)>,
+    pub(super) guards: Vec<Dim>,
+    pub(super) body: Expr,
+}
+
+/// An element of the result of an operator that is not taken apart.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Whole {
+    pub(super) name: String,
+    pub(super) output: usize,
+    /// Shapes of the operands, and their elements by cases over index symbols of their own.
+    pub(super) operands: Vec<(Vec<Dim>, Vec<(Vec<Dim>, Expr)>)>,
+    pub(super) at: Vec<Dim>,
+}
+
+impl Expr {
+    pub(super) fn zero() -> Expr {
+        Expr(Rc::new([]))
+    }
+
+    pub(super) fn number(value: BigRational) -> Expr {
+        if value.is_zero() {
+            return Expr::zero();
+        }
+        Expr(Rc::new([(Vec::new(), value)]))
+    }
+
+    pub(super) fn int(value: i64) -> Expr {
+        Expr::number(BigRational::from_integer(value.into()))
+    }
+
+    /// The binary fraction that a float is; infinities and NaN are symbols.
+    pub(super) fn float(value: f64) -> Expr {
+        BigRational::from_float(value).map_or_else(|| Expr::apply(&format!("{value}"), Vec::new()), Expr::number)
+    }
+
+    pub(super) fn factor(factor: Factor) -> Expr {
+        Expr(Rc::new([(vec![(factor, 1)], BigRational::one())]))
+    }
+
+    pub(super) fn apply(name: &str, args: Vec<Expr>) -> Expr {
+        Expr::factor(Factor::Apply(name.into(), args))
+    }
+
+    pub(super) fn terms(&self) -> &[(Product, BigRational)] {
+        &self.0
+    }
+
+    pub(super) fn is_zero(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn from_terms(mut terms: Vec<(Product, BigRational)>) -> Expr {
+        terms.sort_by(|a, b| a.0.cmp(&b.0));
+        let mut merged: Vec<(Product, BigRational)> = Vec::with_capacity(terms.len());
+        for (product, coefficient) in terms {
+            match merged.last_mut() {
+                Some(last) if last.0 == product => last.1 += coefficient,
+                _ => merged.push((product, coefficient)),
+            }
+        }
+        merged.retain(|(_, c)| !c.is_zero());
+        Expr(merged.into())
+    }
+
+    /// The value, if it is a number without symbols.
+    pub(super) fn as_number(&self) -> Option<BigRational> {
+        match &*self.0 {
+            [] => Some(BigRational::zero()),
+            [(product, value)] if product.is_empty() => Some(value.clone()),
+            _ => None,
+        }
+    }
+
+    /// The factor, if it is nothing but one.
+    pub(super) fn as_factor(&self) -> Option<&Factor> {
+        match &*self.0 {
+            [(product, value)] if value.is_one() => match product.as_slice() {
+                [(factor, 1)] => Some(factor),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    pub(super) fn of_dim(dim: &Dim) -> Expr {
+        let terms = dim.terms().into_iter().map(|(atoms, c)| {
+            let product = atoms.into_iter().map(|a| (Factor::Size(a), 1));
+            (collected(product.collect()), BigRational::from_integer(c.into()))
+        });
+        Expr::from_terms(terms.collect())
+    }
+
+    /// The integer expression, if it is one.
+    pub(super) fn as_dim(&self) -> Option<Dim> {
+        let mut out = Dim::Const(0);
+        for (product, c) in self.terms() {
+            let mut term = Dim::Const(c.is_integer().then(|| c.to_integer().to_i64())??);
+            for (factor, exponent) in product {
+                let Factor::Size(atom) = factor else { return None };
+                for _ in 0..u32::try_from(*exponent).ok()? {
+                    term = term * Dim::atom(atom.clone());
+                }
+            }
+            out = out + term;
+        }
+        Some(out)
+    }
+
+    pub(super) fn add(&self, other: &Expr) -> Expr {
+        if self.is_zero() {
+            return other.clone();
+        }
+        Expr::from_terms(self.0.iter().chain(other.0.iter()).cloned().collect())
+    }
+
+    pub(super) fn neg(&self) -> Expr {
+        Expr(self.0.iter().map(|(p, c)| (p.clone(), -c.clone())).collect())
+    }
+
+    pub(super) fn sub(&self, other: &Expr) -> Expr {
+        self.add(&other.neg())
+    }
+
+    pub(super) fn mul(&self, other: &Expr) -> Expr {
+        let mut terms = Vec::with_capacity(self.0.len() * other.0.len());
+        for (p, a) in self.0.iter() {
+            for (q, b) in other.0.iter() {
+                terms.push((collected([p.as_slice(), q.as_slice()].concat()), a * b));
+            }
+        }
+        Expr::from_terms(terms)
+    }
+
+    pub(super) fn power(&self, n: u32) -> Expr {
+        (0..n).fold(Expr::int(1), |out, _| out.mul(self))
+    }
+
+    /// One divided by it.
+    pub(super) fn inverse(&self) -> Expr {
+        match &*self.0 {
+            [] => Expr::apply("inverse of 0", Vec::new()),
+            [(product, c)] => {
+                let mut out = Expr::number(c.recip());
+                for (factor, exponent) in product {
+                    out = match factor {
+                        Factor::Inverse(sum) if *exponent > 0 => out.mul(&sum.power(exponent.unsigned_abs())),
+                        _ => out.mul(&Expr(Rc::new([(
+                            vec![(factor.clone(), -exponent)],
+                            BigRational::one(),
+                        )]))),
+                    };
+                }
+                out
+            }
+            several => {
+                // Sums that differ by a number alone have one inverse.
+                let leading = several[several.len() - 1].1.clone();
+                let monic = self.mul(&Expr::number(leading.recip()));
+                Expr::factor(Factor::Inverse(monic)).mul(&Expr::number(leading.recip()))
+            }
+        }
+    }
+
+    /// True if the sum has no inverse of a sum left over; both sides of an equation are multiplied by them.
+    pub(super) fn is_zero_as_fraction(&self) -> bool {
+        let mut difference = self.clone();
+        for _ in 0..8 {
+            if difference.is_zero() {
+                return true;
+            }
+            let inverse = difference.0.iter().flat_map(|(p, _)| p).find_map(|(f, e)| match f {
+                Factor::Inverse(sum) if *e > 0 => Some(sum.clone()),
+                _ => None,
+            });
+            let Some(sum) = inverse else { return false };
+            let factor = Factor::Inverse(sum.clone());
+            let exponent = |p: &Product| p.iter().find(|(f, _)| *f == factor).map_or(0, |(_, e)| *e);
+            let most = difference.0.iter().map(|(p, _)| exponent(p)).max().unwrap_or(0);
+            difference = difference.0.iter().fold(Expr::zero(), |out, (p, c)| {
+                let left: Product = p.iter().filter(|(f, _)| *f != factor).cloned().collect();
+                let missing = u32::try_from(most - exponent(p)).unwrap_or(0);
+                out.add(&Expr::from_terms(vec![(left, c.clone())]).mul(&sum.power(missing)))
+            });
+        }
+        difference.is_zero()
+    }
+
+    /// The expression with each integer expression in it replaced.
+    pub(super) fn map(&self, f: &dyn Fn(&Dim) -> Dim) -> Expr {
+        let mut out = Vec::new();
+        for (product, c) in self.0.iter() {
+            let mut term = Expr::number(c.clone());
+            for (factor, exponent) in product {
+                let mapped = factor.map(f);
+                let power = mapped.power(exponent.unsigned_abs());
+                term = term.mul(&if *exponent < 0 { power.inverse() } else { power });
+            }
+            out.extend(term.0.iter().cloned());
+        }
+        Expr::from_terms(out)
+    }
+
+    /// Calls `f` for every integer expression in it.
+    pub(super) fn visit(&self, f: &mut dyn FnMut(&Dim)) {
+        for (factor, _) in self.0.iter().flat_map(|(p, _)| p) {
+            factor.visit(f);
+        }
+    }
+
+    /// True if the symbol occurs.
+    pub(super) fn mentions(&self, symbol: &str) -> bool {
+        let mut found = false;
+        self.visit(&mut |dim| found |= mentions(dim, symbol));
+        found
+    }
+}
+
+/// True if the symbol occurs.
+pub(super) fn mentions(dim: &Dim, symbol: &str) -> bool {
+    let mut found = false;
+    dim.visit_atoms(&mut |atom| found |= matches!(atom, Atom::Symbol(name) if &**name == symbol));
+    found
+}
+
+/// The expression with one symbol replaced.
+pub(super) fn replaced(dim: &Dim, symbol: &str, by: &Dim) -> Dim {
+    dim.substitute(&|atom| match atom {
+        Atom::Symbol(name) if &**name == symbol => Some(by.clone()),
+        _ => None,
+    })
+}
+
+/// Equal factors together.
+fn collected(mut product: Product) -> Product {
+    product.sort();
+    let mut out: Product = Vec::with_capacity(product.len());
+    for (factor, exponent) in product {
+        match out.last_mut() {
+            Some(last) if last.0 == factor => last.1 += exponent,
+            _ => out.push((factor, exponent)),
+        }
+    }
+    out.retain(|(_, e)| *e != 0);
+    out
+}
+
+impl Factor {
+    fn map(&self, f: &dyn Fn(&Dim) -> Dim) -> Expr {
+        match self {
+            Factor::Size(atom) => Expr::of_dim(&f(&Dim::atom(atom.clone()))),
+            Factor::Element(leaf, at) => Expr::factor(Factor::Element(*leaf, f(at))),
+            Factor::Apply(name, args) => {
+                let args: Vec<Expr> = args.iter().map(|a| a.map(f)).collect();
+                super::laws::apply(name, args)
+            }
+            Factor::Inverse(sum) => sum.map(f).inverse(),
+            Factor::Fold(fold) => Expr::factor(Factor::Fold(Rc::new(Fold {
+                kind: fold.kind,
+                ranges: fold.ranges.iter().map(|(v, n)| (v.clone(), f(n))).collect(),
+                guards: fold.guards.iter().map(f).collect(),
+                body: fold.body.map(f),
+            }))),
+            Factor::Whole(whole) => Expr::factor(Factor::Whole(Rc::new(Whole {
+                name: whole.name.clone(),
+                output: whole.output,
+                operands: whole
+                    .operands
+                    .iter()
+                    .map(|(shape, cases)| {
+                        let case = |(guards, e): &(Vec<Dim>, Expr)| (guards.iter().map(f).collect(), e.map(f));
+                        (shape.iter().map(f).collect(), cases.iter().map(case).collect())
+                    })
+                    .collect(),
+                at: whole.at.iter().map(f).collect(),
+            }))),
+        }
+    }
+
+    fn visit(&self, f: &mut dyn FnMut(&Dim)) {
+        match self {
+            Factor::Size(atom) => f(&Dim::atom(atom.clone())),
+            Factor::Element(_, at) => f(at),
+            Factor::Apply(_, args) => args.iter().for_each(|a| a.visit(f)),
+            Factor::Inverse(sum) => sum.visit(f),
+            Factor::Fold(fold) => {
+                fold.ranges.iter().for_each(|(_, n)| f(n));
+                fold.guards.iter().for_each(&mut *f);
+                fold.body.visit(f);
+            }
+            Factor::Whole(whole) => {
+                for (shape, cases) in &whole.operands {
+                    shape.iter().for_each(&mut *f);
+                    for (guards, e) in cases {
+                        guards.iter().for_each(&mut *f);
+                        e.visit(f);
+                    }
+                }
+                whole.at.iter().for_each(f);
+            }
+        }
+    }
+}

@@ -1,0 +1,378 @@
+//! What holds of the symbols in one case of a proof, and what follows from it.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::expr::replaced;
+use super::linear;
+use crate::tensor::{Atom, Dim};
+
+/// How often facts are multiplied to reach products that a question has.
+const ROUNDS: usize = 2;
+
+/// The most facts that go into the answer to one question.
+const MOST: usize = 90;
+
+/// A case: symbols that are expressions in others, and what is not negative or not zero.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Facts {
+    /// Symbols that are defined by an equation, with what they are.
+    pub(super) defined: Vec<(Arc<str>, Dim)>,
+    /// Each is at least 0.
+    pub(super) at_least_zero: Vec<Dim>,
+    /// None is 0.
+    pub(super) not_zero: Vec<Dim>,
+    /// How many of the last inequalities hold for bound symbols alone, as long as these are in scope.
+    scoped: usize,
+    answers: RefCell<FxHashMap<Dim, bool>>,
+}
+
+impl Facts {
+    /// The expression with defined symbols replaced.
+    pub(super) fn resolve(&self, dim: &Dim) -> Dim {
+        if self.defined.is_empty() || dim.as_const().is_some() {
+            return dim.clone();
+        }
+        dim.substitute(&|atom| match atom {
+            Atom::Symbol(name) => self.defined.iter().find(|(n, _)| n == name).map(|(_, d)| d.clone()),
+            _ => None,
+        })
+    }
+
+    /// Adds that `dim` is at least 0.
+    pub(super) fn add(&mut self, dim: Dim) {
+        let dim = self.resolve(&dim);
+        // Below 0: nothing satisfies this case.
+        if dim.as_const().map_or(!self.at_least_zero.contains(&dim), |v| v < 0) {
+            let at = self.at_least_zero.len() - self.scoped;
+            self.at_least_zero.insert(at, dim);
+            self.answers.borrow_mut().clear();
+        }
+    }
+
+    /// Adds that `dim` is at least 0 until [`leave`](Facts::leave).
+    pub(super) fn enter(&mut self, dim: Dim) {
+        let dim = self.resolve(&dim);
+        self.at_least_zero.push(dim);
+        self.scoped += 1;
+        self.answers.borrow_mut().clear();
+    }
+
+    /// Takes back the last `n` facts that were entered.
+    pub(super) fn leave(&mut self, n: usize) {
+        self.scoped -= n;
+        self.at_least_zero.truncate(self.at_least_zero.len() - n);
+        self.answers.borrow_mut().clear();
+    }
+
+    /// What was entered and not left.
+    pub(super) fn in_scope(&self) -> &[Dim] {
+        &self.at_least_zero[self.at_least_zero.len() - self.scoped..]
+    }
+
+    /// The case without what is in scope.
+    pub(super) fn unscoped(&self) -> Facts {
+        let mut out = self.clone();
+        out.leave(self.scoped);
+        out
+    }
+
+    /// Adds that `dim` is 0: a symbol is defined by it if one can be; true if so.
+    pub(super) fn equate(&mut self, dim: &Dim, fixed: &dyn Fn(&str) -> bool) -> bool {
+        let dim = self.resolve(dim);
+        let Some((symbol, value)) = solved(&dim, fixed) else {
+            self.add(dim.clone());
+            self.add(-dim);
+            return false;
+        };
+        for (_, d) in &mut self.defined {
+            *d = replaced(d, &symbol, &value);
+        }
+        for d in self.at_least_zero.iter_mut().chain(&mut self.not_zero) {
+            *d = replaced(d, &symbol, &value);
+        }
+        self.defined.push((symbol, value));
+        self.answers.borrow_mut().clear();
+        true
+    }
+
+    /// True if the facts contradict one another.
+    pub(super) fn is_empty(&self) -> bool {
+        self.not_zero.iter().any(|d| *d == Dim::Const(0) || self.is_zero(d)) || self.follows(&Dim::Const(-1))
+    }
+
+    fn is_zero(&self, dim: &Dim) -> bool {
+        self.follows(dim) && self.follows(&-dim.clone())
+    }
+
+    /// Whether `dim` is 0, if that follows.
+    pub(super) fn zero(&self, dim: &Dim) -> Option<bool> {
+        let dim = self.resolve(dim);
+        if let Some(v) = dim.as_const() {
+            return Some(v == 0);
+        }
+        let minus = -dim.clone();
+        if self.not_zero.iter().any(|d| *d == dim || *d == minus) {
+            return Some(false);
+        }
+        let one = Dim::Const(1);
+        if self.follows(&(dim.clone() - one.clone())) || self.follows(&(minus.clone() - one)) {
+            return Some(false);
+        }
+        if self.follows(&dim) && self.follows(&minus) {
+            return Some(true);
+        }
+        // A product without a factor of 0.
+        if let [(product, _)] = dim.terms().as_slice()
+            && product.len() > 1
+            && product.iter().all(|a| self.zero(&Dim::atom(a.clone())) == Some(false))
+        {
+            return Some(false);
+        }
+        None
+    }
+
+    /// Whether `dim` is at least 0, if that follows.
+    pub(super) fn sign(&self, dim: &Dim) -> Option<bool> {
+        let dim = self.resolve(dim);
+        if let Some(v) = dim.as_const() {
+            return Some(v >= 0);
+        }
+        if self.follows(&dim) {
+            return Some(true);
+        }
+        self.follows(&(-dim - Dim::Const(1))).then_some(false)
+    }
+
+    /// True if it follows that `dim` is at least 0.
+    pub(super) fn follows(&self, dim: &Dim) -> bool {
+        match dim.as_const() {
+            Some(v) if v >= 0 => return true,
+            Some(_) if self.at_least_zero.is_empty() => return false,
+            _ => {}
+        }
+        if let Some(&known) = self.answers.borrow().get(dim) {
+            return known;
+        }
+        let answer = self.derive(dim);
+        self.answers.borrow_mut().insert(dim.clone(), answer);
+        answer
+    }
+
+    /// The least value that a fact about the atom alone gives.
+    fn least(&self, atom: &Atom) -> Option<i64> {
+        let dim = Dim::atom(atom.clone());
+        let mut least: Option<i64> = match atom {
+            Atom::Mod(_, d)
+                if self
+                    .at_least_zero
+                    .iter()
+                    .any(|f| (f.clone() - d.clone()).as_const() == Some(-1)) =>
+            {
+                Some(0)
+            }
+            _ => None,
+        };
+        for fact in &self.at_least_zero {
+            if let Some(offset) = (dim.clone() - fact.clone()).as_const() {
+                least = Some(least.map_or(offset, |l| l.max(offset)));
+            }
+        }
+        least
+    }
+
+    /// The least value of a product of atoms, if each has one that is not negative.
+    fn least_product(&self, product: &[Atom]) -> Option<i64> {
+        product.iter().try_fold(1i64, |out, atom| {
+            let least = self.least(atom).filter(|l| *l >= 0)?;
+            out.checked_mul(least)
+        })
+    }
+
+    fn derive(&self, goal: &Dim) -> bool {
+        // Sums of what is not negative.
+        let plain = goal.terms().iter().try_fold(0i64, |sum, (product, c)| {
+            let least = self.least_product(product)?;
+            (*c > 0 || product.is_empty()).then(|| sum.checked_add(c.checked_mul(least)?))?
+        });
+        if plain.is_some_and(|least| least >= 0) {
+            return true;
+        }
+        let negated = -goal.clone() - Dim::Const(1);
+        let mut used = vec![negated.clone()];
+        let mut products: FxHashSet<Vec<Atom>> = FxHashSet::default();
+        let mut seen: FxHashSet<Dim> = FxHashSet::default();
+        let mut waiting = self.at_least_zero.clone();
+        let mut next = 0;
+        let mut rounds = 0;
+        while used.len() < MOST {
+            if next == used.len() {
+                rounds += 1;
+                if rounds > ROUNDS || !self.multiply(&mut used, &products, &mut seen) {
+                    break;
+                }
+            }
+            let Some(fact) = used.get(next).cloned() else { break };
+            next += 1;
+            let mut fresh = Vec::new();
+            for (product, _) in fact.terms() {
+                if !product.is_empty() && products.insert(product.clone()) {
+                    fresh.push(product);
+                }
+            }
+            for product in &fresh {
+                self.define(product, &mut used, &mut seen);
+            }
+            waiting.retain(|f| {
+                let shares = f.terms().iter().any(|(p, _)| products.contains(p));
+                if shares && seen.insert(f.clone()) {
+                    used.push(f.clone());
+                }
+                !shares
+            });
+        }
+        linear::contradictory(&used)
+    }
+
+    /// Facts about a product and its atoms.
+    fn define(&self, product: &[Atom], used: &mut Vec<Dim>, seen: &mut FxHashSet<Dim>) {
+        let mut add = |d: Dim| {
+            if d.as_const().is_none() && seen.insert(d.clone()) {
+                used.push(d);
+            }
+        };
+        for atom in product {
+            let this = Dim::atom(atom.clone());
+            match atom {
+                Atom::FloorDiv(a, b) if self.positive(b) => {
+                    let rest = a.clone() - b.clone() * this;
+                    add(rest.clone());
+                    add(b.clone() - Dim::Const(1) - rest);
+                }
+                Atom::Mod(a, b) if self.positive(b) => {
+                    add(this.clone());
+                    add(b.clone() - Dim::Const(1) - this.clone());
+                    let _ = a;
+                }
+                Atom::Min(a, b) => {
+                    add(a.clone() - this.clone());
+                    add(b.clone() - this);
+                }
+                Atom::Max(a, b) => {
+                    add(this.clone() - a.clone());
+                    add(this - b.clone());
+                }
+                _ => {}
+            }
+        }
+        if let Some((atom, rest)) = product.split_first().filter(|(_, rest)| !rest.is_empty()) {
+            // (x - a) * (y - b) >= 0 for the least values a and b.
+            if let (Some(a), Some(b)) = (self.least(atom).filter(|l| *l >= 0), self.least_product(rest)) {
+                let x = Dim::atom(atom.clone());
+                let y: Dim = rest.iter().cloned().map(Dim::atom).product();
+                add((x - Dim::Const(a)) * (y - Dim::Const(b)));
+            }
+        }
+    }
+
+    fn positive(&self, dim: &Dim) -> bool {
+        match dim.as_const() {
+            Some(v) => v > 0,
+            None => match dim.terms().as_slice() {
+                [(product, c)] => *c > 0 && self.least_product(product).is_some_and(|l| l > 0),
+                _ => self
+                    .at_least_zero
+                    .iter()
+                    .any(|f| (dim.clone() - f.clone()).as_const().is_some_and(|v| v > 0)),
+            },
+        }
+    }
+
+    /// Multiplies facts about one factor of a product by the others, which are not negative; false if nothing is new.
+    fn multiply(&self, used: &mut Vec<Dim>, products: &FxHashSet<Vec<Atom>>, seen: &mut FxHashSet<Dim>) -> bool {
+        let mut sorted: Vec<&Vec<Atom>> = products.iter().filter(|p| p.len() > 1).collect();
+        sorted.sort();
+        let before = used.len();
+        for product in sorted {
+            for (i, atom) in product.iter().enumerate() {
+                let mut rest = product.clone();
+                rest.remove(i);
+                if self.least_product(&rest).is_none() {
+                    continue;
+                }
+                let by: Dim = rest.into_iter().map(Dim::atom).product();
+                for fact in &self.at_least_zero {
+                    let terms = fact.terms();
+                    let about = terms.iter().any(|(p, _)| p.as_slice() == std::slice::from_ref(atom));
+                    if about && terms.len() > 1 && used.len() < MOST {
+                        let fact = fact.clone() * by.clone();
+                        if seen.insert(fact.clone()) {
+                            used.push(fact);
+                        }
+                    }
+                }
+            }
+        }
+        used.len() > before
+    }
+}
+
+/// A symbol and its value, from an expression that is 0; `fixed` symbols are not replaced.
+fn solved(dim: &Dim, fixed: &dyn Fn(&str) -> bool) -> Option<(Arc<str>, Dim)> {
+    let terms = dim.terms();
+    // The last symbol, so that what was made later gives way.
+    for (product, c) in terms.iter().rev() {
+        let [Atom::Symbol(name)] = product.as_slice() else {
+            continue;
+        };
+        if c.abs() != 1 || fixed(name) {
+            continue;
+        }
+        let rest = dim.clone() - Dim::atom(Atom::Symbol(name.clone())) * Dim::Const(*c);
+        if !super::expr::mentions(&rest, name) {
+            return Some((name.clone(), rest * Dim::Const(-c)));
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn symbols() -> (Dim, Dim, Dim, Dim) {
+        (Dim::symbol("a"), Dim::symbol("b"), Dim::symbol("i"), Dim::symbol("j"))
+    }
+
+    #[test]
+    fn sums_and_products_follow() {
+        let (a, b, i, j) = symbols();
+        let one = Dim::Const(1);
+        let mut facts = Facts::default();
+        for d in [&a, &b, &i, &j] {
+            facts.add(d.clone());
+        }
+        facts.add(a.clone() - one.clone() - i.clone());
+        facts.add(b.clone() - one.clone() - j.clone());
+        assert!(facts.follows(&(a.clone() - i.clone())));
+        assert!(!facts.follows(&(i.clone() - a.clone())));
+        // i < a and j < b make i * b + j < a * b.
+        let place = i.clone() * b.clone() + j.clone();
+        assert!(facts.follows(&(a.clone() * b.clone() - one - place.clone())));
+        assert!(!facts.follows(&(a.clone() * b.clone() - Dim::Const(2) - place)));
+        assert_eq!(facts.zero(&(a.clone() - i.clone())), Some(false));
+        assert_eq!(facts.zero(&(i - j)), None);
+    }
+
+    #[test]
+    fn equations_define_symbols() {
+        let (a, b, ..) = symbols();
+        let mut facts = Facts::default();
+        facts.add(a.clone() - Dim::Const(3));
+        assert!(facts.equate(&(a.clone() - b.clone() - Dim::Const(1)), &|_| false));
+        assert_eq!(facts.zero(&(a - b.clone() - Dim::Const(1))), Some(true));
+        assert!(facts.follows(&(facts.resolve(&b) - Dim::Const(2))));
+    }
+}

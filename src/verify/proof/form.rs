@@ -1,0 +1,132 @@
+//! The form of an instance: its vertices, ranks and axes, with symbols for extents and for numbers that may be any.
+
+use super::super::recipe::{Recipe, Step, add};
+use super::case::Case;
+use super::facts::Facts;
+use crate::graph::{Graph, VertexId};
+use crate::op::AttrValue;
+use crate::tensor::{Dim, Shape, TensorType};
+
+/// Attributes that are numbers of elements or positions; others tell one form from another.
+const FREE: [&str; 10] = [
+    "pads",
+    "strides",
+    "dilations",
+    "kernel_shape",
+    "group",
+    "starts",
+    "ends",
+    "sizes",
+    "repeats",
+    "shape",
+];
+
+/// A source at any extents.
+#[derive(Debug, Clone)]
+pub(super) struct Form {
+    recipe: Recipe,
+    /// Extents of the leaves, by step.
+    extents: Vec<Vec<Dim>>,
+}
+
+impl Form {
+    /// The form of an instance.
+    pub(super) fn of(recipe: &Recipe) -> Form {
+        let mut recipe = recipe.clone();
+        let mut extents = Vec::with_capacity(recipe.steps.len());
+        for (i, step) in recipe.steps.iter_mut().enumerate() {
+            let mut own = Vec::new();
+            match step {
+                Step::Leaf { shape, .. } => {
+                    own = (0..shape.len())
+                        .map(|axis| Dim::symbol(&format!("d{i}.{axis}")))
+                        .collect();
+                    shape.fill(0);
+                }
+                Step::Call { def, attrs, .. } => {
+                    for (declared, value) in def.attrs.iter().zip(attrs) {
+                        if !FREE.contains(&declared.name) {
+                            continue;
+                        }
+                        let symbol = |k: usize| Dim::symbol(&format!("{}{i}.{k}", declared.name));
+                        match value {
+                            Some(AttrValue::Int(d)) => *d = symbol(0),
+                            Some(AttrValue::Ints(list)) => {
+                                // An extent of 0 is written apart.
+                                let written = |d: &Dim| declared.name == "shape" && d.as_const().is_none_or(|n| n <= 0);
+                                for (k, d) in list.iter_mut().enumerate().filter(|(_, d)| !written(d)) {
+                                    *d = symbol(k);
+                                }
+                            }
+                            _ => {}
+                        }
+                    }
+                }
+                _ => {}
+            }
+            extents.push(own);
+        }
+        Form { recipe, extents }
+    }
+
+    /// A text that is the same for the same form.
+    pub(super) fn key(&self) -> String {
+        format!("{:?}", self.recipe)
+    }
+
+    /// The ranks of the leaves.
+    pub(super) fn ranks(&self) -> impl Iterator<Item = usize> + '_ {
+        let leaves = self.recipe.steps.iter().zip(&self.extents);
+        leaves
+            .filter(|(s, _)| matches!(s, Step::Leaf { .. }))
+            .map(|(_, e)| e.len())
+    }
+
+    /// What holds of every extent.
+    pub(super) fn facts(&self) -> Facts {
+        let mut facts = Facts::default();
+        for d in self.extents.iter().flatten() {
+            facts.add(d.clone());
+        }
+        facts
+    }
+
+    /// The graph in a case, and its outputs; nothing, if inference refuses it.
+    pub(super) fn build(&self, case: &Case) -> Option<(Graph, Vec<VertexId>)> {
+        let mut graph = Graph::new();
+        let mut made: Vec<VertexId> = Vec::with_capacity(self.recipe.steps.len());
+        for (step, extents) in self.recipe.steps.iter().zip(&self.extents) {
+            let v = match step {
+                Step::Leaf { name, param, dtype, .. } => {
+                    let shape: Shape = extents.iter().map(|d| case.resolve(d)).collect();
+                    let ty = TensorType::new(*dtype, shape);
+                    if *param {
+                        graph.param(name, ty)
+                    } else {
+                        graph.input(name, ty)
+                    }
+                }
+                Step::Call { def, operands, attrs } => {
+                    let resolved = |value: &AttrValue| match value {
+                        AttrValue::Int(d) => AttrValue::Int(case.resolve(d)),
+                        AttrValue::Ints(list) => AttrValue::Ints(list.iter().map(|d| case.resolve(d)).collect()),
+                        other => other.clone(),
+                    };
+                    let step = Step::Call {
+                        def,
+                        operands: operands.clone(),
+                        attrs: attrs.iter().map(|a| a.as_ref().map(resolved)).collect(),
+                    };
+                    add(&mut graph, &step, &made)?
+                }
+                other => add(&mut graph, other, &made)?,
+            };
+            made.push(v);
+        }
+        let roots: Vec<VertexId> = self.recipe.roots.iter().map(|&i| made[i]).collect();
+        for &root in &roots {
+            graph.output(root, None::<&str>);
+        }
+        Some((graph, roots))
+    }
+}

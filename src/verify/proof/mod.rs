@@ -1,0 +1,210 @@
+//! Proof for all sizes: both sides of a rule as formulas of symbolic places, extents and numbers.
+//!
+//! The form of an instance has symbols for its extents and for attributes that are numbers of elements. The engines'
+//! own matcher and inference run on it; a question that the symbols leave open, such as whether two extents are equal,
+//! divides the proof into two cases, so that all cases together are all values. In each case, the element of either side
+//! at a symbolic place becomes a formula in a normal form, and the formulas are compared. What is proved holds for the
+//! numbers of the reals, and for functions of which no more is known than the laws say.
+
+mod case;
+mod expr;
+mod facts;
+mod fold;
+mod form;
+mod laws;
+mod layout;
+mod linear;
+mod meaning;
+mod products;
+mod windows;
+
+use std::fmt;
+use std::rc::Rc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use self::case::{Case, Res, Stop};
+use self::form::Form;
+use self::meaning::{At, Meaning};
+use super::recipe::Recipe;
+
+use crate::graph::{Graph, Node, VertexId, expand_composites};
+use crate::rewrite::Trial;
+use crate::tensor::{Dim, assume};
+
+/// The most cases of one form.
+const CASES: usize = 400;
+
+/// What was proved of a rule.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Coverage {
+    /// Forms of its source: ranks, axes, orders and members, with all extents left open.
+    pub forms: usize,
+    /// Cases into which these were divided.
+    pub cases: usize,
+    /// The least and the largest rank of an operand.
+    pub ranks: (usize, usize),
+}
+
+impl fmt::Display for Coverage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (least, most) = self.ranks;
+        if least == most {
+            write!(f, "all sizes, rank {least}")
+        } else {
+            write!(f, "all sizes, ranks {least}-{most}")
+        }
+    }
+}
+
+/// Proves that both sides are equal for all extents, in all forms that the instances have.
+///
+/// # Errors
+/// Why it is not proved.
+pub(super) fn prove(trial: &Trial, instances: &[&Recipe]) -> Result<Coverage, String> {
+    let mut seen: FxHashSet<String> = FxHashSet::default();
+    let mut coverage = Coverage {
+        ranks: (usize::MAX, 0),
+        ..Coverage::default()
+    };
+    for recipe in instances {
+        let form = Form::of(recipe);
+        if !seen.insert(form.key()) {
+            continue;
+        }
+        let cases = prove_form(trial, &form)?;
+        if cases == 0 {
+            return Err("no case of a form is left".to_owned());
+        }
+        coverage.forms += 1;
+        coverage.cases += cases;
+        for rank in form.ranks() {
+            coverage.ranks = (coverage.ranks.0.min(rank), coverage.ranks.1.max(rank));
+        }
+    }
+    if coverage.forms == 0 {
+        return Err("there are no instances".to_owned());
+    }
+    coverage.ranks.0 = coverage.ranks.0.min(coverage.ranks.1);
+    Ok(coverage)
+}
+
+/// The number of cases in which the sides were compared.
+fn prove_form(trial: &Trial, form: &Form) -> Result<usize, String> {
+    let mut waiting = vec![form.facts()];
+    let (mut visited, mut proved) = (0, 0);
+    while let Some(facts) = waiting.pop() {
+        visited += 1;
+        if visited > CASES {
+            return Err(format!("more than {CASES} cases"));
+        }
+        if facts.is_empty() {
+            continue;
+        }
+        let case = Rc::new(Case::new(facts));
+        let outcome = prove_case(trial, form, &case);
+        waiting.extend(case.take_aside());
+        match outcome {
+            Ok(()) => proved += 1,
+            Err(Stop::Divided | Stop::Empty) => {}
+            Err(Stop::Open(why)) => return Err(why),
+        }
+    }
+    Ok(proved)
+}
+
+fn prove_case(trial: &Trial, form: &Form, case: &Rc<Case>) -> Res<()> {
+    let (graph, roots) = form.build(case).ok_or(Stop::Empty)?;
+    check_source(graph.clone(), case)?;
+    let sides = assume::under(case.clone(), || trial.sides(graph, Some(&roots)));
+    case.stopped()?;
+    let sides = sides.ok_or(Stop::Empty)?;
+    let target = sides.target.map_err(|_| Stop::Empty)?;
+    let (mut graph, source) = (sides.graph, sides.source);
+    if source.len() != target.len() {
+        return Err(Stop::Empty);
+    }
+    graph.clear_outputs();
+    for &v in source.iter().chain(&target) {
+        graph.output(v, None);
+    }
+    let graph = expanded(graph, case)?;
+    let outputs: Vec<VertexId> = graph.outputs().iter().map(|o| o.vertex).collect();
+    let (source, target) = outputs.split_at(source.len());
+    let leaves = numbered_leaves(&graph);
+    let meaning = Meaning::new(&graph, case, leaves);
+    for (&a, &b) in source.iter().zip(target) {
+        compare(&meaning, a, b)?;
+    }
+    Ok(())
+}
+
+fn expanded(mut graph: Graph, case: &Rc<Case>) -> Res<Graph> {
+    let done = assume::under(case.clone(), || expand_composites(&mut graph, &|_| true));
+    case.stopped()?;
+    done.map_err(|e| Stop::Open(e.message))?;
+    Ok(graph)
+}
+
+/// Makes what the operators of the source ask for facts of the case.
+fn check_source(graph: Graph, case: &Rc<Case>) -> Res<()> {
+    let graph = expanded(graph, case)?;
+    let mut meaning = Meaning::new(&graph, case, numbered_leaves(&graph));
+    meaning.given = true;
+    for v in graph.rpo() {
+        if meaning.is_given(v) {
+            meaning.shapes(v)?;
+        }
+    }
+    Ok(())
+}
+
+fn numbered_leaves(graph: &Graph) -> FxHashMap<VertexId, u32> {
+    let leaves = graph
+        .ids()
+        .filter(|&v| matches!(graph.vertex(v).node, Node::Input | Node::Param));
+    leaves.zip(0..).collect()
+}
+
+/// Compares types and elements of two values.
+fn compare(meaning: &Meaning<'_>, a: VertexId, b: VertexId) -> Res<()> {
+    let case = meaning.case;
+    let (left, right) = (meaning.shape(a)?, meaning.shape(b)?);
+    // An engine does not replace a value by one of another type.
+    if meaning.dtype(a) != meaning.dtype(b) || left.len() != right.len() {
+        return Err(Stop::Empty);
+    }
+    for (x, y) in left.iter().zip(&right) {
+        if !case.is_zero(&(x.clone() - y.clone()))? {
+            return Err(Stop::Empty);
+        }
+    }
+    let mut place = Vec::with_capacity(left.len());
+    for (axis, extent) in left.iter().enumerate() {
+        if *extent == Dim::Const(1) {
+            place.push(Dim::Const(0));
+            continue;
+        }
+        let i = Dim::symbol(&format!("@{axis}"));
+        case.assume_at_least_zero(&i)?;
+        case.assume_at_least_zero(&(extent.clone() - Dim::Const(1) - i.clone()))?;
+        place.push(i);
+    }
+    let at = At::Index(place);
+    let (x, y) = (meaning.element(a, &at)?, meaning.element(b, &at)?);
+    let ([(_, x)], [(_, y)]) = (x.as_slice(), y.as_slice()) else {
+        return Err(Stop::Open("an element has several cases".to_owned()));
+    };
+    let equal = |x: &expr::Expr, y: &expr::Expr| laws::settled(&x.sub(y)).is_zero_as_fraction();
+    if equal(x, y) {
+        return Ok(());
+    }
+    // Once more with all that was found out on the way.
+    let settled = |e: &expr::Expr| e.map(&|d| case.simplified(d));
+    let (x, y) = (settled(x), settled(y));
+    if equal(&x, &y) {
+        return Ok(());
+    }
+    let difference = format!("{x:?}\n  is not\n{y:?}");
+    Err(Stop::Open(difference))
+}
