@@ -263,6 +263,29 @@ impl Dim {
         }
     }
 
+    /// The value where every symbol has one; nothing, if one has none, or if a number becomes too large.
+    pub(crate) fn evaluate(&self, value: &dyn Fn(&str) -> Option<i64>) -> Option<i64> {
+        let poly = match self {
+            Dim::Const(v) => return Some(*v),
+            Dim::Expr(poly) => poly,
+        };
+        poly.terms.iter().try_fold(0i64, |sum, (product, coefficient)| {
+            let term = product.iter().try_fold(*coefficient, |out, atom| {
+                let pair = |a: &Dim, b: &Dim| Some((a.evaluate(value)?, b.evaluate(value)?));
+                let this = match atom {
+                    Atom::Symbol(name) => value(name)?,
+                    Atom::Unknown(_) => return None,
+                    Atom::FloorDiv(a, b) => pair(a, b).filter(|(_, b)| *b != 0).map(|(a, b)| floor_div(a, b))?,
+                    Atom::Mod(a, b) => pair(a, b).filter(|(_, b)| *b != 0).map(|(a, b)| a - b * floor_div(a, b))?,
+                    Atom::Min(a, b) => pair(a, b).map(|(a, b)| a.min(b))?,
+                    Atom::Max(a, b) => pair(a, b).map(|(a, b)| a.max(b))?,
+                };
+                out.checked_mul(this)
+            })?;
+            sum.checked_add(term)
+        })
+    }
+
     /// The expression with symbols replaced by the values that `value` knows.
     pub fn bind(&self, value: &dyn Fn(&str) -> Option<i64>) -> Dim {
         self.substitute(&|atom| match atom {

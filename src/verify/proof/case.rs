@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-use super::facts::Facts;
+use super::facts::{Facts, common_factors};
 use crate::tensor::assume::Assumptions;
 use crate::tensor::{Atom, Dim};
 
@@ -28,6 +28,8 @@ pub(super) struct Case {
     aside: RefCell<Vec<Facts>>,
     divided: Cell<bool>,
     open: Cell<bool>,
+    rounded: Cell<bool>,
+    version: Cell<usize>,
     fresh: Cell<u32>,
 }
 
@@ -47,6 +49,20 @@ fn any_symbol(dim: &Dim, test: &dyn Fn(&str) -> bool) -> bool {
     found
 }
 
+/// The terms that the divisor divides, divided, and the others.
+fn multiples(a: &Dim, b: &Dim) -> (Dim, Dim) {
+    let (mut whole, mut rest) = (Dim::Const(0), Dim::Const(0));
+    for (product, c) in a.terms() {
+        let atoms: Dim = product.into_iter().map(Dim::atom).product();
+        let term = atoms * Dim::Const(c);
+        match term.exact_div(b) {
+            Some(part) => whole = whole + part,
+            None => rest = rest + term,
+        }
+    }
+    (whole, rest)
+}
+
 /// True if the value depends on a bound symbol.
 pub(super) fn has_bound(dim: &Dim) -> bool {
     any_symbol(dim, &is_bound)
@@ -64,6 +80,8 @@ impl Case {
             aside: RefCell::default(),
             divided: Cell::new(false),
             open: Cell::new(false),
+            rounded: Cell::new(false),
+            version: Cell::new(0),
             fresh: Cell::new(0),
         }
     }
@@ -71,6 +89,15 @@ impl Case {
     /// Cases that were set aside.
     pub(super) fn take_aside(&self) -> Vec<Facts> {
         self.aside.take()
+    }
+
+    /// Constants were taken for equal that differ in their last digits.
+    pub(super) fn round(&self) {
+        self.rounded.set(true);
+    }
+
+    pub(super) fn is_rounded(&self) -> bool {
+        self.rounded.get()
     }
 
     /// A bound symbol that occurs nowhere else.
@@ -111,19 +138,70 @@ impl Case {
         self.facts.borrow().follows(&self.resolve(dim))
     }
 
+    /// The symbols that stand for sizes.
+    pub(super) fn symbols(&self) -> Vec<Dim> {
+        let mut out: Vec<Dim> = Vec::new();
+        for fact in &self.facts.borrow().at_least_zero {
+            fact.visit_atoms(&mut |atom| {
+                if let Atom::Symbol(name) = atom
+                    && !is_bound(name)
+                    && !is_position(name)
+                {
+                    out.push(Dim::atom(atom.clone()));
+                }
+            });
+        }
+        out.sort();
+        out.dedup();
+        out
+    }
+
+    /// How many facts this case has learned.
+    pub(super) fn version(&self) -> usize {
+        self.version.get()
+    }
+
+    fn learn(&self, add: impl FnOnce(&mut Facts)) {
+        self.version.set(self.version.get() + 1);
+        add(&mut self.facts.borrow_mut());
+    }
+
+    /// Goes on in another case, in which the value is 0.
+    fn go_where_zero(&self, dim: &Dim) -> Res<bool> {
+        let mut next = self.facts.borrow().unscoped();
+        if next.equate(dim, &is_position) {
+            self.aside.borrow_mut().push(next);
+            self.divided.set(true);
+            return Err(Stop::Divided);
+        }
+        Ok(true)
+    }
+
     /// Whether the value is 0; if it may be and may not be, this case goes on where it is not.
     pub(super) fn is_zero(&self, dim: &Dim) -> Res<bool> {
-        if let Some(known) = self.known_zero(dim) {
-            return Ok(known);
-        }
         let dim = self.simplified(dim);
+        if dim.as_const().is_none() && !has_bound(&dim) {
+            for atom in common_factors(&dim) {
+                let factor = Dim::atom(atom);
+                if factor != dim && self.is_zero(&factor)? {
+                    return Ok(true);
+                }
+            }
+        }
+        let dim = self.facts.borrow().cancelled(&dim);
+        match self.known_zero(&dim) {
+            // What is 0 is written so from now on.
+            Some(true) if dim.as_const().is_none() && !has_bound(&dim) => return self.go_where_zero(&dim),
+            Some(known) => return Ok(known),
+            None => {}
+        }
         if has_bound(&dim) {
             return Err(Stop::Open(format!("whether {dim} is 0 depends on what is summed")));
         }
         let mut zero = self.facts.borrow().unscoped();
         zero.equate(&dim, &is_position);
         self.aside.borrow_mut().push(zero);
-        self.facts.borrow_mut().not_zero.push(dim);
+        self.learn(|facts| facts.add_not_zero(dim));
         Ok(false)
     }
 
@@ -136,26 +214,38 @@ impl Case {
         if has_bound(&dim) {
             return Err(Stop::Open(format!("the sign of {dim} depends on what is summed")));
         }
-        let mut below = self.facts.borrow().unscoped();
-        below.add(-dim.clone() - Dim::Const(1));
-        self.aside.borrow_mut().push(below);
-        self.facts.borrow_mut().add(dim);
+        // Of two cases, one may be an equation.
+        let below = -dim.clone() - Dim::Const(1);
+        let mut other = self.facts.borrow().unscoped();
+        if other.follows(&-below.clone()) {
+            other.equate(&below, &is_position);
+        } else {
+            other.add(below);
+        }
+        self.aside.borrow_mut().push(other);
+        if self.follows(&-dim.clone()) {
+            let mut this = self.facts.borrow().unscoped();
+            if this.equate(&dim, &is_position) {
+                self.aside.borrow_mut().push(this);
+                self.divided.set(true);
+                return Err(Stop::Divided);
+            }
+        }
+        self.learn(|facts| facts.add(dim));
         Ok(true)
     }
 
     /// The value is 0, or the case is empty.
     pub(super) fn assume_zero(&self, dim: &Dim) -> Res<()> {
-        match self.known_zero(dim) {
-            Some(true) => Ok(()),
+        let dim = self.facts.borrow().cancelled(&self.simplified(dim));
+        match self.known_zero(&dim) {
+            Some(true) if dim.as_const().is_some() => Ok(()),
             Some(false) => Err(Stop::Empty),
-            None => {
-                let dim = self.simplified(dim);
-                let mut next = self.facts.borrow().unscoped();
-                if next.equate(&dim, &is_position) {
-                    self.aside.borrow_mut().push(next);
-                    return Err(Stop::Divided);
+            known => {
+                self.go_where_zero(&dim)?;
+                if known.is_none() {
+                    self.learn(|facts| _ = facts.equate(&dim, &|_| true));
                 }
-                self.facts.borrow_mut().equate(&dim, &|_| true);
                 Ok(())
             }
         }
@@ -168,7 +258,7 @@ impl Case {
             Some(false) => Err(Stop::Empty),
             None => {
                 let dim = self.simplified(dim);
-                self.facts.borrow_mut().add(dim);
+                self.learn(|facts| facts.add(dim));
                 Ok(())
             }
         }
@@ -184,6 +274,25 @@ impl Case {
         let mut next = self.facts.borrow().unscoped();
         next.add(quotient.clone());
         next.equate(&(dim - divisor * quotient), &is_position);
+        self.aside.borrow_mut().push(next);
+        Err(Stop::Divided)
+    }
+
+    /// Quotient and remainder of what is not negative, as symbols of their own: the dividend is made of them.
+    pub(super) fn assume_quotient(&self, dim: &Dim, divisor: &Dim) -> Res<Dim> {
+        let (dim, divisor) = (self.simplified(dim), self.simplified(divisor));
+        if let Some(quotient) = self.quotient(&dim, &divisor) {
+            return Ok(quotient);
+        }
+        let quotient = Dim::symbol(&format!("({dim})/({divisor})"));
+        let rest = Dim::symbol(&format!("({dim})%({divisor})"));
+        let mut next = self.facts.borrow().unscoped();
+        next.add(quotient.clone());
+        next.add(rest.clone());
+        next.add(divisor.clone() - Dim::Const(1) - rest.clone());
+        if !next.equate(&(dim.clone() - divisor.clone() * quotient - rest), &is_position) {
+            return Ok(dim.floor_div(&divisor));
+        }
         self.aside.borrow_mut().push(next);
         Err(Stop::Divided)
     }
@@ -224,7 +333,10 @@ impl Case {
     /// Quotient, rounded down, and remainder.
     pub(super) fn divide(&self, a: &Dim, b: &Dim) -> (Dim, Dim) {
         let (a, b) = (self.simplified(a), self.simplified(b));
-        let quotient = self.quotient(&a, &b).unwrap_or_else(|| a.floor_div(&b));
+        let quotient = self.quotient(&a, &b).unwrap_or_else(|| {
+            let (whole, rest) = multiples(&a, &b);
+            whole + rest.floor_div(&b)
+        });
         let rest = a - b * quotient.clone();
         (quotient, rest)
     }
@@ -234,17 +346,19 @@ impl Case {
         if let Some(whole) = a.exact_div(b) {
             return Some(whole);
         }
-        let (mut whole, mut rest) = (Dim::Const(0), Dim::Const(0));
-        for (product, c) in a.terms() {
-            let atoms: Dim = product.into_iter().map(Dim::atom).product();
-            let term = atoms * Dim::Const(c);
-            match term.exact_div(b) {
-                Some(part) => whole = whole + part,
-                None => rest = rest + term,
-            }
-        }
+        let (whole, rest) = multiples(a, b);
         if self.follows(&rest) && self.follows(&(b.clone() - Dim::Const(1) - rest.clone())) {
             return Some(whole);
+        }
+        // A quotient that is taken away again.
+        let part = rest.floor_div(b);
+        if let Some(atom) = part.as_atom() {
+            let out = whole + part.clone();
+            let mut left = false;
+            out.visit_atoms(&mut |a| left |= a == atom);
+            if !left {
+                return Some(out);
+            }
         }
         // By one factor of the divisor after the other.
         let terms = b.terms();
@@ -304,28 +418,30 @@ impl Case {
     }
 }
 
+impl Case {
+    /// The answer, or what stands for one until the case is left.
+    fn answer(&self, value: &Dim, answer: Res<bool>) -> bool {
+        match answer {
+            Ok(answer) if !value.has_unknown() => answer,
+            Err(Stop::Divided) => {
+                self.divided.set(true);
+                true
+            }
+            _ => {
+                self.open.set(true);
+                false
+            }
+        }
+    }
+}
+
 impl Assumptions for Case {
     fn is_zero(&self, value: &Dim) -> bool {
-        if value.has_unknown() {
-            self.open.set(true);
-            return false;
-        }
-        self.is_zero(value).unwrap_or_else(|_| {
-            self.open.set(true);
-            false
-        })
+        self.answer(value, self.is_zero(value))
     }
 
     fn is_negative(&self, value: &Dim) -> bool {
-        if value.has_unknown() {
-            self.open.set(true);
-            return false;
-        }
-        let negative = self.is_at_least_zero(value).map(|not| !not);
-        negative.unwrap_or_else(|_| {
-            self.open.set(true);
-            false
-        })
+        self.answer(value, self.is_at_least_zero(value).map(|not| !not))
     }
 
     fn left_open(&self) {

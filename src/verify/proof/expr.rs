@@ -1,10 +1,11 @@
 //! Elements of tensors as formulas: polynomials over elements of leaves, extents, functions and sums.
 
+use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use num_rational::BigRational;
-use num_traits::{One, ToPrimitive, Zero};
+use num_traits::{One, Signed, ToPrimitive, Zero};
 
 use crate::tensor::{Atom, Dim};
 
@@ -251,6 +252,26 @@ impl Expr {
         Expr::from_terms(out)
     }
 
+    /// The expression with factors replaced where `f` says so.
+    pub(super) fn map_factors(&self, f: &dyn Fn(&Factor) -> Option<Expr>) -> Expr {
+        let mut out = Expr::zero();
+        for (product, c) in self.0.iter() {
+            let mut term = Expr::number(c.clone());
+            for (factor, exponent) in product {
+                let inner = |e: &Expr| e.map_factors(f);
+                let mapped = f(factor).unwrap_or_else(|| match factor {
+                    Factor::Apply(name, args) => super::laws::apply(name, args.iter().map(inner).collect()),
+                    Factor::Inverse(sum) => inner(sum).inverse(),
+                    other => Expr::factor(other.clone()),
+                });
+                let power = mapped.power(exponent.unsigned_abs());
+                term = term.mul(&if *exponent < 0 { power.inverse() } else { power });
+            }
+            out = out.add(&term);
+        }
+        out
+    }
+
     /// Calls `f` for every integer expression in it.
     pub(super) fn visit(&self, f: &mut dyn FnMut(&Dim)) {
         for (factor, _) in self.0.iter().flat_map(|(p, _)| p) {
@@ -347,6 +368,68 @@ impl Factor {
                     }
                 }
                 whole.at.iter().for_each(f);
+            }
+        }
+    }
+}
+
+impl fmt::Display for Expr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_zero() {
+            return f.write_str("0");
+        }
+        for (i, (product, c)) in self.0.iter().enumerate() {
+            match (i, c.is_negative()) {
+                (0, false) => {}
+                (0, true) => f.write_str("-")?,
+                (_, false) => f.write_str(" + ")?,
+                (_, true) => f.write_str(" - ")?,
+            }
+            let magnitude = c.abs();
+            let shown = product.is_empty() || !magnitude.is_one();
+            if shown {
+                write!(f, "{magnitude}")?;
+            }
+            for (k, (factor, exponent)) in product.iter().enumerate() {
+                if shown || k > 0 {
+                    f.write_str("*")?;
+                }
+                write!(f, "{factor}")?;
+                if *exponent != 1 {
+                    write!(f, "^{exponent}")?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Factor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let list = |all: &mut dyn Iterator<Item = String>| all.collect::<Vec<_>>().join(", ");
+        match self {
+            Factor::Size(atom) => write!(f, "{}", Dim::atom(atom.clone())),
+            Factor::Element(leaf, at) => write!(f, "x{leaf}[{at}]"),
+            Factor::Apply(name, args) => write!(f, "{name}({})", list(&mut args.iter().map(ToString::to_string))),
+            Factor::Inverse(sum) => write!(f, "1/({sum})"),
+            Factor::Fold(fold) => {
+                let ranges = list(&mut fold.ranges.iter().map(|(v, n)| format!("{v} < {n}")));
+                let guards = list(&mut fold.guards.iter().map(|g| format!("{g} >= 0")));
+                let bar = if guards.is_empty() { "" } else { " | " };
+                write!(f, "{:?}{{{ranges}{bar}{guards}}}({})", fold.kind, fold.body)
+            }
+            Factor::Whole(whole) => {
+                let case = |(guards, e): &(Vec<Dim>, Expr)| match guards.as_slice() {
+                    [] => e.to_string(),
+                    some => format!("{e} if {}", list(&mut some.iter().map(|g| format!("{g} >= 0")))),
+                };
+                let operands = whole.operands.iter().map(|(shape, cases)| {
+                    let shape = list(&mut shape.iter().map(ToString::to_string));
+                    format!("[{shape}] {}", list(&mut cases.iter().map(case)))
+                });
+                let operands: Vec<String> = operands.collect();
+                let at = list(&mut whole.at.iter().map(ToString::to_string));
+                write!(f, "({})({}).{}[{at}]", whole.name, operands.join("; "), whole.output)
             }
         }
     }

@@ -7,13 +7,14 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::expr::replaced;
 use super::linear;
+use super::models::Models;
 use crate::tensor::{Atom, Dim};
 
 /// How often facts are multiplied to reach products that a question has.
 const ROUNDS: usize = 2;
 
 /// The most facts that go into the answer to one question.
-const MOST: usize = 90;
+const MOST: usize = 60;
 
 /// A case: symbols that are expressions in others, and what is not negative or not zero.
 #[derive(Debug, Clone, Default)]
@@ -26,7 +27,9 @@ pub(super) struct Facts {
     pub(super) not_zero: Vec<Dim>,
     /// How many of the last inequalities hold for bound symbols alone, as long as these are in scope.
     scoped: usize,
-    answers: RefCell<FxHashMap<Dim, bool>>,
+    /// What follows, and how many inequalities were in scope.
+    answers: RefCell<FxHashMap<Dim, (bool, usize)>>,
+    models: RefCell<Models>,
 }
 
 impl Facts {
@@ -47,24 +50,38 @@ impl Facts {
         // Below 0: nothing satisfies this case.
         if dim.as_const().map_or(!self.at_least_zero.contains(&dim), |v| v < 0) {
             let at = self.at_least_zero.len() - self.scoped;
+            self.models.borrow_mut().keep(&dim);
             self.at_least_zero.insert(at, dim);
-            self.answers.borrow_mut().clear();
+            self.answers.borrow_mut().retain(|_, (follows, _)| *follows);
         }
+    }
+
+    /// Adds that `dim` is not 0.
+    pub(super) fn add_not_zero(&mut self, dim: Dim) {
+        let minus = -dim.clone();
+        if self.follows(&dim) {
+            self.add(dim.clone() - Dim::Const(1));
+        } else if self.follows(&minus) {
+            self.add(minus - Dim::Const(1));
+        }
+        self.not_zero.push(dim);
     }
 
     /// Adds that `dim` is at least 0 until [`leave`](Facts::leave).
     pub(super) fn enter(&mut self, dim: Dim) {
         let dim = self.resolve(&dim);
+        self.models.borrow_mut().keep(&dim);
         self.at_least_zero.push(dim);
         self.scoped += 1;
-        self.answers.borrow_mut().clear();
+        self.answers.borrow_mut().retain(|_, (follows, _)| *follows);
     }
 
     /// Takes back the last `n` facts that were entered.
     pub(super) fn leave(&mut self, n: usize) {
         self.scoped -= n;
         self.at_least_zero.truncate(self.at_least_zero.len() - n);
-        self.answers.borrow_mut().clear();
+        let left = self.scoped;
+        self.answers.borrow_mut().retain(|_, (_, scoped)| *scoped <= left);
     }
 
     /// What was entered and not left.
@@ -81,7 +98,14 @@ impl Facts {
 
     /// Adds that `dim` is 0: a symbol is defined by it if one can be; true if so.
     pub(super) fn equate(&mut self, dim: &Dim, fixed: &dyn Fn(&str) -> bool) -> bool {
-        let dim = self.resolve(dim);
+        let dim = self.cancelled(&self.resolve(dim));
+        if let Some(parts) = self.at_least_values(&dim) {
+            let mut any = false;
+            for part in parts {
+                any |= self.equate(&part, fixed);
+            }
+            return any;
+        }
         let Some((symbol, value)) = solved(&dim, fixed) else {
             self.add(dim.clone());
             self.add(-dim);
@@ -94,8 +118,61 @@ impl Facts {
             *d = replaced(d, &symbol, &value);
         }
         self.defined.push((symbol, value));
+        self.models.borrow_mut().start_again();
         self.answers.borrow_mut().clear();
         true
+    }
+
+    /// The expression without common factors that are not 0: it is 0 where this is.
+    pub(super) fn cancelled(&self, dim: &Dim) -> Dim {
+        let mut out = dim.clone();
+        for atom in common_factors(dim) {
+            let factor = Dim::atom(atom);
+            if self.zero(&factor) == Some(false)
+                && let Some(rest) = out.exact_div(&factor)
+            {
+                out = rest;
+            }
+        }
+        out
+    }
+
+    /// Equations that follow where a sum of products is as small as its atoms allow.
+    fn at_least_values(&self, dim: &Dim) -> Option<Vec<Dim>> {
+        let mut terms = dim.terms();
+        if terms.len() < 2 || terms.iter().all(|(p, _)| p.len() < 2) {
+            return None;
+        }
+        if terms.last().is_some_and(|(_, c)| *c < 0) {
+            terms.iter_mut().for_each(|(_, c)| *c = -*c);
+        }
+        let mut sum = 0i64;
+        for (product, c) in &terms {
+            if product.is_empty() {
+                sum = sum.checked_add(*c)?;
+            } else if *c < 0 {
+                return None;
+            } else {
+                sum = sum.checked_add(c.checked_mul(self.least_product(product)?)?)?;
+            }
+        }
+        if sum != 0 {
+            return None;
+        }
+        let mut out = Vec::new();
+        for (product, _) in terms.iter().filter(|(p, _)| !p.is_empty()) {
+            let atoms = product.iter().map(|a| (Dim::atom(a.clone()), self.least(a).unwrap_or(0)));
+            let above: Vec<(Dim, i64)> = atoms.collect();
+            if above.iter().all(|(_, least)| *least > 0) {
+                out.extend(above.into_iter().map(|(a, least)| a - Dim::Const(least)));
+            } else {
+                let mut zero = above.into_iter().filter(|(_, least)| *least == 0);
+                if let (Some((a, _)), None) = (zero.next(), zero.next()) {
+                    out.push(a);
+                }
+            }
+        }
+        Some(out)
     }
 
     /// True if the facts contradict one another.
@@ -153,11 +230,12 @@ impl Facts {
             Some(_) if self.at_least_zero.is_empty() => return false,
             _ => {}
         }
-        if let Some(&known) = self.answers.borrow().get(dim) {
+        if let Some(&(known, _)) = self.answers.borrow().get(dim) {
             return known;
         }
-        let answer = self.derive(dim);
-        self.answers.borrow_mut().insert(dim.clone(), answer);
+        let refuted = self.models.borrow_mut().refute(dim, &self.at_least_zero);
+        let answer = !refuted && self.derive(dim);
+        self.answers.borrow_mut().insert(dim.clone(), (answer, self.scoped));
         answer
     }
 
@@ -209,6 +287,9 @@ impl Facts {
         let mut rounds = 0;
         while used.len() < MOST {
             if next == used.len() {
+                if linear::contradictory(&used) {
+                    return true;
+                }
                 rounds += 1;
                 if rounds > ROUNDS || !self.multiply(&mut used, &products, &mut seen) {
                     break;
@@ -233,7 +314,7 @@ impl Facts {
                 !shares
             });
         }
-        linear::contradictory(&used)
+        false
     }
 
     /// Facts about a product and its atoms.
@@ -247,6 +328,16 @@ impl Facts {
             let this = Dim::atom(atom.clone());
             match atom {
                 Atom::FloorDiv(a, b) if self.positive(b) => {
+                    // From a < b * c follows that the quotient is less than c.
+                    for fact in &self.at_least_zero {
+                        let limit = fact.clone() + a.clone() + Dim::Const(1);
+                        if let Some(c) = limit.exact_div(b) {
+                            add(c - Dim::Const(1) - this.clone());
+                        }
+                    }
+                    if self.at_least_zero.contains(a) {
+                        add(this.clone());
+                    }
                     let rest = a.clone() - b.clone() * this;
                     add(rest.clone());
                     add(b.clone() - Dim::Const(1) - rest);
@@ -319,11 +410,24 @@ impl Facts {
     }
 }
 
+/// Symbols that are factors of every term.
+pub(super) fn common_factors(dim: &Dim) -> Vec<Atom> {
+    let terms = dim.terms();
+    let Some(((first, _), rest)) = terms.split_first() else {
+        return Vec::new();
+    };
+    let mut common = first.clone();
+    common.retain(|atom| rest.iter().all(|(product, _)| product.contains(atom)));
+    common.dedup();
+    common
+}
+
 /// A symbol and its value, from an expression that is 0; `fixed` symbols are not replaced.
 fn solved(dim: &Dim, fixed: &dyn Fn(&str) -> bool) -> Option<(Arc<str>, Dim)> {
-    let terms = dim.terms();
-    // The last symbol, so that what was made later gives way.
-    for (product, c) in terms.iter().rev() {
+    let mut terms = dim.terms();
+    // Extents give way before attributes and quotients.
+    terms.sort_by_key(|(product, _)| !matches!(product.as_slice(), [Atom::Symbol(name)] if name.starts_with('d')));
+    for (product, c) in &terms {
         let [Atom::Symbol(name)] = product.as_slice() else {
             continue;
         };

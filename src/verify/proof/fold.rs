@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use num_rational::BigRational;
-use num_traits::One;
+use num_traits::{One, Signed};
 
 use super::case::{Case, Res, has_bound, is_size};
 use super::expr::{Expr, Factor, Fold, Kind, Product, mentions, replaced};
@@ -40,7 +40,12 @@ pub(super) fn fold(case: &Case, kind: Kind, symbol: &Arc<str>, count: &Dim, case
         return Ok(laws::settled(&out));
     }
     let mut parts = Vec::new();
+    let nothing = nothing(kind);
     for (guards, value) in cases {
+        // What never wins.
+        if kind != Kind::Product && *value == nothing {
+            continue;
+        }
         let whole = Parts {
             ranges: range(),
             guards: guards.clone(),
@@ -49,11 +54,22 @@ pub(super) fn fold(case: &Case, kind: Kind, symbol: &Arc<str>, count: &Dim, case
         parts.push(other(case, kind, whole)?);
     }
     Ok(match (kind, parts.len()) {
+        (_, 0) => nothing,
         (_, 1) => parts.remove(0),
         (Kind::Product, _) => parts.iter().fold(Expr::int(1), |out, p| out.mul(p)),
         (Kind::Max, _) => laws::apply("max", parts),
         (_, _) => laws::apply("min", parts),
     })
+}
+
+/// What a fold that is no sum is without elements.
+fn nothing(kind: Kind) -> Expr {
+    match kind {
+        Kind::Max => Expr::float(f64::NEG_INFINITY),
+        Kind::Min => Expr::float(f64::INFINITY),
+        Kind::Product => Expr::int(1),
+        Kind::Sum => Expr::zero(),
+    }
 }
 
 /// The sum of a product.
@@ -135,7 +151,64 @@ fn sum_of_one(case: &Case, mut parts: Parts) -> Res<Expr> {
 }
 
 /// A fold that is no sum.
-fn other(case: &Case, kind: Kind, mut parts: Parts) -> Res<Expr> {
+fn other(case: &Case, kind: Kind, parts: Parts) -> Res<Expr> {
+    if kind == Kind::Product {
+        return plain(case, kind, parts);
+    }
+    let free = |e: &Expr| !parts.ranges.iter().any(|(v, _)| e.mentions(v));
+    let again = |kind: Kind, body: Expr| {
+        let parts = Parts {
+            body,
+            ..parts.clone()
+        };
+        other(case, kind, parts)
+    };
+    let (name, turned) = if kind == Kind::Max { ("max", Kind::Min) } else { ("min", Kind::Max) };
+    // Over nothing, a bound would be the result.
+    let mut bounded = false;
+    if let Some(Factor::Apply(f, args)) = parts.body.as_factor()
+        && matches!(&**f, "max" | "min")
+        && parts.guards.is_empty()
+    {
+        bounded = args.iter().filter(|a| !free(a)).count() == 1;
+        for (_, n) in &parts.ranges {
+            bounded &= is_size(n) && case.is_at_least_zero(&(n.clone() - Dim::Const(1)))?;
+        }
+    }
+    match (parts.body.as_factor(), parts.body.terms()) {
+        // The largest of pairs is the larger of the largest.
+        (Some(Factor::Apply(f, args)), _) if &**f == name && (bounded || !args.iter().any(free)) => {
+            let args = args.iter().map(|a| if free(a) { Ok(a.clone()) } else { again(kind, a.clone()) });
+            return Ok(laws::apply(name, args.collect::<Res<_>>()?));
+        }
+        // Growing functions keep the order.
+        (Some(Factor::Apply(f, args)), _) if laws::GROWING.contains(&&**f) && args.len() == 1 => {
+            return Ok(laws::apply(f, vec![again(kind, args[0].clone())?]));
+        }
+        (Some(Factor::Apply(f, args)), _) if bounded => {
+            let args = args.iter().map(|a| if free(a) { Ok(a.clone()) } else { again(kind, a.clone()) });
+            return Ok(laws::apply(f, args.collect::<Res<_>>()?));
+        }
+        (_, [(product, c)]) if !c.is_one() => {
+            let rest = Expr::from_terms(vec![(product.clone(), BigRational::one())]);
+            let inner = again(if c.is_negative() { turned } else { kind }, rest)?;
+            return Ok(inner.mul(&Expr::number(c.clone())));
+        }
+        // What is the same for all is added afterwards.
+        (_, [_, _, ..]) => {
+            let single = |t: &(Product, BigRational)| Expr::from_terms(vec![t.clone()]);
+            let (out, inside): (Vec<Expr>, Vec<Expr>) = parts.body.terms().iter().map(single).partition(free);
+            if !out.is_empty() && !inside.is_empty() {
+                let sum = |all: &[Expr]| all.iter().fold(Expr::zero(), |sum, e| sum.add(e));
+                return Ok(again(kind, sum(&inside))?.add(&sum(&out)));
+            }
+        }
+        _ => {}
+    }
+    plain(case, kind, parts)
+}
+
+fn plain(case: &Case, kind: Kind, mut parts: Parts) -> Res<Expr> {
     while let Some(Factor::Fold(inner)) = parts.body.as_factor() {
         if inner.kind != kind {
             break;
@@ -147,7 +220,7 @@ fn other(case: &Case, kind: Kind, mut parts: Parts) -> Res<Expr> {
     }
     loop {
         let Some(next) = narrowed(case, parts)? else {
-            return Ok(Expr::apply(&format!("{kind:?} of nothing"), Vec::new()));
+            return Ok(nothing(kind));
         };
         parts = next;
         let idle = parts.ranges.iter().position(|(v, n)| {

@@ -3,8 +3,8 @@
 use super::super::recipe::{Recipe, Step, add};
 use super::case::Case;
 use super::facts::Facts;
-use crate::graph::{Graph, VertexId};
-use crate::op::AttrValue;
+use crate::graph::{Graph, Node, VertexId};
+use crate::op::{AttrDef, AttrKind, AttrValue};
 use crate::tensor::{Dim, Shape, TensorType};
 
 /// Attributes that are numbers of elements or positions; others tell one form from another.
@@ -21,6 +21,31 @@ const FREE: [&str; 10] = [
     "shape",
 ];
 
+/// The recipe with axes that depend on extents written out.
+fn with_axes(recipe: &Recipe) -> Recipe {
+    let mut out = recipe.clone();
+    let mut graph = Graph::new();
+    let mut made: Vec<VertexId> = Vec::with_capacity(out.steps.len());
+    for step in &mut out.steps {
+        let Some(v) = add(&mut graph, step, &made) else { break };
+        made.push(v);
+        let (Step::Call { def, attrs, .. }, Node::Call { attrs: filled, .. }) = (step, &graph.vertex(v).node) else {
+            continue;
+        };
+        let automatic = |(d, own): (&AttrDef, &Option<AttrValue>)| {
+            d.name == "auto_pad" && matches!(own, Some(AttrValue::Str(s)) if &**s != "NOTSET")
+        };
+        let automatic = def.attrs.iter().zip(attrs.iter()).any(automatic);
+        for ((declared, own), filled) in def.attrs.iter().zip(attrs).zip(filled.iter()) {
+            let axes = matches!(declared.kind, AttrKind::Axes(_)) || declared.name == "sizes";
+            if !filled.is_none() && (axes && own.is_none() || automatic || declared.name == "shape") {
+                *own = Some(filled.clone());
+            }
+        }
+    }
+    out
+}
+
 /// A source at any extents.
 #[derive(Debug, Clone)]
 pub(super) struct Form {
@@ -32,7 +57,7 @@ pub(super) struct Form {
 impl Form {
     /// The form of an instance.
     pub(super) fn of(recipe: &Recipe) -> Form {
-        let mut recipe = recipe.clone();
+        let mut recipe = with_axes(recipe);
         let mut extents = Vec::with_capacity(recipe.steps.len());
         for (i, step) in recipe.steps.iter_mut().enumerate() {
             let mut own = Vec::new();

@@ -1,9 +1,14 @@
 //! What is known of functions: each call of one in a normal form.
 
 use num_rational::BigRational;
-use num_traits::{One, Signed, Zero};
+use num_traits::{One, Signed, ToPrimitive, Zero};
 
-use super::expr::{Expr, Factor};
+use super::expr::{Expr, Factor, Product};
+
+/// Functions that grow with their operand.
+pub(super) const GROWING: [&str; 13] = [
+    "exp", "log", "sqrt", "tanh", "erf", "floor", "ceil", "round", "sign", "asinh", "atan", "sinh", "asin",
+];
 
 /// A function of numbers, in the normal form that its laws give.
 pub(super) fn apply(name: &str, args: Vec<Expr>) -> Expr {
@@ -22,7 +27,7 @@ pub(super) fn apply(name: &str, args: Vec<Expr>) -> Expr {
                         apply("where", vec![of[0].clone(), b.clone(), a.clone()])
                     }
                     _ if a.as_number().is_some_and(|v| v.is_one()) && b.is_zero() && is_truth(c) => c.clone(),
-                    _ => Expr::apply("where", args),
+                    _ => bend(c, a, b).unwrap_or_else(|| Expr::apply("where", args)),
                 },
             }
         }
@@ -66,11 +71,8 @@ pub(super) fn apply(name: &str, args: Vec<Expr>) -> Expr {
         },
         ("exp", [x]) if x.is_zero() => Expr::int(1),
         ("exp", [x]) => exponential(x),
-        ("log", [x]) => match x.as_factor() {
-            Some(Factor::Apply(f, of)) if &**f == "exp" => of[0].clone(),
-            _ if x.as_number().is_some_and(|v| v.is_one()) => Expr::zero(),
-            _ => Expr::apply(name, args),
-        },
+        ("log", [x]) => logarithm(x),
+        ("div", [a, b]) if b.as_number().is_some_and(|v| v.is_one()) => a.clone(),
         ("sqrt", [x]) => match x.as_number() {
             Some(v) if v.is_zero() || v.is_one() => x.clone(),
             _ => Expr::apply(name, args),
@@ -103,64 +105,199 @@ pub(super) fn product_power(x: &Expr, n: u32) -> Expr {
     (0..n).fold(Expr::int(1), |out, _| multiply(&out, x))
 }
 
-/// The product, with squares of roots taken and exponentials joined.
+/// The product, with squares of roots taken.
 pub(super) fn multiply(a: &Expr, b: &Expr) -> Expr {
     settled(&a.mul(b))
 }
 
-/// The expression with squares of roots taken and products of exponentials joined.
+/// The expression with squares of roots and magnitudes taken: `sqrt(x)² = x`, `|x|² = x²`.
 pub(super) fn settled(x: &Expr) -> Expr {
-    let special = |f: &Factor| matches!(f, Factor::Apply(name, _) if matches!(&**name, "sqrt" | "exp" | "abs"));
-    let due = |p: &super::expr::Product| {
-        p.iter().any(|(f, e)| special(f) && e.abs() > 1)
-            || p.iter()
-                .filter(|(f, _)| matches!(f, Factor::Apply(n, _) if &**n == "exp"))
-                .count()
-                > 1
-    };
-    if !x.terms().iter().any(|(p, _)| due(p)) {
+    let special = |f: &Factor| matches!(f, Factor::Apply(name, _) if matches!(&**name, "sqrt" | "abs"));
+    if !x.terms().iter().any(|(p, _)| p.iter().any(|(f, e)| special(f) && e.abs() > 1)) {
         return x.clone();
     }
     let mut out = Expr::zero();
     for (product, c) in x.terms() {
         let mut term = Expr::number(c.clone());
-        let mut exponent = Expr::zero();
         for (factor, e) in product {
-            let times = |of: &Expr, n: i32| {
-                let power = of.power(n.unsigned_abs());
-                if n < 0 { power.inverse() } else { power }
+            let (of, times) = match factor {
+                Factor::Apply(name, args) if &**name == "sqrt" => (Some(&args[0]), e / 2),
+                Factor::Apply(name, args) if &**name == "abs" => (Some(&args[0]), e / 2 * 2),
+                _ => (None, 0),
             };
-            match factor {
-                Factor::Apply(name, args) if &**name == "sqrt" => {
-                    term = term
-                        .mul(&times(&args[0], e / 2))
-                        .mul(&times(&Expr::factor(factor.clone()), e % 2));
-                }
-                Factor::Apply(name, args) if &**name == "abs" => {
-                    term = term
-                        .mul(&times(&args[0], e / 2 * 2))
-                        .mul(&times(&Expr::factor(factor.clone()), e % 2));
-                }
-                Factor::Apply(name, args) if &**name == "exp" => {
-                    exponent = exponent.add(&args[0].mul(&Expr::int(i64::from(*e))));
-                }
-                _ => term = term.mul(&times(&Expr::factor(factor.clone()), *e)),
-            }
-        }
-        if !exponent.is_zero() {
-            term = term.mul(&Expr::apply("exp", vec![exponent]));
+            let left = if of.is_some() { e % 2 } else { *e };
+            term = term.mul(&whole_power(&Expr::factor(factor.clone()), left));
+            term = of.map_or(term.clone(), |of| term.mul(&whole_power(of, times)));
         }
         out = out.add(&term);
     }
     out
 }
 
-/// `exp(log x) = x`
+fn whole_power(x: &Expr, n: i32) -> Expr {
+    let power = x.power(n.unsigned_abs());
+    if n < 0 { power.inverse() } else { power }
+}
+
+/// `exp(a + b) = exp a · exp b`, `exp(n x) = (exp x)ⁿ`, `exp(log x) = x`
 fn exponential(x: &Expr) -> Expr {
-    match x.as_factor() {
-        Some(Factor::Apply(f, of)) if &**f == "log" => of[0].clone(),
-        _ => Expr::apply("exp", vec![x.clone()]),
+    let mut out = Expr::int(1);
+    for (product, c) in x.terms() {
+        let of = Expr::from_terms(vec![(product.clone(), BigRational::one())]);
+        let times = c.is_integer().then(|| c.to_integer()).and_then(|n| i32::try_from(n).ok()).filter(|n| n.abs() <= 8);
+        out = out.mul(&match (of.as_factor(), times) {
+            (Some(Factor::Apply(f, inner)), Some(n)) if &**f == "log" => whole_power(&inner[0], n),
+            (_, Some(n)) => whole_power(&Expr::apply("exp", vec![of.clone()]), n),
+            (_, None) => Expr::apply("exp", vec![of.mul(&Expr::number(c.clone()))]),
+        });
     }
+    out
+}
+
+/// `log(a · b) = log a + log b` for what is positive, `log(exp x) = x`, `log(1 + exp x) = max(x, 0) + log(1 + exp -|x|)`
+fn logarithm(x: &Expr) -> Expr {
+    if let [(product, c)] = x.terms()
+        && c.is_one()
+        && product.iter().all(|(f, _)| is_positive(f))
+    {
+        return product.iter().fold(Expr::zero(), |sum, (f, e)| {
+            let log = match f {
+                Factor::Apply(name, args) if &**name == "exp" => args[0].clone(),
+                _ => Expr::apply("log", vec![Expr::factor(f.clone())]),
+            };
+            sum.add(&log.mul(&Expr::int(i64::from(*e))))
+        });
+    }
+    let whole = |x: &Expr| Expr::apply("log", vec![x.clone()]);
+    let one = Expr::int(1);
+    let rest = x.sub(&one);
+    if let [(product, c)] = rest.terms()
+        && c.is_one()
+        && !product.is_empty()
+        && product.iter().all(|(f, _)| matches!(f, Factor::Apply(name, _) if &**name == "exp"))
+    {
+        let exponent = logarithm(&rest);
+        let magnitude = apply("abs", vec![exponent.clone()]);
+        if exponent != magnitude.neg() {
+            let small = one.add(&apply("exp", vec![magnitude.neg()]));
+            return lattice("max", vec![exponent, Expr::zero()]).add(&whole(&small));
+        }
+    }
+    whole(x)
+}
+
+/// True for what is above 0 wherever it is defined.
+fn is_positive(factor: &Factor) -> bool {
+    match factor {
+        Factor::Apply(name, _) => &**name == "exp",
+        Factor::Fold(fold) => {
+            matches!(fold.kind, super::expr::Kind::Sum)
+                && fold.guards.is_empty()
+                && fold.body.terms().iter().all(|(p, c)| c.is_positive() && p.iter().all(|(f, _)| is_positive(f)))
+        }
+        _ => false,
+    }
+}
+
+/// `where(x >= 0, a x, b x)` is the larger or the smaller of both.
+fn bend(condition: &Expr, a: &Expr, b: &Expr) -> Option<Expr> {
+    let Some(Factor::Apply(relation, sides)) = condition.as_factor() else { return None };
+    if !matches!(&**relation, "less" | "less_or_equal") {
+        return None;
+    }
+    let (x, flipped) = match (sides[0].is_zero(), sides[1].is_zero()) {
+        (true, _) => (&sides[1], false),
+        (_, true) => (&sides[0], true),
+        _ => return None,
+    };
+    let slope = |y: &Expr| -> Option<BigRational> {
+        if y.is_zero() {
+            return Some(BigRational::zero());
+        }
+        let (_, c) = x.terms().first()?;
+        let (_, d) = y.terms().first()?;
+        let slope = d / c;
+        (x.mul(&Expr::number(slope.clone())) == *y).then_some(slope)
+    };
+    let (above, below) = if flipped { (b, a) } else { (a, b) };
+    let name = if slope(above)? >= slope(below)? { "max" } else { "min" };
+    Some(lattice(name, vec![a.clone(), b.clone()]))
+}
+
+/// True if both are equal.
+pub(super) fn equal(a: &Expr, b: &Expr) -> bool {
+    if settled(&a.sub(b)).is_zero_as_fraction() {
+        return true;
+    }
+    let (a, b) = (by_exponentials(a), by_exponentials(b));
+    settled(&a.sub(&b)).is_zero_as_fraction()
+}
+
+/// How far apart, relative to the larger, constants are that exporters rounded.
+const ROUNDED: f64 = 1e-6;
+
+/// True if both are equal but for the last digits of constants.
+pub(super) fn nearly_equal(a: &Expr, b: &Expr) -> bool {
+    let mut left: Vec<_> = b.terms().iter().collect();
+    a.terms().len() == left.len()
+        && a.terms().iter().all(|(product, c)| {
+            let found = left.iter().position(|(other, d)| near(c, d) && nearly_equal_products(product, other));
+            found.map(|at| left.swap_remove(at)).is_some()
+        })
+}
+
+fn near(a: &BigRational, b: &BigRational) -> bool {
+    if a == b {
+        return true;
+    }
+    let (x, y) = (a.to_f64().unwrap_or(f64::NAN), b.to_f64().unwrap_or(f64::NAN));
+    (x - y).abs() <= ROUNDED * x.abs().max(y.abs())
+}
+
+fn nearly_equal_products(a: &Product, b: &Product) -> bool {
+    let mut left: Vec<_> = b.iter().collect();
+    a.len() == left.len()
+        && a.iter().all(|(factor, e)| {
+            let found = left.iter().position(|(other, f)| e == f && nearly_equal_factors(factor, other));
+            found.map(|at| left.swap_remove(at)).is_some()
+        })
+}
+
+fn nearly_equal_factors(a: &Factor, b: &Factor) -> bool {
+    match (a, b) {
+        (Factor::Apply(f, args), Factor::Apply(g, others)) => {
+            let mut left: Vec<&Expr> = others.iter().collect();
+            // Operands of a lattice are sorted, and may be sorted otherwise.
+            let any_order = matches!(&**f, "max" | "min");
+            f == g
+                && args.len() == left.len()
+                && args.iter().all(|x| {
+                    let found = if any_order {
+                        left.iter().position(|y| nearly_equal(x, y))
+                    } else {
+                        nearly_equal(x, left[0]).then_some(0)
+                    };
+                    found.map(|at| left.remove(at)).is_some()
+                })
+        }
+        (Factor::Inverse(a), Factor::Inverse(b)) => nearly_equal(a, b),
+        (Factor::Fold(a), Factor::Fold(b)) => {
+            (a.kind, &a.ranges, &a.guards) == (b.kind, &b.ranges, &b.guards) && nearly_equal(&a.body, &b.body)
+        }
+        _ => a == b,
+    }
+}
+
+/// `tanh x = 2 / (1 + exp(-2 x)) - 1`, everywhere inside.
+fn by_exponentials(x: &Expr) -> Expr {
+    x.map_factors(&|factor| match factor {
+        Factor::Apply(name, args) if &**name == "tanh" => {
+            let power = apply("exp", vec![by_exponentials(&args[0]).mul(&Expr::int(-2))]);
+            let whole = Expr::int(1).add(&power).inverse().mul(&Expr::int(2));
+            Some(whole.sub(&Expr::int(1)))
+        }
+        _ => None,
+    })
 }
 
 /// The one of `x` and `-x` whose leading coefficient is positive.
@@ -214,6 +351,13 @@ fn lattice(name: &str, args: Vec<Expr>) -> Expr {
     }
     flat.sort();
     flat.dedup();
+    // A common factor stands outside; one below 0 turns the order round.
+    if let Some(scale) = flat.first().and_then(|x| x.terms().last()).map(|(_, c)| c.clone()).filter(|c| !c.is_one()) {
+        let turned = if scale.is_negative() { other } else { name };
+        let by = Expr::number(scale.recip());
+        let scaled = flat.iter().cloned().chain(bound.map(Expr::number)).map(|x| x.mul(&by));
+        return lattice(turned, scaled.collect()).mul(&Expr::number(scale));
+    }
     // Between two constants: max(min(x, b), a) is a, if a is not less than b, else min(max(x, a), b).
     if let (Some(v), [x]) = (&bound, flat.as_slice())
         && let Some(Factor::Apply(f, inner)) = x.as_factor()

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use crate::tensor::{Atom, Dim};
 
 /// The most inequalities at a time; beyond that the answer is that nothing was found.
-const MOST: usize = 600;
+const MOST: usize = 160;
 
 /// `sum of coefficients times unknowns + constant >= 0`
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -112,6 +112,9 @@ pub(super) fn contradictory(facts: &[Dim]) -> bool {
         let (with, without): (Vec<Row>, Vec<Row>) = rows.into_iter().partition(|r| r.of(best) != 0);
         rows = without;
         let (above, below): (Vec<&Row>, Vec<&Row>) = with.iter().partition(|r| r.of(best) > 0);
+        if above.len() * below.len() > 4 * MOST {
+            return false;
+        }
         for a in &above {
             for b in &below {
                 let Some(row) = a.combined(-b.of(best), b, a.of(best)) else {

@@ -128,6 +128,12 @@ impl<'a> Meaning<'a> {
         }
     }
 
+    /// Forgets what was found with fewer facts.
+    pub(super) fn forget(&self) {
+        self.shapes.borrow_mut().clear();
+        self.elements.borrow_mut().clear();
+    }
+
     /// A condition of an operator: that the value is 0.
     pub(super) fn require_zero(&self, dim: &Dim) -> Res<()> {
         if self.given {
@@ -584,6 +590,18 @@ pub(super) fn is_elementwise(def: &OpDef) -> bool {
     def.traits.contains(OpTraits::ELEMENTWISE) || matches!(def.name, "identity" | "dropout")
 }
 
+/// True if every integer of the one type is one of the other.
+fn holds_all(from: DType, to: DType) -> bool {
+    let bits = |d: DType| 8 * d.size() as u32;
+    let signed = |d: DType| matches!(d, DType::I8 | DType::I16 | DType::I32 | DType::I64);
+    to.is_int()
+        && match (signed(from), signed(to)) {
+            (false, true) => bits(from) < bits(to),
+            (true, false) => false,
+            _ => bits(from) <= bits(to),
+        }
+}
+
 /// A function of numbers.
 fn function(call: &Call, args: Vec<Expr>, from: DType, to: DType) -> Res<Expr> {
     let real = to.is_float();
@@ -602,6 +620,16 @@ fn function(call: &Call, args: Vec<Expr>, from: DType, to: DType) -> Res<Expr> {
         }
         ("clip", [x]) => {
             let (mut low, mut high) = (call.float("min"), call.float("max"));
+            // Nothing finite lies beyond.
+            let largest = match to {
+                DType::F16 => 65504.0,
+                DType::F32 => f64::from(f32::MAX) * (1.0 - 1e-8),
+                _ => f64::MAX,
+            };
+            if real {
+                low = low.filter(|low| *low > -largest);
+                high = high.filter(|high| *high < largest);
+            }
             if !real {
                 (low, high) = (low.map(f64::ceil), high.map(f64::floor));
             }
@@ -619,12 +647,13 @@ fn function(call: &Call, args: Vec<Expr>, from: DType, to: DType) -> Res<Expr> {
                 x.clone()
             } else if to == DType::Bool {
                 laws::apply("not", vec![laws::apply("equal", vec![x.clone(), Expr::zero()])])
-            } else if from == DType::Bool || (from.is_int() && real) {
+            } else if from == DType::Bool || (from.is_int() && (real || holds_all(from, to))) {
                 x.clone()
             } else {
                 laws::apply(&format!("cast to {to}"), args)
             }
         }
+        ("where", [c, a, b]) if to == DType::Bool && *a == Expr::int(1) && b.is_zero() => c.clone(),
         ("pow", [_, _]) if !real => Expr::apply(&format!("power in {to}"), args),
         (name, _) => {
             let attrs = call.attrs.iter().filter(|a| !a.is_none()).map(|a| format!(" {a:?}"));

@@ -80,7 +80,12 @@ impl Windows {
             return Ok(Dim::Const(0));
         }
         if !self.ceil {
-            return Ok(case.simplified(&(room.floor_div(&self.strides[i]) + one)));
+            let steps = if meaning.given {
+                case.assume_quotient(&room, &self.strides[i])?
+            } else {
+                case.divide(&room, &self.strides[i]).0
+            };
+            return Ok(steps + one);
         }
         let starts = (input.clone() + before).ceil_div(&self.strides[i]);
         case.min(&(room.ceil_div(&self.strides[i]) + one), &starts)
@@ -232,7 +237,7 @@ impl Meaning<'_> {
             "reduce_max" => Kind::Max,
             "reduce_min" => Kind::Min,
             "reduce_prod" => Kind::Product,
-            "reduce_mean" | "reduce_l2" | "reduce_log_sum" | "reduce_log_sum_exp" if whole => return Ok(None),
+            "reduce_log_sum_exp" if whole => return Ok(None),
             _ => Kind::Sum,
         };
         let before = |v: &Expr| match call.def.name {
@@ -251,6 +256,11 @@ impl Meaning<'_> {
         })?;
         let size: Dim = extents.into_iter().product();
         Ok(Some(single(match call.def.name {
+            // Functions of the sum alone, rounded to whole numbers.
+            name @ ("reduce_mean" | "reduce_l2" | "reduce_log_sum") if whole => {
+                let size = if name == "reduce_mean" { Expr::of_dim(&size) } else { Expr::int(1) };
+                laws::apply(&format!("{name} in {}", self.dtype(call.vertex)), vec![value, size])
+            }
             "reduce_mean" => value.mul(&Expr::of_dim(&size).inverse()),
             "reduce_l2" => laws::apply("sqrt", vec![value]),
             "reduce_log_sum" | "reduce_log_sum_exp" => laws::apply("log", vec![value]),
