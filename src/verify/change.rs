@@ -316,7 +316,11 @@ pub(super) fn variants(recipe: &Recipe, words: &Words, random: &mut Random) -> V
     }
     for (place, value) in recipe.integers() {
         if let Place::Attr(..) = place {
-            for other in [value + 1, value - 1, if value == 0 { 2 } else { 0 }] {
+            for other in [
+                value.saturating_add(1),
+                value.saturating_sub(1),
+                if value == 0 { 2 } else { 0 },
+            ] {
                 let mut next = recipe.clone();
                 next.set(place, other);
                 out.push(next);
@@ -357,7 +361,7 @@ fn shapes(recipe: &Recipe, random: &mut Random) -> Vec<Recipe> {
             continue;
         }
         seen.push(value);
-        for next_value in [0, 1, value + 1] {
+        for next_value in [0, 1, value.saturating_add(1)] {
             for mode in 1..3 {
                 let mut next = recipe.clone();
                 for place in tied(recipe, place, mode, random) {
@@ -393,7 +397,13 @@ fn convolution(recipe: &mut Recipe, words: &Words, random: &mut Random) {
     let [strides, dilations] = [0; 2].map(|_| [small(random), small(random), small(random)]);
     let pads: Vec<i64> = (0..6).map(|_| random.below(3) as i64).collect();
     let auto = random.pick(&["NOTSET", "NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"]);
-    let mut set: Vec<(&str, u8)> = vec![("group", 0), ("strides", 1), ("dilations", 2), ("pads", 3), ("auto_pad", 4)];
+    let mut set: Vec<(&str, u8)> = vec![
+        ("group", 0),
+        ("strides", 1),
+        ("dilations", 2),
+        ("pads", 3),
+        ("auto_pad", 4),
+    ];
     set.retain(|_| random.chance(2, 3));
     let fresh = small(random);
     for call in calls {
@@ -439,7 +449,11 @@ fn convolution(recipe: &mut Recipe, words: &Words, random: &mut Random) {
             }
         });
         shape_of(1, &|w| {
-            (w[0], w[1]) = if transposed { (group * inner, outer) } else { (group * outer, inner) };
+            (w[0], w[1]) = if transposed {
+                (group * inner, outer)
+            } else {
+                (group * outer, inner)
+            };
             for (extent, k) in w[2..].iter_mut().zip(kernel) {
                 *extent = k;
             }
@@ -681,7 +695,12 @@ fn merge(recipe: &mut Recipe, random: &mut Random) {
 
 /// Lets an operator variable stand for another of its choices.
 fn operator(recipe: &mut Recipe, words: &Words, random: &mut Random) {
-    let choices: Vec<&'static OpDef> = words.rule.operators.iter().flat_map(|v| v.choices.iter().copied()).collect();
+    let choices: Vec<&'static OpDef> = words
+        .rule
+        .operators
+        .iter()
+        .flat_map(|v| v.choices.iter().copied())
+        .collect();
     let Some(next) = random.pick(&choices) else {
         return number(recipe, words, random);
     };

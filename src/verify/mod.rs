@@ -60,6 +60,8 @@ pub struct Options {
     /// A rule is wrong where its target has another type than its source; without this, such instances are counted as
     /// refused, for no engine applies the rule there.
     pub strict: bool,
+    /// Changes that are tried to make a counterexample smaller.
+    pub shrinking: usize,
 }
 
 impl Default for Options {
@@ -69,6 +71,7 @@ impl Default for Options {
             instances: 100,
             attempts: 10,
             strict: false,
+            shrinking: 600,
         }
     }
 }
@@ -163,7 +166,7 @@ pub fn verify(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Repo
     let mut random = Random::part(options.seed, &rule.name);
     let trial = Trial::new(rule.clone());
     let mut run = Run::new(rule, &trial, options.strict);
-    let seeds = seeds(rule, &trial, examples, &mut random);
+    let seeds = seeds(rule, &trial, examples);
     let apart = run.search(seeds, options, &mut random).or_else(|| run.seldom());
     let strict = options.strict || apart.as_ref().is_some_and(|(_, _, apart)| apart.fault == Fault::Types);
     let proof = match apart {
@@ -181,7 +184,7 @@ pub fn verify(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Repo
     }
     report.verdict = match apart {
         Some(found) => {
-            let (sides, apart) = shrink::shrink(rule, &trial, found, strict, &mut random);
+            let (sides, apart) = shrink::shrink(rule, &trial, found, (strict, options.shrinking), &mut random);
             Verdict::Refuted(Box::new(counterexample(&sides, *apart)))
         }
         None if matches!(proof, Some(Ok(_))) => match proof {
@@ -368,7 +371,7 @@ fn mend(mut recipe: Recipe, random: &mut Random) -> Recipe {
 }
 
 /// Instances to begin with.
-fn seeds(rule: &Arc<Rule>, trial: &Trial, examples: &[Example], random: &mut Random) -> Vec<Recipe> {
+fn seeds(rule: &Arc<Rule>, trial: &Trial, examples: &[Example]) -> Vec<Recipe> {
     let mut out = Vec::new();
     let base = rule.name.strip_suffix("-reversed").unwrap_or(&rule.name);
     for example in examples.iter().filter(|e| *e.rule == *base || *e.rule == *rule.name) {
@@ -387,6 +390,7 @@ fn seeds(rule: &Arc<Rule>, trial: &Trial, examples: &[Example], random: &mut Ran
     for (graph, outputs) in instances(rule, 6, attempts) {
         out.extend(Recipe::of(&graph, &outputs, &[]));
     }
+    let random = &mut Random::part(0, &rule.name);
     if out.is_empty() {
         out = reach::reached(rule, random);
     }

@@ -38,7 +38,9 @@ pub(super) fn reached(rule: &Arc<Rule>, random: &mut Random) -> Vec<Recipe> {
         if pool.len() >= 2 * KEPT {
             break;
         }
-        let Some(recipe) = sketch(rule, &words, random) else { break };
+        let Some(recipe) = sketch(rule, &words, random) else {
+            break;
+        };
         let recipe = mend(mend(recipe, random), random);
         let built = recipe.build().ok();
         if built.is_some_and(|(graph, roots)| free.sides(graph, Some(&roots)).is_some()) {

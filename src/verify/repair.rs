@@ -8,6 +8,7 @@ mod vocabulary;
 
 use std::sync::Arc;
 
+use super::shrink::shrink;
 use super::{Options, Run, random::Random, recipe::Recipe, seeds};
 use crate::diag::Source;
 use crate::lang::parse_rules;
@@ -18,6 +19,9 @@ use vocabulary::{Vocabulary, vocabulary};
 
 /// Repairs that are verified.
 const VERIFIED: usize = 16;
+
+/// Wrong instances that are made smaller.
+const SHRUNK: usize = 3;
 
 /// Conditions that are combined with others.
 const COMBINED: usize = 60;
@@ -63,11 +67,14 @@ pub fn repair(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Opti
         all.drain(..own);
         Some(all)
     };
-    let right: Vec<Vec<bool>> = right.iter().filter_map(facts).collect();
+    let agreeing = right;
+    let right: Vec<Vec<bool>> = agreeing.iter().filter_map(facts).collect();
     let mut wrong: Vec<Vec<bool>> = wrong.iter().filter_map(facts).collect();
     let mut failed: Vec<Vec<usize>> = Vec::new();
     for _ in 0..VERIFIED {
-        let chosen = choose(&words, &right, &wrong, &failed)?;
+        let Some(chosen) = choose(&words, &right, &wrong, &failed) else {
+            break;
+        };
         let text = words.text(&chosen);
         let found = load(rule, &text).and_then(|changed| counterexample(&changed, examples, options));
         let Some(recipe) = found else {
@@ -84,43 +91,83 @@ pub fn repair(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Opti
             None => failed.push(chosen),
         }
     }
-    None
+    // Two rests that may differ, as one.
+    words.one_rest(rule).into_iter().find_map(|(change, text)| {
+        let changed = load(rule, &text)?;
+        let trial = Trial::new(changed.clone());
+        let matches = |recipe: &&Recipe| {
+            let built = recipe.build().ok();
+            built.is_some_and(|(graph, roots)| trial.sides(graph, Some(&roots)).is_some())
+        };
+        let kept = agreeing.iter().filter(matches).count();
+        let of = agreeing.len();
+        let holds = kept > 0 && counterexample(&changed, examples, options).is_none();
+        holds.then_some(Repair { change, text, kept, of })
+    })
+}
+
+/// Which instances fulfil each condition, as bits.
+struct Bits {
+    columns: Vec<Vec<u64>>,
+    rows: usize,
+}
+
+impl Bits {
+    fn new(words: usize, rows: &[Vec<bool>]) -> Bits {
+        let column = |word: usize| {
+            let mut bits = vec![0; rows.len().div_ceil(64)];
+            for (i, row) in rows.iter().enumerate() {
+                bits[i / 64] |= u64::from(row[word]) << (i % 64);
+            }
+            bits
+        };
+        Bits {
+            columns: (0..words).map(column).collect(),
+            rows: rows.len(),
+        }
+    }
+
+    /// How many instances fulfil all of the conditions.
+    fn count(&self, chosen: &[usize]) -> usize {
+        let both = |at: usize| chosen.iter().fold(u64::MAX, |all, &i| all & self.columns[i][at]);
+        (0..self.rows.div_ceil(64))
+            .map(|at| both(at).count_ones() as usize)
+            .sum()
+    }
 }
 
 /// Up to three conditions that exclude all wrong instances: those that keep the most, and fewer rather than more.
 fn choose(words: &Vocabulary, right: &[Vec<bool>], wrong: &[Vec<bool>], failed: &[Vec<usize>]) -> Option<Vec<usize>> {
-    let kept = |chosen: &[usize]| right.iter().filter(|f| chosen.iter().all(|&i| f[i])).count();
-    let excludes = |chosen: &[usize]| wrong.iter().all(|f| chosen.iter().any(|&i| !f[i]));
+    let (right, wrong) = (Bits::new(words.len(), right), Bits::new(words.len(), wrong));
     // What excludes nothing says nothing, and what keeps nothing is no repair.
-    let mut useful: Vec<(usize, usize, usize)> = (0..words.len())
-        .filter(|&i| wrong.iter().any(|f| !f[i]))
-        .map(|i| (kept(&[i]), wrong.iter().filter(|f| !f[i]).count(), i))
-        .filter(|(kept, ..)| *kept > 0)
+    let mut useful: Vec<(usize, usize)> = (0..words.len())
+        .map(|i| (right.count(&[i]) * (wrong.rows - wrong.count(&[i])), i))
+        .filter(|(worth, _)| *worth > 0)
         .collect();
-    useful.sort_by_key(|&(kept, excluded, i)| (std::cmp::Reverse((kept + 1) * excluded), i));
+    useful.sort_by_key(|&(worth, i)| (std::cmp::Reverse(worth), i));
     let mut best: Option<(usize, Vec<usize>)> = None;
-    let mut offer = |chosen: Vec<usize>| {
-        if failed.contains(&chosen) || !excludes(&chosen) {
+    let mut offer = |chosen: &[usize]| {
+        if wrong.count(chosen) > 0 || failed.iter().any(|f| f == chosen) {
             return;
         }
         // One more condition has to keep a tenth more.
-        let worth = kept(&chosen) * (11 - chosen.len()) * 1000 / 10;
+        let worth = right.count(chosen) * (11 - chosen.len());
         if worth > 0 && best.as_ref().is_none_or(|(other, _)| worth > *other) {
-            best = Some((worth, chosen));
+            best = Some((worth, chosen.to_vec()));
         }
     };
-    let mut singles: Vec<usize> = useful.iter().map(|u| u.2).collect();
-    singles.sort_unstable();
-    for &i in &singles {
-        offer(vec![i]);
+    let mut all: Vec<usize> = useful.iter().map(|u| u.1).collect();
+    all.sort_unstable();
+    for &i in &all {
+        offer(&[i]);
     }
-    singles = useful.iter().take(COMBINED).map(|u| u.2).collect();
-    singles.sort_unstable();
-    for (n, &i) in singles.iter().enumerate() {
-        for (m, &j) in singles.iter().enumerate().skip(n + 1) {
-            offer(vec![i, j]);
-            for &k in &singles[m + 1..] {
-                offer(vec![i, j, k]);
+    all = useful.iter().take(COMBINED).map(|u| u.1).collect();
+    all.sort_unstable();
+    for (n, &i) in all.iter().enumerate() {
+        for (m, &j) in all.iter().enumerate().skip(n + 1) {
+            offer(&[i, j]);
+            for &k in &all[m + 1..] {
+                offer(&[i, j, k]);
             }
         }
     }
@@ -132,7 +179,7 @@ fn counterexample(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> 
     let mut random = Random::part(options.seed, &rule.name);
     let trial = Trial::new(rule.clone());
     let mut run = Run::new(rule, &trial, options.strict);
-    let seeds = seeds(rule, &trial, examples, &mut random);
+    let seeds = seeds(rule, &trial, examples);
     let found = run.search(seeds, options, &mut random).or_else(|| run.seldom());
     found.map(|(recipe, ..)| recipe)
 }
@@ -142,9 +189,9 @@ fn instances(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> (Vec<
     let mut random = Random::part(options.seed, &rule.name);
     let trial = Trial::new(rule.clone());
     let mut run = Run::new(rule, &trial, options.strict);
-    let mut wrong = Vec::new();
+    let (mut wrong, mut small) = (Vec::new(), Vec::new());
     let most = options.instances.saturating_mul(options.attempts);
-    let mut todo = seeds(rule, &trial, examples, &mut random);
+    let mut todo = seeds(rule, &trial, examples);
     todo.reverse();
     while run.report.attempts < most && run.report.instances + wrong.len() < 2 * options.instances {
         let next = match todo.pop() {
@@ -154,10 +201,16 @@ fn instances(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> (Vec<
                 None => break,
             },
         };
-        if let Some((recipe, ..)) = run.attempt(next, &mut random) {
-            wrong.push(recipe);
+        if let Some(found) = run.attempt(next, &mut random) {
+            wrong.push(found.0.clone());
+            // A small one says more of what is not needed to be wrong.
+            if wrong.len() <= SHRUNK {
+                let (sides, _) = shrink(rule, &trial, found, (options.strict, options.shrinking), &mut random);
+                small.extend(Recipe::of(&sides.graph, &sides.source, &sides.inputs));
+            }
         }
     }
+    wrong.extend(small);
     let Run { pool, right, .. } = run;
     (right.iter().map(|&i| pool[i].clone()).collect(), wrong)
 }

@@ -10,22 +10,20 @@ use crate::rewrite::{Sides, Trial};
 use crate::rule::Rule;
 use crate::tensor::Tensor;
 
-/// Recipes that are tried.
-const ATTEMPTS: usize = 600;
-
 /// Values that are tried.
 const EVALUATIONS: usize = 400;
 
-/// A counterexample that no single step makes smaller, unless the steps ran out.
+/// A counterexample that no single step makes smaller, unless the steps ran out: types count if `strict`, and so many
+/// recipes are tried.
 pub(super) fn shrink(
     rule: &Rule,
     trial: &Trial,
     found: (Recipe, Sides, Box<Apart>),
-    strict: bool,
+    (strict, attempts): (bool, usize),
     random: &mut Random,
 ) -> (Sides, Box<Apart>) {
     let (mut best, mut sides, mut apart) = found;
-    let mut left = ATTEMPTS;
+    let mut left = attempts;
     let never = sides.target.is_err();
     'again: loop {
         for smaller in smaller(&best, random) {
@@ -45,7 +43,11 @@ pub(super) fn shrink(
         }
         break;
     }
-    let apart = simplified(rule, &sides, apart);
+    let apart = if attempts == 0 {
+        apart
+    } else {
+        simplified(rule, &sides, apart)
+    };
     (sides, apart)
 }
 

@@ -43,7 +43,11 @@ pub(super) fn alternatives(rule: &Rule) -> Vec<Arc<Rule>> {
             source.outputs.clone_from(&rule.source.outputs);
             source.named.clone_from(&rule.source.named);
             for (id, node) in rule.source.nodes() {
-                let node = if id == at { PatternNode::AnyOf(vec![item]) } else { node.clone() };
+                let node = if id == at {
+                    PatternNode::AnyOf(vec![item])
+                } else {
+                    node.clone()
+                };
                 source.push(node, rule.source.within(id));
             }
             out.push(Arc::new(Rule { source, ..rule.clone() }));
@@ -92,7 +96,14 @@ impl Sketch<'_> {
 
     fn vertex(&mut self, id: PatternId, index: u32) -> Option<usize> {
         // What stands in no comprehension is one for all members.
-        let key = (id, if self.rule.source.within(id).is_some() { index } else { 0 });
+        let key = (
+            id,
+            if self.rule.source.within(id).is_some() {
+                index
+            } else {
+                0
+            },
+        );
         if let Some(&step) = self.made.get(&key) {
             return Some(step);
         }
@@ -113,9 +124,7 @@ impl Sketch<'_> {
                 let attrs = attrs.iter().map(|a| self.attribute(a)).collect();
                 Step::Call { def, operands, attrs }
             }
-            PatternNode::CallOf {
-                variable, operands, ..
-            } => {
+            PatternNode::CallOf { variable, operands, .. } => {
                 let def = self.random.pick(&self.rule.operators.get(*variable)?.choices)?;
                 let operands = self.items(operands, index)?;
                 Step::Call {
@@ -146,7 +155,11 @@ impl Sketch<'_> {
 
     fn leaf(&mut self, name: &str, param: bool, declared: Vec<i64>) -> Step {
         let shape = if !declared.is_empty() || self.random.chance(2, 3) {
-            if declared.is_empty() { self.base.clone() } else { declared }
+            if declared.is_empty() {
+                self.base.clone()
+            } else {
+                declared
+            }
         } else {
             let rank = self.random.below(5);
             (0..rank).map(|_| 1 + self.random.below(3) as i64).collect()
@@ -185,7 +198,11 @@ impl Sketch<'_> {
         }
         if variable.class == RuleClass::Const {
             let scalar = variable.ty.is_none() && self.random.chance(1, 2);
-            let declared = if shape.is_empty() && !scalar { self.base.clone() } else { shape };
+            let declared = if shape.is_empty() && !scalar {
+                self.base.clone()
+            } else {
+                shape
+            };
             let dtype = dtype.unwrap_or(self.dtype);
             let value = self.words.number(&[0.0, 1.0, 2.0], self.random);
             let value = if dtype.is_float() { value } else { value.trunc() };

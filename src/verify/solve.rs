@@ -270,7 +270,9 @@ impl Call<'_> {
             return;
         }
         let axis = self.int("axis").unwrap_or(1).rem_euclid(x.len() as i64);
-        if self.int("num_groups").is_some_and(|n| n < 1 || x[axis as usize] % n != 0)
+        if self
+            .int("num_groups")
+            .is_some_and(|n| n < 1 || x[axis as usize] % n != 0)
             && let Some(groups) = self.attr("num_groups")
         {
             *groups = Some(AttrValue::int(1));

@@ -89,7 +89,19 @@ const SIBLINGS: &[(&str, &str)] = &[
 
 /// Operators that do not see the order of their operands.
 const COMMUTATIVE: &[&str] = &[
-    "add", "mul", "max", "min", "and", "or", "xor", "equal", "sum", "mean", "bitwise_and", "bitwise_or", "bitwise_xor",
+    "add",
+    "mul",
+    "max",
+    "min",
+    "and",
+    "or",
+    "xor",
+    "equal",
+    "sum",
+    "mean",
+    "bitwise_and",
+    "bitwise_or",
+    "bitwise_xor",
 ];
 
 /// Where an expression stands.
@@ -195,7 +207,9 @@ impl<'a> Maker<'a> {
     /// False for what can only be an attribute or a size.
     fn is_value(&self, id: ExprId) -> bool {
         match self.ast.kind(id) {
-            ExprKind::Call { callee, .. } => !["len", "index", "range", "inverse", "sorted", "zip"].contains(&&*callee.name),
+            ExprKind::Call { callee, .. } => {
+                !["len", "index", "range", "inverse", "sorted", "zip"].contains(&&*callee.name)
+            }
             ExprKind::List(_) | ExprKind::Int { .. } | ExprKind::Field { .. } | ExprKind::Slice { .. } => false,
             ExprKind::Comprehension { .. } => false,
             ExprKind::Index { base, .. } => self.is_value(*base),
@@ -207,7 +221,9 @@ impl<'a> Maker<'a> {
 
     fn walk(&mut self, id: ExprId, place: Place) {
         match self.ast.kind(id) {
-            ExprKind::Call { callee, args, attrs, .. } => {
+            ExprKind::Call {
+                callee, args, attrs, ..
+            } => {
                 if place == Place::Target || place == Place::Source {
                     self.call(id, &callee.name, callee.span, args, place);
                 }
@@ -218,7 +234,11 @@ impl<'a> Maker<'a> {
                     self.walk(arg, place);
                 }
                 if let Some(attrs) = attrs {
-                    let inner = if place == Place::Target { Place::Attribute } else { place };
+                    let inner = if place == Place::Target {
+                        Place::Attribute
+                    } else {
+                        place
+                    };
                     self.attributes(id, place);
                     if place == Place::Target {
                         for entry in &attrs.entries {
@@ -234,14 +254,22 @@ impl<'a> Maker<'a> {
             }
             ExprKind::Unary { op, operand } => {
                 if place != Place::Source {
-                    let kind = if *op == UnaryOp::Not { "negation lost" } else { "sign lost" };
+                    let kind = if *op == UnaryOp::Not {
+                        "negation lost"
+                    } else {
+                        "sign lost"
+                    };
                     self.replace(kind, id, self.whole(*operand));
                 }
                 self.walk(*operand, place);
             }
             ExprKind::Int { value, .. } => self.integer(id, *value, place),
             ExprKind::Float { value, .. } if value.is_finite() => {
-                self.replace("other constant", id, format!("{:?}", value * 2.0 + f64::from(u8::from(*value == 0.0))));
+                self.replace(
+                    "other constant",
+                    id,
+                    format!("{:?}", value * 2.0 + f64::from(u8::from(*value == 0.0))),
+                );
             }
             ExprKind::Bool(value) if place != Place::Source => self.replace("flag flipped", id, (!value).to_string()),
             ExprKind::Name(name) => self.name(id, name, place),
@@ -282,7 +310,11 @@ impl<'a> Maker<'a> {
             }
             ExprKind::Comprehension { body, iter, cond, .. } => {
                 self.walk(*body, place);
-                let inner = if place == Place::Target { Place::Attribute } else { place };
+                let inner = if place == Place::Target {
+                    Place::Attribute
+                } else {
+                    place
+                };
                 if matches!(place, Place::Target | Place::Attribute) {
                     self.walk(*iter, inner);
                 }
@@ -345,7 +377,7 @@ impl<'a> Maker<'a> {
     }
 
     fn attributes(&mut self, id: ExprId, place: Place) {
-        let ExprKind::Call { callee, attrs: Some(attrs), .. } = self.ast.kind(id) else {
+        let ExprKind::Call { attrs: Some(attrs), .. } = self.ast.kind(id) else {
             return;
         };
         let spans: Vec<Span> = attrs
@@ -365,11 +397,15 @@ impl<'a> Maker<'a> {
                         Span::new(spans[i].start, spans[i].end + skipped as u32)
                     }
                 };
-                let kind = if place == Place::Target { "attribute lost" } else { "attribute of the source lost" };
+                let kind = if place == Place::Target {
+                    "attribute lost"
+                } else {
+                    "attribute of the source lost"
+                };
                 self.edit(kind, &[(span, String::new())]);
             }
             if place == Place::Target {
-                self.attribute(&callee.name, &entry.name.name, entry.value);
+                self.attribute(&entry.name.name, entry.value);
             }
         }
         if let (Some(rest), Place::Target) = (&attrs.rest, place) {
@@ -381,7 +417,7 @@ impl<'a> Maker<'a> {
         }
     }
 
-    fn attribute(&mut self, _op: &str, name: &str, value: ExprId) {
+    fn attribute(&mut self, name: &str, value: ExprId) {
         let whole = self.whole(value);
         match name {
             "axis" => {
@@ -433,8 +469,7 @@ impl<'a> Maker<'a> {
             // A stronger condition is no mistake that makes a rule wrong.
             Lt if place == Place::Condition => &[Le],
             Gt if place == Place::Condition => &[Ge],
-            Eq if place == Place::Condition => &[Le, Ge],
-            Le | Ge if place == Place::Condition => &[],
+            Eq | Le | Ge if place == Place::Condition => &[],
             And if place == Place::Condition => &[Or],
             Lt => &[Le],
             Le => &[Lt],
@@ -456,7 +491,6 @@ impl<'a> Maker<'a> {
             let weaker: &[i128] = match op {
                 Ge | Gt => &[-1],
                 Le | Lt => &[1],
-                Eq => &[-1, 1],
                 _ => &[],
             };
             for step in weaker {
@@ -514,10 +548,8 @@ impl<'a> Maker<'a> {
 
     fn conditions(&mut self) {
         let all = &self.rule.conditions;
-        for (i, &condition) in all.iter().enumerate() {
-            let span = self.ast.span(condition);
+        for &condition in all {
             self.replace("condition dropped", condition, "true");
-            let _ = (i, span);
             self.walk(condition, Place::Condition);
         }
     }
@@ -525,7 +557,10 @@ impl<'a> Maker<'a> {
     fn variables(&mut self) {
         for param in &self.rule.params {
             if let Some(ty) = &param.ty {
-                self.edit("type of a variable dropped", &[(Span::new(param.name.span.end, ty.span.end), String::new())]);
+                self.edit(
+                    "type of a variable dropped",
+                    &[(Span::new(param.name.span.end, ty.span.end), String::new())],
+                );
             }
         }
     }

@@ -76,6 +76,18 @@ impl Vocabulary {
         parts.join(", ")
     }
 
+    /// The rule with two of its rests as one, in words and as text.
+    pub(super) fn one_rest(&self, rule: &Rule) -> Vec<(String, String)> {
+        let mut out = Vec::new();
+        for (i, a) in rule.rests.iter().enumerate() {
+            for b in &rule.rests[i + 1..] {
+                let text = self.text.replace(&format!("..{b}"), &format!("..{a}"));
+                out.push((format!("`..{a}` in place of `..{b}`"), text));
+            }
+        }
+        out
+    }
+
     fn make(&self, chosen: &[usize], literals: bool) -> String {
         let mut conditions = Vec::new();
         let mut taken: Vec<(String, String)> = Vec::new();
@@ -126,6 +138,7 @@ pub(super) fn vocabulary(rule: &Rule, loads: &dyn Fn(&str) -> bool) -> Vocabular
     };
     in_rests(rule, &mut out, loads);
     let mut words = Vec::new();
+    of_ranks(rule, &mut words);
     of_pairs(rule, &mut words);
     of_variables(rule, &mut words);
     of_attributes(rule, &mut words);
@@ -166,7 +179,7 @@ fn of_pairs(rule: &Rule, out: &mut Vec<String>) {
     for (i, a) in names.iter().enumerate() {
         for b in &names[i + 1..] {
             out.push(format!("{a}.rank == {b}.rank"));
-            for part in ["[1..]", "[2..]", "[..-1]", "[1..-1]", "[0]", "[1]", "[-1]", ""] {
+            for part in ["", "[1..]", "[2..]", "[0]", "[1]", "[-1]", "[..-1]", "[1..-1]"] {
                 out.push(format!("{a}.shape{part} == {b}.shape{part}"));
             }
             out.push(format!("{a}.rank >= {b}.rank"));
@@ -185,17 +198,17 @@ fn of_pairs(rule: &Rule, out: &mut Vec<String>) {
     }
 }
 
+fn of_ranks(rule: &Rule, out: &mut Vec<String>) {
+    for a in names(rule) {
+        for what in [">= 2", "<= 2", ">= 1", "<= 1", "== 2", "== 1", "== 0", ">= 3"] {
+            out.push(format!("{a}.rank {what}"));
+        }
+    }
+}
+
 fn of_variables(rule: &Rule, out: &mut Vec<String>) {
     for a in names(rule) {
         for what in [
-            "rank >= 2",
-            "rank <= 2",
-            "rank >= 1",
-            "rank <= 1",
-            "rank == 2",
-            "rank == 1",
-            "rank == 0",
-            "rank >= 3",
             "size == 1",
             "size > 0",
             "shape[0] == 1",
@@ -228,7 +241,9 @@ fn of_attributes(rule: &Rule, out: &mut Vec<String>) {
         }
     }
     for (i, name) in bound.iter().enumerate() {
-        for what in ["== 0", "== 1", "== -1", "> 0", ">= 0", "!= 0", "== true", "== false", "== none"] {
+        for what in [
+            "== 0", "== 1", "== -1", "> 0", ">= 0", "!= 0", "== true", "== false", "== none",
+        ] {
             out.push(format!("{name} {what}"));
         }
         for what in ["== 0", "== 1", ">= 0", "> 0"] {
