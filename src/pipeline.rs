@@ -158,7 +158,11 @@ pub fn optimize(mut workload: Workload, options: &Options<'_>) -> Result<Outcome
     let rewritten = match options.engine {
         Engine::Saturate => by_saturation(&before, &rules, options, &model, &mut clock),
         Engine::Substitute => {
-            let engine = if options.explore { substitute_explored } else { substitute };
+            let engine = if options.explore {
+                substitute_explored
+            } else {
+                substitute
+            };
             let (graph, done) = engine(before.clone(), &rules, options.limits.rewrites, &model);
             clock.stage("substitute");
             Rewritten {

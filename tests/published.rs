@@ -22,6 +22,7 @@ const END: &str = "<!-- end of the table of published rules -->\n";
 fn options() -> Options {
     Options {
         strict: true,
+        prove: false,
         ..Options::default()
     }
 }
@@ -99,7 +100,12 @@ fn line(example: &Counterexample) -> String {
     let text: Vec<&str> = text.lines().map(str::trim).collect();
     let text = text.join(" ").replace("( ", "(").replace(", )", ")").replace(" )", ")");
     let text = text.trim_start_matches("fn main");
-    format!("`{}`: {} against {}", text.replace('|', "or"), example.expected, example.found)
+    format!(
+        "`{}`: {} against {}",
+        text.replace('|', "or"),
+        example.expected,
+        example.found
+    )
 }
 
 /// Rows of the table: rule, what differs, counterexample, repair, conditions here.
@@ -110,8 +116,17 @@ fn table(rules: &[Arc<Rule>], shipped: &BTreeMap<String, String>) -> String {
         };
         let repair = repair(rule, &[], &options()).map_or_else(|| "none found".to_owned(), |r| r.change);
         let own = shipped.get(&*rule.name).map_or("–", String::as_str);
-        let cells = [fault(&example).to_owned(), line(&example), format!("`` {repair} ``"), own.to_owned()];
-        Some(format!("| `{}` | {} |\n", rule.name, cells.map(|c| c.replace(" | ", " or ")).join(" | ")))
+        let cells = [
+            fault(&example).to_owned(),
+            line(&example),
+            format!("`` {repair} ``"),
+            own.to_owned(),
+        ];
+        Some(format!(
+            "| `{}` | {} |\n",
+            rule.name,
+            cells.map(|c| c.replace(" | ", " or ")).join(" | ")
+        ))
     };
     let rows = in_parallel(rules, &row);
     let head = "| published | differs in | at | nothing refutes it with | conditions here |\n| --- | --- | --- | --- | --- |\n";
@@ -127,7 +142,11 @@ fn conditions(set: &str) -> BTreeMap<String, String> {
             .iter()
             .map(|&c| format!("`` {} ``", format_expr(&rule.ast, c)))
             .collect();
-        if all.is_empty() { "–".to_owned() } else { all.join(", ") }
+        if all.is_empty() {
+            "–".to_owned()
+        } else {
+            all.join(", ")
+        }
     };
     rules.iter().map(|r| (r.name.to_string(), text(r))).collect()
 }
@@ -173,7 +192,11 @@ fn check(document: &Path, rules: &[Arc<Rule>], shipped: &BTreeMap<String, String
     };
     let problems: Vec<String> = in_parallel(rules, &problem).into_iter().flatten().collect();
     assert!(problems.is_empty(), "{}", problems.join("\n"));
-    println!("{} of {} published rules are refuted, and repaired", rows.len(), rules.len());
+    println!(
+        "{} of {} published rules are refuted, and repaired",
+        rows.len(),
+        rules.len()
+    );
 }
 
 #[test]
@@ -199,7 +222,11 @@ fn rules_of_gsl_as_published() {
     for rule in &rules {
         let (_, names) = rule.doc.rsplit_once("Here").expect("the names of the rules here");
         let names: Vec<&str> = names.split('`').skip(1).step_by(2).collect();
-        let all: Vec<&str> = names.iter().filter_map(|n| conditions.get(*n)).map(String::as_str).collect();
+        let all: Vec<&str> = names
+            .iter()
+            .filter_map(|n| conditions.get(*n))
+            .map(String::as_str)
+            .collect();
         assert_eq!(all.len(), names.len(), "{}: {names:?}", rule.name);
         shipped.insert(rule.name.to_string(), all.join("; "));
     }

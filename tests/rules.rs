@@ -279,7 +279,10 @@ fn all_rules_together_keep_the_examples_equal() {
             Err(e) => problems.add(&example.rule, e.render(false)),
         }
     }
-    assert!(20 * unchecked <= enodes, "{unchecked} of {enodes} e-nodes are unchecked");
+    assert!(
+        20 * unchecked <= enodes,
+        "{unchecked} of {enodes} e-nodes are unchecked"
+    );
 }
 
 /// The program with one of its parameters as an input, for each of them, and with all of them as inputs.

@@ -26,9 +26,7 @@ use smallvec::SmallVec;
 
 pub use compare::same_graph;
 pub use composite::{composite_function, expand_composites, inline};
-pub use interpret::{
-    InterpretError, evaluate_call, evaluate_call_over, interpret, interpret_over, interpret_vertices,
-};
+pub use interpret::{InterpretError, evaluate_call, evaluate_call_over, interpret, interpret_over, interpret_vertices};
 pub use program::{BuildOptions, build_function, build_program, composites};
 pub use sink::Sink;
 pub use text::to_program;

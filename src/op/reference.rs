@@ -3,7 +3,9 @@
 use std::cell::Cell;
 
 use super::infer::resolve_axis;
-use super::{AttrKind, AttrValue, Bounded, Exact, Fact, Field, Infer, Lawful, Number, OpDef, OpError, Semantics, Value};
+use super::{
+    AttrKind, AttrValue, Bounded, Exact, Fact, Field, Infer, Lawful, Number, OpDef, OpError, Semantics, Value,
+};
 use crate::tensor::{DType, Dim, Tensor, Type};
 
 /// Evaluates a call over the number system `S`.

@@ -163,8 +163,14 @@ pub(super) fn untyped(sides: &Sides) -> Apart {
             fault: Fault::Types,
             output: 0,
             element: None,
-            source: sides.source.first().map_or_else(String::new, |v| sides.graph.ty(*v).to_string()),
-            target: problems.iter().next().map_or_else(String::new, |p| format!("nothing: {}", p.message)),
+            source: sides
+                .source
+                .first()
+                .map_or_else(String::new, |v| sides.graph.ty(*v).to_string()),
+            target: problems
+                .iter()
+                .next()
+                .map_or_else(String::new, |p| format!("nothing: {}", p.message)),
             values: Values::default(),
         },
     }

@@ -582,8 +582,15 @@ fn seeds(rule: &Arc<Rule>, trial: &Trial, examples: &[Example]) -> Vec<Recipe> {
     }
     for one in sketch::alternatives(rule) {
         let found = instances(&one, 1, 200);
-        let found: Vec<Recipe> = found.iter().filter_map(|(g, roots)| Recipe::of(g, roots, &[])).collect();
-        out.extend(if found.is_empty() { reach::reached(&one, random) } else { found });
+        let found: Vec<Recipe> = found
+            .iter()
+            .filter_map(|(g, roots)| Recipe::of(g, roots, &[]))
+            .collect();
+        out.extend(if found.is_empty() {
+            reach::reached(&one, random)
+        } else {
+            found
+        });
     }
     out
 }

@@ -334,7 +334,11 @@ fn counterexamples_are_small_and_the_same_each_time() {
 /// An instance of a shipped rule, as what leads to it: which rule, which of the instances that the search begins with,
 /// and a change for each number. Fewer changes are a simpler instance, so that failures shrink.
 fn instance() -> impl Strategy<Value = (usize, usize, Vec<u64>)> {
-    (any::<usize>(), any::<usize>(), prop::collection::vec(any::<u64>(), 0..8))
+    (
+        any::<usize>(),
+        any::<usize>(),
+        prop::collection::vec(any::<u64>(), 0..8),
+    )
 }
 
 proptest! {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use num_rational::BigRational;
 use num_traits::{One, Signed, ToPrimitive, Zero};
 
+use super::fold::Cases;
 use crate::tensor::{Atom, Dim};
 
 /// A number: a sum of products with rational coefficients, in a normal form.
@@ -60,7 +61,7 @@ pub(super) struct Whole {
     pub(super) name: String,
     pub(super) output: usize,
     /// Shapes of the operands, and their elements by cases over index symbols of their own.
-    pub(super) operands: Vec<(Vec<Dim>, Vec<(Vec<Dim>, Expr)>)>,
+    pub(super) operands: Vec<(Vec<Dim>, Cases)>,
     pub(super) at: Vec<Dim>,
 }
 

@@ -25,6 +25,9 @@ pub(super) enum At {
     Flat(Dim),
 }
 
+/// An element of one of the results of a vertex, with what holds of the bound symbols in its place.
+type Place = (VertexId, usize, At, Vec<Dim>);
+
 /// Meanings of the vertices of one graph in one case.
 pub(super) struct Meaning<'a> {
     pub(super) graph: &'a Graph,
@@ -33,7 +36,7 @@ pub(super) struct Meaning<'a> {
     leaves: FxHashMap<VertexId, u32>,
     shapes: RefCell<FxHashMap<VertexId, Vec<Vec<Dim>>>>,
     /// By what holds of bound symbols as well, which simplifies them.
-    elements: RefCell<FxHashMap<(VertexId, usize, At, Vec<Dim>), Cases>>,
+    elements: RefCell<FxHashMap<Place, Cases>>,
     /// Conditions of operators hold, for there is an instance; otherwise they are questions.
     pub(super) given: bool,
     nested: std::cell::Cell<usize>,
