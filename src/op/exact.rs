@@ -168,7 +168,7 @@ impl Exact {
             return Exact::from_int(value as i128);
         }
         let scaled = (value * CLOSE).floor();
-        if !(scaled.abs() < 1e12) {
+        if scaled.is_nan() || scaled.abs() >= 1e12 {
             return Exact(Infinite(value < 0.0));
         }
         // The digits after those that are meant are random.

@@ -34,7 +34,7 @@ impl<const P: u64> Residue<P> {
         let gap = (1 << 61) - P;
         let product = self.0 as u128 * other.0 as u128;
         let low = (product as u64) & ((1 << 61) - 1);
-        let high = (product >> 61) as u128 * gap as u128;
+        let high = (product >> 61) * gap as u128;
         let folded = low as u128 + high;
         let low = (folded as u64) & ((1 << 61) - 1);
         let rest = low + (folded >> 61) as u64 * gap;

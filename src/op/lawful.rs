@@ -94,10 +94,10 @@ impl Lawful {
     fn try_combine(&self, other: &Lawful, f: impl Fn(usize, u64, u64, u64) -> Option<u64>) -> Lawful {
         let mut out = *self;
         out.defined &= other.defined;
-        for i in 0..FIELDS {
+        for (i, &p) in PRIMES.iter().enumerate() {
             let both = self.present[i] && other.present[i];
             let (a, b) = (u64::from(self.residues[i]), u64::from(other.residues[i]));
-            let residue = if both { f(i, PRIMES[i], a, b) } else { None };
+            let residue = if both { f(i, p, a, b) } else { None };
             out.present[i] = residue.is_some();
             out.residues[i] = residue.unwrap_or(0) as u32;
         }
@@ -218,8 +218,8 @@ impl Lawful {
         }
         let exponent = y.up(|_, y| Some(y));
         let mut out = x.try_combine(&exponent, |i, p, x, _| (i > 0 && x > 0 && is_square(x, p)).then_some(x));
-        for i in 0..FIELDS {
-            out.residues[i] = power(u64::from(out.residues[i]), u64::from(exponent.residues[i]), PRIMES[i]) as u32;
+        for (i, &p) in PRIMES.iter().enumerate() {
+            out.residues[i] = power(u64::from(out.residues[i]), u64::from(exponent.residues[i]), p) as u32;
         }
         Ok(out)
     }
@@ -304,7 +304,7 @@ const fn scramble(x: u64, p: u64) -> u64 {
 const fn unscramble(x: u64, p: u64) -> u64 {
     // The inverse of 5 modulo p - 1: (k (p - 1) + 1) / 5 for the k that makes it whole.
     let mut k = 1;
-    while (k * (p - 1) + 1) % 5 != 0 {
+    while !(k * (p - 1) + 1).is_multiple_of(5) {
         k += 1;
     }
     (power(x, (k * (p - 1) + 1) / 5, p) + p - 7) % p

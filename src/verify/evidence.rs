@@ -10,7 +10,7 @@ use crate::rule::{RuleSet, load_rules};
 use crate::tensor::DType;
 
 fn load(text: &str) -> RuleSet {
-    match parse_rules(Arc::new(Source::new("test.rules", &format!("/// Test.\nrule {text}")))).and_then(load_rules) {
+    match parse_rules(Arc::new(Source::new("test.rules", format!("/// Test.\nrule {text}")))).and_then(load_rules) {
         Ok(set) => set,
         Err(problems) => panic!("{}", problems.render(false)),
     }
