@@ -45,6 +45,23 @@ impl Trial {
         }
     }
 
+    /// Which conditions hold at the first match at `at` at which the first `taken` hold.
+    pub(crate) fn conditions(&self, graph: Graph, at: &[VertexId], taken: usize) -> Option<Vec<bool>> {
+        let index = Index::new(graph);
+        let program = &self.program;
+        let mut found = None;
+        Searcher::new(program, &index)?.all(&mut |binding| {
+            if binding.outputs == at
+                && let Ok(matched) = resolve(&index, program, &binding)
+            {
+                let all = matched.holding(&index, program);
+                found = all.iter().take(taken).all(|holds| *holds).then_some(all);
+            }
+            found.is_none()
+        });
+        found
+    }
+
     /// The first match in `graph`, at the outputs `at` if they are given; conditions hold as they do for the engines.
     pub(crate) fn sides(&self, graph: Graph, at: Option<&[VertexId]>) -> Option<Sides> {
         let index = Index::new(graph);

@@ -4,11 +4,14 @@
 //! change of a number takes some of the places with the same number along: all places that leaves have it at, those
 //! on the same axis, attributes too, or none. What does not fit together is refused by inference or by the matcher.
 
+use std::sync::Arc;
+
 use super::random::Random;
 use super::recipe::{Recipe, Step};
+use crate::lang::ast::ExprKind;
 use crate::op::{AttrDef, AttrKind, AttrValue, OpDef};
 use crate::rule::Rule;
-use crate::tensor::{DType, Dim};
+use crate::tensor::{DType, Dim, Tensor};
 
 /// A place with an integer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,11 +25,72 @@ pub(super) enum Place {
 /// Extents that are tried.
 const EXTENTS: [i64; 8] = [1, 2, 3, 4, 5, 1, 6, 0];
 
+/// Kinds of convolutions that are tried first.
+const CONVOLUTIONS: usize = 16;
+
 /// Element types that are tried.
 const DTYPES: [DType; 6] = [DType::F32, DType::F64, DType::I32, DType::I64, DType::Bool, DType::U8];
 
 /// Values of constants that are tried.
 const NUMBERS: [f64; 7] = [0.0, 1.0, -1.0, 2.0, 0.5, 3.0, 6.0];
+
+/// Numbers that a rule says, and their neighbours: where a condition or a literal draws a line, both sides are tried.
+#[derive(Debug, Clone)]
+pub(super) struct Words {
+    /// The rule.
+    pub(super) rule: Arc<Rule>,
+    integers: Vec<i64>,
+    numbers: Vec<f64>,
+}
+
+impl Words {
+    pub(super) fn of(rule: &Arc<Rule>) -> Words {
+        let (mut integers, mut numbers): (Vec<i64>, Vec<f64>) = (Vec::new(), Vec::new());
+        for (_, expr) in rule.ast.iter() {
+            if expr.span.start < rule.span.start || expr.span.end > rule.span.end {
+                continue;
+            }
+            match expr.kind {
+                ExprKind::Int { value, .. } => {
+                    let value = value.clamp(-1_000_000, 1_000_000) as i64;
+                    integers.extend([value, value + 1, value - 1]);
+                    numbers.extend([value as f64, value as f64 + 1.0, -(value as f64)]);
+                }
+                ExprKind::Float { value, .. } => numbers.extend([value, 2.0 * value, -value]),
+                _ => {}
+            }
+        }
+        integers.retain(|n| n.abs() <= 64);
+        integers.sort_unstable();
+        integers.dedup();
+        numbers.sort_by(f64::total_cmp);
+        numbers.dedup_by(|a, b| a.to_bits() == b.to_bits());
+        Words {
+            rule: rule.clone(),
+            integers,
+            numbers,
+        }
+    }
+
+    /// An integer of the rule, or one of those that are tried anyway.
+    fn integer(&self, others: &[i64], random: &mut Random) -> i64 {
+        let own = if random.chance(1, 4) {
+            random.pick(&self.integers)
+        } else {
+            None
+        };
+        own.or_else(|| random.pick(others)).unwrap_or(1)
+    }
+
+    pub(super) fn number(&self, others: &[f64], random: &mut Random) -> f64 {
+        let own = if random.chance(1, 2) {
+            random.pick(&self.numbers)
+        } else {
+            None
+        };
+        own.or_else(|| random.pick(others)).unwrap_or(1.0)
+    }
+}
 
 impl Recipe {
     /// All integers, with their places.
@@ -120,18 +184,19 @@ pub(super) fn tied(recipe: &Recipe, place: Place, mode: usize, random: &mut Rand
 }
 
 /// A recipe that differs a little; it need not fit together.
-pub(super) fn changed(recipe: &Recipe, rule: &Rule, random: &mut Random) -> Recipe {
+pub(super) fn changed(recipe: &Recipe, words: &Words, random: &mut Random) -> Recipe {
     let mut out = recipe.clone();
-    match random.below(20) {
-        0..=7 => number(&mut out, random),
-        8..=11 => attribute(&mut out, random),
+    match random.below(22) {
+        0..=7 => number(&mut out, words, random),
+        8..=11 => attribute(&mut out, words, random),
         12..=13 => rank(&mut out, random),
         14 => one_shape(&mut out, random),
         15 => dtype(&mut out, random),
-        16 => constant(&mut out, random),
+        16 => constant(&mut out, words, random),
         17 => merge(&mut out, random),
-        18 => operator(&mut out, rule, random),
-        _ => members(&mut out, random),
+        18 => operator(&mut out, words, random),
+        19..=20 => convolution(&mut out, words, random),
+        _ => members(&mut out, words, random),
     }
     out
 }
@@ -176,15 +241,15 @@ pub(super) fn mended(recipe: &Recipe, step: usize, random: &mut Random) -> Recip
     out
 }
 
-fn number(recipe: &mut Recipe, random: &mut Random) {
+fn number(recipe: &mut Recipe, words: &Words, random: &mut Random) {
     let integers = recipe.integers();
     let Some((place, value)) = random.pick(&integers) else {
         return;
     };
     let next = match place {
-        Place::Extent(..) => random.pick(&EXTENTS).unwrap_or(1),
+        Place::Extent(..) => words.integer(&EXTENTS, random),
         Place::Attr(..) => match random.below(4) {
-            0 => random.pick(&EXTENTS).unwrap_or(1),
+            0 => words.integer(&EXTENTS, random),
             1 => value.saturating_add(1),
             2 => value.saturating_sub(1),
             _ => value.saturating_neg(),
@@ -197,7 +262,7 @@ fn number(recipe: &mut Recipe, random: &mut Random) {
 }
 
 /// Recipes with one attribute at each of its values that count, in all calls that share it, in random order.
-pub(super) fn variants(recipe: &Recipe, random: &mut Random) -> Vec<Recipe> {
+pub(super) fn variants(recipe: &Recipe, words: &Words, random: &mut Random) -> Vec<Recipe> {
     let rank = recipe
         .shaped()
         .into_iter()
@@ -222,7 +287,7 @@ pub(super) fn variants(recipe: &Recipe, random: &mut Random) -> Vec<Recipe> {
                 AttrKind::Axis(_) => (-rank..rank).map(|n| Some(AttrValue::int(n))).collect(),
                 AttrKind::OneOf(all) => all.iter().map(|s| Some(AttrValue::str(s))).collect(),
                 AttrKind::Ints | AttrKind::Axes(_) | AttrKind::Float => (0..3)
-                    .map(|_| other_value(attr, attrs[k].as_ref(), rank as usize, random))
+                    .map(|_| other_value(attr, attrs[k].as_ref(), rank as usize, words, random))
                     .collect(),
                 _ => continue,
             };
@@ -242,13 +307,161 @@ pub(super) fn variants(recipe: &Recipe, random: &mut Random) -> Vec<Recipe> {
             }
         }
     }
+    if recipe.calls().into_iter().any(|i| is_convolution(&recipe.steps[i])) {
+        for _ in 0..CONVOLUTIONS {
+            let mut next = recipe.clone();
+            convolution(&mut next, words, random);
+            out.push(next);
+        }
+    }
+    for (place, value) in recipe.integers() {
+        if let Place::Attr(..) = place {
+            for other in [
+                value.saturating_add(1),
+                value.saturating_sub(1),
+                if value == 0 { 2 } else { 0 },
+            ] {
+                let mut next = recipe.clone();
+                next.set(place, other);
+                out.push(next);
+            }
+        }
+    }
+    out.extend(shapes(recipe, random));
     for i in (1..out.len()).rev() {
         out.swap(i, random.below(i + 1));
     }
     out
 }
 
-fn attribute(recipe: &mut Recipe, random: &mut Random) {
+/// Each operand broadcast along each of its axes, and without its first one; each extent nothing, one, and one more.
+fn shapes(recipe: &Recipe, random: &mut Random) -> Vec<Recipe> {
+    let mut out = Vec::new();
+    for i in recipe.shaped() {
+        let Some(shape) = recipe.shape(i) else { continue };
+        let mut change = |f: &dyn Fn(&mut Vec<i64>)| {
+            let mut next = recipe.clone();
+            next.shape_mut(i).into_iter().for_each(f);
+            out.push(next);
+        };
+        for axis in 0..shape.len() {
+            change(&|shape| shape[axis] = 1);
+        }
+        if !shape.is_empty() {
+            change(&|shape| {
+                shape.remove(0);
+            });
+            change(&|shape| shape.clear());
+        }
+        change(&|shape| shape.insert(0, 2));
+    }
+    let mut seen = Vec::new();
+    for (place, value) in recipe.integers() {
+        if seen.contains(&value) || matches!(place, Place::Attr(..)) {
+            continue;
+        }
+        seen.push(value);
+        for next_value in [0, 1, value.saturating_add(1)] {
+            for mode in 1..3 {
+                let mut next = recipe.clone();
+                for place in tied(recipe, place, mode, random) {
+                    next.set(place, next_value);
+                }
+                out.push(next);
+            }
+        }
+    }
+    out
+}
+
+fn is_convolution(step: &Step) -> bool {
+    matches!(step, Step::Call { def, .. } if def.name == "conv" || def.name == "conv_transpose")
+}
+
+/// Other groups, channels, kernels, strides, dilations and pads, in all convolutions alike.
+fn convolution(recipe: &mut Recipe, words: &Words, random: &mut Random) {
+    let calls: Vec<usize> = recipe
+        .calls()
+        .into_iter()
+        .filter(|&i| is_convolution(&recipe.steps[i]))
+        .collect();
+    if calls.is_empty() {
+        return number(recipe, words, random);
+    }
+    let small = |random: &mut Random| 1 + random.below(3) as i64;
+    let group = random.pick(&[1, 1, 2, 3]).unwrap_or(1);
+    // As many channels as groups: each channel for itself.
+    let inner = if random.chance(1, 3) { 1 } else { small(random) };
+    let outer = small(random);
+    let kernel = [small(random), small(random), small(random)];
+    let [strides, dilations] = [0; 2].map(|_| [small(random), small(random), small(random)]);
+    let pads: Vec<i64> = (0..6).map(|_| random.below(3) as i64).collect();
+    let auto = random.pick(&["NOTSET", "NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"]);
+    let mut set: Vec<(&str, u8)> = vec![
+        ("group", 0),
+        ("strides", 1),
+        ("dilations", 2),
+        ("pads", 3),
+        ("auto_pad", 4),
+    ];
+    set.retain(|_| random.chance(2, 3));
+    let fresh = small(random);
+    for call in calls {
+        let Step::Call { def, operands, .. } = &recipe.steps[call] else {
+            continue;
+        };
+        let (transposed, operands) = (def.name == "conv_transpose", operands.clone());
+        let places: Vec<Option<usize>> = set.iter().map(|(name, _)| def.attr_index(name)).collect();
+        let axes = operands
+            .iter()
+            .filter_map(|&u| recipe.shape(u))
+            .map(Vec::len)
+            .max()
+            .unwrap_or(4)
+            .saturating_sub(2)
+            .min(3);
+        if let Step::Call { attrs, .. } = &mut recipe.steps[call] {
+            for ((_, which), place) in set.iter().zip(places) {
+                let Some(attr) = place.and_then(|k| attrs.get_mut(k)) else {
+                    continue;
+                };
+                *attr = Some(match which {
+                    0 => AttrValue::int(group),
+                    1 => AttrValue::ints(&strides[..axes]),
+                    2 => AttrValue::ints(&dilations[..axes]),
+                    3 => AttrValue::ints(&pads[..2 * axes]),
+                    _ => AttrValue::str(auto.unwrap_or("NOTSET")),
+                });
+            }
+        }
+        let group = if set.contains(&("group", 0)) { group } else { 1 };
+        let mut shape_of = |at: usize, f: &dyn Fn(&mut Vec<i64>)| {
+            if let Some(shape) = operands.get(at).and_then(|&u| recipe.shape_mut(u))
+                && shape.len() >= 3
+            {
+                f(shape);
+            }
+        };
+        shape_of(0, &|x| {
+            x[1] = group * inner;
+            for extent in &mut x[2..] {
+                *extent = (*extent).max(fresh + 2);
+            }
+        });
+        shape_of(1, &|w| {
+            (w[0], w[1]) = if transposed {
+                (group * inner, outer)
+            } else {
+                (group * outer, inner)
+            };
+            for (extent, k) in w[2..].iter_mut().zip(kernel) {
+                *extent = k;
+            }
+        });
+    }
+}
+
+fn attribute(recipe: &mut Recipe, words: &Words, random: &mut Random) {
     let Some(call) = random.pick(&recipe.calls()) else {
         return;
     };
@@ -266,7 +479,7 @@ fn attribute(recipe: &mut Recipe, random: &mut Random) {
         .max()
         .unwrap_or(4);
     let before = attrs[k].clone();
-    let next = other_value(&def.attrs[k], before.as_ref(), rank, random);
+    let next = other_value(&def.attrs[k], before.as_ref(), rank, words, random);
     let everywhere = random.chance(3, 4);
     for (i, step) in recipe.steps.iter_mut().enumerate() {
         if let Step::Call { def: other, attrs, .. } = step
@@ -278,7 +491,13 @@ fn attribute(recipe: &mut Recipe, random: &mut Random) {
 }
 
 /// Another value of an attribute.
-fn other_value(attr: &AttrDef, before: Option<&AttrValue>, rank: usize, random: &mut Random) -> Option<AttrValue> {
+fn other_value(
+    attr: &AttrDef,
+    before: Option<&AttrValue>,
+    rank: usize,
+    words: &Words,
+    random: &mut Random,
+) -> Option<AttrValue> {
     if attr.default_value().is_some() && random.chance(1, 6) {
         return None;
     }
@@ -286,7 +505,7 @@ fn other_value(attr: &AttrDef, before: Option<&AttrValue>, rank: usize, random: 
     let small = [0, 1, 2, 3, 1, -1];
     Some(match attr.kind {
         AttrKind::Bool => AttrValue::Bool(random.chance(1, 2)),
-        AttrKind::Int => AttrValue::int(random.pick(&[1, 2, 3, 0, 4, -1]).unwrap_or(1)),
+        AttrKind::Int => AttrValue::int(words.integer(&[1, 2, 3, 0, 4, -1], random)),
         AttrKind::Axis(_) => AttrValue::int(axis(random)),
         AttrKind::Axes(_) => {
             let n = match before {
@@ -342,7 +561,7 @@ fn other_value(attr: &AttrDef, before: Option<&AttrValue>, rank: usize, random: 
                 AttrValue::ints(&list)
             }
         },
-        AttrKind::Float => AttrValue::float(random.pick(&[1.0, 0.5, 0.0, 2.0, -1.0, 0.1, 6.0]).unwrap_or(1.0)),
+        AttrKind::Float => AttrValue::float(words.number(&[1.0, 0.5, 0.0, 2.0, -1.0, 0.1, 6.0], random)),
         AttrKind::OneOf(all) => AttrValue::str(random.pick(all)?),
         AttrKind::DType => AttrValue::DType(random.pick(&DTYPES)?),
         AttrKind::Floats | AttrKind::Str | AttrKind::Tensor => return before.cloned(),
@@ -423,16 +642,40 @@ fn dtype(recipe: &mut Recipe, random: &mut Random) {
     }
 }
 
-fn constant(recipe: &mut Recipe, random: &mut Random) {
-    let fills: Vec<usize> = (0..recipe.steps.len())
-        .filter(|&i| matches!(recipe.steps[i], Step::Fill { .. }))
+fn constant(recipe: &mut Recipe, words: &Words, random: &mut Random) {
+    let constants: Vec<usize> = (0..recipe.steps.len())
+        .filter(|&i| matches!(recipe.steps[i], Step::Fill { .. } | Step::Const(_)))
         .collect();
-    let Some(at) = random.pick(&fills) else {
-        return number(recipe, random);
+    let Some(at) = random.pick(&constants) else {
+        return number(recipe, words, random);
     };
-    if let Step::Fill { value, .. } = &mut recipe.steps[at] {
-        *value = random.pick(&NUMBERS).unwrap_or(1.0);
+    match &mut recipe.steps[at] {
+        Step::Fill { value, .. } => *value = words.number(&NUMBERS, random),
+        Step::Const(tensor) => {
+            if let Some(changed) = with_other_element(tensor, words, random) {
+                *tensor = changed;
+            }
+        }
+        _ => {}
     }
+}
+
+fn with_other_element(tensor: &Tensor, words: &Words, random: &mut Random) -> Option<Tensor> {
+    if tensor.dtype().is_float() {
+        let mut all = tensor.to_f64s()?;
+        let at = random.below(all.len());
+        *all.get_mut(at)? = words.number(&NUMBERS, random);
+        return Tensor::from_f64s(tensor.dtype(), tensor.shape(), &all);
+    }
+    let mut all = tensor.to_ints()?;
+    let at = random.below(all.len());
+    let before = *all.get(at)?;
+    *all.get_mut(at)? = match random.below(3) {
+        0 => i128::from(words.integer(&EXTENTS, random)),
+        1 => before.saturating_add(1),
+        _ => before.saturating_sub(1),
+    };
+    Tensor::from_ints(tensor.dtype(), tensor.shape(), &all)
 }
 
 /// Lets one leaf stand where another one does.
@@ -451,10 +694,15 @@ fn merge(recipe: &mut Recipe, random: &mut Random) {
 }
 
 /// Lets an operator variable stand for another of its choices.
-fn operator(recipe: &mut Recipe, rule: &Rule, random: &mut Random) {
-    let choices: Vec<&'static OpDef> = rule.operators.iter().flat_map(|v| v.choices.iter().copied()).collect();
+fn operator(recipe: &mut Recipe, words: &Words, random: &mut Random) {
+    let choices: Vec<&'static OpDef> = words
+        .rule
+        .operators
+        .iter()
+        .flat_map(|v| v.choices.iter().copied())
+        .collect();
     let Some(next) = random.pick(&choices) else {
-        return number(recipe, random);
+        return number(recipe, words, random);
     };
     let calls = recipe.calls();
     let one_of = |i: &usize| match &recipe.steps[*i] {
@@ -479,14 +727,14 @@ fn operator(recipe: &mut Recipe, rule: &Rule, random: &mut Random) {
 }
 
 /// One more or one fewer operand of a call that takes any number: a copy of the last, with leaves of its own.
-fn members(recipe: &mut Recipe, random: &mut Random) {
+fn members(recipe: &mut Recipe, words: &Words, random: &mut Random) {
     let variadic = |i: &usize| match &recipe.steps[*i] {
         Step::Call { def, operands, .. } => def.arity().1.is_none() && !operands.is_empty(),
         _ => false,
     };
     let calls: Vec<usize> = recipe.calls().into_iter().filter(variadic).collect();
     let Some(call) = random.pick(&calls) else {
-        return number(recipe, random);
+        return number(recipe, words, random);
     };
     let Step::Call { operands, .. } = &mut recipe.steps[call] else {
         return;

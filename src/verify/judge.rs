@@ -155,6 +155,21 @@ pub(super) fn examine(rule: &Rule, sides: &Sides, terms: &mut Terms, random: &mu
     ground.map_or(Finding::Unknown, Finding::Agree)
 }
 
+/// What is wrong where no engine applies the rule.
+pub(super) fn untyped(sides: &Sides) -> Apart {
+    match &sides.target {
+        Ok(target) => types(sides, target),
+        Err(problems) => Apart {
+            fault: Fault::Types,
+            output: 0,
+            element: None,
+            source: sides.source.first().map_or_else(String::new, |v| sides.graph.ty(*v).to_string()),
+            target: problems.iter().next().map_or_else(String::new, |p| format!("nothing: {}", p.message)),
+            values: Values::default(),
+        },
+    }
+}
+
 fn types(sides: &Sides, target: &[VertexId]) -> Apart {
     let ty = |v: &VertexId| sides.graph.ty(*v);
     let differs = |(a, b): (&VertexId, &VertexId)| ty(a) != ty(b);

@@ -36,10 +36,12 @@ mod lock;
 mod numbers;
 mod proof;
 mod random;
+mod reach;
 mod recipe;
 mod repair;
 mod shipped;
 mod shrink;
+mod sketch;
 mod solve;
 mod table;
 #[cfg(test)]
@@ -80,6 +82,11 @@ pub use self::table::verdict_table;
 /// Changes after one that inference refuses.
 const MENDINGS: usize = 8;
 
+/// A rule is wrong if its target has another type than its source, or none, at this many plain instances, and more often
+/// by this factor than it has the same type: engines would seldom apply it.
+const NEVER: usize = 8;
+const OFTEN: usize = 4;
+
 /// How much is tried.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -100,6 +107,8 @@ pub struct Options {
     pub patterns: u64,
     /// All of them instead, those of `f32` as well.
     pub exhaustive: bool,
+    /// Changes that are tried to make a counterexample smaller.
+    pub shrinking: usize,
 }
 
 impl Default for Options {
@@ -113,6 +122,7 @@ impl Default for Options {
             laws: Laws::ALL,
             patterns: 1 << 18,
             exhaustive: false,
+            shrinking: 600,
         }
     }
 }
@@ -261,10 +271,12 @@ pub fn verify(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Repo
     let mut random = Random::part(options.seed, &rule.name);
     let trial = Trial::new(rule.clone());
     let mut run = Run::new(rule, &trial, options);
-    let mut apart = run.search(seeds(rule, &trial, examples), options, &mut random);
+    let seeds = seeds(rule, &trial, examples);
+    let mut apart = run.search(seeds, options, &mut random).or_else(|| run.seldom());
     if apart.is_none() {
         apart = run.decide_class(options, &mut random);
     }
+    let strict = options.strict || apart.as_ref().is_some_and(|(_, _, apart)| apart.fault == Fault::Types);
     let proof = match apart {
         None if options.prove => Some(proof::prove(
             &trial,
@@ -280,7 +292,7 @@ pub fn verify(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Repo
     }
     report.verdict = match apart {
         Some(found) => {
-            let (sides, apart) = shrink::shrink(rule, &trial, found, options.strict, &mut random);
+            let (sides, apart) = shrink::shrink(rule, &trial, found, (strict, options.shrinking), &mut random);
             Verdict::Refuted(Box::new(counterexample(&sides, *apart)))
         }
         None if matches!(proof, Some(Ok(_))) => match proof {
@@ -288,7 +300,7 @@ pub fn verify(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Repo
             _ => Verdict::Undecided(String::new()),
         },
         None if report.instances > 0 => grounds.verdict(),
-        None if report.refused > 0 => Verdict::Undecided("its target never has a type".to_owned()),
+        None if report.refused > 0 => Verdict::Undecided("its target never has the type of its source".to_owned()),
         None => Verdict::Undecided("no operands were found that it matches".to_owned()),
     };
     report
@@ -344,6 +356,7 @@ impl Grounds {
 /// A search for instances.
 struct Run<'a> {
     rule: &'a Arc<Rule>,
+    words: change::Words,
     trial: &'a Trial,
     seen: FxHashSet<u64>,
     /// Instances so far, for changes; the wrong ones aside.
@@ -354,6 +367,12 @@ struct Run<'a> {
     grounds: Grounds,
     /// Whether the bits are the same at all instances so far, if any says.
     same_bits: Option<bool>,
+    /// Plain instances at which the sides agree.
+    applied: usize,
+    /// Plain instances where no engine applies the rule.
+    unapplied: usize,
+    /// The first of these.
+    never: Option<(Recipe, Sides)>,
     report: Report,
 }
 
@@ -363,6 +382,7 @@ impl<'a> Run<'a> {
     fn new(rule: &'a Arc<Rule>, trial: &'a Trial, options: &Options) -> Run<'a> {
         Run {
             rule,
+            words: change::Words::of(rule),
             trial,
             seen: FxHashSet::default(),
             pool: Vec::new(),
@@ -370,6 +390,9 @@ impl<'a> Run<'a> {
             terms: Terms::new(options.strict, options.laws),
             grounds: Grounds::default(),
             same_bits: None,
+            applied: 0,
+            unapplied: 0,
+            never: None,
             report: Report {
                 rule: rule.clone(),
                 verdict: Verdict::Undecided(String::new()),
@@ -395,7 +418,7 @@ impl<'a> Run<'a> {
         let most = options.instances.saturating_mul(options.attempts);
         // Each attribute at each value that counts, for as long as half of what is allowed lasts.
         let first = self.right.first().map(|&i| self.pool[i].clone());
-        for next in first.map_or_else(Vec::new, |recipe| change::variants(&recipe, random)) {
+        for next in first.map_or_else(Vec::new, |recipe| change::variants(&recipe, &self.words, random)) {
             if 2 * self.report.instances >= options.instances || 2 * self.report.attempts >= most {
                 break;
             }
@@ -435,6 +458,16 @@ impl<'a> Run<'a> {
         None
     }
 
+    /// An instance where no engine applies the rule, if engines seldom do.
+    fn seldom(&mut self) -> Option<Found> {
+        if self.unapplied < NEVER || self.unapplied <= OFTEN * self.applied {
+            return None;
+        }
+        let (recipe, sides) = self.never.take()?;
+        let apart = Box::new(judge::untyped(&sides));
+        Some((recipe, sides, apart))
+    }
+
     /// A recipe that differs a little from one before, or from one of `more`.
     fn next(&self, more: &[Recipe], random: &mut Random) -> Option<Recipe> {
         let all = self.pool.len() + more.len();
@@ -444,13 +477,17 @@ impl<'a> Run<'a> {
         // The newest ones lead away from the beginning, the others back.
         let from = if random.chance(1, 3) {
             all - 1 - random.below(all.min(4))
+        } else if random.chance(1, 4)
+            && let Some(right) = random.pick(&self.right)
+        {
+            right
         } else {
             random.below(all)
         };
         let from = self.pool.get(from).unwrap_or_else(|| &more[from - self.pool.len()]);
-        let mut next = change::changed(from, self.rule, random);
+        let mut next = change::changed(from, &self.words, random);
         if random.chance(1, 3) {
-            next = change::changed(&next, self.rule, random);
+            next = change::changed(&next, &self.words, random);
         }
         Some(mend(next, random))
     }
@@ -469,6 +506,7 @@ impl<'a> Run<'a> {
             }
             Finding::Agree(ground) => {
                 self.report.instances += 1;
+                self.applied += usize::from(recipe.is_plain());
                 *self.report.systems.entry(ground.system()).or_default() += 1;
                 self.grounds.add(ground);
                 self.right.push(self.pool.len());
@@ -481,6 +519,10 @@ impl<'a> Run<'a> {
             Finding::Refused(reason) => {
                 self.report.refused += 1;
                 self.report.refusal.get_or_insert(reason);
+                self.unapplied += usize::from(recipe.is_plain());
+                if recipe.is_plain() && self.never.is_none() {
+                    self.never = Some((recipe.clone(), sides));
+                }
             }
             Finding::Unknown => {}
         }
@@ -516,7 +558,7 @@ fn examples_of<'a>(rule: &Rule, examples: &'a [Example]) -> impl Iterator<Item =
 }
 
 /// Instances to begin with.
-fn seeds(rule: &Rule, trial: &Trial, examples: &[Example]) -> Vec<Recipe> {
+fn seeds(rule: &Arc<Rule>, trial: &Trial, examples: &[Example]) -> Vec<Recipe> {
     let mut out = Vec::new();
     for example in examples_of(rule, examples) {
         let after = match &example.kind {
@@ -533,6 +575,15 @@ fn seeds(rule: &Rule, trial: &Trial, examples: &[Example]) -> Vec<Recipe> {
     let attempts = if out.is_empty() { 4000 } else { 100 };
     for (graph, outputs) in instances(rule, 6, attempts) {
         out.extend(Recipe::of(&graph, &outputs, &[]));
+    }
+    let random = &mut Random::part(0, &rule.name);
+    if out.is_empty() {
+        out = reach::reached(rule, random);
+    }
+    for one in sketch::alternatives(rule) {
+        let found = instances(&one, 1, 200);
+        let found: Vec<Recipe> = found.iter().filter_map(|(g, roots)| Recipe::of(g, roots, &[])).collect();
+        out.extend(if found.is_empty() { reach::reached(&one, random) } else { found });
     }
     out
 }

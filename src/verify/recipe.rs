@@ -178,6 +178,15 @@ impl Recipe {
         }
     }
 
+    /// True without values that have no elements, and without constants that may broadcast the others.
+    pub(super) fn is_plain(&self) -> bool {
+        self.steps.iter().all(|step| match step {
+            Step::Leaf { shape, .. } => !shape.contains(&0),
+            Step::Fill { shape, .. } => shape.is_empty(),
+            _ => true,
+        })
+    }
+
     /// The extents of a leaf or constant.
     pub(super) fn shape(&self, step: usize) -> Option<&Vec<i64>> {
         match &self.steps[step] {

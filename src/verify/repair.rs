@@ -1,20 +1,35 @@
-//! Conditions under which a wrong rule is right: the weakest one of a vocabulary that no counterexample fulfils.
+//! Conditions under which a wrong rule is right: the weakest ones of a vocabulary that no counterexample fulfils.
+//!
+//! All conditions of the vocabulary are evaluated at each instance at once. A repair is up to three of them that
+//! exclude each wrong instance and keep as many right ones as possible. It is verified; a counterexample is one more
+//! wrong instance, and the choice begins again.
+
+mod vocabulary;
 
 use std::sync::Arc;
 
-use super::{Options, Run, Verdict, random::Random, recipe::Recipe, seeds, verify};
+use super::shrink::shrink;
+use super::{Options, Run, random::Random, recipe::Recipe, seeds};
 use crate::diag::Source;
 use crate::lang::parse_rules;
 use crate::rewrite::Trial;
-use crate::rule::{AttrPattern, Example, PatternNode, Rule, load_rules};
+use crate::rule::{Example, Rule, load_checked_rules};
 
-/// Candidates that are verified, from the weakest on.
-const VERIFIED: usize = 4;
+use vocabulary::{Vocabulary, vocabulary};
+
+/// Repairs that are verified.
+const VERIFIED: usize = 16;
+
+/// Wrong instances that are made smaller.
+const SHRUNK: usize = 3;
+
+/// Conditions that are combined with others.
+const COMBINED: usize = 60;
 
 /// A condition that makes a rule right, as far as it is tried.
 #[derive(Debug, Clone)]
 pub struct Repair {
-    /// What is added: a condition, or an attribute of the source.
+    /// What is added: conditions, or attributes of the source.
     pub change: String,
     /// The rule with it.
     pub text: String,
@@ -24,7 +39,7 @@ pub struct Repair {
     pub of: usize,
 }
 
-/// The weakest extra condition of a vocabulary under which nothing refutes the rule; nothing, if there is none.
+/// The weakest extra conditions of a vocabulary under which nothing refutes the rule; nothing, if there are none.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -42,40 +57,132 @@ pub fn repair(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Opti
     if right.is_empty() || wrong.is_empty() {
         return None;
     }
-    let mut candidates: Vec<(usize, usize, Repair, Arc<Rule>)> = Vec::new();
-    for (order, (change, text)) in vocabulary(rule).into_iter().enumerate() {
-        let Some(changed) = load(rule, &text) else { continue };
+    let words = vocabulary(rule, &|text| load(rule, text).is_some());
+    let all = load(rule, &words.with_all())?;
+    let trial = Trial::new(all);
+    let own = rule.conditions.len();
+    let facts = |recipe: &Recipe| -> Option<Vec<bool>> {
+        let (graph, roots) = recipe.build().ok()?;
+        let mut all = trial.conditions(graph, &roots, own)?;
+        all.drain(..own);
+        Some(all)
+    };
+    let agreeing = right;
+    let right: Vec<Vec<bool>> = agreeing.iter().filter_map(facts).collect();
+    let mut wrong: Vec<Vec<bool>> = wrong.iter().filter_map(facts).collect();
+    let mut failed: Vec<Vec<usize>> = Vec::new();
+    for _ in 0..VERIFIED {
+        let Some(chosen) = choose(&words, &right, &wrong, &failed) else {
+            break;
+        };
+        let text = words.text(&chosen);
+        let found = load(rule, &text).and_then(|changed| counterexample(&changed, examples, options));
+        let Some(recipe) = found else {
+            let kept = right.iter().filter(|facts| chosen.iter().all(|&i| facts[i])).count();
+            return Some(Repair {
+                change: words.says(&chosen),
+                text,
+                kept,
+                of: right.len(),
+            });
+        };
+        match facts(&recipe).filter(|facts| chosen.iter().all(|&i| facts[i])) {
+            Some(facts) => wrong.push(facts),
+            None => failed.push(chosen),
+        }
+    }
+    // Two rests that may differ, as one.
+    words.one_rest(rule).into_iter().find_map(|(change, text)| {
+        let changed = load(rule, &text)?;
         let trial = Trial::new(changed.clone());
         let matches = |recipe: &&Recipe| {
             let built = recipe.build().ok();
             built.is_some_and(|(graph, roots)| trial.sides(graph, Some(&roots)).is_some())
         };
-        if wrong.iter().any(|r| matches(&r)) {
-            continue;
-        }
-        let kept = right.iter().filter(matches).count();
-        if kept > 0 {
-            let of = right.len();
-            let repair = Repair { change, text, kept, of };
-            candidates.push((kept, order, repair, changed));
+        let kept = agreeing.iter().filter(matches).count();
+        let of = agreeing.len();
+        let holds = kept > 0 && counterexample(&changed, examples, options).is_none();
+        holds.then_some(Repair { change, text, kept, of })
+    })
+}
+
+/// Which instances fulfil each condition, as bits.
+struct Bits {
+    columns: Vec<Vec<u64>>,
+    rows: usize,
+}
+
+impl Bits {
+    fn new(words: usize, rows: &[Vec<bool>]) -> Bits {
+        let column = |word: usize| {
+            let mut bits = vec![0; rows.len().div_ceil(64)];
+            for (i, row) in rows.iter().enumerate() {
+                bits[i / 64] |= u64::from(row[word]) << (i % 64);
+            }
+            bits
+        };
+        Bits {
+            columns: (0..words).map(column).collect(),
+            rows: rows.len(),
         }
     }
-    // Among those that keep nearly as much, the simplest.
-    let most = candidates.iter().map(|c| c.0).max().unwrap_or(0);
-    candidates.sort_by_key(|(kept, order, ..)| {
-        (
-            10 * kept < 9 * most,
-            if 10 * kept < 9 * most { most - kept } else { 0 },
-            *order,
-        )
-    });
-    candidates
-        .into_iter()
-        .take(VERIFIED)
-        .find_map(|(_, _, repair, changed)| {
-            let report = verify(&changed, examples, &Options { prove: false, ..options.clone() });
-            matches!(report.verdict, Verdict::ProvedForAll(_) | Verdict::Proved { .. } | Verdict::Tested { .. }).then_some(repair)
-        })
+
+    /// How many instances fulfil all of the conditions.
+    fn count(&self, chosen: &[usize]) -> usize {
+        let both = |at: usize| chosen.iter().fold(u64::MAX, |all, &i| all & self.columns[i][at]);
+        (0..self.rows.div_ceil(64))
+            .map(|at| both(at).count_ones() as usize)
+            .sum()
+    }
+}
+
+/// Up to three conditions that exclude all wrong instances: those that keep the most, and fewer rather than more.
+fn choose(words: &Vocabulary, right: &[Vec<bool>], wrong: &[Vec<bool>], failed: &[Vec<usize>]) -> Option<Vec<usize>> {
+    let (right, wrong) = (Bits::new(words.len(), right), Bits::new(words.len(), wrong));
+    // What excludes nothing says nothing, and what keeps nothing is no repair.
+    let mut useful: Vec<(usize, usize)> = (0..words.len())
+        .map(|i| (right.count(&[i]) * (wrong.rows - wrong.count(&[i])), i))
+        .filter(|(worth, _)| *worth > 0)
+        .collect();
+    useful.sort_by_key(|&(worth, i)| (std::cmp::Reverse(worth), i));
+    let mut best: Option<(usize, Vec<usize>)> = None;
+    let mut offer = |chosen: &[usize]| {
+        if wrong.count(chosen) > 0 || failed.iter().any(|f| f == chosen) {
+            return;
+        }
+        // One more condition has to keep a tenth more.
+        let worth = right.count(chosen) * (11 - chosen.len());
+        if worth > 0 && best.as_ref().is_none_or(|(other, _)| worth > *other) {
+            best = Some((worth, chosen.to_vec()));
+        }
+    };
+    let mut all: Vec<usize> = useful.iter().map(|u| u.1).collect();
+    all.sort_unstable();
+    for &i in &all {
+        offer(&[i]);
+    }
+    all = useful.iter().take(COMBINED).map(|u| u.1).collect();
+    all.sort_unstable();
+    for (n, &i) in all.iter().enumerate() {
+        for (m, &j) in all.iter().enumerate().skip(n + 1) {
+            offer(&[i, j]);
+            for &k in &all[m + 1..] {
+                offer(&[i, j, k]);
+            }
+        }
+    }
+    best.map(|(_, chosen)| chosen)
+}
+
+/// An instance at which the rule is wrong, if a search as long as that of a verdict finds one.
+fn counterexample(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Option<Recipe> {
+    let mut random = Random::part(options.seed, &rule.name);
+    let trial = Trial::new(rule.clone());
+    let mut run = Run::new(rule, &trial, options);
+    let seeds = seeds(rule, &trial, examples);
+    let found = run.search(seeds, options, &mut random).or_else(|| run.seldom());
+    let found = found.or_else(|| run.decide_class(options, &mut random));
+    found.map(|(recipe, ..)| recipe)
 }
 
 /// Instances at which the rule is right, and at which it is wrong.
@@ -83,7 +190,7 @@ fn instances(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> (Vec<
     let mut random = Random::part(options.seed, &rule.name);
     let trial = Trial::new(rule.clone());
     let mut run = Run::new(rule, &trial, options);
-    let mut wrong = Vec::new();
+    let (mut wrong, mut small) = (Vec::new(), Vec::new());
     let most = options.instances.saturating_mul(options.attempts);
     let mut todo = seeds(rule, &trial, examples);
     todo.reverse();
@@ -95,10 +202,16 @@ fn instances(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> (Vec<
                 None => break,
             },
         };
-        if let Some((recipe, ..)) = run.attempt(next, &mut random) {
-            wrong.push(recipe);
+        if let Some(found) = run.attempt(next, &mut random) {
+            wrong.push(found.0.clone());
+            // A small one says more of what is not needed to be wrong.
+            if wrong.len() <= SHRUNK {
+                let (sides, _) = shrink(rule, &trial, found, (options.strict, options.shrinking), &mut random);
+                small.extend(Recipe::of(&sides.graph, &sides.source, &sides.inputs));
+            }
         }
     }
+    wrong.extend(small);
     let Run { pool, right, .. } = run;
     (right.iter().map(|&i| pool[i].clone()).collect(), wrong)
 }
@@ -106,87 +219,6 @@ fn instances(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> (Vec<
 /// The rule of that text which takes the place of `rule`.
 fn load(rule: &Rule, text: &str) -> Option<Arc<Rule>> {
     let file = parse_rules(Arc::new(Source::new("repair", text))).ok()?;
-    let set = load_rules(file).ok()?;
+    let set = load_checked_rules(file).ok()?;
     set.rules.iter().find(|r| r.name == rule.name).cloned()
-}
-
-/// Changes with the texts of the changed rule, simple ones first.
-fn vocabulary(rule: &Rule) -> Vec<(String, String)> {
-    let Some(text) = rule
-        .ast
-        .source
-        .text
-        .get(rule.span.start as usize..rule.span.end as usize)
-    else {
-        return Vec::new();
-    };
-    let Some(end) = text.rfind('}') else { return Vec::new() };
-    let mut out = Vec::new();
-    // Attributes in a rest cannot be named by a condition: they are taken out of it.
-    for rest in &rule.rests {
-        for attr in ["group = 1", "keepdims = true", "auto_pad = \"NOTSET\""] {
-            let pattern = format!("..{rest}");
-            let changed = text.replace(&pattern, &format!("{attr}, {pattern}"));
-            if changed != text {
-                out.push((format!("{{{attr}}} beside `..{rest}`"), changed));
-            }
-        }
-    }
-    let last = rule
-        .conditions
-        .last()
-        .map(|c| (rule.ast.span(*c).end - rule.span.start) as usize);
-    let mut condition = |condition: String| {
-        let changed = match last.filter(|&at| at <= end && text.is_char_boundary(at)) {
-            Some(at) => format!("{}, {condition}{}", &text[..at], &text[at..]),
-            None => format!("{} where {condition} {}", text[..end].trim_end(), &text[end..]),
-        };
-        out.push((format!("where {condition}"), changed));
-    };
-    let names: Vec<&str> = rule.variables.iter().filter(|v| !v.indexed).map(|v| &*v.name).collect();
-    for (i, a) in names.iter().enumerate() {
-        for b in &names[i + 1..] {
-            for what in ["shape", "rank"] {
-                condition(format!("{a}.{what} == {b}.{what}"));
-            }
-            condition(format!("broadcasts({a}, {b})"));
-            condition(format!("broadcasts({b}, {a})"));
-            for axis in ["[0]", "[1]", "[-1]", "[1..]"] {
-                condition(format!("{a}.shape{axis} == {b}.shape{axis}"));
-            }
-        }
-    }
-    for a in &names {
-        for what in [
-            "size == 1",
-            "rank == 0",
-            "rank == 1",
-            "rank == 2",
-            "rank <= 2",
-            "rank >= 2",
-            "shape[0] == 1",
-        ] {
-            condition(format!("{a}.{what}"));
-        }
-    }
-    let mut bound: Vec<Arc<str>> = Vec::new();
-    for (_, node) in rule.source.nodes() {
-        if let PatternNode::Call { attrs, .. } = node {
-            for attr in attrs {
-                if let AttrPattern::Bind(name) = attr
-                    && !bound.contains(name)
-                {
-                    bound.push(name.clone());
-                }
-            }
-        }
-    }
-    for name in &bound {
-        for what in ["== 0", "== 1", "== -1", "> 0"] {
-            condition(format!("{name} {what}"));
-        }
-        condition(format!("all(i == 0 for i in {name})"));
-        condition(format!("all(i == 1 for i in {name})"));
-    }
-    out
 }

@@ -2,7 +2,7 @@
 
 use super::change::{Place, tied};
 use super::data::leaves;
-use super::judge::{Apart, Finding, again, judge};
+use super::judge::{Apart, Finding, again, judge, untyped};
 use super::random::Random;
 use super::recipe::{Recipe, Step, fill};
 use crate::graph::VertexId;
@@ -10,22 +10,21 @@ use crate::rewrite::{Sides, Trial};
 use crate::rule::Rule;
 use crate::tensor::Tensor;
 
-/// Recipes that are tried.
-const ATTEMPTS: usize = 600;
-
 /// Values that are tried.
 const EVALUATIONS: usize = 400;
 
-/// A counterexample that no single step makes smaller, unless the steps ran out.
+/// A counterexample that no single step makes smaller, unless the steps ran out: types count if `strict`, and so many
+/// recipes are tried.
 pub(super) fn shrink(
     rule: &Rule,
     trial: &Trial,
     found: (Recipe, Sides, Box<Apart>),
-    strict: bool,
+    (strict, attempts): (bool, usize),
     random: &mut Random,
 ) -> (Sides, Box<Apart>) {
     let (mut best, mut sides, mut apart) = found;
-    let mut left = ATTEMPTS;
+    let mut left = attempts;
+    let never = sides.target.is_err();
     'again: loop {
         for smaller in smaller(&best, random) {
             if left == 0 {
@@ -35,7 +34,7 @@ pub(super) fn shrink(
             if weight(&smaller) >= weight(&best) {
                 continue;
             }
-            if let Some((new_sides, new_apart)) = wrong(rule, trial, &smaller, strict, random)
+            if let Some((new_sides, new_apart)) = wrong(rule, trial, &smaller, strict, never, random)
                 && new_apart.fault == apart.fault
             {
                 (best, sides, apart) = (smaller, new_sides, new_apart);
@@ -44,7 +43,11 @@ pub(super) fn shrink(
         }
         break;
     }
-    let apart = simplified(rule, &sides, apart);
+    let apart = if attempts == 0 {
+        apart
+    } else {
+        simplified(rule, &sides, apart)
+    };
     (sides, apart)
 }
 
@@ -107,12 +110,17 @@ fn wrong(
     trial: &Trial,
     recipe: &Recipe,
     strict: bool,
+    never: bool,
     random: &mut Random,
 ) -> Option<(Sides, Box<Apart>)> {
     let (graph, roots) = recipe.build().ok()?;
     let sides = trial.sides(graph, Some(&roots))?;
     match judge(rule, &sides, strict, random) {
-        Finding::Apart(apart) => Some((sides, apart)),
+        Finding::Apart(apart) if !never => Some((sides, apart)),
+        Finding::Refused(_) if never && sides.target.is_err() => {
+            let apart = Box::new(untyped(&sides));
+            Some((sides, apart))
+        }
         _ => None,
     }
 }

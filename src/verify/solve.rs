@@ -29,6 +29,9 @@ pub(super) fn solved(recipe: &Recipe, step: usize, random: &mut Random) -> Recip
         "batch_normalization" => call.per_channel(1),
         "instance_normalization" | "group_normalization" => call.per_channel(1),
         "layer_normalization" => call.per_channel(usize::MAX),
+        name if name.ends_with("_along") || name == "bias_add" => call.along(),
+        "unsqueeze" | "squeeze" => call.axes(def.name == "unsqueeze"),
+        "slice" => call.slice(),
         "reshape" => call.reshape(),
         "expand" => call.expand(),
         "transpose" => call.transpose(),
@@ -257,6 +260,71 @@ impl Call<'_> {
         };
         for i in 1..self.operands.len() {
             self.set(i, vec![channels]);
+        }
+    }
+
+    /// The other operands have the extent of the axis that the attribute names.
+    fn along(&mut self) {
+        let Some(x) = self.shape(0) else { return };
+        if x.is_empty() {
+            return;
+        }
+        let axis = self.int("axis").unwrap_or(1).rem_euclid(x.len() as i64);
+        if self
+            .int("num_groups")
+            .is_some_and(|n| n < 1 || x[axis as usize] % n != 0)
+            && let Some(groups) = self.attr("num_groups")
+        {
+            *groups = Some(AttrValue::int(1));
+        }
+        self.per_channel(axis as usize);
+    }
+
+    /// Axes that the operand has, each once; for `squeeze`, of extent 1.
+    fn axes(&mut self, added: bool) {
+        let Some(mut x) = self.shape(0) else { return };
+        let n = match self.attr("axes") {
+            Some(Some(AttrValue::Ints(list))) => list.len(),
+            _ => 1,
+        };
+        let rank = x.len() + if added { n } else { 0 };
+        let mut all: Vec<i64> = (0..rank as i64).collect();
+        while all.len() > n {
+            all.remove(self.random.below(all.len()));
+        }
+        if !added {
+            for &axis in &all {
+                x[axis as usize] = 1;
+            }
+            self.set(0, x);
+        }
+        if let Some(axes) = self.attr("axes") {
+            *axes = Some(AttrValue::ints(&all));
+        }
+    }
+
+    /// Lists of one length, with axes that the operand has.
+    fn slice(&mut self) {
+        let Some(x) = self.shape(0) else { return };
+        let n = match self.attr("axes") {
+            Some(Some(AttrValue::Ints(list))) => list.len(),
+            _ => x.len(),
+        };
+        let n = n.min(x.len());
+        let begin = self.random.below(x.len() + 1 - n) as i64;
+        if let Some(axes) = self.attr("axes") {
+            *axes = Some(AttrValue::ints(&(begin..begin + n as i64).collect::<Vec<_>>()));
+        }
+        let ends: Vec<i64> = x.iter().skip(begin as usize).take(n).copied().collect();
+        if self.random.chance(1, 2)
+            && let Some(attr) = self.attr("ends")
+        {
+            *attr = Some(AttrValue::ints(&ends));
+        }
+        for (name, fill) in [("starts", 0), ("ends", 1), ("steps", 1)] {
+            if let Some(Some(AttrValue::Ints(list))) = self.attr(name) {
+                list.resize(n, Dim::Const(fill));
+            }
         }
     }
 

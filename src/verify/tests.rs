@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use proptest::prelude::*;
+
 use super::*;
 use crate::diag::Source;
 use crate::lang::parse_rules;
@@ -327,4 +329,37 @@ fn counterexamples_are_small_and_the_same_each_time() {
     assert_eq!(first.values, again.values);
     let elements: usize = first.values.values().map(Tensor::len).sum();
     assert!(elements <= 8, "{}", text(&first));
+}
+
+/// An instance of a shipped rule, as what leads to it: which rule, which of the instances that the search begins with,
+/// and a change for each number. Fewer changes are a simpler instance, so that failures shrink.
+fn instance() -> impl Strategy<Value = (usize, usize, Vec<u64>)> {
+    (any::<usize>(), any::<usize>(), prop::collection::vec(any::<u64>(), 0..8))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn rules_of_the_library_hold_at_any_instance((rule, seed, changes) in instance()) {
+        let set = library().unwrap();
+        let rule = &set.rules[rule % set.rules.len()];
+        let trial = Trial::new(rule.clone());
+        let words = change::Words::of(rule);
+        let begin = seeds(rule, &trial, &set.examples);
+        prop_assert!(!begin.is_empty(), "{} has no instances", rule.name);
+        let mut recipe = begin[seed % begin.len()].clone();
+        for number in changes {
+            let mut random = Random::part(number, "");
+            recipe = mend(change::changed(&recipe, &words, &mut random), &mut random);
+        }
+        let built = recipe.build().ok();
+        let Some(sides) = built.and_then(|(graph, roots)| trial.sides(graph, Some(&roots))) else {
+            return Ok(());
+        };
+        let mut terms = Terms::new(false, Laws::ALL);
+        if let Finding::Apart(apart) = examine(rule, &sides, &mut terms, &mut Random::part(1, &rule.name)) {
+            prop_assert!(false, "{}: {} against {} at {recipe:?}", rule.name, apart.source, apart.target);
+        }
+    }
 }

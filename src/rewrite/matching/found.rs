@@ -317,6 +317,17 @@ impl<V: Copy + Eq + std::hash::Hash + Ord + std::fmt::Debug> Match<V> {
         }
     }
 
+    /// Whether each condition holds; one that cannot be decided does not.
+    pub(in crate::rewrite) fn holding<H: Host<V = V>>(&self, host: &H, program: &Program) -> Vec<bool> {
+        let rule = &program.rule;
+        let scope = MatchScope {
+            host,
+            names: &self.names,
+        };
+        let holds = |&c: &_| term::condition(&rule.ast, c, &scope).unwrap_or(false);
+        rule.conditions.iter().map(holds).collect()
+    }
+
     /// The first condition that does not hold; one that cannot be decided does not.
     pub(in crate::rewrite) fn failing<H: Host<V = V>>(&self, host: &H, program: &Program) -> Option<usize> {
         let rule = &program.rule;

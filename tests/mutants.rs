@@ -1,0 +1,206 @@
+//! Wrong rules are refuted: rules made from the shipped ones by one change each, the way mistakes are made.
+//!
+//! `TAUTOMER_MUTANTS=4000` tries that many of them instead of a few hundred, and `TAUTOMER_MUTANTS_SHOW=1` prints what
+//! becomes of each.
+
+#[path = "mutants/equivalent.rs"]
+mod equivalent;
+#[path = "mutants/make.rs"]
+mod make;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use tautomer::diag::Source;
+use tautomer::lang::parse_rules;
+use tautomer::rule::{RuleSet, library_files, library_set_files, load_checked_rules, load_rules};
+use tautomer::verify::{Options, Verdict, verify};
+
+use equivalent::EQUIVALENT;
+use make::{Mutant, mutants};
+
+/// Mutants that are tried.
+const TRIED: usize = 420;
+
+/// What became of a mutant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Outcome {
+    /// The loader refuses it.
+    Unloadable(String),
+    /// It is refuted.
+    Refuted,
+    /// It is refuted for the type of its target alone, where no engine would apply it; the rule that it was made from
+    /// is not.
+    OtherType,
+    /// It is not refuted.
+    Survived(String),
+}
+
+/// The rules that mutants are made from.
+struct Shipped {
+    mutants: Vec<Mutant>,
+    rules: RuleSet,
+    /// Whether the types of a rule agree at all instances.
+    typed: Mutex<BTreeMap<String, bool>>,
+}
+
+fn shipped() -> Shipped {
+    let sets = library_set_files().iter().flat_map(|(_, files)| files.iter());
+    let (mut all, mut rules) = (Vec::new(), RuleSet::default());
+    for (name, text) in library_files().iter().chain(sets) {
+        let file = parse_rules(Arc::new(Source::new(*name, *text))).unwrap_or_else(|e| panic!("{}", e.render(false)));
+        all.extend(mutants(&file));
+        rules.extend(load_checked_rules(file).unwrap_or_else(|e| panic!("{}", e.render(false))));
+    }
+    Shipped {
+        mutants: all,
+        rules,
+        typed: Mutex::new(BTreeMap::new()),
+    }
+}
+
+impl Shipped {
+    fn judge(&self, mutant: &Mutant, options: &Options) -> Outcome {
+        let set = match parse_rules(Arc::new(Source::new("mutant.rules", &*mutant.text))).and_then(load_rules) {
+            Ok(set) => set,
+            Err(e) => return Outcome::Unloadable(e.iter().next().map_or_else(String::new, |p| p.message.clone())),
+        };
+        let strict = Options {
+            strict: true,
+            ..options.clone()
+        };
+        let refuted = |set: &RuleSet, options: &Options| {
+            let mut said = Vec::new();
+            for rule in &set.rules {
+                let report = verify(rule, &self.rules.examples, options);
+                if let Verdict::Refuted(_) = report.verdict {
+                    return None;
+                }
+                said.push(format!("{} ({} refused)", report.verdict, report.refused));
+            }
+            Some(said.join(" / "))
+        };
+        let Some(said) = refuted(&set, options) else {
+            return Outcome::Refuted;
+        };
+        if refuted(&set, &strict).is_none() && self.is_typed(&mutant.rule, &strict) {
+            return Outcome::OtherType;
+        }
+        Outcome::Survived(said)
+    }
+
+    fn is_typed(&self, name: &str, strict: &Options) -> bool {
+        if let Some(known) = self.typed.lock().unwrap().get(name) {
+            return *known;
+        }
+        let mut own = self.rules.rules.iter().filter(|r| r.name.trim_end_matches("-reversed") == name);
+        let typed = own.all(|r| !matches!(verify(r, &self.rules.examples, strict).verdict, Verdict::Refuted(_)));
+        self.typed.lock().unwrap().insert(name.to_owned(), typed);
+        typed
+    }
+
+    /// What becomes of the mutants, on all cores.
+    fn outcomes(&self, chosen: &[&Mutant], options: &Options) -> Vec<Outcome> {
+        let next = AtomicUsize::new(0);
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let work = || {
+            let mut done = Vec::new();
+            loop {
+                let at = next.fetch_add(1, Ordering::Relaxed);
+                let Some(mutant) = chosen.get(at) else { return done };
+                done.push((at, self.judge(mutant, options)));
+            }
+        };
+        let mut out: Vec<(usize, Outcome)> = std::thread::scope(|scope| {
+            let handles: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+            handles.into_iter().flat_map(|h| h.join().unwrap()).collect()
+        });
+        out.sort_by_key(|(at, _)| *at);
+        out.into_iter().map(|(_, outcome)| outcome).collect()
+    }
+}
+
+/// A number that is spread evenly and is the same each time: FNV-1a, mixed.
+fn hash(text: &str) -> u64 {
+    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325, |h: u64, b| {
+        (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3)
+    });
+    (hash ^ (hash >> 31)).wrapping_mul(0x94d0_49bb_1331_11eb)
+}
+
+/// Some of the mutants, spread over rules and kinds of change: each kind in turn gives one of a rule that has given few.
+fn spread(all: &[Mutant], most: usize) -> Vec<&Mutant> {
+    let mut kinds: BTreeMap<&str, Vec<&Mutant>> = BTreeMap::new();
+    for mutant in all {
+        kinds.entry(mutant.kind).or_default().push(mutant);
+    }
+    for list in kinds.values_mut() {
+        list.sort_by_key(|m| hash(&m.name()));
+        let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut rounds: Vec<(usize, &Mutant)> = Vec::new();
+        for mutant in list.iter() {
+            let round = seen.entry(&mutant.rule).or_default();
+            rounds.push((*round, mutant));
+            *round += 1;
+        }
+        rounds.sort_by_key(|(round, _)| *round);
+        *list = rounds.into_iter().map(|(_, m)| m).rev().collect();
+    }
+    let mut out = Vec::new();
+    while out.len() < most && kinds.values().any(|list| !list.is_empty()) {
+        for list in kinds.values_mut() {
+            out.extend(list.pop());
+        }
+    }
+    out.truncate(most);
+    out
+}
+
+#[test]
+fn mutants_are_refuted() {
+    let number = |name: &str| std::env::var(name).ok().and_then(|n| n.parse::<usize>().ok());
+    let shipped = shipped();
+    let chosen = spread(&shipped.mutants, number("TAUTOMER_MUTANTS").unwrap_or(TRIED));
+    let options = Options {
+        instances: 60,
+        shrinking: 0,
+        ..Options::default()
+    };
+    let outcomes = shipped.outcomes(&chosen, &options);
+    let show = number("TAUTOMER_MUTANTS_SHOW").is_some();
+    let known: BTreeMap<&str, &str> = EQUIVALENT.iter().copied().collect();
+    let (mut refuted, mut other_type, mut equal, mut unloadable) = (0, 0, 0, 0);
+    let mut survived = Vec::new();
+    let mut false_claims = Vec::new();
+    for (mutant, outcome) in chosen.iter().zip(&outcomes) {
+        let name = mutant.name();
+        if show {
+            println!("{outcome:?} {name}");
+        }
+        match outcome {
+            Outcome::Unloadable(_) => unloadable += 1,
+            Outcome::Refuted | Outcome::OtherType if known.contains_key(&*name) => false_claims.push(name),
+            Outcome::Refuted => refuted += 1,
+            Outcome::OtherType => other_type += 1,
+            Outcome::Survived(_) if known.contains_key(&*name) => equal += 1,
+            Outcome::Survived(said) => survived.push(format!("{name}: {said}")),
+        }
+    }
+    let kinds: BTreeSet<&str> = chosen.iter().map(|m| m.kind).collect();
+    let unequal = refuted + other_type + survived.len();
+    println!(
+        "{} mutants of {} kinds from {} that can be made: {unloadable} are refused by the loader, {equal} are equal to what \
+         they were made from; of {unequal} wrong ones {} are refuted ({other_type} for the type of their target alone)",
+        chosen.len(),
+        kinds.len(),
+        shipped.mutants.len(),
+        refuted + other_type,
+    );
+    for survivor in &survived {
+        println!("not refuted: {survivor}");
+    }
+    assert!(false_claims.is_empty(), "said to be equivalent, and refuted: {false_claims:#?}");
+    assert!(unequal >= 300 || chosen.len() < TRIED, "{unequal} wrong rules are too few");
+    assert!(100 * survived.len() <= unequal, "{} of {unequal} are not refuted", survived.len());
+}

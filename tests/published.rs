@@ -1,0 +1,207 @@
+//! Rules as they were published, without the conditions that they have here: a verdict for each, a counterexample for
+//! the wrong ones, and a condition under which nothing refutes them. The documents of the sets have tables of them.
+//!
+//! `TAUTOMER_WRITE_TABLES=1 cargo test --test published` writes the tables anew, from what the search finds.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tautomer::diag::Source;
+use tautomer::formats::taso::import_rules;
+use tautomer::graph::to_program;
+use tautomer::lang::{format_expr, format_program, parse_rules};
+use tautomer::rule::{Rule, library_set, load_rules};
+use tautomer::verify::{Counterexample, Fault, Options, Verdict, repair, verify};
+
+const BEGIN: &str = "<!-- as published -->\n";
+const END: &str = "<!-- end of the table of published rules -->\n";
+
+/// Where the sides of a published rule differ in type, it is wrong: nothing says that the rule is not meant there.
+fn options() -> Options {
+    Options {
+        strict: true,
+        ..Options::default()
+    }
+}
+
+/// The same for verdicts alone.
+fn quick() -> Options {
+    Options {
+        shrinking: 0,
+        ..options()
+    }
+}
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn load(name: &str, text: &str) -> Vec<Arc<Rule>> {
+    let set = parse_rules(Arc::new(Source::new(name, text))).and_then(load_rules);
+    set.unwrap_or_else(|e| panic!("{}", e.render(false))).rules
+}
+
+/// The text of a rule with one more condition or with an attribute taken out of a rest, in the words of a repair.
+fn repaired(rule: &Rule, change: &str) -> String {
+    let mut text = rule.ast.source.text[rule.span.range()].to_owned();
+    if let Some((one, other)) = change.split_once(" in place of ") {
+        return text.replace(other.trim_matches('`'), one.trim_matches('`'));
+    }
+    let (attributes, conditions) = match change.split_once("where ") {
+        Some((before, conditions)) => (before.trim_end_matches([' ', ',']), conditions),
+        None => (change, ""),
+    };
+    for part in attributes.split("`, ").filter(|p| !p.is_empty()) {
+        let (attr, rest) = part.split_once(" beside ").expect("an attribute beside a rest");
+        let rest = rest.trim_matches('`');
+        text = text.replace(rest, &format!("{}, {rest}", attr.trim_matches(['{', '}'])));
+    }
+    if !conditions.is_empty() {
+        let class = text.rfind("numerics").unwrap_or_else(|| text.rfind('}').unwrap());
+        let sign = if rule.conditions.is_empty() { "where" } else { "," };
+        text = format!("{} {sign} {conditions} {}", text[..class].trim_end(), &text[class..]);
+    }
+    text
+}
+
+/// What the search finds at rules, on all cores, in order.
+fn in_parallel<T: Send>(rules: &[Arc<Rule>], work: &(dyn Fn(&Arc<Rule>) -> T + Sync)) -> Vec<T> {
+    let next = AtomicUsize::new(0);
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let one = || {
+        let mut done = Vec::new();
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(rule) = rules.get(at) else { return done };
+            done.push((at, work(rule)));
+        }
+    };
+    let mut out: Vec<(usize, T)> = std::thread::scope(|scope| {
+        let handles: Vec<_> = (0..threads).map(|_| scope.spawn(one)).collect();
+        handles.into_iter().flat_map(|h| h.join().unwrap()).collect()
+    });
+    out.sort_by_key(|(at, _)| *at);
+    out.into_iter().map(|(_, found)| found).collect()
+}
+
+fn fault(example: &Counterexample) -> &'static str {
+    match example.fault {
+        Fault::Types => "type",
+        _ => "value",
+    }
+}
+
+/// A counterexample in one line: the source, and what differs.
+fn line(example: &Counterexample) -> String {
+    let text = format_program(&to_program(&example.source));
+    let text: Vec<&str> = text.lines().map(str::trim).collect();
+    let text = text.join(" ").replace("( ", "(").replace(", )", ")").replace(" )", ")");
+    let text = text.trim_start_matches("fn main");
+    format!("`{}`: {} against {}", text.replace('|', "or"), example.expected, example.found)
+}
+
+/// Rows of the table: rule, what differs, counterexample, repair, conditions here.
+fn table(rules: &[Arc<Rule>], shipped: &BTreeMap<String, String>) -> String {
+    let row = |rule: &Arc<Rule>| {
+        let Verdict::Refuted(example) = verify(rule, &[], &options()).verdict else {
+            return None;
+        };
+        let repair = repair(rule, &[], &options()).map_or_else(|| "none found".to_owned(), |r| r.change);
+        let own = shipped.get(&*rule.name).map_or("–", String::as_str);
+        let cells = [fault(&example).to_owned(), line(&example), format!("`` {repair} ``"), own.to_owned()];
+        Some(format!("| `{}` | {} |\n", rule.name, cells.map(|c| c.replace(" | ", " or ")).join(" | ")))
+    };
+    let rows = in_parallel(rules, &row);
+    let head = "| published | differs in | at | nothing refutes it with | conditions here |\n| --- | --- | --- | --- | --- |\n";
+    format!("{head}{}", rows.into_iter().flatten().collect::<String>())
+}
+
+/// The conditions of the rules of a set, by name.
+fn conditions(set: &str) -> BTreeMap<String, String> {
+    let rules = library_set(set).unwrap().unwrap().rules;
+    let text = |rule: &Rule| {
+        let all: Vec<String> = rule
+            .conditions
+            .iter()
+            .map(|&c| format!("`` {} ``", format_expr(&rule.ast, c)))
+            .collect();
+        if all.is_empty() { "–".to_owned() } else { all.join(", ") }
+    };
+    rules.iter().map(|r| (r.name.to_string(), text(r))).collect()
+}
+
+/// Compares the table of a document with verdicts, or writes it.
+fn check(document: &Path, rules: &[Arc<Rule>], shipped: &BTreeMap<String, String>) {
+    let text = std::fs::read_to_string(document).unwrap();
+    let (head, rest) = text.split_once(BEGIN).expect("a table of published rules");
+    let (old, tail) = rest.split_once(END).expect("the end of the table");
+    if std::env::var_os("TAUTOMER_WRITE_TABLES").is_some() {
+        let new = table(rules, shipped);
+        std::fs::write(document, format!("{head}{BEGIN}\n{new}\n{END}{tail}")).unwrap();
+        return;
+    }
+    let rows: BTreeMap<String, Vec<&str>> = old
+        .lines()
+        .filter(|line| line.starts_with("| `"))
+        .map(|line| {
+            let cells: Vec<&str> = line.trim_matches(['|', ' ']).split(" | ").collect();
+            (cells[0].trim_matches('`').to_owned(), cells)
+        })
+        .collect();
+    let problem = |rule: &Arc<Rule>| -> Option<String> {
+        let verdict = verify(rule, &[], &quick()).verdict;
+        let row = rows.get(&*rule.name);
+        match (&verdict, row) {
+            (Verdict::Refuted(_), None) => return Some(format!("{} is refuted and has no row", rule.name)),
+            (Verdict::Refuted(_), Some(_)) | (_, None) => {}
+            (_, Some(_)) => return Some(format!("{} has a row, and is not refuted: {verdict}", rule.name)),
+        }
+        let cells = row?;
+        if Some(&cells[4]) != shipped.get(&*rule.name).map(String::as_str).or(Some("–")).as_ref() {
+            return Some(format!("{} has other conditions: {}", rule.name, cells[4]));
+        }
+        let change = cells[3].trim_start_matches("`` ").trim_end_matches(" ``");
+        let text = format!("/// Repaired.\n{}", repaired(rule, change));
+        let fixed = load(&rule.name, &text);
+        let verdict = verify(&fixed[0], &[], &quick()).verdict;
+        match verdict {
+            Verdict::Refuted(_) | Verdict::Undecided(_) => Some(format!("{} with {change}: {verdict}", rule.name)),
+            _ => None,
+        }
+    };
+    let problems: Vec<String> = in_parallel(rules, &problem).into_iter().flatten().collect();
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+    println!("{} of {} published rules are refuted, and repaired", rows.len(), rules.len());
+}
+
+#[test]
+#[expect(clippy::print_stderr, reason = "a test that skips says so")]
+fn rules_of_taso_as_published() {
+    let path = std::env::var_os("TAUTOMER_TEST_DATA").map(|d| Path::new(&d).join("taso/graph_subst.pb"));
+    let Some(bytes) = path.and_then(|p| std::fs::read(p).ok()) else {
+        eprintln!("skipped: TAUTOMER_TEST_DATA names no folder with taso/graph_subst.pb");
+        return;
+    };
+    let imported = import_rules("graph_subst.pb", &bytes, "taso").unwrap_or_else(|e| panic!("{}", e.render(false)));
+    let rules = load("graph_subst.rules", &imported.text);
+    check(&root().join("rules/taso/README.md"), &rules, &conditions("taso"));
+}
+
+#[test]
+fn rules_of_gsl_as_published() {
+    let text = include_str!("data/gsl-published.rules");
+    let rules = load("gsl-published.rules", text);
+    // A comment names the rules here that stand for the published one.
+    let mut shipped = BTreeMap::new();
+    let conditions = conditions("gsl");
+    for rule in &rules {
+        let (_, names) = rule.doc.rsplit_once("Here").expect("the names of the rules here");
+        let names: Vec<&str> = names.split('`').skip(1).step_by(2).collect();
+        let all: Vec<&str> = names.iter().filter_map(|n| conditions.get(*n)).map(String::as_str).collect();
+        assert_eq!(all.len(), names.len(), "{}: {names:?}", rule.name);
+        shipped.insert(rule.name.to_string(), all.join("; "));
+    }
+    check(&root().join("rules/gsl/README.md"), &rules, &shipped);
+}
