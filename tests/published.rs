@@ -22,6 +22,7 @@ const END: &str = "<!-- end of the table of published rules -->\n";
 fn options() -> Options {
     Options {
         strict: true,
+        prove: false,
         ..Options::default()
     }
 }
