@@ -362,6 +362,9 @@ impl Case {
         if let Some(whole) = a.exact_div(b) {
             return Some(whole);
         }
+        if self.follows(a) && self.follows(&(b.clone() - Dim::Const(1) - a.clone())) {
+            return Some(Dim::Const(0));
+        }
         let (whole, rest) = multiples(a, b);
         if self.follows(&rest) && self.follows(&(b.clone() - Dim::Const(1) - rest.clone())) {
             return Some(whole);
