@@ -101,6 +101,7 @@ impl Shipped {
     }
 
     /// What becomes of the mutants, on all cores.
+    #[expect(clippy::print_stdout, reason = "shown as they come, where that is asked for")]
     fn outcomes(&self, chosen: &[&Mutant], options: &Options) -> Vec<Outcome> {
         let next = AtomicUsize::new(0);
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
@@ -162,12 +163,13 @@ fn spread(all: &[Mutant], most: usize) -> Vec<&Mutant> {
 }
 
 #[test]
+#[expect(clippy::print_stdout, reason = "the numbers are what the test is for")]
 fn mutants_are_refuted() {
     let number = |name: &str| std::env::var(name).ok().and_then(|n| n.parse::<usize>().ok());
     let shipped = shipped();
     let chosen = spread(&shipped.mutants, number("TAUTOMER_MUTANTS").unwrap_or(TRIED));
     let options = Options {
-        instances: 50,
+        instances: 130,
         prove: false,
         shrinking: 0,
         ..Options::default()
