@@ -57,7 +57,7 @@ impl Words {
                 ExprKind::Int { value, .. } => {
                     let value = value.clamp(-1_000_000, 1_000_000) as i64;
                     integers.extend([value, value + 1, value - 1]);
-                    numbers.extend([value as f64, value as f64 + 1.0, -(value as f64)]);
+                    numbers.extend([value as f64, value as f64 + 1.0, value as f64 - 1.0, -(value as f64)]);
                 }
                 ExprKind::Float { value, .. } => numbers.extend([value, 2.0 * value, -value]),
                 _ => {}
@@ -341,6 +341,12 @@ pub(super) fn variants(recipe: &Recipe, words: &Words, random: &mut Random) -> V
         let mut next = recipe.clone();
         members(&mut next, words, random);
         out.push(next);
+        if !words.rule.operators.is_empty() {
+            let mut next = recipe.clone();
+            operator(&mut next, words, random);
+            attribute(&mut next, words, random);
+            out.push(next);
+        }
     }
     out.extend(shapes(recipe, random));
     for i in (1..out.len()).rev() {
@@ -706,7 +712,7 @@ fn dtype(recipe: &mut Recipe, random: &mut Random) {
     }
 }
 
-fn constant(recipe: &mut Recipe, words: &Words, random: &mut Random) {
+pub(super) fn constant(recipe: &mut Recipe, words: &Words, random: &mut Random) {
     let constants: Vec<usize> = (0..recipe.steps.len())
         .filter(|&i| matches!(recipe.steps[i], Step::Fill { .. } | Step::Const(_)))
         .collect();

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::change::{Words, changed};
+use super::change::{Words, changed, constant};
 use super::mend;
 use super::random::Random;
 use super::recipe::Recipe;
@@ -56,7 +56,12 @@ pub(super) fn reached(rule: &Arc<Rule>, attempts: usize, random: &mut Random) ->
             let from = random.below(pool.len() + next.len());
             let from = pool.get(from).or_else(|| next.get(from - pool.len()));
             let Some(from) = from.cloned() else { break };
-            let mut recipe = changed(&from, &words, random);
+            let mut recipe = from;
+            if random.chance(1, 3) {
+                constant(&mut recipe, &words, random);
+            } else {
+                recipe = changed(&recipe, &words, random);
+            }
             if random.chance(1, 3) {
                 recipe = changed(&recipe, &words, random);
             }

@@ -143,10 +143,6 @@ pub(crate) const EQUIVALENT: &[(&str, &str)] = &[
         "right for either value, which the target takes over",
     ),
     (
-        "element-of-first-part: condition off by one: 0 -> -1 @137",
-        "where the types are the same, so are the values; elsewhere the target has no type, or another one, as it may for the rule itself",
-    ),
-    (
         "conv-transpose-then-batch-norm: off by one: w.shape[..2] -> w.shape[1..2] @333",
         "where the types are the same, so are the values; elsewhere the target has no type, or another one, as it may for the rule itself",
     ),
@@ -235,10 +231,6 @@ pub(crate) const EQUIVALENT: &[(&str, &str)] = &[
         "a convolution of a tensor with itself is the same for any order of its channels",
     ),
     (
-        "merge-elementwise: rest lost: ..a ->  @104",
-        "where the types are the same, so are the values; elsewhere the target has no type, or another one, as it may for the rule itself",
-    ),
-    (
         "batch-norm-as-bias-add: second choice: when a == x.rank - 1 { k } else { unsqueeze(k) {axes = range(1, x.rank - a)} } -> unsqueeze(k) {axes = range(1, x.rank - a)} @204",
         "`unsqueeze` without axes, a transposition in order, an expansion to the same shape: each is nothing",
     ),
@@ -261,10 +253,6 @@ pub(crate) const EQUIVALENT: &[(&str, &str)] = &[
     (
         "taso-78-concat-of-matmuls: stronger class: numerics real -> numerics bitwise @178",
         "its bits agree: the class is weaker than it might be",
-    ),
-    (
-        "cast-there-and-back: condition weakened: and -> || @146",
-        "where the types are the same, so are the values; elsewhere the target has no type, or another one, as it may for the rule itself",
     ),
     (
         "unsqueeze-of-prod: rest lost: , ..r ->  @143",
@@ -316,10 +304,6 @@ pub(crate) const EQUIVALENT: &[(&str, &str)] = &[
     ),
     (
         "reshape-then-add: call lost: reshape(x + c) {shape = s, ..r} -> (x + c) @74",
-        "where the types are the same, so are the values; elsewhere the target has no type, or another one, as it may for the rule itself",
-    ),
-    (
-        "taso-113-mul-of-concats: condition dropped: x.shape == z.shape -> true @158",
         "where the types are the same, so are the values; elsewhere the target has no type, or another one, as it may for the rule itself",
     ),
     (
