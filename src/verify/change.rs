@@ -25,6 +25,9 @@ pub(super) enum Place {
 /// Extents that are tried.
 const EXTENTS: [i64; 8] = [1, 2, 3, 4, 5, 1, 6, 0];
 
+/// Other numbers of members that are tried first.
+const MEMBERS: usize = 6;
+
 /// Kinds of convolutions that are tried first.
 const CONVOLUTIONS: usize = 16;
 
@@ -54,7 +57,7 @@ impl Words {
                 ExprKind::Int { value, .. } => {
                     let value = value.clamp(-1_000_000, 1_000_000) as i64;
                     integers.extend([value, value + 1, value - 1]);
-                    numbers.extend([value as f64, value as f64 + 1.0, -(value as f64)]);
+                    numbers.extend([value as f64, value as f64 + 1.0, value as f64 - 1.0, -(value as f64)]);
                 }
                 ExprKind::Float { value, .. } => numbers.extend([value, 2.0 * value, -value]),
                 _ => {}
@@ -327,6 +330,24 @@ pub(super) fn variants(recipe: &Recipe, words: &Words, random: &mut Random) -> V
             }
         }
     }
+    // Where all extents are one number, what is transposed or swapped has the same type.
+    let square: Vec<Recipe> = out.iter().map(|next| squared(next, &[2, 3][..], random)).collect();
+    for next in square {
+        if random.chance(1, 3) {
+            out.push(next);
+        }
+    }
+    for _ in 0..MEMBERS {
+        let mut next = recipe.clone();
+        members(&mut next, words, random);
+        out.push(next);
+        if !words.rule.operators.is_empty() {
+            let mut next = recipe.clone();
+            operator(&mut next, words, random);
+            attribute(&mut next, words, random);
+            out.push(next);
+        }
+    }
     out.extend(shapes(recipe, random));
     for i in (1..out.len()).rev() {
         out.swap(i, random.below(i + 1));
@@ -355,6 +376,32 @@ fn shapes(recipe: &Recipe, random: &mut Random) -> Vec<Recipe> {
         }
         change(&|shape| shape.insert(0, 2));
     }
+    // One operand with an axis more, another with one less.
+    let shaped = recipe.shaped();
+    for &i in &shaped {
+        for &j in &shaped {
+            if i == j || recipe.shape(j).is_none_or(Vec::is_empty) {
+                continue;
+            }
+            for with_batch in [false, true] {
+                let mut next = recipe.clone();
+                if let Some(shape) = next.shape_mut(i) {
+                    shape.insert(0, 2);
+                }
+                if let Some(shape) = next.shape_mut(j) {
+                    shape.remove(0);
+                }
+                if with_batch {
+                    for &k in shaped.iter().filter(|k| **k != i && **k != j) {
+                        if let Some(shape) = next.shape_mut(k) {
+                            shape.insert(0, 2);
+                        }
+                    }
+                }
+                out.push(next);
+            }
+        }
+    }
     let mut seen = Vec::new();
     for (place, value) in recipe.integers() {
         if seen.contains(&value) || matches!(place, Place::Attr(..)) {
@@ -369,6 +416,18 @@ fn shapes(recipe: &Recipe, random: &mut Random) -> Vec<Recipe> {
                 }
                 out.push(next);
             }
+        }
+    }
+    out
+}
+
+/// The recipe with one number for all extents of leaves.
+fn squared(recipe: &Recipe, sides: &[i64], random: &mut Random) -> Recipe {
+    let mut out = recipe.clone();
+    let side = random.pick(sides).unwrap_or(2);
+    for i in 0..out.steps.len() {
+        if let Some(shape) = out.shape_mut(i) {
+            shape.fill(side);
         }
     }
     out
@@ -579,12 +638,23 @@ fn rank(recipe: &mut Recipe, random: &mut Random) {
     let at = random.below(if grow { rank + 1 } else { rank });
     let from_end = random.chance(1, 2);
     let extent = random.pick(&EXTENTS).unwrap_or(1);
-    let mode = random.below(3);
+    let mode = random.below(4);
+    // What one call depends on, such as the parts of a join.
+    let mut below = vec![false; recipe.steps.len()];
+    if let Some(call) = random.pick(&recipe.calls()) {
+        below[call] = true;
+        for i in (0..=call).rev().filter(|_| mode == 3) {
+            if below[i] {
+                recipe.steps[i].operands().into_iter().for_each(|u| below[u] = true);
+            }
+        }
+    }
     for i in shaped {
         let Some(shape) = recipe.shape_mut(i) else { continue };
         let along = match mode {
             0 => i == first,
             1 => shape.len() == rank,
+            3 => below[i] && shape.len() == rank,
             _ => shape.len() >= rank,
         };
         if !along {
@@ -642,7 +712,7 @@ fn dtype(recipe: &mut Recipe, random: &mut Random) {
     }
 }
 
-fn constant(recipe: &mut Recipe, words: &Words, random: &mut Random) {
+pub(super) fn constant(recipe: &mut Recipe, words: &Words, random: &mut Random) {
     let constants: Vec<usize> = (0..recipe.steps.len())
         .filter(|&i| matches!(recipe.steps[i], Step::Fill { .. } | Step::Const(_)))
         .collect();

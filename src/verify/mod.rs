@@ -82,6 +82,12 @@ pub use self::table::verdict_table;
 /// Changes after one that inference refuses.
 const MENDINGS: usize = 8;
 
+/// Instances of different ranks that are varied one value at a time.
+const BEGINNINGS: usize = 3;
+
+/// Changes that are tried to reach first instances where the loader's search finds none.
+const REACHING: usize = 1500;
+
 /// A rule is wrong if its target has another type than its source, or none, at this many plain instances, and more often
 /// by this factor than it has the same type: engines would seldom apply it.
 const NEVER: usize = 8;
@@ -417,8 +423,18 @@ impl<'a> Run<'a> {
         }
         let most = options.instances.saturating_mul(options.attempts);
         // Each attribute at each value that counts, for as long as half of what is allowed lasts.
-        let first = self.right.first().map(|&i| self.pool[i].clone());
-        for next in first.map_or_else(Vec::new, |recipe| change::variants(&recipe, &self.words, random)) {
+        let mut ranks = Vec::new();
+        let mut begin: Vec<Vec<Recipe>> = Vec::new();
+        for &i in &self.right {
+            let recipe = &self.pool[i];
+            if begin.len() < BEGINNINGS && !ranks.contains(&recipe.ranks()) {
+                ranks.push(recipe.ranks());
+                begin.push(change::variants(recipe, &self.words, random));
+            }
+        }
+        let longest = begin.iter().map(Vec::len).max().unwrap_or(0);
+        let in_turn = (0..longest).flat_map(|at| begin.iter().filter_map(move |list| list.get(at)));
+        for next in in_turn.cloned().collect::<Vec<_>>() {
             if 2 * self.report.instances >= options.instances || 2 * self.report.attempts >= most {
                 break;
             }
@@ -578,16 +594,18 @@ fn seeds(rule: &Arc<Rule>, trial: &Trial, examples: &[Example]) -> Vec<Recipe> {
     }
     let random = &mut Random::part(0, &rule.name);
     if out.is_empty() {
-        out = reach::reached(rule, random);
+        out = reach::reached(rule, REACHING, random);
     }
-    for one in sketch::alternatives(rule) {
-        let found = instances(&one, 1, 200);
+    let alternatives = sketch::alternatives(rule);
+    let each = (REACHING / alternatives.len().max(1)).max(200);
+    for one in alternatives {
+        let found = instances(&one, 1, each);
         let found: Vec<Recipe> = found
             .iter()
             .filter_map(|(g, roots)| Recipe::of(g, roots, &[]))
             .collect();
         out.extend(if found.is_empty() {
-            reach::reached(&one, random)
+            reach::reached(&one, each, random)
         } else {
             found
         });

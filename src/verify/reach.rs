@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::change::{Words, changed};
+use super::change::{Words, changed, constant};
 use super::mend;
 use super::random::Random;
 use super::recipe::Recipe;
@@ -14,27 +14,22 @@ use crate::rule::{Rule, instances};
 /// Instances that are kept for each number of conditions.
 const KEPT: usize = 12;
 
-/// Recipes that are made from the pattern alone.
-const SKETCHES: usize = 1500;
-
-/// Changes that are tried for each condition.
-const ATTEMPTS: usize = 3000;
-
-/// Instances of the rule, if changes lead there.
-pub(super) fn reached(rule: &Arc<Rule>, random: &mut Random) -> Vec<Recipe> {
+/// Instances of the rule, if changes lead there: so many recipes are made from the pattern, and so many changes are tried
+/// for all conditions together.
+pub(super) fn reached(rule: &Arc<Rule>, attempts: usize, random: &mut Random) -> Vec<Recipe> {
     let words = Words::of(rule);
     let with = |conditions: usize| {
         let mut rule = (**rule).clone();
         rule.conditions.truncate(conditions);
         Arc::new(rule)
     };
-    let begin = instances(&with(0), KEPT, ATTEMPTS);
+    let begin = instances(&with(0), KEPT, attempts);
     let mut pool: Vec<Recipe> = begin
         .into_iter()
         .filter_map(|(graph, outputs)| Recipe::of(&graph, &outputs, &[]))
         .collect();
     let free = Trial::new(with(0));
-    for _ in 0..SKETCHES {
+    for _ in 0..attempts {
         if pool.len() >= 2 * KEPT {
             break;
         }
@@ -54,14 +49,19 @@ pub(super) fn reached(rule: &Arc<Rule>, random: &mut Random) -> Vec<Recipe> {
             built.is_some_and(|(graph, roots)| trial.sides(graph, Some(&roots)).is_some())
         };
         let mut next: Vec<Recipe> = pool.iter().filter(|r| fits(r)).cloned().collect();
-        for _ in 0..ATTEMPTS {
+        for _ in 0..attempts / rule.conditions.len() {
             if next.len() >= KEPT || pool.is_empty() {
                 break;
             }
             let from = random.below(pool.len() + next.len());
             let from = pool.get(from).or_else(|| next.get(from - pool.len()));
             let Some(from) = from.cloned() else { break };
-            let mut recipe = changed(&from, &words, random);
+            let mut recipe = from;
+            if random.chance(1, 3) {
+                constant(&mut recipe, &words, random);
+            } else {
+                recipe = changed(&recipe, &words, random);
+            }
             if random.chance(1, 3) {
                 recipe = changed(&recipe, &words, random);
             }

@@ -178,6 +178,14 @@ impl Recipe {
         }
     }
 
+    /// The number of axes of each leaf and constant.
+    pub(super) fn ranks(&self) -> Vec<usize> {
+        (0..self.steps.len())
+            .filter_map(|i| self.shape(i))
+            .map(Vec::len)
+            .collect()
+    }
+
     /// True without values that have no elements, and without constants that may broadcast the others.
     pub(super) fn is_plain(&self) -> bool {
         self.steps.iter().all(|step| match step {

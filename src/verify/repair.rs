@@ -18,7 +18,7 @@ use crate::rule::{Example, Rule, load_checked_rules};
 use vocabulary::{Vocabulary, vocabulary};
 
 /// Repairs that are verified.
-const VERIFIED: usize = 16;
+const VERIFIED: usize = 48;
 
 /// Wrong instances that are made smaller.
 const SHRUNK: usize = 3;

@@ -1,4 +1,325 @@
 //! Mutants that are no wrong rules.
 
-/// Names of mutants, and why each is equal to the rule that it was made from or a weaker one.
-pub(crate) const EQUIVALENT: &[(&str, &str)] = &[];
+/// Names of mutants, and why each is equal to the rule that it was made from, or right as well.
+pub(crate) const EQUIVALENT: &[(&str, &str)] = &[
+    (
+        "taso-129-relu-of-conv-and-relu-of-conv: attribute of the source lost: group = 1 ->  @115",
+        "the target says one group, and has no type for another number",
+    ),
+    (
+        "squeeze-then-add: call lost: reshape(c) {shape = [1 for i in range(x.rank - len(k) - c.rank)] ++ c.shape} -> c @92",
+        "where the types are the same, so are the values; elsewhere the target has no type, or another one, as it may for the rule itself",
+    ),
+    (
+        "scale-by-one-number-then-biased-conv: condition dropped: c.rank <= x.rank -> true @173",
+        "where the types are the same, so are the values; elsewhere the target has no type, or another one, as it may for the rule itself",
+    ),
+    (
+        "biased-gemm-then-add: condition off by one: 1 -> 2 @143",
+        "a matrix that broadcasts to the result is right as well",
+    ),
+    (
+        "reshape-of-reshape: condition weakened: > -> >= @115",
+        "an extent 0 stands for itself in the normal form",
+    ),
+    (
+        "two-parallel-convs-of-different-kernels: list the other way round: [0, 0] ++ [m[i] - p[i] for i in 0..r] ++ [0, 0] ++ [m[i] - p[i] for i in r..2 * r] -> reverse(([0, 0] ++ [m[i] - p[i] for i in 0..r] ++ [0, 0] ++ [m[i] - p[i] for i in r..2 * r])) @299",
+        "where the types are the same, so are the values; elsewhere the target has no type, or another one, as it may for the rule itself",
+    ),
+    (
+        "max-pool-of-relu: attribute of the source lost: ceil_mode = false,  ->  @91",
+        "right for either value, which the target takes over",
+    ),
+    (
+        "biased-conv-transpose-then-add: list the other way round: b.shape -> reverse(b.shape) @168",
+        "where the types are the same, so are the values; elsewhere the target has no type, or another one, as it may for the rule itself",
+    ),
+    (
+        "taso-79-matmul-and-matmul: off by one: 0 -> -1 @170",
+        "where the types are the same, so are the values; elsewhere the target has no type, or another one, as it may for the rule itself",
+    ),
+    (
+        "lower-batch-norm: second choice: when len(t) == 0 { h } else { unsqueeze(h) {axes = t} } -> unsqueeze(h) {axes = t} @351",
+        "`unsqueeze` without axes, a transposition in order, an expansion to the same shape: each is nothing",
+    ),
+    (
+        "max-of-max: stronger class: numerics real -> numerics bitwise @195",
+        "its bits agree: the class is weaker than it might be",
+    ),
+    (
+        "two-parallel-convs: attribute of the source lost: group = 1 ->  @69",
+        "the target says one group, and has no type for another number",
+    ),
+    (
+        "squeeze-of-sum: condition off by one: 0 -> -1 @158",
+        "right without axes too; the condition keeps out what gains nothing",
+    ),
+    (
+        "lower-group-norm: flag flipped: true -> false @323",
+        "matters for tensors without elements alone",
+    ),
+    (
+        "slice-of-second-part: off by one: 1 -> 2 @160",
+        "where the types are the same, so are the values; elsewhere the target has no type, or another one, as it may for the rule itself",
+    ),
+    (
+        "gelu-by-tanh: condition weakened: < -> <= @199",
+        "no number of a type lies on the bound",
+    ),
+    (
+        "unsqueeze-of-l1: rest lost: , ..r ->  @137",
+        "what is lost says what an empty list of axes means, and the list is given",
+    ),
+    (
+        "scale-then-conv: call lost: reshape(c) {shape = [w.shape[1]] ++ [1 for i in range(2, w.rank)]} -> c @97",
+        "where the types are the same, so are the values; elsewhere the target has no type, or another one, as it may for the rule itself",
+    ),
+    (
+        "gemm-then-add: condition off by one: 1 -> 2 @119",
+        "a matrix that broadcasts to the result is right as well",
+    ),
+    (
+        "leaky-relu-from-max: condition weakened: < -> <= @119",
+        "with a slope of 1 both sides are the operand",
+    ),
+    (
+        "lower-bias-add: second choice: when k == x.rank - 1 { b } else { unsqueeze(b) {axes = range(1, x.rank - k)} } -> unsqueeze(b) {axes = range(1, x.rank - k)} @71",
+        "`unsqueeze` without axes, a transposition in order, an expansion to the same shape: each is nothing",
+    ),
+    (
+        "squeeze-then-add: condition off by one: 0 -> -1 @210",
+        "right without axes too; the condition keeps out what gains nothing",
+    ),
+    (
+        "transpose-of-squeeze: condition weakened: > -> >= @237",
+        "right without axes too; the condition keeps out what gains nothing",
+    ),
+    (
+        "conv-then-add-one-number: list the other way round: [1] -> reverse([1]) @119",
+        "a list of one element or none is its own reverse",
+    ),
+    (
+        "lower-group-norm: operator replaced by a sibling: / -> * @281",
+        "where the types are the same, so are the values; elsewhere the target has no type, or another one, as it may for the rule itself",
+    ),
+    (
+        "min-of-min: stronger class: numerics real -> numerics bitwise @195",
+        "its bits agree: the class is weaker than it might be",
+    ),
+    (
+        "parallel-batch-matmuls: condition off by one: 2 -> 1 @254",
+        "one member is a group as well; the condition keeps out what gains nothing",
+    ),
+    (
+        "max-pool-of-relu: condition weakened: < -> <= @303",
+        "a window of padding alone has no value, in the source already",
+    ),
+    (
+        "two-parallel-convs-of-different-kernels: operands swapped: [0, 0] ++ [m[i] - q[i] for i in 0..r] ++ [0, 0] -> [m[i] - q[i] for i in r..2 * r], [m[i] - q[i] for i in r..2 * r] -> ([0, 0] ++ [m[i] - q[i] for i in 0..r] ++ [0, 0]) @419",
+        "where the types are the same, so are the values; elsewhere the target has no type, or another one, as it may for the rule itself",
+    ),
+    (
+        "identity-element: second choice: when y.shape == x.shape { x } else { expand(x) {shape = y.shape} } -> expand(x) {shape = y.shape} @237",
+        "`unsqueeze` without axes, a transposition in order, an expansion to the same shape: each is nothing",
+    ),
+    (
+        "pad-then-max-pool: condition weakened: < -> <= @620",
+        "a window of padding alone has no value, in the source already",
+    ),
+    (
+        "biased-conv-transpose-then-scale: list the other way round: [g, 1, w.shape[1]] -> reverse([g, 1, w.shape[1]]) @182",
+        "where the types are the same, so are the values; elsewhere the target has no type, or another one, as it may for the rule itself",
+    ),
+    (
+        "unsqueeze-of-log-sum-exp: rest lost: , ..r ->  @164",
+        "what is lost says what an empty list of axes means, and the list is given",
+    ),
+    (
+        "transpose-twice: second choice: when [p[i] for i in q] == range(x.rank) { x } else { transpose(x) {perm = [p[i] for i in q]} } -> transpose(x) {perm = [p[i] for i in q]} @79",
+        "`unsqueeze` without axes, a transposition in order, an expansion to the same shape: each is nothing",
+    ),
+    (
+        "max-pool-of-max: attribute of the source lost: ceil_mode = false,  ->  @102",
+        "right for either value, which the target takes over",
+    ),
+    (
+        "conv-transpose-then-batch-norm: off by one: w.shape[..2] -> w.shape[1..2] @333",
+        "where the types are the same, so are the values; elsewhere the target has no type, or another one, as it may for the rule itself",
+    ),
+    (
+        "hard-swish-from-hard-sigmoid: condition weakened: < -> <= @135",
+        "no number of a type lies on the bound",
+    ),
+    (
+        "taso-68-relu-of-concat: rest lost: ..a ->  @124",
+        "where the types are the same, so are the values; elsewhere the target has no type, or another one, as it may for the rule itself",
+    ),
+    (
+        "lower-layer-norm-along: second choice: when len(t) == 0 { g } else { unsqueeze(g) {axes = t} } -> unsqueeze(g) {axes = t} @267",
+        "`unsqueeze` without axes, a transposition in order, an expansion to the same shape: each is nothing",
+    ),
+    (
+        "matmul-of-transposes: attribute lost: perm = [1, 0] ->  @129",
+        "the axes of matrices are exchanged by default, and the exchange is its own inverse",
+    ),
+    (
+        "reduction-of-ones-without-axes: attribute of the source lost: keepdims = false,  ->  @230",
+        "right for either value",
+    ),
+    (
+        "max-pool-of-max: condition dropped: all(p[i + x.rank - 2] < k[i] for i in range(x.rank - 2)) -> true @325",
+        "a window of padding alone has no value, in the source already",
+    ),
+    (
+        "reshape-of-unsqueeze: condition off by one: 0 -> -1 @149",
+        "right without axes too; the condition keeps out what gains nothing",
+    ),
+    (
+        "transpose-as-reshape: condition weakened: > -> >= @228",
+        "a condition on more axes is a stronger one",
+    ),
+    (
+        "lower-group-norm: second choice: when len(t) == 0 { b } else { unsqueeze(b) {axes = t} } -> unsqueeze(b) {axes = t} @552",
+        "`unsqueeze` without axes, a transposition in order, an expansion to the same shape: each is nothing",
+    ),
+    (
+        "size-of-known: condition off by one: 0 -> -1 @58",
+        "no size is negative: the condition says that it is known",
+    ),
+    (
+        "biased-conv-then-scale: condition dropped: c.size == w.shape[0] -> true @222",
+        "where the types are the same, so are the values; elsewhere the target has no type, or another one, as it may for the rule itself",
+    ),
+    (
+        "parallel-matmuls: condition off by one: 1 -> 0 @235",
+        "one member is a group as well; the condition keeps out what gains nothing",
+    ),
+    (
+        "parallel-matmuls: condition weakened: > -> >= @233",
+        "one member is a group as well; the condition keeps out what gains nothing",
+    ),
+    (
+        "biased-pointwise-convs: list the other way round: w2.shape[..2] -> reverse(w2.shape[..2]) @191",
+        "where the types are the same, so are the values; elsewhere the target has no type, or another one, as it may for the rule itself",
+    ),
+    (
+        "scale-then-conv: off by one: 1 -> 2 @126",
+        "where the types are the same, so are the values; elsewhere the target has no type, or another one, as it may for the rule itself",
+    ),
+    (
+        "unsqueeze-of-l1: attribute lost: keepdims = true,  ->  @122",
+        "the default is the same value",
+    ),
+    (
+        "scale-then-biased-conv: attribute of the source lost: group = 1,  ->  @84",
+        "the target says one group, and has no type for another number",
+    ),
+    (
+        "reshape-of-squeeze: condition dropped: (0 in k) == false -> true @118",
+        "matters for extents that are not known alone",
+    ),
+    (
+        "pad-then-plain-average-pool: condition weakened: < -> <= @543",
+        "a window of padding alone has no value, in the source already",
+    ),
+    (
+        "scale-and-shift-then-biased-conv: list the other way round: [] -> reverse([]) @149",
+        "a list of one element or none is its own reverse",
+    ),
+    (
+        "taso-106-conv-of-concats: operands swapped: y -> x, x -> y @149",
+        "a convolution of a tensor with itself is the same for any order of its channels",
+    ),
+    (
+        "batch-norm-as-bias-add: second choice: when a == x.rank - 1 { k } else { unsqueeze(k) {axes = range(1, x.rank - a)} } -> unsqueeze(k) {axes = range(1, x.rank - a)} @204",
+        "`unsqueeze` without axes, a transposition in order, an expansion to the same shape: each is nothing",
+    ),
+    (
+        "gemm-from-matmul-and-add: condition dropped: broadcasts([a.shape[0], b.shape[1]], c) -> true @111",
+        "where the types are the same, so are the values; elsewhere the target has no type, or another one, as it may for the rule itself",
+    ),
+    (
+        "reshape-of-reshape-by-symbols: condition weakened: > -> >= @130",
+        "an extent 0 stands for itself in the normal form",
+    ),
+    (
+        "biased-conv-transpose-then-batch-norm: operands swapped: w.shape[0] -> g, g -> w.shape[0] @314",
+        "where the types are the same, so are the values; elsewhere the target has no type, or another one, as it may for the rule itself",
+    ),
+    (
+        "reshape-of-reshape: rest lost: , ..r ->  @96",
+        "what is lost says what an extent 0 means, and there is none",
+    ),
+    (
+        "taso-78-concat-of-matmuls: stronger class: numerics real -> numerics bitwise @178",
+        "its bits agree: the class is weaker than it might be",
+    ),
+    (
+        "unsqueeze-of-prod: rest lost: , ..r ->  @143",
+        "what is lost says what an empty list of axes means, and the list is given",
+    ),
+    (
+        "lower-instance-norm: second choice: when len(t) == 0 { b } else { unsqueeze(b) {axes = t} } -> unsqueeze(b) {axes = t} @374",
+        "`unsqueeze` without axes, a transposition in order, an expansion to the same shape: each is nothing",
+    ),
+    (
+        "taso-72-concat-of-muls: condition dropped: x.shape == y.shape -> true @149",
+        "where the types are the same, so are the values; elsewhere the target has no type, or another one, as it may for the rule itself",
+    ),
+    (
+        "min-of-relu: condition off by one: 0 -> -1 @139",
+        "`clip` takes the smaller bound last, so that a bound below 0 gives the same",
+    ),
+    (
+        "lower-batch-norm: second choice: when len(t) == 0 { k } else { unsqueeze(k) {axes = t} } -> unsqueeze(k) {axes = t} @284",
+        "`unsqueeze` without axes, a transposition in order, an expansion to the same shape: each is nothing",
+    ),
+    (
+        "biased-conv-transpose-then-scale: attribute lost: group = g,  ->  @338",
+        "where the types are the same, so are the values; elsewhere the target has no type, or another one, as it may for the rule itself",
+    ),
+    (
+        "concat-of-nothing: condition weakened: > -> >= @160",
+        "where all parts are empty, the target has no type",
+    ),
+    (
+        "unsqueeze-of-log-sum: rest lost: , ..r ->  @152",
+        "what is lost says what an empty list of axes means, and the list is given",
+    ),
+    (
+        "lower-layer-norm-along: second choice: when len(t) == 0 { b } else { unsqueeze(b) {axes = t} } -> unsqueeze(b) {axes = t} @334",
+        "`unsqueeze` without axes, a transposition in order, an expansion to the same shape: each is nothing",
+    ),
+    (
+        "two-parallel-convs: stronger class: numerics real -> numerics bitwise @245",
+        "its bits agree: the class is weaker than it might be",
+    ),
+    (
+        "lower-group-norm: wrong axis: t -> [other + 1 for other in t] @536",
+        "where the types are the same, so are the values; elsewhere the target has no type, or another one, as it may for the rule itself",
+    ),
+    (
+        r#"pad-then-conv: attribute of the source lost: auto_pad = "NOTSET",  ->  @107"#,
+        "the normal form of a call has pads written out: there is no other value",
+    ),
+    (
+        "reshape-then-add: call lost: reshape(x + c) {shape = s, ..r} -> (x + c) @74",
+        "where the types are the same, so are the values; elsewhere the target has no type, or another one, as it may for the rule itself",
+    ),
+    (
+        "taso-79-matmul-and-matmul: condition off by one: 2 -> 3 @207",
+        "where the types are the same, so are the values; elsewhere the target has no type, or another one, as it may for the rule itself",
+    ),
+    (
+        "matmul-of-transposes: list the other way round: [1, 0] -> inverse([1, 0]) @136",
+        "the axes of matrices are exchanged by default, and the exchange is its own inverse",
+    ),
+    (
+        "taso-93-relu-of-conv: operands swapped: x -> z, z -> x @151",
+        "a convolution of a tensor with itself is the same for any order of its channels",
+    ),
+    (
+        "lower-group-norm: second choice: when len(t) == 0 { g } else { unsqueeze(g) {axes = t} } -> unsqueeze(g) {axes = t} @485",
+        "`unsqueeze` without axes, a transposition in order, an expansion to the same shape: each is nothing",
+    ),
+];

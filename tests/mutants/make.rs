@@ -253,7 +253,8 @@ impl<'a> Maker<'a> {
                 self.walk(*rhs, place);
             }
             ExprKind::Unary { op, operand } => {
-                if place != Place::Source {
+                // Without its opposite, a condition is another one, and neither weaker nor wrong.
+                if matches!(place, Place::Target | Place::Attribute) {
                     let kind = if *op == UnaryOp::Not {
                         "negation lost"
                     } else {
@@ -264,14 +265,16 @@ impl<'a> Maker<'a> {
                 self.walk(*operand, place);
             }
             ExprKind::Int { value, .. } => self.integer(id, *value, place),
-            ExprKind::Float { value, .. } if value.is_finite() => {
+            ExprKind::Float { value, .. } if value.is_finite() && place != Place::Condition => {
                 self.replace(
                     "other constant",
                     id,
                     format!("{:?}", value * 2.0 + f64::from(u8::from(*value == 0.0))),
                 );
             }
-            ExprKind::Bool(value) if place != Place::Source => self.replace("flag flipped", id, (!value).to_string()),
+            ExprKind::Bool(value) if matches!(place, Place::Target | Place::Attribute) => {
+                self.replace("flag flipped", id, (!value).to_string())
+            }
             ExprKind::Name(name) => self.name(id, name, place),
             ExprKind::Project { base, index } => {
                 if place == Place::Target {
@@ -329,15 +332,6 @@ impl<'a> Maker<'a> {
                     self.walk(*base, place);
                     if place != Place::Condition {
                         self.walk(*index, Place::Attribute);
-                    }
-                }
-            }
-            ExprKind::Field { base, name } if place == Place::Attribute => {
-                if let ExprKind::Name(of) = self.ast.kind(*base)
-                    && ["shape", "rank", "size"].contains(&&*name.name)
-                {
-                    for other in self.others(of) {
-                        self.replace("size of another value", id, format!("{other}.{}", name.name));
                     }
                 }
             }
@@ -462,6 +456,8 @@ impl<'a> Maker<'a> {
             })
         };
         let other: &[BinaryOp] = match op {
+            // Another number in a condition is another condition, and neither weaker nor wrong.
+            Add | Sub | Mul | Div if place == Place::Condition => &[],
             Add => &[Sub],
             Sub => &[Add],
             Mul => &[Div],
@@ -475,6 +471,7 @@ impl<'a> Maker<'a> {
             Le => &[Lt],
             Gt => &[Ge],
             Ge => &[Gt],
+            Or if place == Place::Condition => &[],
             And => &[Or],
             Or => &[And],
             _ => &[],
