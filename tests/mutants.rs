@@ -93,7 +93,11 @@ impl Shipped {
         if let Some(known) = self.typed.lock().unwrap().get(name) {
             return *known;
         }
-        let mut own = self.rules.rules.iter().filter(|r| r.name.trim_end_matches("-reversed") == name);
+        let mut own = self
+            .rules
+            .rules
+            .iter()
+            .filter(|r| r.name.trim_end_matches("-reversed") == name);
         let typed = own.all(|r| !matches!(verify(r, &self.rules.examples, strict).verdict, Verdict::Refuted(_)));
         self.typed.lock().unwrap().insert(name.to_owned(), typed);
         typed
@@ -202,7 +206,17 @@ fn mutants_are_refuted() {
     for survivor in &survived {
         println!("not refuted: {survivor}");
     }
-    assert!(false_claims.is_empty(), "said to be equivalent, and refuted: {false_claims:#?}");
-    assert!(unequal >= 300 || chosen.len() < TRIED, "{unequal} wrong rules are too few");
-    assert!(50 * survived.len() <= unequal, "{} of {unequal} are not refuted", survived.len());
+    assert!(
+        false_claims.is_empty(),
+        "said to be equivalent, and refuted: {false_claims:#?}"
+    );
+    assert!(
+        unequal >= 300 || chosen.len() < TRIED,
+        "{unequal} wrong rules are too few"
+    );
+    assert!(
+        100 * survived.len() <= unequal,
+        "{} of {unequal} are not refuted",
+        survived.len()
+    );
 }

@@ -272,7 +272,9 @@ impl<'a> Maker<'a> {
                     format!("{:?}", value * 2.0 + f64::from(u8::from(*value == 0.0))),
                 );
             }
-            ExprKind::Bool(value) if matches!(place, Place::Target | Place::Attribute) => self.replace("flag flipped", id, (!value).to_string()),
+            ExprKind::Bool(value) if matches!(place, Place::Target | Place::Attribute) => {
+                self.replace("flag flipped", id, (!value).to_string())
+            }
             ExprKind::Name(name) => self.name(id, name, place),
             ExprKind::Project { base, index } => {
                 if place == Place::Target {
