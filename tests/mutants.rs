@@ -2,7 +2,6 @@
 //!
 //! `TAUTOMER_MUTANTS=4000` tries that many of them instead of a few hundred, and `TAUTOMER_MUTANTS_SHOW=1` prints what
 //! becomes of each.
-#![expect(clippy::print_stdout, reason = "the numbers are the result")]
 
 #[path = "mutants/equivalent.rs"]
 mod equivalent;
@@ -216,7 +215,7 @@ fn mutants_are_refuted() {
         "{unequal} wrong rules are too few"
     );
     assert!(
-        50 * survived.len() <= unequal,
+        100 * survived.len() <= unequal,
         "{} of {unequal} are not refuted",
         survived.len()
     );

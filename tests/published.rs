@@ -2,7 +2,6 @@
 //! the wrong ones, and a condition under which nothing refutes them. The documents of the sets have tables of them.
 //!
 //! `TAUTOMER_WRITE_TABLES=1 cargo test --test published` writes the tables anew, from what the search finds.
-#![expect(clippy::print_stdout, reason = "the numbers are the result")]
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -206,7 +205,7 @@ fn check(document: &Path, rules: &[Arc<Rule>], shipped: &BTreeMap<String, String
         rows.len(),
         rules.len()
     );
-    assert!(20 * without <= rows.len(), "{without} of {} have no repair", rows.len());
+    assert!(without <= 2, "{without} of {} have no repair", rows.len());
 }
 
 #[test]

@@ -151,10 +151,6 @@ pub(crate) const EQUIVALENT: &[(&str, &str)] = &[
         "no number of a type lies on the bound",
     ),
     (
-        "taso-68-relu-of-concat: rest lost: ..a ->  @124",
-        "where the types are the same, so are the values; elsewhere the target has no type, or another one, as it may for the rule itself",
-    ),
-    (
         "lower-layer-norm-along: second choice: when len(t) == 0 { g } else { unsqueeze(g) {axes = t} } -> unsqueeze(g) {axes = t} @267",
         "`unsqueeze` without axes, a transposition in order, an expansion to the same shape: each is nothing",
     ),
