@@ -1,58 +1,16 @@
 //! The command line, driven as a user does: what is printed where, exit codes, JSON.
 
-use std::io::Write as _;
+#[path = "command/mod.rs"]
+mod command;
+
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use indexmap::IndexMap;
-use serde_json::Value;
 use tautomer::formats::arrays;
 use tautomer::tensor::Tensor;
 
-struct Ran {
-    code: i32,
-    out: String,
-    err: String,
-}
-
-impl Ran {
-    fn json(&self) -> Value {
-        let value: Value = serde_json::from_str(&self.out).unwrap_or_else(|e| panic!("{e}: {}", self.out));
-        assert_eq!(value["schema"], 1);
-        value
-    }
-}
-
-fn run_with(folder: &Path, args: &[&str], input: &str) -> Ran {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_tautomer"))
-        .args(args)
-        .current_dir(folder)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    // A command that reads nothing may be gone already.
-    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
-    let done = child.wait_with_output().unwrap();
-    Ran {
-        code: done.status.code().unwrap(),
-        out: String::from_utf8(done.stdout).unwrap(),
-        err: String::from_utf8(done.stderr).unwrap(),
-    }
-}
-
-fn run(folder: &Path, args: &str) -> Ran {
-    run_with(folder, &args.split_whitespace().collect::<Vec<_>>(), "")
-}
-
-fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    for (name, text) in files {
-        std::fs::write(folder.path().join(name), text).unwrap();
-    }
-    folder
-}
+use command::{folder, run, run_with};
 
 fn array(folder: &Path, name: &str, tensors: &[(&str, Tensor)]) {
     let all: IndexMap<String, Tensor> = tensors.iter().map(|(k, v)| ((*k).to_owned(), v.clone())).collect();

@@ -1,42 +1,13 @@
 //! Checks of whole runs on the command line: `optimize --audit`, and `verify` of a graph against the one it was made of.
 
+#[path = "command/mod.rs"]
+mod command;
+
 use std::path::Path;
-use std::process::Command;
 
 use serde_json::Value;
 
-struct Ran {
-    code: i32,
-    out: String,
-    err: String,
-}
-
-impl Ran {
-    fn json(&self) -> Value {
-        serde_json::from_str(&self.out).unwrap_or_else(|e| panic!("{e}: {}{}", self.out, self.err))
-    }
-}
-
-fn run(folder: &Path, args: &str) -> Ran {
-    let done = Command::new(env!("CARGO_BIN_EXE_tautomer"))
-        .args(args.split_whitespace())
-        .current_dir(folder)
-        .output()
-        .unwrap();
-    Ran {
-        code: done.status.code().unwrap(),
-        out: String::from_utf8(done.stdout).unwrap(),
-        err: String::from_utf8(done.stderr).unwrap(),
-    }
-}
-
-fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    for (name, text) in files {
-        std::fs::write(folder.path().join(name), text).unwrap();
-    }
-    folder
-}
+use command::{folder, run};
 
 const NET: &str =
     "fn main(x: f32[n, 4], param w: f32[4, 4]) {\n  let h = matmul(x, w) + 0.0;\n  relu(relu(h)) * 2.0\n}\n";

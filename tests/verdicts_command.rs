@@ -1,35 +1,14 @@
 //! Verdicts that are kept: `verify --lock`, `--check-lock`, `--table`, and what `optimize` and `rules list` make of them.
 
+#[path = "command/mod.rs"]
+mod command;
+
 use std::path::Path;
-use std::process::Command;
 
 use serde_json::Value;
 use tautomer::verify::VERIFIER;
 
-struct Ran {
-    code: i32,
-    out: String,
-    err: String,
-}
-
-impl Ran {
-    fn json(&self) -> Value {
-        serde_json::from_str(&self.out).unwrap_or_else(|e| panic!("{e}: {}", self.out))
-    }
-}
-
-fn run(folder: &Path, args: &str) -> Ran {
-    let done = Command::new(env!("CARGO_BIN_EXE_tautomer"))
-        .args(args.split_whitespace())
-        .current_dir(folder)
-        .output()
-        .unwrap();
-    Ran {
-        code: done.status.code().unwrap(),
-        out: String::from_utf8(done.stdout).unwrap(),
-        err: String::from_utf8(done.stderr).unwrap(),
-    }
-}
+use command::{Ran, run};
 
 fn write(folder: &Path, name: &str, text: &str) {
     let path = folder.join(name);

@@ -1,15 +1,10 @@
 //! Questions about a rewriting on the command line: which engine, what the result rests on, why a rule does not apply,
 //! which application changes a result.
 
-use std::process::Command;
+#[path = "command/mod.rs"]
+mod command;
 
-use serde_json::Value;
-
-struct Ran {
-    code: i32,
-    out: String,
-    err: String,
-}
+use command::Ran;
 
 const PROGRAM: &str = "fn main(x: f32[4], param w: f32[4]) {\n  let h = relu(relu(x + 0.0));\n  let y = neg(neg(h * w));\n  y + relu(neg(x))\n}\n";
 
@@ -22,23 +17,8 @@ const RULES: &str = "/// Twice.\nrule relu-twice(x) { relu(relu(x)) => relu(x) n
     ruleset twice { relu-twice, neg-twice }\n";
 
 fn run(args: &str) -> Ran {
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("a.taut"), PROGRAM).unwrap();
-    std::fs::write(folder.path().join("a.rules"), RULES).unwrap();
-    let done = Command::new(env!("CARGO_BIN_EXE_tautomer"))
-        .args(args.split_whitespace())
-        .current_dir(folder.path())
-        .output()
-        .unwrap();
-    Ran {
-        code: done.status.code().unwrap(),
-        out: String::from_utf8(done.stdout).unwrap(),
-        err: String::from_utf8(done.stderr).unwrap(),
-    }
-}
-
-fn json(ran: &Ran) -> Value {
-    serde_json::from_str(&ran.out).unwrap_or_else(|e| panic!("{e}: {}{}", ran.out, ran.err))
+    let folder = command::folder(&[("a.taut", PROGRAM), ("a.rules", RULES)]);
+    command::run(folder.path(), args)
 }
 
 #[test]
@@ -51,9 +31,10 @@ fn both_engines_explain_their_result() {
         assert!(ran.err.contains("the result rests on 2 applications"), "{}", ran.err);
         assert!(ran.err.contains("relu-twice  at h"), "{}", ran.err);
         assert!(ran.err.contains("neg-twice   at y"), "{}", ran.err);
-        let report = json(&run(&format!(
+        let report = run(&format!(
             "optimize a.taut --rules a.rules --only-rules twice --engine {engine} --explain --json"
-        )));
+        ))
+        .json();
         assert_eq!(report["steps"][0]["rule"], "relu-twice");
         assert_eq!(report["steps"][0]["place"][0], "h");
     }
@@ -62,9 +43,10 @@ fn both_engines_explain_their_result() {
 #[test]
 fn the_number_of_applications_has_a_limit() {
     for engine in ["saturate", "substitute"] {
-        let report = json(&run(&format!(
+        let report = run(&format!(
             "optimize a.taut --rules a.rules --only-rules twice --engine {engine} --max-rewrites 1 --json"
-        )));
+        ))
+        .json();
         let rules = report["report"]["rules"].as_array().unwrap();
         assert_eq!(rules.len(), 1, "{rules:?}");
         assert_eq!(report["report"]["stop"], "rewrite limit");
@@ -106,7 +88,7 @@ fn a_rule_that_does_not_apply_has_a_reason() {
     let unknown = run("optimize a.taut --rules a.rules --why-not matrice");
     assert_eq!(unknown.code, 2);
     assert!(unknown.err.contains("did you mean `matrices`?"), "{}", unknown.err);
-    let whole = json(&run("optimize a.taut --rules a.rules --why-not matrices --json"));
+    let whole = run("optimize a.taut --rules a.rules --why-not matrices --json").json();
     assert_eq!(whole["why_not"]["values"][0][0], "x.rank");
 }
 
@@ -117,7 +99,7 @@ fn bisect_finds_the_application_that_changes_a_result() {
         assert_eq!(ran.code, 1, "{}{}", ran.out, ran.err);
         assert!(ran.out.contains("changes a result: wrong at relu #"), "{}", ran.out);
         let report = run(&format!("bisect a.taut --rules a.rules --engine {engine} --json"));
-        assert_eq!(json(&report)["first"]["rule"], "wrong");
+        assert_eq!(report.json()["first"]["rule"], "wrong");
     }
     let fine = run("bisect a.taut");
     assert_eq!(
