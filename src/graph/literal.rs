@@ -2,7 +2,7 @@
 
 use super::term::{Term, kind};
 use crate::op::AttrValue;
-use crate::tensor::{DType, Tensor};
+use crate::tensor::{DType, Tensor, assume};
 
 /// The element type a literal without suffix takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -123,11 +123,10 @@ fn flatten<V>(term: &Term<V>, depth: usize, out: &mut Flat) -> Result<(), String
             }
             return items.iter().try_for_each(|item| flatten(item, depth + 1, out));
         }
-        Term::Int(d) => {
-            Leaf::Int(i128::from(d.as_const().ok_or_else(|| {
-                format!("`{d}` is a symbolic dimension, not a number known now")
-            })?))
-        }
+        Term::Int(d) => Leaf::Int(i128::from(d.as_const().ok_or_else(|| {
+            assume::left_open();
+            format!("`{d}` is a symbolic dimension, not a number known now")
+        })?)),
         Term::Float(v) => Leaf::Float(*v),
         Term::Bool(b) => Leaf::Bool(*b),
         Term::Str(s) => Leaf::Text(s.to_string()),

@@ -423,7 +423,7 @@ impl<'g> Writer<'g> {
                 coefficient
             };
             let mut term = (factor != 1 || product.is_empty()).then(|| self.int(factor));
-            for atom in &product {
+            for atom in product.iter() {
                 let atom = self.atom(atom);
                 term = Some(match term {
                     Some(lhs) => self.make(ExprKind::Binary {

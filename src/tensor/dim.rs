@@ -1,5 +1,6 @@
 //! Symbolic dimensions: integers, symbols, and integer expressions over symbols in a normal form.
 
+use std::cmp::Ordering;
 use std::fmt;
 use std::ops;
 use std::sync::Arc;
@@ -30,8 +31,11 @@ pub enum Dim {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Poly {
     /// Sorted by product, coefficients never zero; the constant term has the empty product.
-    terms: Vec<(Vec<Atom>, i64)>,
+    terms: Vec<(Product, i64)>,
 }
+
+/// Atoms that are multiplied, sorted.
+pub(crate) type Product = Arc<[Atom]>;
 
 /// An indivisible part of a dimension expression.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -63,7 +67,7 @@ impl Dim {
 
     pub(crate) fn atom(atom: Atom) -> Dim {
         Dim::Expr(Arc::new(Poly {
-            terms: vec![(vec![atom], 1)],
+            terms: vec![(Arc::new([atom]), 1)],
         }))
     }
 
@@ -106,9 +110,9 @@ impl Dim {
     }
 
     /// Calls `f` for every atom, those inside divisions included.
-    pub fn visit_atoms(&self, f: &mut dyn FnMut(&Atom)) {
+    pub fn visit_atoms<'a>(&'a self, f: &mut dyn FnMut(&'a Atom)) {
         let Dim::Expr(poly) = self else { return };
-        for atom in poly.terms.iter().flat_map(|(product, _)| product) {
+        for atom in poly.terms.iter().flat_map(|(product, _)| product.iter()) {
             f(atom);
             match atom {
                 Atom::FloorDiv(a, b) | Atom::Mod(a, b) | Atom::Min(a, b) | Atom::Max(a, b) => {
@@ -121,10 +125,10 @@ impl Dim {
     }
 
     /// The products of atoms whose sum it is, each with its coefficient; the constant term has the empty product.
-    pub fn terms(&self) -> Vec<(Vec<Atom>, i64)> {
+    pub fn terms(&self) -> Vec<(Arc<[Atom]>, i64)> {
         match self {
             Dim::Const(0) => Vec::new(),
-            Dim::Const(value) => vec![(Vec::new(), *value)],
+            Dim::Const(value) => vec![(Arc::new([]), *value)],
             Dim::Expr(poly) => poly.terms.clone(),
         }
     }
@@ -148,9 +152,9 @@ impl Dim {
         }
     }
 
-    fn from_terms(mut terms: Vec<(Vec<Atom>, i64)>) -> Dim {
-        terms.sort_by(|a, b| a.0.cmp(&b.0));
-        let mut merged: Vec<(Vec<Atom>, i64)> = Vec::with_capacity(terms.len());
+    fn from_terms(mut terms: Vec<(Product, i64)>) -> Dim {
+        terms.sort_by(|a, b| ordered(&a.0, &b.0));
+        let mut merged: Vec<(Product, i64)> = Vec::with_capacity(terms.len());
         for (product, coefficient) in terms {
             match merged.last_mut() {
                 Some(last) if last.0 == product => last.1 = last.1.saturating_add(coefficient),
@@ -158,10 +162,26 @@ impl Dim {
             }
         }
         merged.retain(|(_, coefficient)| *coefficient != 0);
-        match merged.as_slice() {
+        Dim::from_sorted(merged)
+    }
+
+    /// `terms` are sorted by product, each there once, without coefficients of 0.
+    fn from_sorted(terms: Vec<(Product, i64)>) -> Dim {
+        match terms.as_slice() {
             [] => Dim::Const(0),
             [(product, value)] if product.is_empty() => Dim::Const(*value),
-            _ => Dim::Expr(Arc::new(Poly { terms: merged })),
+            _ => Dim::Expr(Arc::new(Poly { terms })),
+        }
+    }
+
+    fn scaled(&self, by: i64) -> Dim {
+        match self {
+            Dim::Const(value) => Dim::Const(value.saturating_mul(by)),
+            Dim::Expr(_) if by == 0 => Dim::Const(0),
+            Dim::Expr(poly) => {
+                let term = |(product, c): &(Product, i64)| (product.clone(), c.saturating_mul(by));
+                Dim::from_sorted(poly.terms.iter().map(term).collect())
+            }
         }
     }
 
@@ -221,15 +241,16 @@ impl Dim {
         let divisor_terms = divisor.terms();
         if let [(product, coefficient)] = divisor_terms.as_slice() {
             let mut quotient = Vec::new();
-            for (mut atoms, c) in self.terms() {
+            for (atoms, c) in self.terms() {
                 if *coefficient == 0 || c % coefficient != 0 {
                     return None;
                 }
-                for atom in product {
+                let mut atoms = atoms.to_vec();
+                for atom in product.iter() {
                     let at = atoms.iter().position(|a| a == atom)?;
                     atoms.remove(at);
                 }
-                quotient.push((atoms, c / coefficient));
+                quotient.push((atoms.into(), c / coefficient));
             }
             return Some(Dim::from_terms(quotient));
         }
@@ -317,20 +338,64 @@ impl Dim {
 
     /// The expression with the atoms that `f` knows replaced; divisions are entered.
     pub fn substitute(&self, f: &dyn Fn(&Atom) -> Option<Dim>) -> Dim {
-        let Dim::Expr(poly) = self else { return self.clone() };
-        poly.terms.iter().fold(Dim::Const(0), |sum, (product, coefficient)| {
-            sum + product.iter().fold(Dim::Const(*coefficient), |acc, atom| {
-                let replaced = f(atom).unwrap_or_else(|| match atom {
-                    Atom::FloorDiv(a, b) => a.substitute(f).floor_div(&b.substitute(f)),
-                    Atom::Mod(a, b) => a.substitute(f).modulo(&b.substitute(f)),
-                    Atom::Min(a, b) => a.substitute(f).minimum(&b.substitute(f)),
-                    Atom::Max(a, b) => a.substitute(f).maximum(&b.substitute(f)),
-                    Atom::Symbol(_) | Atom::Unknown(_) => Dim::atom(atom.clone()),
-                });
-                acc * replaced
-            })
+        self.substituted(f).unwrap_or_else(|| self.clone())
+    }
+
+    /// The expression with atoms replaced; nothing, if none is.
+    fn substituted(&self, f: &dyn Fn(&Atom) -> Option<Dim>) -> Option<Dim> {
+        let Dim::Expr(poly) = self else { return None };
+        let mut changed = false;
+        let mut terms: Vec<(Product, i64)> = Vec::with_capacity(poly.terms.len());
+        for (product, c) in &poly.terms {
+            let replaced: Vec<Option<Dim>> = product.iter().map(|atom| atom.substituted(f)).collect();
+            if replaced.iter().all(Option::is_none) {
+                terms.push((product.clone(), *c));
+                continue;
+            }
+            changed = true;
+            let mut term = Dim::Const(*c);
+            for (atom, replaced) in product.iter().zip(replaced) {
+                term = term * replaced.unwrap_or_else(|| Dim::atom(atom.clone()));
+            }
+            match term {
+                Dim::Const(0) => {}
+                Dim::Const(value) => terms.push((Arc::new([]), value)),
+                Dim::Expr(poly) => match Arc::try_unwrap(poly) {
+                    Ok(poly) => terms.extend(poly.terms),
+                    Err(poly) => terms.extend(poly.terms.iter().cloned()),
+                },
+            }
+        }
+        changed.then(|| Dim::from_terms(terms))
+    }
+}
+
+impl Atom {
+    /// What the atom becomes where `f` replaces atoms; nothing, if it stays.
+    fn substituted(&self, f: &dyn Fn(&Atom) -> Option<Dim>) -> Option<Dim> {
+        if let Some(replaced) = f(self) {
+            return Some(replaced);
+        }
+        let (Atom::FloorDiv(a, b) | Atom::Mod(a, b) | Atom::Min(a, b) | Atom::Max(a, b)) = self else {
+            return None;
+        };
+        let (x, y) = (a.substituted(f), b.substituted(f));
+        if x.is_none() && y.is_none() {
+            return None;
+        }
+        let (x, y) = (x.unwrap_or_else(|| a.clone()), y.unwrap_or_else(|| b.clone()));
+        Some(match self {
+            Atom::FloorDiv(..) => x.floor_div(&y),
+            Atom::Mod(..) => x.modulo(&y),
+            Atom::Min(..) => x.minimum(&y),
+            _ => x.maximum(&y),
         })
     }
+}
+
+/// The order of products; most that are compared are one and the same.
+fn ordered(a: &Product, b: &Product) -> Ordering {
+    if Arc::ptr_eq(a, b) { Ordering::Equal } else { a.cmp(b) }
 }
 
 fn floor_div(a: i64, b: i64) -> i64 {
@@ -368,9 +433,27 @@ impl ops::Add for Dim {
             (Dim::Const(0), _) => other,
             (_, Dim::Const(0)) => self,
             _ => {
-                let mut terms = self.terms();
-                terms.extend(other.terms());
-                Dim::from_terms(terms)
+                let (mut left, mut right) = (
+                    self.terms().into_iter().peekable(),
+                    other.terms().into_iter().peekable(),
+                );
+                let mut terms = Vec::with_capacity(left.len() + right.len());
+                while let (Some((a, _)), Some((b, _))) = (left.peek(), right.peek()) {
+                    match ordered(a, b) {
+                        Ordering::Less => terms.extend(left.next()),
+                        Ordering::Greater => terms.extend(right.next()),
+                        Ordering::Equal => {
+                            if let (Some((product, x)), Some((_, y))) = (left.next(), right.next())
+                                && x.saturating_add(y) != 0
+                            {
+                                terms.push((product, x.saturating_add(y)));
+                            }
+                        }
+                    }
+                }
+                terms.extend(left);
+                terms.extend(right);
+                Dim::from_sorted(terms)
             }
         }
     }
@@ -379,7 +462,7 @@ impl ops::Add for Dim {
 impl ops::Neg for Dim {
     type Output = Dim;
     fn neg(self) -> Dim {
-        self * Dim::Const(-1)
+        self.scaled(-1)
     }
 }
 
@@ -397,13 +480,21 @@ impl ops::Mul for Dim {
             (Dim::Const(a), Dim::Const(b)) => Dim::Const(a.saturating_mul(*b)),
             (Dim::Const(1), _) => other,
             (_, Dim::Const(1)) => self,
+            (some, Dim::Const(number)) | (Dim::Const(number), some) => some.scaled(*number),
             _ => {
                 let (left, right) = (self.terms(), other.terms());
                 let mut terms = Vec::with_capacity(left.len() * right.len());
                 for (a, x) in &left {
                     for (b, y) in &right {
-                        let mut product = [a.as_slice(), b.as_slice()].concat();
-                        product.sort();
+                        let product = match (a.is_empty(), b.is_empty()) {
+                            (true, _) => b.clone(),
+                            (_, true) => a.clone(),
+                            _ => {
+                                let mut atoms = [&a[..], &b[..]].concat();
+                                atoms.sort();
+                                atoms.into()
+                            }
+                        };
                         terms.push((product, x.saturating_mul(*y)));
                     }
                 }

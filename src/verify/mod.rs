@@ -52,6 +52,7 @@ mod unknown;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Instant;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -244,6 +245,8 @@ pub struct Report {
     pub loose: f64,
     /// The largest difference beyond these bounds, relative to the largest element: what an approximation is off by.
     pub error: f64,
+    /// Seconds that instances took, and the proof for all sizes.
+    pub seconds: [f64; 2],
 }
 
 impl Report {
@@ -274,6 +277,7 @@ impl Report {
 /// assert!(matches!(report.verdict, Verdict::Refuted(_)));
 /// ```
 pub fn verify(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Report {
+    let begun = Instant::now();
     let mut random = Random::part(options.seed, &rule.name);
     let trial = Trial::new(rule.clone());
     let mut run = Run::new(rule, &trial, options);
@@ -282,6 +286,7 @@ pub fn verify(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Repo
     if apart.is_none() {
         apart = run.decide_class(options, &mut random);
     }
+    let searched = begun.elapsed().as_secs_f64();
     let strict = options.strict || apart.as_ref().is_some_and(|(_, _, apart)| apart.fault == Fault::Types);
     let proof = match apart {
         None if options.prove => Some(proof::prove(
@@ -293,6 +298,7 @@ pub fn verify(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Repo
     let Run {
         mut report, grounds, ..
     } = run;
+    report.seconds = [searched, begun.elapsed().as_secs_f64() - searched];
     if let Some(Err(why)) = &proof {
         report.not_proved = Some(why.clone());
     }
@@ -411,6 +417,7 @@ impl<'a> Run<'a> {
                 class: None,
                 loose: 0.0,
                 error: 0.0,
+                seconds: [0.0; 2],
             },
         }
     }

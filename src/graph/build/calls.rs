@@ -154,6 +154,7 @@ impl<K: Sink> Builder<'_, K> {
                     ));
                 }
                 None => {
+                    crate::tensor::assume::left_open();
                     self.report(
                         Diagnostic::error(
                             "T0103",

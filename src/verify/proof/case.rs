@@ -53,7 +53,7 @@ fn any_symbol(dim: &Dim, test: &dyn Fn(&str) -> bool) -> bool {
 fn multiples(a: &Dim, b: &Dim) -> (Dim, Dim) {
     let (mut whole, mut rest) = (Dim::Const(0), Dim::Const(0));
     for (product, c) in a.terms() {
-        let atoms: Dim = product.into_iter().map(Dim::atom).product();
+        let atoms: Dim = product.iter().cloned().map(Dim::atom).product();
         let term = atoms * Dim::Const(c);
         match term.exact_div(b) {
             Some(part) => whole = whole + part,
@@ -179,6 +179,7 @@ impl Case {
 
     /// Whether the value is 0; if it may be and may not be, this case goes on where it is not.
     pub(super) fn is_zero(&self, dim: &Dim) -> Res<bool> {
+        self.in_bounds()?;
         let dim = self.simplified(dim);
         if dim.as_const().is_none() && !has_bound(&dim) {
             for atom in common_factors(&dim) {
@@ -207,6 +208,7 @@ impl Case {
 
     /// Whether the value is at least 0; if it may be and may not be, this case goes on where it is.
     pub(super) fn is_at_least_zero(&self, dim: &Dim) -> Res<bool> {
+        self.in_bounds()?;
         if let Some(known) = self.known_sign(dim) {
             return Ok(known);
         }
@@ -315,12 +317,21 @@ impl Case {
 
     /// Runs `f` while `facts` hold.
     pub(super) fn within<T>(&self, facts: &[Dim], f: impl FnOnce() -> Res<T>) -> Res<T> {
+        self.in_bounds()?;
         for fact in facts {
             self.facts.borrow_mut().enter(fact.clone());
         }
         let out = f();
         self.facts.borrow_mut().leave(facts.len());
         out
+    }
+
+    /// An error where the proof takes more than is allowed.
+    pub(super) fn in_bounds(&self) -> Res<()> {
+        if self.facts.borrow().effort.is_spent() {
+            return Err(Stop::Open("it takes more than is allowed".to_owned()));
+        }
+        Ok(())
     }
 
     /// What holds of bound symbols.

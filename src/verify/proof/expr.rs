@@ -137,7 +137,7 @@ impl Expr {
 
     pub(super) fn of_dim(dim: &Dim) -> Expr {
         let terms = dim.terms().into_iter().map(|(atoms, c)| {
-            let product = atoms.into_iter().map(|a| (Factor::Size(a), 1));
+            let product = atoms.iter().map(|a| (Factor::Size(a.clone()), 1));
             (collected(product.collect()), BigRational::from_integer(c.into()))
         });
         Expr::from_terms(terms.collect())
@@ -240,17 +240,32 @@ impl Expr {
 
     /// The expression with each integer expression in it replaced.
     pub(super) fn map(&self, f: &dyn Fn(&Dim) -> Dim) -> Expr {
-        let mut out = Vec::new();
+        self.mapped(f).unwrap_or_else(|| self.clone())
+    }
+
+    /// The expression with integer expressions replaced; nothing, if each stays.
+    fn mapped(&self, f: &dyn Fn(&Dim) -> Dim) -> Option<Expr> {
+        let mut changed = false;
+        let mut out = Vec::with_capacity(self.0.len());
         for (product, c) in self.0.iter() {
-            let mut term = Expr::number(c.clone());
-            for (factor, exponent) in product {
-                let mapped = factor.map(f);
+            let mapped: Vec<Option<Expr>> = product.iter().map(|(factor, _)| factor.mapped(f)).collect();
+            if mapped.iter().all(Option::is_none) {
+                out.push((product.clone(), c.clone()));
+                continue;
+            }
+            changed = true;
+            let (mut term, mut kept) = (Expr::number(c.clone()), Product::new());
+            for ((factor, exponent), mapped) in product.iter().zip(mapped) {
+                let Some(mapped) = mapped else {
+                    kept.push((factor.clone(), *exponent));
+                    continue;
+                };
                 let power = mapped.power(exponent.unsigned_abs());
                 term = term.mul(&if *exponent < 0 { power.inverse() } else { power });
             }
-            out.extend(term.0.iter().cloned());
+            out.extend(term.mul(&Expr(Rc::new([(kept, BigRational::one())]))).0.iter().cloned());
         }
-        Expr::from_terms(out)
+        changed.then(|| Expr::from_terms(out))
     }
 
     /// The expression with factors replaced where `f` says so.
@@ -318,21 +333,43 @@ fn collected(mut product: Product) -> Product {
 }
 
 impl Factor {
-    fn map(&self, f: &dyn Fn(&Dim) -> Dim) -> Expr {
-        match self {
-            Factor::Size(atom) => Expr::of_dim(&f(&Dim::atom(atom.clone()))),
-            Factor::Element(leaf, at) => Expr::factor(Factor::Element(*leaf, f(at))),
+    /// What the factor becomes where integer expressions are replaced; nothing, if it stays.
+    fn mapped(&self, f: &dyn Fn(&Dim) -> Dim) -> Option<Expr> {
+        let mut changed = false;
+        let mut dim = |d: &Dim| {
+            let new = f(d);
+            changed |= new != *d;
+            new
+        };
+        let out = match self {
+            Factor::Size(atom) => Expr::of_dim(&dim(&Dim::atom(atom.clone()))),
+            Factor::Element(leaf, at) => Expr::factor(Factor::Element(*leaf, dim(at))),
             Factor::Apply(name, args) => {
-                let args: Vec<Expr> = args.iter().map(|a| a.map(f)).collect();
-                super::laws::apply(name, args)
+                let mapped: Vec<Option<Expr>> = args.iter().map(|a| a.mapped(f)).collect();
+                if mapped.iter().all(Option::is_none) {
+                    return None;
+                }
+                let args = mapped
+                    .into_iter()
+                    .zip(args)
+                    .map(|(new, old)| new.unwrap_or_else(|| old.clone()));
+                return Some(super::laws::apply(name, args.collect()));
             }
-            Factor::Inverse(sum) => sum.map(f).inverse(),
-            Factor::Fold(fold) => Expr::factor(Factor::Fold(Rc::new(Fold {
-                kind: fold.kind,
-                ranges: fold.ranges.iter().map(|(v, n)| (v.clone(), f(n))).collect(),
-                guards: fold.guards.iter().map(f).collect(),
-                body: fold.body.map(f),
-            }))),
+            Factor::Inverse(sum) => return sum.mapped(f).map(|sum| sum.inverse()),
+            Factor::Fold(fold) => {
+                let ranges = fold.ranges.iter().map(|(v, n)| (v.clone(), dim(n))).collect();
+                let guards = fold.guards.iter().map(&mut dim).collect();
+                let body = fold.body.mapped(f);
+                changed |= body.is_some();
+                let body = body.unwrap_or_else(|| fold.body.clone());
+                let kind = fold.kind;
+                Expr::factor(Factor::Fold(Rc::new(Fold {
+                    kind,
+                    ranges,
+                    guards,
+                    body,
+                })))
+            }
             Factor::Whole(whole) => Expr::factor(Factor::Whole(Rc::new(Whole {
                 name: whole.name.clone(),
                 output: whole.output,
@@ -346,7 +383,8 @@ impl Factor {
                     .collect(),
                 at: whole.at.iter().map(f).collect(),
             }))),
-        }
+        };
+        (changed || matches!(self, Factor::Whole(_))).then_some(out)
     }
 
     fn visit(&self, f: &mut dyn FnMut(&Dim)) {

@@ -1,6 +1,7 @@
 //! What holds of the symbols in one case of a proof, and what follows from it.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -13,8 +14,31 @@ use crate::tensor::{Atom, Dim};
 /// How often facts are multiplied to reach products that a question has.
 const ROUNDS: usize = 2;
 
+/// The most inequalities that are compared for one rule.
+const EFFORT: u64 = 10_000_000;
+
 /// The most facts that go into the answer to one question.
 const MOST: usize = 60;
+
+/// How many inequalities may still be compared for a rule; without any left, nothing follows any more.
+#[derive(Debug)]
+pub(super) struct Effort(Cell<u64>);
+
+impl Effort {
+    pub(super) fn is_spent(&self) -> bool {
+        self.0.get() == 0
+    }
+
+    pub(super) fn spend(&self, inequalities: usize) {
+        self.0.set(self.0.get().saturating_sub(inequalities as u64));
+    }
+}
+
+impl Default for Effort {
+    fn default() -> Effort {
+        Effort(Cell::new(EFFORT))
+    }
+}
 
 /// A case: symbols that are expressions in others, and what is not negative or not zero.
 #[derive(Debug, Clone, Default)]
@@ -30,6 +54,8 @@ pub(super) struct Facts {
     /// What follows, and how many inequalities were in scope.
     answers: RefCell<FxHashMap<Dim, (bool, usize)>>,
     models: RefCell<Models>,
+    /// Shared with the cases that it came from and that come from it.
+    pub(super) effort: Rc<Effort>,
     /// The least values of atoms.
     lower: RefCell<FxHashMap<Atom, Option<i64>>>,
 }
@@ -122,8 +148,8 @@ impl Facts {
         for d in self.at_least_zero.iter_mut().chain(&mut self.not_zero) {
             *d = replaced(d, &symbol, &value);
         }
+        self.models.borrow_mut().define(&symbol, &value, &self.at_least_zero);
         self.defined.push((symbol, value));
-        self.models.borrow_mut().start_again();
         self.lower.borrow_mut().clear();
         self.answers.borrow_mut().clear();
         true
@@ -248,8 +274,9 @@ impl Facts {
         if let Some(&(known, _)) = self.answers.borrow().get(dim) {
             return known;
         }
-        let refuted = self.models.borrow_mut().refute(dim, &self.at_least_zero);
-        let answer = !refuted && self.derive(dim);
+        self.effort.spend(self.at_least_zero.len());
+        let refuted = self.models.borrow_mut().refute(dim, &self.at_least_zero, &self.effort);
+        let answer = !refuted && !self.effort.is_spent() && self.derive(dim);
         self.answers.borrow_mut().insert(dim.clone(), (answer, self.scoped));
         answer
     }
@@ -299,10 +326,12 @@ impl Facts {
         let mut products: FxHashSet<Vec<Atom>> = FxHashSet::default();
         let mut seen: FxHashSet<Dim> = FxHashSet::default();
         let mut waiting: Vec<&Dim> = self.at_least_zero.iter().collect();
+        self.effort.spend(waiting.len());
         let mut next = 0;
         let mut rounds = 0;
         while used.len() < MOST {
             if next == used.len() {
+                self.effort.spend(used.len());
                 if linear::contradictory(&used) {
                     return true;
                 }
@@ -438,7 +467,7 @@ pub(super) fn common_factors(dim: &Dim) -> Vec<Atom> {
     let Some(((first, _), rest)) = terms.split_first() else {
         return Vec::new();
     };
-    let mut common = first.clone();
+    let mut common = first.to_vec();
     common.retain(|atom| rest.iter().all(|(product, _)| product.contains(atom)));
     common.dedup();
     common
@@ -448,9 +477,9 @@ pub(super) fn common_factors(dim: &Dim) -> Vec<Atom> {
 fn solved(dim: &Dim, fixed: &dyn Fn(&str) -> bool) -> Option<(Arc<str>, Dim)> {
     let mut terms = dim.terms();
     // Extents give way before attributes and quotients.
-    terms.sort_by_key(|(product, _)| !matches!(product.as_slice(), [Atom::Symbol(name)] if name.starts_with('d')));
+    terms.sort_by_key(|(product, _)| !matches!(&product[..], [Atom::Symbol(name)] if name.starts_with('d')));
     for (product, c) in &terms {
-        let [Atom::Symbol(name)] = product.as_slice() else {
+        let [Atom::Symbol(name)] = &product[..] else {
             continue;
         };
         if c.abs() != 1 || fixed(name) {

@@ -358,11 +358,7 @@ pub(super) fn limits(ranges: &[(Arc<str>, Dim)]) -> Vec<Dim> {
 fn linear_in(dim: &Dim, symbol: &str) -> Option<(i64, Dim)> {
     let this = Dim::symbol(symbol);
     let atom = this.as_atom()?.clone();
-    let c = dim
-        .terms()
-        .into_iter()
-        .find(|(p, _)| p.as_slice() == std::slice::from_ref(&atom))?
-        .1;
+    let c = dim.terms().into_iter().find(|(p, _)| p[..] == [atom.clone()])?.1;
     let rest = dim.clone() - this * Dim::Const(c);
     (!mentions(&rest, symbol)).then_some((c, rest))
 }

@@ -1,8 +1,10 @@
 //! The form of an instance: its vertices, ranks and axes, with symbols for extents and for numbers that may be any.
 
+use std::rc::Rc;
+
 use super::super::recipe::{Recipe, Step, add};
 use super::case::Case;
-use super::facts::Facts;
+use super::facts::{Effort, Facts};
 use crate::graph::{Graph, Node, VertexId};
 use crate::op::{AttrDef, AttrKind, AttrValue};
 use crate::tensor::{Dim, Shape, TensorType};
@@ -117,8 +119,9 @@ impl Form {
     }
 
     /// What holds of every extent.
-    pub(super) fn facts(&self) -> Facts {
+    pub(super) fn facts(&self, effort: Rc<Effort>) -> Facts {
         let mut facts = Facts::default();
+        facts.effort = effort;
         for d in self.extents.iter().flatten() {
             facts.add(d.clone());
         }

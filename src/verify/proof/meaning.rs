@@ -391,6 +391,7 @@ impl<'a> Meaning<'a> {
 
     /// The element of one of the results of a vertex.
     pub(super) fn element_of(&self, v: VertexId, output: usize, at: &At) -> Res<Cases> {
+        self.case.in_bounds()?;
         let at = match at {
             At::Index(index) => At::Index(index.iter().map(|d| self.case.simplified(d)).collect()),
             At::Flat(flat) => At::Flat(self.case.simplified(flat)),

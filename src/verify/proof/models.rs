@@ -4,86 +4,139 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use super::facts::Effort;
 use crate::tensor::{Atom, Dim};
 
 /// How many are kept.
 const KEPT: usize = 6;
 
-/// How many are tried when none is left.
-const TRIED: usize = 400;
+/// Where the search begins anew, and how many symbols it changes from there.
+const STARTS: usize = 8;
+const STEPS: usize = 24;
+
+type Model = FxHashMap<Arc<str>, i64>;
 
 /// Symbols with values, at which all facts hold.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Models {
-    found: Vec<FxHashMap<Arc<str>, i64>>,
-    /// None were found, or none were looked for since the facts changed.
+    found: Vec<Model>,
+    /// They were looked for since the facts changed.
     searched: bool,
+    /// Of how many facts none was found: with more, there is none either.
+    without: Option<usize>,
     random: u64,
 }
 
 impl Models {
     /// Keeps those at which another fact holds too; symbols that are new in it get values.
     pub(super) fn keep(&mut self, fact: &Dim) {
-        let symbols = symbols(std::iter::once(fact));
+        let symbols = symbols(fact);
         self.found.retain_mut(|model| {
             for symbol in &symbols {
-                if !model.contains_key(symbol) {
+                if !model.contains_key(*symbol) {
                     // The value that lets the fact hold, if a small one does.
                     let holds = |v: i64| {
-                        let value = |s: &str| if s == &**symbol { Some(v) } else { model.get(s).copied() };
+                        let value = |s: &str| {
+                            if s == &***symbol {
+                                Some(v)
+                            } else {
+                                model.get(s).copied()
+                            }
+                        };
                         fact.evaluate(&value).is_none_or(|f| f >= 0)
                     };
                     let value = (0..4).find(|v| holds(*v)).unwrap_or(0);
-                    model.insert(symbol.clone(), value);
+                    model.insert((*symbol).clone(), value);
                 }
             }
-            fact.evaluate(&|s| model.get(s).copied()).is_some_and(|v| v >= 0)
+            holds(fact, model)
         });
-        if self.found.is_empty() {
-            self.searched = false;
-        }
+        self.searched &= !self.found.is_empty();
     }
 
-    /// The facts are others.
-    pub(super) fn start_again(&mut self) {
-        self.found.clear();
+    /// Keeps those at which the facts hold after a symbol was defined in them.
+    pub(super) fn define(&mut self, symbol: &Arc<str>, value: &Dim, facts: &[Dim]) {
+        self.found.retain_mut(|model| {
+            let Some(value) = value.evaluate(&|s| model.get(s).copied()) else {
+                return false;
+            };
+            model.insert(symbol.clone(), value);
+            facts.iter().all(|fact| holds(fact, model))
+        });
         self.searched = false;
     }
 
     /// True if the goal is less than 0 at a model of the facts.
-    pub(super) fn refute(&mut self, goal: &Dim, facts: &[Dim]) -> bool {
-        if !self.searched && self.found.len() < 2 {
-            self.search(facts);
+    pub(super) fn refute(&mut self, goal: &Dim, facts: &[Dim], effort: &Effort) -> bool {
+        let hopeless = self.without.is_some_and(|n| n <= facts.len());
+        if !self.searched && self.found.len() < 2 && !hopeless {
+            self.search(facts, effort);
+            self.without = self.found.is_empty().then_some(facts.len());
         }
         self.searched = true;
-        let wanted = symbols(std::iter::once(goal));
+        let wanted = symbols(goal);
         self.found.iter_mut().any(|model| {
             for symbol in &wanted {
                 // Nothing is known of a symbol without facts.
-                model.entry(symbol.clone()).or_insert(1);
+                if !model.contains_key(*symbol) {
+                    model.insert((*symbol).clone(), 1);
+                }
             }
             goal.evaluate(&|s| model.get(s).copied()).is_some_and(|v| v < 0)
         })
     }
 
-    fn search(&mut self, facts: &[Dim]) {
-        self.found.clear();
-        let symbols = symbols(facts.iter());
-        for round in 0..TRIED {
-            // Small values first.
-            let most = 2 + (round / 40) as u64;
-            let mut model: FxHashMap<Arc<str>, i64> = FxHashMap::default();
-            for symbol in &symbols {
-                model.insert(symbol.clone(), (self.next() % most) as i64);
+    /// From small random values, changes the symbol of a fact that does not hold so that the most facts hold.
+    fn search(&mut self, facts: &[Dim], effort: &Effort) {
+        let mut all: Vec<&Arc<str>> = Vec::new();
+        let mut within: Vec<Vec<usize>> = Vec::new();
+        let of: Vec<Vec<&Arc<str>>> = facts.iter().map(symbols).collect();
+        for (at, symbols) in of.iter().enumerate() {
+            for symbol in symbols {
+                let known = all.iter().position(|s| s == symbol);
+                let index = known.unwrap_or_else(|| {
+                    all.push(symbol);
+                    within.push(Vec::new());
+                    all.len() - 1
+                });
+                within[index].push(at);
             }
-            if facts
-                .iter()
-                .all(|f| f.evaluate(&|s| model.get(s).copied()).is_some_and(|v| v >= 0))
-            {
-                self.found.push(model);
-                if self.found.len() == KEPT {
+        }
+        for start in 0..STARTS {
+            let most = 2 + start as u64 / 2;
+            let mut model: Model = all.iter().map(|&s| (s.clone(), (self.next() % most) as i64)).collect();
+            for _ in 0..STEPS {
+                effort.spend(facts.len());
+                let failing: Vec<usize> = (0..facts.len()).filter(|&i| !holds(&facts[i], &model)).collect();
+                let Some(&chosen) = failing.get(self.next() as usize % failing.len().max(1)) else {
+                    self.found.push(model);
                     break;
+                };
+                let mut best: Option<(usize, usize, i64)> = None;
+                for symbol in &of[chosen] {
+                    let Some(index) = all.iter().position(|s| s == symbol) else {
+                        continue;
+                    };
+                    let old = model[*symbol];
+                    let before = within[index].iter().filter(|&&i| !holds(&facts[i], &model)).count();
+                    for value in [old + 1, old - 1, old + 3, 0, 1] {
+                        if value < 0 || value == old {
+                            continue;
+                        }
+                        model.insert((*symbol).clone(), value);
+                        let after = within[index].iter().filter(|&&i| !holds(&facts[i], &model)).count();
+                        let score = facts.len() + after - before;
+                        if best.is_none_or(|(least, ..)| score < least) {
+                            best = Some((score, index, value));
+                        }
+                    }
+                    model.insert((*symbol).clone(), old);
                 }
+                let Some((_, index, value)) = best else { break };
+                model.insert(all[index].clone(), value);
+            }
+            if self.found.len() >= KEPT {
+                break;
             }
         }
     }
@@ -98,16 +151,18 @@ impl Models {
     }
 }
 
-fn symbols<'a>(dims: impl Iterator<Item = &'a Dim>) -> Vec<Arc<str>> {
-    let mut out: Vec<Arc<str>> = Vec::new();
-    for dim in dims {
-        dim.visit_atoms(&mut |atom| {
-            if let Atom::Symbol(name) = atom
-                && !out.contains(name)
-            {
-                out.push(name.clone());
-            }
-        });
-    }
+fn holds(fact: &Dim, model: &Model) -> bool {
+    fact.evaluate(&|s| model.get(s).copied()).is_some_and(|v| v >= 0)
+}
+
+fn symbols(dim: &Dim) -> Vec<&Arc<str>> {
+    let mut out: Vec<&Arc<str>> = Vec::new();
+    dim.visit_atoms(&mut |atom| {
+        if let Atom::Symbol(name) = atom
+            && !out.contains(&name)
+        {
+            out.push(name);
+        }
+    });
     out
 }

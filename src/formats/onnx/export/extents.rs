@@ -65,7 +65,7 @@ impl Emitter<'_> {
             if coefficient != 1 || atoms.is_empty() {
                 product = Some(self.constant(Tensor::vector(vec![coefficient]), "factor"));
             }
-            for atom in &atoms {
+            for atom in atoms.iter() {
                 let factor = self.atom(atom, dim)?;
                 product = Some(match product {
                     None => factor,
