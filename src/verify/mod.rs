@@ -289,6 +289,9 @@ pub fn verify(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Repo
     let searched = begun.elapsed().as_secs_f64();
     let strict = options.strict || apart.as_ref().is_some_and(|(_, _, apart)| apart.fault == Fault::Types);
     let proof = match apart {
+        None if options.prove && options.laws != Laws::ALL => Some(Err(
+            "the proof takes all laws of functions for granted, and some are not assumed".to_owned(),
+        )),
         None if options.prove => Some(proof::prove(
             &trial,
             &run.right.iter().map(|&i| &run.pool[i]).collect::<Vec<_>>(),
