@@ -18,6 +18,7 @@ use tautomer::tensor::DType;
 use super::bisect::blamed;
 use super::input::{self, Kind, Loaded};
 use super::random::{Random, difference, values};
+use super::report::Page;
 use super::run::evaluate;
 use super::verdicts::{self, Least};
 use super::{Done, Failure, Shell, audit, output};
@@ -87,6 +88,9 @@ pub(super) struct Args {
     /// Compute everything that the engine made, and name the rule that made two different values equal
     #[arg(long)]
     audit: bool,
+    /// Write what was done into this file, as one page of HTML
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
     /// Where the random numbers begin
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
@@ -167,7 +171,7 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
             ..defaults
         },
         forbidden: &forbidden,
-        explain: args.explain,
+        explain: args.explain || args.report.is_some(),
         explore: args.audit,
         fold: !args.no_fold,
     };
@@ -217,6 +221,18 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
             });
         }
         audit.iter().for_each(|audit| shell.say(&audit::text(audit)));
+    }
+    if let Some(path) = &args.report {
+        let page = Page {
+            file: &file,
+            original: &original,
+            outcome: &outcome,
+            check: verdict.as_ref().map(|verdict| (runs, verdict)),
+            allowed,
+            class: args.class,
+            verdicts: &|name| chosen.says.get(name).map_or_else(|| "none".to_owned(), Clone::clone),
+        };
+        output::write_text(path, &page.html())?;
     }
     if !wrong {
         write(args, &outcome.workload, loaded.info.as_ref(), shell)?;
