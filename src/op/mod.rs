@@ -21,20 +21,25 @@ mod common;
 
 mod activation;
 mod along;
+mod bits;
 mod blocks;
 mod conv;
 mod convert;
 mod create;
 mod elementwise;
+mod geometry;
 mod index;
 mod layout;
 mod like;
 mod matmul;
 mod norm;
 mod pool;
+mod random;
 mod reduce;
 mod resize;
+mod sequence;
 mod softmax;
+mod taper;
 mod unary;
 mod window;
 
@@ -81,6 +86,11 @@ const FAMILIES: &[&[OpDef]] = &[
     along::OPS,
     softmax::OPS,
     resize::OPS,
+    bits::OPS,
+    geometry::OPS,
+    random::OPS,
+    sequence::OPS,
+    taper::OPS,
 ];
 
 /// Every operator, in table order.
