@@ -32,6 +32,7 @@ mod like;
 mod matmul;
 mod norm;
 mod pool;
+mod recurrent;
 mod reduce;
 mod resize;
 mod softmax;
@@ -81,6 +82,7 @@ const FAMILIES: &[&[OpDef]] = &[
     along::OPS,
     softmax::OPS,
     resize::OPS,
+    recurrent::OPS,
 ];
 
 /// Every operator, in table order.
