@@ -21,17 +21,23 @@ mod common;
 
 mod activation;
 mod along;
+mod attention;
 mod blocks;
 mod conv;
 mod convert;
 mod create;
 mod elementwise;
 mod index;
+mod integer;
+mod layer_norm;
 mod layout;
 mod like;
+mod linear_attention;
+mod loss;
 mod matmul;
 mod norm;
 mod pool;
+mod quantize;
 mod recurrent;
 mod reduce;
 mod resize;
@@ -83,6 +89,12 @@ const FAMILIES: &[&[OpDef]] = &[
     softmax::OPS,
     resize::OPS,
     recurrent::OPS,
+    attention::OPS,
+    linear_attention::OPS,
+    layer_norm::OPS,
+    loss::OPS,
+    quantize::OPS,
+    integer::OPS,
 ];
 
 /// Every operator, in table order.
