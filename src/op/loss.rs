@@ -36,15 +36,12 @@ pub(super) const OPS: &[OpDef] = &[
         "fn (scores, labels, weights) {
            let named = when given(ignore_index) { where(labels == ignore_index, 0, labels) } else { labels };
            let picked = squeeze(gather_elements(scores, unsqueeze(named) {axes = [1]}) {axis = 1}) {axes = [1]};
-           let plain = not (given(ignore_index) or given(weights));
            let each = when given(weights) { gather(weights, named) {axis = 0} } else { ones_like(picked) };
            let factor = when given(ignore_index) { where(labels == ignore_index, 0, each) } else { each };
-           let loss = when plain { -picked } else { -picked * factor };
+           let loss = -picked * factor;
            when reduction == \"none\" { loss } else {
              when reduction == \"sum\" { reduce_sum(loss) {keepdims = false} } else {
-               when plain { reduce_mean(loss) {keepdims = false} } else {
-                 reduce_sum(loss) {keepdims = false} / reduce_sum(factor) {keepdims = false}
-               }
+               reduce_sum(loss) {keepdims = false} / reduce_sum(factor) {keepdims = false}
              }
            }
          }",
