@@ -21,6 +21,7 @@ mod common;
 
 mod activation;
 mod along;
+mod attention;
 mod bits;
 mod blocks;
 mod conv;
@@ -29,12 +30,18 @@ mod create;
 mod elementwise;
 mod geometry;
 mod index;
+mod integer;
+mod layer_norm;
 mod layout;
 mod like;
+mod linear_attention;
+mod loss;
 mod matmul;
 mod norm;
 mod pool;
+mod quantize;
 mod random;
+mod recurrent;
 mod reduce;
 mod resize;
 mod sequence;
@@ -91,6 +98,13 @@ const FAMILIES: &[&[OpDef]] = &[
     random::OPS,
     sequence::OPS,
     taper::OPS,
+    recurrent::OPS,
+    attention::OPS,
+    linear_attention::OPS,
+    layer_norm::OPS,
+    loss::OPS,
+    quantize::OPS,
+    integer::OPS,
 ];
 
 /// Every operator, in table order.

@@ -37,7 +37,9 @@ fn infer(call: &Infer<'_>) -> Result<Type, OpError> {
     let x = call.tensor(0)?;
     let dtype = call.dtype("dtype").unwrap_or(x.dtype);
     if !dtype.is_float() {
-        return Err(OpError::new(format!("numbers between two ends are floating-point, and not {dtype}")).attr("dtype"));
+        return Err(
+            OpError::new(format!("numbers between two ends are floating-point, and not {dtype}")).attr("dtype"),
+        );
     }
     Ok(typed(dtype, x.shape.clone()))
 }

@@ -7,8 +7,8 @@ use crate::formats::onnx::schema::Schema;
 use crate::op::{AttrValue, OpError, lookup_onnx};
 use crate::tensor::{Dim, Tensor};
 
-/// Operators for which a schema's default means that there is no such bound.
-pub(super) const DEFAULT_IS_ABSENCE: &[&str] = &["clip"];
+/// Operators for which a default of the schema means that there is no such bound or type; the others are the table's.
+pub(super) const DEFAULT_IS_ABSENCE: &[&str] = &["clip", "quantize_linear", "dequantize_linear"];
 
 /// Brings a node into the form of the newest version, or says what becomes of it.
 pub(super) fn adapt(
@@ -20,7 +20,8 @@ pub(super) fn adapt(
     let used = |i: usize| node.output.get(i).is_some_and(|name| importer.used.contains(name));
     let extra = (1..node.output.len()).any(used);
     match draft.op_type.as_str() {
-        "Add" | "Sub" | "Mul" | "Div" | "Pow" | "And" | "Or" | "Xor" | "Equal" | "Less" | "Greater" | "PRelu" | "Gemm"
+        "Add" | "Sub" | "Mul" | "Div" | "Pow" | "And" | "Or" | "Xor" | "Equal" | "Less" | "Greater" | "PRelu"
+        | "Gemm"
             if schema.since < 7 =>
         {
             return oldest::broadcast(importer, draft);
@@ -30,7 +31,9 @@ pub(super) fn adapt(
         // A tensor is an optional value that is there.
         "OptionalHasElement" => {
             let there = draft.inputs.first().copied().flatten().is_some();
-            return Ok(Lowered::Values(vec![Some(importer.graph.constant(Tensor::scalar(there)))]));
+            return Ok(Lowered::Values(vec![Some(
+                importer.graph.constant(Tensor::scalar(there)),
+            )]));
         }
         "OptionalGetElement" => return Ok(Lowered::Values(draft.inputs)),
         "Softmax" | "LogSoftmax" | "Hardmax" if schema.since < 13 => return softmax(importer, draft),
@@ -65,7 +68,21 @@ pub(super) fn adapt(
         "Resize" if schema.since < 11 => interpolation(&mut draft),
         "Scatter" => draft.op_type = "ScatterElements".to_string(),
         "Split" => split(&mut draft, node),
-        "Conv" | "ConvTranspose" => kernel_shape(importer, &mut draft)?,
+        "Conv" | "ConvTranspose" | "ConvInteger" => kernel_shape(importer, &mut draft, 1)?,
+        "QLinearConv" => kernel_shape(importer, &mut draft, 3)?,
+        // A mode of results that are not used.
+        "Attention" if !extra => {
+            draft.attrs.shift_remove("qk_matmul_output_mode");
+        }
+        "QuantizeLinear" | "DequantizeLinear" => {
+            // What is not held within the range concerns floating-point results alone; 0 stands for no type.
+            draft.attrs.shift_remove("saturate");
+            for name in ["output_dtype", "precision"] {
+                if draft.int(name) == Some(0) {
+                    draft.attrs.shift_remove(name);
+                }
+            }
+        }
         "Pad" if schema.since < 11 => {
             draft.attrs.entry("value".to_string()).or_insert(AttrValue::float(0.0));
         }
@@ -157,11 +174,11 @@ fn interpolation(draft: &mut Draft) {
 }
 
 /// The extents of the kernel follow from the weights; saying them again must not contradict.
-fn kernel_shape(importer: &Importer<'_>, draft: &mut Draft) -> Result<(), OpError> {
+fn kernel_shape(importer: &Importer<'_>, draft: &mut Draft, weights: usize) -> Result<(), OpError> {
     let Some(said) = draft.ints("kernel_shape") else {
         return Ok(());
     };
-    let weights = draft.inputs.get(1).copied().flatten();
+    let weights = draft.inputs.get(weights).copied().flatten();
     let shape = weights.and_then(|v| importer.graph.ty(v).as_tensor()?.shape.clone());
     if let Some(shape) = shape {
         let differ = |(d, k): (&Dim, &i64)| d.as_const().is_some_and(|d| d != *k);
