@@ -25,17 +25,26 @@ mod blocks;
 mod conv;
 mod convert;
 mod create;
+mod detect;
+mod einsum;
 mod elementwise;
 mod index;
 mod layout;
 mod like;
 mod matmul;
+mod ngram;
 mod norm;
+mod order;
 mod pool;
+mod random;
 mod reduce;
 mod resize;
+mod sample;
+mod scan;
 mod softmax;
+mod spectral;
 mod unary;
+mod unpool;
 mod window;
 
 #[cfg(test)]
@@ -81,6 +90,15 @@ const FAMILIES: &[&[OpDef]] = &[
     along::OPS,
     softmax::OPS,
     resize::OPS,
+    order::OPS,
+    sample::OPS,
+    detect::OPS,
+    unpool::OPS,
+    einsum::OPS,
+    scan::OPS,
+    spectral::OPS,
+    random::OPS,
+    ngram::OPS,
 ];
 
 /// Every operator, in table order.

@@ -49,6 +49,21 @@ pub(super) fn adapt(
             interpolation(&mut draft);
         }
         "Resize" if schema.since < 11 => interpolation(&mut draft),
+        "Resize" if !regions(importer, &draft) => return Ok(Lowered::Unread),
+        "GridSample" if schema.since < 20 => {
+            let mode = match draft.attrs.get("mode") {
+                Some(AttrValue::Str(mode)) if &**mode == "bicubic" => "cubic",
+                Some(AttrValue::Str(mode)) if &**mode == "nearest" => "nearest",
+                _ => "linear",
+            };
+            draft.set("mode", AttrValue::str(mode));
+        }
+        // Coordinates counted from the edge of the first element before there was a choice.
+        "RoiAlign" if schema.since < 16 => {
+            draft.set("coordinate_transformation_mode", AttrValue::str("output_half_pixel"));
+        }
+        // The extents of the window follow from the weights.
+        "DeformConv" => kernel_shape(importer, &mut draft)?,
         "Scatter" => draft.op_type = "ScatterElements".to_string(),
         "Split" => split(&mut draft, node),
         "Conv" | "ConvTranspose" => kernel_shape(importer, &mut draft)?,
@@ -164,6 +179,15 @@ fn interpolation(draft: &mut Draft) {
     if draft.attrs.get("mode") == Some(&AttrValue::str("bilinear")) {
         draft.set("mode", AttrValue::str("linear"));
     }
+}
+
+/// False for regions of interest whose extents depend on their values.
+fn regions(importer: &Importer<'_>, draft: &Draft) -> bool {
+    let mode = draft.attrs.get("coordinate_transformation_mode");
+    let cropped = mode == Some(&AttrValue::str("tf_crop_and_resize"));
+    let scales = draft.inputs.get(2).copied().flatten();
+    let empty = |v: VertexId| importer.graph.vertex(v).constant().is_some_and(|t| t.is_empty());
+    !cropped || scales.is_none_or(empty)
 }
 
 /// The extents of the kernel follow from the weights; saying them again must not contradict.
