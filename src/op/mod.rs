@@ -27,6 +27,8 @@ mod blocks;
 mod conv;
 mod convert;
 mod create;
+mod detect;
+mod einsum;
 mod elementwise;
 mod geometry;
 mod index;
@@ -37,17 +39,23 @@ mod like;
 mod linear_attention;
 mod loss;
 mod matmul;
+mod ngram;
 mod norm;
+mod order;
 mod pool;
 mod quantize;
 mod random;
 mod recurrent;
 mod reduce;
 mod resize;
+mod sample;
+mod scan;
 mod sequence;
 mod softmax;
+mod spectral;
 mod taper;
 mod unary;
+mod unpool;
 mod window;
 
 #[cfg(test)]
@@ -105,6 +113,14 @@ const FAMILIES: &[&[OpDef]] = &[
     loss::OPS,
     quantize::OPS,
     integer::OPS,
+    order::OPS,
+    sample::OPS,
+    detect::OPS,
+    unpool::OPS,
+    einsum::OPS,
+    scan::OPS,
+    spectral::OPS,
+    ngram::OPS,
 ];
 
 /// Every operator, in table order.

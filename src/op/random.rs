@@ -1,106 +1,323 @@
-//! Numbers drawn at random.
+//! Random numbers. The same seed gives the same numbers on every machine; without one it is 0.
 
-use super::common::{Out, build, count, typed};
+use super::common::{Out, count, map, typed};
+use super::value::shaped;
 use super::{AttrDef, AttrKind, CostRule, Default, Eval, Infer, OpDef, OpError, OpTraits, Operand, System, Value};
 use crate::reference;
-use crate::tensor::Type;
+use crate::tensor::{DType, Dim, Shape, Type};
+
+const X: Operand = Operand::one("x");
+const SEED: AttrDef = AttrDef::new("seed", AttrKind::Float, Default::None, "the seed; 0 if left out");
+const DTYPE: AttrDef = AttrDef::new("dtype", AttrKind::DType, Default::DType(DType::F32), "element type");
+const DTYPE_LIKE: AttrDef = AttrDef::new(
+    "dtype",
+    AttrKind::DType,
+    Default::None,
+    "element type; the operand's if left out",
+);
+const SHAPE: AttrDef = AttrDef::new("shape", AttrKind::Ints, Default::Required, "extents");
+const LOW: AttrDef = AttrDef::new("low", AttrKind::Float, Default::Float(0.0), "the least number");
+const HIGH: AttrDef = AttrDef::new(
+    "high",
+    AttrKind::Float,
+    Default::Float(1.0),
+    "what all numbers are below",
+);
+const MEAN: AttrDef = AttrDef::new("mean", AttrKind::Float, Default::Float(0.0), "their mean");
+const SCALE: AttrDef = AttrDef::new(
+    "scale",
+    AttrKind::Float,
+    Default::Float(1.0),
+    "their standard deviation",
+);
+
+const fn random(name: &'static str, doc: &'static str, onnx: &'static str, since: u32) -> OpDef {
+    OpDef::new(name, doc)
+        .traits(OpTraits::NONDETERMINISTIC)
+        .cost(CostRule::Elementwise(8.0))
+        .onnx(onnx, since)
+}
 
 /// The operators of this family.
-pub(super) const OPS: &[OpDef] = &[OpDef::new(
-    "random_uniform_like",
-    "Numbers between `low` and `high`, equally likely, of the shape of the operand; the same for the same seed.",
-)
-.operands(&[Operand::one("x")])
-.attrs(&[
-    AttrDef::new(
-        "dtype",
-        AttrKind::DType,
-        Default::None,
-        "element type; the operand's if left out",
-    ),
-    AttrDef::new("high", AttrKind::Float, Default::Float(1.0), "the upper end"),
-    AttrDef::new("low", AttrKind::Float, Default::Float(0.0), "the lower end"),
-    AttrDef::new(
-        "seed",
-        AttrKind::Float,
-        Default::None,
-        "what the numbers start from; 0 if left out",
-    ),
-])
-.infer(infer)
-.reference(reference!(uniform))
-.traits(OpTraits::NONDETERMINISTIC)
-.cost(CostRule::Elementwise(8.0))
-.onnx("RandomUniformLike", 1)];
+pub(super) const OPS: &[OpDef] = &[
+    random(
+        "random_uniform",
+        "Random numbers, each as likely as any other.",
+        "RandomUniform",
+        1,
+    )
+    .attrs(&[SHAPE, LOW, HIGH, DTYPE, SEED])
+    .infer(infer_shaped)
+    .reference(reference!(uniform)),
+    random(
+        "random_uniform_like",
+        "Random numbers, each as likely as any other, in the shape of the operand.",
+        "RandomUniformLike",
+        1,
+    )
+    .operands(&[X])
+    .attrs(&[LOW, HIGH, DTYPE_LIKE, SEED])
+    .infer(infer_like)
+    .reference(reference!(uniform)),
+    random(
+        "random_normal",
+        "Random numbers of a normal distribution.",
+        "RandomNormal",
+        1,
+    )
+    .attrs(&[SHAPE, MEAN, SCALE, DTYPE, SEED])
+    .infer(infer_shaped)
+    .reference(reference!(normal)),
+    random(
+        "random_normal_like",
+        "Random numbers of a normal distribution, in the shape of the operand.",
+        "RandomNormalLike",
+        1,
+    )
+    .operands(&[X])
+    .attrs(&[MEAN, SCALE, DTYPE_LIKE, SEED])
+    .infer(infer_like)
+    .reference(reference!(normal)),
+    random(
+        "bernoulli",
+        "One as often as the operand's probability says, else zero.",
+        "Bernoulli",
+        15,
+    )
+    .operands(&[X])
+    .attrs(&[DTYPE_LIKE, SEED])
+    .infer(infer_bernoulli)
+    .reference(reference!(bernoulli)),
+    random(
+        "multinomial",
+        "Classes drawn for each row as often as logarithms of their probabilities say.",
+        "Multinomial",
+        7,
+    )
+    .operands(&[X])
+    .attrs(&[
+        AttrDef::new(
+            "sample_size",
+            AttrKind::Int,
+            Default::Int(1),
+            "how many are drawn for a row",
+        ),
+        AttrDef::new("dtype", AttrKind::DType, Default::DType(DType::I32), "element type"),
+        SEED,
+    ])
+    .infer(infer_multinomial)
+    .reference(reference!(multinomial)),
+];
 
-fn infer(call: &Infer<'_>) -> Result<Type, OpError> {
+fn float_type(dtype: DType) -> Result<DType, OpError> {
+    if dtype.is_float() {
+        return Ok(dtype);
+    }
+    Err(OpError::new(format!("random numbers of type {dtype} have no such distribution")).attr("dtype"))
+}
+
+fn infer_shaped(call: &Infer<'_>) -> Result<Type, OpError> {
+    let dims = call.ints("shape").unwrap_or_default();
+    if let Some(d) = dims.iter().find(|d| d.as_const().is_some_and(|n| n < 0)) {
+        return Err(OpError::new(format!("`shape` has an extent of {d}")).attr("shape"));
+    }
+    let dtype = float_type(call.dtype("dtype").unwrap_or(DType::F32))?;
+    Ok(typed(dtype, Some(dims.into_iter().collect())))
+}
+
+fn infer_like(call: &Infer<'_>) -> Result<Type, OpError> {
+    let x = call.tensor(0)?;
+    Ok(typed(
+        float_type(call.dtype("dtype").unwrap_or(x.dtype))?,
+        x.shape.clone(),
+    ))
+}
+
+fn infer_bernoulli(call: &Infer<'_>) -> Result<Type, OpError> {
+    call.expect_dtype(0, DType::is_float, "a floating-point number")?;
     let x = call.tensor(0)?;
     let dtype = call.dtype("dtype").unwrap_or(x.dtype);
-    if !dtype.is_float() {
-        return Err(
-            OpError::new(format!("numbers between two ends are floating-point, and not {dtype}")).attr("dtype"),
-        );
+    if !dtype.is_number() && dtype != DType::Bool {
+        return Err(OpError::new(format!("there are no ones of type {dtype}")).attr("dtype"));
     }
     Ok(typed(dtype, x.shape.clone()))
 }
 
-/// A stream of numbers in [0, 1): SplitMix64.
-struct Stream(u64);
+fn infer_multinomial(call: &Infer<'_>) -> Result<Type, OpError> {
+    call.expect_dtype(0, DType::is_float, "a floating-point number")?;
+    let dtype = call.dtype("dtype").unwrap_or(DType::I32);
+    if !dtype.is_int() {
+        return Err(OpError::new(format!("classes are integers, not {dtype}")).attr("dtype"));
+    }
+    let rows = match call.shape(0)? {
+        Some(shape) if shape.len() != 2 => {
+            return Err(OpError::new(format!("`x` must be a matrix, and is {}", call.tensor(0)?)).at(0));
+        }
+        Some(shape) => shape[0].clone(),
+        None => call.unknown(),
+    };
+    let number = call.int("sample_size").unwrap_or(Dim::Const(1));
+    if number.as_const().is_some_and(|n| n < 0) {
+        return Err(OpError::new(format!("`sample_size` is {number}")).attr("sample_size"));
+    }
+    Ok(typed(dtype, Some([rows, number].into_iter().collect::<Shape>())))
+}
 
-impl Stream {
-    fn draw(&mut self) -> f64 {
+/// A generator of random numbers: a counter whose values are mixed well (SplitMix64).
+struct Source(u64);
+
+impl Source {
+    fn of<S: System>(e: &Eval<'_, S>) -> Source {
+        Source(e.float("seed").unwrap_or(0.0).to_bits())
+    }
+
+    fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        // As many bits as single precision keeps, so that rounding never reaches 1.
-        ((z ^ (z >> 31)) >> 40) as f64 / f64::from(1u32 << 24)
+        let x = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        x ^ (x >> 31)
+    }
+
+    /// A number from 0 up to and without 1, the same in single and double precision.
+    fn fraction(&mut self) -> f64 {
+        (self.next() >> 40) as f64 / f64::from(1u32 << 24)
     }
 }
 
+/// The shape of the result: that of the operand, or the attribute.
+fn drawn<S: System>(e: &Eval<'_, S>, mut f: impl FnMut(&mut Source) -> f64) -> Out<S> {
+    let out = e.out_shape(0)?;
+    let mut source = Source::of(e);
+    let values = (0..count(&out)?)
+        .map(|_| S::from_f64(f(&mut source)))
+        .collect::<Result<Vec<_>, _>>()?;
+    Ok(vec![Value::Real(shaped(&out, values)?)])
+}
+
 fn uniform<S: System>(e: &Eval<'_, S>) -> Out<S> {
-    let shape = e.out_shape(0)?;
-    count(&shape)?;
     let (low, high) = (e.float("low").unwrap_or(0.0), e.float("high").unwrap_or(1.0));
-    let mut stream = Stream(e.float("seed").unwrap_or(0.0).to_bits());
-    let out = build(&shape, |_| Ok(S::from_f64(low + (high - low) * stream.draw())?))?;
-    Ok(vec![Value::Real(out)])
+    drawn(e, |source| low + source.fraction() * (high - low))
+}
+
+fn normal<S: System>(e: &Eval<'_, S>) -> Out<S> {
+    let (mean, scale) = (e.float("mean").unwrap_or(0.0), e.float("scale").unwrap_or(1.0));
+    drawn(e, |source| {
+        // The transform of Box and Muller; a logarithm of zero cannot occur.
+        let radius = (-2.0 * (1.0 - source.fraction()).ln()).sqrt();
+        mean + scale * radius * (std::f64::consts::TAU * source.fraction()).cos()
+    })
+}
+
+fn bernoulli<S: System>(e: &Eval<'_, S>) -> Out<S> {
+    let mut source = Source::of(e);
+    let hits = map(e.operand(0)?.real()?, |p| Ok(source.fraction() < p.to_f64()?))?;
+    let dtype = e.out_dtype();
+    Ok(vec![if dtype.is_float() {
+        Value::Real(map(&hits, |&hit| Ok(if hit { S::one() } else { S::zero() }))?)
+    } else if dtype == DType::Bool {
+        Value::Bool(hits)
+    } else {
+        Value::Int(map(&hits, |&hit| Ok(i128::from(hit)))?)
+    }])
+}
+
+fn multinomial<S: System>(e: &Eval<'_, S>) -> Out<S> {
+    let x = e.operand(0)?.real()?;
+    let out = e.out_shape(0)?;
+    let mut source = Source::of(e);
+    let mut classes = Vec::with_capacity(count(&out)?);
+    for row in x.outer_iter() {
+        let logs = row.iter().map(|v| v.to_f64()).collect::<Result<Vec<f64>, _>>()?;
+        let most = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let weights: Vec<f64> = logs.iter().map(|v| (v - most).exp()).collect();
+        let total: f64 = weights.iter().sum();
+        for _ in 0..out[1] {
+            let mut rest = source.fraction() * total;
+            let class = weights.iter().position(|w| {
+                rest -= w;
+                rest < 0.0
+            });
+            let last = weights
+                .len()
+                .checked_sub(1)
+                .ok_or_else(|| OpError::new("there are no classes").at(0))?;
+            classes.push(class.unwrap_or(last) as i128);
+        }
+    }
+    Ok(vec![Value::Int(shaped(&out, classes)?)])
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::check::{eval, infer, table};
-    use super::Stream;
+    use super::super::check::{eval, infer, table, tensor};
 
     #[test]
-    fn types_are_those_of_the_operand() {
+    fn types_follow_the_attributes() {
         table(
             infer,
             &[
-                ("random_uniform_like", "", &["f32[n, 2]"], "f32[n, 2]"),
-                ("random_uniform_like", "dtype=f64", &["i32[n]"], "f64[n]"),
+                ("random_uniform", "shape=[2,3]", &[], "f32[2, 3]"),
+                ("random_normal", "shape=[n] dtype=f64", &[], "f64[n]"),
                 (
-                    "random_uniform_like",
-                    "",
-                    &["i32[n]"],
-                    "numbers between two ends are floating-point, and not i32",
+                    "random_normal",
+                    "shape=[2] dtype=i32",
+                    &[],
+                    "random numbers of type i32 have no such distribution",
                 ),
+                ("random_uniform_like", "", &["f16[n, 3]"], "f16[n, 3]"),
+                ("bernoulli", "dtype=bool", &["f32[n]"], "bool[n]"),
+                ("multinomial", "sample_size=4", &["f32[n, 3]"], "i32[n, 4]"),
             ],
         );
     }
 
+    fn numbers(op: &str, given: &str, operands: &[&str]) -> Vec<f64> {
+        tensor(&eval(op, given, operands))
+            .unwrap()
+            .to_f64s()
+            .unwrap_or_default()
+    }
+
     #[test]
-    fn numbers_spread_between_the_ends() {
-        let mut stream = Stream(0);
-        let drawn: Vec<f64> = (0..10_000).map(|_| stream.draw()).collect();
-        assert!(drawn.iter().all(|x| (0.0..1.0).contains(x)));
-        for tenth in 0..10 {
-            let inside = drawn.iter().filter(|&&x| (x * 10.0) as i32 == tenth).count();
-            assert!((850..1150).contains(&inside), "{tenth}: {inside}");
-        }
-        let (a, b) = ("random_uniform_like", &["f32[3] 0 0 0"]);
-        assert_eq!(eval(a, "seed=1.5", b), eval(a, "seed=1.5", b));
-        assert_ne!(eval(a, "seed=1.5", b), eval(a, "seed=2.5", b));
-        assert_eq!(eval(a, "low=3 high=3", &["f32[2] 0 0"]), "f32[2] 3 3");
+    fn distributions_are_as_wanted() {
+        let spread = |x: &[f64]| {
+            let mean = x.iter().sum::<f64>() / x.len() as f64;
+            (mean, x.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / x.len() as f64)
+        };
+        let uniform = numbers("random_uniform", "shape=[4000] low=-1.0 high=3.0", &[]);
+        assert!(uniform.iter().all(|x| (-1.0..3.0).contains(x)));
+        let (mean, variance) = spread(&uniform);
+        assert!(
+            (mean - 1.0).abs() < 0.1 && (variance - 16.0 / 12.0).abs() < 0.1,
+            "{mean} {variance}"
+        );
+        let (mean, variance) = spread(&numbers(
+            "random_normal",
+            "shape=[4000] mean=2.0 scale=3.0 seed=5.0",
+            &[],
+        ));
+        assert!(
+            (mean - 2.0).abs() < 0.2 && (variance - 9.0).abs() < 0.6,
+            "{mean} {variance}"
+        );
+        let seeds = |seed: &str| numbers("random_normal", seed, &[]);
+        assert_eq!(seeds("shape=[3] seed=1.0"), seeds("shape=[3] seed=1.0"));
+        assert_ne!(seeds("shape=[3] seed=1.0"), seeds("shape=[3] seed=2.0"));
+    }
+
+    #[test]
+    fn what_is_certain_happens() {
+        table(
+            eval,
+            &[
+                ("bernoulli", "dtype=i32", &["f32[4] 0 1 1 0"], "i32[4] 0 1 1 0"),
+                (
+                    "multinomial",
+                    "sample_size=3",
+                    &["f32[2, 2] -1e30 0 0 -1e30"],
+                    "i32[2, 3] 1 1 1 0 0 0",
+                ),
+            ],
+        );
     }
 }

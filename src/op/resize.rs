@@ -9,6 +9,9 @@ use super::{
 use crate::reference;
 use crate::tensor::{DType, Dim, Nd, Shape, TensorType, Type};
 
+/// Positions lie in a region of interest that `roi` gives.
+const CROP: &str = "tf_crop_and_resize";
+
 /// The operators of this family.
 pub(super) const OPS: &[OpDef] = &[OpDef::new(
     "resize",
@@ -36,6 +39,7 @@ pub(super) const OPS: &[OpDef] = &[OpDef::new(
             "pytorch_half_pixel",
             "align_corners",
             "asymmetric",
+            "tf_crop_and_resize",
         ]),
         Default::Str("half_pixel"),
         "where a position of the result lies in `x`",
@@ -56,13 +60,13 @@ pub(super) const OPS: &[OpDef] = &[OpDef::new(
         "exclude_outside",
         AttrKind::Bool,
         Default::Bool(false),
-        "cubic: leave out positions beyond the edge instead of repeating the edge",
+        "interpolation: leave out positions beyond the edge instead of repeating the edge",
     ),
     AttrDef::new(
         "extrapolation_value",
         AttrKind::Float,
         Default::Float(0.0),
-        "without influence: no position lies outside",
+        "the element where a region of interest reaches beyond the edge",
     ),
     AttrDef::new(
         "antialias",
@@ -106,9 +110,14 @@ fn canonical(call: &Infer<'_>, attrs: &mut [AttrValue]) -> Result<(), OpError> {
     }
     if mode != "cubic" {
         set(call, attrs, "cubic_coeff_a", AttrValue::float(-0.75));
+    }
+    // Two neighbours of which one is outside give the other either way.
+    if mode == "nearest" || (mode == "linear" && !call.flag("antialias")) {
         set(call, attrs, "exclude_outside", AttrValue::Bool(false));
     }
-    set(call, attrs, "extrapolation_value", AttrValue::float(0.0));
+    if call.text("coordinate_transformation_mode") != CROP {
+        set(call, attrs, "extrapolation_value", AttrValue::float(0.0));
+    }
     if let (Some(axes), Some(rank)) = (call.const_ints("axes"), call.tensor(0)?.rank())
         && axes.iter().copied().eq(0..rank as i64)
     {
@@ -194,6 +203,17 @@ fn infer(call: &Infer<'_>) -> Result<Type, OpError> {
     if call.text("mode") != "nearest" {
         call.expect_dtype(0, DType::is_number, "a number")?;
     }
+    if call.text("mode") == "nearest" && call.flag("antialias") {
+        return Err(OpError::new("elements that are taken have no filter to widen").attr("antialias"));
+    }
+    if call.text("coordinate_transformation_mode") == CROP {
+        if call.optional(1)?.is_none() {
+            return Err(OpError::new("a region is needed: `roi` is left out").attr("coordinate_transformation_mode"));
+        }
+        if !call.attr("scales").is_none() || call.is_dynamic("scales") {
+            return Err(OpError::new("a region is resized to `sizes`, not by `scales`").attr("scales"));
+        }
+    }
     let dynamic = call.is_dynamic("scales") || call.is_dynamic("sizes");
     let target = target(call.floats("scales"), call.ints("sizes"), dynamic)?;
     let Some(shape) = &x.shape else {
@@ -241,6 +261,8 @@ struct Axis {
     output: usize,
     /// The factor before rounding of the extent.
     scale: f64,
+    /// The region of interest along the axis, from 0 to 1.
+    region: Option<(f64, f64)>,
 }
 
 impl Axis {
@@ -252,10 +274,21 @@ impl Axis {
             "align_corners" if output == 1.0 => 0.0,
             "align_corners" => x * (input - 1.0) / (output - 1.0),
             "asymmetric" => x / self.scale,
+            CROP => {
+                let ((from, to), last) = (self.region.unwrap_or((0.0, 1.0)), input - 1.0);
+                let step = if output == 1.0 { 0.5 } else { x / (output - 1.0) };
+                step * (to - from) * last + from * last
+            }
             "pytorch_half_pixel" if self.output <= 1 => 0.0,
             "half_pixel_symmetric" => input / 2.0 * (1.0 - self.output as f64 / output) + half_pixel,
             _ => half_pixel,
         }
+    }
+
+    /// True where position `at` of the result lies beyond the edge of the operand, for regions of interest.
+    fn beyond(&self, at: usize, transformation: &str) -> bool {
+        let inside = 0.0..=self.input as f64 - 1.0;
+        transformation == CROP && !inside.contains(&self.position(at, transformation))
     }
 
     /// The element of the operand at `at`, the edge repeated.
@@ -280,11 +313,12 @@ impl Axis {
     }
 
     /// For each position of the result the elements of the operand and their weights.
-    fn weighted(&self, transformation: &str, cubic: Option<f64>, exclude: bool) -> Vec<Vec<(usize, f64)>> {
+    fn weighted(&self, transformation: &str, filter: &Filter) -> Vec<Vec<(usize, f64)>> {
         let weights = |at| {
             let x = self.position(at, transformation);
             let (low, r) = (x.floor(), x - x.floor());
-            let mut taps = match cubic {
+            let mut taps = match filter.cubic {
+                _ if filter.wide => filter.widened(x, self.scale.min(1.0)),
                 _ if r == 0.0 => vec![(low, 1.0)],
                 None => vec![(low, 1.0 - r), (low + 1.0, r)],
                 Some(a) => {
@@ -299,7 +333,7 @@ impl Axis {
                 }
             };
             let inside = |x: f64| x >= 0.0 && x < self.input as f64;
-            if exclude && taps.iter().any(|&(x, _)| inside(x)) {
+            if filter.exclude && taps.iter().any(|&(x, _)| inside(x)) {
                 taps.retain(|&(x, _)| inside(x));
                 let sum: f64 = taps.iter().map(|(_, w)| w).sum();
                 taps.iter_mut().for_each(|(_, w)| *w /= sum);
@@ -307,6 +341,36 @@ impl Axis {
             taps.into_iter().map(|(x, w)| (self.clamp(x), w)).collect()
         };
         (0..self.output).map(weights).collect()
+    }
+}
+
+/// How elements between others are found.
+struct Filter {
+    /// The parameter of cubic interpolation, or linear interpolation.
+    cubic: Option<f64>,
+    /// Widened where the result is smaller.
+    wide: bool,
+    /// Positions beyond the edge are left out.
+    exclude: bool,
+}
+
+impl Filter {
+    /// The positions around `x` and their weights, of a filter that is `1 / scale` times as wide.
+    fn widened(&self, x: f64, scale: f64) -> Vec<(f64, f64)> {
+        let reach = if self.cubic.is_some() { 2.0 } else { 1.0 };
+        let weight = |d: f64| match self.cubic {
+            None => (1.0 - d).max(0.0),
+            Some(a) if d <= 1.0 => ((a + 2.0) * d - (a + 3.0)) * d * d + 1.0,
+            Some(a) if d < 2.0 => ((a * d - 5.0 * a) * d + 8.0 * a) * d - 4.0 * a,
+            Some(_) => 0.0,
+        };
+        // A position on an element counts as the end of the step before it.
+        let base = x.ceil() - 1.0;
+        let start = (-reach / scale).floor() as i64 + 1;
+        let places = (start..2 - start).map(|i| base + i as f64);
+        let taps: Vec<(f64, f64)> = places.map(|p| (p, weight(((p - x) * scale).abs()))).collect();
+        let sum: f64 = taps.iter().map(|(_, w)| w).sum();
+        taps.into_iter().map(|(p, w)| (p, w / sum)).collect()
     }
 }
 
@@ -354,9 +418,20 @@ fn axes_of<S: System>(e: &Eval<'_, S>) -> Result<Vec<Axis>, OpError> {
         }
         _ => None,
     };
+    let regions = match e.text("coordinate_transformation_mode") {
+        CROP => Some(flat(e.operand(1)?.real()?)),
+        _ => None,
+    };
+    if regions.as_ref().is_some_and(|r| r.len() != 2 * axes.len()) {
+        return Err(OpError::new(format!("`roi` must have {} entries", 2 * axes.len())).at(1));
+    }
     let mut out = Vec::with_capacity(axes.len());
     for (i, &axis) in axes.iter().enumerate() {
         let (from, to) = (input[axis], output[axis]);
+        let region = match &regions {
+            Some(r) => Some((r[i].to_f64()?, r[axes.len() + i].to_f64()?)),
+            None => None,
+        };
         if from == 0 && to > 0 {
             return Err(OpError::new(format!("axis {axis} has no elements to make {to} of")));
         }
@@ -365,23 +440,26 @@ fn axes_of<S: System>(e: &Eval<'_, S>) -> Result<Vec<Axis>, OpError> {
             _ => common.unwrap_or(to as f64 / from as f64),
         };
         // An axis that stays is left alone.
-        if from != to || (scale - 1.0).abs() > 1e-9 {
+        if from != to || (scale - 1.0).abs() > 1e-9 || region.is_some_and(|r| r != (0.0, 1.0)) {
             out.push(Axis {
                 axis,
                 input: from,
                 output: to,
                 scale,
+                region,
             });
         }
     }
     Ok(out)
 }
 
-fn pick<T: Clone>(x: &Nd<T>, axes: &[Axis], places: &[Vec<usize>]) -> Result<Nd<T>, OpError> {
+fn pick<T: Clone>(x: &Nd<T>, axes: &[Axis], places: &[Vec<Option<usize>>], beyond: &T) -> Result<Nd<T>, OpError> {
     let mut shape = x.shape().to_vec();
     let mut values = flat(x);
     for (axis, places) in axes.iter().zip(places) {
-        values = along(&values, &mut shape, axis, |i, at| at(places[i]))?;
+        values = along(&values, &mut shape, axis, |i, at| {
+            places[i].map_or_else(|| beyond.clone(), at)
+        })?;
     }
     shaped(&shape, values)
 }
@@ -390,27 +468,45 @@ fn resize<S: System>(e: &Eval<'_, S>) -> Out<S> {
     count(&e.out_shape(0)?)?;
     let axes = axes_of(e)?;
     let transformation = e.text("coordinate_transformation_mode");
+    let beyond = e.float("extrapolation_value").unwrap_or(0.0);
     if e.text("mode") == "nearest" {
         let rounding = e.text("nearest_mode");
-        let places: Vec<Vec<usize>> = axes.iter().map(|a| a.nearest(transformation, rounding)).collect();
-        return Ok(vec![crate::map_value!(e.operand(0)?, x => pick(x, &axes, &places)?)?]);
-    }
-    if e.flag("antialias") {
-        return Err(OpError::new("interpolation with `antialias` cannot be evaluated").attr("antialias"));
+        let inside = |axis: &Axis| -> Vec<Option<usize>> {
+            let places = axis.nearest(transformation, rounding).into_iter().enumerate();
+            places
+                .map(|(at, place)| (!axis.beyond(at, transformation)).then_some(place))
+                .collect()
+        };
+        let places: Vec<_> = axes.iter().map(inside).collect();
+        return Ok(vec![match e.operand(0)? {
+            Value::Real(x) => Value::Real(pick(x, &axes, &places, &S::from_f64(beyond)?)?),
+            Value::Int(x) => Value::Int(pick(x, &axes, &places, &(beyond as i128))?),
+            Value::Bool(x) => Value::Bool(pick(x, &axes, &places, &(beyond != 0.0))?),
+            Value::Text(x) => Value::Text(pick(x, &axes, &places, &String::new())?),
+            Value::Absent => return Err(OpError::new("an operand is missing")),
+        }]);
     }
     let Value::Real(x) = e.operand(0)? else {
         return Err(OpError::new("integers can be resized by `mode = \"nearest\"` only").attr("mode"));
     };
-    let cubic = (e.text("mode") == "cubic").then(|| e.float("cubic_coeff_a").unwrap_or(-0.75));
+    let filter = Filter {
+        cubic: (e.text("mode") == "cubic").then(|| e.float("cubic_coeff_a").unwrap_or(-0.75)),
+        wide: e.flag("antialias"),
+        exclude: e.flag("exclude_outside"),
+    };
+    let beyond = S::from_f64(beyond)?;
     let mut shape = x.shape().to_vec();
     let mut values = flat(x);
     for axis in &axes {
         let weights = axis
-            .weighted(transformation, cubic, e.flag("exclude_outside"))
+            .weighted(transformation, &filter)
             .into_iter()
             .map(|taps| taps.into_iter().map(|(k, w)| Ok((k, S::from_f64(w)?))).collect())
             .collect::<Result<Vec<Vec<(usize, S)>>, Refused>>()?;
         values = along(&values, &mut shape, axis, |i, at| {
+            if axis.beyond(i, transformation) {
+                return beyond.clone();
+            }
             let mut terms = weights[i].iter().map(|(k, w)| at(*k).mul(w));
             let first = terms.next().unwrap_or_else(S::zero);
             terms.fold(first, |sum, term| sum.add(&term))

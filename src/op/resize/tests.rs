@@ -222,3 +222,58 @@ fn types() {
         ],
     );
 }
+
+#[test]
+fn filters_are_widened() {
+    let line = "f32[4] 1 2 3 4";
+    table(
+        eval,
+        &[
+            (
+                "resize",
+                "mode=linear antialias=true sizes=[2]",
+                &[line],
+                "f32[2] 1.5714285 3.4285715",
+            ),
+            (
+                "resize",
+                "mode=linear antialias=true exclude_outside=true sizes=[2]",
+                &[line],
+                "f32[2] 1.7142857 3.2857144",
+            ),
+            (
+                "resize",
+                "mode=linear antialias=true sizes=[8]",
+                &["f32[2] 0 8"],
+                "f32[8] 0 0 1 3 5 7 8 8",
+            ),
+            (
+                "resize",
+                "antialias=true sizes=[2]",
+                &[line],
+                "elements that are taken have no filter to widen",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn regions_are_resized() {
+    let crop = "coordinate_transformation_mode=tf_crop_and_resize";
+    let (some, beyond) = (
+        format!("{crop} mode=linear sizes=[3]"),
+        format!("{crop} extrapolation_value=10 sizes=[3]"),
+    );
+    let line = "f32[5] 0 1 2 3 4";
+    table(
+        eval,
+        &[
+            ("resize", &some, &[line, "f32[2] 0.25 0.75"], "f32[3] 1 2 3"),
+            ("resize", &some, &[line, "f32[2] 0.5 0.75"], "f32[3] 2 2.5 3"),
+            ("resize", &some, &[line, "f32[2] 0.75 1.25"], "f32[3] 3 4 0"),
+            ("resize", &beyond, &[line, "f32[2] 0.75 1.25"], "f32[3] 3 4 10"),
+            ("resize", &some, &[line], "a region is needed: `roi` is left out"),
+            ("resize", &some, &[line, "f32[1] 0.5"], "`roi` must have 2 entries"),
+        ],
+    );
+}

@@ -97,6 +97,7 @@ impl Call<'_> {
             }
             "ScatterElements" => matches!(self.text("reduction"), "none" | ""),
             "PRelu" => opset >= 7,
+            "RoiAlign" => opset >= 10 && self.text("coordinate_transformation_mode") == "output_half_pixel",
             _ => false,
         }
     }
@@ -109,6 +110,7 @@ impl Call<'_> {
             ("Resize" | "Upsample", "coordinate_transformation_mode" | "nearest_mode" | "cubic_coeff_a", _) => {
                 opset < 11
             }
+            ("RoiAlign", "coordinate_transformation_mode", _) => opset < 16,
             ("Split", "num_outputs", _) => true,
             ("QuantizeLinear", "output_dtype", AttrValue::DType(dtype)) => self.dtype(2).unwrap_or(DType::U8) == *dtype,
             ("DequantizeLinear", "output_dtype", AttrValue::DType(dtype)) => self.dtype(1) == Some(*dtype),
@@ -237,7 +239,10 @@ pub(super) fn render(
                 attr.name
             ));
         };
-        let plain = as_onnx(op_type, name, value);
+        let plain = match op_type {
+            "GridSample" if schema.since < 20 && name == "mode" => old_mode(value),
+            _ => as_onnx(op_type, name, value),
+        };
         if schema.attr(name).and_then(|a| a.default()) != Some(plain.clone()) {
             written.push(from_value(name, &plain)?);
         }
@@ -290,6 +295,15 @@ fn check_types(graph: &Graph, args: &[Arg], schema: &Schema) -> Result<(), Strin
         }
     }
     Ok(())
+}
+
+/// The names of interpolations that old versions of `GridSample` have for two axes.
+fn old_mode(value: &AttrValue) -> AttrValue {
+    match value {
+        AttrValue::Str(mode) if &**mode == "linear" => AttrValue::str("bilinear"),
+        AttrValue::Str(mode) if &**mode == "cubic" => AttrValue::str("bicubic"),
+        other => other.clone(),
+    }
 }
 
 /// Values in the kinds that ONNX has.

@@ -98,6 +98,7 @@ const SINCE: &[(&str, i64)] = &[
     ("PRelu", 6),
     ("Resize", 7),
     ("ScatterElements", 9),
+    ("RoiAlign", 10),
 ];
 
 /// The table's operator for a call of `op_type` with that many results, and the first operator set that has it.

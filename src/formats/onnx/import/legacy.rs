@@ -4,6 +4,7 @@ use super::call::{Draft, Lowered};
 use super::{Importer, oldest, training};
 use crate::formats::onnx::proto::NodeProto;
 use crate::formats::onnx::schema::Schema;
+use crate::graph::VertexId;
 use crate::op::{AttrValue, OpError, lookup_onnx};
 use crate::tensor::{Dim, Tensor};
 
@@ -66,6 +67,21 @@ pub(super) fn adapt(
             interpolation(&mut draft);
         }
         "Resize" if schema.since < 11 => interpolation(&mut draft),
+        "Resize" if !regions(importer, &draft) => return Ok(Lowered::Unread),
+        "GridSample" if schema.since < 20 => {
+            let mode = match draft.attrs.get("mode") {
+                Some(AttrValue::Str(mode)) if &**mode == "bicubic" => "cubic",
+                Some(AttrValue::Str(mode)) if &**mode == "nearest" => "nearest",
+                _ => "linear",
+            };
+            draft.set("mode", AttrValue::str(mode));
+        }
+        // Coordinates counted from the edge of the first element before there was a choice.
+        "RoiAlign" if schema.since < 16 => {
+            draft.set("coordinate_transformation_mode", AttrValue::str("output_half_pixel"));
+        }
+        // The extents of the window follow from the weights.
+        "DeformConv" => kernel_shape(importer, &mut draft, 1)?,
         "Scatter" => draft.op_type = "ScatterElements".to_string(),
         "Split" => split(&mut draft, node),
         "Conv" | "ConvTranspose" | "ConvInteger" => kernel_shape(importer, &mut draft, 1)?,
@@ -171,6 +187,15 @@ fn interpolation(draft: &mut Draft) {
     if draft.attrs.get("mode") == Some(&AttrValue::str("bilinear")) {
         draft.set("mode", AttrValue::str("linear"));
     }
+}
+
+/// False for regions of interest whose extents depend on their values.
+fn regions(importer: &Importer<'_>, draft: &Draft) -> bool {
+    let mode = draft.attrs.get("coordinate_transformation_mode");
+    let cropped = mode == Some(&AttrValue::str("tf_crop_and_resize"));
+    let scales = draft.inputs.get(2).copied().flatten();
+    let empty = |v: VertexId| importer.graph.vertex(v).constant().is_some_and(|t| t.is_empty());
+    !cropped || scales.is_none_or(empty)
 }
 
 /// The extents of the kernel follow from the weights; saying them again must not contradict.
