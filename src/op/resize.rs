@@ -36,6 +36,7 @@ pub(super) const OPS: &[OpDef] = &[OpDef::new(
             "pytorch_half_pixel",
             "align_corners",
             "asymmetric",
+            "tf_crop_and_resize",
         ]),
         Default::Str("half_pixel"),
         "where a position of the result lies in `x`",
@@ -62,7 +63,7 @@ pub(super) const OPS: &[OpDef] = &[OpDef::new(
         "extrapolation_value",
         AttrKind::Float,
         Default::Float(0.0),
-        "without influence: no position lies outside",
+        "\"tf_crop_and_resize\": what stands where a position lies outside of `x`",
     ),
     AttrDef::new(
         "antialias",
@@ -108,13 +109,23 @@ fn canonical(call: &Infer<'_>, attrs: &mut [AttrValue]) -> Result<(), OpError> {
         set(call, attrs, "cubic_coeff_a", AttrValue::float(-0.75));
         set(call, attrs, "exclude_outside", AttrValue::Bool(false));
     }
-    set(call, attrs, "extrapolation_value", AttrValue::float(0.0));
+    if !crops(&call.text("coordinate_transformation_mode")) {
+        set(call, attrs, "extrapolation_value", AttrValue::float(0.0));
+    }
+    if mode == "nearest" {
+        set(call, attrs, "antialias", AttrValue::Bool(false));
+    }
     if let (Some(axes), Some(rank)) = (call.const_ints("axes"), call.tensor(0)?.rank())
         && axes.iter().copied().eq(0..rank as i64)
     {
         set(call, attrs, "axes", AttrValue::None);
     }
     Ok(())
+}
+
+/// True if only a part of the operand is resized, which `roi` says.
+fn crops(transformation: &str) -> bool {
+    transformation == "tf_crop_and_resize"
 }
 
 /// What is known of how far each listed axis is resized.
@@ -205,6 +216,10 @@ fn infer(call: &Infer<'_>) -> Result<Type, OpError> {
         Target::Unknown => (None, ""),
     };
     let axes = listed(call.axes("axes", shape.len())?, shape.len(), entries, name)?;
+    let cropped = crops(&call.text("coordinate_transformation_mode"));
+    if cropped && call.optional(1)?.is_none() {
+        return Err(OpError::new("`roi` must say which part of `x` is resized").attr("coordinate_transformation_mode"));
+    }
     let policy = call.text("keep_aspect_ratio_policy");
     let stretch = matches!(policy.as_str(), "" | "stretch");
     let mut out: Shape = shape.clone();
@@ -218,6 +233,8 @@ fn infer(call: &Infer<'_>) -> Result<Type, OpError> {
     };
     for (i, &axis) in axes.iter().enumerate() {
         let known = match &target {
+            // The factors are those of the part.
+            Target::Scales(_) if cropped => None,
             Target::Scales(scales) => scaled(&shape[axis], scales[i]),
             Target::Sizes(sizes) if stretch => Some(sizes[i].clone()),
             Target::Sizes(_) => common
@@ -241,6 +258,8 @@ struct Axis {
     output: usize,
     /// The factor before rounding of the extent.
     scale: f64,
+    /// Where the part that is resized begins and ends, as fractions of the axis.
+    part: Option<(f64, f64)>,
 }
 
 impl Axis {
@@ -253,9 +272,22 @@ impl Axis {
             "align_corners" => x * (input - 1.0) / (output - 1.0),
             "asymmetric" => x / self.scale,
             "pytorch_half_pixel" if self.output <= 1 => 0.0,
+            "tf_crop_and_resize" => {
+                let ((start, end), last) = (self.part.unwrap_or((0.0, 1.0)), input - 1.0);
+                match self.output {
+                    0 | 1 => (start + end) * last / 2.0,
+                    n => start * last + x * (end - start) * last / (n as f64 - 1.0),
+                }
+            }
             "half_pixel_symmetric" => input / 2.0 * (1.0 - self.output as f64 / output) + half_pixel,
             _ => half_pixel,
         }
+    }
+
+    /// True if position `at` of the result lies outside of the operand.
+    fn outside(&self, at: usize, transformation: &str) -> bool {
+        let inside = |x: f64| x >= 0.0 && x <= self.input as f64 - 1.0;
+        crops(transformation) && !inside(self.position(at, transformation))
     }
 
     /// The element of the operand at `at`, the edge repeated.
@@ -279,34 +311,53 @@ impl Axis {
         (0..self.output).map(place).collect()
     }
 
-    /// For each position of the result the elements of the operand and their weights.
-    fn weighted(&self, transformation: &str, cubic: Option<f64>, exclude: bool) -> Vec<Vec<(usize, f64)>> {
+    /// For each position of the result the elements of the operand and their weights. A result that is smaller takes its
+    /// elements from a wider neighbourhood if `antialias` holds.
+    fn weighted(&self, transformation: &str, filter: &Filter) -> Vec<Vec<(usize, f64)>> {
+        let narrow = if filter.antialias { self.scale.min(1.0) } else { 1.0 };
+        let reach = if filter.cubic.is_some() { 2.0 } else { 1.0 };
+        let first = (-reach / narrow).floor() + 1.0;
+        let count = (2.0 - 2.0 * first) as usize;
         let weights = |at| {
             let x = self.position(at, transformation);
-            let (low, r) = (x.floor(), x - x.floor());
-            let mut taps = match cubic {
-                _ if r == 0.0 => vec![(low, 1.0)],
-                None => vec![(low, 1.0 - r), (low + 1.0, r)],
-                Some(a) => {
-                    let near = |d: f64| ((a + 2.0) * d - (a + 3.0)) * d * d + 1.0;
-                    let far = |d: f64| ((a * d - 5.0 * a) * d + 8.0 * a) * d - 4.0 * a;
-                    vec![
-                        (low - 1.0, far(r + 1.0)),
-                        (low, near(r)),
-                        (low + 1.0, near(1.0 - r)),
-                        (low + 2.0, far(2.0 - r)),
-                    ]
-                }
+            let (low, r) = match x - x.floor() {
+                0.0 if narrow < 1.0 => (x - 1.0, 1.0),
+                r => (x.floor(), r),
             };
+            let mut taps: Vec<(f64, f64)> = (0..count)
+                .map(|i| first + i as f64)
+                .map(|i| (low + i, filter.weight((i - r) * narrow)))
+                .collect();
             let inside = |x: f64| x >= 0.0 && x < self.input as f64;
-            if exclude && taps.iter().any(|&(x, _)| inside(x)) {
-                taps.retain(|&(x, _)| inside(x));
+            let exclude = filter.exclude && taps.iter().any(|&(x, w)| inside(x) && w != 0.0);
+            taps.retain(|&(x, w)| w != 0.0 && !(exclude && !inside(x)));
+            if exclude || narrow < 1.0 {
                 let sum: f64 = taps.iter().map(|(_, w)| w).sum();
                 taps.iter_mut().for_each(|(_, w)| *w /= sum);
             }
             taps.into_iter().map(|(x, w)| (self.clamp(x), w)).collect()
         };
         (0..self.output).map(weights).collect()
+    }
+}
+
+/// How elements are weighted by their distance.
+struct Filter {
+    /// The parameter of cubic interpolation; linear without.
+    cubic: Option<f64>,
+    exclude: bool,
+    antialias: bool,
+}
+
+impl Filter {
+    fn weight(&self, distance: f64) -> f64 {
+        let d = distance.abs();
+        match self.cubic {
+            None => (1.0 - d).max(0.0),
+            Some(a) if d <= 1.0 => ((a + 2.0) * d - (a + 3.0)) * d * d + 1.0,
+            Some(a) if d < 2.0 => ((a * d - 5.0 * a) * d + 8.0 * a) * d - 4.0 * a,
+            Some(_) => 0.0,
+        }
     }
 }
 
@@ -332,6 +383,19 @@ fn along<T: Clone>(
     Ok(out)
 }
 
+/// Where the part of each listed axis that is resized begins and ends.
+fn parts<S: System>(e: &Eval<'_, S>, axes: usize) -> Result<Option<Vec<(f64, f64)>>, OpError> {
+    if !crops(e.text("coordinate_transformation_mode")) {
+        return Ok(None);
+    }
+    let roi = e.operand(1)?.real()?;
+    let ends = roi.iter().map(S::to_f64).collect::<Result<Vec<f64>, Refused>>()?;
+    if ends.len() != 2 * axes {
+        return Err(OpError::new(format!("`roi` has {} numbers, and {} are needed", ends.len(), 2 * axes)).at(1));
+    }
+    Ok(Some((0..axes).map(|i| (ends[i], ends[i + axes])).collect()))
+}
+
 fn axes_of<S: System>(e: &Eval<'_, S>) -> Result<Vec<Axis>, OpError> {
     let input = e.operand(0)?.shape().to_vec();
     let output = e.out_shape(0)?;
@@ -354,9 +418,11 @@ fn axes_of<S: System>(e: &Eval<'_, S>) -> Result<Vec<Axis>, OpError> {
         }
         _ => None,
     };
+    let parts = parts(e, axes.len())?;
     let mut out = Vec::with_capacity(axes.len());
     for (i, &axis) in axes.iter().enumerate() {
         let (from, to) = (input[axis], output[axis]);
+        let part = parts.as_ref().map(|p| p[i]);
         if from == 0 && to > 0 {
             return Err(OpError::new(format!("axis {axis} has no elements to make {to} of")));
         }
@@ -365,12 +431,13 @@ fn axes_of<S: System>(e: &Eval<'_, S>) -> Result<Vec<Axis>, OpError> {
             _ => common.unwrap_or(to as f64 / from as f64),
         };
         // An axis that stays is left alone.
-        if from != to || (scale - 1.0).abs() > 1e-9 {
+        if from != to || (scale - 1.0).abs() > 1e-9 || part.is_some_and(|p| p != (0.0, 1.0)) {
             out.push(Axis {
                 axis,
                 input: from,
                 output: to,
                 scale,
+                part,
             });
         }
     }
@@ -390,27 +457,47 @@ fn resize<S: System>(e: &Eval<'_, S>) -> Out<S> {
     count(&e.out_shape(0)?)?;
     let axes = axes_of(e)?;
     let transformation = e.text("coordinate_transformation_mode");
+    let beyond = S::from_f64(e.float("extrapolation_value").unwrap_or(0.0))?;
     if e.text("mode") == "nearest" {
         let rounding = e.text("nearest_mode");
         let places: Vec<Vec<usize>> = axes.iter().map(|a| a.nearest(transformation, rounding)).collect();
-        return Ok(vec![crate::map_value!(e.operand(0)?, x => pick(x, &axes, &places)?)?]);
-    }
-    if e.flag("antialias") {
-        return Err(OpError::new("interpolation with `antialias` cannot be evaluated").attr("antialias"));
+        let outside = |axis: &Axis| (0..axis.output).any(|at| axis.outside(at, transformation));
+        if !axes.iter().any(outside) {
+            return Ok(vec![crate::map_value!(e.operand(0)?, x => pick(x, &axes, &places)?)?]);
+        }
+        let Value::Real(x) = e.operand(0)? else {
+            return Err(OpError::new("`extrapolation_value` stands among numbers only").attr("extrapolation_value"));
+        };
+        let mut shape = x.shape().to_vec();
+        let mut values = flat(x);
+        for (axis, places) in axes.iter().zip(&places) {
+            values = along(&values, &mut shape, axis, |i, at| match axis.outside(i, transformation) {
+                true => beyond.clone(),
+                false => at(places[i]),
+            })?;
+        }
+        return Ok(vec![Value::Real(shaped(&shape, values)?)]);
     }
     let Value::Real(x) = e.operand(0)? else {
         return Err(OpError::new("integers can be resized by `mode = \"nearest\"` only").attr("mode"));
     };
-    let cubic = (e.text("mode") == "cubic").then(|| e.float("cubic_coeff_a").unwrap_or(-0.75));
+    let filter = Filter {
+        cubic: (e.text("mode") == "cubic").then(|| e.float("cubic_coeff_a").unwrap_or(-0.75)),
+        exclude: e.flag("exclude_outside"),
+        antialias: e.flag("antialias"),
+    };
     let mut shape = x.shape().to_vec();
     let mut values = flat(x);
     for axis in &axes {
         let weights = axis
-            .weighted(transformation, cubic, e.flag("exclude_outside"))
+            .weighted(transformation, &filter)
             .into_iter()
             .map(|taps| taps.into_iter().map(|(k, w)| Ok((k, S::from_f64(w)?))).collect())
             .collect::<Result<Vec<Vec<(usize, S)>>, Refused>>()?;
         values = along(&values, &mut shape, axis, |i, at| {
+            if axis.outside(i, transformation) {
+                return beyond.clone();
+            }
             let mut terms = weights[i].iter().map(|(k, w)| at(*k).mul(w));
             let first = terms.next().unwrap_or_else(S::zero);
             terms.fold(first, |sum, term| sum.add(&term))
