@@ -206,7 +206,7 @@ mod tests {
             infer,
             &[
                 ("hann_window", "size=4", &[], "f32[4]"),
-                ("hamming_window", "size=n output_datatype=f64", &[], "f64[n]"),
+                ("hamming_window", "size=5 output_datatype=f64", &[], "f64[5]"),
                 ("blackman_window", "", &["i64"], "f32[?]"),
                 ("hann_window", "size=-1", &[], "`size` is -1; it must not be negative"),
                 (

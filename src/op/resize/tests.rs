@@ -147,8 +147,8 @@ fn values() {
             (
                 "resize",
                 "mode=linear antialias=true",
-                &["f32[2] 1 2", "none", "f32[1] 2"],
-                "interpolation with `antialias` cannot be evaluated",
+                &["f32[4] 1 2 3 8", "none", "f32[1] 0.5"],
+                "f32[2] 1.625 5.375",
             ),
             (
                 "resize",

@@ -53,11 +53,6 @@ pub(super) fn adapt(
         "MaxPool" if !extra || draft.int("storage_order") == Some(0) => {
             draft.attrs.shift_remove("storage_order");
         }
-        "Cast" | "CastLike" => {
-            for name in ["saturate", "round_mode"] {
-                draft.attrs.shift_remove(name);
-            }
-        }
         "Upsample" => {
             draft.op_type = "Resize".to_string();
             // The newest version has `roi` between the operand and the scales.
