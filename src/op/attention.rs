@@ -274,18 +274,20 @@ fn heads(call: &Infer<'_>, at: usize, attr: &str) -> Result<Option<[Dim; 4]>, Op
     match &shape[..] {
         [b, h, s, d] => Ok(Some([b.clone(), h.clone(), s.clone(), d.clone()])),
         [b, s, all] => {
-            let count = call
-                .const_int(attr)
-                .ok_or_else(|| OpError::new(format!("`{attr}` is needed where an operand has three axes")).attr(attr))?;
+            let count = call.const_int(attr).ok_or_else(|| {
+                OpError::new(format!("`{attr}` is needed where an operand has three axes")).attr(attr)
+            })?;
             if count < 1 {
                 return Err(OpError::new(format!("`{attr}` is {count}; the least is 1")).attr(attr));
             }
             let size = match all.as_const() {
                 Some(all) if all % count != 0 => {
                     let name = call.def.operands[at].name;
-                    return Err(OpError::new(format!("axis 2 of `{name}` is {all}, and has {count} heads"))
-                        .at(at)
-                        .attr(attr));
+                    return Err(
+                        OpError::new(format!("axis 2 of `{name}` is {all}, and has {count} heads"))
+                            .at(at)
+                            .attr(attr),
+                    );
                 }
                 Some(all) => Dim::Const(all / count),
                 None => call.unknown(),
@@ -340,26 +342,36 @@ fn infer(call: &Infer<'_>) -> Result<Vec<Type>, OpError> {
         return Ok(vec![any(dtype), any(dtype), any(values), any(dtype)]);
     };
     if unify(&qd, &kd).is_none() {
-        return Err(OpError::new(format!("a head of `q` has {qd} elements, and one of `k` has {kd}"))
-            .at(0)
-            .and(1));
+        return Err(
+            OpError::new(format!("a head of `q` has {qd} elements, and one of `k` has {kd}"))
+                .at(0)
+                .and(1),
+        );
     }
     if unify(&kh, &vh).is_none() {
-        return Err(OpError::new(format!("`k` has {kh} heads, and `v` has {vh}")).at(1).and(2));
+        return Err(OpError::new(format!("`k` has {kh} heads, and `v` has {vh}"))
+            .at(1)
+            .and(2));
     }
     if let (Some(many), Some(few)) = (qh.as_const(), kh.as_const())
         && (few < 1 || many % few != 0)
     {
-        return Err(OpError::new(format!("{many} heads of `q` do not share {few} heads of `k`"))
-            .at(0)
-            .and(1));
+        return Err(
+            OpError::new(format!("{many} heads of `q` do not share {few} heads of `k`"))
+                .at(0)
+                .and(1),
+        );
     }
     let keys = past(call, 4)? + ks;
     let lasts = past(call, 5)? + vs;
     let shape = |dims: [Dim; 4]| -> Option<Shape> { Some(dims.into_iter().collect()) };
     let y = match call.shape(0)? {
-        Some(q) if q.len() == 3 => [batch.clone(), qs.clone(), qh.clone() * vd.clone()].into_iter().collect(),
-        _ => [batch.clone(), qh.clone(), qs.clone(), vd.clone()].into_iter().collect(),
+        Some(q) if q.len() == 3 => [batch.clone(), qs.clone(), qh.clone() * vd.clone()]
+            .into_iter()
+            .collect(),
+        _ => [batch.clone(), qh.clone(), qs.clone(), vd.clone()]
+            .into_iter()
+            .collect(),
     };
     Ok(vec![
         typed(dtype, Some(y)),
@@ -437,11 +449,17 @@ fn infer_causal_conv(call: &Infer<'_>) -> Result<Type, OpError> {
     let state = match (call.shape(0)?, call.shape(1)?) {
         (Some(x), Some(w)) => {
             if unify(&x[1], &w[0]).is_none() {
-                return Err(OpError::new(format!("`x` has {} channels, and `weight` has {}", x[1], w[0]))
-                    .at(0)
-                    .and(1));
+                return Err(
+                    OpError::new(format!("`x` has {} channels, and `weight` has {}", x[1], w[0]))
+                        .at(0)
+                        .and(1),
+                );
             }
-            Some([x[0].clone(), x[1].clone(), w[2].clone() - Dim::Const(1)].into_iter().collect())
+            Some(
+                [x[0].clone(), x[1].clone(), w[2].clone() - Dim::Const(1)]
+                    .into_iter()
+                    .collect(),
+            )
         }
         _ => None,
     };

@@ -1,8 +1,8 @@
 //! Products and convolutions of small integers with zero points.
 
+use super::common::typed;
 use super::quantize::{saturated, wide};
 use super::window::{AUTO_PAD, DILATIONS, PADS, STRIDES};
-use super::common::typed;
 use super::{AttrDef, AttrKind, AttrValue, CostRule, Default, Fact, Infer, OpDef, OpError, Operand, cost::elements};
 use crate::tensor::{DType, Type};
 
@@ -150,7 +150,12 @@ fn through(call: &Infer<'_>, op: &str, i: usize, j: usize, dtype: DType) -> Resu
         return Err(OpError::new(format!("the result is {dtype}, and can be u8 or i8")));
     }
     let def = super::lookup(op).ok_or_else(|| OpError::new("an operator is missing"))?;
-    let types = [i, j].map(|at| call.operands[at].ty.as_tensor().map(|t| typed(DType::F32, t.shape.clone())));
+    let types = [i, j].map(|at| {
+        call.operands[at]
+            .ty
+            .as_tensor()
+            .map(|t| typed(DType::F32, t.shape.clone()))
+    });
     let [Some(a), Some(b)] = types else {
         return Err(OpError::new("an operand is missing"));
     };
@@ -224,7 +229,11 @@ fn result_elements(result: &Type) -> f64 {
 }
 
 fn product_flops(call: &Infer<'_>, result: &Type) -> f64 {
-    let inner = call.shape(0).ok().flatten().and_then(|a| a.last().map(super::cost::extent));
+    let inner = call
+        .shape(0)
+        .ok()
+        .flatten()
+        .and_then(|a| a.last().map(super::cost::extent));
     2.0 * result_elements(result) * inner.unwrap_or(32.0)
 }
 

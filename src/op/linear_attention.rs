@@ -26,7 +26,12 @@ pub(super) const OPS: &[OpDef] = &[OpDef::new(
         Default::Int(64),
         "how many steps a kernel may take together; no influence here",
     ),
-    AttrDef::new("kv_num_heads", AttrKind::Int, Default::Required, "heads of `key` and `value`"),
+    AttrDef::new(
+        "kv_num_heads",
+        AttrKind::Int,
+        Default::Required,
+        "heads of `key` and `value`",
+    ),
     AttrDef::new("q_num_heads", AttrKind::Int, Default::Required, "heads of `query`"),
     AttrDef::new(
         "scale",
@@ -72,7 +77,9 @@ fn infer(call: &Infer<'_>) -> Result<Type, OpError> {
     let heads = |name: &str| call.const_int(name).unwrap_or(1);
     let (q_heads, kv_heads) = (heads("q_num_heads"), heads("kv_num_heads"));
     if kv_heads < 1 || q_heads < 1 || q_heads % kv_heads != 0 {
-        let error = OpError::new(format!("{q_heads} heads of `query` do not share {kv_heads} heads of `key`"));
+        let error = OpError::new(format!(
+            "{q_heads} heads of `query` do not share {kv_heads} heads of `key`"
+        ));
         return Err(error.attr("q_num_heads"));
     }
     let rule = call.text("update_rule");
@@ -89,9 +96,11 @@ fn infer(call: &Infer<'_>) -> Result<Type, OpError> {
     if let (Some(q), Some(k)) = (query, key)
         && q != k
     {
-        return Err(OpError::new(format!("a head of `query` has {q} elements, and one of `key` has {k}"))
-            .at(0)
-            .and(1));
+        return Err(
+            OpError::new(format!("a head of `query` has {q} elements, and one of `key` has {k}"))
+                .at(0)
+                .and(1),
+        );
     }
     let state_dtype = call.optional(3)?.map_or(dtype, |t| t.dtype);
     let extent = |known: Option<i64>| known.map_or_else(|| call.unknown(), Dim::Const);
@@ -100,9 +109,14 @@ fn infer(call: &Infer<'_>) -> Result<Type, OpError> {
     };
     let width = extent(value) * Dim::Const(q_heads);
     let out = [shape[0].clone(), shape[1].clone(), width].into_iter().collect();
-    let state = [shape[0].clone(), Dim::Const(kv_heads), extent(query.or(key)), extent(value)]
-        .into_iter()
-        .collect();
+    let state = [
+        shape[0].clone(),
+        Dim::Const(kv_heads),
+        extent(query.or(key)),
+        extent(value),
+    ]
+    .into_iter()
+    .collect();
     Ok(Type::Tuple(vec![
         typed(dtype, Some(out)),
         typed(state_dtype, Some(state)),

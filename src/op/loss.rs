@@ -85,7 +85,11 @@ fn infer_loss(call: &Infer<'_>) -> Result<Type, OpError> {
     if call.optional(2)?.is_some() {
         call.same_dtype(0, 2)?;
         if call.tensor(2)?.rank().is_some_and(|r| r != 1) {
-            return Err(OpError::new(format!("`weights` is one number for each class, not {}", call.tensor(2)?)).at(2));
+            return Err(OpError::new(format!(
+                "`weights` is one number for each class, not {}",
+                call.tensor(2)?
+            ))
+            .at(2));
         }
     }
     let (scores, labels) = (call.tensor(0)?, call.tensor(1)?);
@@ -93,7 +97,12 @@ fn infer_loss(call: &Infer<'_>) -> Result<Type, OpError> {
         if shape.len() < 2 {
             return Err(OpError::new(format!("`scores` must have at least 2 axes, and is {scores}")).at(0));
         }
-        let others: Vec<&Dim> = shape.iter().enumerate().filter(|(i, _)| *i != 1).map(|(_, d)| d).collect();
+        let others: Vec<&Dim> = shape
+            .iter()
+            .enumerate()
+            .filter(|(i, _)| *i != 1)
+            .map(|(_, d)| d)
+            .collect();
         if let Some(found) = &labels.shape
             && (found.len() != others.len() || found.iter().zip(&others).any(|(a, b)| unify(a, b).is_none()))
         {

@@ -74,7 +74,15 @@ macro_rules! spread {
 macro_rules! wide {
     ($name:literal, $from:literal) => {
         concat!(
-            "let ", $name, " = when ", $from, ".dtype == f32 { ", $from, " } else { cast(", $from, ") {to = f32} };\n"
+            "let ",
+            $name,
+            " = when ",
+            $from,
+            ".dtype == f32 { ",
+            $from,
+            " } else { cast(",
+            $from,
+            ") {to = f32} };\n"
         )
     };
 }
@@ -83,10 +91,24 @@ macro_rules! wide {
 macro_rules! saturated {
     ($y:literal, $dtype:literal) => {
         concat!(
-            "when ", $dtype, " == u8 { cast(min(max(", $y, ", 0.0), 255.0)) {to = u8} } else {
-               when ", $dtype, " == i8 { cast(min(max(", $y, ", -128.0), 127.0)) {to = i8} } else {
-                 when ", $dtype, " == u16 { cast(min(max(", $y, ", 0.0), 65535.0)) {to = u16} } else {
-                   cast(min(max(", $y, ", -32768.0), 32767.0)) {to = i16}
+            "when ",
+            $dtype,
+            " == u8 { cast(min(max(",
+            $y,
+            ", 0.0), 255.0)) {to = u8} } else {
+               when ",
+            $dtype,
+            " == i8 { cast(min(max(",
+            $y,
+            ", -128.0), 127.0)) {to = i8} } else {
+                 when ",
+            $dtype,
+            " == u16 { cast(min(max(",
+            $y,
+            ", 0.0), 65535.0)) {to = u16} } else {
+                   cast(min(max(",
+            $y,
+            ", -32768.0), 32767.0)) {to = i16}
                  }
                }
              }"
@@ -217,9 +239,11 @@ fn canonical_quantize(call: &Infer<'_>, attrs: &mut [AttrValue]) -> Result<(), O
     if let (Some(named), Some(zero)) = (named, zero)
         && named != zero
     {
-        return Err(OpError::new(format!("`output_dtype` is {named}, and the zero point is {zero}"))
-            .at(2)
-            .attr("output_dtype"));
+        return Err(
+            OpError::new(format!("`output_dtype` is {named}, and the zero point is {zero}"))
+                .at(2)
+                .attr("output_dtype"),
+        );
     }
     let dtype = zero.or(named).unwrap_or(DType::U8);
     set(call, attrs, "output_dtype", AttrValue::DType(dtype));
@@ -252,7 +276,11 @@ fn scales(call: &Infer<'_>) -> Result<(), OpError> {
     if block < 0 {
         return Err(OpError::new(format!("`block_size` is {block}; the least is 0")).attr("block_size"));
     }
-    let wrong = |why: &str| Err(OpError::new(format!("the scale {scale} {why} of `x`, {x}")).at(1).and(0));
+    let wrong = |why: &str| {
+        Err(OpError::new(format!("the scale {scale} {why} of `x`, {x}"))
+            .at(1)
+            .and(0))
+    };
     let differ = |a: &Dim, b: &Dim| matches!((a, b), (Dim::Const(a), Dim::Const(b)) if a != b);
     if given.is_empty() || (given.len() == 1 && given[0] == Dim::Const(1)) {
         return Ok(());

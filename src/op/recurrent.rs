@@ -1,10 +1,7 @@
 //! Recurrent layers: a cell that goes over a sequence, forward, backward, or both.
 
 use super::common::{set, typed, unify};
-use super::{
-    AttrDef, AttrKind, AttrValue, CostRule, Default, Infer, OpDef, OpError, Operand,
-    cost::extent,
-};
+use super::{AttrDef, AttrKind, AttrValue, CostRule, Default, Infer, OpDef, OpError, Operand, cost::extent};
 use crate::reference;
 use crate::tensor::{DType, Dim, Shape, Type};
 
@@ -151,7 +148,11 @@ fn kind(call: &Infer<'_>) -> Kind {
 /// Fills in the activations and the length of the state.
 fn canonical(call: &Infer<'_>, attrs: &mut [AttrValue]) -> Result<(), OpError> {
     let kind = kind(call);
-    let directions = if call.text("direction") == "bidirectional" { 2 } else { 1 };
+    let directions = if call.text("direction") == "bidirectional" {
+        2
+    } else {
+        1
+    };
     let count = kind.activations().len() * directions;
     let names: Vec<&'static str> = match call.attr("activations") {
         AttrValue::Strs(list) if list.len() >= count => list[..count]
@@ -188,9 +189,8 @@ struct Extents {
 /// Makes `known` of the two extents one, or says that operand `at` does not fit.
 fn agree(call: &Infer<'_>, at: usize, axis: usize, known: &mut Dim, found: &Dim) -> Result<(), OpError> {
     let name = call.def.operands[at].name;
-    *known = unify(known, found).ok_or_else(|| {
-        OpError::new(format!("axis {axis} of `{name}` is {found}, and {known} is expected")).at(at)
-    })?;
+    *known = unify(known, found)
+        .ok_or_else(|| OpError::new(format!("axis {axis} of `{name}` is {found}, and {known} is expected")).at(at))?;
     Ok(())
 }
 
@@ -268,7 +268,11 @@ fn infer(call: &Infer<'_>) -> Result<Type, OpError> {
     {
         return Err(OpError::new("`clip` is not a number").attr("clip"));
     }
-    let directions = if call.text("direction") == "bidirectional" { 2 } else { 1 };
+    let directions = if call.text("direction") == "bidirectional" {
+        2
+    } else {
+        1
+    };
     let kind = kind(call);
     let e = extents(call, kind.gates() as i64, directions, layout)?;
     let count = Dim::Const(directions);

@@ -75,7 +75,12 @@ fn values() {
             ("attention", "", &[q, k, v, "bool[2,2] 1 0 0 1"], "f32[1, 1, 2, 1] 2 4"),
             // A mask that is too short hides the rest.
             ("attention", "", &[q, k, v, "bool[2,1] 1 1"], "f32[1, 1, 2, 1] 2 2"),
-            ("attention", "", &[q, k, v, "none", "none", "none", "i64[1] 1"], "f32[1, 1, 2, 1] 2 2"),
+            (
+                "attention",
+                "",
+                &[q, k, v, "none", "none", "none", "i64[1] 1"],
+                "f32[1, 1, 2, 1] 2 2",
+            ),
             // With a past the first query stands behind it.
             (
                 "attention",

@@ -7,7 +7,12 @@ fn types() {
         &[
             ("quantize_linear", "", &["f32[n, 3]", "f32"], "u8[n, 3]"),
             ("quantize_linear", "", &["f32[n, 3]", "f32[3]", "i16[3]"], "i16[n, 3]"),
-            ("quantize_linear", "axis=0 block_size=2", &["f32[5, 3]", "f32[3, 3]"], "u8[5, 3]"),
+            (
+                "quantize_linear",
+                "axis=0 block_size=2",
+                &["f32[5, 3]", "f32[3, 3]"],
+                "u8[5, 3]",
+            ),
             (
                 "quantize_linear",
                 "axis=0",
@@ -21,7 +26,12 @@ fn types() {
                 "the scale f32[5, 3] has not one number for each block of `x`, f32[5, 3]",
             ),
             ("dequantize_linear", "", &["i32[n]", "f16"], "f16[n]"),
-            ("dequantize_linear", "output_dtype=f32", &["u8[n]", "f16[1]", "u8[1]"], "f32[n]"),
+            (
+                "dequantize_linear",
+                "output_dtype=f32",
+                &["u8[n]", "f16[1]", "u8[1]"],
+                "f32[n]",
+            ),
             ("dynamic_quantize_linear", "", &["f32[n]"], "(u8[n], f32, u8)"),
         ],
     );
@@ -73,7 +83,12 @@ fn values() {
                 &["f32[1,3] 4 8 -90000", "f32[1,2] 4 1"],
                 "i16[1, 3] 1 2 -32768",
             ),
-            ("dequantize_linear", "", &["u8[2] 0 255", "f32 0.5", "u8 128"], "f32[2] -64 63.5"),
+            (
+                "dequantize_linear",
+                "",
+                &["u8[2] 0 255", "f32 0.5", "u8 128"],
+                "f32[2] -64 63.5",
+            ),
             (
                 "dequantize_linear",
                 "block_size=2",
@@ -86,7 +101,12 @@ fn values() {
                 &["f32[3] -1 0 4.1"],
                 "u8[3] 0 50 255; f32 0.02; u8 50",
             ),
-            ("dynamic_quantize_linear", "", &["f32[1] 0"], "u8[1] 0; f32 0.003921569; u8 0"),
+            (
+                "dynamic_quantize_linear",
+                "",
+                &["f32[1] 0"],
+                "u8[1] 0; f32 0.003921569; u8 0",
+            ),
         ],
     );
 }

@@ -129,7 +129,11 @@ impl<S: Number> Activation<S> {
             }
             // The larger part is taken out, so that nothing overflows.
             Function::Softplus => {
-                let (part, size) = if less(&x, &zero)? { (zero, x) } else { (x.clone(), x.neg()) };
+                let (part, size) = if less(&x, &zero)? {
+                    (zero, x)
+                } else {
+                    (x.clone(), x.neg())
+                };
                 Ok(part.add(&S::func(Func::Log, &one.add(&exp(&size)?), None)?))
             }
         }

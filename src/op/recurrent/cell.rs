@@ -134,9 +134,10 @@ fn lengths<S: System>(e: &Eval<'_, S>, steps: usize, batch: usize) -> Result<Vec
         .int()?
         .iter()
         .map(|&n| {
-            usize::try_from(n).ok().filter(|n| *n <= steps).ok_or_else(|| {
-                OpError::new(format!("a sequence of length {n} is not among {steps} steps")).at(4)
-            })
+            usize::try_from(n)
+                .ok()
+                .filter(|n| *n <= steps)
+                .ok_or_else(|| OpError::new(format!("a sequence of length {n} is not among {steps} steps")).at(4))
         })
         .collect()
 }
@@ -194,7 +195,11 @@ pub(super) fn run<S: System>(e: &Eval<'_, S>, kind: Kind) -> Out<S> {
         let backward = d == 1 || e.text("direction") == "reverse";
         for (k, &length) in lengths.iter().enumerate() {
             let at = hidden * if batch_first { k * directions + d } else { d * batch + k };
-            let start = |initial: &[S]| initial.get(at..at + hidden).map_or_else(|| vec![S::zero(); hidden], <[S]>::to_vec);
+            let start = |initial: &[S]| {
+                initial
+                    .get(at..at + hidden)
+                    .map_or_else(|| vec![S::zero(); hidden], <[S]>::to_vec)
+            };
             let (mut h, mut c) = (start(&initial_h), start(&initial_c));
             for step in 0..length {
                 let t = if backward { length - 1 - step } else { step };

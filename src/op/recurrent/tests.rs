@@ -41,8 +41,15 @@ fn types() {
 
 #[test]
 fn normal_forms() {
-    let text = canonical("rnn", "activations=tanh", &["f32[5, 1, 2]", "f32[1, 3, 2]", "f32[1, 3, 3]"]);
-    assert!(text.contains("activations=[\"Tanh\"]") && text.contains("hidden_size=3"), "{text}");
+    let text = canonical(
+        "rnn",
+        "activations=tanh",
+        &["f32[5, 1, 2]", "f32[1, 3, 2]", "f32[1, 3, 3]"],
+    );
+    assert!(
+        text.contains("activations=[\"Tanh\"]") && text.contains("hidden_size=3"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -67,7 +74,13 @@ fn values() {
             (
                 "rnn",
                 "activations=relu direction=reverse layout=1",
-                &["f32[2,2,1] 1 2 3 4", "f32[1,1,1] 2", "f32[1,1,1] 1", "none", "i32[2] 2 1"],
+                &[
+                    "f32[2,2,1] 1 2 3 4",
+                    "f32[1,1,1] 2",
+                    "f32[1,1,1] 1",
+                    "none",
+                    "i32[2] 2 1",
+                ],
                 "f32[2, 2, 1, 1] 6 4 6 0; f32[2, 1, 1] 6 6",
             ),
             // alpha x + beta, each activation with its own numbers.
