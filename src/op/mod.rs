@@ -41,6 +41,7 @@ mod quantize;
 mod recurrent;
 mod reduce;
 mod resize;
+mod rotary;
 mod softmax;
 mod unary;
 mod window;
@@ -90,6 +91,7 @@ const FAMILIES: &[&[OpDef]] = &[
     resize::OPS,
     recurrent::OPS,
     attention::OPS,
+    rotary::OPS,
     linear_attention::OPS,
     layer_norm::OPS,
     loss::OPS,
