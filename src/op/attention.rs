@@ -1,4 +1,4 @@
-//! Attention, and what stands around it in transformers: rotated positions, a causal convolution that keeps a state.
+//! Attention of one or more heads, with masks, a cap, and a cache.
 
 use super::common::{typed, unify};
 use super::cost::{elements, extent};
@@ -167,108 +167,10 @@ pub(super) const OPS: &[OpDef] = &[
          (y, keys, values, scores)"
     ))
     .cost(CostRule::Flops(flops)),
-    OpDef::new(
-        "rotary_embedding",
-        "Pairs of elements of each head, turned by angles that depend on the position.",
-    )
-    .operands(&[
-        Operand::one("x"),
-        Operand::one("cos_cache"),
-        Operand::one("sin_cache"),
-        Operand::optional("position_ids"),
-    ])
-    .attrs(&[
-        AttrDef::new(
-            "interleaved",
-            AttrKind::Bool,
-            Default::Bool(false),
-            "whether the elements of a pair are neighbours, not one in each half",
-        ),
-        AttrDef::new(
-            "num_heads",
-            AttrKind::Int,
-            Default::None,
-            "heads of `x` where it has three axes",
-        ),
-        AttrDef::new(
-            "rotary_embedding_dim",
-            AttrKind::Int,
-            Default::Int(0),
-            "how many elements of a head are turned; 0 for all",
-        ),
-    ])
-    .infer(infer_rotary)
-    .body(
-        "fn (x, cos_cache, sin_cache, position_ids) {
-           let heads = when x.rank == 4 { transpose(x) {perm = [0, 2, 1, 3]} } else {
-             reshape(x) {shape = [x.shape[0], x.shape[1], num_heads, x.shape[2] / num_heads]}
-           };
-           let r = when rotary_embedding_dim == 0 { heads } else {
-             slice(heads) {starts = [0], ends = [rotary_embedding_dim], axes = [3]}
-           };
-           let c = when given(position_ids) { gather(cos_cache, position_ids) {axis = 0} } else { cos_cache };
-           let s = when given(position_ids) { gather(sin_cache, position_ids) {axis = 0} } else { sin_cache };
-           let cosine = unsqueeze(c) {axes = [2]};
-           let sine = unsqueeze(s) {axes = [2]};
-           let a = when interleaved {
-             slice(r) {starts = [0], ends = [r.shape[3]], axes = [3], steps = [2]}
-           } else {
-             slice(r) {starts = [0], ends = [r.shape[3] / 2], axes = [3]}
-           };
-           let b = when interleaved {
-             slice(r) {starts = [1], ends = [r.shape[3]], axes = [3], steps = [2]}
-           } else {
-             slice(r) {starts = [r.shape[3] / 2], ends = [r.shape[3]], axes = [3]}
-           };
-           let first = cosine * a - sine * b;
-           let second = sine * a + cosine * b;
-           let turned = when interleaved {
-             reshape(concat(unsqueeze(first) {axes = [4]}, unsqueeze(second) {axes = [4]}) {axis = 4}) {shape = r.shape}
-           } else {
-             concat(first, second) {axis = 3}
-           };
-           let y = when rotary_embedding_dim == 0 { turned } else {
-             concat(turned, slice(heads) {starts = [rotary_embedding_dim], ends = [heads.shape[3]], axes = [3]})
-               {axis = 3}
-           };
-           when x.rank == 4 { transpose(y) {perm = [0, 2, 1, 3]} } else { reshape(y) {shape = x.shape} }
-         }",
-    )
-    .cost(CostRule::Elementwise(3.0))
-    .onnx("RotaryEmbedding", 23),
-    OpDef::new(
-        "causal_conv_with_state",
-        "Each channel convolved with its own kernel, over the past and the present; and what becomes the past.",
-    )
-    .operands(&[
-        Operand::one("x"),
-        Operand::one("weight"),
-        Operand::optional("bias"),
-        Operand::optional("past_state"),
-    ])
-    .attrs(&[AttrDef::new(
-        "activation",
-        AttrKind::OneOf(&["none", "silu", "swish"]),
-        Default::Str("none"),
-        "what is applied to the result; silu and swish are one",
-    )])
-    .infer(infer_causal_conv)
-    .body(
-        "fn (x, weight, bias, past_state) {
-           let all = when given(past_state) { concat(past_state, x) {axis = 2} } else {
-             pad(x) {pads = [weight.shape[2] - 1, 0], axes = [2]}
-           };
-           let y = conv(all, weight, bias) {group = x.shape[1]};
-           let state = slice(all) {starts = [x.shape[2]], ends = [x.shape[2] + weight.shape[2] - 1], axes = [2]};
-           (when activation == \"none\" { y } else { y * sigmoid(y) }, state)
-         }",
-    )
-    .cost(CostRule::Elementwise(8.0))
-    .onnx("CausalConvWithState", 27),
 ];
 
 /// Batch, heads, length and head size of an operand with three or four axes; `None` if the rank is not known.
-fn heads(call: &Infer<'_>, at: usize, attr: &str) -> Result<Option<[Dim; 4]>, OpError> {
+pub(super) fn heads(call: &Infer<'_>, at: usize, attr: &str) -> Result<Option<[Dim; 4]>, OpError> {
     let ty = call.tensor(at)?;
     let Some(shape) = &ty.shape else { return Ok(None) };
     match &shape[..] {

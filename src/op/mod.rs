@@ -51,6 +51,7 @@ mod resize;
 mod sample;
 mod scan;
 mod sequence;
+mod rotary;
 mod softmax;
 mod spectral;
 mod taper;
@@ -108,6 +109,7 @@ const FAMILIES: &[&[OpDef]] = &[
     taper::OPS,
     recurrent::OPS,
     attention::OPS,
+    rotary::OPS,
     linear_attention::OPS,
     layer_norm::OPS,
     loss::OPS,

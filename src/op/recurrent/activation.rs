@@ -21,7 +21,9 @@ pub(super) enum Function {
 }
 
 /// Name, function, and the default numbers of those that it has.
-const FUNCTIONS: &[(&str, Function, Option<f64>, Option<f64>)] = &[
+type Row = (&'static str, Function, Option<f64>, Option<f64>);
+
+const FUNCTIONS: &[Row] = &[
     ("Relu", Function::Relu, None, None),
     ("Tanh", Function::Tanh, None, None),
     ("Sigmoid", Function::Sigmoid, None, None),
@@ -42,7 +44,7 @@ impl Function {
     }
 }
 
-fn find(name: &str) -> Result<&'static (&'static str, Function, Option<f64>, Option<f64>), OpError> {
+fn find(name: &str) -> Result<&'static Row, OpError> {
     FUNCTIONS
         .iter()
         .find(|(known, ..)| known.eq_ignore_ascii_case(name))
