@@ -21,6 +21,7 @@ mod common;
 
 mod activation;
 mod along;
+mod bits;
 mod blocks;
 mod conv;
 mod convert;
@@ -28,6 +29,7 @@ mod create;
 mod detect;
 mod einsum;
 mod elementwise;
+mod geometry;
 mod index;
 mod layout;
 mod like;
@@ -40,9 +42,10 @@ mod random;
 mod reduce;
 mod resize;
 mod sample;
-mod scan;
+mod sequence;
 mod softmax;
 mod spectral;
+mod taper;
 mod unary;
 mod unpool;
 mod window;
@@ -90,14 +93,17 @@ const FAMILIES: &[&[OpDef]] = &[
     along::OPS,
     softmax::OPS,
     resize::OPS,
+    bits::OPS,
+    geometry::OPS,
+    random::OPS,
+    sequence::OPS,
+    taper::OPS,
     order::OPS,
     sample::OPS,
     detect::OPS,
     unpool::OPS,
     einsum::OPS,
-    scan::OPS,
     spectral::OPS,
-    random::OPS,
     ngram::OPS,
 ];
 

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::common::{Out, build, count, flat, select_axes, strides, typed};
+use super::common::{Out, count, flat, reshape, select_axes, strides, typed};
 use super::value::shaped;
 use super::{
     AttrDef, AttrKind, AxisOf, CostRule, Default, Eval, Infer, Number, OpDef, OpError, Operand, System, Value,
@@ -54,37 +54,6 @@ pub(super) const OPS: &[OpDef] = &[
         .reference(reference!(compress))
         .cost(CostRule::PerInput(0.0))
         .onnx("Compress", 9),
-    OpDef::new(
-        "reverse_sequence",
-        "The first elements along an axis in reverse order, as many as a length for each element of the batch says.",
-    )
-    .operands(&[X, Operand::one("sequence_lens")])
-    .attrs(&[
-        AttrDef::new("batch_axis", AttrKind::Axis(AxisOf::Input), Default::Int(1), "the axis of the batch"),
-        AttrDef::new("time_axis", AttrKind::Axis(AxisOf::Input), Default::Int(0), "the axis that is reversed"),
-    ])
-    .infer(infer_reverse_sequence)
-    .reference(reference!(reverse_sequence))
-    .cost(CostRule::Elementwise(0.0))
-    .onnx("ReverseSequence", 10),
-    OpDef::new(
-        "center_crop_pad",
-        "The middle of the axes, cut to the given extents or with zeros around it.",
-    )
-    .operands(&[X, Operand::attr("shape")])
-    .attrs(&[
-        AttrDef::new("shape", AttrKind::Ints, Default::Required, "the new extents"),
-        AttrDef::new(
-            "axes",
-            AttrKind::Axes(AxisOf::Input),
-            Default::None,
-            "the axes that `shape` lists; all if left out",
-        ),
-    ])
-    .infer(infer_center)
-    .reference(reference!(center))
-    .cost(CostRule::Elementwise(0.0))
-    .onnx("CenterCropPad", 18),
 ];
 
 /// The order of two numbers in which those that are no number come last and are equal.
@@ -355,109 +324,8 @@ fn compress<S: System>(e: &Eval<'_, S>) -> Out<S> {
     }
     Ok(vec![map_value!(x, a => match axis {
         Some(axis) => keep(a, axis, places)?,
-        None => keep(&super::common::reshape(a, &[extent])?, 0, places)?,
+        None => keep(&reshape(a, &[extent])?, 0, places)?,
     })?])
-}
-
-fn infer_reverse_sequence(call: &Infer<'_>) -> Result<Type, OpError> {
-    let x = call.tensor(0)?;
-    call.expect_dtype(1, DType::is_int, "a list of integers")?;
-    if let Some(shape) = &x.shape {
-        if shape.len() < 2 {
-            return Err(OpError::new(format!("`x` must have at least 2 axes, and is {x}")).at(0));
-        }
-        let (batch, time) = (call.axis("batch_axis", shape.len())?, call.axis("time_axis", shape.len())?);
-        if batch == time {
-            return Err(OpError::new(format!("axis {batch} is that of the batch and of the time")).attr("time_axis"));
-        }
-        let lengths = call.shape(1)?;
-        if let Some(lengths) = lengths
-            && (lengths.len() != 1
-                || matches!((&lengths[0], &shape[batch]), (Dim::Const(a), Dim::Const(b)) if a != b))
-        {
-            return Err(OpError::new(format!("lengths {lengths} are no list along axis {batch} of {shape}")).at(1));
-        }
-    }
-    Ok(x.clone().into())
-}
-
-fn reverse_sequence<S: System>(e: &Eval<'_, S>) -> Out<S> {
-    let (x, lengths) = (e.operand(0)?, flat(e.operand(1)?.int()?));
-    let rank = x.shape().len();
-    let (batch, time) = (e.axis("batch_axis", rank)?, e.axis("time_axis", rank)?);
-    let extent = x.shape()[time];
-    let lengths = lengths
-        .into_iter()
-        .map(|n| usize::try_from(n).ok().filter(|&n| n <= extent))
-        .collect::<Option<Vec<usize>>>()
-        .ok_or_else(|| OpError::new(format!("a length is outside of an axis of {extent}")).at(1))?;
-    let source = |p: &[usize]| -> Result<Vec<usize>, OpError> {
-        let length = *lengths.get(p[batch]).ok_or_else(|| OpError::new("a length is missing").at(1))?;
-        let mut source = p.to_vec();
-        if p[time] < length {
-            source[time] = length - 1 - p[time];
-        }
-        Ok(source)
-    };
-    Ok(vec![map_value!(x, a => build(a.shape(), |p| super::common::at(a, &source(p)?))?)?])
-}
-
-/// The axes that are cut or padded, for `listed` extents.
-fn center_axes(axes: Option<Vec<usize>>, rank: usize, listed: usize) -> Result<Vec<usize>, OpError> {
-    let axes = axes.unwrap_or_else(|| (0..rank).collect());
-    if axes.len() == listed {
-        return Ok(axes);
-    }
-    Err(OpError::new(format!("`shape` has {listed} entries for {} axes", axes.len())).attr("shape"))
-}
-
-fn infer_center(call: &Infer<'_>) -> Result<Type, OpError> {
-    super::common::int_operand(call, "shape")?;
-    let x = call.tensor(0)?;
-    let Some(shape) = &x.shape else {
-        return Ok(typed(x.dtype, None));
-    };
-    let axes = super::common::known_axes(call, "axes", shape.len())?;
-    let mut out = shape.clone();
-    match call.ints("shape") {
-        Some(dims) => {
-            if let Some(d) = dims.iter().find(|d| d.as_const().is_some_and(|n| n < 0)) {
-                return Err(OpError::new(format!("`shape` has an extent of {d}")).attr("shape"));
-            }
-            for (axis, d) in center_axes(axes, shape.len(), dims.len())?.into_iter().zip(dims) {
-                out[axis] = d;
-            }
-        }
-        None => {
-            for axis in axes.unwrap_or_else(|| (0..shape.len()).collect()) {
-                out[axis] = call.unknown();
-            }
-        }
-    }
-    Ok(typed(x.dtype, Some(out)))
-}
-
-fn center<S: System>(e: &Eval<'_, S>) -> Out<S> {
-    let x = e.operand(0)?;
-    let out = e.out_shape(0)?;
-    let maps: Vec<Vec<Option<usize>>> = x
-        .shape()
-        .iter()
-        .zip(&out)
-        .map(|(&from, &to)| {
-            let (cut, before) = (from.saturating_sub(to) / 2, to.saturating_sub(from) / 2);
-            let place = |i: usize| i.checked_sub(before).map(|i| i + cut).filter(|&i| i < from);
-            (0..to).map(place).collect()
-        })
-        .collect();
-    count(&out)?;
-    Ok(vec![match x {
-        Value::Real(a) => Value::Real(select_axes(a, &maps, Some(&S::zero()))?),
-        Value::Int(a) => Value::Int(select_axes(a, &maps, Some(&0))?),
-        Value::Bool(a) => Value::Bool(select_axes(a, &maps, Some(&false))?),
-        Value::Text(a) => Value::Text(select_axes(a, &maps, Some(&String::new()))?),
-        Value::Absent => return Err(OpError::new("an operand is missing")),
-    }])
 }
 
 #[cfg(test)]

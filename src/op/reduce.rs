@@ -133,6 +133,27 @@ pub(super) const OPS: &[OpDef] = &[
         .traits(OpTraits::LINEAR)
         .cost(CostRule::PerInput(1.0))
         .onnx("CumSum", 11),
+    OpDef::new("cumprod", "The running product along an axis.")
+        .operands(&[Operand::one("x"), Operand::attr("axis")])
+        .attrs(&[
+            AttrDef::new(
+                "axis",
+                AttrKind::Axis(AxisOf::Input),
+                Default::Required,
+                "the axis to multiply along",
+            ),
+            AttrDef::new(
+                "exclusive",
+                AttrKind::Bool,
+                Default::Bool(false),
+                "the element itself is left out",
+            ),
+            AttrDef::new("reverse", AttrKind::Bool, Default::Bool(false), "from the end"),
+        ])
+        .infer(infer_cumsum)
+        .reference(reference!(cumprod))
+        .cost(CostRule::PerInput(1.0))
+        .onnx("CumProd", 26),
 ];
 
 /// The axes that are reduced, ascending; `None` while they are not known.
@@ -209,7 +230,7 @@ fn infer_arg(call: &Infer<'_>) -> Result<Type, OpError> {
     Ok(typed(DType::I64, Some(without(shape, &[axis], call.flag("keepdims")))))
 }
 
-pub(super) fn infer_cumsum(call: &Infer<'_>) -> Result<Type, OpError> {
+fn infer_cumsum(call: &Infer<'_>) -> Result<Type, OpError> {
     call.expect_dtype(0, DType::is_number, "a number")?;
     let x = call.tensor(0)?;
     if let Some(i) = call.attr_operand("axis") {
@@ -439,8 +460,8 @@ fn argmin<S: System>(e: &Eval<'_, S>) -> Out<S> {
     arg(e, Ordering::Less)
 }
 
-/// What `add` has made of `zero` and the elements at each position along `axis`.
-pub(super) fn scan<T: Clone>(
+/// The running totals along `axis`.
+fn scan<T: Clone>(
     a: &Nd<T>,
     axis: usize,
     (exclusive, reverse): (bool, bool),
@@ -469,6 +490,18 @@ fn cumsum<S: System>(e: &Eval<'_, S>) -> Out<S> {
     Ok(vec![match x {
         Value::Real(a) => Value::Real(scan(a, axis, how, &S::zero(), |x, y| x.add(y))?),
         Value::Int(a) => Value::Int(scan(a, axis, how, &0, |x, y| dtype.wrap(x.wrapping_add(*y)))?),
+        _ => return Err(OpError::new("expected numbers")),
+    }])
+}
+
+fn cumprod<S: System>(e: &Eval<'_, S>) -> Out<S> {
+    let x = e.operand(0)?;
+    let axis = e.axis("axis", x.shape().len())?;
+    let how = (e.flag("exclusive"), e.flag("reverse"));
+    let dtype = e.out_dtype();
+    Ok(vec![match x {
+        Value::Real(a) => Value::Real(scan(a, axis, how, &S::one(), |x, y| x.mul(y))?),
+        Value::Int(a) => Value::Int(scan(a, axis, how, &1, |x, y| dtype.wrap(x.wrapping_mul(*y)))?),
         _ => return Err(OpError::new("expected numbers")),
     }])
 }
@@ -590,6 +623,8 @@ mod tests {
                 ("argmin", "keepdims=false", &["i64[3] 3 1 1"], "i64 1"),
                 ("argmax", "keepdims=false", &["f32[3] 2 NaN 5"], "i64 1"),
                 ("cumsum", "", &["f32[3] 1 2 3", "i64 0"], "f32[3] 1 3 6"),
+                ("cumprod", "axis=0", &["f32[3] 2 3 4"], "f32[3] 2 6 24"),
+                ("cumprod", "axis=0 exclusive=true reverse=true", &["i8[3] 2 3 100"], "i8[3] 44 100 1"),
                 ("cumsum", "axis=-1 exclusive=true", &["i64[3] 1 2 3"], "i64[3] 0 1 3"),
                 (
                     "cumsum",

@@ -1,4 +1,4 @@
-//! What each version of each ONNX operator takes, from operator set 7 on.
+//! What each version of each ONNX operator takes, from operator set 7 on; where that changed much, from 6 on.
 //!
 //! `schema.txt` has one line for each version that changed something, extracted from the definitions of ONNX 1.22:
 //! `name version | inputs | outputs | attributes | types`. An input is `name:types`, marked `?` if it may be left out

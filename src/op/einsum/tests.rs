@@ -18,8 +18,6 @@ fn types_follow_the_equation() {
                 "`equation` has letters for another number of axes than 3",
             ),
             ("einsum", "equation=ij->k", &["f32[2, 3]"], "k of `equation` is of no operand"),
-            ("det", "", &["f32[n, 3, 3]"], "f32[n]"),
-            ("det", "", &["f32[2, 3]"], "matrices of [2, 3] are not square"),
         ],
     );
     table(
@@ -49,8 +47,6 @@ fn products_are_summed() {
                 &["f32[2, 1, 2] 1 2 3 4", "f32[2, 3] 1 0 2 0 1 1"],
                 "f32[2, 3] 1 2 4 3 4 10",
             ),
-            ("det", "", &[x], "f32 -2"),
-            ("det", "", &["f32[2, 2, 2] 0 1 1 0 1 2 2 4"], "f32[2] -1 0"),
         ],
     );
 }

@@ -229,12 +229,12 @@ fn filters_are_widened() {
     table(
         eval,
         &[
-            ("resize", "mode=linear antialias=true sizes=[2]", &[line], "f32[2] 1.5714285 3.4285715"),
+            ("resize", "mode=linear antialias=true sizes=[2]", &[line], "f32[2] 1.625 3.375"),
             (
                 "resize",
                 "mode=linear antialias=true exclude_outside=true sizes=[2]",
                 &[line],
-                "f32[2] 1.7142857 3.2857144",
+                "f32[2] 1.7142857 3.2857141",
             ),
             ("resize", "mode=linear antialias=true sizes=[8]", &["f32[2] 0 8"], "f32[8] 0 0 1 3 5 7 8 8"),
             (

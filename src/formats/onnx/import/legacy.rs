@@ -1,7 +1,7 @@
 //! Nodes whose form or meaning the table does not follow literally: old versions, shorthand, inference mode.
 
-use super::Importer;
 use super::call::{Draft, Lowered};
+use super::{Importer, oldest, training};
 use crate::formats::onnx::proto::NodeProto;
 use crate::formats::onnx::schema::Schema;
 use crate::graph::VertexId;
@@ -21,14 +21,29 @@ pub(super) fn adapt(
     let used = |i: usize| node.output.get(i).is_some_and(|name| importer.used.contains(name));
     let extra = (1..node.output.len()).any(used);
     match draft.op_type.as_str() {
-        "Dropout" => return dropout(importer, &draft, extra),
+        "Add" | "Sub" | "Mul" | "Div" | "Pow" | "And" | "Or" | "Xor" | "Equal" | "Less" | "Greater" | "PRelu" | "Gemm"
+            if schema.since < 7 =>
+        {
+            return oldest::broadcast(importer, draft);
+        }
+        "Dropout" => return training::dropout(importer, &draft, extra),
+        "Bernoulli" => return training::bernoulli(importer, &draft),
+        // A tensor is an optional value that is there.
+        "OptionalHasElement" => {
+            let there = draft.inputs.first().copied().flatten().is_some();
+            return Ok(Lowered::Values(vec![Some(importer.graph.constant(Tensor::scalar(there)))]));
+        }
+        "OptionalGetElement" => return Ok(Lowered::Values(draft.inputs)),
         "Softmax" | "LogSoftmax" | "Hardmax" if schema.since < 13 => return softmax(importer, draft),
         "BatchNormalization" => {
-            let test_mode = draft.int("training_mode").unwrap_or(0) == 0 && draft.int("spatial").unwrap_or(1) != 0;
-            if !test_mode || extra {
+            if draft.int("training_mode") == Some(1) {
+                return training::batch_normalization(importer, draft, node);
+            }
+            let each = draft.int("spatial") == Some(0);
+            if each || extra || (schema.since < 7 && draft.int("is_test").unwrap_or(0) == 0) {
                 return Ok(Lowered::Unread);
             }
-            for name in ["training_mode", "spatial"] {
+            for name in ["training_mode", "spatial", "is_test"] {
                 draft.attrs.shift_remove(name);
             }
         }
@@ -104,30 +119,6 @@ pub(super) fn adapt(
         }
     }
     Ok(Lowered::Call(draft))
-}
-
-/// Inference mode: the operand itself, and a mask that drops nothing.
-fn dropout(importer: &mut Importer<'_>, draft: &Draft, mask: bool) -> Result<Lowered, OpError> {
-    let training = draft.inputs.get(2).copied().flatten();
-    let constant = |v: VertexId| importer.graph.vertex(v).constant().and_then(Tensor::to_ints);
-    if training.is_some_and(|v| constant(v) != Some(vec![0])) {
-        return Ok(Lowered::Unread);
-    }
-    let Some(x) = draft.inputs[0] else {
-        return Ok(Lowered::Unread);
-    };
-    if !mask {
-        return Ok(Lowered::Values(vec![Some(x)]));
-    }
-    let Some(shape) = importer.simple("Shape", &[x], &[])? else {
-        return Ok(Lowered::Unread);
-    };
-    let value = AttrValue::Tensor(Tensor::vector(vec![true]));
-    let mask = importer.simple("ConstantOfShape", &[shape], &[("value", value)])?;
-    Ok(match mask {
-        Some(mask) => Lowered::Values(vec![Some(x), Some(mask)]),
-        None => Lowered::Unread,
-    })
 }
 
 /// Before version 13 all axes from `axis` on were normalized together.

@@ -7,8 +7,10 @@
 mod call;
 mod constant;
 mod legacy;
+mod oldest;
 mod opaque;
 mod order;
+mod training;
 
 pub(super) use call::{onnx_attr, onnx_name, table_position};
 pub(super) use opaque::{CAPTURES, OPERANDS, defined};

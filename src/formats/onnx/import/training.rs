@@ -1,0 +1,165 @@
+//! Nodes that do something else in training, and those that draw random numbers: made of plain operators.
+
+use super::Importer;
+use super::call::{Draft, Lowered};
+use crate::formats::onnx::proto::NodeProto;
+use crate::graph::VertexId;
+use crate::op::{AttrValue, OpError};
+use crate::tensor::{DType, Dim, Tensor};
+
+/// Makes nodes one after the other; the first that the table lacks ends it.
+struct Maker<'m, 'a> {
+    importer: &'m mut Importer<'a>,
+    complete: bool,
+}
+
+impl Maker<'_, '_> {
+    fn node(&mut self, op: &str, inputs: &[VertexId], attrs: &[(&str, AttrValue)]) -> Result<VertexId, OpError> {
+        let made = self.importer.simple(op, inputs, attrs)?;
+        self.complete &= made.is_some();
+        Ok(made.unwrap_or(inputs[0]))
+    }
+
+    fn number(&mut self, dtype: DType, value: f64) -> VertexId {
+        let scalar = Tensor::from_f64s(dtype, &[], &[value]).unwrap_or_else(|| Tensor::scalar(value as f32));
+        self.importer.graph.constant(scalar)
+    }
+
+    fn dtype(&self, v: VertexId) -> Option<DType> {
+        Some(self.importer.graph.ty(v).as_tensor()?.dtype)
+    }
+
+    fn values(&self, values: Vec<VertexId>) -> Lowered {
+        match self.complete {
+            true => Lowered::Values(values.into_iter().map(Some).collect()),
+            false => Lowered::Unread,
+        }
+    }
+}
+
+fn maker<'m, 'a>(importer: &'m mut Importer<'a>) -> Maker<'m, 'a> {
+    Maker {
+        importer,
+        complete: true,
+    }
+}
+
+fn cast(dtype: DType) -> [(&'static str, AttrValue); 1] {
+    [("to", AttrValue::DType(dtype))]
+}
+
+/// For inference the operand itself, and a mask that drops nothing. In training, elements are dropped where a number
+/// drawn for them is less than the ratio, and the others grow so that their mean stays.
+pub(super) fn dropout(importer: &mut Importer<'_>, draft: &Draft, mask: bool) -> Result<Lowered, OpError> {
+    let operand = |i: usize| draft.inputs.get(i).copied().flatten();
+    let Some(x) = operand(0) else {
+        return Ok(Lowered::Unread);
+    };
+    let training = operand(2);
+    let constant = |v: VertexId| importer.graph.vertex(v).constant().and_then(Tensor::to_ints);
+    let off = training.is_none_or(|v| constant(v) == Some(vec![0]));
+    let mut make = maker(importer);
+    if off && !mask {
+        return Ok(make.values(vec![x]));
+    }
+    let Some(dtype) = make.dtype(x) else {
+        return Ok(Lowered::Unread);
+    };
+    let Some(training) = training.filter(|_| !off) else {
+        let shape = make.node("Shape", &[x], &[])?;
+        let value = AttrValue::Tensor(Tensor::vector(vec![true]));
+        let mask = make.node("ConstantOfShape", &[shape], &[("value", value)])?;
+        return Ok(make.values(vec![x, mask]));
+    };
+    let ratio = match operand(1) {
+        Some(ratio) => make.node("Cast", &[ratio], &cast(dtype))?,
+        None => make.number(dtype, 0.5),
+    };
+    let seed: Vec<(&str, AttrValue)> = draft
+        .int("seed")
+        .map(|seed| ("seed", AttrValue::float(seed as f64)))
+        .into_iter()
+        .collect();
+    let (zero, one) = (make.number(dtype, 0.0), make.number(dtype, 1.0));
+    let drawn = make.node("RandomUniformLike", &[x], &seed)?;
+    let dropped = make.node("Less", &[drawn, ratio], &[])?;
+    let kept = make.node("Not", &[dropped], &[])?;
+    let inference = make.node("Not", &[training], &[])?;
+    let mask = make.node("Or", &[inference, kept], &[])?;
+    let rest = make.node("Sub", &[one, ratio], &[])?;
+    let rest = make.node("Where", &[training, rest, one], &[])?;
+    let grown = make.node("Div", &[x, rest], &[])?;
+    let y = make.node("Where", &[mask, grown, zero], &[])?;
+    Ok(make.values(vec![y, mask]))
+}
+
+/// One with the probability that the operand says, else zero.
+pub(super) fn bernoulli(importer: &mut Importer<'_>, draft: &Draft) -> Result<Lowered, OpError> {
+    let mut make = maker(importer);
+    let Some((x, dtype)) = draft.inputs[0].and_then(|x| Some((x, make.dtype(x)?))) else {
+        return Ok(Lowered::Unread);
+    };
+    let to = match draft.int("dtype").map(|code| i32::try_from(code).unwrap_or(0)) {
+        None => dtype,
+        Some(code) => match crate::formats::onnx::dtype_of(code) {
+            Ok(dtype) => dtype,
+            Err(_) => return Ok(Lowered::Unread),
+        },
+    };
+    let seed: Vec<(&str, AttrValue)> = draft
+        .attrs
+        .get("seed")
+        .map(|seed| ("seed", seed.clone()))
+        .into_iter()
+        .collect();
+    let drawn = make.node("RandomUniformLike", &[x], &seed)?;
+    let hit = make.node("Less", &[drawn, x], &[])?;
+    let y = make.node("Cast", &[hit], &cast(to))?;
+    Ok(make.values(vec![y]))
+}
+
+/// Each channel by its own mean and variance, which move the running ones.
+pub(super) fn batch_normalization(
+    importer: &mut Importer<'_>,
+    draft: Draft,
+    node: &NodeProto,
+) -> Result<Lowered, OpError> {
+    let given: Option<Vec<VertexId>> = draft.inputs.iter().copied().collect();
+    let Some([x, scale, bias, running_mean, running_var]) = given.as_deref().and_then(|v| <[VertexId; 5]>::try_from(v).ok())
+    else {
+        return Ok(Lowered::Unread);
+    };
+    let shape = importer.graph.ty(x).as_tensor().and_then(|t| t.shape.clone());
+    let (Some(shape), true) = (shape, node.output.len() <= 3) else {
+        return Ok(Lowered::Unread);
+    };
+    let number = |name: &str, default: f64| match draft.attrs.get(name) {
+        Some(AttrValue::Float(value)) => value.0,
+        _ => default,
+    };
+    let (epsilon, momentum) = (number("epsilon", 1e-5), number("momentum", 0.9));
+    let axes: Vec<Dim> = (0..shape.len()).filter(|&i| i != 1).map(Dim::from).collect();
+    let mut make = maker(importer);
+    let mean_of = |make: &mut Maker<'_, '_>, v: VertexId, keep: bool| {
+        let attrs = [
+            ("axes", AttrValue::Ints(axes.clone())),
+            ("keepdims", AttrValue::Bool(keep)),
+        ];
+        make.node("ReduceMean", &[v], &attrs)
+    };
+    let middle = mean_of(&mut make, x, true)?;
+    let apart = make.node("Sub", &[x, middle], &[])?;
+    let squares = make.node("Mul", &[apart, apart], &[])?;
+    let (mean, var) = (mean_of(&mut make, x, false)?, mean_of(&mut make, squares, false)?);
+    let dtype = make.dtype(running_mean).unwrap_or(DType::F32);
+    let attrs = [("epsilon", AttrValue::float(epsilon))];
+    let y = make.node("BatchNormalization", &[x, scale, bias, mean, var], &attrs)?;
+    let mut results = vec![y];
+    for (old, new) in [(running_mean, mean), (running_var, var)] {
+        let (keep, take) = (make.number(dtype, momentum), make.number(dtype, 1.0 - momentum));
+        let new = make.node("Cast", &[new], &cast(dtype))?;
+        let (old, new) = (make.node("Mul", &[old, keep], &[])?, make.node("Mul", &[new, take], &[])?);
+        results.push(make.node("Add", &[old, new], &[])?);
+    }
+    Ok(make.values(results))
+}
