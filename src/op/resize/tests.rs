@@ -148,7 +148,7 @@ fn values() {
                 "resize",
                 "mode=linear antialias=true",
                 &["f32[2] 1 2", "none", "f32[1] 2"],
-                "interpolation with `antialias` cannot be evaluated",
+                "f32[4] 1 1.25 1.75 2",
             ),
             (
                 "resize",
