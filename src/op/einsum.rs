@@ -1,12 +1,12 @@
-//! Products of tensors summed along axes that an equation names, and determinants.
+//! Products of tensors summed along axes that an equation names.
 
-use super::common::{Out, count, flat, reshape, strides, typed};
+use super::common::{Out, count, flat, strides, typed};
 use super::value::shaped;
 use super::{
-    AttrDef, AttrKind, AttrValue, CostRule, Default, Eval, Infer, Number, OpDef, OpError, Operand, System, Value,
+    AttrDef, AttrKind, AttrValue, CostRule, Default, Eval, Infer, OpDef, OpError, Operand, System, Value,
 };
 use crate::reference;
-use crate::tensor::{DType, Dim, Nd, Shape, Type};
+use crate::tensor::{DType, Dim, Shape, Type};
 
 mod equation;
 
@@ -30,12 +30,6 @@ pub(super) const OPS: &[OpDef] = &[
     .reference(reference!(einsum))
     .cost(CostRule::Flops(flops))
     .onnx("Einsum", 12),
-    OpDef::new("det", "The determinant of the matrices in the last two axes.")
-        .operands(&[Operand::one("x")])
-        .infer(infer_det)
-        .reference(reference!(det))
-        .cost(CostRule::PerInput(8.0))
-        .onnx("Det", 11),
 ];
 
 /// The equation without spaces and with its result written out.

@@ -52,6 +52,7 @@ mod sample;
 mod scan;
 mod sequence;
 mod rotary;
+mod sequence;
 mod softmax;
 mod spectral;
 mod taper;
@@ -120,7 +121,6 @@ const FAMILIES: &[&[OpDef]] = &[
     detect::OPS,
     unpool::OPS,
     einsum::OPS,
-    scan::OPS,
     spectral::OPS,
     ngram::OPS,
 ];

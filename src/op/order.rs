@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::common::{Out, build, count, flat, select_axes, strides, typed};
+use super::common::{Out, count, flat, reshape, select_axes, strides, typed};
 use super::value::shaped;
 use super::{
     AttrDef, AttrKind, AxisOf, CostRule, Default, Eval, Infer, Number, OpDef, OpError, Operand, System, Value,
@@ -54,37 +54,6 @@ pub(super) const OPS: &[OpDef] = &[
         .reference(reference!(compress))
         .cost(CostRule::PerInput(0.0))
         .onnx("Compress", 9),
-    OpDef::new(
-        "reverse_sequence",
-        "The first elements along an axis in reverse order, as many as a length for each element of the batch says.",
-    )
-    .operands(&[X, Operand::one("sequence_lens")])
-    .attrs(&[
-        AttrDef::new("batch_axis", AttrKind::Axis(AxisOf::Input), Default::Int(1), "the axis of the batch"),
-        AttrDef::new("time_axis", AttrKind::Axis(AxisOf::Input), Default::Int(0), "the axis that is reversed"),
-    ])
-    .infer(infer_reverse_sequence)
-    .reference(reference!(reverse_sequence))
-    .cost(CostRule::Elementwise(0.0))
-    .onnx("ReverseSequence", 10),
-    OpDef::new(
-        "center_crop_pad",
-        "The middle of the axes, cut to the given extents or with zeros around it.",
-    )
-    .operands(&[X, Operand::attr("shape")])
-    .attrs(&[
-        AttrDef::new("shape", AttrKind::Ints, Default::Required, "the new extents"),
-        AttrDef::new(
-            "axes",
-            AttrKind::Axes(AxisOf::Input),
-            Default::None,
-            "the axes that `shape` lists; all if left out",
-        ),
-    ])
-    .infer(infer_center)
-    .reference(reference!(center))
-    .cost(CostRule::Elementwise(0.0))
-    .onnx("CenterCropPad", 18),
 ];
 
 /// The order of two numbers in which those that are no number come last and are equal.
@@ -369,7 +338,7 @@ fn compress<S: System>(e: &Eval<'_, S>) -> Out<S> {
     }
     Ok(vec![map_value!(x, a => match axis {
         Some(axis) => keep(a, axis, places)?,
-        None => keep(&super::common::reshape(a, &[extent])?, 0, places)?,
+        None => keep(&reshape(a, &[extent])?, 0, places)?,
     })?])
 }
 

@@ -230,7 +230,7 @@ fn infer_arg(call: &Infer<'_>) -> Result<Type, OpError> {
     Ok(typed(DType::I64, Some(without(shape, &[axis], call.flag("keepdims")))))
 }
 
-pub(super) fn infer_cumsum(call: &Infer<'_>) -> Result<Type, OpError> {
+fn infer_cumsum(call: &Infer<'_>) -> Result<Type, OpError> {
     call.expect_dtype(0, DType::is_number, "a number")?;
     let x = call.tensor(0)?;
     if let Some(i) = call.attr_operand("axis") {
@@ -460,8 +460,8 @@ fn argmin<S: System>(e: &Eval<'_, S>) -> Out<S> {
     arg(e, Ordering::Less)
 }
 
-/// What `add` has made of `zero` and the elements at each position along `axis`.
-pub(super) fn scan<T: Clone>(
+/// The running totals along `axis`.
+fn scan<T: Clone>(
     a: &Nd<T>,
     axis: usize,
     (exclusive, reverse): (bool, bool),

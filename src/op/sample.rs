@@ -2,20 +2,16 @@
 
 use super::common::{Out, at, build, count, flat, int_operand, strides, typed};
 use super::{AttrDef, AttrKind, CostRule, Default, Eval, Infer, Number, OpDef, OpError, Operand, System, Value};
+use super::common::{at, build, count, flat, strides, typed};
+use super::{AttrDef, AttrKind, CostRule, Default, Number, OpDef, OpError, Operand};
 use crate::reference;
-use crate::tensor::{DType, Dim, Shape, Type};
+use crate::tensor::Dim;
 
 mod deform;
 mod grid;
 mod roi;
 
 const X: Operand = Operand::one("x");
-const ALIGN: AttrDef = AttrDef::new(
-    "align_corners",
-    AttrKind::Bool,
-    Default::Bool(false),
-    "-1 and 1 are the middles of the outermost elements, not their outer edges",
-);
 
 /// The operators of this family.
 pub(super) const OPS: &[OpDef] = &[
@@ -25,7 +21,12 @@ pub(super) const OPS: &[OpDef] = &[
     )
     .operands(&[X, Operand::one("grid")])
     .attrs(&[
-        ALIGN,
+        AttrDef::new(
+            "align_corners",
+            AttrKind::Bool,
+            Default::Bool(false),
+            "-1 and 1 are the middles of the outermost elements, not their outer edges",
+        ),
         AttrDef::new(
             "mode",
             AttrKind::OneOf(&["linear", "nearest", "cubic"]),
@@ -43,24 +44,6 @@ pub(super) const OPS: &[OpDef] = &[
     .reference(reference!(grid::evaluate))
     .cost(CostRule::Elementwise(16.0))
     .onnx("GridSample", 16),
-    OpDef::new(
-        "affine_grid",
-        "The places for `grid_sample` that linear maps `theta` give for a regular grid of extents `size`.",
-    )
-    .operands(&[Operand::one("theta"), Operand::attr("size")])
-    .attrs(&[
-        AttrDef::new(
-            "size",
-            AttrKind::Ints,
-            Default::Required,
-            "extents of what is sampled: batch, channels, spatial axes",
-        ),
-        ALIGN,
-    ])
-    .infer(infer_affine)
-    .reference(reference!(affine))
-    .cost(CostRule::Elementwise(6.0))
-    .onnx("AffineGrid", 20),
     OpDef::new(
         "roi_align",
         "Each region of `x` divided into bins, and the mean or the largest of sampled elements of each.",

@@ -81,21 +81,6 @@ fn elements_are_chosen() {
                 &[x, "bool[3] 0 0 1"],
                 "`condition` holds behind the 2 elements there are",
             ),
-            (
-                "reverse_sequence",
-                "batch_axis=0 time_axis=1",
-                &[x, "i64[2] 3 2"],
-                "f32[2, 3] 5 5 1 0 4 2",
-            ),
-            (
-                "reverse_sequence",
-                "batch_axis=0 time_axis=1",
-                &[x, "i64[2] 3 4"],
-                "a length is outside of an axis of 3",
-            ),
-            ("center_crop_pad", "", &[x, "i64[2] 1 2"], "f32[1, 2] 1 5"),
-            ("center_crop_pad", "", &["f32[2] 1 2", "i64[1] 5"], "f32[5] 0 1 2 0 0"),
-            ("center_crop_pad", "", &["bool[1] 1", "i64[1] 2"], "bool[2] 1 0"),
         ],
     );
 }

@@ -149,6 +149,8 @@ fn values() {
                 "mode=linear antialias=true",
                 &["f32[4] 1 2 3 8", "none", "f32[1] 0.5"],
                 "f32[2] 1.625 5.375",
+                &["f32[2] 1 2", "none", "f32[1] 2"],
+                "f32[4] 1 1.25 1.75 2",
             ),
             (
                 "resize",
@@ -235,11 +237,12 @@ fn filters_are_widened() {
                 &[line],
                 "f32[2] 1.5714285 3.4285715",
             ),
+            ("resize", "mode=linear antialias=true sizes=[2]", &[line], "f32[2] 1.625 3.375"),
             (
                 "resize",
                 "mode=linear antialias=true exclude_outside=true sizes=[2]",
                 &[line],
-                "f32[2] 1.7142857 3.2857144",
+                "f32[2] 1.7142857 3.2857141",
             ),
             (
                 "resize",
