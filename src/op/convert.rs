@@ -2,7 +2,9 @@
 
 use super::common::{Out, map, same, same_float, set, to_int, typed};
 use super::elementwise::{larger, smaller};
-use super::{AttrDef, AttrKind, AttrValue, CostRule, Default, Eval, Infer, OpDef, OpError, OpTraits, Operand, System, Value};
+use super::{
+    AttrDef, AttrKind, AttrValue, CostRule, Default, Eval, Infer, OpDef, OpError, OpTraits, Operand, System, Value,
+};
 use crate::reference;
 use crate::tensor::{DType, DTypeClass, Nd, Type, largest_narrow};
 
@@ -200,7 +202,9 @@ fn cast<S: System>(e: &Eval<'_, S>) -> Out<S> {
 /// Numbers on their way into a type of few bits: where they are to saturate, those beyond the largest are the largest.
 fn narrowed<S: System>(e: &Eval<'_, S>, real: Nd<S>) -> Result<Nd<S>, OpError> {
     let to = e.out_dtype();
-    let Some(most) = largest_narrow(to) else { return Ok(real) };
+    let Some(most) = largest_narrow(to) else {
+        return Ok(real);
+    };
     let (saturate, round) = (e.flag("saturate") || to == DType::F4E2M1, e.text("round_mode"));
     map(&real, |x| {
         let mut x = x.to_f64()?;

@@ -2,9 +2,7 @@
 
 use super::common::{Out, count, flat, strides, typed};
 use super::value::shaped;
-use super::{
-    AttrDef, AttrKind, AttrValue, CostRule, Default, Eval, Infer, OpDef, OpError, Operand, System, Value,
-};
+use super::{AttrDef, AttrKind, AttrValue, CostRule, Default, Eval, Infer, OpDef, OpError, Operand, System, Value};
 use crate::reference;
 use crate::tensor::{DType, Dim, Shape, Type};
 
@@ -222,72 +220,6 @@ fn einsum<S: System>(e: &Eval<'_, S>) -> Out<S> {
             )?)
         }
     }])
-}
-
-fn infer_det(call: &Infer<'_>) -> Result<Type, OpError> {
-    let dtype = call.expect_dtype(0, DType::is_float, "a floating-point number")?;
-    let Some(shape) = call.shape(0)? else {
-        return Ok(typed(dtype, None));
-    };
-    let [batch @ .., rows, columns] = &shape[..] else {
-        return Err(OpError::new(format!("`x` must have at least 2 axes, and is {shape}")).at(0));
-    };
-    if super::common::unify(rows, columns).is_none() {
-        return Err(OpError::new(format!("matrices of {shape} are not square")).at(0));
-    }
-    Ok(typed(dtype, Some(batch.iter().cloned().collect())))
-}
-
-/// The determinant by elimination, the largest element of each column taken first where sizes mean something.
-fn determinant<S: Number>(mut rows: Vec<Vec<S>>) -> Result<S, OpError> {
-    let n = rows.len();
-    let mut product = S::one();
-    for column in 0..n {
-        let mut best: Option<(usize, f64)> = None;
-        for (i, row) in rows.iter().enumerate().skip(column) {
-            let size = match row[column] == S::zero() {
-                true => continue,
-                false if S::MACHINE => row[column].to_f64()?.abs(),
-                false => 1.0,
-            };
-            if best.is_none_or(|(_, b)| size > b) {
-                best = Some((i, size));
-            }
-        }
-        let Some((pivot, _)) = best else { return Ok(S::zero()) };
-        if pivot != column {
-            rows.swap(pivot, column);
-            product = product.neg();
-        }
-        let first = rows[column].clone();
-        product = product.mul(&first[column]);
-        for row in rows.iter_mut().skip(column + 1) {
-            let factor = row[column].div(&first[column])?;
-            for (x, f) in row.iter_mut().zip(&first).skip(column) {
-                *x = x.sub(&factor.mul(f));
-            }
-        }
-    }
-    Ok(product)
-}
-
-fn det<S: System>(e: &Eval<'_, S>) -> Out<S> {
-    let x: &Nd<S> = e.operand(0)?.real()?;
-    let out = e.out_shape(0)?;
-    let n = x.shape().last().copied().unwrap_or(0);
-    let batch = count(&out)?;
-    let matrices = reshape(x, &[batch, n, n])?;
-    let elements = flat(&matrices);
-    let values = (0..batch)
-        .map(|b| {
-            determinant(
-                (0..n)
-                    .map(|i| elements[(b * n + i) * n..(b * n + i + 1) * n].to_vec())
-                    .collect(),
-            )
-        })
-        .collect::<Result<Vec<_>, _>>()?;
-    Ok(vec![Value::Real(shaped(&out, values)?)])
 }
 
 #[cfg(test)]

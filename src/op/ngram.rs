@@ -210,23 +210,20 @@ mod tests {
         let with = |rest: &str| format!("{POOL} {rest}");
         let pairs = with("min_gram_length=2 max_gram_length=2 max_skip_count=0");
         let all = with("min_gram_length=1 max_gram_length=2 max_skip_count=5");
-        let operands = [x];
-        let cases: Vec<(&str, &str, &[&str], &str)> = vec![
-            ("tfidf_vectorizer", &pairs, &operands, "f32[7] 0 0 0 0 1 1 1"),
-            ("tfidf_vectorizer", &all, &operands, "f32[7] 0 3 1 0 1 3 1"),
         let rows = [x];
         table(
             eval,
             &[
-            ("tfidf_vectorizer", &pairs, &rows, "f32[7] 0 0 0 0 1 1 1"),
-            ("tfidf_vectorizer", &all, &rows, "f32[7] 0 3 1 0 1 3 1"),
-            (
-                "tfidf_vectorizer",
-                "mode=TFIDF weights=[2.0] ngram_counts=[0] ngram_indexes=[0] pool_int64s=[4] min_gram_length=1 max_gram_length=1 max_skip_count=0",
-                &["i64[2, 3] 4 4 1 1 1 1"],
-                "f32[2, 1] 4 0",
-            ),
-        ]);
+                ("tfidf_vectorizer", &pairs, &rows, "f32[7] 0 0 0 0 1 1 1"),
+                ("tfidf_vectorizer", &all, &rows, "f32[7] 0 3 1 0 1 3 1"),
+                (
+                    "tfidf_vectorizer",
+                    "mode=TFIDF weights=[2.0] ngram_counts=[0] ngram_indexes=[0] pool_int64s=[4] min_gram_length=1 max_gram_length=1 max_skip_count=0",
+                    &["i64[2, 3] 4 4 1 1 1 1"],
+                    "f32[2, 1] 4 0",
+                ),
+            ],
+        );
         table(
             infer,
             &[

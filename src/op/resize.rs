@@ -67,7 +67,6 @@ pub(super) const OPS: &[OpDef] = &[OpDef::new(
         AttrKind::Float,
         Default::Float(0.0),
         "the element where a region of interest reaches beyond the edge",
-        "\"tf_crop_and_resize\": what stands where a position lies outside of `x`",
     ),
     AttrDef::new(
         "antialias",
@@ -119,23 +118,12 @@ fn canonical(call: &Infer<'_>, attrs: &mut [AttrValue]) -> Result<(), OpError> {
     if call.text("coordinate_transformation_mode") != CROP {
         set(call, attrs, "extrapolation_value", AttrValue::float(0.0));
     }
-    if !crops(&call.text("coordinate_transformation_mode")) {
-        set(call, attrs, "extrapolation_value", AttrValue::float(0.0));
-    }
-    if mode == "nearest" {
-        set(call, attrs, "antialias", AttrValue::Bool(false));
-    }
     if let (Some(axes), Some(rank)) = (call.const_ints("axes"), call.tensor(0)?.rank())
         && axes.iter().copied().eq(0..rank as i64)
     {
         set(call, attrs, "axes", AttrValue::None);
     }
     Ok(())
-}
-
-/// True if only a part of the operand is resized, which `roi` says.
-fn crops(transformation: &str) -> bool {
-    transformation == "tf_crop_and_resize"
 }
 
 /// What is known of how far each listed axis is resized.
@@ -237,10 +225,6 @@ fn infer(call: &Infer<'_>) -> Result<Type, OpError> {
         Target::Unknown => (None, ""),
     };
     let axes = listed(call.axes("axes", shape.len())?, shape.len(), entries, name)?;
-    let cropped = crops(&call.text("coordinate_transformation_mode"));
-    if cropped && call.optional(1)?.is_none() {
-        return Err(OpError::new("`roi` must say which part of `x` is resized").attr("coordinate_transformation_mode"));
-    }
     let policy = call.text("keep_aspect_ratio_policy");
     let stretch = matches!(policy.as_str(), "" | "stretch");
     let mut out: Shape = shape.clone();
@@ -254,8 +238,6 @@ fn infer(call: &Infer<'_>) -> Result<Type, OpError> {
     };
     for (i, &axis) in axes.iter().enumerate() {
         let known = match &target {
-            // The factors are those of the part.
-            Target::Scales(_) if cropped => None,
             Target::Scales(scales) => scaled(&shape[axis], scales[i]),
             Target::Sizes(sizes) if stretch => Some(sizes[i].clone()),
             Target::Sizes(_) => common
@@ -281,8 +263,6 @@ struct Axis {
     scale: f64,
     /// The region of interest along the axis, from 0 to 1.
     region: Option<(f64, f64)>,
-    /// Where the part that is resized begins and ends, as fractions of the axis.
-    part: Option<(f64, f64)>,
 }
 
 impl Axis {
@@ -300,13 +280,6 @@ impl Axis {
                 step * (to - from) * last + from * last
             }
             "pytorch_half_pixel" if self.output <= 1 => 0.0,
-            "tf_crop_and_resize" => {
-                let ((start, end), last) = (self.part.unwrap_or((0.0, 1.0)), input - 1.0);
-                match self.output {
-                    0 | 1 => (start + end) * last / 2.0,
-                    n => start * last + x * (end - start) * last / (n as f64 - 1.0),
-                }
-            }
             "half_pixel_symmetric" => input / 2.0 * (1.0 - self.output as f64 / output) + half_pixel,
             _ => half_pixel,
         }
@@ -316,10 +289,6 @@ impl Axis {
     fn beyond(&self, at: usize, transformation: &str) -> bool {
         let inside = 0.0..=self.input as f64 - 1.0;
         transformation == CROP && !inside.contains(&self.position(at, transformation))
-    /// True if position `at` of the result lies outside of the operand.
-    fn outside(&self, at: usize, transformation: &str) -> bool {
-        let inside = |x: f64| x >= 0.0 && x <= self.input as f64 - 1.0;
-        crops(transformation) && !inside(self.position(at, transformation))
     }
 
     /// The element of the operand at `at`, the edge repeated.
@@ -362,29 +331,10 @@ impl Axis {
                         (low + 2.0, far(2.0 - r)),
                     ]
                 }
-    /// For each position of the result the elements of the operand and their weights. A result that is smaller takes its
-    /// elements from a wider neighbourhood if `antialias` holds.
-    fn weighted(&self, transformation: &str, filter: &Filter) -> Vec<Vec<(usize, f64)>> {
-        let narrow = if filter.antialias { self.scale.min(1.0) } else { 1.0 };
-        let reach = if filter.cubic.is_some() { 2.0 } else { 1.0 };
-        let first = (-reach / narrow).floor() + 1.0;
-        let count = (2.0 - 2.0 * first) as usize;
-        let weights = |at| {
-            let x = self.position(at, transformation);
-            let (low, r) = match x - x.floor() {
-                0.0 if narrow < 1.0 => (x - 1.0, 1.0),
-                r => (x.floor(), r),
             };
-            let mut taps: Vec<(f64, f64)> = (0..count)
-                .map(|i| first + i as f64)
-                .map(|i| (low + i, filter.weight((i - r) * narrow)))
-                .collect();
             let inside = |x: f64| x >= 0.0 && x < self.input as f64;
             if filter.exclude && taps.iter().any(|&(x, _)| inside(x)) {
                 taps.retain(|&(x, _)| inside(x));
-            let exclude = filter.exclude && taps.iter().any(|&(x, w)| inside(x) && w != 0.0);
-            taps.retain(|&(x, w)| w != 0.0 && !(exclude && !inside(x)));
-            if exclude || narrow < 1.0 {
                 let sum: f64 = taps.iter().map(|(_, w)| w).sum();
                 taps.iter_mut().for_each(|(_, w)| *w /= sum);
             }
@@ -409,18 +359,6 @@ impl Filter {
     fn widened(&self, x: f64, scale: f64) -> Vec<(f64, f64)> {
         let reach = if self.cubic.is_some() { 2.0 } else { 1.0 };
         let weight = |d: f64| match self.cubic {
-/// How elements are weighted by their distance.
-struct Filter {
-    /// The parameter of cubic interpolation; linear without.
-    cubic: Option<f64>,
-    exclude: bool,
-    antialias: bool,
-}
-
-impl Filter {
-    fn weight(&self, distance: f64) -> f64 {
-        let d = distance.abs();
-        match self.cubic {
             None => (1.0 - d).max(0.0),
             Some(a) if d <= 1.0 => ((a + 2.0) * d - (a + 3.0)) * d * d + 1.0,
             Some(a) if d < 2.0 => ((a * d - 5.0 * a) * d + 8.0 * a) * d - 4.0 * a,
@@ -433,7 +371,6 @@ impl Filter {
         let taps: Vec<(f64, f64)> = places.map(|p| (p, weight(((p - x) * scale).abs()))).collect();
         let sum: f64 = taps.iter().map(|(_, w)| w).sum();
         taps.into_iter().map(|(p, w)| (p, w / sum)).collect()
-        }
     }
 }
 
@@ -457,19 +394,6 @@ fn along<T: Clone>(
         }
     }
     Ok(out)
-}
-
-/// Where the part of each listed axis that is resized begins and ends.
-fn parts<S: System>(e: &Eval<'_, S>, axes: usize) -> Result<Option<Vec<(f64, f64)>>, OpError> {
-    if !crops(e.text("coordinate_transformation_mode")) {
-        return Ok(None);
-    }
-    let roi = e.operand(1)?.real()?;
-    let ends = roi.iter().map(S::to_f64).collect::<Result<Vec<f64>, Refused>>()?;
-    if ends.len() != 2 * axes {
-        return Err(OpError::new(format!("`roi` has {} numbers, and {} are needed", ends.len(), 2 * axes)).at(1));
-    }
-    Ok(Some((0..axes).map(|i| (ends[i], ends[i + axes])).collect()))
 }
 
 fn axes_of<S: System>(e: &Eval<'_, S>) -> Result<Vec<Axis>, OpError> {
@@ -508,11 +432,6 @@ fn axes_of<S: System>(e: &Eval<'_, S>) -> Result<Vec<Axis>, OpError> {
             Some(r) => Some((r[i].to_f64()?, r[axes.len() + i].to_f64()?)),
             None => None,
         };
-    let parts = parts(e, axes.len())?;
-    let mut out = Vec::with_capacity(axes.len());
-    for (i, &axis) in axes.iter().enumerate() {
-        let (from, to) = (input[axis], output[axis]);
-        let part = parts.as_ref().map(|p| p[i]);
         if from == 0 && to > 0 {
             return Err(OpError::new(format!("axis {axis} has no elements to make {to} of")));
         }
@@ -522,14 +441,12 @@ fn axes_of<S: System>(e: &Eval<'_, S>) -> Result<Vec<Axis>, OpError> {
         };
         // An axis that stays is left alone.
         if from != to || (scale - 1.0).abs() > 1e-9 || region.is_some_and(|r| r != (0.0, 1.0)) {
-        if from != to || (scale - 1.0).abs() > 1e-9 || part.is_some_and(|p| p != (0.0, 1.0)) {
             out.push(Axis {
                 axis,
                 input: from,
                 output: to,
                 scale,
                 region,
-                part,
             });
         }
     }
@@ -568,26 +485,6 @@ fn resize<S: System>(e: &Eval<'_, S>) -> Out<S> {
             Value::Text(x) => Value::Text(pick(x, &axes, &places, &String::new())?),
             Value::Absent => return Err(OpError::new("an operand is missing")),
         }]);
-    let beyond = S::from_f64(e.float("extrapolation_value").unwrap_or(0.0))?;
-    if e.text("mode") == "nearest" {
-        let rounding = e.text("nearest_mode");
-        let places: Vec<Vec<usize>> = axes.iter().map(|a| a.nearest(transformation, rounding)).collect();
-        let outside = |axis: &Axis| (0..axis.output).any(|at| axis.outside(at, transformation));
-        if !axes.iter().any(outside) {
-            return Ok(vec![crate::map_value!(e.operand(0)?, x => pick(x, &axes, &places)?)?]);
-        }
-        let Value::Real(x) = e.operand(0)? else {
-            return Err(OpError::new("`extrapolation_value` stands among numbers only").attr("extrapolation_value"));
-        };
-        let mut shape = x.shape().to_vec();
-        let mut values = flat(x);
-        for (axis, places) in axes.iter().zip(&places) {
-            values = along(&values, &mut shape, axis, |i, at| match axis.outside(i, transformation) {
-                true => beyond.clone(),
-                false => at(places[i]),
-            })?;
-        }
-        return Ok(vec![Value::Real(shaped(&shape, values)?)]);
     }
     let Value::Real(x) = e.operand(0)? else {
         return Err(OpError::new("integers can be resized by `mode = \"nearest\"` only").attr("mode"));
@@ -598,9 +495,6 @@ fn resize<S: System>(e: &Eval<'_, S>) -> Out<S> {
         exclude: e.flag("exclude_outside"),
     };
     let beyond = S::from_f64(beyond)?;
-        exclude: e.flag("exclude_outside"),
-        antialias: e.flag("antialias"),
-    };
     let mut shape = x.shape().to_vec();
     let mut values = flat(x);
     for axis in &axes {
@@ -611,7 +505,6 @@ fn resize<S: System>(e: &Eval<'_, S>) -> Out<S> {
             .collect::<Result<Vec<Vec<(usize, S)>>, Refused>>()?;
         values = along(&values, &mut shape, axis, |i, at| {
             if axis.beyond(i, transformation) {
-            if axis.outside(i, transformation) {
                 return beyond.clone();
             }
             let mut terms = weights[i].iter().map(|(k, w)| at(*k).mul(w));

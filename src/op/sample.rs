@@ -1,7 +1,5 @@
 //! Sampling: elements between the positions of a tensor, at computed places.
 
-use super::common::{Out, at, build, count, flat, int_operand, strides, typed};
-use super::{AttrDef, AttrKind, CostRule, Default, Eval, Infer, Number, OpDef, OpError, Operand, System, Value};
 use super::common::{at, build, count, flat, strides, typed};
 use super::{AttrDef, AttrKind, CostRule, Default, Number, OpDef, OpError, Operand};
 use crate::reference;
@@ -150,85 +148,6 @@ fn linear_inside(place: f64, extent: usize) -> Taps {
 /// True if both are known and differ.
 fn differ(a: &Dim, b: &Dim) -> bool {
     matches!((a, b), (Dim::Const(a), Dim::Const(b)) if a != b)
-}
-
-fn infer_affine(call: &Infer<'_>) -> Result<Type, OpError> {
-    let dtype = call.expect_dtype(0, DType::is_float, "a floating-point number")?;
-    int_operand(call, "size")?;
-    let theta = call.tensor(0)?;
-    let wrong = || {
-        OpError::new(format!(
-            "`theta` must be a batch of 2 by 3 or 3 by 4 matrices, and is {theta}"
-        ))
-        .at(0)
-    };
-    let mut spatial = None;
-    if let Some(shape) = &theta.shape {
-        let [_, rows, columns] = &shape[..] else {
-            return Err(wrong());
-        };
-        spatial = rows.as_const().or_else(|| columns.as_const().map(|c| c - 1));
-        if spatial.is_some_and(|n| !(2..=3).contains(&n) || differ(columns, &Dim::Const(n + 1))) {
-            return Err(wrong());
-        }
-    }
-    let size = match call.ints("size") {
-        Some(size) => {
-            let fits = size.len() >= 4 && spatial.is_none_or(|n| size.len() as i64 == n + 2);
-            if !fits || size.iter().any(|d| d.as_const().is_some_and(|n| n < 0)) {
-                return Err(OpError::new("`size` must be extents of a batch, channels and 2 or 3 axes").attr("size"));
-            }
-            Some(size)
-        }
-        None => None,
-    };
-    let axes = size
-        .as_ref()
-        .map(|s| s.len() - 2)
-        .or(spatial.map(|n| n as usize))
-        .or_else(|| super::common::operand_len(call, "size").and_then(|n| n.checked_sub(2)));
-    let out = axes.map(|n| -> Shape {
-        let batch = theta.shape.as_ref().map(|s| s[0].clone());
-        let first = batch
-            .or_else(|| size.as_ref().map(|s| s[0].clone()))
-            .unwrap_or_else(|| call.unknown());
-        let middle: Vec<Dim> = match &size {
-            Some(size) => size[2..].to_vec(),
-            None => (0..n).map(|_| call.unknown()).collect(),
-        };
-        [first].into_iter().chain(middle).chain([Dim::from(n)]).collect()
-    });
-    Ok(typed(dtype, out))
-}
-
-fn affine<S: System>(e: &Eval<'_, S>) -> Out<S> {
-    let theta = e.operand(0)?.real()?;
-    let out = e.out_shape(0)?;
-    let n = out.len().saturating_sub(2);
-    if theta.shape() != [out[0], n, n + 1] {
-        return Err(OpError::new("`theta` and `size` do not fit together").at(0));
-    }
-    let corners = e.flag("align_corners");
-    let place = |i: usize, extent: usize| {
-        let (i, extent) = (i as f64, extent as f64);
-        match corners {
-            true if extent <= 1.0 => -1.0,
-            true => 2.0 * i / (extent - 1.0) - 1.0,
-            false => (2.0 * i + 1.0) / extent - 1.0,
-        }
-    };
-    let grid = build(&out, |p| {
-        let row = p[n + 1];
-        let mut sum = at(theta, &[p[0], row, n])?;
-        for k in 0..n {
-            // Coordinates are listed from the last axis to the first.
-            let axis = n - 1 - k;
-            let x = S::from_f64(place(p[1 + axis], out[1 + axis]))?;
-            sum = sum.add(&at(theta, &[p[0], row, k])?.mul(&x));
-        }
-        Ok(sum)
-    })?;
-    Ok(vec![Value::Real(grid)])
 }
 
 #[cfg(test)]

@@ -153,7 +153,16 @@ impl DType {
                 DTypeClass::Int
             }
             DType::F16 | DType::BF16 | DType::F32 | DType::F64 => DTypeClass::Float,
-            DType::I2 | DType::I4 | DType::U2 | DType::U4 | DType::F4E2M1 | DType::F8E4M3FN | DType::F8E4M3FNUZ | DType::F8E5M2 | DType::F8E5M2FNUZ | DType::F8E8M0 => DTypeClass::Narrow,
+            DType::I2
+            | DType::I4
+            | DType::U2
+            | DType::U4
+            | DType::F4E2M1
+            | DType::F8E4M3FN
+            | DType::F8E4M3FNUZ
+            | DType::F8E5M2
+            | DType::F8E5M2FNUZ
+            | DType::F8E8M0 => DTypeClass::Narrow,
             DType::Utf8 | DType::Binary | DType::Date32 | DType::Timestamp => DTypeClass::Other,
         }
     }
@@ -192,7 +201,16 @@ impl DType {
     pub const fn size(self) -> usize {
         match self {
             DType::Bool | DType::I8 | DType::U8 => 1,
-            DType::I2 | DType::I4 | DType::U2 | DType::U4 | DType::F4E2M1 | DType::F8E4M3FN | DType::F8E4M3FNUZ | DType::F8E5M2 | DType::F8E5M2FNUZ | DType::F8E8M0 => 1,
+            DType::I2
+            | DType::I4
+            | DType::U2
+            | DType::U4
+            | DType::F4E2M1
+            | DType::F8E4M3FN
+            | DType::F8E4M3FNUZ
+            | DType::F8E5M2
+            | DType::F8E5M2FNUZ
+            | DType::F8E8M0 => 1,
             DType::I16 | DType::U16 | DType::F16 | DType::BF16 => 2,
             DType::I32 | DType::U32 | DType::F32 | DType::Date32 => 4,
             DType::I64 | DType::U64 | DType::F64 | DType::Timestamp => 8,

@@ -41,7 +41,11 @@ const fn format(dtype: DType) -> Option<Format> {
 
 impl Format {
     const fn sign(self) -> u8 {
-        if self.signed { 1 << (self.exponent + self.mantissa) } else { 0 }
+        if self.signed {
+            1 << (self.exponent + self.mantissa)
+        } else {
+            0
+        }
     }
 
     /// The number of these bits.
@@ -55,7 +59,10 @@ impl Format {
         } else if self.infinity.is_some_and(|infinity| magnitude > infinity) {
             return f64::NAN;
         } else {
-            let (power, digits) = (i32::from(magnitude >> self.mantissa), magnitude & ((1 << self.mantissa) - 1));
+            let (power, digits) = (
+                i32::from(magnitude >> self.mantissa),
+                magnitude & ((1 << self.mantissa) - 1),
+            );
             let fraction = f64::from(digits) / f64::from(1u32 << self.mantissa);
             match power {
                 // Powers of two alone have no zero.
@@ -78,7 +85,9 @@ impl Format {
         let last = self.decode(self.largest);
         let step = last - self.decode(self.largest - 1);
         if magnitude >= last + step / 2.0 && (self.infinity.is_some() || self.nan.is_some()) {
-            return self.infinity.map_or(self.nan.unwrap_or(self.largest), |infinity| infinity | sign);
+            return self
+                .infinity
+                .map_or(self.nan.unwrap_or(self.largest), |infinity| infinity | sign);
         }
         // The largest number that is not greater; numbers grow with their bits.
         let (mut low, mut high) = (0, self.largest);
@@ -94,7 +103,11 @@ impl Format {
             low
         } else {
             let (below, above) = (magnitude - self.decode(low), self.decode(low + 1) - magnitude);
-            if below < above || (below == above && low % 2 == 0) { low } else { low + 1 }
+            if below < above || (below == above && low % 2 == 0) {
+                low
+            } else {
+                low + 1
+            }
         };
         // The bits of a negative zero are no number in some formats.
         if unzero && nearest == 0 { 0 } else { nearest | sign }
@@ -219,13 +232,22 @@ mod tests {
     #[test]
     fn numbers_are_rounded() {
         let four = |x| F4E2M1::from_f64(x).to_f64();
-        assert_eq!([0.2, 0.25, 0.75, 2.5, 5.1, 100.0].map(four), [0.0, 0.0, 1.0, 2.0, 6.0, 6.0]);
+        assert_eq!(
+            [0.2, 0.25, 0.75, 2.5, 5.1, 100.0].map(four),
+            [0.0, 0.0, 1.0, 2.0, 6.0, 6.0]
+        );
         assert_eq!(F8E4M3FN::from_f64(0.05).to_f64(), 0.05078125);
         assert!(F8E4M3FN::from_f64(1e6).to_f64().is_nan());
         assert_eq!(F8E5M2::from_f64(-1e6).to_f64(), f64::NEG_INFINITY);
         assert_eq!(F8E5M2FNUZ::from_f64(-0.0).to_bits(), 0);
         assert_eq!(F8E8M0::from_f64(1.0).to_bits(), 127);
-        let largest = [DType::F8E4M3FN, DType::F8E4M3FNUZ, DType::F8E5M2, DType::F8E5M2FNUZ, DType::F4E2M1];
+        let largest = [
+            DType::F8E4M3FN,
+            DType::F8E4M3FNUZ,
+            DType::F8E5M2,
+            DType::F8E5M2FNUZ,
+            DType::F4E2M1,
+        ];
         assert_eq!(
             largest.map(largest_narrow),
             [448.0, 240.0, 57344.0, 57344.0, 6.0].map(Some)

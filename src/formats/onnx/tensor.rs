@@ -169,7 +169,8 @@ pub fn to_tensor(proto: &TensorProto, folder: Option<&Path>) -> Result<Tensor, T
         found,
     };
     let from_bytes = |bytes: &[u8]| {
-        let unpacked: Option<Vec<u8>> = (packed > 1 && bytes.len() == size(count)).then(|| unpack(bytes, packed, count));
+        let unpacked: Option<Vec<u8>> =
+            (packed > 1 && bytes.len() == size(count)).then(|| unpack(bytes, packed, count));
         decode(dtype, &shape, unpacked.as_deref().unwrap_or(bytes), Endian::Little).ok_or_else(|| {
             let needed = format!("{} bytes", size(count));
             wrong_size(needed, format!("{} bytes", bytes.len()))

@@ -33,9 +33,6 @@ fn types_follow_the_equation() {
                 &["f32[2, 3]"],
                 "k of `equation` is of no operand",
             ),
-            ("det", "", &["f32[n, 3, 3]"], "f32[n]"),
-            ("det", "", &["f32[2, 3]"], "matrices of [2, 3] are not square"),
-            ("einsum", "equation=ij->k", &["f32[2, 3]"], "k of `equation` is of no operand"),
         ],
     );
     table(

@@ -22,21 +22,6 @@ fn types_follow_the_attributes() {
             ),
             ("compress", "axis=1", &["f32[n, 3]", "bool[2]"], "f32[n, ?]"),
             ("compress", "", &["f32[..]", "bool[2]"], "f32[?]"),
-            ("reverse_sequence", "", &["f32[n, 3]", "i64[3]"], "f32[n, 3]"),
-            (
-                "reverse_sequence",
-                "",
-                &["f32[n, 3]", "i64[2]"],
-                "lengths [2] are no list along axis 1 of [n, 3]",
-            ),
-            ("center_crop_pad", "shape=[4] axes=[1]", &["f32[n, 3]"], "f32[n, 4]"),
-            ("center_crop_pad", "axes=[1]", &["f32[n, 3]", "i64[1]"], "f32[n, ?]"),
-            (
-                "center_crop_pad",
-                "shape=[4]",
-                &["f32[n, 3]"],
-                "`shape` has 1 entries for 2 axes",
-            ),
         ],
     );
 }

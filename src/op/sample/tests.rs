@@ -23,14 +23,6 @@ fn types_follow_the_grid() {
                 &["f32[1, 3, 4, 5]", "f32[1, 6, 7, 3]"],
                 "the last axis of `grid` must have 2 coordinates, and is 3",
             ),
-            ("affine_grid", "size=[n,1,4,5]", &["f32[n, 2, 3]"], "f32[n, 4, 5, 2]"),
-            ("affine_grid", "", &["f32[n, 3, 4]", "i64[5]"], "f32[n, ?, ?, ?, 3]"),
-            (
-                "affine_grid",
-                "",
-                &["f32[n, 3, 3]", "i64[5]"],
-                "`theta` must be a batch of 2 by 3 or 3 by 4 matrices, and is f32[n, 3, 3]",
-            ),
             (
                 "roi_align",
                 "output_height=5 output_width=6",
@@ -96,18 +88,6 @@ fn elements_are_interpolated() {
                 "mode=cubic align_corners=true",
                 &["f32[1, 1, 5] 0 1 4 9 16", "f32[1, 2, 1] 0.25 0"],
                 "f32[1, 1, 2] 6.125 4",
-            ),
-            (
-                "affine_grid",
-                "align_corners=true",
-                &[theta, "i64[4] 1 1 2 2"],
-                "f32[1, 2, 2, 2] -1 -0.5 1 -0.5 -1 1.5 1 1.5",
-            ),
-            (
-                "affine_grid",
-                "size=[1,1,1,2]",
-                &[theta],
-                "f32[1, 1, 2, 2] -0.5 0.5 0.5 0.5",
             ),
         ],
     );
