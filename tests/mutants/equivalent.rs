@@ -63,7 +63,7 @@ pub(crate) const EQUIVALENT: &[(&str, &str)] = &[
         "where the types are the same, so are the values; elsewhere the target has no type, or another one, as it may for the rule itself",
     ),
     (
-        "gelu-by-tanh: condition weakened: < -> <= @199",
+        "gelu-by-tanh: condition weakened: < -> <= @477",
         "no number of a type lies on the bound",
     ),
     (
