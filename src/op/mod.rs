@@ -54,6 +54,7 @@ mod sequence;
 mod softmax;
 mod spectral;
 mod taper;
+mod text;
 mod unary;
 mod unpool;
 mod window;
@@ -106,6 +107,7 @@ const FAMILIES: &[&[OpDef]] = &[
     random::OPS,
     sequence::OPS,
     taper::OPS,
+    text::OPS,
     recurrent::OPS,
     attention::OPS,
     rotary::OPS,
