@@ -4,9 +4,7 @@ use std::cmp::Ordering;
 
 use super::common::{Out, at, build, typed};
 use super::order::{sort_by, total_order};
-use super::{
-    AttrDef, AttrKind, CostRule, Default, Eval, Infer, OpDef, OpError, Operand, System, Value,
-};
+use super::{AttrDef, AttrKind, CostRule, Default, Eval, Infer, OpDef, OpError, Operand, System, Value};
 use crate::reference;
 use crate::tensor::{DType, Dim, Nd, Type};
 
@@ -73,11 +71,18 @@ fn infer(call: &Infer<'_>) -> Result<Type, OpError> {
     if let (Some(boxes), Some(scores)) = (boxes, scores) {
         for (i, j) in [(0, 0), (1, 2)] {
             if matches!((&boxes[i], &scores[j]), (Dim::Const(a), Dim::Const(b)) if a != b) {
-                return Err(OpError::new(format!("boxes {boxes} and scores {scores} do not fit together")).at(0).and(1));
+                return Err(
+                    OpError::new(format!("boxes {boxes} and scores {scores} do not fit together"))
+                        .at(0)
+                        .and(1),
+                );
             }
         }
     }
-    Ok(typed(DType::I64, Some([call.unknown(), Dim::Const(3)].into_iter().collect())))
+    Ok(typed(
+        DType::I64,
+        Some([call.unknown(), Dim::Const(3)].into_iter().collect()),
+    ))
 }
 
 /// The corners of a box: least and greatest place along both axes.
@@ -94,7 +99,10 @@ impl Corners {
             *v = at(boxes, &[batch, number, i])?.to_f64()?;
         }
         let (from, to) = if center {
-            ([v[0] - v[2] / 2.0, v[1] - v[3] / 2.0], [v[0] + v[2] / 2.0, v[1] + v[3] / 2.0])
+            (
+                [v[0] - v[2] / 2.0, v[1] - v[3] / 2.0],
+                [v[0] + v[2] / 2.0, v[1] + v[3] / 2.0],
+            )
         } else {
             ([v[0].min(v[2]), v[1].min(v[3])], [v[0].max(v[2]), v[1].max(v[3])])
         };
@@ -201,8 +209,18 @@ mod tests {
         table(
             eval,
             &[
-                ("non_max_suppression", "", &[boxes, scores, some, half], "i64[2, 3] 0 0 1 0 0 2"),
-                ("non_max_suppression", "", &[boxes, scores, some, "f32[1] 1"], "i64[3, 3] 0 0 1 0 0 2 0 0 0"),
+                (
+                    "non_max_suppression",
+                    "",
+                    &[boxes, scores, some, half],
+                    "i64[2, 3] 0 0 1 0 0 2",
+                ),
+                (
+                    "non_max_suppression",
+                    "",
+                    &[boxes, scores, some, "f32[1] 1"],
+                    "i64[3, 3] 0 0 1 0 0 2 0 0 0",
+                ),
                 (
                     "non_max_suppression",
                     "",

@@ -2,9 +2,7 @@
 
 use super::common::{Out, count, flat, strides, typed};
 use super::value::shaped;
-use super::{
-    AttrDef, AttrKind, AttrValue, CostRule, Default, Eval, Infer, OpDef, OpError, Operand, System, Value,
-};
+use super::{AttrDef, AttrKind, AttrValue, CostRule, Default, Eval, Infer, OpDef, OpError, Operand, System, Value};
 use crate::reference;
 use crate::tensor::{DType, Dim, Shape, Type};
 
@@ -42,12 +40,18 @@ fn canonical(call: &Infer<'_>, attrs: &mut [AttrValue]) -> Result<(), OpError> {
 /// The letters of the axes of each operand, the axes of an ellipsis counted from the last.
 fn labelled(equation: &Equation, ranks: &[usize]) -> Result<Vec<Vec<Label>>, OpError> {
     if equation.operands.len() != ranks.len() {
-        let message = format!("`equation` is for {} operands, and {} are given", equation.operands.len(), ranks.len());
+        let message = format!(
+            "`equation` is for {} operands, and {} are given",
+            equation.operands.len(),
+            ranks.len()
+        );
         return Err(OpError::new(message).attr("equation"));
     }
     let one = |(i, (term, &rank)): (usize, (&equation::Term, &usize))| {
         term.labels(rank).ok_or_else(|| {
-            OpError::new(format!("`equation` has letters for another number of axes than {rank}")).attr("equation").at(i)
+            OpError::new(format!("`equation` has letters for another number of axes than {rank}"))
+                .attr("equation")
+                .at(i)
         })
     };
     equation.operands.iter().zip(ranks).enumerate().map(one).collect()
@@ -120,7 +124,14 @@ struct Walk {
 }
 
 impl Walk {
-    fn run<T>(&self, one: &T, zero: &T, operands: &[Vec<T>], times: impl Fn(&T, &T) -> T, plus: impl Fn(&T, &T) -> T) -> Result<Vec<T>, OpError>
+    fn run<T>(
+        &self,
+        one: &T,
+        zero: &T,
+        operands: &[Vec<T>],
+        times: impl Fn(&T, &T) -> T,
+        plus: impl Fn(&T, &T) -> T,
+    ) -> Result<Vec<T>, OpError>
     where
         T: Clone,
     {
@@ -133,7 +144,10 @@ impl Walk {
                 let mut product = one.clone();
                 for ((x, first), (_, inner)) in operands.iter().zip(&first).zip(&self.steps) {
                     let element = x.get(first + dot(&within, inner));
-                    product = times(&product, element.ok_or_else(|| OpError::new("an operand is too small"))?);
+                    product = times(
+                        &product,
+                        element.ok_or_else(|| OpError::new("an operand is too small"))?,
+                    );
                 }
                 sum = plus(&sum, &product);
             }
@@ -145,13 +159,19 @@ impl Walk {
 
 fn einsum<S: System>(e: &Eval<'_, S>) -> Out<S> {
     let equation = Equation::parse(e.text("equation"))?;
-    let operands = (0..e.operands.len()).map(|i| e.operand(i)).collect::<Result<Vec<_>, _>>()?;
+    let operands = (0..e.operands.len())
+        .map(|i| e.operand(i))
+        .collect::<Result<Vec<_>, _>>()?;
     let shapes: Vec<Shape> = operands.iter().map(|x| Shape::from(x.shape())).collect();
     let ranks: Vec<usize> = shapes.iter().map(|s| s.len()).collect();
     let labels = labelled(&equation, &ranks)?;
     let extents = extents(&labels, &shapes.iter().collect::<Vec<_>>())?;
     let result = equation.result(&labels);
-    let summed: Vec<Label> = extents.iter().map(|(l, _)| *l).filter(|l| !result.contains(l)).collect();
+    let summed: Vec<Label> = extents
+        .iter()
+        .map(|(l, _)| *l)
+        .filter(|l| !result.contains(l))
+        .collect();
     let size = |label: &Label| -> usize {
         let d = extents.iter().find(|(l, _)| l == label).and_then(|(_, d)| d.as_const());
         d.and_then(|n| usize::try_from(n).ok()).unwrap_or(0)
@@ -176,13 +196,28 @@ fn einsum<S: System>(e: &Eval<'_, S>) -> Out<S> {
     Ok(vec![match operands.first() {
         Some(Value::Int(_)) => {
             let dtype = e.out_dtype();
-            let elements = operands.iter().map(|x| x.int().map(flat)).collect::<Result<Vec<_>, _>>()?;
-            let sums = walk.run(&1, &0, &elements, |a, b| a.wrapping_mul(*b), |a, b| dtype.wrap(a.wrapping_add(*b)))?;
+            let elements = operands
+                .iter()
+                .map(|x| x.int().map(flat))
+                .collect::<Result<Vec<_>, _>>()?;
+            let sums = walk.run(
+                &1,
+                &0,
+                &elements,
+                |a, b| a.wrapping_mul(*b),
+                |a, b| dtype.wrap(a.wrapping_add(*b)),
+            )?;
             Value::Int(shaped(&out, sums)?)
         }
         _ => {
-            let elements = operands.iter().map(|x| x.real().map(flat)).collect::<Result<Vec<_>, _>>()?;
-            Value::Real(shaped(&out, walk.run(&S::one(), &S::zero(), &elements, S::mul, S::add)?)?)
+            let elements = operands
+                .iter()
+                .map(|x| x.real().map(flat))
+                .collect::<Result<Vec<_>, _>>()?;
+            Value::Real(shaped(
+                &out,
+                walk.run(&S::one(), &S::zero(), &elements, S::mul, S::add)?,
+            )?)
         }
     }])
 }

@@ -2,9 +2,7 @@
 
 use super::common::{Out, count, flat, typed};
 use super::value::shaped;
-use super::{
-    AttrDef, AttrKind, CostRule, Default, Eval, Infer, OpDef, OpError, Operand, System, Value,
-};
+use super::{AttrDef, AttrKind, CostRule, Default, Eval, Infer, OpDef, OpError, Operand, System, Value};
 use crate::reference;
 use crate::tensor::{DType, Dim, Shape, Type};
 
@@ -15,19 +13,54 @@ pub(super) const OPS: &[OpDef] = &[OpDef::new(
 )
 .operands(&[Operand::one("x")])
 .attrs(&[
-    AttrDef::new("max_gram_length", AttrKind::Int, Default::Required, "tokens of the longest sequences"),
-    AttrDef::new("min_gram_length", AttrKind::Int, Default::Required, "tokens of the shortest sequences"),
-    AttrDef::new("max_skip_count", AttrKind::Int, Default::Required, "the most tokens to leave out between two"),
+    AttrDef::new(
+        "max_gram_length",
+        AttrKind::Int,
+        Default::Required,
+        "tokens of the longest sequences",
+    ),
+    AttrDef::new(
+        "min_gram_length",
+        AttrKind::Int,
+        Default::Required,
+        "tokens of the shortest sequences",
+    ),
+    AttrDef::new(
+        "max_skip_count",
+        AttrKind::Int,
+        Default::Required,
+        "the most tokens to leave out between two",
+    ),
     AttrDef::new(
         "mode",
         AttrKind::OneOf(&["TF", "IDF", "TFIDF"]),
         Default::Required,
         "the count, the weight of what is there, or the count times the weight",
     ),
-    AttrDef::new("ngram_counts", AttrKind::Ints, Default::Required, "where in the pool each length starts"),
-    AttrDef::new("ngram_indexes", AttrKind::Ints, Default::Required, "the place in the result of each sequence"),
-    AttrDef::new("pool_int64s", AttrKind::Ints, Default::Required, "the sequences, one after the other"),
-    AttrDef::new("weights", AttrKind::Floats, Default::None, "the weight of each sequence; 1 if left out"),
+    AttrDef::new(
+        "ngram_counts",
+        AttrKind::Ints,
+        Default::Required,
+        "where in the pool each length starts",
+    ),
+    AttrDef::new(
+        "ngram_indexes",
+        AttrKind::Ints,
+        Default::Required,
+        "the place in the result of each sequence",
+    ),
+    AttrDef::new(
+        "pool_int64s",
+        AttrKind::Ints,
+        Default::Required,
+        "the sequences, one after the other",
+    ),
+    AttrDef::new(
+        "weights",
+        AttrKind::Floats,
+        Default::None,
+        "the weight of each sequence; 1 if left out",
+    ),
 ])
 .infer(infer)
 .reference(reference!(vectorize))
@@ -43,7 +76,8 @@ struct Gram {
 
 /// The sequences of the pool, from the attributes.
 fn grams(attr: &dyn Fn(&str) -> Option<Vec<i64>>) -> Result<Vec<Gram>, OpError> {
-    let list = |name: &str| attr(name).ok_or_else(|| OpError::new(format!("`{name}` must be known integers")).attr(name));
+    let list =
+        |name: &str| attr(name).ok_or_else(|| OpError::new(format!("`{name}` must be known integers")).attr(name));
     let (pool, starts, indexes) = (list("pool_int64s")?, list("ngram_counts")?, list("ngram_indexes")?);
     let mut out = Vec::new();
     for (i, &start) in starts.iter().enumerate() {
@@ -53,10 +87,13 @@ fn grams(attr: &dyn Fn(&str) -> Option<Vec<i64>>) -> Result<Vec<Gram>, OpError> 
             .zip(usize::try_from(end).ok())
             .and_then(|(a, b)| pool.get(a..b))
             .filter(|part| part.len() % (i + 1) == 0)
-            .ok_or_else(|| OpError::new("`ngram_counts` does not divide the pool into sequences").attr("ngram_counts"))?;
+            .ok_or_else(|| {
+                OpError::new("`ngram_counts` does not divide the pool into sequences").attr("ngram_counts")
+            })?;
         for tokens in part.chunks(i + 1) {
             let index = indexes.get(out.len()).and_then(|&n| usize::try_from(n).ok());
-            let index = index.ok_or_else(|| OpError::new("a sequence has no place in the result").attr("ngram_indexes"))?;
+            let index =
+                index.ok_or_else(|| OpError::new("a sequence has no place in the result").attr("ngram_indexes"))?;
             out.push(Gram {
                 tokens: tokens.iter().copied().map(i128::from).collect(),
                 index,
@@ -109,7 +146,11 @@ fn vectorize<S: System>(e: &Eval<'_, S>) -> Out<S> {
     let out = e.out_shape(0)?;
     let grams = grams(&|name| e.ints(name))?;
     let length = |name: &str| e.int(name).and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
-    let (least, most, skips) = (length("min_gram_length"), length("max_gram_length"), length("max_skip_count"));
+    let (least, most, skips) = (
+        length("min_gram_length"),
+        length("max_gram_length"),
+        length("max_skip_count"),
+    );
     let (rows, width) = match out.as_slice() {
         [rows, width] => (*rows, *width),
         [width] => (1, *width),
@@ -122,7 +163,11 @@ fn vectorize<S: System>(e: &Eval<'_, S>) -> Out<S> {
         let tokens = &tokens[row * in_row..(row + 1) * in_row];
         for gram in grams.iter().filter(|g| (least..=most).contains(&g.tokens.len())) {
             // Nothing can be left out of a single token. No more can be left out than the row has.
-            let distances = if gram.tokens.len() == 1 { 1 } else { skips.min(in_row) + 1 };
+            let distances = if gram.tokens.len() == 1 {
+                1
+            } else {
+                skips.min(in_row) + 1
+            };
             for distance in 1..=distances {
                 counts[row * width + gram.index] += occurrences(tokens, &gram.tokens, distance);
             }
@@ -169,15 +214,16 @@ mod tests {
         table(
             eval,
             &[
-            ("tfidf_vectorizer", &pairs, &rows, "f32[7] 0 0 0 0 1 1 1"),
-            ("tfidf_vectorizer", &all, &rows, "f32[7] 0 3 1 0 1 3 1"),
-            (
-                "tfidf_vectorizer",
-                "mode=TFIDF weights=[2.0] ngram_counts=[0] ngram_indexes=[0] pool_int64s=[4] min_gram_length=1 max_gram_length=1 max_skip_count=0",
-                &["i64[2, 3] 4 4 1 1 1 1"],
-                "f32[2, 1] 4 0",
-            ),
-        ]);
+                ("tfidf_vectorizer", &pairs, &rows, "f32[7] 0 0 0 0 1 1 1"),
+                ("tfidf_vectorizer", &all, &rows, "f32[7] 0 3 1 0 1 3 1"),
+                (
+                    "tfidf_vectorizer",
+                    "mode=TFIDF weights=[2.0] ngram_counts=[0] ngram_indexes=[0] pool_int64s=[4] min_gram_length=1 max_gram_length=1 max_skip_count=0",
+                    &["i64[2, 3] 4 4 1 1 1 1"],
+                    "f32[2, 1] 4 0",
+                ),
+            ],
+        );
         table(
             infer,
             &[

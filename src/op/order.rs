@@ -66,7 +66,10 @@ pub(super) fn total_order<S: Number>(a: &S, b: &S) -> Result<Ordering, OpError> 
 }
 
 /// Sorts by a comparison that may fail; equal items keep their order.
-pub(super) fn sort_by<T>(items: &mut [T], compare: impl Fn(&T, &T) -> Result<Ordering, OpError>) -> Result<(), OpError> {
+pub(super) fn sort_by<T>(
+    items: &mut [T],
+    compare: impl Fn(&T, &T) -> Result<Ordering, OpError>,
+) -> Result<(), OpError> {
     let mut problem = None;
     items.sort_by(|a, b| {
         compare(a, b).unwrap_or_else(|e| {
@@ -121,9 +124,11 @@ fn infer_top_k(call: &Infer<'_>) -> Result<Type, OpError> {
             if let (Some(k), Some(n)) = (k.as_const(), shape[axis].as_const())
                 && k > n
             {
-                return Err(OpError::new(format!("`k` is {k}, and axis {axis} of {shape} has {n} elements"))
-                    .attr("k")
-                    .at(0));
+                return Err(
+                    OpError::new(format!("`k` is {k}, and axis {axis} of {shape} has {n} elements"))
+                        .attr("k")
+                        .at(0),
+                );
             }
             let mut out = shape.clone();
             out[axis] = k;
@@ -134,7 +139,11 @@ fn infer_top_k(call: &Infer<'_>) -> Result<Type, OpError> {
 }
 
 /// Calls `f` with the offsets of the elements of each row along `axis`; rows in row-major order.
-fn each_row(shape: &[usize], axis: usize, mut f: impl FnMut(usize, Vec<usize>) -> Result<(), OpError>) -> Result<(), OpError> {
+fn each_row(
+    shape: &[usize],
+    axis: usize,
+    mut f: impl FnMut(usize, Vec<usize>) -> Result<(), OpError>,
+) -> Result<(), OpError> {
     let step = strides(shape)[axis];
     let extent = shape[axis];
     let outer = count(&shape[..axis])?;
@@ -147,6 +156,11 @@ fn each_row(shape: &[usize], axis: usize, mut f: impl FnMut(usize, Vec<usize>) -
         }
     }
     Ok(())
+}
+
+/// The elements at the second numbers.
+fn chosen_elements<T: Clone>(elements: &[T], chosen: &[(usize, usize)]) -> Vec<T> {
+    chosen.iter().map(|&(_, from)| elements[from].clone()).collect()
 }
 
 fn top_k<S: System>(e: &Eval<'_, S>) -> Out<S> {
@@ -176,12 +190,12 @@ fn top_k<S: System>(e: &Eval<'_, S>) -> Out<S> {
             }
             for (&i, &to) in ranked.iter().zip(targets.get(row).into_iter().flatten()) {
                 places[to] = i as i128;
-                chosen.push((to, elements[offsets[i]].clone()));
+                chosen.push((to, offsets[i]));
             }
             Ok(())
         })?;
-        chosen.sort_by_key(|(to, _)| *to);
-        shaped(&out, chosen.into_iter().map(|(_, element)| element).collect())?
+        chosen.sort_unstable();
+        shaped(&out, chosen_elements(&elements, &chosen))?
     });
     Ok(vec![values, Value::Int(shaped(&out, places)?)])
 }
@@ -204,7 +218,12 @@ fn infer_unique(call: &Infer<'_>) -> Result<Type, OpError> {
             (Some(out), shape[axis].clone())
         }
     };
-    Ok(Type::Tuple(vec![typed(x.dtype, values), list(&found), list(&slices), list(&found)]))
+    Ok(Type::Tuple(vec![
+        typed(x.dtype, values),
+        list(&found),
+        list(&slices),
+        list(&found),
+    ]))
 }
 
 /// The slices of `a` along `axis`, each as the list of its elements.

@@ -2,9 +2,7 @@
 
 use super::common::{Out, count, map, typed};
 use super::value::shaped;
-use super::{
-    AttrDef, AttrKind, CostRule, Default, Eval, Infer, OpDef, OpError, OpTraits, Operand, System, Value,
-};
+use super::{AttrDef, AttrKind, CostRule, Default, Eval, Infer, OpDef, OpError, OpTraits, Operand, System, Value};
 use crate::reference;
 use crate::tensor::{DType, Dim, Shape, Type};
 
@@ -19,9 +17,19 @@ const DTYPE_LIKE: AttrDef = AttrDef::new(
 );
 const SHAPE: AttrDef = AttrDef::new("shape", AttrKind::Ints, Default::Required, "extents");
 const LOW: AttrDef = AttrDef::new("low", AttrKind::Float, Default::Float(0.0), "the least number");
-const HIGH: AttrDef = AttrDef::new("high", AttrKind::Float, Default::Float(1.0), "what all numbers are below");
+const HIGH: AttrDef = AttrDef::new(
+    "high",
+    AttrKind::Float,
+    Default::Float(1.0),
+    "what all numbers are below",
+);
 const MEAN: AttrDef = AttrDef::new("mean", AttrKind::Float, Default::Float(0.0), "their mean");
-const SCALE: AttrDef = AttrDef::new("scale", AttrKind::Float, Default::Float(1.0), "their standard deviation");
+const SCALE: AttrDef = AttrDef::new(
+    "scale",
+    AttrKind::Float,
+    Default::Float(1.0),
+    "their standard deviation",
+);
 
 const fn random(name: &'static str, doc: &'static str, onnx: &'static str, since: u32) -> OpDef {
     OpDef::new(name, doc)
@@ -32,10 +40,15 @@ const fn random(name: &'static str, doc: &'static str, onnx: &'static str, since
 
 /// The operators of this family.
 pub(super) const OPS: &[OpDef] = &[
-    random("random_uniform", "Random numbers, each as likely as any other.", "RandomUniform", 1)
-        .attrs(&[SHAPE, LOW, HIGH, DTYPE, SEED])
-        .infer(infer_shaped)
-        .reference(reference!(uniform)),
+    random(
+        "random_uniform",
+        "Random numbers, each as likely as any other.",
+        "RandomUniform",
+        1,
+    )
+    .attrs(&[SHAPE, LOW, HIGH, DTYPE, SEED])
+    .infer(infer_shaped)
+    .reference(reference!(uniform)),
     random(
         "random_uniform_like",
         "Random numbers, each as likely as any other, in the shape of the operand.",
@@ -46,10 +59,15 @@ pub(super) const OPS: &[OpDef] = &[
     .attrs(&[LOW, HIGH, DTYPE_LIKE, SEED])
     .infer(infer_like)
     .reference(reference!(uniform)),
-    random("random_normal", "Random numbers of a normal distribution.", "RandomNormal", 1)
-        .attrs(&[SHAPE, MEAN, SCALE, DTYPE, SEED])
-        .infer(infer_shaped)
-        .reference(reference!(normal)),
+    random(
+        "random_normal",
+        "Random numbers of a normal distribution.",
+        "RandomNormal",
+        1,
+    )
+    .attrs(&[SHAPE, MEAN, SCALE, DTYPE, SEED])
+    .infer(infer_shaped)
+    .reference(reference!(normal)),
     random(
         "random_normal_like",
         "Random numbers of a normal distribution, in the shape of the operand.",
@@ -60,11 +78,16 @@ pub(super) const OPS: &[OpDef] = &[
     .attrs(&[MEAN, SCALE, DTYPE_LIKE, SEED])
     .infer(infer_like)
     .reference(reference!(normal)),
-    random("bernoulli", "One as often as the operand's probability says, else zero.", "Bernoulli", 15)
-        .operands(&[X])
-        .attrs(&[DTYPE_LIKE, SEED])
-        .infer(infer_bernoulli)
-        .reference(reference!(bernoulli)),
+    random(
+        "bernoulli",
+        "One as often as the operand's probability says, else zero.",
+        "Bernoulli",
+        15,
+    )
+    .operands(&[X])
+    .attrs(&[DTYPE_LIKE, SEED])
+    .infer(infer_bernoulli)
+    .reference(reference!(bernoulli)),
     random(
         "multinomial",
         "Classes drawn for each row as often as logarithms of their probabilities say.",
@@ -73,7 +96,12 @@ pub(super) const OPS: &[OpDef] = &[
     )
     .operands(&[X])
     .attrs(&[
-        AttrDef::new("sample_size", AttrKind::Int, Default::Int(1), "how many are drawn for a row"),
+        AttrDef::new(
+            "sample_size",
+            AttrKind::Int,
+            Default::Int(1),
+            "how many are drawn for a row",
+        ),
         AttrDef::new("dtype", AttrKind::DType, Default::DType(DType::I32), "element type"),
         SEED,
     ])
@@ -99,7 +127,10 @@ fn infer_shaped(call: &Infer<'_>) -> Result<Type, OpError> {
 
 fn infer_like(call: &Infer<'_>) -> Result<Type, OpError> {
     let x = call.tensor(0)?;
-    Ok(typed(float_type(call.dtype("dtype").unwrap_or(x.dtype))?, x.shape.clone()))
+    Ok(typed(
+        float_type(call.dtype("dtype").unwrap_or(x.dtype))?,
+        x.shape.clone(),
+    ))
 }
 
 fn infer_bernoulli(call: &Infer<'_>) -> Result<Type, OpError> {
@@ -157,7 +188,9 @@ impl Source {
 fn drawn<S: System>(e: &Eval<'_, S>, mut f: impl FnMut(&mut Source) -> f64) -> Out<S> {
     let out = e.out_shape(0)?;
     let mut source = Source::of(e);
-    let values = (0..count(&out)?).map(|_| S::from_f64(f(&mut source))).collect::<Result<Vec<_>, _>>()?;
+    let values = (0..count(&out)?)
+        .map(|_| S::from_f64(f(&mut source)))
+        .collect::<Result<Vec<_>, _>>()?;
     Ok(vec![Value::Real(shaped(&out, values)?)])
 }
 
@@ -204,7 +237,10 @@ fn multinomial<S: System>(e: &Eval<'_, S>) -> Out<S> {
                 rest -= w;
                 rest < 0.0
             });
-            let last = weights.len().checked_sub(1).ok_or_else(|| OpError::new("there are no classes").at(0))?;
+            let last = weights
+                .len()
+                .checked_sub(1)
+                .ok_or_else(|| OpError::new("there are no classes").at(0))?;
             classes.push(class.unwrap_or(last) as i128);
         }
     }
@@ -222,7 +258,12 @@ mod tests {
             &[
                 ("random_uniform", "shape=[2,3]", &[], "f32[2, 3]"),
                 ("random_normal", "shape=[n] dtype=f64", &[], "f64[n]"),
-                ("random_normal", "shape=[2] dtype=i32", &[], "random numbers of type i32 have no such distribution"),
+                (
+                    "random_normal",
+                    "shape=[2] dtype=i32",
+                    &[],
+                    "random numbers of type i32 have no such distribution",
+                ),
                 ("random_uniform_like", "", &["f16[n, 3]"], "f16[n, 3]"),
                 ("bernoulli", "dtype=bool", &["f32[n]"], "bool[n]"),
                 ("multinomial", "sample_size=4", &["f32[n, 3]"], "i32[n, 4]"),
@@ -231,7 +272,10 @@ mod tests {
     }
 
     fn numbers(op: &str, given: &str, operands: &[&str]) -> Vec<f64> {
-        tensor(&eval(op, given, operands)).unwrap().to_f64s().unwrap_or_default()
+        tensor(&eval(op, given, operands))
+            .unwrap()
+            .to_f64s()
+            .unwrap_or_default()
     }
 
     #[test]
@@ -243,9 +287,19 @@ mod tests {
         let uniform = numbers("random_uniform", "shape=[4000] low=-1.0 high=3.0", &[]);
         assert!(uniform.iter().all(|x| (-1.0..3.0).contains(x)));
         let (mean, variance) = spread(&uniform);
-        assert!((mean - 1.0).abs() < 0.1 && (variance - 16.0 / 12.0).abs() < 0.1, "{mean} {variance}");
-        let (mean, variance) = spread(&numbers("random_normal", "shape=[4000] mean=2.0 scale=3.0 seed=5.0", &[]));
-        assert!((mean - 2.0).abs() < 0.2 && (variance - 9.0).abs() < 0.6, "{mean} {variance}");
+        assert!(
+            (mean - 1.0).abs() < 0.1 && (variance - 16.0 / 12.0).abs() < 0.1,
+            "{mean} {variance}"
+        );
+        let (mean, variance) = spread(&numbers(
+            "random_normal",
+            "shape=[4000] mean=2.0 scale=3.0 seed=5.0",
+            &[],
+        ));
+        assert!(
+            (mean - 2.0).abs() < 0.2 && (variance - 9.0).abs() < 0.6,
+            "{mean} {variance}"
+        );
         let seeds = |seed: &str| numbers("random_normal", seed, &[]);
         assert_eq!(seeds("shape=[3] seed=1.0"), seeds("shape=[3] seed=1.0"));
         assert_ne!(seeds("shape=[3] seed=1.0"), seeds("shape=[3] seed=2.0"));
@@ -257,7 +311,12 @@ mod tests {
             eval,
             &[
                 ("bernoulli", "dtype=i32", &["f32[4] 0 1 1 0"], "i32[4] 0 1 1 0"),
-                ("multinomial", "sample_size=3", &["f32[2, 2] -1e30 0 0 -1e30"], "i32[2, 3] 1 1 1 0 0 0"),
+                (
+                    "multinomial",
+                    "sample_size=3",
+                    &["f32[2, 2] -1e30 0 0 -1e30"],
+                    "i32[2, 3] 1 1 1 0 0 0",
+                ),
             ],
         );
     }

@@ -457,7 +457,9 @@ fn pick<T: Clone>(x: &Nd<T>, axes: &[Axis], places: &[Vec<Option<usize>>], beyon
     let mut shape = x.shape().to_vec();
     let mut values = flat(x);
     for (axis, places) in axes.iter().zip(places) {
-        values = along(&values, &mut shape, axis, |i, at| places[i].map_or_else(|| beyond.clone(), at))?;
+        values = along(&values, &mut shape, axis, |i, at| {
+            places[i].map_or_else(|| beyond.clone(), at)
+        })?;
     }
     shaped(&shape, values)
 }
@@ -471,7 +473,9 @@ fn resize<S: System>(e: &Eval<'_, S>) -> Out<S> {
         let rounding = e.text("nearest_mode");
         let inside = |axis: &Axis| -> Vec<Option<usize>> {
             let places = axis.nearest(transformation, rounding).into_iter().enumerate();
-            places.map(|(at, place)| (!axis.beyond(at, transformation)).then_some(place)).collect()
+            places
+                .map(|(at, place)| (!axis.beyond(at, transformation)).then_some(place))
+                .collect()
         };
         let places: Vec<_> = axes.iter().map(inside).collect();
         return Ok(vec![match e.operand(0)? {

@@ -54,8 +54,18 @@ pub(super) const OPS: &[OpDef] = &[
             Default::Str("half_pixel"),
             "whether coordinates count from the middle of the first element",
         ),
-        AttrDef::new("mode", AttrKind::OneOf(&["avg", "max"]), Default::Str("avg"), "mean or largest"),
-        AttrDef::new("output_height", AttrKind::Int, Default::Int(1), "bins along the first spatial axis"),
+        AttrDef::new(
+            "mode",
+            AttrKind::OneOf(&["avg", "max"]),
+            Default::Str("avg"),
+            "mean or largest",
+        ),
+        AttrDef::new(
+            "output_height",
+            AttrKind::Int,
+            Default::Int(1),
+            "bins along the first spatial axis",
+        ),
         AttrDef::new("output_width", AttrKind::Int, Default::Int(1), "bins along the second"),
         AttrDef::new(
             "sampling_ratio",
@@ -63,7 +73,12 @@ pub(super) const OPS: &[OpDef] = &[
             Default::Int(0),
             "samples of a bin along each axis; 0 for as many as it has elements",
         ),
-        AttrDef::new("spatial_scale", AttrKind::Float, Default::Float(1.0), "elements for a unit of the regions"),
+        AttrDef::new(
+            "spatial_scale",
+            AttrKind::Float,
+            Default::Float(1.0),
+            "elements for a unit of the regions",
+        ),
     ])
     .infer(roi::infer)
     .reference(reference!(roi::evaluate))
@@ -83,7 +98,12 @@ pub(super) const OPS: &[OpDef] = &[
     .attrs(&[
         super::window::DILATIONS,
         AttrDef::new("group", AttrKind::Int, Default::Int(1), "groups of channels"),
-        AttrDef::new("offset_group", AttrKind::Int, Default::Int(1), "groups of channels with own offsets"),
+        AttrDef::new(
+            "offset_group",
+            AttrKind::Int,
+            Default::Int(1),
+            "groups of channels with own offsets",
+        ),
         super::window::PADS,
         super::window::STRIDES,
     ])
@@ -107,7 +127,9 @@ fn combine<S: Number>(x: &[S], extents: &[usize], taps: &[Taps]) -> Result<S, Op
     }
     let mut sum = S::zero();
     for (offset, weight) in terms {
-        let element = x.get(offset).ok_or_else(|| OpError::new("a sample is outside of its channel"))?;
+        let element = x
+            .get(offset)
+            .ok_or_else(|| OpError::new("a sample is outside of its channel"))?;
         sum = sum.add(&element.mul(&S::from_f64(weight)?));
     }
     Ok(sum)

@@ -10,11 +10,7 @@ use crate::tensor::{DType, Dim, Nd, Shape, Type};
 /// The operators of this family.
 pub(super) const OPS: &[OpDef] = &[
     OpDef::new("dft", "The discrete Fourier transform along an axis, or its inverse.")
-        .operands(&[
-            Operand::one("x"),
-            Operand::attr("dft_length"),
-            Operand::attr("axis"),
-        ])
+        .operands(&[Operand::one("x"), Operand::attr("dft_length"), Operand::attr("axis")])
         .attrs(&[
             AttrDef::new(
                 "dft_length",
@@ -22,7 +18,12 @@ pub(super) const OPS: &[OpDef] = &[
                 Default::None,
                 "the length of the signal, cut or filled up with zeros; that of the axis if left out",
             ),
-            AttrDef::new("axis", AttrKind::Axis(AxisOf::Input), Default::Int(-2), "the axis of the signal"),
+            AttrDef::new(
+                "axis",
+                AttrKind::Axis(AxisOf::Input),
+                Default::Int(-2),
+                "the axis of the signal",
+            ),
             AttrDef::new("inverse", AttrKind::Bool, Default::Bool(false), "the way back"),
             AttrDef::new(
                 "onesided",
@@ -46,7 +47,12 @@ pub(super) const OPS: &[OpDef] = &[
         Operand::attr("frame_length"),
     ])
     .attrs(&[
-        AttrDef::new("frame_step", AttrKind::Int, Default::Required, "distance of neighbouring pieces"),
+        AttrDef::new(
+            "frame_step",
+            AttrKind::Int,
+            Default::Required,
+            "distance of neighbouring pieces",
+        ),
         AttrDef::new(
             "frame_length",
             AttrKind::Int,
@@ -89,7 +95,9 @@ fn integer(call: &Infer<'_>, name: &str, least: i64) -> Result<Option<Dim>, OpEr
         call.expect_dtype(i, DType::is_int, "an integer")?;
     }
     match call.int(name) {
-        Some(Dim::Const(n)) if n < least => Err(OpError::new(format!("`{name}` is {n}; the least is {least}")).attr(name)),
+        Some(Dim::Const(n)) if n < least => {
+            Err(OpError::new(format!("`{name}` is {n}; the least is {least}")).attr(name))
+        }
         other => Ok(other),
     }
 }
@@ -104,7 +112,11 @@ fn infer_dft(call: &Infer<'_>) -> Result<Type, OpError> {
         return Ok(typed(dtype, None));
     };
     if shape.len() < 2 {
-        return Err(OpError::new(format!("`x` must have an axis of the signal and one of parts, and is {}", call.tensor(0)?)).at(0));
+        return Err(OpError::new(format!(
+            "`x` must have an axis of the signal and one of parts, and is {}",
+            call.tensor(0)?
+        ))
+        .at(0));
     }
     parts(call, shape)?;
     let (inverse, onesided) = (call.flag("inverse"), call.flag("onesided"));
@@ -200,7 +212,11 @@ fn dft<S: System>(e: &Eval<'_, S>) -> Out<S> {
         None => x.shape()[axis],
     };
     count(&[length])?;
-    let scale = if inverse { S::one().div(&S::from_int(length.max(1) as i128))? } else { S::one() };
+    let scale = if inverse {
+        S::one().div(&S::from_int(length.max(1) as i128))?
+    } else {
+        S::one()
+    };
     let mut lines = out[..rank - 1].to_vec();
     lines[axis] = 1;
     let mut results = Vec::new();
@@ -282,7 +298,10 @@ fn infer_stft(call: &Infer<'_>) -> Result<Type, OpError> {
         _ => call.unknown(),
     };
     let batch = shape.map_or_else(|| call.unknown(), |s| s[0].clone());
-    Ok(typed(dtype, Some([batch, frames, bins, Dim::Const(2)].into_iter().collect())))
+    Ok(typed(
+        dtype,
+        Some([batch, frames, bins, Dim::Const(2)].into_iter().collect()),
+    ))
 }
 
 fn stft<S: System>(e: &Eval<'_, S>) -> Out<S> {
@@ -291,7 +310,9 @@ fn stft<S: System>(e: &Eval<'_, S>) -> Out<S> {
     let window = e.optional(1).map(|w| w.real().map(super::common::flat)).transpose()?;
     let positive = |name: &str| e.int(name).and_then(|n| usize::try_from(n).ok());
     let step = positive("frame_step").ok_or_else(|| OpError::new("the distance of the pieces is not known"))?;
-    let length = positive("frame_length").or(window.as_ref().map(Vec::len)).unwrap_or(x.shape()[1]);
+    let length = positive("frame_length")
+        .or(window.as_ref().map(Vec::len))
+        .unwrap_or(x.shape()[1]);
     let mut results = Vec::with_capacity(out[0] * out[1]);
     for batch in 0..out[0] {
         for frame in 0..out[1] {
@@ -328,14 +349,39 @@ mod tests {
             &[
                 ("dft", "", &["f32[n, 8, 1]"], "f32[n, 8, 2]"),
                 ("dft", "onesided=true dft_length=6", &["f32[n, 8, 1]"], "f32[n, 4, 2]"),
-                ("dft", "inverse=true onesided=true axis=1", &["f32[n, 5, 2]"], "f32[n, 8, 1]"),
+                (
+                    "dft",
+                    "inverse=true onesided=true axis=1",
+                    &["f32[n, 5, 2]"],
+                    "f32[n, 8, 1]",
+                ),
                 ("dft", "", &["f32[n, 8, 1]", "i64"], "f32[n, ?, 2]"),
-                ("dft", "axis=2", &["f32[n, 8, 1]"], "axis 2 holds the parts of the numbers"),
-                ("dft", "", &["f32[n, 8, 3]"], "the last axis of f32[n, 8, 3] must be 1 or 2 long"),
+                (
+                    "dft",
+                    "axis=2",
+                    &["f32[n, 8, 1]"],
+                    "axis 2 holds the parts of the numbers",
+                ),
+                (
+                    "dft",
+                    "",
+                    &["f32[n, 8, 3]"],
+                    "the last axis of f32[n, 8, 3] must be 1 or 2 long",
+                ),
                 ("stft", "frame_step=2", &["f32[n, 8, 1]", "f32[4]"], "f32[n, 3, 3, 2]"),
-                ("stft", "frame_step=2 frame_length=4 onesided=false", &["f32[n, 8]"], "f32[n, 3, 4, 2]"),
+                (
+                    "stft",
+                    "frame_step=2 frame_length=4 onesided=false",
+                    &["f32[n, 8]"],
+                    "f32[n, 3, 4, 2]",
+                ),
                 ("stft", "", &["f32[n, 8]", "f32[4]", "i64"], "f32[n, ?, 3, 2]"),
-                ("stft", "frame_step=0", &["f32[n, 8]"], "`frame_step` is 0; the least is 1"),
+                (
+                    "stft",
+                    "frame_step=0",
+                    &["f32[n, 8]"],
+                    "`frame_step` is 0; the least is 1",
+                ),
             ],
         );
     }
@@ -350,7 +396,12 @@ mod tests {
                 ("dft", "", &[x], full),
                 ("dft", "onesided=true", &[x], "f32[1, 3, 2] 10 0 -2 2 -2 0"),
                 ("dft", "inverse=true", &[full], "f32[1, 4, 2] 1 0 2 0 3 0 4 0"),
-                ("dft", "inverse=true onesided=true", &["f32[1, 3, 2] 10 0 -2 2 -2 0"], "f32[1, 4, 1] 1 2 3 4"),
+                (
+                    "dft",
+                    "inverse=true onesided=true",
+                    &["f32[1, 3, 2] 10 0 -2 2 -2 0"],
+                    "f32[1, 4, 1] 1 2 3 4",
+                ),
                 ("dft", "", &[x, "i64 2"], "f32[1, 2, 2] 3 0 -1 0"),
                 ("dft", "", &["f32[1, 1, 2] 1 2", "none", "i64 1"], "f32[1, 1, 2] 1 2"),
                 (

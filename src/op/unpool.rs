@@ -3,9 +3,7 @@
 use super::common::{Out, count, flat, int_operand, operand_len, strides, typed};
 use super::value::shaped;
 use super::window::{DILATIONS, PADS, Positions, STRIDES, Windows};
-use super::{
-    AttrDef, AttrKind, CostRule, Default, Eval, Infer, OpDef, OpError, Operand, System, Value,
-};
+use super::{AttrDef, AttrKind, CostRule, Default, Eval, Infer, OpDef, OpError, Operand, System, Value};
 use crate::reference;
 use crate::tensor::{DType, Dim, Shape, Type};
 
@@ -13,36 +11,52 @@ const X: Operand = Operand::one("x");
 
 /// The operators of this family.
 pub(super) const OPS: &[OpDef] = &[
-    OpDef::new("col2im", "Columns, one for each place of a window, added into the images they were taken from.")
-        .operands(&[X, Operand::attr("image_shape"), Operand::attr("block_shape")])
-        .attrs(&[
-            AttrDef::new("image_shape", AttrKind::Ints, Default::Required, "extents of an image"),
-            AttrDef::new("block_shape", AttrKind::Ints, Default::Required, "extents of the window"),
-            DILATIONS,
-            PADS,
-            STRIDES,
-        ])
-        .infer(infer_columns)
-        .reference(reference!(columns))
-        .cost(CostRule::PerInput(1.0))
-        .onnx("Col2Im", 18),
-    OpDef::new("max_unpool", "Elements at the places from which they were pooled; zeros elsewhere.")
-        .operands(&[X, Operand::one("indices"), Operand::attr("output_shape")])
-        .attrs(&[
-            AttrDef::new("kernel_shape", AttrKind::Ints, Default::Required, "extents of the window"),
-            STRIDES,
-            PADS,
-            AttrDef::new(
-                "output_shape",
-                AttrKind::Ints,
-                Default::None,
-                "extents of the result, with zeros behind what the windows give",
-            ),
-        ])
-        .infer(infer_unpool)
-        .reference(reference!(unpool))
-        .cost(CostRule::Elementwise(0.0))
-        .onnx("MaxUnpool", 9),
+    OpDef::new(
+        "col2im",
+        "Columns, one for each place of a window, added into the images they were taken from.",
+    )
+    .operands(&[X, Operand::attr("image_shape"), Operand::attr("block_shape")])
+    .attrs(&[
+        AttrDef::new("image_shape", AttrKind::Ints, Default::Required, "extents of an image"),
+        AttrDef::new(
+            "block_shape",
+            AttrKind::Ints,
+            Default::Required,
+            "extents of the window",
+        ),
+        DILATIONS,
+        PADS,
+        STRIDES,
+    ])
+    .infer(infer_columns)
+    .reference(reference!(columns))
+    .cost(CostRule::PerInput(1.0))
+    .onnx("Col2Im", 18),
+    OpDef::new(
+        "max_unpool",
+        "Elements at the places from which they were pooled; zeros elsewhere.",
+    )
+    .operands(&[X, Operand::one("indices"), Operand::attr("output_shape")])
+    .attrs(&[
+        AttrDef::new(
+            "kernel_shape",
+            AttrKind::Ints,
+            Default::Required,
+            "extents of the window",
+        ),
+        STRIDES,
+        PADS,
+        AttrDef::new(
+            "output_shape",
+            AttrKind::Ints,
+            Default::None,
+            "extents of the result, with zeros behind what the windows give",
+        ),
+    ])
+    .infer(infer_unpool)
+    .reference(reference!(unpool))
+    .cost(CostRule::Elementwise(0.0))
+    .onnx("MaxUnpool", 9),
 ];
 
 fn infer_columns(call: &Infer<'_>) -> Result<Type, OpError> {
@@ -75,8 +89,11 @@ fn infer_columns(call: &Infer<'_>) -> Result<Type, OpError> {
     }
     if let Some(block) = block {
         if block.len() != n {
-            return Err(OpError::new(format!("`block_shape` has {} entries, and an image {n} axes", block.len()))
-                .attr("block_shape"));
+            return Err(OpError::new(format!(
+                "`block_shape` has {} entries, and an image {n} axes",
+                block.len()
+            ))
+            .attr("block_shape"));
         }
         let elements = block.iter().cloned().fold(Dim::Const(1), |a, b| a * b);
         if elements.as_const().is_some_and(|n| n < 1) {
@@ -103,7 +120,9 @@ fn infer_columns(call: &Infer<'_>) -> Result<Type, OpError> {
 
 fn columns<S: System>(e: &Eval<'_, S>) -> Out<S> {
     let out = e.out_shape(0)?;
-    let block = e.ints("block_shape").ok_or_else(|| OpError::new("the window is not known"))?;
+    let block = e
+        .ints("block_shape")
+        .ok_or_else(|| OpError::new("the window is not known"))?;
     let windows = Windows::read(
         &|name| e.attr(name).clone(),
         block.iter().copied().map(Dim::Const).collect(),
@@ -114,7 +133,10 @@ fn columns<S: System>(e: &Eval<'_, S>) -> Out<S> {
         let values: Option<Vec<i64>> = list.iter().map(Dim::as_const).collect();
         values.ok_or_else(|| OpError::new("the window is not known"))
     };
-    let places: Vec<usize> = known(windows.counts(&extents)?)?.iter().map(|&n| n.max(0) as usize).collect();
+    let places: Vec<usize> = known(windows.counts(&extents)?)?
+        .iter()
+        .map(|&n| n.max(0) as usize)
+        .collect();
     let block: Vec<usize> = block.iter().map(|&n| n.max(0) as usize).collect();
     let (step, dilation, pads) = (
         known(windows.strides.clone())?,
@@ -123,7 +145,10 @@ fn columns<S: System>(e: &Eval<'_, S>) -> Out<S> {
     );
     let (elements, number, points) = (count(&block)?, count(&places)?, count(image)?);
     if e.operand(0)?.shape() != [out[0], out[1] * elements, number] {
-        return Err(OpError::new(format!("the window has {elements} elements and {number} places, and `x` has others")).at(0));
+        return Err(OpError::new(format!(
+            "the window has {elements} elements and {number} places, and `x` has others"
+        ))
+        .at(0));
     }
     // For each element of the window at each place the point of the image, if it is inside.
     let inner = strides(image);
@@ -199,13 +224,21 @@ fn infer_unpool(call: &Infer<'_>) -> Result<Type, OpError> {
     });
     let out = match call.ints("output_shape") {
         Some(dims) if dims.len() != rank => {
-            return Err(OpError::new(format!("`output_shape` has {} entries for {rank} axes", dims.len())).attr("output_shape"));
+            return Err(
+                OpError::new(format!("`output_shape` has {} entries for {rank} axes", dims.len())).attr("output_shape"),
+            );
         }
         Some(dims) => {
             if let Some(least) = &from_windows
-                && least.iter().zip(&dims).any(|(a, b)| matches!((a, b), (Dim::Const(a), Dim::Const(b)) if a > b))
+                && least
+                    .iter()
+                    .zip(&dims)
+                    .any(|(a, b)| matches!((a, b), (Dim::Const(a), Dim::Const(b)) if a > b))
             {
-                return Err(OpError::new(format!("`output_shape` is less than the {least} of the windows")).attr("output_shape"));
+                return Err(
+                    OpError::new(format!("`output_shape` is less than the {least} of the windows"))
+                        .attr("output_shape"),
+                );
             }
             dims.into_iter().collect()
         }
@@ -218,7 +251,10 @@ fn infer_unpool(call: &Infer<'_>) -> Result<Type, OpError> {
 fn unpool<S: System>(e: &Eval<'_, S>) -> Out<S> {
     let (x, places) = (e.operand(0)?, flat(e.operand(1)?.int()?));
     let kernel = e.ints("kernel_shape").unwrap_or_default();
-    let windows = Windows::read(&|name| e.attr(name).clone(), kernel.into_iter().map(Dim::Const).collect())?;
+    let windows = Windows::read(
+        &|name| e.attr(name).clone(),
+        kernel.into_iter().map(Dim::Const).collect(),
+    )?;
     let spatial: Vec<Dim> = x.shape()[2..].iter().copied().map(Dim::from).collect();
     let inner: Option<Vec<usize>> = covered(&windows, &spatial)
         .iter()
@@ -270,8 +306,18 @@ mod tests {
         table(
             infer,
             &[
-                ("col2im", "image_shape=[5,5] block_shape=[1,5]", &["f32[n, 10, 5]"], "f32[n, 2, 5, 5]"),
-                ("col2im", "block_shape=[1,5]", &["f32[n, 10, 5]", "i64[2]"], "f32[n, 2, ?, ?]"),
+                (
+                    "col2im",
+                    "image_shape=[5,5] block_shape=[1,5]",
+                    &["f32[n, 10, 5]"],
+                    "f32[n, 2, 5, 5]",
+                ),
+                (
+                    "col2im",
+                    "block_shape=[1,5]",
+                    &["f32[n, 10, 5]", "i64[2]"],
+                    "f32[n, 2, ?, ?]",
+                ),
                 (
                     "col2im",
                     "image_shape=[5,5] block_shape=[1,5]",

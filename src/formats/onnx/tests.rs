@@ -503,3 +503,5 @@ proptest! {
         }
     }
 }
+
+mod chosen;

@@ -34,7 +34,9 @@ impl Term {
     fn parse(text: &str) -> Result<Term, OpError> {
         let letters = |text: &str| -> Result<Vec<char>, OpError> {
             match text.chars().find(|c| !c.is_ascii_alphabetic()) {
-                Some(c) => Err(OpError::new(format!("`equation` has {c:?} where a letter is expected")).attr("equation")),
+                Some(c) => {
+                    Err(OpError::new(format!("`equation` has {c:?} where a letter is expected")).attr("equation"))
+                }
                 None => Ok(text.chars().collect()),
             }
         };
@@ -101,7 +103,11 @@ impl Equation {
         let result = match right {
             Some(right) => Term::parse(right)?,
             None => {
-                let mut once: Vec<char> = all.iter().copied().filter(|c| all.iter().filter(|d| *d == c).count() == 1).collect();
+                let mut once: Vec<char> = all
+                    .iter()
+                    .copied()
+                    .filter(|c| all.iter().filter(|d| *d == c).count() == 1)
+                    .collect();
                 once.sort_unstable();
                 match dotted {
                     true => Term {
@@ -118,7 +124,11 @@ impl Equation {
         let mut seen = Vec::new();
         for c in result.letters() {
             if !all.contains(&c) || seen.contains(&c) {
-                let why = if seen.contains(&c) { "stands twice in the result" } else { "is of no operand" };
+                let why = if seen.contains(&c) {
+                    "stands twice in the result"
+                } else {
+                    "is of no operand"
+                };
                 return Err(OpError::new(format!("{c} of `equation` {why}")).attr("equation"));
             }
             seen.push(c);

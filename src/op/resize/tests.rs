@@ -229,14 +229,24 @@ fn filters_are_widened() {
     table(
         eval,
         &[
-            ("resize", "mode=linear antialias=true sizes=[2]", &[line], "f32[2] 1.625 3.375"),
+            (
+                "resize",
+                "mode=linear antialias=true sizes=[2]",
+                &[line],
+                "f32[2] 1.625 3.375",
+            ),
             (
                 "resize",
                 "mode=linear antialias=true exclude_outside=true sizes=[2]",
                 &[line],
                 "f32[2] 1.7142857 3.2857141",
             ),
-            ("resize", "mode=linear antialias=true sizes=[8]", &["f32[2] 0 8"], "f32[8] 0 0 1 3 5 7 8 8"),
+            (
+                "resize",
+                "mode=linear antialias=true sizes=[8]",
+                &["f32[2] 0 8"],
+                "f32[8] 0 0 1 3 5 7 8 8",
+            ),
             (
                 "resize",
                 "antialias=true sizes=[2]",
@@ -250,7 +260,10 @@ fn filters_are_widened() {
 #[test]
 fn regions_are_resized() {
     let crop = "coordinate_transformation_mode=tf_crop_and_resize";
-    let (some, beyond) = (format!("{crop} mode=linear sizes=[3]"), format!("{crop} extrapolation_value=10 sizes=[3]"));
+    let (some, beyond) = (
+        format!("{crop} mode=linear sizes=[3]"),
+        format!("{crop} extrapolation_value=10 sizes=[3]"),
+    );
     let line = "f32[5] 0 1 2 3 4";
     table(
         eval,

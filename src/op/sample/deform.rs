@@ -30,7 +30,10 @@ pub(super) fn infer(call: &Infer<'_>) -> Result<Type, OpError> {
             return Err(OpError::new(format!("`{name}` is {shape}, and {rank} axes are needed")).at(i));
         }
     }
-    let groups = [("group", call.const_int("group")), ("offset_group", call.const_int("offset_group"))];
+    let groups = [
+        ("group", call.const_int("group")),
+        ("offset_group", call.const_int("offset_group")),
+    ];
     for (name, n) in groups {
         let channels = x.and_then(|x| x[1].as_const());
         if n.is_some_and(|n| n < 1 || channels.is_some_and(|c| c % n != 0)) {
@@ -46,17 +49,29 @@ pub(super) fn infer(call: &Infer<'_>) -> Result<Type, OpError> {
         let counts = windows(&|name| call.attr(name), w)?.counts(spatial(x))?;
         for (i, d) in counts.into_iter().enumerate() {
             if differ(&out[i + 2], &d) {
-                let message = format!("`offset` has {} positions along axis {}, and the window has {d}", out[i + 2], i + 2);
+                let message = format!(
+                    "`offset` has {} positions along axis {}, and the window has {d}",
+                    out[i + 2],
+                    i + 2
+                );
                 return Err(OpError::new(message).at(2));
             }
             out[i + 2] = d;
         }
         let channels = call.int("group").unwrap_or(Dim::Const(1)) * w[1].clone();
         if differ(&x[1], &channels) {
-            return Err(OpError::new(format!("`x` has {} channels, and the weights are for {channels}", x[1])).at(0).and(1));
+            return Err(
+                OpError::new(format!("`x` has {} channels, and the weights are for {channels}", x[1]))
+                    .at(0)
+                    .and(1),
+            );
         }
         if let (Some(offset), Some(groups)) = (offset, call.int("offset_group")) {
-            let elements = w.iter().skip(2).cloned().fold(groups * Dim::from(rank - 2), |a, b| a * b);
+            let elements = w
+                .iter()
+                .skip(2)
+                .cloned()
+                .fold(groups * Dim::from(rank - 2), |a, b| a * b);
             if differ(&offset[1], &elements) {
                 let message = format!("`offset` has {} channels, and {elements} are needed", offset[1]);
                 return Err(OpError::new(message).at(2));
@@ -77,7 +92,9 @@ pub(super) fn flops(call: &Infer<'_>, result: &Type) -> f64 {
         Ok(Some(w)) => w.iter().skip(1).map(crate::op::cost::extent).product(),
         _ => 9.0,
     };
-    let elements = result.as_tensor().map_or(1.0, |t| crate::op::cost::elements(t.shape.as_ref()));
+    let elements = result
+        .as_tensor()
+        .map_or(1.0, |t| crate::op::cost::elements(t.shape.as_ref()));
     elements * window * 10.0
 }
 
@@ -89,7 +106,11 @@ pub(super) fn evaluate<S: System>(e: &Eval<'_, S>) -> Out<S> {
         let values: Option<Vec<i64>> = list.iter().map(Dim::as_const).collect();
         values.ok_or_else(|| OpError::new("the window is not known"))
     };
-    let (steps, dilations, pads) = (known(&windows.strides)?, known(&windows.dilations)?, known(&windows.pads)?);
+    let (steps, dilations, pads) = (
+        known(&windows.strides)?,
+        known(&windows.dilations)?,
+        known(&windows.pads)?,
+    );
     let group = usize::try_from(e.int("group").unwrap_or(1)).unwrap_or(1).max(1);
     let offset_group = usize::try_from(e.int("offset_group").unwrap_or(1)).unwrap_or(1).max(1);
     let (kernel, extents, positions) = (&w.shape()[2..], &x.shape()[2..], &out[2..]);
@@ -120,7 +141,9 @@ pub(super) fn evaluate<S: System>(e: &Eval<'_, S>) -> Out<S> {
                         Ok(linear_inside(start as f64 + shift, extents[d]))
                     };
                     let axes = (0..n).map(axis).collect::<Result<Vec<_>, _>>()?;
-                    let factor = mask.as_ref().map(|m| &m[(batch * offset_group * taps + g * taps + t) * places + place]);
+                    let factor = mask
+                        .as_ref()
+                        .map(|m| &m[(batch * offset_group * taps + g * taps + t) * places + place]);
                     let share = channels / offset_group;
                     for c in g * share..(g + 1) * share {
                         let first = (batch * channels + c) * points;

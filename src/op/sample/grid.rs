@@ -16,17 +16,26 @@ pub(super) fn infer(call: &Infer<'_>) -> Result<Type, OpError> {
         return Ok(typed(x.dtype, None));
     };
     if rank < 3 {
-        return Err(OpError::new(format!("`x` is {x}: a batch axis, a channel axis and a spatial axis are needed")).at(0));
+        return Err(OpError::new(format!(
+            "`x` is {x}: a batch axis, a channel axis and a spatial axis are needed"
+        ))
+        .at(0));
     }
     if let (Some(shape), Some(grid)) = (shape, grid)
         && (grid.len() != rank || differ(&grid[0], &shape[0]))
     {
-        return Err(OpError::new(format!("`grid` is {grid} and does not fit `x`, {shape}")).at(1).and(0));
+        return Err(OpError::new(format!("`grid` is {grid} and does not fit `x`, {shape}"))
+            .at(1)
+            .and(0));
     }
     if let Some(grid) = grid
         && differ(&grid[rank - 1], &Dim::from(rank - 2))
     {
-        let message = format!("the last axis of `grid` must have {} coordinates, and is {}", rank - 2, grid[rank - 1]);
+        let message = format!(
+            "the last axis of `grid` must have {} coordinates, and is {}",
+            rank - 2,
+            grid[rank - 1]
+        );
         return Err(OpError::new(message).at(1));
     }
     let mut out: Shape = call.unknown_shape(rank);
@@ -83,7 +92,11 @@ impl Axis<'_> {
 
     /// The elements for a place, with weights.
     fn taps(&self, place: f64, mode: &str) -> Taps {
-        let mut place = if mode == "nearest" { place.round_ties_even() } else { place };
+        let mut place = if mode == "nearest" {
+            place.round_ties_even()
+        } else {
+            place
+        };
         if place < self.low || place > self.high {
             match self.padding {
                 "border" => place = place.clamp(0.0, (self.extent as f64 - 1.0).max(0.0)),
@@ -132,7 +145,11 @@ fn places<S: System>(e: &Eval<'_, S>) -> Result<Vec<Vec<Taps>>, OpError> {
                     } else {
                         shifted.mul(&length).sub(&one).div(&two)?
                     };
-                    let (low, high) = if corners { (0.0, extent as f64 - 1.0) } else { (-0.5, extent as f64 - 0.5) };
+                    let (low, high) = if corners {
+                        (0.0, extent as f64 - 1.0)
+                    } else {
+                        (-0.5, extent as f64 - 0.5)
+                    };
                     let axis = Axis {
                         extent,
                         low,
@@ -182,7 +199,11 @@ pub(super) fn evaluate<S: System>(e: &Eval<'_, S>) -> Out<S> {
     let sampled = build(&out, |p| {
         let sample: usize = p[2..].iter().zip(&inner).map(|(i, s)| i * s).sum();
         let first = (p[0] * a.shape()[1] + p[1]) * points;
-        combine(&elements[first..first + points], extents, &places[p[0] * samples + sample])
+        combine(
+            &elements[first..first + points],
+            extents,
+            &places[p[0] * samples + sample],
+        )
     })?;
     Ok(vec![Value::Real(sampled)])
 }

@@ -37,6 +37,9 @@ pub(super) fn infer(call: &Infer<'_>) -> Result<Type, OpError> {
     Ok(typed(dtype, Some([number, channels].into_iter().chain(bins).collect())))
 }
 
+/// The most samples of a bin.
+const MAX_SAMPLES: usize = 1 << 20;
+
 /// The samples of a bin along one axis: neighbours with weights, `None` outside.
 fn samples(start: f64, bin: f64, number: usize, which: usize, extent: usize) -> Vec<Option<Taps>> {
     (0..number)
@@ -77,13 +80,23 @@ pub(super) fn evaluate<S: System>(e: &Eval<'_, S>) -> Out<S> {
             let (from, to) = (corner(axis)?, corner(axis + 2)?);
             let extent = if half { to - from } else { (to - from).max(1.0) };
             let bin = extent / bins as f64;
-            let number = if ratio > 0 { ratio } else { bin.ceil().clamp(0.0, 1e6) as usize };
+            let number = if ratio > 0 {
+                ratio
+            } else {
+                bin.ceil().clamp(0.0, 1e6) as usize
+            };
             axes.push((from, bin, number));
+        }
+        if axes.iter().map(|(_, _, n)| *n).fold(1, usize::saturating_mul) > MAX_SAMPLES {
+            return Err(OpError::new("a region has too many samples").at(1));
         }
         regions.push(axes);
     }
     let pooled = build(&out, |p| {
-        let batch = batches.get(p[0]).and_then(|&b| usize::try_from(b).ok()).filter(|&b| b < x.shape()[0]);
+        let batch = batches
+            .get(p[0])
+            .and_then(|&b| usize::try_from(b).ok())
+            .filter(|&b| b < x.shape()[0]);
         let batch = batch.ok_or_else(|| OpError::new("a region is of no element of the batch").at(2))?;
         let first = (batch * x.shape()[1] + p[1]) * points;
         let axis = |i: usize| {

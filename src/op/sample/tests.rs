@@ -5,8 +5,18 @@ fn types_follow_the_grid() {
     table(
         infer,
         &[
-            ("grid_sample", "", &["f32[n, 3, 4, 5]", "f32[n, 6, 7, 2]"], "f32[n, 3, 6, 7]"),
-            ("grid_sample", "mode=nearest", &["i32[1, 3, 4, 5, 6]", "f32[1, 6, 7, 8, 3]"], "i32[1, 3, 6, 7, 8]"),
+            (
+                "grid_sample",
+                "",
+                &["f32[n, 3, 4, 5]", "f32[n, 6, 7, 2]"],
+                "f32[n, 3, 6, 7]",
+            ),
+            (
+                "grid_sample",
+                "mode=nearest",
+                &["i32[1, 3, 4, 5, 6]", "f32[1, 6, 7, 8, 3]"],
+                "i32[1, 3, 6, 7, 8]",
+            ),
             (
                 "grid_sample",
                 "",
@@ -48,9 +58,19 @@ fn elements_are_interpolated() {
     table(
         eval,
         &[
-            ("grid_sample", "align_corners=true", &[x, corner], "f32[1, 1, 1, 2] 1 2.5"),
+            (
+                "grid_sample",
+                "align_corners=true",
+                &[x, corner],
+                "f32[1, 1, 1, 2] 1 2.5",
+            ),
             ("grid_sample", "", &[x, corner], "f32[1, 1, 1, 2] 0.25 2.5"),
-            ("grid_sample", "padding_mode=border", &[x, corner], "f32[1, 1, 1, 2] 1 2.5"),
+            (
+                "grid_sample",
+                "padding_mode=border",
+                &[x, corner],
+                "f32[1, 1, 1, 2] 1 2.5",
+            ),
             (
                 "grid_sample",
                 "padding_mode=reflection",
@@ -80,16 +100,31 @@ fn regions_are_pooled() {
     table(
         eval,
         &[
-            ("roi_align", "sampling_ratio=1", &[x, region, "i64[1] 0"], "f32[1, 1, 1, 1] 2.5"),
+            (
+                "roi_align",
+                "sampling_ratio=1",
+                &[x, region, "i64[1] 0"],
+                "f32[1, 1, 1, 1] 2.5",
+            ),
             (
                 "roi_align",
                 "sampling_ratio=1 coordinate_transformation_mode=output_half_pixel",
                 &[x, region, "i64[1] 0"],
                 "f32[1, 1, 1, 1] 4",
             ),
-            ("roi_align", "output_width=2", &[x, region, "i64[1] 0"], "f32[1, 1, 1, 2] 2 3"),
+            (
+                "roi_align",
+                "output_width=2",
+                &[x, region, "i64[1] 0"],
+                "f32[1, 1, 1, 2] 2 3",
+            ),
             ("roi_align", "mode=max", &[x, region, "i64[1] 0"], "f32[1, 1, 1, 1] 4"),
-            ("roi_align", "", &[x, region, "i64[1] 1"], "a region is of no element of the batch"),
+            (
+                "roi_align",
+                "",
+                &[x, region, "i64[1] 1"],
+                "a region is of no element of the batch",
+            ),
         ],
     );
 }
@@ -107,7 +142,12 @@ fn windows_are_deformed() {
         &[
             ("deform_conv", "", &[x, w, &still], "f32[1, 1, 2, 2] 8 12 20 24"),
             ("deform_conv", "", &[x, w, &down], "f32[1, 1, 2, 2] 9.5 13.5 21.5 25.5"),
-            ("deform_conv", "", &[x, w, &still, "f32[1] 1", &half], "f32[1, 1, 2, 2] 5 7 11 13"),
+            (
+                "deform_conv",
+                "",
+                &[x, w, &still, "f32[1] 1", &half],
+                "f32[1, 1, 2, 2] 5 7 11 13",
+            ),
         ],
     );
 }

@@ -56,7 +56,11 @@ pub(super) enum Lowered {
 }
 
 /// Attributes that ONNX and the table call differently.
-const RENAMES: &[(&str, &str, &str)] = &[("Pad", "value", "constant_value"), ("Split", "split", "sizes")];
+const RENAMES: &[(&str, &str, &str)] = &[
+    ("Pad", "value", "constant_value"),
+    ("Split", "split", "sizes"),
+    ("MaxPool", "storage_order", "column_major"),
+];
 
 /// Operators that meant the same, or a part of it, in older versions than the table says, or that are brought into the
 /// table's form; with the first operator set of that kind.

@@ -21,7 +21,8 @@ pub(super) fn adapt(
     let used = |i: usize| node.output.get(i).is_some_and(|name| importer.used.contains(name));
     let extra = (1..node.output.len()).any(used);
     match draft.op_type.as_str() {
-        "Add" | "Sub" | "Mul" | "Div" | "Pow" | "And" | "Or" | "Xor" | "Equal" | "Less" | "Greater" | "PRelu" | "Gemm"
+        "Add" | "Sub" | "Mul" | "Div" | "Pow" | "And" | "Or" | "Xor" | "Equal" | "Less" | "Greater" | "PRelu"
+        | "Gemm"
             if schema.since < 7 =>
         {
             return oldest::broadcast(importer, draft);
@@ -31,7 +32,9 @@ pub(super) fn adapt(
         // A tensor is an optional value that is there.
         "OptionalHasElement" => {
             let there = draft.inputs.first().copied().flatten().is_some();
-            return Ok(Lowered::Values(vec![Some(importer.graph.constant(Tensor::scalar(there)))]));
+            return Ok(Lowered::Values(vec![Some(
+                importer.graph.constant(Tensor::scalar(there)),
+            )]));
         }
         "OptionalGetElement" => return Ok(Lowered::Values(draft.inputs)),
         "Softmax" | "LogSoftmax" | "Hardmax" if schema.since < 13 => return softmax(importer, draft),
@@ -47,7 +50,7 @@ pub(super) fn adapt(
                 draft.attrs.shift_remove(name);
             }
         }
-        "MaxPool" if !extra || draft.int("storage_order") == Some(0) => {
+        "MaxPool" if !extra => {
             draft.attrs.shift_remove("storage_order");
         }
         "Cast" | "CastLike" => {
