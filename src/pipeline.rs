@@ -25,6 +25,7 @@ pub enum Engine {
 }
 
 /// What an optimisation may do.
+#[derive(Clone)]
 pub struct Options<'a> {
     /// How rules are applied.
     pub engine: Engine,

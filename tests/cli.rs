@@ -307,3 +307,53 @@ fn sets_that_come_with_the_tool_have_names() {
     let without = run(dir.path(), "optimize a.taut --only-rules b1");
     assert_eq!(without.code, 2, "{}", without.err);
 }
+
+#[test]
+fn a_report_is_one_page_with_pictures() {
+    let dir = folder(&[(
+        "m.taut",
+        "fn main(x: f32[2, 4], param w: f32[4, 4], param b: f32[4]) { relu(relu(matmul(x, w) + b)) }\n",
+    )]);
+    let done = run(dir.path(), "optimize m.taut -o out.taut --report out.html -q");
+    assert_eq!((done.code, done.out.as_str(), done.err.as_str()), (0, "", ""));
+    let page = std::fs::read_to_string(dir.path().join("out.html")).unwrap();
+    for part in [
+        "<h2>Operators</h2>",
+        "<th>matmul</th><td>1</td><td>0</td>",
+        "<th>gemm</th><td>0</td><td>1</td>",
+        "<h3 id=\"relu-of-relu\">",
+        "<svg ",
+        "proved (all sizes",
+        "of the scale in 1 run",
+    ] {
+        assert!(page.contains(part), "{part} is not in\n{page}");
+    }
+    // Nothing is fetched from elsewhere.
+    assert!(!page.contains("src=") && !page.contains("href=\"http"), "{page}");
+}
+
+#[test]
+fn a_wrong_result_is_not_written() {
+    let dir = folder(&[
+        ("m.taut", "fn main(x: f32[2, 4]) { exp(relu(x)) }\n"),
+        (
+            "wrong.rules",
+            "/// Not true below zero.\nrule drop-relu(x) { relu(x) => x numerics real }\n\
+             example drop-relu { fn (x: f32[3]) { relu(x) } => fn (x: f32[3]) { x } }\n",
+        ),
+        ("out.taut", "kept\n"),
+    ]);
+    let command = "optimize m.taut -o out.taut --rules wrong.rules";
+    let done = run(dir.path(), command);
+    assert_eq!((done.code, done.out.as_str()), (1, ""), "{}", done.err);
+    assert!(
+        done.err.contains("drop-relu makes it wrong; nothing is written"),
+        "{}",
+        done.err
+    );
+    let kept = || std::fs::read_to_string(dir.path().join("out.taut")).unwrap();
+    assert_eq!(kept(), "kept\n");
+    let done = run(dir.path(), &format!("{command} --no-check"));
+    assert_eq!(done.code, 0, "{}", done.err);
+    assert!(kept().contains("exp(x)"), "{}", kept());
+}

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde_json::json;
 
 use tautomer::graph::{Graph, Workload};
-use tautomer::pipeline::{Options, optimize};
+use tautomer::pipeline::{Engine, Options, optimize};
 use tautomer::rewrite::{Limits, Step};
 use tautomer::rule::Class;
 
@@ -93,7 +93,7 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
     };
     let step = match args.engine {
         EngineName::Substitute => first_step(total, whole, &trial)?,
-        EngineName::Saturate => first_of_chain(&loaded.workload, whole, args, allowed),
+        EngineName::Saturate => first_of_chain(&loaded.workload, &whole, (args.runs, args.seed), allowed),
     };
     let (rule, place) = match &step {
         Some((_, step)) => (step.rule.to_string(), step.place.join(", ")),
@@ -147,18 +147,38 @@ fn first_step(total: usize, whole: Trial, trial: &Run<'_>) -> Result<Option<(usi
 ///
 /// Halving the number of applications would say little here: an e-graph holds what a wrong rule made long before it is
 /// cheap enough to be taken.
-fn first_of_chain(original: &Workload, whole: Trial, args: &Args, allowed: f64) -> Option<(usize, Step)> {
+fn first_of_chain(original: &Workload, whole: &Trial, (runs, seed): (u64, u64), allowed: f64) -> Option<(usize, Step)> {
     let number = |step: &Step| whole.applications.iter().position(|a| a == step).map_or(0, |i| i + 1);
     let mut wrong: Vec<(usize, Step)> = Vec::new();
     for (step, sides) in whole.chain.iter().zip(&whole.sides) {
-        let differs = sides.as_ref().is_some_and(|sides| {
-            (0..args.runs).any(|run| sides_differ(original, sides, args.seed.wrapping_add(run), allowed))
-        });
+        let differs = sides
+            .as_ref()
+            .is_some_and(|sides| (0..runs).any(|run| sides_differ(original, sides, seed.wrapping_add(run), allowed)));
         if differs {
             wrong.push((number(step), step.clone()));
         }
     }
     wrong.into_iter().min_by_key(|(number, _)| *number)
+}
+
+/// The rule that made a result of saturation wrong, if it is seen.
+pub(super) fn blamed(original: &Workload, options: &Options<'_>, runs: (u64, u64), allowed: f64) -> Option<Step> {
+    if !matches!(options.engine, Engine::Saturate) {
+        return None;
+    }
+    let options = Options {
+        explain: true,
+        explore: false,
+        ..options.clone()
+    };
+    let outcome = optimize(original.clone(), &options).ok()?;
+    let whole = Trial {
+        apart: None,
+        applications: outcome.applications,
+        chain: outcome.steps,
+        sides: outcome.sides,
+    };
+    first_of_chain(original, &whole, runs, allowed).map(|(_, step)| step)
 }
 
 /// True if the first half of the results of `sides` differs from the second on some random input.

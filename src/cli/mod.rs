@@ -14,6 +14,7 @@ mod optimize;
 mod output;
 mod print;
 mod random;
+mod report;
 mod rules;
 mod run;
 mod validate;

@@ -6,7 +6,7 @@ use std::time::Instant;
 use serde_json::{Value, json};
 
 use tautomer::diag::Diagnostic;
-use tautomer::formats::onnx::OnnxInfo;
+use tautomer::formats::onnx::{OnnxInfo, raise_opset};
 use tautomer::graph::Workload;
 use tautomer::lang::parse_rules;
 use tautomer::op::{Op, OpDef};
@@ -15,8 +15,10 @@ use tautomer::rewrite::{Limits, Step};
 use tautomer::rule::{Class, RuleSet, load_rules};
 use tautomer::tensor::DType;
 
+use super::bisect::blamed;
 use super::input::{self, Kind, Loaded};
 use super::random::{Random, difference, values};
+use super::report::Page;
 use super::run::evaluate;
 use super::verdicts::{self, Least};
 use super::{Done, Failure, Shell, audit, output};
@@ -65,6 +67,9 @@ pub(super) struct Args {
     /// Stop after this many rounds
     #[arg(long, value_name = "N")]
     iter_limit: Option<usize>,
+    /// Write the model in this operator set, whose operators may say more than those of its own
+    #[arg(long, value_name = "N")]
+    opset: Option<i64>,
     /// Show the rule applications that the result rests on
     #[arg(long)]
     explain: bool,
@@ -74,12 +79,18 @@ pub(super) struct Args {
     /// Do not compute ahead of time what depends on parameters and constants alone
     #[arg(long)]
     no_fold: bool,
-    /// Run input and result on N random inputs and compare
-    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "3")]
-    check: Option<u64>,
+    /// Run input and result on N random inputs and compare; a result that is wrong is not written
+    #[arg(long, value_name = "N", num_args = 0..=1, default_value_t = 1, default_missing_value = "3")]
+    check: u64,
+    /// Do not run input and result
+    #[arg(long, conflicts_with = "check")]
+    no_check: bool,
     /// Compute everything that the engine made, and name the rule that made two different values equal
     #[arg(long)]
     audit: bool,
+    /// Write what was done into this file, as one page of HTML
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
     /// Where the random numbers begin
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
@@ -126,13 +137,17 @@ pub(super) fn parse_class(text: &str) -> Result<Class, String> {
 
 pub(super) fn run(args: &Args, shell: &Shell) -> Done {
     let clock = Instant::now();
-    let loaded = Loaded::read(&args.file, args.from, args.params.as_deref(), shell)?;
+    let mut loaded = Loaded::read(&args.file, args.from, args.params.as_deref(), shell)?;
     let target = match &args.output {
         Some(path) if !input::is_standard(path) => Some(Kind::of(path, None)?),
         _ => None,
     };
     let given = read_rules(&args.rules)?;
     let to_onnx = target == Some(Kind::Onnx) || (target.is_none() && loaded.info.is_some());
+    if let (Some(opset), true) = (args.opset, to_onnx) {
+        let info = loaded.info.get_or_insert_default();
+        raise_opset(&loaded.workload.graph, info, opset)?;
+    }
     let opset = loaded
         .info
         .as_ref()
@@ -156,7 +171,7 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
             ..defaults
         },
         forbidden: &forbidden,
-        explain: args.explain,
+        explain: args.explain || args.report.is_some(),
         explore: args.audit,
         fold: !args.no_fold,
     };
@@ -169,14 +184,18 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
     let original = loaded.workload.clone();
     let outcome = optimize(loaded.workload, &options)?;
     let seconds = clock.elapsed().as_secs_f64();
-    let verdict = match args.check {
-        Some(n) => Some(compare(&original, &outcome.workload, n, args.seed)?),
-        None => None,
+    let runs = if args.no_check { 0 } else { args.check };
+    let verdict = match runs {
+        0 => None,
+        n => Some(compare(&original, &outcome.workload, n, args.seed)?),
     };
     let audit = audit::of(&original, &outcome, args.class, !args.assume.is_empty(), args.seed);
     // A result that is wrong is not written.
     let allowed = tolerance(args.class, &original);
     let differs = matches!(verdict, Some(Verdict::Apart(most)) if most > allowed);
+    let blamed = differs
+        .then(|| blamed(&original, &options, (runs, args.seed), allowed))
+        .flatten();
     let wrong = differs || audit.as_ref().is_some_and(|audit| !audit.is_right());
     let file = input::shown(&args.file);
     if !shell.quiet {
@@ -184,20 +203,36 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
         if args.explain {
             shell.say(&steps_text(&outcome.steps));
         }
-        match (&verdict, args.check) {
-            (Some(Verdict::Apart(most)), Some(n)) => {
+        match &verdict {
+            Some(Verdict::Apart(most)) => {
                 let judged = if differs { "too large" } else { "fine" };
-                let runs = if n == 1 { "run" } else { "runs" };
+                let plural = if runs == 1 { "run" } else { "runs" };
                 shell.say(&format!(
-                    "largest difference in {n} {runs}: {most:.2e} of the scale, {judged}"
+                    "largest difference in {runs} {plural}: {most:.2e} of the scale, {judged}"
                 ));
             }
-            (Some(Verdict::Unchecked(why)), _) => {
-                shell.say(&format!("not checked: the original does not run here: {why}"))
-            }
-            (None, _) | (_, None) => {}
+            Some(Verdict::Unchecked(why)) => shell.say(&format!("not checked: the original does not run here: {why}")),
+            None => {}
+        }
+        if differs {
+            shell.say(&match &blamed {
+                Some(step) => format!("{} makes it wrong; nothing is written", step.rule),
+                None => "nothing is written; `tautomer bisect` looks for the rule that makes it wrong".to_owned(),
+            });
         }
         audit.iter().for_each(|audit| shell.say(&audit::text(audit)));
+    }
+    if let Some(path) = &args.report {
+        let page = Page {
+            file: &file,
+            original: &original,
+            outcome: &outcome,
+            check: verdict.as_ref().map(|verdict| (runs, verdict)),
+            allowed,
+            class: args.class,
+            verdicts: &|name| chosen.says.get(name).map_or_else(|| "none".to_owned(), Clone::clone),
+        };
+        output::write_text(path, &page.html())?;
     }
     if !wrong {
         write(args, &outcome.workload, loaded.info.as_ref(), shell)?;
@@ -207,7 +242,10 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
         let check = verdict.map(|verdict| match verdict {
             Verdict::Apart(most) => {
                 let most = if most.is_finite() { json!(most) } else { json!("inf") };
-                json!({ "runs": args.check, "seed": args.seed, "difference": most, "allowed": allowed, "ok": !differs })
+                json!({
+                    "runs": runs, "seed": args.seed, "difference": most, "allowed": allowed, "ok": !differs,
+                    "rule": blamed.as_ref().map(|step| step.rule.to_string()),
+                })
             }
             Verdict::Unchecked(why) => json!({ "runs": 0, "seed": args.seed, "unchecked": why }),
         });

@@ -299,6 +299,8 @@ pub(super) struct Chosen {
     pub(super) refuted: Vec<String>,
     /// Those that are left out for their verdict.
     pub(super) left_out: Vec<String>,
+    /// What is known of each rule that has a verdict.
+    pub(super) says: BTreeMap<String, String>,
 }
 
 impl Chosen {
@@ -322,9 +324,14 @@ pub(super) fn choose(
         without: Vec::new(),
         refuted: Vec::new(),
         left_out: Vec::new(),
+        says: BTreeMap::new(),
     };
     for rule in select_rules(options)? {
-        let level = locks.verdict(&rule)?.map(|e| e.verdict);
+        let entry = locks.verdict(&rule)?;
+        if let Some(entry) = &entry {
+            out.says.insert(rule.name.to_string(), entry.says.clone());
+        }
+        let level = entry.map(|e| e.verdict);
         if least
             .level()
             .is_some_and(|least| level.is_none_or(|level| level < least))

@@ -349,10 +349,6 @@ fn text(report: &Report, repair: Option<&Repair>, width: usize, verbose: bool) -
     if let (Some(why), true) = (&report.not_proved, verbose) {
         out.push_str(&format!("  not proved for all sizes: {why}\n"));
     }
-    if verbose {
-        let [tried, proof] = report.seconds;
-        out.push_str(&format!("  {tried:.3} s for instances, {proof:.3} s for the proof\n"));
-    }
     if let Some(class) = report.stronger_class() {
         let rests = report.class.as_ref().map_or_else(String::new, ToString::to_string);
         out.push_str(&format!(

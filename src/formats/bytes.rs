@@ -4,6 +4,7 @@ use half::{bf16, f16};
 use ndarray::IxDyn;
 
 use crate::tensor::{DType, Element, Nd, Tensor};
+use crate::tensor::{F4E2M1, F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ, F8E8M0, I2, I4, U2, U4};
 
 /// More axes than any real tensor has; files that declare more are refused before work grows with the rank.
 pub(super) const MAX_RANK: usize = 64;
@@ -55,6 +56,21 @@ macro_rules! fixed {
 
 fixed!(i8, i16, i32, i64, u8, u16, u32, u64, f16, bf16, f32, f64);
 
+macro_rules! narrow {
+    ($($ty:ty),*) => {$(
+        impl Fixed for $ty {
+            fn read(bytes: &[u8], _: Endian) -> Vec<Self> {
+                bytes.iter().map(|&b| <$ty>::from_bits(b)).collect()
+            }
+            fn write(array: &Nd<Self>, out: &mut Vec<u8>) {
+                out.extend(array.iter().map(|x| x.to_bits()));
+            }
+        }
+    )*};
+}
+
+narrow!(I2, I4, U2, U4, F4E2M1, F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ, F8E8M0);
+
 impl Fixed for bool {
     fn read(bytes: &[u8], _: Endian) -> Vec<bool> {
         bytes.iter().map(|&b| b != 0).collect()
@@ -64,7 +80,7 @@ impl Fixed for bool {
     }
 }
 
-/// A tensor from its elements in row-major order; `None` if their number does not fit the shape or the elements have
+/// A tensor from its elements in row-major order, narrow ones in a byte each; `None` if their number does not fit the shape or the elements have
 /// no fixed width.
 pub(super) fn decode(dtype: DType, shape: &[usize], bytes: &[u8], endian: Endian) -> Option<Tensor> {
     fn go<T: Fixed>(shape: &[usize], bytes: &[u8], endian: Endian) -> Option<Tensor> {
@@ -88,6 +104,16 @@ pub(super) fn decode(dtype: DType, shape: &[usize], bytes: &[u8], endian: Endian
         DType::BF16 => go::<bf16>,
         DType::F32 => go::<f32>,
         DType::F64 => go::<f64>,
+        DType::I2 => go::<I2>,
+        DType::I4 => go::<I4>,
+        DType::U2 => go::<U2>,
+        DType::U4 => go::<U4>,
+        DType::F4E2M1 => go::<F4E2M1>,
+        DType::F8E4M3FN => go::<F8E4M3FN>,
+        DType::F8E4M3FNUZ => go::<F8E4M3FNUZ>,
+        DType::F8E5M2 => go::<F8E5M2>,
+        DType::F8E5M2FNUZ => go::<F8E5M2FNUZ>,
+        DType::F8E8M0 => go::<F8E8M0>,
         DType::Utf8 | DType::Binary | DType::Date32 | DType::Timestamp => return None,
     };
     decode(shape, bytes, endian)
@@ -110,6 +136,16 @@ pub(super) fn encode(tensor: &Tensor) -> Option<Vec<u8>> {
         Tensor::BF16(a) => Fixed::write(a, &mut out),
         Tensor::F32(a) => Fixed::write(a, &mut out),
         Tensor::F64(a) => Fixed::write(a, &mut out),
+        Tensor::I2(a) => Fixed::write(a, &mut out),
+        Tensor::I4(a) => Fixed::write(a, &mut out),
+        Tensor::U2(a) => Fixed::write(a, &mut out),
+        Tensor::U4(a) => Fixed::write(a, &mut out),
+        Tensor::F4E2M1(a) => Fixed::write(a, &mut out),
+        Tensor::F8E4M3FN(a) => Fixed::write(a, &mut out),
+        Tensor::F8E4M3FNUZ(a) => Fixed::write(a, &mut out),
+        Tensor::F8E5M2(a) => Fixed::write(a, &mut out),
+        Tensor::F8E5M2FNUZ(a) => Fixed::write(a, &mut out),
+        Tensor::F8E8M0(a) => Fixed::write(a, &mut out),
         Tensor::Utf8(_) => return None,
     }
     Some(out)

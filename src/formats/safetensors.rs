@@ -43,7 +43,7 @@ const fn file_dtype(dtype: DType) -> Option<Dtype> {
         DType::BF16 => Dtype::BF16,
         DType::F32 => Dtype::F32,
         DType::F64 => Dtype::F64,
-        DType::Utf8 | DType::Binary | DType::Date32 | DType::Timestamp => return None,
+        _ => return None,
     })
 }
 

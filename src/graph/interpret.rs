@@ -190,7 +190,13 @@ fn call<D: Domain>(
         .zip(operands)
         .filter_map(|(v, o)| Some((*v, o.clone()?)))
         .collect();
-    run::<D>(&body, &|v| by_vertex.get(&v).cloned(), &[root]).map_err(|e| OpError::new(e.to_string()))
+    let roots = match body.ty(root) {
+        Type::Tuple(items) => (0..items.len())
+            .map(|i| body.project(root, i))
+            .collect::<Result<Vec<_>, _>>()?,
+        _ => vec![root],
+    };
+    run::<D>(&body, &|v| by_vertex.get(&v).cloned(), &roots).map_err(|e| OpError::new(e.to_string()))
 }
 
 enum Slot<T> {

@@ -256,6 +256,8 @@ pub enum AttrKind {
     Floats,
     /// Text.
     Str,
+    /// List of texts.
+    Strs,
     /// One of these texts.
     OneOf(&'static [&'static str]),
     /// Element type.
@@ -355,6 +357,9 @@ impl AttrDef {
             (K::Floats, V::Ints(v)) => V::Floats(v.iter().map(real).collect::<Option<_>>()?),
             (K::Floats, V::Float(v)) => V::Floats(vec![v]),
             (K::Str, V::Str(v)) => V::Str(v),
+            (K::Strs, V::Strs(v)) => V::Strs(v),
+            (K::Strs, V::Str(v)) => V::Strs(vec![v]),
+            (K::Strs, V::Ints(v)) if v.is_empty() => V::Strs(Vec::new()),
             (K::OneOf(allowed), V::Str(v)) if allowed.contains(&&*v) => V::Str(v),
             (K::DType, V::DType(v)) => V::DType(v),
             (K::DType, V::Str(v)) => V::DType(v.parse().ok()?),
@@ -377,6 +382,7 @@ impl AttrDef {
             AttrKind::Float => "a number".into(),
             AttrKind::Floats => "a list of numbers".into(),
             AttrKind::Str => "a text".into(),
+            AttrKind::Strs => "a list of texts".into(),
             AttrKind::OneOf(allowed) => format!(
                 "one of {}",
                 allowed.iter().map(|s| format!("{s:?}")).collect::<Vec<_>>().join(", ")

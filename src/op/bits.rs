@@ -137,7 +137,12 @@ mod tests {
         table(
             eval,
             &[
-                ("bit_shift", "direction=LEFT", &["u8[3] 16 4 1", "u8[3] 1 2 9"], "u8[3] 32 16 0"),
+                (
+                    "bit_shift",
+                    "direction=LEFT",
+                    &["u8[3] 16 4 1", "u8[3] 1 2 9"],
+                    "u8[3] 32 16 0",
+                ),
                 ("bit_shift", "direction=LEFT", &["u8[1] 255", "u8[1] 4"], "u8[1] 240"),
                 ("bit_shift", "direction=RIGHT", &["u16[2] 16 4", "u16 2"], "u16[2] 4 1"),
                 ("bit_cast", "to=i32", &["f32[2] 1 -2"], "i32[2] 1065353216 -1073741824"),

@@ -1,10 +1,12 @@
 //! Operators that pass elements on: unchanged, under another element type, or held within bounds.
 
-use super::common::{Out, map, same, same_float, to_int, typed};
+use super::common::{Out, map, same, same_float, set, to_int, typed};
 use super::elementwise::{larger, smaller};
-use super::{AttrDef, AttrKind, CostRule, Default, Eval, Infer, OpDef, OpError, OpTraits, Operand, System, Value};
+use super::{
+    AttrDef, AttrKind, AttrValue, CostRule, Default, Eval, Infer, OpDef, OpError, OpTraits, Operand, System, Value,
+};
 use crate::reference;
-use crate::tensor::{DType, Nd, Type};
+use crate::tensor::{DType, DTypeClass, Nd, Type, largest_narrow};
 
 const X: Operand = Operand::one("x");
 const UNARY: OpTraits = OpTraits::ELEMENTWISE.and(OpTraits::UNARY);
@@ -13,6 +15,13 @@ const SATURATE: AttrDef = AttrDef::new(
     AttrKind::Bool,
     Default::Bool(true),
     "for conversion to 8-bit floating-point numbers only",
+);
+
+const ROUND: AttrDef = AttrDef::new(
+    "round_mode",
+    AttrKind::OneOf(&["up", "down", "nearest"]),
+    Default::Str("up"),
+    "for conversion to powers of two only",
 );
 
 /// The operators of this family.
@@ -43,15 +52,18 @@ pub(super) const OPS: &[OpDef] = &[
             "the element type of the result",
         ),
         SATURATE,
+        ROUND,
     ])
     .infer(infer_cast)
+    .canonical(canonical_cast)
     .reference(reference!(cast))
     .traits(UNARY.and(OpTraits::IDEMPOTENT))
     .onnx("Cast", 6),
     OpDef::new("cast_like", "The elements as the element type of the second operand.")
         .operands(&[X, Operand::one("target")])
-        .attrs(&[SATURATE])
+        .attrs(&[SATURATE, ROUND])
         .infer(infer_cast_like)
+        .canonical(canonical_cast)
         .reference(reference!(cast))
         .traits(OpTraits::ELEMENTWISE)
         .onnx("CastLike", 15),
@@ -99,7 +111,7 @@ fn infer_dropout(call: &Infer<'_>) -> Result<Type, OpError> {
 
 /// True for the element types that conversions know.
 fn convertible(dtype: DType) -> bool {
-    dtype.is_number() || matches!(dtype, DType::Bool | DType::Utf8)
+    dtype.is_number() || matches!(dtype.class(), DTypeClass::Narrow) || matches!(dtype, DType::Bool | DType::Utf8)
 }
 
 fn cast_to(call: &Infer<'_>, to: DType) -> Result<Type, OpError> {
@@ -121,6 +133,21 @@ fn infer_cast_like(call: &Infer<'_>) -> Result<Type, OpError> {
     cast_to(call, call.tensor(1)?.dtype)
 }
 
+/// What only conversion to narrow types looks at is left as by default where another type is the target.
+fn canonical_cast(call: &Infer<'_>, attrs: &mut [AttrValue]) -> Result<(), OpError> {
+    let to = match call.def.operands.len() {
+        1 => call.dtype("to"),
+        _ => Some(call.tensor(1)?.dtype),
+    };
+    if to.is_some_and(|to| largest_narrow(to).is_none()) {
+        set(call, attrs, "saturate", AttrValue::Bool(true));
+    }
+    if to.is_some_and(|to| to != DType::F8E8M0) {
+        set(call, attrs, "round_mode", AttrValue::str("up"));
+    }
+    Ok(())
+}
+
 /// A number that text stands for.
 fn parsed(text: &str) -> Result<f64, OpError> {
     text.trim()
@@ -132,15 +159,16 @@ fn cast<S: System>(e: &Eval<'_, S>) -> Out<S> {
     let x = e.operand(0)?;
     let to = e.out_dtype();
     let truth = |x: &bool| i128::from(*x);
-    Ok(vec![if to.is_float() {
-        Value::Real(match x {
+    Ok(vec![if to.holds_floats() {
+        let real = match x {
             Value::Real(a) => a.clone(),
             Value::Int(a) => map(a, |x| Ok(S::from_int(*x)))?,
             Value::Bool(a) => map(a, |x| Ok(S::from_int(truth(x))))?,
             Value::Text(a) => map(a, |x| Ok(S::from_f64(parsed(x)?)?))?,
             Value::Absent => return Err(OpError::new("an operand is missing")),
-        })
-    } else if to.is_int() {
+        };
+        Value::Real(narrowed(e, real)?)
+    } else if to.holds_ints() {
         Value::Int(match x {
             Value::Real(a) => map(a, |x| Ok(to.wrap(to_int(x)?)))?,
             Value::Int(a) => map(a, |x| Ok(to.wrap(*x)))?,
@@ -169,6 +197,30 @@ fn cast<S: System>(e: &Eval<'_, S>) -> Out<S> {
             Value::Absent => return Err(OpError::new("an operand is missing")),
         })
     }])
+}
+
+/// Numbers on their way into a type of few bits: where they are to saturate, those beyond the largest are the largest.
+fn narrowed<S: System>(e: &Eval<'_, S>, real: Nd<S>) -> Result<Nd<S>, OpError> {
+    let to = e.out_dtype();
+    let Some(most) = largest_narrow(to) else {
+        return Ok(real);
+    };
+    let (saturate, round) = (e.flag("saturate") || to == DType::F4E2M1, e.text("round_mode"));
+    map(&real, |x| {
+        let mut x = x.to_f64()?;
+        if saturate && !x.is_nan() {
+            x = x.clamp(-most, most);
+        }
+        if to == DType::F8E8M0 && x.is_finite() {
+            let (below, rest) = (x.abs().log2().floor(), x.abs() / x.abs().log2().floor().exp2());
+            x = match round {
+                "up" if rest > 1.0 => (below + 1.0).exp2(),
+                "nearest" if rest >= 1.5 => (below + 1.0).exp2(),
+                _ => below.exp2(),
+            };
+        }
+        Ok(S::from_f64(x)?)
+    })
 }
 
 /// The shortest text that reads back as the same number.

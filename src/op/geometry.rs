@@ -54,7 +54,10 @@ fn infer_det(call: &Infer<'_>) -> Result<Type, OpError> {
     if !square {
         return Err(OpError::new(format!("`x` must end in two equal axes, and is {}", call.tensor(0)?)).at(0));
     }
-    Ok(typed(dtype, Some(shape.iter().take(shape.len() - 2).cloned().collect())))
+    Ok(typed(
+        dtype,
+        Some(shape.iter().take(shape.len() - 2).cloned().collect()),
+    ))
 }
 
 /// The determinant of a matrix given by rows. Small ones by its definition, which needs no order of numbers; others by
@@ -111,9 +114,13 @@ fn det<S: System>(e: &Eval<'_, S>) -> Out<S> {
     let values = flat(x);
     let matrix = |i: usize| -> Vec<Vec<S>> {
         let from = i * n * n;
-        (0..n).map(|r| values[from + r * n..from + (r + 1) * n].to_vec()).collect()
+        (0..n)
+            .map(|r| values[from + r * n..from + (r + 1) * n].to_vec())
+            .collect()
     };
-    let all = (0..count(&out)?).map(|i| determinant(matrix(i))).collect::<Result<Vec<_>, _>>()?;
+    let all = (0..count(&out)?)
+        .map(|i| determinant(matrix(i)))
+        .collect::<Result<Vec<_>, _>>()?;
     Ok(vec![Value::Real(shaped(&out, all)?)])
 }
 
@@ -137,7 +144,12 @@ fn infer_grid(call: &Infer<'_>) -> Result<Type, OpError> {
         return Ok(typed(dtype, None));
     };
     if let Some(size) = size.as_ref().filter(|s| s.len() != axes + 2) {
-        return Err(OpError::new(format!("`size` has {} extents, and {} are needed", size.len(), axes + 2)).attr("size"));
+        return Err(OpError::new(format!(
+            "`size` has {} extents, and {} are needed",
+            size.len(),
+            axes + 2
+        ))
+        .attr("size"));
     }
     let batch = match (theta.shape.as_ref().and_then(|s| s.first()), &size) {
         (Some(n), _) => n.clone(),
@@ -189,7 +201,12 @@ mod tests {
             &[
                 ("det", "", &["f32[n, 3, 3]"], "f32[n]"),
                 ("det", "", &["f32[3, 3]"], "f32"),
-                ("det", "", &["f32[2, 3]"], "`x` must end in two equal axes, and is f32[2, 3]"),
+                (
+                    "det",
+                    "",
+                    &["f32[2, 3]"],
+                    "`x` must end in two equal axes, and is f32[2, 3]",
+                ),
                 ("affine_grid", "size=[2,3,5,6]", &["f32[2, 2, 3]"], "f32[2, 5, 6, 2]"),
                 ("affine_grid", "", &["f32[n, 3, 4]", "i64[5]"], "f32[n, ?, ?, ?, 3]"),
                 (
@@ -210,12 +227,7 @@ mod tests {
                 ("det", "", &["f32[2, 2] 0 1 2 3"], "f32 -2"),
                 ("det", "", &["f64[2, 1, 1] 5 -2"], "f64[2] 5 -2"),
                 ("det", "", &["f32[3, 3] 2 0 0 0 3 1 0 0 4"], "f32 24"),
-                (
-                    "det",
-                    "",
-                    &["f64[4, 4] 0 2 0 0 1 0 0 0 0 0 0 3 0 0 1 0"],
-                    "f64 6",
-                ),
+                ("det", "", &["f64[4, 4] 0 2 0 0 1 0 0 0 0 0 0 3 0 0 1 0"], "f64 6"),
                 ("det", "", &["f32[0, 0]"], "f32 1"),
                 (
                     "affine_grid",

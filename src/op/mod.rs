@@ -21,6 +21,7 @@ mod common;
 
 mod activation;
 mod along;
+mod attention;
 mod bits;
 mod blocks;
 mod conv;
@@ -31,16 +32,23 @@ mod einsum;
 mod elementwise;
 mod geometry;
 mod index;
+mod integer;
+mod layer_norm;
 mod layout;
 mod like;
+mod linear_attention;
+mod loss;
 mod matmul;
 mod ngram;
 mod norm;
 mod order;
 mod pool;
+mod quantize;
 mod random;
+mod recurrent;
 mod reduce;
 mod resize;
+mod rotary;
 mod sample;
 mod sequence;
 mod softmax;
@@ -98,6 +106,14 @@ const FAMILIES: &[&[OpDef]] = &[
     random::OPS,
     sequence::OPS,
     taper::OPS,
+    recurrent::OPS,
+    attention::OPS,
+    rotary::OPS,
+    linear_attention::OPS,
+    layer_norm::OPS,
+    loss::OPS,
+    quantize::OPS,
+    integer::OPS,
     order::OPS,
     sample::OPS,
     detect::OPS,

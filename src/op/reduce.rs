@@ -624,7 +624,12 @@ mod tests {
                 ("argmax", "keepdims=false", &["f32[3] 2 NaN 5"], "i64 1"),
                 ("cumsum", "", &["f32[3] 1 2 3", "i64 0"], "f32[3] 1 3 6"),
                 ("cumprod", "axis=0", &["f32[3] 2 3 4"], "f32[3] 2 6 24"),
-                ("cumprod", "axis=0 exclusive=true reverse=true", &["i8[3] 2 3 100"], "i8[3] 44 100 1"),
+                (
+                    "cumprod",
+                    "axis=0 exclusive=true reverse=true",
+                    &["i8[3] 2 3 100"],
+                    "i8[3] 44 100 1",
+                ),
                 ("cumsum", "axis=-1 exclusive=true", &["i64[3] 1 2 3"], "i64[3] 0 1 3"),
                 (
                     "cumsum",

@@ -61,7 +61,9 @@ fn infer_reverse(call: &Infer<'_>) -> Result<Type, OpError> {
     if let Some(rank) = x.rank() {
         let (batch, time) = (call.axis("batch_axis", rank)?, call.axis("time_axis", rank)?);
         if batch == time {
-            return Err(OpError::new(format!("axis {batch} cannot be that of the batch and that of time")).attr("time_axis"));
+            return Err(
+                OpError::new(format!("axis {batch} cannot be that of the batch and that of time")).attr("time_axis"),
+            );
         }
     }
     if call.tensor(1)?.rank().is_some_and(|rank| rank != 1) {
@@ -77,10 +79,15 @@ fn reverse<S: System>(e: &Eval<'_, S>) -> Out<S> {
     let lengths = e.operand(1)?.int()?;
     let (items, steps) = (x.shape()[batch], x.shape()[time]);
     if lengths.len() != items {
-        return Err(OpError::new(format!("`sequence_lens` has {} lengths for {items} sequences", lengths.len())));
+        return Err(OpError::new(format!(
+            "`sequence_lens` has {} lengths for {items} sequences",
+            lengths.len()
+        )));
     }
     if let Some(bad) = lengths.iter().find(|&&n| n < 0 || n > steps as i128) {
-        return Err(OpError::new(format!("a length is {bad}, and sequences have {steps} steps")));
+        return Err(OpError::new(format!(
+            "a length is {bad}, and sequences have {steps} steps"
+        )));
     }
     let lengths: Vec<usize> = lengths.iter().map(|&n| n as usize).collect();
     let turned = |position: &[usize]| {
@@ -91,7 +98,9 @@ fn reverse<S: System>(e: &Eval<'_, S>) -> Out<S> {
         }
         from
     };
-    Ok(vec![map_value!(x, a => build(a.shape(), |position| at(a, &turned(position)))?)?])
+    Ok(vec![
+        map_value!(x, a => build(a.shape(), |position| at(a, &turned(position)))?)?,
+    ])
 }
 
 fn infer_center(call: &Infer<'_>) -> Result<Type, OpError> {
@@ -111,7 +120,10 @@ fn infer_center(call: &Infer<'_>) -> Result<Type, OpError> {
     }
     let mut out = shape.clone();
     for (i, axis) in axes.into_iter().enumerate() {
-        out[axis] = extents.as_ref().and_then(|e| e.get(i).cloned()).unwrap_or_else(|| call.unknown());
+        out[axis] = extents
+            .as_ref()
+            .and_then(|e| e.get(i).cloned())
+            .unwrap_or_else(|| call.unknown());
     }
     Ok(typed(x.dtype, Some(out)))
 }
@@ -127,7 +139,12 @@ fn centered(from: usize, to: usize) -> Vec<Option<usize>> {
 fn center<S: System>(e: &Eval<'_, S>) -> Out<S> {
     let x = e.operand(0)?;
     let to = e.out_shape(0)?;
-    let maps: Vec<Vec<Option<usize>>> = x.shape().iter().zip(&to).map(|(&from, &to)| centered(from, to)).collect();
+    let maps: Vec<Vec<Option<usize>>> = x
+        .shape()
+        .iter()
+        .zip(&to)
+        .map(|(&from, &to)| centered(from, to))
+        .collect();
     fn cut<T: Clone>(a: &Nd<T>, maps: &[Vec<Option<usize>>], fill: T) -> Result<Nd<T>, OpError> {
         select_axes(a, maps, Some(&fill))
     }
@@ -159,7 +176,12 @@ mod tests {
                 ("center_crop_pad", "shape=[2,k]", &["f32[4, n]"], "f32[2, k]"),
                 ("center_crop_pad", "shape=[2] axes=[-1]", &["f32[4, n]"], "f32[4, 2]"),
                 ("center_crop_pad", "", &["f32[4, n]", "i64[2]"], "f32[?, ?]"),
-                ("center_crop_pad", "shape=[2]", &["f32[4, n]"], "`shape` has 1 extents for 2 axes"),
+                (
+                    "center_crop_pad",
+                    "shape=[2]",
+                    &["f32[4, n]"],
+                    "`shape` has 1 extents for 2 axes",
+                ),
             ],
         );
     }
@@ -184,7 +206,12 @@ mod tests {
                     "a length is 4, and sequences have 3 steps",
                 ),
                 ("center_crop_pad", "shape=[1,4]", &[x], "i32[1, 4] 0 3 4 0"),
-                ("center_crop_pad", "shape=[4] axes=[0]", &[x], "i32[4, 2] 1 2 3 4 5 6 0 0"),
+                (
+                    "center_crop_pad",
+                    "shape=[4] axes=[0]",
+                    &[x],
+                    "i32[4, 2] 1 2 3 4 5 6 0 0",
+                ),
                 ("center_crop_pad", "", &[x, "i64[2] 2 1"], "i32[2, 1] 1 3"),
             ],
         );

@@ -55,8 +55,18 @@ pub(super) const OPS: &[OpDef] = &[
             "samples that the spectrum was made of",
         ),
         AttrDef::new("sample_rate", AttrKind::Int, Default::Required, "samples in a second"),
-        AttrDef::new("lower_edge_hertz", AttrKind::Float, Default::Required, "the lowest frequency"),
-        AttrDef::new("upper_edge_hertz", AttrKind::Float, Default::Required, "the highest frequency"),
+        AttrDef::new(
+            "lower_edge_hertz",
+            AttrKind::Float,
+            Default::Required,
+            "the lowest frequency",
+        ),
+        AttrDef::new(
+            "upper_edge_hertz",
+            AttrKind::Float,
+            Default::Required,
+            "the highest frequency",
+        ),
         AttrDef::new(
             "output_datatype",
             AttrKind::DType,
@@ -102,10 +112,7 @@ fn infer_window(call: &Infer<'_>) -> Result<Type, OpError> {
 }
 
 /// Numbers as values of the element type of the result; integers are cut towards zero.
-fn numbers<S: System>(
-    e: &Eval<'_, S>,
-    mut f: impl FnMut(&[usize]) -> Result<f64, OpError>,
-) -> Out<S> {
+fn numbers<S: System>(e: &Eval<'_, S>, mut f: impl FnMut(&[usize]) -> Result<f64, OpError>) -> Out<S> {
     let (shape, dtype) = (e.out_shape(0)?, e.out_dtype());
     Ok(vec![if dtype.is_float() {
         Value::Real(build(&shape, |at| Ok(S::from_f64(f(at)?)?))?)
@@ -117,7 +124,11 @@ fn numbers<S: System>(
 /// The sum of `weights[k]` times the cosine of `k` turns over the length of the window.
 fn cosines<S: System>(e: &Eval<'_, S>, weights: &[f64]) -> Out<S> {
     let size = e.out_shape(0)?.first().copied().unwrap_or(0);
-    let length = if e.flag("periodic") { size } else { size.saturating_sub(1) };
+    let length = if e.flag("periodic") {
+        size
+    } else {
+        size.saturating_sub(1)
+    };
     numbers(e, |at| {
         // One element is the middle of its window.
         let turn = if length == 0 { 0.5 } else { at[0] as f64 / length as f64 };
@@ -149,9 +160,19 @@ fn infer_mel(call: &Infer<'_>) -> Result<Type, OpError> {
 }
 
 fn mel<S: System>(e: &Eval<'_, S>) -> Out<S> {
-    let integer = |name: &str| e.int(name).ok_or_else(|| OpError::new(format!("`{name}` is not known")));
-    let number = |name: &str| e.float(name).ok_or_else(|| OpError::new(format!("`{name}` is not known")));
-    let (bins, length, rate) = (integer("num_mel_bins")?, integer("dft_length")?, integer("sample_rate")?);
+    let integer = |name: &str| {
+        e.int(name)
+            .ok_or_else(|| OpError::new(format!("`{name}` is not known")))
+    };
+    let number = |name: &str| {
+        e.float(name)
+            .ok_or_else(|| OpError::new(format!("`{name}` is not known")))
+    };
+    let (bins, length, rate) = (
+        integer("num_mel_bins")?,
+        integer("dft_length")?,
+        integer("sample_rate")?,
+    );
     let mel = |hertz: f64| 2595.0 * (1.0 + hertz / 700.0).log10();
     let (low, high) = (mel(number("lower_edge_hertz")?), mel(number("upper_edge_hertz")?));
     let step = (high - low) / (bins + 2) as f64;
@@ -185,7 +206,7 @@ mod tests {
             infer,
             &[
                 ("hann_window", "size=4", &[], "f32[4]"),
-                ("hamming_window", "size=n output_datatype=f64", &[], "f64[n]"),
+                ("hamming_window", "size=5 output_datatype=f64", &[], "f64[5]"),
                 ("blackman_window", "", &["i64"], "f32[?]"),
                 ("hann_window", "size=-1", &[], "`size` is -1; it must not be negative"),
                 (

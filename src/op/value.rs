@@ -82,7 +82,7 @@ impl<S: Number> Value<S> {
         Ok(match tensor {
             Tensor::Bool(a) => Value::Bool(a.clone()),
             Tensor::Utf8(a) => Value::Text(a.clone()),
-            _ if tensor.dtype().is_float() => {
+            _ if tensor.dtype().holds_floats() => {
                 // The two float systems take their own arrays without a copy.
                 if let Some(same) = same_type::<S>(tensor) {
                     return Ok(Value::Real(same));
@@ -99,11 +99,11 @@ impl<S: Number> Value<S> {
         match self {
             Value::Bool(a) if dtype == DType::Bool => Ok(Tensor::Bool(a)),
             Value::Text(a) if dtype == DType::Utf8 => Ok(Tensor::Utf8(a)),
-            Value::Int(a) if dtype.is_int() => {
+            Value::Int(a) if dtype.holds_ints() => {
                 let values: Vec<i128> = a.iter().copied().collect();
                 Tensor::from_ints(dtype, a.shape(), &values).ok_or_else(mismatch)
             }
-            Value::Real(a) if dtype.is_float() => {
+            Value::Real(a) if dtype.holds_floats() => {
                 if let Some(same) = into_same_type::<S>(&a, dtype) {
                     return Ok(same);
                 }

@@ -7,7 +7,7 @@ use super::matching::{Program, Searcher, is_input, resolve};
 use super::substitute::Index;
 use crate::diag::Diagnostics;
 use crate::graph::{Graph, VertexId};
-use crate::rule::Rule;
+use crate::rule::{PatternId, Rule};
 
 /// A rule made ready for matching.
 pub(crate) struct Trial {
@@ -22,6 +22,8 @@ pub(crate) struct Sides {
     pub(crate) source: Vec<VertexId>,
     /// What variables, literals and wildcards of the source stand for.
     pub(crate) inputs: Vec<VertexId>,
+    /// What vertices of the pattern stand for.
+    pub(crate) bound: Vec<(PatternId, VertexId)>,
     /// The outputs of the target, or why it cannot be built.
     pub(crate) target: Result<Vec<VertexId>, Diagnostics>,
 }
@@ -78,14 +80,16 @@ impl Trial {
         });
         let (binding, matched) = found?;
         let source = &program.rule.source;
-        let inputs = binding.vertices().filter(|(at, _)| is_input(source.node(*at)));
-        let inputs = inputs.map(|(_, v)| v).collect();
+        let bound: Vec<(PatternId, VertexId)> = binding.vertices().collect();
+        let inputs = bound.iter().filter(|(at, _)| is_input(source.node(*at)));
+        let inputs = inputs.map(|(_, v)| *v).collect();
         let mut graph = index.into_whole();
         let target = build_target(&program.rule, &matched, &mut graph);
         Some(Sides {
             graph,
             source: matched.outputs,
             inputs,
+            bound,
             target,
         })
     }

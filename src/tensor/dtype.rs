@@ -35,6 +35,26 @@ pub enum DType {
     F32,
     /// IEEE 754 double precision.
     F64,
+    /// 2-bit signed integer; stored and converted, nothing is computed in it.
+    I2,
+    /// 4-bit signed integer; stored and converted, nothing is computed in it.
+    I4,
+    /// 2-bit unsigned integer; stored and converted, nothing is computed in it.
+    U2,
+    /// 4-bit unsigned integer; stored and converted, nothing is computed in it.
+    U4,
+    /// 4-bit number with 2 bits of exponent; stored and converted, nothing is computed in it.
+    F4E2M1,
+    /// 8-bit number with 4 bits of exponent; stored and converted, nothing is computed in it.
+    F8E4M3FN,
+    /// 8-bit number with 4 bits of exponent, one zero; stored and converted, nothing is computed in it.
+    F8E4M3FNUZ,
+    /// 8-bit number with 5 bits of exponent; stored and converted, nothing is computed in it.
+    F8E5M2,
+    /// 8-bit number with 5 bits of exponent, one zero; stored and converted, nothing is computed in it.
+    F8E5M2FNUZ,
+    /// 8-bit power of two; stored and converted, nothing is computed in it.
+    F8E8M0,
     /// UTF-8 text.
     Utf8,
     /// Bytes.
@@ -54,13 +74,15 @@ pub enum DTypeClass {
     Int,
     /// Floating-point numbers.
     Float,
+    /// Numbers of few bits: no arithmetic, but numbers.
+    Narrow,
     /// Text, bytes, dates: no arithmetic.
     Other,
 }
 
 impl DType {
     /// Every element type, in declaration order.
-    pub const ALL: [DType; 17] = [
+    pub const ALL: [DType; 27] = [
         DType::Bool,
         DType::I8,
         DType::I16,
@@ -74,6 +96,16 @@ impl DType {
         DType::BF16,
         DType::F32,
         DType::F64,
+        DType::I2,
+        DType::I4,
+        DType::U2,
+        DType::U4,
+        DType::F4E2M1,
+        DType::F8E4M3FN,
+        DType::F8E4M3FNUZ,
+        DType::F8E5M2,
+        DType::F8E5M2FNUZ,
+        DType::F8E8M0,
         DType::Utf8,
         DType::Binary,
         DType::Date32,
@@ -96,6 +128,16 @@ impl DType {
             DType::BF16 => "bf16",
             DType::F32 => "f32",
             DType::F64 => "f64",
+            DType::I2 => "i2",
+            DType::I4 => "i4",
+            DType::U2 => "u2",
+            DType::U4 => "u4",
+            DType::F4E2M1 => "f4e2m1",
+            DType::F8E4M3FN => "f8e4m3fn",
+            DType::F8E4M3FNUZ => "f8e4m3fnuz",
+            DType::F8E5M2 => "f8e5m2",
+            DType::F8E5M2FNUZ => "f8e5m2fnuz",
+            DType::F8E8M0 => "f8e8m0",
             DType::Utf8 => "utf8",
             DType::Binary => "binary",
             DType::Date32 => "date32",
@@ -111,6 +153,16 @@ impl DType {
                 DTypeClass::Int
             }
             DType::F16 | DType::BF16 | DType::F32 | DType::F64 => DTypeClass::Float,
+            DType::I2
+            | DType::I4
+            | DType::U2
+            | DType::U4
+            | DType::F4E2M1
+            | DType::F8E4M3FN
+            | DType::F8E4M3FNUZ
+            | DType::F8E5M2
+            | DType::F8E5M2FNUZ
+            | DType::F8E8M0 => DTypeClass::Narrow,
             DType::Utf8 | DType::Binary | DType::Date32 | DType::Timestamp => DTypeClass::Other,
         }
     }
@@ -135,10 +187,30 @@ impl DType {
         matches!(self, DType::I8 | DType::I16 | DType::I32 | DType::I64) || self.is_float()
     }
 
+    /// True for the integer types and the narrow ones among them.
+    pub const fn holds_ints(self) -> bool {
+        self.is_int() || matches!(self, DType::I2 | DType::I4 | DType::U2 | DType::U4)
+    }
+
+    /// True for the floating-point types and the narrow ones among them.
+    pub const fn holds_floats(self) -> bool {
+        self.is_float() || (matches!(self.class(), DTypeClass::Narrow) && !self.holds_ints())
+    }
+
     /// Bytes of one element; text and bytes count as a 16-byte view.
     pub const fn size(self) -> usize {
         match self {
             DType::Bool | DType::I8 | DType::U8 => 1,
+            DType::I2
+            | DType::I4
+            | DType::U2
+            | DType::U4
+            | DType::F4E2M1
+            | DType::F8E4M3FN
+            | DType::F8E4M3FNUZ
+            | DType::F8E5M2
+            | DType::F8E5M2FNUZ
+            | DType::F8E8M0 => 1,
             DType::I16 | DType::U16 | DType::F16 | DType::BF16 => 2,
             DType::I32 | DType::U32 | DType::F32 | DType::Date32 => 4,
             DType::I64 | DType::U64 | DType::F64 | DType::Timestamp => 8,
@@ -163,6 +235,10 @@ impl DType {
             DType::U16 => (0, u16::MAX as i128),
             DType::U32 => (0, u32::MAX as i128),
             DType::U64 => (0, u64::MAX as i128),
+            DType::I2 => (-2, 1),
+            DType::I4 => (-8, 7),
+            DType::U2 => (0, 3),
+            DType::U4 => (0, 15),
             _ => return None,
         })
     }
@@ -184,6 +260,10 @@ impl DType {
             DType::U16 => value as u16 as i128,
             DType::U32 => value as u32 as i128,
             DType::U64 => value as u64 as i128,
+            DType::I2 => ((value as i8) << 6 >> 6) as i128,
+            DType::I4 => ((value as i8) << 4 >> 4) as i128,
+            DType::U2 => value & 3,
+            DType::U4 => value & 15,
             _ => value,
         }
     }

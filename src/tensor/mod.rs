@@ -5,11 +5,13 @@
 pub(crate) mod assume;
 mod dim;
 mod dtype;
+mod narrow;
 mod serial;
 mod shape;
 mod value;
 
 pub use dim::{Atom, Dim, Poly};
 pub use dtype::{DType, DTypeClass};
+pub use narrow::{F4E2M1, F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ, F8E8M0, I2, I4, U2, U4, largest_narrow};
 pub use shape::{Shape, TensorType, Type};
 pub use value::{Element, Nd, Tensor};

@@ -112,6 +112,16 @@ impl Serialize for Tensor {
             },
             match self {
                 Tensor::Bool(a) => a.iter().for_each(|&x| push_hex(&mut plain.bytes, &[u8::from(x)])),
+                Tensor::I2(a) => a.iter().for_each(|x| push_hex(&mut plain.bytes, &[x.to_bits()])),
+                Tensor::I4(a) => a.iter().for_each(|x| push_hex(&mut plain.bytes, &[x.to_bits()])),
+                Tensor::U2(a) => a.iter().for_each(|x| push_hex(&mut plain.bytes, &[x.to_bits()])),
+                Tensor::U4(a) => a.iter().for_each(|x| push_hex(&mut plain.bytes, &[x.to_bits()])),
+                Tensor::F4E2M1(a) => a.iter().for_each(|x| push_hex(&mut plain.bytes, &[x.to_bits()])),
+                Tensor::F8E4M3FN(a) => a.iter().for_each(|x| push_hex(&mut plain.bytes, &[x.to_bits()])),
+                Tensor::F8E4M3FNUZ(a) => a.iter().for_each(|x| push_hex(&mut plain.bytes, &[x.to_bits()])),
+                Tensor::F8E5M2(a) => a.iter().for_each(|x| push_hex(&mut plain.bytes, &[x.to_bits()])),
+                Tensor::F8E5M2FNUZ(a) => a.iter().for_each(|x| push_hex(&mut plain.bytes, &[x.to_bits()])),
+                Tensor::F8E8M0(a) => a.iter().for_each(|x| push_hex(&mut plain.bytes, &[x.to_bits()])),
                 Tensor::Utf8(a) => plain.texts = a.iter().cloned().collect(),
                 _ => {}
             }

@@ -5,6 +5,7 @@ use std::fmt;
 use half::{bf16, f16};
 use ndarray::{ArcArray, ArrayD, IxDyn};
 
+use super::narrow::{F4E2M1, F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ, F8E8M0, I2, I4, U2, U4};
 use super::{DType, Shape, TensorType};
 
 /// A shared n-dimensional array of one element type.
@@ -39,6 +40,26 @@ pub enum Tensor {
     F32(Nd<f32>),
     /// Double precision numbers.
     F64(Nd<f64>),
+    /// 2-bit signed integers.
+    I2(Nd<I2>),
+    /// 4-bit signed integers.
+    I4(Nd<I4>),
+    /// 2-bit unsigned integers.
+    U2(Nd<U2>),
+    /// 4-bit unsigned integers.
+    U4(Nd<U4>),
+    /// 4-bit number with 2 bits of exponents.
+    F4E2M1(Nd<F4E2M1>),
+    /// 8-bit number with 4 bits of exponents.
+    F8E4M3FN(Nd<F8E4M3FN>),
+    /// 8-bit number with 4 bits of exponent, one zeros.
+    F8E4M3FNUZ(Nd<F8E4M3FNUZ>),
+    /// 8-bit number with 5 bits of exponents.
+    F8E5M2(Nd<F8E5M2>),
+    /// 8-bit number with 5 bits of exponent, one zeros.
+    F8E5M2FNUZ(Nd<F8E5M2FNUZ>),
+    /// 8-bit power of twos.
+    F8E8M0(Nd<F8E8M0>),
     /// Text.
     Utf8(Nd<String>),
 }
@@ -61,6 +82,16 @@ macro_rules! with_array {
             $crate::tensor::Tensor::BF16($array) => $body,
             $crate::tensor::Tensor::F32($array) => $body,
             $crate::tensor::Tensor::F64($array) => $body,
+            $crate::tensor::Tensor::I2($array) => $body,
+            $crate::tensor::Tensor::I4($array) => $body,
+            $crate::tensor::Tensor::U2($array) => $body,
+            $crate::tensor::Tensor::U4($array) => $body,
+            $crate::tensor::Tensor::F4E2M1($array) => $body,
+            $crate::tensor::Tensor::F8E4M3FN($array) => $body,
+            $crate::tensor::Tensor::F8E4M3FNUZ($array) => $body,
+            $crate::tensor::Tensor::F8E5M2($array) => $body,
+            $crate::tensor::Tensor::F8E5M2FNUZ($array) => $body,
+            $crate::tensor::Tensor::F8E8M0($array) => $body,
             $crate::tensor::Tensor::Utf8($array) => $body,
         }
     };
@@ -104,6 +135,7 @@ macro_rules! elements {
 elements! {
     bool => Bool, i8 => I8, i16 => I16, i32 => I32, i64 => I64, u8 => U8, u16 => U16, u32 => U32, u64 => U64,
     f16 => F16, bf16 => BF16, f32 => F32, f64 => F64, String => Utf8,
+    I2 => I2, I4 => I4, U2 => U2, U4 => U4, F4E2M1 => F4E2M1, F8E4M3FN => F8E4M3FN, F8E4M3FNUZ => F8E4M3FNUZ, F8E5M2 => F8E5M2, F8E5M2FNUZ => F8E5M2FNUZ, F8E8M0 => F8E8M0,
 }
 
 impl Tensor {
@@ -149,6 +181,16 @@ impl Tensor {
             Tensor::BF16(_) => DType::BF16,
             Tensor::F32(_) => DType::F32,
             Tensor::F64(_) => DType::F64,
+            Tensor::I2(_) => DType::I2,
+            Tensor::I4(_) => DType::I4,
+            Tensor::U2(_) => DType::U2,
+            Tensor::U4(_) => DType::U4,
+            Tensor::F4E2M1(_) => DType::F4E2M1,
+            Tensor::F8E4M3FN(_) => DType::F8E4M3FN,
+            Tensor::F8E4M3FNUZ(_) => DType::F8E4M3FNUZ,
+            Tensor::F8E5M2(_) => DType::F8E5M2,
+            Tensor::F8E5M2FNUZ(_) => DType::F8E5M2FNUZ,
+            Tensor::F8E8M0(_) => DType::F8E8M0,
             Tensor::Utf8(_) => DType::Utf8,
         }
     }
@@ -191,7 +233,7 @@ impl Tensor {
                 }
             };
         }
-        ints!(Bool, I8, I16, I32, I64, U8, U16, U32, U64)
+        ints!(Bool, I8, I16, I32, I64, U8, U16, U32, U64, I2, I4, U2, U4)
     }
 
     /// The elements as `f64` in row-major order, if they are numbers; 64-bit integers may round.
@@ -201,6 +243,12 @@ impl Tensor {
             Tensor::BF16(a) => Some(a.iter().map(|x| x.to_f64()).collect()),
             Tensor::F32(a) => Some(a.iter().map(|&x| f64::from(x)).collect()),
             Tensor::F64(a) => Some(a.iter().copied().collect()),
+            Tensor::F4E2M1(a) => Some(a.iter().map(|x| x.to_f64()).collect()),
+            Tensor::F8E4M3FN(a) => Some(a.iter().map(|x| x.to_f64()).collect()),
+            Tensor::F8E4M3FNUZ(a) => Some(a.iter().map(|x| x.to_f64()).collect()),
+            Tensor::F8E5M2(a) => Some(a.iter().map(|x| x.to_f64()).collect()),
+            Tensor::F8E5M2FNUZ(a) => Some(a.iter().map(|x| x.to_f64()).collect()),
+            Tensor::F8E8M0(a) => Some(a.iter().map(|x| x.to_f64()).collect()),
             Tensor::Utf8(_) => None,
             _ => Some(self.to_ints()?.into_iter().map(|x| x as f64).collect()),
         }
@@ -223,6 +271,10 @@ impl Tensor {
             DType::U16 => cast!(u16),
             DType::U32 => cast!(u32),
             DType::U64 => cast!(u64),
+            DType::I2 => Tensor::new(shape, values.iter().map(|&x| I2::wrap(x)).collect()),
+            DType::I4 => Tensor::new(shape, values.iter().map(|&x| I4::wrap(x)).collect()),
+            DType::U2 => Tensor::new(shape, values.iter().map(|&x| U2::wrap(x)).collect()),
+            DType::U4 => Tensor::new(shape, values.iter().map(|&x| U4::wrap(x)).collect()),
             _ => Tensor::from_f64s(dtype, shape, &values.iter().map(|&x| x as f64).collect::<Vec<_>>()),
         }
     }
@@ -234,6 +286,12 @@ impl Tensor {
             DType::BF16 => Tensor::new::<bf16>(shape, values.iter().map(|&x| bf16::from_f64(x)).collect()),
             DType::F32 => Tensor::new::<f32>(shape, values.iter().map(|&x| x as f32).collect()),
             DType::F64 => Tensor::new::<f64>(shape, values.to_vec()),
+            DType::F4E2M1 => Tensor::new(shape, values.iter().map(|&x| F4E2M1::from_f64(x)).collect()),
+            DType::F8E4M3FN => Tensor::new(shape, values.iter().map(|&x| F8E4M3FN::from_f64(x)).collect()),
+            DType::F8E4M3FNUZ => Tensor::new(shape, values.iter().map(|&x| F8E4M3FNUZ::from_f64(x)).collect()),
+            DType::F8E5M2 => Tensor::new(shape, values.iter().map(|&x| F8E5M2::from_f64(x)).collect()),
+            DType::F8E5M2FNUZ => Tensor::new(shape, values.iter().map(|&x| F8E5M2FNUZ::from_f64(x)).collect()),
+            DType::F8E8M0 => Tensor::new(shape, values.iter().map(|&x| F8E8M0::from_f64(x)).collect()),
             _ => None,
         }
     }
@@ -302,6 +360,16 @@ impl Tensor {
             Tensor::BF16(a) => each!(a, x => x.to_bits()),
             Tensor::F32(a) => each!(a, x => x.to_bits()),
             Tensor::F64(a) => each!(a, x => x.to_bits()),
+            Tensor::I2(a) => each!(a, x => x),
+            Tensor::I4(a) => each!(a, x => x),
+            Tensor::U2(a) => each!(a, x => x),
+            Tensor::U4(a) => each!(a, x => x),
+            Tensor::F4E2M1(a) => each!(a, x => x),
+            Tensor::F8E4M3FN(a) => each!(a, x => x),
+            Tensor::F8E4M3FNUZ(a) => each!(a, x => x),
+            Tensor::F8E5M2(a) => each!(a, x => x),
+            Tensor::F8E5M2FNUZ(a) => each!(a, x => x),
+            Tensor::F8E8M0(a) => each!(a, x => x),
             Tensor::Utf8(a) => each!(a, x => x),
         }
     }

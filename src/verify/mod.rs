@@ -52,7 +52,6 @@ mod unknown;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
-use std::time::Instant;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -245,8 +244,6 @@ pub struct Report {
     pub loose: f64,
     /// The largest difference beyond these bounds, relative to the largest element: what an approximation is off by.
     pub error: f64,
-    /// Seconds that instances took, and the proof for all sizes.
-    pub seconds: [f64; 2],
 }
 
 impl Report {
@@ -277,7 +274,6 @@ impl Report {
 /// assert!(matches!(report.verdict, Verdict::Refuted(_)));
 /// ```
 pub fn verify(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Report {
-    let begun = Instant::now();
     let mut random = Random::part(options.seed, &rule.name);
     let trial = Trial::new(rule.clone());
     let mut run = Run::new(rule, &trial, options);
@@ -286,19 +282,23 @@ pub fn verify(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Repo
     if apart.is_none() {
         apart = run.decide_class(options, &mut random);
     }
-    let searched = begun.elapsed().as_secs_f64();
     let strict = options.strict || apart.as_ref().is_some_and(|(_, _, apart)| apart.fault == Fault::Types);
     let proof = match apart {
-        None if options.prove => Some(proof::prove(
-            &trial,
-            &run.right.iter().map(|&i| &run.pool[i]).collect::<Vec<_>>(),
+        None if options.prove && options.laws != Laws::ALL => Some(Err(
+            "the proof takes all laws of functions for granted, and some are not assumed".to_owned(),
         )),
+        None if options.prove => {
+            let right: Vec<&Recipe> = run.right.iter().map(|&i| &run.pool[i]).collect();
+            Some(match unreached(rule, &right) {
+                0 => proof::prove(&trial, &right),
+                n => Err(format!("no operands were found for {n} alternatives of its source")),
+            })
+        }
         _ => None,
     };
     let Run {
         mut report, grounds, ..
     } = run;
-    report.seconds = [searched, begun.elapsed().as_secs_f64() - searched];
     if let Some(Err(why)) = &proof {
         report.not_proved = Some(why.clone());
     }
@@ -417,7 +417,6 @@ impl<'a> Run<'a> {
                 class: None,
                 loose: 0.0,
                 error: 0.0,
-                seconds: [0.0; 2],
             },
         }
     }
@@ -583,6 +582,7 @@ fn examples_of<'a>(rule: &Rule, examples: &'a [Example]) -> impl Iterator<Item =
 /// Instances to begin with.
 fn seeds(rule: &Arc<Rule>, trial: &Trial, examples: &[Example]) -> Vec<Recipe> {
     let mut out = Vec::new();
+    let mut given = Vec::new();
     for example in examples_of(rule, examples) {
         let after = match &example.kind {
             ExampleKind::Becomes(after) => Some(&**after),
@@ -591,6 +591,7 @@ fn seeds(rule: &Arc<Rule>, trial: &Trial, examples: &[Example]) -> Vec<Recipe> {
         for graph in [Some(&example.source), after].into_iter().flatten() {
             if let Some(sides) = trial.sides(graph.clone(), None) {
                 out.extend(Recipe::of(&sides.graph, &sides.source, &sides.inputs));
+                given.push(sketch::given(rule, &sides));
             }
         }
     }
@@ -607,17 +608,29 @@ fn seeds(rule: &Arc<Rule>, trial: &Trial, examples: &[Example]) -> Vec<Recipe> {
     let each = (REACHING / alternatives.len().max(1)).max(200);
     for one in alternatives {
         let found = instances(&one, 1, each);
-        let found: Vec<Recipe> = found
+        let mut found: Vec<Recipe> = found
             .iter()
             .filter_map(|(g, roots)| Recipe::of(g, roots, &[]))
             .collect();
-        out.extend(if found.is_empty() {
-            reach::reached(&one, each, random)
-        } else {
-            found
-        });
+        if found.is_empty() {
+            found = reach::transferred(&one, &given, random);
+        }
+        if found.is_empty() {
+            found = reach::reached(&one, each, random);
+        }
+        out.extend(found);
     }
     out
+}
+
+/// Alternatives of the source that none of the instances has.
+fn unreached(rule: &Rule, instances: &[&Recipe]) -> usize {
+    let alternatives = sketch::alternatives(rule).into_iter();
+    let reached = |one: Arc<Rule>| {
+        let trial = Trial::new(one);
+        instances.iter().any(|recipe| reach::matches(&trial, recipe))
+    };
+    alternatives.filter(|one| !reached(one.clone())).count()
 }
 
 fn counterexample(sides: &Sides, apart: Apart) -> Counterexample {

@@ -7,12 +7,33 @@ use super::change::{Words, changed, constant};
 use super::mend;
 use super::random::Random;
 use super::recipe::Recipe;
-use super::sketch::sketch;
+use super::sketch::{Given, sketch};
 use crate::rewrite::Trial;
 use crate::rule::{Rule, instances};
 
 /// Instances that are kept for each number of conditions.
 const KEPT: usize = 12;
+
+/// How often a pattern is filled with what variables stood for elsewhere.
+const TRANSFERS: usize = 24;
+
+/// Instances of the rule in which variables stand for what they stood for in matches of the rule it is a part of.
+pub(super) fn transferred(rule: &Arc<Rule>, given: &[Given], random: &mut Random) -> Vec<Recipe> {
+    let words = Words::of(rule);
+    let trial = Trial::new(rule.clone());
+    let mut out = Vec::new();
+    for given in given {
+        let tried = (0..TRANSFERS).filter_map(|_| sketch(rule, &words, given, random));
+        out.extend(tried.into_iter().find(|recipe| matches(&trial, recipe)));
+    }
+    out
+}
+
+/// True if the recipe is an instance of the rule on trial.
+pub(super) fn matches(trial: &Trial, recipe: &Recipe) -> bool {
+    let built = recipe.build().ok();
+    built.is_some_and(|(graph, roots)| trial.sides(graph, Some(&roots)).is_some())
+}
 
 /// Instances of the rule, if changes lead there: so many recipes are made from the pattern, and so many changes are tried
 /// for all conditions together.
@@ -33,7 +54,7 @@ pub(super) fn reached(rule: &Arc<Rule>, attempts: usize, random: &mut Random) ->
         if pool.len() >= 2 * KEPT {
             break;
         }
-        let Some(recipe) = sketch(rule, &words, random) else {
+        let Some(recipe) = sketch(rule, &words, &Given::default(), random) else {
             break;
         };
         let recipe = mend(mend(recipe, random), random);

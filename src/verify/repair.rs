@@ -43,14 +43,18 @@ pub struct Repair {
 ///
 /// ```
 /// # use std::sync::Arc;
-/// # use tautomer::{diag::Source, lang::parse_rules, rule::load_rules, verify::{Options, repair}};
+/// # use tautomer::{diag::Source, lang::parse_rules, rule::load_rules, verify::{Options, Verdict, repair, verify}};
+/// let load = |text: &str| load_rules(parse_rules(Arc::new(Source::new("r.rules", text))).unwrap()).unwrap();
 /// let text = "/// Right for one group.\n\
 ///     rule r(x, w: param, v: param) {\n\
 ///       conv(x, concat(w, v) {axis = 0}) {..a} => concat(conv(x, w) {..a}, conv(x, v) {..a}) {axis = 1}\n\
 ///     }";
-/// let set = load_rules(parse_rules(Arc::new(Source::new("r.rules", text))).unwrap()).unwrap();
-/// let found = repair(&set.rules[0], &set.examples, &Options::default()).unwrap();
-/// assert!(found.change.contains("group = 1"), "{}", found.change);
+/// let set = load(text);
+/// let options = Options { prove: false, ..Options::default() };
+/// // `where x.shape[1] == w.shape[1]`: there is one group.
+/// let found = repair(&set.rules[0], &set.examples, &options).unwrap();
+/// assert!(found.kept > 0);
+/// assert!(!matches!(verify(&load(&found.text).rules[0], &[], &options).verdict, Verdict::Refuted(_)), "{}", found.change);
 /// ```
 pub fn repair(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Option<Repair> {
     let (right, wrong) = instances(rule, examples, options);

@@ -9,17 +9,58 @@ use super::random::Random;
 use super::recipe::{Recipe, Step};
 use crate::lang::ast::{Dims, ExprKind, RuleClass, TypeKind};
 use crate::op::AttrValue;
+use crate::rewrite::Sides;
 use crate::rule::{AttrPattern, Count, Item, ListItem, Pattern, PatternId, PatternNode, ProjIndex, Rule};
 use crate::tensor::{DType, Dim};
 
+/// What variables stand for, by number.
+pub(super) type Given = FxHashMap<usize, Step>;
+
+/// What the variables of the rule stand for in a match.
+pub(super) fn given(rule: &Rule, sides: &Sides) -> Given {
+    let mut out = Given::default();
+    for &(at, v) in &sides.bound {
+        let PatternNode::Variable(i) = rule.source.node(at) else {
+            continue;
+        };
+        let vertex = sides.graph.vertex(v);
+        let Some(ty) = vertex.ty.as_tensor() else { continue };
+        let extents = ty
+            .shape
+            .as_ref()
+            .and_then(|s| s.iter().map(Dim::as_const).collect::<Option<Vec<i64>>>());
+        let Some(shape) = extents else { continue };
+        let dtype = ty.dtype;
+        let number = vertex
+            .constant()
+            .and_then(|t| t.to_f64s())
+            .filter(|all| all.windows(2).all(|w| w[0] == w[1]));
+        let step = match number.as_ref().and_then(|all| all.first()) {
+            Some(&value) => Step::Fill { dtype, shape, value },
+            None => Step::Leaf {
+                name: rule.variables[*i].name.clone(),
+                param: rule.variables[*i].class != RuleClass::Any,
+                dtype,
+                shape,
+            },
+        };
+        out.insert(*i, step);
+    }
+    out
+}
+
 /// A recipe for the source of the rule; it need not fit together.
-pub(super) fn sketch(rule: &Rule, words: &Words, random: &mut Random) -> Option<Recipe> {
+pub(super) fn sketch(rule: &Rule, words: &Words, given: &Given, random: &mut Random) -> Option<Recipe> {
     let rank = random.pick(&[2, 4, 1, 3, 0])?;
     let mut sketch = Sketch {
         rule,
         words,
         base: (0..rank).map(|_| 1 + random.below(4) as i64).collect(),
-        dtype: random.pick(&[DType::F32, DType::F32, DType::F64, DType::I64, DType::Bool])?,
+        dtype: match given.values().next() {
+            Some(Step::Leaf { dtype, .. } | Step::Fill { dtype, .. }) => *dtype,
+            _ => random.pick(&[DType::F32, DType::F32, DType::F64, DType::I64, DType::Bool])?,
+        },
+        given,
         members: 1 + random.below(3) as u32,
         recipe: Recipe::default(),
         made: FxHashMap::default(),
@@ -59,6 +100,7 @@ pub(super) fn alternatives(rule: &Rule) -> Vec<Arc<Rule>> {
 struct Sketch<'a> {
     rule: &'a Rule,
     words: &'a Words,
+    given: &'a Given,
     base: Vec<i64>,
     dtype: DType,
     members: u32,
@@ -173,6 +215,9 @@ impl Sketch<'_> {
     }
 
     fn variable(&mut self, i: usize) -> Option<Step> {
+        if let Some(step) = self.given.get(&i) {
+            return Some(step.clone());
+        }
         let rule = self.rule;
         let variable = rule.variables.get(i)?;
         let mut shape = Vec::new();

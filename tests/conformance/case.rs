@@ -206,7 +206,7 @@ fn compare(expected: &[Tensor], actual: &[Tensor], random: bool) -> Result<(), S
 
 /// The first element that is not as expected: integers, truth values and text agree exactly, NaN with NaN.
 fn differs(expected: &Tensor, actual: &Tensor) -> Option<usize> {
-    if !expected.dtype().is_float() {
+    if !expected.dtype().holds_floats() {
         return (expected != actual)
             .then(|| {
                 let (e, a) = (expected.to_ints()?, actual.to_ints()?);

@@ -14,6 +14,7 @@ mod elementwise;
 mod layout;
 mod norm;
 mod pool;
+mod recurrent;
 mod reduce;
 mod resize;
 mod unary;
@@ -89,6 +90,7 @@ const KERNELS: &[&[Kernel]] = &[
     reduce::KERNELS,
     layout::KERNELS,
     resize::KERNELS,
+    recurrent::KERNELS,
 ];
 
 /// Every kernel, in table order.

@@ -19,7 +19,7 @@ use prost::bytes::Bytes;
 use super::Problem;
 use crate::tensor::Tensor;
 
-pub use export::{Exported, export};
+pub use export::{Exported, export, raise_opset};
 pub use file::{decode_model, read_model, write_model};
 pub use import::{Imported, import};
 pub use info::{NodeInfo, OnnxInfo};

@@ -8,7 +8,7 @@ use prost::bytes::Bytes;
 use super::external;
 use super::proto::{DataLocation, DataType, SparseTensorProto, TensorProto};
 use crate::formats::bytes::{Endian, MAX_RANK, decode, element_count, encode};
-use crate::tensor::{DType, Element, Tensor};
+use crate::tensor::{DType, DTypeClass, Element, Tensor};
 
 /// A sparse tensor is refused if its dense form takes more bytes.
 const MAX_DENSE: usize = 1 << 28;
@@ -73,16 +73,16 @@ pub fn dtype_of(data_type: i32) -> Result<DType, TensorError> {
         DataType::Bfloat16 => return Ok(DType::BF16),
         DataType::Complex64 => "complex64",
         DataType::Complex128 => "complex128",
-        DataType::Float8e4m3fn => "float8e4m3fn",
-        DataType::Float8e4m3fnuz => "float8e4m3fnuz",
-        DataType::Float8e5m2 => "float8e5m2",
-        DataType::Float8e5m2fnuz => "float8e5m2fnuz",
-        DataType::Uint4 => "uint4",
-        DataType::Int4 => "int4",
-        DataType::Float4e2m1 => "float4e2m1",
-        DataType::Float8e8m0 => "float8e8m0",
-        DataType::Uint2 => "uint2",
-        DataType::Int2 => "int2",
+        DataType::Float8e4m3fn => return Ok(DType::F8E4M3FN),
+        DataType::Float8e4m3fnuz => return Ok(DType::F8E4M3FNUZ),
+        DataType::Float8e5m2 => return Ok(DType::F8E5M2),
+        DataType::Float8e5m2fnuz => return Ok(DType::F8E5M2FNUZ),
+        DataType::Uint4 => return Ok(DType::U4),
+        DataType::Int4 => return Ok(DType::I4),
+        DataType::Float4e2m1 => return Ok(DType::F4E2M1),
+        DataType::Float8e8m0 => return Ok(DType::F8E8M0),
+        DataType::Uint2 => return Ok(DType::U2),
+        DataType::Int2 => return Ok(DType::I2),
     }))
 }
 
@@ -103,6 +103,16 @@ pub const fn data_type(dtype: DType) -> Option<DataType> {
         DType::F32 => DataType::Float,
         DType::F64 => DataType::Double,
         DType::Utf8 => DataType::String,
+        DType::I2 => DataType::Int2,
+        DType::I4 => DataType::Int4,
+        DType::U2 => DataType::Uint2,
+        DType::U4 => DataType::Uint4,
+        DType::F4E2M1 => DataType::Float4e2m1,
+        DType::F8E4M3FN => DataType::Float8e4m3fn,
+        DType::F8E4M3FNUZ => DataType::Float8e4m3fnuz,
+        DType::F8E5M2 => DataType::Float8e5m2,
+        DType::F8E5M2FNUZ => DataType::Float8e5m2fnuz,
+        DType::F8E8M0 => DataType::Float8e8m0,
         DType::Binary | DType::Date32 | DType::Timestamp => return None,
     })
 }
@@ -113,6 +123,31 @@ fn extents(dims: &[i64], element_size: usize) -> Result<(Vec<usize>, usize), Ten
     let shape = shape.ok_or_else(refused)?;
     let count = element_count(&shape, element_size).ok_or_else(refused)?;
     Ok((shape, count))
+}
+
+/// How many elements share a byte.
+const fn packed(dtype: DType) -> usize {
+    match dtype {
+        DType::I4 | DType::U4 | DType::F4E2M1 => 2,
+        DType::I2 | DType::U2 => 4,
+        _ => 1,
+    }
+}
+
+/// The first `count` elements, each in a byte of its own; the first of those that share one is in its lowest places.
+fn unpack(bytes: &[u8], packed: usize, count: usize) -> Vec<u8> {
+    let width = 8 / packed;
+    let places = |byte: u8| (0..packed).map(move |i| byte >> (i * width) & ((1 << width) - 1));
+    bytes.iter().flat_map(|&byte| places(byte)).take(count).collect()
+}
+
+fn pack(bytes: Vec<u8>, packed: usize) -> Vec<u8> {
+    let width = 8 / packed;
+    let join = |all: &[u8]| all.iter().enumerate().fold(0, |byte, (i, x)| byte | x << (i * width));
+    match packed {
+        1 => bytes,
+        _ => bytes.chunks(packed).map(join).collect(),
+    }
 }
 
 /// The tensor that a message stores, in whichever of its fields; `folder` is where external data is looked for.
@@ -126,23 +161,30 @@ pub fn to_tensor(proto: &TensorProto, folder: Option<&Path>) -> Result<Tensor, T
         return Err(TensorError::Segments);
     }
     let (shape, count) = extents(&proto.dims, dtype.size())?;
+    let packed = packed(dtype);
+    let size = |count: usize| count.saturating_mul(dtype.size()).div_ceil(packed);
     let wrong_size = |needed: String, found: String| TensorError::Size {
         shape: proto.dims.clone(),
         needed,
         found,
     };
     let from_bytes = |bytes: &[u8]| {
-        decode(dtype, &shape, bytes, Endian::Little).ok_or_else(|| {
-            let needed = format!("{} bytes", count.saturating_mul(dtype.size()));
+        let unpacked: Option<Vec<u8>> =
+            (packed > 1 && bytes.len() == size(count)).then(|| unpack(bytes, packed, count));
+        decode(dtype, &shape, unpacked.as_deref().unwrap_or(bytes), Endian::Little).ok_or_else(|| {
+            let needed = format!("{} bytes", size(count));
             wrong_size(needed, format!("{} bytes", bytes.len()))
         })
     };
     if proto.data_location == Some(DataLocation::External as i32) {
-        let needed = count.saturating_mul(dtype.size());
-        return from_bytes(&external::read(proto, folder, needed)?);
+        return from_bytes(&external::read(proto, folder, size(count))?);
     }
     if let Some(raw) = proto.raw_data.as_ref().filter(|raw| !raw.is_empty()) {
         return from_bytes(raw);
+    }
+    if dtype.class() == DTypeClass::Narrow {
+        let bytes: Vec<u8> = proto.int32_data.iter().map(|&x| x as u8).collect();
+        return from_bytes(&bytes);
     }
     let stored = match dtype {
         DType::F32 => proto.float_data.len(),
@@ -178,7 +220,7 @@ pub fn to_tensor(proto: &TensorProto, folder: Option<&Path>) -> Result<Tensor, T
             let texts = texts.collect::<Result<Vec<_>, _>>().map_err(|_| TensorError::Text)?;
             Tensor::new(&shape, texts)
         }
-        DType::Binary | DType::Date32 | DType::Timestamp => None,
+        _ => None,
     };
     tensor.ok_or_else(|| TensorError::Shape(proto.dims.clone()))
 }
@@ -248,7 +290,9 @@ pub fn from_tensor(name: &str, tensor: &Tensor) -> TensorProto {
     };
     match tensor {
         Tensor::Utf8(array) => proto.string_data = array.iter().map(|s| s.as_bytes().to_vec()).collect(),
-        other => proto.raw_data = encode(other).map(Bytes::from),
+        other => {
+            proto.raw_data = encode(other).map(|bytes| Bytes::from(pack(bytes, packed(tensor.dtype()))));
+        }
     }
     proto
 }
@@ -314,8 +358,8 @@ mod tests {
     fn refusals_are_typed() {
         let error = |proto: TensorProto| to_tensor(&proto, None).unwrap_err();
         assert_eq!(
-            error(stored(DataType::Int4, &[2])),
-            TensorError::UnsupportedType("int4")
+            error(stored(DataType::Complex64, &[2])),
+            TensorError::UnsupportedType("complex64")
         );
         assert_eq!(error(stored(DataType::Undefined, &[2])), TensorError::UnknownType(0));
         assert_eq!(error(stored(DataType::Float, &[-1])), TensorError::Shape(vec![-1]));

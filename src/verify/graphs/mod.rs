@@ -23,6 +23,7 @@ use self::symbolic::symbolic;
 use super::audit::Limits;
 use super::data::Data;
 use super::judge::Differing;
+use super::proof::prove_graphs;
 use super::tolerance::differing;
 use crate::graph::{Graph, Params, Workload};
 use crate::op::Value;
@@ -44,6 +45,8 @@ pub struct Options<'a> {
     pub shapes: usize,
     /// How equal the results must be.
     pub class: Class,
+    /// A proof for all sizes is looked for where the class is not `bitwise`.
+    pub prove: bool,
     /// What the reference definitions may take for one choice, and the machine, which runs what takes more, for all.
     pub limits: Limits,
     /// What runs graphs that take more.
@@ -56,6 +59,7 @@ impl Default for Options<'_> {
             seed: 0,
             shapes: 4,
             class: Class::Real,
+            prove: true,
             limits: Limits {
                 operations: 300_000_000,
                 machine: 30_000_000_000,
@@ -134,6 +138,10 @@ impl fmt::Display for Verdict {
                     "proved: the same expression once composite operators are written out"
                 )
             }
+            Verdict::Proved(Proof::SameFormulas { rounded }) => {
+                f.write_str("proved: the same formulas for all sizes")?;
+                f.write_str(if *rounded { ", up to rounded constants" } else { "" })
+            }
             Verdict::ProvedAt { shapes } => write!(f, "proved at {shapes} shape{}", plural(*shapes)),
             Verdict::Tested { instances } => write!(f, "tested at {instances} instance{}", plural(*instances)),
             Verdict::Refuted(difference) => write!(f, "refuted: {}", difference.what),
@@ -174,7 +182,7 @@ impl Tolerance {
 /// };
 /// let original = workload("fn main(x: f32[n, 2]) { (x + x) * 2.0 }");
 /// let report = verify_graphs(&original, &workload("fn main(x: f32[n, 2]) { x * 4.0 }"), &GraphOptions::default());
-/// assert_eq!(report.verdict.to_string(), "proved at 4 shapes");
+/// assert_eq!(report.verdict.to_string(), "proved: the same formulas for all sizes");
 /// let report = verify_graphs(&original, &workload("fn main(x: f32[n, 2]) { x * 3.0 }"), &GraphOptions::default());
 /// assert!(report.verdict.to_string().starts_with("refuted"));
 /// ```
@@ -203,10 +211,22 @@ pub fn verify_graphs(original: &Workload, optimized: &Workload, options: &Option
         None => match symbolic(&pair.original, &pair.optimized) {
             // Equal expressions of equal numbers have equal bits, but for constants that were computed.
             Some(proof) => Verdict::Proved(proof),
-            None => Run { pair: &pair, options }.verdict(&mut report),
+            None => computed(&pair, options, &mut report),
         },
     };
     report
+}
+
+/// What numbers say, and the proof for all sizes unless they speak against it: it knows no rounding.
+fn computed(pair: &Pair, options: &Options<'_>, report: &mut Report) -> Verdict {
+    let verdict = Run { pair, options }.verdict(report);
+    if matches!(verdict, Verdict::Refuted(_)) || !options.prove || options.class == Class::Bitwise {
+        return verdict;
+    }
+    match prove_graphs(&pair.original, &pair.optimized) {
+        Ok(rounded) => Verdict::Proved(Proof::SameFormulas { rounded }),
+        Err(_) => verdict,
+    }
 }
 
 /// A result whose types cannot be equal.

@@ -10,9 +10,14 @@ pub enum Proof {
     SameExpression,
     /// Each result is the same expression once composite operators are written out.
     SameOnceExpanded,
+    /// Each element of each result is the same formula over the real numbers, whatever the extents are.
+    SameFormulas {
+        /// Constants are equal but for their last digits, to one in a million.
+        rounded: bool,
+    },
 }
 
-/// Tries to prove that the results of two graphs with inputs of the same names are equal.
+/// Tries to prove that the results of two graphs with inputs of the same names are equal expressions.
 pub(super) fn symbolic(original: &Graph, optimized: &Graph) -> Option<Proof> {
     if is_same(original, optimized) {
         return Some(Proof::SameExpression);

@@ -11,6 +11,7 @@ mod expr;
 mod facts;
 mod fold;
 mod form;
+mod graphs;
 mod laws;
 mod layout;
 mod linear;
@@ -29,6 +30,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use self::case::{Case, Res, Stop};
 use self::facts::Effort;
 use self::form::Form;
+pub(super) use self::graphs::prove_graphs;
 use self::meaning::{At, Meaning};
 use super::recipe::Recipe;
 

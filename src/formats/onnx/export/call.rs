@@ -112,6 +112,8 @@ impl Call<'_> {
             }
             ("RoiAlign", "coordinate_transformation_mode", _) => opset < 16,
             ("Split", "num_outputs", _) => true,
+            ("QuantizeLinear", "output_dtype", AttrValue::DType(dtype)) => self.dtype(2).unwrap_or(DType::U8) == *dtype,
+            ("DequantizeLinear", "output_dtype", AttrValue::DType(dtype)) => self.dtype(1) == Some(*dtype),
             ("Shape", "end", AttrValue::Int(end)) => self.shape(0).is_some_and(|s| *end == Dim::from(s.len())),
             ("Pad", "axes", AttrValue::Ints(v)) => {
                 let all = |rank: usize| v.len() == rank && v.iter().enumerate().all(|(i, d)| *d == Dim::from(i));
@@ -123,8 +125,8 @@ impl Call<'_> {
     }
 
     /// The extents of the kernel, which ONNX says beside the weights.
-    fn kernel_shape(&self) -> Option<AttrValue> {
-        let extents: Option<Vec<i64>> = self.shape(1)?.iter().skip(2).map(Dim::as_const).collect();
+    fn kernel_shape(&self, weights: usize) -> Option<AttrValue> {
+        let extents: Option<Vec<i64>> = self.shape(weights)?.iter().skip(2).map(Dim::as_const).collect();
         Some(AttrValue::ints(&extents?))
     }
 }
@@ -245,9 +247,12 @@ pub(super) fn render(
             written.push(from_value(name, &plain)?);
         }
     }
-    if matches!(op_type, "Conv" | "ConvTranspose")
-        && let Some(extents) = call.kernel_shape()
-    {
+    let weights = match op_type {
+        "Conv" | "ConvTranspose" | "ConvInteger" => Some(1),
+        "QLinearConv" => Some(3),
+        _ => None,
+    };
+    if let Some(extents) = weights.and_then(|at| call.kernel_shape(at)) {
         written.push(from_value("kernel_shape", &extents)?);
     }
     for attr in schema.attrs.iter().filter(|a| a.required) {

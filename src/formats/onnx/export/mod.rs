@@ -142,6 +142,24 @@ fn fitting(graph: &Graph, info: &OnnxInfo) -> Result<(Graph, i64, String), Diagn
     }
 }
 
+/// Moves a model to a newer operator set that was asked for.
+///
+/// # Errors
+/// It is older than the model's own or newer than any that is known, or a node that is carried along unread means
+/// something else in it.
+pub fn raise_opset(graph: &Graph, info: &mut OnnxInfo, opset: i64) -> Result<(), Diagnostics> {
+    let old = info.opset();
+    if opset < old || opset > NEWEST {
+        let message =
+            format!("operator set {opset} is not between {old}, that of the model, and {NEWEST}, the newest known");
+        return Err(cannot(message).into());
+    }
+    if opset > old {
+        raise(graph, info, opset, "it was asked for")?;
+    }
+    Ok(())
+}
+
 /// Moves the model to a newer operator set, unless a node that is carried along unread means something else there.
 fn raise(graph: &Graph, info: &mut OnnxInfo, opset: i64, reason: &str) -> Result<Diagnostic, Diagnostics> {
     let old = info.opset();

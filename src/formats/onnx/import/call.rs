@@ -62,6 +62,19 @@ const RENAMES: &[(&str, &str, &str)] = &[
     ("MaxPool", "storage_order", "column_major"),
 ];
 
+/// Operators of ONNX that are another one in the table where more than the first result is used, with the first operator
+/// set that has it.
+const MORE_RESULTS: &[(&str, &str, i64)] = &[
+    ("MaxPool", "max_pool_with_indices", 8),
+    ("LayerNormalization", "layer_normalization_with_statistics", 17),
+    ("Attention", "attention_with_cache", 23),
+    (
+        "SoftmaxCrossEntropyLoss",
+        "softmax_cross_entropy_loss_with_log_prob",
+        12,
+    ),
+];
+
 /// Operators that meant the same, or a part of it, in older versions than the table says, or that are brought into the
 /// table's form; with the first operator set of that kind.
 const SINCE: &[(&str, i64)] = &[
@@ -94,11 +107,9 @@ const SINCE: &[(&str, i64)] = &[
 
 /// The table's operator for a call of `op_type` with that many results, and the first operator set that has it.
 pub(in crate::formats::onnx) fn counterpart(op_type: &str, results: usize) -> Option<(&'static OpDef, i64)> {
-    let indices = (op_type == "MaxPool" && results > 1)
-        .then(|| lookup("max_pool_with_indices"))
-        .flatten();
-    if let Some(def) = indices {
-        return Some((def, 8));
+    let wider = MORE_RESULTS.iter().find(|(onnx, ..)| *onnx == op_type && results > 1);
+    if let Some((_, name, since)) = wider {
+        return lookup(name).map(|def| (def, *since));
     }
     let def = lookup_onnx(op_type)?;
     Some((def, i64::from(def.onnx?.since)))
@@ -106,9 +117,9 @@ pub(in crate::formats::onnx) fn counterpart(op_type: &str, results: usize) -> Op
 
 /// The ONNX name of an operator of the table, and the first operator set that has it with its present meaning.
 pub(in crate::formats::onnx) fn onnx_name(def: &OpDef) -> Option<(&'static str, i64)> {
-    match def.name {
-        "max_pool_with_indices" => Some(("MaxPool", 8)),
-        _ => def.onnx.map(|onnx| (onnx.name, i64::from(onnx.since))),
+    match MORE_RESULTS.iter().find(|(_, name, _)| *name == def.name) {
+        Some((onnx, _, since)) => Some((onnx, *since)),
+        None => def.onnx.map(|onnx| (onnx.name, i64::from(onnx.since))),
     }
 }
 

@@ -8,8 +8,8 @@ use crate::graph::VertexId;
 use crate::op::{AttrValue, OpError, lookup_onnx};
 use crate::tensor::{Dim, Tensor};
 
-/// Operators for which a schema's default means that there is no such bound.
-pub(super) const DEFAULT_IS_ABSENCE: &[&str] = &["clip"];
+/// Operators for which a default of the schema means that there is no such bound or type; the others are the table's.
+pub(super) const DEFAULT_IS_ABSENCE: &[&str] = &["clip", "quantize_linear", "dequantize_linear"];
 
 /// Brings a node into the form of the newest version, or says what becomes of it.
 pub(super) fn adapt(
@@ -53,11 +53,6 @@ pub(super) fn adapt(
         "MaxPool" if !extra => {
             draft.attrs.shift_remove("storage_order");
         }
-        "Cast" | "CastLike" => {
-            for name in ["saturate", "round_mode"] {
-                draft.attrs.shift_remove(name);
-            }
-        }
         "Upsample" => {
             draft.op_type = "Resize".to_string();
             // The newest version has `roi` between the operand and the scales.
@@ -81,10 +76,24 @@ pub(super) fn adapt(
             draft.set("coordinate_transformation_mode", AttrValue::str("output_half_pixel"));
         }
         // The extents of the window follow from the weights.
-        "DeformConv" => kernel_shape(importer, &mut draft)?,
+        "DeformConv" => kernel_shape(importer, &mut draft, 1)?,
         "Scatter" => draft.op_type = "ScatterElements".to_string(),
         "Split" => split(&mut draft, node),
-        "Conv" | "ConvTranspose" => kernel_shape(importer, &mut draft)?,
+        "Conv" | "ConvTranspose" | "ConvInteger" => kernel_shape(importer, &mut draft, 1)?,
+        "QLinearConv" => kernel_shape(importer, &mut draft, 3)?,
+        // A mode of results that are not used.
+        "Attention" if !extra => {
+            draft.attrs.shift_remove("qk_matmul_output_mode");
+        }
+        "QuantizeLinear" | "DequantizeLinear" => {
+            // What is not held within the range concerns floating-point results alone; 0 stands for no type.
+            draft.attrs.shift_remove("saturate");
+            for name in ["output_dtype", "precision"] {
+                if draft.int(name) == Some(0) {
+                    draft.attrs.shift_remove(name);
+                }
+            }
+        }
         "Pad" if schema.since < 11 => {
             draft.attrs.entry("value".to_string()).or_insert(AttrValue::float(0.0));
         }
@@ -185,11 +194,11 @@ fn regions(importer: &Importer<'_>, draft: &Draft) -> bool {
 }
 
 /// The extents of the kernel follow from the weights; saying them again must not contradict.
-fn kernel_shape(importer: &Importer<'_>, draft: &mut Draft) -> Result<(), OpError> {
+fn kernel_shape(importer: &Importer<'_>, draft: &mut Draft, weights: usize) -> Result<(), OpError> {
     let Some(said) = draft.ints("kernel_shape") else {
         return Ok(());
     };
-    let weights = draft.inputs.get(1).copied().flatten();
+    let weights = draft.inputs.get(weights).copied().flatten();
     let shape = weights.and_then(|v| importer.graph.ty(v).as_tensor()?.shape.clone());
     if let Some(shape) = shape {
         let differ = |(d, k): (&Dim, &i64)| d.as_const().is_some_and(|d| d != *k);

@@ -125,7 +125,8 @@ pub(super) fn batch_normalization(
     node: &NodeProto,
 ) -> Result<Lowered, OpError> {
     let given: Option<Vec<VertexId>> = draft.inputs.iter().copied().collect();
-    let Some([x, scale, bias, running_mean, running_var]) = given.as_deref().and_then(|v| <[VertexId; 5]>::try_from(v).ok())
+    let Some([x, scale, bias, running_mean, running_var]) =
+        given.as_deref().and_then(|v| <[VertexId; 5]>::try_from(v).ok())
     else {
         return Ok(Lowered::Unread);
     };
@@ -158,7 +159,10 @@ pub(super) fn batch_normalization(
     for (old, new) in [(running_mean, mean), (running_var, var)] {
         let (keep, take) = (make.number(dtype, momentum), make.number(dtype, 1.0 - momentum));
         let new = make.node("Cast", &[new], &cast(dtype))?;
-        let (old, new) = (make.node("Mul", &[old, keep], &[])?, make.node("Mul", &[new, take], &[])?);
+        let (old, new) = (
+            make.node("Mul", &[old, keep], &[])?,
+            make.node("Mul", &[new, take], &[])?,
+        );
         results.push(make.node("Add", &[old, new], &[])?);
     }
     Ok(make.values(results))

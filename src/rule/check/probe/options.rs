@@ -145,6 +145,7 @@ pub(super) fn attributes(attr: &AttrDef) -> Vec<Option<AttrValue>> {
             AttrValue::Tensor(Tensor::scalar(1i64)),
         ],
         AttrKind::Floats => vec![AttrValue::Floats(Vec::new())],
+        AttrKind::Strs => vec![AttrValue::Strs(Vec::new())],
         AttrKind::Str => vec![AttrValue::str(if attr.name == "equation" { "ij,jk->ik" } else { "" })],
     };
     let left_out = attr.default_value().is_some().then_some(None);

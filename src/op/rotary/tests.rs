@@ -1,0 +1,56 @@
+use super::super::check::{eval, infer, table};
+
+#[test]
+fn types() {
+    table(
+        infer,
+        &[
+            (
+                "rotary_embedding",
+                "num_heads=2",
+                &["f32[b, s, 16]", "f32[b, s, 4]", "f32[b, s, 4]"],
+                "f32[b, s, 16]",
+            ),
+            (
+                "rotary_embedding",
+                "rotary_embedding_dim=3",
+                &["f32[b, 2, s, 8]", "f32[50, 2]", "f32[50, 2]", "i64[b, s]"],
+                "3 of 8 elements of a head do not fall into pairs",
+            ),
+            (
+                "causal_conv_with_state",
+                "",
+                &["f32[b, c, l]", "f32[c, 1, 4]"],
+                "(f32[b, c, l], f32[b, c, 3])",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn values() {
+    table(
+        eval,
+        &[
+            // A quarter turn of (1, 2), and (3, 4) as it is.
+            (
+                "rotary_embedding",
+                "rotary_embedding_dim=2",
+                &["f32[1,1,1,4] 1 2 3 4", "f32[2,1] 1 0", "f32[2,1] 0 1", "i64[1,1] 1"],
+                "f32[1, 1, 1, 4] -2 1 3 4",
+            ),
+            (
+                "rotary_embedding",
+                "interleaved=true num_heads=1",
+                &["f32[1,1,4] 1 2 3 4", "f32[1,1,2] 0 1", "f32[1,1,2] 1 0"],
+                "f32[1, 1, 4] -2 1 3 4",
+            ),
+            (
+                "causal_conv_with_state",
+                "",
+                &["f32[1,1,3] 1 2 3", "f32[1,1,2] 10 1", "f32[1] 0.5", "f32[1,1,1] 4"],
+                "f32[1, 1, 3] 41.5 12.5 23.5; f32[1, 1, 1] 3",
+            ),
+        ],
+    );
+}

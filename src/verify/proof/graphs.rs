@@ -1,0 +1,116 @@
+//! Proof that two graphs are equal for all extents.
+
+use std::rc::Rc;
+
+use rustc_hash::FxHashMap;
+
+use super::case::{Case, Res, Stop};
+use super::facts::{Effort, Facts};
+use super::meaning::Meaning;
+use super::{CASES, check_source, compare, expanded, numbered_leaves};
+use crate::graph::{Graph, Node, VertexId};
+use crate::tensor::{Atom, Dim};
+
+/// The most vertices of both.
+const VERTICES: usize = 200;
+
+/// Proves that two graphs with the same inputs, in order, have equal results over the real numbers, for all values of
+/// their symbolic extents; true if constants are equal but for their last digits.
+///
+/// # Errors
+/// Why it is not proved.
+pub(in crate::verify) fn prove_graphs(original: &Graph, optimized: &Graph) -> Result<bool, String> {
+    if original.len() + optimized.len() > VERTICES {
+        return Err(format!("they have more than {VERTICES} vertices together"));
+    }
+    let (joint, pairs) = joined(original, optimized)?;
+    let mut rounded = false;
+    let mut waiting = vec![given(original)];
+    let mut visited = 0;
+    while let Some(facts) = waiting.pop() {
+        visited += 1;
+        if visited > CASES || facts.effort.is_spent() {
+            return Err("it takes more than is allowed".to_owned());
+        }
+        if facts.is_empty() {
+            continue;
+        }
+        let case = Rc::new(Case::new(facts));
+        let outcome = prove_case(original, &joint, pairs, &case);
+        waiting.extend(case.take_aside());
+        rounded |= case.is_rounded();
+        match outcome {
+            Ok(()) | Err(Stop::Divided) => {}
+            Err(Stop::Empty) if case.contradicts(&[]) => {}
+            Err(Stop::Empty) => return Err("their types differ at some extents".to_owned()),
+            Err(Stop::Open(why)) => return Err(why),
+        }
+    }
+    Ok(rounded)
+}
+
+/// What holds of every extent.
+fn given(graph: &Graph) -> Facts {
+    let mut facts = Facts::default();
+    facts.effort = Rc::new(Effort::default());
+    for &v in graph.inputs() {
+        let shape = graph.ty(v).as_tensor().and_then(|t| t.shape.as_ref());
+        for d in shape.into_iter().flat_map(|s| s.iter()) {
+            d.visit_atoms(&mut |atom| {
+                if let Atom::Symbol(_) = atom {
+                    facts.add(Dim::atom(atom.clone()));
+                }
+            });
+            facts.add(d.clone());
+        }
+    }
+    facts
+}
+
+/// Both graphs as one, whose outputs are those of the first and then those of the second, and how many each has.
+fn joined(original: &Graph, optimized: &Graph) -> Result<(Graph, usize), String> {
+    let known = |d: &Dim| !d.has_unknown();
+    for &v in original.inputs() {
+        let shape = original.ty(v).as_tensor().and_then(|t| t.shape.as_ref());
+        if !shape.is_some_and(|s| s.iter().all(known)) {
+            return Err("an input has a shape of which not all is known".to_owned());
+        }
+    }
+    let mut joint = original.clone();
+    joint.reserve_unknown(optimized.next_unknown());
+    let mut places: FxHashMap<VertexId, VertexId> = FxHashMap::default();
+    for (&theirs, &ours) in optimized.inputs().iter().zip(original.inputs()) {
+        places.insert(theirs, ours);
+    }
+    for v in optimized.rpo() {
+        if places.contains_key(&v) {
+            continue;
+        }
+        let vertex = optimized.vertex(v).clone();
+        if matches!(vertex.node, Node::Input | Node::Param) {
+            return Err("they do not have the same inputs".to_owned());
+        }
+        let operands: Vec<VertexId> = optimized.pred(v).iter().map(|u| places[u]).collect();
+        let new = joint.push(vertex, &operands);
+        places.insert(v, new);
+    }
+    let count = original.outputs().len();
+    if count != optimized.outputs().len() {
+        return Err("they do not have the same number of results".to_owned());
+    }
+    for output in optimized.outputs() {
+        joint.output(places[&output.vertex], None::<&str>);
+    }
+    Ok((joint, count))
+}
+
+fn prove_case(original: &Graph, joint: &Graph, pairs: usize, case: &Rc<Case>) -> Res<()> {
+    check_source(original.clone(), case)?;
+    let joint = expanded(joint.clone(), case)?;
+    let outputs: Vec<VertexId> = joint.outputs().iter().map(|o| o.vertex).collect();
+    let meaning = Meaning::new(&joint, case, numbered_leaves(&joint));
+    for (&a, &b) in outputs[..pairs].iter().zip(&outputs[pairs..]) {
+        compare(&meaning, a, b)?;
+    }
+    Ok(())
+}

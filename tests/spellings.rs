@@ -1,0 +1,126 @@
+//! One function in the spellings of many exporters: each is recognised as the operator it is.
+
+use std::sync::Arc;
+
+use tautomer::diag::Source;
+use tautomer::graph::{BuildOptions, Node, Params, Workload, build_program};
+use tautomer::lang::parse_program;
+use tautomer::pipeline::{Options, optimize};
+
+/// The operators of the result, without those of constants.
+fn optimized(text: &str) -> Vec<String> {
+    let source = Arc::new(Source::new("spelling", text));
+    let graph = parse_program(source).and_then(|program| build_program(&program, &BuildOptions::default()));
+    let graph = graph.unwrap_or_else(|problems| panic!("{}", problems.render(false)));
+    let workload = Workload {
+        graph,
+        params: Params::default(),
+    };
+    let outcome = optimize(workload, &Options::default());
+    let graph = outcome
+        .unwrap_or_else(|problems| panic!("{}", problems.render(false)))
+        .workload
+        .graph;
+    let mut names: Vec<String> = graph
+        .ids()
+        .filter_map(|v| match &graph.vertex(v).node {
+            Node::Call { op, .. } => Some(op.name().to_string()),
+            _ => None,
+        })
+        .collect();
+    names.sort();
+    names
+}
+
+/// Each body, as the result of a program with these parameters, becomes one call of `operator`.
+fn all_are(operator: &str, params: &str, bodies: &[&str]) {
+    let mut missed = Vec::new();
+    for body in bodies {
+        let found = optimized(&format!("fn main({params}) {{ {body} }}"));
+        if found != [operator] {
+            missed.push(format!("{body}\n  gives {found:?}"));
+        }
+    }
+    assert!(
+        missed.is_empty(),
+        "{} of {} spellings of {operator} are not seen:\n{}",
+        missed.len(),
+        bodies.len(),
+        missed.join("\n")
+    );
+}
+
+#[test]
+fn gelu() {
+    all_are(
+        "gelu",
+        "x: f32[n, 8]",
+        &[
+            "x * 0.5 * (1.0 + erf(x / 1.4142135))",
+            "x * (1.0 + erf(x / 1.4142135)) * 0.5",
+            "0.5 * (x * (erf(x / sqrt(2.0)) + 1.0))",
+            "(0.5 * x) * (1.0 + erf(x * 0.70710677))",
+            "x * (0.5 * (1.0 + erf(0.70710677 * x)))",
+            "x * (0.5 * erf(x / 1.4142135) + 0.5)",
+            "(0.5 + 0.5 * erf(x * 0.70710677)) * x",
+            "x / 2.0 * (1.0 + erf(x / 1.4142135))",
+        ],
+    );
+}
+
+#[test]
+fn gelu_by_tanh() {
+    all_are(
+        "gelu",
+        "x: f32[n, 8]",
+        &[
+            "0.5 * x * (1.0 + tanh(0.79788456 * (x + 0.044715 * (x * x * x))))",
+            "0.5 * x * (1.0 + tanh(0.79788456 * (x + 0.044715 * pow(x, 3.0))))",
+            "x * (0.5 * (1.0 + tanh((x + pow(x, 3.0) * 0.044715) * 0.79788456)))",
+            "x * 0.5 * (tanh((x + x * x * x * 0.044715) * 0.79788456) + 1.0)",
+            "0.5 * (x * (1.0 + tanh(0.79788456 * x * (1.0 + 0.044715 * (x * x)))))",
+            "0.5 * x * (1.0 + tanh(0.79788456 * (x * (1.0 + 0.044715 * x * x))))",
+        ],
+    );
+}
+
+#[test]
+fn silu() {
+    all_are(
+        "silu",
+        "x: f32[n, 8]",
+        &[
+            "x * sigmoid(x)",
+            "sigmoid(x) * x",
+            "x / (1.0 + exp(-x))",
+            "x * (1.0 / (exp(-x) + 1.0))",
+            "x * reciprocal(1.0 + exp(0.0 - x))",
+            "x * (0.5 * tanh(0.5 * x) + 0.5)",
+            "x * sigmoid(x * 1.0)",
+            "x / (exp(x * -1.0) + 1.0)",
+        ],
+    );
+}
+
+#[test]
+fn layer_normalization() {
+    let mean = "let m = reduce_mean(x) {axes = [-1]}; let d = x - m;";
+    let bodies = [
+        "d / sqrt(reduce_mean(pow(d, 2.0)) {axes = [-1]} + 0.001) * s + b",
+        "d / sqrt(reduce_mean(d * d) {axes = [-1]} + 0.001) * s + b",
+        "b + s * (d / sqrt(0.001 + reduce_mean(d * d) {axes = [-1]}))",
+        "d * (1.0 / sqrt(reduce_mean(d * d) {axes = [-1]} + 0.001)) * s + b",
+        "d * reciprocal(sqrt(reduce_mean(d * d) {axes = [-1]} + 0.001)) * s + b",
+        "d * (reciprocal(sqrt(reduce_mean(d * d) {axes = [-1]} + 0.001)) * s) + b",
+        "d / pow(reduce_mean(d * d) {axes = [-1]} + 0.001, 0.5) * s + b",
+        "let r = reciprocal(sqrt(reduce_mean(d * d) {axes = [-1]} + 0.001)) * s; x * r + (b - m * r)",
+        "s * d / sqrt(reduce_mean(pow(x - m, 2.0)) {axes = [-1]} + 0.001) + b",
+    ]
+    .map(|body| format!("{mean} {body}"));
+    let bodies: Vec<&str> = bodies.iter().map(String::as_str).collect();
+    all_are(
+        "layer_normalization",
+        "x: f32[n, 8], param s: f32[8], param b: f32[8]",
+        &bodies,
+    );
+}
