@@ -24,6 +24,7 @@ mod along;
 mod attention;
 mod bits;
 mod blocks;
+mod cache;
 mod conv;
 mod convert;
 mod create;
@@ -123,6 +124,7 @@ const FAMILIES: &[&[OpDef]] = &[
     einsum::OPS,
     spectral::OPS,
     ngram::OPS,
+    cache::OPS,
 ];
 
 /// Every operator, in table order.

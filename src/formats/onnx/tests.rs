@@ -500,3 +500,5 @@ proptest! {
         }
     }
 }
+
+mod chosen;
