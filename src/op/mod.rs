@@ -24,6 +24,7 @@ mod along;
 mod attention;
 mod bits;
 mod blocks;
+mod cache;
 mod conv;
 mod convert;
 mod create;
@@ -54,6 +55,7 @@ mod sequence;
 mod softmax;
 mod spectral;
 mod taper;
+mod text;
 mod unary;
 mod unpool;
 mod window;
@@ -106,6 +108,7 @@ const FAMILIES: &[&[OpDef]] = &[
     random::OPS,
     sequence::OPS,
     taper::OPS,
+    text::OPS,
     recurrent::OPS,
     attention::OPS,
     rotary::OPS,
@@ -121,6 +124,7 @@ const FAMILIES: &[&[OpDef]] = &[
     einsum::OPS,
     spectral::OPS,
     ngram::OPS,
+    cache::OPS,
 ];
 
 /// Every operator, in table order.

@@ -158,6 +158,11 @@ fn each_row(
     Ok(())
 }
 
+/// The elements at the second numbers.
+fn chosen_elements<T: Clone>(elements: &[T], chosen: &[(usize, usize)]) -> Vec<T> {
+    chosen.iter().map(|&(_, from)| elements[from].clone()).collect()
+}
+
 fn top_k<S: System>(e: &Eval<'_, S>) -> Out<S> {
     let x = e.operand(0)?;
     let (out, axis) = (e.out_shape(0)?, e.axis("axis", x.shape().len())?);
@@ -185,12 +190,12 @@ fn top_k<S: System>(e: &Eval<'_, S>) -> Out<S> {
             }
             for (&i, &to) in ranked.iter().zip(targets.get(row).into_iter().flatten()) {
                 places[to] = i as i128;
-                chosen.push((to, elements[offsets[i]].clone()));
+                chosen.push((to, offsets[i]));
             }
             Ok(())
         })?;
-        chosen.sort_by_key(|(to, _)| *to);
-        shaped(&out, chosen.into_iter().map(|(_, element)| element).collect())?
+        chosen.sort_unstable();
+        shaped(&out, chosen_elements(&elements, &chosen))?
     });
     Ok(vec![values, Value::Int(shaped(&out, places)?)])
 }

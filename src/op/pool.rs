@@ -45,7 +45,20 @@ pub(super) const OPS: &[OpDef] = &[
         "The largest element of each window, and its place among all elements of `x`, the first one of equals.",
     )
     .operands(X)
-    .attrs(POOL)
+    .attrs(&[
+        AUTO_PAD,
+        KERNEL,
+        STRIDES,
+        PADS,
+        DILATIONS,
+        CEIL,
+        AttrDef::new(
+            "column_major",
+            AttrKind::Bool,
+            Default::Bool(false),
+            "places are counted along the first spatial axis first, not along the last",
+        ),
+    ])
     .canonical(canonical)
     .infer(infer_max_with_indices)
     .reference(reference!(max_pool_with_indices))
@@ -307,8 +320,29 @@ fn max_pool<S: System>(e: &Eval<'_, S>) -> Out<S> {
     Ok(vec![maxima(e)?.0])
 }
 
+/// The place among elements in column-major order of one in row-major order.
+fn column_major(place: i128, shape: &[usize]) -> i128 {
+    let (mut rest, mut position) = (place, Vec::with_capacity(shape.len()));
+    for &n in shape.iter().rev() {
+        position.push(rest % n as i128);
+        rest /= n as i128;
+    }
+    // The position has the last axis first, whose neighbours are the farthest apart.
+    position
+        .iter()
+        .zip(shape.iter().rev())
+        .fold(0, |sum, (i, &n)| sum * n as i128 + i)
+}
+
 fn max_pool_with_indices<S: System>(e: &Eval<'_, S>) -> Out<S> {
-    let (values, places) = maxima(e)?;
+    let (values, mut places) = maxima(e)?;
+    if e.flag("column_major") {
+        let input = &e.operand(0)?.shape()[2..];
+        let points = count(input)? as i128;
+        for place in places.iter_mut().filter(|place| **place >= 0) {
+            *place = *place / points * points + column_major(*place % points, input);
+        }
+    }
     Ok(vec![values, Value::Int(shaped(&e.out_shape(1)?, places)?)])
 }
 

@@ -73,13 +73,13 @@ impl Format {
         if negative { -value } else { value }
     }
 
-    /// The bits of the nearest number, of two the even one; beyond the largest one infinity, else no number, else the
-    /// largest.
+    /// The bits of the nearest number, of two the even one; beyond the largest one infinity, else no number, else
+    /// the largest. What is no number becomes a negative zero where nothing stands for it.
     fn encode(self, value: f64) -> u8 {
         let unzero = self.nan == Some(0x80);
         let sign = if value.is_sign_negative() { self.sign() } else { 0 };
         if value.is_nan() {
-            return self.nan.unwrap_or(self.largest);
+            return self.nan.unwrap_or(self.sign());
         }
         let magnitude = value.abs();
         let last = self.decode(self.largest);

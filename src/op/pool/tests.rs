@@ -97,6 +97,12 @@ fn values() {
             ),
             (
                 "max_pool_with_indices",
+                "kernel_shape=[1,2] column_major=true",
+                &["f32[1, 2, 2, 2] 0 2 -1 1 -2 0 2 -1"],
+                "f32[1, 2, 2, 1] 2 1 0 2; i64[1, 2, 2, 1] 2 3 6 5",
+            ),
+            (
+                "max_pool_with_indices",
                 "kernel_shape=[3] pads=[1,1]",
                 &["f32[1, 1, 4] 1 3 3 2"],
                 "f32[1, 1, 4] 3 3 3 3; i64[1, 1, 4] 1 1 1 2",

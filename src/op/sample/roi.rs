@@ -37,6 +37,9 @@ pub(super) fn infer(call: &Infer<'_>) -> Result<Type, OpError> {
     Ok(typed(dtype, Some([number, channels].into_iter().chain(bins).collect())))
 }
 
+/// The most samples of a bin.
+const MAX_SAMPLES: usize = 1 << 20;
+
 /// The samples of a bin along one axis: neighbours with weights, `None` outside.
 fn samples(start: f64, bin: f64, number: usize, which: usize, extent: usize) -> Vec<Option<Taps>> {
     (0..number)
@@ -83,6 +86,9 @@ pub(super) fn evaluate<S: System>(e: &Eval<'_, S>) -> Out<S> {
                 bin.ceil().clamp(0.0, 1e6) as usize
             };
             axes.push((from, bin, number));
+        }
+        if axes.iter().map(|(_, _, n)| *n).fold(1, usize::saturating_mul) > MAX_SAMPLES {
+            return Err(OpError::new("a region has too many samples").at(1));
         }
         regions.push(axes);
     }

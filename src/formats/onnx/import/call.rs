@@ -56,7 +56,11 @@ pub(super) enum Lowered {
 }
 
 /// Attributes that ONNX and the table call differently.
-const RENAMES: &[(&str, &str, &str)] = &[("Pad", "value", "constant_value"), ("Split", "split", "sizes")];
+const RENAMES: &[(&str, &str, &str)] = &[
+    ("Pad", "value", "constant_value"),
+    ("Split", "split", "sizes"),
+    ("MaxPool", "storage_order", "column_major"),
+];
 
 /// Operators of ONNX that are another one in the table where more than the first result is used, with the first operator
 /// set that has it.

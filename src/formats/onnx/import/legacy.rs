@@ -50,7 +50,7 @@ pub(super) fn adapt(
                 draft.attrs.shift_remove(name);
             }
         }
-        "MaxPool" if !extra || draft.int("storage_order") == Some(0) => {
+        "MaxPool" if !extra => {
             draft.attrs.shift_remove("storage_order");
         }
         "Upsample" => {
