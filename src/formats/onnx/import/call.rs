@@ -80,6 +80,7 @@ const SINCE: &[(&str, i64)] = &[
     ("PRelu", 7),
     ("Resize", 7),
     ("ScatterElements", 9),
+    ("GroupNormalization", 18),
 ];
 
 /// The table's operator for a call of `op_type` with that many results, and the first operator set that has it.

@@ -121,3 +121,39 @@ fn kernels_of_integer_convolutions_are_written_beside_the_weights() {
     assert_eq!(op, "conv_integer");
     assert!(attr_names(&written).contains(&"kernel_shape"), "{written:?}");
 }
+
+#[test]
+fn groups_had_one_scale_each() {
+    let one = with(
+        node("GroupNormalization", &["x", "s", "b"], &["y"]),
+        "num_groups",
+        AttrValue::int(2),
+    );
+    let inputs = |n: i64| [("x", f32s(&[1, 4, 2])), ("s", f32s(&[n])), ("b", f32s(&[n]))];
+    let list = |values: &[(&str, Type)]| -> Vec<ValueInfoProto> { values.iter().map(|(n, ty)| value(n, ty)).collect() };
+    let imported = read(model(
+        18,
+        &list(&inputs(2)),
+        &[one.clone()],
+        &list(&[("y", f32s(&[1, 4, 2]))]),
+    ));
+    assert!(imported.notes.is_empty(), "{:?}", imported.notes);
+    let number = |numbers: &[f32]| Tensor::new(&[numbers.len()], numbers.to_vec()).unwrap();
+    let values = [
+        Tensor::new(&[1, 4, 2], vec![1f32, 3.0, 1.0, 3.0, 0.0, 8.0, 0.0, 8.0]).unwrap(),
+        number(&[1.0, 10.0]),
+        number(&[0.0, 0.5]),
+    ];
+    let graph = &imported.workload.graph;
+    let place = |v| graph.inputs().iter().position(|u| *u == v).map(|i| values[i].clone());
+    let out = crate::graph::interpret(graph, &place).unwrap();
+    let rounded: Vec<f64> = out[0]
+        .to_f64s()
+        .unwrap()
+        .iter()
+        .map(|x| (x * 100.0).round() / 100.0)
+        .collect();
+    assert_eq!(rounded, [-1.0, 1.0, -1.0, 1.0, -9.5, 10.5, -9.5, 10.5]);
+    let (op, _) = layer(21, one, &inputs(4), &[("y", f32s(&[1, 4, 2]))]);
+    assert_eq!(op, "group_normalization");
+}
