@@ -105,7 +105,11 @@ fn programs_and_models_can_be_compared() {
     assert_eq!(run(dir.path(), "optimize net.taut -o out.onnx").code, 0);
     let done = run(dir.path(), "verify net.taut out.onnx");
     assert_eq!(done.code, 0, "{}{}", done.out, done.err);
-    assert!(done.out.starts_with("proved: the same formulas for all sizes"), "{}", done.out);
+    assert!(
+        done.out.starts_with("proved: the same formulas for all sizes"),
+        "{}",
+        done.out
+    );
 }
 
 #[test]

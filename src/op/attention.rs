@@ -109,13 +109,13 @@ macro_rules! attention_body {
                  }
                };
                let causal = when not is_causal { masked } else {
-                 let steps = cumsum(ones() {shape = [qh.shape[2], 1], dtype = i64}) {axis = 0};
-                 let row = when given(past_key) { steps + past_key.shape[2] } else { steps };
-                 let column = cumsum(ones() {shape = [1, keys.shape[2]], dtype = i64}) {axis = 1};
+                 let steps = cumsum(constant_of_shape() {shape = [qh.shape[2], 1], value = 1}) {axis = 0};
+                 let row = when given(past_key) { steps + shape(past_key) {start = 2, end = 3} } else { steps };
+                 let column = cumsum(constant_of_shape() {shape = [1, keys.shape[2]], value = 1}) {axis = 1};
                  where(column <= row, masked, -inf)
                };
                let bounded = when not given(nonpad_kv_seqlen) { causal } else {
-                 let column = cumsum(ones() {shape = [1, 1, 1, keys.shape[2]], dtype = i64}) {axis = 3};
+                 let column = cumsum(constant_of_shape() {shape = [1, 1, 1, keys.shape[2]], value = 1}) {axis = 3};
                  where(column <= reshape(nonpad_kv_seqlen) {shape = [-1, 1, 1, 1]}, causal, -inf)
                };
                let exact = when given(softmax_precision) {

@@ -69,6 +69,9 @@ fn value(text: &str) -> AttrValue {
             .map(str::trim)
             .filter(|w| !w.is_empty())
             .collect();
+        if words.iter().any(|w| w.starts_with('"')) {
+            return AttrValue::Strs(words.iter().map(|w| w.trim_matches('"').into()).collect());
+        }
         if words.iter().any(|w| w.contains('.')) {
             return AttrValue::Floats(words.iter().map(|w| Real(w.parse().unwrap())).collect());
         }

@@ -36,7 +36,9 @@ pub(super) const OPS: &[OpDef] = &[
         "fn (scores, labels, weights) {
            let named = when given(ignore_index) { where(labels == ignore_index, 0, labels) } else { labels };
            let picked = squeeze(gather_elements(scores, unsqueeze(named) {axes = [1]}) {axis = 1}) {axes = [1]};
-           let each = when given(weights) { gather(weights, named) {axis = 0} } else { ones_like(picked) };
+           let each = when given(weights) { gather(weights, named) {axis = 0} } else {
+             cast(constant_of_shape() {shape = picked.shape, value = 1}) {to = scores.dtype}
+           };
            let factor = when given(ignore_index) { where(labels == ignore_index, 0, each) } else { each };
            let loss = -picked * factor;
            when reduction == \"none\" { loss } else {

@@ -34,7 +34,7 @@ const CLIP: AttrDef = AttrDef::new(
     "clip",
     AttrKind::Float,
     Default::None,
-    "the largest magnitude that an activation is given",
+    "the largest magnitude of what the activation of a gate is given",
 );
 const DIRECTION: AttrDef = AttrDef::new(
     "direction",

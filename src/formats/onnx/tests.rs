@@ -1,5 +1,7 @@
 //! Models into graphs and back.
 
+mod layers;
+
 use proptest::prelude::*;
 use prost::Message;
 

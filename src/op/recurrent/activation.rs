@@ -96,13 +96,17 @@ fn less<S: Number>(a: &S, b: &S) -> Result<bool, Refused> {
 }
 
 impl<S: Number> Activation<S> {
-    /// Its value at `x`.
+    /// Its value at `x`, held within the bound.
     pub(super) fn of(&self, x: S) -> Result<S, Refused> {
-        let x = match &self.clip {
+        self.at(match &self.clip {
             Some(most) if less(most, &x)? => most.clone(),
             Some(most) if less(&x, &most.neg())? => most.neg(),
             _ => x,
-        };
+        })
+    }
+
+    /// Its value at `x`, whatever the bound is.
+    pub(super) fn at(&self, x: S) -> Result<S, Refused> {
         let (alpha, beta) = (&self.alpha, &self.beta);
         let (zero, one) = (S::zero(), S::one());
         let exp = |x: &S| S::func(Func::Exp, x, None);

@@ -103,7 +103,8 @@ impl<S: Number> Layer<'_, S> {
                     let new = self.acts[1].of(sum(3))?;
                     let cell = forget.mul(&c[i]).add(&enter.mul(&new));
                     let out = self.acts[0].of(peep(1, sum(1), &cell))?;
-                    let h = out.mul(&self.acts[2].of(cell.clone())?);
+                    // The bound is one of sums of gates, not of the cell: so ONNX Runtime has it.
+                    let h = out.mul(&self.acts[2].at(cell.clone())?);
                     c[i] = cell;
                     Ok(h)
                 })

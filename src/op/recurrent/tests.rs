@@ -99,3 +99,18 @@ fn values() {
         ],
     );
 }
+
+#[test]
+fn the_bound_is_not_one_of_the_cell() {
+    // All gates are cut to 1; the cell grows by 1 with each step, for it forgets nothing, and its activation sees that.
+    let ones = "f32[1,4,1] 9 9 9 9";
+    table(
+        eval,
+        &[(
+            "lstm",
+            r#"activations=["relu","relu","relu"] clip=1.0"#,
+            &["f32[3,1,1] 1 1 1", ones, "f32[1,4,1] 0 0 0 0"],
+            "f32[3, 1, 1, 1] 1 2 3; f32[1, 1, 1] 3; f32[1, 1, 1] 3",
+        )],
+    );
+}

@@ -103,6 +103,7 @@ const SINCE: &[(&str, i64)] = &[
     ("Resize", 7),
     ("ScatterElements", 9),
     ("RoiAlign", 10),
+    ("GroupNormalization", 18),
 ];
 
 /// The table's operator for a call of `op_type` with that many results, and the first operator set that has it.

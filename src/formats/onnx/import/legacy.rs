@@ -77,6 +77,11 @@ pub(super) fn adapt(
         }
         // The extents of the window follow from the weights.
         "DeformConv" => kernel_shape(importer, &mut draft, 1)?,
+        "GroupNormalization" if schema.since < 21 => {
+            if !group_parameters(importer, &mut draft)? {
+                return Ok(Lowered::Unread);
+            }
+        }
         "Scatter" => draft.op_type = "ScatterElements".to_string(),
         "Split" => split(&mut draft, node),
         "Conv" | "ConvTranspose" | "ConvInteger" => kernel_shape(importer, &mut draft, 1)?,
@@ -191,6 +196,36 @@ fn regions(importer: &Importer<'_>, draft: &Draft) -> bool {
     let scales = draft.inputs.get(2).copied().flatten();
     let empty = |v: VertexId| importer.graph.vertex(v).constant().is_some_and(|t| t.is_empty());
     !cropped || scales.is_none_or(empty)
+}
+
+/// Before version 21 scale and bias had a number for each group, not for each channel; false if it is not known how many
+/// channels a group has.
+fn group_parameters(importer: &mut Importer<'_>, draft: &mut Draft) -> Result<bool, OpError> {
+    let channels = draft.inputs.first().copied().flatten().and_then(|x| {
+        let shape = importer.graph.ty(x).as_tensor()?.shape.clone()?;
+        shape.get(1)?.as_const()
+    });
+    let groups = draft.int("num_groups").filter(|groups| *groups > 0);
+    let (Some(channels), Some(groups)) = (channels, groups) else {
+        return Ok(false);
+    };
+    for at in 1..3 {
+        let Some(mut v) = draft.inputs.get(at).copied().flatten() else {
+            return Ok(false);
+        };
+        for (op, shape) in [
+            ("Reshape", vec![groups, 1]),
+            ("Expand", vec![groups, channels / groups]),
+            ("Reshape", vec![channels]),
+        ] {
+            match importer.simple(op, &[v], &[("shape", AttrValue::ints(&shape))])? {
+                Some(next) => v = next,
+                None => return Ok(false),
+            }
+        }
+        draft.inputs[at] = Some(v);
+    }
+    Ok(true)
 }
 
 /// The extents of the kernel follow from the weights; saying them again must not contradict.

@@ -86,7 +86,12 @@ fn regions_whose_extents_depend_on_values_are_carried() {
         AttrValue::str("tf_crop_and_resize"),
     );
     let inputs = [floats("x", [4]), floats("roi", [2])];
-    let plain = model(13, &inputs, &[resize], &[floats("y", [Dim::symbol("n")].into_iter().collect::<Shape>())]);
+    let plain = model(
+        13,
+        &inputs,
+        &[resize],
+        &[floats("y", [Dim::symbol("n")].into_iter().collect::<Shape>())],
+    );
     let imported = read(weights(plain, &[("scales", Tensor::vector(vec![2.0f32]))]));
     assert_eq!(imported.notes.iter().count(), 1);
 }
