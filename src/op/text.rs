@@ -3,7 +3,9 @@
 use super::common::{Out, build, count, flat, map, typed};
 use super::elementwise::zip;
 use super::value::shaped;
-use super::{AttrDef, AttrKind, AttrValue, CostRule, Default, Eval, Infer, OpDef, OpError, OpTraits, Operand, System, Value};
+use super::{
+    AttrDef, AttrKind, AttrValue, CostRule, Default, Eval, Infer, OpDef, OpError, OpTraits, Operand, System, Value,
+};
 use crate::reference;
 use crate::tensor::{DType, Dim, Nd, Shape, TensorType, Type};
 
@@ -11,12 +13,15 @@ const X: Operand = Operand::one("x");
 
 /// The operators of this family.
 pub(super) const OPS: &[OpDef] = &[
-    OpDef::new("string_concat", "The text of `a` followed by that of `b`, broadcasting.")
-        .operands(&[Operand::one("a"), Operand::one("b")])
-        .infer(infer_concat)
-        .reference(reference!(concat))
-        .traits(OpTraits::ELEMENTWISE.and(OpTraits::BINARY))
-        .onnx("StringConcat", 20),
+    OpDef::new(
+        "string_concat",
+        "The text of `a` followed by that of `b`, broadcasting.",
+    )
+    .operands(&[Operand::one("a"), Operand::one("b")])
+    .infer(infer_concat)
+    .reference(reference!(concat))
+    .traits(OpTraits::ELEMENTWISE.and(OpTraits::BINARY))
+    .onnx("StringConcat", 20),
     OpDef::new(
         "string_split",
         "The parts of each text, filled up with empty ones along a new last axis, and how many there are.",
@@ -86,7 +91,9 @@ fn infer_concat(call: &Infer<'_>) -> Result<Type, OpError> {
 }
 
 fn concat<S: System>(e: &Eval<'_, S>) -> Out<S> {
-    let joined = zip(texts(e, 0)?, texts(e, 1)?, &e.out_shape(0)?, |a, b| Ok(format!("{a}{b}")))?;
+    let joined = zip(texts(e, 0)?, texts(e, 1)?, &e.out_shape(0)?, |a, b| {
+        Ok(format!("{a}{b}"))
+    })?;
     Ok(vec![Value::Text(joined)])
 }
 
@@ -102,7 +109,10 @@ fn infer_split(call: &Infer<'_>) -> Result<Type, OpError> {
 /// The parts of a text: at white space, which counts once however long, or at each delimiter.
 fn parts(text: &str, delimiter: &str, most: usize) -> Vec<String> {
     if !delimiter.is_empty() {
-        return text.splitn(most.saturating_add(1), delimiter).map(str::to_owned).collect();
+        return text
+            .splitn(most.saturating_add(1), delimiter)
+            .map(str::to_owned)
+            .collect();
     }
     let mut out = Vec::new();
     let mut rest = text.trim_start();
@@ -124,7 +134,10 @@ fn parts(text: &str, delimiter: &str, most: usize) -> Vec<String> {
 
 fn split<S: System>(e: &Eval<'_, S>) -> Out<S> {
     let x = texts(e, 0)?;
-    let most = e.int("maxsplit").and_then(|n| usize::try_from(n).ok()).unwrap_or(usize::MAX);
+    let most = e
+        .int("maxsplit")
+        .and_then(|n| usize::try_from(n).ok())
+        .unwrap_or(usize::MAX);
     let delimiter = e.text("delimiter").to_owned();
     let all = map(x, |text| Ok(parts(text, &delimiter, most)))?;
     let longest = all.iter().map(Vec::len).max().unwrap_or(0);
@@ -180,7 +193,9 @@ fn normalizer<S: System>(e: &Eval<'_, S>) -> Out<S> {
         _ => return Err(OpError::new(format!("a list or one row is needed, and the shape is {shape:?}")).at(0)),
     }
     let mut texts = kept.into_iter();
-    Ok(vec![Value::Text(build(&shape, |_| Ok(texts.next().unwrap_or_default()))?)])
+    Ok(vec![Value::Text(build(&shape, |_| {
+        Ok(texts.next().unwrap_or_default())
+    })?)])
 }
 
 #[cfg(test)]
@@ -193,7 +208,12 @@ mod tests {
             infer,
             &[
                 ("string_concat", "", &["utf8[n, 1]", "utf8[2]"], "utf8[n, 2]"),
-                ("string_concat", "", &["utf8[n]", "f32[n]"], "`b` must be text, and is f32[n]"),
+                (
+                    "string_concat",
+                    "",
+                    &["utf8[n]", "f32[n]"],
+                    "`b` must be text, and is f32[n]",
+                ),
                 ("string_split", "", &["utf8[n]"], "(utf8[n, ?], i64[n])"),
                 ("string_normalizer", "", &["utf8[1, 4]"], "utf8[1, ?]"),
                 (
