@@ -4,7 +4,7 @@ use super::common::{Out, at, build, int_operand, known_axes, operand_len, select
 use super::{
     AttrDef, AttrKind, AxisOf, CostRule, Default, Eval, Infer, OpDef, OpError, OpTraits, Operand, System, Value,
 };
-use crate::tensor::{DType, Dim, Nd, Shape, Type};
+use crate::tensor::{DType, Dim, Nd, Type};
 use crate::{map_value, reference};
 
 const X: Operand = Operand::one("x");
@@ -53,29 +53,6 @@ pub(super) const OPS: &[OpDef] = &[
     .traits(OpTraits::LINEAR)
     .cost(CostRule::Elementwise(0.0))
     .onnx("CenterCropPad", 18),
-    OpDef::new(
-        "tensor_scatter",
-        "A cache in which `update` is written along an axis, for each of the batch from its own position on.",
-    )
-    .operands(&[X, Operand::one("update"), Operand::optional("write_indices")])
-    .attrs(&[
-        AttrDef::new(
-            "axis",
-            AttrKind::Axis(AxisOf::Input),
-            Default::Int(-2),
-            "the axis of positions; not the first one, that of the batch",
-        ),
-        AttrDef::new(
-            "mode",
-            AttrKind::OneOf(&["linear", "circular"]),
-            Default::Str("linear"),
-            "circular: after the last position comes the first",
-        ),
-    ])
-    .infer(infer_scatter)
-    .reference(reference!(scatter))
-    .cost(CostRule::Elementwise(0.0))
-    .onnx("TensorScatter", 24),
 ];
 
 fn infer_reverse(call: &Infer<'_>) -> Result<Type, OpError> {
@@ -180,76 +157,6 @@ fn center<S: System>(e: &Eval<'_, S>) -> Out<S> {
     }])
 }
 
-fn infer_scatter(call: &Infer<'_>) -> Result<Type, OpError> {
-    call.same_dtype(0, 1)?;
-    if call.optional(2)?.is_some() {
-        call.expect_dtype(2, DType::is_int, "a list of integers")?;
-    }
-    let (x, update) = (call.tensor(0)?, call.tensor(1)?);
-    if let Some(shape) = &x.shape {
-        let axis = call.axis("axis", shape.len())?;
-        if axis == 0 {
-            return Err(OpError::new("axis 0 is that of the batch").attr("axis"));
-        }
-        let fits = |(i, (a, b)): (usize, (&Dim, &Dim))| match (a, b) {
-            (Dim::Const(a), Dim::Const(b)) => a == b || (i == axis && b <= a),
-            _ => true,
-        };
-        let fit = |s: &Shape| s.len() == shape.len() && shape.iter().zip(s.iter()).enumerate().all(fits);
-        if !update.shape.as_ref().is_none_or(fit) {
-            return Err(OpError::new(format!("`update` is {update}, and does not fit into {x}"))
-                .at(1)
-                .and(0));
-        }
-    }
-    Ok(x.clone().into())
-}
-
-fn scatter<S: System>(e: &Eval<'_, S>) -> Out<S> {
-    let (x, update) = (e.operand(0)?, e.operand(1)?);
-    let axis = e.axis("axis", x.shape().len())?;
-    let (items, places, steps) = (x.shape()[0], x.shape()[axis], update.shape()[axis]);
-    let starts: Vec<i128> = match e.optional(2) {
-        Some(starts) => starts.int()?.iter().copied().collect(),
-        None => vec![0; items],
-    };
-    let circular = e.text("mode") == "circular";
-    let inside = |&start: &i128| start >= 0 && (circular || start + steps as i128 <= places as i128);
-    if starts.len() != items || steps > places || !starts.iter().all(inside) {
-        return Err(OpError::new(format!(
-            "{steps} positions cannot be written from {starts:?} on into {places}, {items} times"
-        )));
-    }
-    // The position of the update that is written at a position of the cache.
-    let from = |position: &[usize]| -> Option<Vec<usize>> {
-        let start = usize::try_from(starts[position[0]] % places.max(1) as i128).ok()?;
-        let step = match circular {
-            true => (position[axis] + places - start) % places,
-            false => position[axis].checked_sub(start)?,
-        };
-        let mut out = position.to_vec();
-        out[axis] = step;
-        (step < steps).then_some(out)
-    };
-    fn written<T: Clone>(
-        x: &Nd<T>,
-        update: &Nd<T>,
-        from: impl Fn(&[usize]) -> Option<Vec<usize>>,
-    ) -> Result<Nd<T>, OpError> {
-        build(x.shape(), |position| match from(position) {
-            Some(source) => at(update, &source),
-            None => at(x, position),
-        })
-    }
-    Ok(vec![match (x, update) {
-        (Value::Real(x), Value::Real(update)) => Value::Real(written(x, update, from)?),
-        (Value::Int(x), Value::Int(update)) => Value::Int(written(x, update, from)?),
-        (Value::Bool(x), Value::Bool(update)) => Value::Bool(written(x, update, from)?),
-        (Value::Text(x), Value::Text(update)) => Value::Text(written(x, update, from)?),
-        _ => return Err(OpError::new("cache and update have different kinds of elements")),
-    }])
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::check::{eval, infer, table};
@@ -265,18 +172,6 @@ mod tests {
                     "time_axis=1",
                     &["f32[4, n]", "i64[n]"],
                     "axis 1 cannot be that of the batch and that of time",
-                ),
-                (
-                    "tensor_scatter",
-                    "",
-                    &["f32[n, 4, 2]", "f32[n, 3, 2]", "i64[n]"],
-                    "f32[n, 4, 2]",
-                ),
-                (
-                    "tensor_scatter",
-                    "",
-                    &["f32[1, 4, 2]", "f32[1, 5, 2]"],
-                    "`update` is f32[1, 5, 2], and does not fit into f32[1, 4, 2]",
                 ),
                 ("center_crop_pad", "shape=[2,k]", &["f32[4, n]"], "f32[2, k]"),
                 ("center_crop_pad", "shape=[2] axes=[-1]", &["f32[4, n]"], "f32[4, 2]"),
@@ -309,18 +204,6 @@ mod tests {
                     "",
                     &[x, "i64[2] 4 2"],
                     "a length is 4, and sequences have 3 steps",
-                ),
-                (
-                    "tensor_scatter",
-                    "axis=1",
-                    &["i8[2, 3] 1 2 3 4 5 6", "i8[2, 1] 9 8", "i64[2] 2 0"],
-                    "i8[2, 3] 1 2 9 8 5 6",
-                ),
-                (
-                    "tensor_scatter",
-                    "axis=1 mode=circular",
-                    &["i8[1, 3] 1 2 3", "i8[1, 2] 8 9", "i64[1] 2"],
-                    "i8[1, 3] 9 2 8",
                 ),
                 ("center_crop_pad", "shape=[1,4]", &[x], "i32[1, 4] 0 3 4 0"),
                 (
