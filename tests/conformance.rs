@@ -8,6 +8,11 @@
 //! What fails is written down in `tests/conformance/expected_failures.txt`: a test that fails and is not listed is an
 //! error, and so is one that is listed and passes. `TAUTOMER_WRITE_TABLES=1` writes the list anew.
 
+#![allow(
+    clippy::print_stdout,
+    reason = "a test program says on its output how many tests passed"
+)]
+
 #[path = "conformance/case.rs"]
 mod case;
 #[path = "conformance/kind.rs"]

@@ -84,10 +84,11 @@ fn determinant<S: System>(mut m: Vec<Vec<S>>) -> Result<S, OpError> {
             det = det.neg();
         }
         det = det.mul(&m[k][k]);
-        for i in k + 1..n {
-            let factor = m[i][k].div(&m[k][k])?;
-            for j in k..n {
-                m[i][j] = m[i][j].sub(&factor.mul(&m[k][j]));
+        let top = m[k].clone();
+        for row in m.iter_mut().skip(k + 1) {
+            let factor = row[k].div(&top[k])?;
+            for (x, above) in row.iter_mut().zip(&top).skip(k) {
+                *x = x.sub(&factor.mul(above));
             }
         }
     }

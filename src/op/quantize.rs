@@ -3,7 +3,7 @@
 
 use super::common::{set, typed};
 use super::{AttrDef, AttrKind, AttrValue, CostRule, Default, Infer, OpDef, OpError, Operand};
-use crate::tensor::{DType, Dim, Shape, Type};
+use crate::tensor::{DType, DTypeClass, Dim, Shape, Type};
 
 const AXIS: AttrDef = AttrDef::new(
     "axis",
@@ -93,25 +93,58 @@ macro_rules! saturated {
         concat!(
             "when ",
             $dtype,
-            " == u8 { cast(min(max(",
+            " == u8 { ",
+            "cast(min(max(",
             $y,
-            ", 0.0), 255.0)) {to = u8} } else {
-               when ",
+            ", 0.0), 255.0)) {to = u8}",
+            " } else {
+             when ",
             $dtype,
-            " == i8 { cast(min(max(",
+            " == i8 { ",
+            "cast(min(max(",
             $y,
-            ", -128.0), 127.0)) {to = i8} } else {
-                 when ",
+            ", -128.0), 127.0)) {to = i8}",
+            " } else {
+             when ",
             $dtype,
-            " == u16 { cast(min(max(",
+            " == u16 { ",
+            "cast(min(max(",
             $y,
-            ", 0.0), 65535.0)) {to = u16} } else {
-                   cast(min(max(",
+            ", 0.0), 65535.0)) {to = u16}",
+            " } else {
+             when ",
+            $dtype,
+            " == i16 { ",
+            "cast(min(max(",
             $y,
-            ", -32768.0), 32767.0)) {to = i16}
-                 }
-               }
-             }"
+            ", -32768.0), 32767.0)) {to = i16}",
+            " } else {
+             when ",
+            $dtype,
+            " == u4 { ",
+            "cast(min(max(",
+            $y,
+            ", 0.0), 15.0)) {to = u4}",
+            " } else {
+             when ",
+            $dtype,
+            " == i4 { ",
+            "cast(min(max(",
+            $y,
+            ", -8.0), 7.0)) {to = i4}",
+            " } else {
+             when ",
+            $dtype,
+            " == u2 { ",
+            "cast(min(max(",
+            $y,
+            ", 0.0), 3.0)) {to = u2}",
+            " } else {
+             ",
+            "cast(min(max(",
+            $y,
+            ", -2.0), 1.0)) {to = i2}",
+            " } } } } } } }"
         )
     };
 }
@@ -143,6 +176,12 @@ pub(super) const OPS: &[OpDef] = &[
             Default::None,
             "element type of the division; that of the scale if left out",
         ),
+        AttrDef::new(
+            "saturate",
+            AttrKind::Bool,
+            Default::Bool(true),
+            "numbers of 8 bits: what is beyond the largest becomes the largest",
+        ),
     ])
     .canonical(canonical_quantize)
     .infer(infer_quantize)
@@ -153,14 +192,18 @@ pub(super) const OPS: &[OpDef] = &[
            when s.dtype == precision { s } else { cast(s) {to = precision} }
          } else { s };
          let xp = when x.dtype == sp.dtype { x } else { cast(x) {to = sp.dtype} };
-         let r = round(xp / sp);\n",
+         let q = xp / sp;
+         let r = when output_dtype in [f8e4m3fn, f8e4m3fnuz, f8e5m2, f8e5m2fnuz, f4e2m1] { q } else { round(q) };\n",
         wide!("y", "r"),
         "let shifted = when given(zero_point) {\n",
         spread!("z", "zero_point"),
         "  y + cast(z) {to = f32}
-         } else { y };\n",
+         } else { y };
+         when output_dtype in [f8e4m3fn, f8e4m3fnuz, f8e5m2, f8e5m2fnuz, f4e2m1] {
+           cast(shifted) {to = output_dtype, saturate = saturate}
+         } else {\n",
         saturated!("shifted", "output_dtype"),
-        "}"
+        "}}"
     ))
     .cost(CostRule::Elementwise(4.0))
     .onnx("QuantizeLinear", 10),
@@ -262,8 +305,9 @@ fn scales(call: &Infer<'_>) -> Result<(), OpError> {
     call.expect_dtype(1, DType::is_float, "a floating-point number")?;
     let (x, scale) = (call.tensor(0)?, call.tensor(1)?);
     if let Some(zero) = call.optional(2)?
-        && let (Some(a), Some(b)) = (scale.rank(), zero.rank())
-        && a != b
+        && let (Some(a), Some(b)) = (&scale.shape, &zero.shape)
+        && a.len() != b.len()
+        && (a.size() != Dim::Const(1) || b.size() != Dim::Const(1))
     {
         return Err(OpError::new(format!("the scale is {scale}, and the zero point {zero}"))
             .at(1)
@@ -306,14 +350,18 @@ fn scales(call: &Infer<'_>) -> Result<(), OpError> {
     Ok(())
 }
 
-const SMALL: [DType; 4] = [DType::U8, DType::I8, DType::U16, DType::I16];
+/// True for the types that numbers are quantized to.
+fn small(dtype: DType) -> bool {
+    let narrow = dtype.class() == DTypeClass::Narrow && dtype != DType::F8E8M0;
+    narrow || matches!(dtype, DType::U8 | DType::I8 | DType::U16 | DType::I16)
+}
 
 fn infer_quantize(call: &Infer<'_>) -> Result<Type, OpError> {
     call.expect_dtype(0, |d| d.is_float() || d == DType::I32, "a number")?;
     scales(call)?;
     let dtype = call.dtype("output_dtype").unwrap_or(DType::U8);
-    if !SMALL.contains(&dtype) {
-        return Err(OpError::new(format!("the result is {dtype}, and can be u8, i8, u16 or i16")).attr("output_dtype"));
+    if !small(dtype) {
+        return Err(OpError::new(format!("the result is {dtype}, and can be of 16 bits or less")).attr("output_dtype"));
     }
     if let Some(precision) = call.dtype("precision")
         && !precision.is_float()
@@ -324,7 +372,7 @@ fn infer_quantize(call: &Infer<'_>) -> Result<Type, OpError> {
 }
 
 fn infer_dequantize(call: &Infer<'_>) -> Result<Type, OpError> {
-    let ok = |d: DType| SMALL.contains(&d) || d == DType::I32;
+    let ok = |d: DType| small(d) || d == DType::I32;
     call.expect_dtype(0, ok, "a small integer or i32")?;
     if call.optional(2)?.is_some() {
         call.same_dtype(0, 2)?;

@@ -46,7 +46,7 @@ fn normal_forms() {
                 "quantize_linear",
                 "axis=-1",
                 &["f32[5, 4, 3]", "f32[3]", "i8[3]"],
-                "axis=2 block_size=0 output_dtype=i8 precision=none",
+                "axis=2 block_size=0 output_dtype=i8 precision=none saturate=true",
             ),
             // One scale has no axis.
             (

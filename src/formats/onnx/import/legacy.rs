@@ -91,8 +91,7 @@ pub(super) fn adapt(
             draft.attrs.shift_remove("qk_matmul_output_mode");
         }
         "QuantizeLinear" | "DequantizeLinear" => {
-            // What is not held within the range concerns floating-point results alone; 0 stands for no type.
-            draft.attrs.shift_remove("saturate");
+            // 0 stands for no type.
             for name in ["output_dtype", "precision"] {
                 if draft.int(name) == Some(0) {
                     draft.attrs.shift_remove(name);
