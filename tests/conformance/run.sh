@@ -10,7 +10,8 @@ cache="$(cd "$cache" && pwd)"
 data="$cache/onnx-$version"
 if [ ! -d "$data" ]; then
   if ! ls "$cache"/onnx-"$version"-*.whl >/dev/null 2>&1; then
-    python3 -m pip download --quiet --no-deps --only-binary :all: --dest "$cache" "onnx==$version"
+    python3 -m venv "$cache/venv"
+    "$cache/venv/bin/pip" download --quiet --no-deps --only-binary :all: --dest "$cache" "onnx==$version"
   fi
   rm -rf "$data.part"
   python3 - "$cache"/onnx-"$version"-*.whl "$data.part" <<'PYTHON'
