@@ -92,7 +92,7 @@ fn a_result_is_compared_with_its_original() {
     let same = run(dir.path(), "verify net.taut net.taut");
     assert_eq!((same.code, same.out.as_str()), (0, "proved: the same expression\n"));
     let json = run(dir.path(), "verify net.taut out.taut --json --seed 3 --shapes 2").json();
-    assert_eq!((&json["verdict"], &json["seed"]), (&"tested".into(), &3.into()));
+    assert_eq!((&json["verdict"], &json["seed"]), (&"proved".into(), &3.into()));
     assert_eq!(json["shapes"].as_array().map(Vec::len), Some(2));
 }
 

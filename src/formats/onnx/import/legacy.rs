@@ -78,7 +78,8 @@ pub(super) fn adapt(
         // The extents of the window follow from the weights.
         "DeformConv" => kernel_shape(importer, &mut draft, 1)?,
         "GroupNormalization" if schema.since < 21 => {
-            if !group_parameters(importer, &mut draft)? {
+            let is_known = group_parameters(importer, &mut draft)?;
+            if !is_known {
                 return Ok(Lowered::Unread);
             }
         }

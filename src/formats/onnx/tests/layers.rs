@@ -134,7 +134,7 @@ fn groups_had_one_scale_each() {
     let imported = read(model(
         18,
         &list(&inputs(2)),
-        &[one.clone()],
+        std::slice::from_ref(&one),
         &list(&[("y", f32s(&[1, 4, 2]))]),
     ));
     assert!(imported.notes.is_empty(), "{:?}", imported.notes);
