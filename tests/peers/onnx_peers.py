@@ -5,7 +5,8 @@
 Takes the models of onnx_agree.py. Each is optimized by tautomer, onnxsim, onnxslim and ONNX Runtime (BASIC and ALL,
 saved), and vertices (`Constant` not counted, subgraphs counted) are printed as a ratio to the original. The results run
 under ONNX Runtime on one thread, with its own optimizations off and on: the medians of interleaved runs, as a ratio to
-the original in the same run. The last lines are geometric means over the models that every column has.
+the original in the same run. The last lines are geometric means over the models that each column has. It needs the
+environment of run.sh and, in it, `pip install onnxsim==0.8.1 onnxslim==0.1.98`.
 """
 
 import argparse
