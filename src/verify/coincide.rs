@@ -15,15 +15,18 @@ const SMALL: [i64; 2] = [1, 2];
 /// Different extents that are mapped in each way; of more of them, the first.
 const CLASSES: usize = 6;
 
-/// An instance with its extents mapped to ones and twos in each way; the same with each flag the other way, and with a
-/// leading axis of one for all leaves of one rank. In random order.
-pub(super) fn coincidences(recipe: &Recipe, random: &mut Random) -> Vec<Recipe> {
+/// An instance with its extents mapped to ones and twos in each way, in random order; the same with each flag the other
+/// way, and with a leading axis of one for all leaves of one rank: one list for each of these forms.
+pub(super) fn coincidences(recipe: &Recipe, random: &mut Random) -> Vec<Vec<Recipe>> {
     let mut forms = vec![recipe.clone()];
-    forms.extend(flipped(recipe));
     forms.extend(widened(recipe));
-    let mut out: Vec<Recipe> = forms.iter().flat_map(small_extents).collect();
-    random.shuffle(&mut out);
-    out
+    forms.extend(flipped(recipe));
+    let mut small = |form: &Recipe| {
+        let mut all = small_extents(form);
+        random.shuffle(&mut all);
+        all
+    };
+    forms.iter().map(&mut small).collect()
 }
 
 /// Each flag the other way, in all calls that share it.
@@ -136,7 +139,7 @@ mod tests {
 
     #[test]
     fn flags_and_ranks_vary_with_the_extents() {
-        let all = coincidences(&gemm(), &mut Random::part(0, "flags"));
+        let all = coincidences(&gemm(), &mut Random::part(0, "flags")).concat();
         let transposed = |r: &Recipe| match &r.steps[3] {
             Step::Call { def, attrs, .. } => attrs[def.attr_index("transA").unwrap()] == Some(AttrValue::Bool(true)),
             _ => false,

@@ -86,8 +86,8 @@ const MENDINGS: usize = 8;
 /// Instances of different ranks that are varied one value at a time.
 const BEGINNINGS: usize = 3;
 
-/// One part of the instances in this many has extents that coincide.
-const COINCIDENCES: usize = 4;
+/// One more instance for this many has extents that coincide.
+const COINCIDENCES: usize = 2;
 
 /// Changes that are tried to reach first instances where the loader's search finds none.
 const REACHING: usize = 1500;
@@ -434,13 +434,15 @@ impl<'a> Run<'a> {
         let most = options.instances.saturating_mul(options.attempts);
         // Each attribute at each value that counts, for as long as half of what is allowed lasts.
         let mut ranks = Vec::new();
+        // Choices of their own: how many there are does not change what else is found.
+        let mut apart = Random::part(options.seed, "coincidences");
         let (mut begin, mut coincide): (Vec<Vec<Recipe>>, Vec<Vec<Recipe>>) = (Vec::new(), Vec::new());
         for &i in &self.right {
             let recipe = &self.pool[i];
             if begin.len() < BEGINNINGS && !ranks.contains(&recipe.ranks()) {
                 ranks.push(recipe.ranks());
                 begin.push(change::variants(recipe, &self.words, random));
-                coincide.push(coincide::coincidences(recipe, random));
+                coincide.extend(coincide::coincidences(recipe, &mut apart));
             }
         }
         for next in in_turn(begin) {
@@ -451,22 +453,18 @@ impl<'a> Run<'a> {
                 return Some(found);
             }
         }
-        let (enough, before) = (
-            self.report.instances + options.instances / COINCIDENCES,
-            self.report.attempts,
-        );
+        while self.report.instances < options.instances && self.report.attempts < most {
+            let next = self.next(&[], random)?;
+            if let Some(found) = self.attempt(next, random) {
+                return Some(found);
+            }
+        }
+        let enough = self.report.instances + options.instances / COINCIDENCES;
         for next in in_turn(coincide) {
             if self.report.instances >= enough {
                 break;
             }
             if let Some(found) = self.attempt(mend(next, random), random) {
-                return Some(found);
-            }
-        }
-        let most = most + (self.report.attempts - before);
-        while self.report.instances < options.instances && self.report.attempts < most {
-            let next = self.next(&[], random)?;
-            if let Some(found) = self.attempt(next, random) {
                 return Some(found);
             }
         }

@@ -1,6 +1,7 @@
 //! Calls: operators, literals as operands, attributes, opaque operators, and the messages about them.
 
 use super::*;
+use crate::lang::Compat;
 
 impl<K: Sink> Builder<'_, K> {
     pub(super) fn infix(
@@ -11,6 +12,9 @@ impl<K: Sink> Builder<'_, K> {
         rhs: ExprId,
         span: Span,
     ) -> Val<K::V> {
+        if op == BinaryOp::MatMul && self.script.as_ref().is_some_and(|s| s.compat != Compat::Off) {
+            return self.dot(args, &[lhs, rhs], span);
+        }
         let bits = args.iter().any(|t| match t {
             Term::Value(v) => self.sink.ty(v).as_tensor().is_some_and(|t| t.dtype.is_int()),
             Term::Int(_) => true,

@@ -1,6 +1,7 @@
 //! From syntax tree to values: names resolved, functions inlined, literals typed, every call checked.
 
 mod calls;
+pub(crate) mod script;
 mod types;
 
 use std::collections::BTreeSet;
@@ -42,6 +43,8 @@ pub(crate) struct Builder<'a, K: Sink> {
     hoisted: FxHashMap<ExprId, Val<K::V>>,
     /// The next unknown extent of a declaration.
     unknown: u32,
+    /// What scripts have besides.
+    pub(crate) script: Option<script::ScriptState<K::V>>,
 }
 
 /// Names in scope of one function body.
@@ -84,6 +87,7 @@ impl<'a, K: Sink> Builder<'a, K> {
             operators: FxHashMap::default(),
             hoisted: FxHashMap::default(),
             unknown: 1 << 30,
+            script: None,
         }
     }
 
@@ -535,6 +539,10 @@ impl<'a, K: Sink> Builder<'a, K> {
                 }
                 if !*quoted && let Some(&function) = self.functions.get(&callee.name) {
                     self.enter(function, args, ids, span, tasks, values);
+                    return;
+                }
+                if !*quoted && self.is_script_call(&callee.name, &args, attrs.as_deref()) {
+                    values.push(self.script_call(&callee.name, args, ids, span));
                     return;
                 }
                 self.call(id, &callee.name, callee.span, *quoted, args, ids, attrs.as_deref())
