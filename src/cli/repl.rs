@@ -42,7 +42,11 @@ pub(super) struct Args {
 const COMMANDS: &[(&str, &str, &str)] = &[
     (":type", "EXPR", "the type of an expression, which is not computed"),
     (":graph", "EXPR", "the program that computes it"),
-    (":optimize", "EXPR", "the program after rewriting, and the rules that were applied"),
+    (
+        ":optimize",
+        "EXPR",
+        "the program after rewriting, and the rules that were applied",
+    ),
     (":rules", "[TEXT]", "the rules whose names contain the text"),
     (":names", "", "all names and their types"),
     (":load", "FILE", "run the statements of a script"),
@@ -112,8 +116,14 @@ fn usual_history() -> Option<PathBuf> {
 
 fn keep(editor: &mut Editor<Prompt, FileHistory>, path: &std::path::Path) -> Result<(), String> {
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty());
-    folder.map_or(Ok(()), std::fs::create_dir_all).map_err(|e| e.to_string())?;
-    let lines: String = editor.history().iter().map(|line| format!("{}\n", line.replace('\n', " "))).collect();
+    folder
+        .map_or(Ok(()), std::fs::create_dir_all)
+        .map_err(|e| e.to_string())?;
+    let lines: String = editor
+        .history()
+        .iter()
+        .map(|line| format!("{}\n", line.replace('\n', " ")))
+        .collect();
     atomic::write(path, lines.as_bytes()).map_err(|e| e.to_string())
 }
 
@@ -139,7 +149,11 @@ impl Repl<'_> {
             ":quit" | ":q" => return Ok(true),
             ":help" | ":h" => self.help()?,
             ":names" => {
-                let names: Vec<String> = self.session.names().map(|(n, v)| script::typed(&self.session, n, v)).collect();
+                let names: Vec<String> = self
+                    .session
+                    .names()
+                    .map(|(n, v)| script::typed(&self.session, n, v))
+                    .collect();
                 self.say(&names.join("\n"))?;
             }
             ":rules" => self.rules(rest)?,
@@ -219,7 +233,13 @@ impl Repl<'_> {
         self.shell.result(&output::program_text(&outcome.workload).0)?;
         let (before, after) = outcome.report.vertices;
         let mut said = format!("{before} calls before, {after} after");
-        let rules: Vec<&str> = outcome.report.rules.iter().filter(|r| r.in_result > 0).map(|r| &*r.name).collect();
+        let rules: Vec<&str> = outcome
+            .report
+            .rules
+            .iter()
+            .filter(|r| r.in_result > 0)
+            .map(|r| &*r.name)
+            .collect();
         if !rules.is_empty() {
             said.push_str(&format!("; by {}", rules.join(", ")));
         }
@@ -227,7 +247,13 @@ impl Repl<'_> {
     }
 
     fn rules(&self, text: &str) -> Done {
-        let found: Vec<_> = library().map_err(Clone::clone)?.rules.iter().filter(|r| r.name.contains(text)).cloned().collect();
+        let found: Vec<_> = library()
+            .map_err(Clone::clone)?
+            .rules
+            .iter()
+            .filter(|r| r.name.contains(text))
+            .cloned()
+            .collect();
         let width = found.iter().take(LISTED).map(|r| r.name.len()).max().unwrap_or(0);
         let mut lines: Vec<String> = found
             .iter()
@@ -263,7 +289,10 @@ impl Repl<'_> {
         let own = self.session.names().map(|(name, _)| name.to_owned());
         let functions = Session::functions().iter().copied().chain(["print"]).map(str::to_owned);
         let operators = op::table().map(|def| def.name.to_owned());
-        own.chain(functions).chain(operators).filter(|name| is_name(name)).collect()
+        own.chain(functions)
+            .chain(operators)
+            .filter(|name| is_name(name))
+            .collect()
     }
 }
 
@@ -278,7 +307,10 @@ impl Completer for Prompt {
     fn complete(&self, line: &str, at: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<String>)> {
         let before = &line[..at];
         if before.starts_with(':') && !before.contains(char::is_whitespace) {
-            let commands = COMMANDS.iter().map(|c| c.0.to_owned()).filter(|c| c.starts_with(before));
+            let commands = COMMANDS
+                .iter()
+                .map(|c| c.0.to_owned())
+                .filter(|c| c.starts_with(before));
             return Ok((0, commands.collect()));
         }
         let start = before
@@ -286,7 +318,10 @@ impl Completer for Prompt {
             .map_or(0, |i| i + before[i..].chars().next().map_or(1, char::len_utf8));
         let word = &before[start..];
         let names = self.names.borrow();
-        let fitting = names.iter().filter(|n| !word.is_empty() && n.starts_with(word)).cloned();
+        let fitting = names
+            .iter()
+            .filter(|n| !word.is_empty() && n.starts_with(word))
+            .cloned();
         Ok((start, fitting.collect()))
     }
 }
@@ -305,7 +340,11 @@ impl Validator for Prompt {
     fn validate(&self, context: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
         let text = context.input();
         let whole = text.trim_start().starts_with(':') || !needs_more(text);
-        Ok(if whole { ValidationResult::Valid(None) } else { ValidationResult::Incomplete })
+        Ok(if whole {
+            ValidationResult::Valid(None)
+        } else {
+            ValidationResult::Incomplete
+        })
     }
 }
 

@@ -53,7 +53,11 @@ pub(super) fn run(source: Arc<Source>, args: ScriptArgs, reference: bool, shell:
     let script = parse_script(source, args.compat())?;
     let mut session = args.session();
     let steps = session.add_all(&script)?;
-    let shown: Vec<VertexId> = steps.iter().filter(|step| step.name.is_none()).flat_map(values).collect();
+    let shown: Vec<VertexId> = steps
+        .iter()
+        .filter(|step| step.name.is_none())
+        .flat_map(values)
+        .collect();
     let computed = compute(&session, &shown, reference)?;
     for (v, tensor) in shown.into_iter().zip(computed) {
         session.remember(v, tensor);
@@ -106,10 +110,16 @@ pub(super) fn step_text(session: &Session, step: &Step) -> String {
     }
     let shown = step.values.iter().map(|shown| match shown {
         Shown::Text(text) => text.clone(),
-        Shown::Value(v) => session.value(*v).map_or_else(String::new, |t| value_text(t, session.compat())),
+        Shown::Value(v) => session
+            .value(*v)
+            .map_or_else(String::new, |t| value_text(t, session.compat())),
     });
     let texts: Vec<String> = shown.collect();
-    let between = if texts.iter().any(|t| t.contains('\n')) { "\n" } else { " " };
+    let between = if texts.iter().any(|t| t.contains('\n')) {
+        "\n"
+    } else {
+        " "
+    };
     out.push_str(&texts.join(between));
     out.push('\n');
     out

@@ -126,9 +126,12 @@ impl Session {
     pub fn add(&mut self, statement: &Statement, source: &Arc<Source>) -> Result<Step, Diagnostics> {
         let ast = &statement.ast;
         let (ids, prints) = match ast.kind(statement.value) {
-            ExprKind::Call { callee, args, attrs: None, quoted: false } if callee.as_str() == "print" => {
-                (args.clone(), true)
-            }
+            ExprKind::Call {
+                callee,
+                args,
+                attrs: None,
+                quoted: false,
+            } if callee.as_str() == "print" => (args.clone(), true),
             _ => (vec![statement.value], false),
         };
         if let (true, Some(name)) = (prints, &statement.name) {
@@ -151,6 +154,7 @@ impl Session {
                 Some(Term::DType(dtype)) => values.push(Shown::Text(dtype.to_string())),
                 Some(Term::Str(text)) => values.push(Shown::Text(text.to_string())),
                 Some(term) => values.extend(builder.vertex(term, span).map(Shown::Value)),
+                None if builder.problems.is_empty() => return Err(Diagnostics::new()),
                 None => {}
             }
         }
@@ -166,6 +170,8 @@ impl Session {
                     self.names.shift_remove(name);
                     self.names.insert(name.clone(), Some(*v));
                 }
+                // A problem of a name that it is made of, which has been reported.
+                None => return Err(Diagnostics::new()),
                 _ => {
                     let problem = Diagnostic::error("T0204", format!("`{name}` would stand for no tensor"));
                     return Err(problem.label(statement.span, "").in_source(source).into());

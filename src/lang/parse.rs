@@ -148,10 +148,12 @@ pub(super) fn parse_text<T: Send>(
         return Err(problem.into());
     }
     if scanned.depth > MAX_NESTING {
-        return Err(Diagnostic::error("T0601", format!("brackets are nested {} deep", scanned.depth))
-            .note(format!("the limit is {MAX_NESTING}"))
-            .label(span, "")
-            .into());
+        return Err(
+            Diagnostic::error("T0601", format!("brackets are nested {} deep", scanned.depth))
+                .note(format!("the limit is {MAX_NESTING}"))
+                .label(span, "")
+                .into(),
+        );
     }
     built(source, text, span.start, scanned, rule, build)
 }

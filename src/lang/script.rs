@@ -86,9 +86,13 @@ pub fn parse_script(source: Arc<Source>, compat: Compat) -> Result<Script, Diagn
         let span = span_of(&part);
         let text = &source.text[part];
         let translated = (compat != Compat::Off).then(|| translate(text));
-        match parse_text(&source, span, translated.as_deref().unwrap_or(text), Rule::statement, |b, pair| {
-            b.statement(pair)
-        }) {
+        match parse_text(
+            &source,
+            span,
+            translated.as_deref().unwrap_or(text),
+            Rule::statement,
+            |b, pair| b.statement(pair),
+        ) {
             Ok(statement) => statements.push(statement),
             Err(found) => problems.extend(found),
         }
@@ -112,7 +116,9 @@ pub fn parse_script(source: Arc<Source>, compat: Compat) -> Result<Script, Diagn
 pub fn is_script(text: &str) -> bool {
     split(text).into_iter().any(|part| {
         let text = text[part].trim_start();
-        let end = text.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(text.len());
+        let end = text
+            .find(|c: char| !c.is_alphanumeric() && c != '_')
+            .unwrap_or(text.len());
         let (word, rest) = text.split_at(end);
         let rest = rest.trim_start();
         let assigns = rest.starts_with('=') && !rest.starts_with("==") && !rest.starts_with("=>");

@@ -58,7 +58,11 @@ fn flipped(recipe: &Recipe) -> Vec<Recipe> {
 
 /// A leading axis of one, for all leaves of one rank.
 fn widened(recipe: &Recipe) -> Vec<Recipe> {
-    let ranks = |recipe: &Recipe| (0..recipe.steps.len()).filter_map(|i| Some(recipe.shape(i)?.len())).collect();
+    let ranks = |recipe: &Recipe| {
+        (0..recipe.steps.len())
+            .filter_map(|i| Some(recipe.shape(i)?.len()))
+            .collect()
+    };
     let mut ranks: Vec<usize> = ranks(recipe);
     ranks.sort_unstable();
     ranks.dedup();
@@ -134,7 +138,10 @@ mod tests {
             assert_eq!(recipe.shape(0).unwrap()[1], recipe.shape(1).unwrap()[0]);
             assert_eq!(recipe.shape(1).unwrap()[1], recipe.shape(2).unwrap()[0]);
         }
-        assert!(all.iter().any(|r| r.shape(0).unwrap() == &[2, 2] && r.shape(1).unwrap() == &[2, 2]));
+        assert!(
+            all.iter()
+                .any(|r| r.shape(0).unwrap() == &[2, 2] && r.shape(1).unwrap() == &[2, 2])
+        );
     }
 
     #[test]

@@ -82,7 +82,10 @@ pub fn repair(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Opti
         };
         let kept = right.iter().filter(|facts| chosen.iter().all(|&i| facts[i])).count();
         // What says that two rests are the same keeps as much, or more.
-        let better = rests.iter().position(|rest| rest.kept >= kept).map(|at| rests.remove(at));
+        let better = rests
+            .iter()
+            .position(|rest| rest.kept >= kept)
+            .map(|at| rests.remove(at));
         if let Some(rest) = better.filter(|rest| holds(rule, &rest.text, examples, options)) {
             return Some(rest);
         }
@@ -101,7 +104,9 @@ pub fn repair(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Opti
             None => failed.push(chosen),
         }
     }
-    rests.into_iter().find(|rest| holds(rule, &rest.text, examples, options))
+    rests
+        .into_iter()
+        .find(|rest| holds(rule, &rest.text, examples, options))
 }
 
 /// Repairs that make one of two rests that may differ; those that keep the most first.

@@ -15,6 +15,10 @@ impl<K: Sink> Builder<'_, K> {
         if op == BinaryOp::MatMul && self.script.as_ref().is_some_and(|s| s.compat != Compat::Off) {
             return self.dot(args, &[lhs, rhs], span);
         }
+        let args = match self.script {
+            Some(_) => self.promoted(args, &[lhs, rhs])?,
+            None => args,
+        };
         let bits = args.iter().any(|t| match t {
             Term::Value(v) => self.sink.ty(v).as_tensor().is_some_and(|t| t.dtype.is_int()),
             Term::Int(_) => true,
@@ -89,7 +93,13 @@ impl<K: Sink> Builder<'_, K> {
                 let known = op::table()
                     .flat_map(OpDef::names)
                     .map(str::to_owned)
-                    .chain(self.functions.keys().map(|k| k.to_string()));
+                    .chain(self.functions.keys().map(|k| k.to_string()))
+                    .chain(
+                        script::FUNCTIONS
+                            .iter()
+                            .filter(|_| self.script.is_some())
+                            .map(|f| (*f).to_owned()),
+                    );
                 let names: Vec<String> = known.collect();
                 let problem = Diagnostic::error("T0101", format!("unknown operator `{callee}`"))
                     .label(callee_span, "not in the operator table");

@@ -496,6 +496,10 @@ impl<'a, K: Sink> Builder<'a, K> {
                 }
             },
             ExprKind::Tuple(_) if literal => Some(Term::List(args)),
+            // Scripts have no tuples: `(3, 3)` is a shape.
+            ExprKind::Tuple(_) if self.script.is_some() && args.iter().all(|t| !matches!(t, Term::Value(_))) => {
+                Some(Term::List(args))
+            }
             ExprKind::Tuple(_) => {
                 let items: Option<Vec<_>> = args.into_iter().map(|t| self.vertex(t, span)).collect();
                 items.map(|items| Term::Value(self.sink.tuple(&items)))

@@ -2,10 +2,23 @@
 
 use super::*;
 use crate::lang::Compat;
+use crate::tensor::DType;
 
 /// The functions that scripts have besides operators.
 pub(crate) const FUNCTIONS: &[&str] = &[
-    "rand", "one", "ones", "zero", "zeros", "dot", "operate_tensor", "slice", "reshape", "shape", "size", "ndim", "dtype",
+    "rand",
+    "one",
+    "ones",
+    "zero",
+    "zeros",
+    "dot",
+    "operate_tensor",
+    "slice",
+    "reshape",
+    "shape",
+    "size",
+    "ndim",
+    "dtype",
 ];
 
 /// The most elements that a constructor makes.
@@ -60,7 +73,11 @@ impl<'a, K: Sink> Builder<'a, K> {
             _ => 1,
         };
         if args.len() != wanted {
-            let problem = format!("`{name}` takes {}, and {} given", operands_text(wanted), count_text(args.len()));
+            let problem = format!(
+                "`{name}` takes {}, and {} given",
+                operands_text(wanted),
+                count_text(args.len())
+            );
             self.report(Diagnostic::error("T0102", problem).label(span, ""));
             return None;
         }
@@ -86,7 +103,7 @@ impl<'a, K: Sink> Builder<'a, K> {
                     _ => vec![0; n as usize],
                 };
                 let extents: Vec<usize> = shape.iter().map(|d| *d as usize).collect();
-                let tensor = Tensor::from_ints(crate::tensor::DType::I32, &extents, &values)?;
+                let tensor = Tensor::from_ints(DType::I32, &extents, &values)?;
                 let v = self.sink.constant(tensor);
                 self.sink.place(&v, span);
                 if let Some(script) = &mut self.script {
@@ -100,8 +117,39 @@ impl<'a, K: Sink> Builder<'a, K> {
         None
     }
 
+    /// Integers beside fractions become fractions.
+    pub(super) fn promoted(&mut self, args: Vec<Term<K::V>>, ids: &[ExprId]) -> Option<Vec<Term<K::V>>> {
+        let dtype = |builder: &Self, term: &Term<K::V>| match term {
+            Term::Value(v) => builder.sink.ty(v).as_tensor().map(|t| t.dtype),
+            literal => literal::tensor(literal, Wanted::Any).ok().map(|t| t.dtype()),
+        };
+        let types: Vec<_> = args.iter().map(|arg| dtype(self, arg)).collect();
+        let typed = args.iter().zip(&types).filter(|(arg, _)| matches!(arg, Term::Value(_)));
+        let floats = |t: &Option<DType>| t.filter(|d| d.is_float());
+        let mut all = typed
+            .filter_map(|(_, t)| floats(t))
+            .chain(types.iter().filter_map(floats));
+        let Some(float) = all.next().filter(|_| types.iter().flatten().any(|d| d.is_int())) else {
+            return Some(args);
+        };
+        let mut out = Vec::new();
+        for (i, (arg, ty)) in args.into_iter().zip(types).enumerate() {
+            let span = ids.get(i).map_or_else(Span::default, |id| self.ast.span(*id));
+            out.push(match arg {
+                Term::Value(v) if ty.is_some_and(|d| d.is_int()) => {
+                    let given = vec![("to".into(), AttrValue::DType(float), span)];
+                    self.operator(op::lookup("cast")?, vec![Term::Value(v)], ids, given, span)?
+                }
+                Term::Value(v) => Term::Value(v),
+                literal => Term::Value(self.vertex_as(literal, Wanted::Like(float), span)?),
+            });
+        }
+        Some(out)
+    }
+
     /// The sum over the last axis of the left operand and the first axis of the right one.
     pub(super) fn dot(&mut self, args: Vec<Term<K::V>>, ids: &[ExprId], span: Span) -> Val<K::V> {
+        let args = self.promoted(args, ids)?;
         let wanted = self.wanted(op::lookup("add")?, &args);
         let mut operands = Vec::new();
         for (arg, id) in args.into_iter().zip(ids) {
@@ -114,7 +162,10 @@ impl<'a, K: Sink> Builder<'a, K> {
         };
         let (Some(last), Some(first)) = (x.last().copied(), y.first().copied()) else {
             let problem = format!("`dot`: {ta} and {tb}: a single number has no axis to sum over");
-            self.report(self.between(problem, &[ta, tb], ids, span).help("`*` multiplies by a number"));
+            self.report(
+                self.between(problem, &[ta, tb], ids, span)
+                    .help("`*` multiplies by a number"),
+            );
             return None;
         };
         if last != first {
@@ -174,8 +225,12 @@ impl<'a, K: Sink> Builder<'a, K> {
         let shape = self.extents(&v)?;
         for (what, list, at) in [("begin", &begin, begin_at), ("size", &size, size_at)] {
             if list.len() != shape.len() {
-                let problem = format!("`slice`: {} numbers in `{what}` for {ty}, which has {} axes", list.len(), shape.len());
-                self.report(Diagnostic::error("T0202", problem).label(at, "").secondary(span, ""));
+                let problem = format!(
+                    "`slice`: `{what}` has length {}, and {ty} has {} axes",
+                    list.len(),
+                    shape.len()
+                );
+                self.report(Diagnostic::error("T0202", problem).label(at, ""));
                 return None;
             }
         }
@@ -187,7 +242,12 @@ impl<'a, K: Sink> Builder<'a, K> {
                     "`slice`: axis {axis} of {ty} has {extent} positions, and {n} from position {from} on are asked for"
                 );
                 let help = "positions begin at 0; a size of -1 takes all that follow";
-                self.report(Diagnostic::error("T0202", problem).label(size_at, "").secondary(at, format!("this is {ty}")).help(help));
+                self.report(
+                    Diagnostic::error("T0202", problem)
+                        .label(size_at, "")
+                        .secondary(at, format!("this is {ty}"))
+                        .help(help),
+                );
                 return None;
             }
             ends.push(end);
@@ -201,7 +261,8 @@ impl<'a, K: Sink> Builder<'a, K> {
         let [tensor, shape] = <[Term<K::V>; 2]>::try_from(args).ok()?;
         let at = ids.get(1).map_or(span, |id| self.ast.span(*id));
         let shape = self.integers(&shape, at, "a shape")?;
-        self.reshaped(tensor, &shape, ids, span)
+        let tensor = self.vertex(tensor, span)?;
+        self.reshaped(Term::Value(tensor), &shape, ids, span)
     }
 
     fn reshaped(&mut self, tensor: Term<K::V>, shape: &[i64], ids: &[ExprId], span: Span) -> Val<K::V> {
@@ -266,24 +327,27 @@ impl<'a, K: Sink> Builder<'a, K> {
         };
         let one = |builder: &Self, term: &Term<K::V>| match term {
             Term::Int(n) => n.as_const(),
-            Term::Value(v) => builder.sink.value(v).and_then(of_tensor).filter(|l| l.len() == 1).map(|l| l[0]),
+            Term::Value(v) => builder
+                .sink
+                .value(v)
+                .and_then(of_tensor)
+                .filter(|l| l.len() == 1)
+                .map(|l| l[0]),
             _ => None,
         };
         let found = match term {
             Term::List(items) => items.iter().map(|item| one(self, item)).collect(),
             Term::Tensor(t) => of_tensor(t.clone()),
-            Term::Value(v) => match self.sink.ty(v) {
-                Type::Tuple(items) => {
-                    let parts: Vec<_> = (0..items.len()).filter_map(|i| self.sink.project(v, i).ok()).collect();
-                    parts.into_iter().map(|part| one(self, &Term::Value(part))).collect()
-                }
-                _ => self.sink.value(v).and_then(of_tensor),
-            },
+            Term::Value(v) => self.sink.value(v).and_then(of_tensor),
             other => one(self, other).map(|n| vec![n]),
         };
         if found.is_none() {
             let problem = Diagnostic::error("T0103", format!("{what} must be integers known before the script runs"));
-            self.report(problem.label(span, "").help("write them out, as in `[2, 3]`, or name such a list"));
+            self.report(
+                problem
+                    .label(span, "")
+                    .help("write them out, as in `[2, 3]`, or name such a list"),
+            );
         }
         found
     }
@@ -291,9 +355,10 @@ impl<'a, K: Sink> Builder<'a, K> {
     /// A problem between operands.
     fn between(&self, message: String, types: &[Type], ids: &[ExprId], span: Span) -> Diagnostic {
         let operands = types.iter().zip(ids);
-        operands.fold(Diagnostic::error("T0202", message).label(span, ""), |problem, (ty, id)| {
-            problem.secondary(self.ast.span(*id), format!("this is {ty}"))
-        })
+        operands.fold(
+            Diagnostic::error("T0202", message).label(span, ""),
+            |problem, (ty, id)| problem.secondary(self.ast.span(*id), format!("this is {ty}")),
+        )
     }
 }
 
