@@ -53,7 +53,9 @@ mod rotary;
 mod sample;
 mod sequence;
 mod softmax;
+mod sort;
 mod spectral;
+mod strided;
 mod taper;
 mod text;
 mod unary;
@@ -125,6 +127,8 @@ const FAMILIES: &[&[OpDef]] = &[
     spectral::OPS,
     ngram::OPS,
     cache::OPS,
+    strided::OPS,
+    sort::OPS,
 ];
 
 /// Every operator, in table order.
