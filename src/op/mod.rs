@@ -54,6 +54,7 @@ mod sample;
 mod sequence;
 mod softmax;
 mod spectral;
+pub(crate) mod symbolic;
 mod taper;
 mod text;
 mod unary;
@@ -80,6 +81,7 @@ pub use lawful::Lawful;
 pub use laws::{Law, Laws, NoSuchLaw, Trace, under};
 pub use number::{Func, Number, Refused};
 pub use reference::{Eval, RefFn, Reference, System, evaluate, evaluate_tensors};
+pub use symbolic::known_ints;
 pub use value::Value;
 
 use crate::tensor::Type;
