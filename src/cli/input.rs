@@ -8,7 +8,7 @@ use std::sync::Arc;
 use clap::ValueEnum;
 use indexmap::IndexMap;
 
-use tautomer::diag::{Diagnostic, Source, did_you_mean};
+use tautomer::diag::{Diagnostic, Severity, Source, did_you_mean};
 use tautomer::formats::onnx::{OnnxInfo, decode_model, import, read_model};
 use tautomer::formats::{FormatError, arrays};
 use tautomer::graph::{BuildOptions, Graph, Params, Workload, build_program};
@@ -252,8 +252,9 @@ impl Loaded {
                     std::fs::metadata(path).map_err(|e| unreadable(path, &e))?;
                     read_model(path)?
                 };
-                if shell.verbose {
-                    shell.problems(&imported.notes);
+                if !shell.quiet {
+                    let told = |d: &&Diagnostic| shell.verbose || d.severity == Severity::Warning;
+                    shell.problems(&imported.notes.iter().filter(told).cloned().collect());
                 }
                 Loaded {
                     workload: imported.workload,

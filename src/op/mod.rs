@@ -56,6 +56,7 @@ mod softmax;
 mod sort;
 mod spectral;
 mod strided;
+pub(crate) mod symbolic;
 mod taper;
 mod text;
 mod unary;
@@ -82,6 +83,7 @@ pub use lawful::Lawful;
 pub use laws::{Law, Laws, NoSuchLaw, Trace, under};
 pub use number::{Func, Number, Refused};
 pub use reference::{Eval, RefFn, Reference, System, evaluate, evaluate_tensors};
+pub use symbolic::known_ints;
 pub use value::Value;
 
 use crate::tensor::Type;
