@@ -6,11 +6,13 @@ pub(crate) mod build;
 mod compare;
 mod composite;
 mod extents;
+mod flow;
 mod interpret;
 pub(crate) mod literal;
 mod order;
 mod program;
 mod script;
+mod region;
 mod sink;
 pub mod term;
 mod text;
@@ -28,7 +30,13 @@ use smallvec::SmallVec;
 
 pub use compare::same_graph;
 pub use composite::{composite_function, expand_composites, inline};
-pub use interpret::{InterpretError, evaluate_call, evaluate_call_over, interpret, interpret_over, interpret_vertices};
+pub(crate) use interpret::evaluate_flow;
+pub use interpret::{
+    InterpretError, evaluate_call, evaluate_call_over, evaluate_data, interpret, interpret_data, interpret_over,
+    interpret_vertices,
+};
+pub use flow::Datum;
+pub use region::{graph_region, inline_region, region_graph};
 pub use program::{BuildOptions, build_function, build_program, composites};
 pub use script::{Session, Shown, Step};
 pub use sink::Sink;
@@ -110,12 +118,13 @@ impl Graph {
         self.len() == 0
     }
 
-    /// The number of vertices that compute something: calls.
+    /// The number of operator calls, those of functions that they call included.
     pub fn call_count(&self) -> usize {
-        self.vertices
-            .node_weights()
-            .filter(|v| matches!(v.node, Node::Call { .. }))
-            .count()
+        let calls = self.vertices.node_weights().map(|v| match &v.node {
+            Node::Call { attrs, .. } => 1 + attrs.iter().map(AttrValue::call_count).sum::<usize>(),
+            _ => 0,
+        });
+        calls.sum()
     }
 
     /// The vertices in order of creation.

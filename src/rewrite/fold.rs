@@ -5,6 +5,7 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::graph::{Graph, InterpretError, Node, Params, VertexId, Workload, evaluate_call, interpret_vertices};
+use super::enode::may_be_folded;
 use crate::op::{AttrValue, Op, OpTraits, lookup};
 use crate::tensor::{Tensor, Type};
 
@@ -44,8 +45,7 @@ pub fn fold_static(workload: &mut Workload) -> Result<FoldReport, InterpretError
             Node::Input | Node::Absent => false,
             Node::Param => vertex.name.as_ref().is_some_and(|n| workload.params.contains_key(n)),
             Node::Const(_) => true,
-            Node::Call { op: Op::Opaque(_), .. } => false,
-            Node::Call { op: Op::Known(def), .. } => !def.traits.contains(OpTraits::NONDETERMINISTIC),
+            Node::Call { op, attrs } => may_be_folded(op, attrs),
             Node::Tuple | Node::Proj(_) => true,
         };
         let absent = |u: &VertexId| matches!(graph.vertex(*u).node, Node::Absent);

@@ -33,6 +33,10 @@ pub(crate) struct Builder<'a, K: Sink> {
     /// Refuses to build more values than this.
     pub(crate) max_size: usize,
     functions: FxHashMap<Arc<str>, &'a Function>,
+    /// The same, as they stand in the file, and declarations.
+    items: (&'a [Function], &'a [OpaqueDecl]),
+    /// Functions that are being built for the operators that call them, outermost first.
+    pub(crate) path: Vec<Arc<str>>,
     opaques: FxHashMap<Arc<str>, &'a OpaqueDecl>,
     symbols: BTreeSet<Arc<str>>,
     frames: Vec<Frame<K::V>>,
@@ -80,6 +84,8 @@ impl<'a, K: Sink> Builder<'a, K> {
             fold_terms: false,
             max_size: usize::MAX,
             functions: FxHashMap::default(),
+            items: (&[], &[]),
+            path: Vec::new(),
             opaques: FxHashMap::default(),
             symbols: BTreeSet::new(),
             frames: vec![frame],
@@ -93,6 +99,7 @@ impl<'a, K: Sink> Builder<'a, K> {
 
     /// Makes functions and declarations of the file known.
     pub(crate) fn declare(&mut self, functions: &'a [Function], opaques: &'a [OpaqueDecl]) {
+        self.items = (functions, opaques);
         for function in functions {
             let Some(name) = &function.name else { continue };
             if let Some(first) = self.functions.get(&name.name) {
