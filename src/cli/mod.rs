@@ -17,6 +17,7 @@ mod random;
 mod report;
 mod rules;
 mod run;
+mod shape;
 mod validate;
 mod verdicts;
 mod verify;

@@ -285,8 +285,9 @@ fn make_call(egraph: &mut EGraph, enode: &ENode, op: u32, pending: Option<Type>)
             })
             .collect();
         let pure = matches!(op, Op::Known(_)) && !op.has(OpTraits::NONDETERMINISTIC);
-        is_static = pure && operands.iter().all(|&c| egraph[c].data.is_static);
         let values: Vec<AttrValue> = attrs.iter().map(|&c| attr_value(egraph, c)).collect();
+        let known = !values.iter().any(AttrValue::has_symbols);
+        is_static = pure && known && operands.iter().all(|&c| egraph[c].data.is_static);
         ty = match (&op, pending) {
             (_, Some(ty)) => ty,
             (Op::Opaque(op), None) => op.result.clone(),

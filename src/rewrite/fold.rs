@@ -45,7 +45,10 @@ pub fn fold_static(workload: &mut Workload) -> Result<FoldReport, InterpretError
             Node::Param => vertex.name.as_ref().is_some_and(|n| workload.params.contains_key(n)),
             Node::Const(_) => true,
             Node::Call { op: Op::Opaque(_), .. } => false,
-            Node::Call { op: Op::Known(def), .. } => !def.traits.contains(OpTraits::NONDETERMINISTIC),
+            Node::Call {
+                op: Op::Known(def),
+                attrs,
+            } => !def.traits.contains(OpTraits::NONDETERMINISTIC) && !attrs.iter().any(AttrValue::has_symbols),
             Node::Tuple | Node::Proj(_) => true,
         };
         let absent = |u: &VertexId| matches!(graph.vertex(*u).node, Node::Absent);
