@@ -13,6 +13,7 @@ mod order;
 mod program;
 mod script;
 mod region;
+mod rebind;
 mod sink;
 pub mod term;
 mod text;
@@ -270,7 +271,13 @@ impl Graph {
 
     /// Adds a call whose attributes are in declared order and normal form already, with its type.
     pub fn call_typed(&mut self, op: Op, operands: &[VertexId], attrs: Attrs, ty: Type) -> VertexId {
-        self.push(Vertex::new(Node::Call { op, attrs }, ty), operands)
+        let ints = match &op {
+            Op::Known(def) => self.ints_of_call(def, operands, &attrs, &ty),
+            Op::Opaque(_) => None,
+        };
+        let mut vertex = Vertex::new(Node::Call { op, attrs }, ty);
+        vertex.ints = ints.map(Into::into);
+        self.push(vertex, operands)
     }
 
     /// Adds a call of an operator that the table does not define.

@@ -331,7 +331,8 @@ pub(super) fn may_be_folded(op: &Op, attrs: &[AttrValue]) -> bool {
             })
         })
     };
-    is_pure(op, attrs) && !op.def().is_some_and(may_run_forever) && attrs.iter().all(inside)
+    let known = !attrs.iter().any(AttrValue::has_symbols);
+    known && is_pure(op, attrs) && !op.def().is_some_and(may_run_forever) && attrs.iter().all(inside)
 }
 
 fn small(ty: &Type) -> bool {
