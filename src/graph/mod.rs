@@ -7,6 +7,7 @@ mod compare;
 mod composite;
 mod flow;
 mod interpret;
+mod known;
 pub(crate) mod literal;
 mod order;
 mod program;
@@ -34,6 +35,7 @@ pub use interpret::{
     interpret_vertices,
 };
 pub use flow::Datum;
+pub use known::known_value;
 pub use region::{graph_region, inline_region, region_graph};
 pub use program::{BuildOptions, build_function, build_program, composites};
 pub use sink::Sink;

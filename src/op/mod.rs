@@ -74,6 +74,7 @@ use std::sync::{Arc, OnceLock};
 
 pub use attr::{AttrDef, AttrKind, AttrValue, Attrs, AxisOf, Default, Real};
 pub use bounded::Bounded;
+pub(crate) use branch::{always_true, join};
 pub use call::{Normalized, normalize};
 pub use cost::{Cost, CostRule};
 pub use def::{Canonical, Flow, OnnxName, OpDef, OpTraits, Operand, OperandKind, Semantics};

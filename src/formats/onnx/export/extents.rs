@@ -50,12 +50,14 @@ impl Emitter<'_> {
 
     /// An input with that extent at some axis.
     fn input_axis(&self, dim: &Dim) -> Option<(String, i64)> {
-        self.graph.inputs().iter().find_map(|&v| {
+        let outer = dim.as_symbol().and_then(|symbol| self.outer.get(symbol).cloned());
+        let own = self.graph.inputs().iter().find_map(|&v| {
             let shape = self.graph.ty(v).as_tensor()?.shape.as_ref()?;
             let axis = shape.iter().position(|d| d == dim)?;
             matches!(self.graph.vertex(v).node, Node::Input).then_some(())?;
             Some((self.names.get((v, 0))?.to_string(), axis as i64))
-        })
+        });
+        own.or(outer)
     }
 
     fn polynomial(&mut self, dim: &Dim) -> Result<String, String> {

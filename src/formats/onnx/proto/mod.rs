@@ -6,10 +6,12 @@
 
 mod tensor;
 mod types;
+mod value;
 
 use prost::Message;
 
 pub use tensor::{DataLocation, DataType, Segment, SparseTensorProto, TensorAnnotation, TensorProto};
+pub use value::{OptionalProto, SequenceProto};
 pub use types::{
     Dimension, DimensionValue, MapType, NestedType, OpaqueType, TensorShapeProto, TensorTypeProto, TypeProto, TypeValue,
 };
