@@ -12,7 +12,7 @@ use crate::graph::{Graph, Workload};
 use crate::op::OpDef;
 use crate::rewrite::{
     CostModel, Explored, FoldReport, Limits, RuleReport, Step, StopReason, decode, encode, extract, fold_static,
-    graph_cost, has_flow, nearest_in_egraph, nearest_in_graph, resolve_flow, saturate, saturate_explained, substitute,
+    Unroll, graph_cost, has_flow, nearest_in_egraph, nearest_in_graph, resolve_flow, saturate, saturate_explained, substitute,
     substitute_explored,
 };
 use crate::rule::{Class, Group, Rule, composite_rules, library};
@@ -159,19 +159,29 @@ pub fn optimize(mut workload: Workload, options: &Options<'_>) -> Result<Outcome
     }
     let before = workload.graph.clone();
     let clock = Instant::now();
-    let mut resolved = resolve_flow(&mut workload.graph);
+    let mut resolved = resolve_flow(&mut workload.graph, Unroll::Once);
     let seconds = clock.elapsed().as_secs_f64();
     let mut outcome = rewrite(workload, options)?;
     outcome.report.seconds.insert(0, ("resolve", seconds));
     // What folding finds out may decide more.
     for _ in 0..MOST_ROUNDS {
-        let again = resolve_flow(&mut outcome.workload.graph);
+        let again = resolve_flow(&mut outcome.workload.graph, Unroll::Once);
         if again == 0 {
             break;
         }
         resolved += again;
         let more = rewrite(std::mem::take(&mut outcome.workload), options)?;
         outcome.add(more);
+    }
+    // Loops are written out where that costs less.
+    let mut unrolled = outcome.workload.clone();
+    let again = resolve_flow(&mut unrolled.graph, Unroll::Few);
+    if again > 0 {
+        let more = rewrite(unrolled, options)?;
+        if graph_cost(&more.workload.graph) < graph_cost(&outcome.workload.graph) {
+            resolved += again;
+            outcome.add(more);
+        }
     }
     let clock = Instant::now();
     bodies::optimize_bodies(&mut outcome, options)?;

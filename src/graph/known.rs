@@ -84,7 +84,10 @@ fn extents(graph: &Graph, op: &Op, attrs: &[AttrValue], operand: Option<VertexId
     let constants = |dims: &[Dim]| dims.iter().map(Dim::as_const).collect::<Option<Vec<i64>>>();
     let def = op.def()?;
     match def.name {
-        "size" => constants(shape)?.iter().try_fold(1i64, |n, &d| n.checked_mul(d)).map(Tensor::scalar),
+        "size" => constants(shape)?
+            .iter()
+            .try_fold(1i64, |n, &d| n.checked_mul(d))
+            .map(Tensor::scalar),
         "shape" => {
             let n = shape.len() as i64;
             let bound = |name: &str, default: i64| match def.attr_index(name).and_then(|i| attrs.get(i)) {

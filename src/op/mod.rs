@@ -84,8 +84,8 @@ pub use infer::{Fact, Infer, OpError};
 pub use lawful::Lawful;
 pub use laws::{Law, Laws, NoSuchLaw, Trace, under};
 pub use number::{Func, Number, Refused};
-pub use region::{Item, Region, Step as RegionStep};
 pub use reference::{Eval, RefFn, Reference, System, evaluate, evaluate_tensors};
+pub use region::{Item, Region, Step as RegionStep};
 pub use value::Value;
 
 use serde::{Deserialize, Serialize};
@@ -240,7 +240,8 @@ impl Ord for Op {
 /// True if equal calls have equal values, and a call may be left out, repeated or computed ahead of time: opaque
 /// operators, those that draw at random, and those that call functions with such operators inside are not pure.
 pub fn is_pure(op: &Op, attrs: &[AttrValue]) -> bool {
-    op.def().is_some_and(|def| !def.traits.contains(OpTraits::NONDETERMINISTIC))
+    op.def()
+        .is_some_and(|def| !def.traits.contains(OpTraits::NONDETERMINISTIC))
         && attrs.iter().all(|attr| match attr {
             AttrValue::Region(region) => region.is_pure(),
             _ => true,

@@ -42,7 +42,11 @@ pub(super) fn optimize_bodies(outcome: &mut Outcome, options: &Options<'_>) -> R
     }
     let graph = &mut outcome.workload.graph;
     graph.retain_reachable();
-    let kept: FxHashSet<Arc<str>> = graph.params().iter().filter_map(|&v| graph.vertex(v).name.clone()).collect();
+    let kept: FxHashSet<Arc<str>> = graph
+        .params()
+        .iter()
+        .filter_map(|&v| graph.vertex(v).name.clone())
+        .collect();
     outcome.workload.params.retain(|name, _| kept.contains(name));
     Ok(())
 }
@@ -53,7 +57,9 @@ fn place(def: &OpDef, attrs: &[AttrValue]) -> Option<(usize, usize)> {
         Some(AttrValue::Int(d)) => usize::try_from(d.as_const()?).ok(),
         _ => None,
     };
-    let Semantics::Flow(flow) = def.semantics else { return None };
+    let Semantics::Flow(flow) = def.semantics else {
+        return None;
+    };
     match flow {
         Flow::Branch => Some((0, 1)),
         Flow::Loop => count("carried").map(|n| (n + 2, n + 2)),
@@ -77,7 +83,9 @@ impl Calling {
         // The inputs that each function got besides, in the order of the operands that were added.
         let mut added: Vec<(usize, Vec<VertexId>)> = Vec::new();
         for i in 0..self.attrs.len() {
-            let Some(region) = self.attrs[i].region().cloned() else { continue };
+            let Some(region) = self.attrs[i].region().cloned() else {
+                continue;
+            };
             let body = self.workload(&region, &outcome.workload);
             let inner = optimize(body, options)?;
             outcome.report.add(&inner.report);
@@ -87,7 +95,9 @@ impl Calling {
         }
         let all: BTreeSet<VertexId> = added.iter().flat_map(|(_, list)| list.iter().copied()).collect();
         for (i, list) in &added {
-            let AttrValue::Region(region) = &self.attrs[*i] else { continue };
+            let AttrValue::Region(region) = &self.attrs[*i] else {
+                continue;
+            };
             let mut region = (**region).clone();
             // Each function takes what the others take too, in one order.
             let begin = region.inputs - list.len();
@@ -113,7 +123,9 @@ impl Calling {
         let mut params = Params::new();
         let inputs = graph.inputs().to_vec();
         for (k, &input) in inputs.iter().enumerate().skip(self.place.0) {
-            let Some(&operand) = self.operands.get(k - self.place.0 + self.place.1) else { continue };
+            let Some(&operand) = self.operands.get(k - self.place.0 + self.place.1) else {
+                continue;
+            };
             let vertex = outer.graph.vertex(operand);
             let inside = match &vertex.node {
                 Node::Const(value) => graph.constant(value.clone()),
@@ -122,7 +134,11 @@ impl Calling {
                     let Some(value) = outer.params.get(&name) else { continue };
                     match params.insert(name.clone(), value.clone()) {
                         // A value that is captured twice is one.
-                        Some(_) => match graph.params().iter().find(|&&p| graph.vertex(p).name.as_ref() == Some(&name)) {
+                        Some(_) => match graph
+                            .params()
+                            .iter()
+                            .find(|&&p| graph.vertex(p).name.as_ref() == Some(&name))
+                        {
                             Some(&p) => p,
                             None => continue,
                         },
@@ -142,7 +158,12 @@ impl Calling {
         for &p in body.graph.params() {
             let name = body.graph.vertex(p).name.clone().unwrap_or_default();
             let value = body.params.get(&name);
-            let known = outer.graph.params().iter().copied().find(|&q| outer.graph.vertex(q).name.as_ref() == Some(&name));
+            let known = outer
+                .graph
+                .params()
+                .iter()
+                .copied()
+                .find(|&q| outer.graph.vertex(q).name.as_ref() == Some(&name));
             let same = known.filter(|_| match (value, outer.params.get(&name)) {
                 (Some(a), Some(b)) => a.same_bits(b),
                 _ => true,
@@ -183,7 +204,9 @@ impl Calling {
     fn replace(self, graph: &mut Graph, v: VertexId) {
         let names = self.def.attrs.iter().map(|a| a.name);
         let given: Vec<(&str, AttrValue)> = names.zip(self.attrs).filter(|(_, value)| !value.is_none()).collect();
-        let Ok(new) = graph.call(Op::Known(self.def), &self.operands, &given) else { return };
+        let Ok(new) = graph.call(Op::Known(self.def), &self.operands, &given) else {
+            return;
+        };
         if !graph.ty(v).admits(graph.ty(new)) {
             return;
         }

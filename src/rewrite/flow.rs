@@ -18,6 +18,15 @@ const MOST_VERTICES: usize = 256;
 /// How often the whole graph is looked at.
 const ROUNDS: usize = 32;
 
+/// Which loops are written out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unroll {
+    /// Those that call their function once.
+    Once,
+    /// Those that call their function a few times.
+    Few,
+}
+
 /// True if the graph calls functions or has values that are no tensors.
 pub fn has_flow(graph: &Graph) -> bool {
     graph.ids().any(|v| flow_of(graph, v).is_some())
@@ -35,15 +44,15 @@ fn flow_of(graph: &Graph, v: VertexId) -> Option<(&'static OpDef, Flow)> {
 ///
 /// ```
 /// # use std::sync::Arc;
-/// # use tautomer::{diag::Source, graph::*, lang::parse_program, rewrite::resolve_flow};
+/// # use tautomer::{diag::Source, graph::*, lang::parse_program, rewrite::{Unroll, resolve_flow}};
 /// let text = "fn f(x: f32[n]) { -x } fn g(x: f32[n]) { x * 2.0 }
 ///     fn main(x: f32[n]) { branch(true, x) {then_branch = f, else_branch = g} }";
 /// let program = parse_program(Arc::new(Source::new("example", text))).unwrap();
 /// let mut graph = build_program(&program, &BuildOptions::default()).unwrap();
-/// assert_eq!(resolve_flow(&mut graph), 1);
+/// assert_eq!(resolve_flow(&mut graph, Unroll::Once), 1);
 /// assert!(graph.vertex(graph.outputs()[0].vertex).op().unwrap().is("neg"));
 /// ```
-pub fn resolve_flow(graph: &mut Graph) -> usize {
+pub fn resolve_flow(graph: &mut Graph, unroll: Unroll) -> usize {
     let mut done = 0;
     let mut failed: FxHashSet<VertexId> = FxHashSet::default();
     for _ in 0..ROUNDS {
@@ -52,7 +61,7 @@ pub fn resolve_flow(graph: &mut Graph) -> usize {
             if failed.contains(&v) || flow_of(graph, v).is_none() {
                 continue;
             }
-            match resolve(graph, v) {
+            match resolve(graph, v, unroll) {
                 Ok(true) => done += 1,
                 Ok(false) => {}
                 // The function does not fit here; the call stays.
@@ -70,8 +79,10 @@ pub fn resolve_flow(graph: &mut Graph) -> usize {
 }
 
 /// Replaces the call `v`, if it is decided.
-fn resolve(graph: &mut Graph, v: VertexId) -> Result<bool, OpError> {
-    let Some((def, flow)) = flow_of(graph, v) else { return Ok(false) };
+fn resolve(graph: &mut Graph, v: VertexId, unroll: Unroll) -> Result<bool, OpError> {
+    let Some((def, flow)) = flow_of(graph, v) else {
+        return Ok(false);
+    };
     let Node::Call { attrs, .. } = graph.vertex(v).node.clone() else {
         return Ok(false);
     };
@@ -79,6 +90,7 @@ fn resolve(graph: &mut Graph, v: VertexId) -> Result<bool, OpError> {
         def,
         attrs,
         operands: graph.pred(v).to_vec(),
+        unroll,
     };
     let results = match flow {
         Flow::Branch => branch(graph, &call)?,
@@ -92,7 +104,9 @@ fn resolve(graph: &mut Graph, v: VertexId) -> Result<bool, OpError> {
         }),
         Flow::Concat => concat(graph, &call)?,
         Flow::Inside | Flow::IsThere => optional(graph, &call, flow),
-        Flow::Sequence | Flow::Empty | Flow::Insert | Flow::Erase | Flow::Split | Flow::Optional | Flow::Missing => None,
+        Flow::Sequence | Flow::Empty | Flow::Insert | Flow::Erase | Flow::Split | Flow::Optional | Flow::Missing => {
+            None
+        }
     };
     let Some(results) = results else { return Ok(false) };
     replace(graph, v, &results);
@@ -103,6 +117,7 @@ struct Call {
     def: &'static OpDef,
     attrs: Attrs,
     operands: Vec<VertexId>,
+    unroll: Unroll,
 }
 
 impl Call {
@@ -150,7 +165,12 @@ fn inline(graph: &mut Graph, region: &Region, operands: &[VertexId]) -> Result<O
     inline_region(graph, region, operands, &name).map(Some)
 }
 
-fn call(graph: &mut Graph, name: &str, operands: &[VertexId], attrs: &[(&str, AttrValue)]) -> Result<VertexId, OpError> {
+fn call(
+    graph: &mut Graph,
+    name: &str,
+    operands: &[VertexId],
+    attrs: &[(&str, AttrValue)],
+) -> Result<VertexId, OpError> {
     let def = lookup(name).ok_or_else(|| OpError::new(format!("there is no operator `{name}`")))?;
     graph.call(Op::Known(def), operands, attrs)
 }
@@ -216,9 +236,10 @@ fn side_by_side(graph: &mut Graph, values: &[VertexId], axis: i64) -> Result<Ver
 }
 
 /// True if that many calls of a function are better than a loop.
-fn worth(calls: i64, region: &Region) -> bool {
+fn worth(calls: i64, region: &Region, unroll: Unroll) -> bool {
     calls == 1
-        || (0..=MOST_CALLS).contains(&calls)
+        || unroll == Unroll::Few
+            && (0..=MOST_CALLS).contains(&calls)
             && (calls as usize).saturating_mul(region.call_count()) <= MOST_VERTICES
 }
 
@@ -249,7 +270,7 @@ fn repeat(graph: &mut Graph, here: &Call) -> Result<Option<Vec<VertexId>>, OpErr
     }
     // With one call, the condition that it gives does not matter.
     let goes_on = trips == 1 || crate::op::always_true(&region);
-    if !begins || !goes_on || !worth(trips, &region) {
+    if !begins || !goes_on || !worth(trips, &region, here.unroll) {
         return Ok(None);
     }
     let ranks: Vec<usize> = region
@@ -263,10 +284,15 @@ fn repeat(graph: &mut Graph, here: &Call) -> Result<Option<Vec<VertexId>>, OpErr
     };
     let mut collected: Vec<Vec<VertexId>> = vec![Vec::new(); region.outputs.len() - carried - 1];
     for i in 0..trips {
-        let mut operands = vec![scalar(graph, 0, Tensor::scalar(i)), scalar(graph, 1, Tensor::scalar(true))];
+        let mut operands = vec![
+            scalar(graph, 0, Tensor::scalar(i)),
+            scalar(graph, 1, Tensor::scalar(true)),
+        ];
         operands.extend(&state);
         operands.extend(captured);
-        let Some(results) = inline(graph, &region, &operands)? else { return Ok(None) };
+        let Some(results) = inline(graph, &region, &operands)? else {
+            return Ok(None);
+        };
         state = results[1..=carried].to_vec();
         for (list, v) in collected.iter_mut().zip(&results[carried + 1..]) {
             list.push(*v);
@@ -295,7 +321,7 @@ fn scan(graph: &mut Graph, here: &Call) -> Result<Option<Vec<VertexId>>, OpError
         slices = slices.or(shape.get(axis as usize).and_then(Dim::as_const));
         sources.push((v, axis, backwards.get(k) == Some(&1)));
     }
-    let Some(slices) = slices.filter(|&n| n > 0 && worth(n, &region)) else {
+    let Some(slices) = slices.filter(|&n| n > 0 && worth(n, &region, here.unroll)) else {
         return Ok(None);
     };
     let mut state = here.operands[..carried].to_vec();
@@ -308,7 +334,9 @@ fn scan(graph: &mut Graph, here: &Call) -> Result<Option<Vec<VertexId>>, OpError
             operands.push(call(graph, "gather", &[v, index], &[("axis", AttrValue::int(axis))])?);
         }
         operands.extend(&here.operands[carried + scanned..]);
-        let Some(results) = inline(graph, &region, &operands)? else { return Ok(None) };
+        let Some(results) = inline(graph, &region, &operands)? else {
+            return Ok(None);
+        };
         state = results[..carried].to_vec();
         for (list, v) in collected.iter_mut().zip(&results[carried..]) {
             list.push(*v);
@@ -341,27 +369,41 @@ fn map(graph: &mut Graph, here: &Call) -> Result<Option<Vec<VertexId>>, OpError>
         }
         lists.push(items);
     }
-    let Some(n) = n.filter(|&n| n > 0 && worth(n as i64, &region)) else {
+    let Some(n) = n.filter(|&n| n > 0 && worth(n as i64, &region, here.unroll)) else {
         return Ok(None);
     };
     let mut results: Vec<Vec<VertexId>> = vec![Vec::new(); region.outputs.len()];
     for k in 0..n {
-        let operands = here.operands.iter().zip(&lists).map(|(&v, list)| list.as_ref().map_or(v, |items| items[k]));
+        let operands = here
+            .operands
+            .iter()
+            .zip(&lists)
+            .map(|(&v, list)| list.as_ref().map_or(v, |items| items[k]));
         let operands: Vec<VertexId> = operands.collect();
-        let Some(made) = inline(graph, &region, &operands)? else { return Ok(None) };
+        let Some(made) = inline(graph, &region, &operands)? else {
+            return Ok(None);
+        };
         for (list, v) in results.iter_mut().zip(made) {
             list.push(v);
         }
     }
-    let results = results.iter().map(|items| call(graph, "sequence_construct", items, &[]));
+    let results = results
+        .iter()
+        .map(|items| call(graph, "sequence_construct", items, &[]));
     results.collect::<Result<_, _>>().map(Some)
 }
 
 /// A position among `n`, counted from the front.
 fn position(position: i64, n: usize, at_end: bool) -> Option<usize> {
     let n = n as i64;
-    let resolved = if position < 0 { position.checked_add(n)? } else { position };
-    (0..n + i64::from(at_end)).contains(&resolved).then_some(resolved as usize)
+    let resolved = if position < 0 {
+        position.checked_add(n)?
+    } else {
+        position
+    };
+    (0..n + i64::from(at_end))
+        .contains(&resolved)
+        .then_some(resolved as usize)
 }
 
 /// The elements of a sequence that is put together here.
@@ -428,9 +470,9 @@ fn optional(graph: &mut Graph, here: &Call, flow: Flow) -> Option<Vec<VertexId>>
         (Flow::Inside, _) if !matches!(graph.ty(v), Type::Optional(_)) => Some(vec![v]),
         (Flow::IsThere, Some(Flow::Optional)) => Some(vec![graph.constant(Tensor::scalar(true))]),
         (Flow::IsThere, Some(Flow::Missing)) => Some(vec![graph.constant(Tensor::scalar(false))]),
-        (Flow::IsThere, _) if !matches!(graph.ty(v), Type::Optional(_)) => {
-            Some(vec![graph.constant(Tensor::scalar(!matches!(graph.ty(v), Type::Absent)))])
-        }
+        (Flow::IsThere, _) if !matches!(graph.ty(v), Type::Optional(_)) => Some(vec![
+            graph.constant(Tensor::scalar(!matches!(graph.ty(v), Type::Absent))),
+        ]),
         _ => None,
     }
 }

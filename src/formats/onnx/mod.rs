@@ -79,14 +79,22 @@ fn sequence(value: &proto::SequenceProto, folder: Option<&Path>) -> Result<Datum
     let tensors = value.tensor_values.iter().map(|t| element(t, folder));
     let sequences = value.sequence_values.iter().map(|s| sequence(s, folder));
     let optionals = value.optional_values.iter().map(|o| optional(o, folder));
-    tensors.chain(sequences).chain(optionals).collect::<Result<_, _>>().map(Datum::List)
+    tensors
+        .chain(sequences)
+        .chain(optionals)
+        .collect::<Result<_, _>>()
+        .map(Datum::List)
 }
 
 fn optional(value: &proto::OptionalProto, folder: Option<&Path>) -> Result<Datum<Tensor>, Problem> {
     let tensor = value.tensor_value.iter().map(|t| element(t, folder));
     let list = value.sequence_value.iter().map(|s| sequence(s, folder));
     let inner = value.optional_value.iter().map(|o| optional(o, folder));
-    tensor.chain(list).chain(inner).collect::<Result<_, _>>().map(Datum::List)
+    tensor
+        .chain(list)
+        .chain(inner)
+        .collect::<Result<_, _>>()
+        .map(Datum::List)
 }
 
 /// Writes a file of one tensor.

@@ -1,8 +1,8 @@
 //! Calls: operators, literals as operands, attributes, opaque operators, and the messages about them.
 
 use super::*;
-use crate::graph::program::{self, BuildOptions, Within};
 use crate::graph::graph_region;
+use crate::graph::program::{self, BuildOptions, Within};
 use crate::op::Region;
 
 /// Functions that are given to operators may call each other this deep.
@@ -207,7 +207,10 @@ impl<'a, K: Sink> Builder<'a, K> {
         let problem = if path.contains(&name) {
             Some(("T0107", format!("`{name}` calls itself")))
         } else if path.len() >= MAX_FUNCTION_NESTING {
-            Some(("T0601", format!("functions call each other more than {MAX_FUNCTION_NESTING} deep")))
+            Some((
+                "T0601",
+                format!("functions call each other more than {MAX_FUNCTION_NESTING} deep"),
+            ))
         } else {
             None
         };

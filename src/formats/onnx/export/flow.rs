@@ -7,10 +7,10 @@ use super::emit::Emitter;
 use super::names::Names;
 use crate::diag::Diagnostics;
 use crate::formats::onnx::attr::from_value;
+use crate::formats::onnx::data_type;
 use crate::formats::onnx::proto::{
     AttributeProto, AttributeType, GraphProto, NestedType, TensorTypeProto, TypeProto, TypeValue,
 };
-use crate::formats::onnx::data_type;
 use crate::graph::{Graph, Params, VertexId, region_graph};
 use crate::op::{AttrValue, Flow, OpDef, Region, Semantics};
 use crate::tensor::{DType, Type};
@@ -50,7 +50,10 @@ impl Emitter<'_> {
     /// Writes a call of functions.
     pub(super) fn flow(&mut self, v: VertexId, def: &'static OpDef, attrs: &[AttrValue]) -> Result<(), String> {
         let operands = self.graph.pred(v);
-        let names = operands.iter().map(|&u| self.operand(u)).collect::<Result<Vec<_>, _>>()?;
+        let names = operands
+            .iter()
+            .map(|&u| self.operand(u))
+            .collect::<Result<Vec<_>, _>>()?;
         let int = |name: &str| match def.attr_index(name).and_then(|i| attrs.get(i)) {
             Some(AttrValue::Int(d)) => d.as_const().and_then(|n| usize::try_from(n).ok()).unwrap_or(0),
             _ => 0,
@@ -132,7 +135,9 @@ impl Emitter<'_> {
             };
             for (axis, dim) in ty.shape.iter().flat_map(|s| s.iter()).enumerate() {
                 if let Some(symbol) = dim.as_symbol() {
-                    found.entry(symbol.into()).or_insert_with(|| (name.to_string(), axis as i64));
+                    found
+                        .entry(symbol.into())
+                        .or_insert_with(|| (name.to_string(), axis as i64));
                 }
             }
         }

@@ -103,7 +103,11 @@ impl<'a> Importer<'a> {
         captured: &[Captured<'_>],
     ) -> Result<Body, OpError> {
         if proto.input.len() != inputs.len() {
-            let message = format!("a nested graph has {} inputs where {} are given", proto.input.len(), inputs.len());
+            let message = format!(
+                "a nested graph has {} inputs where {} are given",
+                proto.input.len(),
+                inputs.len()
+            );
             return Err(OpError::new(message));
         }
         let mut graph = Graph::new();
@@ -172,5 +176,7 @@ fn weights(graph: &Graph, params: &mut Params) -> Vec<(Arc<str>, Tensor)> {
         Node::Param => graph.vertex(v).name.clone(),
         _ => None,
     });
-    named.filter_map(|name| Some((name.clone(), params.shift_remove(&name)?))).collect()
+    named
+        .filter_map(|name| Some((name.clone(), params.shift_remove(&name)?)))
+        .collect()
 }

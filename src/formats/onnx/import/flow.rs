@@ -3,14 +3,16 @@
 //! A node that cannot be looked into, for whatever reason, is carried along unread.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use super::Importer;
 use super::body::{Body, Captured, graph_attr};
+use crate::diag::{Diagnostic, Severity};
 use crate::formats::onnx::dtype_of;
 use crate::formats::onnx::proto::{GraphProto, NodeProto, TypeProto, TypeValue};
 use crate::formats::onnx::types::is_foreign;
-use crate::graph::{VertexId, inline_region, known_value};
-use crate::op::{AttrValue, Op, OpError, join, lookup};
+use crate::graph::{Graph, VertexId, graph_region, inline_region, known_value};
+use crate::op::{AttrValue, Item, Op, OpError, RegionStep, join, lookup};
 use crate::tensor::{DType, Dim, Shape, Tensor, TensorType, Type};
 
 /// The types of what a loop carries are widened this often before nothing is said of their shapes.
@@ -76,7 +78,12 @@ impl<'a> Importer<'a> {
         captures: &[String],
     ) -> Option<Results> {
         let ty = |i: usize| inputs.get(i).copied().flatten().map(|v| self.graph.ty(v).clone());
-        if inputs.iter().chain(captured).flatten().any(|&v| is_foreign(self.graph.ty(v))) {
+        if inputs
+            .iter()
+            .chain(captured)
+            .flatten()
+            .any(|&v| is_foreign(self.graph.ty(v)))
+        {
             return None;
         }
         match op_type {
@@ -92,6 +99,12 @@ impl<'a> Importer<'a> {
         }
         let captured = self.captured(captures, captured)?;
         let kept = self.carried.clone();
+        if let ("If", Some(&Some(condition))) = (op_type, inputs.first())
+            && let Some(holds) = known_value(&self.graph, condition).and_then(|t| t.to_ints()?.first().copied())
+            && let Ok(Some(results)) = self.decided(node, holds != 0, &captured)
+        {
+            return Some(results);
+        }
         let call = match op_type {
             "If" => self.branch(node, inputs, &captured),
             "Loop" => self.repeat(node, inputs, &captured),
@@ -99,35 +112,54 @@ impl<'a> Importer<'a> {
             _ => self.map(node, inputs, &captured),
         };
         let results = call.and_then(|call| self.finish(call, node, &captured));
-        if results.is_err() {
-            self.carried = kept;
+        match results {
+            Ok(results) => Some(results),
+            Err(error) => {
+                self.carried = kept;
+                let label = match node.name.as_deref() {
+                    None | Some("") => format!("`{op_type}`"),
+                    Some(name) => format!("`{op_type}` {name:?}"),
+                };
+                let problem = Diagnostic::new(Severity::Note, "T0505", format!("{label} is not looked into: {error}"));
+                self.problems.push(problem);
+                None
+            }
         }
-        results.ok()
     }
 
-    /// Makes the call, or what a branch comes to whose condition is known.
+    /// The results of a branch whose condition is known; the other branch is not looked at. Nodes that are carried along
+    /// may not be moved out of it.
+    fn decided(
+        &mut self,
+        node: &NodeProto,
+        holds: bool,
+        captured: &[Captured<'_>],
+    ) -> Result<Option<Results>, OpError> {
+        let name = if holds { "then_branch" } else { "else_branch" };
+        let mut bodies = [self.body(graph_attr(node, name)?, &[], captured)?];
+        let operands = self.outer_operands(captured, &mut bodies);
+        let region = &bodies[0].region;
+        let opaque = |item: &Item| matches!(&item.step, RegionStep::Call { op: Op::Opaque(_), .. });
+        if region.items.iter().any(opaque) || region.outputs.len() < node.output.len() {
+            return Ok(None);
+        }
+        let taken: HashSet<Arc<str>> = self
+            .graph
+            .ids()
+            .filter_map(|v| self.graph.vertex(v).name.clone())
+            .collect();
+        let name = |inner: &Arc<str>| (!taken.contains(inner)).then(|| inner.clone());
+        let results = inline_region(&mut self.graph, region, &operands, &name)?;
+        Ok(Some(results.into_iter().map(Some).collect()))
+    }
+
+    /// Makes the call.
     fn finish(&mut self, call: Call, node: &NodeProto, captured: &[Captured<'_>]) -> Result<Results, OpError> {
         let (names, mut bodies): (Vec<&str>, Vec<Body>) = call.bodies.into_iter().unzip();
         let mut operands = call.operands;
         operands.extend(self.outer_operands(captured, &mut bodies));
         let last = node.output.iter().rposition(|name| !name.is_empty());
         let needed = last.map_or(0, |i| i + 1);
-        if call.op == "branch"
-            && let Some(holds) = known_value(&self.graph, operands[0]).and_then(|t| t.to_ints()?.first().copied())
-        {
-            let chosen = &bodies[usize::from(holds == 0)].region;
-            let prefix = node.output.first().map(String::as_str).unwrap_or_default();
-            let prefix = self.value_name(prefix);
-            let name = |inner: &std::sync::Arc<str>| Some(format!("{prefix}/{inner}").into());
-            let opaque = chosen.items.iter().any(|item| match &item.step {
-                crate::op::RegionStep::Call { op, .. } => matches!(op, Op::Opaque(_)),
-                _ => false,
-            });
-            if !opaque && chosen.outputs.len() >= needed {
-                let results = inline_region(&mut self.graph, chosen, &operands[1..], &name)?;
-                return Ok(results.into_iter().map(Some).collect());
-            }
-        }
         let mut attrs = call.attrs;
         for (name, body) in names.into_iter().zip(bodies) {
             attrs.push((name, AttrValue::Region(body.region.into())));
@@ -136,7 +168,13 @@ impl<'a> Importer<'a> {
         let v = self.graph.call(Op::Known(def), &operands, &attrs)?;
         let count = match self.graph.ty(v) {
             Type::Tuple(items) => items.len(),
-            _ => return if needed <= 1 { Ok(vec![Some(v)]) } else { Err(OpError::new("it has one result")) },
+            _ => {
+                return if needed <= 1 {
+                    Ok(vec![Some(v)])
+                } else {
+                    Err(OpError::new("it has one result"))
+                };
+            }
         };
         if needed > count {
             return Err(OpError::new(format!("it has {count} results")));
@@ -194,7 +232,13 @@ impl<'a> Importer<'a> {
                 }
                 Err(error) => return Err(error),
             };
-            let next: Vec<Type> = body.region.output_types().skip(skip).take(types.len()).cloned().collect();
+            let next: Vec<Type> = body
+                .region
+                .output_types()
+                .skip(skip)
+                .take(types.len())
+                .cloned()
+                .collect();
             if next.len() < types.len() {
                 return Err(OpError::new("the body carries fewer values than it is given"));
             }
@@ -264,7 +308,7 @@ impl<'a> Importer<'a> {
         captured: &[Captured<'_>],
     ) -> Result<Call, OpError> {
         if self.opset < 9 {
-            return Err(OpError::new("the first form of `Scan` works on batches"));
+            return self.scan_of_batches(node, inputs, captured);
         }
         let operands: Option<Vec<VertexId>> = inputs.iter().copied().collect();
         let operands = operands.ok_or_else(|| OpError::new("an operand is missing"))?;
@@ -299,10 +343,86 @@ impl<'a> Importer<'a> {
                 ("carried", AttrValue::int(carried as i64)),
                 ("scanned", AttrValue::int(scanned as i64)),
                 ("input_axes", AttrValue::ints(&axes)),
-                ("input_directions", AttrValue::ints(&ints(node, "scan_input_directions"))),
+                (
+                    "input_directions",
+                    AttrValue::ints(&ints(node, "scan_input_directions")),
+                ),
                 ("output_axes", AttrValue::ints(&ints(node, "scan_output_axes"))),
-                ("output_directions", AttrValue::ints(&ints(node, "scan_output_directions"))),
+                (
+                    "output_directions",
+                    AttrValue::ints(&ints(node, "scan_output_directions")),
+                ),
             ],
+            bodies: vec![("body", body)],
+        })
+    }
+
+    /// The first form of `Scan` has a batch along the first axis of all it takes: a scan for each of its elements.
+    fn scan_of_batches(
+        &mut self,
+        node: &NodeProto,
+        inputs: &[Option<VertexId>],
+        captured: &[Captured<'_>],
+    ) -> Result<Call, OpError> {
+        let (lengths, operands) = inputs.split_first().ok_or_else(|| OpError::new("it has no operands"))?;
+        if lengths.is_some() || ints(node, "directions").iter().any(|&d| d != 0) {
+            return Err(OpError::new(
+                "lengths and directions of the first form of `Scan` are not known here",
+            ));
+        }
+        let operands: Option<Vec<VertexId>> = operands.iter().copied().collect();
+        let operands = operands.ok_or_else(|| OpError::new("an operand is missing"))?;
+        let scanned = int(node, "num_scan_inputs").and_then(|n| usize::try_from(n).ok());
+        let scanned = scanned.filter(|n| (1..=operands.len()).contains(n));
+        let scanned = scanned.ok_or_else(|| OpError::new("`num_scan_inputs` is no number of operands"))?;
+        let carried = operands.len() - scanned;
+        let without_first = |ty: &Type| -> Result<Type, OpError> {
+            let t = ty.as_tensor().ok_or_else(|| OpError::new("only tensors have slices"))?;
+            let shape = t.shape.as_ref().filter(|s| !s.is_empty());
+            let shape = shape.ok_or_else(|| OpError::new(format!("{ty} has no batch")))?;
+            Ok(Type::tensor(t.dtype, shape.iter().skip(1).cloned().collect::<Shape>()))
+        };
+        let each: Vec<Type> = operands
+            .iter()
+            .map(|&v| without_first(self.graph.ty(v)))
+            .collect::<Result<_, _>>()?;
+        let sliced: Vec<Type> = each[carried..].iter().map(without_first).collect::<Result<_, _>>()?;
+        let inner = self.carrying(graph_attr(node, "body")?, (&[], &each[..carried], &sliced), 0, captured)?;
+        let mut graph = Graph::new();
+        graph.reserve_unknown(self.graph.next_unknown());
+        let given = captured
+            .iter()
+            .filter(|c| c.constant.is_none())
+            .map(|c| self.graph.ty(c.vertex).clone());
+        let weights = inner.weights.iter().map(|(_, t)| Type::from(t.ty()));
+        let types: Vec<Type> = each.into_iter().chain(given).chain(weights).collect();
+        let given: Vec<VertexId> = types.into_iter().map(|ty| graph.input("", ty)).collect();
+        let attrs = |carried: usize, scanned: usize| {
+            let number = |n: usize| AttrValue::int(n as i64);
+            vec![("carried", number(carried)), ("scanned", number(scanned))]
+        };
+        let mut all = attrs(carried, scanned);
+        all.push(("body", AttrValue::Region(inner.region.into())));
+        let def = lookup("scan").ok_or_else(|| OpError::new("there is no such operator"))?;
+        let v = graph.call(Op::Known(def), &given, &all)?;
+        match graph.ty(v).clone() {
+            Type::Tuple(items) => {
+                for i in 0..items.len() {
+                    let part = graph.project(v, i)?;
+                    graph.output(part, None);
+                }
+            }
+            _ => graph.output(v, None),
+        }
+        self.graph.reserve_unknown(graph.next_unknown());
+        let body = Body {
+            region: graph_region(&graph),
+            weights: inner.weights,
+        };
+        Ok(Call {
+            op: "scan",
+            attrs: attrs(0, operands.len()),
+            operands,
             bodies: vec![("body", body)],
         })
     }
@@ -344,8 +464,14 @@ impl<'a> Importer<'a> {
             TypeValue::SequenceType(nested) => (elements(nested.elem_type.as_ref()?)?, true),
             _ => (elements(attr.tp.as_ref()?)?, false),
         };
-        let attrs = [("dtype", AttrValue::DType(dtype)), ("sequence", AttrValue::Bool(sequence))];
-        let v = self.graph.call(Op::Known(lookup("optional_missing")?), &[], &attrs).ok()?;
+        let attrs = [
+            ("dtype", AttrValue::DType(dtype)),
+            ("sequence", AttrValue::Bool(sequence)),
+        ];
+        let v = self
+            .graph
+            .call(Op::Known(lookup("optional_missing")?), &[], &attrs)
+            .ok()?;
         Some(vec![Some(v)])
     }
 }

@@ -70,11 +70,15 @@ impl<'a> Importer<'a> {
             return Err(OpError::new("the function calls itself"));
         }
         if self.path.len() >= DEEPEST {
-            return Err(OpError::new(format!("functions call each other more than {DEEPEST} deep")));
+            return Err(OpError::new(format!(
+                "functions call each other more than {DEEPEST} deep"
+            )));
         }
         self.inlined = self.inlined.saturating_add(function.node.len());
         if self.inlined > MOST_NODES {
-            return Err(OpError::new(format!("functions would become more than {MOST_NODES} nodes")));
+            return Err(OpError::new(format!(
+                "functions would become more than {MOST_NODES} nodes"
+            )));
         }
         if inputs.len() > function.input.len() || node.output.len() > function.output.len() {
             let message = format!(
@@ -99,10 +103,16 @@ impl<'a> Importer<'a> {
         let default = function.opset_import.iter();
         let default = default.filter(|set| matches!(set.domain.as_deref(), None | Some("" | "ai.onnx")));
         inner.opset = default.filter_map(|set| set.version).next().unwrap_or(self.opset);
-        let first = node.output.iter().find(|name| !name.is_empty()).map_or("", String::as_str);
+        let first = node
+            .output
+            .iter()
+            .find(|name| !name.is_empty())
+            .map_or("", String::as_str);
         inner.prefix = format!("{}/", self.value_name(first));
         for (inside, outside) in function.output.iter().zip(&node.output).filter(|(_, o)| !o.is_empty()) {
-            inner.outside.insert(inside.clone(), self.value_name(outside).to_string());
+            inner
+                .outside
+                .insert(inside.clone(), self.value_name(outside).to_string());
         }
         for (i, name) in function.input.iter().enumerate().filter(|(_, name)| !name.is_empty()) {
             let v = inputs.get(i).copied().flatten().unwrap_or_else(|| inner.graph.absent());
@@ -114,7 +124,13 @@ impl<'a> Importer<'a> {
             .output
             .iter()
             .zip(&function.output)
-            .map(|(outside, inside)| inner.values.get(inside.as_str()).copied().filter(|_| !outside.is_empty()))
+            .map(|(outside, inside)| {
+                inner
+                    .values
+                    .get(inside.as_str())
+                    .copied()
+                    .filter(|_| !outside.is_empty())
+            })
             .collect();
         let missing = node.output.iter().zip(&function.output).zip(&results);
         let missing = missing.filter(|((outside, _), v)| !outside.is_empty() && v.is_none());
@@ -128,7 +144,9 @@ impl<'a> Importer<'a> {
             return Err(OpError::new(format!("in its body: {}", problem.message)));
         }
         match missing {
-            Some(name) => Err(OpError::new(format!("nothing in its body computes the result {name:?}"))),
+            Some(name) => Err(OpError::new(format!(
+                "nothing in its body computes the result {name:?}"
+            ))),
             None => Ok(results),
         }
     }

@@ -4,8 +4,8 @@
 //! carried along unread. Declared types are believed for inputs and for what is carried along; the types of all other
 //! values are inferred.
 
-mod call;
 mod body;
+mod call;
 mod constant;
 mod flow;
 mod function;

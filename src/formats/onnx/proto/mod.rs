@@ -11,10 +11,10 @@ mod value;
 use prost::Message;
 
 pub use tensor::{DataLocation, DataType, Segment, SparseTensorProto, TensorAnnotation, TensorProto};
-pub use value::{OptionalProto, SequenceProto};
 pub use types::{
     Dimension, DimensionValue, MapType, NestedType, OpaqueType, TensorShapeProto, TensorTypeProto, TypeProto, TypeValue,
 };
+pub use value::{OptionalProto, SequenceProto};
 
 /// A key with its value.
 #[derive(Clone, PartialEq, Message)]
