@@ -10,6 +10,7 @@ use tautomer::graph::{Params, Workload, interpret};
 use tautomer::tensor::{Tensor, Type};
 
 use super::input::{self, Kind, Loaded};
+use super::script::{self, ScriptArgs};
 use super::{Done, Failure, Shell, output};
 
 #[derive(clap::Args)]
@@ -32,9 +33,14 @@ pub(super) struct Args {
     /// What the file is, whatever its suffix
     #[arg(long, value_enum, value_name = "KIND")]
     from: Option<Kind>,
+    #[command(flatten)]
+    script: ScriptArgs,
 }
 
 pub(super) fn run(args: &Args, shell: &Shell) -> Done {
+    if let Some(source) = input::script_source(&args.file, args.from)? {
+        return script::run(source, args.script, args.reference, shell);
+    }
     let mut loaded = Loaded::read(&args.file, args.from, args.params.as_deref(), shell)?;
     let inputs = bind_inputs(&mut loaded, &args.inputs)?;
     let missing = loaded.missing_params();

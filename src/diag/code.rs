@@ -295,6 +295,11 @@ operator set that has it. Runtimes that do not know that set will refuse the mod
 "A call, a type or an extent cannot be written as ONNX: an operator without a counterpart, an element type such as
 `date32`, an extent that follows from no input, or a parameter without a value."
 
+    "T0508" "declared shape not believed"
+"A model may say the shapes of values inside it and of its results. Here it says one that the value does not have, as
+follows from the inputs and the operators. The inferred shape is used, and the declared one is not written back. Models
+get such declarations from tools that change a model and keep what was said about it before."
+
     "T0601" "brackets too deep"
 "Brackets may be nested 20000 deep, and tuple types 64 deep. Name inner values with `let`."
 

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{Graph, Node, VertexId, evaluate_call};
+use super::{Graph, Node, Vertex, VertexId, evaluate_call};
 use crate::op::{AttrValue, Op, is_pure};
 use crate::tensor::{Dim, Tensor, Type};
 
@@ -36,6 +36,10 @@ pub fn known_value(graph: &Graph, v: VertexId) -> Option<Tensor> {
             continue;
         }
         let vertex = graph.vertex(at);
+        if let Some(value) = integers(vertex) {
+            known.insert(at, Some(value));
+            continue;
+        }
         let (op, attrs) = match &vertex.node {
             Node::Const(value) => {
                 let value = Some(value.clone()).filter(|t| t.len() <= LARGEST)?;
@@ -76,6 +80,13 @@ pub fn known_value(graph: &Graph, v: VertexId) -> Option<Tensor> {
         known[&at].as_ref()?;
     }
     known.remove(&v).flatten()
+}
+
+/// The value of integers that follow from extents, if those are known.
+fn integers(vertex: &Vertex) -> Option<Tensor> {
+    let ints: Option<Vec<i128>> = vertex.ints.as_ref()?.iter().map(|d| d.as_const().map(i128::from)).collect();
+    let ty = vertex.ty.as_tensor()?;
+    Tensor::from_ints(ty.dtype, &ty.shape.as_ref()?.to_concrete()?, &ints?)
 }
 
 /// The value of `shape` and `size` where the extents are known.

@@ -5,12 +5,14 @@
 pub(crate) mod build;
 mod compare;
 mod composite;
+mod extents;
 mod flow;
 mod interpret;
 mod known;
 pub(crate) mod literal;
 mod order;
 mod program;
+mod script;
 mod region;
 mod sink;
 pub mod term;
@@ -38,13 +40,14 @@ pub use interpret::{
 pub use known::known_value;
 pub use program::{BuildOptions, build_function, build_program, composites};
 pub use region::{graph_region, inline_region, region_graph};
+pub use script::{Session, Shown, Step};
 pub use sink::Sink;
 pub use text::to_program;
 pub use validate::GraphError;
 pub use vertex::{Node, Vertex};
 
 use crate::diag::Span;
-use crate::op::{AttrValue, Attrs, Fact, Op, OpError, OpaqueOp, normalize};
+use crate::op::{AttrValue, Attrs, Fact, Op, Normalized, OpDef, OpError, OpaqueOp, normalize};
 use crate::tensor::{Dim, Tensor, Type};
 
 /// Names a vertex of one graph; stays valid while other vertices are removed.
@@ -225,21 +228,46 @@ impl Graph {
                 op.name()
             )));
         };
-        let facts: SmallVec<[Fact<'_>; 4]> = operands.iter().map(|&v| self.fact(v)).collect();
         let fresh = Cell::new(self.fresh);
-        let normal = normalize(def, &facts, attrs, &fresh)?;
-        drop(facts);
+        let normal = self.normalized(def, operands, attrs, &fresh)?;
         self.fresh = fresh.get();
         let operands: Operands = normal
             .operands
             .iter()
             .map(|place| place.map_or_else(|| self.absent(), |i| operands[i]))
             .collect();
+        let ints = self.ints_of_call(def, &operands, &normal.attrs, &normal.ty);
         let node = Node::Call {
             op: Op::Known(def),
             attrs: normal.attrs.into(),
         };
-        Ok(self.push(Vertex::new(node, normal.ty), &operands))
+        let mut vertex = Vertex::new(node, normal.ty);
+        vertex.ints = ints.map(Into::into);
+        Ok(self.push(vertex, &operands))
+    }
+
+    /// A call in normal form; operands that follow from extents become attributes where inference takes them.
+    fn normalized(
+        &self,
+        def: &'static OpDef,
+        operands: &[VertexId],
+        attrs: &[(&str, AttrValue)],
+        fresh: &Cell<u32>,
+    ) -> Result<Normalized, OpError> {
+        let facts: SmallVec<[Fact<'_>; 4]> = operands.iter().map(|&v| self.fact(v)).collect();
+        if let Some((left, more)) = self.said_by_extents(def, operands) {
+            let absent = Fact {
+                ty: &Type::Absent,
+                value: None,
+                ints: None,
+            };
+            let facts: SmallVec<[Fact<'_>; 4]> = left.iter().map(|v| v.map_or(absent, |v| self.fact(v))).collect();
+            let all: Vec<(&str, AttrValue)> = attrs.iter().cloned().chain(more).collect();
+            if let Ok(normal) = normalize(def, &facts, &all, fresh) {
+                return Ok(normal);
+            }
+        }
+        normalize(def, &facts, attrs, fresh)
     }
 
     /// Adds a call whose attributes are in declared order and normal form already, with its type.
@@ -300,12 +328,13 @@ impl Graph {
         self.vertices[v].span.get_or_insert(span);
     }
 
-    /// What inference may know of `v`: its type, and its value if it is a constant.
+    /// What inference may know of `v`: its type, its value if it is a constant, and integers that extents determine.
     pub fn fact(&self, v: VertexId) -> Fact<'_> {
         let vertex = &self.vertices[v];
         Fact {
             ty: &vertex.ty,
             value: vertex.constant(),
+            ints: vertex.ints.as_deref(),
         }
     }
 

@@ -77,6 +77,8 @@ pub struct Fact<'a> {
     pub ty: &'a Type,
     /// Its value, if it is a constant.
     pub value: Option<&'a Tensor>,
+    /// Its elements, if they are integers that follow from extents; see [`known_ints`](super::known_ints).
+    pub ints: Option<&'a [Dim]>,
 }
 
 /// A call as inference sees it: operands with their types, attributes filled in.

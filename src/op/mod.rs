@@ -56,7 +56,10 @@ mod rotary;
 mod sample;
 mod sequence;
 mod softmax;
+mod sort;
 mod spectral;
+mod strided;
+pub(crate) mod symbolic;
 mod taper;
 mod text;
 mod unary;
@@ -86,6 +89,7 @@ pub use laws::{Law, Laws, NoSuchLaw, Trace, under};
 pub use number::{Func, Number, Refused};
 pub use reference::{Eval, RefFn, Reference, System, evaluate, evaluate_tensors};
 pub use region::{Item, Region, Step as RegionStep};
+pub use symbolic::known_ints;
 pub use value::Value;
 
 use serde::{Deserialize, Serialize};
@@ -133,6 +137,8 @@ const FAMILIES: &[&[OpDef]] = &[
     spectral::OPS,
     ngram::OPS,
     cache::OPS,
+    strided::OPS,
+    sort::OPS,
     branch::OPS,
     collection::OPS,
 ];

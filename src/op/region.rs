@@ -108,6 +108,7 @@ impl Region {
                         Step::Const(AttrValue::Tensor(value)) => Some(value),
                         _ => None,
                     },
+                    ints: None,
                 })
                 .collect();
             let call = Infer {

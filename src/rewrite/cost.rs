@@ -55,6 +55,7 @@ impl CostModel<'_> {
                         Fact {
                             ty: &data.ty,
                             value: data.value.as_ref(),
+                            ints: None,
                         }
                     })
                     .collect();

@@ -136,6 +136,7 @@ impl Sink for EGraphSink<'_> {
                     Fact {
                         ty: &data.ty,
                         value: data.value.as_ref(),
+                        ints: None,
                     }
                 })
                 .collect();

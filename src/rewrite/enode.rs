@@ -280,6 +280,7 @@ fn make_call(egraph: &mut EGraph, enode: &ENode, op: u32, pending: Option<Type>)
                 Fact {
                     ty: &d.ty,
                     value: d.value.as_ref(),
+                    ints: None,
                 }
             })
             .collect();

@@ -349,9 +349,7 @@ pub(super) fn variants(recipe: &Recipe, words: &Words, random: &mut Random) -> V
         }
     }
     out.extend(shapes(recipe, random));
-    for i in (1..out.len()).rev() {
-        out.swap(i, random.below(i + 1));
-    }
+    random.shuffle(&mut out);
     out
 }
 
@@ -572,9 +570,7 @@ fn other_value(
                 _ => 1 + random.below(rank.max(1)),
             };
             let mut all: Vec<i64> = (0..rank.max(n) as i64).collect();
-            for i in (1..all.len()).rev() {
-                all.swap(i, random.below(i + 1));
-            }
+            random.shuffle(&mut all);
             all.truncate(n);
             AttrValue::ints(&all)
         }

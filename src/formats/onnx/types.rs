@@ -25,14 +25,7 @@ pub(super) struct Symbols(IndexMap<String, String>);
 impl Symbols {
     /// The dimension that the file calls `original`.
     fn import(&mut self, original: &str) -> Dim {
-        let mut name: String = original
-            .chars()
-            .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
-            .take(64)
-            .collect();
-        if !name.starts_with(|c: char| c.is_ascii_alphabetic()) {
-            name.insert(0, 'd');
-        }
+        let mut name = identifier(original);
         while self.0.get(&name).is_some_and(|taken| taken != original) {
             name.push('_');
         }
@@ -41,10 +34,32 @@ impl Symbols {
         dim
     }
 
-    /// The name of a symbol in the file.
-    fn export(&self, name: &str) -> String {
-        self.0.get(name).map_or(name, String::as_str).to_string()
+    /// A dimension of its own for an axis of an input that the file leaves open without a name.
+    pub(super) fn unnamed(&mut self, input: &str, axis: usize) -> Dim {
+        let mut name = identifier(&format!("{input}_{axis}"));
+        while self.0.contains_key(&name) {
+            name.push('_');
+        }
+        let dim = Dim::symbol(&name);
+        self.0.insert(name, String::new());
+        dim
     }
+
+    /// The name of a symbol in the file; nothing if it has none there.
+    fn export(&self, name: &str) -> Option<String> {
+        let original = self.0.get(name).map_or(name, String::as_str);
+        (!original.is_empty()).then(|| original.to_string())
+    }
+}
+
+/// The identifier that is most like a name.
+fn identifier(name: &str) -> String {
+    let letters = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' });
+    let mut out: String = letters.take(64).collect();
+    if !out.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        out.insert(0, 'd');
+    }
+    out
 }
 
 /// The type, if values of graphs can have it.
@@ -99,7 +114,10 @@ pub(super) fn export_type(ty: &Type, symbols: &Symbols) -> Option<TypeProto> {
             .map(|dim| Dimension {
                 value: match dim {
                     Dim::Const(value) => Some(DimensionValue::DimValue(*value)),
-                    other => other.as_symbol().map(|s| DimensionValue::DimParam(symbols.export(s))),
+                    other => other
+                        .as_symbol()
+                        .and_then(|s| symbols.export(s))
+                        .map(DimensionValue::DimParam),
                 },
                 denotation: None,
             })

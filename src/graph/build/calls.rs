@@ -1,8 +1,9 @@
 //! Calls: operators, literals as operands, attributes, opaque operators, and the messages about them.
 
 use super::*;
-use crate::graph::graph_region;
+use crate::lang::Compat;
 use crate::graph::program::{self, BuildOptions, Within};
+use crate::graph::graph_region;
 use crate::op::Region;
 
 /// Functions that are given to operators may call each other this deep.
@@ -17,6 +18,13 @@ impl<'a, K: Sink> Builder<'a, K> {
         rhs: ExprId,
         span: Span,
     ) -> Val<K::V> {
+        if op == BinaryOp::MatMul && self.script.as_ref().is_some_and(|s| s.compat != Compat::Off) {
+            return self.dot(args, &[lhs, rhs], span);
+        }
+        let args = match self.script {
+            Some(_) => self.promoted(args, &[lhs, rhs])?,
+            None => args,
+        };
         let bits = args.iter().any(|t| match t {
             Term::Value(v) => self.sink.ty(v).as_tensor().is_some_and(|t| t.dtype.is_int()),
             Term::Int(_) => true,
@@ -91,7 +99,13 @@ impl<'a, K: Sink> Builder<'a, K> {
                 let known = op::table()
                     .flat_map(OpDef::names)
                     .map(str::to_owned)
-                    .chain(self.functions.keys().map(|k| k.to_string()));
+                    .chain(self.functions.keys().map(|k| k.to_string()))
+                    .chain(
+                        script::FUNCTIONS
+                            .iter()
+                            .filter(|_| self.script.is_some())
+                            .map(|f| (*f).to_owned()),
+                    );
                 let names: Vec<String> = known.collect();
                 let problem = Diagnostic::error("T0101", format!("unknown operator `{callee}`"))
                     .label(callee_span, "not in the operator table");

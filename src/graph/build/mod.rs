@@ -1,6 +1,7 @@
 //! From syntax tree to values: names resolved, functions inlined, literals typed, every call checked.
 
 mod calls;
+pub(crate) mod script;
 mod types;
 
 use std::collections::BTreeSet;
@@ -46,6 +47,8 @@ pub(crate) struct Builder<'a, K: Sink> {
     hoisted: FxHashMap<ExprId, Val<K::V>>,
     /// The next unknown extent of a declaration.
     unknown: u32,
+    /// What scripts have besides.
+    pub(crate) script: Option<script::ScriptState<K::V>>,
 }
 
 /// Names in scope of one function body.
@@ -90,6 +93,7 @@ impl<'a, K: Sink> Builder<'a, K> {
             operators: FxHashMap::default(),
             hoisted: FxHashMap::default(),
             unknown: 1 << 30,
+            script: None,
         }
     }
 
@@ -499,6 +503,10 @@ impl<'a, K: Sink> Builder<'a, K> {
                 }
             },
             ExprKind::Tuple(_) if literal => Some(Term::List(args)),
+            // Scripts have no tuples: `(3, 3)` is a shape.
+            ExprKind::Tuple(_) if self.script.is_some() && args.iter().all(|t| !matches!(t, Term::Value(_))) => {
+                Some(Term::List(args))
+            }
             ExprKind::Tuple(_) => {
                 let items: Option<Vec<_>> = args.into_iter().map(|t| self.vertex(t, span)).collect();
                 items.map(|items| Term::Value(self.sink.tuple(&items)))
@@ -542,6 +550,10 @@ impl<'a, K: Sink> Builder<'a, K> {
                 }
                 if !*quoted && let Some(&function) = self.functions.get(&callee.name) {
                     self.enter(function, args, ids, span, tasks, values);
+                    return;
+                }
+                if !*quoted && self.is_script_call(&callee.name, &args, attrs.as_deref()) {
+                    values.push(self.script_call(&callee.name, args, ids, span));
                     return;
                 }
                 self.call(id, &callee.name, callee.span, *quoted, args, ids, attrs.as_deref())

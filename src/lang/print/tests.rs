@@ -341,7 +341,7 @@ impl Grow<'_> {
                 otherwise: self.block(deeper),
             },
             _ => {
-                let op = BinaryOp::ALL[self.pick(19)];
+                let op = BinaryOp::ALL[self.pick(20)];
                 ExprKind::Binary {
                     op,
                     lhs: self.expr(deeper),

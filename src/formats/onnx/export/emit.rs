@@ -19,7 +19,7 @@ use crate::formats::onnx::types::export_type;
 use crate::formats::onnx::{OnnxInfo, from_tensor};
 use crate::graph::{Graph, Node, Params, VertexId};
 use crate::op::{AttrValue, Op, OpaqueOp};
-use crate::tensor::{DType, Dim, Tensor, Type};
+use crate::tensor::{DType, Dim, Shape, Tensor, Type};
 
 /// The key of the metadata of a node that says which rules made it.
 const RULES: &str = "tautomer.rules";
@@ -35,7 +35,14 @@ pub(super) struct Emitter<'g> {
     pub(super) outer: Outer,
     pub(super) opset: i64,
     pub(super) names: Names,
+    /// Names of vectors of one extent.
     pub(super) computed: HashMap<Dim, String>,
+    /// Names of the extents of values.
+    pub(super) shapes: HashMap<String, String>,
+    /// A value, and the axis at which it has that extent.
+    pub(super) axes: HashMap<Dim, (String, i64)>,
+    /// The shapes of those values.
+    pub(super) ranks: HashMap<String, Shape>,
     constants: HashMap<ConstantKey, String>,
     proto: GraphProto,
 }
@@ -73,6 +80,9 @@ impl<'g> Emitter<'g> {
             opset,
             names,
             computed: HashMap::new(),
+            shapes: HashMap::new(),
+            axes: HashMap::new(),
+            ranks: HashMap::new(),
             constants: HashMap::new(),
             proto: GraphProto {
                 name: Some(if graph.name.is_empty() {
@@ -115,9 +125,16 @@ impl Emitter<'_> {
                 }
             }
         }
+        for &v in self.graph.inputs() {
+            self.remember(v);
+        }
         for &v in &order {
             self.vertex(v)
                 .map_err(|problem| Diagnostics::from(self.place(v, problem)))?;
+            // What is said of a value that is carried along is not known to be so.
+            if matches!(self.graph.vertex(v).op(), Some(Op::Known(_))) {
+                self.remember(v);
+            }
         }
         for (name, v) in outputs.drain(..) {
             self.output(name, v)

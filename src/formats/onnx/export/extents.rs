@@ -1,12 +1,18 @@
 //! Lists of extents that are known only when the model runs, computed by nodes.
 
 use super::emit::Emitter;
-use crate::graph::Node;
+use crate::graph::VertexId;
 use crate::tensor::{Atom, Dim, Tensor};
+
+/// The operator set from which on `Shape` gives the extents of some axes alone.
+const SHAPE_OF_AXES: i64 = 15;
 
 impl Emitter<'_> {
     /// The name of a vector of these extents.
     pub(super) fn extents(&mut self, dims: &[Dim]) -> Result<String, String> {
+        if let Some(name) = self.whole(dims) {
+            return Ok(name);
+        }
         let mut parts = Vec::new();
         let mut known: Vec<i64> = Vec::new();
         for dim in dims {
@@ -36,9 +42,13 @@ impl Emitter<'_> {
         if let Some(name) = self.computed.get(dim) {
             return Ok(name.clone());
         }
-        let name = match self.input_axis(dim) {
-            Some((input, axis)) => {
-                let shape = self.helper("Shape", vec![input], &[]);
+        let outer = || self.outer.get(dim.as_symbol()?).cloned();
+        let name = match self.axes.get(dim).cloned().or_else(outer) {
+            Some((value, axis)) if self.opset >= SHAPE_OF_AXES => {
+                self.helper("Shape", vec![value], &[("start", axis), ("end", axis + 1)])
+            }
+            Some((value, axis)) => {
+                let shape = self.shape(value);
                 let index = self.constant(Tensor::vector(vec![axis]), "axis");
                 self.helper("Gather", vec![shape, index], &[("axis", 0)])
             }
@@ -48,16 +58,41 @@ impl Emitter<'_> {
         Ok(name)
     }
 
-    /// An input with that extent at some axis.
-    fn input_axis(&self, dim: &Dim) -> Option<(String, i64)> {
-        let outer = dim.as_symbol().and_then(|symbol| self.outer.get(symbol).cloned());
-        let own = self.graph.inputs().iter().find_map(|&v| {
-            let shape = self.graph.ty(v).as_tensor()?.shape.as_ref()?;
-            let axis = shape.iter().position(|d| d == dim)?;
-            matches!(self.graph.vertex(v).node, Node::Input).then_some(())?;
-            Some((self.names.get((v, 0))?.to_string(), axis as i64))
-        });
-        own.or(outer)
+    /// The extents of a value.
+    fn shape(&mut self, value: String) -> String {
+        if let Some(name) = self.shapes.get(&value) {
+            return name.clone();
+        }
+        let name = self.helper("Shape", vec![value.clone()], &[]);
+        self.shapes.insert(value, name.clone());
+        name
+    }
+
+    /// The extents as those of one value that has just these.
+    fn whole(&mut self, dims: &[Dim]) -> Option<String> {
+        let (value, axis) = self.axes.get(dims.iter().find(|d| d.as_const().is_none())?)?.clone();
+        let shape = self.ranks.get(&value).filter(|s| s[..] == *dims)?;
+        (dims.len() > 1 && shape[axis as usize].as_const().is_none()).then(|| self.shape(value))
+    }
+
+    /// Remembers the extents of a value that has been computed, for those who ask for them later.
+    pub(super) fn remember(&mut self, v: VertexId) {
+        let Some(shape) = self.graph.ty(v).as_tensor().and_then(|t| t.shape.as_ref()) else {
+            return;
+        };
+        let Some(name) = self.names.get((v, 0)).map(str::to_owned) else {
+            return;
+        };
+        let mut new = false;
+        for (axis, dim) in shape.iter().enumerate().filter(|(_, d)| d.as_const().is_none()) {
+            if !self.axes.contains_key(dim) {
+                self.axes.insert(dim.clone(), (name.clone(), axis as i64));
+                new = true;
+            }
+        }
+        if new {
+            self.ranks.insert(name, shape.clone());
+        }
     }
 
     fn polynomial(&mut self, dim: &Dim) -> Result<String, String> {

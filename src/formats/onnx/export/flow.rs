@@ -129,17 +129,8 @@ impl Emitter<'_> {
     /// Where symbolic extents are found in nested graphs.
     fn outer_extents(&self) -> Outer {
         let mut found = self.outer.clone();
-        for &v in self.graph.inputs() {
-            let (Some(name), Some(ty)) = (self.names.get((v, 0)), self.graph.ty(v).as_tensor()) else {
-                continue;
-            };
-            for (axis, dim) in ty.shape.iter().flat_map(|s| s.iter()).enumerate() {
-                if let Some(symbol) = dim.as_symbol() {
-                    found
-                        .entry(symbol.into())
-                        .or_insert_with(|| (name.to_string(), axis as i64));
-                }
-            }
+        for (dim, place) in self.axes.iter().filter_map(|(dim, place)| Some((dim.as_symbol()?, place))) {
+            found.insert(dim.into(), place.clone());
         }
         found
     }

@@ -8,6 +8,7 @@ mod emit;
 mod extents;
 mod flow;
 mod names;
+mod scalars;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -37,7 +38,8 @@ pub struct Exported {
 /// The graph has an operator or an element type that ONNX has no form for, or a parameter without a value.
 pub fn export(graph: &Graph, params: &Params, info: &OnnxInfo) -> Result<Exported, Diagnostics> {
     let mut notes = Diagnostics::new();
-    let (graph, opset, reason) = fitting(graph, info)?;
+    let (mut graph, opset, reason) = fitting(graph, info)?;
+    scalars::with_all_axes(&mut graph);
     let mut info = info.clone();
     if opset != info.opset() {
         notes.push(raise(&graph, &mut info, opset, &reason)?);

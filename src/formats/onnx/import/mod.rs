@@ -28,11 +28,11 @@ use super::OnnxInfo;
 use super::info::NodeInfo;
 use super::proto::{GraphProto, ModelProto, NodeProto, TypeProto, ValueInfoProto};
 use super::schema::{NEWEST, schema};
-use super::types::{foreign, import_type};
+use super::types::{Symbols, foreign, import_type};
 use crate::diag::{Diagnostic, Diagnostics, Severity};
 use crate::graph::{Graph, Node, Params, VertexId, Workload};
 use crate::op::OpError;
-use crate::tensor::Type;
+use crate::tensor::{TensorType, Type};
 use function::{Functions, Key};
 
 /// A model that was read.
@@ -268,7 +268,11 @@ impl<'a> Importer<'a> {
                 self.problems.push(structure(format!("input {name:?} has no type")));
                 continue;
             };
-            let ty = self.type_of(name, declared);
+            let mut ty = self.type_of(name, declared);
+            if let Type::Tensor(TensorType { shape: Some(shape), .. }) = &mut ty {
+                let open = shape.iter_mut().enumerate().filter(|(_, d)| d.is_unknown());
+                open.for_each(|(axis, d)| *d = self.info.symbols.unnamed(name, axis));
+            }
             let v = self.graph.input(name, ty);
             self.bind(name, v);
         }
@@ -374,10 +378,39 @@ impl<'a> Importer<'a> {
         }
         for (name, v) in node.output.iter().zip(results) {
             if let (false, Some(v)) = (name.is_empty(), *v) {
+                self.compare_with_declared(name, v);
                 self.bind(name, v);
                 let name = self.value_name(name);
                 self.graph.vertex_mut(v).name.get_or_insert(name);
             }
+        }
+    }
+
+    /// Warns if the shape that the model declares for a value cannot be the one that was inferred, which is believed.
+    fn compare_with_declared(&mut self, name: &str, v: VertexId) {
+        let Some(declared) = self.declared.get(name) else { return };
+        let Some(declared) = import_type(declared, &mut Symbols::default(), &mut Graph::new()) else {
+            return;
+        };
+        let inferred = self.graph.ty(v);
+        let (Some(a), Some(b)) = (declared.as_tensor(), inferred.as_tensor()) else {
+            return;
+        };
+        let apart = match (&a.shape, &b.shape) {
+            (Some(a), Some(b)) => {
+                a.len() != b.len() || a.iter().zip(b.iter()).any(|(a, b)| (a.clone() - b.clone()).as_const().is_some_and(|d| d != 0))
+            }
+            _ => false,
+        };
+        if apart {
+            self.problems.push(
+                Diagnostic::new(
+                    Severity::Warning,
+                    "T0508",
+                    format!("{name:?} is declared as {declared}, and is {inferred}"),
+                )
+                .note("the declared shape is not used"),
+            );
         }
     }
 
