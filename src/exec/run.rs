@@ -6,9 +6,9 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use super::error::RunError;
+use super::flow;
 use super::kernels::{self, Call, Kernel};
 use super::plan::{Plan, Port, Step};
-use super::flow;
 use crate::graph::{Datum, Params, evaluate_call};
 use crate::op::{AttrValue, Op, OpDef, OpError, Semantics, lookup};
 use crate::tensor::{Dim, Tensor, Type};
@@ -108,7 +108,9 @@ impl Executor {
     /// # Errors
     /// As [`run`](Executor::run), and if a name is not that of an input.
     pub fn run_named(&self, inputs: &Params, params: &Params) -> Result<Vec<Tensor>, RunError> {
-        let inputs = inputs.iter().map(|(name, value)| (name.clone(), Datum::One(value.clone())));
+        let inputs = inputs
+            .iter()
+            .map(|(name, value)| (name.clone(), Datum::One(value.clone())));
         self.tensors(self.run_data(&inputs.collect(), params)?)
     }
 
@@ -312,7 +314,9 @@ impl Executor {
         };
         let name = |port: &Port| port.name.clone().unwrap_or_default();
         for &(what, port, value) in given {
-            let Type::Tensor(expected) = &self.plan.slots[port.slot].ty else { continue };
+            let Type::Tensor(expected) = &self.plan.slots[port.slot].ty else {
+                continue;
+            };
             let shape = expected.shape.as_ref();
             if expected.dtype != value.dtype() || shape.is_some_and(|s| s.len() != value.shape().len()) {
                 return Err(mismatch(what, port, value));

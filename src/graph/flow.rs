@@ -50,11 +50,7 @@ fn missing(what: &str) -> OpError {
 }
 
 /// A call of an operator of the table with some attributes.
-fn apply<D: Domain>(
-    name: &str,
-    operands: &[(D::T, Type)],
-    given: &[(&str, AttrValue)],
-) -> Result<Vec<D::T>, OpError> {
+fn apply<D: Domain>(name: &str, operands: &[(D::T, Type)], given: &[(&str, AttrValue)]) -> Result<Vec<D::T>, OpError> {
     let def = lookup(name).ok_or_else(|| OpError::new(format!("there is no operator `{name}`")))?;
     let attrs: Vec<AttrValue> = def
         .attrs
@@ -112,7 +108,10 @@ impl<D: Domain> FlowCall<'_, D> {
     }
 
     fn list(&self, i: usize) -> Result<&[Datum<D::T>], OpError> {
-        self.operands.get(i).and_then(Datum::list).ok_or_else(|| missing(&format!("operand {i}")))
+        self.operands
+            .get(i)
+            .and_then(Datum::list)
+            .ok_or_else(|| missing(&format!("operand {i}")))
     }
 
     /// The single integer or truth value at operand `i`; `None` if it is left out.
@@ -132,7 +131,9 @@ impl<D: Domain> FlowCall<'_, D> {
     /// A scalar, or a vector of one where the function takes that.
     fn scalar(&self, input: usize, value: Tensor) -> Result<Datum<D::T>, OpError> {
         let region = self.attr("body").region();
-        let ty = region.and_then(|r| r.items.get(input)).and_then(|item| item.ty.as_tensor());
+        let ty = region
+            .and_then(|r| r.items.get(input))
+            .and_then(|item| item.ty.as_tensor());
         let value = match ty.and_then(TensorType::rank) {
             Some(1) => value.reshaped(&[1]).unwrap_or(value),
             _ => value,
@@ -144,7 +145,10 @@ impl<D: Domain> FlowCall<'_, D> {
 fn one_of<D: Domain>(value: &D::T) -> Result<i64, OpError> {
     match D::ints(value)?.as_slice() {
         [one] => Ok(*one),
-        several => Err(OpError::new(format!("one value is needed, and {} are given", several.len()))),
+        several => Err(OpError::new(format!(
+            "one value is needed, and {} are given",
+            several.len()
+        ))),
     }
 }
 
@@ -229,12 +233,18 @@ pub(crate) fn evaluate<D: Domain>(
 fn place(position: Option<i64>, len: usize, at_end: bool) -> Result<usize, OpError> {
     let n = len as i64;
     let position = position.unwrap_or(n);
-    let resolved = if position < 0 { position.saturating_add(n) } else { position };
+    let resolved = if position < 0 {
+        position.saturating_add(n)
+    } else {
+        position
+    };
     let last = if at_end { n } else { n - 1 };
     if (0..=last).contains(&resolved) {
         return Ok(resolved as usize);
     }
-    Err(OpError::new(format!("position {position} is outside of a sequence of {len}")))
+    Err(OpError::new(format!(
+        "position {position} is outside of a sequence of {len}"
+    )))
 }
 
 fn from_front(axis: i64, rank: usize) -> Result<i64, OpError> {
@@ -270,7 +280,11 @@ fn side_by_side<D: Domain>(values: Vec<(D::T, Type)>, axis: i64) -> Result<D::T,
     for (value, ty) in values {
         let mut dims = D::shape(&value);
         dims.insert(axis as usize, 1);
-        let wide = first(apply::<D>("unsqueeze", &[(value, ty.clone())], &[("axes", AttrValue::ints(&[axis]))])?)?;
+        let wide = first(apply::<D>(
+            "unsqueeze",
+            &[(value, ty.clone())],
+            &[("axes", AttrValue::ints(&[axis]))],
+        )?)?;
         let dtype = ty.as_tensor().map_or(DType::F32, |t| t.dtype);
         parts.push((wide, Type::tensor(dtype, Shape::from(dims.as_slice()))));
     }
@@ -287,7 +301,10 @@ fn collect<D: Domain>(values: Vec<Datum<D::T>>, ty: &Type, axis: i64, backwards:
     };
     if values.is_empty() {
         let mut dims: Vec<usize> = match &declared.shape {
-            Some(shape) => shape.iter().map(|d| d.as_const().and_then(|n| n.try_into().ok()).unwrap_or(0)).collect(),
+            Some(shape) => shape
+                .iter()
+                .map(|d| d.as_const().and_then(|n| n.try_into().ok()).unwrap_or(0))
+                .collect(),
             None => Vec::new(),
         };
         dims.insert(from_front(axis, dims.len() + 1)? as usize, 0);
@@ -309,7 +326,10 @@ fn repeat<D: Domain>(call: &FlowCall<'_, D>, body: Caller<'_, D::T>) -> Result<V
     let mut holds = call.single(1)?.is_none_or(|c| c != 0);
     let carried = call.count("carried")?;
     let values = call.operands.get(2..).unwrap_or_default();
-    let mut state: Vec<Datum<D::T>> = values.get(..carried).ok_or_else(|| missing("a carried value"))?.to_vec();
+    let mut state: Vec<Datum<D::T>> = values
+        .get(..carried)
+        .ok_or_else(|| missing("a carried value"))?
+        .to_vec();
     let captured = &values[carried..];
     let types = call.result_types("body");
     let collects = types.len().saturating_sub(carried + 1);
@@ -317,12 +337,19 @@ fn repeat<D: Domain>(call: &FlowCall<'_, D>, body: Caller<'_, D::T>) -> Result<V
     let place = call.attr_place("body")?;
     let mut i = 0i64;
     while holds && trips.is_none_or(|n| i < n) {
-        let mut given = vec![call.scalar(0, Tensor::scalar(i))?, call.scalar(1, Tensor::scalar(true))?];
+        let mut given = vec![
+            call.scalar(0, Tensor::scalar(i))?,
+            call.scalar(1, Tensor::scalar(true))?,
+        ];
         given.append(&mut state);
         given.extend_from_slice(captured);
         let mut results = body(place, given)?.into_iter();
         let next = results.next();
-        holds = one_of::<D>(next.as_ref().and_then(Datum::one).ok_or_else(|| missing("the next condition"))?)? != 0;
+        holds = one_of::<D>(
+            next.as_ref()
+                .and_then(Datum::one)
+                .ok_or_else(|| missing("the next condition"))?,
+        )? != 0;
         state = results.by_ref().take(carried).collect();
         for (list, value) in collected.iter_mut().zip(results) {
             list.push(value);
@@ -378,7 +405,11 @@ fn scan<D: Domain>(call: &FlowCall<'_, D>, body: Caller<'_, D::T>) -> Result<Vec
         }
     }
     let (axes, backwards) = (call.numbers("output_axes"), call.numbers("output_directions"));
-    for (k, (values, ty)) in collected.into_iter().zip(&types[carried.min(types.len())..]).enumerate() {
+    for (k, (values, ty)) in collected
+        .into_iter()
+        .zip(&types[carried.min(types.len())..])
+        .enumerate()
+    {
         let axis = axes.get(k).copied().unwrap_or(0);
         state.push(collect::<D>(values, ty, axis, backwards.get(k) == Some(&1))?);
     }
@@ -443,7 +474,11 @@ fn split<D: Domain>(call: &FlowCall<'_, D>) -> Result<Vec<Datum<D::T>>, OpError>
         items.push(Datum::One(match given.is_none() && !call.flag("keepdims") {
             true => {
                 let ty = D::ty(&part, &ty);
-                first(apply::<D>("squeeze", &[(part, ty)], &[("axes", AttrValue::ints(&[axis]))])?)?
+                first(apply::<D>(
+                    "squeeze",
+                    &[(part, ty)],
+                    &[("axes", AttrValue::ints(&[axis]))],
+                )?)?
             }
             false => part,
         }));

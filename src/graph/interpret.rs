@@ -203,7 +203,10 @@ pub fn evaluate_call_over<S: System>(
 }
 
 fn data<T: Clone>(operands: &[Option<T>]) -> Vec<Datum<T>> {
-    operands.iter().map(|o| o.clone().map_or(Datum::Absent, Datum::One)).collect()
+    operands
+        .iter()
+        .map(|o| o.clone().map_or(Datum::Absent, Datum::One))
+        .collect()
 }
 
 fn tensors<T>(results: Vec<Datum<T>>) -> Result<Vec<T>, OpError> {
@@ -271,7 +274,10 @@ fn call<D: Domain>(
     }
     if matches!(def.semantics, Semantics::Primitive(_)) {
         let operands: Vec<Option<D::T>> = operands.iter().map(|o| o.one().cloned()).collect();
-        return Ok(D::call(def, &operands, types, attrs)?.into_iter().map(Datum::One).collect());
+        return Ok(D::call(def, &operands, types, attrs)?
+            .into_iter()
+            .map(Datum::One)
+            .collect());
     }
     let mut body = Graph::new();
     let inputs: Vec<VertexId> = types

@@ -8,6 +8,7 @@ mod composite;
 mod extents;
 mod flow;
 mod interpret;
+mod known;
 pub(crate) mod literal;
 mod order;
 mod program;
@@ -31,14 +32,15 @@ use smallvec::SmallVec;
 
 pub use compare::same_graph;
 pub use composite::{composite_function, expand_composites, inline};
+pub use flow::Datum;
 pub(crate) use interpret::evaluate_flow;
 pub use interpret::{
     InterpretError, evaluate_call, evaluate_call_over, evaluate_data, interpret, interpret_data, interpret_over,
     interpret_vertices,
 };
-pub use flow::Datum;
-pub use region::{graph_region, inline_region, region_graph};
+pub use known::known_value;
 pub use program::{BuildOptions, build_function, build_program, composites};
+pub use region::{graph_region, inline_region, region_graph};
 pub use script::{Session, Shown, Step};
 pub use sink::Sink;
 pub use text::to_program;

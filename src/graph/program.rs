@@ -122,13 +122,16 @@ fn main_function(program: &Program) -> Option<&Function> {
 ///
 /// # Errors
 /// Every problem found, with its place.
-pub fn build_function(
-    ast: &Ast,
-    function: &Function,
-    options: &BuildOptions,
-) -> Result<Graph, Diagnostics> {
+pub fn build_function(ast: &Ast, function: &Function, options: &BuildOptions) -> Result<Graph, Diagnostics> {
     let mut problems = Diagnostics::new();
-    let graph = assemble(ast, Entry::Function(function), (&[], &[]), Within::default(), options, &mut problems);
+    let graph = assemble(
+        ast,
+        Entry::Function(function),
+        (&[], &[]),
+        Within::default(),
+        options,
+        &mut problems,
+    );
     let problems = problems.in_source(&ast.source);
     match graph {
         Some(graph) => problems.into_result(graph),

@@ -57,7 +57,11 @@ pub fn graph_region(graph: &Graph) -> Region {
         name: graph.name.clone(),
         items,
         inputs: leaves.len(),
-        outputs: graph.outputs().iter().map(|o| (places[&o.vertex], o.name.clone())).collect(),
+        outputs: graph
+            .outputs()
+            .iter()
+            .map(|o| (places[&o.vertex], o.name.clone()))
+            .collect(),
     }
 }
 
@@ -112,7 +116,11 @@ pub fn inline_region<K: Sink>(
     name: &dyn Fn(&Arc<str>) -> Option<Arc<str>>,
 ) -> Result<Vec<K::V>, OpError> {
     if operands.len() != region.inputs {
-        let message = format!("a function of {} values is called with {}", region.inputs, operands.len());
+        let message = format!(
+            "a function of {} values is called with {}",
+            region.inputs,
+            operands.len()
+        );
         return Err(OpError::new(message));
     }
     let mut made: Vec<K::V> = operands.to_vec();

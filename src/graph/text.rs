@@ -98,7 +98,11 @@ fn function_names(graph: &Graph, main: &str) -> IndexMap<Arc<Region>, Arc<str>> 
     let mut names = IndexMap::new();
     for region in regions {
         let usable = |name: &str| is_variable(name) && lookup(name).is_none() && name != "main";
-        let base: String = region.name.chars().map(|c| if is_name(&format!("a{c}")) { c } else { '_' }).collect();
+        let base: String = region
+            .name
+            .chars()
+            .map(|c| if is_name(&format!("a{c}")) { c } else { '_' })
+            .collect();
         let base = if usable(&base) { base } else { "body".to_owned() };
         let mut name: Arc<str> = base.as_str().into();
         let mut number = 0;
@@ -321,13 +325,13 @@ impl<'g, 's> Writer<'g, 's> {
         let is_main = inherited.is_none();
         if let Some(names) = inherited {
             self.symbols = names;
-            self.taken.extend(self.shared.symbol_names.iter().map(|name| (name.clone(), 0)));
+            self.taken
+                .extend(self.shared.symbol_names.iter().map(|name| (name.clone(), 0)));
             symbols.clear();
         }
         let several_functions = !self.shared.names.is_empty();
-        let clashes = |s: &Arc<str>| {
-            !is_variable(s) || (inputs.contains(&**s) && (in_attrs.contains(s) || several_functions))
-        };
+        let clashes =
+            |s: &Arc<str>| !is_variable(s) || (inputs.contains(&**s) && (in_attrs.contains(s) || several_functions));
         for symbol in symbols.iter().filter(|s| !clashes(s)) {
             // An input may share the name of a symbol that no attribute mentions.
             if !inputs.contains(&**symbol) {
@@ -878,7 +882,9 @@ fn symbols_of(region: &Region, out: &mut Vec<Arc<str>>) {
     };
     for item in &region.items {
         item.ty.visit_dims(&mut note);
-        let RegionStep::Call { attrs, .. } = &item.step else { continue };
+        let RegionStep::Call { attrs, .. } = &item.step else {
+            continue;
+        };
         for value in attrs {
             match value {
                 AttrValue::Int(d) => note(d),

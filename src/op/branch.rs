@@ -129,7 +129,11 @@ impl Infer<'_> {
 /// Checks what a function is called with.
 fn check_arguments(call: &Infer<'_>, name: &str, region: &Region, given: &[(usize, Type)]) -> Result<(), OpError> {
     if region.inputs != given.len() {
-        let message = format!("`{name}` takes {} values, and is called with {}", region.inputs, given.len());
+        let message = format!(
+            "`{name}` takes {} values, and is called with {}",
+            region.inputs,
+            given.len()
+        );
         return Err(OpError::new(message).attr(name));
     }
     for (wanted, (place, ty)) in region.input_types().zip(given) {
@@ -257,7 +261,9 @@ fn infer_branch(call: &Infer<'_>) -> Result<Type, OpError> {
         return Err(OpError::new(message).attr("else_branch"));
     }
     let pairs = types[0].iter().zip(&types[1]);
-    Ok(results(pairs.map(|(a, b)| joined(call, a, b)).collect::<Result<_, _>>()?))
+    Ok(results(
+        pairs.map(|(a, b)| joined(call, a, b)).collect::<Result<_, _>>()?,
+    ))
 }
 
 /// The outer types of results: carried ones, which may be the operands themselves if the body is never called, then
@@ -323,14 +329,26 @@ fn infer_loop(call: &Infer<'_>) -> Result<Type, OpError> {
     given.extend(operands(call, 2));
     check_arguments(call, "body", &region, &given)?;
     let condition = region.output_types().next();
-    if condition.and_then(Type::as_tensor).is_none_or(|t| t.dtype != DType::Bool) {
+    if condition
+        .and_then(Type::as_tensor)
+        .is_none_or(|t| t.dtype != DType::Bool)
+    {
         return Err(OpError::new("`body` does not give a condition first").attr("body"));
     }
     let (mut types, collected) = called_again(call, &region, &given, 2..2usize.saturating_add(carried), 1)?;
     let condition_may_end = !always_true(&region);
-    let trips = call.operands.first().and_then(|o| o.value).and_then(|t| t.to_ints()?.first().copied());
+    let trips = call
+        .operands
+        .first()
+        .and_then(|o| o.value)
+        .and_then(|t| t.to_ints()?.first().copied());
     let given_condition = call.operands.get(1).is_some_and(|o| !matches!(o.ty, Type::Absent));
-    let holds = call.operands.get(1).and_then(|o| o.value).and_then(|t| t.to_ints()?.first().copied()) == Some(1);
+    let holds = call
+        .operands
+        .get(1)
+        .and_then(|o| o.value)
+        .and_then(|t| t.to_ints()?.first().copied())
+        == Some(1);
     for ty in collected {
         let count = match trips.and_then(|n| i64::try_from(n).ok()) {
             Some(n) if !condition_may_end && (!given_condition || holds) => Dim::Const(n.max(0)),
@@ -360,7 +378,10 @@ fn infer_scan(call: &Infer<'_>) -> Result<Type, OpError> {
     let region = call.function("body")?;
     let (carried, scanned) = (call.count("carried")?, call.count("scanned")?);
     if carried.saturating_add(scanned) > call.operands.len() || scanned == 0 {
-        let message = format!("{carried} carried and {scanned} scanned values among {}", call.operands.len());
+        let message = format!(
+            "{carried} carried and {scanned} scanned values among {}",
+            call.operands.len()
+        );
         return Err(OpError::new(message).attr("scanned"));
     }
     let axes = call.numbers("input_axes")?;
@@ -374,7 +395,8 @@ fn infer_scan(call: &Infer<'_>) -> Result<Type, OpError> {
             *ty = TensorType::any_rank(t.dtype).into();
             continue;
         };
-        let axis = super::infer::resolve_axis(axes.get(i).copied().unwrap_or(0), shape.len()).map_err(|e| e.at(*place))?;
+        let axis =
+            super::infer::resolve_axis(axes.get(i).copied().unwrap_or(0), shape.len()).map_err(|e| e.at(*place))?;
         let mut dims: Vec<Dim> = shape.iter().cloned().collect();
         let extent = dims.remove(axis);
         count = Some(match count {
@@ -407,7 +429,9 @@ fn infer_map(call: &Infer<'_>) -> Result<Type, OpError> {
     for (i, (inner, (_, outer))) in region.input_types().zip(&given).enumerate() {
         outside.learn(inner, outer, i >= mapped);
     }
-    let items = region.output_types().map(|ty| Type::Sequence(Box::new(outside.ty(call, ty))));
+    let items = region
+        .output_types()
+        .map(|ty| Type::Sequence(Box::new(outside.ty(call, ty))));
     Ok(results(items.collect()))
 }
 
@@ -419,11 +443,15 @@ fn work(call: &Infer<'_>, _: &Type) -> f64 {
     let times = match call.def.semantics {
         super::Semantics::Flow(Flow::Branch) => 1.0,
         super::Semantics::Flow(Flow::Loop) => {
-            let trips = call.operands.first().and_then(|o| o.value).and_then(|t| t.to_ints()?.first().copied());
+            let trips = call
+                .operands
+                .first()
+                .and_then(|o| o.value)
+                .and_then(|t| t.to_ints()?.first().copied());
             trips.map_or(GUESS, |n| n as f64)
         }
         _ => GUESS,
     };
-    // `Cost::micros` takes 50 000 operations for a microsecond.
-    once * times * 50e3
+    // `Cost::micros` takes 50 000 operations for a microsecond; a call of a function is one that has to be started.
+    (once + 2.0) * times * 50e3
 }

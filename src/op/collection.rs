@@ -17,17 +17,20 @@ pub(super) const OPS: &[OpDef] = &[
         .flow(Flow::Sequence)
         .cost(CostRule::View)
         .onnx("SequenceConstruct", 11),
-    OpDef::new("sequence_empty", "A sequence of tensors of an element type, without any.")
-        .attrs(&[AttrDef::new(
-            "dtype",
-            AttrKind::DType,
-            Default::DType(DType::F32),
-            "the element type",
-        )])
-        .infer(infer_empty)
-        .flow(Flow::Empty)
-        .cost(CostRule::View)
-        .onnx("SequenceEmpty", 11),
+    OpDef::new(
+        "sequence_empty",
+        "A sequence of tensors of an element type, without any.",
+    )
+    .attrs(&[AttrDef::new(
+        "dtype",
+        AttrKind::DType,
+        Default::DType(DType::F32),
+        "the element type",
+    )])
+    .infer(infer_empty)
+    .flow(Flow::Empty)
+    .cost(CostRule::View)
+    .onnx("SequenceEmpty", 11),
     OpDef::new("sequence_at", "The element at a position; -1 is the last.")
         .operands(&[SEQUENCE, POSITION])
         .infer(infer_at)
@@ -76,16 +79,19 @@ pub(super) const OPS: &[OpDef] = &[
     .flow(Flow::Split)
     .cost(CostRule::Elementwise(0.0))
     .onnx("SplitToSequence", 11),
-    OpDef::new("concat_from_sequence", "All elements joined along an axis, or along a new one.")
-        .operands(&[SEQUENCE])
-        .attrs(&[
-            AttrDef::new("axis", AttrKind::Int, Default::Required, "the axis"),
-            AttrDef::new("new_axis", AttrKind::Bool, Default::Bool(false), "it is a new one"),
-        ])
-        .infer(infer_concat)
-        .flow(Flow::Concat)
-        .cost(CostRule::Elementwise(0.0))
-        .onnx("ConcatFromSequence", 11),
+    OpDef::new(
+        "concat_from_sequence",
+        "All elements joined along an axis, or along a new one.",
+    )
+    .operands(&[SEQUENCE])
+    .attrs(&[
+        AttrDef::new("axis", AttrKind::Int, Default::Required, "the axis"),
+        AttrDef::new("new_axis", AttrKind::Bool, Default::Bool(false), "it is a new one"),
+    ])
+    .infer(infer_concat)
+    .flow(Flow::Concat)
+    .cost(CostRule::Elementwise(0.0))
+    .onnx("ConcatFromSequence", 11),
     OpDef::new("optional", "A value that may be missing, and is there.")
         .operands(&[INPUT])
         .infer(infer_optional)
@@ -95,23 +101,34 @@ pub(super) const OPS: &[OpDef] = &[
     OpDef::new("optional_missing", "A value that may be missing, and is.")
         .attrs(&[
             AttrDef::new("dtype", AttrKind::DType, Default::DType(DType::F32), "the element type"),
-            AttrDef::new("sequence", AttrKind::Bool, Default::Bool(false), "it is no tensor but a sequence of them"),
+            AttrDef::new(
+                "sequence",
+                AttrKind::Bool,
+                Default::Bool(false),
+                "it is no tensor but a sequence of them",
+            ),
         ])
         .infer(infer_missing)
         .flow(Flow::Missing)
         .cost(CostRule::View),
-    OpDef::new("optional_get_element", "What is in an optional value; another value is its own content.")
-        .operands(&[INPUT])
-        .infer(infer_inside)
-        .flow(Flow::Inside)
-        .cost(CostRule::View)
-        .onnx("OptionalGetElement", 15),
-    OpDef::new("optional_has_element", "Whether an optional value is there; other values always are.")
-        .operands(&[Operand::optional("input")])
-        .infer(infer_is_there)
-        .flow(Flow::IsThere)
-        .cost(CostRule::View)
-        .onnx("OptionalHasElement", 15),
+    OpDef::new(
+        "optional_get_element",
+        "What is in an optional value; another value is its own content.",
+    )
+    .operands(&[INPUT])
+    .infer(infer_inside)
+    .flow(Flow::Inside)
+    .cost(CostRule::View)
+    .onnx("OptionalGetElement", 15),
+    OpDef::new(
+        "optional_has_element",
+        "Whether an optional value is there; other values always are.",
+    )
+    .operands(&[Operand::optional("input")])
+    .infer(infer_is_there)
+    .flow(Flow::IsThere)
+    .cost(CostRule::View)
+    .onnx("OptionalHasElement", 15),
 ];
 
 /// The type of the elements of operand 0.
@@ -171,10 +188,11 @@ fn again(call: &Infer<'_>, item: &Type) -> Type {
     match item {
         Type::Tensor(t) => TensorType {
             dtype: t.dtype,
-            shape: t
-                .shape
-                .as_ref()
-                .map(|s| s.iter().map(|d| if d.has_unknown() { call.unknown() } else { d.clone() }).collect()),
+            shape: t.shape.as_ref().map(|s| {
+                s.iter()
+                    .map(|d| if d.has_unknown() { call.unknown() } else { d.clone() })
+                    .collect()
+            }),
         }
         .into(),
         other => other.clone(),
@@ -219,7 +237,9 @@ fn infer_split(call: &Infer<'_>) -> Result<Type, OpError> {
             let first = parts.as_ref().and_then(|parts| parts.first().copied());
             let even = |n: i128| {
                 let whole = dims[axis].as_const().is_some_and(|d| n > 0 && i128::from(d) % n == 0);
-                parts.as_ref().is_some_and(|p| p.iter().all(|&m| m == n) && (p.len() > 1 || whole))
+                parts
+                    .as_ref()
+                    .is_some_and(|p| p.iter().all(|&m| m == n) && (p.len() > 1 || whole))
             };
             dims[axis] = match first.filter(|&n| even(n)).and_then(|n| i64::try_from(n).ok()) {
                 Some(n) => Dim::Const(n),

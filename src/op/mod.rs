@@ -77,6 +77,7 @@ use std::sync::{Arc, OnceLock};
 
 pub use attr::{AttrDef, AttrKind, AttrValue, Attrs, AxisOf, Default, Real};
 pub use bounded::Bounded;
+pub(crate) use branch::{always_true, join};
 pub use call::{Normalized, normalize};
 pub use cost::{Cost, CostRule};
 pub use def::{Canonical, Flow, OnnxName, OpDef, OpTraits, Operand, OperandKind, Semantics};
@@ -86,8 +87,8 @@ pub use infer::{Fact, Infer, OpError};
 pub use lawful::Lawful;
 pub use laws::{Law, Laws, NoSuchLaw, Trace, under};
 pub use number::{Func, Number, Refused};
-pub use region::{Item, Region, Step as RegionStep};
 pub use reference::{Eval, RefFn, Reference, System, evaluate, evaluate_tensors};
+pub use region::{Item, Region, Step as RegionStep};
 pub use symbolic::known_ints;
 pub use value::Value;
 
@@ -245,7 +246,8 @@ impl Ord for Op {
 /// True if equal calls have equal values, and a call may be left out, repeated or computed ahead of time: opaque
 /// operators, those that draw at random, and those that call functions with such operators inside are not pure.
 pub fn is_pure(op: &Op, attrs: &[AttrValue]) -> bool {
-    op.def().is_some_and(|def| !def.traits.contains(OpTraits::NONDETERMINISTIC))
+    op.def()
+        .is_some_and(|def| !def.traits.contains(OpTraits::NONDETERMINISTIC))
         && attrs.iter().all(|attr| match attr {
             AttrValue::Region(region) => region.is_pure(),
             _ => true,

@@ -122,6 +122,69 @@ impl Region {
         self.items.iter().map(call).sum()
     }
 
+    /// Adds inputs that nothing uses, the first of them at position `at`.
+    pub fn insert_inputs(&mut self, at: usize, types: &[Type]) {
+        let (at, n) = (at.min(self.inputs), types.len());
+        let moved = |i: &mut usize| *i += if *i >= at { n } else { 0 };
+        for item in &mut self.items {
+            match &mut item.step {
+                Step::Call { operands, .. } | Step::Tuple(operands) => operands.iter_mut().for_each(moved),
+                Step::Proj(tuple, _) => moved(tuple),
+                Step::Input | Step::Const(_) | Step::Absent => {}
+            }
+        }
+        self.outputs.iter_mut().for_each(|(i, _)| moved(i));
+        let new = types.iter().map(|ty| Item {
+            step: Step::Input,
+            ty: ty.clone(),
+            name: None,
+            rules: Vec::new(),
+        });
+        self.items.splice(at..at, new);
+        self.inputs += n;
+    }
+
+    /// Lets everything that uses the input `from` use the input `to` instead.
+    pub fn redirect(&mut self, from: usize, to: usize) {
+        let moved = |at: &mut usize| *at = if *at == from { to } else { *at };
+        for item in &mut self.items {
+            match &mut item.step {
+                Step::Call { operands, .. } | Step::Tuple(operands) => operands.iter_mut().for_each(moved),
+                Step::Proj(tuple, _) => moved(tuple),
+                Step::Input | Step::Const(_) | Step::Absent => {}
+            }
+        }
+        self.outputs.iter_mut().for_each(|(at, _)| moved(at));
+    }
+
+    /// True if something uses the input `i`, a result included.
+    pub fn uses_input(&self, i: usize) -> bool {
+        let used = |item: &Item| match &item.step {
+            Step::Call { operands, .. } | Step::Tuple(operands) => operands.contains(&i),
+            Step::Proj(tuple, _) => *tuple == i,
+            Step::Input | Step::Const(_) | Step::Absent => false,
+        };
+        self.outputs.iter().any(|(o, _)| *o == i) || self.items.iter().any(used)
+    }
+
+    /// Removes an input that nothing uses.
+    pub fn remove_input(&mut self, i: usize) {
+        if i >= self.inputs || self.uses_input(i) {
+            return;
+        }
+        let moved = |at: &mut usize| *at -= usize::from(*at > i);
+        for item in &mut self.items {
+            match &mut item.step {
+                Step::Call { operands, .. } | Step::Tuple(operands) => operands.iter_mut().for_each(moved),
+                Step::Proj(tuple, _) => moved(tuple),
+                Step::Input | Step::Const(_) | Step::Absent => {}
+            }
+        }
+        self.outputs.iter_mut().for_each(|(at, _)| moved(at));
+        self.items.remove(i);
+        self.inputs -= 1;
+    }
+
     /// Checks that items refer to earlier ones alone, and inputs and results exist.
     ///
     /// # Errors

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::graph::{Graph, InterpretError, Node, Params, VertexId, Workload, evaluate_call, interpret_vertices};
 use super::enode::may_be_folded;
+use crate::graph::{Graph, InterpretError, Node, Params, VertexId, Workload, evaluate_call, interpret_vertices};
 use crate::op::{AttrValue, Op, OpTraits, lookup};
 use crate::tensor::{Tensor, Type};
 

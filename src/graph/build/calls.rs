@@ -221,7 +221,10 @@ impl<'a, K: Sink> Builder<'a, K> {
         let problem = if path.contains(&name) {
             Some(("T0107", format!("`{name}` calls itself")))
         } else if path.len() >= MAX_FUNCTION_NESTING {
-            Some(("T0601", format!("functions call each other more than {MAX_FUNCTION_NESTING} deep")))
+            Some((
+                "T0601",
+                format!("functions call each other more than {MAX_FUNCTION_NESTING} deep"),
+            ))
         } else {
             None
         };
