@@ -25,7 +25,7 @@ use petgraph::visit::EdgeRef;
 use smallvec::SmallVec;
 
 pub use compare::same_graph;
-pub use composite::{composite_function, expand_composites, inline};
+pub use composite::{Given, composite_function, expand_composites, inline, inline_program};
 pub use interpret::{InterpretError, evaluate_call, evaluate_call_over, interpret, interpret_over, interpret_vertices};
 pub use program::{BuildOptions, build_function, build_program, composites};
 pub use sink::Sink;
