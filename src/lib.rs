@@ -34,6 +34,7 @@ pub mod op;
 pub mod pipeline;
 pub mod rewrite;
 pub mod rule;
+pub mod script;
 pub mod tensor;
 pub mod verify;
 

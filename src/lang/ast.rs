@@ -55,6 +55,11 @@ impl Ast {
         id
     }
 
+    /// Makes the expression at `id` another one in its place.
+    pub fn replace(&mut self, id: ExprId, kind: ExprKind) {
+        self.exprs[id.index()].kind = kind;
+    }
+
     /// Adds an expression that comes from no text.
     pub fn make(&mut self, kind: ExprKind) -> ExprId {
         self.push(kind, Span::default())
