@@ -14,9 +14,11 @@ mod optimize;
 mod output;
 mod print;
 mod random;
+mod repl;
 mod report;
 mod rules;
 mod run;
+mod script;
 mod validate;
 mod verdicts;
 mod verify;
@@ -63,8 +65,10 @@ enum Command {
     Fmt(fmt::Args),
     /// Show a program or model at some stage
     Print(print::Args),
-    /// Run a program or model on arrays
+    /// Run a program or model on arrays, or a script
     Run(run::Args),
+    /// Enter statements and see what they give
+    Repl(repl::Args),
     /// Rewrite a program or model into an equal one that costs less
     Optimize(optimize::Args),
     /// Find the first rule application that changes a result
@@ -184,6 +188,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Fmt(args) => fmt::run(&args, &shell),
         Command::Print(args) => print::run(&args, &shell),
         Command::Run(args) => run::run(&args, &shell),
+        Command::Repl(args) => repl::run(&args, &shell),
         Command::Optimize(args) => optimize::run(&args, &shell),
         Command::Bisect(args) => bisect::run(&args, &shell),
         Command::Rules(args) => rules::run(&args, &shell),

@@ -143,6 +143,11 @@ fn separate(out: &mut String, rank: usize, axis: usize, cut: bool) {
     out.push_str(&"[".repeat(closed));
 }
 
+/// The texts of all elements, in order.
+pub(super) fn all_texts(tensor: &Tensor) -> Vec<String> {
+    element_texts(tensor, false)
+}
+
 /// The texts of the elements that are shown, in order.
 fn element_texts(tensor: &Tensor, brief: bool) -> Vec<String> {
     let shape = tensor.shape();

@@ -10,7 +10,7 @@ use tautomer::graph::{Params, Workload, interpret};
 use tautomer::tensor::{Tensor, Type};
 
 use super::input::{self, Kind, Loaded};
-use super::{Done, Failure, Shell, output};
+use super::{Done, Failure, Shell, output, script};
 
 #[derive(clap::Args)]
 pub(super) struct Args {
@@ -32,9 +32,18 @@ pub(super) struct Args {
     /// What the file is, whatever its suffix
     #[arg(long, value_enum, value_name = "KIND")]
     from: Option<Kind>,
+    /// A script in the plain dialect: `.` is the product of elements, `*` contracts, values are shown as lists
+    #[arg(long)]
+    compat: bool,
+    /// What `rand` in a script begins with
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    seed: u64,
 }
 
 pub(super) fn run(args: &Args, shell: &Shell) -> Done {
+    if let Some(text) = script::text_of(&args.file, args.from, args.compat)? {
+        return script::run(&args.file, text, args.compat, args.seed, shell);
+    }
     let mut loaded = Loaded::read(&args.file, args.from, args.params.as_deref(), shell)?;
     let inputs = bind_inputs(&mut loaded, &args.inputs)?;
     let missing = loaded.missing_params();
