@@ -41,7 +41,10 @@ pub fn fold_static(workload: &mut Workload) -> Result<FoldReport, InterpretError
             Node::Param => vertex.name.as_ref().is_some_and(|n| workload.params.contains_key(n)),
             Node::Const(_) => true,
             Node::Call { op: Op::Opaque(_), .. } => false,
-            Node::Call { op: Op::Known(def), .. } => !def.traits.contains(OpTraits::NONDETERMINISTIC),
+            // What has a symbolic extent is known when the graph runs.
+            Node::Call { op: Op::Known(def), attrs } => {
+                !def.traits.contains(OpTraits::NONDETERMINISTIC) && attrs.iter().all(is_known)
+            }
             Node::Tuple | Node::Proj(_) => true,
         };
         let absent = |u: &VertexId| matches!(graph.vertex(*u).node, Node::Absent);
@@ -107,6 +110,14 @@ pub fn fold_static(workload: &mut Workload) -> Result<FoldReport, InterpretError
         .collect();
     workload.params.retain(|name, _| used.contains(name));
     Ok(report)
+}
+
+fn is_known(attr: &AttrValue) -> bool {
+    match attr {
+        AttrValue::Int(d) => d.as_const().is_some(),
+        AttrValue::Ints(list) => list.iter().all(|d| d.as_const().is_some()),
+        _ => true,
+    }
 }
 
 fn fresh_name(taken: &mut FxHashMap<Arc<str>, usize>) -> Arc<str> {
