@@ -8,17 +8,17 @@ use std::sync::Arc;
 use clap::ValueEnum;
 use indexmap::IndexMap;
 
-use tautomer::diag::{Diagnostic, Source, did_you_mean};
+use tautomer::diag::{Diagnostic, Severity, Source, did_you_mean};
 use tautomer::formats::onnx::{OnnxInfo, decode_model, import, read_model};
 use tautomer::formats::pnnx::{self, ParamFile};
 use tautomer::formats::{FormatError, arrays};
 use tautomer::graph::{BuildOptions, Graph, Params, Workload, build_program};
 use tautomer::lang::ast::Program;
-use tautomer::lang::{parse_program, parse_rules};
+use tautomer::lang::{is_script, parse_program, parse_rules};
 use tautomer::rule::library_set_files;
 use tautomer::tensor::{Tensor, Type};
 
-use super::{Failure, Shell};
+use super::{Done, Failure, Shell, script};
 
 /// What a file holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -141,6 +141,15 @@ pub(super) fn source(path: &Path) -> Result<Arc<Source>, Failure> {
     }
 }
 
+/// The text of a file, if it is a script.
+pub(super) fn script_source(path: &Path, from: Option<Kind>) -> Result<Option<Arc<Source>>, Failure> {
+    if Kind::of(path, from)? != Kind::Taut || is_standard(path) {
+        return Ok(None);
+    }
+    let source = source(path)?;
+    Ok(is_script(&source.text).then_some(source))
+}
+
 /// The rule files of a folder and of those in it, by name.
 fn rule_files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let mut out = Vec::new();
@@ -251,8 +260,9 @@ impl Loaded {
                     std::fs::metadata(path).map_err(|e| unreadable(path, &e))?;
                     read_model(path)?
                 };
-                if shell.verbose {
-                    shell.problems(&imported.notes);
+                if !shell.quiet {
+                    let told = |d: &&Diagnostic| shell.verbose || d.severity == Severity::Warning;
+                    shell.problems(&imported.notes.iter().filter(told).cloned().collect());
                 }
                 Loaded {
                     workload: imported.workload,
@@ -281,7 +291,17 @@ impl Loaded {
                 }
             }
             Kind::Taut => {
-                let program = parse_program(source(path)?)?;
+                let source = source(path)?;
+                if is_script(&source.text) {
+                    return Ok(Loaded {
+                        workload: script::workload(source)?,
+                        info: None,
+                        program: None,
+                        kind,
+                        path: path.to_owned(),
+                    });
+                }
+                let program = parse_program(source)?;
                 let graph = build_program(&program, &BuildOptions::default())?;
                 Loaded {
                     workload: Workload {
@@ -339,6 +359,13 @@ impl Loaded {
             }
             self.workload.params.insert(name.into(), value);
         }
+        Ok(())
+    }
+
+    /// Gives inputs the shapes that `--shape` says.
+    pub(super) fn reshape(&mut self, shapes: &[String]) -> Done {
+        let graph = std::mem::take(&mut self.workload.graph);
+        self.workload.graph = super::shape::with_shapes(graph, shapes)?;
         Ok(())
     }
 

@@ -15,9 +15,12 @@ mod optimize;
 mod output;
 mod print;
 mod random;
+mod repl;
 mod report;
 mod rules;
 mod run;
+mod script;
+mod shape;
 mod validate;
 mod verdicts;
 mod verify;
@@ -68,6 +71,8 @@ enum Command {
     Run(run::Args),
     /// Write a program or model in another format
     Convert(convert::Args),
+    /// Run statements at a prompt
+    Repl(repl::Args),
     /// Rewrite a program or model into an equal one that costs less
     Optimize(optimize::Args),
     /// Find the first rule application that changes a result
@@ -195,6 +200,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Print(args) => print::run(&args, &shell),
         Command::Run(args) => run::run(&args, &shell),
         Command::Convert(args) => convert::run(&args, &shell),
+        Command::Repl(args) => repl::run(&args, &shell),
         Command::Optimize(args) => optimize::run(&args, &shell),
         Command::Bisect(args) => bisect::run(&args, &shell),
         Command::Rules(args) => rules::run(&args, &shell),

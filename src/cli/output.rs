@@ -146,7 +146,7 @@ fn separate(out: &mut String, rank: usize, axis: usize, cut: bool) {
 }
 
 /// The texts of the elements that are shown, in order.
-fn element_texts(tensor: &Tensor, brief: bool) -> Vec<String> {
+pub(super) fn element_texts(tensor: &Tensor, brief: bool) -> Vec<String> {
     let shape = tensor.shape();
     let mut keep = Vec::new();
     let mut places = vec![0usize; shape.len()];

@@ -265,6 +265,11 @@ dimensions of the inputs contradict each other. Two graphs that cannot be run ca
 "The arrays given do not fit the inputs of the program: one is missing, unknown, given twice, or has another type.
 `--input file.npy` gives inputs in order, `--input x=file.npy` by name."
 
+    "T0408" "shape refused"
+"`--shape x=1,3,h,w` gives an input a shape: a number, a name or `?` for each axis, `?` for one that stays as it is. The
+input has another number of axes, or an axis with another extent; a name would stand for two numbers; or an operator does
+not take operands of the shapes that follow."
+
     "T0501" "file refused"
 "The file cannot be read, is cut short, or is of another format. The message names the file and the reason. Files of
 tensors end in `.npy`, `.npz`, `.safetensors` or `.pb`, models in `.onnx`
@@ -296,16 +301,21 @@ operator set that has it. Runtimes that do not know that set will refuse the mod
 "A call, a type or an extent cannot be written as ONNX: an operator without a counterpart, an element type such as
 `date32`, an extent that follows from no input, or a parameter without a value."
 
-    "T0508" "expression of PNNX"
+    "T0508" "declared shape not believed"
+"A model may say the shapes of values inside it and of its results. Here it says one that the value does not have, as
+follows from the inputs and the operators. The inferred shape is used, and the declared one is not written back. Models
+get such declarations from tools that change a model and keep what was said about it before."
+
+    "T0509" "expression of PNNX"
 "An expression is written as calls in brackets, such as `add(mul(@0,@1),2)`. Some exporters scatter the brackets of
 functions that they do not know, as in `add(expm1,@0),1`; such a text is read as prefix notation, each function taking as
 many operands as it has, and a note says what it is read as. The place is counted in bytes of the expression."
 
-    "T0509" "PNNX model says too little"
+    "T0510" "PNNX model says too little"
 "A line has no type for an input, or the archive beside the text has no value for a tensor. The input is taken to be `f32`
 of any rank; the parameter has no value, and the model can be optimized but not run."
 
-    "T0510" "no form in PNNX"
+    "T0511" "no form in PNNX"
 "A call, a type or an attribute cannot be written as PNNX: an element type such as `u64`, an operator of another format,
 an attribute that is a tensor. Calls that torch has no operator for are written as `tautomer.name`, with a note: this
 program reads them back, and no other does."

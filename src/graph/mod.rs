@@ -5,10 +5,16 @@
 pub(crate) mod build;
 mod compare;
 mod composite;
+mod extents;
+mod flow;
 mod interpret;
+mod known;
 pub(crate) mod literal;
 mod order;
 mod program;
+mod script;
+mod region;
+mod rebind;
 mod sink;
 pub mod term;
 mod text;
@@ -26,15 +32,23 @@ use smallvec::SmallVec;
 
 pub use compare::same_graph;
 pub use composite::{Given, composite_function, expand_composites, inline, inline_program};
-pub use interpret::{InterpretError, evaluate_call, evaluate_call_over, interpret, interpret_over, interpret_vertices};
+pub use flow::Datum;
+pub(crate) use interpret::evaluate_flow;
+pub use interpret::{
+    InterpretError, evaluate_call, evaluate_call_over, evaluate_data, interpret, interpret_data, interpret_over,
+    interpret_vertices,
+};
+pub use known::known_value;
 pub use program::{BuildOptions, build_function, build_program, composites};
+pub use region::{graph_region, inline_region, region_graph};
+pub use script::{Session, Shown, Step};
 pub use sink::Sink;
 pub use text::to_program;
 pub use validate::GraphError;
 pub use vertex::{Node, Vertex};
 
 use crate::diag::Span;
-use crate::op::{AttrValue, Attrs, Fact, Op, OpError, OpaqueOp, normalize};
+use crate::op::{AttrValue, Attrs, Fact, Op, Normalized, OpDef, OpError, OpaqueOp, normalize};
 use crate::tensor::{Dim, Tensor, Type};
 
 /// Names a vertex of one graph; stays valid while other vertices are removed.
@@ -107,12 +121,13 @@ impl Graph {
         self.len() == 0
     }
 
-    /// The number of vertices that compute something: calls.
+    /// The number of operator calls, those of functions that they call included.
     pub fn call_count(&self) -> usize {
-        self.vertices
-            .node_weights()
-            .filter(|v| matches!(v.node, Node::Call { .. }))
-            .count()
+        let calls = self.vertices.node_weights().map(|v| match &v.node {
+            Node::Call { attrs, .. } => 1 + attrs.iter().map(AttrValue::call_count).sum::<usize>(),
+            _ => 0,
+        });
+        calls.sum()
     }
 
     /// The vertices in order of creation.
@@ -214,26 +229,57 @@ impl Graph {
                 op.name()
             )));
         };
-        let facts: SmallVec<[Fact<'_>; 4]> = operands.iter().map(|&v| self.fact(v)).collect();
         let fresh = Cell::new(self.fresh);
-        let normal = normalize(def, &facts, attrs, &fresh)?;
-        drop(facts);
+        let normal = self.normalized(def, operands, attrs, &fresh)?;
         self.fresh = fresh.get();
         let operands: Operands = normal
             .operands
             .iter()
             .map(|place| place.map_or_else(|| self.absent(), |i| operands[i]))
             .collect();
+        let ints = self.ints_of_call(def, &operands, &normal.attrs, &normal.ty);
         let node = Node::Call {
             op: Op::Known(def),
             attrs: normal.attrs.into(),
         };
-        Ok(self.push(Vertex::new(node, normal.ty), &operands))
+        let mut vertex = Vertex::new(node, normal.ty);
+        vertex.ints = ints.map(Into::into);
+        Ok(self.push(vertex, &operands))
+    }
+
+    /// A call in normal form; operands that follow from extents become attributes where inference takes them.
+    fn normalized(
+        &self,
+        def: &'static OpDef,
+        operands: &[VertexId],
+        attrs: &[(&str, AttrValue)],
+        fresh: &Cell<u32>,
+    ) -> Result<Normalized, OpError> {
+        let facts: SmallVec<[Fact<'_>; 4]> = operands.iter().map(|&v| self.fact(v)).collect();
+        if let Some((left, more)) = self.said_by_extents(def, operands) {
+            let absent = Fact {
+                ty: &Type::Absent,
+                value: None,
+                ints: None,
+            };
+            let facts: SmallVec<[Fact<'_>; 4]> = left.iter().map(|v| v.map_or(absent, |v| self.fact(v))).collect();
+            let all: Vec<(&str, AttrValue)> = attrs.iter().cloned().chain(more).collect();
+            if let Ok(normal) = normalize(def, &facts, &all, fresh) {
+                return Ok(normal);
+            }
+        }
+        normalize(def, &facts, attrs, fresh)
     }
 
     /// Adds a call whose attributes are in declared order and normal form already, with its type.
     pub fn call_typed(&mut self, op: Op, operands: &[VertexId], attrs: Attrs, ty: Type) -> VertexId {
-        self.push(Vertex::new(Node::Call { op, attrs }, ty), operands)
+        let ints = match &op {
+            Op::Known(def) => self.ints_of_call(def, operands, &attrs, &ty),
+            Op::Opaque(_) => None,
+        };
+        let mut vertex = Vertex::new(Node::Call { op, attrs }, ty);
+        vertex.ints = ints.map(Into::into);
+        self.push(vertex, operands)
     }
 
     /// Adds a call of an operator that the table does not define.
@@ -289,12 +335,13 @@ impl Graph {
         self.vertices[v].span.get_or_insert(span);
     }
 
-    /// What inference may know of `v`: its type, and its value if it is a constant.
+    /// What inference may know of `v`: its type, its value if it is a constant, and integers that extents determine.
     pub fn fact(&self, v: VertexId) -> Fact<'_> {
         let vertex = &self.vertices[v];
         Fact {
             ty: &vertex.ty,
             value: vertex.constant(),
+            ints: vertex.ints.as_deref(),
         }
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::diag::Span;
 use crate::op::{Attrs, Op};
-use crate::tensor::{Tensor, Type};
+use crate::tensor::{Dim, Tensor, Type};
 
 /// What a vertex computes from its predecessors.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,6 +43,9 @@ pub struct Vertex {
     pub span: Option<Span>,
     /// The rules it owes its existence to, first one first.
     pub rules: Vec<Arc<str>>,
+    /// Its elements in row-major order, if they are few integers that follow from extents: what `shape` gives, and what
+    /// is computed from it.
+    pub ints: Option<Arc<[Dim]>>,
 }
 
 impl Vertex {
@@ -54,6 +57,7 @@ impl Vertex {
             name: None,
             span: None,
             rules: Vec::new(),
+            ints: None,
         }
     }
 

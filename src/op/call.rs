@@ -88,6 +88,7 @@ pub fn normalize(
     let absent = Fact {
         ty: &ABSENT,
         value: None,
+        ints: None,
     };
     let facts: Vec<Fact<'_>> = places.iter().map(|p| p.map_or(absent, |i| operands[i])).collect();
     resolve_axes(def, &facts, &mut attrs)?;

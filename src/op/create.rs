@@ -314,9 +314,20 @@ fn infer_range(call: &Infer<'_>) -> Result<Type, OpError> {
             };
             Dim::from(n.ok_or_else(|| endless().at(2))?)
         }
-        _ => call.unknown(),
+        _ => counted(call).unwrap_or_else(|| call.unknown()),
     };
     Ok(typed(dtype, Some([length].into_iter().collect())))
+}
+
+/// The length of a range of integers in steps of one, the ends of which follow from extents.
+fn counted(call: &Infer<'_>) -> Option<Dim> {
+    let one = |i: usize| match super::symbolic::ints_of(call.operands.get(i)?)?.as_slice() {
+        [one] => Some(one.clone()),
+        _ => None,
+    };
+    let (start, limit, delta) = (one(0)?, one(1)?, one(2)?);
+    let length = limit - start;
+    (delta == Dim::Const(1) && super::symbolic::is_natural(&length)).then_some(length)
 }
 
 fn range<S: System>(e: &Eval<'_, S>) -> Out<S> {

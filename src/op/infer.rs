@@ -77,6 +77,8 @@ pub struct Fact<'a> {
     pub ty: &'a Type,
     /// Its value, if it is a constant.
     pub value: Option<&'a Tensor>,
+    /// Its elements, if they are integers that follow from extents; see [`known_ints`](super::known_ints).
+    pub ints: Option<&'a [Dim]>,
 }
 
 /// A call as inference sees it: operands with their types, attributes filled in.
@@ -103,6 +105,9 @@ impl<'a> Infer<'a> {
             Some(other @ Type::Tuple(_)) => Err(OpError::new(format!("operand `{name}` is a tuple: {other}"))
                 .at(i)
                 .help("take one of its elements: `.0`")),
+            Some(other @ (Type::Sequence(_) | Type::Optional(_))) => {
+                Err(OpError::new(format!("operand `{name}` is no tensor: {other}")).at(i))
+            }
             Some(Type::Absent) | None => Err(OpError::new(format!("operand `{name}` is missing"))),
         }
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::enode::may_be_folded;
 use crate::graph::{Graph, InterpretError, Node, Params, VertexId, Workload, evaluate_call, interpret_vertices};
 use crate::op::{AttrValue, Op, OpTraits, lookup};
 use crate::tensor::{Tensor, Type};
@@ -20,13 +21,17 @@ pub struct FoldReport {
 /// A constant up to this size stays in the graph; a larger one becomes a parameter.
 const CONSTANT_LIMIT: usize = 16;
 
-/// Uniform results above this many elements stay a fill instead of being written out.
-const FILL_LIMIT: usize = 1024;
+/// Uniform results of at most this many bytes are always written out.
+const FILL_LIMIT: u64 = 4 << 10;
+
+/// Larger ones are written out, smallest first, while all of them together have at most this many bytes; the rest stay
+/// fills, which are computed at each run but cost nothing to store.
+const FILLS_LIMIT: u64 = 48 << 20;
 
 /// Replaces every maximal static expression by its value: a constant if it is small, else a new parameter.
 ///
-/// A large result all elements of which are equal stays a fill (`constant_of_shape`), which costs nothing to store.
-/// Parameters whose values are not given stop folding where they are used.
+/// Results all elements of which are equal are written out, smallest first, as long as they have 48 MiB together; a
+/// larger one stays a fill (`constant_of_shape`), which costs nothing to store. Parameters whose values are not given stop folding where they are used.
 ///
 /// # Errors
 /// If an expression cannot be evaluated.
@@ -40,11 +45,7 @@ pub fn fold_static(workload: &mut Workload) -> Result<FoldReport, InterpretError
             Node::Input | Node::Absent => false,
             Node::Param => vertex.name.as_ref().is_some_and(|n| workload.params.contains_key(n)),
             Node::Const(_) => true,
-            Node::Call { op: Op::Opaque(_), .. } => false,
-            // What has a symbolic extent is known when the graph runs.
-            Node::Call { op: Op::Known(def), attrs } => {
-                !def.traits.contains(OpTraits::NONDETERMINISTIC) && attrs.iter().all(is_known)
-            }
+            Node::Call { op, attrs } => may_be_folded(op, attrs),
             Node::Tuple | Node::Proj(_) => true,
         };
         let absent = |u: &VertexId| matches!(graph.vertex(*u).node, Node::Absent);
@@ -68,9 +69,8 @@ pub fn fold_static(workload: &mut Workload) -> Result<FoldReport, InterpretError
         return Ok(FoldReport::default());
     }
     let fills = uniform(graph, &order, &is_static, &workload.params);
-    let (fill, frontier): (Vec<VertexId>, Vec<VertexId>) = frontier
-        .into_iter()
-        .partition(|v| fills.contains_key(v) && is_large(graph.ty(*v)));
+    let left = left_as_fills(graph, &frontier, &fills);
+    let (fill, frontier): (Vec<VertexId>, Vec<VertexId>) = frontier.into_iter().partition(|v| left.contains(v));
     let params = &workload.params;
     let values = interpret_vertices(
         graph,
@@ -112,14 +112,6 @@ pub fn fold_static(workload: &mut Workload) -> Result<FoldReport, InterpretError
     Ok(report)
 }
 
-fn is_known(attr: &AttrValue) -> bool {
-    match attr {
-        AttrValue::Int(d) => d.as_const().is_some(),
-        AttrValue::Ints(list) => list.iter().all(|d| d.as_const().is_some()),
-        _ => true,
-    }
-}
-
 fn fresh_name(taken: &mut FxHashMap<Arc<str>, usize>) -> Arc<str> {
     let mut i = taken.len();
     loop {
@@ -136,9 +128,29 @@ fn is_fill(graph: &Graph, v: VertexId) -> bool {
     graph.vertex(v).op().is_some_and(|op| op.is("constant_of_shape")) && graph.arity(v) == 0
 }
 
-fn is_large(ty: &Type) -> bool {
-    let shape = ty.as_tensor().and_then(|t| t.shape.as_ref()?.to_concrete());
-    shape.is_some_and(|s| s.iter().fold(1usize, |n, &d| n.saturating_mul(d)) > FILL_LIMIT)
+/// The uniform values that are not written out.
+fn left_as_fills(graph: &Graph, values: &[VertexId], fills: &FxHashMap<VertexId, Tensor>) -> FxHashSet<VertexId> {
+    let mut large: Vec<(u64, VertexId)> = values
+        .iter()
+        .filter(|v| fills.contains_key(v))
+        .filter_map(|&v| Some((bytes(graph.ty(v))?, v)))
+        .filter(|(bytes, _)| *bytes > FILL_LIMIT)
+        .collect();
+    // Stable: equal sizes stay in the order of the graph.
+    large.sort_by_key(|(bytes, _)| *bytes);
+    let mut total = 0u64;
+    large.retain(|(bytes, _)| {
+        total = total.saturating_add(*bytes);
+        total > FILLS_LIMIT
+    });
+    large.into_iter().map(|(_, v)| v).collect()
+}
+
+fn bytes(ty: &Type) -> Option<u64> {
+    let tensor = ty.as_tensor()?;
+    let shape = tensor.shape.as_ref()?.to_concrete()?;
+    let size = |n: u64, &d: &usize| n.saturating_mul(d as u64);
+    Some(shape.iter().fold(tensor.dtype.size() as u64, size))
 }
 
 /// Static vertices all elements of which are known to be equal, with that element; found without computing them.

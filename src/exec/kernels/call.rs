@@ -40,6 +40,7 @@ impl<'a> Call<'a> {
             .zip(operands)
             .enumerate()
             .map(|(i, (ty, value))| Fact {
+                ints: None,
                 ty,
                 value: value
                     .as_ref()

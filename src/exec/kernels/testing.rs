@@ -82,7 +82,7 @@ impl Case {
         let facts: Vec<Fact<'_>> = types
             .iter()
             .zip(&self.operands)
-            .map(|(ty, t)| Fact { ty, value: t.as_ref() })
+            .map(|(ty, t)| Fact { ty, value: t.as_ref(), ints: None })
             .collect();
         let what = || {
             let types: Vec<_> = types.iter().map(ToString::to_string).collect();

@@ -2,7 +2,7 @@
 
 use indexmap::IndexMap;
 
-use super::proto::{Dimension, DimensionValue, TensorShapeProto, TensorTypeProto, TypeProto, TypeValue};
+use super::proto::{Dimension, DimensionValue, NestedType, TensorShapeProto, TensorTypeProto, TypeProto, TypeValue};
 use super::{data_type, dtype_of};
 use crate::formats::bytes::MAX_RANK;
 use crate::graph::Graph;
@@ -25,14 +25,7 @@ pub(super) struct Symbols(IndexMap<String, String>);
 impl Symbols {
     /// The dimension that the file calls `original`.
     fn import(&mut self, original: &str) -> Dim {
-        let mut name: String = original
-            .chars()
-            .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
-            .take(64)
-            .collect();
-        if !name.starts_with(|c: char| c.is_ascii_alphabetic()) {
-            name.insert(0, 'd');
-        }
+        let mut name = identifier(original);
         while self.0.get(&name).is_some_and(|taken| taken != original) {
             name.push('_');
         }
@@ -41,16 +34,45 @@ impl Symbols {
         dim
     }
 
-    /// The name of a symbol in the file.
-    fn export(&self, name: &str) -> String {
-        self.0.get(name).map_or(name, String::as_str).to_string()
+    /// A dimension of its own for an axis of an input that the file leaves open without a name.
+    pub(super) fn unnamed(&mut self, input: &str, axis: usize) -> Dim {
+        let mut name = identifier(&format!("{input}_{axis}"));
+        while self.0.contains_key(&name) {
+            name.push('_');
+        }
+        let dim = Dim::symbol(&name);
+        self.0.insert(name, String::new());
+        dim
+    }
+
+    /// The name of a symbol in the file; nothing if it has none there.
+    fn export(&self, name: &str) -> Option<String> {
+        let original = self.0.get(name).map_or(name, String::as_str);
+        (!original.is_empty()).then(|| original.to_string())
     }
 }
 
-/// The type, if tensors can have it.
+/// The identifier that is most like a name.
+fn identifier(name: &str) -> String {
+    let letters = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' });
+    let mut out: String = letters.take(64).collect();
+    if !out.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        out.insert(0, 'd');
+    }
+    out
+}
+
+/// The type, if values of graphs can have it.
 pub(super) fn import_type(proto: &TypeProto, symbols: &mut Symbols, graph: &mut Graph) -> Option<Type> {
-    let Some(TypeValue::TensorType(tensor)) = &proto.value else {
-        return None;
+    let mut inside = |nested: &NestedType| -> Option<Box<Type>> {
+        Some(Box::new(import_type(nested.elem_type.as_ref()?, symbols, graph)?))
+    };
+    let tensor = match proto.value.as_ref()? {
+        TypeValue::TensorType(tensor) => tensor,
+        // Decoding bounds the depth.
+        TypeValue::SequenceType(nested) => return inside(nested).map(Type::Sequence),
+        TypeValue::OptionalType(nested) => return inside(nested).map(Type::Optional),
+        _ => return None,
     };
     let dtype = dtype_of(tensor.elem_type.unwrap_or(0)).ok()?;
     let Some(shape) = &tensor.shape else {
@@ -69,6 +91,22 @@ pub(super) fn import_type(proto: &TypeProto, symbols: &mut Symbols, graph: &mut 
 
 /// The message for a type; `None` for what ONNX has no type for.
 pub(super) fn export_type(ty: &Type, symbols: &Symbols) -> Option<TypeProto> {
+    let inside = |item: &Type| -> Option<NestedType> {
+        Some(NestedType {
+            elem_type: Some(Box::new(export_type(item, symbols)?)),
+        })
+    };
+    let nested = match ty {
+        Type::Sequence(item) => Some(TypeValue::SequenceType(inside(item)?)),
+        Type::Optional(item) => Some(TypeValue::OptionalType(inside(item)?)),
+        _ => None,
+    };
+    if nested.is_some() {
+        return Some(TypeProto {
+            value: nested,
+            denotation: None,
+        });
+    }
     let tensor = ty.as_tensor()?;
     let shape = tensor.shape.as_ref().map(|shape| TensorShapeProto {
         dim: shape
@@ -76,7 +114,10 @@ pub(super) fn export_type(ty: &Type, symbols: &Symbols) -> Option<TypeProto> {
             .map(|dim| Dimension {
                 value: match dim {
                     Dim::Const(value) => Some(DimensionValue::DimValue(*value)),
-                    other => other.as_symbol().map(|s| DimensionValue::DimParam(symbols.export(s))),
+                    other => other
+                        .as_symbol()
+                        .and_then(|s| symbols.export(s))
+                        .map(DimensionValue::DimParam),
                 },
                 denotation: None,
             })

@@ -115,6 +115,7 @@ impl<'h, H: Host> Searcher<'h, H> {
             .map(|&v| Fact {
                 ty: self.host.ty(v),
                 value: self.host.constant(v),
+                ints: None,
             })
             .collect();
         let fresh = Cell::new(u32::MAX / 2);

@@ -1,12 +1,18 @@
 //! Lists of extents that are known only when the model runs, computed by nodes.
 
 use super::emit::Emitter;
-use crate::graph::Node;
+use crate::graph::VertexId;
 use crate::tensor::{Atom, Dim, Tensor};
+
+/// The operator set from which on `Shape` gives the extents of some axes alone.
+const SHAPE_OF_AXES: i64 = 15;
 
 impl Emitter<'_> {
     /// The name of a vector of these extents.
     pub(super) fn extents(&mut self, dims: &[Dim]) -> Result<String, String> {
+        if let Some(name) = self.whole(dims) {
+            return Ok(name);
+        }
         let mut parts = Vec::new();
         let mut known: Vec<i64> = Vec::new();
         for dim in dims {
@@ -36,9 +42,13 @@ impl Emitter<'_> {
         if let Some(name) = self.computed.get(dim) {
             return Ok(name.clone());
         }
-        let name = match self.input_axis(dim) {
-            Some((input, axis)) => {
-                let shape = self.helper("Shape", vec![input], &[]);
+        let outer = || self.outer.get(dim.as_symbol()?).cloned();
+        let name = match self.axes.get(dim).cloned().or_else(outer) {
+            Some((value, axis)) if self.opset >= SHAPE_OF_AXES => {
+                self.helper("Shape", vec![value], &[("start", axis), ("end", axis + 1)])
+            }
+            Some((value, axis)) => {
+                let shape = self.shape(value);
                 let index = self.constant(Tensor::vector(vec![axis]), "axis");
                 self.helper("Gather", vec![shape, index], &[("axis", 0)])
             }
@@ -48,42 +58,86 @@ impl Emitter<'_> {
         Ok(name)
     }
 
-    /// An input with that extent at some axis.
-    fn input_axis(&self, dim: &Dim) -> Option<(String, i64)> {
-        self.graph.inputs().iter().find_map(|&v| {
-            let shape = self.graph.ty(v).as_tensor()?.shape.as_ref()?;
-            let axis = shape.iter().position(|d| d == dim)?;
-            matches!(self.graph.vertex(v).node, Node::Input).then_some(())?;
-            Some((self.names.get((v, 0))?.to_string(), axis as i64))
-        })
+    /// The extents of a value.
+    fn shape(&mut self, value: String) -> String {
+        if let Some(name) = self.shapes.get(&value) {
+            return name.clone();
+        }
+        let name = self.helper("Shape", vec![value.clone()], &[]);
+        self.shapes.insert(value, name.clone());
+        name
+    }
+
+    /// The extents as those of one value that has just these.
+    fn whole(&mut self, dims: &[Dim]) -> Option<String> {
+        let (value, axis) = self.axes.get(dims.iter().find(|d| d.as_const().is_none())?)?.clone();
+        let shape = self.ranks.get(&value).filter(|s| s[..] == *dims)?;
+        (dims.len() > 1 && shape[axis as usize].as_const().is_none()).then(|| self.shape(value))
+    }
+
+    /// Remembers the extents of a value that has been computed, for those who ask for them later.
+    pub(super) fn remember(&mut self, v: VertexId) {
+        let Some(shape) = self.graph.ty(v).as_tensor().and_then(|t| t.shape.as_ref()) else {
+            return;
+        };
+        let Some(name) = self.names.get((v, 0)).map(str::to_owned) else {
+            return;
+        };
+        let mut new = false;
+        for (axis, dim) in shape.iter().enumerate().filter(|(_, d)| d.as_const().is_none()) {
+            if !self.axes.contains_key(dim) {
+                self.axes.insert(dim.clone(), (name.clone(), axis as i64));
+                new = true;
+            }
+        }
+        if new {
+            self.ranks.insert(name, shape.clone());
+        }
     }
 
     fn polynomial(&mut self, dim: &Dim) -> Result<String, String> {
+        let (less, more): (Vec<_>, Vec<_>) = dim.terms().into_iter().partition(|(_, c)| *c < 0);
         let mut sum: Option<String> = None;
-        for (atoms, coefficient) in dim.terms() {
-            let mut product: Option<String> = None;
-            if coefficient != 1 || atoms.is_empty() {
-                product = Some(self.constant(Tensor::vector(vec![coefficient]), "factor"));
-            }
-            for atom in atoms.iter() {
-                let factor = self.atom(atom, dim)?;
-                product = Some(match product {
-                    None => factor,
-                    Some(so_far) => self.helper("Mul", vec![so_far, factor], &[]),
-                });
-            }
-            let Some(product) = product else { continue };
+        for (atoms, coefficient) in more {
+            let product = self.product(&atoms, coefficient, dim)?;
             sum = Some(match sum {
                 None => product,
                 Some(so_far) => self.helper("Add", vec![so_far, product], &[]),
             });
         }
+        for (atoms, coefficient) in less {
+            sum = Some(match sum {
+                None => self.product(&atoms, coefficient, dim)?,
+                Some(so_far) => {
+                    let product = self.product(&atoms, coefficient.saturating_neg(), dim)?;
+                    self.helper("Sub", vec![so_far, product], &[])
+                }
+            });
+        }
         sum.ok_or_else(|| format!("the extent {dim} is empty"))
     }
 
+    fn product(&mut self, atoms: &[Atom], coefficient: i64, whole: &Dim) -> Result<String, String> {
+        let mut product: Option<String> = None;
+        if coefficient != 1 || atoms.is_empty() {
+            product = Some(self.constant(Tensor::vector(vec![coefficient]), "factor"));
+        }
+        for atom in atoms {
+            let factor = self.atom(atom, whole)?;
+            product = Some(match product {
+                None => factor,
+                Some(so_far) => self.helper("Mul", vec![so_far, factor], &[]),
+            });
+        }
+        product.ok_or_else(|| format!("the extent {whole} is empty"))
+    }
+
     fn atom(&mut self, atom: &Atom, whole: &Dim) -> Result<String, String> {
+        let alone = Dim::atom(atom.clone());
+        if alone != *whole {
+            return self.extent(&alone);
+        }
         let (op, a, b) = match atom {
-            Atom::Symbol(name) if Dim::symbol(name) != *whole => return self.extent(&Dim::symbol(name)),
             Atom::Symbol(name) => return Err(format!("no input has an axis of extent {name}")),
             Atom::Unknown(_) => return Err("an extent is not known".to_string()),
             // Extents are not negative, so that truncating and rounding down agree.

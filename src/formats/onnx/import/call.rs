@@ -217,7 +217,7 @@ impl<'a> Importer<'a> {
                 };
                 Some((0..items.len()).map(project).collect())
             }
-            Type::Tensor(_) if last == 0 => Some(vec![Some(v)]),
+            Type::Tensor(_) | Type::Sequence(_) | Type::Optional(_) if last == 0 => Some(vec![Some(v)]),
             _ => None,
         }
     }
@@ -305,7 +305,7 @@ impl<'a> Importer<'a> {
             .iter()
             .any(|&v| self.graph.ty(v).as_tensor().is_some_and(|t| t.shape.is_none()));
         match self.graph.call(Op::Known(def), &operands, &attrs) {
-            Ok(v) => Ok(Some(v)),
+            Ok(v) => Ok(Some(self.graph.settled(v))),
             // Inference may need a rank that an operand carried along unread does not have.
             Err(_) if unknown_rank => Ok(None),
             Err(error) => Err(error),

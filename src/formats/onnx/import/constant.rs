@@ -12,12 +12,14 @@ use crate::tensor::{Tensor, Type};
 
 impl<'a> Importer<'a> {
     /// A parameter for a weight; a constant for what shapes and attributes are made of.
-    fn tensor(&mut self, name: &str, tensor: Tensor) -> VertexId {
+    pub(super) fn tensor(&mut self, name: &str, tensor: Tensor) -> VertexId {
         if tensor.dtype().is_float() && tensor.len() != 1 && !tensor.shape().is_empty() && !name.is_empty() {
-            let v = self.graph.param(name, Type::from(tensor.ty()));
-            self.params.insert(name.into(), tensor);
+            let name = self.parameter_name(name);
+            let v = self.graph.param(&name, Type::from(tensor.ty()));
+            self.params.insert(name, tensor);
             return v;
         }
+        let name = &*self.value_name(name);
         let v = self.graph.constant(tensor);
         self.graph.vertex_mut(v).name = Some(name.into()).filter(|name: &std::sync::Arc<str>| !name.is_empty());
         v

@@ -4,8 +4,11 @@
 //! carried along unread. Declared types are believed for inputs and for what is carried along; the types of all other
 //! values are inferred.
 
+mod body;
 mod call;
 mod constant;
+mod flow;
+mod function;
 mod legacy;
 mod oldest;
 mod opaque;
@@ -17,6 +20,7 @@ pub(super) use opaque::{CAPTURES, OPERANDS, defined};
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
+use std::sync::Arc;
 
 use indexmap::IndexMap;
 
@@ -24,11 +28,12 @@ use super::OnnxInfo;
 use super::info::NodeInfo;
 use super::proto::{GraphProto, ModelProto, NodeProto, TypeProto, ValueInfoProto};
 use super::schema::{NEWEST, schema};
-use super::types::{foreign, import_type};
+use super::types::{Symbols, foreign, import_type};
 use crate::diag::{Diagnostic, Diagnostics, Severity};
-use crate::graph::{Graph, Params, VertexId, Workload};
+use crate::graph::{Graph, Node, Params, VertexId, Workload};
 use crate::op::OpError;
-use crate::tensor::Type;
+use crate::tensor::{TensorType, Type};
+use function::{Functions, Key};
 
 /// A model that was read.
 #[derive(Debug, Clone)]
@@ -105,6 +110,10 @@ fn model_info(model: ModelProto, graph: &GraphProto) -> (OnnxInfo, Diagnostics) 
         };
         opsets.insert(domain.to_string(), set.version.unwrap_or(1));
     }
+    for set in model.functions.iter().flat_map(|f| &f.opset_import) {
+        let domain = set.domain.as_deref().filter(|d| *d != "ai.onnx").unwrap_or_default();
+        opsets.entry(domain.to_string()).or_insert(set.version.unwrap_or(1));
+    }
     if graph.node.iter().any(is_default_domain) {
         let opset = *opsets.entry(String::new()).or_insert(1);
         if opset > NEWEST {
@@ -151,8 +160,16 @@ struct Importer<'a> {
     /// Names that a node, a nested graph or a result refers to.
     used: HashSet<String>,
     declared: HashMap<&'a str, &'a TypeProto>,
-    /// Operators of functions local to the model.
-    functions: HashSet<(String, String)>,
+    /// Functions local to the model.
+    functions: Arc<Functions>,
+    /// The functions that are being inlined, outermost first.
+    path: Vec<Key>,
+    /// Nodes of functions inlined so far.
+    inlined: usize,
+    /// What stands before names of values inside of an inlined function.
+    prefix: String,
+    /// Names outside for the results of an inlined function.
+    outside: HashMap<String, String>,
     problems: Diagnostics,
     carried: IndexMap<String, usize>,
 }
@@ -163,18 +180,17 @@ impl<'a> Importer<'a> {
         let declared = declared
             .filter_map(|v| Some((v.name.as_deref()?, v.r#type.as_ref()?)))
             .collect();
-        let name = |text: &Option<String>| text.clone().unwrap_or_default();
         Importer {
             proto,
             folder,
             graph: Graph::new(),
             params: Params::new(),
             opset: info.opset(),
-            functions: info
-                .functions
-                .iter()
-                .map(|f| (name(&f.domain), name(&f.name)))
-                .collect(),
+            functions: Arc::new(function::by_key(&info.functions)),
+            path: Vec::new(),
+            inlined: 0,
+            prefix: String::new(),
+            outside: HashMap::new(),
             info,
             values: HashMap::new(),
             poisoned: HashSet::new(),
@@ -189,15 +205,26 @@ impl<'a> Importer<'a> {
         let proto = self.proto;
         self.graph.name = proto.name.clone().unwrap_or_default();
         self.graph.doc = proto.doc_string.clone().filter(|doc| !doc.is_empty());
+        self.inputs_and_initializers();
+        self.nodes();
+        self.outputs();
+    }
+
+    /// Imports the nodes, in an order in which values come before their uses.
+    fn nodes(&mut self) {
+        let proto = self.proto;
         for node in &proto.node {
             self.used.extend(node.input.iter().cloned());
             self.used.extend(opaque::captures(node));
         }
         self.used.extend(proto.output.iter().filter_map(|v| v.name.clone()));
-        self.inputs_and_initializers();
         for i in order::topological(proto, &self.values, &mut self.problems) {
             self.node(i, &proto.node[i]);
         }
+    }
+
+    fn outputs(&mut self) {
+        let proto = self.proto;
         for output in &proto.output {
             let name = output.name.as_deref().unwrap_or_default();
             match self.values.get(name) {
@@ -241,10 +268,19 @@ impl<'a> Importer<'a> {
                 self.problems.push(structure(format!("input {name:?} has no type")));
                 continue;
             };
-            let ty = self.type_of(name, declared);
+            let mut ty = self.type_of(name, declared);
+            if let Type::Tensor(TensorType { shape: Some(shape), .. }) = &mut ty {
+                let open = shape.iter_mut().enumerate().filter(|(_, d)| d.is_unknown());
+                open.for_each(|(axis, d)| *d = self.info.symbols.unnamed(name, axis));
+            }
             let v = self.graph.input(name, ty);
             self.bind(name, v);
         }
+        self.initializers();
+    }
+
+    fn initializers(&mut self) {
+        let proto = self.proto;
         for tensor in &proto.initializer {
             self.initializer(tensor.name.as_deref().unwrap_or_default(), tensor);
         }
@@ -277,6 +313,8 @@ impl<'a> Importer<'a> {
             operands.push(match name {
                 "" => None,
                 _ => match self.values.get(name) {
+                    // What a caller of a function left out.
+                    Some(&v) if matches!(self.graph.vertex(v).node, Node::Absent) => None,
                     Some(&v) => Some(v),
                     // Reported with the order of nodes.
                     None => return,
@@ -302,8 +340,16 @@ impl<'a> Importer<'a> {
     ) -> Result<Vec<Option<VertexId>>, OpError> {
         let op_type = node.op_type.as_deref().unwrap_or_default();
         let domain = node.domain.clone().unwrap_or_default();
-        let local = self.functions.contains(&(domain, op_type.to_string()));
-        if is_default_domain(node) && !local && captures.is_empty() {
+        let key = (domain, op_type.to_string(), node.overload.clone().unwrap_or_default());
+        if let Some(function) = self.functions.get(&key).cloned() {
+            return self.inline(node, inputs, key, &function);
+        }
+        if is_default_domain(node) {
+            if let Some(results) = self.no_tensors(node, op_type, inputs, captured, captures) {
+                return Ok(results);
+            }
+        }
+        if is_default_domain(node) && captures.is_empty() {
             if op_type == "Constant" {
                 if let Some(v) = self.constant_node(node)? {
                     return Ok(vec![Some(v)]);
@@ -328,16 +374,48 @@ impl<'a> Importer<'a> {
                 metadata_props: node.metadata_props.clone(),
                 device_configurations: node.device_configurations.clone(),
             };
-            self.info.nodes.insert(first.as_str().into(), info);
+            self.info.nodes.insert(self.value_name(first), info);
         }
         for (name, v) in node.output.iter().zip(results) {
             if let (false, Some(v)) = (name.is_empty(), *v) {
+                self.compare_with_declared(name, v);
                 self.bind(name, v);
-                self.graph
-                    .vertex_mut(v)
-                    .name
-                    .get_or_insert_with(|| name.as_str().into());
+                let name = self.value_name(name);
+                self.graph.vertex_mut(v).name.get_or_insert(name);
             }
+        }
+    }
+
+    /// Warns if the shape that the model declares for a value cannot be the one that was inferred, which is believed.
+    fn compare_with_declared(&mut self, name: &str, v: VertexId) {
+        let Some(declared) = self.declared.get(name) else {
+            return;
+        };
+        let Some(declared) = import_type(declared, &mut Symbols::default(), &mut Graph::new()) else {
+            return;
+        };
+        let inferred = self.graph.ty(v);
+        let (Some(a), Some(b)) = (declared.as_tensor(), inferred.as_tensor()) else {
+            return;
+        };
+        let apart = match (&a.shape, &b.shape) {
+            (Some(a), Some(b)) => {
+                a.len() != b.len()
+                    || a.iter()
+                        .zip(b.iter())
+                        .any(|(a, b)| (a.clone() - b.clone()).as_const().is_some_and(|d| d != 0))
+            }
+            _ => false,
+        };
+        if apart {
+            self.problems.push(
+                Diagnostic::new(
+                    Severity::Warning,
+                    "T0508",
+                    format!("{name:?} is declared as {declared}, and is {inferred}"),
+                )
+                .note("the declared shape is not used"),
+            );
         }
     }
 

@@ -61,13 +61,13 @@ pub fn export(graph: &Graph, params: &Params) -> Result<Exported, Diagnostics> {
         next: 0,
         own: BTreeSet::new(),
     };
-    let refused = |message: String| Diagnostics::from(Diagnostic::error("T0510", message));
+    let refused = |message: String| Diagnostics::from(Diagnostic::error("T0511", message));
     exporter.run().map_err(refused)?;
     let mut notes = Diagnostics::new();
     if !exporter.own.is_empty() {
         let names: Vec<&str> = exporter.own.into_iter().collect();
         let message = format!("torch has no operator like {}: no other program reads these lines", names.join(", "));
-        notes.push(Diagnostic::new(Severity::Note, "T0510", message));
+        notes.push(Diagnostic::new(Severity::Note, "T0511", message));
     }
     Ok(Exported {
         file: exporter.file,

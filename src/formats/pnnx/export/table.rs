@@ -59,6 +59,7 @@ const FORMS: &[Form] = &[
     form("zeros_like", "torch.zeros_like", "input", ""),
     form("ones_like", "torch.ones_like", "input", ""),
     form("diagonal", "torch.diagonal", "input", "offset:offset dim1:dim1 dim2:dim2"),
+    form("sort", "torch.sort", "input", "axis:dim descending:descending"),
     form("unfold", "Tensor.unfold", "input", "axis:dimension size:size step:step"),
     form("channel_shuffle", "F.channel_shuffle", "input", "groups:groups"),
 ];

@@ -206,7 +206,7 @@ impl<'a> Importer<'a> {
         let ty = op.outputs.first().and_then(|value| op.type_of(value));
         let Some(ty) = ty else {
             let message = format!("input `{}` has no type: it is taken to be f32 of any rank", op.name);
-            self.problems.push(Diagnostic::new(Severity::Note, "T0509", message));
+            self.problems.push(Diagnostic::new(Severity::Note, "T0510", message));
             let v = self.graph.input(&name, Type::from(TensorType::any_rank(DType::F32)));
             return Ok(Typed::new(v, ElementType::F32).into());
         };
@@ -274,7 +274,7 @@ impl<'a> Importer<'a> {
             None => {
                 if self.archive.is_some() {
                     let message = format!("the archive has no member {member:?}: that parameter has no value");
-                    self.problems.push(Diagnostic::new(Severity::Note, "T0509", message));
+                    self.problems.push(Diagnostic::new(Severity::Note, "T0510", message));
                 }
                 None
             }

@@ -1,0 +1,187 @@
+//! Tiles of a transposition: words that are neighbours along the rows of the source become neighbours along the
+//! columns of the result.
+#![allow(unsafe_code, reason = "vector instructions over places that the caller vouches for")]
+
+use super::copy::Axis;
+
+/// A word of 1, 2, 4 or 8 bytes.
+pub(super) trait Word: Copy + 'static {
+    /// `out[i * rows.to + j] = source[i * rows.from + columns[j]]` for all rows `i` and columns `j`.
+    ///
+    /// # Safety
+    /// All these places can be read and written, and both sides are apart.
+    unsafe fn tile(source: *const Self, out: *mut Self, rows: Axis, columns: &[isize]) {
+        // SAFETY: as of this function.
+        unsafe { plain(source, out, rows, columns) }
+    }
+}
+
+impl Word for u8 {}
+impl Word for u16 {}
+
+impl Word for u32 {
+    unsafe fn tile(source: *const u32, out: *mut u32, rows: Axis, columns: &[isize]) {
+        #[cfg(target_arch = "x86_64")]
+        if rows.from == 1 && std::arch::is_x86_feature_detected!("avx2") {
+            // SAFETY: as of this function; the machine has the instructions.
+            return unsafe { vectors::tile_32(source, out, rows, columns) };
+        }
+        // SAFETY: as of this function.
+        unsafe { plain(source, out, rows, columns) }
+    }
+}
+
+impl Word for u64 {
+    unsafe fn tile(source: *const u64, out: *mut u64, rows: Axis, columns: &[isize]) {
+        #[cfg(target_arch = "x86_64")]
+        if rows.from == 1 && std::arch::is_x86_feature_detected!("avx2") {
+            // SAFETY: as of this function; the machine has the instructions.
+            return unsafe { vectors::tile_64(source, out, rows, columns) };
+        }
+        // SAFETY: as of this function.
+        unsafe { plain(source, out, rows, columns) }
+    }
+}
+
+/// A tile word by word.
+///
+/// # Safety
+/// As of [`Word::tile`].
+unsafe fn plain<W: Word>(source: *const W, out: *mut W, rows: Axis, columns: &[isize]) {
+    for i in 0..rows.n as isize {
+        for (j, column) in columns.iter().enumerate() {
+            // SAFETY: row `i` and column `j` of the tile.
+            unsafe {
+                out.offset(i * rows.to)
+                    .add(j)
+                    .write(*source.offset(i * rows.from + column));
+            }
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod vectors {
+    use std::arch::x86_64::*;
+
+    use super::{Axis, plain};
+
+    /// Tiles of vectors, and what is left over word by word: the rows at the bottom, the columns on the right.
+    macro_rules! tiled {
+        ($name:ident, $word:ty, $lanes:literal, $square:ident) => {
+            /// # Safety
+            /// As of `Word::tile` with rows that are contiguous; the machine has AVX2.
+            #[target_feature(enable = "avx2")]
+            pub(super) unsafe fn $name(source: *const $word, out: *mut $word, rows: Axis, columns: &[isize]) {
+                const LANES: usize = $lanes;
+                // Two by two, which is a line of the cache on both sides.
+                const BLOCK: usize = 2 * LANES;
+                let (height, width) = (rows.n / LANES * LANES, columns.len() / LANES * LANES);
+                for i0 in (0..height).step_by(BLOCK) {
+                    for j0 in (0..width).step_by(BLOCK) {
+                        for i in (i0..height.min(i0 + BLOCK)).step_by(LANES) {
+                            for j in (j0..width.min(j0 + BLOCK)).step_by(LANES) {
+                                // SAFETY: the square lies in the tile.
+                                unsafe {
+                                    $square(
+                                        source.add(i),
+                                        out.offset(i as isize * rows.to).add(j),
+                                        rows.to,
+                                        &columns[j..][..LANES],
+                                    );
+                                }
+                            }
+                        }
+                    }
+                }
+                // SAFETY: both lie in the tile.
+                unsafe {
+                    if width < columns.len() {
+                        plain(
+                            source,
+                            out.add(width),
+                            Axis { n: height, ..rows },
+                            &columns[width..],
+                        );
+                    }
+                    if height < rows.n {
+                        let rest = Axis {
+                            n: rows.n - height,
+                            ..rows
+                        };
+                        plain(
+                            source.add(height),
+                            out.offset(height as isize * rows.to),
+                            rest,
+                            columns,
+                        );
+                    }
+                }
+            }
+        };
+    }
+
+    tiled!(tile_32, u32, 8, square_32);
+    tiled!(tile_64, u64, 4, square_64);
+
+    /// Eight words of each of eight columns, as eight rows.
+    ///
+    /// # Safety
+    /// They can be read and written; the machine has AVX2.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    unsafe fn square_32(source: *const u32, out: *mut u32, to: isize, columns: &[isize]) {
+        // SAFETY: as of this function; neither side has to be aligned.
+        unsafe {
+            let column = |j: usize| _mm256_loadu_ps(source.offset(columns[j]).cast());
+            let pair = |j: usize| {
+                let (a, b) = (column(j), column(j + 1));
+                (_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b))
+            };
+            let four = |j: usize| {
+                let ((a, b), (c, d)) = (pair(j), pair(j + 2));
+                [
+                    _mm256_shuffle_ps::<0x44>(a, c),
+                    _mm256_shuffle_ps::<0xee>(a, c),
+                    _mm256_shuffle_ps::<0x44>(b, d),
+                    _mm256_shuffle_ps::<0xee>(b, d),
+                ]
+            };
+            let (left, right) = (four(0), four(4));
+            for i in 0..4 {
+                let (low, high) = (
+                    _mm256_permute2f128_ps::<0x20>(left[i], right[i]),
+                    _mm256_permute2f128_ps::<0x31>(left[i], right[i]),
+                );
+                _mm256_storeu_ps(out.offset(i as isize * to).cast(), low);
+                _mm256_storeu_ps(out.offset((i as isize + 4) * to).cast(), high);
+            }
+        }
+    }
+
+    /// Four words of each of four columns, as four rows.
+    ///
+    /// # Safety
+    /// They can be read and written; the machine has AVX2.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    unsafe fn square_64(source: *const u64, out: *mut u64, to: isize, columns: &[isize]) {
+        // SAFETY: as of this function; neither side has to be aligned.
+        unsafe {
+            let column = |j: usize| _mm256_loadu_pd(source.offset(columns[j]).cast());
+            let pair = |j: usize| {
+                let (a, b) = (column(j), column(j + 1));
+                [_mm256_unpacklo_pd(a, b), _mm256_unpackhi_pd(a, b)]
+            };
+            let (left, right) = (pair(0), pair(2));
+            for i in 0..2 {
+                let (low, high) = (
+                    _mm256_permute2f128_pd::<0x20>(left[i], right[i]),
+                    _mm256_permute2f128_pd::<0x31>(left[i], right[i]),
+                );
+                _mm256_storeu_pd(out.offset(i as isize * to).cast(), low);
+                _mm256_storeu_pd(out.offset((i as isize + 2) * to).cast(), high);
+            }
+        }
+    }
+}

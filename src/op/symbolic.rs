@@ -1,0 +1,182 @@
+//! Small integer tensors whose elements follow from extents, as expressions over symbols.
+//!
+//! Models compute shapes by nodes: the extents of a value are taken, picked, multiplied, joined, and given to a
+//! `reshape`. What such nodes compute is known while the graph is built, up to the symbols in its types.
+
+use super::{AttrValue, Fact, Infer};
+use crate::tensor::{Atom, DType, Dim, Type};
+
+/// Longer tensors are not looked into.
+const MOST: usize = 64;
+
+/// The elements of the result of a call in row-major order, if the table of extents determines all of them; `ty` is the
+/// type of the result.
+///
+/// Integers are meant, and truth values as 0 and 1. Nothing is known of results with more than one axis, and none of
+/// what is rounded in a way that the sign decides where the sign is not known.
+///
+/// ```
+/// use tautomer::graph::Graph;
+/// use tautomer::op::{Op, lookup};
+/// use tautomer::tensor::{DType, Dim, Shape, Type};
+///
+/// let mut graph = Graph::new();
+/// let shape: Shape = [Dim::symbol("n"), Dim::from(3)].into_iter().collect();
+/// let x = graph.input("x", Type::tensor(DType::F32, shape));
+/// let extents = graph.call(Op::Known(lookup("shape").unwrap()), &[x], &[]).unwrap();
+/// assert_eq!(graph.vertex(extents).ints.as_deref(), Some(&[Dim::symbol("n"), Dim::from(3)][..]));
+/// ```
+pub fn known_ints(call: &Infer<'_>, ty: &Type) -> Option<Vec<Dim>> {
+    let ty = ty.as_tensor()?;
+    let length = match ty.shape.as_deref()? {
+        [] => 1,
+        [n] => usize::try_from(n.as_const()?).ok()?,
+        _ => return None,
+    };
+    if length > MOST || !matches!(ty.dtype, DType::I64 | DType::I32 | DType::Bool) {
+        return None;
+    }
+    let out = elements(call, length)?;
+    (out.len() == length).then_some(out)
+}
+
+/// The elements of an operand, if they are known.
+pub(crate) fn ints_of(fact: &Fact<'_>) -> Option<Vec<Dim>> {
+    if let Some(ints) = fact.ints {
+        return Some(ints.to_vec());
+    }
+    let value = fact.value.filter(|v| v.len() <= MOST && v.shape().len() <= 1)?;
+    let ints = match value.dtype() {
+        DType::I64 | DType::I32 => value.to_ints()?,
+        DType::Bool => value.to_f64s()?.into_iter().map(|x| i128::from(x != 0.0)).collect(),
+        _ => return None,
+    };
+    ints.into_iter()
+        .map(|x| i64::try_from(x).ok().map(Dim::Const))
+        .collect()
+}
+
+/// True if the expression is never negative, extents being never negative.
+pub(crate) fn is_natural(dim: &Dim) -> bool {
+    let atom = |atom: &Atom| match atom {
+        Atom::Symbol(_) | Atom::Unknown(_) => true,
+        Atom::FloorDiv(a, b) => is_natural(a) && is_natural(b),
+        Atom::Mod(_, b) => is_natural(b),
+        Atom::Min(a, b) => is_natural(a) && is_natural(b),
+        Atom::Max(a, b) => is_natural(a) || is_natural(b),
+    };
+    dim.terms().iter().all(|(atoms, c)| *c >= 0 && atoms.iter().all(atom))
+}
+
+fn elements(call: &Infer<'_>, length: usize) -> Option<Vec<Dim>> {
+    let ints = |i: usize| ints_of(call.operands.get(i)?);
+    let constants = |list: Vec<Dim>| list.iter().map(Dim::as_const).collect::<Option<Vec<i64>>>();
+    let is_int = |i: usize| {
+        let dtype = call.operands.get(i).and_then(|o| o.ty.as_tensor()).map(|t| t.dtype);
+        matches!(dtype, Some(DType::I64 | DType::I32))
+    };
+    let pairs = |f: &dyn Fn(&Dim, &Dim) -> Option<Dim>| {
+        let (a, b) = (ints(0)?, ints(1)?);
+        let at = |list: &[Dim], i: usize| list.get(if list.len() == 1 { 0 } else { i }).cloned();
+        (0..length).map(|i| f(&at(&a, i)?, &at(&b, i)?)).collect()
+    };
+    match call.def.name {
+        "shape" => {
+            let shape = call.shape(0).ok()??;
+            let bound = |name: &str, default: usize| match call.attr(name) {
+                AttrValue::None => Some(default),
+                _ => usize::try_from(call.const_int(name)?).ok(),
+            };
+            let (start, end) = (bound("start", 0)?, bound("end", shape.len())?);
+            Some(shape.get(start..end)?.to_vec())
+        }
+        "size" => Some(vec![call.shape(0).ok()??.size()]),
+        "identity" | "squeeze" | "unsqueeze" | "reshape" | "flatten" => ints(0),
+        "cast" if is_int(0) && call.dtype("to") != Some(DType::Bool) => ints(0),
+        "expand" => {
+            let all = ints(0)?;
+            match all.as_slice() {
+                [one] => Some(vec![one.clone(); length]),
+                _ => Some(all),
+            }
+        }
+        "constant_of_shape" => match call.attr("value") {
+            AttrValue::Tensor(t) => {
+                let element = i64::try_from(*t.to_ints()?.first()?).ok()?;
+                Some(vec![Dim::Const(element); length])
+            }
+            _ => None,
+        },
+        "concat" => {
+            let parts: Option<Vec<Vec<Dim>>> = (0..call.operands.len()).map(ints).collect();
+            Some(parts?.concat())
+        }
+        "gather" => {
+            let (data, places) = (ints(0)?, constants(ints(1)?)?);
+            let n = data.len() as i64;
+            let pick = |i: i64| data.get(usize::try_from(if i < 0 { i + n } else { i }).ok()?).cloned();
+            call.tensor(0).ok()?.rank().filter(|rank| *rank == 1)?;
+            places.into_iter().map(pick).collect()
+        }
+        "slice" => {
+            let data = ints(0)?;
+            call.tensor(0).ok()?.rank().filter(|rank| *rank == 1)?;
+            let one = |name: &str, default: i64| match call.attr(name) {
+                AttrValue::None if call.attr_operand(name).is_none() => Some(default),
+                _ => call.const_ints(name)?.first().copied(),
+            };
+            let (start, step) = (one("starts", 0)?, one("steps", 1)?);
+            let n = data.len() as i64;
+            let last = if step < 0 { n - 1 } else { n };
+            let start = (if start < 0 { start.saturating_add(n) } else { start }).clamp(0, last.max(0));
+            let place = |i: usize| usize::try_from(start.checked_add(step.checked_mul(i as i64)?)?).ok();
+            (0..length).map(|i| data.get(place(i)?).cloned()).collect()
+        }
+        "add" if is_int(0) => pairs(&|a, b| Some(a.clone() + b.clone())),
+        "sub" if is_int(0) => pairs(&|a, b| Some(a.clone() - b.clone())),
+        "mul" if is_int(0) => pairs(&|a, b| Some(a.clone() * b.clone())),
+        "max" if is_int(0) && call.operands.len() == 2 => pairs(&|a, b| Some(a.maximum(b))),
+        "min" if is_int(0) && call.operands.len() == 2 => pairs(&|a, b| Some(a.minimum(b))),
+        // Integers are divided towards zero, which is down where none is negative.
+        "div" if is_int(0) => pairs(&|a, b| (divides(b) && is_natural(a)).then(|| a.floor_div(b))),
+        "mod" if is_int(0) => pairs(&|a, b| (divides(b) && is_natural(a)).then(|| a.modulo(b))),
+        "neg" if is_int(0) => Some(ints(0)?.into_iter().map(|d| -d).collect()),
+        "equal" => pairs(&|a, b| {
+            let difference = a.clone() - b.clone();
+            let apart = |d: &Dim| is_natural(d) && d.terms().first().is_some_and(|(atoms, _)| atoms.is_empty());
+            match difference.as_const() {
+                Some(d) => Some(Dim::from(usize::from(d == 0))),
+                None if apart(&difference) || apart(&-difference.clone()) => Some(Dim::Const(0)),
+                None => None,
+            }
+        }),
+        "where" => {
+            let (which, a, b) = (constants(ints(0)?)?, ints(1)?, ints(2)?);
+            let at = |list: &[Dim], i: usize| list.get(if list.len() == 1 { 0 } else { i }).cloned();
+            let choose = |i: usize| match which.get(if which.len() == 1 { 0 } else { i })? {
+                0 => at(&b, i),
+                _ => at(&a, i),
+            };
+            (0..length).map(choose).collect()
+        }
+        "reduce_prod" | "reduce_sum" if is_int(0) && length == 1 => {
+            let all = ints(0)?;
+            Some(vec![match call.def.name {
+                "reduce_prod" => all.into_iter().product(),
+                _ => all.into_iter().fold(Dim::Const(0), |sum, d| sum + d),
+            }])
+        }
+        "range" => {
+            let one = |i: usize| ints(i).filter(|list| list.len() == 1).map(|mut list| list.remove(0));
+            let (start, delta) = (one(0)?, one(2)?);
+            let at = |i: usize| start.clone() + delta.clone() * Dim::from(i);
+            Some((0..length).map(at).collect())
+        }
+        _ => None,
+    }
+}
+
+/// True for a divisor that is known to be above zero.
+fn divides(dim: &Dim) -> bool {
+    dim.as_const().is_some_and(|n| n > 0)
+}
