@@ -124,3 +124,65 @@ fn layer_normalization() {
         &bodies,
     );
 }
+
+#[test]
+fn attention() {
+    all_are(
+        "attention",
+        "q: f32[b, 4, s, 16], k: f32[b, 4, t, 16], v: f32[b, 4, t, 16]",
+        &[
+            // The queries scaled before, the keys, the scores by a product or a quotient.
+            "matmul(softmax(matmul(q * 0.25, transpose(k) {perm = [0, 1, 3, 2]})), v)",
+            "matmul(softmax(matmul(q / 4.0, transpose(k) {perm = [0, 1, 3, 2]})), v)",
+            "matmul(softmax(matmul(q, transpose(k * 0.25) {perm = [0, 1, 3, 2]})), v)",
+            "matmul(softmax(matmul(q, transpose(k) {perm = [0, 1, 3, 2]}) * 0.25), v)",
+            "matmul(softmax(0.25 * matmul(q, transpose(k) {perm = [0, 1, 3, 2]})), v)",
+            "matmul(softmax(matmul(q, transpose(k) {perm = [0, 1, 3, 2]}) / sqrt(16.0)), v)",
+            // Half of the scale on either side, as PyTorch writes scaled_dot_product_attention.
+            "let r = sqrt(0.25); matmul(softmax(matmul(q * r, transpose(k) {perm = [0, 1, 3, 2]} * r)), v)",
+            "let r = sqrt(sqrt(16.0)); matmul(softmax(matmul(q / r, transpose(k / r) {perm = [0, 1, 3, 2]})), v)",
+            // Without a scale.
+            "matmul(softmax(matmul(q, transpose(k) {perm = [0, 1, 3, 2]})), v)",
+        ],
+    );
+}
+
+#[test]
+fn attention_with_a_mask() {
+    all_are(
+        "attention",
+        "q: f32[b, 4, s, 16], k: f32[b, 4, t, 16], v: f32[b, 4, t, 16], m: f32[b, 1, s, t]",
+        &[
+            "matmul(softmax(matmul(q, transpose(k) {perm = [0, 1, 3, 2]}) / 4.0 + m), v)",
+            "matmul(softmax(m + matmul(q, transpose(k) {perm = [0, 1, 3, 2]}) * 0.25), v)",
+            "matmul(softmax(matmul(q * 0.25, transpose(k) {perm = [0, 1, 3, 2]}) + m), v)",
+            "let r = sqrt(0.25); matmul(softmax(matmul(q * r, transpose(k * r) {perm = [0, 1, 3, 2]}) + m), v)",
+            "matmul(softmax(matmul(q, transpose(k) {perm = [0, 1, 3, 2]}) + m), v)",
+        ],
+    );
+}
+
+#[test]
+fn attention_of_joined_heads() {
+    let heads = |x: &str, perm: &str| format!("transpose(reshape({x}) {{shape = [2, 5, 4, 16]}}) {{perm = {perm}}}");
+    let joined = |y: &str| format!("reshape(transpose({y}) {{perm = [0, 2, 1, 3]}}) {{shape = [2, 5, 64]}}");
+    let (q, k, v) = (
+        heads("q", "[0, 2, 1, 3]"),
+        heads("k", "[0, 2, 1, 3]"),
+        heads("v", "[0, 2, 1, 3]"),
+    );
+    let turned = heads("k", "[0, 2, 3, 1]");
+    let bodies = [
+        joined(&format!("matmul(softmax(matmul({q}, {turned}) / 4.0), {v})")),
+        joined(&format!(
+            "matmul(softmax(matmul({q}, transpose({k}) {{perm = [0, 1, 3, 2]}}) * 0.25), {v})"
+        )),
+        joined(&format!("matmul(softmax(matmul({q} * 0.25, {turned})), {v})")),
+    ];
+    let bodies: Vec<&str> = bodies.iter().map(String::as_str).collect();
+    all_are(
+        "attention",
+        "q: f32[2, 5, 64], k: f32[2, 5, 64], v: f32[2, 5, 64]",
+        &bodies,
+    );
+}

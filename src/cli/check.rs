@@ -16,6 +16,9 @@ pub(super) struct Args {
     /// Programs (.taut), rule files (.rules) and models (.onnx); `-` is standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
+    /// The shape of an input: a number, a name or `?` for each axis, as in `x=1,3,h,w`
+    #[arg(long = "shape", value_name = "[NAME=]EXTENTS")]
+    shapes: Vec<String>,
     /// What the files are, whatever their suffix
     #[arg(long, value_enum, value_name = "KIND")]
     from: Option<Kind>,
@@ -25,7 +28,7 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
     let mut reports: Vec<Value> = Vec::new();
     let (mut refused, mut count) = (0, 0);
     for path in &args.files {
-        let (problems, answered) = match check(path, args.from, shell) {
+        let (problems, answered) = match check(path, args, shell) {
             Ok(()) => (Diagnostics::new(), true),
             Err(Failure::Problems(problems)) => {
                 // A file that cannot be read has no answer.
@@ -71,12 +74,12 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
     Err(Failure::No)
 }
 
-fn check(path: &Path, from: Option<Kind>, shell: &Shell) -> Done {
-    match Kind::of(path, from)? {
+fn check(path: &Path, args: &Args, shell: &Shell) -> Done {
+    match Kind::of(path, args.from)? {
         Kind::Rules => {
             load_rules(parse_rules(input::source(path)?)?)?;
             Ok(())
         }
-        kind => Loaded::read(path, Some(kind), None, shell).map(|_| ()),
+        kind => Loaded::read(path, Some(kind), None, shell)?.reshape(&args.shapes),
     }
 }

@@ -17,7 +17,7 @@ use tautomer::lang::{is_script, parse_program, parse_rules};
 use tautomer::rule::library_set_files;
 use tautomer::tensor::{Tensor, Type};
 
-use super::{Failure, Shell, script};
+use super::{Done, Failure, Shell, script};
 
 /// What a file holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -333,6 +333,13 @@ impl Loaded {
             }
             self.workload.params.insert(name.into(), value);
         }
+        Ok(())
+    }
+
+    /// Gives inputs the shapes that `--shape` says.
+    pub(super) fn reshape(&mut self, shapes: &[String]) -> Done {
+        let graph = std::mem::take(&mut self.workload.graph);
+        self.workload.graph = super::shape::with_shapes(graph, shapes)?;
         Ok(())
     }
 

@@ -19,6 +19,7 @@ mod report;
 mod rules;
 mod run;
 mod script;
+mod shape;
 mod validate;
 mod verdicts;
 mod verify;

@@ -97,6 +97,9 @@ pub(super) struct Args {
     /// Values of the parameters of a program (.safetensors or .npz)
     #[arg(long, value_name = "FILE")]
     params: Option<PathBuf>,
+    /// The shape of an input: a number, a name or `?` for each axis, as in `x=1,3,h,w`
+    #[arg(long = "shape", value_name = "[NAME=]EXTENTS")]
+    shapes: Vec<String>,
     /// What the file is, whatever its suffix
     #[arg(long, value_enum, value_name = "KIND")]
     from: Option<Kind>,
@@ -138,6 +141,7 @@ pub(super) fn parse_class(text: &str) -> Result<Class, String> {
 pub(super) fn run(args: &Args, shell: &Shell) -> Done {
     let clock = Instant::now();
     let mut loaded = Loaded::read(&args.file, args.from, args.params.as_deref(), shell)?;
+    loaded.reshape(&args.shapes)?;
     let target = match &args.output {
         Some(path) if !input::is_standard(path) => Some(Kind::of(path, None)?),
         _ => None,

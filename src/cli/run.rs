@@ -30,6 +30,9 @@ pub(super) struct Args {
     /// Compute by the reference definitions of the operators, not by fast kernels
     #[arg(long)]
     reference: bool,
+    /// The shape of an input: a number, a name or `?` for each axis, as in `x=1,3,h,w`
+    #[arg(long = "shape", value_name = "[NAME=]EXTENTS")]
+    shapes: Vec<String>,
     /// What the file is, whatever its suffix
     #[arg(long, value_enum, value_name = "KIND")]
     from: Option<Kind>,
@@ -42,6 +45,7 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
         return script::run(source, args.script, args.reference, shell);
     }
     let mut loaded = Loaded::read(&args.file, args.from, args.params.as_deref(), shell)?;
+    loaded.reshape(&args.shapes)?;
     let inputs = bind_inputs(&mut loaded, &args.inputs)?;
     let missing = loaded.missing_params();
     if let Some(first) = missing.first() {

@@ -265,6 +265,11 @@ dimensions of the inputs contradict each other. Two graphs that cannot be run ca
 "The arrays given do not fit the inputs of the program: one is missing, unknown, given twice, or has another type.
 `--input file.npy` gives inputs in order, `--input x=file.npy` by name."
 
+    "T0408" "shape refused"
+"`--shape x=1,3,h,w` gives an input a shape: a number, a name or `?` for each axis, `?` for one that stays as it is. The
+input has another number of axes, or an axis with another extent; a name would stand for two numbers; or an operator does
+not take operands of the shapes that follow."
+
     "T0501" "file refused"
 "The file cannot be read, is cut short, or is of another format. The message names the file and the reason. Files of
 tensors end in `.npy`, `.npz`, `.safetensors` or `.pb`, models in `.onnx`."

@@ -81,7 +81,13 @@ impl Graph {
     }
 
     /// What is known of the elements of a call's result.
-    pub(super) fn ints_of_call(&self, def: &'static OpDef, operands: &[VertexId], attrs: &[AttrValue], ty: &Type) -> Option<Vec<Dim>> {
+    pub(super) fn ints_of_call(
+        &self,
+        def: &'static OpDef,
+        operands: &[VertexId],
+        attrs: &[AttrValue],
+        ty: &Type,
+    ) -> Option<Vec<Dim>> {
         let facts: SmallVec<[Fact<'_>; 4]> = operands.iter().map(|&v| self.fact(v)).collect();
         let fresh = Cell::new(self.fresh);
         let call = Infer {

@@ -14,6 +14,7 @@ mod order;
 mod program;
 mod script;
 mod region;
+mod rebind;
 mod sink;
 pub mod term;
 mod text;
@@ -30,7 +31,7 @@ use petgraph::visit::EdgeRef;
 use smallvec::SmallVec;
 
 pub use compare::same_graph;
-pub use composite::{composite_function, expand_composites, inline};
+pub use composite::{Given, composite_function, expand_composites, inline, inline_program};
 pub use flow::Datum;
 pub(crate) use interpret::evaluate_flow;
 pub use interpret::{
@@ -272,7 +273,13 @@ impl Graph {
 
     /// Adds a call whose attributes are in declared order and normal form already, with its type.
     pub fn call_typed(&mut self, op: Op, operands: &[VertexId], attrs: Attrs, ty: Type) -> VertexId {
-        self.push(Vertex::new(Node::Call { op, attrs }, ty), operands)
+        let ints = match &op {
+            Op::Known(def) => self.ints_of_call(def, operands, &attrs, &ty),
+            Op::Opaque(_) => None,
+        };
+        let mut vertex = Vertex::new(Node::Call { op, attrs }, ty);
+        vertex.ints = ints.map(Into::into);
+        self.push(vertex, operands)
     }
 
     /// Adds a call of an operator that the table does not define.

@@ -98,6 +98,15 @@ impl AttrValue {
         AttrValue::Float(Real(value))
     }
 
+    /// True for integers that are known only when the inputs are.
+    pub fn has_symbols(&self) -> bool {
+        match self {
+            AttrValue::Int(d) => d.as_const().is_none(),
+            AttrValue::Ints(list) => list.iter().any(|d| d.as_const().is_none()),
+            _ => false,
+        }
+    }
+
     /// True if it was left out.
     pub fn is_none(&self) -> bool {
         matches!(self, AttrValue::None)

@@ -33,6 +33,7 @@ mod convert;
 mod create;
 mod detect;
 mod einsum;
+mod elementary;
 mod elementwise;
 mod geometry;
 mod index;
@@ -100,6 +101,7 @@ use crate::tensor::Type;
 const FAMILIES: &[&[OpDef]] = &[
     elementwise::OPS,
     unary::OPS,
+    elementary::OPS,
     convert::OPS,
     activation::OPS,
     layout::OPS,

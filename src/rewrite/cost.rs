@@ -117,6 +117,7 @@ pub fn graph_cost(graph: &Graph) -> f64 {
             Node::Call { op: Op::Known(def), .. } if def.traits.contains(crate::op::OpTraits::NONDETERMINISTIC) => {
                 false
             }
+            Node::Call { attrs, .. } if attrs.iter().any(AttrValue::has_symbols) => false,
             _ => operands.iter().all(|u| fixed.contains(u)),
         };
         if is_static {

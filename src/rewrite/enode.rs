@@ -320,7 +320,7 @@ fn make_call(egraph: &mut EGraph, enode: &ENode, op: u32, pending: Option<Type>)
     }
 }
 
-/// True if a call may be computed ahead of time: it is pure, and it ends.
+/// True if a call may be computed ahead of time: it is pure, it ends, and no attribute waits for an extent.
 pub(super) fn may_be_folded(op: &Op, attrs: &[AttrValue]) -> bool {
     let may_run_forever = |def: &crate::op::OpDef| matches!(def.semantics, Semantics::Flow(Flow::Loop));
     let inside = |attr: &AttrValue| {
@@ -331,7 +331,8 @@ pub(super) fn may_be_folded(op: &Op, attrs: &[AttrValue]) -> bool {
             })
         })
     };
-    is_pure(op, attrs) && !op.def().is_some_and(may_run_forever) && attrs.iter().all(inside)
+    let known = !attrs.iter().any(AttrValue::has_symbols);
+    known && is_pure(op, attrs) && !op.def().is_some_and(may_run_forever) && attrs.iter().all(inside)
 }
 
 fn small(ty: &Type) -> bool {

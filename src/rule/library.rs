@@ -18,6 +18,7 @@ const FILES: &[(&str, &str)] = &[
     ("rules/activation.rules", include_str!("../../rules/activation.rules")),
     ("rules/norm.rules", include_str!("../../rules/norm.rules")),
     ("rules/strided.rules", include_str!("../../rules/strided.rules")),
+    ("rules/attention.rules", include_str!("../../rules/attention.rules")),
 ];
 
 /// Sets of rules that come with the tool and take part only where they are asked for: their names and files.

@@ -96,31 +96,48 @@ impl Emitter<'_> {
     }
 
     fn polynomial(&mut self, dim: &Dim) -> Result<String, String> {
+        let (less, more): (Vec<_>, Vec<_>) = dim.terms().into_iter().partition(|(_, c)| *c < 0);
         let mut sum: Option<String> = None;
-        for (atoms, coefficient) in dim.terms() {
-            let mut product: Option<String> = None;
-            if coefficient != 1 || atoms.is_empty() {
-                product = Some(self.constant(Tensor::vector(vec![coefficient]), "factor"));
-            }
-            for atom in atoms.iter() {
-                let factor = self.atom(atom, dim)?;
-                product = Some(match product {
-                    None => factor,
-                    Some(so_far) => self.helper("Mul", vec![so_far, factor], &[]),
-                });
-            }
-            let Some(product) = product else { continue };
+        for (atoms, coefficient) in more {
+            let product = self.product(&atoms, coefficient, dim)?;
             sum = Some(match sum {
                 None => product,
                 Some(so_far) => self.helper("Add", vec![so_far, product], &[]),
             });
         }
+        for (atoms, coefficient) in less {
+            sum = Some(match sum {
+                None => self.product(&atoms, coefficient, dim)?,
+                Some(so_far) => {
+                    let product = self.product(&atoms, coefficient.saturating_neg(), dim)?;
+                    self.helper("Sub", vec![so_far, product], &[])
+                }
+            });
+        }
         sum.ok_or_else(|| format!("the extent {dim} is empty"))
     }
 
+    fn product(&mut self, atoms: &[Atom], coefficient: i64, whole: &Dim) -> Result<String, String> {
+        let mut product: Option<String> = None;
+        if coefficient != 1 || atoms.is_empty() {
+            product = Some(self.constant(Tensor::vector(vec![coefficient]), "factor"));
+        }
+        for atom in atoms {
+            let factor = self.atom(atom, whole)?;
+            product = Some(match product {
+                None => factor,
+                Some(so_far) => self.helper("Mul", vec![so_far, factor], &[]),
+            });
+        }
+        product.ok_or_else(|| format!("the extent {whole} is empty"))
+    }
+
     fn atom(&mut self, atom: &Atom, whole: &Dim) -> Result<String, String> {
+        let alone = Dim::atom(atom.clone());
+        if alone != *whole {
+            return self.extent(&alone);
+        }
         let (op, a, b) = match atom {
-            Atom::Symbol(name) if Dim::symbol(name) != *whole => return self.extent(&Dim::symbol(name)),
             Atom::Symbol(name) => return Err(format!("no input has an axis of extent {name}")),
             Atom::Unknown(_) => return Err("an extent is not known".to_string()),
             // Extents are not negative, so that truncating and rounding down agree.

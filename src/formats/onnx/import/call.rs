@@ -305,24 +305,11 @@ impl<'a> Importer<'a> {
             .iter()
             .any(|&v| self.graph.ty(v).as_tensor().is_some_and(|t| t.shape.is_none()));
         match self.graph.call(Op::Known(def), &operands, &attrs) {
-            Ok(v) => Ok(Some(self.settled(v))),
+            Ok(v) => Ok(Some(self.graph.settled(v))),
             // Inference may need a rank that an operand carried along unread does not have.
             Err(_) if unknown_rank => Ok(None),
             Err(error) => Err(error),
         }
-    }
-
-    /// The constant that a call is if extents alone determine its elements and all of them are known; else the call.
-    fn settled(&mut self, v: VertexId) -> VertexId {
-        let constant = || {
-            let vertex = self.graph.vertex(v);
-            let ty = vertex.ty.as_tensor()?;
-            let shape = ty.shape.as_ref()?.to_concrete()?;
-            let elements = vertex.ints.as_ref()?.iter();
-            let elements: Option<Vec<i128>> = elements.map(|d| d.as_const().map(i128::from)).collect();
-            Tensor::from_ints(ty.dtype, &shape, &elements?)
-        };
-        constant().map_or(v, |value| self.graph.constant(value))
     }
 
     /// A call of the table's operator of that ONNX name; `None` if the table lacks it.

@@ -392,7 +392,9 @@ impl<'a> Importer<'a> {
 
     /// Warns if the shape that the model declares for a value cannot be the one that was inferred, which is believed.
     fn compare_with_declared(&mut self, name: &str, v: VertexId) {
-        let Some(declared) = self.declared.get(name) else { return };
+        let Some(declared) = self.declared.get(name) else {
+            return;
+        };
         let Some(declared) = import_type(declared, &mut Symbols::default(), &mut Graph::new()) else {
             return;
         };
@@ -402,7 +404,10 @@ impl<'a> Importer<'a> {
         };
         let apart = match (&a.shape, &b.shape) {
             (Some(a), Some(b)) => {
-                a.len() != b.len() || a.iter().zip(b.iter()).any(|(a, b)| (a.clone() - b.clone()).as_const().is_some_and(|d| d != 0))
+                a.len() != b.len()
+                    || a.iter()
+                        .zip(b.iter())
+                        .any(|(a, b)| (a.clone() - b.clone()).as_const().is_some_and(|d| d != 0))
             }
             _ => false,
         };

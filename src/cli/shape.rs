@@ -1,0 +1,75 @@
+//! `--shape`: shapes for inputs.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use tautomer::diag::Diagnostic;
+use tautomer::graph::Graph;
+use tautomer::tensor::{Dim, Shape};
+
+use super::Failure;
+use super::input::input_name;
+
+/// The graph with the inputs that `given` names in the shapes that it says, such as `x=1,3,h,w`; one input needs no name.
+pub(super) fn with_shapes(graph: Graph, given: &[String]) -> Result<Graph, Failure> {
+    if given.is_empty() {
+        return Ok(graph);
+    }
+    let mut shapes: IndexMap<Arc<str>, Shape> = IndexMap::new();
+    for text in given {
+        let (name, extents) = match text.rsplit_once('=') {
+            Some((name, extents)) => (name.to_owned(), extents),
+            None if graph.inputs().len() == 1 => (input_name(&graph, 0), text.as_str()),
+            None => {
+                return Err(
+                    Diagnostic::error("T0408", format!("`{text}` does not say for which input"))
+                        .help(format!("write `--shape {}={text}`", input_name(&graph, 0)))
+                        .into(),
+                );
+            }
+        };
+        let shape = parse(extents)?;
+        if shapes.insert(name.as_str().into(), shape).is_some() {
+            return Err(Failure::new("T0408", format!("input `{name}` gets two shapes")));
+        }
+    }
+    Ok(graph.with_shapes(&shapes)?)
+}
+
+/// Extents with commas between them: numbers, names, and `?`.
+fn parse(text: &str) -> Result<Shape, Failure> {
+    let text = text.trim().trim_start_matches('[').trim_end_matches(']');
+    if text.trim().is_empty() {
+        return Ok(Shape::scalar());
+    }
+    let extent = |(i, word): (usize, &str)| {
+        let word = word.trim();
+        let name = word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        match word.parse::<u32>() {
+            Ok(n) => Ok(Dim::from(n as usize)),
+            Err(_) if word == "?" => Ok(Dim::unknown(u32::MAX - i as u32)),
+            Err(_) if name => Ok(Dim::symbol(word)),
+            Err(_) => Err(Diagnostic::error("T0408", format!("`{word}` is no extent"))
+                .help("an extent is a number, a name, or `?` where it stays open")
+                .into()),
+        }
+    };
+    text.split(',').enumerate().map(extent).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shapes_are_read() {
+        let shown = |text: &str| parse(text).map(|s| s.to_string()).ok();
+        assert_eq!(shown("1, 3,h ,w").as_deref(), Some("[1, 3, h, w]"));
+        assert_eq!(shown("[2,?]").as_deref(), Some("[2, ?]"));
+        assert_eq!(shown("").as_deref(), Some("[]"));
+        assert_eq!(shown("1,-3"), None);
+        assert_eq!(shown("1,,3"), None);
+    }
+}

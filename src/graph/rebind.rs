@@ -1,0 +1,235 @@
+//! Graphs whose inputs get other shapes: all types are inferred anew.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use rustc_hash::FxHashMap;
+
+use super::{Graph, Node, Operands, Vertex, VertexId};
+use crate::diag::{Diagnostic, Diagnostics, did_you_mean};
+use crate::op::{AttrValue, Op, Region, RegionStep};
+use crate::tensor::{Atom, Dim, Shape, Tensor, TensorType, Type};
+
+/// The symbols and unknown extents that get a value.
+type Values = IndexMap<Atom, Dim>;
+
+impl Graph {
+    /// The graph with inputs of these shapes, by name. A symbol that gets a value has it everywhere; unknown extents in
+    /// `shapes` stay as they are.
+    ///
+    /// # Errors
+    /// An input has not that name, not that rank, or another extent; a symbol would get two values; or an operator does
+    /// not take what follows.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use indexmap::IndexMap;
+    /// # use tautomer::{diag::Source, graph::{BuildOptions, build_program}, lang::parse_program, tensor::Shape};
+    /// let source = Arc::new(Source::new("example", "fn main(x: f32[n, 3], y: f32[n, 1]) { x * y }"));
+    /// let graph = build_program(&parse_program(source).unwrap(), &BuildOptions::default()).unwrap();
+    /// let graph = graph.with_shapes(&IndexMap::from([("x".into(), Shape::from([2, 3]))])).unwrap();
+    /// assert_eq!(graph.ty(graph.inputs()[1]).to_string(), "f32[2, 1]");
+    /// assert_eq!(graph.ty(graph.outputs()[0].vertex).to_string(), "f32[2, 3]");
+    /// ```
+    pub fn with_shapes(&self, shapes: &IndexMap<Arc<str>, Shape>) -> Result<Graph, Diagnostics> {
+        let mut values = Values::new();
+        for (name, shape) in shapes {
+            self.collect(name, shape, &mut values)?;
+        }
+        let value = |atom: &Atom| values.get(atom).cloned();
+        let mut out = Graph::new();
+        out.name = self.name.clone();
+        out.doc = self.doc.clone();
+        out.reserve_unknown(self.next_unknown());
+        let mut places: FxHashMap<VertexId, VertexId> = FxHashMap::default();
+        for &v in &self.inputs {
+            let vertex = self.vertex(v);
+            let name = vertex.name.clone().unwrap_or_default();
+            let mut ty = bound_type(&vertex.ty, &value);
+            if let (Type::Tensor(TensorType { shape, .. }), Some(given)) = (&mut ty, shapes.get(&name)) {
+                *shape = Some(match shape.take() {
+                    None => given.clone(),
+                    Some(old) => old
+                        .iter()
+                        .zip(given.iter())
+                        .map(|(a, b)| if b.has_unknown() { a.clone() } else { b.clone() })
+                        .collect(),
+                });
+            }
+            let new = out.input(&name, ty);
+            places.insert(v, out.like(vertex, new));
+        }
+        for v in self.rpo() {
+            if places.contains_key(&v) {
+                continue;
+            }
+            let vertex = self.vertex(v);
+            let operands: Operands = self.pred(v).iter().map(|u| places[u]).collect();
+            let new = out.again(vertex, &operands, &value)?;
+            places.insert(v, out.like(vertex, new));
+        }
+        for output in &self.outputs {
+            out.output(places[&output.vertex], output.name.as_deref());
+        }
+        out.retain_reachable();
+        Ok(out)
+    }
+
+    /// What the shape given for an input says of the symbols in its type.
+    fn collect(&self, name: &str, given: &Shape, values: &mut Values) -> Result<(), Diagnostics> {
+        let refused = |message: String| Diagnostics::from(Diagnostic::error("T0408", message));
+        let named = |v: &&VertexId| self.vertex(**v).name.as_deref() == Some(name);
+        let Some(&v) = self.inputs.iter().find(named) else {
+            let names: Vec<&str> = self
+                .inputs
+                .iter()
+                .filter_map(|&v| self.vertex(v).name.as_deref())
+                .collect();
+            let problem = Diagnostic::error("T0408", format!("there is no input `{name}`"));
+            return Err(match did_you_mean(name, names.iter().copied()) {
+                Some(close) => problem.help(format!("did you mean `{close}`?")),
+                None => problem.note(format!("the inputs are {}", names.join(", "))),
+            }
+            .into());
+        };
+        let ty = self.ty(v);
+        let Some(tensor) = ty.as_tensor() else {
+            return Err(refused(format!("input `{name}` is {ty} and has no shape")));
+        };
+        let Some(shape) = &tensor.shape else { return Ok(()) };
+        if shape.len() != given.len() {
+            let message = format!("input `{name}` is {ty}, and the shape {given} has another number of axes");
+            return Err(refused(message));
+        }
+        for (axis, (old, new)) in shape.iter().zip(given.iter()).enumerate() {
+            if new.has_unknown() || old == new {
+                continue;
+            }
+            match (old, new, old.as_atom()) {
+                (Dim::Const(a), _, _) => {
+                    return Err(refused(format!(
+                        "axis {axis} of input `{name}` has the extent {a}, not {new}"
+                    )));
+                }
+                (_, _, Some(atom @ (Atom::Symbol(_) | Atom::Unknown(_)))) => {
+                    let before = values.insert(atom.clone(), new.clone());
+                    if let Some(before) = before.filter(|before| before != new) {
+                        let message = format!("{old} is {before}, and axis {axis} of input `{name}` makes it {new}");
+                        return Err(refused(message));
+                    }
+                }
+                // What a compound extent says of its symbols is not looked into.
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// A vertex on other operands.
+    fn again(
+        &mut self,
+        vertex: &Vertex,
+        operands: &[VertexId],
+        value: &dyn Fn(&Atom) -> Option<Dim>,
+    ) -> Result<VertexId, Diagnostics> {
+        let ty = || bound_type(&vertex.ty, value);
+        Ok(match &vertex.node {
+            Node::Param => self.param(vertex.name.as_deref().unwrap_or(""), ty()),
+            Node::Const(tensor) => self.constant(tensor.clone()),
+            Node::Input | Node::Absent => self.absent(),
+            Node::Tuple => self.tuple(operands),
+            Node::Proj(i) => self
+                .project(operands[0], *i as usize)
+                .map_err(|e| unfit(vertex, &e.to_string()))?,
+            Node::Call {
+                op: op @ Op::Opaque(_),
+                attrs,
+            } => self.call_typed(op.clone(), operands, attrs.clone(), ty()),
+            Node::Call {
+                op: Op::Known(def),
+                attrs,
+            } => {
+                let attrs: Vec<(&str, AttrValue)> = def
+                    .attrs
+                    .iter()
+                    .zip(attrs.iter())
+                    .filter(|(_, v)| !v.is_none())
+                    .map(|(a, v)| (a.name, bound_attr(v, value)))
+                    .collect();
+                let call = self.call(Op::Known(def), operands, &attrs);
+                let v = call.map_err(|e| unfit(vertex, &e.to_string()))?;
+                self.settled(v)
+            }
+        })
+    }
+
+    /// The constant that a call is if extents alone determine its elements and all of them are known; else the call.
+    pub fn settled(&mut self, v: VertexId) -> VertexId {
+        let constant = || {
+            let vertex = self.vertex(v);
+            let ty = vertex.ty.as_tensor()?;
+            let shape = ty.shape.as_ref()?.to_concrete()?;
+            let elements = vertex.ints.as_ref()?.iter();
+            let elements: Option<Vec<i128>> = elements.map(|d| d.as_const().map(i128::from)).collect();
+            Tensor::from_ints(ty.dtype, &shape, &elements?)
+        };
+        constant().map_or(v, |value| self.constant(value))
+    }
+
+    /// Gives a vertex name and place of another.
+    fn like(&mut self, old: &Vertex, new: VertexId) -> VertexId {
+        let vertex = self.vertex_mut(new);
+        vertex.name = vertex.name.take().or_else(|| old.name.clone());
+        vertex.span = vertex.span.or(old.span);
+        vertex.rules.clone_from(&old.rules);
+        new
+    }
+}
+
+fn unfit(vertex: &Vertex, why: &str) -> Diagnostics {
+    let op = vertex.op().map_or_else(|| "value".to_owned(), Op::name);
+    let place = vertex
+        .name
+        .as_deref()
+        .map_or(op.clone(), |name| format!("{op}` {name:?}"));
+    let place = if place == op {
+        format!("`{op}`")
+    } else {
+        format!("`{place}")
+    };
+    Diagnostic::error("T0408", format!("with these shapes {place} is refused: {why}")).into()
+}
+
+fn bound_type(ty: &Type, value: &dyn Fn(&Atom) -> Option<Dim>) -> Type {
+    match ty {
+        Type::Tensor(t) => Type::Tensor(TensorType {
+            dtype: t.dtype,
+            shape: t
+                .shape
+                .as_ref()
+                .map(|s| s.iter().map(|d| d.substitute(value)).collect()),
+        }),
+        Type::Tuple(items) => Type::Tuple(items.iter().map(|item| bound_type(item, value)).collect()),
+        Type::Sequence(item) => Type::Sequence(Box::new(bound_type(item, value))),
+        Type::Optional(item) => Type::Optional(Box::new(bound_type(item, value))),
+        Type::Absent => Type::Absent,
+    }
+}
+
+fn bound_attr(attr: &AttrValue, value: &dyn Fn(&Atom) -> Option<Dim>) -> AttrValue {
+    match attr {
+        AttrValue::Int(d) => AttrValue::Int(d.substitute(value)),
+        AttrValue::Ints(list) => AttrValue::Ints(list.iter().map(|d| d.substitute(value)).collect()),
+        AttrValue::Region(region) => {
+            let mut region = Region::clone(region);
+            for item in &mut region.items {
+                item.ty = bound_type(&item.ty, value);
+                if let RegionStep::Call { attrs, .. } = &mut item.step {
+                    attrs.iter_mut().for_each(|attr| *attr = bound_attr(attr, value));
+                }
+            }
+            AttrValue::Region(Arc::new(region))
+        }
+        other => other.clone(),
+    }
+}
