@@ -29,6 +29,7 @@ pub mod diag;
 pub mod exec;
 pub mod formats;
 pub mod graph;
+pub mod kuiper;
 pub mod lang;
 pub mod op;
 pub mod pipeline;

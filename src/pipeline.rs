@@ -1,5 +1,7 @@
 //! The stages in order: graph, e-graph, saturation, extraction, graph, folding. Nothing else calls two of them.
 
+mod bodies;
+
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -10,7 +12,8 @@ use crate::graph::{Graph, Workload};
 use crate::op::OpDef;
 use crate::rewrite::{
     CostModel, Explored, FoldReport, Limits, RuleReport, Step, StopReason, decode, encode, extract, fold_static,
-    graph_cost, nearest_in_egraph, nearest_in_graph, saturate, saturate_explained, substitute, substitute_explored,
+    Unroll, graph_cost, has_flow, nearest_in_egraph, nearest_in_graph, resolve_flow, saturate, saturate_explained, substitute,
+    substitute_explored,
 };
 use crate::rule::{Class, Group, Rule, composite_rules, library};
 
@@ -104,6 +107,8 @@ pub struct Report {
     pub parameter_bytes: (usize, usize),
     /// The weakest class of equality of the rules that were applied.
     pub class: String,
+    #[serde(skip)]
+    weakest: Class,
     /// Rules that were applied, most applications first.
     pub rules: Vec<FiredRule>,
     /// Rounds.
@@ -116,6 +121,8 @@ pub struct Report {
     pub matches: usize,
     /// Values computed ahead of time.
     pub folded: usize,
+    /// Calls of control flow that were decided ahead of time.
+    pub resolved: usize,
     /// Seconds spent in each stage.
     pub seconds: Vec<(&'static str, f64)>,
 }
@@ -147,6 +154,94 @@ pub struct FiredRule {
 /// assert_eq!(outcome.report.vertices, (2, 1));
 /// ```
 pub fn optimize(mut workload: Workload, options: &Options<'_>) -> Result<Outcome, Diagnostics> {
+    if !has_flow(&workload.graph) {
+        return rewrite(workload, options);
+    }
+    let before = workload.graph.clone();
+    let clock = Instant::now();
+    let mut resolved = resolve_flow(&mut workload.graph, Unroll::Once);
+    let seconds = clock.elapsed().as_secs_f64();
+    let mut outcome = rewrite(workload, options)?;
+    outcome.report.seconds.insert(0, ("resolve", seconds));
+    // What folding finds out may decide more.
+    for _ in 0..MOST_ROUNDS {
+        let again = resolve_flow(&mut outcome.workload.graph, Unroll::Once);
+        if again == 0 {
+            break;
+        }
+        resolved += again;
+        let more = rewrite(std::mem::take(&mut outcome.workload), options)?;
+        outcome.add(more);
+    }
+    // Loops are written out where that costs less.
+    let mut unrolled = outcome.workload.clone();
+    let again = resolve_flow(&mut unrolled.graph, Unroll::Few);
+    if again > 0 {
+        let more = rewrite(unrolled, options)?;
+        if graph_cost(&more.workload.graph) < graph_cost(&outcome.workload.graph) {
+            resolved += again;
+            outcome.add(more);
+        }
+    }
+    let clock = Instant::now();
+    bodies::optimize_bodies(&mut outcome, options)?;
+    outcome.report.seconds.push(("functions", clock.elapsed().as_secs_f64()));
+    same_outputs(&before, &outcome.workload.graph)?;
+    let after = &outcome.workload.graph;
+    outcome.report.resolved = resolved;
+    outcome.report.vertices = (before.call_count(), after.call_count());
+    outcome.report.cost = (graph_cost(&before), graph_cost(after));
+    Ok(outcome)
+}
+
+/// How often a graph is rewritten again because control flow in it was decided.
+const MOST_ROUNDS: usize = 3;
+
+impl Outcome {
+    /// Takes over what a further round came to.
+    fn add(&mut self, more: Outcome) {
+        self.workload = more.workload;
+        self.steps.extend(more.steps);
+        self.applications.extend(more.applications);
+        self.sides.extend(more.sides);
+        self.report.add(&more.report);
+        self.report.bound = more.report.bound;
+        self.report.parameter_bytes.1 = more.report.parameter_bytes.1;
+        self.report.stop = more.report.stop;
+        self.report.egraph = more.report.egraph;
+    }
+}
+
+impl Report {
+    /// Adds the rules, rounds and matches of another run.
+    fn add(&mut self, more: &Report) {
+        for rule in &more.rules {
+            match self.rules.iter_mut().find(|r| r.name == rule.name) {
+                Some(same) => {
+                    same.applied += rule.applied;
+                    same.in_result += rule.in_result;
+                }
+                None => self.rules.push(rule.clone()),
+            }
+        }
+        self.rules
+            .sort_by(|a, b| b.applied.cmp(&a.applied).then_with(|| a.name.cmp(&b.name)));
+        self.weakest = self.weakest.weaker(more.weakest);
+        self.class = self.weakest.to_string();
+        self.iterations += more.iterations;
+        self.matches += more.matches;
+        self.folded += more.folded;
+        for (stage, seconds) in &more.seconds {
+            match self.seconds.iter_mut().find(|(name, _)| name == stage) {
+                Some((_, sum)) => *sum += seconds,
+                None => self.seconds.push((stage, *seconds)),
+            }
+        }
+    }
+}
+
+/// One round of rewriting and folding.
+fn rewrite(mut workload: Workload, options: &Options<'_>) -> Result<Outcome, Diagnostics> {
     let rules = select_rules(options)?;
     let mut clock = Clock {
         last: Instant::now(),
@@ -214,12 +309,14 @@ pub fn optimize(mut workload: Workload, options: &Options<'_>) -> Result<Outcome
         bound: rewritten.bound,
         parameter_bytes: (bytes_before, workload.params.values().map(|t| t.bytes()).sum()),
         class: class.to_string(),
+        weakest: class,
         rules: fired,
         iterations: rewritten.iterations,
         stop: rewritten.stop.name(),
         egraph: rewritten.egraph,
         matches: rewritten.rules.iter().map(|(_, r)| r.matches).sum(),
         folded: fold.folded,
+        resolved: 0,
         seconds: clock.seconds,
     };
     Ok(Outcome {

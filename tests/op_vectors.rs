@@ -71,6 +71,7 @@ fn run(def: &'static OpDef, case: &Json) -> Result<Vec<Tensor>, String> {
             value: value
                 .as_ref()
                 .filter(|_| def.operand(i).is_some_and(|o| o.attr.is_some())),
+            ints: None,
         })
         .collect();
     let given: Vec<(&str, AttrValue)> = case["attrs"]

@@ -20,6 +20,7 @@ const USES: &[(&str, &[&str])] = &[
     ("rewrite", &["tensor", "diag", "lang", "op", "graph", "rule"]),
     ("verify", &["tensor", "diag", "lang", "op", "graph", "rule", "rewrite"]),
     ("exec", &["tensor", "diag", "op", "graph"]),
+    ("kuiper", &["tensor", "diag", "op", "graph", "exec"]),
     ("formats", &["tensor", "diag", "lang", "op", "graph"]),
     ("pipeline", &["tensor", "diag", "op", "graph", "rule", "rewrite"]),
     ("cli", &[]), // a program of its own: it uses the library by its name

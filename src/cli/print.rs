@@ -9,6 +9,7 @@ use tautomer::diag::Diagnostic;
 use tautomer::exec::Plan;
 use tautomer::formats::{DOT_LIMIT, to_dot};
 use tautomer::graph::{Graph, Node};
+use tautomer::kuiper::{Expression, Rpn, Token};
 use tautomer::lang::{format_program, format_rules, parse_program, parse_rules};
 
 use super::input::{self, Kind, Loaded};
@@ -16,10 +17,10 @@ use super::{Done, Failure, Shell, output};
 
 #[derive(clap::Args)]
 pub(super) struct Args {
-    /// A program (.taut) or model (.onnx); `-` is standard input
+    /// A program (.taut) or model (.onnx, .pnnx.param), or an expression for `tokens` and `rpn`; `-` is standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// What to show: the syntax tree, the typed graph, or the execution plan
+    /// What to show
     #[arg(long, value_enum, default_value = "graph")]
     stage: Stage,
     /// How to show it
@@ -32,9 +33,16 @@ pub(super) struct Args {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Stage {
+    /// The syntax tree
     Ast,
+    /// The typed graph
     Graph,
+    /// The execution plan
     Plan,
+    /// Of an expression as KuiperInfer has them, written in place of the file: `add(@0,mul(@1,@2))`
+    Tokens,
+    /// The same in reverse Polish order
+    Rpn,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -48,6 +56,9 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
     let format = if shell.json { Format::Json } else { args.format };
     if args.stage == Stage::Ast {
         return ast(args, format, shell);
+    }
+    if matches!(args.stage, Stage::Tokens | Stage::Rpn) {
+        return expression(args, format, shell);
     }
     let loaded = Loaded::read(&args.file, args.from, None, shell)?;
     let graph = &loaded.workload.graph;
@@ -77,12 +88,36 @@ fn ast(args: &Args, format: Format, shell: &Shell) -> Done {
     let text = match Kind::of(&args.file, args.from)? {
         Kind::Taut => format_program(&parse_program(input::source(&args.file)?)?),
         Kind::Rules => format_rules(&parse_rules(input::source(&args.file)?)?),
-        Kind::Onnx => {
+        Kind::Onnx | Kind::Pnnx => {
             let problem = Diagnostic::error("T0402", "a model has no syntax tree");
             return Err(problem.help("`--stage graph` shows it as a program").into());
         }
     };
     shell.result(&text)
+}
+
+/// Tokens or reverse Polish order of an expression.
+fn expression(args: &Args, format: Format, shell: &Shell) -> Done {
+    let text = match args.file.is_file() {
+        true => input::source(&args.file)?.text.to_string(),
+        false => args.file.to_string_lossy().into_owned(),
+    };
+    let expression = Expression::parse(&text)?;
+    match (args.stage, format) {
+        (_, Format::Dot) => Err(no_form("an expression", "DOT")),
+        (Stage::Tokens, Format::Text) => {
+            let line = |t: &Token| format!("{:8}  [{},{})  {}\n", t.text, t.start, t.end, t.kind);
+            shell.result(&expression.tokens().iter().map(line).collect::<String>())
+        }
+        (_, Format::Text) => shell.result(&format!("{}\n", expression.rpn_text())),
+        (_, Format::Json) => {
+            let token = |t: &Token| json!({ "text": t.text, "kind": t.kind.to_string(), "code": t.kind.code(), "start": t.start, "end": t.end });
+            let item = |r: &Rpn| json!({ "text": r.to_string(), "num_index": r.num_index() });
+            let tokens: Vec<Value> = expression.tokens().iter().map(token).collect();
+            let rpn: Vec<Value> = expression.rpn().iter().map(item).collect();
+            shell.json(json!({ "tokens": tokens, "rpn": rpn }))
+        }
+    }
 }
 
 fn no_form(what: &str, format: &str) -> Failure {

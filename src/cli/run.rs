@@ -10,11 +10,12 @@ use tautomer::graph::{Params, Workload, interpret};
 use tautomer::tensor::{Tensor, Type};
 
 use super::input::{self, Kind, Loaded};
+use super::script::{self, ScriptArgs};
 use super::{Done, Failure, Shell, output};
 
 #[derive(clap::Args)]
 pub(super) struct Args {
-    /// A program (.taut) or model (.onnx); `-` is standard input
+    /// A program (.taut) or model (.onnx, .pnnx.param); `-` is standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// An array for an input (.npy, .npz, .safetensors, .pb); without a name, inputs are taken in order
@@ -35,9 +36,14 @@ pub(super) struct Args {
     /// What the file is, whatever its suffix
     #[arg(long, value_enum, value_name = "KIND")]
     from: Option<Kind>,
+    #[command(flatten)]
+    script: ScriptArgs,
 }
 
 pub(super) fn run(args: &Args, shell: &Shell) -> Done {
+    if let Some(source) = input::script_source(&args.file, args.from)? {
+        return script::run(source, args.script, args.reference, shell);
+    }
     let mut loaded = Loaded::read(&args.file, args.from, args.params.as_deref(), shell)?;
     loaded.reshape(&args.shapes)?;
     let inputs = bind_inputs(&mut loaded, &args.inputs)?;
@@ -150,6 +156,11 @@ fn bind_inputs(loaded: &mut Loaded, given: &[String]) -> Result<Vec<Tensor>, Fai
         };
         values.insert(name.as_str().into(), value);
     }
+    // An input that has a value of its own need not be given one.
+    free.retain(|name| match loaded.workload.params.get(name.as_str()) {
+        Some(value) => values.insert(name.as_str().into(), value.clone()).is_some(),
+        None => true,
+    });
     if let Some(name) = free.front() {
         let ty = graph
             .inputs()

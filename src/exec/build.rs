@@ -9,7 +9,7 @@ use super::plan::{Constant, Plan, Port, Slot, SlotId, Step};
 use super::{kernels, memory};
 use crate::graph::{Graph, Node, VertexId, expand_composites};
 use crate::op::{Op, OpDef};
-use crate::tensor::{TensorType, Type};
+use crate::tensor::Type;
 
 /// The slots that hold the value of a vertex.
 #[derive(Clone)]
@@ -77,8 +77,9 @@ struct Builder<'g> {
 }
 
 impl Builder<'_> {
-    fn slot(&mut self, ty: TensorType, born: Option<usize>, view_of: Option<SlotId>) -> SlotId {
-        let bytes = ty.shape.as_ref().and_then(|shape| {
+    fn slot(&mut self, ty: Type, born: Option<usize>, view_of: Option<SlotId>) -> SlotId {
+        let bytes = ty.as_tensor().and_then(|ty| {
+            let shape = ty.shape.as_ref()?;
             let mut bytes = ty.dtype.size() as u64;
             for extent in shape.iter() {
                 bytes = bytes.checked_mul(u64::try_from(extent.as_const()?).ok()?)?;
@@ -96,9 +97,10 @@ impl Builder<'_> {
         self.plan.slots.len() - 1
     }
 
-    fn tensor_type(&self, v: VertexId, ty: &Type, place: &str) -> Result<TensorType, PlanError> {
+    /// The type of a value that has a slot of its own.
+    fn held_type(&self, v: VertexId, ty: &Type, place: &str) -> Result<Type, PlanError> {
         match ty {
-            Type::Tensor(ty) => Ok(ty.clone()),
+            Type::Tensor(_) | Type::Sequence(_) | Type::Optional(_) => Ok(ty.clone()),
             Type::Absent => Err(PlanError::Absent { vertex: v }),
             Type::Tuple(_) => Err(PlanError::Tuple {
                 place: place.into(),
@@ -109,7 +111,7 @@ impl Builder<'_> {
     }
 
     fn port(&mut self, v: VertexId, place: &str) -> Result<Port, PlanError> {
-        let ty = self.tensor_type(v, self.graph.ty(v), place)?;
+        let ty = self.held_type(v, self.graph.ty(v), place)?;
         let slot = self.slot(ty, None, None);
         self.held.insert(v, Held::One(slot));
         Ok(Port {
@@ -132,7 +134,7 @@ impl Builder<'_> {
                 held
             }
             Node::Const(value) => {
-                let slot = self.slot(value.ty(), None, None);
+                let slot = self.slot(value.ty().into(), None, None);
                 self.plan.constants.push(Constant {
                     slot,
                     value: value.clone(),
@@ -177,13 +179,13 @@ impl Builder<'_> {
                     Type::Tuple(items) => {
                         let mut slots = Vec::with_capacity(items.len());
                         for ty in items {
-                            let ty = self.tensor_type(v, ty, "a result")?;
+                            let ty = self.held_type(v, ty, "a result")?;
                             slots.push(self.slot(ty, born, None));
                         }
                         (Held::Many(slots.iter().map(|&s| Held::One(s)).collect()), slots)
                     }
                     single => {
-                        let ty = self.tensor_type(v, single, "a result")?;
+                        let ty = self.held_type(v, single, "a result")?;
                         let slot = self.slot(ty, born, view_of);
                         (Held::One(slot), vec![slot])
                     }

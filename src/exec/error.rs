@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::graph::VertexId;
 use crate::op::OpError;
-use crate::tensor::{TensorType, Type};
+use crate::tensor::Type;
 
 /// Why a graph has no plan.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -56,7 +56,7 @@ pub enum RunError {
         /// Its name.
         name: Arc<str>,
         /// Its type.
-        expected: Box<TensorType>,
+        expected: Box<Type>,
     },
     /// A value for an input that there is none of.
     #[error("there is no input `{name}`; the inputs are {known}")]
@@ -74,9 +74,9 @@ pub enum RunError {
         /// Its name.
         name: Arc<str>,
         /// Its type.
-        expected: Box<TensorType>,
+        expected: Box<Type>,
         /// The type of the value.
-        given: Box<TensorType>,
+        given: Box<Type>,
     },
     /// Two values disagree about a dimension.
     #[error("dimension `{symbol}` is {first} in `{first_place}` and {second} in `{second_place}`")]
@@ -109,6 +109,14 @@ pub enum RunError {
     Opaque {
         /// Its name.
         op: String,
+    },
+    /// A result that is no tensor, where only tensors are taken.
+    #[error("result `{name}` is no tensor: {ty}")]
+    NoTensor {
+        /// Its name.
+        name: Arc<str>,
+        /// Its type.
+        ty: Box<Type>,
     },
     /// A plan that does not hold together; only one that was read from elsewhere can.
     #[error("the plan is broken: {0}")]

@@ -5,6 +5,7 @@
 
 mod build;
 mod error;
+mod flow;
 pub mod kernels;
 mod memory;
 mod plan;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::memory::Memory;
 use crate::op::AttrValue;
-use crate::tensor::{Tensor, TensorType};
+use crate::tensor::{Tensor, Type};
 
 /// Names a slot of one plan: its place in [`Plan::slots`].
 pub type SlotId = usize;
@@ -51,11 +51,11 @@ pub struct Plan {
     pub memory: Memory,
 }
 
-/// The place of one tensor during a run.
+/// The place of one value during a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Slot {
-    /// What it holds.
-    pub ty: TensorType,
+    /// What it holds: a tensor, a sequence, or an optional value.
+    pub ty: Type,
     /// Bytes of its elements, if every extent is known.
     pub bytes: Option<u64>,
     /// Its first byte in the arena, if it is computed by a step, owns its elements, and every extent is known.

@@ -3,12 +3,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use indexmap::IndexMap;
+
 use super::error::RunError;
+use super::flow;
 use super::kernels::{self, Call, Kernel};
 use super::plan::{Plan, Port, Step};
-use crate::graph::{Params, evaluate_call};
-use crate::op::{AttrValue, Op, OpDef, OpError, lookup};
-use crate::tensor::{Dim, Tensor};
+use crate::graph::{Datum, Params, evaluate_call};
+use crate::op::{AttrValue, Op, OpDef, OpError, Semantics, lookup};
+use crate::tensor::{Dim, Tensor, Type};
 
 /// What computes the steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -47,6 +50,8 @@ pub struct Executor {
     mode: Mode,
     threads: usize,
     defs: Vec<&'static OpDef>,
+    /// For each step, the functions that it calls, by the place of the attribute.
+    functions: Vec<Vec<Option<Executor>>>,
 }
 
 impl Executor {
@@ -61,8 +66,14 @@ impl Executor {
             .map(|step| lookup(&step.op).ok_or_else(|| RunError::Opaque { op: step.op.clone() }))
             .collect::<Result<Vec<_>, _>>()?;
         plan.check().map_err(RunError::Broken)?;
+        let functions = plan
+            .steps
+            .iter()
+            .map(|step| flow::functions(step, mode))
+            .collect::<Result<Vec<_>, _>>()?;
         Ok(Executor {
             plan,
+            functions,
             mode,
             threads: 1,
             defs,
@@ -72,6 +83,9 @@ impl Executor {
     /// Lets kernels use up to `threads` threads.
     pub fn threads(mut self, threads: usize) -> Executor {
         self.threads = threads.max(1);
+        for function in self.functions.iter_mut().flatten() {
+            *function = function.take().map(|f| f.threads(threads));
+        }
         self
     }
 
@@ -94,6 +108,21 @@ impl Executor {
     /// # Errors
     /// As [`run`](Executor::run), and if a name is not that of an input.
     pub fn run_named(&self, inputs: &Params, params: &Params) -> Result<Vec<Tensor>, RunError> {
+        let inputs = inputs
+            .iter()
+            .map(|(name, value)| (name.clone(), Datum::One(value.clone())));
+        self.tensors(self.run_data(&inputs.collect(), params)?)
+    }
+
+    /// Runs the plan on inputs by name, inputs and results being of any type.
+    ///
+    /// # Errors
+    /// As [`run_named`](Executor::run_named).
+    pub fn run_data(
+        &self,
+        inputs: &IndexMap<Arc<str>, Datum<Tensor>>,
+        params: &Params,
+    ) -> Result<Vec<Datum<Tensor>>, RunError> {
         let known = |name: &str| self.plan.inputs.iter().any(|p| p.name.as_deref() == Some(name));
         if let Some(name) = inputs.keys().find(|name| !known(name)) {
             let names: Vec<_> = self.plan.inputs.iter().filter_map(|p| p.name.as_deref()).collect();
@@ -106,9 +135,14 @@ impl Executor {
             .plan
             .inputs
             .iter()
-            .map(|port| self.named("input", port, inputs).cloned())
+            .map(|port| {
+                let value = port.name.as_ref().and_then(|name| inputs.get(name)).cloned();
+                // An input may have a value of its own that a caller can replace.
+                let default = || port.name.as_ref().and_then(|name| params.get(name)).cloned();
+                value.or_else(|| default().map(Datum::One)).ok_or_else(|| self.missing("input", port))
+            })
             .collect::<Result<Vec<_>, _>>()?;
-        self.run(&ordered, params)
+        self.steps(ordered, params, &Symbols::new(), &mut |_, _, _| {})
     }
 
     /// Runs the plan and shows the results of every step to `observer`.
@@ -121,6 +155,29 @@ impl Executor {
         params: &Params,
         observer: Observer<'_>,
     ) -> Result<Vec<Tensor>, RunError> {
+        let inputs = inputs.iter().cloned().map(Datum::One).collect();
+        self.tensors(self.steps(inputs, params, &Symbols::new(), observer)?)
+    }
+
+    fn tensors(&self, results: Vec<Datum<Tensor>>) -> Result<Vec<Tensor>, RunError> {
+        let one = |(port, value): (&Port, Datum<Tensor>)| match value {
+            Datum::One(value) => Ok(value),
+            _ => Err(RunError::NoTensor {
+                name: port.name.clone().unwrap_or_default(),
+                ty: self.plan.slots[port.slot].ty.clone().into(),
+            }),
+        };
+        self.plan.outputs.iter().zip(results).map(one).collect()
+    }
+
+    /// Runs the steps; `outer` are symbolic dimensions that are known already.
+    pub(super) fn steps(
+        &self,
+        inputs: Vec<Datum<Tensor>>,
+        params: &Params,
+        outer: &Symbols,
+        observer: Observer<'_>,
+    ) -> Result<Vec<Datum<Tensor>>, RunError> {
         let plan = &self.plan;
         if inputs.len() != plan.inputs.len() {
             return Err(RunError::Count {
@@ -128,43 +185,56 @@ impl Executor {
                 given: inputs.len(),
             });
         }
-        let mut values: Vec<Option<Tensor>> = vec![None; plan.slots.len()];
+        let mut values: Vec<Option<Datum<Tensor>>> = vec![None; plan.slots.len()];
         let mut given: Vec<(&'static str, &Port, &Tensor)> = Vec::with_capacity(inputs.len() + plan.params.len());
-        given.extend(
-            plan.inputs
-                .iter()
-                .zip(inputs)
-                .map(|(port, value)| ("input", port, value)),
-        );
+        for (port, value) in plan.inputs.iter().zip(&inputs) {
+            match (value, &plan.slots[port.slot].ty) {
+                (Datum::One(value), Type::Tensor(_)) => given.push(("input", port, value)),
+                (Datum::List(_), Type::Sequence(_) | Type::Optional(_)) => {}
+                // A tensor stands for an optional value that is there; what holds it is made below.
+                (Datum::One(_), Type::Optional(_)) => {}
+                _ => return Err(self.missing("input", port)),
+            }
+        }
         for port in &plan.params {
             given.push(("parameter", port, self.named("parameter", port, params)?));
         }
-        let symbols = self.bind(&given)?;
-        for (_, port, value) in given {
-            values[port.slot] = Some(value.clone());
+        let symbols = self.bind(&given, outer)?;
+        for (_, port, value) in given.iter().filter(|(what, ..)| *what == "parameter") {
+            values[port.slot] = Some(Datum::One((*value).clone()));
+        }
+        for (port, value) in plan.inputs.iter().zip(inputs) {
+            let wrap = matches!((&value, &plan.slots[port.slot].ty), (Datum::One(_), Type::Optional(_)));
+            values[port.slot] = Some(if wrap { Datum::List(vec![value]) } else { value });
         }
         for constant in &plan.constants {
-            values[constant.slot] = Some(constant.value.clone());
+            values[constant.slot] = Some(Datum::One(constant.value.clone()));
         }
         for (i, step) in plan.steps.iter().enumerate() {
-            let operands: Vec<Option<Tensor>> = step
-                .operands
-                .iter()
-                .map(|slot| slot.and_then(|s| values[s].clone()))
-                .collect();
-            let results = self
-                .step(self.defs[i], step, &operands, &symbols)
-                .map_err(|source| RunError::Step {
-                    step: i,
-                    op: step.op.clone(),
-                    operands: types_of(&operands),
-                    source: source.into(),
-                })?;
+            let failed = |operands: String, source: OpError| RunError::Step {
+                step: i,
+                op: step.op.clone(),
+                operands,
+                source: source.into(),
+            };
+            let results: Vec<Datum<Tensor>> = if let Semantics::Flow(which) = self.defs[i].semantics {
+                let operands: Vec<Datum<Tensor>> = step
+                    .operands
+                    .iter()
+                    .map(|slot| slot.and_then(|s| values[s].clone()).unwrap_or(Datum::Absent))
+                    .collect();
+                flow::run(self, i, which, &operands, &symbols).map_err(|e| failed(String::new(), e))?
+            } else {
+                let tensor = |s: usize| values[s].as_ref().and_then(Datum::one).cloned();
+                let operands: Vec<Option<Tensor>> = step.operands.iter().map(|slot| slot.and_then(tensor)).collect();
+                let results = self.step(self.defs[i], step, &operands, &symbols);
+                let results = results.map_err(|source| failed(types_of(&operands), source))?;
+                observer(i, step, &results);
+                results.into_iter().map(Datum::One).collect()
+            };
             if results.len() < step.results.len() {
                 return Err(RunError::Broken(format!("step {i} has {} results", results.len())));
             }
-            observer(i, step, &results);
-            drop(operands);
             for (&slot, value) in step.results.iter().zip(results) {
                 values[slot] = Some(value);
             }
@@ -184,11 +254,25 @@ impl Executor {
 
     fn named<'v>(&self, what: &'static str, port: &Port, values: &'v Params) -> Result<&'v Tensor, RunError> {
         let name = port.name.clone().unwrap_or_default();
-        values.get(&name).ok_or_else(|| RunError::Missing {
+        values.get(&name).ok_or_else(|| self.missing(what, port))
+    }
+
+    fn missing(&self, what: &'static str, port: &Port) -> RunError {
+        RunError::Missing {
             what,
-            name,
+            name: port.name.clone().unwrap_or_default(),
             expected: self.plan.slots[port.slot].ty.clone().into(),
-        })
+        }
+    }
+
+    /// The operator of step `i`.
+    pub(super) fn def(&self, i: usize) -> &'static OpDef {
+        self.defs[i]
+    }
+
+    /// The function at attribute `place` of step `i`.
+    pub(super) fn function(&self, i: usize, place: usize) -> Option<&Executor> {
+        self.functions.get(i)?.get(place)?.as_ref()
     }
 
     fn step(
@@ -222,17 +306,19 @@ impl Executor {
     }
 
     /// Checks the types of inputs and parameters, and finds the value of every symbolic dimension.
-    fn bind(&self, given: &[(&'static str, &Port, &Tensor)]) -> Result<Symbols, RunError> {
+    fn bind(&self, given: &[(&'static str, &Port, &Tensor)], outer: &Symbols) -> Result<Symbols, RunError> {
         let mut symbols = Symbols::new();
         let mismatch = |what, port: &Port, value: &Tensor| RunError::Type {
             what,
             name: port.name.clone().unwrap_or_default(),
             expected: self.plan.slots[port.slot].ty.clone().into(),
-            given: value.ty().into(),
+            given: Box::new(value.ty().into()),
         };
         let name = |port: &Port| port.name.clone().unwrap_or_default();
         for &(what, port, value) in given {
-            let expected = &self.plan.slots[port.slot].ty;
+            let Type::Tensor(expected) = &self.plan.slots[port.slot].ty else {
+                continue;
+            };
             let shape = expected.shape.as_ref();
             if expected.dtype != value.dtype() || shape.is_some_and(|s| s.len() != value.shape().len()) {
                 return Err(mismatch(what, port, value));
@@ -257,9 +343,14 @@ impl Executor {
                 }
             }
         }
+        // A function has symbols of its own; the others are those of the call.
+        for (symbol, value) in outer {
+            symbols.entry(symbol.clone()).or_insert_with(|| value.clone());
+        }
         // With every symbol known, the extents that are expressions.
         for &(what, port, value) in given {
-            let shape = self.plan.slots[port.slot].ty.shape.iter().flat_map(|s| s.iter());
+            let ty = self.plan.slots[port.slot].ty.as_tensor();
+            let shape = ty.and_then(|t| t.shape.as_ref()).into_iter().flat_map(|s| s.iter());
             for (dim, &extent) in shape.zip(value.shape()) {
                 if bind_dim(dim, &symbols)
                     .as_const()
@@ -274,7 +365,7 @@ impl Executor {
 }
 
 /// Values of the symbolic dimensions, each with the name of the input that gave it.
-type Symbols = BTreeMap<Arc<str>, (i64, Arc<str>)>;
+pub(super) type Symbols = BTreeMap<Arc<str>, (i64, Arc<str>)>;
 
 fn bind_dim(dim: &Dim, symbols: &Symbols) -> Dim {
     match dim {

@@ -7,6 +7,7 @@ mod dot;
 mod drawing;
 pub mod npy;
 pub mod onnx;
+pub mod pnnx;
 pub mod safetensors;
 mod svg;
 pub mod taso;

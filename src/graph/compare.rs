@@ -2,7 +2,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{Graph, Node, VertexId};
+use super::{Graph, Node, VertexId, region_graph};
 use crate::lang::is_name;
 use crate::op::{AttrValue, Op};
 use crate::tensor::{Atom, Dim, Tensor, TensorType, Type};
@@ -180,6 +180,7 @@ impl Pairing<'_> {
     fn same_type(&self, a: &Type, b: &Type) -> bool {
         match (a, b) {
             (Type::Absent, Type::Absent) => true,
+            (Type::Sequence(a), Type::Sequence(b)) | (Type::Optional(a), Type::Optional(b)) => self.same_type(a, b),
             (Type::Tuple(a), Type::Tuple(b)) => {
                 a.len() == b.len() && a.iter().zip(b).all(|(a, b)| self.same_type(a, b))
             }
@@ -204,6 +205,9 @@ impl Pairing<'_> {
                 a.len() == b.len() && a.iter().zip(b).all(|(a, b)| self.same_dim(a, b))
             }
             (AttrValue::Tensor(a), AttrValue::Tensor(b)) => same_value(a, b),
+            (AttrValue::Region(a), AttrValue::Region(b)) => {
+                a == b || same_graph(&region_graph(a), &region_graph(b)).is_ok()
+            }
             _ => a == b,
         }
     }

@@ -84,6 +84,48 @@ pub fn inline<K: Sink>(
     }
 }
 
+/// What a name in a program given to [`inline_program`] stands for.
+#[derive(Debug, Clone)]
+pub enum Given<V> {
+    /// A value.
+    Value(V),
+    /// An attribute.
+    Attr(AttrValue),
+}
+
+/// Builds the first function of a program into `sink`; parameters without a value are left out.
+///
+/// # Errors
+/// If there is no function, or its body does not type for what is given.
+pub fn inline_program<K: Sink>(
+    sink: &mut K,
+    program: &Program,
+    given: &[(&str, Given<K::V>)],
+) -> Result<K::V, OpError> {
+    let Some(function) = program.functions.first() else {
+        return Err(OpError::new("the program has no function"));
+    };
+    let mut builder = Builder::new(&program.ast, sink);
+    builder.fold_terms = true;
+    for param in &function.params {
+        let name = &param.name.name;
+        let value = given.iter().find(|(known, _)| *known == &**name).map(|(_, value)| value);
+        let term = match value {
+            Some(Given::Value(v)) => Term::Value(v.clone()),
+            Some(Given::Attr(attr)) => term::from_attr(attr),
+            None => Term::None,
+        };
+        builder.bind(name, Some(term));
+    }
+    let value = builder.block(&function.body);
+    let vertex = value.and_then(|t| builder.vertex(t, function.span));
+    let problems = std::mem::take(&mut builder.problems).in_source(&program.ast.source);
+    match vertex {
+        Some(v) if !problems.has_errors() => Ok(v),
+        _ => Err(OpError::new(problems.render(false))),
+    }
+}
+
 /// Replaces calls of composite operators for which `expand` holds by their bodies, until none is left; returns how
 /// many were replaced.
 ///

@@ -3,8 +3,9 @@
 use rustc_hash::FxHashMap;
 
 use super::composite::inline;
-use super::{Graph, Node, VertexId};
-use crate::op::{AttrValue, Op, OpDef, OpError, Semantics, System, Value, evaluate, evaluate_tensors};
+use super::flow::{self, Datum, FlowCall};
+use super::{Graph, Node, VertexId, region_graph};
+use crate::op::{AttrValue, Flow, Op, OpDef, OpError, Region, Semantics, System, Value, evaluate, evaluate_tensors};
 use crate::tensor::{Tensor, Type};
 
 /// Why a graph could not be evaluated.
@@ -25,8 +26,8 @@ pub enum InterpretError {
     Missing(String),
 }
 
-/// What values are while a graph is evaluated.
-trait Domain {
+/// What tensors are while a graph is evaluated.
+pub(crate) trait Domain: Sized {
     type T: Clone;
     fn constant(value: &Tensor) -> Result<Self::T, OpError>;
     fn call(
@@ -36,10 +37,18 @@ trait Domain {
         attrs: &[AttrValue],
     ) -> Result<Vec<Self::T>, OpError>;
     fn ty(value: &Self::T, declared: &Type) -> Type;
+    fn shape(value: &Self::T) -> Vec<usize>;
+    /// The elements of integers, or of truth values as 0 and 1.
+    fn ints(value: &Self::T) -> Result<Vec<i64>, OpError>;
+}
+
+fn narrow(values: Vec<i128>) -> Result<Vec<i64>, OpError> {
+    let narrow = values.into_iter().map(i64::try_from).collect::<Result<_, _>>();
+    narrow.map_err(|_| OpError::new("an integer does not fit 64 bits"))
 }
 
 /// Typed tensors.
-struct Machine;
+pub(crate) struct Machine;
 
 impl Domain for Machine {
     type T = Tensor;
@@ -56,6 +65,12 @@ impl Domain for Machine {
     }
     fn ty(value: &Tensor, _: &Type) -> Type {
         value.ty().into()
+    }
+    fn shape(value: &Tensor) -> Vec<usize> {
+        value.shape().to_vec()
+    }
+    fn ints(value: &Tensor) -> Result<Vec<i64>, OpError> {
+        narrow(value.to_ints().ok_or_else(|| OpError::new("integers are needed"))?)
     }
 }
 
@@ -82,6 +97,16 @@ impl<S: System> Domain for Over<S> {
         };
         Type::tensor(t.dtype, crate::tensor::Shape::from(value.shape()))
     }
+    fn shape(value: &Value<S>) -> Vec<usize> {
+        value.shape().to_vec()
+    }
+    fn ints(value: &Value<S>) -> Result<Vec<i64>, OpError> {
+        match value {
+            Value::Int(a) => narrow(a.iter().copied().collect()),
+            Value::Bool(a) => Ok(a.iter().map(|&b| i64::from(b)).collect()),
+            _ => Err(OpError::new("integers are needed")),
+        }
+    }
 }
 
 /// The results of `graph` for the given values of inputs and parameters.
@@ -98,11 +123,20 @@ impl<S: System> Domain for Over<S> {
 /// assert_eq!(out.unwrap(), [Tensor::vector(vec![3.0f32, 5.0])]);
 /// ```
 pub fn interpret(graph: &Graph, value: &dyn Fn(VertexId) -> Option<Tensor>) -> Result<Vec<Tensor>, InterpretError> {
-    run::<Machine>(
-        graph,
-        value,
-        &graph.outputs().iter().map(|o| o.vertex).collect::<Vec<_>>(),
-    )
+    let roots: Vec<VertexId> = graph.outputs().iter().map(|o| o.vertex).collect();
+    run_tensors::<Machine>(graph, value, &roots)
+}
+
+/// The results of `graph`, whatever their types; see [`interpret`].
+///
+/// # Errors
+/// As [`interpret`].
+pub fn interpret_data(
+    graph: &Graph,
+    value: &dyn Fn(VertexId) -> Option<Datum<Tensor>>,
+) -> Result<Vec<Datum<Tensor>>, InterpretError> {
+    let roots: Vec<VertexId> = graph.outputs().iter().map(|o| o.vertex).collect();
+    run::<Machine>(graph, value, &roots)
 }
 
 /// The values of some vertices; see [`interpret`].
@@ -114,7 +148,7 @@ pub fn interpret_vertices(
     value: &dyn Fn(VertexId) -> Option<Tensor>,
     roots: &[VertexId],
 ) -> Result<Vec<Tensor>, InterpretError> {
-    run::<Machine>(graph, value, roots)
+    run_tensors::<Machine>(graph, value, roots)
 }
 
 /// The results of `graph` over the number system `S`; see [`interpret`].
@@ -125,11 +159,8 @@ pub fn interpret_over<S: System>(
     graph: &Graph,
     value: &dyn Fn(VertexId) -> Option<Value<S>>,
 ) -> Result<Vec<Value<S>>, InterpretError> {
-    run::<Over<S>>(
-        graph,
-        value,
-        &graph.outputs().iter().map(|o| o.vertex).collect::<Vec<_>>(),
-    )
+    let roots: Vec<VertexId> = graph.outputs().iter().map(|o| o.vertex).collect();
+    run_tensors::<Over<S>>(graph, value, &roots)
 }
 
 /// The value of one call, composites through their bodies.
@@ -141,7 +172,20 @@ pub fn evaluate_call(op: &Op, operands: &[Option<Tensor>], attrs: &[AttrValue]) 
         .iter()
         .map(|o| o.as_ref().map_or(Type::Absent, |t| t.ty().into()))
         .collect();
-    call::<Machine>(op, operands, &types, attrs)
+    tensors(call::<Machine>(op, &data(operands), &types, attrs)?)
+}
+
+/// The value of one call whose operands and results may have any type; `types` are those of the operands.
+///
+/// # Errors
+/// As [`evaluate_call`].
+pub fn evaluate_data(
+    op: &Op,
+    operands: &[Datum<Tensor>],
+    types: &[Type],
+    attrs: &[AttrValue],
+) -> Result<Vec<Datum<Tensor>>, OpError> {
+    call::<Machine>(op, operands, types, attrs)
 }
 
 /// The value of one call over the number system `S`, composites through their bodies; `types` are those of the
@@ -155,23 +199,85 @@ pub fn evaluate_call_over<S: System>(
     types: &[Type],
     attrs: &[AttrValue],
 ) -> Result<Vec<Value<S>>, OpError> {
-    call::<Over<S>>(op, operands, types, attrs)
+    tensors(call::<Over<S>>(op, &data(operands), types, attrs)?)
+}
+
+fn data<T: Clone>(operands: &[Option<T>]) -> Vec<Datum<T>> {
+    operands
+        .iter()
+        .map(|o| o.clone().map_or(Datum::Absent, Datum::One))
+        .collect()
+}
+
+fn tensors<T>(results: Vec<Datum<T>>) -> Result<Vec<T>, OpError> {
+    let one = |result: Datum<T>| match result {
+        Datum::One(value) => Ok(value),
+        _ => Err(OpError::new("a result is no tensor")),
+    };
+    results.into_iter().map(one).collect()
+}
+
+/// The results of a call of control flow on typed tensors, whose functions are called by `body`, which takes the place
+/// of the attribute.
+///
+/// # Errors
+/// If operands do not fit, or a function fails.
+pub(crate) fn evaluate_flow(
+    def: &'static OpDef,
+    which: Flow,
+    operands: &[Datum<Tensor>],
+    types: &[Type],
+    attrs: &[AttrValue],
+    body: flow::Caller<'_, Tensor>,
+) -> Result<Vec<Datum<Tensor>>, OpError> {
+    let call = FlowCall::<Machine> {
+        def,
+        operands,
+        types,
+        attrs,
+    };
+    flow::evaluate(which, &call, body)
+}
+
+/// The results of a function for these values.
+fn call_region<D: Domain>(region: &Region, given: Vec<Datum<D::T>>) -> Result<Vec<Datum<D::T>>, OpError> {
+    let graph = region_graph(region);
+    let by_vertex: FxHashMap<VertexId, Datum<D::T>> = graph.inputs().iter().copied().zip(given).collect();
+    let roots: Vec<VertexId> = graph.outputs().iter().map(|o| o.vertex).collect();
+    run::<D>(&graph, &|v| by_vertex.get(&v).cloned(), &roots).map_err(|e| OpError::new(e.to_string()))
 }
 
 fn call<D: Domain>(
     op: &Op,
-    operands: &[Option<D::T>],
+    operands: &[Datum<D::T>],
     types: &[Type],
     attrs: &[AttrValue],
-) -> Result<Vec<D::T>, OpError> {
+) -> Result<Vec<Datum<D::T>>, OpError> {
     let Op::Known(def) = op else {
         return Err(OpError::new(format!(
             "`{}` is not in the operator table: it cannot be executed",
             op.name()
         )));
     };
+    if let Semantics::Flow(flow) = def.semantics {
+        let call = FlowCall::<D> {
+            def,
+            operands,
+            types,
+            attrs,
+        };
+        let body = &mut |place: usize, given| match attrs.get(place).and_then(AttrValue::region) {
+            Some(region) => call_region::<D>(region, given),
+            None => Err(OpError::new("there is no function to call")),
+        };
+        return flow::evaluate(flow, &call, body);
+    }
     if matches!(def.semantics, Semantics::Primitive(_)) {
-        return D::call(def, operands, types, attrs);
+        let operands: Vec<Option<D::T>> = operands.iter().map(|o| o.one().cloned()).collect();
+        return Ok(D::call(def, &operands, types, attrs)?
+            .into_iter()
+            .map(Datum::One)
+            .collect());
     }
     let mut body = Graph::new();
     let inputs: Vec<VertexId> = types
@@ -185,11 +291,7 @@ fn call<D: Domain>(
         })
         .collect();
     let root = inline(&mut body, def, &inputs, attrs)?;
-    let by_vertex: FxHashMap<VertexId, D::T> = inputs
-        .iter()
-        .zip(operands)
-        .filter_map(|(v, o)| Some((*v, o.clone()?)))
-        .collect();
+    let by_vertex: FxHashMap<VertexId, Datum<D::T>> = inputs.iter().copied().zip(operands.iter().cloned()).collect();
     let roots = match body.ty(root) {
         Type::Tuple(items) => (0..items.len())
             .map(|i| body.project(root, i))
@@ -199,17 +301,24 @@ fn call<D: Domain>(
     run::<D>(&body, &|v| by_vertex.get(&v).cloned(), &roots).map_err(|e| OpError::new(e.to_string()))
 }
 
-enum Slot<T> {
-    One(T),
-    Many(Vec<T>),
-    Absent,
-}
-
-fn run<D: Domain>(
+fn run_tensors<D: Domain>(
     graph: &Graph,
     value: &dyn Fn(VertexId) -> Option<D::T>,
     roots: &[VertexId],
 ) -> Result<Vec<D::T>, InterpretError> {
+    let results = run::<D>(graph, &|v| value(v).map(Datum::One), roots)?;
+    let one = |(v, result): (&VertexId, Datum<D::T>)| match result {
+        Datum::One(value) => Ok(value),
+        _ => Err(InterpretError::Missing(format!("result {}", v.index()))),
+    };
+    roots.iter().zip(results).map(one).collect()
+}
+
+fn run<D: Domain>(
+    graph: &Graph,
+    value: &dyn Fn(VertexId) -> Option<Datum<D::T>>,
+    roots: &[VertexId],
+) -> Result<Vec<Datum<D::T>>, InterpretError> {
     let order = graph.rpo_from(roots.iter().copied());
     let mut uses: FxHashMap<VertexId, usize> = FxHashMap::default();
     for &v in &order {
@@ -220,7 +329,7 @@ fn run<D: Domain>(
     for root in roots {
         *uses.entry(*root).or_default() += 1;
     }
-    let mut slots: FxHashMap<VertexId, Slot<D::T>> = FxHashMap::default();
+    let mut slots: FxHashMap<VertexId, Datum<D::T>> = FxHashMap::default();
     for v in order {
         let vertex = graph.vertex(v);
         let operands = graph.pred(v);
@@ -232,44 +341,36 @@ fn run<D: Domain>(
         let slot = match &vertex.node {
             Node::Input | Node::Param => {
                 let name = vertex.name.as_deref().unwrap_or("?");
-                Slot::One(value(v).ok_or_else(|| InterpretError::Missing(name.to_owned()))?)
+                value(v).ok_or_else(|| InterpretError::Missing(name.to_owned()))?
             }
-            Node::Const(tensor) => Slot::One(D::constant(tensor).map_err(|e| failed("constant", e))?),
-            Node::Absent => Slot::Absent,
+            Node::Const(tensor) => Datum::One(D::constant(tensor).map_err(|e| failed("constant", e))?),
+            Node::Absent => Datum::Absent,
             Node::Tuple => {
-                let items = operands.iter().filter_map(|u| match slots.get(u) {
-                    Some(Slot::One(t)) => Some(t.clone()),
-                    _ => None,
-                });
-                Slot::Many(items.collect())
+                let items = operands.iter().filter_map(|u| slots.get(u).cloned());
+                Datum::List(items.collect())
             }
             Node::Proj(i) => match slots.get(&operands[0]) {
-                Some(Slot::Many(items)) if (*i as usize) < items.len() => Slot::One(items[*i as usize].clone()),
+                Some(Datum::List(items)) if (*i as usize) < items.len() => items[*i as usize].clone(),
                 _ => return Err(failed("projection", OpError::new("there is no such element"))),
             },
             Node::Call { op, attrs } => {
                 let mut types = Vec::with_capacity(operands.len());
                 let mut values = Vec::with_capacity(operands.len());
                 for u in &operands {
-                    match slots.get(u) {
-                        Some(Slot::One(t)) => {
-                            types.push(D::ty(t, graph.ty(*u)));
-                            values.push(Some(t.clone()));
-                        }
-                        _ => {
-                            types.push(Type::Absent);
-                            values.push(None);
-                        }
-                    }
+                    let value = slots.get(u).cloned().unwrap_or(Datum::Absent);
+                    types.push(match &value {
+                        Datum::One(t) => D::ty(t, graph.ty(*u)),
+                        Datum::List(_) => graph.ty(*u).clone(),
+                        Datum::Absent => Type::Absent,
+                    });
+                    values.push(value);
                 }
                 let mut results = call::<D>(op, &values, &types, attrs).map_err(|e| failed(&op.name(), e))?;
                 match &vertex.ty {
-                    Type::Tuple(_) => Slot::Many(results),
-                    _ => Slot::One(
-                        results
-                            .pop()
-                            .ok_or_else(|| failed(&op.name(), OpError::new("no result")))?,
-                    ),
+                    Type::Tuple(_) => Datum::List(results),
+                    _ => results
+                        .pop()
+                        .ok_or_else(|| failed(&op.name(), OpError::new("no result")))?,
                 }
             }
         };
@@ -287,7 +388,7 @@ fn run<D: Domain>(
     roots
         .iter()
         .map(|v| match slots.get(v) {
-            Some(Slot::One(t)) => Ok(t.clone()),
+            Some(value @ (Datum::One(_) | Datum::List(_))) => Ok(value.clone()),
             _ => Err(InterpretError::Missing(format!("result {}", v.index()))),
         })
         .collect()

@@ -6,10 +6,14 @@ pub(crate) mod build;
 mod compare;
 mod composite;
 mod extents;
+mod flow;
 mod interpret;
+mod known;
 pub(crate) mod literal;
 mod order;
 mod program;
+mod script;
+mod region;
 mod rebind;
 mod sink;
 pub mod term;
@@ -27,9 +31,17 @@ use petgraph::visit::EdgeRef;
 use smallvec::SmallVec;
 
 pub use compare::same_graph;
-pub use composite::{composite_function, expand_composites, inline};
-pub use interpret::{InterpretError, evaluate_call, evaluate_call_over, interpret, interpret_over, interpret_vertices};
+pub use composite::{Given, composite_function, expand_composites, inline, inline_program};
+pub use flow::Datum;
+pub(crate) use interpret::evaluate_flow;
+pub use interpret::{
+    InterpretError, evaluate_call, evaluate_call_over, evaluate_data, interpret, interpret_data, interpret_over,
+    interpret_vertices,
+};
+pub use known::known_value;
 pub use program::{BuildOptions, build_function, build_program, composites};
+pub use region::{graph_region, inline_region, region_graph};
+pub use script::{Session, Shown, Step};
 pub use sink::Sink;
 pub use text::to_program;
 pub use validate::GraphError;
@@ -109,12 +121,13 @@ impl Graph {
         self.len() == 0
     }
 
-    /// The number of vertices that compute something: calls.
+    /// The number of operator calls, those of functions that they call included.
     pub fn call_count(&self) -> usize {
-        self.vertices
-            .node_weights()
-            .filter(|v| matches!(v.node, Node::Call { .. }))
-            .count()
+        let calls = self.vertices.node_weights().map(|v| match &v.node {
+            Node::Call { attrs, .. } => 1 + attrs.iter().map(AttrValue::call_count).sum::<usize>(),
+            _ => 0,
+        });
+        calls.sum()
     }
 
     /// The vertices in order of creation.

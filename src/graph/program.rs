@@ -8,7 +8,7 @@ use super::Graph;
 use super::build::Builder;
 use super::term::Term;
 use crate::diag::{Diagnostic, Diagnostics};
-use crate::lang::ast::{Block, ExprKind, Function, ParamClass, Program};
+use crate::lang::ast::{Ast, Block, ExprKind, Function, OpaqueDecl, ParamClass, Program};
 use crate::op::OpDef;
 use crate::tensor::{DType, TensorType, Type};
 
@@ -52,7 +52,9 @@ pub fn build_program(program: &Program, options: &BuildOptions) -> Result<Graph,
         (None, Some(main)) => {
             // Functions nobody calls are checked as well.
             for function in program.functions.iter().filter(|f| !std::ptr::eq(*f, main)) {
-                if function.params.iter().all(|p| p.ty.is_some()) && !has_duplicates(program) {
+                // One that an operator calls is checked there: it may know more.
+                let called = function.name.as_ref().is_some_and(|n| is_value(program, n.as_str()));
+                if !called && function.params.iter().all(|p| p.ty.is_some()) && !has_duplicates(program) {
                     let mut own = Diagnostics::new();
                     build(program, Entry::Function(function), options, &mut own);
                     problems.extend(own);
@@ -84,6 +86,16 @@ pub fn build_program(program: &Program, options: &BuildOptions) -> Result<Graph,
     }
 }
 
+/// True if some attribute is the function of that name.
+fn is_value(program: &Program, name: &str) -> bool {
+    let ast = &program.ast;
+    let is_name = |id| matches!(ast.kind(id), ExprKind::Name(n) if **n == *name);
+    ast.iter().any(|(_, expr)| match &expr.kind {
+        ExprKind::Call { attrs: Some(attrs), .. } => attrs.entries.iter().any(|e| is_name(e.value)),
+        _ => false,
+    })
+}
+
 fn has_duplicates(program: &Program) -> bool {
     let mut names: Vec<&str> = program
         .functions
@@ -110,18 +122,42 @@ fn main_function(program: &Program) -> Option<&Function> {
 ///
 /// # Errors
 /// Every problem found, with its place.
-pub fn build_function(
-    ast: &crate::lang::ast::Ast,
-    function: &Function,
-    options: &BuildOptions,
-) -> Result<Graph, Diagnostics> {
+pub fn build_function(ast: &Ast, function: &Function, options: &BuildOptions) -> Result<Graph, Diagnostics> {
     let mut problems = Diagnostics::new();
-    let graph = assemble(ast, Entry::Function(function), &[], &[], options, &mut problems);
+    let graph = assemble(
+        ast,
+        Entry::Function(function),
+        (&[], &[]),
+        Within::default(),
+        options,
+        &mut problems,
+    );
     let problems = problems.in_source(&ast.source);
     match graph {
         Some(graph) => problems.into_result(graph),
         None => Err(problems),
     }
+}
+
+/// Where a function is called.
+#[derive(Default)]
+pub(super) struct Within {
+    /// The functions it stands in, itself last; empty for one that is not called by an operator.
+    pub(super) path: Vec<Arc<str>>,
+    /// Symbols that are known there.
+    pub(super) symbols: Vec<Arc<str>>,
+}
+
+/// The graph of a function that an operator calls.
+pub(super) fn function_graph(
+    ast: &Ast,
+    function: &Function,
+    items: (&[Function], &[OpaqueDecl]),
+    within: Within,
+    options: &BuildOptions,
+    problems: &mut Diagnostics,
+) -> Option<Graph> {
+    assemble(ast, Entry::Function(function), items, within, options, problems)
 }
 
 #[derive(Clone, Copy)]
@@ -134,18 +170,18 @@ fn build(program: &Program, entry: Entry<'_>, options: &BuildOptions, problems: 
     assemble(
         &program.ast,
         entry,
-        &program.functions,
-        &program.opaques,
+        (&program.functions, &program.opaques),
+        Within::default(),
         options,
         problems,
     )
 }
 
 fn assemble(
-    ast: &crate::lang::ast::Ast,
+    ast: &Ast,
     entry: Entry<'_>,
-    functions: &[Function],
-    opaques: &[crate::lang::ast::OpaqueDecl],
+    (functions, opaques): (&[Function], &[OpaqueDecl]),
+    within: Within,
     options: &BuildOptions,
     problems: &mut Diagnostics,
 ) -> Option<Graph> {
@@ -160,7 +196,7 @@ fn assemble(
     // Inputs go in first, through a builder of their own that knows the symbols they declare.
     let mut inputs: Vec<(Arc<str>, ParamClass, Type)> = Vec::new();
     let mut next_unknown = 0;
-    let mut symbols: Vec<Arc<str>> = Vec::new();
+    let mut symbols: Vec<Arc<str>> = within.symbols;
     if let Entry::Function(function) = entry {
         let mut sink = Graph::new();
         let mut typer = Builder::new(ast, &mut sink);
@@ -212,8 +248,9 @@ fn assemble(
     let mut vertices = Vec::new();
     for (name, class, ty) in &inputs {
         vertices.push(match class {
-            ParamClass::Input => graph.input(name, ty.clone()),
-            ParamClass::Param => graph.param(name, ty.clone()),
+            // What a function that is called knows comes with the call.
+            ParamClass::Param if within.path.is_empty() => graph.param(name, ty.clone()),
+            ParamClass::Param | ParamClass::Input => graph.input(name, ty.clone()),
         });
     }
     if let Entry::Function(f) = entry {
@@ -226,6 +263,7 @@ fn assemble(
     let mut builder = Builder::new(ast, &mut graph);
     builder.max_size = options.max_vertices;
     builder.declare(functions, opaques);
+    builder.path = within.path;
     for symbol in &symbols {
         builder.symbol(symbol);
     }
@@ -286,7 +324,7 @@ fn add_outputs(graph: &mut Graph, root: super::VertexId) {
 }
 
 /// Names a bare expression uses and nothing defines, positional ones first, then in order of appearance.
-fn free_names(ast: &crate::lang::ast::Ast, block: &Block) -> Vec<Arc<str>> {
+fn free_names(ast: &Ast, block: &Block) -> Vec<Arc<str>> {
     let mut defined: Vec<Arc<str>> = block.lets.iter().flat_map(names_of).collect();
     for (_, expr) in ast.iter() {
         match &expr.kind {

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::{Graph, Node, Operands, Vertex, VertexId};
 use crate::diag::{Diagnostic, Diagnostics, did_you_mean};
-use crate::op::{AttrValue, Op};
+use crate::op::{AttrValue, Op, Region, RegionStep};
 use crate::tensor::{Atom, Dim, Shape, Tensor, TensorType, Type};
 
 /// The symbols and unknown extents that get a value.
@@ -210,6 +210,8 @@ fn bound_type(ty: &Type, value: &dyn Fn(&Atom) -> Option<Dim>) -> Type {
                 .map(|s| s.iter().map(|d| d.substitute(value)).collect()),
         }),
         Type::Tuple(items) => Type::Tuple(items.iter().map(|item| bound_type(item, value)).collect()),
+        Type::Sequence(item) => Type::Sequence(Box::new(bound_type(item, value))),
+        Type::Optional(item) => Type::Optional(Box::new(bound_type(item, value))),
         Type::Absent => Type::Absent,
     }
 }
@@ -218,6 +220,16 @@ fn bound_attr(attr: &AttrValue, value: &dyn Fn(&Atom) -> Option<Dim>) -> AttrVal
     match attr {
         AttrValue::Int(d) => AttrValue::Int(d.substitute(value)),
         AttrValue::Ints(list) => AttrValue::Ints(list.iter().map(|d| d.substitute(value)).collect()),
+        AttrValue::Region(region) => {
+            let mut region = Region::clone(region);
+            for item in &mut region.items {
+                item.ty = bound_type(&item.ty, value);
+                if let RegionStep::Call { attrs, .. } = &mut item.step {
+                    attrs.iter_mut().for_each(|attr| *attr = bound_attr(attr, value));
+                }
+            }
+            AttrValue::Region(Arc::new(region))
+        }
         other => other.clone(),
     }
 }

@@ -806,6 +806,6 @@ pub fn from_attr<V>(value: &AttrValue) -> Term<V> {
         AttrValue::Strs(list) => Term::List(list.iter().cloned().map(Term::Str).collect()),
         AttrValue::DType(d) => Term::DType(*d),
         AttrValue::Tensor(t) => Term::Tensor(t.clone()),
-        foreign @ AttrValue::Foreign { .. } => Term::Foreign(foreign.clone()),
+        foreign @ (AttrValue::Foreign { .. } | AttrValue::Region(_)) => Term::Foreign(foreign.clone()),
     }
 }

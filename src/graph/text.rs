@@ -6,16 +6,17 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
+use indexmap::{IndexMap, IndexSet};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::literal::foreign_text;
-use super::{Graph, Node, Operands, VertexId};
+use super::{Graph, Node, Operands, VertexId, region_graph};
 use crate::lang::ast::{
     Attr, Attrs, BinaryOp, Block, DTypeName, DimExpr, Dims, ExprId, ExprKind, Function, Ident, Let, LetNames, Param,
     ParamClass, Program, TypeExpr, TypeKind, UnaryOp,
 };
 use crate::lang::is_name;
-use crate::op::{AttrValue, Fact, Op, OpDef, lookup, normalize};
+use crate::op::{AttrValue, Fact, Op, OpDef, Region, RegionStep, lookup, normalize};
 use crate::tensor::{Atom, DType, Dim, Tensor, Type};
 
 /// Expressions nested deeper than this are named.
@@ -41,7 +42,81 @@ const MAX_INLINE_ELEMENTS: usize = 4;
 /// assert_eq!(printed, text.replace("neg(x)", "-x"));
 /// ```
 pub fn to_program(graph: &Graph) -> Program {
-    let mut writer = Writer::new(graph);
+    // A function hides the operator of its name.
+    let name = if is_name(&graph.name) && lookup(&graph.name).is_none() {
+        graph.name.as_str()
+    } else {
+        "main"
+    };
+    let mut shared = Shared {
+        program: Program::synthetic(),
+        names: function_names(graph, name),
+        written: FxHashSet::default(),
+        symbols: None,
+        symbol_names: FxHashSet::default(),
+    };
+    let function = write_function(graph, name, &mut shared);
+    shared.program.functions.push(function);
+    shared.program
+}
+
+/// What the functions of one program have in common.
+struct Shared {
+    program: Program,
+    /// Names of the functions that operators call.
+    names: IndexMap<Arc<Region>, Arc<str>>,
+    /// Functions that are written.
+    written: FxHashSet<Arc<str>>,
+    /// What symbols are called, once the outermost function has decided.
+    symbols: Option<FxHashMap<Arc<str>, Arc<str>>>,
+    /// Names that stand for extents somewhere.
+    symbol_names: FxHashSet<String>,
+}
+
+/// A name for each function that is called in the graph or in another function: that of nothing else.
+fn function_names(graph: &Graph, main: &str) -> IndexMap<Arc<Region>, Arc<str>> {
+    let mut regions: IndexSet<Arc<Region>> = IndexSet::new();
+    let mut taken: FxHashSet<Arc<str>> = FxHashSet::default();
+    taken.extend(["main".into(), main.into()]);
+    for v in graph.ids() {
+        let vertex = graph.vertex(v);
+        taken.extend(vertex.name.clone());
+        if let Node::Call { attrs, .. } = &vertex.node {
+            regions.extend(attrs.iter().filter_map(|a| a.region().cloned()));
+        }
+    }
+    let mut next = 0;
+    while let Some(region) = regions.get_index(next).cloned() {
+        next += 1;
+        for item in &region.items {
+            taken.extend(item.name.clone());
+            if let RegionStep::Call { attrs, .. } = &item.step {
+                regions.extend(attrs.iter().filter_map(|a| a.region().cloned()));
+            }
+        }
+    }
+    let mut names = IndexMap::new();
+    for region in regions {
+        let usable = |name: &str| is_variable(name) && lookup(name).is_none() && name != "main";
+        let base: String = region
+            .name
+            .chars()
+            .map(|c| if is_name(&format!("a{c}")) { c } else { '_' })
+            .collect();
+        let base = if usable(&base) { base } else { "body".to_owned() };
+        let mut name: Arc<str> = base.as_str().into();
+        let mut number = 0;
+        while !taken.insert(name.clone()) {
+            number += 1;
+            name = format!("{base}_{number}").into();
+        }
+        names.insert(region, name);
+    }
+    names
+}
+
+fn write_function(graph: &Graph, name: &str, shared: &mut Shared) -> Function {
+    let mut writer = Writer::new(graph, shared);
     writer.collect_dims();
     let params = writer.params();
     for i in 0..writer.order.len() {
@@ -52,17 +127,10 @@ pub fn to_program(graph: &Graph) -> Program {
         [one] => writer.operand(*one),
         several => {
             let items = several.iter().map(|v| writer.operand(*v)).collect();
-            writer.program.ast.make(ExprKind::Tuple(items))
+            writer.shared.program.ast.make(ExprKind::Tuple(items))
         }
     };
-    // A function hides the operator of its name.
-    let name = if is_name(&graph.name) && lookup(&graph.name).is_none() {
-        graph.name.as_str()
-    } else {
-        "main"
-    };
-    let mut program = writer.program;
-    program.functions.push(Function {
+    Function {
         doc: graph.doc.clone(),
         name: Some(Ident::new(name)),
         params,
@@ -72,8 +140,7 @@ pub fn to_program(graph: &Graph) -> Program {
             ..Block::of(result)
         },
         span: Default::default(),
-    });
-    program
+    }
 }
 
 /// How the value of a vertex is written where it is used.
@@ -86,10 +153,10 @@ enum Written {
     Inline { expr: ExprId, depth: u32, parts: u32 },
 }
 
-struct Writer<'g> {
+struct Writer<'g, 's> {
     graph: &'g Graph,
+    shared: &'s mut Shared,
     order: Vec<VertexId>,
-    program: Program,
     lets: Vec<Let>,
     uses: FxHashMap<VertexId, u32>,
     written: FxHashMap<VertexId, Written>,
@@ -109,8 +176,8 @@ struct Writer<'g> {
     auto: u32,
 }
 
-impl<'g> Writer<'g> {
-    fn new(graph: &'g Graph) -> Self {
+impl<'g, 's> Writer<'g, 's> {
+    fn new(graph: &'g Graph, shared: &'s mut Shared) -> Self {
         let order = graph.rpo();
         let mut uses: FxHashMap<VertexId, u32> = FxHashMap::default();
         let mut parts: FxHashMap<VertexId, Vec<Option<VertexId>>> = FxHashMap::default();
@@ -145,8 +212,8 @@ impl<'g> Writer<'g> {
         });
         Writer {
             graph,
+            shared,
             order,
-            program: Program::synthetic(),
             lets: Vec::new(),
             uses,
             written: FxHashMap::default(),
@@ -162,7 +229,7 @@ impl<'g> Writer<'g> {
     }
 
     fn make(&mut self, kind: ExprKind) -> ExprId {
-        self.program.ast.make(kind)
+        self.shared.program.ast.make(kind)
     }
 
     /// The parameters that results depend on, and all inputs, as they follow each other.
@@ -216,6 +283,13 @@ impl<'g> Writer<'g> {
                 }
             }
         }
+        // The outermost function decides for all what symbols are called.
+        let inherited = self.shared.symbols.clone();
+        if inherited.is_none() {
+            for region in self.shared.names.keys() {
+                symbols_of(region, &mut symbols);
+            }
+        }
         for ty in types {
             ty.visit_dims(&mut |d| {
                 let alone = d.is_unknown();
@@ -245,7 +319,19 @@ impl<'g> Writer<'g> {
             .collect();
         symbols.sort();
         symbols.dedup();
-        let clashes = |s: &Arc<str>| !is_variable(s) || (inputs.contains(&**s) && in_attrs.contains(s));
+        for name in self.shared.names.values() {
+            self.taken.insert(name.to_string(), 0);
+        }
+        let is_main = inherited.is_none();
+        if let Some(names) = inherited {
+            self.symbols = names;
+            self.taken
+                .extend(self.shared.symbol_names.iter().map(|name| (name.clone(), 0)));
+            symbols.clear();
+        }
+        let several_functions = !self.shared.names.is_empty();
+        let clashes =
+            |s: &Arc<str>| !is_variable(s) || (inputs.contains(&**s) && (in_attrs.contains(s) || several_functions));
         for symbol in symbols.iter().filter(|s| !clashes(s)) {
             // An input may share the name of a symbol that no attribute mentions.
             if !inputs.contains(&**symbol) {
@@ -255,6 +341,9 @@ impl<'g> Writer<'g> {
         // Inputs keep their names before anything gets a new one.
         for (v, _) in &signature {
             if let Some(name) = graph.vertex(*v).name.as_deref().filter(|n| is_variable(n)) {
+                if !is_main && self.taken.contains_key(name) {
+                    continue;
+                }
                 self.taken.insert(name.to_owned(), 0);
                 self.kept.insert(name.into());
             }
@@ -262,6 +351,11 @@ impl<'g> Writer<'g> {
         for symbol in symbols.iter().filter(|s| clashes(s)) {
             let name = self.fresh_name(symbol);
             self.symbols.insert(symbol.clone(), name);
+        }
+        if is_main {
+            let written = symbols.iter().map(|s| self.symbols.get(s).unwrap_or(s).to_string());
+            self.shared.symbol_names.extend(written);
+            self.shared.symbols = Some(self.symbols.clone());
         }
         let mut several: Vec<u32> = declared
             .into_iter()
@@ -271,6 +365,7 @@ impl<'g> Writer<'g> {
         several.sort_unstable();
         for id in several {
             let name = self.fresh_name("d");
+            self.shared.symbol_names.insert(name.to_string());
             self.unknowns.insert(id, name);
         }
         let wanted: FxHashSet<u32> = unknown_in_attrs.into_iter().collect();
@@ -371,6 +466,8 @@ impl<'g> Writer<'g> {
     fn type_expr(&mut self, ty: &Type) -> Option<TypeExpr> {
         let kind = match ty {
             Type::Absent => return None,
+            Type::Sequence(item) => TypeKind::Sequence(Box::new(self.type_expr(item)?)),
+            Type::Optional(item) => TypeKind::Optional(Box::new(self.type_expr(item)?)),
             Type::Tuple(items) => TypeKind::Tuple(items.iter().map(|t| self.type_expr(t)).collect::<Option<_>>()?),
             Type::Tensor(tensor) => TypeKind::Tensor {
                 dtype: Some(DTypeName {
@@ -466,7 +563,7 @@ impl<'g> Writer<'g> {
     /// An unknown extent: by its name, or as the extent of something that has a name.
     fn unknown(&mut self, id: u32) -> ExprId {
         if let Some(name) = self.unknowns.get(&id) {
-            return self.program.ast.make(ExprKind::Name(name.clone()));
+            return self.shared.program.ast.make(ExprKind::Name(name.clone()));
         }
         let Some((v, axis)) = self.read.get(&id).copied() else {
             return self.make(ExprKind::Wildcard);
@@ -620,7 +717,7 @@ impl<'g> Writer<'g> {
         for extent in shape.iter().rev() {
             items = items
                 .chunks((*extent).max(1))
-                .map(|row| self.program.ast.make(ExprKind::List(row.to_vec())))
+                .map(|row| self.shared.program.ast.make(ExprKind::List(row.to_vec())))
                 .collect();
         }
         match items.first() {
@@ -672,7 +769,7 @@ impl<'g> Writer<'g> {
                             op: BinaryOp::Eq,
                             lhs,
                             rhs,
-                        } = *self.program.ast.kind(operand)
+                        } = *self.shared.program.ast.kind(operand)
                     {
                         let op = BinaryOp::Ne;
                         return Some(ExprKind::Binary { op, lhs, rhs });
@@ -686,7 +783,7 @@ impl<'g> Writer<'g> {
         let [lhs, rhs] = *args else { return None };
         let literal = |id: ExprId| {
             matches!(
-                self.program.ast.kind(id),
+                self.shared.program.ast.kind(id),
                 ExprKind::Int { .. } | ExprKind::Bool(_) | ExprKind::List(_)
             )
         };
@@ -734,6 +831,10 @@ impl<'g> Writer<'g> {
                 self.make(ExprKind::List(items))
             }
             AttrValue::DType(d) => self.make(ExprKind::Name(d.name().into())),
+            AttrValue::Region(region) => {
+                let name = self.function(region);
+                self.make(ExprKind::Name(name))
+            }
             AttrValue::Foreign { kind, bytes } => self.make(ExprKind::Str(foreign_text(kind, bytes).into())),
             AttrValue::Tensor(t)
                 if t.shape().is_empty() && (t.dtype().is_number() || !opaque && t.dtype() == DType::Bool) =>
@@ -755,8 +856,42 @@ impl<'g> Writer<'g> {
         }
     }
 
+    /// The name of a function that an operator calls; it is written where that was not done yet.
+    fn function(&mut self, region: &Arc<Region>) -> Arc<str> {
+        let name = self.shared.names.get(region).cloned().unwrap_or_else(|| "body".into());
+        if self.shared.written.insert(name.clone()) {
+            let function = write_function(&region_graph(region), &name, self.shared);
+            self.shared.program.functions.push(function);
+        }
+        name
+    }
+
     fn real(&mut self, value: f64) -> ExprId {
         self.make(ExprKind::Float { value, suffix: None })
+    }
+}
+
+/// The symbols in types and attributes of a function; those of functions that it calls are asked for by themselves.
+fn symbols_of(region: &Region, out: &mut Vec<Arc<str>>) {
+    let mut note = |d: &Dim| {
+        d.visit_atoms(&mut |atom| {
+            if let Atom::Symbol(s) = atom {
+                out.push(s.clone());
+            }
+        });
+    };
+    for item in &region.items {
+        item.ty.visit_dims(&mut note);
+        let RegionStep::Call { attrs, .. } = &item.step else {
+            continue;
+        };
+        for value in attrs {
+            match value {
+                AttrValue::Int(d) => note(d),
+                AttrValue::Ints(list) => list.iter().for_each(&mut note),
+                _ => {}
+            }
+        }
     }
 }
 

@@ -381,6 +381,10 @@ pub struct TypeExpr {
 /// What a type is.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TypeKind {
+    /// `sequence(f32[n])`
+    Sequence(Box<TypeExpr>),
+    /// `optional(f32[n])`
+    Optional(Box<TypeExpr>),
     /// `f32[n, 64]`; rules may leave the element type out.
     Tensor {
         /// The element type.

@@ -132,10 +132,45 @@ fn parse_part<'s, T: Send>(
     rule: Rule,
     build: Build<'s, T>,
 ) -> Result<T, Diagnostics> {
+    built(source, source.slice(span), span.start, scanned, rule, build)
+}
+
+/// Parses a text that stands for the bytes of `source` at `span`, as long as they are.
+pub(super) fn parse_text<T: Send>(
+    source: &Arc<Source>,
+    span: Span,
+    text: &str,
+    rule: Rule,
+    build: impl for<'s> FnOnce(Builder<'s>, syntax::Pair<'s>) -> Result<T, Diagnostics> + Send,
+) -> Result<T, Diagnostics> {
+    let mut scanned = scan(text, span.start);
+    if let Some(problem) = scanned.problem.take() {
+        return Err(problem.into());
+    }
+    if scanned.depth > MAX_NESTING {
+        return Err(
+            Diagnostic::error("T0601", format!("brackets are nested {} deep", scanned.depth))
+                .note(format!("the limit is {MAX_NESTING}"))
+                .label(span, "")
+                .into(),
+        );
+    }
+    built(source, text, span.start, scanned, rule, build)
+}
+
+/// What `build` makes of a text that begins at byte `base` of its source; deep brackets get a stack of their own.
+fn built<'s, T: Send>(
+    source: &'s Arc<Source>,
+    text: &'s str,
+    base: u32,
+    scanned: Scan,
+    rule: Rule,
+    build: impl FnOnce(Builder<'s>, syntax::Pair<'s>) -> Result<T, Diagnostics> + Send,
+) -> Result<T, Diagnostics> {
     let depth = scanned.depth;
     let work = move || {
-        let mut pairs = syntax::parse(rule, source.slice(span), span.start)?;
-        let builder = Builder::new(source, span.start, scanned.comments);
+        let mut pairs = syntax::parse(rule, text, base)?;
+        let builder = Builder::new(source, base, scanned.comments);
         match pairs.next() {
             Some(pair) => build(builder, pair),
             None => Err(Diagnostic::error("T0001", "empty text").into()),

@@ -13,6 +13,7 @@ use super::scan::partner;
 #[grammar = "../grammar/lexical.pest"]
 #[grammar = "../grammar/expression.pest"]
 #[grammar = "../grammar/rule.pest"]
+#[grammar = "../grammar/script.pest"]
 struct Grammar;
 
 pub(super) type Pair<'s> = pest::iterators::Pair<'s, Rule>;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::Region;
 use crate::tensor::{DType, Dim, Tensor};
 
 /// A floating-point attribute; equality and order are those of the bits (`total_cmp`).
@@ -62,6 +63,8 @@ pub enum AttrValue {
     DType(DType),
     /// A tensor; compared by its bits.
     Tensor(Tensor),
+    /// A function that the operator calls.
+    Region(Arc<Region>),
     /// Something only the format it came from can read; `kind` tells which.
     Foreign {
         /// What the bytes are, such as `onnx.AttributeProto`.
@@ -133,6 +136,7 @@ impl AttrValue {
             AttrValue::Strs(_) => "a list of texts",
             AttrValue::DType(_) => "an element type",
             AttrValue::Tensor(_) => "a tensor",
+            AttrValue::Region(_) => "a function",
             AttrValue::Foreign { .. } => "a foreign value",
         }
     }
@@ -150,6 +154,7 @@ impl AttrValue {
             AttrValue::DType(_) => 8,
             AttrValue::Tensor(_) => 9,
             AttrValue::Foreign { .. } => 10,
+            AttrValue::Region(_) => 11,
         }
     }
 }
@@ -167,6 +172,7 @@ impl PartialEq for AttrValue {
             (AttrValue::Strs(a), AttrValue::Strs(b)) => a == b,
             (AttrValue::DType(a), AttrValue::DType(b)) => a == b,
             (AttrValue::Tensor(a), AttrValue::Tensor(b)) => a.same_bits(b),
+            (AttrValue::Region(a), AttrValue::Region(b)) => a == b,
             (AttrValue::Foreign { kind: a, bytes: x }, AttrValue::Foreign { kind: b, bytes: y }) => a == b && x == y,
             _ => false,
         }
@@ -189,6 +195,7 @@ impl Hash for AttrValue {
             AttrValue::Strs(v) => v.hash(state),
             AttrValue::DType(v) => v.hash(state),
             AttrValue::Tensor(t) => t.hash_start(state),
+            AttrValue::Region(region) => region.hash(state),
             AttrValue::Foreign { kind, bytes } => (kind, bytes).hash(state),
         }
     }
@@ -213,6 +220,7 @@ impl Ord for AttrValue {
             (AttrValue::Strs(a), AttrValue::Strs(b)) => a.cmp(b),
             (AttrValue::DType(a), AttrValue::DType(b)) => a.cmp(b),
             (AttrValue::Tensor(a), AttrValue::Tensor(b)) => format!("{a:?}").cmp(&format!("{b:?}")),
+            (AttrValue::Region(a), AttrValue::Region(b)) => a.cmp(b),
             (AttrValue::Foreign { kind: a, bytes: x }, AttrValue::Foreign { kind: b, bytes: y }) => (a, x).cmp(&(b, y)),
             _ => self.rank().cmp(&other.rank()),
         }
@@ -241,6 +249,7 @@ impl fmt::Display for AttrValue {
             AttrValue::Strs(v) => write_list(f, v.iter().map(|s| format!("{s:?}"))),
             AttrValue::DType(v) => write!(f, "{v}"),
             AttrValue::Tensor(t) => write!(f, "<{}>", t.ty()),
+            AttrValue::Region(region) => write!(f, "{region}"),
             AttrValue::Foreign { kind, bytes } => write!(f, "<{kind}, {} bytes>", bytes.len()),
         }
     }
@@ -273,6 +282,8 @@ pub enum AttrKind {
     DType,
     /// A tensor of any type; a lone number is a tensor without axes.
     Tensor,
+    /// A function.
+    Region,
 }
 
 /// Whose axes an axis attribute counts.
@@ -372,6 +383,7 @@ impl AttrDef {
             (K::OneOf(allowed), V::Str(v)) if allowed.contains(&&*v) => V::Str(v),
             (K::DType, V::DType(v)) => V::DType(v),
             (K::DType, V::Str(v)) => V::DType(v.parse().ok()?),
+            (K::Region, V::Region(v)) => V::Region(v),
             (K::Tensor, V::Tensor(v)) => V::Tensor(v),
             (K::Tensor, V::Float(v)) => V::Tensor(Tensor::scalar(v.0 as f32)),
             (K::Tensor, V::Int(v)) => V::Tensor(Tensor::scalar(v.as_const()?)),
@@ -398,6 +410,7 @@ impl AttrDef {
             ),
             AttrKind::DType => "an element type, such as f32".into(),
             AttrKind::Tensor => "a tensor or a number".into(),
+            AttrKind::Region => "the name of a function".into(),
         }
     }
 }

@@ -58,6 +58,7 @@ fn type_elements(ty: &Type) -> f64 {
     match ty {
         Type::Tensor(t) => elements(t.shape.as_ref()),
         Type::Tuple(items) => items.iter().map(type_elements).sum(),
+        Type::Sequence(item) | Type::Optional(item) => type_elements(item),
         Type::Absent => 0.0,
     }
 }
@@ -66,6 +67,7 @@ fn type_bytes(ty: &Type) -> f64 {
     match ty {
         Type::Tensor(t) => elements(t.shape.as_ref()) * t.dtype.size() as f64,
         Type::Tuple(items) => items.iter().map(type_bytes).sum(),
+        Type::Sequence(item) | Type::Optional(item) => type_bytes(item),
         Type::Absent => 0.0,
     }
 }

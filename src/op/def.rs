@@ -44,6 +44,45 @@ pub enum Semantics {
     Primitive(Reference),
     /// A function in the program language; attributes are in scope by name.
     Composite(&'static str),
+    /// Control flow, or a value that is no tensor: said in terms of other operators and of functions it calls.
+    Flow(Flow),
+}
+
+/// What decides which functions run, and what puts values together that are no tensors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flow {
+    /// One of two functions.
+    Branch,
+    /// A function again and again.
+    Loop,
+    /// A function for each slice of its operands.
+    Scan,
+    /// A function for each element of a sequence.
+    Map,
+    /// A sequence of its operands.
+    Sequence,
+    /// A sequence without elements.
+    Empty,
+    /// An element of a sequence.
+    At,
+    /// A sequence with one element more.
+    Insert,
+    /// A sequence with one element less.
+    Erase,
+    /// The number of elements.
+    Length,
+    /// A sequence of parts of a tensor.
+    Split,
+    /// The elements of a sequence joined.
+    Concat,
+    /// An optional value.
+    Optional,
+    /// An optional value that is missing.
+    Missing,
+    /// What is in an optional value.
+    Inside,
+    /// Whether an optional value is there.
+    IsThere,
 }
 
 /// An operator of the ONNX default domain.
@@ -261,6 +300,12 @@ impl OpDef {
     /// Makes it a composite with this body.
     pub const fn body(mut self, body: &'static str) -> OpDef {
         self.semantics = Semantics::Composite(body);
+        self
+    }
+
+    /// Makes it control flow.
+    pub const fn flow(mut self, flow: Flow) -> OpDef {
+        self.semantics = Semantics::Flow(flow);
         self
     }
 

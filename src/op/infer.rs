@@ -105,6 +105,9 @@ impl<'a> Infer<'a> {
             Some(other @ Type::Tuple(_)) => Err(OpError::new(format!("operand `{name}` is a tuple: {other}"))
                 .at(i)
                 .help("take one of its elements: `.0`")),
+            Some(other @ (Type::Sequence(_) | Type::Optional(_))) => {
+                Err(OpError::new(format!("operand `{name}` is no tensor: {other}")).at(i))
+            }
             Some(Type::Absent) | None => Err(OpError::new(format!("operand `{name}` is missing"))),
         }
     }

@@ -41,6 +41,7 @@ pub(super) const OPS: &[OpDef] = &[
         .cost(CostRule::View)
         .onnx("Reshape", 1),
     OpDef::new("transpose", "Axes in another order; reversed if none is given.")
+        .aliases(&["permute", "shuffle"])
         .operands(&[X])
         .attrs(&[AttrDef::new(
             "perm",

@@ -15,6 +15,7 @@ mod lawful;
 mod laws;
 mod number;
 mod reference;
+mod region;
 mod value;
 
 mod common;
@@ -24,12 +25,15 @@ mod along;
 mod attention;
 mod bits;
 mod blocks;
+mod branch;
 mod cache;
+mod collection;
 mod conv;
 mod convert;
 mod create;
 mod detect;
 mod einsum;
+mod elementary;
 mod elementwise;
 mod geometry;
 mod index;
@@ -53,7 +57,9 @@ mod rotary;
 mod sample;
 mod sequence;
 mod softmax;
+mod sort;
 mod spectral;
+mod strided;
 pub(crate) mod symbolic;
 mod taper;
 mod text;
@@ -64,6 +70,7 @@ mod window;
 #[cfg(test)]
 mod check;
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -71,9 +78,10 @@ use std::sync::{Arc, OnceLock};
 
 pub use attr::{AttrDef, AttrKind, AttrValue, Attrs, AxisOf, Default, Real};
 pub use bounded::Bounded;
+pub(crate) use branch::{always_true, join};
 pub use call::{Normalized, normalize};
 pub use cost::{Cost, CostRule};
-pub use def::{Canonical, OnnxName, OpDef, OpTraits, Operand, OperandKind, Semantics};
+pub use def::{Canonical, Flow, OnnxName, OpDef, OpTraits, Operand, OperandKind, Semantics};
 pub use exact::Exact;
 pub use field::{Field, Residue};
 pub use infer::{Fact, Infer, OpError};
@@ -81,8 +89,11 @@ pub use lawful::Lawful;
 pub use laws::{Law, Laws, NoSuchLaw, Trace, under};
 pub use number::{Func, Number, Refused};
 pub use reference::{Eval, RefFn, Reference, System, evaluate, evaluate_tensors};
+pub use region::{Item, Region, Step as RegionStep};
 pub use symbolic::known_ints;
 pub use value::Value;
+
+use serde::{Deserialize, Serialize};
 
 use crate::tensor::Type;
 
@@ -90,6 +101,7 @@ use crate::tensor::Type;
 const FAMILIES: &[&[OpDef]] = &[
     elementwise::OPS,
     unary::OPS,
+    elementary::OPS,
     convert::OPS,
     activation::OPS,
     layout::OPS,
@@ -127,6 +139,10 @@ const FAMILIES: &[&[OpDef]] = &[
     spectral::OPS,
     ngram::OPS,
     cache::OPS,
+    strided::OPS,
+    sort::OPS,
+    branch::OPS,
+    collection::OPS,
 ];
 
 /// Every operator, in table order.
@@ -161,7 +177,8 @@ pub fn lookup_onnx(name: &str) -> Option<&'static OpDef> {
 }
 
 /// An operator of the table, or one that is only carried along.
-#[derive(Clone)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(into = "OpName", try_from = "OpName")]
 pub enum Op {
     /// Defined in the table.
     Known(&'static OpDef),
@@ -170,7 +187,7 @@ pub enum Op {
 }
 
 /// An operator that the table does not define.
-#[derive(Debug, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct OpaqueOp {
     /// The namespace; empty for the default one.
     pub domain: String,
@@ -180,6 +197,63 @@ pub struct OpaqueOp {
     pub attr_names: Vec<Arc<str>>,
     /// The declared type of its value.
     pub result: Type,
+}
+
+/// How an operator is stored.
+#[derive(PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+enum OpName {
+    Known(String),
+    Opaque(OpaqueOp),
+}
+
+impl From<Op> for OpName {
+    fn from(op: Op) -> OpName {
+        match op {
+            Op::Known(def) => OpName::Known(def.name.to_owned()),
+            Op::Opaque(op) => OpName::Opaque((*op).clone()),
+        }
+    }
+}
+
+impl TryFrom<OpName> for Op {
+    type Error = String;
+
+    fn try_from(name: OpName) -> Result<Op, String> {
+        match name {
+            OpName::Known(name) => lookup(&name)
+                .map(Op::Known)
+                .ok_or_else(|| format!("there is no operator `{name}`")),
+            OpName::Opaque(op) => Ok(Op::Opaque(op.into())),
+        }
+    }
+}
+
+impl PartialOrd for Op {
+    fn partial_cmp(&self, other: &Op) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Op {
+    fn cmp(&self, other: &Op) -> Ordering {
+        match (self, other) {
+            (Op::Known(a), Op::Known(b)) => a.name.cmp(b.name),
+            (Op::Known(_), Op::Opaque(_)) => Ordering::Less,
+            (Op::Opaque(_), Op::Known(_)) => Ordering::Greater,
+            (Op::Opaque(a), Op::Opaque(b)) => a.cmp(b),
+        }
+    }
+}
+
+/// True if equal calls have equal values, and a call may be left out, repeated or computed ahead of time: opaque
+/// operators, those that draw at random, and those that call functions with such operators inside are not pure.
+pub fn is_pure(op: &Op, attrs: &[AttrValue]) -> bool {
+    op.def()
+        .is_some_and(|def| !def.traits.contains(OpTraits::NONDETERMINISTIC))
+        && attrs.iter().all(|attr| match attr {
+            AttrValue::Region(region) => region.is_pure(),
+            _ => true,
+        })
 }
 
 impl Op {

@@ -103,7 +103,7 @@ impl<S: System> Eval<'_, S> {
         match &self.result {
             Type::Tensor(t) => t.dtype,
             Type::Tuple(items) => items.first().and_then(Type::as_tensor).map_or(DType::F32, |t| t.dtype),
-            Type::Absent => DType::F32,
+            Type::Sequence(_) | Type::Optional(_) | Type::Absent => DType::F32,
         }
     }
 

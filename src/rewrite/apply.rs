@@ -70,6 +70,7 @@ pub(super) fn same_type(a: &Type, b: &Type) -> bool {
                     _ => false,
                 }
         }
+        (Type::Sequence(a), Type::Sequence(b)) | (Type::Optional(a), Type::Optional(b)) => same_type(a, b),
         (Type::Tuple(a), Type::Tuple(b)) => a.len() == b.len() && a.iter().zip(b).all(|(x, y)| same_type(x, y)),
         (Type::Absent, Type::Absent) => true,
         _ => false,

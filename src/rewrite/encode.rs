@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 use super::EGraph;
 use super::enode::{ENode, Facts, Head, attr_value};
 use crate::graph::{Graph, Node, Sink, VertexId};
-use crate::op::{AttrValue, Fact, Op, OpError, OpTraits, OpaqueOp, normalize};
+use crate::op::{AttrValue, Fact, Op, OpError, OpaqueOp, is_pure, normalize};
 use crate::tensor::{Tensor, Type};
 
 /// A graph as an e-graph.
@@ -82,9 +82,7 @@ fn add(
                     egraph.add(ENode::leaf(Head::Attr(i)))
                 }));
                 Head::Op(match op {
-                    Op::Known(def) if !def.traits.contains(OpTraits::NONDETERMINISTIC) => {
-                        egraph.analysis.interner.known(def)
-                    }
+                    Op::Known(def) if is_pure(op, attrs) => egraph.analysis.interner.known(def),
                     other => egraph.analysis.interner.unique(other.clone()),
                 })
             }

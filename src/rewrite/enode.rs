@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 
 use super::EGraph;
 use crate::graph::evaluate_call;
-use crate::op::{AttrValue, Fact, Infer, Op, OpTraits};
+use crate::op::{AttrValue, Fact, Flow, Infer, Op, Semantics, is_pure};
 use crate::tensor::{Tensor, Type};
 
 /// What an e-node computes from its children.
@@ -284,10 +284,8 @@ fn make_call(egraph: &mut EGraph, enode: &ENode, op: u32, pending: Option<Type>)
                 }
             })
             .collect();
-        let pure = matches!(op, Op::Known(_)) && !op.has(OpTraits::NONDETERMINISTIC);
         let values: Vec<AttrValue> = attrs.iter().map(|&c| attr_value(egraph, c)).collect();
-        let known = !values.iter().any(AttrValue::has_symbols);
-        is_static = pure && known && operands.iter().all(|&c| egraph[c].data.is_static);
+        is_static = may_be_folded(&op, &values) && operands.iter().all(|&c| egraph[c].data.is_static);
         ty = match (&op, pending) {
             (_, Some(ty)) => ty,
             (Op::Opaque(op), None) => op.result.clone(),
@@ -322,6 +320,21 @@ fn make_call(egraph: &mut EGraph, enode: &ENode, op: u32, pending: Option<Type>)
     }
 }
 
+/// True if a call may be computed ahead of time: it is pure, it ends, and no attribute waits for an extent.
+pub(super) fn may_be_folded(op: &Op, attrs: &[AttrValue]) -> bool {
+    let may_run_forever = |def: &crate::op::OpDef| matches!(def.semantics, Semantics::Flow(Flow::Loop));
+    let inside = |attr: &AttrValue| {
+        attr.region().is_none_or(|region| {
+            region.items.iter().all(|item| match &item.step {
+                crate::op::RegionStep::Call { op, .. } => !op.def().is_some_and(may_run_forever),
+                _ => true,
+            })
+        })
+    };
+    let known = !attrs.iter().any(AttrValue::has_symbols);
+    known && is_pure(op, attrs) && !op.def().is_some_and(may_run_forever) && attrs.iter().all(inside)
+}
+
 fn small(ty: &Type) -> bool {
     let concrete = ty.as_tensor().and_then(|t| t.shape.as_ref()?.to_concrete());
     concrete.is_some_and(|shape| {
@@ -349,5 +362,6 @@ fn unknowns(ty: &Type) -> usize {
             .as_ref()
             .map_or(100, |s| s.iter().filter(|d| d.has_unknown()).count()),
         Type::Tuple(items) => items.iter().map(unknowns).sum(),
+        Type::Sequence(item) | Type::Optional(item) => unknowns(item),
     }
 }

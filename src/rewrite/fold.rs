@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::enode::may_be_folded;
 use crate::graph::{Graph, InterpretError, Node, Params, VertexId, Workload, evaluate_call, interpret_vertices};
 use crate::op::{AttrValue, Op, OpTraits, lookup};
 use crate::tensor::{Tensor, Type};
@@ -44,11 +45,7 @@ pub fn fold_static(workload: &mut Workload) -> Result<FoldReport, InterpretError
             Node::Input | Node::Absent => false,
             Node::Param => vertex.name.as_ref().is_some_and(|n| workload.params.contains_key(n)),
             Node::Const(_) => true,
-            Node::Call { op: Op::Opaque(_), .. } => false,
-            Node::Call {
-                op: Op::Known(def),
-                attrs,
-            } => !def.traits.contains(OpTraits::NONDETERMINISTIC) && !attrs.iter().any(AttrValue::has_symbols),
+            Node::Call { op, attrs } => may_be_folded(op, attrs),
             Node::Tuple | Node::Proj(_) => true,
         };
         let absent = |u: &VertexId| matches!(graph.vertex(*u).node, Node::Absent);
@@ -109,6 +106,7 @@ pub fn fold_static(workload: &mut Workload) -> Result<FoldReport, InterpretError
     let used: FxHashSet<Arc<str>> = graph
         .params()
         .iter()
+        .chain(graph.inputs())
         .filter_map(|&v| graph.vertex(v).name.clone())
         .collect();
     workload.params.retain(|name, _| used.contains(name));

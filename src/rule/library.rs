@@ -17,6 +17,7 @@ const FILES: &[(&str, &str)] = &[
     ("rules/conv.rules", include_str!("../../rules/conv.rules")),
     ("rules/activation.rules", include_str!("../../rules/activation.rules")),
     ("rules/norm.rules", include_str!("../../rules/norm.rules")),
+    ("rules/strided.rules", include_str!("../../rules/strided.rules")),
     ("rules/attention.rules", include_str!("../../rules/attention.rules")),
 ];
 

@@ -8,6 +8,7 @@ mod dtype;
 mod narrow;
 mod serial;
 mod shape;
+pub mod strided;
 mod value;
 
 pub use dim::{Atom, Dim, Poly};

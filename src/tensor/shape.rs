@@ -193,6 +193,10 @@ pub enum Type {
     Tensor(TensorType),
     /// Several values.
     Tuple(Vec<Type>),
+    /// Any number of values of one type.
+    Sequence(Box<Type>),
+    /// A value that may be missing when the graph runs.
+    Optional(Box<Type>),
     /// No value: an optional operand that was left out.
     Absent,
 }
@@ -216,6 +220,7 @@ impl Type {
         match self {
             Type::Tensor(t) => t.shape.iter().flat_map(|s| s.iter()).for_each(f),
             Type::Tuple(items) => items.iter().for_each(|t| t.visit_dims(f)),
+            Type::Sequence(item) | Type::Optional(item) => item.visit_dims(f),
             Type::Absent => {}
         }
     }
@@ -228,6 +233,8 @@ impl Type {
                 shape: t.shape.as_ref().map(|s| s.iter().map(f).collect()),
             }),
             Type::Tuple(items) => Type::Tuple(items.iter().map(|t| t.map_dims(f)).collect()),
+            Type::Sequence(item) => Type::Sequence(Box::new(item.map_dims(f))),
+            Type::Optional(item) => Type::Optional(Box::new(item.map_dims(f))),
             Type::Absent => Type::Absent,
         }
     }
@@ -237,6 +244,7 @@ impl Type {
         match (self, other) {
             (Type::Tensor(a), Type::Tensor(b)) => a.admits(b),
             (Type::Tuple(a), Type::Tuple(b)) => a.len() == b.len() && a.iter().zip(b).all(|(x, y)| x.admits(y)),
+            (Type::Sequence(a), Type::Sequence(b)) | (Type::Optional(a), Type::Optional(b)) => a.admits(b),
             (Type::Absent, Type::Absent) => true,
             _ => false,
         }
@@ -254,6 +262,8 @@ impl fmt::Display for Type {
         match self {
             Type::Tensor(tensor) => write!(f, "{tensor}"),
             Type::Absent => f.write_str("none"),
+            Type::Sequence(item) => write!(f, "sequence({item})"),
+            Type::Optional(item) => write!(f, "optional({item})"),
             Type::Tuple(items) => {
                 f.write_str("(")?;
                 for (i, item) in items.iter().enumerate() {

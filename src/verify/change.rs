@@ -349,9 +349,7 @@ pub(super) fn variants(recipe: &Recipe, words: &Words, random: &mut Random) -> V
         }
     }
     out.extend(shapes(recipe, random));
-    for i in (1..out.len()).rev() {
-        out.swap(i, random.below(i + 1));
-    }
+    random.shuffle(&mut out);
     out
 }
 
@@ -572,9 +570,7 @@ fn other_value(
                 _ => 1 + random.below(rank.max(1)),
             };
             let mut all: Vec<i64> = (0..rank.max(n) as i64).collect();
-            for i in (1..all.len()).rev() {
-                all.swap(i, random.below(i + 1));
-            }
+            random.shuffle(&mut all);
             all.truncate(n);
             AttrValue::ints(&all)
         }
@@ -623,7 +619,7 @@ fn other_value(
         AttrKind::Float => AttrValue::float(words.number(&[1.0, 0.5, 0.0, 2.0, -1.0, 0.1, 6.0], random)),
         AttrKind::OneOf(all) => AttrValue::str(random.pick(all)?),
         AttrKind::DType => AttrValue::DType(random.pick(&DTYPES)?),
-        AttrKind::Floats | AttrKind::Str | AttrKind::Strs | AttrKind::Tensor => return before.cloned(),
+        AttrKind::Floats | AttrKind::Str | AttrKind::Strs | AttrKind::Tensor | AttrKind::Region => return before.cloned(),
     })
 }
 

@@ -24,6 +24,7 @@ mod audit;
 mod bounds;
 mod change;
 mod class;
+mod coincide;
 mod data;
 #[cfg(test)]
 mod evidence;
@@ -84,6 +85,9 @@ const MENDINGS: usize = 8;
 
 /// Instances of different ranks that are varied one value at a time.
 const BEGINNINGS: usize = 3;
+
+/// One more instance for this many has extents that coincide.
+const COINCIDENCES: usize = 2;
 
 /// Changes that are tried to reach first instances where the loader's search finds none.
 const REACHING: usize = 1500;
@@ -430,17 +434,18 @@ impl<'a> Run<'a> {
         let most = options.instances.saturating_mul(options.attempts);
         // Each attribute at each value that counts, for as long as half of what is allowed lasts.
         let mut ranks = Vec::new();
-        let mut begin: Vec<Vec<Recipe>> = Vec::new();
+        // Choices of their own: how many there are does not change what else is found.
+        let mut apart = Random::part(options.seed, "coincidences");
+        let (mut begin, mut coincide): (Vec<Vec<Recipe>>, Vec<Vec<Recipe>>) = (Vec::new(), Vec::new());
         for &i in &self.right {
             let recipe = &self.pool[i];
             if begin.len() < BEGINNINGS && !ranks.contains(&recipe.ranks()) {
                 ranks.push(recipe.ranks());
                 begin.push(change::variants(recipe, &self.words, random));
+                coincide.extend(coincide::coincidences(recipe, &mut apart));
             }
         }
-        let longest = begin.iter().map(Vec::len).max().unwrap_or(0);
-        let in_turn = (0..longest).flat_map(|at| begin.iter().filter_map(move |list| list.get(at)));
-        for next in in_turn.cloned().collect::<Vec<_>>() {
+        for next in in_turn(begin) {
             if 2 * self.report.instances >= options.instances || 2 * self.report.attempts >= most {
                 break;
             }
@@ -451,6 +456,15 @@ impl<'a> Run<'a> {
         while self.report.instances < options.instances && self.report.attempts < most {
             let next = self.next(&[], random)?;
             if let Some(found) = self.attempt(next, random) {
+                return Some(found);
+            }
+        }
+        let enough = self.report.instances + options.instances / COINCIDENCES;
+        for next in in_turn(coincide) {
+            if self.report.instances >= enough {
+                break;
+            }
+            if let Some(found) = self.attempt(mend(next, random), random) {
                 return Some(found);
             }
         }
@@ -550,6 +564,19 @@ impl<'a> Run<'a> {
         }
         self.pool.push(recipe);
         None
+    }
+}
+
+/// The first of each list, the second of each, and so on.
+fn in_turn(lists: Vec<Vec<Recipe>>) -> Vec<Recipe> {
+    let mut lists: Vec<_> = lists.into_iter().map(Vec::into_iter).collect();
+    let mut out = Vec::new();
+    loop {
+        let before = out.len();
+        out.extend(lists.iter_mut().filter_map(Iterator::next));
+        if out.len() == before {
+            return out;
+        }
     }
 }
 

@@ -372,6 +372,7 @@ fn is_small(ty: &Type) -> bool {
             known.fold(1, |n: i64, d| n.saturating_mul(d)) <= MOST_ELEMENTS
         }),
         Type::Tuple(items) => items.iter().all(is_small),
+        Type::Sequence(item) | Type::Optional(item) => is_small(item),
         Type::Absent => true,
     }
 }

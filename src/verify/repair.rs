@@ -75,14 +75,23 @@ pub fn repair(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Opti
     let right: Vec<Vec<bool>> = agreeing.iter().filter_map(facts).collect();
     let mut wrong: Vec<Vec<bool>> = wrong.iter().filter_map(facts).collect();
     let mut failed: Vec<Vec<usize>> = Vec::new();
+    let mut rests = one_rest(rule, &words, &agreeing);
     for _ in 0..VERIFIED {
         let Some(chosen) = choose(&words, &right, &wrong, &failed) else {
             break;
         };
+        let kept = right.iter().filter(|facts| chosen.iter().all(|&i| facts[i])).count();
+        // What says that two rests are the same keeps as much, or more.
+        let better = rests
+            .iter()
+            .position(|rest| rest.kept >= kept)
+            .map(|at| rests.remove(at));
+        if let Some(rest) = better.filter(|rest| holds(rule, &rest.text, examples, options)) {
+            return Some(rest);
+        }
         let text = words.text(&chosen);
         let found = load(rule, &text).and_then(|changed| counterexample(&changed, examples, options));
         let Some(recipe) = found else {
-            let kept = right.iter().filter(|facts| chosen.iter().all(|&i| facts[i])).count();
             return Some(Repair {
                 change: words.says(&chosen),
                 text,
@@ -95,19 +104,34 @@ pub fn repair(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Opti
             None => failed.push(chosen),
         }
     }
-    // Two rests that may differ, as one.
-    words.one_rest(rule).into_iter().find_map(|(change, text)| {
-        let changed = load(rule, &text)?;
-        let trial = Trial::new(changed.clone());
+    rests
+        .into_iter()
+        .find(|rest| holds(rule, &rest.text, examples, options))
+}
+
+/// Repairs that make one of two rests that may differ; those that keep the most first.
+fn one_rest(rule: &Arc<Rule>, words: &Vocabulary, right: &[Recipe]) -> Vec<Repair> {
+    let kept = |text: &str| {
+        let trial = Trial::new(load(rule, text)?);
         let matches = |recipe: &&Recipe| {
             let built = recipe.build().ok();
             built.is_some_and(|(graph, roots)| trial.sides(graph, Some(&roots)).is_some())
         };
-        let kept = agreeing.iter().filter(matches).count();
-        let of = agreeing.len();
-        let holds = kept > 0 && counterexample(&changed, examples, options).is_none();
-        holds.then_some(Repair { change, text, kept, of })
-    })
+        Some(right.iter().filter(matches).count())
+    };
+    let of = right.len();
+    let all = words.one_rest(rule).into_iter().filter_map(|(change, text)| {
+        let kept = kept(&text).filter(|kept| *kept > 0)?;
+        Some(Repair { change, text, kept, of })
+    });
+    let mut all: Vec<Repair> = all.collect();
+    all.sort_by_key(|repair| std::cmp::Reverse(repair.kept));
+    all
+}
+
+/// Whether the rule of that text loads, and nothing refutes it.
+fn holds(rule: &Arc<Rule>, text: &str, examples: &[Example], options: &Options) -> bool {
+    load(rule, text).is_some_and(|changed| counterexample(&changed, examples, options).is_none())
 }
 
 /// Which instances fulfil each condition, as bits.

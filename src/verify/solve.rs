@@ -366,9 +366,7 @@ impl Call<'_> {
     fn transpose(&mut self) {
         let Some(x) = self.shape(0) else { return };
         let mut perm: Vec<i64> = (0..x.len() as i64).collect();
-        for i in (1..perm.len()).rev() {
-            perm.swap(i, self.random.below(i + 1));
-        }
+        self.random.shuffle(&mut perm);
         if let Some(attr) = self.attr("perm") {
             *attr = Some(AttrValue::ints(&perm));
         }

@@ -3,13 +3,16 @@
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use indexmap::IndexMap;
 
 use prost::Message;
 use tautomer::diag::{Diagnostics, Severity};
 use tautomer::exec::{Executor, Mode as Execution, Plan};
 use tautomer::formats::onnx::proto::{GraphProto, ModelProto, ValueInfoProto};
-use tautomer::formats::onnx::{decode_model, export, import, read_tensor_file};
-use tautomer::graph::{Params, Workload};
+use tautomer::formats::onnx::{decode_model, export, import, read_value_file};
+use tautomer::graph::{Datum, Workload};
 use tautomer::pipeline::{Options, optimize};
 use tautomer::rewrite::Limits;
 use tautomer::tensor::Tensor;
@@ -58,9 +61,12 @@ pub(crate) struct Case {
 
 /// One set of inputs and results.
 struct Data {
-    inputs: Params,
-    expected: Vec<Tensor>,
+    inputs: Values,
+    expected: Vec<Datum<Tensor>>,
 }
+
+/// Values by name.
+type Values = IndexMap<Arc<str>, Datum<Tensor>>;
 
 impl Case {
     /// The name of its folder; the suite has no two alike.
@@ -147,22 +153,16 @@ impl Case {
 }
 
 /// The files `input_0.pb`, `input_1.pb` and so on, or those of outputs.
-fn read(folder: &Path, what: &str, ports: &[ValueInfoProto]) -> Result<Vec<Tensor>, String> {
+fn read(folder: &Path, what: &str, ports: &[ValueInfoProto]) -> Result<Vec<Datum<Tensor>>, String> {
     let mut tensors = Vec::new();
     for (i, port) in ports.iter().enumerate() {
         let file = folder.join(format!("{what}_{i}.pb"));
         if !file.is_file() {
             break;
         }
-        if port.r#type.as_ref().and_then(kind::elements).is_none() {
-            return Err(format!("{what} {i} is no tensor"));
-        }
+        let ty = port.r#type.clone().unwrap_or_default();
         let bytes = std::fs::read(&file).map_err(|e| e.to_string())?;
-        tensors.push(
-            read_tensor_file(&bytes, Some(folder))
-                .map_err(|e| format!("{what} {i}: {e}"))?
-                .1,
-        );
+        tensors.push(read_value_file(&bytes, &ty, Some(folder)).map_err(|e| format!("{what} {i}: {e}"))?);
     }
     Ok(tensors)
 }
@@ -172,7 +172,7 @@ fn first_error(problems: &Diagnostics) -> String {
     error.map_or_else(|| "refused".to_owned(), |d| d.message.clone())
 }
 
-fn execute(workload: &Workload, inputs: &Params) -> Result<Vec<Tensor>, String> {
+fn execute(workload: &Workload, inputs: &Values) -> Result<Vec<Datum<Tensor>>, String> {
     let graph = &workload.graph;
     let plan = Plan::compile(graph).map_err(|e| e.to_string())?;
     let executor = Executor::new(plan, Execution::Kernels).map_err(|e| e.to_string())?;
@@ -186,14 +186,22 @@ fn execute(workload: &Workload, inputs: &Params) -> Result<Vec<Tensor>, String> 
         .filter(|(name, _)| used.contains_key(&***name))
         .map(|(name, tensor)| (name.clone(), tensor.clone()))
         .collect();
-    executor.run_named(&inputs, &workload.params).map_err(|e| e.to_string())
+    executor.run_data(&inputs, &workload.params).map_err(|e| e.to_string())
 }
 
-fn compare(expected: &[Tensor], actual: &[Tensor], random: bool) -> Result<(), String> {
+fn compare(expected: &[Datum<Tensor>], actual: &[Datum<Tensor>], random: bool) -> Result<(), String> {
     if expected.len() != actual.len() {
         return Err(format!("{} results, and {} expected", actual.len(), expected.len()));
     }
     for (i, (e, a)) in expected.iter().zip(actual).enumerate() {
+        let (e, a) = match (e, a) {
+            (Datum::One(e), Datum::One(a)) => (e, a),
+            (Datum::List(e), Datum::List(a)) => {
+                compare(e, a, random).map_err(|why| format!("result {i}: {why}"))?;
+                continue;
+            }
+            _ => return Err(format!("result {i} is of another kind")),
+        };
         if e.ty() != a.ty() {
             return Err(format!("result {i} is {} instead of {}", a.ty(), e.ty()));
         }

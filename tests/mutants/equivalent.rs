@@ -3,6 +3,14 @@
 /// Names of mutants, and why each is equal to the rule that it was made from, or right as well.
 pub(crate) const EQUIVALENT: &[(&str, &str)] = &[
     (
+        "reshape-then-scale: condition off by one: 0 -> -1 @175",
+        "where the types are the same, so are the values; elsewhere the target has no type, or another one, as it may for the rule itself",
+    ),
+    (
+        "reshape-then-scale: condition weakened: > -> >= @173",
+        "where the types are the same, so are the values; elsewhere the target has no type, or another one, as it may for the rule itself",
+    ),
+    (
         "taso-129-relu-of-conv-and-relu-of-conv: attribute of the source lost: group = 1 ->  @115",
         "the target says one group, and has no type for another number",
     ),

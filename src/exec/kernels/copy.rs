@@ -1,122 +1,242 @@
-//! Copies that read with strides and write in order: transposition, slicing, repetition.
+//! Copies of what a view shows, written in order: transposition, slicing, diagonals, repetition.
+//!
+//! Words are copied as they are, whatever they mean. If neighbours of the result are neighbours of the source, runs
+//! are copied; if other axes are closer together in the source, both are walked in tiles that either finds in the
+//! cache.
+#![allow(
+    unsafe_code,
+    reason = "words are read and written by place; the view vouches for every place, the result for its room"
+)]
 
-/// Axes walked with a stride, outermost first.
-pub(super) type Walk = Vec<(usize, isize)>;
+use std::any::TypeId;
 
-/// Strides of a row-major array.
-pub(super) fn strides(shape: &[usize]) -> Vec<isize> {
-    let mut out = vec![1isize; shape.len()];
-    for i in (1..shape.len()).rev() {
-        out[i - 1] = out[i].saturating_mul(shape[i] as isize);
+use half::{bf16, f16};
+
+use super::tile::Word;
+use crate::tensor::strided::{Layout, View};
+
+/// The elements of a view in row-major order.
+pub(super) fn gather<T: Clone + 'static>(view: &View<'_, T>) -> Vec<T> {
+    match word::<T>() {
+        Some(1) => words::<T, u8>(view),
+        Some(2) => words::<T, u16>(view),
+        Some(4) => words::<T, u32>(view),
+        Some(8) => words::<T, u64>(view),
+        _ => view.to_vec(),
     }
-    out
 }
 
-/// The elements of `source` that a walk from `start` visits, in order.
-pub(super) fn gather<T: Clone + Default>(source: &[T], start: usize, walk: &[(usize, isize)]) -> Vec<T> {
-    let size = walk.iter().map(|(n, _)| n).product();
-    if size == 0 {
-        return Vec::new();
+/// The size of an element that is nothing but its bits.
+fn word<T: 'static>() -> Option<usize> {
+    macro_rules! any_of {
+        ($($ty:ty),*) => {
+            [$(TypeId::of::<$ty>()),*].contains(&TypeId::of::<T>())
+        };
     }
-    // Axes of extent 1 say nothing, and neighbours that continue each other are one.
-    let mut merged: Walk = Vec::with_capacity(walk.len());
-    for &(extent, stride) in walk.iter().filter(|(n, _)| *n != 1) {
-        match merged.last_mut() {
-            Some((n, s)) if *s == stride * extent as isize => (*n, *s) = (*n * extent, stride),
-            _ => merged.push((extent, stride)),
-        }
-    }
-    if let [outer @ .., (rows, 1), (columns, step)] = &merged[..]
-        && *step > 1
-    {
-        let mut out = vec![T::default(); size];
-        let mut places = positions(start, outer);
-        for block in out.chunks_exact_mut(rows * columns) {
-            transpose(
-                &source[places.next().unwrap_or(0)..],
-                *rows,
-                *columns,
-                *step as usize,
-                block,
-            );
-        }
+    let plain = any_of!(bool, i8, i16, i32, i64, u8, u16, u32, u64, f16, bf16, f32, f64, usize);
+    (plain && align_of::<T>() == size_of::<T>()).then_some(size_of::<T>())
+}
+
+/// An axis that is walked on both sides.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Axis {
+    /// Extent.
+    pub(super) n: usize,
+    /// From each element to the next in the source.
+    pub(super) from: isize,
+    /// The same in the result.
+    pub(super) to: isize,
+}
+
+fn words<T: 'static, W: Word>(view: &View<'_, T>) -> Vec<T> {
+    let layout = view.layout().coalesced();
+    let mut out: Vec<T> = room(layout.len());
+    if layout.is_empty() {
         return out;
     }
-    let mut out = Vec::with_capacity(size);
-    let (inner, outer) = match merged.split_last() {
-        Some((last, rest)) => (*last, rest),
-        None => ((1, 1), &[][..]),
-    };
-    for at in positions(start, outer) {
-        match inner {
-            (n, 1) => out.extend_from_slice(&source[at..][..n]),
-            (n, 0) => out.extend(std::iter::repeat_n(&source[at], n).cloned()),
-            (n, step) if step > 0 => out.extend(source[at..].iter().step_by(step as usize).take(n).cloned()),
-            (n, step) => out.extend(source[..=at].iter().rev().step_by(step.unsigned_abs()).take(n).cloned()),
+    // SAFETY: `T` is one of the types of `word`, of the size and alignment of `W` and valid for the bits it has. The
+    // view was checked when it was made, so every place of the layout lies in its elements; the result has room for
+    // one word for each place, and `fill` writes each once.
+    unsafe {
+        let source = view.elements().as_ptr().cast::<W>().add(layout.start());
+        fill(source, out.as_mut_ptr().cast::<W>(), &layout);
+        out.set_len(layout.len());
+    }
+    out
+}
+
+/// Room for `n` elements; for so many that the allocator asks the system for new pages each time, in large pages if
+/// it has them.
+pub(super) fn room<T>(n: usize) -> Vec<T> {
+    let out: Vec<T> = Vec::with_capacity(n);
+    #[cfg(target_os = "linux")]
+    {
+        const PAGE: usize = 4096;
+        const MANY: usize = 32 << 20;
+        let bytes = n.saturating_mul(size_of::<T>());
+        if bytes >= MANY {
+            let start = out.as_ptr().addr().next_multiple_of(PAGE);
+            let whole = (out.as_ptr().addr() + bytes - start) / PAGE * PAGE;
+            // SAFETY: the pages lie in memory that is owned here; advice changes nothing that is in them, and whether
+            // it is taken does not matter.
+            unsafe {
+                libc::madvise(std::ptr::without_provenance_mut(start), whole, libc::MADV_HUGEPAGE);
+            }
         }
     }
     out
 }
 
-/// `out[i, j] = source[i + j * step]`, in blocks that both sides find in the cache.
-fn transpose<T: Clone>(source: &[T], rows: usize, columns: usize, step: usize, out: &mut [T]) {
-    const BLOCK: usize = 16;
-    for i0 in (0..rows).step_by(BLOCK) {
-        let height = BLOCK.min(rows - i0);
-        for j0 in (0..columns).step_by(BLOCK) {
-            let width = BLOCK.min(columns - j0);
-            for i in i0..i0 + height {
-                let row = &mut out[i * columns + j0..][..width];
-                let from = source[i + j0 * step..].iter().step_by(step);
-                row.iter_mut().zip(from).for_each(|(o, v)| o.clone_from(v));
+/// Writes the words of a merged layout that is not empty, the first of them at `source`, in order.
+///
+/// # Safety
+/// Every place of the layout can be read, and the result has room for as many words as it has places.
+unsafe fn fill<W: Word>(source: *const W, out: *mut W, layout: &Layout) {
+    let mut to = 1;
+    let mut axes: Vec<Axis> = Vec::with_capacity(layout.rank());
+    for (&n, &from) in layout.shape().iter().zip(layout.strides()).rev() {
+        axes.push(Axis { n, from, to });
+        to *= n as isize;
+    }
+    axes.reverse();
+    let Some((&last, outer)) = axes.split_last() else {
+        // SAFETY: a layout without axes has one place.
+        unsafe { out.write(*source) };
+        return;
+    };
+    let near = |axis: &&Axis| axis.from != 0 && axis.from.unsigned_abs() < last.from.unsigned_abs();
+    let closest = outer.iter().filter(near).min_by_key(|axis| axis.from.unsigned_abs());
+    if let Some(closest) = closest {
+        // SAFETY: as of this function.
+        return unsafe { tiled(source, out, &axes, closest.to) };
+    }
+    let (middle, outer) = match outer.split_last() {
+        Some((middle, outer)) => (*middle, outer),
+        None => (Axis { n: 1, from: 0, to: 0 }, outer),
+    };
+    each(outer, |from, to| {
+        for i in 0..middle.n as isize {
+            // SAFETY: both are the places of one position of the layout, with all of the last axis before them.
+            unsafe {
+                run(
+                    source.offset(from + i * middle.from),
+                    out.offset(to + i * middle.to),
+                    last.n,
+                    last.from,
+                );
             }
+        }
+    });
+}
+
+/// Copies `n` words that lie `step` apart.
+///
+/// # Safety
+/// They can be read, and written one after the other.
+#[inline(always)]
+unsafe fn run<W: Word>(source: *const W, out: *mut W, n: usize, step: isize) {
+    // Longer runs are left to the C library.
+    const SHORT: usize = 16;
+    // SAFETY: as of this function.
+    unsafe {
+        match step {
+            1 if n >= SHORT => source.copy_to_nonoverlapping(out, n),
+            1 => (0..n).for_each(|i| out.add(i).write(*source.add(i))),
+            0 => std::slice::from_raw_parts_mut(out.cast::<std::mem::MaybeUninit<W>>(), n)
+                .fill(std::mem::MaybeUninit::new(*source)),
+            -1 => (0..n).for_each(|i| out.add(i).write(*source.sub(i))),
+            _ => (0..n as isize).for_each(|i| out.offset(i).write(*source.offset(i * step))),
         }
     }
 }
 
-/// The places that a walk visits, in order; none if an extent is zero.
-pub(super) fn positions(start: usize, walk: &[(usize, isize)]) -> impl Iterator<Item = usize> + '_ {
-    let count: usize = walk.iter().map(|(n, _)| n).product();
-    let mut index = vec![0usize; walk.len()];
-    let mut at = start as isize;
-    (0..count).map(move |_| {
-        let here = at as usize;
-        for (i, &(extent, stride)) in index.iter_mut().zip(walk).rev() {
+/// Copies in tiles: rows along the axis of the result whose stride is `row`, which is close together in the source,
+/// columns along the last axes of the result.
+///
+/// # Safety
+/// As of [`fill`].
+unsafe fn tiled<W: Word>(source: *const W, out: *mut W, axes: &[Axis], row: isize) {
+    /// Rows and columns of a tile.
+    const SIDE: usize = 128;
+    /// So many columns are enough.
+    const COLUMNS: usize = 1024;
+    let at = axes.iter().position(|axis| axis.to == row).unwrap_or(0);
+    let rows = axes[at];
+    // The places of the columns, relative to the first.
+    let mut columns: Vec<isize> = vec![0];
+    let mut first = axes.len();
+    while first > at + 1 {
+        let axis = axes[first - 1];
+        if first < axes.len() && columns.len() * axis.n > COLUMNS {
+            break;
+        }
+        first -= 1;
+        let inner = std::mem::take(&mut columns);
+        columns = (0..axis.n as isize)
+            .flat_map(|i| inner.iter().map(move |c| c + i * axis.from))
+            .collect();
+    }
+    let others: Vec<Axis> = [&axes[..at], &axes[at + 1..first]].concat();
+    // With few columns, the places that come next in the source are far from those at hand.
+    let far = columns.len() <= SIDE;
+    each(&others, |from, to| {
+        for i in (0..rows.n).step_by(SIDE) {
+            let tile = Axis {
+                n: SIDE.min(rows.n - i),
+                ..rows
+            };
+            if far && i + 2 * SIDE <= rows.n {
+                let below = source.wrapping_offset(from + (i + SIDE) as isize * rows.from);
+                columns.iter().for_each(|c| soon(below.wrapping_offset(*c), SIDE));
+            }
+            for (j, part) in columns.chunks(SIDE).enumerate() {
+                // SAFETY: the tile is a part of the positions of the layout; its rows and columns are theirs.
+                unsafe {
+                    let source = source.offset(from + i as isize * rows.from);
+                    let out = out.offset(to + i as isize * rows.to + (j * SIDE) as isize);
+                    W::tile(source, out, tile, part);
+                }
+            }
+        }
+    });
+}
+
+/// Says that `n` words will be read soon.
+#[inline(always)]
+fn soon<W>(place: *const W, n: usize) {
+    const LINE: usize = 64;
+    #[cfg(target_arch = "x86_64")]
+    for line in (0..n * size_of::<W>()).step_by(LINE) {
+        // SAFETY: a hint reads nothing.
+        unsafe {
+            std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(
+                place.cast::<i8>().wrapping_add(line),
+            );
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (place, n);
+}
+
+/// Calls `f` with the places of every position on both sides, in order.
+fn each(axes: &[Axis], mut f: impl FnMut(isize, isize)) {
+    let count: usize = axes.iter().map(|axis| axis.n).product();
+    let mut index = vec![0usize; axes.len()];
+    let (mut from, mut to) = (0, 0);
+    for _ in 0..count {
+        f(from, to);
+        for (i, axis) in index.iter_mut().zip(axes).rev() {
             *i += 1;
-            at += stride;
-            if *i < extent {
+            (from, to) = (from + axis.from, to + axis.to);
+            if *i < axis.n {
                 break;
             }
-            at -= stride * extent as isize;
+            (from, to) = (from - axis.from * axis.n as isize, to - axis.to * axis.n as isize);
             *i = 0;
         }
-        here
-    })
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn walks_visit_in_order() {
-        let source: Vec<i32> = (0..24).collect();
-        assert_eq!(gather(&source, 0, &[(24, 1)]), source);
-        assert_eq!(gather(&source, 5, &[]), [5]);
-        assert_eq!(gather(&source, 23, &[(4, -6)]), [23, 17, 11, 5]);
-        assert_eq!(gather(&source, 2, &[(2, 0), (2, 1), (2, 0)]), [2, 2, 3, 3, 2, 2, 3, 3]);
-        assert_eq!(gather(&source, 0, &[(3, 1), (2, 12)]), [0, 12, 1, 13, 2, 14]);
-        assert!(gather(&source, 0, &[(0, 1), (2, 12)]).is_empty());
-    }
-
-    #[test]
-    fn blocks_cover_everything() {
-        for (rows, columns) in [(1, 1), (16, 16), (17, 15), (3, 65), (63, 2)] {
-            let source: Vec<usize> = (0..rows * columns).collect();
-            let want: Vec<usize> = (0..rows)
-                .flat_map(|i| (0..columns).map(move |j| i + j * rows))
-                .collect();
-            assert_eq!(gather(&source, 0, &[(rows, 1), (columns, rows as isize)]), want);
-        }
-    }
-}
+#[path = "copy_tests.rs"]
+mod tests;

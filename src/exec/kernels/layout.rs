@@ -3,9 +3,10 @@
 use ndarray::IxDyn;
 
 use super::call::{contiguous, done, or_decline};
-use super::copy::{gather as walk, positions, strides};
+use super::copy::gather as copied;
 use super::{Call, Kernel};
 use crate::op::OpError;
+use crate::tensor::strided::{Layout, LayoutError, View};
 use crate::tensor::{DType, Element, Nd, Tensor};
 use crate::with_array;
 
@@ -51,73 +52,60 @@ fn view(call: &Call<'_>) -> Done {
     with_array!(call.tensor(0)?, array => shared(array, &shape))
 }
 
-/// The elements of the first operand in the order of a walk.
-fn walked(call: &Call<'_>, start: usize, steps: &[(usize, isize)]) -> Done {
-    fn typed<T: Element>(array: &Nd<T>, shape: &[usize], start: usize, steps: &[(usize, isize)]) -> Done {
-        done(shape, walk(&rows(array), start, steps))
+/// The first operand seen through the layout that `f` makes of its own.
+pub(super) fn seen(call: &Call<'_>, f: &dyn Fn(&Layout) -> Result<Layout, LayoutError>) -> Done {
+    fn typed<T: Element>(array: &Nd<T>, shape: &[usize], f: &dyn Fn(&Layout) -> Result<Layout, LayoutError>) -> Done {
+        let own;
+        let whole = match View::of(array) {
+            Some(view) => view,
+            None => {
+                own = rows(array);
+                or_decline!(View::row_major(&own, array.shape()).ok())
+            }
+        };
+        // What the layout refuses is left to the reference semantics to report.
+        let view = or_decline!(whole.map(f).ok());
+        if view.layout().shape() != shape {
+            return Ok(None);
+        }
+        done(shape, copied(&view))
     }
     let shape = or_decline!(call.out_shape());
-    with_array!(call.tensor(0)?, array => typed(array, &shape, start, steps))
+    with_array!(call.tensor(0)?, array => typed(array, &shape, f))
 }
 
 fn transpose(call: &Call<'_>) -> Done {
-    let shape = call.shape(0);
-    let perm: Vec<usize> = match call.attr("perm").is_none() {
-        true => (0..shape.len()).rev().collect(),
-        false => or_decline!(call.axes("perm", shape.len())),
+    let rank = call.shape(0).len();
+    let perm: Vec<i64> = match call.attr("perm").is_none() {
+        true => (0..rank as i64).rev().collect(),
+        false => or_decline!(call.ints("perm")),
     };
-    let own = strides(shape);
-    let steps: Vec<_> = perm.iter().map(|&a| (shape[a], own[a])).collect();
-    walked(call, 0, &steps)
+    seen(call, &|layout| layout.permute(&perm))
 }
 
 fn expand(call: &Call<'_>) -> Done {
-    let (shape, own) = (or_decline!(call.out_shape()), call.shape(0));
-    let strides = strides(own);
-    let missing = or_decline!(shape.len().checked_sub(own.len()));
-    let steps: Vec<_> = shape
-        .iter()
-        .enumerate()
-        .map(|(i, &n)| match i.checked_sub(missing) {
-            Some(a) if own[a] == n => (n, strides[a]),
-            _ => (n, 0),
-        })
-        .collect();
-    walked(call, 0, &steps)
+    let shape = or_decline!(call.out_shape());
+    seen(call, &|layout| layout.broadcast(&shape))
 }
 
 fn slice(call: &Call<'_>) -> Done {
-    let shape = call.shape(0);
-    let out = or_decline!(call.out_shape());
-    let starts = or_decline!(call.ints("starts"));
+    let (starts, ends) = (or_decline!(call.ints("starts")), or_decline!(call.ints("ends")));
     let axes = match call.attr("axes").is_none() {
-        true => (0..starts.len()).collect(),
-        false => or_decline!(call.axes("axes", shape.len())),
+        true => (0..starts.len() as i64).collect(),
+        false => or_decline!(call.ints("axes")),
     };
     let steps = match call.attr("steps").is_none() {
         true => vec![1; starts.len()],
         false => or_decline!(call.ints("steps")),
     };
-    if axes.len() != starts.len() || steps.len() != starts.len() || axes.iter().any(|&a| a >= shape.len()) {
+    if [&ends, &axes, &steps].iter().any(|list| list.len() != starts.len()) {
         return Ok(None);
     }
-    let mut from = 0;
-    let own = strides(shape);
-    let mut path: Vec<(usize, isize)> = shape.iter().copied().zip(own.iter().copied()).collect();
-    for ((&start, &axis), &step) in starts.iter().zip(&axes).zip(&steps) {
-        let n = or_decline!(i64::try_from(shape[axis]).ok());
-        let start = if start < 0 { start.saturating_add(n) } else { start };
-        // The first element lies inside unless nothing is taken.
-        let start = start.clamp(0, (n - i64::from(step < 0)).max(0));
-        if out[axis] > 0 {
-            from += start as usize * own[axis] as usize;
-        }
-        path[axis] = (out[axis], or_decline!(own[axis].checked_mul(step as isize)));
-    }
-    if out.contains(&0) {
-        path.iter_mut().for_each(|p| *p = (0, 0));
-    }
-    walked(call, from, &path)
+    seen(call, &|layout| {
+        (0..starts.len()).try_fold(layout.clone(), |out, i| {
+            out.slice(axes[i], Some(starts[i]), Some(ends[i]), steps[i])
+        })
+    })
 }
 
 fn concat(call: &Call<'_>) -> Done {
@@ -208,10 +196,11 @@ fn pad(call: &Call<'_>) -> Done {
             return Ok(None);
         };
         if !array.is_empty() {
-            let strides = strides(shape);
-            let start: usize = pads.iter().zip(&strides).map(|(p, s)| p * *s as usize).sum();
-            let steps: Vec<_> = outer.iter().copied().zip(strides.iter().copied()).collect();
-            for (row, at) in rows(array).chunks_exact(last).zip(positions(start, &steps)) {
+            let whole = or_decline!(Layout::row_major(shape).ok());
+            let sizes: Vec<i64> = outer.iter().chain([&1]).map(|&n| n as i64).collect();
+            let begins: Vec<i64> = pads.iter().map(|&p| p as i64).collect();
+            let starts = or_decline!(whole.dice(&begins, &sizes).ok());
+            for (row, at) in rows(array).chunks_exact(last).zip(starts.offsets()) {
                 out[at..][..last].clone_from_slice(row);
             }
         }

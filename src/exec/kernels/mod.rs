@@ -17,6 +17,9 @@ mod pool;
 mod recurrent;
 mod reduce;
 mod resize;
+mod sort;
+mod strided;
+mod tile;
 mod unary;
 mod window;
 
@@ -91,6 +94,8 @@ const KERNELS: &[&[Kernel]] = &[
     layout::KERNELS,
     resize::KERNELS,
     recurrent::KERNELS,
+    strided::KERNELS,
+    sort::KERNELS,
 ];
 
 /// Every kernel, in table order.

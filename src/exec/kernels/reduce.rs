@@ -3,11 +3,12 @@
 use pulp::{Arch, NullaryFnOnce};
 
 use super::call::{done, or_decline};
-use super::copy::{gather, strides};
+use super::copy::gather;
 use super::elementwise::{larger, smaller};
 use super::{Call, Kernel};
 use crate::op::OpError;
 use crate::tensor::Tensor;
+use crate::tensor::strided::View;
 
 type Done = Result<Option<Vec<Tensor>>, OpError>;
 
@@ -142,12 +143,13 @@ fn reduce(
             }
         }
     } else {
-        let strides = strides(shape);
-        let order = (0..shape.len())
+        let order: Vec<i64> = (0..shape.len())
             .filter(|&a| !reduced(a))
-            .chain((0..shape.len()).filter(|&a| reduced(a)));
-        let walk: Vec<_> = order.map(|a| (shape[a], strides[a])).collect();
-        let moved = gather(&x, 0, &walk);
+            .chain((0..shape.len()).filter(|&a| reduced(a)))
+            .map(|a| a as i64)
+            .collect();
+        let view = or_decline!(View::row_major(&x, shape).ok());
+        let moved = gather(&or_decline!(view.map(|l| l.permute(&order)).ok()));
         out.extend(
             moved
                 .chunks_exact(count)

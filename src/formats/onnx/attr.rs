@@ -109,6 +109,7 @@ pub(super) fn from_value(name: &str, value: &AttrValue) -> Result<AttributeProto
             attr.t = Some(from_tensor("", v));
             T::Tensor
         }
+        AttrValue::Region(_) => return Err(format!("`{name}` is a function")),
         AttrValue::Foreign { kind, bytes } if &**kind == FOREIGN => {
             return AttributeProto::decode(&**bytes).map_err(|e| format!("`{name}`: {e}"));
         }

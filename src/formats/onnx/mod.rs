@@ -17,6 +17,7 @@ use prost::Message;
 use prost::bytes::Bytes;
 
 use super::Problem;
+use crate::graph::Datum;
 use crate::tensor::Tensor;
 
 pub use export::{Exported, export, raise_opset};
@@ -53,6 +54,47 @@ pub fn read_tensor_file(bytes: &[u8], folder: Option<&Path>) -> Result<(String, 
         other => Problem::malformed(other.to_string()),
     })?;
     Ok((proto.name.unwrap_or_default(), tensor))
+}
+
+/// Reads a file of one value of a type: a tensor, a sequence or an optional value.
+///
+/// # Errors
+/// As [`read_tensor_file`].
+pub fn read_value_file(bytes: &[u8], ty: &proto::TypeProto, folder: Option<&Path>) -> Result<Datum<Tensor>, Problem> {
+    let bytes_of = || Bytes::copy_from_slice(bytes);
+    match &ty.value {
+        Some(proto::TypeValue::SequenceType(_)) => sequence(&decode(bytes_of())?, folder),
+        Some(proto::TypeValue::OptionalType(_)) => optional(&decode(bytes_of())?, folder),
+        _ => read_tensor_file(bytes, folder).map(|(_, tensor)| Datum::One(tensor)),
+    }
+}
+
+fn element(tensor: &proto::TensorProto, folder: Option<&Path>) -> Result<Datum<Tensor>, Problem> {
+    let tensor = to_tensor(tensor, folder).map_err(|e| Problem::malformed(e.to_string()))?;
+    Ok(Datum::One(tensor))
+}
+
+// Decoding bounds the depth of both.
+fn sequence(value: &proto::SequenceProto, folder: Option<&Path>) -> Result<Datum<Tensor>, Problem> {
+    let tensors = value.tensor_values.iter().map(|t| element(t, folder));
+    let sequences = value.sequence_values.iter().map(|s| sequence(s, folder));
+    let optionals = value.optional_values.iter().map(|o| optional(o, folder));
+    tensors
+        .chain(sequences)
+        .chain(optionals)
+        .collect::<Result<_, _>>()
+        .map(Datum::List)
+}
+
+fn optional(value: &proto::OptionalProto, folder: Option<&Path>) -> Result<Datum<Tensor>, Problem> {
+    let tensor = value.tensor_value.iter().map(|t| element(t, folder));
+    let list = value.sequence_value.iter().map(|s| sequence(s, folder));
+    let inner = value.optional_value.iter().map(|o| optional(o, folder));
+    tensor
+        .chain(list)
+        .chain(inner)
+        .collect::<Result<_, _>>()
+        .map(Datum::List)
 }
 
 /// Writes a file of one tensor.

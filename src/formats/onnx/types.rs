@@ -2,7 +2,7 @@
 
 use indexmap::IndexMap;
 
-use super::proto::{Dimension, DimensionValue, TensorShapeProto, TensorTypeProto, TypeProto, TypeValue};
+use super::proto::{Dimension, DimensionValue, NestedType, TensorShapeProto, TensorTypeProto, TypeProto, TypeValue};
 use super::{data_type, dtype_of};
 use crate::formats::bytes::MAX_RANK;
 use crate::graph::Graph;
@@ -62,10 +62,17 @@ fn identifier(name: &str) -> String {
     out
 }
 
-/// The type, if tensors can have it.
+/// The type, if values of graphs can have it.
 pub(super) fn import_type(proto: &TypeProto, symbols: &mut Symbols, graph: &mut Graph) -> Option<Type> {
-    let Some(TypeValue::TensorType(tensor)) = &proto.value else {
-        return None;
+    let mut inside = |nested: &NestedType| -> Option<Box<Type>> {
+        Some(Box::new(import_type(nested.elem_type.as_ref()?, symbols, graph)?))
+    };
+    let tensor = match proto.value.as_ref()? {
+        TypeValue::TensorType(tensor) => tensor,
+        // Decoding bounds the depth.
+        TypeValue::SequenceType(nested) => return inside(nested).map(Type::Sequence),
+        TypeValue::OptionalType(nested) => return inside(nested).map(Type::Optional),
+        _ => return None,
     };
     let dtype = dtype_of(tensor.elem_type.unwrap_or(0)).ok()?;
     let Some(shape) = &tensor.shape else {
@@ -84,6 +91,22 @@ pub(super) fn import_type(proto: &TypeProto, symbols: &mut Symbols, graph: &mut 
 
 /// The message for a type; `None` for what ONNX has no type for.
 pub(super) fn export_type(ty: &Type, symbols: &Symbols) -> Option<TypeProto> {
+    let inside = |item: &Type| -> Option<NestedType> {
+        Some(NestedType {
+            elem_type: Some(Box::new(export_type(item, symbols)?)),
+        })
+    };
+    let nested = match ty {
+        Type::Sequence(item) => Some(TypeValue::SequenceType(inside(item)?)),
+        Type::Optional(item) => Some(TypeValue::OptionalType(inside(item)?)),
+        _ => None,
+    };
+    if nested.is_some() {
+        return Some(TypeProto {
+            value: nested,
+            denotation: None,
+        });
+    }
     let tensor = ty.as_tensor()?;
     let shape = tensor.shape.as_ref().map(|shape| TensorShapeProto {
         dim: shape

@@ -1,8 +1,15 @@
 //! Calls: operators, literals as operands, attributes, opaque operators, and the messages about them.
 
 use super::*;
+use crate::lang::Compat;
+use crate::graph::program::{self, BuildOptions, Within};
+use crate::graph::graph_region;
+use crate::op::Region;
 
-impl<K: Sink> Builder<'_, K> {
+/// Functions that are given to operators may call each other this deep.
+const MAX_FUNCTION_NESTING: usize = 32;
+
+impl<'a, K: Sink> Builder<'a, K> {
     pub(super) fn infix(
         &mut self,
         op: BinaryOp,
@@ -11,6 +18,13 @@ impl<K: Sink> Builder<'_, K> {
         rhs: ExprId,
         span: Span,
     ) -> Val<K::V> {
+        if op == BinaryOp::MatMul && self.script.as_ref().is_some_and(|s| s.compat != Compat::Off) {
+            return self.dot(args, &[lhs, rhs], span);
+        }
+        let args = match self.script {
+            Some(_) => self.promoted(args, &[lhs, rhs])?,
+            None => args,
+        };
         let bits = args.iter().any(|t| match t {
             Term::Value(v) => self.sink.ty(v).as_tensor().is_some_and(|t| t.dtype.is_int()),
             Term::Int(_) => true,
@@ -85,7 +99,13 @@ impl<K: Sink> Builder<'_, K> {
                 let known = op::table()
                     .flat_map(OpDef::names)
                     .map(str::to_owned)
-                    .chain(self.functions.keys().map(|k| k.to_string()));
+                    .chain(self.functions.keys().map(|k| k.to_string()))
+                    .chain(
+                        script::FUNCTIONS
+                            .iter()
+                            .filter(|_| self.script.is_some())
+                            .map(|f| (*f).to_owned()),
+                    );
                 let names: Vec<String> = known.collect();
                 let problem = Diagnostic::error("T0101", format!("unknown operator `{callee}`"))
                     .label(callee_span, "not in the operator table");
@@ -125,6 +145,17 @@ impl<K: Sink> Builder<'_, K> {
                         .label(entry.name.span, ""),
                 );
                 ok = false;
+                continue;
+            }
+            if let Some(function) = self.function_name(entry.value) {
+                match self.function_value(function, self.ast.span(entry.value)) {
+                    Some(region) => {
+                        out.retain(|(n, ..)| *n != entry.name.name);
+                        let span = entry.name.span.to(self.ast.span(entry.value));
+                        out.push((entry.name.name.clone(), AttrValue::Region(region), span));
+                    }
+                    None => ok = false,
+                }
                 continue;
             }
             let value = match term::eval(self.ast, entry.value, &*self) {
@@ -172,6 +203,49 @@ impl<K: Sink> Builder<'_, K> {
             }
         }
         ok.then_some(out)
+    }
+
+    /// The function that an expression names, if it is the name of one and of nothing else.
+    fn function_name(&self, id: ExprId) -> Option<&'a Function> {
+        match self.ast.kind(id) {
+            ExprKind::Name(name) if self.lookup(name).is_none() => self.functions.get(name).copied(),
+            _ => None,
+        }
+    }
+
+    /// A function as a value.
+    fn function_value(&mut self, function: &'a Function, span: Span) -> Option<Arc<Region>> {
+        let name = function.name.as_ref().map(|n| n.name.clone()).unwrap_or_default();
+        let mut path: Vec<Arc<str>> = self.path.clone();
+        path.extend(self.frames.iter().filter_map(|f| f.function.clone()));
+        let problem = if path.contains(&name) {
+            Some(("T0107", format!("`{name}` calls itself")))
+        } else if path.len() >= MAX_FUNCTION_NESTING {
+            Some((
+                "T0601",
+                format!("functions call each other more than {MAX_FUNCTION_NESTING} deep"),
+            ))
+        } else {
+            None
+        };
+        if let Some((code, message)) = problem {
+            self.report(Diagnostic::error(code, message).label(span, ""));
+            return None;
+        }
+        path.push(name);
+        let within = Within {
+            path,
+            symbols: self.symbols.iter().cloned().collect(),
+        };
+        let options = BuildOptions {
+            max_vertices: self.max_size,
+            ..BuildOptions::default()
+        };
+        let mut problems = Diagnostics::new();
+        let graph = program::function_graph(self.ast, function, self.items, within, &options, &mut problems);
+        let failed = problems.has_errors();
+        self.problems.extend(problems);
+        graph.filter(|_| !failed).map(|graph| Arc::new(graph_region(&graph)))
     }
 
     pub(super) fn operator(

@@ -1,6 +1,7 @@
 //! From syntax tree to values: names resolved, functions inlined, literals typed, every call checked.
 
 mod calls;
+pub(crate) mod script;
 mod types;
 
 use std::collections::BTreeSet;
@@ -32,6 +33,10 @@ pub(crate) struct Builder<'a, K: Sink> {
     /// Refuses to build more values than this.
     pub(crate) max_size: usize,
     functions: FxHashMap<Arc<str>, &'a Function>,
+    /// The same, as they stand in the file, and declarations.
+    items: (&'a [Function], &'a [OpaqueDecl]),
+    /// Functions that are being built for the operators that call them, outermost first.
+    pub(crate) path: Vec<Arc<str>>,
     opaques: FxHashMap<Arc<str>, &'a OpaqueDecl>,
     symbols: BTreeSet<Arc<str>>,
     frames: Vec<Frame<K::V>>,
@@ -42,6 +47,8 @@ pub(crate) struct Builder<'a, K: Sink> {
     hoisted: FxHashMap<ExprId, Val<K::V>>,
     /// The next unknown extent of a declaration.
     unknown: u32,
+    /// What scripts have besides.
+    pub(crate) script: Option<script::ScriptState<K::V>>,
 }
 
 /// Names in scope of one function body.
@@ -77,6 +84,8 @@ impl<'a, K: Sink> Builder<'a, K> {
             fold_terms: false,
             max_size: usize::MAX,
             functions: FxHashMap::default(),
+            items: (&[], &[]),
+            path: Vec::new(),
             opaques: FxHashMap::default(),
             symbols: BTreeSet::new(),
             frames: vec![frame],
@@ -84,11 +93,13 @@ impl<'a, K: Sink> Builder<'a, K> {
             operators: FxHashMap::default(),
             hoisted: FxHashMap::default(),
             unknown: 1 << 30,
+            script: None,
         }
     }
 
     /// Makes functions and declarations of the file known.
     pub(crate) fn declare(&mut self, functions: &'a [Function], opaques: &'a [OpaqueDecl]) {
+        self.items = (functions, opaques);
         for function in functions {
             let Some(name) = &function.name else { continue };
             if let Some(first) = self.functions.get(&name.name) {
@@ -492,6 +503,10 @@ impl<'a, K: Sink> Builder<'a, K> {
                 }
             },
             ExprKind::Tuple(_) if literal => Some(Term::List(args)),
+            // Scripts have no tuples: `(3, 3)` is a shape.
+            ExprKind::Tuple(_) if self.script.is_some() && args.iter().all(|t| !matches!(t, Term::Value(_))) => {
+                Some(Term::List(args))
+            }
             ExprKind::Tuple(_) => {
                 let items: Option<Vec<_>> = args.into_iter().map(|t| self.vertex(t, span)).collect();
                 items.map(|items| Term::Value(self.sink.tuple(&items)))
@@ -535,6 +550,10 @@ impl<'a, K: Sink> Builder<'a, K> {
                 }
                 if !*quoted && let Some(&function) = self.functions.get(&callee.name) {
                     self.enter(function, args, ids, span, tasks, values);
+                    return;
+                }
+                if !*quoted && self.is_script_call(&callee.name, &args, attrs.as_deref()) {
+                    values.push(self.script_call(&callee.name, args, ids, span));
                     return;
                 }
                 self.call(id, &callee.name, callee.span, *quoted, args, ids, attrs.as_deref())

@@ -11,6 +11,8 @@ impl<K: Sink> Builder<'_, K> {
                 .map(|t| self.type_of(t, unknown))
                 .collect::<Option<Vec<_>>>()
                 .map(Type::Tuple),
+            TypeKind::Sequence(item) => Some(Type::Sequence(Box::new(self.type_of(item, unknown)?))),
+            TypeKind::Optional(item) => Some(Type::Optional(Box::new(self.type_of(item, unknown)?))),
             TypeKind::Tensor { dtype, dims } => {
                 let Some(dtype) = dtype else {
                     self.report(

@@ -32,6 +32,8 @@ pub enum BinaryOp {
     Div,
     Rem,
     Pow,
+    /// `@`: the product of matrices.
+    MatMul,
     /// `++`: one list after the other.
     Concat,
     Eq,
@@ -60,6 +62,7 @@ impl BinaryOp {
             BinaryOp::Div => "div",
             BinaryOp::Rem => "mod",
             BinaryOp::Pow => "pow",
+            BinaryOp::MatMul => "matmul",
             BinaryOp::Eq => "equal",
             BinaryOp::Lt => "less",
             BinaryOp::Le => "less_or_equal",
@@ -73,10 +76,10 @@ impl BinaryOp {
     }
 
     /// Every infix operator.
-    pub const ALL: [BinaryOp; 19] = {
+    pub const ALL: [BinaryOp; 20] = {
         use BinaryOp::*;
         [
-            Add, Sub, Mul, Div, Rem, Pow, Concat, Eq, Ne, Lt, Le, Gt, Ge, In, And, Or, BitAnd, BitOr, BitXor,
+            Add, Sub, Mul, Div, Rem, Pow, MatMul, Concat, Eq, Ne, Lt, Le, Gt, Ge, In, And, Or, BitAnd, BitOr, BitXor,
         ]
     };
 
@@ -89,6 +92,7 @@ impl BinaryOp {
             BinaryOp::Div => "/",
             BinaryOp::Rem => "%",
             BinaryOp::Pow => "**",
+            BinaryOp::MatMul => "@",
             BinaryOp::Concat => "++",
             BinaryOp::Eq => "==",
             BinaryOp::Ne => "!=",
@@ -114,7 +118,7 @@ impl BinaryOp {
             BinaryOp::BitXor => prec::BIT_XOR,
             BinaryOp::BitAnd => prec::BIT_AND,
             BinaryOp::Add | BinaryOp::Sub | BinaryOp::Concat => prec::ADD,
-            BinaryOp::Mul | BinaryOp::Div | BinaryOp::Rem => prec::MUL,
+            BinaryOp::Mul | BinaryOp::Div | BinaryOp::Rem | BinaryOp::MatMul => prec::MUL,
             BinaryOp::Pow => prec::POW,
             _ => prec::COMPARE,
         }

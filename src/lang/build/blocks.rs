@@ -145,6 +145,7 @@ impl<'s> Builder<'s> {
     pub(super) fn type_expr(&mut self, pair: Pair<'s>, depth: usize) -> TypeExpr {
         let span = self.span(&pair);
         let (mut dtype, mut dims) = (None, Dims::Scalar);
+        let mut wrapper: Option<Pair<'s>> = None;
         for part in pair.into_inner() {
             match part.as_rule() {
                 Rule::tuple_type if depth >= MAX_TYPE_NESTING => {
@@ -163,9 +164,37 @@ impl<'s> Builder<'s> {
                         span,
                     };
                 }
+                Rule::label if matches!(part.as_str(), "sequence" | "optional") => wrapper = Some(part),
                 Rule::label => {
                     let at = self.span(&part);
                     dtype = self.dtype(part.as_str(), at).map(|dtype| DTypeName { dtype, span: at });
+                }
+                Rule::item_type if depth >= MAX_TYPE_NESTING || wrapper.is_none() => {
+                    let problem = match wrapper {
+                        Some(_) => Diagnostic::error("T0601", "types are nested too deep")
+                            .label(span, format!("more than {MAX_TYPE_NESTING} deep")),
+                        None => Diagnostic::error("T0205", "only `sequence` and `optional` take a type")
+                            .label(span, "")
+                            .help("write a tensor as `f32[2, 3]`, and a tuple as `(f32, i64)`"),
+                    };
+                    self.report(problem);
+                    return TypeExpr {
+                        kind: TypeKind::Tuple(Vec::new()),
+                        span,
+                    };
+                }
+                Rule::item_type => {
+                    let optional = wrapper.as_ref().is_some_and(|name| name.as_str() == "optional");
+                    let item = part.into_inner().next().map(|part| self.type_expr(part, depth + 1));
+                    let item = Box::new(item.unwrap_or(TypeExpr {
+                        kind: TypeKind::Tuple(Vec::new()),
+                        span,
+                    }));
+                    let kind = match optional {
+                        true => TypeKind::Optional(item),
+                        false => TypeKind::Sequence(item),
+                    };
+                    return TypeExpr { kind, span };
                 }
                 Rule::any_rank => dims = Dims::AnyRank,
                 _ => {
@@ -178,6 +207,14 @@ impl<'s> Builder<'s> {
                     };
                 }
             }
+        }
+        if let Some(name) = wrapper {
+            let (name, at) = (name.as_str(), self.span(&name));
+            self.report(
+                Diagnostic::error("T0205", format!("`{name}` takes the type of what is inside"))
+                    .label(at, "")
+                    .help(format!("write it in parentheses: `{name}(f32[..])`")),
+            );
         }
         TypeExpr {
             kind: TypeKind::Tensor { dtype, dims },

@@ -4,6 +4,7 @@ use crate::diag::{Diagnostic, Diagnostics, Span};
 
 use super::super::ast::*;
 use super::super::literal;
+use super::super::script::Statement;
 use super::super::syntax::{Pair, Rule};
 use super::Builder;
 
@@ -32,6 +33,28 @@ impl<'s> Builder<'s> {
             functions,
             body,
             comments,
+        })
+    }
+
+    /// One statement of a script.
+    pub(in super::super) fn statement(mut self, pair: Pair<'s>) -> Result<Statement, Diagnostics> {
+        let span = self.span(&pair);
+        let (mut name, mut value) = (None, None);
+        for part in pair.into_inner() {
+            match part.as_rule() {
+                Rule::assign => name = part.into_inner().next().map(|name| self.ident(&name)),
+                Rule::expr => value = Some(self.expr(part)),
+                _ => {}
+            }
+        }
+        let Some(value) = value else {
+            return Err(Diagnostic::error("T0001", "a statement without a value").label(span, "").into());
+        };
+        self.problems.into_result(Statement {
+            ast: self.ast,
+            name,
+            value,
+            span,
         })
     }
 

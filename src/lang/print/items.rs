@@ -308,6 +308,14 @@ impl<'a> Printer<'a> {
                 }
                 self.text(if parts.len() == 1 { ",)" } else { ")" });
             }
+            TypeKind::Sequence(item) | TypeKind::Optional(item) => {
+                self.text(match ty.kind {
+                    TypeKind::Optional(_) => "optional(",
+                    _ => "sequence(",
+                });
+                self.type_expr(item);
+                self.text(")");
+            }
             TypeKind::Tensor { dtype, dims } => {
                 if let Some(dtype) = dtype {
                     self.text(dtype.dtype.name());

@@ -217,6 +217,8 @@ impl Grow<'_> {
         };
         let kind = match self.pick(5) {
             0 if nest > 0 => TypeKind::Tuple((0..self.pick(3)).map(|_| self.ty(depth, nest - 1)).collect()),
+            1 if nest > 0 => TypeKind::Sequence(Box::new(self.ty(depth, nest - 1))),
+            2 if nest > 0 => TypeKind::Optional(Box::new(self.ty(depth, nest - 1))),
             1 => TypeKind::Tensor {
                 dtype: Some(dtype),
                 dims: Dims::AnyRank,
@@ -339,7 +341,7 @@ impl Grow<'_> {
                 otherwise: self.block(deeper),
             },
             _ => {
-                let op = BinaryOp::ALL[self.pick(19)];
+                let op = BinaryOp::ALL[self.pick(20)];
                 ExprKind::Binary {
                     op,
                     lhs: self.expr(deeper),

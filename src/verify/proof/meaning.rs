@@ -255,6 +255,9 @@ impl<'a> Meaning<'a> {
         if let Some(shapes) = self.layout_shapes(call)? {
             return Ok(shapes);
         }
+        if let Some(shape) = self.strided_shape(call)? {
+            return Ok(vec![shape]);
+        }
         if let Some(shape) = self.product_shape(call)? {
             return Ok(vec![shape]);
         }
@@ -457,6 +460,9 @@ impl<'a> Meaning<'a> {
         let shapes = self.shapes(call.vertex)?;
         let shape = shapes.get(output).ok_or(Stop::Empty)?;
         if let Some(value) = self.layout_element(call, output, shape, at)? {
+            return Ok(value);
+        }
+        if let Some(value) = self.strided_element(call, shape, at)? {
             return Ok(value);
         }
         if let Some(value) = self.product_element(call, shape, at)? {

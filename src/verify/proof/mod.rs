@@ -18,6 +18,7 @@ mod linear;
 mod meaning;
 mod models;
 mod products;
+mod strided;
 #[cfg(test)]
 mod tests;
 mod windows;

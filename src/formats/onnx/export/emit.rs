@@ -6,17 +6,23 @@ use indexmap::IndexMap;
 
 use super::call::{Arg, Rendered, render};
 use super::cannot;
+use super::flow::{Outer, is_special};
 use super::names::{Names, Value, result_count, value_of};
 use crate::diag::{Diagnostic, Diagnostics};
 use crate::formats::bytes::encode;
 use crate::formats::onnx::attr::from_value;
 use crate::formats::onnx::import::{CAPTURES, OPERANDS, defined};
-use crate::formats::onnx::proto::{AttributeProto, GraphProto, NodeProto, TensorProto, ValueInfoProto};
+use crate::formats::onnx::proto::{
+    AttributeProto, GraphProto, NodeProto, StringStringEntryProto, TensorAnnotation, TensorProto, ValueInfoProto,
+};
 use crate::formats::onnx::types::export_type;
 use crate::formats::onnx::{OnnxInfo, from_tensor};
 use crate::graph::{Graph, Node, Params, VertexId};
 use crate::op::{AttrValue, Op, OpaqueOp};
 use crate::tensor::{DType, Dim, Shape, Tensor, Type};
+
+/// The key of the metadata of a node that says which rules made it.
+const RULES: &str = "tautomer.rules";
 
 /// Type, shape and bytes of a constant, by which equal ones are found.
 type ConstantKey = (DType, Vec<usize>, Vec<u8>);
@@ -24,7 +30,9 @@ type ConstantKey = (DType, Vec<usize>, Vec<u8>);
 pub(super) struct Emitter<'g> {
     pub(super) graph: &'g Graph,
     params: &'g Params,
-    info: &'g OnnxInfo,
+    pub(super) info: &'g OnnxInfo,
+    /// Where symbolic extents are found outside of a nested graph.
+    pub(super) outer: Outer,
     pub(super) opset: i64,
     pub(super) names: Names,
     /// Names of vectors of one extent.
@@ -41,37 +49,78 @@ pub(super) struct Emitter<'g> {
 
 /// The message for a graph all of whose calls can be rendered in `opset`.
 pub(super) fn emit(graph: &Graph, params: &Params, info: &OnnxInfo, opset: i64) -> Result<GraphProto, Diagnostics> {
-    let mut emitter = Emitter {
-        graph,
-        params,
-        info,
-        opset,
-        names: Names::default(),
-        computed: HashMap::new(),
-        shapes: HashMap::new(),
-        axes: HashMap::new(),
-        ranks: HashMap::new(),
-        constants: HashMap::new(),
-        proto: GraphProto {
-            name: Some(if graph.name.is_empty() {
-                "main".to_string()
-            } else {
-                graph.name.clone()
-            }),
-            doc_string: graph.doc.clone(),
-            metadata_props: info.graph_metadata.clone(),
-            ..GraphProto::default()
-        },
-    };
+    let mut emitter = Emitter::within(graph, params, info, opset, Names::default(), Outer::new());
+    emitter.proto.metadata_props.clone_from(&info.graph_metadata);
+    emitter.reserve(&graph.rpo());
+    emitter.inputs(graph.inputs());
     emitter.run()?;
+    emitter.initializers_as_inputs();
+    let names = &emitter.names;
+    let kept = info.quantization.iter();
+    let kept = kept.filter(|a| a.tensor_name.as_deref().is_some_and(|name| names.is_used(name)));
+    let kept: Vec<TensorAnnotation> = kept.cloned().collect();
+    // What an annotation refers to stays, whether a node uses it or not.
+    let names = kept.iter().flat_map(|a| &a.quant_parameter_tensor_names);
+    for name in names.filter_map(|entry| entry.value.as_deref()) {
+        if let (Some(tensor), false) = (info.annotated.get(name), emitter.names.is_used(name)) {
+            emitter.names.reserve(name);
+            emitter.proto.initializer.push(tensor.clone());
+        }
+    }
+    emitter.proto.quantization_annotation = kept;
     Ok(emitter.proto)
+}
+
+impl<'g> Emitter<'g> {
+    /// An emitter of a graph where these names are given.
+    pub(super) fn within(
+        graph: &'g Graph,
+        params: &'g Params,
+        info: &'g OnnxInfo,
+        opset: i64,
+        names: Names,
+        outer: Outer,
+    ) -> Emitter<'g> {
+        Emitter {
+            graph,
+            params,
+            info,
+            outer,
+            opset,
+            names,
+            computed: HashMap::new(),
+            shapes: HashMap::new(),
+            axes: HashMap::new(),
+            ranks: HashMap::new(),
+            constants: HashMap::new(),
+            proto: GraphProto {
+                name: Some(if graph.name.is_empty() {
+                    "main".to_string()
+                } else {
+                    graph.name.clone()
+                }),
+                doc_string: graph.doc.clone(),
+                ..GraphProto::default()
+            },
+        }
+    }
+
+    /// Writes a nested graph, the first inputs of which are its own.
+    pub(super) fn body(&mut self, own: usize) -> Result<(), Diagnostics> {
+        self.reserve(&self.graph.rpo());
+        self.inputs(&self.graph.inputs()[..own]);
+        self.run()
+    }
+
+    /// What was written, and the names that were given.
+    pub(super) fn into_parts(self) -> (GraphProto, Names) {
+        (self.proto, self.names)
+    }
 }
 
 impl Emitter<'_> {
     fn run(&mut self) -> Result<(), Diagnostics> {
         let order = self.graph.rpo();
-        self.reserve(&order);
-        self.inputs();
         let mut outputs = self.name_outputs();
         for &v in &order {
             let Some(name) = self.graph.vertex(v).name.clone() else {
@@ -100,11 +149,6 @@ impl Emitter<'_> {
             self.output(name, v)
                 .map_err(|problem| Diagnostics::from(self.place(v, problem)))?;
         }
-        self.initializers_as_inputs();
-        let names = &self.names;
-        let kept = self.info.quantization.iter();
-        let kept = kept.filter(|a| a.tensor_name.as_deref().is_some_and(|name| names.is_used(name)));
-        self.proto.quantization_annotation = kept.cloned().collect();
         Ok(())
     }
 
@@ -164,13 +208,17 @@ impl Emitter<'_> {
         })
     }
 
-    fn inputs(&mut self) {
-        for &v in self.graph.inputs() {
+    fn inputs(&mut self, inputs: &[VertexId]) {
+        for &v in inputs {
             let base = self.graph.vertex(v).name.clone().unwrap_or_else(|| "input".into());
             let name = self.names.of((v, 0), &base);
             // An input whose type ONNX cannot say is reported by the vertex itself.
             if let Ok(info) = self.value_info(&name, self.graph.ty(v)) {
                 self.proto.input.push(info);
+            }
+            // What it is unless a caller gives something else.
+            if let Some(tensor) = self.params.get(&*base) {
+                self.proto.initializer.push(from_tensor(&name, tensor));
             }
         }
     }
@@ -219,7 +267,7 @@ impl Emitter<'_> {
     }
 
     /// The name of an operand.
-    fn operand(&mut self, v: VertexId) -> Result<String, String> {
+    pub(super) fn operand(&mut self, v: VertexId) -> Result<String, String> {
         let value = value_of(self.graph, v);
         if let Some(name) = self.names.get(value) {
             return Ok(name.to_string());
@@ -249,6 +297,10 @@ impl Emitter<'_> {
             Node::Call {
                 op: Op::Known(def),
                 attrs,
+            } if is_special(def) => self.flow(v, def, attrs),
+            Node::Call {
+                op: Op::Known(def),
+                attrs,
             } => {
                 let rendered = render(self.graph, def, &self.graph.pred(v), attrs, self.opset)?;
                 self.rendered(v, rendered, base)
@@ -271,11 +323,11 @@ impl Emitter<'_> {
             });
         }
         let outputs = self.result_names(v, rendered.op_type);
-        self.node(rendered.op_type, inputs, outputs, rendered.attrs);
+        self.call_node(v, rendered.op_type, inputs, outputs, rendered.attrs);
         Ok(())
     }
 
-    fn result_names(&mut self, v: VertexId, base: &str) -> Vec<String> {
+    pub(super) fn result_names(&mut self, v: VertexId, base: &str) -> Vec<String> {
         let ty = self.graph.ty(v);
         let absent = |i: usize| matches!(ty, Type::Tuple(items) if matches!(items.get(i), Some(Type::Absent)));
         let base = base.to_ascii_lowercase();
@@ -351,6 +403,26 @@ impl Emitter<'_> {
             node.domain = Some(op.domain.clone()).filter(|d| !d.is_empty());
         }
         Ok(())
+    }
+
+    /// Adds the node of a call; the rules that made it are written into its metadata.
+    pub(super) fn call_node(
+        &mut self,
+        v: VertexId,
+        op_type: &str,
+        input: Vec<String>,
+        output: Vec<String>,
+        attribute: Vec<AttributeProto>,
+    ) {
+        self.node(op_type, input, output, attribute);
+        let rules: Vec<&str> = self.graph.vertex(v).rules.iter().map(|rule| &**rule).collect();
+        if let (false, Some(node)) = (rules.is_empty(), self.proto.node.last_mut()) {
+            node.metadata_props.retain(|entry| entry.key.as_deref() != Some(RULES));
+            node.metadata_props.push(StringStringEntryProto {
+                key: Some(RULES.to_string()),
+                value: Some(rules.join(", ")),
+            });
+        }
     }
 
     /// Adds a node; one that the model had gets back what it said beside its computation.

@@ -42,7 +42,8 @@ impl Emitter<'_> {
         if let Some(name) = self.computed.get(dim) {
             return Ok(name.clone());
         }
-        let name = match self.axes.get(dim).cloned() {
+        let outer = || self.outer.get(dim.as_symbol()?).cloned();
+        let name = match self.axes.get(dim).cloned().or_else(outer) {
             Some((value, axis)) if self.opset >= SHAPE_OF_AXES => {
                 self.helper("Shape", vec![value], &[("start", axis), ("end", axis + 1)])
             }

@@ -6,17 +6,19 @@
 mod call;
 mod emit;
 mod extents;
+mod flow;
 mod names;
 mod scalars;
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use super::OnnxInfo;
-use super::proto::{ModelProto, OperatorSetIdProto};
+use super::proto::{FunctionProto, ModelProto, OperatorSetIdProto};
 use super::schema::{NEWEST, schema};
 use crate::diag::{Diagnostic, Diagnostics, Severity};
-use crate::graph::{Graph, Node, Params, VertexId, expand_composites};
-use crate::op::{Attrs, Op, OpDef};
+use crate::graph::{Graph, Node, Params, VertexId, expand_composites, graph_region, region_graph};
+use crate::op::{AttrValue, Attrs, Op, OpDef};
 
 /// The oldest operator set that is written.
 const OLDEST: i64 = 7;
@@ -54,10 +56,23 @@ pub fn export(graph: &Graph, params: &Params, info: &OnnxInfo) -> Result<Exporte
         graph: Some(graph_proto),
         metadata_props: info.metadata_props,
         training_info: info.training_info,
-        functions: info.functions,
+        functions: functions_in_use(&graph, info.functions),
         configuration: info.configuration,
     };
     Ok(Exported { model, notes })
+}
+
+/// Functions that calls which are carried along refer to, and those that they call; all others were inlined.
+fn functions_in_use(graph: &Graph, functions: Vec<FunctionProto>) -> Vec<FunctionProto> {
+    let is_opaque = |v: &VertexId| matches!(graph.vertex(*v).op(), Some(Op::Opaque(_)));
+    let inside = |v: &VertexId| match &graph.vertex(*v).node {
+        Node::Call { attrs, .. } => attrs.iter().any(|a| a.region().is_some_and(|r| !r.is_pure())),
+        _ => false,
+    };
+    match graph.rpo().iter().any(|v| is_opaque(v) || inside(v)) {
+        true => functions,
+        false => Vec::new(),
+    }
 }
 
 fn opset_imports(info: &OnnxInfo) -> Vec<OperatorSetIdProto> {
@@ -83,61 +98,106 @@ fn known_calls(graph: &Graph) -> impl Iterator<Item = (VertexId, &'static OpDef,
     })
 }
 
+/// A call that an operator set has no form for.
+struct Failing {
+    op: &'static str,
+    name: Option<Arc<str>>,
+    /// The first operator set that has one.
+    needed: Option<i64>,
+    reason: String,
+}
+
+/// Whether a call has a form in an operator set.
+fn renders(graph: &Graph, v: VertexId, def: &'static OpDef, attrs: &Attrs, opset: i64) -> Result<(), String> {
+    if flow::is_special(def) {
+        let first = flow::first_opset(graph, v, def);
+        return match opset < first {
+            true => Err(format!("`{}` needs operator set {first}", def.name)),
+            false => Ok(()),
+        };
+    }
+    call::render(graph, def, &graph.pred(v), attrs, opset).map(|_| ())
+}
+
+/// The graph with composites expanded as far as the operator set asks for, in functions that are called too, and what
+/// it still has no form for.
+fn fit(graph: &Graph, opset: i64) -> Result<(Graph, Vec<Failing>), Diagnostics> {
+    let mut graph = graph.clone();
+    let mut expanded: HashSet<&str> = HashSet::new();
+    let mut failing = loop {
+        let mut composites: HashSet<&str> = HashSet::new();
+        let mut failing: Vec<Failing> = Vec::new();
+        for (v, def, attrs) in known_calls(&graph) {
+            let Err(reason) = renders(&graph, v, def, &attrs, opset) else {
+                continue;
+            };
+            if def.composite_body().is_some() && !expanded.contains(def.name) {
+                composites.insert(def.name);
+                continue;
+            }
+            let from = opset.max(OLDEST - 1) + 1;
+            failing.push(Failing {
+                op: def.name,
+                name: graph.vertex(v).name.clone(),
+                needed: (from..=NEWEST).find(|&newer| renders(&graph, v, def, &attrs, newer).is_ok()),
+                reason,
+            });
+        }
+        if composites.is_empty() {
+            break failing;
+        }
+        expand_composites(&mut graph, &|def| composites.contains(def.name))
+            .map_err(|e| Diagnostics::from(cannot(e.to_string())))?;
+        expanded.extend(composites);
+    };
+    let calling: Vec<(VertexId, &'static OpDef, Attrs)> = known_calls(&graph)
+        .filter(|(_, _, attrs)| attrs.iter().any(|a| a.region().is_some()))
+        .collect();
+    for (v, def, attrs) in calling {
+        let mut new = attrs.to_vec();
+        for value in &mut new {
+            if let AttrValue::Region(region) = value {
+                let (fitted, more) = fit(&region_graph(region), opset)?;
+                failing.extend(more);
+                *value = AttrValue::Region(graph_region(&fitted).into());
+            }
+        }
+        graph.vertex_mut(v).node = Node::Call {
+            op: Op::Known(def),
+            attrs: new.into(),
+        };
+    }
+    Ok((graph, failing))
+}
+
 /// The graph with composites expanded as far as needed, the smallest operator set that has all the rest, and why it is
 /// not the one of the model.
 fn fitting(graph: &Graph, info: &OnnxInfo) -> Result<(Graph, i64, String), Diagnostics> {
     let mut why = String::new();
     let mut opset = info.opset().clamp(1, NEWEST);
     loop {
-        let mut graph = graph.clone();
-        let mut expanded: HashSet<&str> = HashSet::new();
-        let failing = loop {
-            let renders = |v: VertexId, def: &'static OpDef, attrs: &Attrs, opset: i64| {
-                call::render(&graph, def, &graph.pred(v), attrs, opset).map(|_| ())
-            };
-            let mut composites: HashSet<&str> = HashSet::new();
-            let mut failing: Vec<(VertexId, &'static OpDef, Option<i64>, String)> = Vec::new();
-            for (v, def, attrs) in known_calls(&graph) {
-                let Err(reason) = renders(v, def, &attrs, opset) else {
-                    continue;
-                };
-                if def.composite_body().is_some() && !expanded.contains(def.name) {
-                    composites.insert(def.name);
-                    continue;
-                }
-                let from = opset.max(OLDEST - 1) + 1;
-                let needed = (from..=NEWEST).find(|&newer| renders(v, def, &attrs, newer).is_ok());
-                failing.push((v, def, needed, reason));
-            }
-            if composites.is_empty() {
-                break failing;
-            }
-            expand_composites(&mut graph, &|def| composites.contains(def.name))
-                .map_err(|e| Diagnostics::from(cannot(e.to_string())))?;
-            expanded.extend(composites);
-        };
+        let (graph, failing) = fit(graph, opset)?;
         if failing.is_empty() {
             return Ok((graph, opset, why));
         }
         let mut problems = Diagnostics::new();
-        for (v, def, needed, reason) in &failing {
-            if needed.is_none() {
-                let name = graph
-                    .vertex(*v)
-                    .name
-                    .as_deref()
-                    .map_or(String::new(), |n| format!(" {n:?}"));
-                problems.push(cannot(format!(
-                    "`{}`{name} cannot be written as ONNX: {reason}",
-                    def.name
-                )));
-            }
+        for call in failing.iter().filter(|call| call.needed.is_none()) {
+            let name = call.name.as_deref().map_or(String::new(), |n| format!(" {n:?}"));
+            problems.push(cannot(format!(
+                "`{}`{name} cannot be written as ONNX: {}",
+                call.op, call.reason
+            )));
         }
         if problems.has_errors() {
             return Err(problems);
         }
-        let worst = failing.into_iter().max_by_key(|(_, _, needed, _)| *needed);
-        let Some((_, _, Some(needed), reason)) = worst else {
+        let worst = failing.into_iter().max_by_key(|call| call.needed);
+        let Some(Failing {
+            needed: Some(needed),
+            reason,
+            ..
+        }) = worst
+        else {
             continue;
         };
         (opset, why) = (needed, reason);

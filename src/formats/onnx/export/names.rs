@@ -16,6 +16,19 @@ pub(super) struct Names {
 }
 
 impl Names {
+    /// Names for a graph inside of another, whose names it may not use for anything else; [`Self::leave`] returns.
+    pub(super) fn within(outer: &mut Names) -> Names {
+        Names {
+            used: std::mem::take(&mut outer.used),
+            of: HashMap::new(),
+        }
+    }
+
+    /// Takes back what [`Self::within`] gave, with the names that were given inside.
+    pub(super) fn leave(&mut self, inner: Names) {
+        self.used = inner.used;
+    }
+
     /// Keeps `name` from being given to anything else.
     pub(super) fn reserve(&mut self, name: &str) {
         self.used.insert(name.to_string());

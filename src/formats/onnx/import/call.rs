@@ -217,7 +217,7 @@ impl<'a> Importer<'a> {
                 };
                 Some((0..items.len()).map(project).collect())
             }
-            Type::Tensor(_) if last == 0 => Some(vec![Some(v)]),
+            Type::Tensor(_) | Type::Sequence(_) | Type::Optional(_) if last == 0 => Some(vec![Some(v)]),
             _ => None,
         }
     }

@@ -29,14 +29,6 @@ pub(super) fn adapt(
         }
         "Dropout" => return training::dropout(importer, &draft, extra),
         "Bernoulli" => return training::bernoulli(importer, &draft),
-        // A tensor is an optional value that is there.
-        "OptionalHasElement" => {
-            let there = draft.inputs.first().copied().flatten().is_some();
-            return Ok(Lowered::Values(vec![Some(
-                importer.graph.constant(Tensor::scalar(there)),
-            )]));
-        }
-        "OptionalGetElement" => return Ok(Lowered::Values(draft.inputs)),
         "Softmax" | "LogSoftmax" | "Hardmax" if schema.since < 13 => return softmax(importer, draft),
         "BatchNormalization" => {
             if draft.int("training_mode") == Some(1) {

@@ -4,8 +4,11 @@
 //! carried along unread. Declared types are believed for inputs and for what is carried along; the types of all other
 //! values are inferred.
 
+mod body;
 mod call;
 mod constant;
+mod flow;
+mod function;
 mod legacy;
 mod oldest;
 mod opaque;
@@ -17,6 +20,7 @@ pub(super) use opaque::{CAPTURES, OPERANDS, defined};
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
+use std::sync::Arc;
 
 use indexmap::IndexMap;
 
@@ -26,9 +30,10 @@ use super::proto::{GraphProto, ModelProto, NodeProto, TypeProto, ValueInfoProto}
 use super::schema::{NEWEST, schema};
 use super::types::{Symbols, foreign, import_type};
 use crate::diag::{Diagnostic, Diagnostics, Severity};
-use crate::graph::{Graph, Params, VertexId, Workload};
+use crate::graph::{Graph, Node, Params, VertexId, Workload};
 use crate::op::OpError;
 use crate::tensor::{TensorType, Type};
+use function::{Functions, Key};
 
 /// A model that was read.
 #[derive(Debug, Clone)]
@@ -77,6 +82,7 @@ pub fn import(mut model: ModelProto, folder: Option<&Path>) -> Result<Imported, 
     let kept: HashSet<&str> = graph
         .params()
         .iter()
+        .chain(graph.inputs())
         .filter_map(|&v| graph.vertex(v).name.as_deref())
         .collect();
     params.retain(|name, _| kept.contains(&**name));
@@ -104,6 +110,10 @@ fn model_info(model: ModelProto, graph: &GraphProto) -> (OnnxInfo, Diagnostics) 
             Some(domain) => domain,
         };
         opsets.insert(domain.to_string(), set.version.unwrap_or(1));
+    }
+    for set in model.functions.iter().flat_map(|f| &f.opset_import) {
+        let domain = set.domain.as_deref().filter(|d| *d != "ai.onnx").unwrap_or_default();
+        opsets.entry(domain.to_string()).or_insert(set.version.unwrap_or(1));
     }
     if graph.node.iter().any(is_default_domain) {
         let opset = *opsets.entry(String::new()).or_insert(1);
@@ -151,8 +161,16 @@ struct Importer<'a> {
     /// Names that a node, a nested graph or a result refers to.
     used: HashSet<String>,
     declared: HashMap<&'a str, &'a TypeProto>,
-    /// Operators of functions local to the model.
-    functions: HashSet<(String, String)>,
+    /// Functions local to the model.
+    functions: Arc<Functions>,
+    /// The functions that are being inlined, outermost first.
+    path: Vec<Key>,
+    /// Nodes of functions inlined so far.
+    inlined: usize,
+    /// What stands before names of values inside of an inlined function.
+    prefix: String,
+    /// Names outside for the results of an inlined function.
+    outside: HashMap<String, String>,
     problems: Diagnostics,
     carried: IndexMap<String, usize>,
 }
@@ -163,18 +181,17 @@ impl<'a> Importer<'a> {
         let declared = declared
             .filter_map(|v| Some((v.name.as_deref()?, v.r#type.as_ref()?)))
             .collect();
-        let name = |text: &Option<String>| text.clone().unwrap_or_default();
         Importer {
             proto,
             folder,
             graph: Graph::new(),
             params: Params::new(),
             opset: info.opset(),
-            functions: info
-                .functions
-                .iter()
-                .map(|f| (name(&f.domain), name(&f.name)))
-                .collect(),
+            functions: Arc::new(function::by_key(&info.functions)),
+            path: Vec::new(),
+            inlined: 0,
+            prefix: String::new(),
+            outside: HashMap::new(),
             info,
             values: HashMap::new(),
             poisoned: HashSet::new(),
@@ -189,15 +206,26 @@ impl<'a> Importer<'a> {
         let proto = self.proto;
         self.graph.name = proto.name.clone().unwrap_or_default();
         self.graph.doc = proto.doc_string.clone().filter(|doc| !doc.is_empty());
+        self.inputs_and_initializers();
+        self.nodes();
+        self.outputs();
+    }
+
+    /// Imports the nodes, in an order in which values come before their uses.
+    fn nodes(&mut self) {
+        let proto = self.proto;
         for node in &proto.node {
             self.used.extend(node.input.iter().cloned());
             self.used.extend(opaque::captures(node));
         }
         self.used.extend(proto.output.iter().filter_map(|v| v.name.clone()));
-        self.inputs_and_initializers();
         for i in order::topological(proto, &self.values, &mut self.problems) {
             self.node(i, &proto.node[i]);
         }
+    }
+
+    fn outputs(&mut self) {
+        let proto = self.proto;
         for output in &proto.output {
             let name = output.name.as_deref().unwrap_or_default();
             match self.values.get(name) {
@@ -235,7 +263,10 @@ impl<'a> Importer<'a> {
             let name = input.name.as_deref().unwrap_or_default();
             if given.contains(name) {
                 self.info.overridable.push(name.into());
-                continue;
+                // Before version 4 every initializer had to be an input, which says nothing.
+                if self.info.ir_version < 4 {
+                    continue;
+                }
             }
             let Some(declared) = &input.r#type else {
                 self.problems.push(structure(format!("input {name:?} has no type")));
@@ -249,6 +280,11 @@ impl<'a> Importer<'a> {
             let v = self.graph.input(name, ty);
             self.bind(name, v);
         }
+        self.initializers();
+    }
+
+    fn initializers(&mut self) {
+        let proto = self.proto;
         for tensor in &proto.initializer {
             self.initializer(tensor.name.as_deref().unwrap_or_default(), tensor);
         }
@@ -281,6 +317,8 @@ impl<'a> Importer<'a> {
             operands.push(match name {
                 "" => None,
                 _ => match self.values.get(name) {
+                    // What a caller of a function left out.
+                    Some(&v) if matches!(self.graph.vertex(v).node, Node::Absent) => None,
                     Some(&v) => Some(v),
                     // Reported with the order of nodes.
                     None => return,
@@ -306,8 +344,16 @@ impl<'a> Importer<'a> {
     ) -> Result<Vec<Option<VertexId>>, OpError> {
         let op_type = node.op_type.as_deref().unwrap_or_default();
         let domain = node.domain.clone().unwrap_or_default();
-        let local = self.functions.contains(&(domain, op_type.to_string()));
-        if is_default_domain(node) && !local && captures.is_empty() {
+        let key = (domain, op_type.to_string(), node.overload.clone().unwrap_or_default());
+        if let Some(function) = self.functions.get(&key).cloned() {
+            return self.inline(node, inputs, key, &function);
+        }
+        if is_default_domain(node) {
+            if let Some(results) = self.no_tensors(node, op_type, inputs, captured, captures) {
+                return Ok(results);
+            }
+        }
+        if is_default_domain(node) && captures.is_empty() {
             if op_type == "Constant" {
                 if let Some(v) = self.constant_node(node)? {
                     return Ok(vec![Some(v)]);
@@ -332,16 +378,14 @@ impl<'a> Importer<'a> {
                 metadata_props: node.metadata_props.clone(),
                 device_configurations: node.device_configurations.clone(),
             };
-            self.info.nodes.insert(first.as_str().into(), info);
+            self.info.nodes.insert(self.value_name(first), info);
         }
         for (name, v) in node.output.iter().zip(results) {
             if let (false, Some(v)) = (name.is_empty(), *v) {
                 self.compare_with_declared(name, v);
                 self.bind(name, v);
-                self.graph
-                    .vertex_mut(v)
-                    .name
-                    .get_or_insert_with(|| name.as_str().into());
+                let name = self.value_name(name);
+                self.graph.vertex_mut(v).name.get_or_insert(name);
             }
         }
     }

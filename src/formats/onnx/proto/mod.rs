@@ -6,6 +6,7 @@
 
 mod tensor;
 mod types;
+mod value;
 
 use prost::Message;
 
@@ -13,6 +14,7 @@ pub use tensor::{DataLocation, DataType, Segment, SparseTensorProto, TensorAnnot
 pub use types::{
     Dimension, DimensionValue, MapType, NestedType, OpaqueType, TensorShapeProto, TensorTypeProto, TypeProto, TypeValue,
 };
+pub use value::{OptionalProto, SequenceProto};
 
 /// A key with its value.
 #[derive(Clone, PartialEq, Message)]

@@ -259,7 +259,7 @@ impl<'a> Attempt<'a> {
                 )
             }
             Some(TypeKind::Tensor { dtype, .. }) => (options::types_of(self.mode, dtype.map(|d| d.dtype)), 0),
-            Some(TypeKind::Tuple(_)) => (Vec::new(), 0),
+            Some(TypeKind::Tuple(_) | TypeKind::Sequence(_) | TypeKind::Optional(_)) => (Vec::new(), 0),
             None => (options::types(self.mode), 0),
         };
         let constant = variable.class == RuleClass::Const && self.mode == Mode::Shapes;

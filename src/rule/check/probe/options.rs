@@ -148,6 +148,7 @@ pub(super) fn attributes(attr: &AttrDef) -> Vec<Option<AttrValue>> {
             AttrValue::Tensor(Tensor::scalar(1f32)),
             AttrValue::Tensor(Tensor::scalar(1i64)),
         ],
+        AttrKind::Region => Vec::new(),
         AttrKind::Floats => vec![AttrValue::Floats(Vec::new())],
         AttrKind::Strs => vec![AttrValue::Strs(Vec::new())],
         AttrKind::Str => vec![AttrValue::str(if attr.name == "equation" { "ij,jk->ik" } else { "" })],

@@ -1,0 +1,200 @@
+//! Scripts: what their statements show.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use clap::ValueEnum;
+use serde_json::{Value, json};
+
+use tautomer::diag::Source;
+use tautomer::graph::{Session, Shown, Step, VertexId, Workload};
+use tautomer::lang::{Compat, parse_script};
+use tautomer::tensor::{Tensor, Type};
+
+use super::run::evaluate;
+use super::{Done, Failure, Shell, output};
+
+/// How a script is spelled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Spelling {
+    /// `.` is the elementwise product, `*` is `dot`
+    Spelling,
+    /// The same, and types and values are shown as the small tensor language shows them
+    Full,
+}
+
+/// What scripts take.
+#[derive(clap::Args, Debug, Clone, Copy)]
+pub(super) struct ScriptArgs {
+    /// Read a script as the small tensor language is spelled, unless it says so itself
+    #[arg(long, value_enum, num_args = 0..=1, default_missing_value = "spelling", require_equals = true, value_name = "LEVEL")]
+    compat: Option<Spelling>,
+    /// Where the random numbers of a script begin
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+}
+
+impl ScriptArgs {
+    pub(super) fn compat(self) -> Compat {
+        match self.compat {
+            None => Compat::Off,
+            Some(Spelling::Spelling) => Compat::Spelling,
+            Some(Spelling::Full) => Compat::Full,
+        }
+    }
+
+    pub(super) fn session(self) -> Session {
+        Session::new(self.compat(), self.seed)
+    }
+}
+
+/// Checks a script, computes what it shows, and shows it.
+pub(super) fn run(source: Arc<Source>, args: ScriptArgs, reference: bool, shell: &Shell) -> Done {
+    let script = parse_script(source, args.compat())?;
+    let mut session = args.session();
+    let steps = session.add_all(&script)?;
+    let shown: Vec<VertexId> = steps
+        .iter()
+        .filter(|step| step.name.is_none())
+        .flat_map(values)
+        .collect();
+    let computed = compute(&session, &shown, reference)?;
+    for (v, tensor) in shown.into_iter().zip(computed) {
+        session.remember(v, tensor);
+    }
+    if shell.json {
+        return shell.json(json!({ "statements": steps.iter().map(|s| step_json(&session, s)).collect::<Vec<_>>() }));
+    }
+    let text: String = steps.iter().map(|step| step_text(&session, step)).collect();
+    shell.result(&text)
+}
+
+/// The graph of what a script shows, for commands that do not run it; of its last name, if it shows nothing.
+pub(super) fn workload(source: Arc<Source>) -> Result<Workload, Failure> {
+    let script = parse_script(source, Compat::Off)?;
+    let mut session = Session::new(script.compat, 0);
+    let steps = session.add_all(&script)?;
+    let shown = steps.iter().filter(|step| step.name.is_none()).flat_map(values);
+    let mut roots: Vec<(VertexId, Option<&str>)> = shown.map(|v| (v, None)).collect();
+    if roots.is_empty() {
+        roots.extend(session.names().last().map(|(name, v)| (v, Some(name))));
+    }
+    Ok(session.program(&roots, false))
+}
+
+/// The tensors among what a statement shows.
+pub(super) fn values(step: &Step) -> impl Iterator<Item = VertexId> {
+    step.values.iter().filter_map(|shown| match shown {
+        Shown::Value(v) => Some(*v),
+        Shown::Text(_) => None,
+    })
+}
+
+/// The values of some vertices, from those that are known.
+pub(super) fn compute(session: &Session, roots: &[VertexId], reference: bool) -> Result<Vec<Tensor>, Failure> {
+    if roots.is_empty() {
+        return Ok(Vec::new());
+    }
+    let roots: Vec<(VertexId, Option<&str>)> = roots.iter().map(|&v| (v, None)).collect();
+    evaluate(&session.program(&roots, true), &[], reference)
+}
+
+/// What a statement shows: the type of what it names, or values.
+pub(super) fn step_text(session: &Session, step: &Step) -> String {
+    let mut out = String::new();
+    if let Some(name) = &step.name {
+        for v in values(step) {
+            out.push_str(&format!("{}\n", typed(session, name, v)));
+        }
+        return out;
+    }
+    let shown = step.values.iter().map(|shown| match shown {
+        Shown::Text(text) => text.clone(),
+        Shown::Value(v) => session
+            .value(*v)
+            .map_or_else(String::new, |t| value_text(t, session.compat())),
+    });
+    let texts: Vec<String> = shown.collect();
+    let between = if texts.iter().any(|t| t.contains('\n')) {
+        "\n"
+    } else {
+        " "
+    };
+    out.push_str(&texts.join(between));
+    out.push('\n');
+    out
+}
+
+/// A name and its type.
+pub(super) fn typed(session: &Session, name: &str, v: VertexId) -> String {
+    let ty = session.graph().ty(v);
+    match (session.compat(), concrete(ty)) {
+        (Compat::Full, Some(shape)) => format!("{name}:tensor{shape:?}"),
+        _ => format!("{name}: {ty}"),
+    }
+}
+
+fn concrete(ty: &Type) -> Option<Vec<usize>> {
+    ty.as_tensor()?.shape.as_ref()?.to_concrete()
+}
+
+fn value_text(tensor: &Tensor, compat: Compat) -> String {
+    if compat == Compat::Full {
+        nested(tensor)
+    } else {
+        output::tensor_text(tensor)
+    }
+}
+
+/// A tensor as nested lists on one line.
+fn nested(tensor: &Tensor) -> String {
+    let texts = output::element_texts(tensor, false);
+    let shape = tensor.shape();
+    let mut out = "[".repeat(if tensor.is_empty() { 0 } else { shape.len() });
+    if tensor.is_empty() {
+        return "[]".to_owned();
+    }
+    for (i, text) in texts.iter().enumerate() {
+        // As many brackets close as axes end here.
+        let mut inner = 1;
+        let ends = shape.iter().rev().take_while(|&&extent| {
+            inner *= extent;
+            i % inner == 0
+        });
+        let closed = if i == 0 { 0 } else { ends.count() };
+        let _ = write!(out, "{}", "]".repeat(closed));
+        if i > 0 {
+            out.push_str(", ");
+        }
+        let _ = write!(out, "{}{text}", "[".repeat(closed));
+    }
+    out + &"]".repeat(shape.len())
+}
+
+fn step_json(session: &Session, step: &Step) -> Value {
+    let shown = |shown: &Shown| match shown {
+        Shown::Text(text) => json!(text),
+        Shown::Value(v) => match session.value(*v).filter(|_| step.name.is_none()) {
+            Some(tensor) => output::tensor_json("", tensor),
+            None => json!({ "type": session.graph().ty(*v).to_string() }),
+        },
+    };
+    json!({ "name": step.name, "values": step.values.iter().map(shown).collect::<Vec<_>>() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nested_lists_close_where_axes_end() {
+        let ints = |shape: &[usize]| {
+            let n = shape.iter().product::<usize>() as i32;
+            Tensor::new(shape, (0..n).collect::<Vec<i32>>()).unwrap()
+        };
+        assert_eq!(nested(&ints(&[2, 2, 2])), "[[[0, 1], [2, 3]], [[4, 5], [6, 7]]]");
+        assert_eq!(nested(&ints(&[3])), "[0, 1, 2]");
+        assert_eq!(nested(&ints(&[])), "0");
+        assert_eq!(nested(&ints(&[2, 0])), "[]");
+    }
+}

@@ -1,0 +1,50 @@
+//! Steps that call functions, or that hold values that are no tensors.
+
+use super::error::RunError;
+use super::plan::{Plan, Step};
+use super::run::{Executor, Mode, Symbols};
+use crate::graph::{Datum, Params, evaluate_flow, region_graph};
+use crate::op::{AttrValue, Flow, OpError};
+use crate::tensor::{Tensor, Type};
+
+/// Executors of the functions that a step calls, by the place of the attribute.
+pub(super) fn functions(step: &Step, mode: Mode) -> Result<Vec<Option<Executor>>, RunError> {
+    if step.attrs.iter().all(|attr| attr.region().is_none()) {
+        return Ok(Vec::new());
+    }
+    let compiled = step.attrs.iter().map(|attr| {
+        let Some(region) = attr.region() else { return Ok(None) };
+        region.check().map_err(RunError::Broken)?;
+        let plan = Plan::compile(&region_graph(region)).map_err(|e| RunError::Broken(e.to_string()))?;
+        Executor::new(plan, mode).map(Some)
+    });
+    compiled.collect()
+}
+
+/// The results of step `i`.
+pub(super) fn run(
+    executor: &Executor,
+    i: usize,
+    flow: Flow,
+    operands: &[Datum<Tensor>],
+    symbols: &Symbols,
+) -> Result<Vec<Datum<Tensor>>, OpError> {
+    let step = &executor.plan().steps[i];
+    let slots = &executor.plan().slots;
+    let types: Vec<Type> = step
+        .operands
+        .iter()
+        .zip(operands)
+        .map(|(slot, value)| match value {
+            Datum::One(value) => value.ty().into(),
+            _ => slot.map_or(Type::Absent, |s| slots[s].ty.clone()),
+        })
+        .collect();
+    let attrs: Vec<AttrValue> = step.attrs.clone();
+    evaluate_flow(executor.def(i), flow, operands, &types, &attrs, &mut |place, given| {
+        let function = executor.function(i, place);
+        let function = function.ok_or_else(|| OpError::new("there is no function to call"))?;
+        let results = function.steps(given, &Params::new(), symbols, &mut |_, _, _| {});
+        results.map_err(|e| OpError::new(e.to_string()))
+    })
+}

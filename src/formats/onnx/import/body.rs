@@ -1,0 +1,182 @@
+//! Graphs inside of nodes: functions of their inputs and of what they refer to outside.
+
+use std::sync::Arc;
+
+use super::{Importer, defined};
+use crate::diag::{Diagnostics, Severity};
+use crate::formats::onnx::proto::{AttributeProto, GraphProto, NodeProto};
+use crate::graph::{Graph, Node, Params, VertexId, graph_region};
+use crate::op::{OpError, Region};
+use crate::tensor::{Tensor, Type};
+
+/// Constants up to this many elements are repeated in each function that refers to them.
+const REPEATED: usize = 64;
+
+/// A nested graph as a function: its inputs, then the values it refers to, then weights of its own.
+pub(super) struct Body {
+    pub(super) region: Region,
+    /// The weights, which the graph outside gives with the call.
+    pub(super) weights: Vec<(Arc<str>, Tensor)>,
+}
+
+/// A value outside that nested graphs refer to.
+pub(super) struct Captured<'n> {
+    pub(super) name: &'n str,
+    pub(super) vertex: VertexId,
+    /// Its value, if it is a constant that each function has for itself.
+    pub(super) constant: Option<Tensor>,
+}
+
+/// The graph attribute of that name.
+pub(super) fn graph_attr<'n>(node: &'n NodeProto, name: &str) -> Result<&'n GraphProto, OpError> {
+    let attr: Option<&AttributeProto> = node.attribute.iter().find(|a| a.name.as_deref() == Some(name));
+    attr.and_then(|a| a.g.as_ref())
+        .ok_or_else(|| OpError::new(format!("attribute `{name}` is no graph")))
+}
+
+impl<'a> Importer<'a> {
+    /// An importer of other nodes into `graph` that goes on where this one is, in a scope of its own; [`Self::back`]
+    /// returns.
+    pub(super) fn nested<'b>(&mut self, proto: &'b GraphProto, graph: Graph) -> Importer<'b>
+    where
+        'a: 'b,
+    {
+        let info = std::mem::take(&mut self.info);
+        let mut inner = Importer::new(proto, info, self.folder);
+        inner.graph = graph;
+        inner.opset = self.opset;
+        inner.functions = self.functions.clone();
+        inner.path.clone_from(&self.path);
+        inner.inlined = self.inlined;
+        inner.carried = std::mem::take(&mut self.carried);
+        inner
+    }
+
+    /// Takes back what [`Self::nested`] gave, and returns the problems found there.
+    pub(super) fn back(&mut self, inner: Importer<'_>) -> Diagnostics {
+        self.info = inner.info;
+        self.inlined = inner.inlined;
+        self.carried = inner.carried;
+        inner.problems
+    }
+
+    /// The name of a value, told apart from that of another call of the same function.
+    pub(super) fn value_name(&self, name: &str) -> Arc<str> {
+        match self.outside.get(name) {
+            Some(outside) => outside.as_str().into(),
+            None if self.prefix.is_empty() || name.is_empty() => name.into(),
+            None => format!("{}{name}", self.prefix).into(),
+        }
+    }
+
+    /// A name for a parameter that no other has.
+    pub(super) fn parameter_name(&self, name: &str) -> Arc<str> {
+        let base = self.value_name(name);
+        let mut name = base.clone();
+        let mut number = 0;
+        while self.params.contains_key(&name) {
+            number += 1;
+            name = format!("{base}_{number}").into();
+        }
+        name
+    }
+
+    /// What the nested graphs of a node refer to.
+    pub(super) fn captured<'n>(&self, names: &'n [String], values: &[Option<VertexId>]) -> Option<Vec<Captured<'n>>> {
+        let one = |(name, v): (&'n String, &Option<VertexId>)| {
+            let vertex = (*v)?;
+            let constant = self.graph.vertex(vertex).constant().filter(|t| t.len() <= REPEATED);
+            Some(Captured {
+                name,
+                vertex,
+                constant: constant.cloned(),
+            })
+        };
+        names.iter().zip(values).map(one).collect()
+    }
+
+    /// The function that a nested graph is, for inputs of these types.
+    pub(super) fn body(
+        &mut self,
+        proto: &GraphProto,
+        inputs: &[Type],
+        captured: &[Captured<'_>],
+    ) -> Result<Body, OpError> {
+        if proto.input.len() != inputs.len() {
+            let message = format!(
+                "a nested graph has {} inputs where {} are given",
+                proto.input.len(),
+                inputs.len()
+            );
+            return Err(OpError::new(message));
+        }
+        let mut graph = Graph::new();
+        graph.name = proto.name.clone().unwrap_or_default();
+        graph.reserve_unknown(self.graph.next_unknown());
+        let types: Vec<Type> = captured.iter().map(|c| self.graph.ty(c.vertex).clone()).collect();
+        let defined = defined(proto);
+        let mut inner = self.nested(proto, graph);
+        for (input, ty) in proto.input.iter().zip(inputs) {
+            let name = input.name.as_deref().unwrap_or_default();
+            let v = inner.graph.input(name, ty.clone());
+            inner.bind(name, v);
+        }
+        for (captured, ty) in captured.iter().zip(types) {
+            let v = match &captured.constant {
+                Some(value) => inner.graph.constant(value.clone()),
+                None => inner.graph.input(captured.name, ty),
+            };
+            if !defined.contains(captured.name) {
+                inner.values.insert(captured.name, v);
+            }
+        }
+        inner.initializers();
+        inner.nodes();
+        inner.outputs();
+        let graph = std::mem::take(&mut inner.graph);
+        let mut params = std::mem::take(&mut inner.params);
+        let problems = self.back(inner);
+        if let Some(problem) = problems.iter().find(|p| p.severity == Severity::Error) {
+            return Err(OpError::new(problem.message.clone()));
+        }
+        if graph.outputs().is_empty() {
+            return Err(OpError::new("a nested graph has no result"));
+        }
+        self.graph.reserve_unknown(graph.next_unknown());
+        Ok(Body {
+            weights: weights(&graph, &mut params),
+            region: graph_region(&graph),
+        })
+    }
+
+    /// The operands of a call of functions: the values they refer to, then the weights of each.
+    pub(super) fn outer_operands(&mut self, captured: &[Captured<'_>], bodies: &mut [Body]) -> Vec<VertexId> {
+        let given = captured.iter().filter(|c| c.constant.is_none()).map(|c| c.vertex);
+        let mut operands: Vec<VertexId> = given.collect();
+        let all: Vec<Vec<(Arc<str>, Tensor)>> = bodies.iter_mut().map(|b| std::mem::take(&mut b.weights)).collect();
+        for (i, body) in bodies.iter_mut().enumerate() {
+            let types = |bodies: &[Vec<(Arc<str>, Tensor)>]| -> Vec<Type> {
+                bodies.iter().flatten().map(|(_, t)| t.ty().into()).collect()
+            };
+            // Each function takes the weights of the others too.
+            let own = body.region.inputs - all[i].len();
+            body.region.insert_inputs(body.region.inputs, &types(&all[i + 1..]));
+            body.region.insert_inputs(own, &types(&all[..i]));
+        }
+        for (name, tensor) in all.into_iter().flatten() {
+            operands.push(self.tensor(&name, tensor));
+        }
+        operands
+    }
+}
+
+/// The values of the parameters of a graph, in its order.
+fn weights(graph: &Graph, params: &mut Params) -> Vec<(Arc<str>, Tensor)> {
+    let named = graph.params().iter().filter_map(|&v| match graph.vertex(v).node {
+        Node::Param => graph.vertex(v).name.clone(),
+        _ => None,
+    });
+    named
+        .filter_map(|name| Some((name.clone(), params.shift_remove(&name)?)))
+        .collect()
+}

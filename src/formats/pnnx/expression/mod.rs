@@ -1,0 +1,214 @@
+//! Expressions: what `pnnx.Expression` computes, written as calls in brackets.
+
+mod function;
+mod prefix;
+mod strict;
+
+use std::fmt;
+
+pub use function::Function;
+
+use super::value::{self, Number};
+use crate::diag::Diagnostic;
+
+/// A node of an expression; operands and elements are places of earlier nodes.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ExprNode {
+    /// `@2`: an operand of the operator.
+    Operand(usize),
+    /// A number or a word, as it is written.
+    Literal(Literal),
+    /// A function of other nodes.
+    Call(Function, Vec<usize>),
+    /// A list of other nodes.
+    List(Vec<usize>),
+}
+
+/// A number or a word.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Literal {
+    /// As it is written.
+    pub text: String,
+    /// What it means.
+    pub value: LiteralValue,
+}
+
+/// What a literal means.
+#[derive(Debug, Clone, PartialEq)]
+pub enum LiteralValue {
+    /// An integer.
+    Int(i64),
+    /// A number.
+    Float(f64),
+    /// A complex number: its real and its imaginary part.
+    Complex(f64, f64),
+    /// `True` or `False`.
+    Bool(bool),
+    /// `None`.
+    None,
+    /// Any other word.
+    Word,
+}
+
+/// How a text was read.
+#[derive(Debug, Clone)]
+pub enum Reading {
+    /// By the grammar.
+    Strict,
+    /// As prefix notation, brackets left aside, each function taking as many operands as it has; with the error of the
+    /// grammar.
+    Prefix(Box<Diagnostic>),
+}
+
+/// An expression.
+///
+/// ```
+/// use tautomer::formats::pnnx::{Expression, Reading};
+/// let (e, reading) = Expression::read("mul(@2,add(@0,@1))").unwrap();
+/// assert!(e.to_string() == "mul(@2,add(@0,@1))" && matches!(reading, Reading::Strict));
+///
+/// // As some exporters write it: brackets and commas mean nothing any more.
+/// let (e, reading) = Expression::read("add(expm1,@0),1").unwrap();
+/// assert_eq!(e.to_string(), "add(expm1(@0),1)");
+/// assert!(matches!(reading, Reading::Prefix(_)));
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Expression {
+    nodes: Vec<ExprNode>,
+    roots: Vec<usize>,
+}
+
+impl Expression {
+    /// Reads a text by the grammar, or as prefix notation if that fails.
+    ///
+    /// # Errors
+    /// The text is no expression either way; the message is that of the grammar, at the place where it fails.
+    pub fn read(text: &str) -> Result<(Expression, Reading), Diagnostic> {
+        match Expression::read_strictly(text) {
+            Ok(expression) => Ok((expression, Reading::Strict)),
+            Err(problem) => match prefix::read(text) {
+                Some(expression) => Ok((expression, Reading::Prefix(Box::new(problem)))),
+                None => Err(problem),
+            },
+        }
+    }
+
+    /// Reads a text by the grammar alone.
+    ///
+    /// ```
+    /// use tautomer::diag::Span;
+    /// use tautomer::formats::pnnx::Expression;
+    /// let problem = Expression::read_strictly("add(@0,)").unwrap_err();
+    /// assert_eq!(problem.message, "`add` takes 2 operands, and has 1");
+    /// assert_eq!(problem.span(), Some(Span::new(0, 8)));
+    /// ```
+    ///
+    /// # Errors
+    /// The text is none of the language of the grammar, or a function has too many or too few operands.
+    pub fn read_strictly(text: &str) -> Result<Expression, Diagnostic> {
+        strict::read(text)
+    }
+
+    /// The nodes, each after those it consists of.
+    pub fn nodes(&self) -> &[ExprNode] {
+        &self.nodes
+    }
+
+    /// The places of the nodes that no other is made of: one, but for lists without brackets.
+    pub fn roots(&self) -> &[usize] {
+        &self.roots
+    }
+
+    /// One more than the largest number of an operand.
+    pub fn operand_count(&self) -> usize {
+        let numbers = self.nodes.iter().map(|node| match node {
+            ExprNode::Operand(i) => i.saturating_add(1),
+            _ => 0,
+        });
+        numbers.max().unwrap_or(0)
+    }
+
+    /// An expression without nodes, to be built from its leaves up.
+    pub(super) fn new() -> Expression {
+        Expression {
+            nodes: Vec::new(),
+            roots: Vec::new(),
+        }
+    }
+
+    pub(super) fn push(&mut self, node: ExprNode) -> usize {
+        self.nodes.push(node);
+        self.nodes.len() - 1
+    }
+
+    pub(super) fn finish(mut self, roots: Vec<usize>) -> Expression {
+        self.roots = roots;
+        self
+    }
+}
+
+/// What a number or a word means.
+pub(super) fn literal(text: &str) -> Literal {
+    let value = match text {
+        "True" => LiteralValue::Bool(true),
+        "False" => LiteralValue::Bool(false),
+        "None" => LiteralValue::None,
+        "inf" | "-inf" | "nan" | "-nan" => LiteralValue::Float(text.parse().unwrap_or(f64::NAN)),
+        _ => match (value::complex(text), value::number(text)) {
+            (Some((re, im)), _) => LiteralValue::Complex(re, im),
+            (None, Some(Number::Int(v))) => LiteralValue::Int(v),
+            (None, Some(Number::Float(v))) => LiteralValue::Float(v),
+            (None, None) => LiteralValue::Word,
+        },
+    };
+    Literal {
+        text: text.to_owned(),
+        value,
+    }
+}
+
+impl fmt::Display for Expression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        enum Part<'a> {
+            Node(usize),
+            Text(&'a str),
+        }
+        fn items<'a>(stack: &mut Vec<Part<'a>>, places: &[usize]) {
+            for (i, &place) in places.iter().enumerate().rev() {
+                stack.push(Part::Node(place));
+                if i > 0 {
+                    stack.push(Part::Text(","));
+                }
+            }
+        }
+        let mut stack = Vec::new();
+        items(&mut stack, &self.roots);
+        while let Some(part) = stack.pop() {
+            let place = match part {
+                Part::Text(text) => {
+                    f.write_str(text)?;
+                    continue;
+                }
+                Part::Node(place) => place,
+            };
+            match &self.nodes[place] {
+                ExprNode::Operand(i) => write!(f, "@{i}")?,
+                ExprNode::Literal(literal) => f.write_str(&literal.text)?,
+                ExprNode::Call(function, operands) => {
+                    write!(f, "{function}(")?;
+                    stack.push(Part::Text(")"));
+                    items(&mut stack, operands);
+                }
+                ExprNode::List(elements) => {
+                    f.write_str("[")?;
+                    stack.push(Part::Text("]"));
+                    items(&mut stack, elements);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,258 @@
+//! Pools over windows, pools that adapt to an output size, and resizing.
+
+use super::layers::Args;
+use super::val::{Host, Typed, Val};
+use super::{Done, Importer, unknown, wrong};
+use crate::formats::pnnx::ElementType;
+use crate::graph::VertexId;
+use crate::op::{AttrValue, Real};
+use crate::tensor::Tensor;
+
+impl Importer<'_> {
+    pub(super) fn is_pool(&self, kind: &str) -> bool {
+        let name = kind.trim_start_matches("nn.").trim_start_matches("F.").to_lowercase().replace('_', "");
+        name != kind && (name.contains("pool") || name.starts_with("upsampl") || name == "interpolate")
+            && !name.contains("unpool")
+            && !name.contains("fractional")
+    }
+
+    pub(super) fn pool(&mut self, args: &Args<'_>, dims: usize) -> Done<Vec<Val>> {
+        let name = args.op.kind.to_lowercase().replace('_', "");
+        let mut x = self.operand(args, "input", 0)?;
+        if name.contains("upsampl") || name.contains("interpolate") {
+            return self.resize(args, x, &name);
+        }
+        let lone = self.shape(x.v)?.len() == dims + 1;
+        if lone {
+            x.v = self.call("unsqueeze", &[x.v], &[("axes", AttrValue::ints(&[0]))])?;
+        }
+        let mut results = if name.contains("adaptivemax") {
+            self.adaptive_max(args, x.v, dims)?
+        } else if name.contains("adaptiveavg") {
+            vec![self.adaptive_mean(args, x.v, dims)?]
+        } else {
+            self.window(args, x.v, dims, &name)?
+        };
+        let elements = [x.element, ElementType::I64];
+        let mut out = Vec::new();
+        for (v, element) in results.iter_mut().zip(elements) {
+            if lone {
+                *v = self.call("squeeze", &[*v], &[("axes", AttrValue::ints(&[0]))])?;
+            }
+            out.push(Val::Tensor(Typed::new(*v, element)));
+        }
+        Ok(if args.op.outputs.len() == 1 && out.len() > 1 { vec![Val::List(out)] } else { out })
+    }
+
+    fn window(&mut self, args: &Args<'_>, x: VertexId, dims: usize, name: &str) -> Done<Vec<VertexId>> {
+        let kernel = args.ints("kernel_size", dims)?;
+        let strides = match args.param("stride") {
+            Val::Host(Host::None) => kernel.clone(),
+            _ => args.ints("stride", dims)?,
+        };
+        let or = |name: &str, missing: i64| match args.param(name) {
+            Val::Host(Host::None) => Ok(vec![missing; dims]),
+            _ => args.ints(name, dims),
+        };
+        let pads = or("padding", 0)?;
+        let attrs = [
+            ("kernel_shape", AttrValue::ints(&kernel)),
+            ("strides", AttrValue::ints(&strides)),
+            ("pads", AttrValue::ints(&[pads.clone(), pads].concat())),
+            ("ceil_mode", AttrValue::Bool(args.flag("ceil_mode"))),
+            ("dilations", AttrValue::ints(&or("dilation", 1)?)),
+        ];
+        let count: i64 = kernel.iter().product();
+        if name.contains("max") {
+            if !args.flag("return_indices") {
+                return Ok(vec![self.call("max_pool", &[x], &attrs)?]);
+            }
+            let mut results = self.calls("max_pool_with_indices", &[x], &attrs)?;
+            // The place among all elements, and torch counts those of one channel.
+            let plane: i64 = self.extents(x)?.iter().skip(2).product();
+            let plane = self.graph.constant(Tensor::scalar(plane.max(1)));
+            if let [_, places] = results.as_mut_slice() {
+                *places = self.call("mod", &[*places, plane], &[])?;
+            }
+            return Ok(results);
+        }
+        if name.contains("avg") {
+            let divisor = args.param("divisor_override");
+            let counted = args.flag("count_include_pad") || !divisor.is_none();
+            let attrs = [&attrs[..], &[("count_include_pad", AttrValue::Bool(counted))]].concat();
+            let mut v = self.call("average_pool", &[x], &attrs)?;
+            if let Some(divisor) = divisor.float() {
+                if args.flag("ceil_mode") {
+                    return unknown("a divisor of windows that hang over the end");
+                }
+                let factor = self.fill(self.dtype(x)?, &[], count as f64 / divisor)?;
+                v = self.call("mul", &[v, factor], &[])?;
+            }
+            return Ok(vec![v]);
+        }
+        // The norm as torch computes it: from the mean of powers.
+        let Some(p) = args.param("norm_type").float() else { return unknown("the order of the norm") };
+        let dtype = self.dtype(x)?;
+        let power = |importer: &mut Self, v: VertexId, p: f64| -> Done<VertexId> {
+            let p = importer.fill(dtype, &[], p)?;
+            importer.call("pow", &[v, p], &[])
+        };
+        let attrs = [&attrs[..], &[("count_include_pad", AttrValue::Bool(true))]].concat();
+        let powers = power(self, x, p)?;
+        let mean = self.call("average_pool", &[powers], &attrs)?;
+        let sign = self.call("sign", &[mean], &[])?;
+        let size = self.call("abs", &[mean], &[])?;
+        let size = self.call("relu", &[size], &[])?;
+        let product = self.call("mul", &[sign, size], &[])?;
+        let count = self.fill(dtype, &[], count as f64)?;
+        let sum = self.call("mul", &[product, count], &[])?;
+        Ok(vec![power(self, sum, 1.0 / p)?])
+    }
+
+    /// The extents of the result; 0 and nothing stand for that of the operand.
+    fn output_size(&self, args: &Args<'_>, input: &[i64]) -> Done<Vec<i64>> {
+        let one = |value: &Val, own: i64| match value {
+            Val::Host(Host::None) => Ok(own),
+            other => match other.int().and_then(|d| d.as_const()) {
+                Some(0) => Ok(own),
+                Some(n) if n > 0 => Ok(n),
+                _ => unknown("`output_size` is not known"),
+            },
+        };
+        match args.param("output_size") {
+            Val::List(items) if items.len() == input.len() => items.iter().zip(input).map(|(v, &n)| one(v, n)).collect(),
+            Val::List(_) => unknown("`output_size` has another rank"),
+            value => input.iter().map(|&n| one(&value, n)).collect(),
+        }
+    }
+
+    fn adaptive_mean(&mut self, args: &Args<'_>, x: VertexId, dims: usize) -> Done<VertexId> {
+        let shape = self.shape(x)?;
+        if args.param("output_size").const_ints().is_some_and(|size| size.iter().all(|&n| n == 1)) {
+            return self.call("global_average_pool", &[x], &[]);
+        }
+        let input = self.extents(x)?.split_off(shape.len() - dims);
+        let output = self.output_size(args, &input)?;
+        if input.iter().zip(&output).all(|(n, m)| n % m == 0) {
+            let kernel: Vec<i64> = input.iter().zip(&output).map(|(n, m)| n / m).collect();
+            let attrs = [("kernel_shape", AttrValue::ints(&kernel)), ("strides", AttrValue::ints(&kernel))];
+            return self.call("average_pool", &[x], &attrs);
+        }
+        // Windows of different sizes: the mean along one axis after the other.
+        let mut v = x;
+        for (k, (&n, &m)) in input.iter().zip(&output).enumerate().filter(|(_, (n, m))| n != m) {
+            let axis = (shape.len() - dims + k) as i64;
+            let mut parts = Vec::new();
+            for (start, end) in windows(n, m) {
+                let list = |i: i64| AttrValue::ints(&[i]);
+                let cut = self.call("slice", &[v], &[("starts", list(start)), ("ends", list(end)), ("axes", list(axis))])?;
+                parts.push(self.call("reduce_mean", &[cut], &[("axes", list(axis)), ("keepdims", AttrValue::Bool(true))])?);
+            }
+            v = self.call("concat", &parts, &[("axis", AttrValue::int(axis))])?;
+        }
+        Ok(v)
+    }
+
+    /// The largest elements and their places in the plane. All windows are made as long as the longest by repeating
+    /// their last positions, which changes no maximum.
+    fn adaptive_max(&mut self, args: &Args<'_>, x: VertexId, dims: usize) -> Done<Vec<VertexId>> {
+        let shape = self.extents(x)?;
+        let input = shape[shape.len() - dims..].to_vec();
+        let output = self.output_size(args, &input)?;
+        let (mut v, mut lengths) = (x, Vec::new());
+        // The place in the plane of each element of each window.
+        let mut places: Vec<i64> = vec![0];
+        for (k, (&n, &m)) in input.iter().zip(&output).enumerate() {
+            let spans: Vec<(i64, i64)> = windows(n, m).collect();
+            let length = spans.iter().map(|(start, end)| end - start).max().unwrap_or(1);
+            let along: Vec<i64> = spans
+                .iter()
+                .flat_map(|&(start, end)| (0..length).map(move |i| (start + i).min(end - 1)))
+                .collect();
+            places = places.iter().flat_map(|&p| along.iter().map(move |&i| p * n + i)).collect();
+            let index = self.graph.constant(Tensor::vector(along));
+            v = self.call("gather", &[v, index], &[("axis", AttrValue::int((2 + k) as i64))])?;
+            lengths.push(length);
+        }
+        // n, c, m0, l0, m1, l1, … to n, c, m0, m1, …, (l0 l1 …)
+        let pairs: Vec<i64> = output.iter().zip(&lengths).flat_map(|(&m, &l)| [m, l]).collect();
+        let order: Vec<i64> = (0..dims as i64).map(|k| 2 * k).chain((0..dims as i64).map(|k| 2 * k + 1)).collect();
+        let whole: Vec<i64> = shape[..2].iter().copied().chain(pairs.iter().copied()).collect();
+        let perm: Vec<i64> = [0, 1].into_iter().chain(order.iter().map(|k| k + 2)).collect();
+        let elements: i64 = lengths.iter().product();
+        let target: Vec<i64> = shape[..2].iter().copied().chain(output.iter().copied()).chain([elements]).collect();
+        let arranged = |importer: &mut Self, v: VertexId, whole: &[i64], perm: &[i64], target: &[i64]| -> Done<VertexId> {
+            let v = importer.call("reshape", &[v], &[("shape", AttrValue::ints(whole))])?;
+            let v = importer.call("transpose", &[v], &[("perm", AttrValue::ints(perm))])?;
+            importer.call("reshape", &[v], &[("shape", AttrValue::ints(target))])
+        };
+        let v = arranged(self, v, &whole, &perm, &target)?;
+        let last = [("axes", AttrValue::ints(&[-1])), ("keepdims", AttrValue::Bool(false))];
+        let largest = self.call("reduce_max", &[v], &last)?;
+        if !args.flag("return_indices") {
+            return Ok(vec![largest]);
+        }
+        let at = self.call("argmax", &[v], &[("axis", AttrValue::int(-1)), ("keepdims", AttrValue::Bool(true))])?;
+        let places = self.graph.constant(Tensor::vector(places));
+        let places = arranged(self, places, &pairs, &order, &target[2..])?;
+        let places = self.call("expand", &[places], &[("shape", AttrValue::ints(&target))])?;
+        let found = self.call("gather_elements", &[places, at], &[("axis", AttrValue::int(-1))])?;
+        let found = self.call("squeeze", &[found], &[("axes", AttrValue::ints(&[-1]))])?;
+        Ok(vec![largest, found])
+    }
+
+    fn resize(&mut self, args: &Args<'_>, x: Typed, name: &str) -> Done<Vec<Val>> {
+        let rank = self.shape(x.v)?.len();
+        let dims = rank.saturating_sub(2);
+        let mode = match args.text("mode") {
+            given if !given.is_empty() => given,
+            _ if name.contains("bilinear") => "bilinear".to_owned(),
+            _ => "nearest".to_owned(),
+        };
+        // The layer of that name, not the function, aligns corners.
+        let aligned = args.flag("align_corners") || name.contains("upsamplingbilinear") || name == "f.upsamplebilinear";
+        let (mode, place, rounding) = match mode.as_str() {
+            "nearest" => ("nearest", "asymmetric", "floor"),
+            "nearest-exact" => ("nearest", "half_pixel", "round_prefer_ceil"),
+            "linear" | "bilinear" | "trilinear" => ("linear", if aligned { "align_corners" } else { "half_pixel" }, ""),
+            "bicubic" => ("cubic", if aligned { "align_corners" } else { "half_pixel" }, ""),
+            other => return unknown(format!("resizing by `{other}`")),
+        };
+        let mut attrs = vec![
+            ("mode", AttrValue::str(mode)),
+            ("coordinate_transformation_mode", AttrValue::str(place)),
+        ];
+        if !rounding.is_empty() {
+            attrs.push(("nearest_mode", AttrValue::str(rounding)));
+        }
+        let axes: Vec<i64> = (2..rank as i64).collect();
+        match (args.param("size"), args.param("scale_factor")) {
+            (Val::Host(Host::None), Val::Host(Host::None)) => return wrong("it has neither a size nor a factor"),
+            (Val::Host(Host::None), factor) => {
+                let factors: Option<Vec<f64>> = match &factor {
+                    Val::List(items) => items.iter().map(Val::float).collect(),
+                    one => one.float().map(|f| vec![f; dims]),
+                };
+                let Some(factors) = factors.filter(|f| f.len() == dims) else { return unknown("the factors") };
+                if args.flag("recompute_scale_factor") {
+                    return unknown("factors that are computed anew");
+                }
+                let scales = [1.0, 1.0].into_iter().chain(factors).map(Real).collect();
+                attrs.push(("scales", AttrValue::Floats(scales)));
+            }
+            (size, _) => {
+                let Some(sizes) = size.ints() else { return unknown("the size is not known") };
+                let sizes = if sizes.len() == 1 { vec![sizes[0].clone(); dims] } else { sizes };
+                attrs.push(("sizes", AttrValue::Ints(sizes)));
+                attrs.push(("axes", AttrValue::ints(&axes)));
+            }
+        }
+        let v = self.call("resize", &[x.v], &attrs)?;
+        Ok(vec![Typed::new(v, x.element).into()])
+    }
+}
+
+/// Where the windows of an adaptive pool begin and end.
+fn windows(input: i64, output: i64) -> impl Iterator<Item = (i64, i64)> {
+    (0..output).map(move |i| (i * input / output, ((i + 1) * input + output - 1) / output))
+}

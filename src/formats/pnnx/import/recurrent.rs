@@ -1,0 +1,239 @@
+//! Recurrent layers and attention.
+
+use super::layers::Args;
+use super::val::{Typed, Val};
+use super::{Done, Importer, unknown, wrong};
+use crate::graph::{Given, VertexId};
+use crate::op::AttrValue;
+use crate::tensor::Dim;
+
+/// Attention of several heads; `b` are biases, which may be left out.
+const HEADS: &str = "fn heads(q, k, v, wq, wk, wv, bq, bk, bv, wo, bo, mask, heads, head) {
+    let wide = [q.shape[0], -1, heads, head];
+    let p = dense(q, wq, bq); let r = dense(k, wk, bk); let s = dense(v, wv, bv);
+    let queries = transpose(reshape(p) {shape = wide}) {perm = [0, 2, 1, 3]};
+    let keys = transpose(reshape(r) {shape = wide}) {perm = [0, 2, 3, 1]};
+    let values = transpose(reshape(s) {shape = wide}) {perm = [0, 2, 1, 3]};
+    let products = matmul(queries / sqrt(head), keys);
+    let masked = when given(mask) {
+      when mask.dtype == bool { where(mask, -inf, products) } else { products + mask }
+    } else { products };
+    let mixed = matmul(softmax(masked) {axis = -1}, values);
+    dense(reshape(transpose(mixed) {perm = [0, 2, 1, 3]}) {shape = [q.shape[0], -1, heads * head]}, wo, bo)
+}";
+
+/// Scaled products of queries and keys choose among values.
+const ATTENTION: &str = "fn attention(q, k, v, mask, scale) {
+    let last = k.rank;
+    let keys = transpose(k) {perm = range(0, last - 2) ++ [last - 1, last - 2]};
+    let products = matmul(q, keys) * (when given(scale) { scale } else { 1.0 / sqrt(q.shape[q.rank - 1]) });
+    let masked = when given(mask) {
+      when mask.dtype == bool { where(mask, products, -inf) } else { products + mask }
+    } else { products };
+    matmul(softmax(masked) {axis = -1}, v)
+}";
+
+impl Importer<'_> {
+    pub(super) fn attention(&mut self, args: &Args<'_>) -> Done<Vec<Val>> {
+        let [q, k, v] = [("query", 0), ("key", 1), ("value", 2)].map(|(name, place)| self.operand(args, name, place));
+        let (q, k, v) = (q?, k?, v?);
+        if args.flag("is_causal") || args.flag("enable_gqa") || args.param("dropout_p").float().unwrap_or(0.0) != 0.0 {
+            return unknown("causal or grouped attention, or dropout");
+        }
+        let mut given = vec![("q", Given::Value(q.v)), ("k", Given::Value(k.v)), ("v", Given::Value(v.v))];
+        if let Val::Tensor(mask) = args.get("attn_mask", Some(3)) {
+            given.push(("mask", Given::Value(mask.v)));
+        }
+        if let Some(scale) = args.param("scale").float() {
+            given.push(("scale", Given::Attr(AttrValue::float(scale))));
+        }
+        let out = self.program(ATTENTION, &given)?;
+        Ok(vec![Typed::new(out, q.element).into()])
+    }
+
+    pub(super) fn multihead_attention(&mut self, args: &Args<'_>) -> Done<Vec<Val>> {
+        if args.flag("add_bias_kv") || args.flag("add_zero_attn") {
+            return unknown("additional keys");
+        }
+        if args.op.outputs.len() > 1 {
+            return unknown("its weights are a result");
+        }
+        let x = self.operand(args, "query", 0)?;
+        let mut operands: Vec<VertexId> = Vec::new();
+        let mut mask = None;
+        for (name, value) in args.op.names_of_inputs().iter().zip(args.operands()) {
+            match (name, value) {
+                (Some("attn_mask"), Val::Tensor(t)) => mask = Some(t.v),
+                (_, Val::Tensor(t)) => operands.push(t.v),
+                _ => return unknown("an operand that is no tensor"),
+            }
+        }
+        // One operand is all of them, two are queries, and keys with values.
+        let (mut q, mut k, mut v) = match operands.as_slice() {
+            [x] => (*x, *x, *x),
+            [q, k] => (*q, *k, *k),
+            [q, k, v] => (*q, *k, *v),
+            _ => return unknown("how its operands are used"),
+        };
+        let batch_first = args.flag("batch_first");
+        let swap = [("perm", AttrValue::ints(&[1, 0, 2]))];
+        if self.shape(q)?.len() != 3 {
+            return unknown("operands without a batch axis");
+        }
+        if !batch_first {
+            for operand in [&mut q, &mut k, &mut v] {
+                *operand = self.call("transpose", &[*operand], &swap)?;
+            }
+        }
+        let (embed, heads) = (args.int("embed_dim")?, args.int("num_heads")?);
+        if heads < 1 || embed % heads != 0 {
+            return wrong("the heads do not share the embedding evenly");
+        }
+        let thirds = [("axis", AttrValue::int(0)), ("sizes", AttrValue::ints(&[embed; 3]))];
+        let weights = match self.optional(args, "in_proj_weight") {
+            Some(w) => self.calls("split", &[w], &thirds)?,
+            None => {
+                let names = ["q_proj_weight", "k_proj_weight", "v_proj_weight"];
+                let found: Option<Vec<VertexId>> = names.iter().map(|name| self.optional(args, name)).collect();
+                match found {
+                    Some(weights) => weights,
+                    None => return wrong("it has no weights"),
+                }
+            }
+        };
+        let mut given = vec![("q", Given::Value(q)), ("k", Given::Value(k)), ("v", Given::Value(v))];
+        given.extend(["wq", "wk", "wv"].into_iter().zip(weights).map(|(name, w)| (name, Given::Value(w))));
+        if let Some(b) = self.optional(args, "in_proj_bias") {
+            let biases = self.calls("split", &[b], &thirds)?;
+            given.extend(["bq", "bk", "bv"].into_iter().zip(biases).map(|(name, b)| (name, Given::Value(b))));
+        }
+        for (name, key) in [("wo", "out_proj.weight"), ("bo", "out_proj.bias")] {
+            given.extend(self.optional(args, key).map(|v| (name, Given::Value(v))));
+        }
+        given.extend(mask.map(|v| ("mask", Given::Value(v))));
+        given.push(("heads", Given::Attr(AttrValue::int(heads))));
+        given.push(("head", Given::Attr(AttrValue::int(embed / heads))));
+        let mut out = self.program(HEADS, &given)?;
+        if !batch_first {
+            out = self.call("transpose", &[out], &swap)?;
+        }
+        Ok(vec![Typed::new(out, x.element).into()])
+    }
+
+    /// A stack of recurrent layers.
+    pub(super) fn recurrent(&mut self, args: &Args<'_>) -> Done<Vec<Val>> {
+        let kind = args.op.kind.as_str();
+        let (op, order): (&str, &[usize]) = match kind {
+            "nn.RNN" => ("rnn", &[0]),
+            // torch has reset, update, new; ONNX has update, reset, new.
+            "nn.GRU" => ("gru", &[1, 0, 2]),
+            // torch has input, forget, cell, output; ONNX has input, output, forget, cell.
+            _ => ("lstm", &[0, 3, 1, 2]),
+        };
+        if args.param("proj_size").int().and_then(|d| d.as_const()).unwrap_or(0) != 0 {
+            return unknown("projections of its state");
+        }
+        let x = self.operand(args, "input", 0)?;
+        let (mut v, batch_first) = (x.v, args.flag("batch_first"));
+        if self.shape(v)?.len() != 3 {
+            return unknown("operands without a batch axis");
+        }
+        let swap = [("perm", AttrValue::ints(&[1, 0, 2]))];
+        if batch_first {
+            v = self.call("transpose", &[v], &swap)?;
+        }
+        let (layers, hidden) = (args.int("num_layers")?, args.int("hidden_size")?);
+        let both = args.flag("bidirectional");
+        let directions = if both { 2 } else { 1 };
+        let state = |importer: &mut Self, place: usize| -> Done<Option<Vec<VertexId>>> {
+            let Some(Val::Tensor(t)) = args.operands().get(place) else { return Ok(None) };
+            let sizes = vec![directions; usize::try_from(layers).unwrap_or(1)];
+            let attrs = [("axis", AttrValue::int(0)), ("sizes", AttrValue::ints(&sizes))];
+            Ok(Some(if layers == 1 { vec![t.v] } else { importer.calls("split", &[t.v], &attrs)? }))
+        };
+        let (initial, cells) = (state(self, 1)?, state(self, 2)?);
+        let mut last: Vec<Vec<VertexId>> = vec![Vec::new(); if op == "lstm" { 2 } else { 1 }];
+        for layer in 0..layers {
+            let mut weights: [Vec<VertexId>; 3] = Default::default();
+            for reverse in ["", "_reverse"].into_iter().take(directions as usize) {
+                for (list, names) in weights.iter_mut().zip([&["weight_ih"][..], &["weight_hh"], &["bias_ih", "bias_hh"]]) {
+                    let mut parts = Vec::new();
+                    for name in names {
+                        if let Some(w) = self.optional(args, &format!("{name}_l{layer}{reverse}")) {
+                            parts.push(self.gates(w, order, hidden)?);
+                        }
+                    }
+                    if parts.is_empty() {
+                        continue;
+                    }
+                    let joined = match parts.as_slice() {
+                        [one] => *one,
+                        many => self.call("concat", many, &[("axis", AttrValue::int(0))])?,
+                    };
+                    list.push(self.call("unsqueeze", &[joined], &[("axes", AttrValue::ints(&[0]))])?);
+                }
+            }
+            let mut operands = vec![v];
+            for list in &weights {
+                operands.push(match list.as_slice() {
+                    [] if operands.len() < 3 => return wrong(format!("layer {layer} has no weights")),
+                    [] => self.graph.absent(),
+                    [one] => *one,
+                    many => self.call("concat", many, &[("axis", AttrValue::int(0))])?,
+                });
+            }
+            for states in [&initial, &cells] {
+                let found = states.as_ref().and_then(|s| s.get(usize::try_from(layer).ok()?)).copied();
+                if operands.len() == 4 {
+                    operands.push(self.graph.absent());
+                }
+                if let Some(state) = found {
+                    operands.push(state);
+                }
+            }
+            let mut attrs = vec![("hidden_size", AttrValue::int(hidden))];
+            if both {
+                attrs.push(("direction", AttrValue::str("bidirectional")));
+            }
+            if op == "gru" {
+                attrs.push(("linear_before_reset", AttrValue::Bool(true)));
+            }
+            if args.text("nonlinearity") == "relu" {
+                attrs.push(("activations", AttrValue::Strs(vec!["Relu".into(); directions as usize])));
+            }
+            let results = self.calls(op, &operands, &attrs)?;
+            let Some((&all, states)) = results.split_first() else { return wrong("it has no results") };
+            // steps, directions, batch, hidden to steps, batch, directions * hidden
+            let shape = self.shape(all)?;
+            let turned = self.call("transpose", &[all], &[("perm", AttrValue::ints(&[0, 2, 1, 3]))])?;
+            let target = vec![shape[0].clone(), shape[2].clone(), Dim::Const(directions * hidden)];
+            v = self.call("reshape", &[turned], &[("shape", AttrValue::Ints(target))])?;
+            for (list, &state) in last.iter_mut().zip(states) {
+                list.push(state);
+            }
+        }
+        if batch_first {
+            v = self.call("transpose", &[v], &swap)?;
+        }
+        let mut out = vec![Val::Tensor(Typed::new(v, x.element))];
+        for list in last {
+            let v = match list.as_slice() {
+                [one] => *one,
+                many => self.call("concat", many, &[("axis", AttrValue::int(0))])?,
+            };
+            out.push(Typed::new(v, x.element).into());
+        }
+        Ok(out)
+    }
+
+    /// Weights with the parts of their gates in another order.
+    fn gates(&mut self, w: VertexId, order: &[usize], hidden: i64) -> Done<VertexId> {
+        if order.len() == 1 {
+            return Ok(w);
+        }
+        let sizes = vec![hidden; order.len()];
+        let parts = self.calls("split", &[w], &[("axis", AttrValue::int(0)), ("sizes", AttrValue::ints(&sizes))])?;
+        let parts: Vec<VertexId> = order.iter().filter_map(|&i| parts.get(i).copied()).collect();
+        self.call("concat", &parts, &[("axis", AttrValue::int(0))])
+    }
+}

@@ -1,0 +1,642 @@
+//! Operators that move, cut, join and repeat elements.
+
+use super::layers::{Args, pad_mode};
+use super::val::{Host, Typed, Val};
+use super::{Done, Importer, axis_of, unknown, wrong};
+use crate::formats::pnnx::expression::ExprNode;
+use crate::formats::pnnx::{ElementType, Expression, LiteralValue, NO_END};
+use crate::graph::VertexId;
+use crate::op::AttrValue;
+use crate::tensor::{Dim, Tensor};
+
+const KINDS: &[&str] = &[
+    "Tensor.reshape",
+    "Tensor.view",
+    "torch.flatten",
+    "nn.Flatten",
+    "torch.transpose",
+    "Tensor.expand",
+    "torch.cat",
+    "torch.stack",
+    "torch.chunk",
+    "torch.split",
+    "torch.tensor_split",
+    "torch.unbind",
+    "Tensor.select",
+    "Tensor.slice",
+    "torch.narrow",
+    "Tensor.slice_copy",
+    "torch.slice_scatter",
+    "torch.roll",
+    "torch.repeat_interleave",
+    "torch.diag",
+    "torch.zeros",
+    "torch.ones",
+    "torch.full",
+    "torch.arange",
+    "Tensor.fill",
+    "Tensor.index",
+    "Tensor.index_put",
+    "Tensor.new_zeros",
+    "Tensor.new_ones",
+    "Tensor.new_full",
+    "F.pad",
+];
+
+/// One axis of a slice.
+struct Cut {
+    axis: usize,
+    start: Dim,
+    end: Dim,
+    step: i64,
+}
+
+impl Importer<'_> {
+    pub(super) fn is_shape_operator(&self, kind: &str) -> bool {
+        let pads = kind.starts_with("nn.") && kind.trim_end_matches('d').ends_with(['1', '2', '3']) && kind.contains("Pad");
+        pads || KINDS.contains(&kind)
+    }
+
+    pub(super) fn shape_operator(&mut self, args: &Args<'_>) -> Done<Vec<Val>> {
+        let kind = args.op.kind.as_str();
+        match kind {
+            "torch.cat" | "torch.stack" => return self.join_tensors(args, kind == "torch.stack"),
+            "torch.zeros" => return self.filled(args, Val::Host(Host::Float(0.0)), None),
+            "torch.ones" => return self.filled(args, Val::Host(Host::Float(1.0)), None),
+            "torch.full" => return self.filled(args, args.param("fill_value"), None),
+            "torch.arange" => return self.arange(args),
+            _ => {}
+        }
+        let x = self.operand(args, "input", 0)?;
+        if x.element.is_complex() {
+            return unknown("its operand is complex");
+        }
+        let shape = self.shape(x.v)?;
+        let rank = shape.len();
+        let axis = |name: &str| args.int(name).and_then(|axis| axis_of(axis, rank));
+        let done = |v: VertexId| -> Done<Vec<Val>> { Ok(vec![Typed::new(v, x.element).into()]) };
+        match kind {
+            "Tensor.reshape" | "Tensor.view" => {
+                let target = args.get("shape", Some(1));
+                let v = self.reshape(x.v, &target)?;
+                done(v)
+            }
+            "torch.flatten" | "nn.Flatten" => {
+                let (from, to) = (axis("start_dim")?, axis("end_dim")?);
+                let inner: Dim = shape.get(from..=to).unwrap_or_default().iter().cloned().product();
+                let rest = shape.get(to + 1..).unwrap_or_default();
+                let target = [&shape[..from.min(rank)], &[inner], rest].concat();
+                let v = self.call("reshape", &[x.v], &[("shape", AttrValue::Ints(target))])?;
+                done(v)
+            }
+            "torch.transpose" => {
+                let (a, b) = (axis("dim0")?, axis("dim1")?);
+                let mut perm: Vec<i64> = (0..rank as i64).collect();
+                perm.swap(a, b);
+                let v = self.call("transpose", &[x.v], &[("perm", AttrValue::ints(&perm))])?;
+                done(v)
+            }
+            "Tensor.expand" => {
+                let v = self.expand(x.v, &shape, &args.get("sizes", Some(1)))?;
+                done(v)
+            }
+            "torch.chunk" | "torch.split" | "torch.tensor_split" | "torch.unbind" => self.split(args, x, &shape),
+            "Tensor.select" => {
+                let (axis, index) = (axis("dim")?, args.param("index"));
+                let v = self.select(x.v, axis, &index)?;
+                done(v)
+            }
+            "Tensor.slice" => self.slices(args, x, &shape),
+            "torch.narrow" => {
+                let (start, length) = (args.param("start"), args.param("length"));
+                let (Some(start), Some(length)) = (start.int(), length.int()) else {
+                    return unknown("`start` or `length` is not known");
+                };
+                let end = start.clone() + length;
+                let cut = Cut { axis: axis("dim")?, start, end, step: 1 };
+                let v = self.cut(x.v, &[cut])?;
+                done(v)
+            }
+            "Tensor.slice_copy" | "torch.slice_scatter" => {
+                let v = self.write_slice(args, x, axis("dim")?)?;
+                done(v)
+            }
+            "torch.roll" => {
+                let v = self.roll(args, x.v, &shape)?;
+                done(v)
+            }
+            "torch.repeat_interleave" => {
+                let v = self.repeat(args, x.v)?;
+                done(v)
+            }
+            "torch.diag" => {
+                let v = self.diag(x, args.int("diagonal")?)?;
+                done(v)
+            }
+            "Tensor.fill" => {
+                let value = args.get("value", Some(1));
+                let value = self.tensor_of(&value, x.element)?;
+                let v = self.call("expand", &[value.v], &[("shape", AttrValue::Ints(shape))])?;
+                done(v)
+            }
+            "Tensor.new_zeros" => self.filled(args, Val::Host(Host::Float(0.0)), Some(x.element)),
+            "Tensor.new_ones" => self.filled(args, Val::Host(Host::Float(1.0)), Some(x.element)),
+            "Tensor.new_full" => self.filled(args, args.param("fill_value"), Some(x.element)),
+            "Tensor.index" => self.index(args, x, &shape),
+            "Tensor.index_put" => {
+                let v = self.index_put(args, x)?;
+                done(v)
+            }
+            _ => {
+                let v = self.pad(args, x.v, rank)?;
+                done(v)
+            }
+        }
+    }
+
+    /// A list of integers as an attribute, or as a vector that the graph computes.
+    fn sizes(&mut self, list: &Val) -> Done<Result<Vec<Dim>, VertexId>> {
+        if let Some(ints) = list.ints() {
+            return Ok(Ok(ints));
+        }
+        let items = match list {
+            Val::List(items) => items.clone(),
+            Val::Tensor(t) => return Ok(Err(t.v)),
+            other => vec![other.clone()],
+        };
+        let mut parts = Vec::with_capacity(items.len());
+        for item in &items {
+            let v = self.tensor_of(item, ElementType::I64)?.v;
+            parts.push(self.call("reshape", &[v], &[("shape", AttrValue::ints(&[1]))])?);
+        }
+        Ok(Err(self.call("concat", &parts, &[("axis", AttrValue::int(0))])?))
+    }
+
+    pub(super) fn reshape(&mut self, x: VertexId, target: &Val) -> Done<VertexId> {
+        match self.sizes(target)? {
+            Ok(sizes) => {
+                let zero = sizes.iter().any(|d| d.as_const() == Some(0));
+                let attrs = [("shape", AttrValue::Ints(sizes)), ("allowzero", AttrValue::Bool(zero))];
+                self.call("reshape", &[x], if zero { &attrs } else { &attrs[..1] })
+            }
+            Err(computed) => self.call("reshape", &[x, computed], &[]),
+        }
+    }
+
+    fn expand(&mut self, x: VertexId, shape: &[Dim], sizes: &Val) -> Done<VertexId> {
+        match self.sizes(sizes)? {
+            Ok(mut sizes) => {
+                // -1 keeps the extent of the axis at that place, counted from the last.
+                let lead = sizes.len().saturating_sub(shape.len());
+                for (i, size) in sizes.iter_mut().enumerate().filter(|(_, size)| size.as_const() == Some(-1)) {
+                    match i.checked_sub(lead).and_then(|i| shape.get(i)) {
+                        Some(own) => *size = own.clone(),
+                        None => return wrong("-1 stands for an axis that the operand does not have"),
+                    }
+                }
+                self.call("expand", &[x], &[("shape", AttrValue::Ints(sizes))])
+            }
+            Err(computed) => self.call("expand", &[x, computed], &[]),
+        }
+    }
+
+    fn join_tensors(&mut self, args: &Args<'_>, stack: bool) -> Done<Vec<Val>> {
+        let mut items = Vec::new();
+        for value in args.operands() {
+            value.flatten(&mut items);
+        }
+        let kinds: Vec<_> = items.iter().map(|v| self.kind(v)).collect::<Done<_>>()?;
+        let Some(element) = crate::formats::pnnx::common_type(&kinds) else {
+            return wrong("its operands have no common type");
+        };
+        let mut operands = Vec::with_capacity(items.len());
+        for item in &items {
+            operands.push(self.tensor_of(item, element)?.v);
+        }
+        let Some(&first) = operands.first() else { return wrong("it has no operands") };
+        let rank = self.shape(first)?.len() + usize::from(stack);
+        let rank = rank - usize::from(element.is_complex());
+        let axis = axis_of(args.int("dim")?, rank)? as i64;
+        if stack {
+            for v in &mut operands {
+                *v = self.call("unsqueeze", &[*v], &[("axes", AttrValue::ints(&[axis]))])?;
+            }
+        }
+        let v = self.call("concat", &operands, &[("axis", AttrValue::int(axis))])?;
+        Ok(vec![Typed::new(v, element).into()])
+    }
+
+    fn split(&mut self, args: &Args<'_>, x: Typed, shape: &[Dim]) -> Done<Vec<Val>> {
+        let axis = axis_of(args.int("dim")?, shape.len())?;
+        let Some(length) = shape[axis].as_const() else {
+            return unknown("the extent that is cut is not known");
+        };
+        let count = args.op.outputs.len() as i64;
+        let sizes: Vec<i64> = match args.op.kind.as_str() {
+            "torch.unbind" => vec![1; usize::try_from(length).unwrap_or(0)],
+            "torch.chunk" => {
+                let chunks = args.int("chunks")?.max(1);
+                let each = (length + chunks - 1) / chunks;
+                pieces(length, each)
+            }
+            "torch.split" => match args.param("split_size_or_sections") {
+                Val::Host(Host::Int(each)) => pieces(length, each.as_const().unwrap_or(length)),
+                list => match list.const_ints() {
+                    Some(sizes) => sizes,
+                    None => return unknown("the sizes of the parts are not known"),
+                },
+            },
+            _ => match (args.param("sections").int().and_then(|d| d.as_const()), args.param("indices").const_ints()) {
+                (Some(sections), _) if sections > 0 => {
+                    (0..sections).map(|i| length / sections + i64::from(i < length % sections)).collect()
+                }
+                (None, Some(indices)) => {
+                    let place = |i: i64| if i < 0 { (i + length).max(0) } else { i.min(length) };
+                    let ends: Vec<i64> = indices.iter().map(|&i| place(i)).chain([length]).collect();
+                    let starts = std::iter::once(0).chain(ends.iter().copied());
+                    ends.iter().zip(starts).map(|(end, start)| (end - start).max(0)).collect()
+                }
+                _ => return unknown("where it is cut is not known"),
+            },
+        };
+        if count != sizes.len() as i64 && count != 1 {
+            return wrong(format!("it gives {} parts, not {count}", sizes.len()));
+        }
+        let attrs = [("axis", AttrValue::int(axis as i64)), ("sizes", AttrValue::ints(&sizes))];
+        let mut parts = match sizes.as_slice() {
+            [_] => vec![x.v],
+            _ => self.calls("split", &[x.v], &attrs)?,
+        };
+        if args.op.kind == "torch.unbind" {
+            for v in &mut parts {
+                *v = self.call("squeeze", &[*v], &[("axes", AttrValue::ints(&[axis as i64]))])?;
+            }
+        }
+        let parts: Vec<Val> = parts.into_iter().map(|v| Typed::new(v, x.element).into()).collect();
+        Ok(if count == 1 && parts.len() > 1 { vec![Val::List(parts)] } else { parts })
+    }
+
+    fn select(&mut self, x: VertexId, axis: usize, index: &Val) -> Done<VertexId> {
+        let index = match index.int().and_then(|d| d.as_const()) {
+            Some(index) => self.graph.constant(Tensor::scalar(index)),
+            None => self.tensor_of(index, ElementType::I64)?.v,
+        };
+        self.call("gather", &[x, index], &[("axis", AttrValue::int(axis as i64))])
+    }
+
+    fn cut(&mut self, x: VertexId, cuts: &[Cut]) -> Done<VertexId> {
+        let whole = |cut: &Cut| cut.start == Dim::Const(0) && cut.end == Dim::Const(NO_END) && cut.step == 1;
+        let cuts: Vec<&Cut> = cuts.iter().filter(|cut| !whole(cut)).collect();
+        if cuts.is_empty() {
+            return Ok(x);
+        }
+        let list = |f: fn(&Cut) -> Dim| AttrValue::Ints(cuts.iter().map(|cut| f(cut)).collect());
+        let attrs = [
+            ("starts", list(|cut| cut.start.clone())),
+            ("ends", list(|cut| cut.end.clone())),
+            ("axes", list(|cut| Dim::from(cut.axis))),
+            ("steps", list(|cut| Dim::Const(cut.step))),
+        ];
+        self.call("slice", &[x], &attrs)
+    }
+
+    /// A slice along one axis or several, some of which may select one element and go away.
+    fn slices(&mut self, args: &Args<'_>, x: Typed, shape: &[Dim]) -> Done<Vec<Val>> {
+        let many = !args.param("dims").is_none();
+        let list = |many_name: &str, one: &str, missing: i64, count: usize| -> Done<Vec<Dim>> {
+            let value = args.param(if many { many_name } else { one });
+            match value.ints() {
+                Some(ints) if ints.is_empty() => Ok(vec![Dim::Const(missing); count]),
+                Some(ints) if ints.len() == count => Ok(ints),
+                _ => unknown(format!("`{many_name}` is not known")),
+            }
+        };
+        let dims = match args.param(if many { "dims" } else { "dim" }).const_ints() {
+            Some(dims) => dims,
+            None => return unknown("the axes are not known"),
+        };
+        let count = dims.len();
+        let (starts, ends) = (list("starts", "start", 0, count)?, list("ends", "end", NO_END, count)?);
+        let (steps, selects) = (list("steps", "step", 1, count)?, list("selects", "select", NO_END, count)?);
+        let (mut cuts, mut gone) = (Vec::new(), Vec::new());
+        for (i, &dim) in dims.iter().enumerate() {
+            let axis = axis_of(dim, shape.len())?;
+            let selected = selects[i] != Dim::Const(NO_END);
+            let Some(step) = steps[i].as_const() else { return unknown("`steps` is not known") };
+            cuts.push(match selects[i].as_const() {
+                Some(_) if !selected => Cut { axis, start: starts[i].clone(), end: ends[i].clone(), step },
+                Some(-1) => Cut { axis, start: Dim::Const(-1), end: Dim::Const(NO_END), step: 1 },
+                _ => {
+                    let start = selects[i].clone();
+                    Cut { axis, end: start.clone() + Dim::Const(1), start, step: 1 }
+                }
+            });
+            if selected {
+                gone.push(axis as i64);
+            }
+        }
+        let mut v = self.cut(x.v, &cuts)?;
+        if !gone.is_empty() {
+            v = self.call("squeeze", &[v], &[("axes", AttrValue::ints(&gone))])?;
+        }
+        Ok(vec![Typed::new(v, x.element).into()])
+    }
+
+    /// A copy in which a slice along one axis is something else.
+    fn write_slice(&mut self, args: &Args<'_>, x: Typed, axis: usize) -> Done<VertexId> {
+        let source = args.get("src", Some(1));
+        let source = self.tensor_of(&source, x.element)?.v;
+        let extents = self.extents(x.v)?;
+        let length = extents[axis];
+        let place = |name: &str, missing: i64| -> Done<i64> {
+            match (args.param(name), args.param(name).int().and_then(|d| d.as_const())) {
+                (Val::Host(Host::None), _) => Ok(missing),
+                (_, Some(i)) if i < 0 => Ok((i + length).max(0)),
+                (_, Some(i)) => Ok(i.min(length)),
+                _ => unknown(format!("`{name}` is not known")),
+            }
+        };
+        let (start, end) = (place("start", 0)?, place("end", length)?);
+        let step = args.param("step").int().and_then(|d| d.as_const()).unwrap_or(1).max(1);
+        let written: Vec<i64> = (start..end).step_by(usize::try_from(step).unwrap_or(1)).collect();
+        let mut target = extents.clone();
+        target[axis] = written.len() as i64;
+        let source = if self.extents(source)? == target {
+            source
+        } else {
+            self.call("expand", &[source], &[("shape", AttrValue::ints(&target))])?
+        };
+        if written.len() as i64 == length {
+            return Ok(source);
+        }
+        let mut places: Vec<i64> = (0..length).collect();
+        for (k, &i) in written.iter().enumerate() {
+            places[usize::try_from(i).unwrap_or(0)] = length + k as i64;
+        }
+        let axis = [("axis", AttrValue::int(axis as i64))];
+        let both = self.call("concat", &[x.v, source], &axis)?;
+        let places = self.graph.constant(Tensor::vector(places));
+        self.call("gather", &[both, places], &axis)
+    }
+
+    fn roll(&mut self, args: &Args<'_>, x: VertexId, shape: &[Dim]) -> Done<VertexId> {
+        let (Some(shifts), Some(dims)) = (args.param("shifts").const_ints(), args.param("dims").const_ints()) else {
+            return unknown("by how much is not known");
+        };
+        if dims.len() != shifts.len() {
+            return unknown("it turns all elements at once");
+        }
+        let mut v = x;
+        for (&shift, &dim) in shifts.iter().zip(&dims) {
+            let axis = axis_of(dim, shape.len())?;
+            let Some(length) = shape[axis].as_const() else { return unknown("an extent is not known") };
+            let at = if length == 0 { 0 } else { (-shift).rem_euclid(length) };
+            if at == 0 {
+                continue;
+            }
+            let zero = Dim::Const(0);
+            let tail = self.cut(v, &[Cut { axis, start: Dim::Const(at), end: Dim::Const(NO_END), step: 1 }])?;
+            let head = self.cut(v, &[Cut { axis, start: zero, end: Dim::Const(at), step: 1 }])?;
+            v = self.call("concat", &[tail, head], &[("axis", AttrValue::int(axis as i64))])?;
+        }
+        Ok(v)
+    }
+
+    fn repeat(&mut self, args: &Args<'_>, x: VertexId) -> Done<VertexId> {
+        let (mut x, mut axis) = (x, args.param("dim").int().and_then(|d| d.as_const()));
+        if axis.is_none() {
+            x = self.call("reshape", &[x], &[("shape", AttrValue::ints(&[-1]))])?;
+            axis = Some(0);
+        }
+        let extents = self.extents(x)?;
+        let axis = axis_of(axis.unwrap_or(0), extents.len())?;
+        let repeats = match args.get("repeats", Some(1)) {
+            Val::Tensor(t) => match self.graph.vertex(t.v).constant() {
+                Some(Tensor::I64(list)) => list.iter().copied().collect(),
+                _ => return unknown("how often is not known"),
+            },
+            other => match other.const_ints() {
+                Some(list) => list,
+                None => return unknown("how often is not known"),
+            },
+        };
+        let often = |i: usize| repeats.get(i).or(repeats.first()).copied().unwrap_or(1);
+        let mut places = Vec::new();
+        for i in 0..extents[axis] {
+            let count = usize::try_from(often(usize::try_from(i).unwrap_or(0))).unwrap_or(0);
+            if places.len() + count > 1 << 24 {
+                return unknown("too many elements");
+            }
+            places.extend(std::iter::repeat_n(i, count));
+        }
+        let places = self.graph.constant(Tensor::vector(places));
+        self.call("gather", &[x, places], &[("axis", AttrValue::int(axis as i64))])
+    }
+
+    fn diag(&mut self, x: Typed, offset: i64) -> Done<VertexId> {
+        let extents = self.extents(x.v)?;
+        let (down, right) = ((-offset).max(0), offset.max(0));
+        match extents.as_slice() {
+            &[n] => {
+                let size = n + offset.abs();
+                if size > 1 << 12 {
+                    return unknown("too many elements");
+                }
+                // Off the diagonal stands the zero behind the elements.
+                let place = |i: i64| {
+                    let (row, column) = (i / size, i % size);
+                    if row - down == column - right && row >= down { row - down } else { n }
+                };
+                let places: Vec<i64> = (0..size * size).map(place).collect();
+                let zero = self.fill(self.dtype(x.v)?, &[1], 0.0)?;
+                let axis = [("axis", AttrValue::int(0))];
+                let both = self.call("concat", &[x.v, zero], &axis)?;
+                let places = self.graph.constant(Tensor::vector(places));
+                let v = self.call("gather", &[both, places], &axis)?;
+                self.call("reshape", &[v], &[("shape", AttrValue::ints(&[size, size]))])
+            }
+            &[rows, columns] => {
+                let count = (rows - down).min(columns - right).max(0);
+                let places: Vec<i64> = (0..count).map(|i| (i + down) * columns + i + right).collect();
+                let v = self.call("reshape", &[x.v], &[("shape", AttrValue::ints(&[-1]))])?;
+                let places = self.graph.constant(Tensor::vector(places));
+                self.call("gather", &[v, places], &[("axis", AttrValue::int(0))])
+            }
+            _ => wrong("it is of a vector or a matrix"),
+        }
+    }
+
+    /// All elements equal, in a shape that is given.
+    fn filled(&mut self, args: &Args<'_>, value: Val, like: Option<ElementType>) -> Done<Vec<Val>> {
+        let element = ElementType::of_torch(&args.text("dtype")).or(like);
+        let element = element.unwrap_or(match &value {
+            Val::Host(Host::Int(_)) => ElementType::I64,
+            Val::Host(Host::Bool(_)) => ElementType::Bool,
+            _ => ElementType::F32,
+        });
+        let value = self.tensor_of(&value, element)?;
+        let place = usize::from(like.is_some());
+        let v = match self.sizes(&args.get("size", Some(place)))? {
+            Ok(sizes) => self.call("expand", &[value.v], &[("shape", AttrValue::Ints(sizes))])?,
+            Err(computed) => self.call("expand", &[value.v, computed], &[])?,
+        };
+        Ok(vec![Typed::new(v, element).into()])
+    }
+
+    fn arange(&mut self, args: &Args<'_>) -> Done<Vec<Val>> {
+        let or = |value: Val, missing: i64| if value.is_none() { Val::Host(Host::Int(Dim::Const(missing))) } else { value };
+        let ends = [or(args.param("start"), 0), args.get("end", Some(0)), or(args.param("step"), 1)];
+        let mut element = ElementType::of_torch(&args.text("dtype"));
+        for value in &ends {
+            let own = self.kind(value)?.0;
+            if element.is_none() && own != ElementType::I64 {
+                element = Some(ElementType::F32);
+            }
+        }
+        let element = element.unwrap_or(ElementType::I64);
+        let mut operands = Vec::new();
+        for value in &ends {
+            operands.push(self.tensor_of(value, element)?.v);
+        }
+        let v = self.call("range", &operands, &[])?;
+        Ok(vec![Typed::new(v, element).into()])
+    }
+
+    fn index(&mut self, args: &Args<'_>, x: Typed, shape: &[Dim]) -> Done<Vec<Val>> {
+        let Some((_, text)) = args.op.params.iter().find(|(key, _)| key == "expr") else {
+            return unknown("its indices are tensors");
+        };
+        let expression: Expression = self.read_expression(args.op, text)?;
+        let nodes = expression.nodes();
+        let Some(ExprNode::List(items)) = expression.roots().first().map(|&root| &nodes[root]) else {
+            return unknown("its indices are no list");
+        };
+        let mut lists: Vec<Option<Vec<i64>>> = Vec::new();
+        for &item in items {
+            lists.push(match &nodes[item] {
+                ExprNode::Literal(literal) if literal.value == LiteralValue::None => None,
+                ExprNode::List(elements) => Some(places(nodes, elements)?),
+                _ => return unknown("an index is no list"),
+            });
+        }
+        let given: Vec<usize> = (0..lists.len()).filter(|&i| lists[i].is_some()).collect();
+        let (Some(&first), Some(&last)) = (given.first(), given.last()) else {
+            return Ok(vec![x.into()]);
+        };
+        if last + 1 - first != given.len() || last >= shape.len() {
+            return unknown("indices of axes that are not neighbours");
+        }
+        // Indices of several axes are one index of the axes made one.
+        let extents: Option<Vec<i64>> = shape[first..=last].iter().map(Dim::as_const).collect();
+        let Some(extents) = extents else { return unknown("an extent is not known") };
+        let length = given.iter().filter_map(|&i| Some(lists[i].as_ref()?.len())).max().unwrap_or(0);
+        let mut index = vec![0i64; length];
+        for (&axis, &extent) in given.iter().zip(&extents) {
+            let list = lists[axis].clone().unwrap_or_default();
+            for (k, place) in index.iter_mut().enumerate() {
+                let Some(&i) = list.get(if list.len() == 1 { 0 } else { k }) else {
+                    return wrong("lists of indices have different lengths");
+                };
+                *place = *place * extent + if i < 0 { i + extent } else { i };
+            }
+        }
+        let mut v = x.v;
+        if given.len() > 1 {
+            let joined = Dim::Const(extents.iter().product());
+            let target = [&shape[..first], &[joined], &shape[last + 1..]].concat();
+            v = self.call("reshape", &[v], &[("shape", AttrValue::Ints(target))])?;
+        }
+        let index = self.graph.constant(Tensor::vector(index));
+        let v = self.call("gather", &[v, index], &[("axis", AttrValue::int(first as i64))])?;
+        Ok(vec![Typed::new(v, x.element).into()])
+    }
+
+    fn index_put(&mut self, args: &Args<'_>, x: Typed) -> Done<VertexId> {
+        let Val::List(indices) = args.get("indices", Some(1)) else {
+            return unknown("its indices are no list");
+        };
+        let mut places = Vec::new();
+        for index in &indices {
+            let Val::Tensor(t) = index else { return unknown("an axis without an index") };
+            if t.element == ElementType::Bool {
+                return unknown("indices by truth values");
+            }
+            let rank = self.shape(t.v)?.len() as i64;
+            places.push(self.call("unsqueeze", &[t.v], &[("axes", AttrValue::ints(&[rank]))])?);
+        }
+        let Some(&first) = places.first() else { return wrong("it has no indices") };
+        let rank = self.shape(first)?.len() as i64;
+        let joined = match places.as_slice() {
+            [one] => *one,
+            many => self.call("concat", many, &[("axis", AttrValue::int(rank - 1))])?,
+        };
+        let (shape, mut target) = (self.shape(x.v)?, self.shape(first)?);
+        target.pop();
+        target.extend_from_slice(shape.get(indices.len()..).unwrap_or_default());
+        let values = args.get("values", Some(2));
+        let mut values = self.tensor_of(&values, x.element)?.v;
+        if self.shape(values)? != target {
+            values = self.call("expand", &[values], &[("shape", AttrValue::Ints(target))])?;
+        }
+        let reduction = if args.flag("accumulate") { "add" } else { "none" };
+        self.call("scatter_nd", &[x.v, joined, values], &[("reduction", AttrValue::str(reduction))])
+    }
+
+    fn pad(&mut self, args: &Args<'_>, x: VertexId, rank: usize) -> Done<VertexId> {
+        let kind = args.op.kind.as_str();
+        let spatial = kind.trim_end_matches('d').chars().last().and_then(|c| c.to_digit(10)).unwrap_or(1) as usize;
+        let (pads, mode) = if kind == "F.pad" {
+            let Some(pads) = args.param("pad").const_ints() else { return unknown("`pad` is not known") };
+            (pads, args.text("mode"))
+        } else {
+            let mode = match kind {
+                _ if kind.contains("Reflection") => "reflect",
+                _ if kind.contains("Replication") => "replicate",
+                _ if kind.contains("Circular") => "circular",
+                _ => "constant",
+            };
+            (args.ints("padding", 2 * spatial)?, mode.to_owned())
+        };
+        // The pairs of the file begin with the last axis.
+        if pads.len() % 2 != 0 || pads.len() / 2 > rank {
+            return wrong("the pads do not come in pairs, or are too many");
+        }
+        let mut whole = vec![0; 2 * rank];
+        for (k, pair) in pads.chunks(2).enumerate() {
+            whole[rank - 1 - k] = pair[0];
+            whole[2 * rank - 1 - k] = pair[1];
+        }
+        let mut attrs = vec![("pads", AttrValue::ints(&whole)), ("mode", AttrValue::str(pad_mode(&mode)?))];
+        if let Some(value) = args.param("value").float() {
+            attrs.push(("value", AttrValue::float(value)));
+        }
+        self.call("pad", &[x], &attrs)
+    }
+}
+
+/// Extents of the parts when something is cut into equal ones and a rest.
+fn pieces(length: i64, each: i64) -> Vec<i64> {
+    let each = each.max(1);
+    let mut out = vec![each; usize::try_from(length / each).unwrap_or(0)];
+    if length % each != 0 || out.is_empty() {
+        out.push(length % each);
+    }
+    out
+}
+
+/// The places that a list of indices, or of truth values, stands for.
+fn places(nodes: &[ExprNode], elements: &[usize]) -> Done<Vec<i64>> {
+    let mut out = Vec::new();
+    for (place, &element) in elements.iter().enumerate() {
+        match &nodes[element] {
+            ExprNode::Literal(literal) => match literal.value {
+                LiteralValue::Int(i) => out.push(i),
+                LiteralValue::Bool(true) => out.push(place as i64),
+                LiteralValue::Bool(false) => {}
+                _ => return unknown("an index is no integer"),
+            },
+            _ => return unknown("an index is no integer"),
+        }
+    }
+    Ok(out)
+}

@@ -1,0 +1,22 @@
+//! PNNX models: networks as torch's exporter of that name writes them, a text of operators with an archive of weights.
+//!
+//! The text is read into [`ParamFile`] and the archive into [`Archive`] whatever is in them; [`import`] makes a graph of
+//! both, and [`export`] makes both of a graph.
+
+mod archive;
+mod element;
+mod export;
+mod expression;
+mod file;
+mod import;
+mod param;
+mod value;
+
+pub use archive::{Archive, write_archive};
+pub use element::{Category, ElementType, Weight, common_type, result_type};
+pub use export::{Exported, export, has_form};
+pub use expression::{ExprNode, Expression, Function, Literal, LiteralValue, Reading};
+pub use file::{read_model, weights_beside, write_model};
+pub use import::{Imported, import};
+pub use param::{Extent, MAGIC, Operator, ParamFile, ValueType};
+pub use value::{NO_END, Value, float_text};

@@ -1,0 +1,202 @@
+//! Values of parameters, which files write without saying what they are.
+
+/// The value of a parameter.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value {
+    /// `None`, and the empty list.
+    None,
+    /// `True` or `False`.
+    Bool(bool),
+    /// An integer.
+    Int(i64),
+    /// A number.
+    Float(f64),
+    /// A complex number: its real and its imaginary part.
+    Complex(f64, f64),
+    /// Anything else.
+    Text(String),
+    /// A list of integers.
+    Ints(Vec<i64>),
+    /// A list of numbers.
+    Floats(Vec<f64>),
+    /// A list of anything else.
+    Texts(Vec<String>),
+}
+
+/// Stands for "to the end" and for "no place" in slices.
+pub const NO_END: i64 = i32::MAX as i64;
+
+impl Value {
+    /// What a text in a file means: the rules of the reader of PNNX, and complex numbers beside them.
+    ///
+    /// ```
+    /// use tautomer::formats::pnnx::Value;
+    /// assert_eq!(Value::read("(1,-2)"), Value::Ints(vec![1, -2]));
+    /// assert_eq!(Value::read("1.000000e-05"), Value::Float(1e-5));
+    /// assert_eq!(Value::read("(True,False)"), Value::Texts(vec!["True".into(), "False".into()]));
+    /// assert_eq!(Value::read("1.0e+00-2.0e+00j"), Value::Complex(1.0, -2.0));
+    /// ```
+    pub fn read(text: &str) -> Value {
+        let other = || Value::Text(text.to_owned());
+        match text {
+            _ if text.contains('%') => return other(),
+            "None" | "()" | "[]" => return Value::None,
+            "True" => return Value::Bool(true),
+            "False" => return Value::Bool(false),
+            _ => {}
+        }
+        if let Some(inner) = text.strip_prefix(['(', '[']) {
+            let inner = inner.strip_suffix([')', ']']).unwrap_or(inner);
+            return list(inner.split(',').map(str::trim).filter(|item| !item.is_empty()));
+        }
+        if !is_numeric(text) {
+            return other();
+        }
+        if let Some((re, im)) = complex(text) {
+            return Value::Complex(re, im);
+        }
+        match number(text) {
+            Some(Number::Int(v)) => Value::Int(v),
+            Some(Number::Float(v)) => Value::Float(v),
+            None => other(),
+        }
+    }
+}
+
+/// A number with or without a fraction.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Number {
+    Int(i64),
+    Float(f64),
+}
+
+fn is_numeric(text: &str) -> bool {
+    text.strip_prefix('-').unwrap_or(text).starts_with(|c: char| c.is_ascii_digit())
+}
+
+/// A decimal number; one with a point or an exponent is no integer.
+pub(super) fn number(text: &str) -> Option<Number> {
+    if text.contains(['.', 'e', 'E']) {
+        return text.parse().ok().map(Number::Float);
+    }
+    match text.parse::<i64>() {
+        Ok(v) => Some(Number::Int(v)),
+        // An integer beyond all integers, as some exporters write infinities.
+        Err(_) if text.trim_start_matches('-').chars().all(|c| c.is_ascii_digit()) && !text.is_empty() => {
+            Some(Number::Int(if text.starts_with('-') { i64::MIN } else { i64::MAX }))
+        }
+        Err(_) => None,
+    }
+}
+
+/// `1.0e+00-2.0e+00j`
+pub(super) fn complex(text: &str) -> Option<(f64, f64)> {
+    let body = text.strip_suffix('j')?;
+    // The sign between the parts is the last one that belongs to no exponent.
+    let signs = body.char_indices().skip(1).filter(|(_, c)| matches!(c, '+' | '-'));
+    let at = signs
+        .map(|(at, _)| at)
+        .filter(|&at| !body[..at].ends_with(['e', 'E']))
+        .last()?;
+    Some((body[..at].parse().ok()?, body[at..].parse().ok()?))
+}
+
+fn list<'a>(items: impl Iterator<Item = &'a str> + Clone) -> Value {
+    let numbers: Option<Vec<Number>> = items
+        .clone()
+        .map(|item| is_numeric(item).then(|| number(item)).flatten())
+        .collect();
+    let Some(numbers) = numbers else {
+        return Value::Texts(items.map(str::to_owned).collect());
+    };
+    let ints: Option<Vec<i64>> = numbers
+        .iter()
+        .map(|n| match n {
+            Number::Int(v) => Some(*v),
+            Number::Float(_) => None,
+        })
+        .collect();
+    match ints {
+        Some(ints) if ints.is_empty() => Value::None,
+        Some(ints) => Value::Ints(ints),
+        None => Value::Floats(
+            numbers
+                .iter()
+                .map(|n| match n {
+                    Number::Int(v) => *v as f64,
+                    Number::Float(v) => *v,
+                })
+                .collect(),
+        ),
+    }
+}
+
+/// A number as PNNX writes it: as short as single precision allows, always with a point, and with an exponent from
+/// 1e6 and below 1e-4.
+///
+/// ```
+/// use tautomer::formats::pnnx::float_text;
+/// assert_eq!(float_text(8.0), "8.0");
+/// assert_eq!(float_text(f64::from(2.828_427_1_f32)), "2.828427");
+/// assert_eq!(float_text(1e-5), "1.000000e-5");
+/// assert_eq!(float_text(0.1), "0.1");
+/// ```
+pub fn float_text(value: f64) -> String {
+    let single = value as f32;
+    if !value.is_finite() {
+        return value.to_string();
+    }
+    let magnitude = value.abs();
+    if magnitude != 0.0 && !(1e-4..1e6).contains(&magnitude) {
+        // Six digits where they are enough.
+        let short = format!("{value:.6e}");
+        return match short.parse::<f32>() {
+            Ok(read) if read == single => short,
+            _ if f64::from(single) == value => format!("{single:e}"),
+            _ => format!("{value:e}"),
+        };
+    }
+    // A number that single precision holds, or that is written as one, is written short.
+    let text = single.to_string();
+    let exact = f64::from(single) == value || text.parse::<f64>() == Ok(value);
+    let text = if exact { text } else { value.to_string() };
+    if text.contains('.') { text } else { format!("{text}.0") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_is_told_by_its_text() {
+        let text = |s: &str| Value::Text(s.to_owned());
+        for (written, read) in [
+            ("None", Value::None),
+            ("()", Value::None),
+            ("True", Value::Bool(true)),
+            ("7", Value::Int(7)),
+            ("-2147483648", Value::Int(i64::from(i32::MIN))),
+            ("1.0", Value::Float(1.0)),
+            ("1.000000e10", Value::Float(1e10)),
+            ("-0.25", Value::Float(-0.25)),
+            ("same", text("same")),
+            ("-inf", text("-inf")),
+            ("%batch", text("%batch")),
+            ("torch.int", text("torch.int")),
+            ("(1)", Value::Ints(vec![1])),
+            ("(2.0,3)", Value::Floats(vec![2.0, 3.0])),
+            ("(0,@0)", Value::Texts(vec!["0".into(), "@0".into()])),
+            ("0.000000e+00+4.000000e+00j", Value::Complex(0.0, 4.0)),
+            ("99999999999999999999", Value::Int(i64::MAX)),
+        ] {
+            assert_eq!(Value::read(written), read, "{written}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_read_as_they_were_written() {
+        for value in [0.0f64, -0.5, 1e-8, 1e10, 0.458, 123_456.0, f64::from(0.1f32), f64::from(f32::MIN_POSITIVE)] {
+            assert_eq!(Value::read(&float_text(value)), Value::Float(value), "{value}");
+        }
+    }
+}

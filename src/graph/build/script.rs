@@ -1,0 +1,361 @@
+//! The functions of scripts: constructors, and operators that take shapes as operands.
+
+use super::*;
+use crate::lang::Compat;
+use crate::tensor::DType;
+
+/// The functions that scripts have besides operators.
+pub(crate) const FUNCTIONS: &[&str] = &[
+    "rand",
+    "one",
+    "ones",
+    "zero",
+    "zeros",
+    "dot",
+    "operate_tensor",
+    "slice",
+    "reshape",
+    "shape",
+    "size",
+    "ndim",
+    "dtype",
+];
+
+/// The most elements that a constructor makes.
+const MAX_ELEMENTS: i64 = 1 << 28;
+
+/// What a script adds to the language.
+#[derive(Debug, Clone)]
+pub(crate) struct ScriptState<V> {
+    /// Its spelling.
+    pub(crate) compat: Compat,
+    /// Where random numbers go on.
+    pub(crate) random: u64,
+    /// What constructors made.
+    pub(crate) made: Vec<V>,
+}
+
+impl<V> ScriptState<V> {
+    /// A number below `n`: SplitMix64.
+    fn below(&mut self, n: u64) -> u64 {
+        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.random;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % n
+    }
+}
+
+impl<'a, K: Sink> Builder<'a, K> {
+    /// The value of one expression.
+    pub(crate) fn value(&mut self, id: ExprId) -> Val<K::V> {
+        self.run(Task::Eval(id))
+    }
+
+    /// Whether a call is one of a script's own functions, and not of an operator of the same name.
+    pub(super) fn is_script_call(&self, name: &str, args: &[Term<K::V>], attrs: Option<&Attrs>) -> bool {
+        self.script.is_some()
+            && attrs.is_none()
+            && FUNCTIONS.contains(&name)
+            && match name {
+                "slice" => args.len() == 3,
+                "reshape" => args.len() == 2,
+                "shape" | "size" => args.len() == 1,
+                _ => true,
+            }
+    }
+
+    /// The value of a call that [`Self::is_script_call`] accepts.
+    pub(super) fn script_call(&mut self, name: &str, args: Vec<Term<K::V>>, ids: &[ExprId], span: Span) -> Val<K::V> {
+        let wanted = match name {
+            "operate_tensor" | "slice" => 3,
+            "dot" | "reshape" => 2,
+            _ => 1,
+        };
+        if args.len() != wanted {
+            let problem = format!(
+                "`{name}` takes {}, and {} given",
+                operands_text(wanted),
+                count_text(args.len())
+            );
+            self.report(Diagnostic::error("T0102", problem).label(span, ""));
+            return None;
+        }
+        match name {
+            "rand" | "one" | "ones" | "zero" | "zeros" => self.constructor(name, args, ids, span),
+            "dot" => self.dot(args, ids, span),
+            "operate_tensor" => self.operate(args, ids, span),
+            "slice" => self.slice_of_size(args, ids, span),
+            "reshape" => self.reshape_to(args, ids, span),
+            _ => self.property(name, args, span),
+        }
+    }
+
+    fn constructor(&mut self, name: &str, args: Vec<Term<K::V>>, ids: &[ExprId], span: Span) -> Val<K::V> {
+        let shape = self.integers(args.first()?, self.ast.span(*ids.first()?), "a shape")?;
+        let elements = shape.iter().try_fold(1i64, |n, d| n.checked_mul(*d));
+        let problem = match elements {
+            _ if shape.iter().any(|d| *d < 0) => Diagnostic::error("T0202", "an extent cannot be negative"),
+            Some(n) if n <= MAX_ELEMENTS => {
+                let values: Vec<i128> = match (name, &mut self.script) {
+                    ("rand", Some(script)) => (0..n).map(|_| i128::from(script.below(10))).collect(),
+                    ("one" | "ones", _) => vec![1; n as usize],
+                    _ => vec![0; n as usize],
+                };
+                let extents: Vec<usize> = shape.iter().map(|d| *d as usize).collect();
+                let tensor = Tensor::from_ints(DType::I32, &extents, &values)?;
+                let v = self.sink.constant(tensor);
+                self.sink.place(&v, span);
+                if let Some(script) = &mut self.script {
+                    script.made.push(v.clone());
+                }
+                return Some(Term::Value(v));
+            }
+            _ => Diagnostic::error("T0603", format!("a tensor of more than {MAX_ELEMENTS} elements")),
+        };
+        self.report(problem.label(span, format!("the shape is {}", list(&shape))));
+        None
+    }
+
+    /// Integers beside fractions become fractions.
+    pub(super) fn promoted(&mut self, args: Vec<Term<K::V>>, ids: &[ExprId]) -> Option<Vec<Term<K::V>>> {
+        let dtype = |builder: &Self, term: &Term<K::V>| match term {
+            Term::Value(v) => builder.sink.ty(v).as_tensor().map(|t| t.dtype),
+            literal => literal::tensor(literal, Wanted::Any).ok().map(|t| t.dtype()),
+        };
+        let types: Vec<_> = args.iter().map(|arg| dtype(self, arg)).collect();
+        let typed = args.iter().zip(&types).filter(|(arg, _)| matches!(arg, Term::Value(_)));
+        let floats = |t: &Option<DType>| t.filter(|d| d.is_float());
+        let mut all = typed
+            .filter_map(|(_, t)| floats(t))
+            .chain(types.iter().filter_map(floats));
+        let Some(float) = all.next().filter(|_| types.iter().flatten().any(|d| d.is_int())) else {
+            return Some(args);
+        };
+        let mut out = Vec::new();
+        for (i, (arg, ty)) in args.into_iter().zip(types).enumerate() {
+            let span = ids.get(i).map_or_else(Span::default, |id| self.ast.span(*id));
+            out.push(match arg {
+                Term::Value(v) if ty.is_some_and(|d| d.is_int()) => {
+                    let given = vec![("to".into(), AttrValue::DType(float), span)];
+                    self.operator(op::lookup("cast")?, vec![Term::Value(v)], ids, given, span)?
+                }
+                Term::Value(v) => Term::Value(v),
+                literal => Term::Value(self.vertex_as(literal, Wanted::Like(float), span)?),
+            });
+        }
+        Some(out)
+    }
+
+    /// The sum over the last axis of the left operand and the first axis of the right one.
+    pub(super) fn dot(&mut self, args: Vec<Term<K::V>>, ids: &[ExprId], span: Span) -> Val<K::V> {
+        let args = self.promoted(args, ids)?;
+        let wanted = self.wanted(op::lookup("add")?, &args);
+        let mut operands = Vec::new();
+        for (arg, id) in args.into_iter().zip(ids) {
+            operands.push(self.vertex_as(arg, wanted, self.ast.span(*id))?);
+        }
+        let [a, b] = <[K::V; 2]>::try_from(operands).ok()?;
+        let (ta, tb) = (self.sink.ty(&a), self.sink.ty(&b));
+        let (Some(x), Some(y)) = (self.extents(&a), self.extents(&b)) else {
+            return self.known_call("matmul", vec![Term::Value(a), Term::Value(b)], ids, span);
+        };
+        let (Some(last), Some(first)) = (x.last().copied(), y.first().copied()) else {
+            let problem = format!("`dot`: {ta} and {tb}: a single number has no axis to sum over");
+            self.report(
+                self.between(problem, &[ta, tb], ids, span)
+                    .help("`*` multiplies by a number"),
+            );
+            return None;
+        };
+        if last != first {
+            let problem = format!(
+                "`dot`: the left operand is {ta} and the right one {tb}: the last axis of the left has {last} positions and the \
+                 first axis of the right {first}, and they must be as many"
+            );
+            self.report(self.between(problem, &[ta, tb], ids, span));
+            return None;
+        }
+        let is_row = x.len() == 1 && y.len() > 1;
+        let keeps_row = is_row && self.script.as_ref().is_some_and(|s| s.compat == Compat::Full);
+        let plain = x.len() <= 2 && y.len() <= 2;
+        let operator = if plain { "matmul" } else { "tensordot" };
+        let product = self.known_call(operator, vec![Term::Value(a), Term::Value(b)], ids, span)?;
+        if !keeps_row {
+            return Some(product);
+        }
+        let shape: Vec<i64> = std::iter::once(1).chain(y[1..].iter().copied()).collect();
+        self.reshaped(product, &shape, ids, span)
+    }
+
+    fn operate(&mut self, mut args: Vec<Term<K::V>>, ids: &[ExprId], span: Span) -> Val<K::V> {
+        let which = args.pop();
+        let op = match &which {
+            Some(Term::Str(sign)) => match &**sign {
+                "+" => Some(BinaryOp::Add),
+                "-" => Some(BinaryOp::Sub),
+                "." => Some(BinaryOp::Mul),
+                _ => None,
+            },
+            _ => None,
+        };
+        let (Some(op), [lhs, rhs, ..]) = (op, ids) else {
+            let problem = Diagnostic::error("T0103", "the third operand of `operate_tensor` is the operation");
+            self.report(problem.label(span, "").help("it is `\"+\"`, `\"-\"` or `\".\"`"));
+            return None;
+        };
+        self.infix(op, args, *lhs, *rhs, span)
+    }
+
+    /// `size` positions of each axis from `begin` on; -1 for all that follow.
+    fn slice_of_size(&mut self, args: Vec<Term<K::V>>, ids: &[ExprId], span: Span) -> Val<K::V> {
+        let [at, begin_at, size_at] = [0, 1, 2].map(|i| ids.get(i).map_or(span, |id| self.ast.span(*id)));
+        let [tensor, begin, size] = <[Term<K::V>; 3]>::try_from(args).ok()?;
+        let begin = self.integers(&begin, begin_at, "positions");
+        let size = self.integers(&size, size_at, "extents");
+        let v = self.vertex(tensor, at)?;
+        let (begin, size, ty) = (begin?, size?, self.sink.ty(&v));
+        let shape = self.extents(&v)?;
+        for (what, list, at) in [("begin", &begin, begin_at), ("size", &size, size_at)] {
+            if list.len() != shape.len() {
+                let problem = format!(
+                    "`slice`: `{what}` has length {}, and {ty} has {} axes",
+                    list.len(),
+                    shape.len()
+                );
+                self.report(Diagnostic::error("T0202", problem).label(at, ""));
+                return None;
+            }
+        }
+        let mut ends = Vec::new();
+        for (axis, ((&from, &n), &extent)) in begin.iter().zip(&size).zip(&shape).enumerate() {
+            let end = if n == -1 { extent } else { from.saturating_add(n) };
+            if from < 0 || n < -1 || from > extent || end > extent {
+                let problem = format!(
+                    "`slice`: axis {axis} of {ty} has {extent} positions, and {n} from position {from} on are asked for"
+                );
+                let help = "positions begin at 0; a size of -1 takes all that follow";
+                self.report(
+                    Diagnostic::error("T0202", problem)
+                        .label(size_at, "")
+                        .secondary(at, format!("this is {ty}"))
+                        .help(help),
+                );
+                return None;
+            }
+            ends.push(end);
+        }
+        let axes: Vec<i64> = (0..shape.len() as i64).collect();
+        let attrs = [("starts", begin), ("ends", ends), ("axes", axes)];
+        self.with_lists("slice", Term::Value(v), &attrs, ids, span)
+    }
+
+    fn reshape_to(&mut self, args: Vec<Term<K::V>>, ids: &[ExprId], span: Span) -> Val<K::V> {
+        let [tensor, shape] = <[Term<K::V>; 2]>::try_from(args).ok()?;
+        let at = ids.get(1).map_or(span, |id| self.ast.span(*id));
+        let shape = self.integers(&shape, at, "a shape")?;
+        let tensor = self.vertex(tensor, span)?;
+        self.reshaped(Term::Value(tensor), &shape, ids, span)
+    }
+
+    fn reshaped(&mut self, tensor: Term<K::V>, shape: &[i64], ids: &[ExprId], span: Span) -> Val<K::V> {
+        let def = op::lookup("reshape")?;
+        let given = vec![
+            ("shape".into(), AttrValue::ints(shape), span),
+            ("allowzero".into(), AttrValue::Bool(true), span),
+        ];
+        self.operator(def, vec![tensor], ids, given, span)
+    }
+
+    fn with_lists(
+        &mut self,
+        name: &str,
+        tensor: Term<K::V>,
+        lists: &[(&str, Vec<i64>)],
+        ids: &[ExprId],
+        span: Span,
+    ) -> Val<K::V> {
+        let given = lists.iter().map(|(n, list)| ((*n).into(), AttrValue::ints(list), span));
+        self.operator(op::lookup(name)?, vec![tensor], ids, given.collect(), span)
+    }
+
+    /// What is known of a tensor from its type alone.
+    fn property(&mut self, name: &str, args: Vec<Term<K::V>>, span: Span) -> Val<K::V> {
+        let v = self.vertex(args.into_iter().next()?, span)?;
+        let ty = self.sink.ty(&v);
+        let int = |n: i64| Term::Int(Dim::Const(n));
+        match (name, self.extents(&v)) {
+            ("dtype", _) => {
+                let full = self.script.as_ref().filter(|s| s.compat == Compat::Full);
+                Some(match full {
+                    Some(script) if script.made.contains(&v) => Term::Str("Tensor".into()),
+                    Some(_) => Term::Str("tensor".into()),
+                    None => Term::DType(ty.as_tensor()?.dtype),
+                })
+            }
+            ("ndim", Some(shape)) => Some(int(shape.len() as i64)),
+            ("size", Some(shape)) => Some(int(shape.iter().product())),
+            ("shape", Some(shape)) => Some(Term::List(shape.into_iter().map(int).collect())),
+            ("shape" | "size", None) => self.known_call(name, vec![Term::Value(v)], &[], span),
+            _ => {
+                let problem = format!("`{name}`: the extents of {ty} are not known before it is computed");
+                self.report(Diagnostic::error("T0202", problem).label(span, ""));
+                None
+            }
+        }
+    }
+
+    /// The extents of a value, if all are known.
+    fn extents(&self, v: &K::V) -> Option<Vec<i64>> {
+        let ty = self.sink.ty(v);
+        let shape = ty.as_tensor()?.shape.as_ref()?.to_concrete()?;
+        shape.iter().map(|d| i64::try_from(*d).ok()).collect()
+    }
+
+    /// Integers that are known before anything runs: a list or tuple of them, or a name for one.
+    fn integers(&mut self, term: &Term<K::V>, span: Span, what: &str) -> Option<Vec<i64>> {
+        let of_tensor = |t: Tensor| -> Option<Vec<i64>> {
+            let all = t.to_ints().filter(|_| t.shape().len() <= 1)?;
+            all.into_iter().map(|n| i64::try_from(n).ok()).collect()
+        };
+        let one = |builder: &Self, term: &Term<K::V>| match term {
+            Term::Int(n) => n.as_const(),
+            Term::Value(v) => builder
+                .sink
+                .value(v)
+                .and_then(of_tensor)
+                .filter(|l| l.len() == 1)
+                .map(|l| l[0]),
+            _ => None,
+        };
+        let found = match term {
+            Term::List(items) => items.iter().map(|item| one(self, item)).collect(),
+            Term::Tensor(t) => of_tensor(t.clone()),
+            Term::Value(v) => self.sink.value(v).and_then(of_tensor),
+            other => one(self, other).map(|n| vec![n]),
+        };
+        if found.is_none() {
+            let problem = Diagnostic::error("T0103", format!("{what} must be integers known before the script runs"));
+            self.report(
+                problem
+                    .label(span, "")
+                    .help("write them out, as in `[2, 3]`, or name such a list"),
+            );
+        }
+        found
+    }
+
+    /// A problem between operands.
+    fn between(&self, message: String, types: &[Type], ids: &[ExprId], span: Span) -> Diagnostic {
+        let operands = types.iter().zip(ids);
+        operands.fold(
+            Diagnostic::error("T0202", message).label(span, ""),
+            |problem, (ty, id)| problem.secondary(self.ast.span(*id), format!("this is {ty}")),
+        )
+    }
+}
+
+fn list(shape: &[i64]) -> String {
+    let texts: Vec<String> = shape.iter().map(i64::to_string).collect();
+    format!("[{}]", texts.join(", "))
+}

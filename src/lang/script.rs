@@ -1,0 +1,311 @@
+//! Scripts: statements one after the other, each a name and its value, or a value alone.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::ast::{Ast, ExprId, Ident};
+use super::parse::parse_text;
+use super::syntax::Rule;
+use crate::diag::{Diagnostic, Diagnostics, Source, Span};
+
+/// How scripts are spelled, and what they print.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Compat {
+    /// The expression language: `*` is the elementwise product, `@` and `dot` are products of matrices.
+    #[default]
+    Off,
+    /// `.` is the elementwise product, `*` is `dot`.
+    Spelling,
+    /// The same, and types are written `x:tensor[3]`, values as nested lists, and a vector on the left of `*` counts as
+    /// a row, which the result keeps.
+    Full,
+}
+
+/// A script.
+#[derive(Debug, Clone)]
+pub struct Script {
+    /// Its text.
+    pub source: Arc<Source>,
+    /// The spelling that its first line asks for, or else the one it was read with.
+    pub compat: Compat,
+    /// Its statements.
+    pub statements: Vec<Statement>,
+}
+
+/// A statement.
+#[derive(Debug, Clone)]
+pub struct Statement {
+    /// Its expressions; they refer to the text of the script.
+    pub ast: Ast,
+    /// What the value is called, if it is given a name.
+    pub name: Option<Ident>,
+    /// The value.
+    pub value: ExprId,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// Parses a script. Statements end with the line, unless a bracket is open or the line ends with an operator; `;`
+/// separates statements on one line. The first line may be `pragma compat` or `pragma compat full`.
+///
+/// ```
+/// use std::sync::Arc;
+/// use tautomer::{diag::Source, lang::{Compat, parse_script}};
+///
+/// let text = "x = [1, 2]\ny = x +\n  [3, 4]; print(y)";
+/// let script = parse_script(Arc::new(Source::new("sum.taut", text)), Compat::Off).unwrap();
+/// assert_eq!(script.statements.len(), 3);
+/// ```
+///
+/// # Errors
+/// The first problem of each statement.
+pub fn parse_script(source: Arc<Source>, compat: Compat) -> Result<Script, Diagnostics> {
+    if u32::try_from(source.text.len()).is_err() {
+        let problem = Diagnostic::error("T0602", format!("{} is longer than 4 GiB", source.name));
+        return Err(problem.in_source(&source).into());
+    }
+    let mut parts = split(&source.text);
+    let mut compat = compat;
+    let mut problems = Diagnostics::new();
+    if let Some(first) = parts.first().map(|part| source.text[part.clone()].trim())
+        && let Some(asked) = first.strip_prefix("pragma ")
+    {
+        let span = span_of(&parts.remove(0));
+        match asked.trim() {
+            "compat" => compat = Compat::Spelling,
+            "compat full" => compat = Compat::Full,
+            other => problems.push(
+                Diagnostic::error("T0001", format!("unknown pragma `{other}`"))
+                    .label(span, "")
+                    .help("known are `pragma compat` and `pragma compat full`"),
+            ),
+        }
+    }
+    let mut statements = Vec::new();
+    for part in parts {
+        let span = span_of(&part);
+        let text = &source.text[part];
+        let translated = (compat != Compat::Off).then(|| translate(text));
+        match parse_text(
+            &source,
+            span,
+            translated.as_deref().unwrap_or(text),
+            Rule::statement,
+            |b, pair| b.statement(pair),
+        ) {
+            Ok(statement) => statements.push(statement),
+            Err(found) => problems.extend(found),
+        }
+    }
+    problems.sort();
+    let script = Script {
+        source: source.clone(),
+        compat,
+        statements,
+    };
+    problems.in_source(&source).into_result(script)
+}
+
+/// Whether a text is a script and not a program: it has a pragma, or a statement that gives a name a value or prints.
+///
+/// ```
+/// use tautomer::lang::is_script;
+/// assert!(is_script("x = [1, 2]\nx + x"));
+/// assert!(!is_script("fn main(x: f32[2]) { let y = x; y }") && !is_script("let y = 1; y + a"));
+/// ```
+pub fn is_script(text: &str) -> bool {
+    split(text).into_iter().any(|part| {
+        let text = text[part].trim_start();
+        let end = text
+            .find(|c: char| !c.is_alphanumeric() && c != '_')
+            .unwrap_or(text.len());
+        let (word, rest) = text.split_at(end);
+        let rest = rest.trim_start();
+        let assigns = rest.starts_with('=') && !rest.starts_with("==") && !rest.starts_with("=>");
+        !word.is_empty() && (assigns || word == "pragma" || word == "print" && rest.starts_with('('))
+    })
+}
+
+/// Whether more has to follow before the text is a whole statement: a bracket is open, or it ends with an operator.
+///
+/// ```
+/// use tautomer::lang::needs_more;
+/// assert!(needs_more("x = [1,") && needs_more("x = y +") && !needs_more("x = y"));
+/// ```
+pub fn needs_more(text: &str) -> bool {
+    let mut scan = Tokens::new(text);
+    while scan.next().is_some() {}
+    scan.depth > 0 || scan.open_ended
+}
+
+fn span_of(part: &Range<usize>) -> Span {
+    Span::new(part.start as u32, part.end as u32)
+}
+
+/// The places of statements.
+fn split(text: &str) -> Vec<Range<usize>> {
+    let mut out = Vec::new();
+    let mut tokens = Tokens::new(text);
+    let mut begin: Option<usize> = None;
+    let mut end = 0;
+    while let Some((token, range)) = tokens.next() {
+        match token {
+            Token::End => out.extend(begin.take().map(|begin| begin..end)),
+            Token::Dot | Token::Star | Token::Other => {
+                begin.get_or_insert(range.start);
+                end = range.end;
+            }
+        }
+    }
+    out.extend(begin.map(|begin| begin..end));
+    out
+}
+
+/// `.` between values as `*`, and `*` as `@`; each byte stays in its place.
+fn translate(text: &str) -> String {
+    let mut out = text.to_owned();
+    let mut tokens = Tokens::new(text);
+    while let Some((token, range)) = tokens.next() {
+        match token {
+            Token::Dot => out.replace_range(range, "*"),
+            Token::Star => out.replace_range(range, "@"),
+            Token::End | Token::Other => {}
+        }
+    }
+    out
+}
+
+/// What the text of a script consists of, as far as statements and their spelling need to know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Token {
+    /// A statement ends here.
+    End,
+    /// A single `.` that is no part of a number.
+    Dot,
+    /// A single `*`.
+    Star,
+    /// Anything else but blanks and comments.
+    Other,
+}
+
+struct Tokens<'a> {
+    text: &'a str,
+    at: usize,
+    depth: usize,
+    /// The last token was an operator, which wants an operand.
+    open_ended: bool,
+}
+
+impl<'a> Tokens<'a> {
+    fn new(text: &'a str) -> Tokens<'a> {
+        Tokens {
+            text,
+            at: 0,
+            depth: 0,
+            open_ended: false,
+        }
+    }
+
+    fn next(&mut self) -> Option<(Token, Range<usize>)> {
+        loop {
+            let rest = &self.text[self.at..];
+            let first = rest.chars().next()?;
+            let start = self.at;
+            let (token, length) = match first {
+                '\n' if self.depth == 0 && !self.open_ended => (Token::End, 1),
+                ';' if self.depth == 0 => (Token::End, 1),
+                c if c.is_whitespace() => {
+                    self.at += c.len_utf8();
+                    continue;
+                }
+                '/' if rest.starts_with("//") => {
+                    self.at += rest.find('\n').unwrap_or(rest.len());
+                    continue;
+                }
+                c => self.token(c, rest),
+            };
+            self.at += length;
+            if token == Token::End {
+                self.open_ended = false;
+            }
+            return Some((token, start..self.at));
+        }
+    }
+
+    /// A token that is no end, with its length.
+    fn token(&mut self, first: char, rest: &str) -> (Token, usize) {
+        self.open_ended = false;
+        let run = |wanted: &dyn Fn(char) -> bool| rest.find(|c| !wanted(c)).unwrap_or(rest.len());
+        match first {
+            '(' | '[' | '{' => self.depth += 1,
+            ')' | ']' | '}' => self.depth = self.depth.saturating_sub(1),
+            quote @ ('"' | '\'') => {
+                let mut escaped = false;
+                let close = rest[1..].find(|c| {
+                    let ends = !escaped && (c == quote || c == '\n');
+                    escaped = c == '\\' && !escaped;
+                    ends
+                });
+                return (Token::Other, close.map_or(rest.len(), |n| n + 2));
+            }
+            c if c.is_ascii_digit() => {
+                let digits = run(&|c| c.is_ascii_digit() || c == '_');
+                let fraction = rest[digits..].strip_prefix('.').map_or(0, |after| {
+                    let n = after.find(|c: char| !c.is_ascii_digit()).unwrap_or(after.len());
+                    if n > 0 { n + 1 } else { 0 }
+                });
+                return (Token::Other, digits + fraction);
+            }
+            c if c.is_alphanumeric() || c == '_' => {
+                let word = run(&|c| c.is_alphanumeric() || c == '_');
+                self.open_ended = ["and", "or", "in", "not"].contains(&&rest[..word]);
+                return (Token::Other, word);
+            }
+            '.' => {
+                let n = run(&|c| c == '.');
+                self.open_ended = n == 1;
+                return (if n == 1 { Token::Dot } else { Token::Other }, n);
+            }
+            '*' => {
+                let n = run(&|c| c == '*');
+                self.open_ended = true;
+                return (if n == 1 { Token::Star } else { Token::Other }, n);
+            }
+            '+' | '-' | '/' | '%' | '=' | '<' | '>' | '!' | '~' | '&' | '|' | '^' | ',' | '@' => {
+                self.open_ended = true;
+            }
+            _ => {}
+        }
+        (Token::Other, first.len_utf8())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parts(text: &str) -> Vec<&str> {
+        split(text).into_iter().map(|part| &text[part]).collect()
+    }
+
+    #[test]
+    fn statements_end_with_lines_and_semicolons() {
+        assert_eq!(parts("x = 1\ny = 2; z = 3\n\n// end\n"), ["x = 1", "y = 2", "z = 3"]);
+        assert_eq!(parts("x = [1,\n 2]\ny = x +\n 1"), ["x = [1,\n 2]", "y = x +\n 1"]);
+        assert_eq!(parts("s = \"a;\\\"b\"; t"), ["s = \"a;\\\"b\"", "t"]);
+    }
+
+    #[test]
+    fn the_seeds_spelling_keeps_numbers_and_places() {
+        assert_eq!(translate("x . y * z + 1.5.w"), "x * y @ z + 1.5*w");
+        assert_eq!(translate("x ** 2 // a . b"), "x ** 2 // a . b");
+    }
+
+    #[test]
+    fn problems_stand_where_the_text_has_them() {
+        let source = Arc::new(Source::new("s.taut", "x = [1, 2]\ny = x * )\nz = +"));
+        let problems = parse_script(source, Compat::Spelling).unwrap_err();
+        let places: Vec<u32> = problems.iter().filter_map(|p| Some(p.span()?.start)).collect();
+        assert_eq!(places, [19, 25]);
+    }
+}

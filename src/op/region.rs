@@ -1,0 +1,239 @@
+//! Functions that operators call: `branch`, `loop`, `scan` and `sequence_map` have them as attributes.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::{AttrValue, Fact, Infer, Op, is_pure};
+use crate::tensor::Type;
+
+/// A function in order of computation, as plain data: each item refers to earlier ones by number. All it depends on
+/// are its inputs; what a nested graph captures from outside is an operand of the call.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Region {
+    /// Its name; empty if it has none.
+    pub name: String,
+    /// What it computes, inputs first.
+    pub items: Vec<Item>,
+    /// The number of inputs.
+    pub inputs: usize,
+    /// Numbers of the items that are results, with their names.
+    pub outputs: Vec<(usize, Option<Arc<str>>)>,
+}
+
+/// One value of a [`Region`].
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Item {
+    /// How it is computed.
+    pub step: Step,
+    /// Its type.
+    pub ty: Type,
+    /// Its name, if it has one.
+    pub name: Option<Arc<str>>,
+    /// The rules it owes its existence to.
+    pub rules: Vec<Arc<str>>,
+}
+
+/// How a value of a [`Region`] is computed.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Step {
+    /// An operand of the call.
+    Input,
+    /// A value; always [`AttrValue::Tensor`].
+    Const(AttrValue),
+    /// An operand that is left out.
+    Absent,
+    /// An operator call.
+    Call {
+        /// The operator.
+        op: Op,
+        /// Its attribute values, in declared order.
+        attrs: Vec<AttrValue>,
+        /// Numbers of its operands.
+        operands: Vec<usize>,
+    },
+    /// Several values as one.
+    Tuple(Vec<usize>),
+    /// One value of several.
+    Proj(usize, u32),
+}
+
+impl Region {
+    /// Types of the inputs.
+    pub fn input_types(&self) -> impl ExactSizeIterator<Item = &Type> {
+        self.items[..self.inputs].iter().map(|item| &item.ty)
+    }
+
+    /// Types of the results.
+    pub fn output_types(&self) -> impl ExactSizeIterator<Item = &Type> {
+        self.outputs.iter().map(|(i, _)| &self.items[*i].ty)
+    }
+
+    /// The number of operator calls, those of functions inside included.
+    pub fn call_count(&self) -> usize {
+        let inside = |attrs: &[AttrValue]| -> usize { attrs.iter().map(AttrValue::call_count).sum() };
+        let calls = self.items.iter().map(|item| match &item.step {
+            Step::Call { attrs, .. } => 1 + inside(attrs),
+            _ => 0,
+        });
+        calls.sum()
+    }
+
+    /// True if all its calls are pure.
+    pub fn is_pure(&self) -> bool {
+        self.items.iter().all(|item| match &item.step {
+            Step::Call { op, attrs, .. } => is_pure(op, attrs),
+            _ => true,
+        })
+    }
+
+    /// Estimated time of one call in microseconds.
+    pub fn micros(&self) -> f64 {
+        let fresh = std::cell::Cell::new(u32::MAX / 2);
+        let call = |item: &Item| {
+            let Step::Call {
+                op: Op::Known(def),
+                attrs,
+                operands,
+            } = &item.step
+            else {
+                return 0.0;
+            };
+            let facts: Vec<Fact<'_>> = operands
+                .iter()
+                .map(|&i| Fact {
+                    ty: &self.items[i].ty,
+                    value: match &self.items[i].step {
+                        Step::Const(AttrValue::Tensor(value)) => Some(value),
+                        _ => None,
+                    },
+                    ints: None,
+                })
+                .collect();
+            let call = Infer {
+                def,
+                operands: &facts,
+                attrs,
+                fresh: &fresh,
+            };
+            def.cost.apply(&call, &item.ty).micros()
+        };
+        self.items.iter().map(call).sum()
+    }
+
+    /// Adds inputs that nothing uses, the first of them at position `at`.
+    pub fn insert_inputs(&mut self, at: usize, types: &[Type]) {
+        let (at, n) = (at.min(self.inputs), types.len());
+        let moved = |i: &mut usize| *i += if *i >= at { n } else { 0 };
+        for item in &mut self.items {
+            match &mut item.step {
+                Step::Call { operands, .. } | Step::Tuple(operands) => operands.iter_mut().for_each(moved),
+                Step::Proj(tuple, _) => moved(tuple),
+                Step::Input | Step::Const(_) | Step::Absent => {}
+            }
+        }
+        self.outputs.iter_mut().for_each(|(i, _)| moved(i));
+        let new = types.iter().map(|ty| Item {
+            step: Step::Input,
+            ty: ty.clone(),
+            name: None,
+            rules: Vec::new(),
+        });
+        self.items.splice(at..at, new);
+        self.inputs += n;
+    }
+
+    /// Lets everything that uses the input `from` use the input `to` instead.
+    pub fn redirect(&mut self, from: usize, to: usize) {
+        let moved = |at: &mut usize| *at = if *at == from { to } else { *at };
+        for item in &mut self.items {
+            match &mut item.step {
+                Step::Call { operands, .. } | Step::Tuple(operands) => operands.iter_mut().for_each(moved),
+                Step::Proj(tuple, _) => moved(tuple),
+                Step::Input | Step::Const(_) | Step::Absent => {}
+            }
+        }
+        self.outputs.iter_mut().for_each(|(at, _)| moved(at));
+    }
+
+    /// True if something uses the input `i`, a result included.
+    pub fn uses_input(&self, i: usize) -> bool {
+        let used = |item: &Item| match &item.step {
+            Step::Call { operands, .. } | Step::Tuple(operands) => operands.contains(&i),
+            Step::Proj(tuple, _) => *tuple == i,
+            Step::Input | Step::Const(_) | Step::Absent => false,
+        };
+        self.outputs.iter().any(|(o, _)| *o == i) || self.items.iter().any(used)
+    }
+
+    /// Removes an input that nothing uses.
+    pub fn remove_input(&mut self, i: usize) {
+        if i >= self.inputs || self.uses_input(i) {
+            return;
+        }
+        let moved = |at: &mut usize| *at -= usize::from(*at > i);
+        for item in &mut self.items {
+            match &mut item.step {
+                Step::Call { operands, .. } | Step::Tuple(operands) => operands.iter_mut().for_each(moved),
+                Step::Proj(tuple, _) => moved(tuple),
+                Step::Input | Step::Const(_) | Step::Absent => {}
+            }
+        }
+        self.outputs.iter_mut().for_each(|(at, _)| moved(at));
+        self.items.remove(i);
+        self.inputs -= 1;
+    }
+
+    /// Checks that items refer to earlier ones alone, and inputs and results exist.
+    ///
+    /// # Errors
+    /// The first reference that leads nowhere.
+    pub fn check(&self) -> Result<(), String> {
+        for (i, item) in self.items.iter().enumerate() {
+            let used: &[usize] = match &item.step {
+                Step::Call { operands, .. } | Step::Tuple(operands) => operands,
+                Step::Proj(tuple, _) => std::slice::from_ref(tuple),
+                Step::Const(AttrValue::Tensor(_)) | Step::Input | Step::Absent => &[],
+                Step::Const(_) => return Err(format!("value {i} is no tensor")),
+            };
+            if let Some(wrong) = used.iter().find(|&&u| u >= i) {
+                return Err(format!("value {i} uses value {wrong}"));
+            }
+            if (i < self.inputs) != matches!(item.step, Step::Input) {
+                return Err(format!("value {i} is an input in the wrong place"));
+            }
+        }
+        match self.outputs.iter().find(|(i, _)| *i >= self.items.len()) {
+            Some((i, _)) => Err(format!("value {i} is a result")),
+            None if self.inputs > self.items.len() => Err("inputs are missing".to_owned()),
+            None => Ok(()),
+        }
+    }
+}
+
+impl AttrValue {
+    /// The function, if it is one.
+    pub fn region(&self) -> Option<&Arc<Region>> {
+        match self {
+            AttrValue::Region(region) => Some(region),
+            _ => None,
+        }
+    }
+
+    /// Operator calls inside of it, if it is a function.
+    pub fn call_count(&self) -> usize {
+        self.region().map_or(0, |region| region.call_count())
+    }
+}
+
+impl fmt::Display for Region {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("fn (")?;
+        for (i, ty) in self.input_types().enumerate() {
+            write!(f, "{}{ty}", if i > 0 { ", " } else { "" })?;
+        }
+        let calls = self.call_count();
+        write!(f, ") of {calls} call{}", if calls == 1 { "" } else { "s" })
+    }
+}

@@ -1,0 +1,478 @@
+//! Control flow that is decided already: a branch whose condition is known, a loop that ends after a few calls, a
+//! sequence whose elements are known. Functions are put in the place of their calls.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashSet;
+
+use crate::graph::{Graph, Node, VertexId, inline_region, known_value};
+use crate::op::{AttrValue, Attrs, Flow, Op, OpDef, OpError, Region, RegionStep, Semantics, lookup};
+use crate::tensor::{Dim, Tensor, Type};
+
+/// A function is repeated in the place of a loop this often,
+const MOST_CALLS: i64 = 16;
+
+/// if that makes no more operator calls than this.
+const MOST_VERTICES: usize = 256;
+
+/// How often the whole graph is looked at.
+const ROUNDS: usize = 32;
+
+/// Which loops are written out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unroll {
+    /// Those that call their function once.
+    Once,
+    /// Those that call their function a few times.
+    Few,
+}
+
+/// True if the graph calls functions or has values that are no tensors.
+pub fn has_flow(graph: &Graph) -> bool {
+    graph.ids().any(|v| flow_of(graph, v).is_some())
+}
+
+fn flow_of(graph: &Graph, v: VertexId) -> Option<(&'static OpDef, Flow)> {
+    let def = graph.vertex(v).op()?.def()?;
+    match def.semantics {
+        Semantics::Flow(flow) => Some((def, flow)),
+        _ => None,
+    }
+}
+
+/// Puts functions in the place of calls that are decided; returns how many calls are gone.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use tautomer::{diag::Source, graph::*, lang::parse_program, rewrite::{Unroll, resolve_flow}};
+/// let text = "fn f(x: f32[n]) { -x } fn g(x: f32[n]) { x * 2.0 }
+///     fn main(x: f32[n]) { branch(true, x) {then_branch = f, else_branch = g} }";
+/// let program = parse_program(Arc::new(Source::new("example", text))).unwrap();
+/// let mut graph = build_program(&program, &BuildOptions::default()).unwrap();
+/// assert_eq!(resolve_flow(&mut graph, Unroll::Once), 1);
+/// assert!(graph.vertex(graph.outputs()[0].vertex).op().unwrap().is("neg"));
+/// ```
+pub fn resolve_flow(graph: &mut Graph, unroll: Unroll) -> usize {
+    let mut done = 0;
+    let mut failed: FxHashSet<VertexId> = FxHashSet::default();
+    for _ in 0..ROUNDS {
+        let before = done;
+        for v in graph.rpo() {
+            if failed.contains(&v) || flow_of(graph, v).is_none() {
+                continue;
+            }
+            match resolve(graph, v, unroll) {
+                Ok(true) => done += 1,
+                Ok(false) => {}
+                // The function does not fit here; the call stays.
+                Err(_) => {
+                    failed.insert(v);
+                }
+            }
+        }
+        if done == before {
+            break;
+        }
+        graph.retain_reachable();
+    }
+    done
+}
+
+/// Replaces the call `v`, if it is decided.
+fn resolve(graph: &mut Graph, v: VertexId, unroll: Unroll) -> Result<bool, OpError> {
+    let Some((def, flow)) = flow_of(graph, v) else {
+        return Ok(false);
+    };
+    let Node::Call { attrs, .. } = graph.vertex(v).node.clone() else {
+        return Ok(false);
+    };
+    let call = Call {
+        def,
+        attrs,
+        operands: graph.pred(v).to_vec(),
+        unroll,
+    };
+    let results = match flow {
+        Flow::Branch => branch(graph, &call)?,
+        Flow::Loop => repeat(graph, &call)?,
+        Flow::Scan => scan(graph, &call)?,
+        Flow::Map => map(graph, &call)?,
+        Flow::At => at(graph, &call),
+        Flow::Length => elements(graph, call.operands[0]).map(|items| {
+            let n = i64::try_from(items.len()).unwrap_or(i64::MAX);
+            vec![graph.constant(Tensor::scalar(n))]
+        }),
+        Flow::Concat => concat(graph, &call)?,
+        Flow::Inside | Flow::IsThere => optional(graph, &call, flow),
+        Flow::Sequence | Flow::Empty | Flow::Insert | Flow::Erase | Flow::Split | Flow::Optional | Flow::Missing => {
+            None
+        }
+    };
+    let Some(results) = results else { return Ok(false) };
+    replace(graph, v, &results);
+    Ok(true)
+}
+
+struct Call {
+    def: &'static OpDef,
+    attrs: Attrs,
+    operands: Vec<VertexId>,
+    unroll: Unroll,
+}
+
+impl Call {
+    fn attr(&self, name: &str) -> &AttrValue {
+        let value = self.def.attr_index(name).and_then(|i| self.attrs.get(i));
+        value.unwrap_or(&AttrValue::None)
+    }
+
+    fn function(&self, name: &str) -> Result<Arc<Region>, OpError> {
+        let region = self.attr(name).region().cloned();
+        region.ok_or_else(|| OpError::new("there is no function to call"))
+    }
+
+    fn count(&self, name: &str) -> usize {
+        match self.attr(name) {
+            AttrValue::Int(d) => d.as_const().and_then(|n| usize::try_from(n).ok()).unwrap_or(0),
+            _ => 0,
+        }
+    }
+
+    fn numbers(&self, name: &str) -> Vec<i64> {
+        match self.attr(name) {
+            AttrValue::Ints(list) => list.iter().filter_map(Dim::as_const).collect(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+fn known_int(graph: &Graph, v: VertexId) -> Option<i64> {
+    let value = known_value(graph, v)?;
+    match value.to_ints()?.as_slice() {
+        [one] => i64::try_from(*one).ok(),
+        _ => None,
+    }
+}
+
+/// The results of a function called here. Calls that are only carried along may not be repeated or moved.
+fn inline(graph: &mut Graph, region: &Region, operands: &[VertexId]) -> Result<Option<Vec<VertexId>>, OpError> {
+    let opaque = |item: &crate::op::Item| matches!(&item.step, RegionStep::Call { op: Op::Opaque(_), .. });
+    if region.items.iter().any(opaque) {
+        return Ok(None);
+    }
+    let taken: FxHashSet<Arc<str>> = graph.ids().filter_map(|v| graph.vertex(v).name.clone()).collect();
+    let name = |name: &Arc<str>| (!taken.contains(name)).then(|| name.clone());
+    inline_region(graph, region, operands, &name).map(Some)
+}
+
+fn call(
+    graph: &mut Graph,
+    name: &str,
+    operands: &[VertexId],
+    attrs: &[(&str, AttrValue)],
+) -> Result<VertexId, OpError> {
+    let def = lookup(name).ok_or_else(|| OpError::new(format!("there is no operator `{name}`")))?;
+    graph.call(Op::Known(def), operands, attrs)
+}
+
+/// Lets users of the results of `v` use these.
+fn replace(graph: &mut Graph, v: VertexId, results: &[VertexId]) {
+    let keep_name = |graph: &mut Graph, from: VertexId, to: VertexId| {
+        let name = graph.vertex(from).name.clone();
+        let vertex = graph.vertex_mut(to);
+        if name.is_some() && matches!(vertex.node, Node::Call { .. } | Node::Proj(_)) {
+            vertex.name = name;
+        }
+    };
+    if !matches!(graph.ty(v), Type::Tuple(_)) {
+        keep_name(graph, v, results[0]);
+        graph.replace_uses(v, results[0]);
+        return;
+    }
+    let users: Vec<VertexId> = graph.users(v).collect();
+    for user in users {
+        if let Node::Proj(i) = graph.vertex(user).node
+            && let Some(&result) = results.get(i as usize)
+        {
+            keep_name(graph, user, result);
+            graph.replace_uses(user, result);
+        }
+    }
+    let is_output = graph.outputs().iter().any(|o| o.vertex == v);
+    let whole = graph.users(v).any(|u| !matches!(graph.vertex(u).node, Node::Proj(_)));
+    if is_output || whole {
+        let tuple = graph.tuple(results);
+        graph.replace_uses(v, tuple);
+    }
+}
+
+fn branch(graph: &mut Graph, here: &Call) -> Result<Option<Vec<VertexId>>, OpError> {
+    let Some(holds) = known_int(graph, here.operands[0]) else {
+        let (then, otherwise) = (here.function("then_branch")?, here.function("else_branch")?);
+        // Where both are the same, the condition does not matter.
+        return match then == otherwise {
+            true => inline(graph, &then, &here.operands[1..]),
+            false => Ok(None),
+        };
+    };
+    let name = if holds != 0 { "then_branch" } else { "else_branch" };
+    inline(graph, &*here.function(name)?, &here.operands[1..])
+}
+
+/// Values along a new axis.
+fn side_by_side(graph: &mut Graph, values: &[VertexId], axis: i64) -> Result<VertexId, OpError> {
+    let mut parts = Vec::with_capacity(values.len());
+    for &v in values {
+        parts.push(call(graph, "unsqueeze", &[v], &[("axes", AttrValue::ints(&[axis]))])?);
+    }
+    match parts.as_slice() {
+        [one] => Ok(*one),
+        _ => {
+            let rank = graph.ty(parts[0]).as_tensor().and_then(|t| t.rank()).unwrap_or(1) as i64;
+            let axis = if axis < 0 { axis + rank } else { axis };
+            call(graph, "concat", &parts, &[("axis", AttrValue::int(axis))])
+        }
+    }
+}
+
+/// True if that many calls of a function are better than a loop.
+fn worth(calls: i64, region: &Region, unroll: Unroll) -> bool {
+    calls == 1
+        || unroll == Unroll::Few
+            && (0..=MOST_CALLS).contains(&calls)
+            && (calls as usize).saturating_mul(region.call_count()) <= MOST_VERTICES
+}
+
+fn repeat(graph: &mut Graph, here: &Call) -> Result<Option<Vec<VertexId>>, OpError> {
+    let region = here.function("body")?;
+    let given = |graph: &Graph, i: usize| {
+        let v = *here.operands.get(i)?;
+        (!matches!(graph.vertex(v).node, Node::Absent)).then_some(v)
+    };
+    let carried = here.count("carried");
+    let values = here.operands.get(2..).unwrap_or_default();
+    let mut state = values.get(..carried).unwrap_or_default().to_vec();
+    let captured = values.get(carried..).unwrap_or_default();
+    let begins = match given(graph, 1) {
+        None => true,
+        Some(v) => match known_int(graph, v) {
+            Some(0) => return Ok((region.outputs.len() == carried + 1).then_some(state)),
+            Some(_) => true,
+            None => false,
+        },
+    };
+    let Some(trips) = given(graph, 0).and_then(|v| known_int(graph, v)) else {
+        return Ok(None);
+    };
+    let trips = trips.max(0);
+    if trips == 0 {
+        return Ok((region.outputs.len() == carried + 1).then_some(state));
+    }
+    // With one call, the condition that it gives does not matter.
+    let goes_on = trips == 1 || crate::op::always_true(&region);
+    if !begins || !goes_on || !worth(trips, &region, here.unroll) {
+        return Ok(None);
+    }
+    let ranks: Vec<usize> = region
+        .input_types()
+        .take(2)
+        .map(|ty| ty.as_tensor().and_then(|t| t.rank()).unwrap_or(0).min(1))
+        .collect();
+    let scalar = |graph: &mut Graph, input: usize, value: Tensor| {
+        let shape = vec![1; ranks.get(input).copied().unwrap_or(0)];
+        graph.constant(value.reshaped(&shape).unwrap_or(value))
+    };
+    let mut collected: Vec<Vec<VertexId>> = vec![Vec::new(); region.outputs.len() - carried - 1];
+    for i in 0..trips {
+        let mut operands = vec![
+            scalar(graph, 0, Tensor::scalar(i)),
+            scalar(graph, 1, Tensor::scalar(true)),
+        ];
+        operands.extend(&state);
+        operands.extend(captured);
+        let Some(results) = inline(graph, &region, &operands)? else {
+            return Ok(None);
+        };
+        state = results[1..=carried].to_vec();
+        for (list, v) in collected.iter_mut().zip(&results[carried + 1..]) {
+            list.push(*v);
+        }
+    }
+    for list in collected {
+        state.push(side_by_side(graph, &list, 0)?);
+    }
+    Ok(Some(state))
+}
+
+fn scan(graph: &mut Graph, here: &Call) -> Result<Option<Vec<VertexId>>, OpError> {
+    let region = here.function("body")?;
+    let (carried, scanned) = (here.count("carried"), here.count("scanned"));
+    if carried + scanned > here.operands.len() {
+        return Ok(None);
+    }
+    let (axes, backwards) = (here.numbers("input_axes"), here.numbers("input_directions"));
+    let mut sources = Vec::new();
+    let mut slices = None;
+    for (k, &v) in here.operands[carried..carried + scanned].iter().enumerate() {
+        let shape = graph.ty(v).as_tensor().and_then(|t| t.shape.as_ref());
+        let Some(shape) = shape else { return Ok(None) };
+        let axis = axes.get(k).copied().unwrap_or(0);
+        let axis = if axis < 0 { axis + shape.len() as i64 } else { axis };
+        slices = slices.or(shape.get(axis as usize).and_then(Dim::as_const));
+        sources.push((v, axis, backwards.get(k) == Some(&1)));
+    }
+    let Some(slices) = slices.filter(|&n| n > 0 && worth(n, &region, here.unroll)) else {
+        return Ok(None);
+    };
+    let mut state = here.operands[..carried].to_vec();
+    let mut collected: Vec<Vec<VertexId>> = vec![Vec::new(); region.outputs.len().saturating_sub(carried)];
+    for i in 0..slices {
+        let mut operands = state.clone();
+        for &(v, axis, backwards) in &sources {
+            let at = if backwards { slices - 1 - i } else { i };
+            let index = graph.constant(Tensor::scalar(at));
+            operands.push(call(graph, "gather", &[v, index], &[("axis", AttrValue::int(axis))])?);
+        }
+        operands.extend(&here.operands[carried + scanned..]);
+        let Some(results) = inline(graph, &region, &operands)? else {
+            return Ok(None);
+        };
+        state = results[..carried].to_vec();
+        for (list, v) in collected.iter_mut().zip(&results[carried..]) {
+            list.push(*v);
+        }
+    }
+    let (axes, backwards) = (here.numbers("output_axes"), here.numbers("output_directions"));
+    for (k, mut list) in collected.into_iter().enumerate() {
+        if backwards.get(k) == Some(&1) {
+            list.reverse();
+        }
+        state.push(side_by_side(graph, &list, axes.get(k).copied().unwrap_or(0))?);
+    }
+    Ok(Some(state))
+}
+
+fn map(graph: &mut Graph, here: &Call) -> Result<Option<Vec<VertexId>>, OpError> {
+    let region = here.function("body")?;
+    let mapped = here.count("mapped").min(here.operands.len());
+    let mut lists: Vec<Option<Vec<VertexId>>> = Vec::new();
+    let mut n: Option<usize> = None;
+    for (i, &v) in here.operands.iter().enumerate() {
+        let is_sequence = i < mapped && matches!(graph.ty(v), Type::Sequence(_));
+        let items = if is_sequence { elements(graph, v) } else { None };
+        if is_sequence {
+            let Some(items) = &items else { return Ok(None) };
+            if n.is_some_and(|n| n != items.len()) {
+                return Ok(None);
+            }
+            n = Some(items.len());
+        }
+        lists.push(items);
+    }
+    let Some(n) = n.filter(|&n| n > 0 && worth(n as i64, &region, here.unroll)) else {
+        return Ok(None);
+    };
+    let mut results: Vec<Vec<VertexId>> = vec![Vec::new(); region.outputs.len()];
+    for k in 0..n {
+        let operands = here
+            .operands
+            .iter()
+            .zip(&lists)
+            .map(|(&v, list)| list.as_ref().map_or(v, |items| items[k]));
+        let operands: Vec<VertexId> = operands.collect();
+        let Some(made) = inline(graph, &region, &operands)? else {
+            return Ok(None);
+        };
+        for (list, v) in results.iter_mut().zip(made) {
+            list.push(v);
+        }
+    }
+    let results = results
+        .iter()
+        .map(|items| call(graph, "sequence_construct", items, &[]));
+    results.collect::<Result<_, _>>().map(Some)
+}
+
+/// A position among `n`, counted from the front.
+fn position(position: i64, n: usize, at_end: bool) -> Option<usize> {
+    let n = n as i64;
+    let resolved = if position < 0 {
+        position.checked_add(n)?
+    } else {
+        position
+    };
+    (0..n + i64::from(at_end))
+        .contains(&resolved)
+        .then_some(resolved as usize)
+}
+
+/// The elements of a sequence that is put together here.
+fn elements(graph: &Graph, v: VertexId) -> Option<Vec<VertexId>> {
+    // What is done to the sequence, last first.
+    let mut changes = Vec::new();
+    let mut at = v;
+    let mut items = loop {
+        let operands = graph.pred(at);
+        match flow_of(graph, at)?.1 {
+            Flow::Sequence => break operands.to_vec(),
+            Flow::Empty => break Vec::new(),
+            flow @ (Flow::Insert | Flow::Erase) => {
+                let place = operands.get(if flow == Flow::Insert { 2 } else { 1 }).copied();
+                let place = place.filter(|&p| !matches!(graph.vertex(p).node, Node::Absent));
+                let place = match place {
+                    Some(p) => Some(known_int(graph, p)?),
+                    None => None,
+                };
+                changes.push((flow, operands.get(1).copied(), place));
+                at = *operands.first()?;
+            }
+            _ => return None,
+        }
+    };
+    for (flow, value, place) in changes.into_iter().rev() {
+        match flow {
+            Flow::Insert => {
+                let end = i64::try_from(items.len()).ok()?;
+                items.insert(position(place.unwrap_or(end), items.len(), true)?, value?);
+            }
+            _ => {
+                items.remove(position(place.unwrap_or(-1), items.len(), false)?);
+            }
+        }
+    }
+    Some(items)
+}
+
+fn at(graph: &Graph, here: &Call) -> Option<Vec<VertexId>> {
+    let items = elements(graph, here.operands[0])?;
+    let at = position(known_int(graph, *here.operands.get(1)?)?, items.len(), false)?;
+    Some(vec![items[at]])
+}
+
+fn concat(graph: &mut Graph, here: &Call) -> Result<Option<Vec<VertexId>>, OpError> {
+    let items = elements(graph, here.operands[0]).filter(|items| !items.is_empty());
+    let (Some(items), AttrValue::Int(Dim::Const(axis))) = (items, here.attr("axis")) else {
+        return Ok(None);
+    };
+    let joined = match (here.attr("new_axis"), items.as_slice()) {
+        (AttrValue::Bool(true), _) => side_by_side(graph, &items, *axis)?,
+        (_, [one]) => *one,
+        _ => call(graph, "concat", &items, &[("axis", AttrValue::int(*axis))])?,
+    };
+    Ok(Some(vec![joined]))
+}
+
+fn optional(graph: &mut Graph, here: &Call, flow: Flow) -> Option<Vec<VertexId>> {
+    let v = *here.operands.first()?;
+    let made = flow_of(graph, v).map(|(_, flow)| flow);
+    match (flow, made) {
+        (Flow::Inside, Some(Flow::Optional)) => Some(vec![*graph.pred(v).first()?]),
+        (Flow::Inside, _) if !matches!(graph.ty(v), Type::Optional(_)) => Some(vec![v]),
+        (Flow::IsThere, Some(Flow::Optional)) => Some(vec![graph.constant(Tensor::scalar(true))]),
+        (Flow::IsThere, Some(Flow::Missing)) => Some(vec![graph.constant(Tensor::scalar(false))]),
+        (Flow::IsThere, _) if !matches!(graph.ty(v), Type::Optional(_)) => Some(vec![
+            graph.constant(Tensor::scalar(!matches!(graph.ty(v), Type::Absent))),
+        ]),
+        _ => None,
+    }
+}
