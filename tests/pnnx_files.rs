@@ -208,10 +208,10 @@ fn damaged_models_never_panic() {
             words[at] = format!("{}{end}", odd[random(odd.len())]);
         }
         let damaged: String = words.concat();
-        if let Ok(file) = ParamFile::read("damaged", &damaged) {
-            if let Ok(imported) = import("damaged", &damaged, &file, None) {
-                let _ = export(&imported.workload.graph, &imported.workload.params);
-            }
+        if let Ok(file) = ParamFile::read("damaged", &damaged)
+            && let Ok(imported) = import("damaged", &damaged, &file, None)
+        {
+            let _ = export(&imported.workload.graph, &imported.workload.params);
         }
     }
 }
@@ -249,6 +249,13 @@ fn ok(ran: &Ran) -> String {
     ran.out.clone()
 }
 
+/// True if what was printed is what the linear layer gives for ones.
+fn is_right(ran: &Ran) -> bool {
+    let words: Vec<String> = ok(ran).split_whitespace().map(str::to_owned).collect();
+    words.ends_with(&["[[3.5".to_owned(), "0]]".to_owned()])
+        || words.ends_with(&["[[3.5".to_owned(), "0.0]]".to_owned()])
+}
+
 #[test]
 fn the_program_works_with_models() {
     let folder = tempfile::tempdir().unwrap();
@@ -259,19 +266,19 @@ fn the_program_works_with_models() {
         "x.npy",
         &Tensor::new(&[1, 2], vec![1.0f32, 1.0]).unwrap(),
     );
-    assert!(ok(&tautomer(&["run", &path, "--input", &x])).contains("[[3.5,"));
+    assert!(is_right(&tautomer(&["run", &path, "--input", &x])));
     assert!(ok(&tautomer(&["print", &path])).contains("dense(in0, "));
     ok(&tautomer(&["check", &path]));
     let smaller = folder.path().join("smaller.pnnx.param").display().to_string();
     ok(&tautomer(&["optimize", &path, "-o", &smaller]));
     let text = std::fs::read_to_string(&smaller).unwrap();
     assert!(text.contains("F.linear") && !text.contains("pnnx.Expression"), "{text}");
-    assert!(ok(&tautomer(&["run", &smaller, "--input", &x])).contains("[[3.5,"));
+    assert!(is_right(&tautomer(&["run", &smaller, "--input", &x])));
     let onnx = folder.path().join("m.onnx").display().to_string();
     let back = folder.path().join("back.pnnx.param").display().to_string();
     ok(&tautomer(&["convert", &path, &onnx]));
     ok(&tautomer(&["convert", &onnx, &back]));
-    assert!(ok(&tautomer(&["run", &back, "--input", &x])).contains("[[3.5,"));
+    assert!(is_right(&tautomer(&["run", &back, "--input", &x])));
     std::fs::remove_file(folder.path().join("linear.pnnx.bin")).unwrap();
     ok(&tautomer(&["check", &path]));
     let refused = tautomer(&["run", &path, "--input", &x]);

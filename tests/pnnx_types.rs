@@ -2,6 +2,8 @@
 //!
 //! The tables are no part of this repository; without `TAUTOMER_TEST_DATA` these tests say so and do nothing.
 
+#![expect(clippy::print_stderr, reason = "tests say that they were skipped")]
+
 use std::path::Path;
 
 use serde_json::{Map, Value};

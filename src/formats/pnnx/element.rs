@@ -331,7 +331,7 @@ pub fn result_type(function: Function, operands: &[(ElementType, Weight)]) -> Op
         }
         F::Pow => {
             let by_host = operands.get(1).is_some_and(|(_, weight)| *weight == Weight::Host);
-            (!(all_bool && !by_host) && common != E::C32).then_some(common)
+            ((by_host || !all_bool) && common != E::C32).then_some(common)
         }
         F::FloorDivide | F::Remainder | F::Fmod => (!all_bool && category != Category::Complex).then_some(common),
         F::Max | F::Maximum | F::Min | F::Minimum => (category != Category::Complex).then_some(common),

@@ -102,7 +102,7 @@ impl Exporter<'_> {
             "layer_normalization" | "rms_normalization" if call.plain_but(&[EPS, "axis"]) => {
                 self.over_last_axes(call, rank)
             }
-            "reshape" | "expand" => self.to_shape(call)?,
+            "reshape" | "expand" => self.reshaped(call)?,
             "unsqueeze" => match call.ints("axes").as_deref() {
                 Some([axis]) if operands.len() == 1 => Some(
                     Line::new("torch.unsqueeze", operands)
@@ -224,7 +224,7 @@ impl Exporter<'_> {
         Some(line.param("normalized_shape", tuple(&last)).param("eps", epsilon(call)))
     }
 
-    fn to_shape(&mut self, call: &Call<'_>) -> Done<Option<Line>> {
+    fn reshaped(&mut self, call: &Call<'_>) -> Done<Option<Line>> {
         let (kind, key) = if call.def.name == "reshape" {
             ("Tensor.reshape", "shape")
         } else {

@@ -1,7 +1,7 @@
 //! Functions of tensors, with torch's choice of element types.
 
 use super::val::{Typed, Val};
-use super::{Done, Importer, unknown, wrong};
+use super::{Done, Importer, few, unknown, wrong};
 use crate::formats::pnnx::{Category, ElementType, Function, Weight, common_type, result_type};
 use crate::graph::{Given, VertexId};
 use crate::op::AttrValue;
@@ -211,7 +211,10 @@ impl Importer<'_> {
 
     /// A constant with all elements equal.
     pub(super) fn fill(&mut self, dtype: DType, shape: &[usize], value: f64) -> Done<VertexId> {
-        let count: usize = shape.iter().product();
+        let count = shape
+            .iter()
+            .try_fold(1i64, |n, &d| n.checked_mul(i64::try_from(d).ok()?));
+        let count = few(count.unwrap_or(i64::MAX))?;
         let tensor = match dtype {
             _ if dtype.is_float() => Tensor::from_f64s(dtype, shape, &vec![value; count]),
             _ => Tensor::from_ints(dtype, shape, &vec![value as i128; count]),

@@ -214,7 +214,7 @@ fn fold(function: Function, hosts: &[&Host]) -> Option<Host> {
         let r = x % y;
         if r != 0.0 && (r < 0.0) != (y < 0.0) { r + y } else { r }
     };
-    let whole = |v: f64| v.is_finite().then(|| Host::Int(Dim::Const(v as i64)));
+    let whole = |v: f64| v.is_finite().then_some(Host::Int(Dim::Const(v as i64)));
     Some(Host::Float(match function {
         F::Int => return whole(x.trunc()),
         F::Cast(to) => match to.category() {

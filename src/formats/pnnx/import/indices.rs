@@ -2,7 +2,7 @@
 
 use super::layers::Args;
 use super::val::{Host, Typed, Val};
-use super::{Done, Importer, axis_of, unknown, wrong};
+use super::{Done, Importer, axis_of, few, unknown, wrong};
 use crate::formats::pnnx::expression::ExprNode;
 use crate::formats::pnnx::{ElementType, Expression, LiteralValue};
 use crate::graph::VertexId;
@@ -19,11 +19,12 @@ impl Importer<'_> {
         let place = |name: &str, missing: i64| -> Done<i64> {
             match (args.param(name), args.param(name).int().and_then(|d| d.as_const())) {
                 (Val::Host(Host::None), _) => Ok(missing),
-                (_, Some(i)) if i < 0 => Ok((i + length).max(0)),
+                (_, Some(i)) if i < 0 => Ok(i.saturating_add(length).max(0)),
                 (_, Some(i)) => Ok(i.min(length)),
                 _ => unknown(format!("`{name}` is not known")),
             }
         };
+        few(length)?;
         let (start, end) = (place("start", 0)?, place("end", length)?);
         let step = args.param("step").int().and_then(|d| d.as_const()).unwrap_or(1).max(1);
         let written: Vec<i64> = (start..end).step_by(usize::try_from(step).unwrap_or(1)).collect();
@@ -37,7 +38,7 @@ impl Importer<'_> {
         if written.len() as i64 == length {
             return Ok(source);
         }
-        let mut places: Vec<i64> = (0..length).collect();
+        let mut places: Vec<i64> = (0..few(length)? as i64).collect();
         for (k, &i) in written.iter().enumerate() {
             places[usize::try_from(i).unwrap_or(0)] = length + k as i64;
         }
@@ -69,9 +70,7 @@ impl Importer<'_> {
         let mut places = Vec::new();
         for i in 0..extents[axis] {
             let count = usize::try_from(often(usize::try_from(i).unwrap_or(0))).unwrap_or(0);
-            if places.len() + count > 1 << 24 {
-                return unknown("too many elements");
-            }
+            few((places.len() + count) as i64)?;
             places.extend(std::iter::repeat_n(i, count));
         }
         let places = self.graph.constant(Tensor::vector(places));
@@ -80,10 +79,11 @@ impl Importer<'_> {
 
     pub(super) fn diag(&mut self, x: Typed, offset: i64) -> Done<VertexId> {
         let extents = self.extents(x.v)?;
+        let offset = offset.clamp(-super::MOST, super::MOST);
         let (down, right) = ((-offset).max(0), offset.max(0));
-        match extents.as_slice() {
-            &[n] => {
-                let size = n + offset.abs();
+        match *extents.as_slice() {
+            [n] => {
+                let size = n.saturating_add(offset.abs());
                 if size > 1 << 12 {
                     return unknown("too many elements");
                 }
@@ -104,8 +104,9 @@ impl Importer<'_> {
                 let v = self.call("gather", &[both, places], &axis)?;
                 self.call("reshape", &[v], &[("shape", AttrValue::ints(&[size, size]))])
             }
-            &[rows, columns] => {
+            [rows, columns] => {
                 let count = (rows - down).min(columns - right).max(0);
+                few(rows.saturating_mul(columns))?;
                 let places: Vec<i64> = (0..count).map(|i| (i + down) * columns + i + right).collect();
                 let v = self.call("reshape", &[x.v], &[("shape", AttrValue::ints(&[-1]))])?;
                 let places = self.graph.constant(Tensor::vector(places));

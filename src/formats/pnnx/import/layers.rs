@@ -310,7 +310,7 @@ impl<'a> Importer<'a> {
         let kernel: Vec<i64> = self.extents(w.v)?.split_off(2);
         let (before, after): (Vec<i64>, Vec<i64>) = match args.text("padding").as_str() {
             "same" => {
-                let total = |i: usize| dilations[i] * (kernel[i] - 1);
+                let total = |i: usize| dilations[i].saturating_mul(kernel[i].saturating_sub(1));
                 (
                     (0..dims).map(|i| total(i) / 2).collect(),
                     (0..dims).map(|i| total(i) - total(i) / 2).collect(),

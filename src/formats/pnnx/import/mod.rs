@@ -169,8 +169,6 @@ impl<'a> Importer<'a> {
         };
         let results = match results {
             Ok(results) if results.len() >= op.outputs.len() => results,
-            // One value for all: a tuple that a later line takes apart.
-            Ok(mut results) if op.outputs.len() == 1 && results.len() == 1 => results.drain(..).collect(),
             Ok(results) => {
                 self.refuse(
                     op,
@@ -464,6 +462,17 @@ fn symbol_name(text: &str) -> String {
         out.insert(0, 'd');
     }
     out
+}
+
+/// More parts or places than this are refused, lest a few words of a file take all memory.
+const MOST: i64 = 1 << 20;
+
+/// The number, if it is one of things that are made one by one.
+fn few(count: i64) -> Done<usize> {
+    match usize::try_from(count) {
+        Ok(n) if count <= MOST => Ok(n),
+        _ => unknown(format!("{count} parts or places")),
+    }
 }
 
 /// An axis counted from the front.

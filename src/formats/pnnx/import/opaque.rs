@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::layers::Args;
 use super::val::{Host, Typed, Val};
-use super::{Done, Importer, unknown, wrong};
+use super::{Done, Importer, few, unknown, wrong};
 use crate::formats::pnnx::{ElementType, Extent, Operator};
 use crate::graph::{Given, VertexId};
 use crate::op::{AttrValue, OpaqueOp};
@@ -138,6 +138,7 @@ impl Importer<'_> {
             .int()
             .and_then(|d| d.as_const())
             .unwrap_or(n / 4);
+        few(n)?;
         if n < 1 || hop < 1 || length < 1 || length > n {
             return wrong("the frames have no length");
         }
@@ -152,11 +153,12 @@ impl Importer<'_> {
         }
         let pad = if args.flag("center") { n / 2 } else { 0 };
         let mode = super::layers::pad_mode(&args.text("pad_mode"))?;
-        let total = self.extents(x.v)?.last().copied().unwrap_or(0) + 2 * pad;
+        let total = self.extents(x.v)?.last().copied().unwrap_or(0).saturating_add(2 * pad);
         if total < n || dtype == DType::F16 {
             return unknown("a signal shorter than a frame, or in half precision");
         }
         let count = 1 + (total - n) / hop;
+        few(count.saturating_mul(n))?;
         let places: Vec<i64> = (0..count).flat_map(|i| (0..n).map(move |k| i * hop + k)).collect();
         let frames = [usize::try_from(count).unwrap_or(0), usize::try_from(n).unwrap_or(0)];
         let places = match Tensor::new(&frames, places) {

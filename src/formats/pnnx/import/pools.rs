@@ -2,7 +2,7 @@
 
 use super::layers::Args;
 use super::val::{Host, Typed, Val};
-use super::{Done, Importer, unknown, wrong};
+use super::{Done, Importer, few, unknown, wrong};
 use crate::formats::pnnx::ElementType;
 use crate::graph::VertexId;
 use crate::op::{AttrValue, Real};
@@ -71,14 +71,14 @@ impl Importer<'_> {
             ("ceil_mode", AttrValue::Bool(args.flag("ceil_mode"))),
             ("dilations", AttrValue::ints(&or("dilation", 1)?)),
         ];
-        let count: i64 = kernel.iter().product();
+        let count: i64 = kernel.iter().fold(1, |n, k| n.saturating_mul(*k));
         if name.contains("max") {
             if !args.flag("return_indices") {
                 return Ok(vec![self.call("max_pool", &[x], &attrs)?]);
             }
             let mut results = self.calls("max_pool_with_indices", &[x], &attrs)?;
             // The place among all elements, and torch counts those of one channel.
-            let plane: i64 = self.extents(x)?.iter().skip(2).product();
+            let plane = self.extents(x)?.iter().skip(2).fold(1i64, |n, k| n.saturating_mul(*k));
             let plane = self.graph.constant(Tensor::scalar(plane.max(1)));
             if let [_, places] = results.as_mut_slice() {
                 *places = self.call("mod", &[*places, plane], &[])?;
@@ -126,7 +126,7 @@ impl Importer<'_> {
             Val::Host(Host::None) => Ok(own),
             other => match other.int().and_then(|d| d.as_const()) {
                 Some(0) => Ok(own),
-                Some(n) if n > 0 => Ok(n),
+                Some(n) if n > 0 => few(n).map(|_| n),
                 _ => unknown("`output_size` is not known"),
             },
         };
@@ -150,6 +150,7 @@ impl Importer<'_> {
         }
         let input = self.extents(x)?.split_off(shape.len() - dims);
         let output = self.output_size(args, &input)?;
+        input.iter().try_for_each(|&n| few(n).map(drop))?;
         if input.iter().zip(&output).all(|(n, m)| n % m == 0) {
             let kernel: Vec<i64> = input.iter().zip(&output).map(|(n, m)| n / m).collect();
             let attrs = [
@@ -187,6 +188,8 @@ impl Importer<'_> {
         let shape = self.extents(x)?;
         let input = shape[shape.len() - dims..].to_vec();
         let output = self.output_size(args, &input)?;
+        few(input.iter().fold(1, |n, k| n.saturating_mul(*k)))?;
+        few(output.iter().fold(1, |n, k| n.saturating_mul(*k)))?;
         let (mut v, mut lengths) = (x, Vec::new());
         // The place in the plane of each element of each window.
         let mut places: Vec<i64> = vec![0];

@@ -2,7 +2,7 @@
 
 use super::layers::Args;
 use super::val::{Typed, Val};
-use super::{Done, Importer, unknown, wrong};
+use super::{Done, Importer, few, unknown, wrong};
 use crate::graph::{Given, VertexId};
 use crate::op::AttrValue;
 use crate::tensor::Dim;
@@ -90,6 +90,7 @@ impl Importer<'_> {
             }
         }
         let (embed, heads) = (args.int("embed_dim")?, args.int("num_heads")?);
+        few(embed)?;
         if heads < 1 || embed % heads != 0 {
             return wrong("the heads do not share the embedding evenly");
         }
@@ -157,6 +158,8 @@ impl Importer<'_> {
             v = self.call("transpose", &[v], &swap)?;
         }
         let (layers, hidden) = (args.int("num_layers")?, args.int("hidden_size")?);
+        few(layers)?;
+        few(hidden)?;
         let both = args.flag("bidirectional");
         let directions = if both { 2 } else { 1 };
         let state = |importer: &mut Self, place: usize| -> Done<Option<Vec<VertexId>>> {

@@ -2,7 +2,7 @@
 
 use super::layers::{Args, pad_mode};
 use super::val::{Host, Typed, Val};
-use super::{Done, Importer, axis_of, unknown, wrong};
+use super::{Done, Importer, axis_of, few, unknown, wrong};
 use crate::formats::pnnx::{ElementType, NO_END};
 use crate::graph::VertexId;
 use crate::op::AttrValue;
@@ -244,14 +244,14 @@ impl Importer<'_> {
         };
         let count = args.op.outputs.len() as i64;
         let sizes: Vec<i64> = match args.op.kind.as_str() {
-            "torch.unbind" => vec![1; usize::try_from(length).unwrap_or(0)],
+            "torch.unbind" => vec![1; few(length)?],
             "torch.chunk" => {
                 let chunks = args.int("chunks")?.max(1);
-                let each = (length + chunks - 1) / chunks;
-                pieces(length, each)
+                let each = (length.saturating_add(chunks - 1)) / chunks;
+                pieces(length, each)?
             }
             "torch.split" => match args.param("split_size_or_sections") {
-                Val::Host(Host::Int(each)) => pieces(length, each.as_const().unwrap_or(length)),
+                Val::Host(Host::Int(each)) => pieces(length, each.as_const().unwrap_or(length))?,
                 list => match list.const_ints() {
                     Some(sizes) => sizes,
                     None => return unknown("the sizes of the parts are not known"),
@@ -265,7 +265,13 @@ impl Importer<'_> {
                     .map(|i| length / sections + i64::from(i < length % sections))
                     .collect(),
                 (None, Some(indices)) => {
-                    let place = |i: i64| if i < 0 { (i + length).max(0) } else { i.min(length) };
+                    let place = |i: i64| {
+                        if i < 0 {
+                            i.saturating_add(length).max(0)
+                        } else {
+                            i.min(length)
+                        }
+                    };
                     let ends: Vec<i64> = indices.iter().map(|&i| place(i)).chain([length]).collect();
                     let starts = std::iter::once(0).chain(ends.iter().copied());
                     ends.iter()
@@ -399,7 +405,11 @@ impl Importer<'_> {
             let Some(length) = shape[axis].as_const() else {
                 return unknown("an extent is not known");
             };
-            let at = if length == 0 { 0 } else { (-shift).rem_euclid(length) };
+            let at = if length == 0 {
+                0
+            } else {
+                shift.wrapping_neg().rem_euclid(length)
+            };
             if at == 0 {
                 continue;
             }
@@ -516,11 +526,11 @@ impl Importer<'_> {
 }
 
 /// Extents of the parts when something is cut into equal ones and a rest.
-fn pieces(length: i64, each: i64) -> Vec<i64> {
+fn pieces(length: i64, each: i64) -> Done<Vec<i64>> {
     let each = each.max(1);
-    let mut out = vec![each; usize::try_from(length / each).unwrap_or(0)];
+    let mut out = vec![each; few(length / each)?];
     if length % each != 0 || out.is_empty() {
         out.push(length % each);
     }
-    out
+    Ok(out)
 }
