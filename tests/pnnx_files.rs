@@ -251,9 +251,9 @@ fn ok(ran: &Ran) -> String {
 
 /// True if what was printed is what the linear layer gives for ones.
 fn is_right(ran: &Ran) -> bool {
-    let words: Vec<String> = ok(ran).split_whitespace().map(str::to_owned).collect();
-    words.ends_with(&["[[3.5".to_owned(), "0]]".to_owned()])
-        || words.ends_with(&["[[3.5".to_owned(), "0.0]]".to_owned()])
+    let printed = ok(ran);
+    let words: Vec<&str> = printed.split_whitespace().collect();
+    words.ends_with(&["[[3.5", "0.]]"])
 }
 
 #[test]

@@ -96,7 +96,10 @@ pub(super) fn values(
     let inputs = graph
         .inputs()
         .iter()
-        .map(|&v| one(graph.ty(v)))
+        .map(|&v| {
+            let given = graph.vertex(v).name.as_ref().and_then(|name| params.get(name));
+            given.cloned().or_else(|| one(graph.ty(v)))
+        })
         .collect::<Option<_>>()?;
     let mut all = params.clone();
     for &v in graph.params() {

@@ -156,6 +156,11 @@ fn bind_inputs(loaded: &mut Loaded, given: &[String]) -> Result<Vec<Tensor>, Fai
         };
         values.insert(name.as_str().into(), value);
     }
+    // An input that has a value of its own need not be given one.
+    free.retain(|name| match loaded.workload.params.get(name.as_str()) {
+        Some(value) => values.insert(name.as_str().into(), value.clone()).is_some(),
+        None => true,
+    });
     if let Some(name) = free.front() {
         let ty = graph
             .inputs()

@@ -45,6 +45,7 @@ pub(super) fn optimize_bodies(outcome: &mut Outcome, options: &Options<'_>) -> R
     let kept: FxHashSet<Arc<str>> = graph
         .params()
         .iter()
+        .chain(graph.inputs())
         .filter_map(|&v| graph.vertex(v).name.clone())
         .collect();
     outcome.workload.params.retain(|name, _| kept.contains(name));

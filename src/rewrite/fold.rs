@@ -106,6 +106,7 @@ pub fn fold_static(workload: &mut Workload) -> Result<FoldReport, InterpretError
     let used: FxHashSet<Arc<str>> = graph
         .params()
         .iter()
+        .chain(graph.inputs())
         .filter_map(|&v| graph.vertex(v).name.clone())
         .collect();
     workload.params.retain(|name, _| used.contains(name));

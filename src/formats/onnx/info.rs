@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 
 use super::proto::{
     DeviceConfigurationProto, FunctionProto, NodeDeviceConfigurationProto, StringStringEntryProto, TensorAnnotation,
-    TrainingInfoProto, TypeProto, ValueInfoProto,
+    TensorProto, TrainingInfoProto, TypeProto, ValueInfoProto,
 };
 use super::types::Symbols;
 
@@ -48,6 +48,8 @@ pub struct OnnxInfo {
     pub nodes: IndexMap<Arc<str>, NodeInfo>,
     /// Initializers that a caller of the model could replace.
     pub overridable: Vec<Arc<str>>,
+    /// Tensors that quantization parameters refer to, by name.
+    pub(super) annotated: IndexMap<Arc<str>, TensorProto>,
     /// Types of values that are not tensors, or of elements tensors do not have.
     pub(super) foreign: IndexMap<Arc<str>, TypeProto>,
     pub(super) symbols: Symbols,
@@ -96,6 +98,7 @@ impl Default for OnnxInfo {
             values: IndexMap::new(),
             nodes: IndexMap::new(),
             overridable: Vec::new(),
+            annotated: IndexMap::new(),
             foreign: IndexMap::new(),
             symbols: Symbols::default(),
         }

@@ -1,5 +1,6 @@
 //! Models into graphs and back.
 
+mod declared;
 mod layers;
 
 use proptest::prelude::*;

@@ -13,7 +13,7 @@ use crate::formats::bytes::encode;
 use crate::formats::onnx::attr::from_value;
 use crate::formats::onnx::import::{CAPTURES, OPERANDS, defined};
 use crate::formats::onnx::proto::{
-    AttributeProto, GraphProto, NodeProto, StringStringEntryProto, TensorProto, ValueInfoProto,
+    AttributeProto, GraphProto, NodeProto, StringStringEntryProto, TensorAnnotation, TensorProto, ValueInfoProto,
 };
 use crate::formats::onnx::types::export_type;
 use crate::formats::onnx::{OnnxInfo, from_tensor};
@@ -58,7 +58,16 @@ pub(super) fn emit(graph: &Graph, params: &Params, info: &OnnxInfo, opset: i64) 
     let names = &emitter.names;
     let kept = info.quantization.iter();
     let kept = kept.filter(|a| a.tensor_name.as_deref().is_some_and(|name| names.is_used(name)));
-    emitter.proto.quantization_annotation = kept.cloned().collect();
+    let kept: Vec<TensorAnnotation> = kept.cloned().collect();
+    // What an annotation refers to stays, whether a node uses it or not.
+    let names = kept.iter().flat_map(|a| &a.quant_parameter_tensor_names);
+    for name in names.filter_map(|entry| entry.value.as_deref()) {
+        if let (Some(tensor), false) = (info.annotated.get(name), emitter.names.is_used(name)) {
+            emitter.names.reserve(name);
+            emitter.proto.initializer.push(tensor.clone());
+        }
+    }
+    emitter.proto.quantization_annotation = kept;
     Ok(emitter.proto)
 }
 
@@ -206,6 +215,10 @@ impl Emitter<'_> {
             // An input whose type ONNX cannot say is reported by the vertex itself.
             if let Ok(info) = self.value_info(&name, self.graph.ty(v)) {
                 self.proto.input.push(info);
+            }
+            // What it is unless a caller gives something else.
+            if let Some(tensor) = self.params.get(&*base) {
+                self.proto.initializer.push(from_tensor(&name, tensor));
             }
         }
     }

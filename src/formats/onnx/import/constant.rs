@@ -1,12 +1,14 @@
 //! Initializers and `Constant` nodes.
 
+use super::opaque::captures;
+use super::order::label;
 use super::{Importer, structure};
 use crate::diag::Diagnostic;
 use crate::formats::onnx::attr::{from_value, to_value};
 use crate::formats::onnx::proto::{AttributeProto, AttributeType, NodeProto, SparseTensorProto, TensorProto};
 use crate::formats::onnx::types::foreign;
-use crate::formats::onnx::{TensorError, dense, to_tensor};
-use crate::graph::VertexId;
+use crate::formats::onnx::{TensorError, dense, from_tensor, to_tensor};
+use crate::graph::{Node, VertexId};
 use crate::op::{AttrValue, OpError, OpaqueOp};
 use crate::tensor::{Tensor, Type};
 
@@ -39,11 +41,19 @@ impl<'a> Importer<'a> {
     }
 
     fn read(&mut self, name: &'a str, proto: Result<Tensor, TensorError>, attr: impl FnOnce() -> AttributeProto) {
+        if let (Some(&v), Ok(tensor)) = (self.values.get(name), &proto) {
+            // The value that an input has unless a caller gives another.
+            if matches!(self.graph.vertex(v).node, Node::Input) && self.graph.ty(v).admits(&tensor.ty().into()) {
+                self.params.insert(name.into(), tensor.clone());
+                return;
+            }
+        }
         let v = match proto {
             Ok(tensor) => self.tensor(name, tensor),
             Err(TensorError::UnsupportedType(_)) => self.foreign_constant(name, &attr()),
             Err(error) => {
-                let message = format!("initializer {name:?}: {error}");
+                let user = self.user_of(name).map_or(String::new(), |node| format!(", which {node} uses"));
+                let message = format!("initializer {name:?}{user}: {error}");
                 self.problems.push(Diagnostic::error("T0504", message));
                 self.poisoned.insert(name);
                 return;
@@ -57,12 +67,33 @@ impl<'a> Importer<'a> {
             self.problems.push(structure("an initializer has no name"));
             return;
         }
-        self.read(name, to_tensor(proto, self.folder), || AttributeProto {
+        let tensor = to_tensor(proto, self.folder);
+        if let Ok(tensor) = &tensor
+            && self.is_annotation(name)
+        {
+            self.info.annotated.insert(name.into(), from_tensor(name, tensor));
+        }
+        self.read(name, tensor, || AttributeProto {
             name: Some("value".to_string()),
             r#type: Some(AttributeType::Tensor as i32),
             t: Some(proto.clone()),
             ..AttributeProto::default()
         });
+    }
+
+    /// True if the quantization parameters of some value are in the tensor of that name.
+    fn is_annotation(&self, name: &str) -> bool {
+        let parameters = self.info.quantization.iter().flat_map(|a| &a.quant_parameter_tensor_names);
+        parameters.into_iter().any(|p| p.value.as_deref() == Some(name))
+    }
+
+    /// The first node that a value is an operand of.
+    fn user_of(&self, name: &str) -> Option<String> {
+        let uses = |node: &NodeProto| {
+            node.input.iter().any(|input| input == name) || captures(node).iter().any(|outer| outer == name)
+        };
+        let i = self.proto.node.iter().position(uses)?;
+        Some(label(i, &self.proto.node[i]))
     }
 
     pub(super) fn sparse_initializer(&mut self, proto: &'a SparseTensorProto) {

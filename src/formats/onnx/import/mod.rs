@@ -82,6 +82,7 @@ pub fn import(mut model: ModelProto, folder: Option<&Path>) -> Result<Imported, 
     let kept: HashSet<&str> = graph
         .params()
         .iter()
+        .chain(graph.inputs())
         .filter_map(|&v| graph.vertex(v).name.as_deref())
         .collect();
     params.retain(|name, _| kept.contains(&**name));
@@ -262,7 +263,10 @@ impl<'a> Importer<'a> {
             let name = input.name.as_deref().unwrap_or_default();
             if given.contains(name) {
                 self.info.overridable.push(name.into());
-                continue;
+                // Before version 4 every initializer had to be an input, which says nothing.
+                if self.info.ir_version < 4 {
+                    continue;
+                }
             }
             let Some(declared) = &input.r#type else {
                 self.problems.push(structure(format!("input {name:?} has no type")));

@@ -4,12 +4,14 @@
 //! nothing removes them. Two attributes of our own say how many operands the node itself has and what the others were
 //! called.
 
+use std::path::Path;
+
 use indexmap::IndexSet;
 
 use super::Importer;
 use crate::formats::onnx::attr::to_value;
-use crate::formats::onnx::dtype_of;
-use crate::formats::onnx::proto::{GraphProto, NodeProto, TypeProto, TypeValue};
+use crate::formats::onnx::{TensorError, dtype_of, from_tensor, to_tensor};
+use crate::formats::onnx::proto::{AttributeProto, DataLocation, GraphProto, NodeProto, TensorProto, TypeProto, TypeValue};
 use crate::formats::onnx::schema::schema;
 use crate::formats::onnx::types::foreign;
 use crate::graph::VertexId;
@@ -60,6 +62,37 @@ pub(in crate::formats::onnx) fn defined(graph: &GraphProto) -> IndexSet<&str> {
     inputs.chain(initializers).chain(sparse).chain(results).collect()
 }
 
+/// Takes the elements of tensors in files beside the model into the attribute: where it is written to, there are none.
+// Decoding bounds the depth of nested graphs.
+fn inside(attr: &mut AttributeProto, folder: Option<&Path>) -> Result<(), TensorError> {
+    let sparse = attr.sparse_tensor.iter_mut().chain(&mut attr.sparse_tensors);
+    let parts = sparse.flat_map(|s| s.values.iter_mut().chain(&mut s.indices));
+    for tensor in attr.t.iter_mut().chain(&mut attr.tensors).chain(parts) {
+        load(tensor, folder)?;
+    }
+    for graph in attr.g.iter_mut().chain(&mut attr.graphs) {
+        for tensor in &mut graph.initializer {
+            load(tensor, folder)?;
+        }
+        for attr in graph.node.iter_mut().flat_map(|node| &mut node.attribute) {
+            inside(attr, folder)?;
+        }
+    }
+    Ok(())
+}
+
+fn load(tensor: &mut TensorProto, folder: Option<&Path>) -> Result<(), TensorError> {
+    if tensor.data_location == Some(DataLocation::External as i32) {
+        let name = tensor.name.clone().unwrap_or_default();
+        let loaded = to_tensor(tensor, folder).map_err(|e| match e {
+            TensorError::External(why) => TensorError::External(format!("tensor {name:?}: {why}")),
+            other => other,
+        })?;
+        *tensor = from_tensor(&name, &loaded);
+    }
+    Ok(())
+}
+
 impl<'a> Importer<'a> {
     /// A vertex that stands for the node and is not looked into.
     pub(super) fn opaque(
@@ -85,7 +118,9 @@ impl<'a> Importer<'a> {
         let (mut names, mut values) = (Vec::new(), Vec::new());
         for attr in &node.attribute {
             names.push(attr.name.as_deref().unwrap_or_default().into());
-            values.push(to_value(attr));
+            let mut attr = attr.clone();
+            inside(&mut attr, self.folder).map_err(|e| OpError::new(e.to_string()))?;
+            values.push(to_value(&attr));
         }
         if !captures.is_empty() {
             names.extend([OPERANDS.into(), CAPTURES.into()]);

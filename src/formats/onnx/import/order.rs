@@ -9,7 +9,8 @@ use crate::diag::Diagnostics;
 use crate::formats::onnx::proto::{GraphProto, NodeProto};
 use crate::graph::VertexId;
 
-fn label(i: usize, node: &NodeProto) -> String {
+/// How messages name a node.
+pub(super) fn label(i: usize, node: &NodeProto) -> String {
     let op_type = node.op_type.as_deref().unwrap_or_default();
     match node.name.as_deref() {
         None | Some("") => format!("node {i} ({op_type})"),
