@@ -145,6 +145,11 @@ fn tuple<T: ToString>(items: &[T]) -> String {
     format!("({})", items.join(","))
 }
 
+/// True of tensors that are read as constants unless the line says otherwise.
+pub(super) fn reads_as_constant(value: &Tensor) -> bool {
+    !value.dtype().is_float() || value.len() == 1 || value.is_empty()
+}
+
 fn truth(value: bool) -> &'static str {
     if value { "True" } else { "False" }
 }
@@ -168,7 +173,9 @@ impl<'a> Exporter<'a> {
         let reached: HashSet<VertexId> = order.iter().copied().collect();
         for &v in graph.params().iter().filter(|v| reached.contains(v)) {
             let name = graph.vertex(v).name.as_deref().unwrap_or("parameter").to_owned();
-            self.tensor_line(v, &name, self.params.get(name.as_str()), false)?;
+            let value = self.params.get(name.as_str());
+            let told = value.filter(|value| reads_as_constant(value)).map(|_| false);
+            self.tensor_line(v, &name, value, told)?;
         }
         for v in order {
             self.vertex(v)?;
@@ -196,7 +203,12 @@ impl<'a> Exporter<'a> {
                 }
             }
         }
-        let op = self.push("pnnx.Input", &format!("pnnx_input_{i}"), Vec::new(), vec![name.clone()]);
+        let own = self.graph.vertex(v).name.as_deref().unwrap_or_default();
+        let label = match own {
+            _ if own.is_empty() || own == format!("in{i}") => format!("pnnx_input_{i}"),
+            _ => own.to_owned(),
+        };
+        let op = self.push("pnnx.Input", &label, Vec::new(), vec![name.clone()]);
         if let Some(ty) = ty {
             op.types.push((name.clone(), ty));
         }
@@ -254,15 +266,16 @@ impl<'a> Exporter<'a> {
         &mut self.file.operators[last]
     }
 
-    /// A line of a tensor with its value, if it has one.
-    fn tensor_line(&mut self, v: VertexId, name: &str, value: Option<&Tensor>, constant: bool) -> Done<()> {
+    /// A line of a tensor with its value, if it has one; `told` says that it is a constant or none, where that would not be
+    /// guessed.
+    fn tensor_line(&mut self, v: VertexId, name: &str, value: Option<&Tensor>, told: Option<bool>) -> Done<()> {
         let Some(ty) = self.value_type(v)? else {
             return Err(format!("the shape of `{name}` is not known"));
         };
         let value_name = self.fresh();
         let op = self.push("pnnx.Attribute", name, Vec::new(), vec![value_name.clone()]);
-        if constant {
-            op.params.push((CONSTANT.to_owned(), "True".to_owned()));
+        if let Some(constant) = told {
+            op.params.push((CONSTANT.to_owned(), truth(constant).to_owned()));
         }
         op.attributes.push(("data".to_owned(), ty.clone()));
         op.types.push((value_name.clone(), ty));
@@ -372,8 +385,7 @@ impl<'a> Exporter<'a> {
             } else if let Node::Const(value) = &self.graph.vertex(v).node {
                 let name = self.graph.vertex(v).name.clone();
                 let name = name.map_or_else(|| format!("constant_{}", self.file.operators.len()), |n| n.to_string());
-                // A constant of one element, or of integers, is read as one anyway.
-                let told = value.dtype().is_float() && value.len() != 1 && !value.is_empty();
+                let told = (!reads_as_constant(value)).then_some(true);
                 self.tensor_line(v, &name, Some(value), told)?;
             }
         }

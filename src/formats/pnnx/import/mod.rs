@@ -22,7 +22,7 @@ use indexmap::IndexMap;
 
 pub(super) use opaque::{DOMAIN, INPUTS, NAME, TENSORS};
 
-use super::export::{CONSTANT, GIVEN, OWN};
+use super::export::{CONSTANT, GIVEN, OWN, reads_as_constant};
 use super::{Archive, ElementType, Extent, Operator, ParamFile, Value, ValueType};
 use crate::diag::{Diagnostic, Diagnostics, Severity, Source};
 use crate::formats::bytes::{Endian, decode};
@@ -221,8 +221,11 @@ impl<'a> Importer<'a> {
                 } else {
                     format!("{}.{key}", op.name)
                 };
-                let constant = op.params.iter().any(|(key, value)| key == CONSTANT && value == "True");
-                self.tensor_beside(op, key, ty, &name, constant).map(|v| vec![v])
+                let told = match op.param(CONSTANT) {
+                    Some(Value::Bool(told)) => Some(told),
+                    _ => None,
+                };
+                self.tensor_beside(op, key, ty, &name, told).map(|v| vec![v])
             }
             "pnnx.Expression" => self.expression(op, inputs),
             "pnnx.SliceIndexes" => self.slice_indexes(op, inputs),
@@ -238,7 +241,11 @@ impl<'a> Importer<'a> {
 
     fn input(&mut self, op: &Operator) -> Done<Val> {
         let number = self.graph.inputs().len();
-        let name = format!("in{number}");
+        // Exporters number inputs; a name of its own is kept.
+        let name = match op.name.starts_with("pnnx_input_") {
+            true => format!("in{number}"),
+            false => op.name.clone(),
+        };
         let ty = op.outputs.first().and_then(|value| op.type_of(value));
         let Some(ty) = ty else {
             let message = format!("input `{}` has no type: it is taken to be f32 of any rank", op.name);
@@ -285,10 +292,10 @@ impl<'a> Importer<'a> {
 
     /// A tensor of the archive: a parameter, or a constant if it is what shapes and indices are made of.
     fn weight(&mut self, op: &Operator, key: &str, ty: &ValueType, name: &str) -> Done<Val> {
-        self.tensor_beside(op, key, ty, name, false)
+        self.tensor_beside(op, key, ty, name, None)
     }
 
-    fn tensor_beside(&mut self, op: &Operator, key: &str, ty: &ValueType, name: &str, constant: bool) -> Done<Val> {
+    fn tensor_beside(&mut self, op: &Operator, key: &str, ty: &ValueType, name: &str, told: Option<bool>) -> Done<Val> {
         let Some(dtype) = ty.element.dtype() else {
             return wrong(format!("`@{key}` has no element type"));
         };
@@ -322,9 +329,7 @@ impl<'a> Importer<'a> {
             }
         };
         let v = match value {
-            Some(value) if constant || !dtype.is_float() || value.len() == 1 || value.is_empty() => {
-                self.graph.constant(value)
-            }
+            Some(value) if told.unwrap_or_else(|| reads_as_constant(&value)) => self.graph.constant(value),
             value => {
                 let v = self.graph.param(name, Type::tensor(dtype, Shape::from(&extents[..])));
                 if let Some(value) = value {
