@@ -25,6 +25,21 @@ fn numbers(shape: &[usize], distinct: u64) -> Tensor {
     Tensor::new(shape, elements.collect()).expect("elements that fill the shape")
 }
 
+/// The tensor as an operator gives it, in memory of the executor.
+fn made(x: Tensor) -> Tensor {
+    let mut graph = Graph::new();
+    let rank = x.shape().len();
+    let input = graph.input("x", Type::tensor(DType::F32, Shape::from(x.shape())));
+    let op = Op::Known(lookup("transpose").expect("an operator of the table"));
+    let order: Vec<i64> = (0..rank as i64).collect();
+    let y = graph
+        .call(op, &[input], &[("perm", AttrValue::ints(&order))])
+        .expect("a well-typed call");
+    graph.output(y, None);
+    let executor = Executor::new(Plan::compile(&graph).expect("a plan"), Mode::Kernels).expect("an executor");
+    executor.run(&[x], &Params::new()).expect("a run").remove(0)
+}
+
 /// Runs one call of `op`; the bytes of operand and results are counted.
 fn call(bencher: Bencher<'_, '_>, op: &str, x: Tensor, attrs: &[(&str, AttrValue)]) {
     let mut graph = Graph::new();
@@ -39,7 +54,7 @@ fn call(bencher: Bencher<'_, '_>, op: &str, x: Tensor, attrs: &[(&str, AttrValue
         _ => graph.output(y, None),
     }
     let executor = Executor::new(Plan::compile(&graph).expect("a plan"), Mode::Kernels).expect("an executor");
-    let (inputs, params) = ([x], Params::new());
+    let (inputs, params) = ([made(x)], Params::new());
     let written: usize = executor
         .run(&inputs, &params)
         .expect("a run")

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use tautomer::diag::{Diagnostics, Source, explain};
-use tautomer::graph::{BuildOptions, Graph, Params, Workload, build_program, same_graph, to_program};
-use tautomer::lang::{format_program, format_rules, parse_program, parse_rules};
+use tautomer::graph::{BuildOptions, Graph, Params, Session, Workload, build_program, same_graph, to_program};
+use tautomer::lang::{Compat, format_program, format_rules, parse_program, parse_rules, parse_script};
 use tautomer::pipeline::{Options, optimize};
 use tautomer::rewrite::{Limits, encode, encode_into, saturate};
 use tautomer::rule::{Example, ExampleKind, RuleSet, load_rules};
@@ -99,6 +99,23 @@ fn programs_of_the_documents_work() {
             build(&block.place, &printed).unwrap_or_else(|problems| panic!("{}\n{printed}\n{problems}", block.place));
         if let Err(difference) = same_graph(&graph, &again) {
             panic!("{} changes when it is printed: {difference}\n{printed}", block.place);
+        }
+    }
+}
+
+#[test]
+fn scripts_of_the_documents_are_right() {
+    let blocks = all("script");
+    assert!(blocks.len() > 1);
+    for block in &blocks {
+        let source = Arc::new(Source::new(&*block.place, &*block.text));
+        let mut session = Session::new(Compat::Off, 0);
+        let added = parse_script(source, Compat::Off).and_then(|script| session.add_all(&script));
+        match added {
+            Ok(_) if block.fails => refused(block, None),
+            Err(problems) if block.fails => refused(block, Some(problems)),
+            Ok(steps) => assert!(!steps.is_empty(), "{}", block.place),
+            Err(problems) => panic!("{}\n{problems}", block.place),
         }
     }
 }

@@ -17,7 +17,7 @@ use super::{Done, Failure, Shell};
 
 #[derive(clap::Args)]
 pub(super) struct Args {
-    /// A program (.taut) or model (.onnx); `-` is standard input
+    /// A program (.taut) or model (.onnx, .pnnx.param); `-` is standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// Rule files, or names of sets that come with the tool, to use instead of the built-in rules

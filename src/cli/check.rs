@@ -13,7 +13,7 @@ use super::{Done, Failure, Shell};
 
 #[derive(clap::Args)]
 pub(super) struct Args {
-    /// Programs (.taut), rule files (.rules) and models (.onnx); `-` is standard input
+    /// Programs (.taut), rule files (.rules) and models (.onnx, .pnnx.param); `-` is standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// The shape of an input: a number, a name or `?` for each axis, as in `x=1,3,h,w`

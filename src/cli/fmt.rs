@@ -38,7 +38,7 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
     for path in &args.files {
         let kind = Kind::of(path, args.from)?;
         let source = match kind {
-            Kind::Onnx => {
+            Kind::Onnx | Kind::Pnnx => {
                 let problem = Diagnostic::error("T0402", format!("{}: a model has no form", input::shown(path)));
                 return Err(problem.help("`print` shows it as a program").into());
             }

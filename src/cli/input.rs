@@ -10,6 +10,7 @@ use indexmap::IndexMap;
 
 use tautomer::diag::{Diagnostic, Severity, Source, did_you_mean};
 use tautomer::formats::onnx::{OnnxInfo, decode_model, import, read_model};
+use tautomer::formats::pnnx::{self, ParamFile};
 use tautomer::formats::{FormatError, arrays};
 use tautomer::graph::{BuildOptions, Graph, Params, Workload, build_program};
 use tautomer::lang::ast::Program;
@@ -28,10 +29,17 @@ pub(super) enum Kind {
     Rules,
     /// An ONNX model.
     Onnx,
+    /// A PNNX model.
+    Pnnx,
 }
 
 impl Kind {
-    const SUFFIXES: [(&'static str, Kind); 3] = [("taut", Kind::Taut), ("rules", Kind::Rules), ("onnx", Kind::Onnx)];
+    const SUFFIXES: [(&'static str, Kind); 4] = [
+        ("taut", Kind::Taut),
+        ("rules", Kind::Rules),
+        ("onnx", Kind::Onnx),
+        ("param", Kind::Pnnx),
+    ];
 
     /// The kind that `--from` names, or that the suffix of the file shows.
     pub(super) fn of(path: &Path, from: Option<Kind>) -> Result<Kind, Failure> {
@@ -40,7 +48,7 @@ impl Kind {
         }
         if is_standard(path) {
             return Err(Diagnostic::error("T0402", "the kind of standard input is not known")
-                .help("say it: `--from taut`, `--from rules` or `--from onnx`")
+                .help("say it: `--from taut`, `--from rules`, `--from onnx` or `--from pnnx`")
                 .into());
         }
         let suffix = path.extension().unwrap_or_default().to_string_lossy();
@@ -56,7 +64,7 @@ impl Kind {
         let close = did_you_mean(&suffix, Kind::SUFFIXES.iter().map(|(known, _)| *known));
         let problem = match close {
             Some(close) if !suffix.is_empty() => problem.help(format!("did you mean `.{close}`?")),
-            _ => problem.note("known are `.taut`, `.rules` and `.onnx`"),
+            _ => problem.note("known are `.taut`, `.rules`, `.onnx` and `.param`"),
         };
         Err(problem.help("or say what it is: `--from taut`").into())
     }
@@ -259,6 +267,24 @@ impl Loaded {
                 Loaded {
                     workload: imported.workload,
                     info: Some(imported.info),
+                    program: None,
+                    kind,
+                    path: path.to_owned(),
+                }
+            }
+            Kind::Pnnx => {
+                let imported = if is_standard(path) {
+                    let text = source(path)?;
+                    let file = ParamFile::read(&text.name, &text.text)?;
+                    pnnx::import(&text.name, &text.text, &file, None)?
+                } else {
+                    std::fs::metadata(path).map_err(|e| unreadable(path, &e))?;
+                    pnnx::read_model(path)?
+                };
+                shell.notes(&imported.notes);
+                Loaded {
+                    workload: imported.workload,
+                    info: None,
                     program: None,
                     kind,
                     path: path.to_owned(),

@@ -6,6 +6,7 @@
 mod audit;
 mod bisect;
 mod check;
+mod convert;
 mod explain;
 mod fmt;
 mod import;
@@ -68,6 +69,8 @@ enum Command {
     Print(print::Args),
     /// Run a program or model on arrays
     Run(run::Args),
+    /// Write a program or model in another format
+    Convert(convert::Args),
     /// Run statements at a prompt
     Repl(repl::Args),
     /// Rewrite a program or model into an equal one that costs less
@@ -161,6 +164,13 @@ impl Shell {
         }
     }
 
+    /// Prints what was made of a file that says something odd; what is carried along only if `--verbose`.
+    fn notes(&self, notes: &Diagnostics) {
+        for note in notes.iter().filter(|note| self.verbose || !self.quiet && note.code != "T0505") {
+            self.error_text(&Diagnostics::from(note.clone()).render(self.colour));
+        }
+    }
+
     fn error_text(&self, text: &str) {
         // There is nobody left to tell if this fails.
         let _ = io::stderr().lock().write_all(text.as_bytes());
@@ -189,6 +199,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Fmt(args) => fmt::run(&args, &shell),
         Command::Print(args) => print::run(&args, &shell),
         Command::Run(args) => run::run(&args, &shell),
+        Command::Convert(args) => convert::run(&args, &shell),
         Command::Repl(args) => repl::run(&args, &shell),
         Command::Optimize(args) => optimize::run(&args, &shell),
         Command::Bisect(args) => bisect::run(&args, &shell),

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use tautomer::diag::Diagnostic;
 use tautomer::formats::onnx::{OnnxInfo, raise_opset};
+use tautomer::formats::pnnx;
 use tautomer::graph::Workload;
 use tautomer::lang::parse_rules;
 use tautomer::op::{Op, OpDef};
@@ -28,10 +29,10 @@ const SHOWN_RULES: usize = 8;
 
 #[derive(clap::Args)]
 pub(super) struct Args {
-    /// A program (.taut) or model (.onnx); `-` is standard input
+    /// A program (.taut) or model (.onnx, .pnnx.param); `-` is standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Where to write the result (.taut or .onnx); without it, a program is printed
+    /// Where to write the result (.taut, .onnx or .pnnx.param); without it, a program is printed
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Rule files to use instead of the built-in rules, or the name of a set that comes with the tool: `gsl`
@@ -157,7 +158,10 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
         .as_ref()
         .map_or_else(|| OnnxInfo::default().opset(), OnnxInfo::opset);
     // What the format of the result has no form for stays out, unless it is there already.
-    let forbidden = |def: &OpDef| to_onnx && def.onnx.is_none_or(|onnx| i64::from(onnx.since) > opset);
+    let to_pnnx = target == Some(Kind::Pnnx);
+    let forbidden = |def: &OpDef| {
+        to_onnx && def.onnx.is_none_or(|onnx| i64::from(onnx.since) > opset) || to_pnnx && !pnnx::has_form(def)
+    };
     let defaults = Limits::default();
     let named = |names: &[String]| names.iter().map(|n| n.trim().to_owned()).collect::<Vec<_>>();
     let mut options = Options {

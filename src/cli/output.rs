@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use tautomer::diag::{Diagnostic, Diagnostics};
 use tautomer::formats::onnx::{OnnxInfo, write_model};
+use tautomer::formats::pnnx;
 use tautomer::formats::{arrays, atomic};
 use tautomer::graph::{Graph, Workload, to_program};
 use tautomer::lang::ast::ParamClass;
@@ -71,9 +72,10 @@ pub(super) fn write_workload(
                 info.unwrap_or(&own),
             )?)
         }
+        Kind::Pnnx => Ok(pnnx::write_model(path, &workload.graph, &workload.params)?),
         Kind::Rules => Err(
             Diagnostic::error("T0402", format!("{}: a program is no rule file", path.display()))
-                .help("results are written as `.taut` or `.onnx`")
+                .help("results are written as `.taut`, `.onnx` or `.pnnx.param`")
                 .into(),
         ),
     }

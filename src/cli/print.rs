@@ -17,7 +17,7 @@ use super::{Done, Failure, Shell, output};
 
 #[derive(clap::Args)]
 pub(super) struct Args {
-    /// A program (.taut) or model (.onnx), or an expression for `tokens` and `rpn`; `-` is standard input
+    /// A program (.taut) or model (.onnx, .pnnx.param), or an expression for `tokens` and `rpn`; `-` is standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// What to show
@@ -88,7 +88,7 @@ fn ast(args: &Args, format: Format, shell: &Shell) -> Done {
     let text = match Kind::of(&args.file, args.from)? {
         Kind::Taut => format_program(&parse_program(input::source(&args.file)?)?),
         Kind::Rules => format_rules(&parse_rules(input::source(&args.file)?)?),
-        Kind::Onnx => {
+        Kind::Onnx | Kind::Pnnx => {
             let problem = Diagnostic::error("T0402", "a model has no syntax tree");
             return Err(problem.help("`--stage graph` shows it as a program").into());
         }

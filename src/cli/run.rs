@@ -15,7 +15,7 @@ use super::{Done, Failure, Shell, output};
 
 #[derive(clap::Args)]
 pub(super) struct Args {
-    /// A program (.taut) or model (.onnx); `-` is standard input
+    /// A program (.taut) or model (.onnx, .pnnx.param); `-` is standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// An array for an input (.npy, .npz, .safetensors, .pb); without a name, inputs are taken in order

@@ -272,7 +272,8 @@ not take operands of the shapes that follow."
 
     "T0501" "file refused"
 "The file cannot be read, is cut short, or is of another format. The message names the file and the reason. Files of
-tensors end in `.npy`, `.npz`, `.safetensors` or `.pb`, models in `.onnx`."
+tensors end in `.npy`, `.npz`, `.safetensors` or `.pb`, models in `.onnx`
+or `.pnnx.param`."
 
     "T0502" "broken model"
 "The parts of a model do not fit together: a node uses a value that nothing computes, two values have one name, nodes
@@ -304,6 +305,20 @@ operator set that has it. Runtimes that do not know that set will refuse the mod
 "A model may say the shapes of values inside it and of its results. Here it says one that the value does not have, as
 follows from the inputs and the operators. The inferred shape is used, and the declared one is not written back. Models
 get such declarations from tools that change a model and keep what was said about it before."
+
+    "T0509" "expression of PNNX"
+"An expression is written as calls in brackets, such as `add(mul(@0,@1),2)`. Some exporters scatter the brackets of
+functions that they do not know, as in `add(expm1,@0),1`; such a text is read as prefix notation, each function taking as
+many operands as it has, and a note says what it is read as. The place is counted in bytes of the expression."
+
+    "T0510" "PNNX model says too little"
+"A line has no type for an input, or the archive beside the text has no value for a tensor. The input is taken to be `f32`
+of any rank; the parameter has no value, and the model can be optimized but not run."
+
+    "T0511" "no form in PNNX"
+"A call, a type or an attribute cannot be written as PNNX: an element type such as `u64`, an operator of another format,
+an attribute that is a tensor. Calls that torch has no operator for are written as `tautomer.name`, with a note: this
+program reads them back, and no other does."
 
     "T0601" "brackets too deep"
 "Brackets may be nested 20000 deep, and tuple types 64 deep. Name inner values with `let`."

@@ -151,10 +151,13 @@ pub(super) fn encode(tensor: &Tensor) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// The tensor with its axes reversed, elements in row-major order of the result.
-pub(super) fn reversed_axes(tensor: Tensor) -> Tensor {
-    fn go<T: Element>(array: Nd<T>) -> Tensor {
-        let reversed = array.reversed_axes();
+/// The tensor with its axes reversed but for the last `kept`, elements in row-major order of the result.
+pub(super) fn reversed_axes(tensor: Tensor, kept: usize) -> Tensor {
+    fn go<T: Element>(array: Nd<T>, kept: usize) -> Tensor {
+        let rank = array.ndim();
+        let moved = rank.saturating_sub(kept);
+        let order: Vec<usize> = (0..moved).rev().chain(moved..rank).collect();
+        let reversed = array.permuted_axes(order);
         let shape = reversed.shape().to_vec();
         let elements: Vec<T> = reversed.iter().cloned().collect();
         match ndarray::ArrayD::from_shape_vec(IxDyn(&shape), elements) {
@@ -162,7 +165,7 @@ pub(super) fn reversed_axes(tensor: Tensor) -> Tensor {
             Err(_) => T::wrap(reversed),
         }
     }
-    crate::with_array!(tensor, array => go(array))
+    crate::with_array!(tensor, array => go(array, kept))
 }
 
 #[cfg(test)]
@@ -189,7 +192,7 @@ mod tests {
     fn reversing_axes_moves_elements() {
         let t = Tensor::new(&[2, 3], vec![1i64, 2, 3, 4, 5, 6]).unwrap();
         assert_eq!(
-            reversed_axes(t),
+            reversed_axes(t, 0),
             Tensor::new(&[3, 2], vec![1i64, 4, 2, 5, 3, 6]).unwrap()
         );
     }

@@ -19,7 +19,7 @@ struct Header {
     shape: Vec<usize>,
 }
 
-/// Reads a `.npy` file.
+/// Reads a `.npy` file; complex numbers become pairs of real ones along a last axis.
 ///
 /// # Errors
 /// The file is cut short, of another format, or holds elements of a type that tensors do not have.
@@ -62,6 +62,15 @@ fn elements(header: &Header, data: &[u8]) -> Result<Tensor, Problem> {
         true => header.shape.iter().rev().copied().collect(),
         false => header.shape.clone(),
     };
+    // Complex numbers are pairs of real ones along a last axis.
+    if let Some(dtype) = complex_part(kind) {
+        let shape = [&shape[..], &[2]].concat();
+        let tensor = element_count(&shape, dtype.size())
+            .and_then(|count| data.get(..count.checked_mul(dtype.size())?))
+            .and_then(|data| decode(dtype, &shape, data, endian))
+            .ok_or_else(|| cut_short(&header.shape, data.len()))?;
+        return Ok(if header.fortran_order { reversed_axes(tensor, 1) } else { tensor });
+    }
     let dtype = match kind {
         "b1" => DType::Bool,
         "i1" => DType::I8,
@@ -87,7 +96,7 @@ fn elements(header: &Header, data: &[u8]) -> Result<Tensor, Problem> {
                 _ => return Err(unsupported()),
             };
             return Ok(if header.fortran_order {
-                reversed_axes(tensor)
+                reversed_axes(tensor, 0)
             } else {
                 tensor
             });
@@ -98,10 +107,19 @@ fn elements(header: &Header, data: &[u8]) -> Result<Tensor, Problem> {
         .and_then(|data| decode(dtype, &shape, data, endian))
         .ok_or_else(|| cut_short(&header.shape, data.len()))?;
     Ok(if header.fortran_order {
-        reversed_axes(tensor)
+        reversed_axes(tensor, 0)
     } else {
         tensor
     })
+}
+
+/// The type of the two parts of complex numbers.
+fn complex_part(kind: &str) -> Option<DType> {
+    match kind {
+        "c8" => Some(DType::F32),
+        "c16" => Some(DType::F64),
+        _ => None,
+    }
 }
 
 fn cut_short(shape: &[usize], found: usize) -> Problem {

@@ -22,8 +22,9 @@ const BLOCK: AttrDef = AttrDef::new(
     "rows and columns of a block",
 );
 
-/// Ends of slices beyond this mean the end of the axis.
-const FAR: i64 = i32::MAX as i64;
+/// Ends of slices from here on mean the end of the axis, which is never so long: exporters write 10^9 or the largest
+/// number there is.
+const FAR: i64 = 1_000_000_000;
 
 /// The most parts a tensor is split into.
 const MAX_PARTS: i64 = 1 << 16;

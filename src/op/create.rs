@@ -43,6 +43,7 @@ pub(super) const OPS: &[OpDef] = &[
         AttrDef::new("value", AttrKind::Tensor, Default::None, "a tensor of one element"),
     ])
     .infer(infer_constant)
+    .canonical(canonical_constant)
     .reference(reference!(constant))
     .cost(MOVE)
     .onnx("ConstantOfShape", 9),
@@ -214,6 +215,17 @@ fn infer_constant(call: &Infer<'_>) -> Result<Type, OpError> {
         _ => DType::F32,
     };
     Ok(typed(dtype, wanted_shape(call)?))
+}
+
+/// A zero that is written is the zero that is meant where nothing is.
+fn canonical_constant(call: &Infer<'_>, attrs: &mut [AttrValue]) -> Result<(), OpError> {
+    let zero = Tensor::vector(vec![0f32]);
+    if let AttrValue::Tensor(t) = call.attr("value")
+        && t.reshaped(&[1]).is_some_and(|t| t.same_bits(&zero))
+    {
+        set(call, attrs, "value", AttrValue::None);
+    }
+    Ok(())
 }
 
 fn constant<S: System>(e: &Eval<'_, S>) -> Out<S> {

@@ -78,7 +78,7 @@ pub(super) const OPS: &[OpDef] = &[
         "fn (a, b) {
            let y = when a.dtype == f64 { a } else { cast(a) {to = f64} };
            let x = when b.dtype == f64 { b } else { cast(b) {to = f64} };
-           let equal = where(x == 0.0, 0.0, 0.7853981633974483);
+           let equal = where(x == 0.0, 0.0f64, 0.7853981633974483f64);
            let angle = where(abs(y) == abs(x), equal, atan(abs(y) / abs(x)));
            let side = where(x < 0.0 or 1.0 / x < 0.0, 3.141592653589793 - angle, angle);
            let r = where(y < 0.0 or 1.0 / y < 0.0, -side, side);

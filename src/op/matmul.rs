@@ -1,11 +1,11 @@
 //! Matrix products: `matmul`, `gemm`, and what is made of them.
 
-use super::common::{Out, count, flat, strides, typed};
+use super::common::{Out, count, flat, set, strides, typed};
 use super::elementwise::zip;
 use super::value::shaped;
 use super::window::Positions;
 use super::{
-    AttrDef, AttrKind, AxisOf, CostRule, Default, Eval, Infer, OpDef, OpError, OpTraits, Operand, System, Value,
+    AttrDef, AttrKind, AttrValue, AxisOf, CostRule, Default, Eval, Infer, OpDef, OpError, OpTraits, Operand, System, Value,
 };
 use crate::reference;
 use crate::tensor::{DType, Dim, Shape, Type};
@@ -31,6 +31,7 @@ pub(super) const OPS: &[OpDef] = &[
             AttrDef::new("transB", AttrKind::Bool, Default::Bool(false), "transpose `b`"),
         ])
         .infer(infer_gemm)
+        .canonical(canonical_gemm)
         .reference(reference!(gemm))
         .traits(OpTraits::LINEAR)
         .cost(CostRule::Flops(product_flops))
@@ -147,6 +148,14 @@ fn infer_matmul(call: &Infer<'_>) -> Result<Type, OpError> {
         out.push(b[b.len() - 1].clone());
     }
     Ok(typed(dtype, Some(out)))
+}
+
+/// The factor of what is left out says nothing.
+fn canonical_gemm(call: &Infer<'_>, attrs: &mut [AttrValue]) -> Result<(), OpError> {
+    if call.optional(2)?.is_none() {
+        set(call, attrs, "beta", AttrValue::float(1.0));
+    }
+    Ok(())
 }
 
 fn infer_gemm(call: &Infer<'_>) -> Result<Type, OpError> {

@@ -50,7 +50,7 @@ pub(super) struct Axis {
 
 fn words<T: 'static, W: Word>(view: &View<'_, T>) -> Vec<T> {
     let layout = view.layout().coalesced();
-    let mut out: Vec<T> = Vec::with_capacity(layout.len());
+    let mut out: Vec<T> = room(layout.len());
     if layout.is_empty() {
         return out;
     }
@@ -61,6 +61,28 @@ fn words<T: 'static, W: Word>(view: &View<'_, T>) -> Vec<T> {
         let source = view.elements().as_ptr().cast::<W>().add(layout.start());
         fill(source, out.as_mut_ptr().cast::<W>(), &layout);
         out.set_len(layout.len());
+    }
+    out
+}
+
+/// Room for `n` elements; for so many that the allocator asks the system for new pages each time, in large pages if
+/// it has them.
+pub(super) fn room<T>(n: usize) -> Vec<T> {
+    let out: Vec<T> = Vec::with_capacity(n);
+    #[cfg(target_os = "linux")]
+    {
+        const PAGE: usize = 4096;
+        const MANY: usize = 32 << 20;
+        let bytes = n.saturating_mul(size_of::<T>());
+        if bytes >= MANY {
+            let start = out.as_ptr().addr().next_multiple_of(PAGE);
+            let whole = (out.as_ptr().addr() + bytes - start) / PAGE * PAGE;
+            // SAFETY: the pages lie in memory that is owned here; advice changes nothing that is in them, and whether
+            // it is taken does not matter.
+            unsafe {
+                libc::madvise(std::ptr::without_provenance_mut(start), whole, libc::MADV_HUGEPAGE);
+            }
+        }
     }
     out
 }
@@ -135,7 +157,7 @@ unsafe fn run<W: Word>(source: *const W, out: *mut W, n: usize, step: isize) {
 /// As of [`fill`].
 unsafe fn tiled<W: Word>(source: *const W, out: *mut W, axes: &[Axis], row: isize) {
     /// Rows and columns of a tile.
-    const SIDE: usize = 64;
+    const SIDE: usize = 128;
     /// So many columns are enough.
     const COLUMNS: usize = 1024;
     let at = axes.iter().position(|axis| axis.to == row).unwrap_or(0);
@@ -155,22 +177,45 @@ unsafe fn tiled<W: Word>(source: *const W, out: *mut W, axes: &[Axis], row: isiz
             .collect();
     }
     let others: Vec<Axis> = [&axes[..at], &axes[at + 1..first]].concat();
+    // With few columns, the places that come next in the source are far from those at hand.
+    let far = columns.len() <= SIDE;
     each(&others, |from, to| {
         for i in (0..rows.n).step_by(SIDE) {
-            let height = SIDE.min(rows.n - i);
+            let tile = Axis {
+                n: SIDE.min(rows.n - i),
+                ..rows
+            };
+            if far && i + 2 * SIDE <= rows.n {
+                let below = source.wrapping_offset(from + (i + SIDE) as isize * rows.from);
+                columns.iter().for_each(|c| soon(below.wrapping_offset(*c), SIDE));
+            }
             for (j, part) in columns.chunks(SIDE).enumerate() {
                 // SAFETY: the tile is a part of the positions of the layout; its rows and columns are theirs.
                 unsafe {
-                    W::tile(
-                        source.offset(from + i as isize * rows.from),
-                        out.offset(to + i as isize * rows.to + (j * SIDE) as isize),
-                        Axis { n: height, ..rows },
-                        part,
-                    );
+                    let source = source.offset(from + i as isize * rows.from);
+                    let out = out.offset(to + i as isize * rows.to + (j * SIDE) as isize);
+                    W::tile(source, out, tile, part);
                 }
             }
         }
     });
+}
+
+/// Says that `n` words will be read soon.
+#[inline(always)]
+fn soon<W>(place: *const W, n: usize) {
+    const LINE: usize = 64;
+    #[cfg(target_arch = "x86_64")]
+    for line in (0..n * size_of::<W>()).step_by(LINE) {
+        // SAFETY: a hint reads nothing.
+        unsafe {
+            std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(
+                place.cast::<i8>().wrapping_add(line),
+            );
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (place, n);
 }
 
 /// Calls `f` with the places of every position on both sides, in order.

@@ -31,7 +31,7 @@ pub(super) const KERNELS: &[Kernel] = &[
 ];
 
 /// The elements in row-major order; copied only if they lie otherwise.
-pub(super) fn rows<T: Element>(array: &Nd<T>) -> std::borrow::Cow<'_, [T]> {
+fn rows<T: Element>(array: &Nd<T>) -> std::borrow::Cow<'_, [T]> {
     match array.as_slice() {
         Some(slice) => slice.into(),
         None => array.iter().cloned().collect::<Vec<T>>().into(),

@@ -298,26 +298,39 @@ fn runs<T: Keyed>(rows: &[T], n: usize, length: usize, (inverse, counts): (bool,
     let mut out = Distinct {
         kept: 0,
         values: Vec::new(),
-        inverse: Vec::with_capacity(if inverse { n } else { 0 }),
+        inverse: vec![0; if inverse { n } else { 0 }],
         counts: Vec::new(),
     };
-    let mut first = 0;
-    for i in 0..n {
-        let row = &rows[i * length..][..length];
-        if i == 0 || row != &rows[(i - 1) * length..][..length] {
-            if counts && i > 0 {
-                out.counts.push((i - first) as i64);
-            }
-            first = i;
-            out.kept += 1;
-            out.values.extend_from_slice(row);
-        }
+    // Where the runs begin, written without asking whether one does: what is no beginning is written over.
+    let mut starts = vec![0; n];
+    let mut begin = |i: usize, new: bool| {
+        starts[out.kept] = i;
+        out.kept += usize::from(new);
         if inverse {
-            out.inverse.push(out.kept as i64 - 1);
+            out.inverse[i] = out.kept as i64 - 1;
+        }
+    };
+    for i in 0..n {
+        let new = match length {
+            _ if i == 0 => true,
+            1 => rows[i] != rows[i - 1],
+            _ => rows[i * length..][..length] != rows[(i - 1) * length..][..length],
+        };
+        begin(i, new);
+    }
+    starts.truncate(out.kept);
+    match length {
+        1 => out.values.extend(starts.iter().map(|&i| rows[i])),
+        _ => {
+            out.values.reserve(out.kept * length);
+            starts
+                .iter()
+                .for_each(|&i| out.values.extend_from_slice(&rows[i * length..][..length]));
         }
     }
-    if counts && n > 0 {
-        out.counts.push((n - first) as i64);
+    if counts {
+        let ends = starts.iter().skip(1).copied().chain([n]);
+        out.counts = starts.iter().zip(ends).map(|(&from, to)| (to - from) as i64).collect();
     }
     out
 }

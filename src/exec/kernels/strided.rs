@@ -12,8 +12,6 @@ type Done = Result<Option<Vec<Tensor>>, OpError>;
 pub(super) const KERNELS: &[Kernel] = &[
     Kernel::any("diagonal", diagonal),
     Kernel::any("unfold", unfold),
-    Kernel::any("dice", dice),
-    Kernel::any("channel_shuffle", channel_shuffle),
 ];
 
 fn diagonal(call: &Call<'_>) -> Done {
@@ -29,33 +27,43 @@ fn unfold(call: &Call<'_>) -> Done {
     seen(call, &|layout| layout.windows(axis, size, step))
 }
 
-fn dice(call: &Call<'_>) -> Done {
-    let (begin, size) = (or_decline!(call.ints("begin")), or_decline!(call.ints("size")));
-    seen(call, &|layout| layout.dice(&begin, &size))
-}
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Case, f32s};
+    use crate::tensor::Tensor;
 
-fn channel_shuffle(call: &Call<'_>) -> Done {
-    let shape = call.shape(0);
-    let groups = or_decline!(call.int("groups").and_then(|n| usize::try_from(n).ok()));
-    if shape.len() < 2 || groups == 0 || !shape[1].is_multiple_of(groups) {
-        return Ok(None);
+    #[test]
+    fn diagonals() {
+        for (shape, first, second) in [
+            (&[3usize, 4][..], 0, 1),
+            (&[4, 3], 1, 0),
+            (&[2, 3, 4], 0, 2),
+            (&[2, 3, 4, 5], -1, 1),
+            (&[0, 3, 4], 1, 2),
+            (&[3, 0], 0, 1),
+        ] {
+            for offset in [0, 1, -1, 3, -7, i64::MAX, i64::MIN] {
+                Case::new("diagonal", &[f32s(shape, 1)])
+                    .int("offset", offset)
+                    .int("dim1", first)
+                    .int("dim2", second)
+                    .check();
+            }
+        }
+        let texts = Tensor::new(&[2, 2], ["a", "b", "c", "d"].map(str::to_owned).to_vec()).unwrap();
+        Case::new("diagonal", &[texts]).check();
     }
-    let split = [&shape[..1], &[groups, shape[1] / groups], &shape[2..]].concat();
-    let order: Vec<i64> = [0, 2, 1].into_iter().chain(3..split.len() as i64).collect();
-    // The elements in the order of the result; its shape joins the two axes again.
-    let moved = seen_as(call, &split, &order)?;
-    Ok(moved.and_then(|t| t.reshaped(shape)).map(|t| vec![t]))
-}
 
-/// The first operand under another shape of as many elements, its axes in another order.
-fn seen_as(call: &Call<'_>, shape: &[usize], order: &[i64]) -> Result<Option<Tensor>, OpError> {
-    use super::copy::gather;
-    use crate::tensor::strided::View;
-    use crate::tensor::{Element, Nd};
-    fn typed<T: Element>(array: &Nd<T>, shape: &[usize], order: &[i64]) -> Option<Tensor> {
-        let rows = super::layout::rows(array);
-        let view = View::row_major(&rows, shape).ok()?.map(|l| l.permute(order)).ok()?;
-        Tensor::new(view.layout().shape(), gather(&view))
+    #[test]
+    fn windows() {
+        for (shape, axis) in [(&[7usize][..], 0), (&[2, 7], 1), (&[7, 3, 2], -3)] {
+            for (size, step) in [(1, 1), (3, 1), (3, 2), (7, 5), (0, 1)] {
+                Case::new("unfold", &[f32s(shape, 1)])
+                    .int("axis", axis)
+                    .int("size", size)
+                    .int("step", step)
+                    .check();
+            }
+        }
     }
-    Ok(crate::with_array!(call.tensor(0)?, array => typed(array, shape, order)))
 }

@@ -22,6 +22,11 @@ impl Word for u16 {}
 impl Word for u32 {
     unsafe fn tile(source: *const u32, out: *mut u32, rows: Axis, columns: &[isize]) {
         #[cfg(target_arch = "x86_64")]
+        if rows.from == 1 && columns.len() >= 16 && std::arch::is_x86_feature_detected!("avx512f") {
+            // SAFETY: as of this function; the machine has the instructions.
+            return unsafe { wide::tile(source, out, rows, columns) };
+        }
+        #[cfg(target_arch = "x86_64")]
         if rows.from == 1 && std::arch::is_x86_feature_detected!("avx2") {
             // SAFETY: as of this function; the machine has the instructions.
             return unsafe { vectors::tile_32(source, out, rows, columns) };
@@ -181,6 +186,88 @@ mod vectors {
                 );
                 _mm256_storeu_pd(out.offset(i as isize * to).cast(), low);
                 _mm256_storeu_pd(out.offset((i as isize + 2) * to).cast(), high);
+            }
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod wide {
+    use std::arch::x86_64::*;
+
+    use super::{Axis, vectors};
+
+    const LANES: usize = 16;
+
+    /// Squares of sixteen words, and what is left over in smaller ones.
+    ///
+    /// # Safety
+    /// As of `Word::tile` with rows that are contiguous; the machine has AVX-512.
+    #[target_feature(enable = "avx512f,avx2")]
+    pub(super) unsafe fn tile(source: *const u32, out: *mut u32, rows: Axis, columns: &[isize]) {
+        let (height, width) = (rows.n / LANES * LANES, columns.len() / LANES * LANES);
+        for i in (0..height).step_by(LANES) {
+            // SAFETY: the row of squares lies in the tile.
+            unsafe {
+                let line = out.offset(i as isize * rows.to);
+                for (j, part) in columns.chunks_exact(LANES).enumerate() {
+                    square(source.add(i), line.add(j * LANES), rows.to, part);
+                }
+            }
+        }
+        // SAFETY: both lie in the tile.
+        unsafe {
+            if width < columns.len() {
+                vectors::tile_32(source, out.add(width), Axis { n: height, ..rows }, &columns[width..]);
+            }
+            if height < rows.n {
+                let rest = Axis {
+                    n: rows.n - height,
+                    ..rows
+                };
+                vectors::tile_32(source.add(height), out.offset(height as isize * rows.to), rest, columns);
+            }
+        }
+    }
+
+    /// Sixteen words of each of sixteen columns, as sixteen rows.
+    ///
+    /// # Safety
+    /// They can be read and written; the machine has AVX-512.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    unsafe fn square(source: *const u32, out: *mut u32, to: isize, columns: &[isize]) {
+        // Four rows of each of four columns in each quarter of a vector.
+        let mut quads = [_mm512_setzero_ps(); LANES];
+        for i in 0..4 {
+            // SAFETY: as of this function; the source need not be aligned.
+            let column = |j: usize| unsafe { _mm512_loadu_ps(source.offset(columns[4 * i + j]).cast()) };
+            let (a, b, c, d) = (column(0), column(1), column(2), column(3));
+            let (low, high) = (_mm512_unpacklo_ps(a, b), _mm512_unpackhi_ps(a, b));
+            let (other_low, other_high) = (_mm512_unpacklo_ps(c, d), _mm512_unpackhi_ps(c, d));
+            let pairs = |x, y| {
+                let (x, y) = (_mm512_castps_pd(x), _mm512_castps_pd(y));
+                (
+                    _mm512_castpd_ps(_mm512_unpacklo_pd(x, y)),
+                    _mm512_castpd_ps(_mm512_unpackhi_pd(x, y)),
+                )
+            };
+            (quads[4 * i], quads[4 * i + 1]) = pairs(low, other_low);
+            (quads[4 * i + 2], quads[4 * i + 3]) = pairs(high, other_high);
+        }
+        for k in 0..4 {
+            let (a, b, c, d) = (quads[k], quads[4 + k], quads[8 + k], quads[12 + k]);
+            let (even, odd) = (_mm512_shuffle_f32x4::<0x88>(a, b), _mm512_shuffle_f32x4::<0xdd>(a, b));
+            let (more_even, more_odd) = (_mm512_shuffle_f32x4::<0x88>(c, d), _mm512_shuffle_f32x4::<0xdd>(c, d));
+            let rows = [
+                _mm512_shuffle_f32x4::<0x88>(even, more_even),
+                _mm512_shuffle_f32x4::<0x88>(odd, more_odd),
+                _mm512_shuffle_f32x4::<0xdd>(even, more_even),
+                _mm512_shuffle_f32x4::<0xdd>(odd, more_odd),
+            ];
+            for (i, row) in rows.into_iter().enumerate() {
+                // SAFETY: as of this function; the result need not be aligned.
+                unsafe { _mm512_storeu_ps(out.offset((4 * i + k) as isize * to).cast(), row) };
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Models into graphs and back.
 
 mod control;
+mod declared;
 mod layers;
 
 use proptest::prelude::*;

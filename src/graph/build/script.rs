@@ -176,22 +176,15 @@ impl<'a, K: Sink> Builder<'a, K> {
             self.report(self.between(problem, &[ta, tb], ids, span));
             return None;
         }
-        let mut shape: Vec<i64> = x[..x.len() - 1].iter().chain(&y[1..]).copied().collect();
         let is_row = x.len() == 1 && y.len() > 1;
         let keeps_row = is_row && self.script.as_ref().is_some_and(|s| s.compat == Compat::Full);
-        if keeps_row {
-            shape.insert(0, 1);
-        }
-        let (mut a, mut b) = (Term::Value(a), Term::Value(b));
         let plain = x.len() <= 2 && y.len() <= 2;
-        if !plain {
-            a = self.reshaped(a, &[x[..x.len() - 1].iter().product(), last], ids, span)?;
-            b = self.reshaped(b, &[last, y[1..].iter().product()], ids, span)?;
-        }
-        let product = self.known_call("matmul", vec![a, b], ids, span)?;
-        if plain && !keeps_row {
+        let operator = if plain { "matmul" } else { "tensordot" };
+        let product = self.known_call(operator, vec![Term::Value(a), Term::Value(b)], ids, span)?;
+        if !keeps_row {
             return Some(product);
         }
+        let shape: Vec<i64> = std::iter::once(1).chain(y[1..].iter().copied()).collect();
         self.reshaped(product, &shape, ids, span)
     }
 

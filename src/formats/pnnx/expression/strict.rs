@@ -115,7 +115,7 @@ fn build(out: &mut Expression, pair: Pair<'_, Rule>) -> Result<usize, Diagnostic
 }
 
 fn syntax(message: String, span: Span) -> Diagnostic {
-    Diagnostic::error("T0508", message).label(span, "")
+    Diagnostic::error("T0509", message).label(span, "")
 }
 
 fn explain(error: &pest::error::Error<Rule>, text: &str) -> Diagnostic {

@@ -24,7 +24,7 @@ impl Importer<'_> {
             Ok((expression, Reading::Strict)) => Ok(expression),
             Ok((expression, Reading::Prefix(problem))) => {
                 let message = format!("`{}`: the brackets of `{text}` do not fit; it is read as `{expression}`", op.name);
-                let note = Diagnostic::new(Severity::Note, "T0508", message).label(op.span, "");
+                let note = Diagnostic::new(Severity::Note, "T0509", message).label(op.span, "");
                 self.problems.push(note.note(located(&problem)));
                 Ok(expression)
             }

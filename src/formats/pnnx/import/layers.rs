@@ -201,7 +201,7 @@ impl<'a> Importer<'a> {
             let named = args.named.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
             let value = match named {
                 Some(value) => value,
-                None if unnamed || place == 0 => {
+                None if unnamed => {
                     place += 1;
                     args.positional.get(place - 1).cloned().unwrap_or(Val::Host(Host::None))
                 }

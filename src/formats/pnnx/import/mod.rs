@@ -19,13 +19,16 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use super::{Archive, ElementType, Extent, Operator, ParamFile, ValueType};
+pub(super) use opaque::{DOMAIN, INPUTS, NAME, TENSORS};
+
+use super::export::{CONSTANT, GIVEN, OWN};
+use super::{Archive, ElementType, Extent, Operator, ParamFile, Value, ValueType};
 use crate::diag::{Diagnostic, Diagnostics, Severity, Source};
 use crate::formats::bytes::{Endian, decode};
 use crate::graph::{Given, Graph, Node, Params, VertexId, Workload, inline_program};
 use crate::lang::ast::Program;
 use crate::lang::parse_program;
-use crate::op::{AttrValue, Op, lookup};
+use crate::op::{AttrValue, Op, Real, lookup};
 use crate::tensor::{DType, Dim, Shape, TensorType, Type};
 
 use val::{Typed, Val};
@@ -182,10 +185,12 @@ impl<'a> Importer<'a> {
                     return wrong("it has no tensor");
                 };
                 let name = if key == "data" { op.name.clone() } else { format!("{}.{key}", op.name) };
-                self.weight(op, key, ty, &name).map(|v| vec![v])
+                let constant = op.params.iter().any(|(key, value)| key == CONSTANT && value == "True");
+                self.tensor_beside(op, key, ty, &name, constant).map(|v| vec![v])
             }
             "pnnx.Expression" => self.expression(op, inputs),
             "pnnx.SliceIndexes" => self.slice_indexes(op, inputs),
+            kind if kind.starts_with(OWN) => self.own(op, inputs),
             "prim::TupleConstruct" | "prim::ListConstruct" => Ok(vec![Val::List(inputs.to_vec())]),
             "prim::TupleUnpack" | "prim::ListUnpack" => match inputs {
                 [Val::List(items)] => Ok(items.clone()),
@@ -201,7 +206,7 @@ impl<'a> Importer<'a> {
         let ty = op.outputs.first().and_then(|value| op.type_of(value));
         let Some(ty) = ty else {
             let message = format!("input `{}` has no type: it is taken to be f32 of any rank", op.name);
-            self.problems.push(Diagnostic::new(Severity::Note, "T0509", message));
+            self.problems.push(Diagnostic::new(Severity::Note, "T0510", message));
             let v = self.graph.input(&name, Type::from(TensorType::any_rank(DType::F32)));
             return Ok(Typed::new(v, ElementType::F32).into());
         };
@@ -238,6 +243,10 @@ impl<'a> Importer<'a> {
 
     /// A tensor of the archive: a parameter, or a constant if it is what shapes and indices are made of.
     fn weight(&mut self, op: &Operator, key: &str, ty: &ValueType, name: &str) -> Done<Val> {
+        self.tensor_beside(op, key, ty, name, false)
+    }
+
+    fn tensor_beside(&mut self, op: &Operator, key: &str, ty: &ValueType, name: &str, constant: bool) -> Done<Val> {
         let Some(dtype) = ty.element.dtype() else {
             return wrong(format!("`@{key}` has no element type"));
         };
@@ -265,13 +274,15 @@ impl<'a> Importer<'a> {
             None => {
                 if self.archive.is_some() {
                     let message = format!("the archive has no member {member:?}: that parameter has no value");
-                    self.problems.push(Diagnostic::new(Severity::Note, "T0509", message));
+                    self.problems.push(Diagnostic::new(Severity::Note, "T0510", message));
                 }
                 None
             }
         };
         let v = match value {
-            Some(value) if !dtype.is_float() || value.len() == 1 || value.is_empty() => self.graph.constant(value),
+            Some(value) if constant || !dtype.is_float() || value.len() == 1 || value.is_empty() => {
+                self.graph.constant(value)
+            }
             value => {
                 let v = self.graph.param(name, Type::tensor(dtype, Shape::from(&extents[..])));
                 if let Some(value) = value {
@@ -296,6 +307,38 @@ impl<'a> Importer<'a> {
     fn calls(&mut self, name: &str, operands: &[VertexId], attrs: &[(&str, AttrValue)]) -> Done<Vec<VertexId>> {
         let v = self.call(name, operands, attrs)?;
         self.parts(v)
+    }
+
+    /// A call that was written under the name of the operator table.
+    fn own(&mut self, op: &Operator, inputs: &[Val]) -> Done<Vec<Val>> {
+        let Some(def) = lookup(op.kind.trim_start_matches(OWN)) else {
+            return unknown("there is no operator of that name");
+        };
+        let mut given = Vec::with_capacity(inputs.len());
+        for value in inputs {
+            given.push(self.tensor(value)?.v);
+        }
+        let mut operands = given.clone();
+        if let Some(Value::Ints(places)) = op.param(GIVEN) {
+            if places.len() != given.len() {
+                return wrong(format!("`{GIVEN}` does not say where its operands are"));
+            }
+            operands.clear();
+            for (&place, &v) in places.iter().zip(&given) {
+                let place = usize::try_from(place).ok().filter(|&p| p >= operands.len() && p < def.operands.len());
+                let Some(place) = place else { return wrong(format!("`{GIVEN}` is in no order")) };
+                while operands.len() < place {
+                    operands.push(self.graph.absent());
+                }
+                operands.push(v);
+            }
+        }
+        let mut attrs: Vec<(&str, AttrValue)> = Vec::new();
+        for (key, text) in op.params.iter().filter(|(key, _)| key != GIVEN) {
+            attrs.push((key, attr_of(Value::read(text))));
+        }
+        let v = self.graph.call(Op::Known(def), &operands, &attrs)?;
+        self.untyped(v)
     }
 
     /// The elements of a tuple, or the value itself.
@@ -381,3 +424,17 @@ fn axis_of(axis: i64, rank: usize) -> Done<usize> {
     }
 }
 
+/// The value of a parameter as an attribute.
+fn attr_of(value: Value) -> AttrValue {
+    match value {
+        Value::None => AttrValue::Ints(Vec::new()),
+        Value::Bool(v) => AttrValue::Bool(v),
+        Value::Int(v) => AttrValue::int(v),
+        Value::Float(v) => AttrValue::float(v),
+        Value::Complex(..) => AttrValue::None,
+        Value::Text(v) => AttrValue::str(&v),
+        Value::Ints(v) => AttrValue::ints(&v),
+        Value::Floats(v) => AttrValue::Floats(v.into_iter().map(Real).collect()),
+        Value::Texts(v) => AttrValue::Strs(v.iter().map(|text| text.as_str().into()).collect()),
+    }
+}

@@ -17,6 +17,9 @@ pub(in crate::formats::pnnx) const INPUTS: &str = "pnnx.inputs";
 /// The attribute with the keys of tensors beside the text, which are the last operands.
 pub(in crate::formats::pnnx) const TENSORS: &str = "pnnx.tensors";
 
+/// The attribute with the name of the operator.
+pub(in crate::formats::pnnx) const NAME: &str = "pnnx.name";
+
 /// A short-time Fourier transform as torch has it; `n` samples in a frame, `window` as long as a frame.
 const STFT: &str = "fn stft(input, window, places, n, pad, pad_mode, onesided, normalized) {
     let length = input.shape[input.rank - 1];
@@ -76,8 +79,8 @@ impl Importer<'_> {
             operands.push(t.v);
             keys.push(key.as_str().into());
         }
-        let mut attr_names: Vec<Arc<str>> = vec![INPUTS.into(), TENSORS.into()];
-        let mut attrs = vec![AttrValue::Strs(names), AttrValue::Strs(keys)];
+        let mut attr_names: Vec<Arc<str>> = vec![INPUTS.into(), TENSORS.into(), NAME.into()];
+        let mut attrs = vec![AttrValue::Strs(names), AttrValue::Strs(keys), AttrValue::str(&op.name)];
         for (key, text) in &op.params {
             attr_names.push(key.as_str().into());
             attrs.push(AttrValue::str(text));

@@ -218,8 +218,7 @@ const ENTRIES: &[Entry] = &[
     entry(
         "nn.ChannelShuffle F.channel_shuffle",
         "input groups",
-        "let u = reshape(input) {shape = [input.shape[0], groups, input.shape[1] / groups] ++ input.shape[2..]};
-         reshape(transpose(u) {perm = [0, 2, 1] ++ range(3, input.rank + 1)}) {shape = input.shape}",
+        "channel_shuffle(input) {groups = groups}",
     ),
     entry(
         "nn.Fold F.fold",
@@ -233,6 +232,10 @@ const ENTRIES: &[Entry] = &[
         "diagonal(input) {offset = offset, dim1 = dim1, dim2 = dim2}"),
     entry("aten::unfold Tensor.unfold", "input dimension size step",
         "unfold(input) {axis = dimension, size = size, step = step}"),
+    entry("torch.unique_consecutive", "input return_inverse return_counts dim",
+        "unique_consecutive(input) {
+           axis = dim, return_inverse = return_inverse == true, return_counts = return_counts == true
+         }"),
     entry("aten::sort torch.sort", "input dim descending stable",
         "let s = sort(input) {axis = dim, descending = descending == true}; (s.0, s.1)"),
 ];

@@ -1,0 +1,34 @@
+//! `tautomer convert`: a program or model in another format.
+
+use std::path::PathBuf;
+
+use super::input::{self, Kind, Loaded};
+use super::{Done, Failure, Shell, output};
+
+#[derive(clap::Args)]
+pub(super) struct Args {
+    /// A program (.taut) or model (.onnx, .pnnx.param); `-` is standard input
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Where to write it (.taut, .onnx or .pnnx.param); weights of a .pnnx.param go into the .bin beside it
+    #[arg(value_name = "RESULT")]
+    result: PathBuf,
+    /// Values of the parameters (.safetensors or .npz); without it, a .safetensors file beside the program
+    #[arg(long, value_name = "FILE")]
+    params: Option<PathBuf>,
+    /// What the file is, whatever its suffix
+    #[arg(long, value_enum, value_name = "KIND")]
+    from: Option<Kind>,
+}
+
+pub(super) fn run(args: &Args, shell: &Shell) -> Done {
+    if input::is_standard(&args.result) {
+        return Err(Failure::new("T0402", "a result of convert is a file"));
+    }
+    // A wrong suffix is found before the work is done.
+    Kind::of(&args.result, None)?;
+    let loaded = Loaded::read(&args.file, args.from, args.params.as_deref(), shell)?;
+    let notes = output::write_workload(&args.result, &loaded.workload, loaded.info.as_ref())?;
+    shell.notes(&notes);
+    Ok(())
+}
