@@ -79,28 +79,33 @@ impl Random {
 /// One of the seeds with a few bytes changed, left out, repeated, or taken from another.
 pub fn changed(seeds: &[Vec<u8>], random: &mut Random) -> Vec<u8> {
     let mut bytes = seeds[random.below(seeds.len())].clone();
-    for _ in 0..=random.below(6) {
+    for _ in 0..=random.below(3) {
         let at = random.below(bytes.len());
-        match random.below(6) {
+        match random.below(12) {
             0 => bytes.truncate(at),
-            1 if !bytes.is_empty() => bytes[at] ^= 1 << random.below(8),
-            2 if !bytes.is_empty() => bytes[at] = [0, 1, 2, 7, 127, 128, 255][random.below(7)],
-            3 => {
+            1 => {
                 let end = (at + random.below(16)).min(bytes.len());
                 let part = bytes[at..end].to_vec();
                 let to = random.below(bytes.len() + 1);
                 bytes.splice(to..to, part);
             }
-            4 => {
+            2 => {
                 let end = (at + random.below(8)).min(bytes.len());
                 bytes.drain(at..end);
             }
-            _ => {
+            3 => {
                 let other = &seeds[random.below(seeds.len())];
                 let from = random.below(other.len());
                 let end = (from + random.below(64)).min(other.len());
                 bytes.splice(at..at, other[from..end].iter().copied());
             }
+            // Most lengths in a message stay right if the number of bytes does.
+            4..8 if !bytes.is_empty() => bytes[at] ^= 1 << random.below(8),
+            _ if !bytes.is_empty() => {
+                let from = random.below(bytes.len());
+                bytes[at] = [bytes[from], 0, 1, 2, 127, 255][random.below(6)];
+            }
+            _ => {}
         }
     }
     bytes

@@ -1,6 +1,7 @@
 //! What the fuzz targets do, on their seeds and on some hundred changed ones; `TAUTOMER_CASES` asks for more.
 
 #[path = "../fuzz/lib.rs"]
+#[expect(unreachable_pub, reason = "it is a library of its own")]
 mod fuzz;
 
 use std::path::Path;
