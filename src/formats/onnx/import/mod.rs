@@ -379,7 +379,8 @@ impl<'a> Importer<'a> {
                 metadata_props: node.metadata_props.clone(),
                 device_configurations: node.device_configurations.clone(),
             };
-            self.info.nodes.insert(self.value_name(first), info);
+            let name = self.value_name(first);
+            self.info.keep_node(name, info);
         }
         for (name, v) in node.output.iter().zip(results) {
             if let (false, Some(v)) = (name.is_empty(), *v) {
