@@ -45,12 +45,12 @@ const COMPUTED: &[(&str, &str)] = &[
     ),
     ("unsqueeze(gather(s, 0)) {axes = [0]}", "n"),
     ("squeeze(slice(s) {starts = [2], ends = [3]}) {axes = [0]}", "h"),
-    ("reduce_prod(s) {keepdims = false}", "3 * h * n"),
+    ("reduce_prod(s) {keepdims = false}", "3*h*n"),
     ("reduce_sum(gather(s, [0, 2])) {keepdims = true}", "h + n"),
-    ("size(x)", "3 * h * n"),
-    ("gather(s, 2) * 2 + 1", "2 * h + 1"),
+    ("size(x)", "3*h*n"),
+    ("gather(s, 2) * 2 + 1", "2*h + 1"),
     ("gather(s, 2) - 1", "h - 1"),
-    ("s * [2, 1, 4]", "2 * n, 3, 4 * h"),
+    ("s * [2, 1, 4]", "2*n, 3, 4*h"),
     ("(gather(s, 2) + 1) / 2", "(h + 1) / 2"),
     ("mod(gather(s, 2), 4)", "h % 4"),
     ("max(gather(s, 0), 1)", "max(1, n)"),
@@ -140,12 +140,12 @@ fn shapes_computed_by_nodes_become_attributes() {
         ),
         (
             "reshape(x, concat(n * t, [64]) {axis = 0})",
-            "f32[n * t, 64]",
+            "f32[n*t, 64]",
             vec!["reshape"],
         ),
         (
             "reshape(x, concat(n, [-1]) {axis = 0})",
-            "f32[n, 64 * t]",
+            "f32[n, 64*t]",
             vec!["reshape"],
         ),
         ("expand(y, concat(n, [1]) {axis = 0})", "f32[n, 3]", vec!["expand"]),
@@ -154,17 +154,9 @@ fn shapes_computed_by_nodes_become_attributes() {
             "f32[t, n]",
             vec!["constant_of_shape"],
         ),
-        ("slice(x, [0], t / [2], [1])", "f32[n, t / 2, 64]", vec!["slice"]),
-        (
-            "resize(x) {mode = \"nearest\", sizes = [n, 7, 64]}",
-            "f32[n, 7, 64]",
-            vec!["resize"],
-        ),
-        ("tile(y, concat([2], t) {axis = 0})", "f32[2, 3 * t]", vec!["tile"]),
+        ("slice(x, [1], t, [1])", "f32[n, max(0, t - 1), 64]", vec!["slice"]),
+        ("tile(y, t)", "f32[3*t]", vec!["tile"]),
     ] {
-        if body.starts_with("resize") {
-            continue;
-        }
         let graph = optimized(graph(&format!(
             "fn main(x: f32[n, t, 64], y: f32[3]) {{ {heads} {body} }}"
         )));
@@ -209,7 +201,7 @@ fn shapes_given_for_inputs_are_bound_everywhere() {
     let text = "fn main(x: f32[n, 3, h], m: f32[n]) { (reshape(x, concat(slice(shape(x)) {starts = [0], ends = [1]}, [-1]) {axis = 0}), m) }";
     let graph = bound(text, &[("x", Shape::from([2, 3, 5]))]).unwrap();
     let types: Vec<String> = graph.outputs().iter().map(|o| graph.ty(o.vertex).to_string()).collect();
-    assert_eq!(types, ["(f32[2, 15], f32[2])"]);
+    assert_eq!(types, ["f32[2, 15]", "f32[2]"]);
     assert!(graph.validate().is_ok());
     let open: Shape = [Dim::unknown(7), Dim::from(3), Dim::from(5)].into_iter().collect();
     let graph = bound(text, &[("x", open)]).unwrap();

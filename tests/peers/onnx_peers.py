@@ -4,8 +4,8 @@
 
 Takes the models of onnx_agree.py. Each is optimized by tautomer, onnxsim, onnxslim and ONNX Runtime (BASIC and ALL,
 saved), and vertices (`Constant` not counted, subgraphs counted) are printed as a ratio to the original. The results run
-under ONNX Runtime on one thread, with its own optimizations off and on: the medians of interleaved runs, as a ratio to
-the original in the same run. The last lines are geometric means over the models that each column has. It needs the
+under ONNX Runtime on one thread, with its own optimizations off and on: the lower quartiles of the processor time of
+interleaved runs, which other work on the machine disturbs least, as a ratio to the original in the same run. The last lines are geometric means over the models that each column has. It needs the
 environment of run.sh and, in it, `pip install onnxsim==0.8.1 onnxslim==0.1.98`.
 """
 
@@ -13,7 +13,6 @@ import argparse
 import math
 import os
 import pathlib
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -89,7 +88,7 @@ def session(path, level):
 
 
 def latencies(name, paths, level, runs):
-    """Medians in milliseconds of interleaved runs."""
+    """Lower quartiles in milliseconds of the processor time of interleaved runs; short ones are repeated more often."""
     opened = {}
     for key, path in paths.items():
         try:
@@ -98,17 +97,20 @@ def latencies(name, paths, level, runs):
             continue
     feed = inputs_of(name, opened["original"])
     times = {key: [] for key in opened}
+    begun = time.thread_time()
+    opened["original"].run(None, feed)
+    runs = max(runs, min(200, int(0.3 / max(time.thread_time() - begun, 1e-4))))
     for run in range(runs + 1):
         for key, one in list(opened.items()):
-            begun = time.perf_counter()
+            begun = time.thread_time()
             try:
                 one.run(None, feed)
             except Exception:
                 del opened[key], times[key]
                 continue
             if run > 0:
-                times[key].append((time.perf_counter() - begun) * 1e3)
-    return {key: statistics.median(values) for key, values in times.items() if values}
+                times[key].append((time.thread_time() - begun) * 1e3)
+    return {key: sorted(values)[len(values) // 4] for key, values in times.items() if values}
 
 
 def mean(ratios):
