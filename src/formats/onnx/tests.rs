@@ -224,8 +224,8 @@ fn nested_graphs_keep_what_they_refer_to() {
     let written = write(&renamed).model;
     let nodes = &graph_of(&written).node;
     let outer = &nodes[0].output[0];
-    assert_ne!(outer, "inner");
     let inner = nodes[1].attribute[0].g.as_ref().unwrap();
+    assert_ne!(inner.node[0].output[0], *outer);
     assert_eq!(inner.node[0].input, [outer.clone(), outer.clone()]);
     read(written);
 }
