@@ -2,6 +2,8 @@
 //!
 //! The tables are no part of this repository; without `TAUTOMER_TEST_DATA` these tests say so and do nothing.
 
+#![expect(clippy::print_stderr, reason = "tests say that they were skipped")]
+
 use std::path::Path;
 
 use serde_json::{Map, Value};
@@ -24,7 +26,9 @@ fn tables() -> Option<Map<String, Value>> {
 
 /// The rows of a table: names, and the type, `None` for an error.
 fn rows(tables: &Map<String, Value>, name: &str) -> Vec<(Vec<String>, Option<ElementType>)> {
-    let Value::Object(table) = &tables[name] else { panic!("{name} is no table") };
+    let Value::Object(table) = &tables[name] else {
+        panic!("{name} is no table")
+    };
     let row = |(key, value): (&String, &Value)| {
         let names = key.split(',').map(str::to_owned).collect();
         let ty = value.as_str().unwrap();
@@ -55,14 +59,22 @@ fn types_are_promoted_as_torch_does() {
 }
 
 /// Every row of a table of functions, with its operands; those at `hosts` are numbers.
-fn each(table: &str, hosts: [bool; 2], check: impl Fn(Function, &[(ElementType, Weight)], Option<ElementType>)) -> usize {
+fn each(
+    table: &str,
+    hosts: [bool; 2],
+    check: impl Fn(Function, &[(ElementType, Weight)], Option<ElementType>),
+) -> usize {
     let Some(tables) = tables() else { return 0 };
     let rows = rows(&tables, table);
     let count = rows.len();
     for (names, expected) in rows {
         let function = Function::by_name(&names[0]).unwrap_or_else(|| panic!("{names:?}"));
         // In the tables of numbers a name may mean both: the number stands where the table says.
-        let operands: Vec<_> = names[1..].iter().zip(hosts).map(|(name, host)| operand(name, host)).collect();
+        let operands: Vec<_> = names[1..]
+            .iter()
+            .zip(hosts)
+            .map(|(name, host)| operand(name, host))
+            .collect();
         check(function, &operands, expected);
     }
     count
@@ -122,7 +134,9 @@ fn graphs_have_torchs_types() {
                 let graph = imported.workload.graph;
                 graph.ty(graph.outputs()[0].vertex).clone()
             });
-            let expected = expected.and_then(ElementType::dtype).map(|dtype: DType| Type::tensor(dtype, [2]));
+            let expected = expected
+                .and_then(ElementType::dtype)
+                .map(|dtype: DType| Type::tensor(dtype, [2]));
             assert_eq!(found, expected, "{expression} of {operands:?}");
         });
     }

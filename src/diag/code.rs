@@ -289,8 +289,8 @@ believed."
 of the model."
 
     "T0505" "node carried along unread"
-"The operator is not known in this form: another domain, nested graphs, values that are not tensors, or an attribute
-whose meaning is not covered. The node stays where it is and is written back unchanged; nothing is rewritten across
+"The operator is not known in this form: another domain, values of another kind than tensors, sequences and optional
+values, or an attribute whose meaning is not covered. A note says why a node with nested graphs is not looked into. The node stays where it is and is written back unchanged; nothing is rewritten across
 it."
 
     "T0506" "operator set raised"

@@ -399,10 +399,18 @@ mod tests {
     }
 
     #[test]
+    fn complex_numbers_are_pairs() {
+        let mut bytes = header("{'descr': '<c8', 'fortran_order': True, 'shape': (2, 2), }\n");
+        bytes.extend([1.0f32, -1.0, 3.0, -3.0, 2.0, -2.0, 4.0, -4.0].iter().flat_map(|x| x.to_le_bytes()));
+        let expected = Tensor::new(&[2, 2, 2], vec![1.0f32, -1.0, 2.0, -2.0, 3.0, -3.0, 4.0, -4.0]).unwrap();
+        assert_eq!(read_npy(&bytes), Ok(expected));
+    }
+
+    #[test]
     fn refusals_say_why() {
         let refused = |text: &str| read_npy(&header(text)).unwrap_err().to_string();
-        let complex = refused("{'descr': '<c8', 'fortran_order': False, 'shape': ()}");
-        assert!(complex.contains("<c8"), "{complex}");
+        let long = refused("{'descr': '<f16', 'fortran_order': False, 'shape': ()}");
+        assert!(long.contains("<f16"), "{long}");
         let record = refused("{'descr': [('x', '<f4')], 'fortran_order': False, 'shape': ()}");
         assert!(record.contains("not supported"), "{record}");
         let huge = refused("{'descr': '<f4', 'fortran_order': False, 'shape': (4000000000, 4000000000, 4000000000)}");

@@ -144,6 +144,20 @@ impl Region {
         self.inputs += n;
     }
 
+    /// True if both compute the same, whatever they call it.
+    pub fn is_same(&self, other: &Region) -> bool {
+        let same = |(a, b): (&Item, &Item)| a.step == b.step && a.ty == b.ty;
+        let outputs = self
+            .outputs
+            .iter()
+            .map(|(i, _)| i)
+            .eq(other.outputs.iter().map(|(i, _)| i));
+        self.inputs == other.inputs
+            && outputs
+            && self.items.len() == other.items.len()
+            && self.items.iter().zip(&other.items).all(same)
+    }
+
     /// Lets everything that uses the input `from` use the input `to` instead.
     pub fn redirect(&mut self, from: usize, to: usize) {
         let moved = |at: &mut usize| *at = if *at == from { to } else { *at };

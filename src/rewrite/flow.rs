@@ -210,7 +210,7 @@ fn branch(graph: &mut Graph, here: &Call) -> Result<Option<Vec<VertexId>>, OpErr
     let Some(holds) = known_int(graph, here.operands[0]) else {
         let (then, otherwise) = (here.function("then_branch")?, here.function("else_branch")?);
         // Where both are the same, the condition does not matter.
-        return match then == otherwise {
+        return match then.is_same(&otherwise) {
             true => inline(graph, &then, &here.operands[1..]),
             false => Ok(None),
         };

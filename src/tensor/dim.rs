@@ -296,11 +296,30 @@ impl Dim {
         match (self.clone() - other.clone()).as_const() {
             Some(difference) if difference >= 0 => self.clone(),
             Some(_) => other.clone(),
+            None if self.is_among(other) => other.clone(),
+            None if other.is_among(self) => self.clone(),
             None => {
                 let (a, b) = if self <= other { (self, other) } else { (other, self) };
                 Dim::atom(Atom::Max(a.clone(), b.clone()))
             }
         }
+    }
+
+    /// True if this is one of the numbers that `other` is the largest of.
+    fn is_among(&self, other: &Dim) -> bool {
+        let mut rest = vec![other];
+        while let Some(dim) = rest.pop() {
+            if dim == self {
+                return true;
+            }
+            if let Dim::Expr(poly) = dim
+                && let [(product, 1)] = poly.terms.as_slice()
+                && let [Atom::Max(a, b)] = &**product
+            {
+                rest.extend([a, b]);
+            }
+        }
+        false
     }
 
     /// The value where every symbol has one; nothing, if one has none, or if a number becomes too large.

@@ -113,6 +113,9 @@ pub(super) fn judge(rule: &Rule, sides: &Sides, strict: bool, random: &mut Rando
 
 /// Compares the sides of an instance.
 pub(super) fn examine(rule: &Rule, sides: &Sides, terms: &mut Terms, random: &mut Random) -> Finding {
+    if let Some(parts) = in_parts(sides) {
+        return examine(rule, &parts, terms, random);
+    }
     let target = match &sides.target {
         Ok(target) => target,
         Err(problems) => {
@@ -153,6 +156,37 @@ pub(super) fn examine(rule: &Rule, sides: &Sides, terms: &mut Terms, random: &mu
         }
     }
     ground.map_or(Finding::Unknown, Finding::Agree)
+}
+
+/// The sides with the elements of outputs that are tuples as outputs of their own, if there are such.
+fn in_parts(sides: &Sides) -> Option<Sides> {
+    let target = sides.target.as_ref().ok()?;
+    let count = |v: VertexId| match sides.graph.ty(v) {
+        Type::Tuple(items) => Some(items.len()),
+        _ => None,
+    };
+    if sides.source.iter().all(|v| count(*v).is_none()) || !sides.types_agree() {
+        return None;
+    }
+    let mut graph = sides.graph.clone();
+    let (mut source, mut parts) = (Vec::new(), Vec::new());
+    for (&a, &b) in sides.source.iter().zip(target) {
+        for i in 0..count(a).unwrap_or(0) {
+            source.push(graph.project(a, i).ok()?);
+            parts.push(graph.project(b, i).ok()?);
+        }
+        if count(a).is_none() {
+            source.push(a);
+            parts.push(b);
+        }
+    }
+    Some(Sides {
+        graph,
+        source,
+        inputs: sides.inputs.clone(),
+        bound: sides.bound.clone(),
+        target: Ok(parts),
+    })
 }
 
 /// What is wrong where no engine applies the rule.

@@ -58,9 +58,16 @@ pub(crate) fn compare(results: &[Tensor], expected: &[Tensor]) -> Result<Differe
 
 fn one(a: &Tensor, b: &Tensor) -> Result<Difference, String> {
     let (Tensor::F32(x), Tensor::F32(y)) = (a, b) else {
-        return if a.same_bits(b) { Ok(Difference::default()) } else { Err("values differ".to_owned()) };
+        return if a.same_bits(b) {
+            Ok(Difference::default())
+        } else {
+            Err("values differ".to_owned())
+        };
     };
-    let scale = y.iter().filter(|v| v.is_finite()).fold(0.0f64, |most, v| most.max(f64::from(v.abs())));
+    let scale = y
+        .iter()
+        .filter(|v| v.is_finite())
+        .fold(0.0f64, |most, v| most.max(f64::from(v.abs())));
     let mut worst = Difference::default();
     for (k, (&p, &q)) in x.iter().zip(y.iter()).enumerate() {
         if p.is_nan() && q.is_nan() || p == q {
@@ -72,10 +79,19 @@ fn one(a: &Tensor, b: &Tensor) -> Result<Difference, String> {
         }
         // Where terms cancel, what is left of their rounding is small beside the terms.
         if apart <= f64::from(f32::EPSILON) / 2.0 * scale {
-            worst = worst.larger(Difference { relative: apart / scale, ulps: 0 });
+            worst = worst.larger(Difference {
+                relative: apart / scale,
+                ulps: 0,
+            });
             continue;
         }
-        let ordered = |v: f32| if v < 0.0 { -i64::from((-v).to_bits()) } else { i64::from(v.to_bits()) };
+        let ordered = |v: f32| {
+            if v < 0.0 {
+                -i64::from((-v).to_bits())
+            } else {
+                i64::from(v.to_bits())
+            }
+        };
         worst = worst.larger(Difference {
             relative: apart / scale,
             ulps: ordered(p).abs_diff(ordered(q)),

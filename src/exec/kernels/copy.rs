@@ -50,7 +50,9 @@ pub(super) struct Axis {
 
 fn words<T: 'static, W: Word>(view: &View<'_, T>) -> Vec<T> {
     let layout = view.layout().coalesced();
-    let mut out: Vec<T> = room(layout.len());
+    // Smaller results get pages that the allocator has used before, and rows whose distance is a power of two share few
+    // sets of the cache in large pages.
+    let mut out: Vec<T> = room(layout.len(), 32 << 20);
     if layout.is_empty() {
         return out;
     }
@@ -65,16 +67,15 @@ fn words<T: 'static, W: Word>(view: &View<'_, T>) -> Vec<T> {
     out
 }
 
-/// Room for `n` elements; for so many that the allocator asks the system for new pages each time, in large pages if
-/// it has them.
-pub(super) fn room<T>(n: usize) -> Vec<T> {
+/// Room for `n` elements; from `large` bytes on in large pages if the system has them: there are fewer to be made and
+/// found.
+pub(super) fn room<T>(n: usize, large: usize) -> Vec<T> {
     let out: Vec<T> = Vec::with_capacity(n);
     #[cfg(target_os = "linux")]
     {
         const PAGE: usize = 4096;
-        const MANY: usize = 32 << 20;
         let bytes = n.saturating_mul(size_of::<T>());
-        if bytes >= MANY {
+        if bytes >= large.max(PAGE) {
             let start = out.as_ptr().addr().next_multiple_of(PAGE);
             let whole = (out.as_ptr().addr() + bytes - start) / PAGE * PAGE;
             // SAFETY: the pages lie in memory that is owned here; advice changes nothing that is in them, and whether
@@ -84,6 +85,8 @@ pub(super) fn room<T>(n: usize) -> Vec<T> {
             }
         }
     }
+    #[cfg(not(target_os = "linux"))]
+    let _ = large;
     out
 }
 

@@ -3,7 +3,7 @@
 use half::{bf16, f16};
 
 use super::call::{contiguous, or_decline};
-use super::copy::gather;
+use super::copy::{gather, room};
 use super::{Call, Kernel};
 use crate::op::OpError;
 use crate::tensor::strided::View;
@@ -293,44 +293,61 @@ struct Distinct<T> {
     counts: Vec<i64>,
 }
 
+/// So many elements, to be written over.
+fn filled<T: Clone + Default>(n: usize) -> Vec<T> {
+    const LARGE: usize = 2 << 20;
+    let mut out = room(n, LARGE);
+    out.resize(n, T::default());
+    out
+}
+
 /// The first row of each run of equal ones; to which run each row belongs, and how long the runs are, if asked for.
+///
+/// Runs are counted first, so that no more memory is asked for than is filled: new pages cost more than a second look.
 fn runs<T: Keyed>(rows: &[T], n: usize, length: usize, (inverse, counts): (bool, bool)) -> Distinct<T> {
+    let row = |i: usize| &rows[i * length..][..length];
+    let kept = match length {
+        _ if n == 0 => 0,
+        1 => {
+            1 + rows
+                .windows(2)
+                .map(|pair| usize::from(pair[0] != pair[1]))
+                .sum::<usize>()
+        }
+        _ => 1 + (1..n).filter(|&i| row(i) != row(i - 1)).count(),
+    };
     let mut out = Distinct {
-        kept: 0,
+        kept,
         values: Vec::new(),
-        inverse: vec![0; if inverse { n } else { 0 }],
-        counts: Vec::new(),
+        inverse: filled(if inverse { n } else { 0 }),
+        counts: filled(if counts { kept } else { 0 }),
     };
-    // Where the runs begin, written without asking whether one does: what is no beginning is written over.
-    let mut starts = vec![0; n];
-    let mut begin = |i: usize, new: bool| {
-        starts[out.kept] = i;
-        out.kept += usize::from(new);
+    if length == 1 {
+        out.values = filled(kept);
+    }
+    let mut firsts = vec![0; if length == 1 { 0 } else { kept }];
+    // From the last to the first: of what is written in one place, the first of a run stays, and nothing is asked.
+    let mut run = kept;
+    for i in (0..n).rev() {
+        if length == 1 {
+            let ends = i + 1 == n || rows[i] != rows[i + 1];
+            run -= usize::from(ends);
+            out.values[run] = rows[i];
+        } else {
+            let ends = i + 1 == n || row(i) != row(i + 1);
+            run -= usize::from(ends);
+            firsts[run] = i;
+        }
         if inverse {
-            out.inverse[i] = out.kept as i64 - 1;
+            out.inverse[i] = run as i64;
         }
-    };
-    for i in 0..n {
-        let new = match length {
-            _ if i == 0 => true,
-            1 => rows[i] != rows[i - 1],
-            _ => rows[i * length..][..length] != rows[(i - 1) * length..][..length],
-        };
-        begin(i, new);
-    }
-    starts.truncate(out.kept);
-    match length {
-        1 => out.values.extend(starts.iter().map(|&i| rows[i])),
-        _ => {
-            out.values.reserve(out.kept * length);
-            starts
-                .iter()
-                .for_each(|&i| out.values.extend_from_slice(&rows[i * length..][..length]));
+        if counts {
+            out.counts[run] += 1;
         }
     }
-    if counts {
-        let ends = starts.iter().skip(1).copied().chain([n]);
-        out.counts = starts.iter().zip(ends).map(|(&from, to)| (to - from) as i64).collect();
+    if length != 1 {
+        out.values.reserve(kept * length);
+        firsts.iter().for_each(|&i| out.values.extend_from_slice(row(i)));
     }
     out
 }

@@ -73,6 +73,23 @@ pub struct NodeInfo {
 }
 
 impl OnnxInfo {
+    /// Keeps what a node says; two nested graphs may have a value of one name each.
+    pub(super) fn keep_node(&mut self, first: Arc<str>, node: NodeInfo) {
+        let other = self.nodes.get(&first).is_some_and(|old| old.op_type != node.op_type);
+        let key = match other {
+            true => format!("{first}\0{}", node.op_type).into(),
+            false => first,
+        };
+        self.nodes.insert(key, node);
+    }
+
+    /// What a node of that operator said whose first result had that name.
+    pub(super) fn node(&self, first: &str, op_type: &str) -> Option<&NodeInfo> {
+        let same = |node: &&NodeInfo| node.op_type == op_type;
+        let other = || self.nodes.get(format!("{first}\0{op_type}").as_str());
+        self.nodes.get(first).filter(same).or_else(other).filter(same)
+    }
+
     /// The version of the default operator set.
     pub fn opset(&self) -> i64 {
         self.opsets.get("").copied().unwrap_or(DEFAULT_OPSET)

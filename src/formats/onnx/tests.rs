@@ -1,5 +1,6 @@
 //! Models into graphs and back.
 
+mod control;
 mod declared;
 mod layers;
 

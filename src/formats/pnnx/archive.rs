@@ -38,7 +38,9 @@ impl<'a> Archive<'a> {
             }
         }
         let ends = [LISTED, END, END_64];
-        let next = bytes.get(cursor.at.saturating_sub(4)..).and_then(|rest| rest.first_chunk::<4>());
+        let next = bytes
+            .get(cursor.at.saturating_sub(4)..)
+            .and_then(|rest| rest.first_chunk::<4>());
         if !next.is_some_and(|word| ends.contains(&u32::from_le_bytes(*word))) {
             return Err(Problem::malformed("the archive is cut short"));
         }
@@ -92,18 +94,26 @@ impl<'a> Cursor<'a> {
             Some((flags, method, crc, stored, size, name, cursor.take(extra.into())?))
         };
         let (flags, method, crc, stored, size, name, extra) = header(self).ok_or_else(short)?;
-        let name = String::from_utf8(name.to_vec()).map_err(|_| Problem::malformed("the name of a member is no text"))?;
+        let name =
+            String::from_utf8(name.to_vec()).map_err(|_| Problem::malformed("the name of a member is no text"))?;
         if method != 0 || flags & 1 != 0 {
-            return Err(Problem::unsupported(format!("member {name:?} is compressed or encrypted")));
+            return Err(Problem::unsupported(format!(
+                "member {name:?} is compressed or encrypted"
+            )));
         }
         if flags & 8 != 0 {
-            return Err(Problem::unsupported(format!("the size of member {name:?} stands behind it")));
+            return Err(Problem::unsupported(format!(
+                "the size of member {name:?} stands behind it"
+            )));
         }
         let size = match (size, stored) {
             (ELSEWHERE, _) | (_, ELSEWHERE) => size_64(extra).ok_or_else(short)?,
             _ => u64::from(stored),
         };
-        let data = usize::try_from(size).ok().and_then(|size| self.take(size)).ok_or_else(short)?;
+        let data = usize::try_from(size)
+            .ok()
+            .and_then(|size| self.take(size))
+            .ok_or_else(short)?;
         if crc32(data) != crc {
             return Err(Problem::malformed(format!("member {name:?} is damaged")));
         }
@@ -132,7 +142,11 @@ fn crc32(bytes: &[u8]) -> u32 {
             let mut value = i as u32;
             let mut bit = 0;
             while bit < 8 {
-                value = if value & 1 == 1 { (value >> 1) ^ 0xedb8_8320 } else { value >> 1 };
+                value = if value & 1 == 1 {
+                    (value >> 1) ^ 0xedb8_8320
+                } else {
+                    value >> 1
+                };
                 bit += 1;
             }
             table[i] = value;

@@ -329,10 +329,11 @@ pub fn result_type(function: Function, operands: &[(ElementType, Weight)]) -> Op
             let halves = common == E::C32 && operands.first().is_some_and(|(ty, _)| !ty.is_complex());
             (!halves).then_some(float)
         }
-        F::Pow => (!all_bool && common != E::C32).then_some(common),
-        F::FloorDivide | F::Remainder | F::Fmod => {
-            (!all_bool && category != Category::Complex).then_some(common)
+        F::Pow => {
+            let by_host = operands.get(1).is_some_and(|(_, weight)| *weight == Weight::Host);
+            ((by_host || !all_bool) && common != E::C32).then_some(common)
         }
+        F::FloorDivide | F::Remainder | F::Fmod => (!all_bool && category != Category::Complex).then_some(common),
         F::Max | F::Maximum | F::Min | F::Minimum => (category != Category::Complex).then_some(common),
         F::Atan2 => (category != Category::Complex).then_some(float),
         F::Logaddexp => (category >= Category::Float).then_some(common),

@@ -30,8 +30,12 @@ pub fn weights_beside(path: &Path) -> PathBuf {
 pub fn read_model(path: &Path) -> Result<Imported, Diagnostics> {
     let text = fs::read(path).map_err(|e| refused(&FormatError::io(path, e)))?;
     let name = path.display().to_string();
-    let text = String::from_utf8(text)
-        .map_err(|_| Diagnostics::from(Diagnostic::error("T0501", format!("{name}: the file is not UTF-8 text"))))?;
+    let text = String::from_utf8(text).map_err(|_| {
+        Diagnostics::from(Diagnostic::error(
+            "T0501",
+            format!("{name}: the file is not UTF-8 text"),
+        ))
+    })?;
     let file = ParamFile::read(&name, &text)?;
     let beside = weights_beside(path);
     if !beside.is_file() {

@@ -19,4 +19,4 @@ pub use expression::{ExprNode, Expression, Function, Literal, LiteralValue, Read
 pub use file::{read_model, weights_beside, write_model};
 pub use import::{Imported, import};
 pub use param::{Extent, MAGIC, Operator, ParamFile, ValueType};
-pub use value::{NO_END, Value, float_text};
+pub use value::{NO_END, Value, float_text, single_text};

@@ -64,7 +64,10 @@ pub enum Extent {
 impl Operator {
     /// The value of a parameter.
     pub fn param(&self, key: &str) -> Option<Value> {
-        self.params.iter().find(|(name, _)| name == key).map(|(_, text)| Value::read(text))
+        self.params
+            .iter()
+            .find(|(name, _)| name == key)
+            .map(|(_, text)| Value::read(text))
     }
 
     /// The type that the line gives a value.
@@ -198,7 +201,8 @@ impl Reader<'_> {
     fn file(&mut self) -> ParamFile {
         let text = &self.source.text;
         if u32::try_from(text.len()).is_err() {
-            self.problems.push(Diagnostic::error("T0602", "the file is longer than 4 GiB"));
+            self.problems
+                .push(Diagnostic::error("T0602", "the file is longer than 4 GiB"));
             return ParamFile::default();
         }
         let mut start = 0;
@@ -216,7 +220,10 @@ impl Reader<'_> {
         let counts = lines.next();
         let counted = counts.and_then(|line| self.source.slice(line).split_whitespace().next()?.parse::<usize>().ok());
         let Some(counted) = counted else {
-            let problem = refused("the second line has the numbers of operators and values", counts.unwrap_or(magic));
+            let problem = refused(
+                "the second line has the numbers of operators and values",
+                counts.unwrap_or(magic),
+            );
             self.problems.push(problem);
             return ParamFile::default();
         };
@@ -225,14 +232,17 @@ impl Reader<'_> {
         for line in lines {
             let Some(op) = self.operator(line) else { continue };
             if !names.insert(op.name.clone()) {
-                self.problems.push(refused(format!("another operator is named `{}`", op.name), line));
+                self.problems
+                    .push(refused(format!("another operator is named `{}`", op.name), line));
             }
             for value in op.inputs.iter().filter(|v| !values.contains(*v)) {
-                self.problems.push(refused(format!("no line above gives the value `{value}`"), line));
+                self.problems
+                    .push(refused(format!("no line above gives the value `{value}`"), line));
             }
             for value in &op.outputs {
                 if !values.insert(value.clone()) {
-                    self.problems.push(refused(format!("another value is named `{value}`"), line));
+                    self.problems
+                        .push(refused(format!("another value is named `{value}`"), line));
                 }
             }
             file.operators.push(op);
@@ -259,7 +269,8 @@ impl Reader<'_> {
         let (kind, name) = (words.next(), words.next());
         let counts = [words.next(), words.next()].map(|w| w.and_then(|w| w.parse::<usize>().ok()));
         let (Some(kind), Some(name), [Some(inputs), Some(outputs)]) = (kind, name, counts) else {
-            self.problems.push(refused("a line has a type, a name and two numbers", line));
+            self.problems
+                .push(refused("a line has a type, a name and two numbers", line));
             return None;
         };
         let mut op = Operator {
@@ -331,9 +342,21 @@ mod tests {
             ("7767517\n2 1\npnnx.Input x 0 1 0\n", "m:2:1", "has 1"),
             ("7767517\n1 1\npnnx.Input x 0\n", "m:3:1", "two numbers"),
             ("7767517\n1 1\npnnx.Input x 0 2 0\n", "m:3:1", "not all are named"),
-            ("7767517\n1 1\npnnx.Output x 1 0 7\n", "m:3:1", "no line above gives the value `7`"),
-            ("7767517\n1 1\npnnx.Input x 0 1 0 #0=(2)f31\n", "m:3:20", "no shape and element type"),
-            ("7767517\n2 1\na x 0 1 0\na y 0 1 0\n", "m:4:1", "another value is named `0`"),
+            (
+                "7767517\n1 1\npnnx.Output x 1 0 7\n",
+                "m:3:1",
+                "no line above gives the value `7`",
+            ),
+            (
+                "7767517\n1 1\npnnx.Input x 0 1 0 #0=(2)f31\n",
+                "m:3:20",
+                "no shape and element type",
+            ),
+            (
+                "7767517\n2 1\na x 0 1 0\na y 0 1 0\n",
+                "m:4:1",
+                "another value is named `0`",
+            ),
         ] {
             let shown = ParamFile::read("m", text).unwrap_err().render(false);
             assert!(shown.contains(place) && shown.contains(message), "{text}{shown}");

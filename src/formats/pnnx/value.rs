@@ -71,7 +71,9 @@ pub(super) enum Number {
 }
 
 fn is_numeric(text: &str) -> bool {
-    text.strip_prefix('-').unwrap_or(text).starts_with(|c: char| c.is_ascii_digit())
+    text.strip_prefix('-')
+        .unwrap_or(text)
+        .starts_with(|c: char| c.is_ascii_digit())
 }
 
 /// A decimal number; one with a point or an exponent is no integer.
@@ -131,36 +133,53 @@ fn list<'a>(items: impl Iterator<Item = &'a str> + Clone) -> Value {
     }
 }
 
-/// A number as PNNX writes it: as short as single precision allows, always with a point, and with an exponent from
-/// 1e6 and below 1e-4.
+/// A number as PNNX writes it, always with a point, and with an exponent from 1e6 and below 1e-4; with as many digits as
+/// it takes to be read as the same number.
 ///
 /// ```
 /// use tautomer::formats::pnnx::float_text;
 /// assert_eq!(float_text(8.0), "8.0");
-/// assert_eq!(float_text(f64::from(2.828_427_1_f32)), "2.828427");
 /// assert_eq!(float_text(1e-5), "1.000000e-5");
 /// assert_eq!(float_text(0.1), "0.1");
 /// ```
 pub fn float_text(value: f64) -> String {
-    let single = value as f32;
+    let short = single_text(value as f32);
+    if short.parse::<f64>() == Ok(value) || !value.is_finite() {
+        return short;
+    }
+    if has_exponent(value.abs()) {
+        return format!("{value:e}");
+    }
+    let text = value.to_string();
+    if text.contains('.') { text } else { format!("{text}.0") }
+}
+
+/// A number of single precision as PNNX writes it: as short as that precision allows.
+///
+/// ```
+/// use tautomer::formats::pnnx::single_text;
+/// assert_eq!(single_text(8.0f32.sqrt()), "2.828427");
+/// assert_eq!(single_text(1e-8), "1.000000e-8");
+/// ```
+pub fn single_text(value: f32) -> String {
     if !value.is_finite() {
         return value.to_string();
     }
-    let magnitude = value.abs();
-    if magnitude != 0.0 && !(1e-4..1e6).contains(&magnitude) {
+    if has_exponent(f64::from(value.abs())) {
         // Six digits where they are enough.
         let short = format!("{value:.6e}");
-        return match short.parse::<f32>() {
-            Ok(read) if read == single => short,
-            _ if f64::from(single) == value => format!("{single:e}"),
-            _ => format!("{value:e}"),
+        return if short.parse() == Ok(value) {
+            short
+        } else {
+            format!("{value:e}")
         };
     }
-    // A number that single precision holds, or that is written as one, is written short.
-    let text = single.to_string();
-    let exact = f64::from(single) == value || text.parse::<f64>() == Ok(value);
-    let text = if exact { text } else { value.to_string() };
+    let text = value.to_string();
     if text.contains('.') { text } else { format!("{text}.0") }
+}
+
+fn has_exponent(magnitude: f64) -> bool {
+    magnitude != 0.0 && !(1e-4..1e6).contains(&magnitude)
 }
 
 #[cfg(test)]
@@ -195,7 +214,16 @@ mod tests {
 
     #[test]
     fn numbers_are_read_as_they_were_written() {
-        for value in [0.0f64, -0.5, 1e-8, 1e10, 0.458, 123_456.0, f64::from(0.1f32), f64::from(f32::MIN_POSITIVE)] {
+        for value in [
+            0.0f64,
+            -0.5,
+            1e-8,
+            1e10,
+            0.458,
+            123_456.0,
+            f64::from(0.1f32),
+            f64::from(f32::MIN_POSITIVE),
+        ] {
             assert_eq!(Value::read(&float_text(value)), Value::Float(value), "{value}");
         }
     }

@@ -104,8 +104,12 @@ fn apply(layout: &Layout, array: &Array, step: &Step) -> Option<(Layout, Array)>
             )
         }
         Step::Dice(ranges) => {
-            let begin: Vec<usize> = shape.iter().zip(ranges).map(|(n, r)| r.0.min(*n)).collect();
-            let size: Vec<usize> = (0..rank).map(|i| ranges[i].1.min(shape[i] - begin[i])).collect();
+            let begin: Vec<usize> = shape
+                .iter()
+                .zip(ranges.iter().cycle())
+                .map(|(n, r)| r.0.min(*n))
+                .collect();
+            let size: Vec<usize> = (0..rank).map(|i| ranges[i % 8].1.min(shape[i] - begin[i])).collect();
             let signed = |list: &[usize]| -> Vec<i64> { list.iter().map(|&n| n as i64).collect() };
             (
                 layout.dice(&signed(&begin), &signed(&size)).unwrap(),
@@ -114,8 +118,8 @@ fn apply(layout: &Layout, array: &Array, step: &Step) -> Option<(Layout, Array)>
         }
         Step::Permute(keys) => {
             let mut order: Vec<usize> = (0..rank).collect();
-            order.sort_by_key(|&a| keys.get(a));
-            let names: Vec<i64> = order.iter().map(|&a| name(a, keys[a] % 2 == 0)).collect();
+            order.sort_by_key(|&a| keys[a % 8]);
+            let names: Vec<i64> = order.iter().map(|&a| name(a, keys[a % 8] % 2 == 0)).collect();
             let out = order.iter().map(|&a| shape[a]).collect();
             let place = |p: &[usize]| {
                 let mut out = vec![0; rank];

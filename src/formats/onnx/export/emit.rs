@@ -428,8 +428,8 @@ impl Emitter<'_> {
     /// Adds a node; one that the model had gets back what it said beside its computation.
     fn node(&mut self, op_type: &str, input: Vec<String>, output: Vec<String>, attribute: Vec<AttributeProto>) {
         let first = output.iter().find(|name| !name.is_empty());
-        let old = first.and_then(|name| self.info.nodes.get(name.as_str()));
-        let old = old.filter(|old| old.op_type == op_type).cloned().unwrap_or_default();
+        let old = first.and_then(|name| self.info.node(name, op_type));
+        let old = old.cloned().unwrap_or_default();
         self.proto.node.push(NodeProto {
             input,
             output,

@@ -110,7 +110,7 @@ impl Emitter<'_> {
         if graph.inputs().len() != formal + outside.len() {
             return Err("a function takes another number of values than it is called with".to_string());
         }
-        let mut names = Names::within(&mut self.names);
+        let mut names = Names::within(&self.names);
         for (&v, name) in graph.inputs()[formal..].iter().zip(outside) {
             names.set((v, 0), name.clone());
         }

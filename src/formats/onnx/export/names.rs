@@ -12,21 +12,25 @@ pub(super) type Value = (VertexId, u32);
 #[derive(Debug, Default)]
 pub(super) struct Names {
     used: HashSet<String>,
+    /// Names inside of nested graphs, which other nested graphs may use too.
+    nested: HashSet<String>,
     of: HashMap<Value, String>,
 }
 
 impl Names {
     /// Names for a graph inside of another, whose names it may not use for anything else; [`Self::leave`] returns.
-    pub(super) fn within(outer: &mut Names) -> Names {
+    pub(super) fn within(outer: &Names) -> Names {
         Names {
-            used: std::mem::take(&mut outer.used),
-            of: HashMap::new(),
+            used: outer.used.clone(),
+            ..Names::default()
         }
     }
 
     /// Takes back what [`Self::within`] gave, with the names that were given inside.
     pub(super) fn leave(&mut self, inner: Names) {
-        self.used = inner.used;
+        let new = inner.used.into_iter().chain(inner.nested);
+        let Names { used, nested, .. } = self;
+        nested.extend(new.filter(|name| !used.contains(name)));
     }
 
     /// Keeps `name` from being given to anything else.
@@ -36,7 +40,7 @@ impl Names {
 
     /// True if something has that name.
     pub(super) fn is_used(&self, name: &str) -> bool {
-        self.used.contains(name)
+        self.used.contains(name) || self.nested.contains(name)
     }
 
     /// A name nothing has, similar to `base`.
@@ -44,7 +48,7 @@ impl Names {
         let base = if base.is_empty() { "value" } else { base };
         let mut name = base.to_string();
         let mut i = 1;
-        while !self.used.insert(name.clone()) {
+        while self.nested.contains(&name) || !self.used.insert(name.clone()) {
             name = format!("{base}_{i}");
             i += 1;
         }

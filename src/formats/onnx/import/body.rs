@@ -42,10 +42,9 @@ impl<'a> Importer<'a> {
         'a: 'b,
     {
         let info = std::mem::take(&mut self.info);
-        let mut inner = Importer::new(proto, info, self.folder);
+        let mut inner = Importer::new(proto, info, self.folder, self.functions.clone());
         inner.graph = graph;
         inner.opset = self.opset;
-        inner.functions = self.functions.clone();
         inner.path.clone_from(&self.path);
         inner.inlined = self.inlined;
         inner.carried = std::mem::take(&mut self.carried);

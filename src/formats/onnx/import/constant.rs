@@ -52,7 +52,9 @@ impl<'a> Importer<'a> {
             Ok(tensor) => self.tensor(name, tensor),
             Err(TensorError::UnsupportedType(_)) => self.foreign_constant(name, &attr()),
             Err(error) => {
-                let user = self.user_of(name).map_or(String::new(), |node| format!(", which {node} uses"));
+                let user = self
+                    .user_of(name)
+                    .map_or(String::new(), |node| format!(", which {node} uses"));
                 let message = format!("initializer {name:?}{user}: {error}");
                 self.problems.push(Diagnostic::error("T0504", message));
                 self.poisoned.insert(name);
@@ -83,7 +85,11 @@ impl<'a> Importer<'a> {
 
     /// True if the quantization parameters of some value are in the tensor of that name.
     fn is_annotation(&self, name: &str) -> bool {
-        let parameters = self.info.quantization.iter().flat_map(|a| &a.quant_parameter_tensor_names);
+        let parameters = self
+            .info
+            .quantization
+            .iter()
+            .flat_map(|a| &a.quant_parameter_tensor_names);
         parameters.into_iter().any(|p| p.value.as_deref() == Some(name))
     }
 

@@ -18,7 +18,7 @@ pub(super) type Functions = HashMap<Key, Arc<FunctionProto>>;
 const DEEPEST: usize = 64;
 
 /// Inlining functions may not make more nodes than this.
-const MOST_NODES: usize = 2_000_000;
+const MOST_NODES: usize = 500_000;
 
 pub(super) fn by_key(functions: &[FunctionProto]) -> Functions {
     let text = |text: &Option<String>| text.clone().unwrap_or_default();

@@ -58,7 +58,8 @@ pub fn import(mut model: ModelProto, folder: Option<&Path>) -> Result<Imported, 
     if problems.has_errors() {
         return Err(problems);
     }
-    let mut importer = Importer::new(&graph, info, folder);
+    let functions = Arc::new(function::by_key(&info.functions));
+    let mut importer = Importer::new(&graph, info, folder, functions);
     importer.run();
     problems.extend(std::mem::take(&mut importer.problems).iter().cloned());
     for (op, count) in &importer.carried {
@@ -176,7 +177,7 @@ struct Importer<'a> {
 }
 
 impl<'a> Importer<'a> {
-    fn new(proto: &'a GraphProto, info: OnnxInfo, folder: Option<&'a Path>) -> Importer<'a> {
+    fn new(proto: &'a GraphProto, info: OnnxInfo, folder: Option<&'a Path>, functions: Arc<Functions>) -> Importer<'a> {
         let declared = proto.value_info.iter().chain(&proto.output);
         let declared = declared
             .filter_map(|v| Some((v.name.as_deref()?, v.r#type.as_ref()?)))
@@ -187,7 +188,7 @@ impl<'a> Importer<'a> {
             graph: Graph::new(),
             params: Params::new(),
             opset: info.opset(),
-            functions: Arc::new(function::by_key(&info.functions)),
+            functions,
             path: Vec::new(),
             inlined: 0,
             prefix: String::new(),
@@ -378,7 +379,8 @@ impl<'a> Importer<'a> {
                 metadata_props: node.metadata_props.clone(),
                 device_configurations: node.device_configurations.clone(),
             };
-            self.info.nodes.insert(self.value_name(first), info);
+            let name = self.value_name(first);
+            self.info.keep_node(name, info);
         }
         for (name, v) in node.output.iter().zip(results) {
             if let (false, Some(v)) = (name.is_empty(), *v) {

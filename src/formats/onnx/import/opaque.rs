@@ -10,10 +10,12 @@ use indexmap::IndexSet;
 
 use super::Importer;
 use crate::formats::onnx::attr::to_value;
-use crate::formats::onnx::{TensorError, dtype_of, from_tensor, to_tensor};
-use crate::formats::onnx::proto::{AttributeProto, DataLocation, GraphProto, NodeProto, TensorProto, TypeProto, TypeValue};
+use crate::formats::onnx::proto::{
+    AttributeProto, DataLocation, GraphProto, NodeProto, TensorProto, TypeProto, TypeValue,
+};
 use crate::formats::onnx::schema::schema;
 use crate::formats::onnx::types::foreign;
+use crate::formats::onnx::{TensorError, dtype_of, from_tensor, to_tensor};
 use crate::graph::VertexId;
 use crate::op::{AttrValue, OpError, OpaqueOp};
 use crate::tensor::{DType, TensorType, Type};

@@ -1,7 +1,7 @@
 //! Functions of each element as expressions.
 
 use super::{Done, Exporter};
-use crate::formats::pnnx::float_text;
+use crate::formats::pnnx::{float_text, single_text};
 use crate::graph::{Node, VertexId};
 use crate::op::{AttrValue, OpDef};
 use crate::tensor::{DType, Tensor};
@@ -72,14 +72,26 @@ impl Exporter<'_> {
     /// The expression of a call, if it is a function of each element that torch computes with the same types.
     pub(super) fn draft(&mut self, v: VertexId, def: &'static OpDef, operands: &[VertexId]) -> Done<Option<Draft>> {
         let dtype = |v: VertexId| self.graph.ty(v).as_tensor().map(|t| t.dtype);
-        let Some(first) = operands.first().and_then(|&v| dtype(v)) else { return Ok(None) };
-        let Some(function) = function_of(def.name, first) else { return Ok(None) };
+        let Some(first) = operands.first().and_then(|&v| dtype(v)) else {
+            return Ok(None);
+        };
+        let Some(function) = function_of(def.name, first) else {
+            return Ok(None);
+        };
         let rounding = matches!(def.name, "floor" | "ceil" | "round" | "trunc");
         let count = operands.len();
-        if operands.iter().any(|&u| dtype(u) != Some(first)) || rounding && first.is_int() || count > 2 && !matches!(def.name, "max" | "min") || count == 0 {
+        if operands.iter().any(|&u| dtype(u) != Some(first))
+            || rounding && first.is_int()
+            || count > 2 && !matches!(def.name, "max" | "min")
+            || count == 0
+        {
             return Ok(None);
         }
-        let function = if def.name == "mod" && self.flag(v, def, "fmod") { "fmod" } else { function };
+        let function = if def.name == "mod" && self.flag(v, def, "fmod") {
+            "fmod"
+        } else {
+            function
+        };
         if count == 1 && matches!(def.name, "max" | "min") {
             return Ok(None);
         }
@@ -137,7 +149,9 @@ impl Exporter<'_> {
 
     /// A constant of one number as a literal.
     pub(super) fn literal(&self, v: VertexId) -> Option<String> {
-        let Node::Const(value) = &self.graph.vertex(v).node else { return None };
+        let Node::Const(value) = &self.graph.vertex(v).node else {
+            return None;
+        };
         if !value.shape().is_empty() {
             return None;
         }
@@ -148,17 +162,19 @@ impl Exporter<'_> {
             Tensor::I32(a) => a.first()?.to_string(),
             Tensor::I64(a) => a.first()?.to_string(),
             Tensor::U8(a) => a.first()?.to_string(),
-            Tensor::F16(a) => float(a.first()?.to_f64())?,
-            Tensor::BF16(a) => float(a.first()?.to_f64())?,
-            Tensor::F32(a) => float(f64::from(*a.first()?))?,
-            Tensor::F64(a) => float(*a.first()?)?,
+            Tensor::F16(a) => single(a.first()?.to_f32())?,
+            Tensor::BF16(a) => single(a.first()?.to_f32())?,
+            Tensor::F32(a) => single(*a.first()?)?,
+            Tensor::F64(a) => Some(*a.first()?).filter(|x| x.is_finite()).map(float_text)?,
             _ => return None,
         })
     }
 
     /// False where a literal would be read as another call than a tensor of one number.
     fn literal_fits(&self, def: &OpDef, place: usize, v: VertexId) -> bool {
-        let Node::Const(value) = &self.graph.vertex(v).node else { return false };
+        let Node::Const(value) = &self.graph.vertex(v).node else {
+            return false;
+        };
         let special = |x: f64| [-2.0, -1.0, -0.5, 0.5, 1.0, 2.0, 3.0].contains(&x);
         match (def.name, place, value) {
             ("pow", 1, Tensor::F32(a)) => a.first().is_some_and(|x| !special(f64::from(*x))),
@@ -188,7 +204,6 @@ impl Exporter<'_> {
     }
 }
 
-/// A number that is read as the same number, in single or in double precision.
-fn float(value: f64) -> Option<String> {
-    value.is_finite().then(|| float_text(value))
+fn single(value: f32) -> Option<String> {
+    value.is_finite().then(|| single_text(value))
 }

@@ -4,7 +4,9 @@
 //! torch that [`import`](super::import) reads as this very call. A call that torch has no operator for is written under
 //! the name of the operator table, as `tautomer.name`, which no other program reads.
 
+mod carried;
 mod expression;
+mod extents;
 mod layers;
 mod table;
 
@@ -12,14 +14,14 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use indexmap::IndexMap;
 
-use super::import::{DOMAIN, INPUTS, NAME, TENSORS};
-use super::{ElementType, Extent, Operator, ParamFile, ValueType, float_text};
+use super::{ElementType, Extent, Operator, ParamFile, ValueType};
 use crate::diag::{Diagnostic, Diagnostics, Severity};
 use crate::formats::bytes::encode;
 use crate::graph::{Graph, Node, Params, VertexId};
 use crate::op::{AttrValue, Op, OpDef};
 use crate::tensor::{DType, Dim, Tensor, Type};
 
+use carried::attr_text;
 use expression::Draft;
 
 /// The beginning of the names of operators that torch does not have.
@@ -66,7 +68,10 @@ pub fn export(graph: &Graph, params: &Params) -> Result<Exported, Diagnostics> {
     let mut notes = Diagnostics::new();
     if !exporter.own.is_empty() {
         let names: Vec<&str> = exporter.own.into_iter().collect();
-        let message = format!("torch has no operator like {}: no other program reads these lines", names.join(", "));
+        let message = format!(
+            "torch has no operator like {}: no other program reads these lines",
+            names.join(", ")
+        );
         notes.push(Diagnostic::new(Severity::Note, "T0511", message));
     }
     Ok(Exported {
@@ -140,6 +145,11 @@ fn tuple<T: ToString>(items: &[T]) -> String {
     format!("({})", items.join(","))
 }
 
+/// True of tensors that are read as constants unless the line says otherwise.
+pub(super) fn reads_as_constant(value: &Tensor) -> bool {
+    !value.dtype().is_float() || value.len() == 1 || value.is_empty()
+}
+
 fn truth(value: bool) -> &'static str {
     if value { "True" } else { "False" }
 }
@@ -163,7 +173,9 @@ impl<'a> Exporter<'a> {
         let reached: HashSet<VertexId> = order.iter().copied().collect();
         for &v in graph.params().iter().filter(|v| reached.contains(v)) {
             let name = graph.vertex(v).name.as_deref().unwrap_or("parameter").to_owned();
-            self.tensor_line(v, &name, self.params.get(name.as_str()), false)?;
+            let value = self.params.get(name.as_str());
+            let told = value.filter(|value| reads_as_constant(value)).map(|_| false);
+            self.tensor_line(v, &name, value, told)?;
         }
         for v in order {
             self.vertex(v)?;
@@ -191,7 +203,12 @@ impl<'a> Exporter<'a> {
                 }
             }
         }
-        let op = self.push("pnnx.Input", &format!("pnnx_input_{i}"), Vec::new(), vec![name.clone()]);
+        let own = self.graph.vertex(v).name.as_deref().unwrap_or_default();
+        let label = match own {
+            _ if own.is_empty() || own == format!("in{i}") => format!("pnnx_input_{i}"),
+            _ => own.to_owned(),
+        };
+        let op = self.push("pnnx.Input", &label, Vec::new(), vec![name.clone()]);
         if let Some(ty) = ty {
             op.types.push((name.clone(), ty));
         }
@@ -201,7 +218,9 @@ impl<'a> Exporter<'a> {
 
     /// The type of a value as a line has it, if its rank is known.
     fn value_type(&self, v: VertexId) -> Done<Option<ValueType>> {
-        let Type::Tensor(tensor) = self.graph.ty(v) else { return Ok(None) };
+        let Type::Tensor(tensor) = self.graph.ty(v) else {
+            return Ok(None);
+        };
         let Some(element) = ElementType::of_dtype(tensor.dtype) else {
             return Err(format!("PNNX has no elements of type {}", tensor.dtype));
         };
@@ -226,7 +245,10 @@ impl<'a> Exporter<'a> {
 
     /// Adds a line; its name is made different from all others.
     fn push(&mut self, kind: &str, name: &str, inputs: Vec<String>, outputs: Vec<String>) -> &mut Operator {
-        let name: String = name.chars().map(|c| if c.is_whitespace() || c == '=' { '_' } else { c }).collect();
+        let name: String = name
+            .chars()
+            .map(|c| if c.is_whitespace() || c == '=' { '_' } else { c })
+            .collect();
         let mut unique = if name.is_empty() { "op".to_owned() } else { name.clone() };
         let mut i = 0;
         while !self.taken.insert(unique.clone()) {
@@ -244,15 +266,16 @@ impl<'a> Exporter<'a> {
         &mut self.file.operators[last]
     }
 
-    /// A line of a tensor with its value, if it has one.
-    fn tensor_line(&mut self, v: VertexId, name: &str, value: Option<&Tensor>, constant: bool) -> Done<()> {
+    /// A line of a tensor with its value, if it has one; `told` says that it is a constant or none, where that would not be
+    /// guessed.
+    fn tensor_line(&mut self, v: VertexId, name: &str, value: Option<&Tensor>, told: Option<bool>) -> Done<()> {
         let Some(ty) = self.value_type(v)? else {
             return Err(format!("the shape of `{name}` is not known"));
         };
         let value_name = self.fresh();
         let op = self.push("pnnx.Attribute", name, Vec::new(), vec![value_name.clone()]);
-        if constant {
-            op.params.push((CONSTANT.to_owned(), "True".to_owned()));
+        if let Some(constant) = told {
+            op.params.push((CONSTANT.to_owned(), truth(constant).to_owned()));
         }
         op.attributes.push(("data".to_owned(), ty.clone()));
         op.types.push((value_name.clone(), ty));
@@ -277,8 +300,14 @@ impl<'a> Exporter<'a> {
                 self.names.insert(v, vec![name]);
                 Ok(())
             }
-            Node::Call { op: Op::Opaque(opaque), attrs } => self.opaque(v, opaque, attrs),
-            Node::Call { op: Op::Known(def), attrs } => {
+            Node::Call {
+                op: Op::Opaque(opaque),
+                attrs,
+            } => self.opaque(v, opaque, attrs),
+            Node::Call {
+                op: Op::Known(def),
+                attrs,
+            } => {
                 let operands = graph.pred(v);
                 if let Some(draft) = self.draft(v, def, &operands)? {
                     self.drafts.insert(v, draft);
@@ -308,11 +337,19 @@ impl<'a> Exporter<'a> {
         for &u in &line.inputs {
             inputs.push(self.value(u)?);
         }
-        let names = line.input_names.iter().zip(&inputs).map(|(name, value)| ((*name).to_owned(), value.clone()));
+        let names = line
+            .input_names
+            .iter()
+            .zip(&inputs)
+            .map(|(name, value)| ((*name).to_owned(), value.clone()));
         let mut names: Vec<(String, String)> = names.collect();
         let mut types = Vec::new();
         for (value, &u) in inputs.iter().zip(&line.inputs) {
-            types.extend(self.value_type(u)?.filter(|ty| !ty.shape.is_empty()).map(|ty| (value.clone(), ty)));
+            types.extend(
+                self.value_type(u)?
+                    .filter(|ty| !ty.shape.is_empty())
+                    .map(|ty| (value.clone(), ty)),
+            );
         }
         for (name, list) in line.lists {
             names.push((name.to_owned(), list.clone()));
@@ -323,7 +360,10 @@ impl<'a> Exporter<'a> {
             _ => 1,
         };
         let outputs: Vec<String> = (0..count).map(|_| self.fresh()).collect();
-        if let (Some(ty), [only]) = (self.value_type(v)?.filter(|ty| !ty.shape.is_empty()), outputs.as_slice()) {
+        if let (Some(ty), [only]) = (
+            self.value_type(v)?.filter(|ty| !ty.shape.is_empty()),
+            outputs.as_slice(),
+        ) {
             types.push((only.clone(), ty));
         }
         let name = format!("{}_{}", line.kind, self.file.operators.len());
@@ -345,8 +385,7 @@ impl<'a> Exporter<'a> {
             } else if let Node::Const(value) = &self.graph.vertex(v).node {
                 let name = self.graph.vertex(v).name.clone();
                 let name = name.map_or_else(|| format!("constant_{}", self.file.operators.len()), |n| n.to_string());
-                // A constant of one element, or of integers, is read as one anyway.
-                let told = value.dtype().is_float() && value.len() != 1 && !value.is_empty();
+                let told = (!reads_as_constant(value)).then_some(true);
                 self.tensor_line(v, &name, Some(value), told)?;
             }
         }
@@ -354,174 +393,6 @@ impl<'a> Exporter<'a> {
             Some([name]) => Ok(name.clone()),
             _ => Err("a tuple or nothing where a tensor is expected".to_owned()),
         }
-    }
-
-    /// Integers as a parameter, or as a list that an expression gives: its name.
-    fn integers(&mut self, dims: &[Dim]) -> Done<Result<String, String>> {
-        let known: Option<Vec<i64>> = dims.iter().map(Dim::as_const).collect();
-        if let Some(known) = known {
-            return Ok(Ok(tuple(&known)));
-        }
-        let mut operands: Vec<VertexId> = Vec::new();
-        let mut items = Vec::new();
-        for dim in dims {
-            items.push(self.extent(dim, &mut operands)?);
-        }
-        let mut inputs = Vec::new();
-        for v in operands {
-            inputs.push(self.value(v)?);
-        }
-        let name = self.fresh();
-        let label = format!("pnnx_expr_{}", self.file.operators.len());
-        let op = self.push("pnnx.Expression", &label, inputs, vec![name.clone()]);
-        op.params.push(("expr".to_owned(), format!("[{}]", items.join(","))));
-        Ok(Err(name))
-    }
-
-    /// A symbolic extent as an expression of extents of inputs.
-    fn extent(&self, dim: &Dim, operands: &mut Vec<VertexId>) -> Done<String> {
-        use crate::tensor::Atom;
-        let mut sum: Option<String> = None;
-        for (atoms, factor) in dim.terms() {
-            let mut term: Option<String> = (factor != 1 || atoms.is_empty()).then(|| factor.to_string());
-            for atom in atoms.iter() {
-                let (name, a, b) = match atom {
-                    Atom::Symbol(symbol) => {
-                        let Some(&(v, axis)) = self.sizes.get(&**symbol) else {
-                            return Err(format!("the extent `{symbol}` is that of no input"));
-                        };
-                        let place = operands.iter().position(|&u| u == v).unwrap_or_else(|| {
-                            operands.push(v);
-                            operands.len() - 1
-                        });
-                        term = Some(joined(term, &format!("size(@{place},{axis})"), "mul"));
-                        continue;
-                    }
-                    Atom::Unknown(_) => return Err("an extent is not known".to_owned()),
-                    Atom::FloorDiv(a, b) => ("floor_divide", a, b),
-                    Atom::Mod(a, b) => ("remainder", a, b),
-                    Atom::Min(a, b) => ("min", a, b),
-                    Atom::Max(a, b) => ("max", a, b),
-                };
-                let inner = format!("{name}({},{})", self.extent(a, operands)?, self.extent(b, operands)?);
-                term = Some(joined(term, &inner, "mul"));
-            }
-            sum = Some(joined(sum, &term.unwrap_or_else(|| "1".to_owned()), "add"));
-        }
-        Ok(sum.unwrap_or_else(|| "0".to_owned()))
-    }
-
-    /// A call under the name of the operator table.
-    fn own_line(&mut self, call: &Call<'_>) -> Done<Line> {
-        let absent = |v: &VertexId| matches!(self.graph.vertex(*v).node, Node::Absent);
-        let given: Vec<usize> = (0..call.operands.len()).filter(|&i| !absent(&call.operands[i])).collect();
-        let inputs: Vec<VertexId> = given.iter().map(|&i| call.operands[i]).collect();
-        let mut line = Line::new(format!("{OWN}{}", call.def.name), &inputs);
-        if given.len() != call.operands.len() {
-            line = line.param(GIVEN, tuple(&given));
-        }
-        for (attr, value) in call.def.attrs.iter().zip(call.attrs) {
-            if value.is_none() {
-                continue;
-            }
-            let Some(text) = attr_text(value) else {
-                return Err(format!("attribute `{}` of `{}` has no form in PNNX", attr.name, call.def.name));
-            };
-            line = line.param(attr.name, text);
-        }
-        self.own.insert(call.def.name);
-        Ok(line)
-    }
-
-    fn opaque(&mut self, v: VertexId, op: &crate::op::OpaqueOp, attrs: &[AttrValue]) -> Done<()> {
-        if op.domain != DOMAIN {
-            return Err(format!("operator `{}` of another format", op.name));
-        }
-        let texts = |key: &str| -> Vec<String> {
-            let found = op.attr_names.iter().zip(attrs).find(|(name, _)| &***name == key);
-            match found {
-                Some((_, AttrValue::Strs(list))) => list.iter().map(|s| s.to_string()).collect(),
-                Some((_, AttrValue::Str(text))) => vec![text.to_string()],
-                _ => Vec::new(),
-            }
-        };
-        let (names, keys) = (texts(INPUTS), texts(TENSORS));
-        let operands = self.graph.pred(v);
-        let own = operands.len().saturating_sub(keys.len());
-        let mut inputs = Vec::new();
-        for (i, &u) in operands[..own].iter().enumerate() {
-            if matches!(self.graph.vertex(u).node, Node::Absent) {
-                let value = self.fresh();
-                let label = format!("pnnx_none_{i}_{}", self.file.operators.len());
-                let line = self.push("pnnx.Expression", &label, Vec::new(), vec![value.clone()]);
-                line.params.push(("expr".to_owned(), "None".to_owned()));
-                inputs.push(value);
-                continue;
-            }
-            inputs.push(match self.literal(u) {
-                Some(text) => {
-                    let value = self.fresh();
-                    let label = format!("pnnx_expr_{}", self.file.operators.len());
-                    let line = self.push("pnnx.Expression", &label, Vec::new(), vec![value.clone()]);
-                    line.params.push(("expr".to_owned(), text));
-                    value
-                }
-                None => self.value(u)?,
-            });
-        }
-        let outputs: Vec<String> = match self.graph.ty(v) {
-            Type::Tuple(items) => (0..items.len()).map(|_| self.fresh()).collect(),
-            _ => vec![self.fresh()],
-        };
-        let label = texts(NAME).pop().unwrap_or_else(|| op.name.clone());
-        let mut tensors = Vec::new();
-        for (key, &u) in keys.iter().zip(&operands[own..]) {
-            let Some(ty) = self.value_type(u)? else { return Err(format!("the type of `@{key}` is not known")) };
-            let value = match &self.graph.vertex(u).node {
-                Node::Const(value) => Some(value.clone()),
-                _ => self.graph.vertex(u).name.as_deref().and_then(|name| self.params.get(name)).cloned(),
-            };
-            tensors.push((key.clone(), ty, value));
-        }
-        let mut types = Vec::new();
-        if let (Some(ty), [only]) = (self.value_type(v)?, outputs.as_slice()) {
-            types.push((only.clone(), ty));
-        } else if let Type::Tuple(items) = self.graph.ty(v) {
-            for (name, ty) in outputs.iter().zip(items) {
-                let Some(t) = ty.as_tensor() else { continue };
-                let element = ElementType::of_dtype(t.dtype);
-                if let (Some(element), Some(shape)) = (element, t.shape.as_ref().and_then(|s| s.to_concrete())) {
-                    let shape = shape.into_iter().map(Extent::Known).collect();
-                    types.push((name.clone(), ValueType { shape, element }));
-                }
-            }
-        }
-        let named = names.iter().zip(&inputs).filter(|(name, _)| !name.is_empty());
-        let named: Vec<(String, String)> = named.map(|(name, value)| (name.clone(), value.clone())).collect();
-        let line = self.push(&op.name, &label, inputs, outputs.clone());
-        line.input_names = named;
-        line.types = types;
-        for (key, value) in op.attr_names.iter().zip(attrs) {
-            if let (AttrValue::Str(text), false) = (value, &**key == NAME) {
-                line.params.push((key.to_string(), text.to_string()));
-            }
-        }
-        let label = line.name.clone();
-        let mut members = Vec::new();
-        for (key, ty, value) in tensors {
-            members.extend(value.as_ref().and_then(encode).map(|bytes| (format!("{label}.{key}"), bytes)));
-            line.attributes.push((key, ty));
-        }
-        self.weights.extend(members);
-        self.names.insert(v, outputs);
-        Ok(())
-    }
-}
-
-fn joined(so_far: Option<String>, next: &str, name: &str) -> String {
-    match so_far {
-        None => next.to_owned(),
-        Some(so_far) => format!("{name}({so_far},{next})"),
     }
 }
 
@@ -534,7 +405,10 @@ struct Call<'a> {
 
 impl Call<'_> {
     fn attr(&self, name: &str) -> &AttrValue {
-        self.def.attr_index(name).and_then(|i| self.attrs.get(i)).unwrap_or(&AttrValue::None)
+        self.def
+            .attr_index(name)
+            .and_then(|i| self.attrs.get(i))
+            .unwrap_or(&AttrValue::None)
     }
 
     /// True if every attribute but these has its default.
@@ -542,7 +416,12 @@ impl Call<'_> {
         let usual = |attr: &crate::op::AttrDef, value: &AttrValue| {
             value.is_none() || attr.default_value().is_some_and(|usual| usual == *value)
         };
-        let others = self.def.attrs.iter().zip(self.attrs).filter(|(attr, _)| !names.contains(&attr.name));
+        let others = self
+            .def
+            .attrs
+            .iter()
+            .zip(self.attrs)
+            .filter(|(attr, _)| !names.contains(&attr.name));
         others.into_iter().all(|(attr, value)| usual(attr, value))
     }
 
@@ -577,24 +456,4 @@ impl Call<'_> {
             _ => None,
         }
     }
-}
-
-/// An attribute as a parameter has it.
-fn attr_text(value: &AttrValue) -> Option<String> {
-    let word = |text: &str| {
-        let plain = !text.is_empty() && !text.contains(|c: char| c.is_whitespace() || ",()[]%=".contains(c));
-        plain.then(|| text.to_owned())
-    };
-    Some(match value {
-        AttrValue::None => "None".to_owned(),
-        AttrValue::Bool(v) => truth(*v).to_owned(),
-        AttrValue::Int(d) => d.as_const()?.to_string(),
-        AttrValue::Ints(list) => tuple(&list.iter().map(Dim::as_const).collect::<Option<Vec<i64>>>()?),
-        AttrValue::Float(v) if v.0.is_finite() => float_text(v.0),
-        AttrValue::Floats(list) => tuple(&list.iter().map(|v| float_text(v.0)).collect::<Vec<_>>()),
-        AttrValue::Str(text) => word(text)?,
-        AttrValue::Strs(list) => tuple(&list.iter().map(|text| word(text)).collect::<Option<Vec<_>>>()?),
-        AttrValue::DType(dtype) => dtype.name().to_owned(),
-        _ => return None,
-    })
 }

@@ -49,7 +49,12 @@ const FORMS: &[Form] = &[
     form("reduce_max", "torch.amax", "input", "axes:dim keepdims:keepdim"),
     form("reduce_min", "torch.amin", "input", "axes:dim keepdims:keepdim"),
     form("reduce_prod", "torch.prod", "input", "axes:dim keepdims:keepdim"),
-    form("reduce_log_sum_exp", "torch.logsumexp", "input", "axes:dim keepdims:keepdim"),
+    form(
+        "reduce_log_sum_exp",
+        "torch.logsumexp",
+        "input",
+        "axes:dim keepdims:keepdim",
+    ),
     form("argmax", "torch.argmax", "input", "axis:dim keepdims:keepdim"),
     form("argmin", "torch.argmin", "input", "axis:dim keepdims:keepdim"),
     form("matmul", "torch.matmul", "input other", ""),
@@ -58,7 +63,12 @@ const FORMS: &[Form] = &[
     form("squeeze", "torch.squeeze", "input", "axes:dim"),
     form("zeros_like", "torch.zeros_like", "input", ""),
     form("ones_like", "torch.ones_like", "input", ""),
-    form("diagonal", "torch.diagonal", "input", "offset:offset dim1:dim1 dim2:dim2"),
+    form(
+        "diagonal",
+        "torch.diagonal",
+        "input",
+        "offset:offset dim1:dim1 dim2:dim2",
+    ),
     form("sort", "torch.sort", "input", "axis:dim descending:descending"),
     form("unfold", "Tensor.unfold", "input", "axis:dimension size:size step:step"),
     form("channel_shuffle", "F.channel_shuffle", "input", "groups:groups"),
@@ -72,7 +82,11 @@ pub(super) fn find(op: &str) -> Option<&'static str> {
 /// The line of a call, if it has one of these forms.
 pub(super) fn line(call: &Call<'_>) -> Option<Line> {
     let form = FORMS.iter().find(|form| form.op == call.def.name)?;
-    let pairs: Vec<(&str, &str)> = form.attrs.split_whitespace().filter_map(|pair| pair.split_once(':')).collect();
+    let pairs: Vec<(&str, &str)> = form
+        .attrs
+        .split_whitespace()
+        .filter_map(|pair| pair.split_once(':'))
+        .collect();
     let written: Vec<&str> = pairs.iter().map(|(attr, _)| *attr).collect();
     let names: Vec<&'static str> = form.operands.split_whitespace().collect();
     if !call.plain_but(&written) || call.operands.len() > names.len() {

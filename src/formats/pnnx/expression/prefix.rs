@@ -24,11 +24,8 @@ pub(super) fn read(text: &str) -> Option<Expression> {
             }
             "[" => {
                 let mut items = Vec::new();
-                loop {
-                    match stack.pop()? {
-                        Entry::Node(item) => items.push(item),
-                        Entry::Close => break,
-                    }
+                while let Entry::Node(item) = stack.pop()? {
+                    items.push(item);
                 }
                 ExprNode::List(items)
             }

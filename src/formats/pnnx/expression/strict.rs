@@ -34,7 +34,9 @@ pub(super) fn read(text: &str) -> Result<Expression, Diagnostic> {
     }
     std::thread::scope(|scope| {
         let size = (depth + 16) * STACK_PER_LEVEL;
-        let thread = std::thread::Builder::new().stack_size(size).spawn_scoped(scope, || parse(text));
+        let thread = std::thread::Builder::new()
+            .stack_size(size)
+            .spawn_scoped(scope, || parse(text));
         let failed = || Diagnostic::error("T0601", "there is no memory for a text nested this deep");
         thread.map_err(|_| failed())?.join().map_err(|_| failed())?
     })
@@ -102,7 +104,11 @@ fn build(out: &mut Expression, pair: Pair<'_, Rule>) -> Result<usize, Diagnostic
             let operands = operands?;
             let (least, most) = function.arity();
             if operands.len() < least || operands.len() > most {
-                let wanted = if least == most { least.to_string() } else { format!("{least} or {most}") };
+                let wanted = if least == most {
+                    least.to_string()
+                } else {
+                    format!("{least} or {most}")
+                };
                 let noun = if most == 1 { "operand" } else { "operands" };
                 let found = operands.len();
                 return Err(syntax(format!("`{name}` takes {wanted} {noun}, and has {found}"), span));
@@ -125,9 +131,21 @@ fn explain(error: &pest::error::Error<Rule>, text: &str) -> Diagnostic {
     let rest = &text[at..];
     let stop = |c: char| matches!(c, '(' | ')' | '[' | ']' | ',' | '@') || c.is_whitespace();
     let first = rest.chars().next().map_or(0, char::len_utf8);
-    let end = rest.char_indices().skip(1).find(|(_, c)| stop(*c)).map_or(rest.len(), |(i, _)| i);
-    let found = if rest.starts_with(stop) && !rest.starts_with('@') { &rest[..first] } else { &rest[..end] };
-    let shown = if found.is_empty() { "the end".to_owned() } else { format!("`{found}`") };
+    let end = rest
+        .char_indices()
+        .skip(1)
+        .find(|(_, c)| stop(*c))
+        .map_or(rest.len(), |(i, _)| i);
+    let found = if rest.starts_with(stop) && !rest.starts_with('@') {
+        &rest[..first]
+    } else {
+        &rest[..end]
+    };
+    let shown = if found.is_empty() {
+        "the end".to_owned()
+    } else {
+        format!("`{found}`")
+    };
     let before = text[..at].rsplit(stop).next().unwrap_or_default();
     if found == "(" && !before.is_empty() {
         let span = Span::new((at - before.len()) as u32, at as u32);
@@ -145,8 +163,16 @@ fn explain(error: &pest::error::Error<Rule>, text: &str) -> Diagnostic {
         (Rule::close_list, "`]`"),
         (Rule::EOI, "the end"),
     ];
-    let wanted: Vec<&str> = tokens.iter().filter(|(rule, _)| positives.contains(rule)).map(|(_, shown)| *shown).collect();
-    let wanted = if wanted.is_empty() { "an expression".to_owned() } else { wanted.join(" or ") };
+    let wanted: Vec<&str> = tokens
+        .iter()
+        .filter(|(rule, _)| positives.contains(rule))
+        .map(|(_, shown)| *shown)
+        .collect();
+    let wanted = if wanted.is_empty() {
+        "an expression".to_owned()
+    } else {
+        wanted.join(" or ")
+    };
     let span = Span::new(at as u32, (at + found.len()) as u32);
     syntax(format!("expected {wanted}, found {shown}"), span)
 }

@@ -41,7 +41,10 @@ fn functions_the_exporter_does_not_know_scatter_the_brackets() {
         ("expm1,@0", "expm1(@0)"),
         ("expm1,sub(@0,0.5)", "expm1(sub(@0,0.5))"),
         ("add(expm1,@0),1", "add(expm1(@0),1)"),
-        ("sub(mul(log1p,abs(@0)),expm1),@1,@0", "sub(mul(log1p(abs(@0)),expm1(@1)),@0)"),
+        (
+            "sub(mul(log1p,abs(@0)),expm1),@1,@0",
+            "sub(mul(log1p(abs(@0)),expm1(@1)),@0)",
+        ),
         (
             "div(sin(log1p),add(expm1,@0)),abs(@1),add(mul(expm1,@1),2),3",
             "div(sin(log1p(add(expm1(@0),abs(@1)))),add(mul(expm1(@1),2),3))",
@@ -87,10 +90,16 @@ fn nesting_has_a_limit_and_no_overflow() {
 #[test]
 fn every_function_has_a_name_of_its_own() {
     for (function, name) in Function::ALL {
-        assert_eq!((Function::by_name(name), function.to_string().as_str()), (Some(function), name));
+        assert_eq!(
+            (Function::by_name(name), function.to_string().as_str()),
+            (Some(function), name)
+        );
         let operands = if function.is_binary() { "@0,@1" } else { "@0" };
         let text = format!("{name}({operands})");
         assert_eq!(read(&text), (text.clone(), true));
     }
-    assert_eq!(Function::by_name("torch.int64"), Some(Function::Cast(crate::formats::pnnx::ElementType::I64)));
+    assert_eq!(
+        Function::by_name("torch.int64"),
+        Some(Function::Cast(crate::formats::pnnx::ElementType::I64))
+    );
 }

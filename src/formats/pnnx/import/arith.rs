@@ -1,7 +1,7 @@
 //! Functions of tensors, with torch's choice of element types.
 
 use super::val::{Typed, Val};
-use super::{Done, Importer, unknown, wrong};
+use super::{Done, Importer, few, unknown, wrong};
 use crate::formats::pnnx::{Category, ElementType, Function, Weight, common_type, result_type};
 use crate::graph::{Given, VertexId};
 use crate::op::AttrValue;
@@ -14,7 +14,7 @@ const LEFT_SHIFT: &str = "fn shift(a, b, bits) { where(b < 0 or b >= bits, 0, a 
 const RIGHT_SHIFT: &str = "fn shift(a, b, bits, last) {
     let far = b < 0 or b >= bits;
     let p = pow(2, where(far, 0, b));
-    where(far, when last { where(a < 0, -1, 0) } else { a * 0 }, (a - a % p) / p)
+    where(far, when last { where(a < 0, a * 0 - 1, a * 0) } else { a * 0 }, (a - a % p) / p)
 }";
 
 impl Importer<'_> {
@@ -31,7 +31,10 @@ impl Importer<'_> {
         }
         // Half precision is computed in single precision where a number would not survive it.
         let halves = matches!(common, ElementType::F16 | ElementType::Bf16);
-        let lossy = |v: &Val| v.float().is_some_and(|x| matches!(v, Val::Host(_)) && !fits_half(x, common));
+        let lossy = |v: &Val| {
+            v.float()
+                .is_some_and(|x| matches!(v, Val::Host(_)) && !fits_half(x, common))
+        };
         if halves && operands.iter().any(lossy) {
             let mut wide = Vec::with_capacity(operands.len());
             for value in operands {
@@ -54,7 +57,8 @@ impl Importer<'_> {
         use Function as F;
         let whole = common.category() < Category::Float;
         let own = self.tensor(x)?;
-        let same = matches!(function, F::Ceil | F::Floor | F::Round | F::Trunc) || function == F::Sign && common == ElementType::Bool;
+        let same = matches!(function, F::Ceil | F::Floor | F::Round | F::Trunc)
+            || function == F::Sign && common == ElementType::Bool;
         if whole && same {
             return Ok(own);
         }
@@ -68,7 +72,10 @@ impl Importer<'_> {
             }
             F::Sign if !whole => {
                 // The sign of what is no number is 0.
-                let v = self.program("fn sign(x) { where(is_nan(x), 0.0, sign(x)) }", &[("x", Given::Value(x))])?;
+                let v = self.program(
+                    "fn sign(x) { where(is_nan(x), 0.0, sign(x)) }",
+                    &[("x", Given::Value(x))],
+                )?;
                 return Ok(Typed::new(v, result));
             }
             other => other.to_string(),
@@ -80,7 +87,13 @@ impl Importer<'_> {
         Ok(Typed::new(self.call(name, operands, &[])?, element))
     }
 
-    fn binary(&mut self, function: Function, operands: &[Val], common: ElementType, result: ElementType) -> Done<Typed> {
+    fn binary(
+        &mut self,
+        function: Function,
+        operands: &[Val],
+        common: ElementType,
+        result: ElementType,
+    ) -> Done<Typed> {
         use Function as F;
         let [a, b] = operands else {
             return wrong(format!("`{function}` takes two operands"));
@@ -93,13 +106,26 @@ impl Importer<'_> {
         {
             return Ok(special);
         }
-        if function == F::Pow && result.category() == Category::Int && matches!(b, Val::Host(_)) && b.float() < Some(0.0) {
+        if function == F::Pow
+            && result.category() == Category::Int
+            && matches!(b, Val::Host(_))
+            && b.float() < Some(0.0)
+        {
             return wrong("an integer to the power of a negative number");
         }
         // `div` and `atan2` of integers are those of numbers.
-        let element = if result.category() > common.category() { result } else { common };
+        let element = if result.category() > common.category() {
+            result
+        } else {
+            common
+        };
         let (a, b) = (self.tensor_of(a, element)?.v, self.tensor_of(b, element)?.v);
         let truth = element == ElementType::Bool;
+        if truth && function == F::Pow {
+            // 0 to the power of 0 is 1.
+            let power = self.call("not", &[b], &[])?;
+            return self.typed("or", &[a, power], result);
+        }
         let name = match function {
             F::Add | F::Max | F::Maximum if truth => "or",
             F::Mul | F::Min | F::Minimum if truth => "and",
@@ -139,7 +165,11 @@ impl Importer<'_> {
         } else {
             return Ok(None);
         };
-        let v = if power < 0.0 { self.call("reciprocal", &[v], &[])? } else { v };
+        let v = if power < 0.0 {
+            self.call("reciprocal", &[v], &[])?
+        } else {
+            v
+        };
         Ok(Some(Typed::new(v, result)))
     }
 
@@ -181,7 +211,10 @@ impl Importer<'_> {
 
     /// A constant with all elements equal.
     pub(super) fn fill(&mut self, dtype: DType, shape: &[usize], value: f64) -> Done<VertexId> {
-        let count: usize = shape.iter().product();
+        let count = shape
+            .iter()
+            .try_fold(1i64, |n, &d| n.checked_mul(i64::try_from(d).ok()?));
+        let count = few(count.unwrap_or(i64::MAX))?;
         let tensor = match dtype {
             _ if dtype.is_float() => Tensor::from_f64s(dtype, shape, &vec![value; count]),
             _ => Tensor::from_ints(dtype, shape, &vec![value as i128; count]),

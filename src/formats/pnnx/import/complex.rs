@@ -24,7 +24,10 @@ impl Importer<'_> {
     pub(super) fn join(&mut self, re: VertexId, im: VertexId, element: ElementType) -> Done<Typed> {
         let rank = self.shape(re)?.len() as i64;
         let axes = [("axes", AttrValue::ints(&[rank]))];
-        let (re, im) = (self.call("unsqueeze", &[re], &axes)?, self.call("unsqueeze", &[im], &axes)?);
+        let (re, im) = (
+            self.call("unsqueeze", &[re], &axes)?,
+            self.call("unsqueeze", &[im], &axes)?,
+        );
         let v = self.call("concat", &[re, im], &[("axis", AttrValue::int(rank))])?;
         Ok(Typed::new(v, element))
     }
@@ -41,7 +44,12 @@ impl Importer<'_> {
     }
 
     /// A function of complex numbers.
-    pub(super) fn complex_function(&mut self, function: Function, operands: &[Val], common: ElementType) -> Done<Typed> {
+    pub(super) fn complex_function(
+        &mut self,
+        function: Function,
+        operands: &[Val],
+        common: ElementType,
+    ) -> Done<Typed> {
         use Function as F;
         let mut parts = Vec::new();
         for value in operands {
@@ -55,7 +63,12 @@ impl Importer<'_> {
                 (call(&name, a, c)?, call(&name, b, d)?)
             }
             (F::Mul, &[(a, b), (c, d)]) => {
-                let (ac, bd, ad, bc) = (call("mul", a, c)?, call("mul", b, d)?, call("mul", a, d)?, call("mul", b, c)?);
+                let (ac, bd, ad, bc) = (
+                    call("mul", a, c)?,
+                    call("mul", b, d)?,
+                    call("mul", a, d)?,
+                    call("mul", b, c)?,
+                );
                 (call("sub", ac, bd)?, call("add", ad, bc)?)
             }
             (F::Square, &[(a, b)]) => {
@@ -69,7 +82,11 @@ impl Importer<'_> {
                 return Ok(Typed::new(self.call("sqrt", &[sum], &[])?, common.real()));
             }
             (F::Exp, &[(a, b)]) => {
-                let (size, c, s) = (self.call("exp", &[a], &[])?, self.call("cos", &[b], &[])?, self.call("sin", &[b], &[])?);
+                let (size, c, s) = (
+                    self.call("exp", &[a], &[])?,
+                    self.call("cos", &[b], &[])?,
+                    self.call("sin", &[b], &[])?,
+                );
                 (self.call("mul", &[size, c], &[])?, self.call("mul", &[size, s], &[])?)
             }
             (F::Div, &[(a, b), (c, d)]) => {

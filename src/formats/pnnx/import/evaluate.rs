@@ -23,7 +23,10 @@ impl Importer<'_> {
         match Expression::read(text) {
             Ok((expression, Reading::Strict)) => Ok(expression),
             Ok((expression, Reading::Prefix(problem))) => {
-                let message = format!("`{}`: the brackets of `{text}` do not fit; it is read as `{expression}`", op.name);
+                let message = format!(
+                    "`{}`: the brackets of `{text}` do not fit; it is read as `{expression}`",
+                    op.name
+                );
                 let note = Diagnostic::new(Severity::Note, "T0509", message).label(op.span, "");
                 self.problems.push(note.note(located(&problem)));
                 Ok(expression)
@@ -79,24 +82,46 @@ impl Importer<'_> {
         if let Some(host) = fold(function, &hosts) {
             return Ok(Val::Host(host));
         }
-        if hosts.iter().any(|host| matches!(host, Host::None | Host::Text(_) | Host::Complex(..))) {
+        if hosts
+            .iter()
+            .any(|host| matches!(host, Host::None | Host::Text(_) | Host::Complex(..)))
+        {
             return unknown(format!("`{function}` of words or complex numbers of the host"));
         }
         // What is not known before the graph runs is computed as integers, or in double precision.
         let mut wide = Vec::with_capacity(operands.len());
         let whole = matches!(
             function,
-            Function::Add | Function::Sub | Function::Mul | Function::FloorDivide | Function::Remainder | Function::Neg
-                | Function::Abs | Function::Max | Function::Maximum | Function::Min | Function::Minimum | Function::Int
-                | Function::Square | Function::Sign
+            Function::Add
+                | Function::Sub
+                | Function::Mul
+                | Function::FloorDivide
+                | Function::Remainder
+                | Function::Neg
+                | Function::Abs
+                | Function::Max
+                | Function::Maximum
+                | Function::Min
+                | Function::Minimum
+                | Function::Int
+                | Function::Square
+                | Function::Sign
         );
         for value in operands {
             let category = self.kind(value)?.0.category();
-            let element = if whole && category < Category::Float { ElementType::I64 } else { ElementType::F64 };
+            let element = if whole && category < Category::Float {
+                ElementType::I64
+            } else {
+                ElementType::F64
+            };
             wide.push(Val::Tensor(self.tensor_of(value, element)?));
         }
         let result = self.apply(function, &wide)?;
-        let category = if result.element == ElementType::I64 { Category::Int } else { Category::Float };
+        let category = if result.element == ElementType::I64 {
+            Category::Int
+        } else {
+            Category::Float
+        };
         Ok(Val::Host(Host::Computed(result.v, category)))
     }
 
@@ -189,7 +214,7 @@ fn fold(function: Function, hosts: &[&Host]) -> Option<Host> {
         let r = x % y;
         if r != 0.0 && (r < 0.0) != (y < 0.0) { r + y } else { r }
     };
-    let whole = |v: f64| v.is_finite().then(|| Host::Int(Dim::Const(v as i64)));
+    let whole = |v: f64| v.is_finite().then_some(Host::Int(Dim::Const(v as i64)));
     Some(Host::Float(match function {
         F::Int => return whole(x.trunc()),
         F::Cast(to) => match to.category() {
@@ -219,7 +244,13 @@ fn fold(function: Function, hosts: &[&Host]) -> Option<Host> {
         F::Reciprocal => 1.0 / x,
         F::Round => x.round_ties_even(),
         F::Rsqrt => 1.0 / x.sqrt(),
-        F::Sign => if x == 0.0 || x.is_nan() { 0.0 } else { x.signum() },
+        F::Sign => {
+            if x == 0.0 || x.is_nan() {
+                0.0
+            } else {
+                x.signum()
+            }
+        }
         F::Sin => x.sin(),
         F::Sinh => x.sinh(),
         F::Sqrt => x.sqrt(),
@@ -238,10 +269,26 @@ fn fold(function: Function, hosts: &[&Host]) -> Option<Host> {
         F::Atan2 => x.atan2(y),
         F::Logaddexp => {
             let m = x.max(y);
-            if x == y { m + std::f64::consts::LN_2 } else { m + (-(x - y).abs()).exp().ln_1p() }
+            if x == y {
+                m + std::f64::consts::LN_2
+            } else {
+                m + (-(x - y).abs()).exp().ln_1p()
+            }
         }
-        F::Max | F::Maximum => if x.is_nan() || x > y { x } else { y },
-        F::Min | F::Minimum => if x.is_nan() || x < y { x } else { y },
+        F::Max | F::Maximum => {
+            if x.is_nan() || x > y {
+                x
+            } else {
+                y
+            }
+        }
+        F::Min | F::Minimum => {
+            if x.is_nan() || x < y {
+                x
+            } else {
+                y
+            }
+        }
         F::And | F::Or | F::Xor | F::Lshift | F::Rshift | F::Size => return None,
     }))
 }
@@ -285,13 +332,21 @@ mod tests {
         for (name, operands, result) in [
             ("floor_divide", vec![int(-7), int(2)], int(-4)),
             ("remainder", vec![int(-7), int(2)], int(1)),
-            ("floor_divide", vec![Host::Float(10.0), Host::Float(0.1)], Host::Float(99.0)),
+            (
+                "floor_divide",
+                vec![Host::Float(10.0), Host::Float(0.1)],
+                Host::Float(99.0),
+            ),
             ("div", vec![int(1), int(2)], Host::Float(0.5)),
             ("pow", vec![int(2), int(3)], int(8)),
             ("pow", vec![int(4), Host::Float(-0.5)], Host::Float(0.5)),
             ("round", vec![Host::Float(2.5)], Host::Float(2.0)),
             ("int", vec![Host::Float(-2.5)], int(-2)),
-            ("logaddexp", vec![Host::Float(1000.0), int(1000)], Host::Float(1000.0 + std::f64::consts::LN_2)),
+            (
+                "logaddexp",
+                vec![Host::Float(1000.0), int(1000)],
+                Host::Float(1000.0 + std::f64::consts::LN_2),
+            ),
             ("torch.bool", vec![int(3)], Host::Bool(true)),
         ] {
             let operands: Vec<&Host> = operands.iter().collect();

@@ -20,7 +20,11 @@ pub(super) struct Args<'a> {
 impl Args<'_> {
     /// The operand or parameter of that name; the `place`-th operand without a name, if it has none.
     pub(super) fn get(&self, name: &str, place: Option<usize>) -> Val {
-        let named = self.named.iter().find(|(known, _)| *known == name).map(|(_, value)| value);
+        let named = self
+            .named
+            .iter()
+            .find(|(known, _)| *known == name)
+            .map(|(_, value)| value);
         let value = named.or_else(|| self.positional.get(place?));
         value.cloned().unwrap_or(Val::Host(Host::None))
     }
@@ -69,14 +73,24 @@ impl<'a> Importer<'a> {
         if let Some(entry) = table::find(&op.kind) {
             return self.by_table(entry, &args);
         }
-        let dims = |kind: &str| kind.trim_end_matches('d').chars().last().and_then(|c| c.to_digit(10)).unwrap_or(2) as usize;
+        let dims = |kind: &str| {
+            kind.trim_end_matches('d')
+                .chars()
+                .last()
+                .and_then(|c| c.to_digit(10))
+                .unwrap_or(2) as usize
+        };
         let kind = op.kind.as_str();
         match kind {
-            "nn.Conv1d" | "nn.Conv2d" | "nn.Conv3d" | "F.conv1d" | "F.conv2d" | "F.conv3d" => self.conv(&args, dims(kind)),
+            "nn.Conv1d" | "nn.Conv2d" | "nn.Conv3d" | "F.conv1d" | "F.conv2d" | "F.conv3d" => {
+                self.conv(&args, dims(kind))
+            }
             "nn.ConvTranspose1d" | "nn.ConvTranspose2d" | "nn.ConvTranspose3d" | "F.conv_transpose1d"
             | "F.conv_transpose2d" | "F.conv_transpose3d" => self.conv_transpose(&args, dims(kind)),
             "nn.BatchNorm1d" | "nn.BatchNorm2d" | "nn.BatchNorm3d" | "F.batch_norm" => self.batch_norm(&args),
-            "nn.InstanceNorm1d" | "nn.InstanceNorm2d" | "nn.InstanceNorm3d" | "F.instance_norm" => self.instance_norm(&args),
+            "nn.InstanceNorm1d" | "nn.InstanceNorm2d" | "nn.InstanceNorm3d" | "F.instance_norm" => {
+                self.instance_norm(&args)
+            }
             "nn.GroupNorm" | "F.group_norm" => self.group_norm(&args),
             "nn.LayerNorm" | "F.layer_norm" => self.layer_norm(&args, "layer_normalization"),
             "nn.RMSNorm" | "F.rms_norm" => self.layer_norm(&args, "rms_normalization"),
@@ -89,9 +103,22 @@ impl<'a> Importer<'a> {
                 let (a, b) = (args.get("input", Some(0)), args.get("other", Some(1)));
                 Ok(vec![self.compare(name, &a, &b)?.into()])
             }
-            "torch.bitwise_and" | "torch.bitwise_or" | "torch.bitwise_xor" | "torch.bitwise_left_shift"
-            | "torch.bitwise_right_shift" | "torch.add" | "torch.sub" | "torch.mul" | "torch.div" | "torch.maximum"
-            | "torch.minimum" | "torch.pow" | "torch.remainder" | "torch.fmod" | "torch.atan2" | "torch.logaddexp"
+            "torch.bitwise_and"
+            | "torch.bitwise_or"
+            | "torch.bitwise_xor"
+            | "torch.bitwise_left_shift"
+            | "torch.bitwise_right_shift"
+            | "torch.add"
+            | "torch.sub"
+            | "torch.mul"
+            | "torch.div"
+            | "torch.maximum"
+            | "torch.minimum"
+            | "torch.pow"
+            | "torch.remainder"
+            | "torch.fmod"
+            | "torch.atan2"
+            | "torch.logaddexp"
             | "torch.floor_divide" => {
                 let name = match kind.trim_start_matches("torch.") {
                     "bitwise_left_shift" => "lshift",
@@ -104,7 +131,11 @@ impl<'a> Importer<'a> {
             }
             "torch.bitwise_not" => {
                 let x = self.operand(&args, "input", 0)?;
-                let name = if x.element == ElementType::Bool { "not" } else { "bitwise_not" };
+                let name = if x.element == ElementType::Bool {
+                    "not"
+                } else {
+                    "bitwise_not"
+                };
                 let v = self.call(name, &[x.v], &[])?;
                 Ok(vec![Typed::new(v, x.element).into()])
             }
@@ -124,7 +155,11 @@ impl<'a> Importer<'a> {
             "torch.view_as_complex" | "torch.view_as_real" => self.view_as(&args),
             "torch.stft" => self.stft(&args),
             "torch.einsum" => {
-                let operands: Vec<VertexId> = args.operands().iter().map(|v| self.tensor(v).map(|t| t.v)).collect::<Done<_>>()?;
+                let operands: Vec<VertexId> = args
+                    .operands()
+                    .iter()
+                    .map(|v| self.tensor(v).map(|t| t.v))
+                    .collect::<Done<_>>()?;
                 let equation = match op.params.iter().find(|(key, _)| key == "equation") {
                     Some((_, text)) => AttrValue::str(text),
                     None => return wrong("it has no equation"),
@@ -138,7 +173,9 @@ impl<'a> Importer<'a> {
                     Val::Tensor(other) => Some(other.element),
                     _ => ElementType::of_torch(&args.text("dtype")),
                 };
-                let Some(to) = to else { return unknown("the element type it is made of") };
+                let Some(to) = to else {
+                    return unknown("the element type it is made of");
+                };
                 Ok(vec![self.cast(x, to)?.into()])
             }
             _ if self.is_shape_operator(kind) => self.shape_operator(&args),
@@ -198,7 +235,11 @@ impl<'a> Importer<'a> {
         let mut place = 0;
         let unnamed = args.op.input_names.is_empty();
         for name in &names {
-            let named = args.named.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
+            let named = args
+                .named
+                .iter()
+                .find(|(known, _)| known == name)
+                .map(|(_, value)| value.clone());
             let value = match named {
                 Some(value) => value,
                 None if unnamed => {
@@ -269,8 +310,11 @@ impl<'a> Importer<'a> {
         let kernel: Vec<i64> = self.extents(w.v)?.split_off(2);
         let (before, after): (Vec<i64>, Vec<i64>) = match args.text("padding").as_str() {
             "same" => {
-                let total = |i: usize| dilations[i] * (kernel[i] - 1);
-                ((0..dims).map(|i| total(i) / 2).collect(), (0..dims).map(|i| total(i) - total(i) / 2).collect())
+                let total = |i: usize| dilations[i].saturating_mul(kernel[i].saturating_sub(1));
+                (
+                    (0..dims).map(|i| total(i) / 2).collect(),
+                    (0..dims).map(|i| total(i) - total(i) / 2).collect(),
+                )
             }
             "valid" => (vec![0; dims], vec![0; dims]),
             _ => {
@@ -283,7 +327,11 @@ impl<'a> Importer<'a> {
         if !matches!(mode.as_str(), "" | "zeros") {
             let mode = pad_mode(&mode)?;
             let whole = [vec![0, 0], pads[..dims].to_vec(), vec![0, 0], pads[dims..].to_vec()].concat();
-            x.v = self.call("pad", &[x.v], &[("pads", AttrValue::ints(&whole)), ("mode", AttrValue::str(mode))])?;
+            x.v = self.call(
+                "pad",
+                &[x.v],
+                &[("pads", AttrValue::ints(&whole)), ("mode", AttrValue::str(mode))],
+            )?;
             pads = vec![0; 2 * dims];
         }
         let mut operands = vec![x.v, w.v];
@@ -299,7 +347,11 @@ impl<'a> Importer<'a> {
     }
 
     fn without_batch(&mut self, v: VertexId, lone: bool, element: ElementType) -> Done<Vec<Val>> {
-        let v = if lone { self.call("squeeze", &[v], &[("axes", AttrValue::ints(&[0]))])? } else { v };
+        let v = if lone {
+            self.call("squeeze", &[v], &[("axes", AttrValue::ints(&[0]))])?
+        } else {
+            v
+        };
         Ok(vec![Typed::new(v, element).into()])
     }
 
@@ -324,7 +376,12 @@ impl<'a> Importer<'a> {
     }
 
     fn channels(&self, x: VertexId) -> Done<usize> {
-        match self.shape(x)?.get(1).and_then(Dim::as_const).and_then(|n| usize::try_from(n).ok()) {
+        match self
+            .shape(x)?
+            .get(1)
+            .and_then(Dim::as_const)
+            .and_then(|n| usize::try_from(n).ok())
+        {
             Some(n) => Ok(n),
             None => unknown("the number of channels is not known"),
         }
@@ -350,7 +407,10 @@ impl<'a> Importer<'a> {
 
     fn batch_norm(&mut self, args: &Args<'_>) -> Done<Vec<Val>> {
         let x = self.operand(args, "input", 0)?;
-        let (mean, var) = (self.operand(args, "running_mean", 1)?, self.operand(args, "running_var", 2)?);
+        let (mean, var) = (
+            self.operand(args, "running_mean", 1)?,
+            self.operand(args, "running_var", 2)?,
+        );
         let (dtype, channels) = (self.dtype(x.v)?, self.channels(x.v)?);
         let [scale, shift] = self.affine(args, dtype, &[channels])?;
         let operands = [x.v, scale, shift, mean.v, var.v];
@@ -365,7 +425,11 @@ impl<'a> Importer<'a> {
         let x = self.operand(args, "input", 0)?;
         let (dtype, channels) = (self.dtype(x.v)?, self.channels(x.v)?);
         let [scale, shift] = self.affine(args, dtype, &[channels])?;
-        let v = self.call("instance_normalization", &[x.v, scale, shift], &[("epsilon", Self::epsilon(args))])?;
+        let v = self.call(
+            "instance_normalization",
+            &[x.v, scale, shift],
+            &[("epsilon", Self::epsilon(args))],
+        )?;
         Ok(vec![Typed::new(v, x.element).into()])
     }
 
@@ -373,7 +437,10 @@ impl<'a> Importer<'a> {
         let x = self.operand(args, "input", 0)?;
         let (dtype, channels) = (self.dtype(x.v)?, self.channels(x.v)?);
         let [scale, shift] = self.affine(args, dtype, &[channels])?;
-        let attrs = [("num_groups", AttrValue::int(args.int("num_groups")?)), ("epsilon", Self::epsilon(args))];
+        let attrs = [
+            ("num_groups", AttrValue::int(args.int("num_groups")?)),
+            ("epsilon", Self::epsilon(args)),
+        ];
         let flat = self.shape(x.v)?.len() == 2;
         let mut v = x.v;
         if flat {
@@ -393,7 +460,9 @@ impl<'a> Importer<'a> {
             return unknown("`normalized_shape` is not known");
         };
         let extents: Option<Vec<usize>> = shape.iter().map(|&n| usize::try_from(n).ok()).collect();
-        let Some(extents) = extents else { return wrong("`normalized_shape` is negative") };
+        let Some(extents) = extents else {
+            return wrong("`normalized_shape` is negative");
+        };
         let [scale, shift] = self.affine(args, dtype, &extents)?;
         let mut operands = vec![x.v, scale];
         if name == "layer_normalization" && self.optional(args, "bias").is_some() {

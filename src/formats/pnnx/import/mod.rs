@@ -6,6 +6,7 @@
 mod arith;
 mod complex;
 mod evaluate;
+mod indices;
 mod layers;
 mod opaque;
 mod pools;
@@ -21,7 +22,7 @@ use indexmap::IndexMap;
 
 pub(super) use opaque::{DOMAIN, INPUTS, NAME, TENSORS};
 
-use super::export::{CONSTANT, GIVEN, OWN};
+use super::export::{CONSTANT, GIVEN, OWN, reads_as_constant};
 use super::{Archive, ElementType, Extent, Operator, ParamFile, Value, ValueType};
 use crate::diag::{Diagnostic, Diagnostics, Severity, Source};
 use crate::formats::bytes::{Endian, decode};
@@ -90,9 +91,15 @@ pub fn import(
         importer.line(op);
     }
     for (kind, (count, reason)) in &importer.carried {
-        let times = if *count == 1 { "once".to_owned() } else { format!("{count} times") };
+        let times = if *count == 1 {
+            "once".to_owned()
+        } else {
+            format!("{count} times")
+        };
         let message = format!("operator `{kind}` is carried along unread ({times}): {reason}");
-        importer.problems.push(Diagnostic::new(Severity::Note, "T0505", message));
+        importer
+            .problems
+            .push(Diagnostic::new(Severity::Note, "T0505", message));
     }
     let source = Arc::new(Source::new(name, text));
     let problems = importer.problems.in_source(&source);
@@ -100,14 +107,33 @@ pub fn import(
         return Err(problems);
     }
     let mut graph = importer.graph;
+    join_projections(&mut graph);
     graph.retain_reachable();
-    let kept: Vec<Arc<str>> = graph.params().iter().filter_map(|&v| graph.vertex(v).name.clone()).collect();
+    let kept: Vec<Arc<str>> = graph
+        .params()
+        .iter()
+        .filter_map(|&v| graph.vertex(v).name.clone())
+        .collect();
     let mut params = importer.params;
     params.retain(|name, _| kept.contains(name));
     Ok(Imported {
         workload: Workload { graph, params },
         notes: problems,
     })
+}
+
+/// Makes elements of a tuple that programs took out more than once one value each.
+fn join_projections(graph: &mut Graph) {
+    let mut first: HashMap<(VertexId, u32), VertexId> = HashMap::new();
+    let ids: Vec<VertexId> = graph.ids().collect();
+    for v in ids {
+        let Node::Proj(i) = graph.vertex(v).node else { continue };
+        let Some(&tuple) = graph.pred(v).first() else { continue };
+        let kept = *first.entry((tuple, i)).or_insert(v);
+        if kept != v {
+            graph.replace_uses(v, kept);
+        }
+    }
 }
 
 struct Importer<'a> {
@@ -128,7 +154,9 @@ impl<'a> Importer<'a> {
         let mut inputs = Vec::with_capacity(op.inputs.len());
         for name in &op.inputs {
             // What an operator that was refused gives is looked for by none.
-            let Some(value) = self.values.get(name.as_str()) else { return };
+            let Some(value) = self.values.get(name.as_str()) else {
+                return;
+            };
             inputs.push(value.clone());
         }
         let results = match self.operator(op, &inputs) {
@@ -141,10 +169,11 @@ impl<'a> Importer<'a> {
         };
         let results = match results {
             Ok(results) if results.len() >= op.outputs.len() => results,
-            // One value for all: a tuple that a later line takes apart.
-            Ok(mut results) if op.outputs.len() == 1 && results.len() == 1 => results.drain(..).collect(),
             Ok(results) => {
-                self.refuse(op, &format!("it gives {} results, not {}", results.len(), op.outputs.len()));
+                self.refuse(
+                    op,
+                    &format!("it gives {} results, not {}", results.len(), op.outputs.len()),
+                );
                 return;
             }
             Err(Refused::Wrong(reason) | Refused::Unknown(reason)) => {
@@ -156,7 +185,10 @@ impl<'a> Importer<'a> {
             if let Val::Tensor(t) = &value
                 && matches!(self.graph.vertex(t.v).node, Node::Call { .. } | Node::Proj(_))
             {
-                self.graph.vertex_mut(t.v).name.get_or_insert_with(|| format!("v{name}").into());
+                self.graph
+                    .vertex_mut(t.v)
+                    .name
+                    .get_or_insert_with(|| format!("v{name}").into());
             }
             self.values.insert(name, value);
         }
@@ -184,9 +216,16 @@ impl<'a> Importer<'a> {
                 let Some((key, ty)) = op.attributes.first() else {
                     return wrong("it has no tensor");
                 };
-                let name = if key == "data" { op.name.clone() } else { format!("{}.{key}", op.name) };
-                let constant = op.params.iter().any(|(key, value)| key == CONSTANT && value == "True");
-                self.tensor_beside(op, key, ty, &name, constant).map(|v| vec![v])
+                let name = if key == "data" {
+                    op.name.clone()
+                } else {
+                    format!("{}.{key}", op.name)
+                };
+                let told = match op.param(CONSTANT) {
+                    Some(Value::Bool(told)) => Some(told),
+                    _ => None,
+                };
+                self.tensor_beside(op, key, ty, &name, told).map(|v| vec![v])
             }
             "pnnx.Expression" => self.expression(op, inputs),
             "pnnx.SliceIndexes" => self.slice_indexes(op, inputs),
@@ -202,7 +241,11 @@ impl<'a> Importer<'a> {
 
     fn input(&mut self, op: &Operator) -> Done<Val> {
         let number = self.graph.inputs().len();
-        let name = format!("in{number}");
+        // Exporters number inputs; a name of its own is kept.
+        let name = match op.name.starts_with("pnnx_input_") {
+            true => format!("in{number}"),
+            false => op.name.clone(),
+        };
         let ty = op.outputs.first().and_then(|value| op.type_of(value));
         let Some(ty) = ty else {
             let message = format!("input `{}` has no type: it is taken to be f32 of any rank", op.name);
@@ -234,7 +277,13 @@ impl<'a> Importer<'a> {
         if ty.element.is_complex() {
             shape.push(Dim::Const(2));
         }
-        let v = self.graph.input(&name, TensorType { dtype, shape: Some(shape) });
+        let v = self.graph.input(
+            &name,
+            TensorType {
+                dtype,
+                shape: Some(shape),
+            },
+        );
         for (symbol, axis) in named {
             self.sources.entry(symbol.into()).or_insert((v, axis));
         }
@@ -243,10 +292,10 @@ impl<'a> Importer<'a> {
 
     /// A tensor of the archive: a parameter, or a constant if it is what shapes and indices are made of.
     fn weight(&mut self, op: &Operator, key: &str, ty: &ValueType, name: &str) -> Done<Val> {
-        self.tensor_beside(op, key, ty, name, false)
+        self.tensor_beside(op, key, ty, name, None)
     }
 
-    fn tensor_beside(&mut self, op: &Operator, key: &str, ty: &ValueType, name: &str, constant: bool) -> Done<Val> {
+    fn tensor_beside(&mut self, op: &Operator, key: &str, ty: &ValueType, name: &str, told: Option<bool>) -> Done<Val> {
         let Some(dtype) = ty.element.dtype() else {
             return wrong(format!("`@{key}` has no element type"));
         };
@@ -280,9 +329,7 @@ impl<'a> Importer<'a> {
             }
         };
         let v = match value {
-            Some(value) if constant || !dtype.is_float() || value.len() == 1 || value.is_empty() => {
-                self.graph.constant(value)
-            }
+            Some(value) if told.unwrap_or_else(|| reads_as_constant(&value)) => self.graph.constant(value),
             value => {
                 let v = self.graph.param(name, Type::tensor(dtype, Shape::from(&extents[..])));
                 if let Some(value) = value {
@@ -325,8 +372,12 @@ impl<'a> Importer<'a> {
             }
             operands.clear();
             for (&place, &v) in places.iter().zip(&given) {
-                let place = usize::try_from(place).ok().filter(|&p| p >= operands.len() && p < def.operands.len());
-                let Some(place) = place else { return wrong(format!("`{GIVEN}` is in no order")) };
+                let place = usize::try_from(place)
+                    .ok()
+                    .filter(|&p| p >= operands.len() && p < def.operands.len());
+                let Some(place) = place else {
+                    return wrong(format!("`{GIVEN}` is in no order"));
+                };
                 while operands.len() < place {
                     operands.push(self.graph.absent());
                 }
@@ -408,11 +459,25 @@ impl<'a> Importer<'a> {
 
 /// A name of an extent, as types may have it.
 fn symbol_name(text: &str) -> String {
-    let mut out: String = text.chars().map(|c| if c.is_alphanumeric() { c } else { '_' }).collect();
+    let mut out: String = text
+        .chars()
+        .map(|c| if c.is_alphanumeric() { c } else { '_' })
+        .collect();
     if !out.starts_with(|c: char| c.is_alphabetic()) {
         out.insert(0, 'd');
     }
     out
+}
+
+/// More parts or places than this are refused, lest a few words of a file take all memory.
+const MOST: i64 = 1 << 20;
+
+/// The number, if it is one of things that are made one by one.
+fn few(count: i64) -> Done<usize> {
+    match usize::try_from(count) {
+        Ok(n) if count <= MOST => Ok(n),
+        _ => unknown(format!("{count} parts or places")),
+    }
 }
 
 /// An axis counted from the front.

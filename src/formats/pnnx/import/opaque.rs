@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::layers::Args;
 use super::val::{Host, Typed, Val};
-use super::{Done, Importer, unknown, wrong};
+use super::{Done, Importer, few, unknown, wrong};
 use crate::formats::pnnx::{ElementType, Extent, Operator};
 use crate::graph::{Given, VertexId};
 use crate::op::{AttrValue, OpaqueOp};
@@ -42,7 +42,9 @@ impl Importer<'_> {
         for value in &op.outputs {
             let declared = op.type_of(value);
             let element = declared.map_or(ElementType::F32, |ty| ty.element);
-            let Some(dtype) = element.dtype() else { return wrong("a result has no element type") };
+            let Some(dtype) = element.dtype() else {
+                return wrong("a result has no element type");
+            };
             let shape = declared.map(|ty| {
                 let mut shape: Shape = ty
                     .shape
@@ -75,7 +77,9 @@ impl Importer<'_> {
         let names: Vec<Arc<str>> = names.iter().map(|name| name.unwrap_or_default().into()).collect();
         let mut keys: Vec<Arc<str>> = Vec::new();
         for (key, ty) in &op.attributes {
-            let Val::Tensor(t) = self.weight(op, key, ty, &format!("{}.{key}", op.name))? else { continue };
+            let Val::Tensor(t) = self.weight(op, key, ty, &format!("{}.{key}", op.name))? else {
+                continue;
+            };
             operands.push(t.v);
             keys.push(key.as_str().into());
         }
@@ -99,7 +103,11 @@ impl Importer<'_> {
         };
         let v = self.graph.opaque(opaque, &operands, attrs);
         let parts = self.parts(v)?;
-        Ok(parts.into_iter().zip(elements).map(|(v, element)| Typed::new(v, element).into()).collect())
+        Ok(parts
+            .into_iter()
+            .zip(elements)
+            .map(|(v, element)| Typed::new(v, element).into())
+            .collect())
     }
 
     pub(super) fn view_as(&mut self, args: &Args<'_>) -> Done<Vec<Val>> {
@@ -125,7 +133,12 @@ impl Importer<'_> {
         }
         let (dtype, n) = (self.dtype(x.v)?, args.int("n_fft")?);
         let length = args.param("win_length").int().and_then(|d| d.as_const()).unwrap_or(n);
-        let hop = args.param("hop_length").int().and_then(|d| d.as_const()).unwrap_or(n / 4);
+        let hop = args
+            .param("hop_length")
+            .int()
+            .and_then(|d| d.as_const())
+            .unwrap_or(n / 4);
+        few(n)?;
         if n < 1 || hop < 1 || length < 1 || length > n {
             return wrong("the frames have no length");
         }
@@ -140,11 +153,12 @@ impl Importer<'_> {
         }
         let pad = if args.flag("center") { n / 2 } else { 0 };
         let mode = super::layers::pad_mode(&args.text("pad_mode"))?;
-        let total = self.extents(x.v)?.last().copied().unwrap_or(0) + 2 * pad;
+        let total = self.extents(x.v)?.last().copied().unwrap_or(0).saturating_add(2 * pad);
         if total < n || dtype == DType::F16 {
             return unknown("a signal shorter than a frame, or in half precision");
         }
         let count = 1 + (total - n) / hop;
+        few(count.saturating_mul(n))?;
         let places: Vec<i64> = (0..count).flat_map(|i| (0..n).map(move |k| i * hop + k)).collect();
         let frames = [usize::try_from(count).unwrap_or(0), usize::try_from(n).unwrap_or(0)];
         let places = match Tensor::new(&frames, places) {
@@ -164,7 +178,11 @@ impl Importer<'_> {
             ("normalized", Given::Attr(AttrValue::Bool(args.flag("normalized")))),
         ];
         let v = self.program(STFT, &given)?;
-        let element = if dtype == DType::F64 { ElementType::C128 } else { ElementType::C64 };
+        let element = if dtype == DType::F64 {
+            ElementType::C128
+        } else {
+            ElementType::C64
+        };
         Ok(vec![Typed::new(v, element).into()])
     }
 }

@@ -2,7 +2,7 @@
 
 use super::layers::Args;
 use super::val::{Host, Typed, Val};
-use super::{Done, Importer, unknown, wrong};
+use super::{Done, Importer, few, unknown, wrong};
 use crate::formats::pnnx::ElementType;
 use crate::graph::VertexId;
 use crate::op::{AttrValue, Real};
@@ -10,8 +10,13 @@ use crate::tensor::Tensor;
 
 impl Importer<'_> {
     pub(super) fn is_pool(&self, kind: &str) -> bool {
-        let name = kind.trim_start_matches("nn.").trim_start_matches("F.").to_lowercase().replace('_', "");
-        name != kind && (name.contains("pool") || name.starts_with("upsampl") || name == "interpolate")
+        let name = kind
+            .trim_start_matches("nn.")
+            .trim_start_matches("F.")
+            .to_lowercase()
+            .replace('_', "");
+        name != kind
+            && (name.contains("pool") || name.starts_with("upsampl") || name == "interpolate")
             && !name.contains("unpool")
             && !name.contains("fractional")
     }
@@ -41,7 +46,11 @@ impl Importer<'_> {
             }
             out.push(Val::Tensor(Typed::new(*v, element)));
         }
-        Ok(if args.op.outputs.len() == 1 && out.len() > 1 { vec![Val::List(out)] } else { out })
+        Ok(if args.op.outputs.len() == 1 && out.len() > 1 {
+            vec![Val::List(out)]
+        } else {
+            out
+        })
     }
 
     fn window(&mut self, args: &Args<'_>, x: VertexId, dims: usize, name: &str) -> Done<Vec<VertexId>> {
@@ -62,14 +71,14 @@ impl Importer<'_> {
             ("ceil_mode", AttrValue::Bool(args.flag("ceil_mode"))),
             ("dilations", AttrValue::ints(&or("dilation", 1)?)),
         ];
-        let count: i64 = kernel.iter().product();
+        let count: i64 = kernel.iter().fold(1, |n, k| n.saturating_mul(*k));
         if name.contains("max") {
             if !args.flag("return_indices") {
                 return Ok(vec![self.call("max_pool", &[x], &attrs)?]);
             }
             let mut results = self.calls("max_pool_with_indices", &[x], &attrs)?;
             // The place among all elements, and torch counts those of one channel.
-            let plane: i64 = self.extents(x)?.iter().skip(2).product();
+            let plane = self.extents(x)?.iter().skip(2).fold(1i64, |n, k| n.saturating_mul(*k));
             let plane = self.graph.constant(Tensor::scalar(plane.max(1)));
             if let [_, places] = results.as_mut_slice() {
                 *places = self.call("mod", &[*places, plane], &[])?;
@@ -91,7 +100,9 @@ impl Importer<'_> {
             return Ok(vec![v]);
         }
         // The norm as torch computes it: from the mean of powers.
-        let Some(p) = args.param("norm_type").float() else { return unknown("the order of the norm") };
+        let Some(p) = args.param("norm_type").float() else {
+            return unknown("the order of the norm");
+        };
         let dtype = self.dtype(x)?;
         let power = |importer: &mut Self, v: VertexId, p: f64| -> Done<VertexId> {
             let p = importer.fill(dtype, &[], p)?;
@@ -115,12 +126,14 @@ impl Importer<'_> {
             Val::Host(Host::None) => Ok(own),
             other => match other.int().and_then(|d| d.as_const()) {
                 Some(0) => Ok(own),
-                Some(n) if n > 0 => Ok(n),
+                Some(n) if n > 0 => few(n).map(|_| n),
                 _ => unknown("`output_size` is not known"),
             },
         };
         match args.param("output_size") {
-            Val::List(items) if items.len() == input.len() => items.iter().zip(input).map(|(v, &n)| one(v, n)).collect(),
+            Val::List(items) if items.len() == input.len() => {
+                items.iter().zip(input).map(|(v, &n)| one(v, n)).collect()
+            }
             Val::List(_) => unknown("`output_size` has another rank"),
             value => input.iter().map(|&n| one(&value, n)).collect(),
         }
@@ -128,14 +141,22 @@ impl Importer<'_> {
 
     fn adaptive_mean(&mut self, args: &Args<'_>, x: VertexId, dims: usize) -> Done<VertexId> {
         let shape = self.shape(x)?;
-        if args.param("output_size").const_ints().is_some_and(|size| size.iter().all(|&n| n == 1)) {
+        if args
+            .param("output_size")
+            .const_ints()
+            .is_some_and(|size| size.iter().all(|&n| n == 1))
+        {
             return self.call("global_average_pool", &[x], &[]);
         }
         let input = self.extents(x)?.split_off(shape.len() - dims);
         let output = self.output_size(args, &input)?;
+        input.iter().try_for_each(|&n| few(n).map(drop))?;
         if input.iter().zip(&output).all(|(n, m)| n % m == 0) {
             let kernel: Vec<i64> = input.iter().zip(&output).map(|(n, m)| n / m).collect();
-            let attrs = [("kernel_shape", AttrValue::ints(&kernel)), ("strides", AttrValue::ints(&kernel))];
+            let attrs = [
+                ("kernel_shape", AttrValue::ints(&kernel)),
+                ("strides", AttrValue::ints(&kernel)),
+            ];
             return self.call("average_pool", &[x], &attrs);
         }
         // Windows of different sizes: the mean along one axis after the other.
@@ -145,8 +166,16 @@ impl Importer<'_> {
             let mut parts = Vec::new();
             for (start, end) in windows(n, m) {
                 let list = |i: i64| AttrValue::ints(&[i]);
-                let cut = self.call("slice", &[v], &[("starts", list(start)), ("ends", list(end)), ("axes", list(axis))])?;
-                parts.push(self.call("reduce_mean", &[cut], &[("axes", list(axis)), ("keepdims", AttrValue::Bool(true))])?);
+                let cut = self.call(
+                    "slice",
+                    &[v],
+                    &[("starts", list(start)), ("ends", list(end)), ("axes", list(axis))],
+                )?;
+                parts.push(self.call(
+                    "reduce_mean",
+                    &[cut],
+                    &[("axes", list(axis)), ("keepdims", AttrValue::Bool(true))],
+                )?);
             }
             v = self.call("concat", &parts, &[("axis", AttrValue::int(axis))])?;
         }
@@ -159,6 +188,8 @@ impl Importer<'_> {
         let shape = self.extents(x)?;
         let input = shape[shape.len() - dims..].to_vec();
         let output = self.output_size(args, &input)?;
+        few(input.iter().fold(1, |n, k| n.saturating_mul(*k)))?;
+        few(output.iter().fold(1, |n, k| n.saturating_mul(*k)))?;
         let (mut v, mut lengths) = (x, Vec::new());
         // The place in the plane of each element of each window.
         let mut places: Vec<i64> = vec![0];
@@ -169,30 +200,46 @@ impl Importer<'_> {
                 .iter()
                 .flat_map(|&(start, end)| (0..length).map(move |i| (start + i).min(end - 1)))
                 .collect();
-            places = places.iter().flat_map(|&p| along.iter().map(move |&i| p * n + i)).collect();
+            places = places
+                .iter()
+                .flat_map(|&p| along.iter().map(move |&i| p * n + i))
+                .collect();
             let index = self.graph.constant(Tensor::vector(along));
             v = self.call("gather", &[v, index], &[("axis", AttrValue::int((2 + k) as i64))])?;
             lengths.push(length);
         }
         // n, c, m0, l0, m1, l1, … to n, c, m0, m1, …, (l0 l1 …)
         let pairs: Vec<i64> = output.iter().zip(&lengths).flat_map(|(&m, &l)| [m, l]).collect();
-        let order: Vec<i64> = (0..dims as i64).map(|k| 2 * k).chain((0..dims as i64).map(|k| 2 * k + 1)).collect();
+        let order: Vec<i64> = (0..dims as i64)
+            .map(|k| 2 * k)
+            .chain((0..dims as i64).map(|k| 2 * k + 1))
+            .collect();
         let whole: Vec<i64> = shape[..2].iter().copied().chain(pairs.iter().copied()).collect();
         let perm: Vec<i64> = [0, 1].into_iter().chain(order.iter().map(|k| k + 2)).collect();
         let elements: i64 = lengths.iter().product();
-        let target: Vec<i64> = shape[..2].iter().copied().chain(output.iter().copied()).chain([elements]).collect();
-        let arranged = |importer: &mut Self, v: VertexId, whole: &[i64], perm: &[i64], target: &[i64]| -> Done<VertexId> {
-            let v = importer.call("reshape", &[v], &[("shape", AttrValue::ints(whole))])?;
-            let v = importer.call("transpose", &[v], &[("perm", AttrValue::ints(perm))])?;
-            importer.call("reshape", &[v], &[("shape", AttrValue::ints(target))])
-        };
+        let target: Vec<i64> = shape[..2]
+            .iter()
+            .copied()
+            .chain(output.iter().copied())
+            .chain([elements])
+            .collect();
+        let arranged =
+            |importer: &mut Self, v: VertexId, whole: &[i64], perm: &[i64], target: &[i64]| -> Done<VertexId> {
+                let v = importer.call("reshape", &[v], &[("shape", AttrValue::ints(whole))])?;
+                let v = importer.call("transpose", &[v], &[("perm", AttrValue::ints(perm))])?;
+                importer.call("reshape", &[v], &[("shape", AttrValue::ints(target))])
+            };
         let v = arranged(self, v, &whole, &perm, &target)?;
         let last = [("axes", AttrValue::ints(&[-1])), ("keepdims", AttrValue::Bool(false))];
         let largest = self.call("reduce_max", &[v], &last)?;
         if !args.flag("return_indices") {
             return Ok(vec![largest]);
         }
-        let at = self.call("argmax", &[v], &[("axis", AttrValue::int(-1)), ("keepdims", AttrValue::Bool(true))])?;
+        let at = self.call(
+            "argmax",
+            &[v],
+            &[("axis", AttrValue::int(-1)), ("keepdims", AttrValue::Bool(true))],
+        )?;
         let places = self.graph.constant(Tensor::vector(places));
         let places = arranged(self, places, &pairs, &order, &target[2..])?;
         let places = self.call("expand", &[places], &[("shape", AttrValue::ints(&target))])?;
@@ -233,7 +280,9 @@ impl Importer<'_> {
                     Val::List(items) => items.iter().map(Val::float).collect(),
                     one => one.float().map(|f| vec![f; dims]),
                 };
-                let Some(factors) = factors.filter(|f| f.len() == dims) else { return unknown("the factors") };
+                let Some(factors) = factors.filter(|f| f.len() == dims) else {
+                    return unknown("the factors");
+                };
                 if args.flag("recompute_scale_factor") {
                     return unknown("factors that are computed anew");
                 }
@@ -241,8 +290,14 @@ impl Importer<'_> {
                 attrs.push(("scales", AttrValue::Floats(scales)));
             }
             (size, _) => {
-                let Some(sizes) = size.ints() else { return unknown("the size is not known") };
-                let sizes = if sizes.len() == 1 { vec![sizes[0].clone(); dims] } else { sizes };
+                let Some(sizes) = size.ints() else {
+                    return unknown("the size is not known");
+                };
+                let sizes = if sizes.len() == 1 {
+                    vec![sizes[0].clone(); dims]
+                } else {
+                    sizes
+                };
                 attrs.push(("sizes", AttrValue::Ints(sizes)));
                 attrs.push(("axes", AttrValue::ints(&axes)));
             }

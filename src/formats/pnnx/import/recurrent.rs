@@ -2,7 +2,7 @@
 
 use super::layers::Args;
 use super::val::{Typed, Val};
-use super::{Done, Importer, unknown, wrong};
+use super::{Done, Importer, few, unknown, wrong};
 use crate::graph::{Given, VertexId};
 use crate::op::AttrValue;
 use crate::tensor::Dim;
@@ -40,7 +40,11 @@ impl Importer<'_> {
         if args.flag("is_causal") || args.flag("enable_gqa") || args.param("dropout_p").float().unwrap_or(0.0) != 0.0 {
             return unknown("causal or grouped attention, or dropout");
         }
-        let mut given = vec![("q", Given::Value(q.v)), ("k", Given::Value(k.v)), ("v", Given::Value(v.v))];
+        let mut given = vec![
+            ("q", Given::Value(q.v)),
+            ("k", Given::Value(k.v)),
+            ("v", Given::Value(v.v)),
+        ];
         if let Val::Tensor(mask) = args.get("attn_mask", Some(3)) {
             given.push(("mask", Given::Value(mask.v)));
         }
@@ -86,6 +90,7 @@ impl Importer<'_> {
             }
         }
         let (embed, heads) = (args.int("embed_dim")?, args.int("num_heads")?);
+        few(embed)?;
         if heads < 1 || embed % heads != 0 {
             return wrong("the heads do not share the embedding evenly");
         }
@@ -102,10 +107,20 @@ impl Importer<'_> {
             }
         };
         let mut given = vec![("q", Given::Value(q)), ("k", Given::Value(k)), ("v", Given::Value(v))];
-        given.extend(["wq", "wk", "wv"].into_iter().zip(weights).map(|(name, w)| (name, Given::Value(w))));
+        given.extend(
+            ["wq", "wk", "wv"]
+                .into_iter()
+                .zip(weights)
+                .map(|(name, w)| (name, Given::Value(w))),
+        );
         if let Some(b) = self.optional(args, "in_proj_bias") {
             let biases = self.calls("split", &[b], &thirds)?;
-            given.extend(["bq", "bk", "bv"].into_iter().zip(biases).map(|(name, b)| (name, Given::Value(b))));
+            given.extend(
+                ["bq", "bk", "bv"]
+                    .into_iter()
+                    .zip(biases)
+                    .map(|(name, b)| (name, Given::Value(b))),
+            );
         }
         for (name, key) in [("wo", "out_proj.weight"), ("bo", "out_proj.bias")] {
             given.extend(self.optional(args, key).map(|v| (name, Given::Value(v))));
@@ -143,20 +158,32 @@ impl Importer<'_> {
             v = self.call("transpose", &[v], &swap)?;
         }
         let (layers, hidden) = (args.int("num_layers")?, args.int("hidden_size")?);
+        few(layers)?;
+        few(hidden)?;
         let both = args.flag("bidirectional");
         let directions = if both { 2 } else { 1 };
         let state = |importer: &mut Self, place: usize| -> Done<Option<Vec<VertexId>>> {
-            let Some(Val::Tensor(t)) = args.operands().get(place) else { return Ok(None) };
+            let Some(Val::Tensor(t)) = args.operands().get(place) else {
+                return Ok(None);
+            };
             let sizes = vec![directions; usize::try_from(layers).unwrap_or(1)];
             let attrs = [("axis", AttrValue::int(0)), ("sizes", AttrValue::ints(&sizes))];
-            Ok(Some(if layers == 1 { vec![t.v] } else { importer.calls("split", &[t.v], &attrs)? }))
+            Ok(Some(if layers == 1 {
+                vec![t.v]
+            } else {
+                importer.calls("split", &[t.v], &attrs)?
+            }))
         };
         let (initial, cells) = (state(self, 1)?, state(self, 2)?);
         let mut last: Vec<Vec<VertexId>> = vec![Vec::new(); if op == "lstm" { 2 } else { 1 }];
         for layer in 0..layers {
             let mut weights: [Vec<VertexId>; 3] = Default::default();
             for reverse in ["", "_reverse"].into_iter().take(directions as usize) {
-                for (list, names) in weights.iter_mut().zip([&["weight_ih"][..], &["weight_hh"], &["bias_ih", "bias_hh"]]) {
+                for (list, names) in
+                    weights
+                        .iter_mut()
+                        .zip([&["weight_ih"][..], &["weight_hh"], &["bias_ih", "bias_hh"]])
+                {
                     let mut parts = Vec::new();
                     for name in names {
                         if let Some(w) = self.optional(args, &format!("{name}_l{layer}{reverse}")) {
@@ -183,7 +210,10 @@ impl Importer<'_> {
                 });
             }
             for states in [&initial, &cells] {
-                let found = states.as_ref().and_then(|s| s.get(usize::try_from(layer).ok()?)).copied();
+                let found = states
+                    .as_ref()
+                    .and_then(|s| s.get(usize::try_from(layer).ok()?))
+                    .copied();
                 if operands.len() == 4 {
                     operands.push(self.graph.absent());
                 }
@@ -202,7 +232,9 @@ impl Importer<'_> {
                 attrs.push(("activations", AttrValue::Strs(vec!["Relu".into(); directions as usize])));
             }
             let results = self.calls(op, &operands, &attrs)?;
-            let Some((&all, states)) = results.split_first() else { return wrong("it has no results") };
+            let Some((&all, states)) = results.split_first() else {
+                return wrong("it has no results");
+            };
             // steps, directions, batch, hidden to steps, batch, directions * hidden
             let shape = self.shape(all)?;
             let turned = self.call("transpose", &[all], &[("perm", AttrValue::ints(&[0, 2, 1, 3]))])?;
@@ -232,7 +264,11 @@ impl Importer<'_> {
             return Ok(w);
         }
         let sizes = vec![hidden; order.len()];
-        let parts = self.calls("split", &[w], &[("axis", AttrValue::int(0)), ("sizes", AttrValue::ints(&sizes))])?;
+        let parts = self.calls(
+            "split",
+            &[w],
+            &[("axis", AttrValue::int(0)), ("sizes", AttrValue::ints(&sizes))],
+        )?;
         let parts: Vec<VertexId> = order.iter().filter_map(|&i| parts.get(i).copied()).collect();
         self.call("concat", &parts, &[("axis", AttrValue::int(0))])
     }

@@ -2,9 +2,8 @@
 
 use super::layers::{Args, pad_mode};
 use super::val::{Host, Typed, Val};
-use super::{Done, Importer, axis_of, unknown, wrong};
-use crate::formats::pnnx::expression::ExprNode;
-use crate::formats::pnnx::{ElementType, Expression, LiteralValue, NO_END};
+use super::{Done, Importer, axis_of, few, unknown, wrong};
+use crate::formats::pnnx::{ElementType, NO_END};
 use crate::graph::VertexId;
 use crate::op::AttrValue;
 use crate::tensor::{Dim, Tensor};
@@ -53,7 +52,8 @@ struct Cut {
 
 impl Importer<'_> {
     pub(super) fn is_shape_operator(&self, kind: &str) -> bool {
-        let pads = kind.starts_with("nn.") && kind.trim_end_matches('d').ends_with(['1', '2', '3']) && kind.contains("Pad");
+        let pads =
+            kind.starts_with("nn.") && kind.trim_end_matches('d').ends_with(['1', '2', '3']) && kind.contains("Pad");
         pads || KINDS.contains(&kind)
     }
 
@@ -113,7 +113,12 @@ impl Importer<'_> {
                     return unknown("`start` or `length` is not known");
                 };
                 let end = start.clone() + length;
-                let cut = Cut { axis: axis("dim")?, start, end, step: 1 };
+                let cut = Cut {
+                    axis: axis("dim")?,
+                    start,
+                    end,
+                    step: 1,
+                };
                 let v = self.cut(x.v, &[cut])?;
                 done(v)
             }
@@ -188,7 +193,11 @@ impl Importer<'_> {
             Ok(mut sizes) => {
                 // -1 keeps the extent of the axis at that place, counted from the last.
                 let lead = sizes.len().saturating_sub(shape.len());
-                for (i, size) in sizes.iter_mut().enumerate().filter(|(_, size)| size.as_const() == Some(-1)) {
+                for (i, size) in sizes
+                    .iter_mut()
+                    .enumerate()
+                    .filter(|(_, size)| size.as_const() == Some(-1))
+                {
                     match i.checked_sub(lead).and_then(|i| shape.get(i)) {
                         Some(own) => *size = own.clone(),
                         None => return wrong("-1 stands for an axis that the operand does not have"),
@@ -213,7 +222,9 @@ impl Importer<'_> {
         for item in &items {
             operands.push(self.tensor_of(item, element)?.v);
         }
-        let Some(&first) = operands.first() else { return wrong("it has no operands") };
+        let Some(&first) = operands.first() else {
+            return wrong("it has no operands");
+        };
         let rank = self.shape(first)?.len() + usize::from(stack);
         let rank = rank - usize::from(element.is_complex());
         let axis = axis_of(args.int("dim")?, rank)? as i64;
@@ -233,28 +244,40 @@ impl Importer<'_> {
         };
         let count = args.op.outputs.len() as i64;
         let sizes: Vec<i64> = match args.op.kind.as_str() {
-            "torch.unbind" => vec![1; usize::try_from(length).unwrap_or(0)],
+            "torch.unbind" => vec![1; few(length)?],
             "torch.chunk" => {
                 let chunks = args.int("chunks")?.max(1);
-                let each = (length + chunks - 1) / chunks;
-                pieces(length, each)
+                let each = (length.saturating_add(chunks - 1)) / chunks;
+                pieces(length, each)?
             }
             "torch.split" => match args.param("split_size_or_sections") {
-                Val::Host(Host::Int(each)) => pieces(length, each.as_const().unwrap_or(length)),
+                Val::Host(Host::Int(each)) => pieces(length, each.as_const().unwrap_or(length))?,
                 list => match list.const_ints() {
                     Some(sizes) => sizes,
                     None => return unknown("the sizes of the parts are not known"),
                 },
             },
-            _ => match (args.param("sections").int().and_then(|d| d.as_const()), args.param("indices").const_ints()) {
-                (Some(sections), _) if sections > 0 => {
-                    (0..sections).map(|i| length / sections + i64::from(i < length % sections)).collect()
-                }
+            _ => match (
+                args.param("sections").int().and_then(|d| d.as_const()),
+                args.param("indices").const_ints(),
+            ) {
+                (Some(sections), _) if sections > 0 => (0..sections)
+                    .map(|i| length / sections + i64::from(i < length % sections))
+                    .collect(),
                 (None, Some(indices)) => {
-                    let place = |i: i64| if i < 0 { (i + length).max(0) } else { i.min(length) };
+                    let place = |i: i64| {
+                        if i < 0 {
+                            i.saturating_add(length).max(0)
+                        } else {
+                            i.min(length)
+                        }
+                    };
                     let ends: Vec<i64> = indices.iter().map(|&i| place(i)).chain([length]).collect();
                     let starts = std::iter::once(0).chain(ends.iter().copied());
-                    ends.iter().zip(starts).map(|(end, start)| (end - start).max(0)).collect()
+                    ends.iter()
+                        .zip(starts)
+                        .map(|(end, start)| (end - start).max(0))
+                        .collect()
                 }
                 _ => return unknown("where it is cut is not known"),
             },
@@ -262,7 +285,10 @@ impl Importer<'_> {
         if count != sizes.len() as i64 && count != 1 {
             return wrong(format!("it gives {} parts, not {count}", sizes.len()));
         }
-        let attrs = [("axis", AttrValue::int(axis as i64)), ("sizes", AttrValue::ints(&sizes))];
+        let attrs = [
+            ("axis", AttrValue::int(axis as i64)),
+            ("sizes", AttrValue::ints(&sizes)),
+        ];
         let mut parts = match sizes.as_slice() {
             [_] => vec![x.v],
             _ => self.calls("split", &[x.v], &attrs)?,
@@ -273,7 +299,11 @@ impl Importer<'_> {
             }
         }
         let parts: Vec<Val> = parts.into_iter().map(|v| Typed::new(v, x.element).into()).collect();
-        Ok(if count == 1 && parts.len() > 1 { vec![Val::List(parts)] } else { parts })
+        Ok(if count == 1 && parts.len() > 1 {
+            vec![Val::List(parts)]
+        } else {
+            parts
+        })
     }
 
     fn select(&mut self, x: VertexId, axis: usize, index: &Val) -> Done<VertexId> {
@@ -317,18 +347,38 @@ impl Importer<'_> {
         };
         let count = dims.len();
         let (starts, ends) = (list("starts", "start", 0, count)?, list("ends", "end", NO_END, count)?);
-        let (steps, selects) = (list("steps", "step", 1, count)?, list("selects", "select", NO_END, count)?);
+        let (steps, selects) = (
+            list("steps", "step", 1, count)?,
+            list("selects", "select", NO_END, count)?,
+        );
         let (mut cuts, mut gone) = (Vec::new(), Vec::new());
         for (i, &dim) in dims.iter().enumerate() {
             let axis = axis_of(dim, shape.len())?;
             let selected = selects[i] != Dim::Const(NO_END);
-            let Some(step) = steps[i].as_const() else { return unknown("`steps` is not known") };
+            let Some(step) = steps[i].as_const() else {
+                return unknown("`steps` is not known");
+            };
             cuts.push(match selects[i].as_const() {
-                Some(_) if !selected => Cut { axis, start: starts[i].clone(), end: ends[i].clone(), step },
-                Some(-1) => Cut { axis, start: Dim::Const(-1), end: Dim::Const(NO_END), step: 1 },
+                Some(_) if !selected => Cut {
+                    axis,
+                    start: starts[i].clone(),
+                    end: ends[i].clone(),
+                    step,
+                },
+                Some(-1) => Cut {
+                    axis,
+                    start: Dim::Const(-1),
+                    end: Dim::Const(NO_END),
+                    step: 1,
+                },
                 _ => {
                     let start = selects[i].clone();
-                    Cut { axis, end: start.clone() + Dim::Const(1), start, step: 1 }
+                    Cut {
+                        axis,
+                        end: start.clone() + Dim::Const(1),
+                        start,
+                        step: 1,
+                    }
                 }
             });
             if selected {
@@ -342,43 +392,6 @@ impl Importer<'_> {
         Ok(vec![Typed::new(v, x.element).into()])
     }
 
-    /// A copy in which a slice along one axis is something else.
-    fn write_slice(&mut self, args: &Args<'_>, x: Typed, axis: usize) -> Done<VertexId> {
-        let source = args.get("src", Some(1));
-        let source = self.tensor_of(&source, x.element)?.v;
-        let extents = self.extents(x.v)?;
-        let length = extents[axis];
-        let place = |name: &str, missing: i64| -> Done<i64> {
-            match (args.param(name), args.param(name).int().and_then(|d| d.as_const())) {
-                (Val::Host(Host::None), _) => Ok(missing),
-                (_, Some(i)) if i < 0 => Ok((i + length).max(0)),
-                (_, Some(i)) => Ok(i.min(length)),
-                _ => unknown(format!("`{name}` is not known")),
-            }
-        };
-        let (start, end) = (place("start", 0)?, place("end", length)?);
-        let step = args.param("step").int().and_then(|d| d.as_const()).unwrap_or(1).max(1);
-        let written: Vec<i64> = (start..end).step_by(usize::try_from(step).unwrap_or(1)).collect();
-        let mut target = extents.clone();
-        target[axis] = written.len() as i64;
-        let source = if self.extents(source)? == target {
-            source
-        } else {
-            self.call("expand", &[source], &[("shape", AttrValue::ints(&target))])?
-        };
-        if written.len() as i64 == length {
-            return Ok(source);
-        }
-        let mut places: Vec<i64> = (0..length).collect();
-        for (k, &i) in written.iter().enumerate() {
-            places[usize::try_from(i).unwrap_or(0)] = length + k as i64;
-        }
-        let axis = [("axis", AttrValue::int(axis as i64))];
-        let both = self.call("concat", &[x.v, source], &axis)?;
-        let places = self.graph.constant(Tensor::vector(places));
-        self.call("gather", &[both, places], &axis)
-    }
-
     fn roll(&mut self, args: &Args<'_>, x: VertexId, shape: &[Dim]) -> Done<VertexId> {
         let (Some(shifts), Some(dims)) = (args.param("shifts").const_ints(), args.param("dims").const_ints()) else {
             return unknown("by how much is not known");
@@ -389,81 +402,39 @@ impl Importer<'_> {
         let mut v = x;
         for (&shift, &dim) in shifts.iter().zip(&dims) {
             let axis = axis_of(dim, shape.len())?;
-            let Some(length) = shape[axis].as_const() else { return unknown("an extent is not known") };
-            let at = if length == 0 { 0 } else { (-shift).rem_euclid(length) };
+            let Some(length) = shape[axis].as_const() else {
+                return unknown("an extent is not known");
+            };
+            let at = if length == 0 {
+                0
+            } else {
+                shift.wrapping_neg().rem_euclid(length)
+            };
             if at == 0 {
                 continue;
             }
             let zero = Dim::Const(0);
-            let tail = self.cut(v, &[Cut { axis, start: Dim::Const(at), end: Dim::Const(NO_END), step: 1 }])?;
-            let head = self.cut(v, &[Cut { axis, start: zero, end: Dim::Const(at), step: 1 }])?;
+            let tail = self.cut(
+                v,
+                &[Cut {
+                    axis,
+                    start: Dim::Const(at),
+                    end: Dim::Const(NO_END),
+                    step: 1,
+                }],
+            )?;
+            let head = self.cut(
+                v,
+                &[Cut {
+                    axis,
+                    start: zero,
+                    end: Dim::Const(at),
+                    step: 1,
+                }],
+            )?;
             v = self.call("concat", &[tail, head], &[("axis", AttrValue::int(axis as i64))])?;
         }
         Ok(v)
-    }
-
-    fn repeat(&mut self, args: &Args<'_>, x: VertexId) -> Done<VertexId> {
-        let (mut x, mut axis) = (x, args.param("dim").int().and_then(|d| d.as_const()));
-        if axis.is_none() {
-            x = self.call("reshape", &[x], &[("shape", AttrValue::ints(&[-1]))])?;
-            axis = Some(0);
-        }
-        let extents = self.extents(x)?;
-        let axis = axis_of(axis.unwrap_or(0), extents.len())?;
-        let repeats = match args.get("repeats", Some(1)) {
-            Val::Tensor(t) => match self.graph.vertex(t.v).constant() {
-                Some(Tensor::I64(list)) => list.iter().copied().collect(),
-                _ => return unknown("how often is not known"),
-            },
-            other => match other.const_ints() {
-                Some(list) => list,
-                None => return unknown("how often is not known"),
-            },
-        };
-        let often = |i: usize| repeats.get(i).or(repeats.first()).copied().unwrap_or(1);
-        let mut places = Vec::new();
-        for i in 0..extents[axis] {
-            let count = usize::try_from(often(usize::try_from(i).unwrap_or(0))).unwrap_or(0);
-            if places.len() + count > 1 << 24 {
-                return unknown("too many elements");
-            }
-            places.extend(std::iter::repeat_n(i, count));
-        }
-        let places = self.graph.constant(Tensor::vector(places));
-        self.call("gather", &[x, places], &[("axis", AttrValue::int(axis as i64))])
-    }
-
-    fn diag(&mut self, x: Typed, offset: i64) -> Done<VertexId> {
-        let extents = self.extents(x.v)?;
-        let (down, right) = ((-offset).max(0), offset.max(0));
-        match extents.as_slice() {
-            &[n] => {
-                let size = n + offset.abs();
-                if size > 1 << 12 {
-                    return unknown("too many elements");
-                }
-                // Off the diagonal stands the zero behind the elements.
-                let place = |i: i64| {
-                    let (row, column) = (i / size, i % size);
-                    if row - down == column - right && row >= down { row - down } else { n }
-                };
-                let places: Vec<i64> = (0..size * size).map(place).collect();
-                let zero = self.fill(self.dtype(x.v)?, &[1], 0.0)?;
-                let axis = [("axis", AttrValue::int(0))];
-                let both = self.call("concat", &[x.v, zero], &axis)?;
-                let places = self.graph.constant(Tensor::vector(places));
-                let v = self.call("gather", &[both, places], &axis)?;
-                self.call("reshape", &[v], &[("shape", AttrValue::ints(&[size, size]))])
-            }
-            &[rows, columns] => {
-                let count = (rows - down).min(columns - right).max(0);
-                let places: Vec<i64> = (0..count).map(|i| (i + down) * columns + i + right).collect();
-                let v = self.call("reshape", &[x.v], &[("shape", AttrValue::ints(&[-1]))])?;
-                let places = self.graph.constant(Tensor::vector(places));
-                self.call("gather", &[v, places], &[("axis", AttrValue::int(0))])
-            }
-            _ => wrong("it is of a vector or a matrix"),
-        }
     }
 
     /// All elements equal, in a shape that is given.
@@ -484,8 +455,18 @@ impl Importer<'_> {
     }
 
     fn arange(&mut self, args: &Args<'_>) -> Done<Vec<Val>> {
-        let or = |value: Val, missing: i64| if value.is_none() { Val::Host(Host::Int(Dim::Const(missing))) } else { value };
-        let ends = [or(args.param("start"), 0), args.get("end", Some(0)), or(args.param("step"), 1)];
+        let or = |value: Val, missing: i64| {
+            if value.is_none() {
+                Val::Host(Host::Int(Dim::Const(missing)))
+            } else {
+                value
+            }
+        };
+        let ends = [
+            or(args.param("start"), 0),
+            args.get("end", Some(0)),
+            or(args.param("step"), 1),
+        ];
         let mut element = ElementType::of_torch(&args.text("dtype"));
         for value in &ends {
             let own = self.kind(value)?.0;
@@ -502,91 +483,18 @@ impl Importer<'_> {
         Ok(vec![Typed::new(v, element).into()])
     }
 
-    fn index(&mut self, args: &Args<'_>, x: Typed, shape: &[Dim]) -> Done<Vec<Val>> {
-        let Some((_, text)) = args.op.params.iter().find(|(key, _)| key == "expr") else {
-            return unknown("its indices are tensors");
-        };
-        let expression: Expression = self.read_expression(args.op, text)?;
-        let nodes = expression.nodes();
-        let Some(ExprNode::List(items)) = expression.roots().first().map(|&root| &nodes[root]) else {
-            return unknown("its indices are no list");
-        };
-        let mut lists: Vec<Option<Vec<i64>>> = Vec::new();
-        for &item in items {
-            lists.push(match &nodes[item] {
-                ExprNode::Literal(literal) if literal.value == LiteralValue::None => None,
-                ExprNode::List(elements) => Some(places(nodes, elements)?),
-                _ => return unknown("an index is no list"),
-            });
-        }
-        let given: Vec<usize> = (0..lists.len()).filter(|&i| lists[i].is_some()).collect();
-        let (Some(&first), Some(&last)) = (given.first(), given.last()) else {
-            return Ok(vec![x.into()]);
-        };
-        if last + 1 - first != given.len() || last >= shape.len() {
-            return unknown("indices of axes that are not neighbours");
-        }
-        // Indices of several axes are one index of the axes made one.
-        let extents: Option<Vec<i64>> = shape[first..=last].iter().map(Dim::as_const).collect();
-        let Some(extents) = extents else { return unknown("an extent is not known") };
-        let length = given.iter().filter_map(|&i| Some(lists[i].as_ref()?.len())).max().unwrap_or(0);
-        let mut index = vec![0i64; length];
-        for (&axis, &extent) in given.iter().zip(&extents) {
-            let list = lists[axis].clone().unwrap_or_default();
-            for (k, place) in index.iter_mut().enumerate() {
-                let Some(&i) = list.get(if list.len() == 1 { 0 } else { k }) else {
-                    return wrong("lists of indices have different lengths");
-                };
-                *place = *place * extent + if i < 0 { i + extent } else { i };
-            }
-        }
-        let mut v = x.v;
-        if given.len() > 1 {
-            let joined = Dim::Const(extents.iter().product());
-            let target = [&shape[..first], &[joined], &shape[last + 1..]].concat();
-            v = self.call("reshape", &[v], &[("shape", AttrValue::Ints(target))])?;
-        }
-        let index = self.graph.constant(Tensor::vector(index));
-        let v = self.call("gather", &[v, index], &[("axis", AttrValue::int(first as i64))])?;
-        Ok(vec![Typed::new(v, x.element).into()])
-    }
-
-    fn index_put(&mut self, args: &Args<'_>, x: Typed) -> Done<VertexId> {
-        let Val::List(indices) = args.get("indices", Some(1)) else {
-            return unknown("its indices are no list");
-        };
-        let mut places = Vec::new();
-        for index in &indices {
-            let Val::Tensor(t) = index else { return unknown("an axis without an index") };
-            if t.element == ElementType::Bool {
-                return unknown("indices by truth values");
-            }
-            let rank = self.shape(t.v)?.len() as i64;
-            places.push(self.call("unsqueeze", &[t.v], &[("axes", AttrValue::ints(&[rank]))])?);
-        }
-        let Some(&first) = places.first() else { return wrong("it has no indices") };
-        let rank = self.shape(first)?.len() as i64;
-        let joined = match places.as_slice() {
-            [one] => *one,
-            many => self.call("concat", many, &[("axis", AttrValue::int(rank - 1))])?,
-        };
-        let (shape, mut target) = (self.shape(x.v)?, self.shape(first)?);
-        target.pop();
-        target.extend_from_slice(shape.get(indices.len()..).unwrap_or_default());
-        let values = args.get("values", Some(2));
-        let mut values = self.tensor_of(&values, x.element)?.v;
-        if self.shape(values)? != target {
-            values = self.call("expand", &[values], &[("shape", AttrValue::Ints(target))])?;
-        }
-        let reduction = if args.flag("accumulate") { "add" } else { "none" };
-        self.call("scatter_nd", &[x.v, joined, values], &[("reduction", AttrValue::str(reduction))])
-    }
-
     fn pad(&mut self, args: &Args<'_>, x: VertexId, rank: usize) -> Done<VertexId> {
         let kind = args.op.kind.as_str();
-        let spatial = kind.trim_end_matches('d').chars().last().and_then(|c| c.to_digit(10)).unwrap_or(1) as usize;
+        let spatial = kind
+            .trim_end_matches('d')
+            .chars()
+            .last()
+            .and_then(|c| c.to_digit(10))
+            .unwrap_or(1) as usize;
         let (pads, mode) = if kind == "F.pad" {
-            let Some(pads) = args.param("pad").const_ints() else { return unknown("`pad` is not known") };
+            let Some(pads) = args.param("pad").const_ints() else {
+                return unknown("`pad` is not known");
+            };
             (pads, args.text("mode"))
         } else {
             let mode = match kind {
@@ -606,7 +514,10 @@ impl Importer<'_> {
             whole[rank - 1 - k] = pair[0];
             whole[2 * rank - 1 - k] = pair[1];
         }
-        let mut attrs = vec![("pads", AttrValue::ints(&whole)), ("mode", AttrValue::str(pad_mode(&mode)?))];
+        let mut attrs = vec![
+            ("pads", AttrValue::ints(&whole)),
+            ("mode", AttrValue::str(pad_mode(&mode)?)),
+        ];
         if let Some(value) = args.param("value").float() {
             attrs.push(("value", AttrValue::float(value)));
         }
@@ -615,28 +526,11 @@ impl Importer<'_> {
 }
 
 /// Extents of the parts when something is cut into equal ones and a rest.
-fn pieces(length: i64, each: i64) -> Vec<i64> {
+fn pieces(length: i64, each: i64) -> Done<Vec<i64>> {
     let each = each.max(1);
-    let mut out = vec![each; usize::try_from(length / each).unwrap_or(0)];
+    let mut out = vec![each; few(length / each)?];
     if length % each != 0 || out.is_empty() {
         out.push(length % each);
-    }
-    out
-}
-
-/// The places that a list of indices, or of truth values, stands for.
-fn places(nodes: &[ExprNode], elements: &[usize]) -> Done<Vec<i64>> {
-    let mut out = Vec::new();
-    for (place, &element) in elements.iter().enumerate() {
-        match &nodes[element] {
-            ExprNode::Literal(literal) => match literal.value {
-                LiteralValue::Int(i) => out.push(i),
-                LiteralValue::Bool(true) => out.push(place as i64),
-                LiteralValue::Bool(false) => {}
-                _ => return unknown("an index is no integer"),
-            },
-            _ => return unknown("an index is no integer"),
-        }
     }
     Ok(out)
 }

@@ -19,7 +19,9 @@ const fn entry(kinds: &'static str, names: &'static str, body: &'static str) -> 
 
 /// The entry of a type of operators.
 pub(super) fn find(kind: &str) -> Option<&'static Entry> {
-    ENTRIES.iter().find(|entry| entry.kinds.split(' ').any(|known| known == kind))
+    ENTRIES
+        .iter()
+        .find(|entry| entry.kinds.split(' ').any(|known| known == kind))
 }
 
 const ENTRIES: &[Entry] = &[

@@ -174,7 +174,11 @@ impl Importer<'_> {
         let v = match value {
             Val::Tensor(t) => return self.cast(*t, element),
             Val::Host(Host::Computed(v, category)) => {
-                let own = if *category == Category::Int { ElementType::I64 } else { ElementType::F64 };
+                let own = if *category == Category::Int {
+                    ElementType::I64
+                } else {
+                    ElementType::F64
+                };
                 return self.cast(Typed::new(*v, own), element);
             }
             Val::Host(Host::Int(d)) if d.as_const().is_none() => {

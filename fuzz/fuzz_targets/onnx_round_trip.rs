@@ -1,0 +1,9 @@
+//! Any bytes as a model that is optimized, written, and read again.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    tautomer_fuzz::round_trip(bytes);
+});
