@@ -349,10 +349,10 @@ impl<'a> Importer<'a> {
         if let Some(function) = self.functions.get(&key).cloned() {
             return self.inline(node, inputs, key, &function);
         }
-        if is_default_domain(node) {
-            if let Some(results) = self.no_tensors(node, op_type, inputs, captured, captures) {
-                return Ok(results);
-            }
+        if is_default_domain(node)
+            && let Some(results) = self.no_tensors(node, op_type, inputs, captured, captures)
+        {
+            return Ok(results);
         }
         if is_default_domain(node) && captures.is_empty() {
             if op_type == "Constant" {
