@@ -11,9 +11,9 @@ use crate::diag::{Diagnostic, Diagnostics};
 use crate::graph::{Graph, Workload};
 use crate::op::OpDef;
 use crate::rewrite::{
-    CostModel, Explored, FoldReport, Limits, RuleReport, Step, StopReason, decode, encode, extract, fold_static,
-    Unroll, graph_cost, has_flow, nearest_in_egraph, nearest_in_graph, resolve_flow, saturate, saturate_explained, substitute,
-    substitute_explored,
+    CostModel, Explored, FoldReport, Limits, RuleReport, Step, StopReason, Unroll, decode, encode, extract,
+    fold_static, graph_cost, has_flow, nearest_in_egraph, nearest_in_graph, resolve_flow, saturate, saturate_explained,
+    substitute, substitute_explored,
 };
 use crate::rule::{Class, Group, Rule, composite_rules, library};
 
@@ -185,7 +185,10 @@ pub fn optimize(mut workload: Workload, options: &Options<'_>) -> Result<Outcome
     }
     let clock = Instant::now();
     bodies::optimize_bodies(&mut outcome, options)?;
-    outcome.report.seconds.push(("functions", clock.elapsed().as_secs_f64()));
+    outcome
+        .report
+        .seconds
+        .push(("functions", clock.elapsed().as_secs_f64()));
     same_outputs(&before, &outcome.workload.graph)?;
     let after = &outcome.workload.graph;
     outcome.report.resolved = resolved;

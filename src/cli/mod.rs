@@ -166,7 +166,10 @@ impl Shell {
 
     /// Prints what was made of a file that says something odd; what is carried along only if `--verbose`.
     fn notes(&self, notes: &Diagnostics) {
-        for note in notes.iter().filter(|note| self.verbose || !self.quiet && note.code != "T0505") {
+        for note in notes
+            .iter()
+            .filter(|note| self.verbose || !self.quiet && note.code != "T0505")
+        {
             self.error_text(&Diagnostics::from(note.clone()).render(self.colour));
         }
     }

@@ -139,7 +139,9 @@ impl Executor {
                 let value = port.name.as_ref().and_then(|name| inputs.get(name)).cloned();
                 // An input may have a value of its own that a caller can replace.
                 let default = || port.name.as_ref().and_then(|name| params.get(name)).cloned();
-                value.or_else(|| default().map(Datum::One)).ok_or_else(|| self.missing("input", port))
+                value
+                    .or_else(|| default().map(Datum::One))
+                    .ok_or_else(|| self.missing("input", port))
             })
             .collect::<Result<Vec<_>, _>>()?;
         self.steps(ordered, params, &Symbols::new(), &mut |_, _, _| {})

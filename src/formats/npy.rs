@@ -69,7 +69,11 @@ fn elements(header: &Header, data: &[u8]) -> Result<Tensor, Problem> {
             .and_then(|count| data.get(..count.checked_mul(dtype.size())?))
             .and_then(|data| decode(dtype, &shape, data, endian))
             .ok_or_else(|| cut_short(&header.shape, data.len()))?;
-        return Ok(if header.fortran_order { reversed_axes(tensor, 1) } else { tensor });
+        return Ok(if header.fortran_order {
+            reversed_axes(tensor, 1)
+        } else {
+            tensor
+        });
     }
     let dtype = match kind {
         "b1" => DType::Bool,
@@ -401,7 +405,11 @@ mod tests {
     #[test]
     fn complex_numbers_are_pairs() {
         let mut bytes = header("{'descr': '<c8', 'fortran_order': True, 'shape': (2, 2), }\n");
-        bytes.extend([1.0f32, -1.0, 3.0, -3.0, 2.0, -2.0, 4.0, -4.0].iter().flat_map(|x| x.to_le_bytes()));
+        bytes.extend(
+            [1.0f32, -1.0, 3.0, -3.0, 2.0, -2.0, 4.0, -4.0]
+                .iter()
+                .flat_map(|x| x.to_le_bytes()),
+        );
         let expected = Tensor::new(&[2, 2, 2], vec![1.0f32, -1.0, 2.0, -2.0, 3.0, -3.0, 4.0, -4.0]).unwrap();
         assert_eq!(read_npy(&bytes), Ok(expected));
     }

@@ -109,7 +109,10 @@ pub fn inline_program<K: Sink>(
     builder.fold_terms = true;
     for param in &function.params {
         let name = &param.name.name;
-        let value = given.iter().find(|(known, _)| *known == &**name).map(|(_, value)| value);
+        let value = given
+            .iter()
+            .find(|(known, _)| *known == &**name)
+            .map(|(_, value)| value);
         let term = match value {
             Some(Given::Value(v)) => Term::Value(v.clone()),
             Some(Given::Attr(attr)) => term::from_attr(attr),

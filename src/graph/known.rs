@@ -84,7 +84,12 @@ pub fn known_value(graph: &Graph, v: VertexId) -> Option<Tensor> {
 
 /// The value of integers that follow from extents, if those are known.
 fn integers(vertex: &Vertex) -> Option<Tensor> {
-    let ints: Option<Vec<i128>> = vertex.ints.as_ref()?.iter().map(|d| d.as_const().map(i128::from)).collect();
+    let ints: Option<Vec<i128>> = vertex
+        .ints
+        .as_ref()?
+        .iter()
+        .map(|d| d.as_const().map(i128::from))
+        .collect();
     let ty = vertex.ty.as_tensor()?;
     Tensor::from_ints(ty.dtype, &ty.shape.as_ref()?.to_concrete()?, &ints?)
 }

@@ -12,9 +12,9 @@ mod known;
 pub(crate) mod literal;
 mod order;
 mod program;
-mod script;
-mod region;
 mod rebind;
+mod region;
+mod script;
 mod sink;
 pub mod term;
 mod text;
@@ -48,7 +48,7 @@ pub use validate::GraphError;
 pub use vertex::{Node, Vertex};
 
 use crate::diag::Span;
-use crate::op::{AttrValue, Attrs, Fact, Op, Normalized, OpDef, OpError, OpaqueOp, normalize};
+use crate::op::{AttrValue, Attrs, Fact, Normalized, Op, OpDef, OpError, OpaqueOp, normalize};
 use crate::tensor::{Dim, Tensor, Type};
 
 /// Names a vertex of one graph; stays valid while other vertices are removed.

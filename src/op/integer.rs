@@ -159,7 +159,18 @@ fn through(call: &Infer<'_>, op: &str, i: usize, j: usize, dtype: DType) -> Resu
     let [Some(a), Some(b)] = types else {
         return Err(OpError::new("an operand is missing"));
     };
-    let facts = [Fact { ty: &a, value: None, ints: None }, Fact { ty: &b, value: None, ints: None }];
+    let facts = [
+        Fact {
+            ty: &a,
+            value: None,
+            ints: None,
+        },
+        Fact {
+            ty: &b,
+            value: None,
+            ints: None,
+        },
+    ];
     let attrs: Vec<AttrValue> = def.attrs.iter().map(|a| call.attr(a.name)).collect();
     let ty = (def.infer)(&Infer {
         def,

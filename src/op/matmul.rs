@@ -5,7 +5,8 @@ use super::elementwise::zip;
 use super::value::shaped;
 use super::window::Positions;
 use super::{
-    AttrDef, AttrKind, AttrValue, AxisOf, CostRule, Default, Eval, Infer, OpDef, OpError, OpTraits, Operand, System, Value,
+    AttrDef, AttrKind, AttrValue, AxisOf, CostRule, Default, Eval, Infer, OpDef, OpError, OpTraits, Operand, System,
+    Value,
 };
 use crate::reference;
 use crate::tensor::{DType, Dim, Shape, Type};

@@ -224,7 +224,11 @@ pub fn evaluate<S: System>(
     let facts: Vec<Fact<'_>> = types
         .iter()
         .zip(&tensors)
-        .map(|(ty, t)| Fact { ty, value: t.as_ref(), ints: None })
+        .map(|(ty, t)| Fact {
+            ty,
+            value: t.as_ref(),
+            ints: None,
+        })
         .collect();
     let fresh = Cell::new(0);
     let call = Infer {

@@ -110,6 +110,10 @@ macro_rules! ordered {
     }};
 }
 
+#[allow(
+    clippy::clone_on_copy,
+    reason = "the body is made for texts too, which are no copies"
+)]
 fn sort<S: System>(e: &Eval<'_, S>) -> Out<S> {
     let x = e.operand(0)?;
     let (shape, descending) = (x.shape().to_vec(), e.flag("descending"));
@@ -188,6 +192,10 @@ fn slices<T: Clone>(a: &Nd<T>, axis: Option<usize>) -> Result<(Vec<T>, usize), O
     Ok((flat(&transpose(a, &order)?), count(&rest)?))
 }
 
+#[allow(
+    clippy::clone_on_copy,
+    reason = "the body is made for texts too, which are no copies"
+)]
 fn unique_consecutive<S: System>(e: &Eval<'_, S>) -> Out<S> {
     let x = e.operand(0)?;
     let axis = match e.int("axis") {

@@ -619,7 +619,9 @@ fn other_value(
         AttrKind::Float => AttrValue::float(words.number(&[1.0, 0.5, 0.0, 2.0, -1.0, 0.1, 6.0], random)),
         AttrKind::OneOf(all) => AttrValue::str(random.pick(all)?),
         AttrKind::DType => AttrValue::DType(random.pick(&DTYPES)?),
-        AttrKind::Floats | AttrKind::Str | AttrKind::Strs | AttrKind::Tensor | AttrKind::Region => return before.cloned(),
+        AttrKind::Floats | AttrKind::Str | AttrKind::Strs | AttrKind::Tensor | AttrKind::Region => {
+            return before.cloned();
+        }
     })
 }
 

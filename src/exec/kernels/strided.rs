@@ -9,10 +9,7 @@ use crate::tensor::Tensor;
 type Done = Result<Option<Vec<Tensor>>, OpError>;
 
 /// The kernels of this family.
-pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::any("diagonal", diagonal),
-    Kernel::any("unfold", unfold),
-];
+pub(super) const KERNELS: &[Kernel] = &[Kernel::any("diagonal", diagonal), Kernel::any("unfold", unfold)];
 
 fn diagonal(call: &Call<'_>) -> Done {
     let offset = or_decline!(call.int("offset"));

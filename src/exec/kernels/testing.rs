@@ -82,7 +82,11 @@ impl Case {
         let facts: Vec<Fact<'_>> = types
             .iter()
             .zip(&self.operands)
-            .map(|(ty, t)| Fact { ty, value: t.as_ref(), ints: None })
+            .map(|(ty, t)| Fact {
+                ty,
+                value: t.as_ref(),
+                ints: None,
+            })
             .collect();
         let what = || {
             let types: Vec<_> = types.iter().map(ToString::to_string).collect();

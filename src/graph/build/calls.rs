@@ -1,9 +1,9 @@
 //! Calls: operators, literals as operands, attributes, opaque operators, and the messages about them.
 
 use super::*;
-use crate::lang::Compat;
-use crate::graph::program::{self, BuildOptions, Within};
 use crate::graph::graph_region;
+use crate::graph::program::{self, BuildOptions, Within};
+use crate::lang::Compat;
 use crate::op::Region;
 
 /// Functions that are given to operators may call each other this deep.

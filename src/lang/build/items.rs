@@ -48,7 +48,9 @@ impl<'s> Builder<'s> {
             }
         }
         let Some(value) = value else {
-            return Err(Diagnostic::error("T0001", "a statement without a value").label(span, "").into());
+            return Err(Diagnostic::error("T0001", "a statement without a value")
+                .label(span, "")
+                .into());
         };
         self.problems.into_result(Statement {
             ast: self.ast,

@@ -188,7 +188,7 @@ fn apply(layout: &Layout, array: &Array, step: &Step) -> Option<(Layout, Array)>
             // An axis is split in two, or joined with the next one.
             let a = axis(*a)?;
             let mut out = shape.clone();
-            match (2..shape[a]).find(|d| shape[a] % d == 0) {
+            match (2..shape[a]).find(|d| shape[a].is_multiple_of(*d)) {
                 Some(d) => drop(out.splice(a..=a, [d, shape[a] / d])),
                 None if a + 1 < rank => drop(out.splice(a..a + 2, [shape[a] * shape[a + 1]])),
                 None => return None,

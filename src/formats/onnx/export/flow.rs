@@ -129,7 +129,11 @@ impl Emitter<'_> {
     /// Where symbolic extents are found in nested graphs.
     fn outer_extents(&self) -> Outer {
         let mut found = self.outer.clone();
-        for (dim, place) in self.axes.iter().filter_map(|(dim, place)| Some((dim.as_symbol()?, place))) {
+        for (dim, place) in self
+            .axes
+            .iter()
+            .filter_map(|(dim, place)| Some((dim.as_symbol()?, place)))
+        {
             found.insert(dim.into(), place.clone());
         }
         found

@@ -228,7 +228,7 @@ fn initializers_that_are_inputs_can_be_replaced() {
     let x = ("x", pair(10.0, 20.0));
     let again = read(written(&imported));
     for workload in [&imported.workload, &again.workload] {
-        assert_eq!(run(workload, &[x.clone()]), [pair(9.0, 18.0)]);
+        assert_eq!(run(workload, std::slice::from_ref(&x)), [pair(9.0, 18.0)]);
         assert_eq!(run(workload, &[x.clone(), ("w", pair(0.0, 1.0))]), [pair(10.0, 19.0)]);
     }
     let graph = written(&again).graph.unwrap();
