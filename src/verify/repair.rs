@@ -20,6 +20,10 @@ use vocabulary::{Vocabulary, vocabulary};
 /// Repairs that are verified.
 const VERIFIED: usize = 48;
 
+/// Searches that begin with other random numbers, where the one before finds no repair: a wrong instance may be such
+/// that no words tell it from right ones.
+const TRIES: u64 = 4;
+
 /// Wrong instances that are made smaller.
 const SHRUNK: usize = 3;
 
@@ -57,6 +61,18 @@ pub struct Repair {
 /// assert!(!matches!(verify(&load(&found.text).rules[0], &[], &options).verdict, Verdict::Refuted(_)), "{}", found.change);
 /// ```
 pub fn repair(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Option<Repair> {
+    let tries = (0..TRIES).map(|more| Options {
+        seed: options.seed.wrapping_add(more),
+        ..options.clone()
+    });
+    // What other instances suggest has to hold for the usual ones as well.
+    tries
+        .filter_map(|other| found(rule, examples, &other))
+        .find(|repair| holds(rule, &repair.text, examples, options))
+}
+
+/// A repair from the instances that one search finds.
+fn found(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Option<Repair> {
     let (right, wrong) = instances(rule, examples, options);
     if right.is_empty() || wrong.is_empty() {
         return None;

@@ -3,6 +3,50 @@
 /// Names of mutants, and why each is equal to the rule that it was made from, or right as well.
 pub(crate) const EQUIVALENT: &[(&str, &str)] = &[
     (
+        "masked-attention-of-scaled-queries: condition dropped: s != none -> true @185",
+        "a scale that is left out has no product with a number: the target has no type",
+    ),
+    (
+        "max-keeps-axes: flag flipped: true -> false @135",
+        "the change of shape gives the same result from either form",
+    ),
+    (
+        "sum-square-keeps-axes: flag flipped: true -> false @156",
+        "the change of shape gives the same result from either form",
+    ),
+    (
+        "split-then-add: condition off by one: 1 -> 0 @154",
+        "a term of the last axis alone is right as well",
+    ),
+    (
+        "attention-of-scaled-scores: condition weakened: > -> >= @238",
+        "a scale of zero is right as well",
+    ),
+    (
+        "attention-written-out: type of a variable dropped: : [b, h, t, e] ->  @62",
+        "where the types are the same, so are the values: heads are repeated as axes of one are; elsewhere the target has no type",
+    ),
+    (
+        "attention-of-scaled-scores: type of a variable dropped: : [b, h, s, d] ->  @33",
+        "where the types are the same, so are the values: heads are repeated as axes of one are; elsewhere the target has no type",
+    ),
+    (
+        "diagonal-of-transpose: condition weakened: and -> || @223",
+        "the same numbers where the two axes come last, and no order of axes otherwise: the target has no type",
+    ),
+    (
+        "channels-nearby-by-roots: list the other way round: [1, 1, s, 1] -> reverse([1, 1, s, 1]) @193",
+        "the kernel has one channel only for a size of one, where both lists are the same",
+    ),
+    (
+        "product-of-joined-batches: stronger class: numerics real -> numerics bitwise @222",
+        "its bits agree: the class is weaker than it might be",
+    ),
+    (
+        "mean-keeps-axes: flag flipped: true -> false @138",
+        "the change of shape gives the same result from either form",
+    ),
+    (
         "reshape-then-scale: condition off by one: 0 -> -1 @175",
         "where the types are the same, so are the values; elsewhere the target has no type, or another one, as it may for the rule itself",
     ),
