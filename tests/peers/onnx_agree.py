@@ -95,7 +95,11 @@ def with_random_weights(path, target):
             tensor.CopyFrom(onnx.numpy_helper.from_array(value.astype(np.float32), tensor.name))
     del graph.node[:]
     graph.node.extend(kept)
+    # From version 4 on an initializer that is an input, too, may be replaced by the caller and is no weight.
     model.ir_version = max(model.ir_version, 4)
+    inputs = [i for i in graph.input if i.name not in {t.name for t in graph.initializer}]
+    del graph.input[:]
+    graph.input.extend(inputs)
     onnx.save(model, target)
     return target
 
