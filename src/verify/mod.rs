@@ -292,7 +292,7 @@ pub fn verify(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Repo
             "the proof takes all laws of functions for granted, and some are not assumed".to_owned(),
         )),
         None if options.prove => {
-            let right: Vec<&Recipe> = run.right.iter().map(|&i| &run.pool[i]).collect();
+            let right: Vec<&Recipe> = run.right[..run.forms].iter().map(|&i| &run.pool[i]).collect();
             Some(match unreached(rule, &right) {
                 0 => proof::prove(&trial, &right),
                 n => Err(format!("no operands were found for {n} alternatives of its source")),
@@ -379,6 +379,8 @@ struct Run<'a> {
     pool: Vec<Recipe>,
     /// Those among them at which the sides agree.
     right: Vec<usize>,
+    /// How many of those the proof takes its forms from: where extents coincide, a form says nothing new.
+    forms: usize,
     terms: Terms,
     grounds: Grounds,
     /// Whether the bits are the same at all instances so far, if any says.
@@ -403,6 +405,7 @@ impl<'a> Run<'a> {
             seen: FxHashSet::default(),
             pool: Vec::new(),
             right: Vec::new(),
+            forms: 0,
             terms: Terms::new(options.strict, options.laws),
             grounds: Grounds::default(),
             same_bits: None,
@@ -426,6 +429,46 @@ impl<'a> Run<'a> {
     }
 
     fn search(&mut self, seeds: Vec<Recipe>, options: &Options, random: &mut Random) -> Option<Found> {
+        let found = self.wander(seeds, options, random);
+        self.forms = self.right.len();
+        found.or_else(|| self.coincide(options, random))
+    }
+
+    /// Instances where extents coincide; they differ from those that are known in nothing but this.
+    fn coincide(&mut self, options: &Options, random: &mut Random) -> Option<Found> {
+        // Choices of their own: how many there are does not change what else is found.
+        let mut apart = Random::part(options.seed, "coincidences");
+        let lists = self.beginnings().into_iter();
+        let lists = lists
+            .flat_map(|i| coincide::coincidences(&self.pool[i], &mut apart))
+            .collect();
+        let enough = self.report.instances + options.instances / COINCIDENCES;
+        for next in in_turn(lists) {
+            if self.report.instances >= enough {
+                break;
+            }
+            if let Some(found) = self.attempt(mend(next, random), random) {
+                return Some(found);
+            }
+        }
+        None
+    }
+
+    /// The first instances of different ranks.
+    fn beginnings(&self) -> Vec<usize> {
+        let (mut ranks, mut out) = (Vec::new(), Vec::new());
+        for &i in &self.right {
+            let own = self.pool[i].ranks();
+            if out.len() < BEGINNINGS && !ranks.contains(&own) {
+                ranks.push(own);
+                out.push(i);
+            }
+        }
+        out
+    }
+
+    /// Instances from the first ones on, by changes.
+    fn wander(&mut self, seeds: Vec<Recipe>, options: &Options, random: &mut Random) -> Option<Found> {
         for recipe in seeds {
             if let Some(found) = self.attempt(recipe, random) {
                 return Some(found);
@@ -433,18 +476,10 @@ impl<'a> Run<'a> {
         }
         let most = options.instances.saturating_mul(options.attempts);
         // Each attribute at each value that counts, for as long as half of what is allowed lasts.
-        let mut ranks = Vec::new();
-        // Choices of their own: how many there are does not change what else is found.
-        let mut apart = Random::part(options.seed, "coincidences");
-        let (mut begin, mut coincide): (Vec<Vec<Recipe>>, Vec<Vec<Recipe>>) = (Vec::new(), Vec::new());
-        for &i in &self.right {
-            let recipe = &self.pool[i];
-            if begin.len() < BEGINNINGS && !ranks.contains(&recipe.ranks()) {
-                ranks.push(recipe.ranks());
-                begin.push(change::variants(recipe, &self.words, random));
-                coincide.extend(coincide::coincidences(recipe, &mut apart));
-            }
-        }
+        let begin = self.beginnings().into_iter();
+        let begin = begin
+            .map(|i| change::variants(&self.pool[i], &self.words, random))
+            .collect();
         for next in in_turn(begin) {
             if 2 * self.report.instances >= options.instances || 2 * self.report.attempts >= most {
                 break;
@@ -456,15 +491,6 @@ impl<'a> Run<'a> {
         while self.report.instances < options.instances && self.report.attempts < most {
             let next = self.next(&[], random)?;
             if let Some(found) = self.attempt(next, random) {
-                return Some(found);
-            }
-        }
-        let enough = self.report.instances + options.instances / COINCIDENCES;
-        for next in in_turn(coincide) {
-            if self.report.instances >= enough {
-                break;
-            }
-            if let Some(found) = self.attempt(mend(next, random), random) {
                 return Some(found);
             }
         }

@@ -15,7 +15,7 @@ use crate::tensor::{Atom, Dim};
 const ROUNDS: usize = 2;
 
 /// The most inequalities that are compared for one rule.
-const EFFORT: u64 = 10_000_000;
+const EFFORT: u64 = 5_000_000;
 
 /// The most facts that go into the answer to one question.
 const MOST: usize = 60;
