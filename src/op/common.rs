@@ -104,6 +104,18 @@ pub(super) fn select_axes<T: Clone>(
     })
 }
 
+/// The slices at `places` of one axis.
+pub(super) fn select_axis<T: Clone>(a: &Nd<T>, axis: usize, places: Vec<Option<usize>>) -> Result<Nd<T>, OpError> {
+    let mut maps = whole(a.shape());
+    maps[axis] = places;
+    select_axes(a, &maps, None)
+}
+
+/// The maps of [`select_axes`] that change nothing.
+pub(super) fn whole(shape: &[usize]) -> Vec<Vec<Option<usize>>> {
+    shape.iter().map(|&n| (0..n).map(Some).collect()).collect()
+}
+
 /// The same elements in row-major order under another shape.
 pub(super) fn reshape<T: Clone>(a: &Nd<T>, shape: &[usize]) -> Result<Nd<T>, OpError> {
     if count(shape)? != a.len() {

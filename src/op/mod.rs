@@ -47,6 +47,8 @@ mod matmul;
 mod ngram;
 mod norm;
 mod order;
+mod pad;
+mod parts;
 mod pool;
 mod quantize;
 mod random;
@@ -56,6 +58,7 @@ mod resize;
 mod rotary;
 mod sample;
 mod sequence;
+mod slice;
 mod softmax;
 mod sort;
 mod spectral;
@@ -106,6 +109,9 @@ const FAMILIES: &[&[OpDef]] = &[
     activation::OPS,
     layout::OPS,
     like::OPS,
+    parts::OPS,
+    slice::OPS,
+    pad::OPS,
     blocks::OPS,
     reduce::OPS,
     index::OPS,

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::common::{Out, count, flat, reshape, select_axes, strides, typed};
+use super::common::{Out, count, flat, reshape, select_axis, strides, typed};
 use super::value::shaped;
 use super::{
     AttrDef, AttrKind, AxisOf, CostRule, Default, Eval, Infer, Number, OpDef, OpError, Operand, System, Value,
@@ -282,7 +282,7 @@ fn unique<S: System>(e: &Eval<'_, S>) -> Out<S> {
         let firsts: Vec<Option<usize>> = found.iter().map(|group| Some(group[0])).collect();
         match axis {
             None => shaped(&[found.len()], found.iter().filter_map(|group| slices[group[0]].first().cloned()).collect())?,
-            Some(axis) => keep(a, axis, firsts)?,
+            Some(axis) => select_axis(a, axis, firsts)?,
         }
     });
     let mut which = vec![0i128; slices_in_all];
@@ -298,13 +298,6 @@ fn unique<S: System>(e: &Eval<'_, S>) -> Out<S> {
         list(which)?,
         list(found.iter().map(|group| group.len() as i128).collect())?,
     ])
-}
-
-/// The slices at `places` of one axis.
-fn keep<T: Clone>(a: &Nd<T>, axis: usize, places: Vec<Option<usize>>) -> Result<Nd<T>, OpError> {
-    let mut maps: Vec<Vec<Option<usize>>> = a.shape().iter().map(|&n| (0..n).map(Some).collect()).collect();
-    maps[axis] = places;
-    select_axes(a, &maps, None)
 }
 
 fn infer_compress(call: &Infer<'_>) -> Result<Type, OpError> {
@@ -342,8 +335,8 @@ fn compress<S: System>(e: &Eval<'_, S>) -> Out<S> {
         return Err(OpError::new(format!("`condition` holds behind the {extent} elements there are")).at(1));
     }
     Ok(vec![map_value!(x, a => match axis {
-        Some(axis) => keep(a, axis, places)?,
-        None => keep(&reshape(a, &[extent])?, 0, places)?,
+        Some(axis) => select_axis(a, axis, places)?,
+        None => select_axis(&reshape(a, &[extent])?, 0, places)?,
     })?])
 }
 

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::common::{Out, count, flat, select_axes, set, strides, transpose, typed};
+use super::common::{Out, count, flat, select_axis, set, strides, transpose, typed};
 use super::order::{sort_by, total_order};
 use super::value::shaped;
 use super::{
@@ -227,12 +227,7 @@ fn unique_consecutive<S: System>(e: &Eval<'_, S>) -> Out<S> {
         }
         match axis {
             None => shaped(&[firsts.len()], firsts.iter().map(|&i| elements[i].clone()).collect())?,
-            Some(axis) => {
-                let mut maps: Vec<Vec<Option<usize>>> =
-                    a.shape().iter().map(|&n| (0..n).map(Some).collect()).collect();
-                maps[axis] = firsts.iter().copied().map(Some).collect();
-                select_axes(a, &maps, None)?
-            }
+            Some(axis) => select_axis(a, axis, firsts.iter().copied().map(Some).collect())?,
         }
     });
     let mut results = vec![values];

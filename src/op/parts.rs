@@ -1,0 +1,333 @@
+//! Operators that join tensors along an axis, and take them apart again.
+
+use super::common::{Out, int_operand, operand_len, select_axis, set, typed, unify};
+use super::{
+    AttrDef, AttrKind, AttrValue, AxisOf, CostRule, Default, Eval, Infer, OpDef, OpError, OpTraits, Operand, System,
+    Value,
+};
+use crate::tensor::{Dim, Nd, Shape, Type};
+use crate::{map_value, reference};
+
+const MOVE: CostRule = CostRule::Elementwise(0.0);
+
+/// The most parts a tensor is split into.
+const MAX_PARTS: i64 = 1 << 16;
+
+/// The operators of this family.
+pub(super) const OPS: &[OpDef] = &[
+    OpDef::new("concat", "The operands one after the other along an axis.")
+        .aliases(&["concatenate"])
+        .operands(&[Operand::variadic("operands")])
+        .attrs(&[AttrDef::new(
+            "axis",
+            AttrKind::Axis(AxisOf::Input),
+            Default::Required,
+            "the axis to join along",
+        )])
+        .infer(infer_concat)
+        .reference(reference!(concat))
+        .traits(OpTraits::MOVEMENT)
+        .cost(MOVE)
+        .onnx("Concat", 4),
+    OpDef::new("split", "Parts along an axis, as a tuple.")
+        .operands(&[Operand::one("x"), Operand::attr("sizes")])
+        .attrs(&[
+            AttrDef::new(
+                "axis",
+                AttrKind::Axis(AxisOf::Input),
+                Default::Int(0),
+                "the axis to cut",
+            ),
+            AttrDef::new(
+                "sizes",
+                AttrKind::Ints,
+                Default::None,
+                "extents of the parts; equal ones if left out",
+            ),
+            AttrDef::new("num_outputs", AttrKind::Int, Default::None, "how many parts"),
+        ])
+        .infer(infer_split)
+        .canonical(canonical_split)
+        .reference(reference!(split))
+        .traits(OpTraits::MOVEMENT.and(OpTraits::LINEAR))
+        .cost(MOVE)
+        .onnx("Split", 2),
+];
+
+fn infer_concat(call: &Infer<'_>) -> Result<Type, OpError> {
+    let dtype = call.tensor(0)?.dtype;
+    let n = call.operands.len();
+    for i in 1..n {
+        call.same_dtype(0, i)?;
+    }
+    let mut rank = None;
+    for i in 0..n {
+        if let Some(shape) = call.shape(i)? {
+            let (first, known) = *rank.get_or_insert((i, shape.len()));
+            if known != shape.len() {
+                return Err(OpError::new(format!(
+                    "operands with {known} and {} axes cannot be joined",
+                    shape.len()
+                ))
+                .at(first)
+                .and(i));
+            }
+        }
+    }
+    let Some((_, rank)) = rank else {
+        return Ok(typed(dtype, None));
+    };
+    let axis = call.axis("axis", rank)?;
+    let mut out: Option<(Shape, usize)> = None;
+    let mut length = Some(Dim::Const(0));
+    for i in 0..n {
+        let Some(shape) = call.shape(i)? else {
+            length = None;
+            continue;
+        };
+        length = length.map(|sum| sum + shape[axis].clone());
+        let Some((so_far, first)) = &mut out else {
+            out = Some((shape.clone(), i));
+            continue;
+        };
+        for k in (0..rank).filter(|&k| k != axis) {
+            so_far[k] = unify(&so_far[k], &shape[k]).ok_or_else(|| {
+                OpError::new(format!(
+                    "extents of axis {k} differ: {} and {}; only axis {axis} may",
+                    so_far[k], shape[k]
+                ))
+                .at(*first)
+                .and(i)
+            })?;
+        }
+    }
+    Ok(typed(
+        dtype,
+        out.map(|(mut shape, _)| {
+            shape[axis] = length.unwrap_or_else(|| call.unknown());
+            shape
+        }),
+    ))
+}
+
+fn concat<S: System>(e: &Eval<'_, S>) -> Out<S> {
+    fn join<'v, S: System, T: Clone + 'v>(
+        e: &'v Eval<'_, S>,
+        axis: usize,
+        part: impl Fn(&'v Value<S>) -> Result<&'v Nd<T>, OpError>,
+    ) -> Result<Nd<T>, OpError> {
+        let views = e
+            .operands
+            .iter()
+            .map(|v| part(v).map(|a| a.view()))
+            .collect::<Result<Vec<_>, _>>()?;
+        ndarray::concatenate(ndarray::Axis(axis), &views)
+            .map(|a| a.into_shared())
+            .map_err(|_| OpError::new("the operands cannot be joined"))
+    }
+    let first = e.operand(0)?;
+    let axis = e.axis("axis", first.shape().len())?;
+    Ok(vec![match first {
+        Value::Real(_) => Value::Real(join(e, axis, Value::real)?),
+        Value::Int(_) => Value::Int(join(e, axis, Value::int)?),
+        Value::Bool(_) => Value::Bool(join(e, axis, Value::bool)?),
+        _ => Value::Text(join(e, axis, |v| match v {
+            Value::Text(a) => Ok(a),
+            _ => Err(OpError::new("expected text")),
+        })?),
+    }])
+}
+
+fn infer_split(call: &Infer<'_>) -> Result<Type, OpError> {
+    let x = call.tensor(0)?;
+    int_operand(call, "sizes")?;
+    let parts = part_count(call)?.or_else(|| operand_len(call, "sizes"));
+    let no_count = || OpError::new("the number of parts is not known").help("give `sizes` or `num_outputs`");
+    let Some(shape) = &x.shape else {
+        let n = call.ints("sizes").map(|s| s.len()).or(parts).ok_or_else(no_count)?;
+        return Ok(Type::Tuple(vec![typed(x.dtype, None); n]));
+    };
+    let axis = call.axis("axis", shape.len())?;
+    let sizes = match part_sizes(call, &shape[axis])? {
+        Some(sizes) => sizes,
+        None => {
+            let n = parts.filter(|&n| n <= MAX_PARTS as usize).ok_or_else(no_count)?;
+            (0..n).map(|_| call.unknown()).collect()
+        }
+    };
+    Ok(Type::Tuple(
+        sizes
+            .into_iter()
+            .map(|size| {
+                let mut part = shape.clone();
+                part[axis] = size;
+                typed(x.dtype, Some(part))
+            })
+            .collect(),
+    ))
+}
+
+fn part_count(call: &Infer<'_>) -> Result<Option<usize>, OpError> {
+    match call.int("num_outputs") {
+        None => Ok(None),
+        Some(Dim::Const(n @ 1..=MAX_PARTS)) => Ok(Some(n as usize)),
+        Some(n) => Err(OpError::new(format!("a tensor cannot be split into {n} parts")).attr("num_outputs")),
+    }
+}
+
+/// The extents of the parts of an axis; `None` while they are not known.
+fn part_sizes(call: &Infer<'_>, extent: &Dim) -> Result<Option<Vec<Dim>>, OpError> {
+    let parts = part_count(call)?;
+    if let Some(sizes) = call.ints("sizes") {
+        if sizes.is_empty() || sizes.len() > MAX_PARTS as usize {
+            return Err(OpError::new(format!("a tensor cannot be split into {} parts", sizes.len())).attr("sizes"));
+        }
+        if let Some(n) = parts
+            && n != sizes.len()
+        {
+            return Err(
+                OpError::new(format!("`sizes` lists {} parts, `num_outputs` is {n}", sizes.len())).attr("sizes"),
+            );
+        }
+        if let Some(d) = sizes.iter().find(|d| d.as_const().is_some_and(|n| n < 0)) {
+            return Err(OpError::new(format!("`sizes` has {d}, which is negative")).attr("sizes"));
+        }
+        let total: Dim = sizes.iter().cloned().sum();
+        if let (Dim::Const(a), Dim::Const(b)) = (extent, &total)
+            && a != b
+        {
+            return Err(OpError::new(format!("`sizes` add up to {b}, and the axis has {a}"))
+                .at(0)
+                .attr("sizes"));
+        }
+        return Ok(Some(sizes));
+    }
+    let Some(n) = parts.filter(|_| !call.is_dynamic("sizes")) else {
+        return Ok(None);
+    };
+    let chunk = extent.ceil_div(&Dim::from(n));
+    let mut sizes = vec![chunk.clone(); n];
+    if let Some(last) = sizes.last_mut() {
+        *last = extent.clone() - chunk.clone() * Dim::from(n - 1);
+        if let Dim::Const(rest) = last
+            && *rest < 0
+        {
+            return Err(OpError::new(format!("{extent} positions do not make {n} parts of {chunk}")).at(0));
+        }
+    }
+    Ok(Some(sizes))
+}
+
+fn canonical_split(call: &Infer<'_>, attrs: &mut [AttrValue]) -> Result<(), OpError> {
+    if let Some(shape) = call.shape(0)? {
+        let axis = call.axis("axis", shape.len())?;
+        if let Some(sizes) = part_sizes(call, &shape[axis])? {
+            set(call, attrs, "num_outputs", AttrValue::Int(Dim::from(sizes.len())));
+            if !sizes.iter().any(Dim::has_unknown) {
+                set(call, attrs, "sizes", AttrValue::Ints(sizes));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn split<S: System>(e: &Eval<'_, S>) -> Out<S> {
+    let x = e.operand(0)?;
+    let axis = e.axis("axis", x.shape().len())?;
+    let parts = match &e.result {
+        Type::Tuple(items) => items.len(),
+        _ => 1,
+    };
+    let mut start = 0;
+    (0..parts)
+        .map(|i| {
+            let size = e.out_shape(i)?[axis];
+            let places = start..start + size;
+            start += size;
+            map_value!(x, a => select_axis(a, axis, places.map(Some).collect())?)
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::check::{canonical, eval, infer, table};
+
+    #[test]
+    fn types_follow_the_cuts() {
+        table(
+            infer,
+            &[
+                ("concat", "axis=-1", &["f32[n, 2]", "f32[n, m]"], "f32[n, m + 2]"),
+                ("concat", "axis=0", &["f32[n, 2]", "f32[..]"], "f32[?, 2]"),
+                ("concat", "axis=0", &["f32[2, n]", "f32[1, 3]"], "f32[3, 3]"),
+                (
+                    "concat",
+                    "axis=0",
+                    &["f32[2, 2]", "f32[1, 3]"],
+                    "extents of axis 1 differ: 2 and 3; only axis 0 may",
+                ),
+                (
+                    "concat",
+                    "axis=0",
+                    &["f32[2]", "f32[1, 3]"],
+                    "operands with 1 and 2 axes cannot be joined",
+                ),
+                (
+                    "concat",
+                    "axis=0",
+                    &["f32", "f32"],
+                    "axis 0 of a scalar: it has no axes",
+                ),
+                ("split", "num_outputs=2", &["f32[5, n]"], "(f32[3, n], f32[2, n])"),
+                ("split", "num_outputs=2", &["f32[2*n]"], "(f32[n], f32[n])"),
+                ("split", "sizes=[1,2] axis=-1", &["f32[n, 3]"], "(f32[n, 1], f32[n, 2])"),
+                ("split", "num_outputs=2", &["f32[..]"], "(f32[..], f32[..])"),
+                ("split", "", &["f32[4]", "i64[2]"], "(f32[?], f32[?])"),
+                ("split", "", &["f32[4]"], "the number of parts is not known"),
+                (
+                    "split",
+                    "sizes=[1,2]",
+                    &["f32[4]"],
+                    "`sizes` add up to 3, and the axis has 4",
+                ),
+                (
+                    "split",
+                    "num_outputs=0",
+                    &["f32[4]"],
+                    "a tensor cannot be split into 0 parts",
+                ),
+            ],
+        );
+    }
+
+    #[test]
+    fn attributes_have_a_normal_form() {
+        table(
+            canonical,
+            &[
+                (
+                    "split",
+                    "num_outputs=2",
+                    &["f32[4]"],
+                    "axis=0 sizes=[2, 2] num_outputs=2",
+                ),
+                ("split", "sizes=[1,3]", &["f32[4]"], "axis=0 sizes=[1, 3] num_outputs=2"),
+            ],
+        );
+    }
+
+    #[test]
+    fn elements_end_up_in_their_places() {
+        let x = "i64[5] 0 1 2 3 4";
+        table(
+            eval,
+            &[
+                ("concat", "axis=1", &["f32[1, 1] 1", "f32[1, 2] 2 3"], "f32[1, 3] 1 2 3"),
+                ("concat", "axis=0", &["utf8[1] a", "utf8[0]"], "utf8[1] a"),
+                ("split", "num_outputs=2", &[x], "i64[3] 0 1 2; i64[2] 3 4"),
+                ("split", "", &[x, "i64[3] 1 0 4"], "i64[1] 0; i64[0]; i64[4] 1 2 3 4"),
+            ],
+        );
+    }
+}
