@@ -1,0 +1,113 @@
+//! What terms are as attributes, as tensors and as text.
+
+use super::Term;
+use crate::op::{AttrValue, Real};
+use crate::tensor::{DType, Tensor, assume};
+
+/// The attribute value a term stands for; `None` for values of the graph and mixed lists.
+pub fn to_attr<V>(term: &Term<V>) -> Option<AttrValue> {
+    Some(match term {
+        Term::None => AttrValue::None,
+        Term::Int(d) => AttrValue::Int(d.clone()),
+        Term::Float(v) => AttrValue::float(*v),
+        Term::Bool(b) => AttrValue::Bool(*b),
+        Term::Str(s) => AttrValue::Str(s.clone()),
+        Term::DType(d) => AttrValue::DType(*d),
+        Term::Tensor(t) => AttrValue::Tensor(t.clone()),
+        Term::Foreign(v) => v.clone(),
+        Term::Value(_) => return None,
+        Term::List(items) => {
+            if let Some(dims) = items
+                .iter()
+                .map(|t| if let Term::Int(d) = t { Some(d.clone()) } else { None })
+                .collect()
+            {
+                AttrValue::Ints(dims)
+            } else if let Some(reals) = items.iter().map(|t| float(t).map(Real)).collect() {
+                AttrValue::Floats(reals)
+            } else {
+                let text = |t: &Term<V>| if let Term::Str(s) = t { Some(s.clone()) } else { None };
+                AttrValue::Strs(items.iter().map(text).collect::<Option<_>>()?)
+            }
+        }
+    })
+}
+
+/// The term an attribute value is.
+pub fn from_attr<V>(value: &AttrValue) -> Term<V> {
+    match value {
+        AttrValue::None => Term::None,
+        AttrValue::Bool(b) => Term::Bool(*b),
+        AttrValue::Int(d) => Term::Int(d.clone()),
+        AttrValue::Ints(list) => Term::List(list.iter().cloned().map(Term::Int).collect()),
+        AttrValue::Float(v) => Term::Float(v.0),
+        AttrValue::Floats(list) => Term::List(list.iter().map(|v| Term::Float(v.0)).collect()),
+        AttrValue::Str(s) => Term::Str(s.clone()),
+        AttrValue::Strs(list) => Term::List(list.iter().cloned().map(Term::Str).collect()),
+        AttrValue::DType(d) => Term::DType(*d),
+        AttrValue::Tensor(t) => Term::Tensor(t.clone()),
+        foreign @ (AttrValue::Foreign { .. } | AttrValue::Region(_)) => Term::Foreign(foreign.clone()),
+    }
+}
+
+/// What kind of term this is, for messages.
+pub fn kind<V>(term: &Term<V>) -> &'static str {
+    match term {
+        Term::Int(_) => "an integer",
+        Term::Float(_) => "a number",
+        Term::Bool(_) => "a truth value",
+        Term::Str(_) => "a text",
+        Term::DType(_) => "an element type",
+        Term::List(_) => "a list",
+        Term::None => "nothing",
+        Term::Tensor(_) => "a typed number",
+        Term::Foreign(_) => "a foreign value",
+        Term::Value(_) => "a tensor",
+    }
+}
+
+pub(super) fn float<V>(term: &Term<V>) -> Option<f64> {
+    match term {
+        Term::Float(v) => Some(*v),
+        Term::Int(d) => d.as_const().map(|v| v as f64).or_else(|| {
+            assume::left_open();
+            None
+        }),
+        Term::Tensor(t) if t.len() == 1 => t.to_f64s().map(|v| v[0]),
+        _ => None,
+    }
+}
+
+/// A list of scalars as a term; a scalar if there is one element, whatever the rank.
+pub(super) fn from_tensor<V>(tensor: &Tensor) -> Option<Term<V>> {
+    let items: Vec<Term<V>> = if tensor.dtype() == DType::Bool {
+        tensor.to_ints()?.into_iter().map(|x| Term::Bool(x != 0)).collect()
+    } else if tensor.dtype().is_float() {
+        tensor.to_f64s()?.into_iter().map(Term::Float).collect()
+    } else {
+        tensor
+            .to_ints()?
+            .into_iter()
+            .map(|x| i64::try_from(x).map(|x| Term::Int(x.into())).ok())
+            .collect::<Option<_>>()?
+    };
+    match tensor.shape().len() {
+        _ if items.len() == 1 => items.into_iter().next(),
+        1 => Some(Term::List(items)),
+        _ => None,
+    }
+}
+
+/// The letters of a text, each a text of its own.
+pub(super) fn letters<V>(text: &str) -> Vec<Term<V>> {
+    text.chars().map(|c| Term::Str(c.to_string().into())).collect()
+}
+
+/// Letters as one text.
+pub(super) fn joined<V>(letters: &[Term<V>]) -> Term<V> {
+    let text: String = letters
+        .iter()
+        .filter_map(|t| if let Term::Str(s) = t { Some(&**s) } else { None })
+        .collect();
+    Term::Str(text.into())
+}
