@@ -1,0 +1,118 @@
+//! Changes of the graph itself: leaves that become one, other operators, other numbers of operands.
+
+use super::{Words, number};
+use crate::op::OpDef;
+use crate::verify::random::Random;
+use crate::verify::recipe::{Recipe, Step};
+
+/// Lets one leaf stand where another one does.
+pub(super) fn merge(recipe: &mut Recipe, random: &mut Random) {
+    let leaves: Vec<usize> = (0..recipe.steps.len())
+        .filter(|&i| matches!(recipe.steps[i], Step::Leaf { .. }))
+        .collect();
+    let (Some(a), Some(b)) = (random.pick(&leaves), random.pick(&leaves)) else {
+        return;
+    };
+    let (a, b) = (a.min(b), a.max(b));
+    for step in &mut recipe.steps {
+        step.renumber(&|i| if i == b { a } else { i });
+    }
+    recipe.prune();
+}
+
+/// Lets an operator variable stand for another of its choices.
+pub(super) fn operator(recipe: &mut Recipe, words: &Words, random: &mut Random) {
+    let choices: Vec<&'static OpDef> = words
+        .rule
+        .operators
+        .iter()
+        .flat_map(|v| v.choices.iter().copied())
+        .collect();
+    let Some(next) = random.pick(&choices) else {
+        return number(recipe, words, random);
+    };
+    let calls = recipe.calls();
+    let one_of = |i: &usize| match &recipe.steps[*i] {
+        Step::Call { def, .. } => choices.iter().any(|c| c.name == def.name).then_some(*def),
+        _ => None,
+    };
+    let matching: Vec<usize> = calls.into_iter().filter(|i| one_of(i).is_some()).collect();
+    let Some(before) = random.pick(&matching).and_then(|i| one_of(&i)) else {
+        return;
+    };
+    for step in &mut recipe.steps {
+        if let Step::Call { def, attrs, .. } = step
+            && def.name == before.name
+        {
+            let kept = next.attrs.iter().map(|a| {
+                let place = before.attr_index(a.name)?;
+                attrs[place].clone()
+            });
+            (*attrs, *def) = (kept.collect(), next);
+        }
+    }
+}
+
+/// One more or one fewer operand of a call that takes any number: a copy of the last, with leaves of its own.
+pub(super) fn members(recipe: &mut Recipe, words: &Words, random: &mut Random) {
+    let variadic = |i: &usize| match &recipe.steps[*i] {
+        Step::Call { def, operands, .. } => def.arity().1.is_none() && !operands.is_empty(),
+        _ => false,
+    };
+    let calls: Vec<usize> = recipe.calls().into_iter().filter(variadic).collect();
+    let Some(call) = random.pick(&calls) else {
+        return number(recipe, words, random);
+    };
+    let Step::Call { operands, .. } = &mut recipe.steps[call] else {
+        return;
+    };
+    if random.chance(1, 2) && operands.len() > 1 {
+        operands.remove(random.below(operands.len()));
+        recipe.prune();
+        return;
+    }
+    let last = operands[operands.len() - 1];
+    // What other operands use too stays one value.
+    let mut shared = vec![false; recipe.steps.len()];
+    let Step::Call { operands, .. } = recipe.steps[call].clone() else {
+        return;
+    };
+    let mut stack: Vec<usize> = operands[..operands.len() - 1].to_vec();
+    while let Some(i) = stack.pop() {
+        if !std::mem::replace(&mut shared[i], true) {
+            stack.extend(recipe.steps[i].operands());
+        }
+    }
+    let mut steps: Vec<Step> = recipe.steps[..call].to_vec();
+    let mut copies: Vec<usize> = (0..call).collect();
+    let mut below = vec![false; call];
+    below[last] = true;
+    for i in (0..call).rev() {
+        if below[i] && !shared[i] {
+            recipe.steps[i].operands().into_iter().for_each(|u| below[u] = true);
+        }
+    }
+    for i in 0..call {
+        if below[i] && (!shared[i] || i == last) {
+            let mut step = recipe.steps[i].clone();
+            step.renumber(&|u| copies[u]);
+            copies[i] = steps.len();
+            steps.push(step);
+        }
+    }
+    let added = steps.len() - call;
+    for (i, step) in recipe.steps[call..].iter().enumerate() {
+        let mut step = step.clone();
+        step.renumber(&|u| if u < call { u } else { u + added });
+        if let (0, Step::Call { operands, .. }) = (i, &mut step) {
+            operands.push(copies[last]);
+        }
+        steps.push(step);
+    }
+    recipe.steps = steps;
+    for root in &mut recipe.roots {
+        if *root >= call {
+            *root += added;
+        }
+    }
+}
