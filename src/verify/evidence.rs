@@ -6,7 +6,7 @@ use super::*;
 use crate::diag::Source;
 use crate::lang::parse_rules;
 use crate::op::Law;
-use crate::rule::{RuleSet, load_rules};
+use crate::rule::{Class, RuleSet, load_rules};
 use crate::tensor::DType;
 
 fn load(text: &str) -> RuleSet {

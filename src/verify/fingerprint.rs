@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use super::examples_of;
+use super::seeds::examples_of;
 use crate::diag::Source;
 use crate::graph::to_program;
 use crate::lang::ast::{Ast, ExprKind, Item, UnaryOp};

@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use super::change::{Words, changed, constant};
-use super::mend;
 use super::random::Random;
 use super::recipe::Recipe;
+use super::search::mend;
 use super::sketch::{Given, sketch};
 use crate::rewrite::Trial;
 use crate::rule::{Rule, instances};

@@ -9,7 +9,7 @@ mod vocabulary;
 use std::sync::Arc;
 
 use super::shrink::shrink;
-use super::{Options, Run, random::Random, recipe::Recipe, seeds};
+use super::{Options, random::Random, recipe::Recipe, search::Run, seeds::seeds};
 use crate::diag::Source;
 use crate::lang::parse_rules;
 use crate::rewrite::Trial;
@@ -224,8 +224,7 @@ fn counterexample(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> 
     let trial = Trial::new(rule.clone());
     let mut run = Run::new(rule, &trial, options);
     let seeds = seeds(rule, &trial, examples);
-    let found = run.search(seeds, options, &mut random).or_else(|| run.seldom());
-    let found = found.or_else(|| run.decide_class(options, &mut random));
+    let found = run.search(seeds, options, &mut random);
     found.map(|(recipe, ..)| recipe)
 }
 
@@ -256,8 +255,7 @@ fn instances(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> (Vec<
         }
     }
     wrong.extend(small);
-    let Run { pool, right, .. } = run;
-    (right.iter().map(|&i| pool[i].clone()).collect(), wrong)
+    (run.right().cloned().collect(), wrong)
 }
 
 /// The rule of that text which takes the place of `rule`.

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
+use super::judge::{Finding, Terms, examine};
+use super::search::mend;
 use super::*;
 use crate::diag::Source;
 use crate::lang::parse_rules;

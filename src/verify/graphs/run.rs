@@ -12,7 +12,7 @@ use crate::verify::data::{self, Data};
 use crate::verify::extents::Extents;
 use crate::verify::judge::{Differing, other_bits};
 use crate::verify::random::Random;
-use crate::verify::without_inputs;
+use crate::verify::report::without_inputs;
 
 /// Both graphs at chosen extents.
 struct Instance {

@@ -1,0 +1,212 @@
+//! Verdicts, and what they rest on.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::data;
+use super::judge::{Apart, side};
+use super::{Coverage, Decided, Fault};
+use crate::graph::{Graph, Node, Params, VertexId, Workload};
+use crate::op::Laws;
+use crate::rewrite::Sides;
+use crate::rule::{Class, Rule};
+
+/// What was found out about a rule.
+#[derive(Debug, Clone)]
+pub enum Verdict {
+    /// Both sides are equal for all extents, in all forms of the source that instances were found of.
+    ProvedForAll(Coverage),
+    /// Both sides are the same polynomials, perhaps of functions that may be any, at every shape that was tried.
+    Proved {
+        /// How many shapes.
+        shapes: usize,
+        /// `n`, if they differ at such a shape and were not found to with a probability less than `2^-n`; nothing,
+        /// where laws were assumed.
+        error: Option<u32>,
+        /// Laws of functions that were assumed.
+        laws: Laws,
+    },
+    /// The sides agree at all instances.
+    Tested {
+        /// How many instances.
+        instances: usize,
+        /// At how many of them exact numbers say so.
+        exact: usize,
+        /// Laws of functions that were assumed there.
+        laws: Laws,
+    },
+    /// The rule is wrong.
+    Refuted(Box<Counterexample>),
+    /// Nothing was found out, and why.
+    Undecided(String),
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Verdict::ProvedForAll(coverage) => write!(f, "proved ({coverage})"),
+            Verdict::Proved { shapes, error, laws } => {
+                write!(f, "proved at {shapes} shapes")?;
+                if let Some(error) = error {
+                    write!(f, ", error < 2^-{error}")?;
+                }
+                with_laws(f, *laws)
+            }
+            Verdict::Tested { instances, exact, laws } => {
+                write!(f, "tested at {instances} instances")?;
+                if exact == instances {
+                    f.write_str(", exactly")?;
+                } else if *exact > 0 {
+                    write!(f, ", exactly at {exact}")?;
+                }
+                with_laws(f, *laws)
+            }
+            Verdict::Refuted(example) => write!(f, "refuted: {}", example.fault),
+            Verdict::Undecided(why) => write!(f, "undecided: {why}"),
+        }
+    }
+}
+
+fn with_laws(f: &mut fmt::Formatter<'_>, laws: Laws) -> fmt::Result {
+    if laws.is_empty() {
+        Ok(())
+    } else {
+        write!(f, ", with {laws}")
+    }
+}
+
+/// An instance at which a rule is wrong.
+#[derive(Debug, Clone)]
+pub struct Counterexample {
+    /// What is wrong.
+    pub fault: Fault,
+    /// The source, with one result for each output.
+    pub source: Graph,
+    /// What the rule makes of it.
+    pub target: Graph,
+    /// Values of the inputs and parameters of the source, by name; empty if the types differ.
+    pub values: Params,
+    /// The output that differs.
+    pub output: usize,
+    /// Where in it.
+    pub element: Option<Vec<usize>>,
+    /// What the source has there.
+    pub expected: String,
+    /// What the target has there.
+    pub found: String,
+}
+
+impl Counterexample {
+    /// Source and target with their values: programs without inputs, which run as they are.
+    pub fn workloads(&self) -> [Workload; 2] {
+        [&self.source, &self.target].map(|graph| {
+            let graph = without_inputs(graph);
+            let used = |name: &Arc<str>| {
+                graph
+                    .params()
+                    .iter()
+                    .any(|&v| graph.vertex(v).name.as_ref() == Some(name))
+            };
+            let params = self.values.iter().filter(|(name, _)| used(name));
+            let params = params.map(|(name, value)| (name.clone(), value.clone())).collect();
+            Workload { graph, params }
+        })
+    }
+}
+
+pub(super) fn counterexample(sides: &Sides, apart: Apart) -> Counterexample {
+    let mut graph = sides.graph.clone();
+    // Members of a comprehension have one name.
+    let mut taken: FxHashSet<Arc<str>> = FxHashSet::default();
+    for v in data::leaves(&sides.graph) {
+        let name = graph.vertex(v).name.clone().unwrap_or_else(|| "x".into());
+        let numbered = (1..).map(|i| format!("{name}{i}").into());
+        let free = std::iter::once(name.clone())
+            .chain(numbered)
+            .find(|n| !taken.contains(n));
+        let name = free.unwrap_or(name);
+        taken.insert(name.clone());
+        graph.vertex_mut(v).name = Some(name);
+    }
+    let target: &[_] = sides.target.as_ref().map_or(&[], Vec::as_slice);
+    let named = |v: VertexId| Some((graph.vertex(v).name.clone()?, apart.values.get(&v)?.clone()));
+    Counterexample {
+        fault: apart.fault,
+        source: side(&graph, &sides.source),
+        target: side(&graph, target),
+        values: data::leaves(&graph).filter_map(named).collect(),
+        output: apart.output,
+        element: apart.element,
+        expected: apart.source,
+        found: apart.target,
+    }
+}
+
+/// The graph with parameters for inputs.
+pub(super) fn without_inputs(graph: &Graph) -> Graph {
+    let mut out = Graph::new();
+    let mut places: FxHashMap<VertexId, VertexId> = FxHashMap::default();
+    for v in graph.rpo() {
+        let vertex = graph.vertex(v);
+        let copy = match (&vertex.node, &vertex.name) {
+            (Node::Input | Node::Param, Some(name)) => out.param(name, vertex.ty.clone()),
+            _ => {
+                let operands: Vec<VertexId> = graph.pred(v).iter().map(|u| places[u]).collect();
+                out.push(vertex.clone(), &operands)
+            }
+        };
+        places.insert(v, copy);
+    }
+    for output in graph.outputs() {
+        out.output(places[&output.vertex], output.name.as_deref());
+    }
+    out
+}
+
+/// A verdict, and what it rests on.
+#[derive(Debug, Clone)]
+pub struct Report {
+    /// The rule.
+    pub rule: Arc<Rule>,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Instances that were compared.
+    pub instances: usize,
+    /// How many of them each number system decided, by name: `field` the fields, `exact` rational numbers and fields
+    /// beside elements that are no real numbers, `f64` double precision with bounds, `bits` elements as they are.
+    pub systems: BTreeMap<&'static str, usize>,
+    /// Instances where the target has no type, or another one, so that no engine applies the rule.
+    pub refused: usize,
+    /// Why, at the first of these.
+    pub refusal: Option<String>,
+    /// Changes that were tried.
+    pub attempts: usize,
+    /// Why the rule is not proved for all sizes; nothing, if it is, or if it was not tried.
+    pub not_proved: Option<String>,
+    /// The strongest class that nothing speaks against; nothing, if no instance says.
+    pub class: Option<Decided>,
+    /// The largest bound of rounding that an agreement in double precision rests on, relative to the largest element.
+    pub loose: f64,
+    /// The largest difference beyond these bounds, relative to the largest element: what an approximation is off by.
+    pub error: f64,
+}
+
+impl Report {
+    /// What the rule could declare instead of its class, if that is stronger.
+    pub fn stronger_class(&self) -> Option<Class> {
+        let Decided { class: decided, sweeps } = self.class.as_ref()?;
+        let decided = *decided;
+        // Bits that were the same at instances alone say little of zeros and infinities.
+        if decided == Class::Bitwise && sweeps.is_empty() {
+            return None;
+        }
+        let holds = matches!(
+            self.verdict,
+            Verdict::ProvedForAll(_) | Verdict::Proved { .. } | Verdict::Tested { .. }
+        );
+        (holds && self.rule.class.allows(decided) && !decided.allows(self.rule.class)).then_some(decided)
+    }
+}

@@ -1,0 +1,300 @@
+//! The search for instances of a rule: from the first ones on, by changes that inference accepts.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rustc_hash::FxHashSet;
+
+use super::grounds::Grounds;
+use super::judge::{self, Apart, Finding, Terms, examine, same_bits};
+use super::random::Random;
+use super::recipe::Recipe;
+use super::{Decided, Options, Report, Verdict, change, class, coincide, solve};
+use crate::rewrite::{Sides, Trial};
+use crate::rule::{Class, Rule};
+
+/// Changes after one that inference refuses.
+const MENDINGS: usize = 8;
+
+/// Instances of different ranks that are varied one value at a time.
+const BEGINNINGS: usize = 3;
+
+/// One more instance for this many has extents that coincide.
+const COINCIDENCES: usize = 2;
+
+/// A rule is wrong if its target has another type than its source, or none, at this many plain instances, and more often
+/// by this factor than it has the same type: engines would seldom apply it.
+const NEVER: usize = 8;
+const OFTEN: usize = 4;
+
+/// A search for instances.
+pub(super) struct Run<'a> {
+    rule: &'a Arc<Rule>,
+    words: change::Words,
+    trial: &'a Trial,
+    seen: FxHashSet<u64>,
+    /// Instances so far, for changes; the wrong ones aside.
+    pool: Vec<Recipe>,
+    /// Those among them at which the sides agree.
+    right: Vec<usize>,
+    /// How many of those the proof takes its forms from: where extents coincide, a form says nothing new.
+    forms: usize,
+    terms: Terms,
+    pub(super) grounds: Grounds,
+    /// Whether the bits are the same at all instances so far, if any says.
+    same_bits: Option<bool>,
+    /// Plain instances at which the sides agree.
+    applied: usize,
+    /// Plain instances where no engine applies the rule.
+    unapplied: usize,
+    /// The first of these.
+    never: Option<(Recipe, Sides)>,
+    pub(super) report: Report,
+}
+
+/// An instance at which a rule is wrong: its two sides, and where they differ.
+pub(super) type Found = (Recipe, Sides, Box<Apart>);
+
+impl<'a> Run<'a> {
+    pub(super) fn new(rule: &'a Arc<Rule>, trial: &'a Trial, options: &Options) -> Run<'a> {
+        Run {
+            rule,
+            words: change::Words::of(rule),
+            trial,
+            seen: FxHashSet::default(),
+            pool: Vec::new(),
+            right: Vec::new(),
+            forms: 0,
+            terms: Terms::new(options.strict, options.laws),
+            grounds: Grounds::default(),
+            same_bits: None,
+            applied: 0,
+            unapplied: 0,
+            never: None,
+            report: Report {
+                rule: rule.clone(),
+                verdict: Verdict::Undecided(String::new()),
+                instances: 0,
+                systems: BTreeMap::new(),
+                refused: 0,
+                refusal: None,
+                attempts: 0,
+                not_proved: None,
+                class: None,
+                loose: 0.0,
+                error: 0.0,
+            },
+        }
+    }
+
+    /// An instance at which the rule is wrong, if the search finds one; if not, the class is decided.
+    pub(super) fn search(&mut self, seeds: Vec<Recipe>, options: &Options, random: &mut Random) -> Option<Found> {
+        let found = self.wander(seeds, options, random);
+        self.forms = self.right.len();
+        found
+            .or_else(|| self.coincide(options, random))
+            .or_else(|| self.seldom())
+            .or_else(|| self.decide_class(options, random))
+    }
+
+    /// The instances at which the sides agree.
+    pub(super) fn right(&self) -> impl Iterator<Item = &Recipe> {
+        self.right.iter().map(|&i| &self.pool[i])
+    }
+
+    /// Those among them that the proof takes its forms from.
+    pub(super) fn forms(&self) -> Vec<&Recipe> {
+        self.right().take(self.forms).collect()
+    }
+
+    /// Instances from the first ones on, by changes.
+    fn wander(&mut self, seeds: Vec<Recipe>, options: &Options, random: &mut Random) -> Option<Found> {
+        for recipe in seeds {
+            if let Some(found) = self.attempt(recipe, random) {
+                return Some(found);
+            }
+        }
+        let most = options.instances.saturating_mul(options.attempts);
+        // Each attribute at each value that counts, for as long as half of what is allowed lasts.
+        let begin = self.beginnings().into_iter();
+        let begin = begin
+            .map(|i| change::variants(&self.pool[i], &self.words, random))
+            .collect();
+        for next in in_turn(begin) {
+            if 2 * self.report.instances >= options.instances || 2 * self.report.attempts >= most {
+                break;
+            }
+            if let Some(found) = self.attempt(mend(next, random), random) {
+                return Some(found);
+            }
+        }
+        while self.report.instances < options.instances && self.report.attempts < most {
+            let next = self.next(&[], random)?;
+            if let Some(found) = self.attempt(next, random) {
+                return Some(found);
+            }
+        }
+        None
+    }
+
+    /// Instances where extents coincide; they differ from those that are known in nothing but this.
+    fn coincide(&mut self, options: &Options, random: &mut Random) -> Option<Found> {
+        // Choices of their own: how many there are does not change what else is found.
+        let mut apart = Random::part(options.seed, "coincidences");
+        let lists = self.beginnings().into_iter();
+        let lists = lists
+            .flat_map(|i| coincide::coincidences(&self.pool[i], &mut apart))
+            .collect();
+        let enough = self.report.instances + options.instances / COINCIDENCES;
+        for next in in_turn(lists) {
+            if self.report.instances >= enough {
+                break;
+            }
+            if let Some(found) = self.attempt(mend(next, random), random) {
+                return Some(found);
+            }
+        }
+        None
+    }
+
+    /// The first instances of different ranks.
+    fn beginnings(&self) -> Vec<usize> {
+        let (mut ranks, mut out) = (Vec::new(), Vec::new());
+        for &i in &self.right {
+            let own = self.pool[i].ranks();
+            if out.len() < BEGINNINGS && !ranks.contains(&own) {
+                ranks.push(own);
+                out.push(i);
+            }
+        }
+        out
+    }
+
+    /// A recipe that differs a little from one before, or from one of `more`.
+    pub(super) fn next(&self, more: &[Recipe], random: &mut Random) -> Option<Recipe> {
+        let all = self.pool.len() + more.len();
+        if all == 0 {
+            return None;
+        }
+        // The newest ones lead away from the beginning, the others back.
+        let from = if random.chance(1, 3) {
+            all - 1 - random.below(all.min(4))
+        } else if random.chance(1, 4)
+            && let Some(right) = random.pick(&self.right)
+        {
+            right
+        } else {
+            random.below(all)
+        };
+        let from = self.pool.get(from).unwrap_or_else(|| &more[from - self.pool.len()]);
+        let mut next = change::changed(from, &self.words, random);
+        if random.chance(1, 3) {
+            next = change::changed(&next, &self.words, random);
+        }
+        Some(mend(next, random))
+    }
+
+    /// Compares the sides at an instance that is new; what it is if they differ.
+    pub(super) fn attempt(&mut self, recipe: Recipe, random: &mut Random) -> Option<Found> {
+        self.report.attempts += 1;
+        if !self.seen.insert(recipe.fingerprint()) {
+            return None;
+        }
+        let (graph, roots) = recipe.build().ok()?;
+        let sides = self.trial.sides(graph, Some(&roots))?;
+        match examine(self.rule, &sides, &mut self.terms, random) {
+            Finding::Apart(apart) => {
+                self.report.instances += 1;
+                return Some((recipe, sides, apart));
+            }
+            Finding::Agree(ground) => {
+                self.report.instances += 1;
+                self.applied += usize::from(recipe.is_plain());
+                *self.report.systems.entry(ground.system()).or_default() += 1;
+                self.grounds.add(ground);
+                self.right.push(self.pool.len());
+                if self.rule.class == Class::Bitwise {
+                    self.same_bits = Some(true);
+                } else if self.same_bits != Some(false) {
+                    self.same_bits = same_bits(self.rule, &sides, random).or(self.same_bits);
+                }
+            }
+            Finding::Refused(reason) => {
+                self.report.refused += 1;
+                self.report.refusal.get_or_insert(reason);
+                self.unapplied += usize::from(recipe.is_plain());
+                if recipe.is_plain() && self.never.is_none() {
+                    self.never = Some((recipe.clone(), sides));
+                }
+            }
+            Finding::Unknown => {}
+        }
+        self.pool.push(recipe);
+        None
+    }
+
+    /// An instance where no engine applies the rule, if engines seldom do.
+    fn seldom(&mut self) -> Option<Found> {
+        if self.unapplied < NEVER || self.unapplied <= OFTEN * self.applied {
+            return None;
+        }
+        let (recipe, sides) = self.never.take()?;
+        let apart = Box::new(judge::untyped(&sides));
+        Some((recipe, sides, apart))
+    }
+
+    /// Decides the class, on more numbers where that is possible; numbers on which a rule is wrong that says `bitwise`.
+    fn decide_class(&mut self, options: &Options, random: &mut Random) -> Option<Found> {
+        let measured = self.terms.measured;
+        (self.report.loose, self.report.error) = (measured.loose, measured.error);
+        let mut sweeps = Vec::new();
+        if self.same_bits == Some(true) {
+            let recipes: Vec<&Recipe> = self.right().collect();
+            let extent = (options.patterns, options.exhaustive);
+            match class::sweep(self.rule, self.trial, &recipes, extent, random) {
+                Ok(found) => sweeps = found,
+                Err(found) if self.rule.class == Class::Bitwise => return Some(*found),
+                Err(_) => self.same_bits = Some(false),
+            }
+        }
+        let class = match (self.same_bits, self.rule.class) {
+            (Some(true), _) => Class::Bitwise,
+            (_, Class::Approx(_)) if measured.error > 0.0 => Class::Approx(measured.error),
+            _ => Class::Real,
+        };
+        self.report.class = (self.report.instances > 0).then_some(Decided { class, sweeps });
+        None
+    }
+}
+
+/// The first of each list, the second of each, and so on.
+fn in_turn(lists: Vec<Vec<Recipe>>) -> Vec<Recipe> {
+    let mut lists: Vec<_> = lists.into_iter().map(Vec::into_iter).collect();
+    let mut out = Vec::new();
+    loop {
+        let before = out.len();
+        out.extend(lists.iter_mut().filter_map(Iterator::next));
+        if out.len() == before {
+            return out;
+        }
+    }
+}
+
+/// The recipe changed further until inference accepts it, if a few changes are enough: one is kept if inference comes
+/// as far as before.
+pub(super) fn mend(mut recipe: Recipe, random: &mut Random) -> Recipe {
+    let mut failing = recipe.build().err();
+    for _ in 0..MENDINGS {
+        let Some(step) = failing else { break };
+        let next = if random.chance(1, 2) {
+            solve::solved(&recipe, step, random)
+        } else {
+            change::mended(&recipe, step, random)
+        };
+        let after = next.build().err();
+        if after.is_none_or(|after| after >= step) {
+            (recipe, failing) = (next, after);
+        }
+    }
+    recipe
+}
