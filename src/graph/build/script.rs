@@ -1,8 +1,17 @@
 //! The functions of scripts: constructors, and operators that take shapes as operands.
 
-use super::*;
+use super::functions::wrong_count;
+use super::work::Task;
+use super::{Builder, Val};
+use crate::diag::{Diagnostic, Span};
+use crate::graph::literal::{self, Wanted};
+use crate::graph::sink::Sink;
+use crate::graph::term::Term;
 use crate::lang::Compat;
+use crate::lang::ast::{Attrs, BinaryOp, ExprId};
+use crate::op::{self, AttrValue};
 use crate::tensor::DType;
+use crate::tensor::{Dim, Tensor, Type};
 
 /// The functions that scripts have besides operators.
 pub(crate) const FUNCTIONS: &[&str] = &[
@@ -73,12 +82,8 @@ impl<'a, K: Sink> Builder<'a, K> {
             _ => 1,
         };
         if args.len() != wanted {
-            let problem = format!(
-                "`{name}` takes {}, and {} given",
-                operands_text(wanted),
-                count_text(args.len())
-            );
-            self.report(Diagnostic::error("T0102", problem).label(span, ""));
+            let problem = wrong_count(&format!("`{name}` takes"), wanted, args.len());
+            self.report(problem.label(span, ""));
             return None;
         }
         match name {

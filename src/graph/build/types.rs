@@ -1,6 +1,14 @@
 //! Declared types and the symbols in them.
 
-use super::*;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::Builder;
+use crate::diag::Diagnostic;
+use crate::graph::sink::Sink;
+use crate::graph::term::{self, Scope, Term};
+use crate::lang::ast::{DimExpr, Dims, ExprId, ExprKind, TypeExpr, TypeKind};
+use crate::tensor::{Dim, Shape, Tensor, TensorType, Type};
 
 impl<K: Sink> Builder<'_, K> {
     /// The type a type expression stands for; symbols in it become known.
