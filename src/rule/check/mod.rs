@@ -2,6 +2,7 @@
 
 mod calls;
 mod names;
+mod nodes;
 mod probe;
 mod source;
 mod types;

@@ -1,15 +1,13 @@
-//! The source of a rule: from an expression to a pattern.
+//! The source of a rule as a pattern, and what is checked of it as a whole.
 
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::super::pattern::{
-    Count, Family, FamilyId, Item, OpVariable, Pattern, PatternId, PatternNode, ProjIndex, Variable,
-};
-use super::{Checker, MAX_RULE_DEPTH};
-use crate::diag::{Diagnostic, Span, did_you_mean};
-use crate::lang::ast::{BinaryOp, ExprId, ExprKind, LetNames, Rule as RuleAst, Side, UnaryOp};
+use super::super::pattern::{FamilyId, Item, OpVariable, Pattern, PatternId, PatternNode, Variable};
+use super::Checker;
+use crate::diag::Diagnostic;
+use crate::lang::ast::{ExprId, ExprKind, LetNames, Rule as RuleAst, Side};
 
 /// One side of a rule while it becomes a pattern.
 pub(super) struct SideState<'a> {
@@ -24,6 +22,27 @@ pub(super) struct SideState<'a> {
     pub(super) operators: &'a [OpVariable],
     /// The comprehension at hand, with its index.
     pub(super) within: Option<(FamilyId, Arc<str>)>,
+}
+
+impl SideState<'_> {
+    /// The name of the variable that the vertex is.
+    pub(super) fn variable_name(&self, id: PatternId) -> Option<Arc<str>> {
+        let (i, _) = self.variables.iter().find(|(_, at)| **at == id)?;
+        Some(self.given[*i].name.clone())
+    }
+
+    pub(super) fn push(&mut self, node: PatternNode) -> PatternId {
+        let within = self.within.as_ref().map(|(family, _)| *family);
+        self.pattern.push(node, within)
+    }
+
+    pub(super) fn rest(&mut self, name: Option<&Arc<str>>) {
+        if let Some(name) = name
+            && !self.rests.contains(name)
+        {
+            self.rests.push(name.clone());
+        }
+    }
 }
 
 impl Checker<'_> {
@@ -187,254 +206,6 @@ impl Checker<'_> {
                 );
             }
             reached.extend(own);
-        }
-    }
-
-    /// An operand, or a comprehension of operands.
-    fn item(&mut self, id: ExprId, state: &mut SideState<'_>, depth: usize) -> Option<Item> {
-        let ExprKind::Comprehension { body, var, iter, cond } = self.ast.kind(id) else {
-            return self.pattern(id, state, depth).map(Item::One);
-        };
-        let span = self.ast.span(id);
-        let refuse = |this: &mut Self, span: Span, message: &str, help: &str| {
-            this.problems
-                .push(Diagnostic::error("T0308", message).label(span, "").help(help));
-            None
-        };
-        if state.within.is_some() {
-            return refuse(
-                self,
-                span,
-                "a comprehension in a comprehension has no place in a pattern",
-                "name the inner values by a second rule, or list them",
-            );
-        }
-        if let Some(cond) = cond {
-            return refuse(
-                self,
-                self.ast.span(*cond),
-                "a comprehension of a pattern has no `if`",
-                "all members are matched; conditions on them stand after `where`",
-            );
-        }
-        let Some(count) = self.count(*iter) else {
-            return refuse(
-                self,
-                self.ast.span(*iter),
-                "a comprehension of a pattern runs from 0 to a name or a number",
-                "write `for i in 0..n`: the match binds `n`",
-            );
-        };
-        if let Count::Bind(name) = &count {
-            state.bound.insert(name.clone());
-        }
-        state.pattern.families.push(Family {
-            index: var.name.clone(),
-            count,
-        });
-        let family = FamilyId(state.pattern.families.len() as u32 - 1);
-        state.within = Some((family, var.name.clone()));
-        let body = self.pattern(*body, state, depth + 1);
-        state.within = None;
-        Some(Item::Each(body?, family))
-    }
-
-    fn count(&self, iter: ExprId) -> Option<Count> {
-        let ExprKind::Range { start, end } = self.ast.kind(iter) else {
-            return None;
-        };
-        if !start.is_none_or(|s| matches!(self.ast.kind(s), ExprKind::Int { value: 0, .. })) {
-            return None;
-        }
-        match self.ast.kind((*end)?) {
-            ExprKind::Int { value, .. } => u32::try_from(*value).ok().filter(|n| *n > 0).map(Count::Exactly),
-            ExprKind::Name(name) => Some(Count::Bind(name.clone())),
-            _ => None,
-        }
-    }
-
-    fn pattern(&mut self, id: ExprId, state: &mut SideState<'_>, depth: usize) -> Option<PatternId> {
-        let ast = self.ast;
-        let span = ast.span(id);
-        if depth > MAX_RULE_DEPTH {
-            self.problems.push(
-                Diagnostic::error("T0604", format!("a pattern may be nested {MAX_RULE_DEPTH} deep")).label(span, ""),
-            );
-            return None;
-        }
-        let node = match ast.kind(id) {
-            ExprKind::Name(name) => return self.variable(name, None, span, state),
-            ExprKind::Index { base, index } => {
-                if let (ExprKind::Name(name), ExprKind::Name(i)) = (ast.kind(*base), ast.kind(*index)) {
-                    return self.variable(name, Some(i), span, state);
-                }
-                self.no_place(span);
-                return None;
-            }
-            ExprKind::Wildcard => PatternNode::Wildcard,
-            ExprKind::Int { value, .. } => PatternNode::Literal(*value as f64),
-            ExprKind::Float { value, .. } => PatternNode::Literal(*value),
-            ExprKind::Bool(value) => PatternNode::Literal(f64::from(u8::from(*value))),
-            ExprKind::Tuple(items) => PatternNode::Tuple(self.items(items, state, depth)?),
-            ExprKind::Project { base, index } => {
-                PatternNode::Proj(self.pattern(*base, state, depth + 1)?, ProjIndex::At(*index))
-            }
-            ExprKind::Field { base, name } if !matches!(name.as_str(), "shape" | "rank" | "size" | "dtype") => {
-                let base = self.pattern(*base, state, depth + 1)?;
-                let running = state.within.as_ref().is_some_and(|(_, index)| *index == name.name);
-                PatternNode::Proj(
-                    base,
-                    if running {
-                        ProjIndex::Running
-                    } else {
-                        state.bound.insert(name.name.clone());
-                        ProjIndex::Bind(name.name.clone())
-                    },
-                )
-            }
-            ExprKind::Unary { op, operand } => {
-                let name = match op {
-                    UnaryOp::Neg => "neg",
-                    UnaryOp::Not => "not",
-                    UnaryOp::BitNot => "bitwise_not",
-                };
-                return self.call(name, span, &[*operand], None, span, state, depth);
-            }
-            ExprKind::Binary {
-                op: BinaryOp::BitOr,
-                lhs,
-                rhs,
-            } => {
-                let mut items = Vec::new();
-                for side in [*lhs, *rhs] {
-                    let item = self.pattern(side, state, depth + 1)?;
-                    match state.pattern.node(item) {
-                        PatternNode::AnyOf(inner) => items.extend(inner.clone()),
-                        _ => items.push(item),
-                    }
-                }
-                PatternNode::AnyOf(items)
-            }
-            ExprKind::Binary { op, lhs, rhs } => {
-                let Some(name) = op.operator() else {
-                    self.problems.push(
-                        Diagnostic::error("T0308", format!("`{}` has no place in a pattern", op.symbol()))
-                            .label(span, ""),
-                    );
-                    return None;
-                };
-                return self.call(name, span, &[*lhs, *rhs], None, span, state, depth);
-            }
-            ExprKind::Call {
-                callee, args, attrs, ..
-            } => {
-                return self.call(&callee.name, callee.span, args, attrs.as_deref(), span, state, depth);
-            }
-            ExprKind::If { cond, then, otherwise } if then.lets.is_empty() && otherwise.lets.is_empty() => {
-                let args = [*cond, then.result, otherwise.result];
-                return self.call("where", span, &args, None, span, state, depth);
-            }
-            // In parentheses of its own, a comprehension is a tuple.
-            ExprKind::Comprehension { .. } => PatternNode::Tuple(vec![self.item(id, state, depth)?]),
-            _ => {
-                self.no_place(span);
-                return None;
-            }
-        };
-        Some(state.push(node))
-    }
-
-    fn no_place(&mut self, span: Span) {
-        self.problems.push(
-            Diagnostic::error("T0308", "this has no place in a pattern")
-                .label(span, "")
-                .help("patterns are made of variables, literals, calls, tuples and projections; conditions stand after `where`"),
-        );
-    }
-
-    /// A variable of the rule, or a name given by `let`; with the index that stands after it.
-    fn variable(
-        &mut self,
-        name: &Arc<str>,
-        index: Option<&Arc<str>>,
-        span: Span,
-        state: &mut SideState<'_>,
-    ) -> Option<PatternId> {
-        if index.is_none() {
-            if let Some(&known) = state.names.get(name) {
-                return Some(known);
-            }
-            if &**name == "none" {
-                return Some(state.push(PatternNode::Absent));
-            }
-        }
-        let Some(at) = state.given.iter().position(|v| v.name == *name) else {
-            let problem = Diagnostic::error("T0301", format!("unknown variable `{name}`")).label(span, "");
-            let close = did_you_mean(name, state.given.iter().map(|v| &*v.name));
-            self.problems.push(match close {
-                Some(close) => problem.help(format!("did you mean `{close}`?")),
-                None => problem.help("variables are declared in the parentheses after the rule's name"),
-            });
-            return None;
-        };
-        let variable = &state.given[at];
-        let running = state.within.as_ref().map(|(_, i)| i);
-        let problem = match (variable.indexed, index) {
-            (true, None) => Some((
-                format!("`{name}` is a family of values"),
-                format!("its members are `{name}[i]`, inside of `… for i in 0..n`"),
-            )),
-            (false, Some(_)) => Some((
-                format!("`{name}` is one value"),
-                format!("declare a family: `{name}[i]` among the variables"),
-            )),
-            (true, Some(i)) if running != Some(i) => Some((
-                format!("`{i}` is not the index of a comprehension here"),
-                "a member stands inside of `… for i in 0..n`, and has the index `i`".to_owned(),
-            )),
-            _ => None,
-        };
-        if let Some((message, help)) = problem {
-            self.problems
-                .push(Diagnostic::error("T0301", message).label(span, "").help(help));
-            return None;
-        }
-        if let Some(&known) = state.variables.get(&at) {
-            return Some(known);
-        }
-        let node = PatternNode::Variable(at);
-        let id = if variable.indexed {
-            state.push(node)
-        } else {
-            state.pattern.push(node, None)
-        };
-        state.variables.insert(at, id);
-        Some(id)
-    }
-
-    pub(super) fn items(&mut self, ids: &[ExprId], state: &mut SideState<'_>, depth: usize) -> Option<Vec<Item>> {
-        let items: Vec<Option<Item>> = ids.iter().map(|&a| self.item(a, state, depth + 1)).collect();
-        items.into_iter().collect()
-    }
-}
-
-impl SideState<'_> {
-    /// The name of the variable that the vertex is.
-    pub(super) fn variable_name(&self, id: PatternId) -> Option<Arc<str>> {
-        let (i, _) = self.variables.iter().find(|(_, at)| **at == id)?;
-        Some(self.given[*i].name.clone())
-    }
-
-    pub(super) fn push(&mut self, node: PatternNode) -> PatternId {
-        let within = self.within.as_ref().map(|(family, _)| *family);
-        self.pattern.push(node, within)
-    }
-
-    pub(super) fn rest(&mut self, name: Option<&Arc<str>>) {
-        if let Some(name) = name
-            && !self.rests.contains(name)
-        {
-            self.rests.push(name.clone());
         }
     }
 }
