@@ -66,12 +66,9 @@ fn run(def: &'static OpDef, case: &Json) -> Result<Vec<Tensor>, String> {
         .iter()
         .zip(&inputs)
         .enumerate()
-        .map(|(i, (ty, value))| Fact {
-            ty,
-            value: value
-                .as_ref()
-                .filter(|_| def.operand(i).is_some_and(|o| o.attr.is_some())),
-            ints: None,
+        .map(|(i, (ty, value))| {
+            let for_attr = def.operand(i).is_some_and(|o| o.attr.is_some());
+            Fact::with(ty, value.as_ref().filter(|_| for_attr))
         })
         .collect();
     let given: Vec<(&str, AttrValue)> = case["attrs"]

@@ -94,14 +94,7 @@ fn call(case: &Json) -> (&'static str, Vec<Tensor>, Vec<(&'static str, AttrValue
 fn run(name: &str, operands: Vec<Tensor>, attrs: &[(&str, AttrValue)]) -> Result<Vec<Tensor>, String> {
     let def = lookup(name).unwrap();
     let types: Vec<Type> = operands.iter().map(|t| t.ty().into()).collect();
-    let facts: Vec<Fact<'_>> = types
-        .iter()
-        .map(|ty| Fact {
-            ty,
-            value: None,
-            ints: None,
-        })
-        .collect();
+    let facts: Vec<Fact<'_>> = types.iter().map(Fact::of).collect();
     let normal = normalize(def, &facts, attrs, &Cell::new(0)).map_err(|e| e.message)?;
     let operands: Vec<Option<Tensor>> = operands.into_iter().map(Some).collect();
     let out = evaluate_call(&Op::Known(def), &operands, &normal.attrs).map_err(|e| e.message)?;

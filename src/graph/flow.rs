@@ -3,7 +3,7 @@
 
 use super::interpret::Domain;
 use crate::op::{AttrValue, Flow, OpDef, OpError, lookup};
-use crate::tensor::{DType, Dim, Shape, Tensor, TensorType, Type};
+use crate::tensor::{DType, Shape, Tensor, TensorType, Type};
 
 /// A value of any type while a graph is evaluated.
 #[derive(Debug, Clone, PartialEq)]
@@ -74,8 +74,7 @@ fn first<T>(mut values: Vec<T>) -> Result<T, OpError> {
 
 impl<D: Domain> FlowCall<'_, D> {
     fn attr(&self, name: &str) -> &AttrValue {
-        let value = self.def.attr_index(name).and_then(|i| self.attrs.get(i));
-        value.unwrap_or(&AttrValue::None)
+        self.def.attr_in(self.attrs, name)
     }
 
     fn attr_place(&self, name: &str) -> Result<usize, OpError> {
@@ -83,22 +82,15 @@ impl<D: Domain> FlowCall<'_, D> {
     }
 
     fn count(&self, name: &str) -> Result<usize, OpError> {
-        let count = match self.attr(name) {
-            AttrValue::Int(d) => d.as_const().and_then(|n| usize::try_from(n).ok()),
-            _ => None,
-        };
-        count.ok_or_else(|| missing(name))
+        self.attr(name).as_count().ok_or_else(|| missing(name))
     }
 
     fn numbers(&self, name: &str) -> Vec<i64> {
-        match self.attr(name) {
-            AttrValue::Ints(list) => list.iter().filter_map(Dim::as_const).collect(),
-            _ => Vec::new(),
-        }
+        self.attr(name).as_ints().unwrap_or_default()
     }
 
     fn flag(&self, name: &str) -> bool {
-        matches!(self.attr(name), AttrValue::Bool(true))
+        self.attr(name).is_true()
     }
 
     fn tensor(&self, i: usize) -> Result<(D::T, Type), OpError> {

@@ -257,11 +257,7 @@ impl Graph {
     ) -> Result<Normalized, OpError> {
         let facts: SmallVec<[Fact<'_>; 4]> = operands.iter().map(|&v| self.fact(v)).collect();
         if let Some((left, more)) = self.said_by_extents(def, operands) {
-            let absent = Fact {
-                ty: &Type::Absent,
-                value: None,
-                ints: None,
-            };
+            let absent = Fact::of(&Type::Absent);
             let facts: SmallVec<[Fact<'_>; 4]> = left.iter().map(|v| v.map_or(absent, |v| self.fact(v))).collect();
             let all: Vec<(&str, AttrValue)> = attrs.iter().cloned().chain(more).collect();
             if let Ok(normal) = normalize(def, &facts, &all, fresh) {

@@ -98,6 +98,56 @@ impl AttrValue {
         AttrValue::Float(Real(value))
     }
 
+    /// The integer, if it is a known one.
+    pub fn as_int(&self) -> Option<i64> {
+        match self {
+            AttrValue::Int(d) => d.as_const(),
+            _ => None,
+        }
+    }
+
+    /// The integer, if it is a known one and not negative.
+    pub fn as_count(&self) -> Option<usize> {
+        usize::try_from(self.as_int()?).ok()
+    }
+
+    /// The list of integers, if all are known.
+    pub fn as_ints(&self) -> Option<Vec<i64>> {
+        match self {
+            AttrValue::Ints(list) => list.iter().map(Dim::as_const).collect(),
+            _ => None,
+        }
+    }
+
+    /// The number; integers are none.
+    pub fn as_float(&self) -> Option<f64> {
+        match self {
+            AttrValue::Float(v) => Some(v.0),
+            _ => None,
+        }
+    }
+
+    /// The list of numbers; integers are none.
+    pub fn as_floats(&self) -> Option<Vec<f64>> {
+        match self {
+            AttrValue::Floats(list) => Some(list.iter().map(|v| v.0).collect()),
+            _ => None,
+        }
+    }
+
+    /// The text, if it is one.
+    pub fn as_str(&self) -> Option<&str> {
+        match self {
+            AttrValue::Str(s) => Some(s),
+            _ => None,
+        }
+    }
+
+    /// True if it is the truth value that says so.
+    pub fn is_true(&self) -> bool {
+        matches!(self, AttrValue::Bool(true))
+    }
+
     /// True for integers that are known only when the inputs are.
     pub fn has_symbols(&self) -> bool {
         match self {

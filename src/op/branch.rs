@@ -99,10 +99,7 @@ impl Infer<'_> {
     }
 
     fn count(&self, name: &str) -> Result<usize, OpError> {
-        let count = match self.attr(name) {
-            AttrValue::Int(d) => d.as_const().and_then(|n| usize::try_from(n).ok()),
-            _ => None,
-        };
+        let count = self.attr(name).as_count();
         count.ok_or_else(|| OpError::new(format!("attribute `{name}` is no number of values")).attr(name))
     }
 

@@ -85,11 +85,7 @@ pub fn normalize(
         places.pop();
     }
     static ABSENT: Type = Type::Absent;
-    let absent = Fact {
-        ty: &ABSENT,
-        value: None,
-        ints: None,
-    };
+    let absent = Fact::of(&ABSENT);
     let facts: Vec<Fact<'_>> = places.iter().map(|p| p.map_or(absent, |i| operands[i])).collect();
     resolve_axes(def, &facts, &mut attrs)?;
     if let Some(canonical) = def.canonical {

@@ -101,7 +101,7 @@ fn normal(op: &str, types: &[Type], values: &[Option<&Tensor>], given: &str) -> 
     let facts: Vec<Fact<'_>> = types
         .iter()
         .zip(values)
-        .map(|(ty, &value)| Fact { ty, value, ints: None })
+        .map(|(ty, &value)| Fact::with(ty, value))
         .collect();
     let def = lookup(op).unwrap_or_else(|| panic!("no operator {op}"));
     normalize(def, &facts, &attrs(given), &Cell::new(0))
@@ -116,14 +116,7 @@ pub(super) fn infer(op: &str, given: &str, types: &[&str]) -> String {
             // What is normal stays as it is.
             let def = lookup(op).unwrap();
             let again: Vec<(&str, AttrValue)> = def.attrs.iter().map(|a| a.name).zip(call.attrs.clone()).collect();
-            let facts: Vec<Fact<'_>> = types
-                .iter()
-                .map(|ty| Fact {
-                    ty,
-                    value: None,
-                    ints: None,
-                })
-                .collect();
+            let facts: Vec<Fact<'_>> = types.iter().map(Fact::of).collect();
             let second = normalize(def, &facts, &again, &Cell::new(0)).unwrap();
             assert_eq!(second.attrs, call.attrs, "{op} {given}");
             assert_eq!(second.ty.to_string(), text, "{op} {given}");

@@ -11,7 +11,7 @@ use crate::reference;
 use crate::tensor::{DType, Dim, Shape, TensorType, Type};
 
 const XWB: &[Operand] = &[Operand::one("x"), Operand::one("w"), Operand::optional("b")];
-const GROUP: AttrDef = AttrDef::new(
+pub(super) const GROUP: AttrDef = AttrDef::new(
     "group",
     AttrKind::Int,
     Default::Int(1),

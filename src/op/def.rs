@@ -337,6 +337,13 @@ impl OpDef {
         self.attrs.iter().position(|a| a.name == name)
     }
 
+    /// The attribute `name` among `attrs`, which are in declared order; [`AttrValue::None`] if it is not there.
+    pub fn attr_in<'a>(&self, attrs: &'a [AttrValue], name: &str) -> &'a AttrValue {
+        self.attr_index(name)
+            .and_then(|i| attrs.get(i))
+            .unwrap_or(&AttrValue::None)
+    }
+
     /// The body in the program language, if it is a composite.
     pub fn composite_body(&self) -> Option<&'static str> {
         match self.semantics {

@@ -81,6 +81,22 @@ pub struct Fact<'a> {
     pub ints: Option<&'a [Dim]>,
 }
 
+impl<'a> Fact<'a> {
+    /// A value of which the type is known.
+    pub fn of(ty: &'a Type) -> Fact<'a> {
+        Fact {
+            ty,
+            value: None,
+            ints: None,
+        }
+    }
+
+    /// A value of which the type is known, and the constant that it is, if it is one.
+    pub fn with(ty: &'a Type, value: Option<&'a Tensor>) -> Fact<'a> {
+        Fact { value, ..Fact::of(ty) }
+    }
+}
+
 /// A call as inference sees it: operands with their types, attributes filled in.
 pub struct Infer<'a> {
     /// The operator.
@@ -140,14 +156,9 @@ impl<'a> Infer<'a> {
     /// The attribute as given or computed: the attribute's value, else the constant value of the operand that stands
     /// for it, else `None`.
     pub fn attr(&self, name: &str) -> AttrValue {
-        let given = self
-            .def
-            .attr_index(name)
-            .and_then(|i| self.attrs.get(i))
-            .cloned()
-            .unwrap_or(AttrValue::None);
+        let given = self.def.attr_in(self.attrs, name);
         if !given.is_none() {
-            return given;
+            return given.clone();
         }
         self.attr_operand(name)
             .and_then(|i| self.operands[i].value)
@@ -196,31 +207,22 @@ impl<'a> Infer<'a> {
 
     /// The truth value `name`; false if left out.
     pub fn flag(&self, name: &str) -> bool {
-        matches!(self.attr(name), AttrValue::Bool(true))
+        self.attr(name).is_true()
     }
 
     /// The number `name`, if it is known.
     pub fn float(&self, name: &str) -> Option<f64> {
-        match self.attr(name) {
-            AttrValue::Float(v) => Some(v.0),
-            _ => None,
-        }
+        self.attr(name).as_float()
     }
 
     /// The list of numbers `name`, if it is known.
     pub fn floats(&self, name: &str) -> Option<Vec<f64>> {
-        match self.attr(name) {
-            AttrValue::Floats(v) => Some(v.iter().map(|x| x.0).collect()),
-            _ => None,
-        }
+        self.attr(name).as_floats()
     }
 
     /// The text `name`; empty if left out.
     pub fn text(&self, name: &str) -> String {
-        match self.attr(name) {
-            AttrValue::Str(v) => v.to_string(),
-            _ => String::new(),
-        }
+        self.attr(name).as_str().unwrap_or_default().to_owned()
     }
 
     /// The element type `name`, if given.

@@ -3,15 +3,8 @@
 use super::common::typed;
 use super::quantize::{saturated, wide};
 use super::window::{AUTO_PAD, DILATIONS, PADS, STRIDES};
-use super::{AttrDef, AttrKind, AttrValue, CostRule, Default, Fact, Infer, OpDef, OpError, Operand, cost::elements};
+use super::{AttrValue, CostRule, Fact, Infer, OpDef, OpError, Operand, conv::GROUP, cost::elements};
 use crate::tensor::{DType, Type};
-
-const GROUP: AttrDef = AttrDef::new(
-    "group",
-    AttrKind::Int,
-    Default::Int(1),
-    "parts that the channels fall into, each convolved alone",
-);
 
 /// The operators of this family.
 pub(super) const OPS: &[OpDef] = &[
@@ -159,18 +152,7 @@ fn through(call: &Infer<'_>, op: &str, i: usize, j: usize, dtype: DType) -> Resu
     let [Some(a), Some(b)] = types else {
         return Err(OpError::new("an operand is missing"));
     };
-    let facts = [
-        Fact {
-            ty: &a,
-            value: None,
-            ints: None,
-        },
-        Fact {
-            ty: &b,
-            value: None,
-            ints: None,
-        },
-    ];
+    let facts = [Fact::of(&a), Fact::of(&b)];
     let attrs: Vec<AttrValue> = def.attrs.iter().map(|a| call.attr(a.name)).collect();
     let ty = (def.infer)(&Infer {
         def,

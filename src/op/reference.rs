@@ -6,7 +6,7 @@ use super::infer::resolve_axis;
 use super::{
     AttrKind, AttrValue, Bounded, Exact, Fact, Field, Infer, Lawful, Number, OpDef, OpError, Semantics, Value,
 };
-use crate::tensor::{DType, Dim, Tensor, Type};
+use crate::tensor::{DType, Tensor, Type};
 
 /// Evaluates a call over the number system `S`.
 pub type RefFn<S> = fn(&Eval<'_, S>) -> Result<Vec<Value<S>>, OpError>;
@@ -121,55 +121,37 @@ impl<S: System> Eval<'_, S> {
 
     /// The attribute `name`.
     pub fn attr(&self, name: &str) -> &AttrValue {
-        self.def
-            .attr_index(name)
-            .and_then(|i| self.attrs.get(i))
-            .unwrap_or(&AttrValue::None)
+        self.def.attr_in(&self.attrs, name)
     }
 
     /// The integer attribute `name`.
     pub fn int(&self, name: &str) -> Option<i64> {
-        match self.attr(name) {
-            AttrValue::Int(d) => d.as_const(),
-            _ => None,
-        }
+        self.attr(name).as_int()
     }
 
     /// The list attribute `name`.
     pub fn ints(&self, name: &str) -> Option<Vec<i64>> {
-        match self.attr(name) {
-            AttrValue::Ints(list) => list.iter().map(Dim::as_const).collect(),
-            _ => None,
-        }
+        self.attr(name).as_ints()
     }
 
     /// The truth value `name`; false if left out.
     pub fn flag(&self, name: &str) -> bool {
-        matches!(self.attr(name), AttrValue::Bool(true))
+        self.attr(name).is_true()
     }
 
     /// The number `name`.
     pub fn float(&self, name: &str) -> Option<f64> {
-        match self.attr(name) {
-            AttrValue::Float(v) => Some(v.0),
-            _ => None,
-        }
+        self.attr(name).as_float()
     }
 
     /// The list of numbers `name`.
     pub fn floats(&self, name: &str) -> Option<Vec<f64>> {
-        match self.attr(name) {
-            AttrValue::Floats(list) => Some(list.iter().map(|v| v.0).collect()),
-            _ => None,
-        }
+        self.attr(name).as_floats()
     }
 
     /// The text `name`; empty if left out.
     pub fn text(&self, name: &str) -> &str {
-        match self.attr(name) {
-            AttrValue::Str(v) => v,
-            _ => "",
-        }
+        self.attr(name).as_str().unwrap_or_default()
     }
 
     /// The axis attribute `name`, counted from the front of an operand of `rank`.
@@ -224,11 +206,7 @@ pub fn evaluate<S: System>(
     let facts: Vec<Fact<'_>> = types
         .iter()
         .zip(&tensors)
-        .map(|(ty, t)| Fact {
-            ty,
-            value: t.as_ref(),
-            ints: None,
-        })
+        .map(|(ty, t)| Fact::with(ty, t.as_ref()))
         .collect();
     let fresh = Cell::new(0);
     let call = Infer {

@@ -59,6 +59,25 @@ pub enum Step {
     Proj(usize, u32),
 }
 
+impl Step {
+    /// Numbers of the values that it uses.
+    pub fn uses(&self) -> &[usize] {
+        match self {
+            Step::Call { operands, .. } | Step::Tuple(operands) => operands,
+            Step::Proj(tuple, _) => std::slice::from_ref(tuple),
+            Step::Input | Step::Const(_) | Step::Absent => &[],
+        }
+    }
+
+    fn uses_mut(&mut self) -> &mut [usize] {
+        match self {
+            Step::Call { operands, .. } | Step::Tuple(operands) => operands,
+            Step::Proj(tuple, _) => std::slice::from_mut(tuple),
+            Step::Input | Step::Const(_) | Step::Absent => &mut [],
+        }
+    }
+}
+
 impl Region {
     /// Types of the inputs.
     pub fn input_types(&self) -> impl ExactSizeIterator<Item = &Type> {
@@ -102,13 +121,12 @@ impl Region {
             };
             let facts: Vec<Fact<'_>> = operands
                 .iter()
-                .map(|&i| Fact {
-                    ty: &self.items[i].ty,
-                    value: match &self.items[i].step {
+                .map(|&i| {
+                    let value = match &self.items[i].step {
                         Step::Const(AttrValue::Tensor(value)) => Some(value),
                         _ => None,
-                    },
-                    ints: None,
+                    };
+                    Fact::with(&self.items[i].ty, value)
                 })
                 .collect();
             let call = Infer {
@@ -122,18 +140,17 @@ impl Region {
         self.items.iter().map(call).sum()
     }
 
+    /// Lets each use of a value, as an operand or as a result, be one of the value `to` gives for its number.
+    fn renumber(&mut self, to: impl Fn(usize) -> usize) {
+        let uses = self.items.iter_mut().flat_map(|item| item.step.uses_mut());
+        let results = self.outputs.iter_mut().map(|(i, _)| i);
+        uses.chain(results).for_each(|i| *i = to(*i));
+    }
+
     /// Adds inputs that nothing uses, the first of them at position `at`.
     pub fn insert_inputs(&mut self, at: usize, types: &[Type]) {
         let (at, n) = (at.min(self.inputs), types.len());
-        let moved = |i: &mut usize| *i += if *i >= at { n } else { 0 };
-        for item in &mut self.items {
-            match &mut item.step {
-                Step::Call { operands, .. } | Step::Tuple(operands) => operands.iter_mut().for_each(moved),
-                Step::Proj(tuple, _) => moved(tuple),
-                Step::Input | Step::Const(_) | Step::Absent => {}
-            }
-        }
-        self.outputs.iter_mut().for_each(|(i, _)| moved(i));
+        self.renumber(|i| if i >= at { i + n } else { i });
         let new = types.iter().map(|ty| Item {
             step: Step::Input,
             ty: ty.clone(),
@@ -160,25 +177,12 @@ impl Region {
 
     /// Lets everything that uses the input `from` use the input `to` instead.
     pub fn redirect(&mut self, from: usize, to: usize) {
-        let moved = |at: &mut usize| *at = if *at == from { to } else { *at };
-        for item in &mut self.items {
-            match &mut item.step {
-                Step::Call { operands, .. } | Step::Tuple(operands) => operands.iter_mut().for_each(moved),
-                Step::Proj(tuple, _) => moved(tuple),
-                Step::Input | Step::Const(_) | Step::Absent => {}
-            }
-        }
-        self.outputs.iter_mut().for_each(|(at, _)| moved(at));
+        self.renumber(|i| if i == from { to } else { i });
     }
 
     /// True if something uses the input `i`, a result included.
     pub fn uses_input(&self, i: usize) -> bool {
-        let used = |item: &Item| match &item.step {
-            Step::Call { operands, .. } | Step::Tuple(operands) => operands.contains(&i),
-            Step::Proj(tuple, _) => *tuple == i,
-            Step::Input | Step::Const(_) | Step::Absent => false,
-        };
-        self.outputs.iter().any(|(o, _)| *o == i) || self.items.iter().any(used)
+        self.outputs.iter().any(|(o, _)| *o == i) || self.items.iter().any(|item| item.step.uses().contains(&i))
     }
 
     /// Removes an input that nothing uses.
@@ -186,15 +190,7 @@ impl Region {
         if i >= self.inputs || self.uses_input(i) {
             return;
         }
-        let moved = |at: &mut usize| *at -= usize::from(*at > i);
-        for item in &mut self.items {
-            match &mut item.step {
-                Step::Call { operands, .. } | Step::Tuple(operands) => operands.iter_mut().for_each(moved),
-                Step::Proj(tuple, _) => moved(tuple),
-                Step::Input | Step::Const(_) | Step::Absent => {}
-            }
-        }
-        self.outputs.iter_mut().for_each(|(at, _)| moved(at));
+        self.renumber(|at| at - usize::from(at > i));
         self.items.remove(i);
         self.inputs -= 1;
     }
@@ -205,13 +201,10 @@ impl Region {
     /// The first reference that leads nowhere.
     pub fn check(&self) -> Result<(), String> {
         for (i, item) in self.items.iter().enumerate() {
-            let used: &[usize] = match &item.step {
-                Step::Call { operands, .. } | Step::Tuple(operands) => operands,
-                Step::Proj(tuple, _) => std::slice::from_ref(tuple),
-                Step::Const(AttrValue::Tensor(_)) | Step::Input | Step::Absent => &[],
-                Step::Const(_) => return Err(format!("value {i} is no tensor")),
-            };
-            if let Some(wrong) = used.iter().find(|&&u| u >= i) {
+            if matches!(&item.step, Step::Const(value) if !matches!(value, AttrValue::Tensor(_))) {
+                return Err(format!("value {i} is no tensor"));
+            }
+            if let Some(wrong) = item.step.uses().iter().find(|&&u| u >= i) {
                 return Err(format!("value {i} uses value {wrong}"));
             }
             if (i < self.inputs) != matches!(item.step, Step::Input) {

@@ -122,11 +122,9 @@ impl Windows {
         let n = kernel.len();
         let mut pads = vec![Dim::Const(0); 2 * n];
         let mut auto_pad = AutoPad::Explicit;
-        let text = match attr("auto_pad") {
-            AttrValue::Str(text) => text.to_string(),
-            _ => String::new(),
-        };
-        match text.as_str() {
+        let given = attr("auto_pad");
+        let text = given.as_str().unwrap_or_default();
+        match text {
             "SAME_UPPER" => auto_pad = AutoPad::SameUpper,
             "SAME_LOWER" => auto_pad = AutoPad::SameLower,
             "VALID" => {}
@@ -144,7 +142,7 @@ impl Windows {
             pads,
             auto_pad,
             // Windows of VALID and SAME never hang over.
-            ceil: matches!(attr("ceil_mode"), AttrValue::Bool(true)) && matches!(text.as_str(), "" | "NOTSET"),
+            ceil: attr("ceil_mode").is_true() && matches!(text, "" | "NOTSET"),
             kernel,
         })
     }

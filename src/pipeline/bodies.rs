@@ -54,10 +54,7 @@ pub(super) fn optimize_bodies(outcome: &mut Outcome, options: &Options<'_>) -> R
 
 /// Where the values that functions capture begin: among the inputs of a function, and among the operands.
 fn place(def: &OpDef, attrs: &[AttrValue]) -> Option<(usize, usize)> {
-    let count = |name: &str| match attrs.get(def.attr_index(name)?) {
-        Some(AttrValue::Int(d)) => usize::try_from(d.as_const()?).ok(),
-        _ => None,
-    };
+    let count = |name: &str| def.attr_in(attrs, name).as_count();
     let Semantics::Flow(flow) = def.semantics else {
         return None;
     };

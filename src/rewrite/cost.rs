@@ -50,14 +50,7 @@ impl CostModel<'_> {
                 let attrs = attrs_of(egraph, enode);
                 let facts: SmallVec<[Fact<'_>; 6]> = operands_of(egraph, enode)
                     .iter()
-                    .map(|&c| {
-                        let data = &egraph[c].data;
-                        Fact {
-                            ty: &data.ty,
-                            value: data.value.as_ref(),
-                            ints: None,
-                        }
-                    })
+                    .map(|&c| egraph[c].data.fact())
                     .collect();
                 picos(call_cost(op, &facts, &attrs, &egraph[result].data.ty)).max(1)
             }

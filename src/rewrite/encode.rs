@@ -129,17 +129,7 @@ impl Sink for EGraphSink<'_> {
         };
         let fresh = Cell::new(self.egraph.analysis.fresh);
         let normal = {
-            let facts: SmallVec<[Fact<'_>; 6]> = operands
-                .iter()
-                .map(|&id| {
-                    let data = &self.egraph[id].data;
-                    Fact {
-                        ty: &data.ty,
-                        value: data.value.as_ref(),
-                        ints: None,
-                    }
-                })
-                .collect();
+            let facts: SmallVec<[Fact<'_>; 6]> = operands.iter().map(|&id| self.egraph[id].data.fact()).collect();
             normalize(def, &facts, attrs, &fresh)?
         };
         self.egraph.analysis.fresh = fresh.get();
@@ -224,33 +214,19 @@ impl Sink for EGraphSink<'_> {
 
 /// The attribute values of an e-node that is a call.
 pub(super) fn attrs_of(egraph: &EGraph, enode: &ENode) -> Vec<AttrValue> {
-    let Head::Op(op) = enode.head else { return Vec::new() };
-    let count = egraph
-        .analysis
-        .interner
-        .op_at(op)
-        .attr_names()
-        .len()
-        .min(enode.children.len());
-    enode.children[enode.children.len() - count..]
-        .iter()
-        .map(|&c| attr_value(egraph, c))
-        .collect()
+    parts(egraph, enode).1.iter().map(|&c| attr_value(egraph, c)).collect()
 }
 
 /// The operands of an e-node, attributes left out.
 pub(super) fn operands_of<'a>(egraph: &EGraph, enode: &'a ENode) -> &'a [Id] {
-    match enode.head {
-        Head::Op(op) => {
-            let count = egraph
-                .analysis
-                .interner
-                .op_at(op)
-                .attr_names()
-                .len()
-                .min(enode.children.len());
-            &enode.children[..enode.children.len() - count]
-        }
-        _ => &enode.children,
-    }
+    parts(egraph, enode).0
+}
+
+/// The children of an e-node: operands, and the attributes behind them.
+fn parts<'a>(egraph: &EGraph, enode: &'a ENode) -> (&'a [Id], &'a [Id]) {
+    let attrs = match enode.head {
+        Head::Op(op) => egraph.analysis.interner.op_at(op).attr_names().len(),
+        _ => 0,
+    };
+    enode.children.split_at(enode.children.len().saturating_sub(attrs))
 }

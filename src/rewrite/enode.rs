@@ -154,6 +154,13 @@ pub struct ClassData {
     pub is_static: bool,
 }
 
+impl ClassData {
+    /// What inference may know of its value.
+    pub(super) fn fact(&self) -> Fact<'_> {
+        Fact::with(&self.ty, self.value.as_ref())
+    }
+}
+
 /// Constants up to this many elements are computed while rewriting.
 const FOLD_LIMIT: usize = 4096;
 
@@ -273,17 +280,7 @@ fn make_call(egraph: &mut EGraph, enode: &ENode, op: u32, pending: Option<Type>)
     let mut value = None;
     let ty;
     {
-        let facts: SmallVec<[Fact<'_>; 6]> = operands
-            .iter()
-            .map(|&c| {
-                let d = &egraph[c].data;
-                Fact {
-                    ty: &d.ty,
-                    value: d.value.as_ref(),
-                    ints: None,
-                }
-            })
-            .collect();
+        let facts: SmallVec<[Fact<'_>; 6]> = operands.iter().map(|&c| egraph[c].data.fact()).collect();
         let values: Vec<AttrValue> = attrs.iter().map(|&c| attr_value(egraph, c)).collect();
         is_static = may_be_folded(&op, &values) && operands.iter().all(|&c| egraph[c].data.is_static);
         ty = match (&op, pending) {

@@ -122,8 +122,7 @@ struct Call {
 
 impl Call {
     fn attr(&self, name: &str) -> &AttrValue {
-        let value = self.def.attr_index(name).and_then(|i| self.attrs.get(i));
-        value.unwrap_or(&AttrValue::None)
+        self.def.attr_in(&self.attrs, name)
     }
 
     fn function(&self, name: &str) -> Result<Arc<Region>, OpError> {
@@ -132,17 +131,11 @@ impl Call {
     }
 
     fn count(&self, name: &str) -> usize {
-        match self.attr(name) {
-            AttrValue::Int(d) => d.as_const().and_then(|n| usize::try_from(n).ok()).unwrap_or(0),
-            _ => 0,
-        }
+        self.attr(name).as_count().unwrap_or(0)
     }
 
     fn numbers(&self, name: &str) -> Vec<i64> {
-        match self.attr(name) {
-            AttrValue::Ints(list) => list.iter().filter_map(Dim::as_const).collect(),
-            _ => Vec::new(),
-        }
+        self.attr(name).as_ints().unwrap_or_default()
     }
 }
 

@@ -41,22 +41,10 @@ pub(super) fn in_reals(
     random: &mut Random,
 ) -> Finding {
     let graph = &sides.graph;
-    let mut computed = false;
-    for kind in Data::REAL {
-        let Some(values) = data::values(graph, kind, random) else {
-            continue;
-        };
-        match at(class, sides, target, kind, values, measured) {
-            Finding::Apart(apart) => return Finding::Apart(apart),
-            Finding::Agree(_) => computed = true,
-            _ => {}
-        }
-    }
-    if computed {
-        Finding::Agree(Ground::Data)
-    } else {
-        Finding::Unknown
-    }
+    Finding::of_kinds(Data::REAL.into_iter().filter_map(|kind| {
+        let values = data::values(graph, kind, random)?;
+        Some(at(class, sides, target, kind, values, measured))
+    }))
 }
 
 /// Compares on some values.

@@ -106,6 +106,24 @@ pub(super) enum Finding {
     Apart(Box<Apart>),
 }
 
+impl Finding {
+    /// What kinds of data say together, one after the other: a difference ends it.
+    pub(super) fn of_kinds(kinds: impl Iterator<Item = Finding>) -> Finding {
+        let mut computed = false;
+        for finding in kinds {
+            match finding {
+                Finding::Apart(_) => return finding,
+                Finding::Agree(_) => computed = true,
+                Finding::Refused(_) | Finding::Unknown => {}
+            }
+        }
+        match computed {
+            true => Finding::Agree(Ground::Data),
+            false => Finding::Unknown,
+        }
+    }
+}
+
 /// Compares the sides of an instance under all laws; other types are a fault if `strict`.
 pub(super) fn judge(rule: &Rule, sides: &Sides, strict: bool, random: &mut Random) -> Finding {
     examine(rule, sides, &mut Terms::new(strict, Laws::ALL), random)
@@ -336,28 +354,15 @@ pub(super) fn same_bits(rule: &Rule, sides: &Sides, random: &mut Random) -> Opti
 /// Compares bits, what is no number aside.
 fn in_bits(rule: &Rule, sides: &Sides, target: &[VertexId], random: &mut Random) -> Finding {
     let graph = &sides.graph;
-    let whole = is_whole(sides);
-    let mut computed = false;
-    for kind in Data::BITS {
+    let fault = if is_whole(sides) { Fault::Values } else { Fault::Bits };
+    Finding::of_kinds(Data::BITS.into_iter().filter_map(|kind| {
         // What a rule assumes of its values, it assumes of special ones.
         if kind == Data::Special && !rule.assuming.is_empty() {
-            continue;
+            return None;
         }
-        let Some(values) = data::values(graph, kind, random) else {
-            continue;
-        };
-        let fault = if whole { Fault::Values } else { Fault::Bits };
-        match bits_at(sides, target, values, fault) {
-            Finding::Apart(apart) => return Finding::Apart(apart),
-            Finding::Agree(_) => computed = true,
-            _ => {}
-        }
-    }
-    if computed {
-        Finding::Agree(Ground::Data)
-    } else {
-        Finding::Unknown
-    }
+        let values = data::values(graph, kind, random)?;
+        Some(bits_at(sides, target, values, fault))
+    }))
 }
 
 /// Compares bits on some values.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::cell::Cell;
 
 use crate::op::{AttrValue, Fact, Infer, OpDef, OpError};
-use crate::tensor::{Dim, Element, Nd, Tensor, TensorType, Type};
+use crate::tensor::{Element, Nd, Tensor, TensorType, Type};
 
 /// A call with values, ready to be computed.
 pub struct Call<'a> {
@@ -39,12 +39,9 @@ impl<'a> Call<'a> {
             .iter()
             .zip(operands)
             .enumerate()
-            .map(|(i, (ty, value))| Fact {
-                ints: None,
-                ty,
-                value: value
-                    .as_ref()
-                    .filter(|_| def.operand(i).is_some_and(|o| o.attr.is_some())),
+            .map(|(i, (ty, value))| {
+                let for_attr = def.operand(i).is_some_and(|o| o.attr.is_some());
+                Fact::with(ty, value.as_ref().filter(|_| for_attr))
             })
             .collect();
         let fresh = Cell::new(0);
@@ -139,26 +136,17 @@ impl<'a> Call<'a> {
 
     /// The attribute `name`.
     pub fn attr(&self, name: &str) -> &AttrValue {
-        self.def
-            .attr_index(name)
-            .and_then(|i| self.attrs.get(i))
-            .unwrap_or(&AttrValue::None)
+        self.def.attr_in(&self.attrs, name)
     }
 
     /// The integer attribute `name`.
     pub fn int(&self, name: &str) -> Option<i64> {
-        match self.attr(name) {
-            AttrValue::Int(d) => d.as_const(),
-            _ => None,
-        }
+        self.attr(name).as_int()
     }
 
     /// The list attribute `name`.
     pub fn ints(&self, name: &str) -> Option<Vec<i64>> {
-        match self.attr(name) {
-            AttrValue::Ints(list) => list.iter().map(Dim::as_const).collect(),
-            _ => None,
-        }
+        self.attr(name).as_ints()
     }
 
     /// The list attribute `name` of `n` values that are not negative, or `n` times `default` if it was left out;
@@ -179,25 +167,18 @@ impl<'a> Call<'a> {
     pub fn flag(&self, name: &str) -> bool {
         match self.attr(name) {
             AttrValue::Bool(v) => *v,
-            AttrValue::Int(d) => d.as_const().is_some_and(|v| v != 0),
-            _ => false,
+            value => value.as_int().is_some_and(|v| v != 0),
         }
     }
 
     /// The number `name`.
     pub fn float(&self, name: &str) -> Option<f64> {
-        match self.attr(name) {
-            AttrValue::Float(v) => Some(v.0),
-            _ => None,
-        }
+        self.attr(name).as_float()
     }
 
     /// The text `name`; empty if left out.
     pub fn text(&self, name: &str) -> &str {
-        match self.attr(name) {
-            AttrValue::Str(v) => v,
-            _ => "",
-        }
+        self.attr(name).as_str().unwrap_or_default()
     }
 
     /// The axis attribute `name`, counted from the front of a tensor of `rank`.

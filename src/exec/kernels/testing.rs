@@ -82,11 +82,7 @@ impl Case {
         let facts: Vec<Fact<'_>> = types
             .iter()
             .zip(&self.operands)
-            .map(|(ty, t)| Fact {
-                ty,
-                value: t.as_ref(),
-                ints: None,
-            })
+            .map(|(ty, t)| Fact::with(ty, t.as_ref()))
             .collect();
         let what = || {
             let types: Vec<_> = types.iter().map(ToString::to_string).collect();

@@ -267,14 +267,7 @@ fn call<S: Judged>(
     }
     let attrs: Vec<AttrValue> = attrs.iter().map(|a| point.extents.attr(a)).collect();
     let result = point.extents.ty(&space.types[term.class as usize]);
-    let facts: Vec<Fact<'_>> = types
-        .iter()
-        .map(|ty| Fact {
-            ty,
-            value: None,
-            ints: None,
-        })
-        .collect();
+    let facts: Vec<Fact<'_>> = types.iter().map(Fact::of).collect();
     let fresh = Cell::new(u32::MAX / 2);
     let call = Infer {
         def,

@@ -52,10 +52,7 @@ pub(super) struct Call {
 
 impl Call {
     pub(super) fn attr(&self, name: &str) -> &AttrValue {
-        self.def
-            .attr_index(name)
-            .and_then(|i| self.attrs.get(i))
-            .unwrap_or(&AttrValue::None)
+        self.def.attr_in(&self.attrs, name)
     }
 
     pub(super) fn ints(&self, name: &str) -> Option<Vec<Dim>> {
@@ -73,21 +70,15 @@ impl Call {
     }
 
     pub(super) fn flag(&self, name: &str) -> bool {
-        matches!(self.attr(name), AttrValue::Bool(true))
+        self.attr(name).is_true()
     }
 
     pub(super) fn float(&self, name: &str) -> Option<f64> {
-        match self.attr(name) {
-            AttrValue::Float(v) => Some(v.0),
-            _ => None,
-        }
+        self.attr(name).as_float()
     }
 
     pub(super) fn text(&self, name: &str) -> String {
-        match self.attr(name) {
-            AttrValue::Str(v) => v.to_string(),
-            _ => String::new(),
-        }
+        self.attr(name).as_str().unwrap_or_default().to_owned()
     }
 
     /// An axis counted from the front.

@@ -3,7 +3,7 @@
 use super::{Done, Exporter};
 use crate::formats::pnnx::{float_text, single_text};
 use crate::graph::{Node, VertexId};
-use crate::op::{AttrValue, OpDef};
+use crate::op::OpDef;
 use crate::tensor::{DType, Tensor};
 
 /// Expressions of more words are not joined.
@@ -128,11 +128,10 @@ impl Exporter<'_> {
     }
 
     fn flag(&self, v: VertexId, def: &OpDef, name: &str) -> bool {
-        let attr = match &self.graph.vertex(v).node {
-            Node::Call { attrs, .. } => def.attr_index(name).and_then(|i| attrs.get(i)),
-            _ => None,
-        };
-        matches!(attr, Some(AttrValue::Bool(true)))
+        match &self.graph.vertex(v).node {
+            Node::Call { attrs, .. } => def.attr_in(attrs, name).is_true(),
+            _ => false,
+        }
     }
 
     /// The words of an operand: those of its expression if it is used here alone.

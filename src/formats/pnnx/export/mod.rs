@@ -405,10 +405,7 @@ struct Call<'a> {
 
 impl Call<'_> {
     fn attr(&self, name: &str) -> &AttrValue {
-        self.def
-            .attr_index(name)
-            .and_then(|i| self.attrs.get(i))
-            .unwrap_or(&AttrValue::None)
+        self.def.attr_in(self.attrs, name)
     }
 
     /// True if every attribute but these has its default.
@@ -426,34 +423,22 @@ impl Call<'_> {
     }
 
     fn ints(&self, name: &str) -> Option<Vec<i64>> {
-        match self.attr(name) {
-            AttrValue::Ints(list) => list.iter().map(Dim::as_const).collect(),
-            _ => None,
-        }
+        self.attr(name).as_ints()
     }
 
     fn int(&self, name: &str) -> Option<i64> {
-        match self.attr(name) {
-            AttrValue::Int(d) => d.as_const(),
-            _ => None,
-        }
+        self.attr(name).as_int()
     }
 
     fn flag(&self, name: &str) -> bool {
-        matches!(self.attr(name), AttrValue::Bool(true))
+        self.attr(name).is_true()
     }
 
     fn text(&self, name: &str) -> &str {
-        match self.attr(name) {
-            AttrValue::Str(text) => text,
-            _ => "",
-        }
+        self.attr(name).as_str().unwrap_or_default()
     }
 
     fn float(&self, name: &str) -> Option<f64> {
-        match self.attr(name) {
-            AttrValue::Float(v) => Some(v.0),
-            _ => None,
-        }
+        self.attr(name).as_float()
     }
 }

@@ -24,6 +24,25 @@ pub(super) fn find(kind: &str) -> Option<&'static Entry> {
         .find(|entry| entry.kinds.split(' ').any(|known| known == kind))
 }
 
+/// A reduction of some axes.
+macro_rules! reduced {
+    ($op:literal) => {
+        concat!($op, "(input) {axes = dim, keepdims = keepdim == true}")
+    };
+}
+
+/// Distances from the mean, and what their squares are divided by for the variance.
+macro_rules! deviations {
+    () => {
+        "let axes = when given(dim) { dim } else { range(0, input.rank) };
+         let d = input - reduce_mean(input) {axes = axes, keepdims = true};
+         let n = prod([input.shape[i] for i in axes]) - (when given(correction) { correction } else {
+           when unbiased == false { 0 } else { 1 }
+         });
+         "
+    };
+}
+
 const ENTRIES: &[Entry] = &[
     // Functions of each element.
     entry("nn.ReLU F.relu torch.relu", "input inplace", "relu(input)"),
@@ -100,16 +119,12 @@ const ENTRIES: &[Entry] = &[
     entry("nn.Embedding F.embedding", "input weight embedding_dim num_embeddings sparse scale_grad_by_freq padding_idx",
         "gather(weight, input) {axis = 0}"),
     // Reductions.
-    entry("torch.sum", "input dim keepdim dtype", "reduce_sum(input) {axes = dim, keepdims = keepdim == true}"),
-    entry("torch.mean", "input dim keepdim dtype", "reduce_mean(input) {axes = dim, keepdims = keepdim == true}"),
-    entry("torch.amax", "input dim keepdim", "reduce_max(input) {axes = dim, keepdims = keepdim == true}"),
-    entry("torch.amin", "input dim keepdim", "reduce_min(input) {axes = dim, keepdims = keepdim == true}"),
-    entry("torch.prod", "input dim keepdim dtype", "reduce_prod(input) {axes = dim, keepdims = keepdim == true}"),
-    entry(
-        "torch.logsumexp",
-        "input dim keepdim",
-        "reduce_log_sum_exp(input) {axes = dim, keepdims = keepdim == true}",
-    ),
+    entry("torch.sum", "input dim keepdim dtype", reduced!("reduce_sum")),
+    entry("torch.mean", "input dim keepdim dtype", reduced!("reduce_mean")),
+    entry("torch.amax", "input dim keepdim", reduced!("reduce_max")),
+    entry("torch.amin", "input dim keepdim", reduced!("reduce_min")),
+    entry("torch.prod", "input dim keepdim dtype", reduced!("reduce_prod")),
+    entry("torch.logsumexp", "input dim keepdim", reduced!("reduce_log_sum_exp")),
     entry(
         "torch.norm torch.linalg.norm",
         "input dim keepdim p dtype",
@@ -120,22 +135,12 @@ const ENTRIES: &[Entry] = &[
     entry(
         "torch.std",
         "input dim keepdim correction unbiased",
-        "let axes = when given(dim) { dim } else { range(0, input.rank) };
-         let d = input - reduce_mean(input) {axes = axes, keepdims = true};
-         let n = prod([input.shape[i] for i in axes]) - (when given(correction) { correction } else {
-           when unbiased == false { 0 } else { 1 }
-         });
-         sqrt(reduce_sum(d * d) {axes = axes, keepdims = keepdim == true} / n)",
+        concat!(deviations!(), "sqrt(reduce_sum(d * d) {axes = axes, keepdims = keepdim == true} / n)"),
     ),
     entry(
         "torch.var",
         "input dim keepdim correction unbiased",
-        "let axes = when given(dim) { dim } else { range(0, input.rank) };
-         let d = input - reduce_mean(input) {axes = axes, keepdims = true};
-         let n = prod([input.shape[i] for i in axes]) - (when given(correction) { correction } else {
-           when unbiased == false { 0 } else { 1 }
-         });
-         reduce_sum(d * d) {axes = axes, keepdims = keepdim == true} / n",
+        concat!(deviations!(), "reduce_sum(d * d) {axes = axes, keepdims = keepdim == true} / n"),
     ),
     entry(
         "torch.argmax",
@@ -174,8 +179,7 @@ const ENTRIES: &[Entry] = &[
          }",
     ),
     entry("torch.matmul", "input other", "matmul(input, other)"),
-    entry("torch.bmm", "input mat2", "matmul(input, mat2)"),
-    entry("torch.mm", "input mat2", "matmul(input, mat2)"),
+    entry("torch.bmm torch.mm", "input mat2", "matmul(input, mat2)"),
     entry("torch.mv", "input vec", "matmul(input, vec)"),
     entry(
         "torch.cross torch.linalg.cross",
