@@ -100,3 +100,19 @@ fn the_table_is_current() {
         "rules/VERDICTS.md is stale: run `{COMMAND}`"
     );
 }
+
+/// The README says how many rules have which verdict.
+#[test]
+fn the_readme_counts_the_verdicts() {
+    let entries: Vec<&Entry> = shipped_locks().iter().flat_map(|(_, lock)| lock.entries()).collect();
+    let count = |level| entries.iter().filter(|e| e.verdict == level).count();
+    let wanted = format!(
+        "all {} rules that come with the tool: {} are proved for all sizes, {} at shapes, {} tested",
+        entries.len(),
+        count(Level::ProvedAll),
+        count(Level::Proved),
+        count(Level::Tested)
+    );
+    let words: Vec<&str> = include_str!("../README.md").split_whitespace().collect();
+    assert!(words.join(" ").contains(&wanted), "the README lacks: {wanted}");
+}
