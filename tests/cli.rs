@@ -325,6 +325,9 @@ fn a_report_is_one_page_with_pictures() {
         "<svg ",
         "proved (all sizes",
         "of the scale in 1 run",
+        "<a href=\"#verdict-relu-of-relu\">proved",
+        "<h3 id=\"verdict-relu-of-relu\">",
+        "relu(relu(x))",
     ] {
         assert!(page.contains(part), "{part} is not in\n{page}");
     }

@@ -238,7 +238,8 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
             check: verdict.as_ref().map(|verdict| (runs, verdict)),
             allowed,
             class: args.class,
-            verdicts: &|name| chosen.says.get(name).map_or_else(|| "none".to_owned(), Clone::clone),
+            rules: &chosen.rules,
+            verdicts: &chosen.entries,
         };
         output::write_text(path, &page.html())?;
     }

@@ -1,22 +1,24 @@
 //! `optimize --report`: what was done, as one page of HTML that needs nothing beside it.
 
+mod evidence;
+mod picture;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use tautomer::formats::{Drawing, Part, Shape};
-use tautomer::graph::{Graph, Node, VertexId, Workload};
+use tautomer::graph::{Graph, Workload};
 use tautomer::pipeline::{Outcome, Report};
-use tautomer::rule::Class;
+use tautomer::rule::{Class, Rule};
+use tautomer::verify::Entry;
 
 use super::optimize::Verdict;
+use picture::picture;
 
 /// The most regions that are drawn.
 const DRAWN: usize = 60;
-
-/// The most boxes of a picture.
-const BOXES: usize = 40;
 
 /// What a page is made of.
 pub(super) struct Page<'a> {
@@ -32,8 +34,10 @@ pub(super) struct Page<'a> {
     pub(super) allowed: f64,
     /// The weakest class that was allowed.
     pub(super) class: Class,
+    /// The rules that took part.
+    pub(super) rules: &'a [Arc<Rule>],
     /// Verdicts of rules, by name.
-    pub(super) verdicts: &'a dyn Fn(&str) -> String,
+    pub(super) verdicts: &'a BTreeMap<String, Entry>,
 }
 
 impl Page<'_> {
@@ -51,6 +55,7 @@ impl Page<'_> {
         self.operators(&mut out);
         self.rules(&mut out, report);
         self.regions(&mut out);
+        self.verdicts(&mut out, report);
         out.push_str("</body>\n</html>\n");
         out
     }
@@ -151,14 +156,28 @@ impl Page<'_> {
             };
             let _ = writeln!(
                 out,
-                "<tr><th>{link}</th><td>{}</td><td>{}</td><td>{}</td><td class=\"text\">{}</td></tr>",
+                "<tr><th>{link}</th><td>{}</td><td>{}</td><td>{}</td><td class=\"text\"><a href=\"#{}\">{}</a></td></tr>",
                 rule.applied,
                 rule.in_result,
                 escaped(&rule.class),
-                escaped(&(self.verdicts)(&rule.name))
+                evidence::anchor(&rule.name),
+                escaped(self.verdicts.get(&rule.name).map_or("none", |entry| &entry.says))
             );
         }
         out.push_str("</table>\n");
+    }
+
+    /// Each rule that was applied, with what its verdict rests on.
+    fn verdicts(&self, out: &mut String, report: &Report) {
+        if report.rules.is_empty() {
+            return;
+        }
+        out.push_str("<h2>Verdicts</h2>\n");
+        for fired in &report.rules {
+            if let Some(rule) = self.rules.iter().find(|r| *r.name == *fired.name) {
+                evidence::section(out, rule, self.verdicts.get(&fired.name));
+            }
+        }
     }
 
     /// One picture for each rule that the result rests on: where it was applied first.
@@ -202,86 +221,6 @@ impl Page<'_> {
                 let _ = writeln!(out, "<div class=\"picture\">{picture}</div>");
             }
         }
-    }
-}
-
-/// Both sides of an application: what the one computes that the other does not.
-fn picture(sides: &Graph) -> Option<String> {
-    let outputs: Vec<VertexId> = sides.outputs().iter().map(|o| o.vertex).collect();
-    let (source, target) = outputs.split_at(outputs.len() / 2);
-    let (before, after) = (reached(sides, source), reached(sides, target));
-    let parts = vec![
-        part(sides, "before", source, &before, &after),
-        part(sides, "after", target, &after, &before),
-    ];
-    if parts.iter().any(|p| p.boxes.len() > BOXES) {
-        return None;
-    }
-    let title = String::new();
-    Some(Drawing { title, parts }.to_svg())
-}
-
-fn reached(graph: &Graph, roots: &[VertexId]) -> FxHashSet<VertexId> {
-    let mut found: FxHashSet<VertexId> = FxHashSet::default();
-    let mut waiting = roots.to_vec();
-    while let Some(v) = waiting.pop() {
-        if found.insert(v) {
-            waiting.extend(graph.pred(v).iter().copied());
-        }
-    }
-    found
-}
-
-fn part(
-    graph: &Graph,
-    title: &str,
-    roots: &[VertexId],
-    mine: &FxHashSet<VertexId>,
-    theirs: &FxHashSet<VertexId>,
-) -> Part {
-    let own = |v: VertexId| (mine.contains(&v) && !theirs.contains(&v)) || roots.contains(&v);
-    let mut part = Part::new(title);
-    let mut boxes: FxHashMap<VertexId, usize> = FxHashMap::default();
-    for v in graph.rpo() {
-        if !own(v) {
-            continue;
-        }
-        let shared = theirs.contains(&v);
-        let operands: Vec<VertexId> = if shared {
-            Vec::new()
-        } else {
-            graph.pred(v).iter().copied().collect()
-        };
-        for u in &operands {
-            boxes.entry(*u).or_insert_with(|| {
-                let (lines, shape) = label(graph, *u, true);
-                part.add(lines, shape)
-            });
-        }
-        let this = *boxes.entry(v).or_insert_with(|| {
-            let (lines, shape) = label(graph, v, shared);
-            part.add(lines, shape)
-        });
-        for u in operands {
-            part.connect(boxes[&u], this, "");
-        }
-    }
-    part
-}
-
-/// What stands in a box; `outside` is a value that both sides take.
-fn label(graph: &Graph, v: VertexId, outside: bool) -> (Vec<String>, Shape) {
-    let vertex = graph.vertex(v);
-    let ty = vertex.ty.to_string();
-    let name = vertex.name.as_ref().map(ToString::to_string);
-    match &vertex.node {
-        Node::Input | Node::Param => (vec![name.unwrap_or_default(), ty], Shape::Value),
-        Node::Const(_) => (vec!["constant".to_owned(), ty], Shape::Constant),
-        Node::Call { op, .. } if outside => (vec![name.unwrap_or_else(|| op.name().to_string()), ty], Shape::Value),
-        Node::Call { op, .. } => (vec![op.name().to_string(), ty], Shape::Call),
-        Node::Absent => (vec!["none".to_owned()], Shape::Plain),
-        Node::Tuple => (vec!["tuple".to_owned()], Shape::Plain),
-        Node::Proj(i) => (vec![format!("output {i}"), ty], Shape::Plain),
     }
 }
 
@@ -332,6 +271,7 @@ tr.changed td { font-weight: bold; }
 dt { float: left; clear: left; width: 14em; color: #555; }
 dd { margin: 0 0 .2em 14em; }
 .picture { overflow-x: auto; }
+pre { background: #f6f6f6; padding: .5em; overflow-x: auto; }
 h3 { margin-bottom: 0; font-family: monospace; }
 </style>
 ";

@@ -300,7 +300,7 @@ pub(super) struct Chosen {
     /// Those that are left out for their verdict.
     pub(super) left_out: Vec<String>,
     /// What is known of each rule that has a verdict.
-    pub(super) says: BTreeMap<String, String>,
+    pub(super) entries: BTreeMap<String, Entry>,
 }
 
 impl Chosen {
@@ -324,14 +324,12 @@ pub(super) fn choose(
         without: Vec::new(),
         refuted: Vec::new(),
         left_out: Vec::new(),
-        says: BTreeMap::new(),
+        entries: BTreeMap::new(),
     };
     for rule in select_rules(options)? {
         let entry = locks.verdict(&rule)?;
-        if let Some(entry) = &entry {
-            out.says.insert(rule.name.to_string(), entry.says.clone());
-        }
-        let level = entry.map(|e| e.verdict);
+        let level = entry.as_ref().map(|e| e.verdict);
+        out.entries.extend(entry.map(|e| (rule.name.to_string(), e)));
         if least
             .level()
             .is_some_and(|least| level.is_none_or(|level| level < least))

@@ -24,6 +24,9 @@ const VERIFIED: usize = 48;
 /// that no words tell it from right ones.
 const TRIES: u64 = 4;
 
+/// Searches for a counterexample of what is to be a repair, each with other random numbers.
+const CHECKS: u64 = 3;
+
 /// Wrong instances that are made smaller.
 const SHRUNK: usize = 3;
 
@@ -61,12 +64,8 @@ pub struct Repair {
 /// assert!(!matches!(verify(&load(&found.text).rules[0], &[], &options).verdict, Verdict::Refuted(_)), "{}", found.change);
 /// ```
 pub fn repair(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Option<Repair> {
-    let tries = (0..TRIES).map(|more| Options {
-        seed: options.seed.wrapping_add(more),
-        ..options.clone()
-    });
     // What other instances suggest has to hold for the usual ones as well.
-    tries
+    others(options, TRIES)
         .filter_map(|other| found(rule, examples, &other))
         .find(|repair| holds(rule, &repair.text, examples, options))
 }
@@ -218,8 +217,20 @@ fn choose(words: &Vocabulary, right: &[Vec<bool>], wrong: &[Vec<bool>], failed: 
     best.map(|(_, chosen)| chosen)
 }
 
-/// An instance at which the rule is wrong, if a search as long as that of a verdict finds one.
+/// An instance at which the rule is wrong, if one of several searches as long as that of a verdict finds one.
 fn counterexample(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Option<Recipe> {
+    others(options, CHECKS).find_map(|options| searched(rule, examples, &options))
+}
+
+/// The options of searches with other random numbers, the given ones first.
+fn others(options: &Options, searches: u64) -> impl Iterator<Item = Options> {
+    (0..searches).map(|more| Options {
+        seed: options.seed.wrapping_add(more),
+        ..options.clone()
+    })
+}
+
+fn searched(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Option<Recipe> {
     let mut random = Random::part(options.seed, &rule.name);
     let trial = Trial::new(rule.clone());
     let mut run = Run::new(rule, &trial, options);

@@ -1,13 +1,13 @@
 //! Outputs by comprehension: the largest groups of values that match one body with everything else in common.
 //!
 //! A group is made from the values in order: the first one begins it, and each later one joins if all conditions
-//! `all(c for i in 0..n)` hold with it. What did not join begins the next group. So every value is in exactly one
-//! group, and no group can be made larger by a later value.
+//! `all(c for i in 0..n)` hold with it and it neither makes nor takes what another one makes. What did not join begins the next
+//! group. So every value is in exactly one group, and no group can be made larger by a value that is in none before it.
 
-use std::hash::BuildHasher;
+use std::hash::{BuildHasher, Hash};
 use std::sync::Arc;
 
-use rustc_hash::{FxBuildHasher, FxHashSet};
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use super::binding::{Binding, is_input};
 use super::found::{Match, MatchScope, outer};
@@ -147,20 +147,25 @@ impl<H: Host> Searcher<'_, H> {
         let Ok(mut found) = outer(self.host, self.program, &binding) else {
             return Vec::new();
         };
+        let parts = self.parts(&binding);
         let mut rest: Vec<usize> = (0..members.len()).collect();
         let mut groups = Vec::new();
         while !rest.is_empty() {
             let mut group: Vec<usize> = Vec::new();
             let mut left = Vec::new();
+            let mut taken = Taken::default();
             found.cut(self.program, 0);
             for &m in &rest {
+                let own = parts.get(&members[m].0);
                 let joins = group.len() < most
+                    && own.is_none_or(|own| taken.is_apart(own))
                     && found
                         .push_member(self.host, self.program, &binding, members[m].0)
                         .is_ok()
                     && joins(self.host, self.program, &found, group.len());
                 if joins {
                     group.push(m);
+                    taken.extend(own);
                 } else {
                     found.cut(self.program, group.len());
                     left.push(m);
@@ -175,6 +180,23 @@ impl<H: Host> Searcher<'_, H> {
         groups
     }
 
+    /// The values of each member, where a value may not be what is matched and what it is taken from at once.
+    fn parts(&self, binding: &Binding<H::V>) -> FxHashMap<u32, Parts<H::V>> {
+        let mut parts: FxHashMap<u32, Parts<H::V>> = FxHashMap::default();
+        if self.host.merges() {
+            return parts;
+        }
+        for ((at, index), v) in &binding.rows {
+            let own = parts.entry(*index).or_default();
+            match self.program.rule.source.node(PatternId(*at)) {
+                PatternNode::AnyOf(_) => {}
+                node if is_input(node) => own.inputs.push(*v),
+                _ => own.inner.push(*v),
+            }
+        }
+        parts
+    }
+
     /// The binding of one group, its members numbered from 0.
     fn grouped(&mut self, family: FamilyId, members: &[(u32, H::V)], group: &[usize]) -> Option<Binding<H::V>> {
         let count = match self.program.count(family) {
@@ -183,7 +205,7 @@ impl<H: Host> Searcher<'_, H> {
             Err(_) => return None,
         };
         let all = self.snapshot(group.iter().map(|&m| members[m].1).collect());
-        let mut places: rustc_hash::FxHashMap<u32, u32> = rustc_hash::FxHashMap::default();
+        let mut places: FxHashMap<u32, u32> = FxHashMap::default();
         for (k, &m) in group.iter().enumerate() {
             places.insert(members[m].0, k as u32);
         }
@@ -212,6 +234,56 @@ impl<H: Host> Searcher<'_, H> {
             }
         }
         Some(binding)
+    }
+}
+
+/// What one member of a group consists of.
+struct Parts<V> {
+    /// Values its body makes, the member itself among them.
+    inner: Vec<V>,
+    /// Values its body takes from outside.
+    inputs: Vec<V>,
+}
+
+impl<V> Default for Parts<V> {
+    fn default() -> Self {
+        Parts {
+            inner: Vec::new(),
+            inputs: Vec::new(),
+        }
+    }
+}
+
+/// What the members of a group consist of together.
+struct Taken<V> {
+    inner: FxHashSet<V>,
+    inputs: FxHashSet<V>,
+}
+
+impl<V> Default for Taken<V> {
+    fn default() -> Self {
+        Taken {
+            inner: FxHashSet::default(),
+            inputs: FxHashSet::default(),
+        }
+    }
+}
+
+impl<V: Copy + Eq + Hash> Taken<V> {
+    /// True if no value is made twice, and none is made by one member and taken by another.
+    fn is_apart(&self, member: &Parts<V>) -> bool {
+        member
+            .inner
+            .iter()
+            .all(|v| !self.inner.contains(v) && !self.inputs.contains(v))
+            && member.inputs.iter().all(|v| !self.inner.contains(v))
+    }
+
+    fn extend(&mut self, member: Option<&Parts<V>>) {
+        if let Some(parts) = member {
+            self.inner.extend(&parts.inner);
+            self.inputs.extend(&parts.inputs);
+        }
     }
 }
 
