@@ -12,7 +12,7 @@ use std::any::TypeId;
 
 use half::{bf16, f16};
 
-use super::tile::Word;
+use super::tile::{Word, fence};
 use crate::tensor::strided::{Layout, View};
 
 /// The elements of a view in row-major order.
@@ -180,6 +180,15 @@ unsafe fn tiled<W: Word>(source: *const W, out: *mut W, axes: &[Axis], row: isiz
             .collect();
     }
     let others: Vec<Axis> = [&axes[..at], &axes[at + 1..first]].concat();
+    let bytes = axes.iter().map(|axis| axis.n).product::<usize>() * size_of::<W>();
+    let lines = (columns.len() * size_of::<W>()).is_multiple_of(LINE) && columns.len() as isize == rows.to;
+    if bytes >= PAST && lines && W::streams(rows.from) {
+        each(&others, |from, to| {
+            // SAFETY: the rows and columns of one part of the layout.
+            unsafe { streamed(source.offset(from), out.offset(to), rows, &columns) };
+        });
+        return fence();
+    }
     // With few columns, the places that come next in the source are far from those at hand.
     let far = columns.len() <= SIDE;
     each(&others, |from, to| {
@@ -204,10 +213,48 @@ unsafe fn tiled<W: Word>(source: *const W, out: *mut W, axes: &[Axis], row: isiz
     });
 }
 
+/// Copies rows that follow each other without a gap, whole lines of the cache at a time and past the caches.
+///
+/// The result may begin within a line. Then what is written as a row begins with the first whole line: it ends with the
+/// first words of the row after it.
+///
+/// # Safety
+/// As of [`Word::tile`]; the columns fill lines, and `W` streams.
+unsafe fn streamed<W: Word>(source: *const W, out: *mut W, rows: Axis, columns: &[isize]) {
+    let head = out.align_offset(LINE).min(columns.len());
+    let (first, later) = columns.split_at(head);
+    let n = rows.n - usize::from(head > 0);
+    let turned: Vec<isize> = later
+        .iter()
+        .copied()
+        .chain(first.iter().map(|c| c + rows.from))
+        .collect();
+    // SAFETY: the first words of the first row, the turned rows, and what is left of the last row.
+    unsafe {
+        W::tile(source, out, Axis { n: 1, ..rows }, first);
+        let begin = out.add(head);
+        W::stream(source, begin, Axis { n, ..rows }, &turned);
+        if head > 0 {
+            let last = Axis { n: 1, ..rows };
+            W::tile(
+                source.offset(n as isize * rows.from),
+                begin.offset(n as isize * rows.to),
+                last,
+                later,
+            );
+        }
+    }
+}
+
+/// Bytes of a line of the cache.
+const LINE: usize = 64;
+
+/// So many bytes do not stay in the caches until they are read.
+const PAST: usize = 8 << 20;
+
 /// Says that `n` words will be read soon.
 #[inline(always)]
 fn soon<W>(place: *const W, n: usize) {
-    const LINE: usize = 64;
     #[cfg(target_arch = "x86_64")]
     for line in (0..n * size_of::<W>()).step_by(LINE) {
         // SAFETY: a hint reads nothing.

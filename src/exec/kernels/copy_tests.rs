@@ -65,3 +65,30 @@ fn many_short_axes_are_joined() {
     let view = View::new(&source, layout.permute(&order).unwrap()).unwrap();
     assert_eq!(gather(&view), view.to_vec());
 }
+
+/// Results that are too large for the caches, written from any place in a line: few columns, many, and rows that no
+/// square fits.
+#[test]
+fn large_results_are_whole() {
+    for (images, rows, columns) in [(8, 5003, 64), (2, 1023, 1040), (130, 7, 2304), (1, 1, 1 << 21)] {
+        let n = images * rows * columns;
+        assert!(n * size_of::<u32>() >= PAST);
+        let source: Vec<u32> = (0..n as u32).collect();
+        let shape = [images, rows, columns];
+        let strides = [(rows * columns) as isize, 1, rows as isize];
+        let view = View::new(&source, Layout::new(&shape, &strides, 0, n).unwrap()).unwrap();
+        let expected = view.to_vec();
+        assert!(gather(&view) == expected, "{shape:?}");
+        // A place within a line that an allocation does not begin at.
+        for shift in 0..16 {
+            let mut out = vec![0u32; n + 16];
+            // SAFETY: the layout lies in the source, and the result has room behind the shift.
+            unsafe { fill(source.as_ptr(), out.as_mut_ptr().add(shift), &view.layout().coalesced()) };
+            assert!(out[shift..shift + n] == expected, "{shape:?} from {shift}");
+            assert!(
+                out[..shift].iter().chain(&out[shift + n..]).all(|x| *x == 0),
+                "{shape:?} from {shift}"
+            );
+        }
+    }
+}

@@ -14,6 +14,20 @@ pub(super) trait Word: Copy + 'static {
         // SAFETY: as of this function.
         unsafe { plain(source, out, rows, columns) }
     }
+
+    /// The same past the caches, where [`Word::streams`] is true; [`fence`] ends it.
+    ///
+    /// # Safety
+    /// As of [`Word::tile`]; `out` begins a line of the cache, `rows.to` and the columns fill lines.
+    unsafe fn stream(source: *const Self, out: *mut Self, rows: Axis, columns: &[isize]) {
+        // SAFETY: as of this function.
+        unsafe { Self::tile(source, out, rows, columns) }
+    }
+
+    /// True if the machine writes whole lines of the cache for rows that lie so far apart in the source.
+    fn streams(_from: isize) -> bool {
+        false
+    }
 }
 
 impl Word for u8 {}
@@ -33,6 +47,26 @@ impl Word for u32 {
         }
         // SAFETY: as of this function.
         unsafe { plain(source, out, rows, columns) }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    unsafe fn stream(source: *const u32, out: *mut u32, rows: Axis, columns: &[isize]) {
+        // SAFETY: as of this function; `streams` says that the machine has the instructions.
+        unsafe { wide::stream(source, out, rows, columns) }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    fn streams(from: isize) -> bool {
+        from == 1 && std::arch::is_x86_feature_detected!("avx512f")
+    }
+}
+
+/// Orders what was written past the caches before all that is written later.
+pub(super) fn fence() {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: every machine of this architecture has the instruction.
+    unsafe {
+        std::arch::x86_64::_mm_sfence();
     }
 }
 
@@ -211,7 +245,7 @@ mod wide {
             unsafe {
                 let line = out.offset(i as isize * rows.to);
                 for (j, part) in columns.chunks_exact(LANES).enumerate() {
-                    square(source.add(i), line.add(j * LANES), rows.to, part);
+                    square::<false>(source.add(i), line.add(j * LANES), rows.to, part);
                 }
             }
         }
@@ -230,13 +264,69 @@ mod wide {
         }
     }
 
+    /// Squares of sixteen words, written past the caches, and rows that are left over.
+    ///
+    /// The machine reads ahead along a few streams, not along as many as there are columns or along their first words
+    /// alone: it is told what comes next.
+    ///
+    /// # Safety
+    /// As of `Word::stream`; the machine has AVX-512.
+    #[target_feature(enable = "avx512f,avx2")]
+    pub(super) unsafe fn stream(source: *const u32, out: *mut u32, rows: Axis, columns: &[isize]) {
+        /// Rows of a block of few columns, which is walked down.
+        const DOWN: usize = 128;
+        /// Rows of a strip of many columns, which is walked along.
+        const ALONG: usize = 64;
+        /// So many squares before it is used, a column is asked for.
+        const AHEAD: usize = 4;
+        let height = rows.n / LANES * LANES;
+        let place = |i: usize, j: usize| out.wrapping_offset(i as isize * rows.to).wrapping_add(j * LANES);
+        if columns.len() < height {
+            for top in (0..height).step_by(DOWN) {
+                for (j, part) in columns.chunks_exact(LANES).enumerate() {
+                    for i in (top..height.min(top + DOWN)).step_by(LANES) {
+                        ask(source.wrapping_add(i + AHEAD * LANES), part);
+                        // SAFETY: the square lies in the tile, and its rows begin lines.
+                        unsafe { square::<true>(source.add(i), place(i, j), rows.to, part) };
+                    }
+                }
+            }
+        } else {
+            for top in (0..height).step_by(ALONG) {
+                for (j, part) in columns.chunks_exact(LANES).enumerate() {
+                    let later = columns.chunks_exact(LANES).nth(j + AHEAD).unwrap_or_default();
+                    for i in (top..height.min(top + ALONG)).step_by(LANES) {
+                        ask(source.wrapping_add(i), later);
+                        // SAFETY: the square lies in the tile, and its rows begin lines.
+                        unsafe { square::<true>(source.add(i), place(i, j), rows.to, part) };
+                    }
+                }
+            }
+        }
+        let rest = Axis {
+            n: rows.n - height,
+            ..rows
+        };
+        // SAFETY: it lies in the tile.
+        unsafe { tile(source.add(height), place(height, 0), rest, columns) }
+    }
+
+    /// Says that one word of each of these columns will be read soon, and what stands in its line.
+    #[inline(always)]
+    fn ask(source: *const u32, columns: &[isize]) {
+        for column in columns {
+            // SAFETY: a hint reads nothing.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(source.wrapping_offset(*column).cast()) };
+        }
+    }
+
     /// Sixteen words of each of sixteen columns, as sixteen rows.
     ///
     /// # Safety
-    /// They can be read and written; the machine has AVX-512.
+    /// They can be read and written; the machine has AVX-512. If `PAST` the caches, each row begins a line.
     #[inline]
     #[target_feature(enable = "avx512f")]
-    unsafe fn square(source: *const u32, out: *mut u32, to: isize, columns: &[isize]) {
+    unsafe fn square<const PAST: bool>(source: *const u32, out: *mut u32, to: isize, columns: &[isize]) {
         // Four rows of each of four columns in each quarter of a vector.
         let mut quads = [_mm512_setzero_ps(); LANES];
         for i in 0..4 {
@@ -266,8 +356,15 @@ mod wide {
                 _mm512_shuffle_f32x4::<0xdd>(odd, more_odd),
             ];
             for (i, row) in rows.into_iter().enumerate() {
-                // SAFETY: as of this function; the result need not be aligned.
-                unsafe { _mm512_storeu_ps(out.offset((4 * i + k) as isize * to).cast(), row) };
+                // SAFETY: as of this function; the result need not be aligned if it does not go past the caches.
+                unsafe {
+                    let place = out.offset((4 * i + k) as isize * to).cast();
+                    if PAST {
+                        _mm512_stream_ps(place, row);
+                    } else {
+                        _mm512_storeu_ps(place, row);
+                    }
+                }
             }
         }
     }

@@ -18,6 +18,24 @@ pub(super) fn is_foreign(ty: &Type) -> bool {
     matches!(ty, Type::Tuple(items) if items.is_empty())
 }
 
+/// True for a tensor whose elements are not said to be of any type, as good as no declaration.
+pub(super) fn is_undefined(proto: &TypeProto) -> bool {
+    match &proto.value {
+        None => true,
+        Some(TypeValue::TensorType(tensor)) => tensor.elem_type.unwrap_or(0) == 0,
+        Some(_) => false,
+    }
+}
+
+/// True for two tensors with elements of one type.
+pub(super) fn same_elements(a: &TypeProto, b: &TypeProto) -> bool {
+    let elements = |proto: &TypeProto| match &proto.value {
+        Some(TypeValue::TensorType(tensor)) => tensor.elem_type,
+        _ => None,
+    };
+    elements(a).is_some() && elements(a) == elements(b)
+}
+
 /// Names of dimensions: those of programs, which are identifiers, with those of the file.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Symbols(IndexMap<String, String>);

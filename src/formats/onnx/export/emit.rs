@@ -15,7 +15,7 @@ use crate::formats::onnx::import::{CAPTURES, OPERANDS, defined};
 use crate::formats::onnx::proto::{
     AttributeProto, GraphProto, NodeProto, StringStringEntryProto, TensorAnnotation, TensorProto, ValueInfoProto,
 };
-use crate::formats::onnx::types::export_type;
+use crate::formats::onnx::types::{export_type, same_elements};
 use crate::formats::onnx::{OnnxInfo, from_tensor};
 use crate::graph::{Graph, Node, Params, VertexId};
 use crate::op::{AttrValue, Op, OpaqueOp};
@@ -51,8 +51,9 @@ pub(super) struct Emitter<'g> {
 pub(super) fn emit(graph: &Graph, params: &Params, info: &OnnxInfo, opset: i64) -> Result<GraphProto, Diagnostics> {
     let mut emitter = Emitter::within(graph, params, info, opset, Names::default(), Outer::new());
     emitter.proto.metadata_props.clone_from(&info.graph_metadata);
-    emitter.reserve(&graph.rpo());
+    // Inputs keep their names, even where one inside a node that is carried along is the same.
     emitter.inputs(graph.inputs());
+    emitter.reserve(&graph.rpo());
     emitter.run()?;
     emitter.initializers_as_inputs();
     let names = &emitter.names;
@@ -197,7 +198,9 @@ impl Emitter<'_> {
         let unranked = ty.as_tensor().is_some_and(|t| t.shape.is_none());
         let declared = match export_type(ty, &self.info.symbols) {
             // A result must have a shape; where inference has none, the model's own word is all there is.
-            Some(_) if unranked && old.r#type.is_some() => old.r#type.clone(),
+            Some(proto) if unranked && old.r#type.as_ref().is_some_and(|old| same_elements(old, &proto)) => {
+                old.r#type.clone()
+            }
             Some(proto) => Some(proto),
             None => self.info.foreign.get(name).cloned(),
         };

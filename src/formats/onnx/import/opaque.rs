@@ -11,10 +11,10 @@ use indexmap::IndexSet;
 use super::Importer;
 use crate::formats::onnx::attr::to_value;
 use crate::formats::onnx::proto::{
-    AttributeProto, DataLocation, GraphProto, NodeProto, TensorProto, TypeProto, TypeValue,
+    AttributeProto, AttributeType, DataLocation, GraphProto, NodeProto, TensorProto, TypeProto, TypeValue,
 };
 use crate::formats::onnx::schema::schema;
-use crate::formats::onnx::types::foreign;
+use crate::formats::onnx::types::{foreign, is_undefined};
 use crate::formats::onnx::{TensorError, dtype_of, from_tensor, to_tensor};
 use crate::graph::VertexId;
 use crate::op::{AttrValue, OpError, OpaqueOp};
@@ -35,7 +35,13 @@ pub(super) fn captures(node: &NodeProto) -> Vec<String> {
 }
 
 fn nested(node: &NodeProto) -> impl Iterator<Item = &GraphProto> {
-    node.attribute.iter().flat_map(|a| a.g.iter().chain(&a.graphs))
+    // What an attribute holds beside what it says it is, is not read and not written again.
+    let says = |a: &AttributeProto, kind: AttributeType| [kind as i32, 0].contains(&a.r#type.unwrap_or(0));
+    node.attribute.iter().flat_map(move |a| {
+        let one = a.g.iter().filter(move |_| says(a, AttributeType::Graph));
+        let many = a.graphs.iter().filter(move |_| says(a, AttributeType::Graphs));
+        one.chain(many)
+    })
 }
 
 // Decoding bounds the depth of nested graphs.
@@ -113,8 +119,8 @@ impl<'a> Importer<'a> {
         for (i, name) in node.output[..count].iter().enumerate() {
             types.push(match self.declared.get(name.as_str()).copied() {
                 _ if name.is_empty() => Type::Absent,
-                Some(declared) => self.type_of(name, declared),
-                None => self.guess(node, inputs, i),
+                Some(declared) if !is_undefined(declared) => self.type_of(name, declared),
+                _ => self.guess(node, inputs, i),
             });
         }
         let (mut names, mut values) = (Vec::new(), Vec::new());

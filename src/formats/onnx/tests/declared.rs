@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::diag::Severity;
+use crate::formats::onnx::proto::{TypeProto, TypeValue};
 use crate::formats::onnx::to_tensor;
 
 fn open(dims: &[Dim]) -> Type {
@@ -107,4 +108,25 @@ fn axes_without_a_name_are_told_apart_and_stay_without() {
     let types: Vec<String> = graph.node.iter().filter_map(|n| n.op_type.clone()).collect();
     assert_eq!(types, ["Shape", "Gather", "Concat", "Reshape"]);
     assert_eq!(graph.input[0], value("in/put", &open(&dims)));
+}
+
+#[test]
+fn a_declaration_without_an_element_type_is_none() {
+    let mut y = value("y", &open(&[Dim::from(2)]));
+    if let Some(TypeProto {
+        value: Some(TypeValue::TensorType(tensor)),
+        ..
+    }) = &mut y.r#type
+    {
+        tensor.elem_type = None;
+    }
+    let mut elu = node("Elu", &["x"], &["y"]);
+    elu.attribute.push(AttributeProto {
+        name: Some("of no operator".into()),
+        ..AttributeProto::default()
+    });
+    let imported = read(model(16, &[value("x", &open(&[Dim::from(2)]))], &[elu], &[y]));
+    let graph = &imported.workload.graph;
+    let ty = graph.ty(graph.outputs()[0].vertex).to_string();
+    assert_eq!(ty, "f32[..]");
 }
