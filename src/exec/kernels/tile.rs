@@ -264,51 +264,38 @@ mod wide {
         }
     }
 
-    /// Squares of sixteen words, written past the caches, and rows that are left over.
+    /// Squares of sixteen words, written past the caches.
     ///
-    /// The machine reads ahead along a few streams, not along as many as there are columns or along their first words
-    /// alone: it is told what comes next.
+    /// The machine reads ahead along a few streams, not along as many as there are columns: it is told what comes next.
     ///
     /// # Safety
     /// As of `Word::stream`; the machine has AVX-512.
     #[target_feature(enable = "avx512f,avx2")]
     pub(super) unsafe fn stream(source: *const u32, out: *mut u32, rows: Axis, columns: &[isize]) {
-        /// Rows of a block of few columns, which is walked down.
-        const DOWN: usize = 128;
-        /// Rows of a strip of many columns, which is walked along.
-        const ALONG: usize = 64;
-        /// So many squares before it is used, a column is asked for.
-        const AHEAD: usize = 4;
-        let height = rows.n / LANES * LANES;
-        let place = |i: usize, j: usize| out.wrapping_offset(i as isize * rows.to).wrapping_add(j * LANES);
-        if columns.len() < height {
-            for top in (0..height).step_by(DOWN) {
-                for (j, part) in columns.chunks_exact(LANES).enumerate() {
-                    for i in (top..height.min(top + DOWN)).step_by(LANES) {
+        /// Rows of a block.
+        const DOWN: usize = 512;
+        /// Its columns.
+        const ACROSS: usize = 128;
+        /// So many squares before it is used, a line is asked for.
+        const AHEAD: usize = 2;
+        if rows.n < LANES {
+            // SAFETY: as of this function.
+            return unsafe { tile(source, out, rows, columns) };
+        }
+        for top in (0..rows.n).step_by(DOWN) {
+            for (left, block) in columns.chunks(ACROSS).enumerate() {
+                for i in (top..rows.n.min(top + DOWN)).step_by(LANES) {
+                    // The last rows are written twice rather than by less than a square.
+                    let i = i.min(rows.n - LANES);
+                    let line = out.wrapping_offset(i as isize * rows.to).wrapping_add(left * ACROSS);
+                    for (j, part) in block.chunks_exact(LANES).enumerate() {
                         ask(source.wrapping_add(i + AHEAD * LANES), part);
                         // SAFETY: the square lies in the tile, and its rows begin lines.
-                        unsafe { square::<true>(source.add(i), place(i, j), rows.to, part) };
-                    }
-                }
-            }
-        } else {
-            for top in (0..height).step_by(ALONG) {
-                for (j, part) in columns.chunks_exact(LANES).enumerate() {
-                    let later = columns.chunks_exact(LANES).nth(j + AHEAD).unwrap_or_default();
-                    for i in (top..height.min(top + ALONG)).step_by(LANES) {
-                        ask(source.wrapping_add(i), later);
-                        // SAFETY: the square lies in the tile, and its rows begin lines.
-                        unsafe { square::<true>(source.add(i), place(i, j), rows.to, part) };
+                        unsafe { square::<true>(source.add(i), line.wrapping_add(j * LANES), rows.to, part) };
                     }
                 }
             }
         }
-        let rest = Axis {
-            n: rows.n - height,
-            ..rows
-        };
-        // SAFETY: it lies in the tile.
-        unsafe { tile(source.add(height), place(height, 0), rest, columns) }
     }
 
     /// Says that one word of each of these columns will be read soon, and what stands in its line.
