@@ -282,6 +282,21 @@ mod wide {
             // SAFETY: as of this function.
             return unsafe { tile(source, out, rows, columns) };
         }
+        if columns.len() <= ACROSS {
+            // Few columns: down all rows, sixteen columns at a time.
+            for top in (0..rows.n).step_by(ACROSS) {
+                for (j, part) in columns.chunks_exact(LANES).enumerate() {
+                    for i in (top..rows.n.min(top + ACROSS)).step_by(LANES) {
+                        let i = i.min(rows.n - LANES);
+                        let place = out.wrapping_offset(i as isize * rows.to).wrapping_add(j * LANES);
+                        ask(source.wrapping_add(i + 2 * AHEAD * LANES), part);
+                        // SAFETY: the square lies in the tile, and its rows begin lines.
+                        unsafe { square::<true>(source.add(i), place, rows.to, part) };
+                    }
+                }
+            }
+            return;
+        }
         for top in (0..rows.n).step_by(DOWN) {
             for (left, block) in columns.chunks(ACROSS).enumerate() {
                 for i in (top..rows.n.min(top + DOWN)).step_by(LANES) {
