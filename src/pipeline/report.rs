@@ -13,15 +13,15 @@ use crate::rule::Class;
 pub struct Outcome {
     /// The result.
     pub workload: Workload,
-    /// With [`Options::explain`]: the applications that the result rests on, from inputs to results; for substitution
+    /// With [`Options::explain`](super::Options::explain): the applications that the result rests on, from inputs to results; for substitution
     /// all of them, in order.
     pub steps: Vec<Step>,
-    /// With [`Options::explain`]: all applications, in order.
+    /// With [`Options::explain`](super::Options::explain): all applications, in order.
     pub applications: Vec<Step>,
-    /// With [`Options::explain`], for saturation: a graph for each of `steps` that computes both sides of it: the
+    /// With [`Options::explain`](super::Options::explain), for saturation: a graph for each of `steps` that computes both sides of it: the
     /// outputs of the match, then those of the target.
     pub sides: Vec<Option<Graph>>,
-    /// With [`Options::explore`]: every term that the engine made, and what rules made equal.
+    /// With [`Options::explore`](super::Options::explore): every term that the engine made, and what rules made equal.
     pub explored: Option<Arc<Explored>>,
     /// What happened.
     pub report: Report,
