@@ -12,8 +12,9 @@ use crate::diag::{Diagnostic, Diagnostics};
 use crate::graph::{Graph, Workload};
 use crate::op::OpDef;
 use crate::rewrite::{
-    CostModel, Explored, FoldReport, Limits, RuleReport, Step, StopReason, Unroll, decode, encode, extract,
-    fold_static, graph_cost, has_flow, resolve_flow, saturate, saturate_explained, substitute, substitute_explored,
+    CostModel, Explored, FoldReport, Limits, RuleReport, Step, StopReason, Unroll, batch_symbols, decode, encode,
+    extract, fold_static, graph_cost, has_flow, resolve_flow, saturate, saturate_explained, substitute,
+    substitute_explored,
 };
 use crate::rule::{Class, Group, Rule};
 
@@ -147,8 +148,10 @@ fn rewrite(mut workload: Workload, options: &Options<'_>) -> Result<Outcome, Dia
         seconds: Vec::new(),
     };
     let before = workload.graph;
+    let batch = batch_symbols(&before);
     let model = CostModel {
         forbidden: options.forbidden,
+        batch: &batch,
     };
     let rewritten = match options.engine {
         Engine::Saturate => by_saturation(&before, &rules, options, &model, &mut clock),

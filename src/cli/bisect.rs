@@ -9,6 +9,7 @@ use tautomer::pipeline::{Engine, Options, optimize};
 use tautomer::rewrite::{Limits, Step};
 use tautomer::rule::Class;
 
+use super::extents::likely;
 use super::input::{self, Kind, Loaded};
 use super::optimize::{EngineName, Verdict, compare, parse_class, read_rules, tolerance};
 use super::random::{Random, difference as apart, values};
@@ -183,10 +184,10 @@ pub(super) fn blamed(original: &Workload, options: &Options<'_>, runs: (u64, u64
 
 /// True if the first half of the results of `sides` differs from the second on some random input.
 fn sides_differ(original: &Workload, sides: &Graph, seed: u64, allowed: f64) -> bool {
-    for largest in [4, 8, 32, 64, 224] {
-        let mut random = Random::new(seed.wrapping_mul(0x2545_f491_4f6c_dd1d));
-        let Some((inputs, params)) = values(&original.graph, &original.params, &mut random, largest) else {
-            return false;
+    let mut random = Random::new(seed.wrapping_mul(0x2545_f491_4f6c_dd1d));
+    for extents in likely(&original.graph, &mut random) {
+        let Some((inputs, params)) = values(&original.graph, &original.params, &mut random, &extents) else {
+            continue;
         };
         let workload = Workload {
             graph: sides.clone(),

@@ -8,6 +8,7 @@ mod bisect;
 mod check;
 mod convert;
 mod explain;
+mod extents;
 mod fmt;
 mod import;
 mod input;

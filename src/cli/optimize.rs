@@ -17,6 +17,7 @@ use tautomer::rule::{Class, RuleSet, load_rules};
 use tautomer::tensor::DType;
 
 use super::bisect::blamed;
+use super::extents::likely;
 use super::input::{self, Kind, Loaded};
 use super::random::{Random, difference, values};
 use super::report::Page;
@@ -395,14 +396,12 @@ pub(super) fn compare(before: &Workload, after: &Workload, n: u64, seed: u64) ->
     }
     let mut most = 0.0f64;
     for run in 0..n {
-        // Convolutions and pools need room; a size at which the original runs will be among these.
         let mut last = None;
-        for largest in [4, 8, 32, 64, 224, 640, 16_000] {
-            let mut random = Random::new(seed.wrapping_add(run).wrapping_mul(0x2545_f491_4f6c_dd1d));
-            let Some((inputs, params)) = values(&before.graph, &before.params, &mut random, largest) else {
-                // Larger sizes will not fit either.
+        let mut random = Random::new(seed.wrapping_add(run).wrapping_mul(0x2545_f491_4f6c_dd1d));
+        for extents in likely(&before.graph, &mut random) {
+            let Some((inputs, params)) = values(&before.graph, &before.params, &mut random, &extents) else {
                 last.get_or_insert_with(|| Failure::new("T0406", "there are no random values for its inputs"));
-                break;
+                continue;
             };
             let first = Workload {
                 graph: before.graph.clone(),

@@ -1,10 +1,9 @@
 //! Random inputs from a seed, and how far two results lie apart.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
 use tautomer::graph::{Graph, Params};
-use tautomer::tensor::{Atom, DType, Dim, Tensor, Type};
+use tautomer::tensor::{DType, Dim, Tensor, Type};
+
+use super::extents::Extents;
 
 /// The most elements of one random tensor.
 const LARGEST_INPUT: usize = 1 << 26;
@@ -31,7 +30,8 @@ impl Random {
         (self.next() >> 11) as f64 / (1u64 << 52) as f64 - 1.0
     }
 
-    fn below(&mut self, n: u64) -> u64 {
+    /// A number from 0 to `n - 1`.
+    pub(super) fn below(&mut self, n: u64) -> u64 {
         self.next() % n.max(1)
     }
 
@@ -55,37 +55,20 @@ impl Random {
     }
 }
 
-/// Values for all inputs in order, and for parameters that have none; symbolic dimensions are at most `largest`.
+/// Values for all inputs in order, and for parameters that have none, with these extents for symbols.
 pub(super) fn values(
     graph: &Graph,
     params: &Params,
     random: &mut Random,
-    largest: u64,
+    extents: &Extents,
 ) -> Option<(Vec<Tensor>, Params)> {
-    let mut symbols: BTreeMap<Arc<str>, i64> = BTreeMap::new();
-    for &v in graph.inputs().iter().chain(graph.params()) {
-        graph.ty(v).visit_dims(&mut |d| {
-            d.visit_atoms(&mut |atom| {
-                if let Atom::Symbol(name) = atom {
-                    symbols.entry(name.clone()).or_insert(0);
-                }
-            });
-        });
-    }
-    for extent in symbols.values_mut() {
-        *extent = if largest <= 4 {
-            1 + random.below(largest) as i64
-        } else {
-            largest as i64
-        };
-    }
     let mut one = |ty: &Type| -> Option<Tensor> {
         let ty = ty.as_tensor()?;
         let shape: Vec<usize> = match &ty.shape {
             None => vec![2, 3],
             Some(shape) => shape
                 .iter()
-                .map(|d| match d.bind(&|name| symbols.get(name).copied()) {
+                .map(|d| match d.bind(&|name| extents.get(name).copied()) {
                     Dim::Const(extent) => usize::try_from(extent).ok(),
                     _ => Some(2),
                 })

@@ -37,13 +37,7 @@ impl Graph {
             self.collect(name, shape, &mut values)?;
         }
         let value = |atom: &Atom| values.get(atom).cloned();
-        let mut out = Graph::new();
-        out.name = self.name.clone();
-        out.doc = self.doc.clone();
-        out.reserve_unknown(self.next_unknown());
-        let mut places: FxHashMap<VertexId, VertexId> = FxHashMap::default();
-        for &v in &self.inputs {
-            let vertex = self.vertex(v);
+        let input = |vertex: &Vertex| {
             let name = vertex.name.clone().unwrap_or_default();
             let mut ty = bound_type(&vertex.ty, &value);
             if let (Type::Tensor(TensorType { shape, .. }), Some(given)) = (&mut ty, shapes.get(&name)) {
@@ -56,7 +50,46 @@ impl Graph {
                         .collect(),
                 });
             }
-            let new = out.input(&name, ty);
+            ty
+        };
+        self.rebound(&input, &value).map_err(|(_, problems)| problems)
+    }
+
+    /// The graph with values for the symbols that `value` knows, wherever they stand.
+    ///
+    /// # Errors
+    /// An operator does not take what follows: how many vertices were admitted before it, and why.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use tautomer::{diag::Source, graph::{BuildOptions, build_program}, lang::parse_program};
+    /// let source = Arc::new(Source::new("example", "fn main(x: f32[n, m], w: f32[5, 2]) { relu(x) @ w }"));
+    /// let graph = build_program(&parse_program(source).unwrap(), &BuildOptions::default()).unwrap();
+    /// assert_eq!(graph.with_symbols(&|_| Some(5)).unwrap().call_count(), 2);
+    /// assert_eq!(graph.with_symbols(&|_| Some(4)).unwrap_err().0, 3);
+    /// ```
+    pub fn with_symbols(&self, value: &dyn Fn(&str) -> Option<i64>) -> Result<Graph, (usize, Diagnostics)> {
+        let value = |atom: &Atom| match atom {
+            Atom::Symbol(name) => value(name).map(Dim::Const),
+            _ => None,
+        };
+        self.rebound(&|vertex| bound_type(&vertex.ty, &value), &value)
+    }
+
+    /// The graph with inputs of the types that `input` gives and atoms replaced.
+    fn rebound(
+        &self,
+        input: &dyn Fn(&Vertex) -> Type,
+        value: &dyn Fn(&Atom) -> Option<Dim>,
+    ) -> Result<Graph, (usize, Diagnostics)> {
+        let mut out = Graph::new();
+        out.name = self.name.clone();
+        out.doc = self.doc.clone();
+        out.reserve_unknown(self.next_unknown());
+        let mut places: FxHashMap<VertexId, VertexId> = FxHashMap::default();
+        for &v in &self.inputs {
+            let vertex = self.vertex(v);
+            let new = out.input(vertex.name.as_deref().unwrap_or(""), input(vertex));
             places.insert(v, out.like(vertex, new));
         }
         for v in self.rpo() {
@@ -65,7 +98,7 @@ impl Graph {
             }
             let vertex = self.vertex(v);
             let operands: Operands = self.pred(v).iter().map(|u| places[u]).collect();
-            let new = out.again(vertex, &operands, &value)?;
+            let new = out.again(vertex, &operands, value).map_err(|e| (places.len(), e))?;
             places.insert(v, out.like(vertex, new));
         }
         for output in &self.outputs {

@@ -8,7 +8,9 @@ use super::select::every_rule;
 use super::{Engine, Options, select_rules};
 use crate::diag::Diagnostics;
 use crate::graph::Graph;
-use crate::rewrite::{CostModel, encode, extract, nearest_in_egraph, nearest_in_graph, saturate_explained, substitute};
+use crate::rewrite::{
+    CostModel, batch_symbols, encode, extract, nearest_in_egraph, nearest_in_graph, saturate_explained, substitute,
+};
 use crate::rule::Class;
 
 /// Why a rule does not apply, or what became of it where it does.
@@ -68,8 +70,10 @@ pub fn why_not(graph: &Graph, options: &Options<'_>, name: &str) -> Result<WhyNo
         };
         return Ok(out);
     };
+    let batch = batch_symbols(graph);
     let model = CostModel {
         forbidden: options.forbidden,
+        batch: &batch,
     };
     let (applied, used, nearest) = match options.engine {
         Engine::Substitute => {

@@ -1,6 +1,7 @@
 //! What an e-node and a graph cost.
 
 use std::cell::Cell;
+use std::sync::Arc;
 
 use egg::Id;
 use smallvec::SmallVec;
@@ -10,19 +11,56 @@ use super::encode::{attrs_of, operands_of};
 use super::enode::{ENode, Head};
 use crate::graph::{Graph, Node, VertexId};
 use crate::op::{AttrValue, Cost, CostRule, Fact, Infer, Op, OpDef};
-use crate::tensor::Type;
+use crate::tensor::{Atom, Dim, Type};
 
 /// How costs are counted.
 #[derive(Clone, Copy)]
 pub struct CostModel<'a> {
     /// Operators that the result may contain only where the graph has them already.
     pub forbidden: &'a dyn Fn(&OpDef) -> bool,
+    /// Symbols that are taken for one, see [`batch_symbols`].
+    pub batch: &'a [Arc<str>],
 }
 
 impl Default for CostModel<'_> {
     fn default() -> Self {
-        CostModel { forbidden: &|_| false }
+        CostModel {
+            forbidden: &|_| false,
+            batch: &[],
+        }
     }
+}
+
+/// The symbols that count the items of a batch: leading extents of inputs with three axes or more, and no others of them.
+///
+/// A model is mostly run on one item at a time, so that calls are started more often than a longer batch suggests.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use tautomer::{diag::Source, graph::{BuildOptions, build_program}, lang::parse_program, rewrite::batch_symbols};
+/// let text = "fn main(x: f32[n, 3, h, w], y: f32[h, 3, 3], z: f32[m, 3]) { (relu(x), y, z) }";
+/// let source = Arc::new(Source::new("example", text));
+/// let graph = build_program(&parse_program(source).unwrap(), &BuildOptions::default()).unwrap();
+/// assert_eq!(batch_symbols(&graph), ["n".into()]);
+/// ```
+pub fn batch_symbols(graph: &Graph) -> Vec<Arc<str>> {
+    let symbol = |dim: &Dim| match dim.as_atom() {
+        Some(Atom::Symbol(name)) => Some(name.clone()),
+        _ => None,
+    };
+    let (mut leading, mut others) = (Vec::new(), Vec::new());
+    for shape in graph
+        .inputs()
+        .iter()
+        .filter_map(|&v| graph.ty(v).as_tensor()?.shape.as_ref())
+    {
+        leading.extend(shape.first().filter(|_| shape.len() > 2).and_then(symbol));
+        others.extend(shape.iter().skip(1).filter_map(symbol));
+    }
+    leading.retain(|name| !others.contains(name));
+    leading.sort();
+    leading.dedup();
+    leading
 }
 
 /// Costs are whole picoseconds, so that sums do not depend on their order.
@@ -52,9 +90,47 @@ impl CostModel<'_> {
                     .iter()
                     .map(|&c| egraph[c].data.fact())
                     .collect();
-                picos(call_cost(op, &facts, &attrs, &egraph[result].data.ty)).max(1)
+                picos(self.call(op, &facts, &attrs, &egraph[result].data.ty)).max(1)
             }
         }
+    }
+
+    /// The cost of one vertex in picoseconds, whether it is static or not.
+    pub(super) fn vertex(&self, graph: &Graph, v: VertexId) -> u64 {
+        let Node::Call { op, attrs } = &graph.vertex(v).node else {
+            return 0;
+        };
+        let operands = graph.pred(v);
+        let facts: SmallVec<[Fact<'_>; 6]> = operands.iter().map(|&u| graph.fact(u)).collect();
+        picos(self.call(op, &facts, attrs, graph.ty(v)))
+    }
+
+    fn call(&self, op: &Op, operands: &[Fact<'_>], attrs: &[AttrValue], result: &Type) -> Cost {
+        if !self.depends_on_batch(result) && !operands.iter().any(|o| self.depends_on_batch(o.ty)) {
+            return call_cost(op, operands, attrs, result);
+        }
+        let single = |ty: &Type| ty.map_dims(&|d| d.bind(&|name| self.is_batch(name).then_some(1)));
+        let types: SmallVec<[Type; 6]> = operands.iter().map(|o| single(o.ty)).collect();
+        let facts: SmallVec<[Fact<'_>; 6]> = operands.iter().zip(&types).map(|(o, ty)| Fact { ty, ..*o }).collect();
+        call_cost(op, &facts, attrs, &single(result))
+    }
+
+    fn is_batch(&self, name: &str) -> bool {
+        self.batch.iter().any(|b| **b == *name)
+    }
+
+    fn depends_on_batch(&self, ty: &Type) -> bool {
+        let mut found = false;
+        if !self.batch.is_empty() {
+            ty.visit_dims(&mut |d| {
+                d.visit_atoms(&mut |atom| {
+                    if let Atom::Symbol(name) = atom {
+                        found |= self.is_batch(name);
+                    }
+                });
+            });
+        }
+        found
     }
 }
 
@@ -86,20 +162,15 @@ fn call_cost(op: &Op, operands: &[Fact<'_>], attrs: &[AttrValue], result: &Type)
     }
 }
 
-/// The cost of one vertex in picoseconds, whether it is static or not.
-pub(super) fn vertex_cost(graph: &Graph, v: VertexId) -> u64 {
-    let Node::Call { op, attrs } = &graph.vertex(v).node else {
-        return 0;
-    };
-    let operands = graph.pred(v);
-    let facts: SmallVec<[Fact<'_>; 6]> = operands.iter().map(|&u| graph.fact(u)).collect();
-    picos(call_cost(op, &facts, attrs, graph.ty(v)))
-}
-
 /// The cost of running a graph; what depends on parameters and constants alone is computed ahead and costs nothing.
 ///
-/// In microseconds on one core, by the roofline of [`Cost::micros`].
+/// In microseconds on one core, by the roofline of [`Cost::micros`]; batches are taken for single items.
 pub fn graph_cost(graph: &Graph) -> f64 {
+    let batch = batch_symbols(graph);
+    let model = CostModel {
+        batch: &batch,
+        ..CostModel::default()
+    };
     let mut total = 0u64;
     let mut fixed: rustc_hash::FxHashSet<VertexId> = rustc_hash::FxHashSet::default();
     for v in graph.rpo() {
@@ -117,10 +188,7 @@ pub fn graph_cost(graph: &Graph) -> f64 {
             fixed.insert(v);
             continue;
         }
-        if let Node::Call { op, attrs } = &graph.vertex(v).node {
-            let facts: SmallVec<[Fact<'_>; 6]> = operands.iter().map(|&u| graph.fact(u)).collect();
-            total += picos(call_cost(op, &facts, attrs, graph.ty(v)));
-        }
+        total += model.vertex(graph, v);
     }
     total as f64 / 1e6
 }

@@ -40,7 +40,10 @@ pub fn extract(encoded: &Encoded, model: &CostModel<'_>) -> Extraction {
         own.insert(enode.clone());
         original.entry(index[&egraph.find(*id)]).or_insert(enode);
     }
-    let allowed = CostModel { forbidden: &|_| false };
+    let allowed = CostModel {
+        forbidden: &|_| false,
+        ..*model
+    };
     let classes: Vec<Class> = ids
         .iter()
         .map(|&id| {

@@ -20,7 +20,7 @@ mod saturate;
 mod substitute;
 mod trial;
 
-pub use cost::{CostModel, graph_cost};
+pub use cost::{CostModel, batch_symbols, graph_cost};
 pub use decode::decode;
 pub use encode::{Encoded, encode, encode_into};
 pub use enode::{ClassData, ENode, Facts, Head, Interner};

@@ -12,6 +12,7 @@ use tautomer::rewrite::{
 use tautomer::rule::{Class, Example, ExampleKind, Rule};
 use tautomer::tensor::{DType, Tensor};
 
+use crate::cli::extents::likely;
 use crate::cli::random::{Random, difference, values};
 
 /// Random values that both sides are computed with.
@@ -140,9 +141,9 @@ fn apart(class: Class, a: &Graph, b: &Graph) -> Option<String> {
         return Some(format!("{} against {}", wanted.join(", "), actual.join(", ")));
     }
     for run in 0..RUNS {
-        for largest in [4, 8, 32] {
-            let mut random = Random::new(run.wrapping_mul(0x9e37_79b9).wrapping_add(largest));
-            let Some((inputs, params)) = values(a, &Params::default(), &mut random, largest) else {
+        let mut random = Random::new(run.wrapping_mul(0x9e37_79b9));
+        for extents in likely(a, &mut random) {
+            let Some((inputs, params)) = values(a, &Params::default(), &mut random, &extents) else {
                 continue;
             };
             let named: BTreeMap<&str, &Tensor> = a

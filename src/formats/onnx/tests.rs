@@ -137,6 +137,34 @@ fn names_weights_and_types_survive() {
 }
 
 #[test]
+fn numbers_that_are_extents_become_operands() {
+    let shape: Shape = [Dim::symbol("n"), Dim::symbol("m")].into_iter().collect();
+    let nodes = [
+        node("Shape", &["x"], &["shape"]),
+        with(
+            with(node("Shape", &["x"], &["n"]), "start", AttrValue::int(0)),
+            "end",
+            AttrValue::int(1),
+        ),
+        node("TopK", &["x", "n"], &["top", "places"]),
+        node("Gather", &["shape", "zero"], &["k"]),
+        node("Trilu", &["x", "k"], &["triangle"]),
+    ];
+    let m = weights(
+        model(
+            17,
+            &[floats("x", shape.clone())],
+            &nodes,
+            &[floats("top", shape.clone()), floats("triangle", shape)],
+        ),
+        &[("zero", Tensor::scalar(0i64))],
+    );
+    let graph = round_trip(m).0.workload.graph;
+    let symbolic = |v| matches!(&graph.vertex(v).node, Node::Call { attrs, .. } if attrs[0].has_symbols());
+    assert_eq!(graph.ids().filter(|&v| symbolic(v)).count(), 2);
+}
+
+#[test]
 fn initializers_among_the_inputs_are_no_inputs() {
     let nodes = [node("Add", &["x", "w"], &["y"])];
     let mut m = weights(

@@ -32,7 +32,7 @@ use recorder::Recorder;
 use select::{ByRoot, Lineages, by_root};
 
 use super::apply::{build_target, same_type};
-use super::cost::{CostModel, vertex_cost};
+use super::cost::CostModel;
 use super::explain::Step;
 use super::explored::{Explored, Trail};
 use super::matching::{Binding, Host, Match, Program, Searcher, Seen, is_input, resolve};
@@ -346,7 +346,9 @@ impl Run<'_> {
         let cost = |vertices: &[VertexId]| -> (u64, usize) {
             let running = vertices.iter().filter(|v| !self.index.is_static(**v));
             let calls = running.filter(|v| matches!(self.index.graph.vertex(**v).node, Node::Call { .. }));
-            calls.fold((0, 0), |(sum, n), v| (sum + vertex_cost(&self.index.graph, *v), n + 1))
+            calls.fold((0, 0), |(sum, n), v| {
+                (sum + self.model.vertex(&self.index.graph, *v), n + 1)
+            })
         };
         cost(created) < cost(removed)
     }

@@ -17,6 +17,8 @@ pub(super) enum Arg {
     Constant(Tensor),
     /// A list of extents, some of them symbolic, that the graph holds as an attribute.
     Extents(Vec<Dim>),
+    /// A symbolic extent that the graph holds as an attribute, as a scalar.
+    Extent(Dim),
     /// Left out.
     Absent,
 }
@@ -278,7 +280,7 @@ fn check_types(graph: &Graph, args: &[Arg], schema: &Schema) -> Result<(), Strin
         let dtype = match arg {
             Arg::Value(v) => graph.ty(*v).as_tensor().map(|t| t.dtype),
             Arg::Constant(tensor) => Some(tensor.dtype()),
-            Arg::Extents(_) => Some(DType::I64),
+            Arg::Extents(_) | Arg::Extent(_) => Some(DType::I64),
             Arg::Absent => None,
         };
         let (Some(formal), Some(dtype)) = (schema.input(i), dtype) else {
@@ -365,7 +367,8 @@ fn constant(
         AttrValue::Int(dim) => match dim.as_const() {
             Some(int) if op_type == "TopK" => Some(Tensor::vector(vec![int])),
             Some(int) => Some(Tensor::scalar(int)),
-            None => return Err(format!("`{}` is {dim}, which is not a number", formal.name)),
+            None if op_type == "TopK" => return Ok(Arg::Extents(vec![dim.clone()])),
+            None => return Ok(Arg::Extent(dim.clone())),
         },
         AttrValue::Bool(v) => Some(Tensor::scalar(*v)),
         AttrValue::Float(v) => number(&[], &[v.0]),

@@ -322,6 +322,7 @@ impl Emitter<'_> {
                 Arg::Value(v) => self.operand(v)?,
                 Arg::Constant(tensor) => self.constant(tensor, base),
                 Arg::Extents(dims) => self.extents(&dims)?,
+                Arg::Extent(dim) => self.scalar_extent(dim)?,
                 Arg::Absent => String::new(),
             });
         }

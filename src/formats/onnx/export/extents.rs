@@ -34,6 +34,13 @@ impl Emitter<'_> {
         }
     }
 
+    /// The name of a scalar, the extent.
+    pub(super) fn scalar_extent(&mut self, dim: Dim) -> Result<String, String> {
+        let vector = self.extents(&[dim])?;
+        let none = self.constant(Tensor::vector(Vec::<i64>::new()), "shape");
+        Ok(self.helper("Reshape", vec![vector, none], &[]))
+    }
+
     /// The name of a vector of one element, the extent.
     fn extent(&mut self, dim: &Dim) -> Result<String, String> {
         if let Some(value) = dim.as_const() {

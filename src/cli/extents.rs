@@ -1,0 +1,218 @@
+//! Extents for symbolic dimensions at which a graph runs.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use tautomer::graph::{Graph, Node};
+use tautomer::op::AttrValue;
+use tautomer::rewrite::{batch_symbols, graph_cost};
+use tautomer::tensor::{Atom, Dim};
+
+use super::random::Random;
+
+/// An extent for each symbol in the types of inputs and parameters.
+pub(super) type Extents = BTreeMap<Arc<str>, i64>;
+
+/// Extents that all symbols but batches get at once, when small ones are refused: windows need room.
+const LEVELS: [i64; 6] = [8, 32, 64, 224, 640, 16_000];
+
+/// Smaller extents that are tried in place of one that is admitted.
+const SMALLER: [i64; 14] = [2, 3, 5, 8, 12, 16, 24, 32, 48, 64, 96, 128, 224, 320];
+
+/// No graph is run on random inputs that is estimated to take longer, in microseconds.
+const LONGEST: f64 = 5e6;
+
+/// How many calls may be inferred in search of extents: about half a second.
+const MOST_CALLS: usize = 100_000;
+
+/// Extents to run the graph at, the likeliest first.
+///
+/// All of them have passed inference, if any do: small ones; else large ones, made as small as inference admits one by
+/// one. The second kind follows the first where it passes only at run time, since values can forbid extents, too.
+pub(super) fn likely(graph: &Graph, random: &mut Random) -> Vec<Extents> {
+    let symbols = symbols(graph);
+    let small: Extents = symbols
+        .iter()
+        .map(|name| (name.clone(), 1 + random.below(4) as i64))
+        .collect();
+    if small.is_empty() {
+        return vec![small];
+    }
+    let batch = batch_symbols(graph);
+    let starts: Vec<Extents> = std::iter::once(small.clone())
+        .chain(LEVELS.iter().map(|&level| {
+            let extent = |(name, &small): (&Arc<str>, &i64)| {
+                let extent = if batch.contains(name) { small } else { level };
+                (name.clone(), extent)
+            };
+            small.iter().map(extent).collect()
+        }))
+        .collect();
+    let mut search = Search {
+        graph,
+        left: MOST_CALLS,
+    };
+    let mut found: Vec<Extents> = Vec::new();
+    let mut add = |extents: Extents| {
+        if !found.contains(&extents) {
+            found.push(extents);
+        }
+    };
+    let admitted: Vec<&Extents> = starts.iter().filter(|start| search.admits(start).is_ok()).collect();
+    if let Some(first) = admitted.first() {
+        add(search.shrunk((*first).clone()));
+        admitted.into_iter().for_each(|start| add(start.clone()));
+        return found;
+    }
+    let candidates = candidates(graph);
+    for start in &starts {
+        if let Some(extents) = search.climb(start.clone(), &candidates) {
+            add(search.shrunk(extents.clone()));
+            add(extents);
+            break;
+        }
+    }
+    if found.is_empty() { vec![small] } else { found }
+}
+
+/// The symbols of inputs and parameters.
+fn symbols(graph: &Graph) -> BTreeSet<Arc<str>> {
+    let mut found = BTreeSet::new();
+    for &v in graph.inputs().iter().chain(graph.params()) {
+        graph.ty(v).visit_dims(&mut |d| {
+            d.visit_atoms(&mut |atom| {
+                if let Atom::Symbol(name) = atom {
+                    found.insert(name.clone());
+                }
+            });
+        });
+    }
+    found
+}
+
+/// What a symbol may have to be: the extents and integers in the graph, then all small numbers.
+fn candidates(graph: &Graph) -> Vec<i64> {
+    let mut numbers = BTreeSet::new();
+    for v in graph.ids() {
+        graph.ty(v).visit_dims(&mut |d| numbers.extend(d.as_const()));
+        let Node::Call { attrs, .. } = &graph.vertex(v).node else {
+            continue;
+        };
+        for attr in attrs.iter() {
+            match attr {
+                AttrValue::Int(d) => numbers.extend(d.as_const()),
+                AttrValue::Ints(list) => numbers.extend(list.iter().filter_map(Dim::as_const)),
+                _ => {}
+            }
+        }
+    }
+    let known: Vec<i64> = numbers.into_iter().filter(|n| (2..=16_000).contains(n)).collect();
+    let rest: Vec<i64> = (1..=256).filter(|n| !known.contains(n)).collect();
+    [known, rest].concat()
+}
+
+/// Tries of inference, as long as there is an allowance.
+struct Search<'a> {
+    graph: &'a Graph,
+    left: usize,
+}
+
+impl Search<'_> {
+    /// True if inference admits the extents and the graph does not take too long; else how many vertices it admits.
+    fn admits(&mut self, extents: &Extents) -> Result<(), usize> {
+        let (reached, verdict) = match self.graph.with_symbols(&|name| extents.get(name).copied()) {
+            Ok(graph) if graph_cost(&graph) <= LONGEST => (graph.len(), Ok(())),
+            Ok(graph) => (graph.len(), Err(0)),
+            Err((reached, _)) => (reached, Err(reached)),
+        };
+        self.left = self.left.saturating_sub(reached);
+        verdict
+    }
+
+    /// Changes one symbol after the other, always to what admits most, until all is admitted.
+    fn climb(&mut self, mut extents: Extents, candidates: &[i64]) -> Option<Extents> {
+        let mut reached = self.admits(&extents).err()?;
+        let names: Vec<Arc<str>> = extents.keys().cloned().collect();
+        loop {
+            let mut best = None;
+            for name in &names {
+                for &candidate in candidates {
+                    if self.left == 0 {
+                        return None;
+                    }
+                    let mut trial = extents.clone();
+                    trial.insert(name.clone(), candidate);
+                    match self.admits(&trial) {
+                        Ok(()) => return Some(trial),
+                        Err(further) if further > reached => {
+                            reached = further;
+                            best = Some(trial);
+                        }
+                        Err(_) => {}
+                    }
+                }
+            }
+            extents = best?;
+        }
+    }
+
+    /// The same with each symbol as small as is admitted.
+    fn shrunk(&mut self, mut extents: Extents) -> Extents {
+        let names: Vec<Arc<str>> = extents.keys().cloned().collect();
+        for name in names {
+            for smaller in SMALLER.into_iter().take_while(|&s| s < extents[&name]) {
+                if self.left == 0 {
+                    return extents;
+                }
+                let mut trial = extents.clone();
+                trial.insert(name.clone(), smaller);
+                if self.admits(&trial).is_ok() {
+                    extents = trial;
+                    break;
+                }
+            }
+        }
+        extents
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use tautomer::diag::Source;
+    use tautomer::graph::{BuildOptions, build_program};
+    use tautomer::lang::parse_program;
+
+    use super::*;
+
+    fn first(text: &str) -> Vec<i64> {
+        let source = Arc::new(Source::new("test", text));
+        let graph = build_program(&parse_program(source).unwrap(), &BuildOptions::default()).unwrap();
+        likely(&graph, &mut Random::new(1))[0].values().copied().collect()
+    }
+
+    #[test]
+    fn weights_say_what_symbols_are() {
+        let found = first("fn main(x: f32[n, m], w: f32[1575, 2]) { x @ w }");
+        assert_eq!(found[0], 1575, "m");
+        assert!(found[1] <= 4, "n");
+        let found = first("fn main(x: f32[n, m]) { reshape(x) {shape = [-1, 315]} }");
+        assert_eq!(found.iter().product::<i64>() % 315, 0);
+    }
+
+    #[test]
+    fn windows_have_room_and_batches_stay_small() {
+        let found = first(
+            "fn main(x: f32[b, 1, h, w]) {
+               reduce_max(max_pool(x) {kernel_shape = [40, 3]}) {axes = [2, 3]}
+             }",
+        );
+        assert!(found[0] <= 4 && found[1] == 48 && found[2] <= 5, "{found:?}");
+    }
+
+    #[test]
+    fn without_symbols_there_is_one_choice() {
+        assert_eq!(first("fn main(x: f32[2]) { x }"), [] as [i64; 0]);
+    }
+}
