@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 
 use super::error::RunError;
 use super::flow;
-use super::kernels::{self, Call, Kernel};
+use super::kernels;
 use super::plan::{Plan, Port, Step};
 use crate::graph::{Datum, Params, evaluate_call};
 use crate::op::{AttrValue, Op, OpDef, OpError, Semantics, lookup};
@@ -291,18 +291,10 @@ impl Executor {
             bound = step.attrs.iter().map(|a| bind_attr(a, symbols)).collect();
             &bound
         };
-        if self.mode == Mode::Kernels {
-            let dtype = operands.first().and_then(|o| o.as_ref().map(Tensor::dtype));
-            let fits = |kernel: &&Kernel| kernel.dtype.is_none() || kernel.dtype == dtype;
-            let mut kernels = kernels::of(def.name).iter().filter(fits).peekable();
-            if kernels.peek().is_some() {
-                let call = Call::new(def, operands, attrs, self.threads)?;
-                for kernel in kernels {
-                    if let Some(results) = (kernel.run)(&call)? {
-                        return Ok(results);
-                    }
-                }
-            }
+        if self.mode == Mode::Kernels
+            && let Some(results) = kernels::run(def, operands, attrs, self.threads)?
+        {
+            return Ok(results);
         }
         evaluate_call(&Op::Known(def), operands, attrs)
     }

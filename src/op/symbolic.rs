@@ -12,8 +12,8 @@ const MOST: usize = 64;
 /// The elements of the result of a call in row-major order, if the table of extents determines all of them; `ty` is the
 /// type of the result.
 ///
-/// Integers are meant, and truth values as 0 and 1. Nothing is known of results with more than one axis, and none of
-/// what is rounded in a way that the sign decides where the sign is not known.
+/// Integers are meant, and truth values as 0 and 1. Of results with more than one axis those are known whose elements
+/// are only moved. Nothing is known of what is rounded in a way that the sign decides where the sign is not known.
 ///
 /// ```
 /// use tautomer::graph::Graph;
@@ -28,15 +28,15 @@ const MOST: usize = 64;
 /// ```
 pub fn known_ints(call: &Infer<'_>, ty: &Type) -> Option<Vec<Dim>> {
     let ty = ty.as_tensor()?;
-    let length = match ty.shape.as_deref()? {
-        [] => 1,
-        [n] => usize::try_from(n.as_const()?).ok()?,
-        _ => return None,
-    };
+    let extents = ty.shape.as_ref()?.to_concrete()?;
+    let length = extents.iter().try_fold(1usize, |n, d| n.checked_mul(*d))?;
     if length > MOST || !matches!(ty.dtype, DType::I64 | DType::I32 | DType::Bool) {
         return None;
     }
-    let out = elements(call, length)?;
+    let out = match moved(call, &extents) {
+        None if extents.len() <= 1 => elements(call, length)?,
+        moved => moved?,
+    };
     (out.len() == length).then_some(out)
 }
 
@@ -45,7 +45,7 @@ pub(crate) fn ints_of(fact: &Fact<'_>) -> Option<Vec<Dim>> {
     if let Some(ints) = fact.ints {
         return Some(ints.to_vec());
     }
-    let value = fact.value.filter(|v| v.len() <= MOST && v.shape().len() <= 1)?;
+    let value = fact.value.filter(|v| v.len() <= MOST)?;
     let ints = match value.dtype() {
         DType::I64 | DType::I32 => value.to_ints()?,
         DType::Bool => value.to_f64s()?.into_iter().map(|x| i128::from(x != 0.0)).collect(),
@@ -68,13 +68,61 @@ pub(crate) fn is_natural(dim: &Dim) -> bool {
     dim.terms().iter().all(|(atoms, c)| *c >= 0 && atoms.iter().all(atom))
 }
 
+/// The elements of a result of these extents that are those of the first operand in other places.
+fn moved(call: &Infer<'_>, extents: &[usize]) -> Option<Vec<Dim>> {
+    let data = ints_of(call.operands.first()?)?;
+    let from = call.shape(0).ok()??.to_concrete()?;
+    let strides: Vec<i64> = (0..from.len())
+        .map(|axis| from[axis + 1..].iter().product::<usize>() as i64)
+        .collect();
+    let (mut first, mut steps) = (0i64, strides.clone());
+    match call.def.name {
+        "identity" | "squeeze" | "unsqueeze" | "reshape" | "flatten" => return Some(data),
+        "cast" if is_int(call, 0) && call.dtype("to") != Some(DType::Bool) => return Some(data),
+        "transpose" => {
+            let perm = match call.attr("perm") {
+                AttrValue::None => (0..from.len()).rev().map(|axis| axis as i64).collect(),
+                _ => call.const_ints("perm")?,
+            };
+            let stride = |axis: i64| strides.get(usize::try_from(axis).ok()?).copied();
+            steps = perm.into_iter().map(stride).collect::<Option<_>>()?;
+        }
+        "slice" => {
+            let list = |name: &str, default: &dyn Fn(usize) -> i64, n: usize| match call.attr(name) {
+                AttrValue::None if call.attr_operand(name).is_none() => Some((0..n).map(default).collect()),
+                _ => call.const_ints(name),
+            };
+            let starts = call.const_ints("starts")?;
+            let axes = list("axes", &|i| i as i64, starts.len())?;
+            let by = list("steps", &|_| 1, starts.len())?;
+            for ((start, axis), step) in starts.into_iter().zip(axes).zip(by) {
+                let axis = usize::try_from(if axis < 0 { axis + from.len() as i64 } else { axis }).ok()?;
+                let n = *from.get(axis)? as i64;
+                let last = if step < 0 { n - 1 } else { n };
+                let start = (if start < 0 { start.saturating_add(n) } else { start }).clamp(0, last.max(0));
+                first += start * strides[axis];
+                // Of an axis with one element left, no step is taken.
+                steps[axis] = strides[axis].checked_mul(step).unwrap_or(0);
+            }
+        }
+        _ => return None,
+    }
+    let mut out = Vec::new();
+    for flat in 0..extents.iter().product() {
+        let (mut rest, mut place): (usize, i64) = (flat, first);
+        for (extent, step) in extents.iter().zip(&steps).rev() {
+            place = place.checked_add(step.checked_mul((rest % extent) as i64)?)?;
+            rest /= extent;
+        }
+        out.push(data.get(usize::try_from(place).ok()?)?.clone());
+    }
+    Some(out)
+}
+
 fn elements(call: &Infer<'_>, length: usize) -> Option<Vec<Dim>> {
     let ints = |i: usize| ints_of(call.operands.get(i)?);
     let constants = |list: Vec<Dim>| list.iter().map(Dim::as_const).collect::<Option<Vec<i64>>>();
-    let is_int = |i: usize| {
-        let dtype = call.operands.get(i).and_then(|o| o.ty.as_tensor()).map(|t| t.dtype);
-        matches!(dtype, Some(DType::I64 | DType::I32))
-    };
+    let is_int = |i: usize| is_int(call, i);
     let pairs = |f: &dyn Fn(&Dim, &Dim) -> Option<Dim>| {
         let (a, b) = (ints(0)?, ints(1)?);
         let at = |list: &[Dim], i: usize| list.get(if list.len() == 1 { 0 } else { i }).cloned();
@@ -91,8 +139,6 @@ fn elements(call: &Infer<'_>, length: usize) -> Option<Vec<Dim>> {
             Some(shape.get(start..end)?.to_vec())
         }
         "size" => Some(vec![call.shape(0).ok()??.size()]),
-        "identity" | "squeeze" | "unsqueeze" | "reshape" | "flatten" => ints(0),
-        "cast" if is_int(0) && call.dtype("to") != Some(DType::Bool) => ints(0),
         "expand" => {
             let all = ints(0)?;
             match all.as_slice() {
@@ -117,20 +163,6 @@ fn elements(call: &Infer<'_>, length: usize) -> Option<Vec<Dim>> {
             let pick = |i: i64| data.get(usize::try_from(if i < 0 { i + n } else { i }).ok()?).cloned();
             call.tensor(0).ok()?.rank().filter(|rank| *rank == 1)?;
             places.into_iter().map(pick).collect()
-        }
-        "slice" => {
-            let data = ints(0)?;
-            call.tensor(0).ok()?.rank().filter(|rank| *rank == 1)?;
-            let one = |name: &str, default: i64| match call.attr(name) {
-                AttrValue::None if call.attr_operand(name).is_none() => Some(default),
-                _ => call.const_ints(name)?.first().copied(),
-            };
-            let (start, step) = (one("starts", 0)?, one("steps", 1)?);
-            let n = data.len() as i64;
-            let last = if step < 0 { n - 1 } else { n };
-            let start = (if start < 0 { start.saturating_add(n) } else { start }).clamp(0, last.max(0));
-            let place = |i: usize| usize::try_from(start.checked_add(step.checked_mul(i as i64)?)?).ok();
-            (0..length).map(|i| data.get(place(i)?).cloned()).collect()
         }
         "add" if is_int(0) => pairs(&|a, b| Some(a.clone() + b.clone())),
         "sub" if is_int(0) => pairs(&|a, b| Some(a.clone() - b.clone())),
@@ -174,6 +206,11 @@ fn elements(call: &Infer<'_>, length: usize) -> Option<Vec<Dim>> {
         }
         _ => None,
     }
+}
+
+fn is_int(call: &Infer<'_>, i: usize) -> bool {
+    let dtype = call.operands.get(i).and_then(|o| o.ty.as_tensor()).map(|t| t.dtype);
+    matches!(dtype, Some(DType::I64 | DType::I32))
 }
 
 /// True for a divisor that is known to be above zero.

@@ -12,6 +12,7 @@ mod conv;
 mod copy;
 mod elementwise;
 mod layout;
+mod narrow;
 mod norm;
 mod pool;
 mod recurrent;
@@ -34,7 +35,7 @@ use std::sync::OnceLock;
 
 pub use call::Call;
 
-use crate::op::OpError;
+use crate::op::{AttrValue, OpDef, OpError};
 use crate::tensor::{DType, Tensor};
 
 /// Computes the results of a call, or `None` if it declines.
@@ -118,6 +119,36 @@ pub fn of(op: &str) -> &'static [Kernel] {
         index
     });
     index.get(op).map_or(&[], Vec::as_slice)
+}
+
+/// The results of a call by the first kernel that takes it; `None` if none does.
+///
+/// # Errors
+/// If operands or attributes do not fit the operator.
+pub fn run(
+    def: &'static OpDef,
+    operands: &[Option<Tensor>],
+    attrs: &[AttrValue],
+    threads: usize,
+) -> Result<Option<Vec<Tensor>>, OpError> {
+    let kernels = of(def.name);
+    let dtype = operands.first().and_then(|o| o.as_ref().map(Tensor::dtype));
+    let mut fitting = kernels
+        .iter()
+        .filter(|k| k.dtype.is_none() || k.dtype == dtype)
+        .peekable();
+    if fitting.peek().is_some() {
+        let call = Call::new(def, operands, attrs, threads)?;
+        for kernel in fitting {
+            if let Some(results) = (kernel.run)(&call)? {
+                return Ok(Some(results));
+            }
+        }
+    }
+    if dtype.is_some_and(narrow::is_narrow) {
+        return narrow::run(kernels, def, operands, attrs, threads);
+    }
+    Ok(None)
 }
 
 /// True if the result of `op` shows the elements of its first operand.
