@@ -28,7 +28,7 @@ const MOST_CALLS: usize = 100_000;
 /// Extents to run the graph at, the likeliest first.
 ///
 /// All of them have passed inference, if any do: small ones; else large ones, made as small as inference admits one by
-/// one. The second kind follows the first where it passes only at run time, since values can forbid extents, too.
+/// one. Larger ones follow, for values can forbid extents, too, which only a run shows.
 pub(super) fn likely(graph: &Graph, random: &mut Random) -> Vec<Extents> {
     let symbols = symbols(graph);
     let small: Extents = symbols
@@ -59,8 +59,10 @@ pub(super) fn likely(graph: &Graph, random: &mut Random) -> Vec<Extents> {
         }
     };
     let admitted: Vec<&Extents> = starts.iter().filter(|start| search.admits(start).is_ok()).collect();
-    if let Some(first) = admitted.first() {
-        add(search.shrunk((*first).clone()));
+    if let Some(&first) = admitted.first() {
+        if *first != small {
+            add(search.shrunk(first.clone()));
+        }
         admitted.into_iter().for_each(|start| add(start.clone()));
         return found;
     }
@@ -156,13 +158,16 @@ impl Search<'_> {
         }
     }
 
-    /// The same with each symbol as small as is admitted.
+    /// The same with each symbol as small as is admitted, and unlike the others, so that axes are told apart.
     fn shrunk(&mut self, mut extents: Extents) -> Extents {
         let names: Vec<Arc<str>> = extents.keys().cloned().collect();
         for name in names {
             for smaller in SMALLER.into_iter().take_while(|&s| s < extents[&name]) {
                 if self.left == 0 {
                     return extents;
+                }
+                if extents.values().any(|&other| other == smaller) {
+                    continue;
                 }
                 let mut trial = extents.clone();
                 trial.insert(name.clone(), smaller);
