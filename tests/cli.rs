@@ -55,6 +55,22 @@ fn fmt_rewrites_or_reports() {
 }
 
 #[test]
+fn scripts_come_from_standard_input() {
+    let dir = folder(&[]);
+    let piped = run_with(
+        dir.path(),
+        &["run", "-", "--from", "taut", "--compat"],
+        "a = [1, 2]\nprint(a . a)\n",
+    );
+    assert_eq!(
+        (piped.code, piped.out.as_str()),
+        (0, "a: i32[2]\n[1 4]\n"),
+        "{}",
+        piped.err
+    );
+}
+
+#[test]
 fn print_shows_stages() {
     let dir = folder(&[("a.taut", "fn main(x: f32[2]) { let y = neg(x); y * y }")]);
     let text = run(dir.path(), "print a.taut");

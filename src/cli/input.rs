@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use clap::ValueEnum;
 use indexmap::IndexMap;
@@ -114,14 +114,18 @@ fn plain(e: &std::io::Error) -> String {
     }
 }
 
-/// The bytes of a file, or of standard input.
+/// The bytes of a file, or of standard input, which gives them to all who ask.
 pub(super) fn bytes(path: &Path) -> Result<Vec<u8>, Failure> {
+    static STANDARD: OnceLock<Vec<u8>> = OnceLock::new();
     if !is_standard(path) {
         return std::fs::read(path).map_err(|e| unreadable(path, &e));
     }
+    if let Some(bytes) = STANDARD.get() {
+        return Ok(bytes.clone());
+    }
     let mut bytes = Vec::new();
     match std::io::stdin().lock().read_to_end(&mut bytes) {
-        Ok(_) => Ok(bytes),
+        Ok(_) => Ok(STANDARD.get_or_init(|| bytes).clone()),
         Err(e) => Err(unreadable(path, &e)),
     }
 }
@@ -143,7 +147,7 @@ pub(super) fn source(path: &Path) -> Result<Arc<Source>, Failure> {
 
 /// The text of a file, if it is a script.
 pub(super) fn script_source(path: &Path, from: Option<Kind>) -> Result<Option<Arc<Source>>, Failure> {
-    if Kind::of(path, from)? != Kind::Taut || is_standard(path) {
+    if Kind::of(path, from)? != Kind::Taut {
         return Ok(None);
     }
     let source = source(path)?;
