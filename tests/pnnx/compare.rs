@@ -8,9 +8,8 @@ use tautomer::tensor::Tensor;
 /// How far apart, relative to the largest number of a result, its elements may lie.
 const TOLERANCE: f64 = 1e-4;
 
-/// How far apart, in units in the last place, results of expressions alone may lie: one for a function of the tool and
-/// one for that of torch.
-pub(crate) const MOST_ULPS: u64 = 2;
+/// How far apart, in units in the last place, results of expressions alone may lie.
+pub(crate) const MOST_ULPS: u64 = 1;
 
 /// The largest differences that were found.
 #[derive(Debug, Clone, Copy, Default)]
