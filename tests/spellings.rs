@@ -186,3 +186,43 @@ fn attention_of_joined_heads() {
         &bodies,
     );
 }
+
+#[test]
+fn attention_of_joined_batch_and_heads() {
+    all_are(
+        "attention",
+        "q: f32[b, s, 16], k: f32[b, t, 16], v: f32[b, t, 16]",
+        &[
+            "matmul(softmax(matmul(q, transpose(k) {perm = [0, 2, 1]})), v)",
+            "matmul(softmax(matmul(q, transpose(k) {perm = [0, 2, 1]}) / 4.0), v)",
+            "matmul(softmax(matmul(q * 0.25, transpose(k) {perm = [0, 2, 1]})), v)",
+            "matmul(softmax(matmul(q, transpose(k * 0.25) {perm = [0, 2, 1]})), v)",
+        ],
+    );
+    all_are(
+        "attention",
+        "q: f32[b, s, 16], k: f32[b, t, 16], v: f32[b, t, 16], m: f32[s, t]",
+        &[
+            "matmul(softmax(matmul(q, transpose(k) {perm = [0, 2, 1]}) + m), v)",
+            "matmul(softmax(m + matmul(q / 4.0, transpose(k) {perm = [0, 2, 1]})), v)",
+        ],
+    );
+}
+
+#[test]
+fn attention_of_heads_behind_the_sequence() {
+    // PyTorch's multi-head attention: of batch and heads one axis is made, behind that of the sequence.
+    let heads = |x: &str, perm: &str| format!("transpose(reshape({x}) {{shape = [5, 8, 16]}}) {{perm = {perm}}}");
+    let (q, k, v) = (
+        heads("q", "[1, 0, 2]"),
+        heads("k", "[1, 2, 0]"),
+        heads("v", "[1, 0, 2]"),
+    );
+    let joined = |y: &str| format!("reshape(transpose({y}) {{perm = [1, 0, 2]}}) {{shape = [10, 64]}}");
+    let found = optimized(&format!(
+        "fn main(q: f32[5, 2, 64], k: f32[5, 2, 64], v: f32[5, 2, 64]) {{ {} }}",
+        joined(&format!("matmul(softmax(matmul({q} * 0.25, {k})), {v})"))
+    ));
+    let turned = ["transpose"; 4];
+    assert_eq!(found, [&["attention", "reshape"][..], &turned].concat());
+}

@@ -63,16 +63,28 @@ macro_rules! attention_body {
         concat!(
             "fn (q, k, v, attn_mask, past_key, past_value, nonpad_kv_seqlen) {
                let qh = when q.rank == 4 { q } else {
-                 transpose(reshape(q) {shape = [q.shape[0], q.shape[1], q_num_heads, q.shape[2] / q_num_heads]})
-                   {perm = [0, 2, 1, 3]}
+                 transpose(
+                   reshape(q) {
+                     shape = [q.shape[0], q.shape[1], q_num_heads, q.shape[2] / q_num_heads],
+                     allowzero = true,
+                   }
+                 ) {perm = [0, 2, 1, 3]}
                };
                let kh = when k.rank == 4 { k } else {
-                 transpose(reshape(k) {shape = [k.shape[0], k.shape[1], kv_num_heads, k.shape[2] / kv_num_heads]})
-                   {perm = [0, 2, 1, 3]}
+                 transpose(
+                   reshape(k) {
+                     shape = [k.shape[0], k.shape[1], kv_num_heads, k.shape[2] / kv_num_heads],
+                     allowzero = true,
+                   }
+                 ) {perm = [0, 2, 1, 3]}
                };
                let vh = when v.rank == 4 { v } else {
-                 transpose(reshape(v) {shape = [v.shape[0], v.shape[1], kv_num_heads, v.shape[2] / kv_num_heads]})
-                   {perm = [0, 2, 1, 3]}
+                 transpose(
+                   reshape(v) {
+                     shape = [v.shape[0], v.shape[1], kv_num_heads, v.shape[2] / kv_num_heads],
+                     allowzero = true,
+                   }
+                 ) {perm = [0, 2, 1, 3]}
                };
                let keys = when given(past_key) { concat(past_key, kh) {axis = 2} } else { kh };
                let values = when given(past_value) { concat(past_value, vh) {axis = 2} } else { vh };
@@ -81,7 +93,7 @@ macro_rules! attention_body {
                    expand(unsqueeze(keys) {axes = [2]}) {
                      shape = [keys.shape[0], keys.shape[1], qh.shape[1] / keys.shape[1], keys.shape[2], keys.shape[3]]
                    }
-                 ) {shape = [keys.shape[0], qh.shape[1], keys.shape[2], keys.shape[3]]}
+                 ) {shape = [keys.shape[0], qh.shape[1], keys.shape[2], keys.shape[3]], allowzero = true}
                };
                let vg = when qh.shape[1] == values.shape[1] { values } else {
                  reshape(
@@ -90,7 +102,7 @@ macro_rules! attention_body {
                        values.shape[0], values.shape[1], qh.shape[1] / values.shape[1], values.shape[2], values.shape[3]
                      ]
                    }
-                 ) {shape = [values.shape[0], qh.shape[1], values.shape[2], values.shape[3]]}
+                 ) {shape = [values.shape[0], qh.shape[1], values.shape[2], values.shape[3]], allowzero = true}
                };
                let qs = when given(scale) { qh * scale } else { qh / sqrt(qh.shape[3]) };
                let product = matmul(qs, transpose(kg) {perm = [0, 1, 3, 2]});
@@ -127,7 +139,8 @@ macro_rules! attention_body {
                let typed = when mixed.dtype == q.dtype { mixed } else { cast(mixed) {to = q.dtype} };
                let y = when q.rank == 4 { typed } else {
                  reshape(transpose(typed) {perm = [0, 2, 1, 3]}) {
-                   shape = [q.shape[0], q.shape[1], qh.shape[1] * vg.shape[3]]
+                   shape = [q.shape[0], q.shape[1], qh.shape[1] * vg.shape[3]],
+                   allowzero = true,
                  }
                };
                ",

@@ -370,4 +370,16 @@ pub(crate) const EQUIVALENT: &[(&str, &str)] = &[
         "lower-group-norm: second choice: when len(t) == 0 { g } else { unsqueeze(g) {axes = t} } -> unsqueeze(g) {axes = t} @485",
         "`unsqueeze` without axes, a transposition in order, an expansion to the same shape: each is nothing",
     ),
+    (
+        "masked-attention-of-joined-batch-by-one-mask: type of a variable dropped: : [b, t, e] ->  @79",
+        "where the types are the same, so are the values; elsewhere the target has no type, or another one, as it may for the rule itself",
+    ),
+    (
+        "pad-of-transpose: operator replaced by a sibling: * -> / @228",
+        "where the types are the same, so are the values; elsewhere the target has no type, or another one, as it may for the rule itself",
+    ),
+    (
+        "elementwise-of-squeeze-and-param: condition weakened: > -> >= @264",
+        "without axes to remove, nothing is removed and nothing is added",
+    ),
 ];
