@@ -316,6 +316,61 @@ fn rule_files_use_others() {
 }
 
 #[test]
+fn all_broken_rule_files_are_reported() {
+    let dir = folder(&[
+        ("a.taut", SCALE),
+        ("a.rules", "rule a(x) { x + => x }"),
+        ("b.rules", "rule b(x) { nothing(x) => x }"),
+    ]);
+    for command in ["verify", "rules list", "rules check", "optimize a.taut"] {
+        let files = ["missing.rules", "a.rules", "gone.rules"];
+        let named = if command.starts_with("optimize") {
+            " --rules "
+        } else {
+            " "
+        };
+        let done = run(dir.path(), &format!("{command}{named}{}", files.join(named)));
+        assert_eq!((done.code, done.out.as_str()), (2, ""), "{command}: {}", done.err);
+        for problem in [
+            "missing.rules: no such file",
+            "gone.rules: no such file",
+            "--> a.rules:1:17",
+        ] {
+            assert!(done.err.contains(problem), "{command}: {}", done.err);
+        }
+        let done = run(dir.path(), &format!("{command}{named}a.rules{named}b.rules"));
+        for problem in ["--> a.rules:1:17", "--> b.rules:1:13"] {
+            assert!(done.err.contains(problem), "{command}: {}", done.err);
+        }
+    }
+}
+
+#[test]
+fn places_that_nothing_can_be_written_to_are_found_before_the_work() {
+    let dir = folder(&[("a.taut", SCALE), ("file", "")]);
+    for (command, problem) in [
+        ("optimize a.taut -o file/b.taut", "file/b.taut: `file` is no folder"),
+        ("optimize a.taut -o gone/b.onnx", "gone/b.onnx: `gone` does not exist"),
+        ("optimize a.taut -o b.rules", "b.rules: a program is no rule file"),
+        (
+            "optimize a.taut --report gone/b.html",
+            "gone/b.html: `gone` does not exist",
+        ),
+        ("convert a.taut gone/b.onnx", "gone/b.onnx: `gone` does not exist"),
+        ("verify --table -o gone/b.md", "gone/b.md: `gone` does not exist"),
+    ] {
+        let done = run(dir.path(), command);
+        assert_eq!(done.code, 2, "{command}: {}", done.err);
+        let first = done.err.lines().next().unwrap_or_default();
+        assert!(
+            first.starts_with("error[T040") && first.ends_with(problem),
+            "{command}: {}",
+            done.err
+        );
+    }
+}
+
+#[test]
 fn sets_that_come_with_the_tool_have_names() {
     let dir = folder(&[("a.taut", "fn main(x: f32[2, 3]) { x * zeros_like(x) }")]);
     let by_set = run(dir.path(), "optimize a.taut --rules gsl --only-rules b1 --no-fold -v");

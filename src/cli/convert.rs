@@ -25,8 +25,7 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
     if input::is_standard(&args.result) {
         return Err(Failure::new("T0402", "a result of convert is a file"));
     }
-    // A wrong suffix is found before the work is done.
-    Kind::of(&args.result, None)?;
+    output::destination(&args.result)?;
     let loaded = Loaded::read(&args.file, args.from, args.params.as_deref(), shell)?;
     let notes = output::write_workload(&args.result, &loaded.workload, loaded.info.as_ref())?;
     shell.notes(&notes);

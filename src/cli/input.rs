@@ -8,15 +8,16 @@ use std::sync::{Arc, OnceLock};
 use clap::ValueEnum;
 use indexmap::IndexMap;
 
-use tautomer::diag::{Diagnostic, Severity, Source, did_you_mean};
+use tautomer::diag::{Diagnostic, Diagnostics, Severity, Source, did_you_mean};
 use tautomer::formats::onnx::{OnnxInfo, decode_model, import, read_model};
 use tautomer::formats::pnnx::{self, ParamFile};
 use tautomer::formats::{FormatError, arrays};
 use tautomer::graph::{BuildOptions, Graph, Params, Workload, build_program};
 use tautomer::lang::ast::Program;
 use tautomer::lang::{is_script, parse_program, parse_rules};
-use tautomer::rule::library_set_files;
+use tautomer::rule::{RuleSet, library_set_files, load_checked_rules, load_rules};
 use tautomer::tensor::{Tensor, Type};
+use tautomer::verify::is_shipped;
 
 use super::{Done, Failure, Shell, script};
 
@@ -176,7 +177,8 @@ fn rule_files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
 }
 
 /// The texts of rule files and of those that they use, each once, a used file before its user; of a folder all rule
-/// files in it. What is no file may be the name of a set that comes with the tool.
+/// files in it. What is no file may be the name of a set that comes with the tool. All files that cannot be read are
+/// reported, and with them what does not parse.
 pub(super) fn rule_sources(files: &[PathBuf]) -> Result<Vec<Arc<Source>>, Failure> {
     enum Visit {
         Enter(PathBuf),
@@ -184,6 +186,8 @@ pub(super) fn rule_sources(files: &[PathBuf]) -> Result<Vec<Arc<Source>>, Failur
     }
     let mut seen = BTreeSet::new();
     let mut out = Vec::new();
+    let mut unreadable = Diagnostics::new();
+    let mut malformed = Diagnostics::new();
     let mut stack: Vec<Visit> = files.iter().rev().cloned().map(Visit::Enter).collect();
     while let Some(visit) = stack.pop() {
         let path = match visit {
@@ -202,18 +206,60 @@ pub(super) fn rule_sources(files: &[PathBuf]) -> Result<Vec<Arc<Source>>, Failur
             continue;
         }
         if path.is_dir() {
-            stack.extend(rule_files(&path)?.into_iter().rev().map(Visit::Enter));
+            if let Some(files) = kept(rule_files(&path), &mut unreadable)? {
+                stack.extend(files.into_iter().rev().map(Visit::Enter));
+            }
             continue;
         }
-        let text = source(&path)?;
+        let Some(text) = kept(source(&path), &mut unreadable)? else {
+            continue;
+        };
         stack.push(Visit::Leave(text.clone()));
-        // A file that does not parse is reported by whoever loads it.
-        if let Ok(file) = parse_rules(text) {
-            let folder = path.parent().unwrap_or(Path::new(""));
-            stack.extend(file.uses.iter().rev().map(|u| Visit::Enter(folder.join(&*u.path))));
+        match parse_rules(text) {
+            Ok(file) => {
+                let folder = path.parent().unwrap_or(Path::new(""));
+                stack.extend(file.uses.iter().rev().map(|u| Visit::Enter(folder.join(&*u.path))));
+            }
+            // Whoever loads the file reports it, if loading comes to pass.
+            Err(found) => malformed.extend(found),
         }
     }
-    Ok(out)
+    if unreadable.is_empty() {
+        return Ok(out);
+    }
+    unreadable.extend(malformed);
+    Err(unreadable.into())
+}
+
+/// The value, or nothing and its problems set aside.
+fn kept<T>(result: Result<T, Failure>, problems: &mut Diagnostics) -> Result<Option<T>, Failure> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(Failure::Problems(found)) => {
+            problems.extend(found);
+            Ok(None)
+        }
+        Err(other) => Err(other),
+    }
+}
+
+/// The rules of texts, the problems of all of them collected.
+pub(super) fn rule_sets(sources: Vec<Arc<Source>>) -> Result<Vec<RuleSet>, Diagnostics> {
+    let mut sets = Vec::new();
+    let mut problems = Diagnostics::new();
+    for source in sources {
+        // What comes with the tool has been checked.
+        let load = if is_shipped(&source) {
+            load_checked_rules
+        } else {
+            load_rules
+        };
+        match parse_rules(source).and_then(load) {
+            Ok(set) => sets.push(set),
+            Err(found) => problems.extend(found),
+        }
+    }
+    if problems.has_errors() { Err(problems) } else { Ok(sets) }
 }
 
 /// A file of arrays.

@@ -9,11 +9,10 @@ use tautomer::diag::Diagnostic;
 use tautomer::formats::onnx::{OnnxInfo, raise_opset};
 use tautomer::formats::pnnx;
 use tautomer::graph::Workload;
-use tautomer::lang::parse_rules;
 use tautomer::op::{Op, OpDef};
 use tautomer::pipeline::{self, Engine, Options, Report, optimize};
 use tautomer::rewrite::{Limits, Step};
-use tautomer::rule::{Class, RuleSet, load_rules};
+use tautomer::rule::{Class, RuleSet};
 use tautomer::tensor::DType;
 
 use super::bisect::blamed;
@@ -142,12 +141,13 @@ pub(super) fn parse_class(text: &str) -> Result<Class, String> {
 
 pub(super) fn run(args: &Args, shell: &Shell) -> Done {
     let clock = Instant::now();
-    let mut loaded = Loaded::read(&args.file, args.from, args.params.as_deref(), shell)?;
-    loaded.reshape(&args.shapes)?;
     let target = match &args.output {
-        Some(path) if !input::is_standard(path) => Some(Kind::of(path, None)?),
+        Some(path) if !input::is_standard(path) => Some(output::destination(path)?),
         _ => None,
     };
+    args.report.as_deref().map_or(Ok(()), output::has_folder)?;
+    let mut loaded = Loaded::read(&args.file, args.from, args.params.as_deref(), shell)?;
+    loaded.reshape(&args.shapes)?;
     let given = read_rules(&args.rules)?;
     let to_onnx = target == Some(Kind::Onnx) || (target.is_none() && loaded.info.is_some());
     if let (Some(opset), true) = (args.opset, to_onnx) {
@@ -319,8 +319,8 @@ pub(super) fn read_rules(files: &[PathBuf]) -> Result<Option<RuleSet>, Failure> 
         return Ok(None);
     }
     let mut all = RuleSet::default();
-    for source in input::rule_sources(files)? {
-        all.extend(load_rules(parse_rules(source)?)?);
+    for set in input::rule_sets(input::rule_sources(files)?)? {
+        all.extend(set);
     }
     Ok(Some(all))
 }

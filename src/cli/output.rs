@@ -24,6 +24,39 @@ const MAX_ELEMENTS: usize = 1000;
 /// Elements shown at either end of an abbreviated axis.
 const EDGE: usize = 3;
 
+/// The kind of file that a workload is to be written to. What cannot be written is refused before work is done for it.
+pub(super) fn destination(path: &Path) -> Result<Kind, Failure> {
+    let kind = Kind::of(path, None)?;
+    if kind == Kind::Rules {
+        return Err(no_rule_file(path));
+    }
+    has_folder(path)?;
+    Ok(kind)
+}
+
+fn no_rule_file(path: &Path) -> Failure {
+    Diagnostic::error("T0402", format!("{}: a program is no rule file", path.display()))
+        .help("results are written as `.taut`, `.onnx` or `.pnnx.param`")
+        .into()
+}
+
+/// Refuses a path that no file can be written to, as its folder is not there.
+pub(super) fn has_folder(path: &Path) -> Done {
+    let problem = match path.parent() {
+        _ if path.is_dir() => format!("{}: a folder is there", path.display()),
+        Some(folder) if !folder.as_os_str().is_empty() && !folder.is_dir() => {
+            let what = if folder.exists() {
+                "is no folder"
+            } else {
+                "does not exist"
+            };
+            format!("{}: `{}` {what}", path.display(), folder.display())
+        }
+        _ => return Ok(()),
+    };
+    Err(Failure::new("T0401", problem))
+}
+
 /// Writes a text, in one step.
 pub(super) fn write_text(path: &Path, text: &str) -> Done {
     atomic::write(path, text.as_bytes()).map_err(|e| Failure::new("T0401", format!("{}: {e}", path.display())))
@@ -73,11 +106,7 @@ pub(super) fn write_workload(
             )?)
         }
         Kind::Pnnx => Ok(pnnx::write_model(path, &workload.graph, &workload.params)?),
-        Kind::Rules => Err(
-            Diagnostic::error("T0402", format!("{}: a program is no rule file", path.display()))
-                .help("results are written as `.taut`, `.onnx` or `.pnnx.param`")
-                .into(),
-        ),
+        Kind::Rules => Err(no_rule_file(path)),
     }
 }
 

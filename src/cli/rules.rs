@@ -109,13 +109,8 @@ pub(super) fn sources(files: &[PathBuf]) -> Result<Vec<Arc<Source>>, Failure> {
 
 fn load(files: &[PathBuf]) -> Result<RuleSet, Failure> {
     let mut all = RuleSet::default();
-    for source in sources(files)? {
-        let file = parse_rules(source)?;
-        all.extend(if files.is_empty() {
-            load_checked_rules(file)?
-        } else {
-            load_rules(file)?
-        });
+    for set in input::rule_sets(sources(files)?)? {
+        all.extend(set);
     }
     Ok(all)
 }

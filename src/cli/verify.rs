@@ -5,14 +5,13 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use tautomer::diag::Diagnostics;
 use tautomer::graph::to_program;
-use tautomer::lang::{format_program, parse_rules};
+use tautomer::lang::format_program;
 use tautomer::op::Laws;
-use tautomer::rule::{library_set_files, load_checked_rules, load_rules};
+use tautomer::rule::library_set_files;
 use tautomer::verify::{
-    Counterexample, Entry, Level, Options, Repair, Report, Subject, VERIFIER, Verdict, is_shipped, repair,
-    shipped_rules, verdict_table, verify_all,
+    Counterexample, Entry, Level, Options, Repair, Report, Subject, VERIFIER, Verdict, repair, shipped_rules,
+    verdict_table, verify_all,
 };
 
 use super::verdicts::{self, Locks, Progress};
@@ -114,6 +113,7 @@ impl Row {
 }
 
 pub(super) fn run(args: &Args, shell: &Shell) -> Done {
+    args.output.as_deref().map_or(Ok(()), output::has_folder)?;
     if let Some(files) = validate::graphs(&args.files)? {
         if args.lock || args.check_lock || args.table {
             let what = "`--lock`, `--check-lock` and `--table` are for rules, and graphs are given";
@@ -303,21 +303,8 @@ fn load(args: &Args) -> Result<Vec<Subject>, Failure> {
         };
         all.retain(|subject| args.built_in || !in_set(&subject.source));
     } else {
-        let mut problems = Diagnostics::new();
-        for source in input::rule_sources(&args.files)? {
-            // What comes with the tool has been checked.
-            let load = if is_shipped(&source) {
-                load_checked_rules
-            } else {
-                load_rules
-            };
-            match parse_rules(source).and_then(load) {
-                Ok(set) => all.extend(Subject::of(&set.rules, set.examples.into())),
-                Err(found) => problems.extend(found),
-            }
-        }
-        if problems.has_errors() {
-            return Err(problems.into());
+        for set in input::rule_sets(input::rule_sources(&args.files)?)? {
+            all.extend(Subject::of(&set.rules, set.examples.into()));
         }
     }
     if let Some(name) = args.rule.iter().find(|n| all.iter().all(|s| *s.rule.name != ***n)) {
