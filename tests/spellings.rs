@@ -143,6 +143,8 @@ fn attention() {
             "let r = sqrt(sqrt(16.0)); matmul(softmax(matmul(q / r, transpose(k / r) {perm = [0, 1, 3, 2]})), v)",
             // Without a scale.
             "matmul(softmax(matmul(q, transpose(k) {perm = [0, 1, 3, 2]})), v)",
+            // By the letters of axes.
+            "einsum(softmax(einsum(q, k) {equation = \"bhid,bhjd->bhij\"} * 0.25), v) {equation = \"bhij,bhjd->bhid\"}",
         ],
     );
 }
@@ -172,12 +174,20 @@ fn attention_of_joined_heads() {
         heads("v", "[0, 2, 1, 3]"),
     );
     let turned = heads("k", "[0, 2, 3, 1]");
+    let by_letters = "
+        let q = reshape(q) {shape = [2, 5, 4, 16]} * 0.25;
+        let k = reshape(k) {shape = [2, 5, 4, 16]};
+        let v = reshape(v) {shape = [2, 5, 4, 16]};
+        let weights = softmax(einsum(k, q) {equation = \"aecd,abcd->acbe\"});
+        reshape(einsum(weights, v) {equation = \"acbe,aecd->abcd\"}) {shape = [2, 5, 64]}";
     let bodies = [
         joined(&format!("matmul(softmax(matmul({q}, {turned}) / 4.0), {v})")),
         joined(&format!(
             "matmul(softmax(matmul({q}, transpose({k}) {{perm = [0, 1, 3, 2]}}) * 0.25), {v})"
         )),
         joined(&format!("matmul(softmax(matmul({q} * 0.25, {turned})), {v})")),
+        // As Keras writes it.
+        by_letters.to_owned(),
     ];
     let bodies: Vec<&str> = bodies.iter().map(String::as_str).collect();
     all_are(

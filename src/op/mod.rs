@@ -85,6 +85,7 @@ pub(crate) use branch::{always_true, join};
 pub use call::{Normalized, normalize};
 pub use cost::{Cost, CostRule};
 pub use def::{Canonical, Flow, OnnxName, OpDef, OpTraits, Operand, OperandKind, Semantics};
+pub(crate) use einsum::einsum_axes;
 pub use exact::Exact;
 pub use field::{Field, Residue};
 pub use infer::{Fact, Infer, OpError};

@@ -18,6 +18,7 @@ const FILES: &[(&str, &str)] = &[
     ("rules/activation.rules", include_str!("../../rules/activation.rules")),
     ("rules/norm.rules", include_str!("../../rules/norm.rules")),
     ("rules/strided.rules", include_str!("../../rules/strided.rules")),
+    ("rules/einsum.rules", include_str!("../../rules/einsum.rules")),
     ("rules/attention.rules", include_str!("../../rules/attention.rules")),
 ];
 

@@ -136,6 +136,22 @@ impl Equation {
         Ok(Equation { operands, result })
     }
 
+    /// The same equation with the letters of the alphabet in the order in which they are needed first, so that equations
+    /// that differ in their letters alone become one.
+    pub(super) fn in_order(mut self) -> Equation {
+        let mut seen: Vec<char> = Vec::new();
+        for term in self.operands.iter_mut().chain([&mut self.result]) {
+            for letter in term.before.iter_mut().chain(term.after.iter_mut().flatten()) {
+                let at = seen.iter().position(|c| c == letter).unwrap_or_else(|| {
+                    seen.push(*letter);
+                    seen.len() - 1
+                });
+                *letter = ('a'..='z').chain('A'..='Z').nth(at).unwrap_or(*letter);
+            }
+        }
+        self
+    }
+
     /// The labels of the axes of the result.
     pub(super) fn result(&self, operands: &[Vec<Label>]) -> Vec<Label> {
         let dots = |labels: &Vec<Label>| labels.iter().filter(|l| matches!(l, Label::Dots(_))).count();

@@ -42,9 +42,15 @@ fn types_follow_the_equation() {
                 "einsum",
                 "equation=bi,ia",
                 &["f32[2, 3]", "f32[3, 4]"],
-                "equation=\"bi,ia->ab\"",
+                "equation=\"ab,bc->ca\"",
             ),
             ("einsum", "equation=a...", &["f32[2, 3]"], "equation=\"a...->...a\""),
+            (
+                "einsum",
+                "equation=bhid,bhjd->bhij",
+                &["f32[1, 2, 3, 4]", "f32[1, 2, 5, 4]"],
+                "equation=\"abcd,abed->abce\"",
+            ),
         ],
     );
 }

@@ -295,7 +295,7 @@ impl<'a> Meaning<'a> {
         Ok(out)
     }
 
-    fn broadcast_extent(&self, a: &Dim, b: &Dim) -> Res<Dim> {
+    pub(super) fn broadcast_extent(&self, a: &Dim, b: &Dim) -> Res<Dim> {
         let one = Dim::Const(1);
         let case = self.case;
         if *a == one || a == b {

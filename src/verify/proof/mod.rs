@@ -7,6 +7,7 @@
 //! numbers of the reals, and for functions of which no more is known than the laws say.
 
 mod case;
+mod einsum;
 mod expr;
 mod facts;
 mod fold;

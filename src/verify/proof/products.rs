@@ -53,7 +53,7 @@ impl Meaning<'_> {
         Ok(single(fold(self.case, kind, &symbol, extent, &cases?)?))
     }
 
-    fn product_of(&self, factors: &[Cases]) -> Res<Cases> {
+    pub(super) fn product_of(&self, factors: &[Cases]) -> Res<Cases> {
         self.combined(factors, &|args| {
             Ok(args.iter().fold(Expr::int(1), |out, x| laws::multiply(&out, x)))
         })
@@ -126,6 +126,7 @@ impl Meaning<'_> {
                 out.extend(self.transposed(call, &x, &w)?);
                 out
             }
+            "einsum" => self.einsum_shape(call)?,
             _ => return Ok(None),
         };
         Ok(Some(out))
@@ -179,6 +180,7 @@ impl Meaning<'_> {
             "gemm" => self.gemm(call, shape, at)?,
             "conv" => self.conv(call, &self.index(at, shape))?,
             "conv_transpose" => self.conv_transpose(call, shape, &self.index(at, shape))?,
+            "einsum" => single(self.einsum_element(call, &self.index(at, shape))?),
             _ => return Ok(None),
         }))
     }
