@@ -179,6 +179,9 @@ fn mutants_are_refuted() {
     };
     let outcomes = shipped.outcomes(&chosen, &options);
     let known: BTreeMap<&str, &str> = EQUIVALENT.iter().copied().collect();
+    let made: BTreeSet<String> = shipped.mutants.iter().map(Mutant::name).collect();
+    let gone: Vec<&&str> = known.keys().filter(|name| !made.contains(**name)).collect();
+    assert!(gone.is_empty(), "said to be equivalent, and not made: {gone:#?}");
     let (mut refuted, mut other_type, mut equal, mut unloadable) = (0, 0, 0, 0);
     let mut survived = Vec::new();
     let mut false_claims = Vec::new();

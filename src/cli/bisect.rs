@@ -11,8 +11,10 @@ use tautomer::rule::Class;
 
 use super::extents::likely;
 use super::input::{self, Kind, Loaded};
-use super::optimize::{EngineName, Verdict, compare, parse_class, read_rules, tolerance};
-use super::random::{Random, difference as apart, values};
+use super::optimize::{
+    EngineName, Verdict, compare, furthest, is_decided_by_reference, parse_class, read_rules, tolerance,
+};
+use super::random::{Random, values};
 use super::run::evaluate;
 use super::{Done, Failure, Shell};
 
@@ -185,7 +187,7 @@ pub(super) fn blamed(original: &Workload, options: &Options<'_>, runs: (u64, u64
 /// True if the first half of the results of `sides` differs from the second on some random input.
 fn sides_differ(original: &Workload, sides: &Graph, seed: u64, allowed: f64) -> bool {
     let mut random = Random::new(seed.wrapping_mul(0x2545_f491_4f6c_dd1d));
-    for extents in likely(&original.graph, &mut random) {
+    for extents in likely(&original.graph, &original.params, &mut random) {
         let Some((inputs, params)) = values(&original.graph, &original.params, &mut random, &extents) else {
             continue;
         };
@@ -193,9 +195,15 @@ fn sides_differ(original: &Workload, sides: &Graph, seed: u64, allowed: f64) -> 
             graph: sides.clone(),
             params,
         };
-        if let Ok(results) = evaluate(&workload, &inputs, false) {
+        let between = |reference: bool| {
+            let results = evaluate(&workload, &inputs, reference).ok()?;
             let (source, target) = results.split_at(results.len() / 2);
-            return source.iter().zip(target).any(|(a, b)| apart(a, b) > allowed);
+            Some(furthest(source, target))
+        };
+        if let Some(by_kernels) = between(false) {
+            let exactly = by_kernels > allowed && is_decided_by_reference(allowed, &original.graph, &extents);
+            let found = if exactly { between(true) } else { None };
+            return found.unwrap_or(by_kernels) > allowed;
         }
     }
     false
@@ -203,7 +211,7 @@ fn sides_differ(original: &Workload, sides: &Graph, seed: u64, allowed: f64) -> 
 
 /// The largest difference on random inputs, if it is too large.
 fn difference(before: &Workload, after: &Workload, args: &Args, allowed: f64) -> Result<Option<f64>, Failure> {
-    match compare(before, after, args.runs, args.seed)? {
+    match compare(before, after, (args.runs, args.seed), allowed)? {
         Verdict::Apart(most) => Ok((most > allowed).then_some(most)),
         Verdict::Unchecked(why) => Err(Failure::new(
             "T0406",

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use tautomer::graph::{Graph, Node};
+use tautomer::graph::{Graph, Node, Params, VertexId};
 use tautomer::op::AttrValue;
 use tautomer::rewrite::{batch_symbols, graph_cost};
-use tautomer::tensor::{Atom, Dim};
+use tautomer::tensor::{Atom, Dim, Tensor};
 
 use super::random::Random;
 
@@ -19,7 +19,7 @@ const LEVELS: [i64; 6] = [8, 32, 64, 224, 640, 16_000];
 /// Smaller extents that are tried in place of one that is admitted.
 const SMALLER: [i64; 14] = [2, 3, 5, 8, 12, 16, 24, 32, 48, 64, 96, 128, 224, 320];
 
-/// No graph is run on random inputs that is estimated to take longer, in microseconds.
+/// Extents at which the graph is estimated to take longer, in microseconds, are taken only if there are no others.
 const LONGEST: f64 = 5e6;
 
 /// How many calls may be inferred in search of extents: about half a second.
@@ -28,8 +28,46 @@ const MOST_CALLS: usize = 100_000;
 /// Extents to run the graph at, the likeliest first.
 ///
 /// All of them have passed inference, if any do: small ones; else large ones, made as small as inference admits one by
-/// one. Larger ones follow, for values can forbid extents, too, which only a run shows.
-pub(super) fn likely(graph: &Graph, random: &mut Random) -> Vec<Extents> {
+/// one. Larger ones follow, for values can forbid extents, too, which only a run shows. `given` says some of them: what
+/// inputs and parameters have values already.
+pub(super) fn likely(graph: &Graph, given: &Params, random: &mut Random) -> Vec<Extents> {
+    let value = |v| given.get(graph.vertex(v).name.as_deref()?);
+    let fixed = decided(graph, &value);
+    let bound = match graph.with_symbols(&|name| fixed.get(name).copied()) {
+        Ok(bound) => bound,
+        // What is given does not fit: the run says so.
+        Err(_) => graph.clone(),
+    };
+    let mut found = free(&bound, random);
+    for extents in &mut found {
+        extents.extend(fixed.clone());
+    }
+    found
+}
+
+/// The symbols that values of inputs and parameters decide.
+pub(super) fn decided<'a>(graph: &Graph, value: &dyn Fn(VertexId) -> Option<&'a Tensor>) -> Extents {
+    let mut found = Extents::new();
+    for &v in graph.inputs().iter().chain(graph.params()) {
+        let shape = graph.ty(v).as_tensor().and_then(|t| t.shape.as_ref());
+        let (Some(value), Some(shape)) = (value(v), shape) else {
+            continue;
+        };
+        for (d, &extent) in shape.iter().zip(value.shape()) {
+            d.visit_atoms(&mut |atom| {
+                if let (Atom::Symbol(name), Ok(extent)) = (atom, i64::try_from(extent))
+                    && *d == Dim::symbol(name)
+                {
+                    found.insert(name.clone(), extent);
+                }
+            });
+        }
+    }
+    found
+}
+
+/// Extents for all symbols of the graph.
+fn free(graph: &Graph, random: &mut Random) -> Vec<Extents> {
     let symbols = symbols(graph);
     let small: Extents = symbols
         .iter()
@@ -39,15 +77,22 @@ pub(super) fn likely(graph: &Graph, random: &mut Random) -> Vec<Extents> {
         return vec![small];
     }
     let batch = batch_symbols(graph);
-    let starts: Vec<Extents> = std::iter::once(small.clone())
-        .chain(LEVELS.iter().map(|&level| {
+    let levels = |batch: &[Arc<str>]| -> Vec<Extents> {
+        let at = |level: i64| {
             let extent = |(name, &small): (&Arc<str>, &i64)| {
                 let extent = if batch.contains(name) { small } else { level };
                 (name.clone(), extent)
             };
             small.iter().map(extent).collect()
-        }))
-        .collect();
+        };
+        LEVELS.into_iter().map(at).collect()
+    };
+    let mut starts = vec![small.clone()];
+    starts.extend(levels(&batch));
+    if !batch.is_empty() {
+        // What looks like a batch may be what windows run over.
+        starts.extend(levels(&[]));
+    }
     let mut search = Search {
         graph,
         left: MOST_CALLS,
@@ -120,11 +165,12 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// True if inference admits the extents and the graph does not take too long; else how many vertices it admits.
+    /// Whether inference admits the extents and the graph does not take too long; else how many vertices it admits, all of
+    /// them if time is what is against it.
     fn admits(&mut self, extents: &Extents) -> Result<(), usize> {
         let (reached, verdict) = match self.graph.with_symbols(&|name| extents.get(name).copied()) {
             Ok(graph) if graph_cost(&graph) <= LONGEST => (graph.len(), Ok(())),
-            Ok(graph) => (graph.len(), Err(0)),
+            Ok(graph) => (graph.len(), Err(graph.len())),
             Err((reached, _)) => (reached, Err(reached)),
         };
         self.left = self.left.saturating_sub(reached);
@@ -158,7 +204,8 @@ impl Search<'_> {
         }
     }
 
-    /// The same with each symbol as small as is admitted, and unlike the others, so that axes are told apart.
+    /// The same with each symbol as small as is admitted of those extents that no other has, so that axes are told apart
+    /// where that can be.
     fn shrunk(&mut self, mut extents: Extents) -> Extents {
         let names: Vec<Arc<str>> = extents.keys().cloned().collect();
         for name in names {
@@ -194,7 +241,35 @@ mod tests {
     fn first(text: &str) -> Vec<i64> {
         let source = Arc::new(Source::new("test", text));
         let graph = build_program(&parse_program(source).unwrap(), &BuildOptions::default()).unwrap();
-        likely(&graph, &mut Random::new(1))[0].values().copied().collect()
+        likely(&graph, &Params::default(), &mut Random::new(1))[0]
+            .values()
+            .copied()
+            .collect()
+    }
+
+    #[test]
+    fn first_axes_get_room_if_windows_run_over_them() {
+        let found = first(
+            "fn main(x: f32[t, 1, 1]) {
+               max_pool(transpose(x) {perm = [1, 2, 0]}) {kernel_shape = [200], strides = [200]}
+             }",
+        );
+        assert_eq!(found, [224]);
+    }
+
+    #[test]
+    fn given_values_say_what_symbols_are() {
+        let source = Arc::new(Source::new(
+            "test",
+            "fn main(x: f32[k, m], param w: f32[m, 2]) { x @ w }",
+        ));
+        let graph = build_program(&parse_program(source).unwrap(), &BuildOptions::default()).unwrap();
+        let w = Tensor::new::<f32>(&[7, 2], vec![1.0; 14]).unwrap();
+        let given: Params = [("w".into(), w)].into_iter().collect();
+        for extents in likely(&graph, &given, &mut Random::new(1)) {
+            assert_eq!(extents["m"], 7);
+            assert!(extents.contains_key("k"));
+        }
     }
 
     #[test]

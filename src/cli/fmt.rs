@@ -1,11 +1,12 @@
 //! `tautomer fmt`: canonical form.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde_json::json;
 
-use tautomer::diag::Diagnostic;
-use tautomer::lang::{format_program, format_rules, parse_program, parse_rules};
+use tautomer::diag::{Diagnostic, Diagnostics, Source};
+use tautomer::lang::{format_program, format_rules, is_script, parse_program, parse_rules};
 
 use super::input::{self, Kind};
 use super::{Done, Failure, Shell, output};
@@ -35,19 +36,10 @@ pub(super) fn rules(files: &[PathBuf], check: bool, shell: &Shell) -> Done {
 
 pub(super) fn run(args: &Args, shell: &Shell) -> Done {
     let mut changed = Vec::new();
+    let mut problems = Diagnostics::new();
     for path in &args.files {
-        let kind = Kind::of(path, args.from)?;
-        let source = match kind {
-            Kind::Onnx | Kind::Pnnx => {
-                let problem = Diagnostic::error("T0402", format!("{}: a model has no form", input::shown(path)));
-                return Err(problem.help("`print` shows it as a program").into());
-            }
-            _ => input::source(path)?,
-        };
-        let old = source.clone();
-        let text = match kind {
-            Kind::Rules => format_rules(&parse_rules(source)?),
-            _ => format_program(&parse_program(source)?),
+        let Some((old, text)) = input::kept(formatted(path, args.from), &mut problems)? else {
+            continue;
         };
         let differs = text != old.text;
         if differs {
@@ -67,8 +59,32 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
             shell.result(&format!("{file}\n"))?;
         }
     }
+    if problems.has_errors() {
+        return Err(problems.into());
+    }
     if args.check && !changed.is_empty() {
         return Err(Failure::No);
     }
     Ok(())
+}
+
+/// A text, and its canonical form.
+fn formatted(path: &Path, from: Option<Kind>) -> Result<(Arc<Source>, String), Failure> {
+    let no_form = |what: &str, help: &str| {
+        let problem = Diagnostic::error("T0402", format!("{}: {what} has no canonical form", input::shown(path)));
+        Err(problem.help(help).into())
+    };
+    let kind = Kind::of(path, from)?;
+    if matches!(kind, Kind::Onnx | Kind::Pnnx) {
+        return no_form("a model", "`print` shows it as a program");
+    }
+    let source = input::source(path)?;
+    if kind == Kind::Taut && is_script(&source.text) {
+        return no_form("a script", "`check` finds its problems");
+    }
+    let text = match kind {
+        Kind::Rules => format_rules(&parse_rules(source.clone())?),
+        _ => format_program(&parse_program(source.clone())?),
+    };
+    Ok((source, text))
 }

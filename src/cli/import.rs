@@ -23,6 +23,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, shell: &Shell) -> Done {
+    args.output.as_deref().map_or(Ok(()), output::has_folder)?;
     if !args.prefix.split('-').all(is_name) {
         return Err(Failure::new(
             "T0402",

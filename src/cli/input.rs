@@ -115,24 +115,32 @@ fn plain(e: &std::io::Error) -> String {
     }
 }
 
-/// The bytes of a file, or of standard input, which gives them to all who ask.
+/// The bytes of a file, or of standard input.
 pub(super) fn bytes(path: &Path) -> Result<Vec<u8>, Failure> {
-    static STANDARD: OnceLock<Vec<u8>> = OnceLock::new();
     if !is_standard(path) {
         return std::fs::read(path).map_err(|e| unreadable(path, &e));
     }
-    if let Some(bytes) = STANDARD.get() {
-        return Ok(bytes.clone());
-    }
     let mut bytes = Vec::new();
     match std::io::stdin().lock().read_to_end(&mut bytes) {
-        Ok(_) => Ok(STANDARD.get_or_init(|| bytes).clone()),
+        Ok(_) => Ok(bytes),
         Err(e) => Err(unreadable(path, &e)),
     }
 }
 
-/// The text of a file, or of standard input.
+/// The text of a file, or of standard input, which gives it to all who ask.
 pub(super) fn source(path: &Path) -> Result<Arc<Source>, Failure> {
+    static STANDARD: OnceLock<Arc<Source>> = OnceLock::new();
+    if !is_standard(path) {
+        return decoded(path);
+    }
+    if let Some(source) = STANDARD.get() {
+        return Ok(source.clone());
+    }
+    let source = decoded(path)?;
+    Ok(STANDARD.get_or_init(|| source).clone())
+}
+
+fn decoded(path: &Path) -> Result<Arc<Source>, Failure> {
     match String::from_utf8(bytes(path)?) {
         Ok(text) => Ok(Arc::new(Source::new(shown(path), text))),
         Err(e) => {
@@ -232,7 +240,7 @@ pub(super) fn rule_sources(files: &[PathBuf]) -> Result<Vec<Arc<Source>>, Failur
 }
 
 /// The value, or nothing and its problems set aside.
-fn kept<T>(result: Result<T, Failure>, problems: &mut Diagnostics) -> Result<Option<T>, Failure> {
+pub(super) fn kept<T>(result: Result<T, Failure>, problems: &mut Diagnostics) -> Result<Option<T>, Failure> {
     match result {
         Ok(value) => Ok(Some(value)),
         Err(Failure::Problems(found)) => {
@@ -243,7 +251,14 @@ fn kept<T>(result: Result<T, Failure>, problems: &mut Diagnostics) -> Result<Opt
     }
 }
 
-/// The rules of texts, the problems of all of them collected.
+/// The rules of texts as one set, the problems of all of them collected.
+pub(super) fn rules(sources: Vec<Arc<Source>>) -> Result<RuleSet, Diagnostics> {
+    let mut all = RuleSet::default();
+    rule_sets(sources)?.into_iter().for_each(|set| all.extend(set));
+    Ok(all)
+}
+
+/// The rules of each text, the problems of all of them collected.
 pub(super) fn rule_sets(sources: Vec<Arc<Source>>) -> Result<Vec<RuleSet>, Diagnostics> {
     let mut sets = Vec::new();
     let mut problems = Diagnostics::new();

@@ -182,7 +182,8 @@ impl Repl<'_> {
         for statement in &script.statements {
             let before = self.session.clone();
             let step = self.session.add(statement, source)?;
-            let values: Vec<VertexId> = script::values(&step).collect();
+            let shown = script::values(&step);
+            let values: Vec<VertexId> = shown.flat_map(|v| self.session.tensors(v)).collect();
             let computed = match script::compute(&self.session, &values, false) {
                 Ok(computed) => computed,
                 Err(problem) => {

@@ -108,11 +108,7 @@ pub(super) fn sources(files: &[PathBuf]) -> Result<Vec<Arc<Source>>, Failure> {
 }
 
 fn load(files: &[PathBuf]) -> Result<RuleSet, Failure> {
-    let mut all = RuleSet::default();
-    for set in input::rule_sets(sources(files)?)? {
-        all.extend(set);
-    }
-    Ok(all)
+    Ok(input::rules(sources(files)?)?)
 }
 
 fn check(files: &[PathBuf], shell: &Shell) -> Done {

@@ -6,9 +6,10 @@ use serde_json::json;
 
 use tautomer::diag::{Diagnostic, did_you_mean};
 use tautomer::exec::{Executor, Mode, Plan};
-use tautomer::graph::{Params, Workload, interpret};
+use tautomer::graph::{Graph, Params, VertexId, Workload, interpret};
 use tautomer::tensor::{Tensor, Type};
 
+use super::extents::decided;
 use super::input::{self, Kind, Loaded};
 use super::script::{self, ScriptArgs};
 use super::{Done, Failure, Shell, output};
@@ -88,11 +89,7 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
 pub(super) fn evaluate(workload: &Workload, inputs: &[Tensor], reference: bool) -> Result<Vec<Tensor>, Failure> {
     let graph = &workload.graph;
     if reference {
-        let value = |v| match graph.inputs().iter().position(|&u| u == v) {
-            Some(i) => inputs.get(i).cloned(),
-            None => workload.params.get(graph.vertex(v).name.as_deref()?).cloned(),
-        };
-        return interpret(graph, &value).map_err(|e| Failure::new("T0406", e.to_string()));
+        return by_reference(workload, inputs);
     }
     let failed = |message: String| Failure::new("T0406", message);
     let plan = Plan::compile(graph).map_err(|e| failed(e.to_string()))?;
@@ -100,6 +97,19 @@ pub(super) fn evaluate(workload: &Workload, inputs: &[Tensor], reference: bool) 
     executor
         .run(inputs, &workload.params)
         .map_err(|e| failed(e.to_string()))
+}
+
+/// The results by the reference semantics, at the extents that the values have.
+fn by_reference(workload: &Workload, inputs: &[Tensor]) -> Result<Vec<Tensor>, Failure> {
+    let value = |graph: &Graph, v: VertexId| match graph.inputs().iter().position(|&u| u == v) {
+        Some(i) => inputs.get(i),
+        None => workload.params.get(graph.vertex(v).name.as_deref()?),
+    };
+    let extents = decided(&workload.graph, &|v| value(&workload.graph, v));
+    // Values that do not fit are for the interpreter to refuse.
+    let bound = workload.graph.with_symbols(&|name| extents.get(name).copied());
+    let graph = bound.as_ref().unwrap_or(&workload.graph);
+    interpret(graph, &|v| value(graph, v).cloned()).map_err(|e| Failure::new("T0406", e.to_string()))
 }
 
 /// A value for every input, in order.

@@ -357,6 +357,16 @@ pub(super) fn choose(
         .help("`--verdict tested` leaves refuted rules out, `--allow-refuted` applies them")
         .into());
     }
+    if !out.left_out.is_empty() {
+        let left = match out.left_out.len() {
+            1 => "1 rule is".to_owned(),
+            n => format!("{n} rules are"),
+        };
+        shell.say(&format!(
+            "{left} left out for want of a verdict: {}",
+            some(&out.left_out)
+        ));
+    }
     if !out.without.is_empty() && !shell.quiet {
         let have = if out.without.len() == 1 {
             "1 rule has".to_owned()

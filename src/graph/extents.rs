@@ -22,6 +22,15 @@ impl Graph {
                 continue;
             };
             let Some(ints) = &self.vertices[v].ints else { continue };
+            // Inference refuses lists with more than one axis.
+            let rank = self.vertices[v]
+                .ty
+                .as_tensor()
+                .and_then(|t| t.shape.as_ref())
+                .map(|s| s.len());
+            if rank.is_none_or(|rank| rank > 1) {
+                continue;
+            }
             let kind = def.attr_index(name).map(|at| def.attrs[at].kind);
             let value = match (kind, &**ints) {
                 (Some(AttrKind::Int | AttrKind::Axis(_)), [one]) if self.is_bound(one) => AttrValue::Int(one.clone()),

@@ -164,6 +164,15 @@ impl Session {
         }
         problems.in_source(source).into_result(())?;
         let name = statement.name.as_ref().map(|n| n.name.clone());
+        if name.is_none() {
+            let shown = std::mem::take(&mut values);
+            for one in shown {
+                match one {
+                    Shown::Value(v) => values.extend(self.tensors(v).into_iter().map(Shown::Value)),
+                    text @ Shown::Text(_) => values.push(text),
+                }
+            }
+        }
         if let Some(name) = &name {
             match values.first() {
                 Some(Shown::Value(v)) => {
@@ -183,6 +192,18 @@ impl Session {
             values,
             span: statement.span,
         })
+    }
+
+    /// The values that a tuple consists of, in order, and those of tuples in it; of another value itself.
+    pub fn tensors(&mut self, v: VertexId) -> Vec<VertexId> {
+        let Type::Tuple(items) = self.graph.ty(v) else {
+            return vec![v];
+        };
+        let parts: Vec<VertexId> = match self.graph.vertex(v).node {
+            Node::Tuple => self.graph.pred(v).to_vec(),
+            _ => (0..items.len()).filter_map(|i| self.graph.project(v, i).ok()).collect(),
+        };
+        parts.into_iter().flat_map(|part| self.tensors(part)).collect()
     }
 
     /// Notes what a value has been found to be; it is not computed again.

@@ -70,15 +70,24 @@ pub(crate) fn is_natural(dim: &Dim) -> bool {
 
 /// The elements of a result of these extents that are those of the first operand in other places.
 fn moved(call: &Infer<'_>, extents: &[usize]) -> Option<Vec<Dim>> {
-    let data = ints_of(call.operands.first()?)?;
+    let data = || ints_of(call.operands.first()?);
+    match call.def.name {
+        "identity" | "squeeze" | "unsqueeze" | "reshape" | "flatten" => return data(),
+        "cast" if is_int(call, 0) && call.dtype("to") != Some(DType::Bool) => return data(),
+        "transpose" | "slice" => {}
+        _ => return None,
+    }
+    let data = data()?;
     let from = call.shape(0).ok()??.to_concrete()?;
+    // Without elements, the other extents may be of any size.
+    if data.is_empty() || extents.contains(&0) {
+        return Some(Vec::new());
+    }
     let strides: Vec<i64> = (0..from.len())
         .map(|axis| from[axis + 1..].iter().product::<usize>() as i64)
         .collect();
     let (mut first, mut steps) = (0i64, strides.clone());
     match call.def.name {
-        "identity" | "squeeze" | "unsqueeze" | "reshape" | "flatten" => return Some(data),
-        "cast" if is_int(call, 0) && call.dtype("to") != Some(DType::Bool) => return Some(data),
         "transpose" => {
             let perm = match call.attr("perm") {
                 AttrValue::None => (0..from.len()).rev().map(|axis| axis as i64).collect(),
@@ -87,7 +96,7 @@ fn moved(call: &Infer<'_>, extents: &[usize]) -> Option<Vec<Dim>> {
             let stride = |axis: i64| strides.get(usize::try_from(axis).ok()?).copied();
             steps = perm.into_iter().map(stride).collect::<Option<_>>()?;
         }
-        "slice" => {
+        _ => {
             let list = |name: &str, default: &dyn Fn(usize) -> i64, n: usize| match call.attr(name) {
                 AttrValue::None if call.attr_operand(name).is_none() => Some((0..n).map(default).collect()),
                 _ => call.const_ints(name),
@@ -105,7 +114,6 @@ fn moved(call: &Infer<'_>, extents: &[usize]) -> Option<Vec<Dim>> {
                 steps[axis] = strides[axis].checked_mul(step).unwrap_or(0);
             }
         }
-        _ => return None,
     }
     let mut out = Vec::new();
     for flat in 0..extents.iter().product() {

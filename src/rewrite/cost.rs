@@ -31,7 +31,8 @@ impl Default for CostModel<'_> {
     }
 }
 
-/// The symbols that count the items of a batch: leading extents of inputs with three axes or more, and no others of them.
+/// The symbols that count the items of a batch: first extents of inputs with three axes or more that are on no other axis
+/// than the first of any input.
 ///
 /// A model is mostly run on one item at a time, so that calls are started more often than a longer batch suggests.
 ///
@@ -55,7 +56,13 @@ pub fn batch_symbols(graph: &Graph) -> Vec<Arc<str>> {
         .filter_map(|&v| graph.ty(v).as_tensor()?.shape.as_ref())
     {
         leading.extend(shape.first().filter(|_| shape.len() > 2).and_then(symbol));
-        others.extend(shape.iter().skip(1).filter_map(symbol));
+        for extent in shape.iter().skip(1) {
+            extent.visit_atoms(&mut |atom| {
+                if let Atom::Symbol(name) = atom {
+                    others.push(name.clone());
+                }
+            });
+        }
     }
     leading.retain(|name| !others.contains(name));
     leading.sort();

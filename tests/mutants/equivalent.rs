@@ -59,10 +59,6 @@ pub(crate) const EQUIVALENT: &[(&str, &str)] = &[
         "the target says one group, and has no type for another number",
     ),
     (
-        "squeeze-then-add: call lost: reshape(c) {shape = [1 for i in range(x.rank - len(k) - c.rank)] ++ c.shape} -> c @92",
-        "where the types are the same, so are the values; elsewhere the target has no type, or another one, as it may for the rule itself",
-    ),
-    (
         "scale-by-one-number-then-biased-conv: condition dropped: c.rank <= x.rank -> true @173",
         "where the types are the same, so are the values; elsewhere the target has no type, or another one, as it may for the rule itself",
     ),
@@ -137,10 +133,6 @@ pub(crate) const EQUIVALENT: &[(&str, &str)] = &[
     (
         "lower-bias-add: second choice: when k == x.rank - 1 { b } else { unsqueeze(b) {axes = range(1, x.rank - k)} } -> unsqueeze(b) {axes = range(1, x.rank - k)} @71",
         "`unsqueeze` without axes, a transposition in order, an expansion to the same shape: each is nothing",
-    ),
-    (
-        "squeeze-then-add: condition off by one: 0 -> -1 @210",
-        "right without axes too; the condition keeps out what gains nothing",
     ),
     (
         "transpose-of-squeeze: condition weakened: > -> >= @237",

@@ -142,7 +142,7 @@ fn apart(class: Class, a: &Graph, b: &Graph) -> Option<String> {
     }
     for run in 0..RUNS {
         let mut random = Random::new(run.wrapping_mul(0x9e37_79b9));
-        for extents in likely(a, &mut random) {
+        for extents in likely(a, &Params::default(), &mut random) {
             let Some((inputs, params)) = values(a, &Params::default(), &mut random, &extents) else {
                 continue;
             };
