@@ -339,6 +339,30 @@ fn rule_files_use_others() {
 }
 
 #[test]
+fn results_that_say_nothing_are_no_evidence() {
+    // Whatever the inputs are between -2 and 2, nothing of `x` is seen: the rule is wrong beyond that.
+    let dir = folder(&[
+        (
+            "a.taut",
+            "fn main(x: f32[4], least: f32) { where(least > 50.0, relu(-x), 0.0) }",
+        ),
+        ("b.taut", "fn main(x: f32[4]) { relu(relu(x) * 0.0) }"),
+        ("bad.rules", "rule no-relu(x) { relu(x) => x numerics real }"),
+    ]);
+    let done = run(dir.path(), "optimize a.taut --rules bad.rules -o out.taut");
+    assert_eq!(done.code, 1, "{}", done.err);
+    assert!(
+        done.err.contains("no-relu makes it wrong; nothing is written"),
+        "{}",
+        done.err
+    );
+    let done = run(dir.path(), "optimize b.taut --rules bad.rules -o out.taut");
+    assert!(done.err.contains("which says little"), "{}", done.err);
+    let json = run(dir.path(), "optimize b.taut --rules bad.rules -o out.taut --json -q").json();
+    assert_eq!(json["check"]["blind"], true);
+}
+
+#[test]
 fn all_files_are_formatted_but_the_broken_ones() {
     let dir = folder(&[
         ("a.taut", "fn main(x: f32[n]) {x+1.0}"),

@@ -212,7 +212,7 @@ fn sides_differ(original: &Workload, sides: &Graph, seed: u64, allowed: f64) -> 
 /// The largest difference on random inputs, if it is too large.
 fn difference(before: &Workload, after: &Workload, args: &Args, allowed: f64) -> Result<Option<f64>, Failure> {
     match compare(before, after, (args.runs, args.seed), allowed)? {
-        Verdict::Apart(most) => Ok((most > allowed).then_some(most)),
+        Verdict::Apart { most, .. } => Ok((most > allowed).then_some(most)),
         Verdict::Unchecked(why) => Err(Failure::new(
             "T0406",
             format!("{}: the original does not run here: {why}", input::shown(&args.file)),

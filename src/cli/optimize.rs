@@ -18,7 +18,7 @@ use tautomer::tensor::{DType, Tensor};
 use super::bisect::blamed;
 use super::extents::{Extents, likely};
 use super::input::{self, Kind, Loaded};
-use super::random::{Random, difference, values};
+use super::random::{Random, difference, spread, tell, values};
 use super::report::Page;
 use super::run::evaluate;
 use super::verdicts::{self, Least};
@@ -201,7 +201,7 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
     };
     let audit = audit::of(&original, &outcome, args.class, !args.assume.is_empty(), args.seed);
     // A result that is wrong is not written.
-    let differs = matches!(verdict, Some(Verdict::Apart(most)) if most > allowed);
+    let differs = matches!(verdict, Some(Verdict::Apart { most, .. }) if most > allowed);
     let blamed = differs
         .then(|| blamed(&original, &options, (runs, args.seed), allowed))
         .flatten();
@@ -213,8 +213,12 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
             shell.say(&steps_text(&outcome.steps));
         }
         match &verdict {
-            Some(Verdict::Apart(most)) => {
-                let judged = if differs { "too large" } else { "fine" };
+            Some(Verdict::Apart { most, blind }) => {
+                let judged = match (differs, blind) {
+                    (true, _) => "too large",
+                    (false, false) => "fine",
+                    (false, true) => "which says little: on random inputs the results are one number, or none",
+                };
                 let plural = if runs == 1 { "run" } else { "runs" };
                 shell.say(&format!(
                     "largest difference in {runs} {plural}: {most:.2e} of the scale, {judged}"
@@ -250,10 +254,10 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
     if shell.json {
         let report = serde_json::to_value(&outcome.report).unwrap_or(Value::Null);
         let check = verdict.map(|verdict| match verdict {
-            Verdict::Apart(most) => {
+            Verdict::Apart { most, blind } => {
                 let most = if most.is_finite() { json!(most) } else { json!("inf") };
                 json!({
-                    "runs": runs, "seed": args.seed, "difference": most, "allowed": allowed, "ok": !differs,
+                    "runs": runs, "seed": args.seed, "difference": most, "allowed": allowed, "ok": !differs, "blind": blind,
                     "rule": blamed.as_ref().map(|step| step.rule.to_string()),
                 })
             }
@@ -370,8 +374,13 @@ pub(super) fn tolerance(class: Class, workload: &Workload) -> f64 {
 /// What a comparison on random inputs found.
 #[derive(Debug)]
 pub(super) enum Verdict {
-    /// The largest difference, relative to the scale of the result.
-    Apart(f64),
+    /// The runs show a difference, or none.
+    Apart {
+        /// The largest difference, relative to the scale of the result.
+        most: f64,
+        /// Some results were one number throughout, or no number, whatever inputs were tried: they say little.
+        blind: bool,
+    },
     /// The original itself does not run: it calls an operator without a definition, or no size of its symbolic
     /// dimensions suits it.
     Unchecked(String),
@@ -386,6 +395,10 @@ pub(super) fn is_decided_by_reference(allowed: f64, graph: &Graph, extents: &Ext
     let bound = || graph.with_symbols(&|name| extents.get(name).copied());
     allowed == 0.0 && bound().is_ok_and(|graph| graph_cost(&graph) <= DECIDED)
 }
+
+/// Estimated microseconds of runs in search of inputs that tell something, and how many there are at most.
+const SOUGHT: f64 = 1e6;
+const MOST_TRIES: f64 = 30.0;
 
 /// How far two lists of results lie apart.
 pub(super) fn furthest(old: &[Tensor], new: &[Tensor]) -> f64 {
@@ -412,12 +425,12 @@ pub(super) fn compare(
     if let Some(name) = opaque {
         return Ok(Verdict::Unchecked(format!("`{name}` has no definition")));
     }
-    let mut most = 0.0f64;
+    let (mut most, mut blind) = (0.0f64, false);
     for run in 0..n {
         let mut last = None;
         let mut random = Random::new(seed.wrapping_add(run).wrapping_mul(0x2545_f491_4f6c_dd1d));
         for extents in likely(&before.graph, &before.params, &mut random) {
-            let Some((inputs, params)) = values(&before.graph, &before.params, &mut random, &extents) else {
+            let Some((mut inputs, params)) = values(&before.graph, &before.params, &mut random, &extents) else {
                 last.get_or_insert_with(|| Failure::new("T0406", "there are no random values for its inputs"));
                 continue;
             };
@@ -427,7 +440,12 @@ pub(super) fn compare(
             };
             match evaluate(&first, &inputs, false) {
                 Err(e) => last = Some(e),
-                Ok(old) => {
+                Ok(mut old) => {
+                    if !tell(&old) {
+                        let other = telling(&first, &inputs, &extents, &mut random);
+                        blind |= other.is_none();
+                        (inputs, old) = other.unwrap_or((inputs, old));
+                    }
                     let mut second = after.clone();
                     for (name, value) in params {
                         second.params.entry(name).or_insert(value);
@@ -451,7 +469,23 @@ pub(super) fn compare(
             None => {}
         }
     }
-    Ok(Verdict::Apart(most))
+    Ok(Verdict::Apart { most, blind })
+}
+
+/// Inputs of other magnitudes on which the results tell inputs apart, and those results.
+fn telling(
+    workload: &Workload,
+    inputs: &[Tensor],
+    extents: &Extents,
+    random: &mut Random,
+) -> Option<(Vec<Tensor>, Vec<Tensor>)> {
+    let bound = workload.graph.with_symbols(&|name| extents.get(name).copied()).ok()?;
+    let tries = (SOUGHT / graph_cost(&bound).max(1.0)).clamp(1.0, MOST_TRIES) as u32;
+    (0..tries).find_map(|_| {
+        let inputs = spread(inputs, random);
+        let results = evaluate(workload, &inputs, false).ok()?;
+        tell(&results).then_some((inputs, results))
+    })
 }
 
 /// What was done, in a few lines.

@@ -55,6 +55,32 @@ impl Random {
     }
 }
 
+/// The inputs with other floats, of each input up to a thousand times larger, and of every other one without a sign.
+pub(super) fn spread(inputs: &[Tensor], random: &mut Random) -> Vec<Tensor> {
+    let mut one = |x: &Tensor| {
+        let (scale, signed) = (10f64.powi(random.below(4) as i32), random.below(2) == 0);
+        let fresh = random.tensor(x.dtype(), x.shape())?.to_f64s()?;
+        let one = |v: f64| if signed { v * scale } else { v.abs() * scale };
+        let values: Vec<f64> = fresh.into_iter().map(one).collect();
+        Tensor::from_f64s(x.dtype(), x.shape(), &values).filter(|_| x.dtype().is_float())
+    };
+    inputs.iter().map(|x| one(x).unwrap_or_else(|| x.clone())).collect()
+}
+
+/// Whether results tell inputs apart, by their looks: one of them has different elements, or is one number other than zero.
+pub(super) fn tell(results: &[Tensor]) -> bool {
+    results.iter().any(|result| match result.to_f64s() {
+        Some(values) => {
+            let mut finite = values.iter().filter(|v| v.is_finite());
+            match finite.next() {
+                Some(first) => finite.any(|v| v != first) || values.len() == 1 && *first != 0.0,
+                None => false,
+            }
+        }
+        None => true,
+    })
+}
+
 /// Values for all inputs in order, and for parameters that have none, with these extents for symbols.
 pub(super) fn values(
     graph: &Graph,

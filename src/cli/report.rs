@@ -64,10 +64,15 @@ impl Page<'_> {
         let check = match &self.check {
             None => "not compared".to_owned(),
             Some((_, Verdict::Unchecked(why))) => format!("not compared: {why}"),
-            Some((runs, Verdict::Apart(most))) => format!(
-                "{most:.2e} of the scale in {runs} {}, {:.0e} allowed",
+            Some((runs, Verdict::Apart { most, blind })) => format!(
+                "{most:.2e} of the scale in {runs} {}, {:.0e} allowed{}",
                 if *runs == 1 { "run" } else { "runs" },
-                self.allowed
+                self.allowed,
+                if *blind {
+                    ", of results that are one number or none"
+                } else {
+                    ""
+                }
             ),
         };
         let change = |before: f64, after: f64| {

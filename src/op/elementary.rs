@@ -97,6 +97,16 @@ pub(super) const OPS: &[OpDef] = &[
          }",
     ),
     binary(
+        "floor_mod",
+        "The remainder with the sign of the divisor, broadcasting: that of `mod`, from the remainder with that of the dividend.",
+        "fn (a, b) {
+           let m = mod(a, b) {fmod = true};
+           where(not (m == 0) and not ((m < 0) == (b < 0)), m + b, m)
+         }",
+    )
+    .infer(infer_number)
+    .cost(CostRule::Elementwise(20.0)),
+    binary(
         "floor_divide",
         "The quotient rounded down, broadcasting: that of numbers as Python has it, where the remainder is exact.",
         "fn (a, b) {

@@ -18,7 +18,7 @@ use super::proto::{FunctionProto, ModelProto, OperatorSetIdProto};
 use super::schema::{NEWEST, schema};
 use crate::diag::{Diagnostic, Diagnostics, Severity};
 use crate::graph::{Graph, Node, Params, VertexId, expand_composites, graph_region, region_graph};
-use crate::op::{AttrValue, Attrs, Op, OpDef};
+use crate::op::{AttrValue, Attrs, Op, OpDef, lookup};
 
 /// The oldest operator set that is written.
 const OLDEST: i64 = 7;
@@ -119,10 +119,29 @@ fn renders(graph: &Graph, v: VertexId, def: &'static OpDef, attrs: &Attrs, opset
     call::render(graph, def, &graph.pred(v), attrs, opset).map(|_| ())
 }
 
+/// Remainders of floats have the sign of the dividend in ONNX: others are made of them.
+fn say_remainders(graph: &mut Graph) {
+    let Some(floor_mod) = lookup("floor_mod") else { return };
+    let found: Vec<VertexId> = known_calls(graph)
+        .filter(|(v, def, attrs)| {
+            let float = graph.ty(*v).as_tensor().is_some_and(|t| t.dtype.is_float());
+            float && def.name == "mod" && *def.attr_in(attrs, "fmod") == AttrValue::Bool(false)
+        })
+        .map(|(v, _, _)| v)
+        .collect();
+    for v in found {
+        graph.vertex_mut(v).node = Node::Call {
+            op: Op::Known(floor_mod),
+            attrs: Attrs::default(),
+        };
+    }
+}
+
 /// The graph with composites expanded as far as the operator set asks for, in functions that are called too, and what
 /// it still has no form for.
 fn fit(graph: &Graph, opset: i64) -> Result<(Graph, Vec<Failing>), Diagnostics> {
     let mut graph = graph.clone();
+    say_remainders(&mut graph);
     let mut expanded: HashSet<&str> = HashSet::new();
     let mut failing = loop {
         let mut composites: HashSet<&str> = HashSet::new();
