@@ -296,6 +296,26 @@ impl Expr {
     }
 
     /// True if the symbol occurs.
+    /// Takes the number of parts from what is left; false if there are more.
+    pub(super) fn fits(&self, left: &mut usize) -> bool {
+        self.terms().iter().all(|(product, _)| {
+            product.iter().all(|(factor, _)| {
+                *left = left.saturating_sub(1);
+                *left > 0
+                    && match factor {
+                        Factor::Size(_) | Factor::Element(..) => true,
+                        Factor::Apply(_, args) => args.iter().all(|a| a.fits(left)),
+                        Factor::Inverse(sum) => sum.fits(left),
+                        Factor::Fold(fold) => fold.body.fits(left),
+                        Factor::Whole(whole) => {
+                            let mut values = whole.operands.iter().flat_map(|(_, cases)| cases);
+                            values.all(|(_, value)| value.fits(left))
+                        }
+                    }
+            })
+        })
+    }
+
     pub(super) fn mentions(&self, symbol: &str) -> bool {
         let mut found = false;
         self.visit(&mut |dim| found |= mentions(dim, symbol));

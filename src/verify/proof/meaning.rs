@@ -28,6 +28,9 @@ pub(super) enum At {
 /// An element of one of the results of a vertex, with what holds of the bound symbols in its place.
 type Place = (VertexId, usize, At, Vec<Dim>);
 
+/// Parts of the elements of one vertex; where values are used more than once, longer ones soon fill the memory.
+const LONGEST: usize = 20_000;
+
 /// Meanings of the vertices of one graph in one case.
 pub(super) struct Meaning<'a> {
     pub(super) graph: &'a Graph,
@@ -412,6 +415,10 @@ impl<'a> Meaning<'a> {
                 self.call_element(&call, output, at)?
             }
         };
+        let mut left = LONGEST;
+        if !value.iter().all(|(_, value)| value.fits(&mut left)) {
+            return Err(open("a value is too long to be written as one expression"));
+        }
         self.elements.borrow_mut().insert(key, value.clone());
         Ok(value)
     }
