@@ -203,7 +203,7 @@ pub(super) fn compute<S: Judged>(
     budget: &mut Budget,
     room: usize,
 ) -> Result<Known<S>, Lack> {
-    let mut single = false;
+    let mut single = operands.iter().any(|known| known.single);
     let slot = match &term.formula {
         Formula::Leaf(v) => Slot::One(leaf(*v).ok_or(Lack::Meaning)?),
         Formula::Const(value) if value.len() > room => return Err(Lack::Budget),
@@ -222,7 +222,7 @@ pub(super) fn compute<S: Judged>(
         },
         Formula::Call { op, attrs } => {
             let (slot, is_single) = call(point, term, op, attrs, operands, budget, room)?;
-            single = is_single;
+            single |= is_single;
             slot
         }
     };

@@ -189,7 +189,7 @@ fn a_budget_leaves_the_rest_unchecked() {
     };
     let report = audit(&workload.graph, &workload.params, &explored, &options);
     assert!(
-        report.is_right() && report.single == 1 && report.unchecked == 0,
+        report.is_right() && report.single == 2 && report.unchecked == 0,
         "{report}"
     );
     assert!(report.to_string().contains(", f32 "), "{report}");

@@ -70,7 +70,7 @@ pub(super) struct Known<S> {
     pub(super) magnitude: f64,
     /// No number on the way is infinite or none.
     pub(super) defined: bool,
-    /// It was computed in single precision.
+    /// It was computed in single precision, or something that it was made of.
     pub(super) single: bool,
 }
 
@@ -81,6 +81,9 @@ pub(super) fn items(ty: &Type) -> &[Type] {
         single => std::slice::from_ref(single),
     }
 }
+
+/// How much coarser than constants sums in single precision are rounded, where what they are made of cancels.
+const SINGLE: f64 = 30.0;
 
 /// How far apart the values of a class may be: constants are rounded to their element type when they are computed.
 pub(super) fn allowed(class: Class, ty: &Type, is_rounded: bool) -> Class {
@@ -152,7 +155,8 @@ impl Judged for Field {
 
 impl Judged for f64 {
     fn compare(a: &Known<f64>, b: &Known<f64>, ty: &Type, class: Class) -> Said {
-        let magnitude = a.magnitude.max(b.magnitude).max(1e-3);
+        let coarser = if a.single || b.single { SINGLE } else { 1.0 };
+        let magnitude = a.magnitude.max(b.magnitude).max(1e-3) * coarser;
         let defined = a.defined && b.defined;
         each(&a.slot, &b.slot, ty, &|a, b, dtype| {
             // Whole numbers may come of what is no number.
