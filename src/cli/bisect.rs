@@ -9,11 +9,10 @@ use tautomer::pipeline::{Engine, Options, optimize};
 use tautomer::rewrite::{Limits, Step};
 use tautomer::rule::Class;
 
+use super::compare::{Verdict, compare, furthest, is_decided_by_reference, tolerance};
 use super::extents::likely;
 use super::input::{self, Kind, Loaded};
-use super::optimize::{
-    EngineName, Verdict, compare, furthest, is_decided_by_reference, parse_class, read_rules, tolerance,
-};
+use super::optimize::{EngineName, parse_class, read_rules};
 use super::random::{Random, values};
 use super::run::evaluate;
 use super::{Done, Failure, Shell};

@@ -6,6 +6,7 @@
 mod audit;
 mod bisect;
 mod check;
+mod compare;
 mod convert;
 mod explain;
 mod extents;

@@ -14,7 +14,7 @@ use tautomer::pipeline::{Outcome, Report};
 use tautomer::rule::{Class, Rule};
 use tautomer::verify::Entry;
 
-use super::optimize::Verdict;
+use super::compare::Verdict;
 use picture::picture;
 
 /// The most regions that are drawn.

@@ -374,4 +374,20 @@ pub(crate) const EQUIVALENT: &[(&str, &str)] = &[
         "elementwise-of-squeeze-and-param: condition weakened: > -> >= @264",
         "without axes to remove, nothing is removed and nothing is added",
     ),
+    (
+        "matmul-of-einsum-of-values: list the other way round: [0, 2, 1, 3] -> inverse([0, 2, 1, 3]) @130",
+        "the exchange of two axes is its own inverse",
+    ),
+    (
+        "matmul-of-einsum-by-rows: stronger class: numerics real -> numerics bitwise @103",
+        "the reference sums either one in the same order",
+    ),
+    (
+        "masked-attention-written-out: stronger class: numerics real -> numerics bitwise @325",
+        "the body of the operator has the same operations in the same order, and a factor of one",
+    ),
+    (
+        "masked-attention-of-joined-batch: stronger class: numerics real -> numerics bitwise @339",
+        "the body of the operator has the same operations in the same order, and a factor of one",
+    ),
 ];
