@@ -382,6 +382,39 @@ fn all_files_are_formatted_but_the_broken_ones() {
 }
 
 #[test]
+fn remainders_of_floats_are_written_with_the_sign_that_onnx_has() {
+    let dir = folder(&[("a.taut", "fn main(x: f32[4], y: f32[4]) { x % y }")]);
+    let x = Tensor::vector(vec![5.5f32, -5.5, 3.0, 6.0]);
+    let y = Tensor::vector(vec![2.0f32, 2.0, -2.0, 3.0]);
+    array(dir.path(), "in.npz", &[("x", x), ("y", y)]);
+    assert_eq!(run(dir.path(), "convert a.taut a.onnx").code, 0);
+    let text = run(dir.path(), "print a.onnx").out;
+    assert!(text.contains("fmod = true") && !text.contains("floor_mod"), "{text}");
+    let done = run(dir.path(), "run a.onnx --input in.npz");
+    assert!(done.out.contains("[1.5 0.5 -1.  0.]"), "{}{}", done.out, done.err);
+}
+
+#[test]
+fn lists_have_one_axis_and_empty_ones_any_extents() {
+    let dir = folder(&[
+        (
+            "matrix.taut",
+            "fn main(x: f32[a, b]) { pad(x, reshape(concat(shape(x), shape(x)) {axis = 0}) {shape = [2, 2]}) }",
+        ),
+        (
+            "empty.taut",
+            "fn main(x: f32[n, m]) {
+               transpose(reshape(slice(shape(x)) {starts = [0], ends = [0]})
+                 {shape = [0, 1099511627776, 1099511627776], allowzero = true}) {perm = [1, 0, 2]}
+             }",
+        ),
+    ]);
+    let done = run(dir.path(), "check matrix.taut");
+    assert!(done.err.contains("`pads` has 2 axes, and is a list"), "{}", done.err);
+    assert_eq!(run(dir.path(), "check empty.taut").code, 0);
+}
+
+#[test]
 fn the_reference_takes_extents_from_inputs() {
     let dir = folder(&[("a.taut", "fn main(x: f32[n, 2]) { reshape(x) {shape = [2 * n]} }")]);
     let x = Tensor::new::<f32>(&[2, 2], vec![1.0, 2.0, 3.0, 4.0]).unwrap();

@@ -165,6 +165,19 @@ fn attention_with_a_mask() {
 }
 
 #[test]
+fn masks_of_one_row_get_all_rows() {
+    // ONNX Runtime takes no others.
+    for mask in ["f32[b, 1, 1, t]", "f32[1, t]"] {
+        let found = optimized(&format!(
+            "fn main(q: f32[b, 4, s, 16], k: f32[b, 4, t, 16], v: f32[b, 4, t, 16], m: {mask}) {{
+               matmul(softmax(matmul(q, transpose(k) {{perm = [0, 1, 3, 2]}}) / 4.0 + m), v)
+             }}"
+        ));
+        assert_eq!(found, ["attention", "expand"], "{mask}");
+    }
+}
+
+#[test]
 fn attention_of_joined_heads() {
     let heads = |x: &str, perm: &str| format!("transpose(reshape({x}) {{shape = [2, 5, 4, 16]}}) {{perm = {perm}}}");
     let joined = |y: &str| format!("reshape(transpose({y}) {{perm = [0, 2, 1, 3]}}) {{shape = [2, 5, 64]}}");

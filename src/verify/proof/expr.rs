@@ -295,7 +295,6 @@ impl Expr {
         }
     }
 
-    /// True if the symbol occurs.
     /// Takes the number of parts from what is left; false if there are more.
     pub(super) fn fits(&self, left: &mut usize) -> bool {
         self.terms().iter().all(|(product, _)| {
@@ -316,6 +315,7 @@ impl Expr {
         })
     }
 
+    /// True if the symbol occurs.
     pub(super) fn mentions(&self, symbol: &str) -> bool {
         let mut found = false;
         self.visit(&mut |dim| found |= mentions(dim, symbol));
