@@ -19,6 +19,7 @@ mod print;
 mod random;
 mod repl;
 mod report;
+mod rule_files;
 mod rules;
 mod run;
 mod script;

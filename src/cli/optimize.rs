@@ -19,7 +19,7 @@ use super::compare::{Verdict, compare, tolerance};
 use super::input::{self, Kind, Loaded};
 use super::report::Page;
 use super::verdicts::{self, Least};
-use super::{Done, Failure, Shell, audit, output};
+use super::{Done, Failure, Shell, audit, output, rule_files};
 
 /// Rules that the table shows.
 const SHOWN_RULES: usize = 8;
@@ -319,7 +319,7 @@ pub(super) fn read_rules(files: &[PathBuf]) -> Result<Option<RuleSet>, Failure> 
     if files.is_empty() {
         return Ok(None);
     }
-    Ok(Some(input::rules(input::rule_sources(files)?)?))
+    Ok(Some(rule_files::load(rule_files::sources(files)?)?))
 }
 
 fn write(args: &Args, workload: &Workload, info: Option<&OnnxInfo>, shell: &Shell) -> Done {

@@ -15,7 +15,7 @@ use tautomer::verify::{
 };
 
 use super::verdicts::{self, Locks, Progress};
-use super::{Done, Failure, Shell, input, output, validate};
+use super::{Done, Failure, Shell, output, rule_files, validate};
 
 #[derive(clap::Args)]
 pub(super) struct Args {
@@ -303,7 +303,7 @@ fn load(args: &Args) -> Result<Vec<Subject>, Failure> {
         };
         all.retain(|subject| args.built_in || !in_set(&subject.source));
     } else {
-        for set in input::rule_sets(input::rule_sources(&args.files)?)? {
+        for set in rule_files::load_each(rule_files::sources(&args.files)?)? {
             all.extend(Subject::of(&set.rules, set.examples.into()));
         }
     }
