@@ -102,7 +102,7 @@ use serde::{Deserialize, Serialize};
 use crate::tensor::Type;
 
 /// The operators, by family.
-const FAMILIES: &[&[OpDef]] = &[
+static FAMILIES: &[&[OpDef]] = &[
     elementwise::OPS,
     unary::OPS,
     elementary::OPS,

@@ -1,10 +1,10 @@
-//! The safe door to the matrix product of the `gemm` crate.
+//! The safe door to the matrix product of the `gemm-f32` crate, the one part of `gemm` that is called.
 #![allow(
     unsafe_code,
     reason = "the crate's entry takes raw pointers; the bounds are checked here"
 )]
 
-use gemm::Parallelism;
+use gemm_common::Parallelism;
 
 /// A matrix inside a slice: element (i, j) stands at `start + i * row + j * col`.
 #[derive(Clone, Copy)]
@@ -99,11 +99,17 @@ pub(super) fn gemm(
         0 | 1 => Parallelism::None,
         n => Parallelism::Rayon(n),
     };
+    // The micro-kernels write columns: a destination in rows is the transposed product, as `gemm::gemm` has it.
+    let (m, n, cl, (a, al), (b, bl)) = if cl.col < cl.row {
+        (n, m, cl.transposed(), (b, bl.transposed()), (a, al.transposed()))
+    } else {
+        (m, n, cl, (a, al), (b, bl))
+    };
     // SAFETY: every element (i, j) that the call reads or writes lies inside its slice (the three assertions above,
     // whose strides are those passed here and fit `isize` because the last element's place does), elements of `c` do
     // not overlap, and `c` is borrowed exclusively while `a` and `b` are borrowed shared, so they are disjoint.
     unsafe {
-        gemm::gemm(
+        gemm_f32::gemm::f32::get_gemm_fn()(
             m,
             n,
             k,

@@ -84,7 +84,7 @@ impl Kernel {
 }
 
 /// The kernels, by family.
-const KERNELS: &[&[Kernel]] = &[
+static KERNELS: &[&[Kernel]] = &[
     elementwise::KERNELS,
     unary::KERNELS,
     matmul::KERNELS,
