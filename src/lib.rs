@@ -38,6 +38,9 @@ pub mod rule;
 pub mod tensor;
 pub mod verify;
 
+#[cfg(test)]
+mod testing;
+
 #[doc = include_str!("../README.md")]
 #[cfg(doctest)]
 struct Readme;

@@ -73,6 +73,8 @@ fn check_memory(plan: &Plan) {
 }
 
 proptest! {
+    #![proptest_config(crate::testing::random_cases(256))]
+
     #[test]
     fn live_values_do_not_overlap(rows in prop::collection::vec((0usize..40, 0usize..40, prop::bool::weighted(0.1)), 1..40), width in 1usize..40) {
         let g = dag(&rows, width);

@@ -429,6 +429,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(crate::testing::random_cases(256))]
+
         #[test]
         fn damaged_files_never_panic(at in 0usize..400, byte: u8, cut in 0usize..400) {
             let mut bytes = write_npy(&examples()[0]).unwrap();

@@ -160,6 +160,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(crate::testing::random_cases(256))]
+
         #[test]
         fn damaged_files_never_panic(changes in proptest::collection::vec((0usize..1000, any::<u8>()), 1..4)) {
             let mut bytes = write(&examples()).unwrap();

@@ -259,7 +259,8 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(500))]
+        #![proptest_config(crate::testing::random_cases(500))]
+
         #[test]
         fn the_exact_value_lies_within_the_bounds(term in term()) {
             let (exact, _) = under(Laws::NONE, || value(&term, &|x| Exact::from_f64(x).unwrap()));

@@ -420,6 +420,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(crate::testing::random_cases(256))]
+
         #[test]
         fn arithmetic_is_that_of_big_fractions(a in number(), b in number()) {
             let (x, y) = (a.big().unwrap(), b.big().unwrap());

@@ -306,6 +306,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(crate::testing::random_cases(256))]
+
         #[test]
         fn field_arithmetic_is_that_of_fractions(a in -1000i32..1000, b in -1000i32..1000, c in 1i32..1000) {
             let f = |x: i32| Field::new(i128::from(x));

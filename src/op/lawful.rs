@@ -444,6 +444,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(crate::testing::random_cases(256))]
+
         #[test]
         fn laws_hold_where_they_are_assumed(seed: u64) {
             let mut random = random(seed);

@@ -16,14 +16,6 @@ use crate::tensor::{DType, Type};
 /// The outputs of a match and the values of the variables, in order of declaration.
 pub(super) type Found = (Vec<VertexId>, Vec<Option<VertexId>>);
 
-/// How many random cases a property is tested on; `TAUTOMER_CASES` asks for more.
-pub(super) fn cases() -> u32 {
-    std::env::var("TAUTOMER_CASES")
-        .ok()
-        .and_then(|n| n.parse().ok())
-        .unwrap_or(64)
-}
-
 /// The first rule of a text.
 pub(super) fn rule(text: &str) -> Arc<Rule> {
     let file = parse_rules(Arc::new(Source::new("test.rules", text))).unwrap_or_else(|e| panic!("{}", e.render(false)));
@@ -279,7 +271,8 @@ fn is_match(graph: &Graph, rule: &Rule, choice: &Choice, map: &BTreeMap<PatternI
         }
     }
     // f4: nothing leaves the inside.
-    let image: BTreeSet<VertexId> = map.values().copied().collect();
+    let inside = map.iter().filter(|(id, _)| !is_input(**id));
+    let image: BTreeSet<VertexId> = inside.map(|(_, v)| *v).collect();
     let outputs: BTreeSet<VertexId> = pattern
         .outputs
         .iter()
@@ -296,7 +289,7 @@ fn is_match(graph: &Graph, rule: &Rule, choice: &Choice, map: &BTreeMap<PatternI
 
 /// How a random graph is made: for each vertex an operator and places to take operands from.
 #[derive(Debug, Clone)]
-pub(super) struct Recipe(Vec<(u8, u8, u8, u8)>, u8);
+pub(super) struct Recipe(pub(super) Vec<(u8, u8, u8, u8)>, pub(super) u8);
 
 /// Recipes of graphs with at most `size` calls.
 pub(super) fn recipes(size: usize) -> impl Strategy<Value = Recipe> {

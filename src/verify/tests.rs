@@ -344,7 +344,7 @@ fn instance() -> impl Strategy<Value = (usize, usize, Vec<u64>)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(96))]
+    #![proptest_config(crate::testing::random_cases(96))]
 
     #[test]
     fn rules_of_the_library_hold_at_any_instance((rule, seed, changes) in instance()) {

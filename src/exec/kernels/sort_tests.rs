@@ -100,7 +100,7 @@ fn runs_agree_with_the_reference() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(crate::testing::random_cases(64))]
 
     /// Any bits of numbers, in rows long enough for digits.
     #[test]

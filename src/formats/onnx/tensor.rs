@@ -401,6 +401,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(crate::testing::random_cases(256))]
+
         #[test]
         fn random_messages_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..120)) {
             if let Ok(proto) = TensorProto::decode(bytes.as_slice()) {

@@ -495,6 +495,8 @@ fn example_bytes() -> Vec<u8> {
 }
 
 proptest! {
+    #![proptest_config(crate::testing::random_cases(256))]
+
     #[test]
     fn damaged_models_never_panic(changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6)) {
         let mut bytes = example_bytes();

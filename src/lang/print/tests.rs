@@ -368,6 +368,8 @@ fn dump(ast: &Ast, id: ExprId) -> String {
 }
 
 proptest! {
+    #![proptest_config(crate::testing::random_cases(256))]
+
     #[test]
     fn printed_trees_parse_to_themselves(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let mut grow = Grow { bytes: bytes.iter(), ast: Ast::synthetic() };

@@ -96,7 +96,7 @@ impl<H: Host> Searcher<'_, H> {
     }
 
     /// Where the host keeps vertices apart: no value stands for two vertices of the pattern that are not both inputs,
-    /// and no one outside uses an inner value (the seed's bijection and condition f4).
+    /// and only the match itself uses an inner value (the bijection and condition f4 of `rewrite::substitute`).
     pub(super) fn is_exact(&mut self, binding: &Binding<H::V>) -> bool {
         if self.host.merges() {
             return true;
@@ -119,11 +119,9 @@ impl<H: Host> Searcher<'_, H> {
             return self.fail(root, v, || Reason::Twice);
         }
         let strict: Vec<H::V> = inner.iter().copied().filter(|v| !binding.outputs.contains(v)).collect();
-        // An input that uses an inner value is part of the match as well: the definition lets it.
-        let mut matched = inner.clone();
-        matched.extend(inputs);
-        if !self.host.closed(&strict, &matched) {
-            let open = strict.iter().copied().find(|v| !self.host.closed(&[*v], &matched));
+        // An input of the match stays in the graph, and so would an inner value that it uses.
+        if !self.host.closed(&strict, &inner) {
+            let open = strict.iter().copied().find(|v| !self.host.closed(&[*v], &inner));
             let open = open.unwrap_or(binding.outputs[0]);
             return self.fail(root, open, || Reason::UsedOutside);
         }

@@ -104,7 +104,7 @@ impl<H: Host> Searcher<'_, H> {
         members
     }
 
-    /// True if the values found for one index bind nothing else outside, and no one else uses the inner ones.
+    /// True if the values found for one index bind nothing else outside, and only the match uses the inner ones.
     fn is_member(&self, body: PatternId, index: u32, value: H::V, outer: &[Option<H::V>]) -> bool {
         let now = self.snapshot(Vec::new());
         if now.one != outer {
@@ -120,9 +120,15 @@ impl<H: Host> Searcher<'_, H> {
             .filter(|((at, _), v)| inner(PatternId(*at)) && PatternId(*at) != body && *v != value)
             .map(|(_, v)| *v)
             .collect();
+        let outer = now
+            .one
+            .iter()
+            .enumerate()
+            .filter(|(at, _)| inner(PatternId(*at as u32)));
         let matched: Vec<H::V> = own()
+            .filter(|((at, _), _)| inner(PatternId(*at)))
             .map(|(_, v)| *v)
-            .chain(now.one.iter().flatten().copied())
+            .chain(outer.filter_map(|(_, v)| *v))
             .collect();
         self.host.closed(&strict, &matched)
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use super::super::brute::{Found, cases, matches, recipes, rule};
+use super::super::brute::{Found, matches, recipes, rule};
 use super::super::substitute::Index;
 use super::{Host, Program, Searcher, resolve};
 use crate::graph::term::Term;
@@ -133,7 +133,7 @@ const OUTPUTS: &[Varying] = &[
 ];
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: cases(), ..ProptestConfig::default() })]
+    #![proptest_config(crate::testing::random_cases(64))]
 
     #[test]
     fn fixed_patterns_match_as_defined(recipe in recipes(9)) {

@@ -7,7 +7,9 @@
 //!
 //! * *f* is injective but for the inputs of the pattern: two variables may stand for one vertex, an inner vertex and
 //!   another one may not. Literals and operands left out count as inputs.
-//! * An inner vertex that is a result of the graph counts as used from outside: no match.
+//! * An inner vertex that is a result of the graph counts as used from outside: no match. So does one that an input of
+//!   the match uses: the input stays, and the inner vertex would have to stay with it, while (f4) is there so that none
+//!   does.
 //! * Every result of a match, wherever it is used, is replaced, also where it is a result of the graph.
 //! * A match with several outputs may depend on itself through vertices outside of it, so that its replacement closes
 //!   a cycle: no substitution.

@@ -178,6 +178,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(crate::testing::random_cases(256))]
+
         #[test]
         fn binding_commutes_with_arithmetic(a in arb_dim(), b in arb_dim(), h in 1i64..9, w in 1i64..9, n in 1i64..9) {
             let value = |s: &str| Some(match s { "h" => h, "w" => w, _ => n });

@@ -241,7 +241,7 @@ fn compare(view: &View<'_, usize>, array: &Array) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(crate::testing::random_cases(400))]
 
     #[test]
     fn views_of_views_are_what_they_say(

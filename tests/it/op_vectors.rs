@@ -7,7 +7,7 @@ use tautomer::graph::evaluate_call;
 use tautomer::op::{AttrValue, Fact, Op, OpDef, Real, lookup, lookup_onnx, normalize};
 use tautomer::tensor::{DType, Dim, Tensor, Type};
 
-const VECTORS: &str = include_str!("data/op_vectors.json");
+const VECTORS: &str = include_str!("../data/op_vectors.json");
 
 /// How far a floating-point result may be off, relative to its magnitude plus one.
 const TOLERANCE: f64 = 1e-5;

@@ -1,7 +1,7 @@
 //! Rules as they were published, without the conditions that they have here: a verdict for each, a counterexample for
 //! the wrong ones, and a condition under which nothing refutes them. The documents of the sets have tables of them.
 //!
-//! `TAUTOMER_WRITE_TABLES=1 cargo test --test published` writes the tables anew, from what the search finds.
+//! `TAUTOMER_WRITE_TABLES=1 cargo test --test it published::` writes the tables anew, from what the search finds.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -223,7 +223,7 @@ fn rules_of_taso_as_published() {
 
 #[test]
 fn rules_of_gsl_as_published() {
-    let text = include_str!("data/gsl-published.rules");
+    let text = include_str!("../data/gsl-published.rules");
     let rules = load("gsl-published.rules", text);
     // A comment names the rules here that stand for the published one.
     let mut shipped = BTreeMap::new();

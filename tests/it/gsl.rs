@@ -1,9 +1,6 @@
 //! The rules of GSL: all 38 are there, no longer than published, both engines keep programs equal by them, and what was
 //! published without its conditions is wrong.
 
-#[path = "rules/values.rs"]
-mod values;
-
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,7 +12,7 @@ use tautomer::pipeline::{Engine, Options, optimize};
 use tautomer::rewrite::{CostModel, Limits, substitute};
 use tautomer::rule::{Class, ExampleKind, Rule, RuleSet, library_set, library_set_files, load_rules};
 
-use values::{difference, run};
+use crate::values::{difference, run};
 
 /// Lines of the rules in GSL, and of the passes of TVM that B compares with. Those of B are published with the rules,
 /// those of A are counted in the same way: the body of the function without blank lines and comments.

@@ -1,14 +1,11 @@
 //! Verdicts that are kept: `verify --lock`, `--check-lock`, `--table`, and what `optimize` and `rules list` make of them.
 
-#[path = "command/mod.rs"]
-mod command;
-
 use std::path::Path;
 
 use serde_json::Value;
 use tautomer::verify::VERIFIER;
 
-use command::{Ran, run};
+use crate::command::{Ran, run};
 
 fn write(folder: &Path, name: &str, text: &str) {
     let path = folder.join(name);

@@ -8,13 +8,12 @@
     reason = "tests say what they found, and that they were skipped"
 )]
 
-#[path = "pnnx/compare.rs"]
 mod compare;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use compare::{Difference, compare, is_expressions_only};
+use self::compare::{Difference, compare, is_expressions_only};
 use tautomer::exec::{Executor, Mode, Plan};
 use tautomer::formats::arrays;
 use tautomer::formats::pnnx::{Expression, ParamFile, read_model, weights_beside};
@@ -118,7 +117,7 @@ fn file_of(export: &Export) -> ParamFile {
 
 /// Models that differ from torch, with the reason.
 fn expected_failures() -> BTreeMap<String, String> {
-    let lines = include_str!("pnnx/expected_failures.txt").lines();
+    let lines = include_str!("../pnnx/expected_failures.txt").lines();
     lines
         .filter(|line| !line.starts_with('#') && !line.is_empty())
         .map(|line| {

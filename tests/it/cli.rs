@@ -1,8 +1,5 @@
 //! The command line, driven as a user does: what is printed where, exit codes, JSON.
 
-#[path = "command/mod.rs"]
-mod command;
-
 use std::path::Path;
 use std::process::Command;
 
@@ -10,7 +7,7 @@ use indexmap::IndexMap;
 use tautomer::formats::arrays;
 use tautomer::tensor::Tensor;
 
-use command::{folder, run, run_with};
+use crate::command::{folder, run, run_with};
 
 fn array(folder: &Path, name: &str, tensors: &[(&str, Tensor)]) {
     let all: IndexMap<String, Tensor> = tensors.iter().map(|(k, v)| ((*k).to_owned(), v.clone())).collect();

@@ -1,10 +1,6 @@
 //! Small PNNX models, written here: what their lines mean, what is noted, and what the program does with them.
 
-#[path = "command/mod.rs"]
-mod command;
-mod common;
-
-use command::{Ran, run_with};
+use crate::command::{Ran, run_with};
 use proptest::prelude::*;
 use tautomer::exec::{Executor, Mode, Plan};
 use tautomer::formats::pnnx::{Archive, Imported, ParamFile, export, import, write_archive};
@@ -335,10 +331,10 @@ fn is_known(ty: &Type) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(crate::testing::random_cases(200))]
 
     #[test]
-    fn random_graphs_survive_their_files(graph in common::graph(12)) {
+    fn random_graphs_survive_their_files(graph in crate::common::graph(12)) {
         // What has no form is refused; what has one is read as the same graph, but that unknown extents get names.
         let Some(first) = written(&graph) else { return Ok(()) };
         let (again, text) = first.map_err(TestCaseError::fail)?;

@@ -1,11 +1,9 @@
 //! Optimising random graphs with the whole library: the same results, for no more cost, in the same way each time.
 
-mod common;
-
 use std::sync::{Arc, OnceLock};
 
 use proptest::prelude::*;
-use proptest::test_runner::{RngSeed, TestCaseError};
+use proptest::test_runner::TestCaseError;
 use tautomer::diag::Source;
 use tautomer::exec::{Executor, Mode, Plan};
 use tautomer::graph::{
@@ -18,20 +16,6 @@ use tautomer::rewrite::{Explored, Limits};
 use tautomer::rule::{Class, Rule, composite_rules, library, library_set, load_rules};
 use tautomer::tensor::{DType, Tensor, Type};
 use tautomer::verify::{AuditOptions, audit};
-
-/// The same cases each time, unless `PROPTEST_CASES` asks for others.
-fn config(cases: u32) -> ProptestConfig {
-    if std::env::var_os("PROPTEST_CASES").is_some() {
-        return ProptestConfig::default();
-    }
-    ProptestConfig {
-        cases,
-        rng_seed: RngSeed::Fixed(7),
-        failure_persistence: None,
-        max_shrink_iters: 4_000,
-        ..ProptestConfig::default()
-    }
-}
 
 /// A value for an input or parameter, by its name; variances are positive.
 fn value(graph: &Graph, v: VertexId, special: bool) -> Option<Tensor> {
@@ -236,10 +220,10 @@ fn every_rule() -> &'static [Arc<Rule>] {
 }
 
 proptest! {
-    #![proptest_config(config(200))]
+    #![proptest_config(crate::testing::random_cases(200))]
 
     #[test]
-    fn results_stay_equal(graph in shown(common::rich::graph(12))) {
+    fn results_stay_equal(graph in shown(crate::common::rich::graph(12))) {
         let before = workload(&graph.0, false);
         let (after, story) = optimized(&before, options(Class::Real))?;
         if let Some(what) = differ(&before, &after) {
@@ -248,7 +232,7 @@ proptest! {
     }
 
     #[test]
-    fn bits_stay_equal(graph in shown(common::rich::graph(12)), special in any::<bool>()) {
+    fn bits_stay_equal(graph in shown(crate::common::rich::graph(12)), special in any::<bool>()) {
         let before = workload(&graph.0, special);
         let (after, story) = optimized(&before, options(Class::Bitwise))?;
         let Ok(x) = outputs(&before, special) else { return Ok(()) };
@@ -264,7 +248,7 @@ proptest! {
 
     /// Both engines, with some rules of all sets: outputs and types stay equal.
     #[test]
-    fn both_engines_keep_results(graph in shown(common::rich::graph(12)), chosen in proptest::collection::vec(any::<proptest::sample::Index>(), 1..40)) {
+    fn both_engines_keep_results(graph in shown(crate::common::rich::graph(12)), chosen in proptest::collection::vec(any::<proptest::sample::Index>(), 1..40)) {
         let before = workload(&graph.0, false);
         let all = every_rule();
         let mut places: Vec<usize> = chosen.iter().map(|c| c.index(all.len())).collect();
@@ -289,7 +273,7 @@ proptest! {
 
     /// The whole library: not the result alone is right, but all that was explored.
     #[test]
-    fn every_class_has_one_value(graph in shown(common::rich::graph(12))) {
+    fn every_class_has_one_value(graph in shown(crate::common::rich::graph(12))) {
         let before = workload(&graph.0, false);
         let options = Options { explore: true, ..options(Class::Real) };
         let after = optimize(before.clone(), &options).map_err(|e| TestCaseError::fail(e.render(false)))?;
@@ -298,7 +282,7 @@ proptest! {
 
     // What no rule is about, symbols and opaque operators among it.
     #[test]
-    fn any_graph_can_be_optimized(graph in shown(common::graph(20))) {
+    fn any_graph_can_be_optimized(graph in shown(crate::common::graph(20))) {
         let before = Workload { graph: graph.0, params: Params::default() };
         let fold = Options { fold: false, ..options(Class::Real) };
         let after = optimize(before.clone(), &fold).map_err(|e| TestCaseError::fail(e.render(false)))?;
@@ -313,7 +297,7 @@ fn random_graphs_are_of_use() {
     use proptest::strategy::ValueTree;
     use proptest::test_runner::TestRunner;
     let mut runner = TestRunner::deterministic();
-    let strategy = common::rich::graph(12);
+    let strategy = crate::common::rich::graph(12);
     let mut fired = std::collections::BTreeSet::new();
     for _ in 0..120 {
         let graph = strategy.new_tree(&mut runner).unwrap().current();
@@ -345,7 +329,7 @@ fn wrong_rules_are_found() {
             .and_then(load_rules)
             .unwrap_or_else(|e| panic!("{}", e.render(false)));
         let mut runner = TestRunner::deterministic();
-        let strategy = common::rich::graph(12);
+        let strategy = crate::common::rich::graph(12);
         let found = (0..400).any(|_| {
             let before = workload(&strategy.new_tree(&mut runner).unwrap().current(), false);
             let options = Options {

@@ -1,7 +1,6 @@
 //! The rules of TASO: the file as it was published converts, and the set in `rules/taso` is right: examples, a
 //! counter-example for each condition, and random instances of every rule, computed with the reference semantics.
 
-#[path = "taso/random.rs"]
 mod random;
 
 use std::collections::BTreeSet;
@@ -16,7 +15,7 @@ use tautomer::rewrite::{Limits, RuleReport, encode, encode_into, saturate};
 use tautomer::rule::{Class, Example, ExampleKind, Rule, RuleSet, library_set_files, load_rules};
 use tautomer::tensor::Tensor;
 
-use random::{Random, instance, program};
+use self::random::{Random, instance, program};
 
 /// A rule with the text of its sides, to make programs of.
 struct Loaded {
@@ -214,7 +213,7 @@ fn the_command_writes_rules_and_says_what_became_of_them() {
 
 #[test]
 fn every_published_rule_has_a_row() {
-    let readme = include_str!("../rules/taso/README.md");
+    let readme = include_str!("../../rules/taso/README.md");
     let names: BTreeSet<String> = all().iter().map(|r| r.rule.name.to_string()).collect();
     let mut seen = BTreeSet::new();
     let mut numbers = Vec::new();

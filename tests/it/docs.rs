@@ -10,10 +10,10 @@ use tautomer::pipeline::{Options, optimize};
 use tautomer::rewrite::{Limits, encode, encode_into, saturate};
 use tautomer::rule::{Example, ExampleKind, RuleSet, load_rules};
 
-const README: &str = include_str!("../README.md");
-const LANGUAGE: &str = include_str!("../grammar/README.md");
-const RULES: &str = include_str!("../rules/README.md");
-const CONTRIBUTING: &str = include_str!("../CONTRIBUTING.md");
+const README: &str = include_str!("../../README.md");
+const LANGUAGE: &str = include_str!("../../grammar/README.md");
+const RULES: &str = include_str!("../../rules/README.md");
+const CONTRIBUTING: &str = include_str!("../../CONTRIBUTING.md");
 
 /// A fenced block of a document.
 struct Block {
@@ -194,7 +194,7 @@ fn examples_are_optimized_the_same_way_each_time() {
 /// What the front page shows is what the command prints; times and differences aside.
 #[test]
 fn the_readme_shows_what_the_command_prints() {
-    let text = include_str!("../examples/mlp.taut");
+    let text = include_str!("../../examples/mlp.taut");
     let graph = build("mlp.taut", text).unwrap_or_else(|problems| panic!("{problems}"));
     let workload = Workload {
         graph,

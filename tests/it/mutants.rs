@@ -3,9 +3,7 @@
 //! `TAUTOMER_MUTANTS=4000` tries that many of them instead of a few hundred, and `TAUTOMER_MUTANTS_SHOW=1` prints what
 //! becomes of each.
 
-#[path = "mutants/equivalent.rs"]
 mod equivalent;
-#[path = "mutants/make.rs"]
 mod make;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,8 +15,8 @@ use tautomer::lang::parse_rules;
 use tautomer::rule::{RuleSet, library_files, library_set_files, load_checked_rules, load_rules};
 use tautomer::verify::{Fault, Options, Verdict, verify};
 
-use equivalent::EQUIVALENT;
-use make::{Mutant, mutants};
+use self::equivalent::EQUIVALENT;
+use self::make::{Mutant, mutants};
 
 /// Mutants that are tried.
 const TRIED: usize = 420;

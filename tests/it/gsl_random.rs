@@ -1,8 +1,5 @@
 //! The rules of GSL on random programs: wherever a rule applies, the results stay what they were.
 
-#[path = "rules/values.rs"]
-mod values;
-
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::sync::Arc;
@@ -13,7 +10,7 @@ use tautomer::lang::parse_program;
 use tautomer::rewrite::{CostModel, substitute};
 use tautomer::rule::library_set;
 
-use values::{difference, run};
+use crate::values::{difference, run};
 
 /// Programs of each kind.
 const PROGRAMS: u64 = 150;

@@ -162,7 +162,7 @@ fn extents_beyond_all_memory_are_refused_or_carried() {
         "fn main(x: f32[4294967296, 1], y: f32[1, 4294967296]) { matmul(x, y) }",
         "fn main(x: f32[1]) { tile(x) {repeats = [1099511627776]} }",
     ] {
-        let bytes = crate::model(program).encode_to_vec();
+        let bytes = self::model(program).encode_to_vec();
         let (code, text) = said(&bytes);
         assert!(matches!(code, Some(0 | 2)), "{program}: {code:?} {text}");
         assert!(

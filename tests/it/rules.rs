@@ -1,12 +1,8 @@
 //! Every rule file under `rules/`: examples fire, counter-examples do not, each condition has a counter-example of its
 //! own, and both sides agree on random values.
 
-#[path = "rules/files.rs"]
 mod files;
-#[path = "rules/readme.rs"]
 mod readme;
-#[path = "rules/values.rs"]
-mod values;
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -20,8 +16,8 @@ use tautomer::rewrite::{CostModel, Encoded, Limits, encode, encode_into, saturat
 use tautomer::rule::{Class, Example, ExampleKind, Rule, library, library_files};
 use tautomer::verify::{AuditOptions, audit};
 
+use crate::values::{difference, run};
 use files::{RulesFile, files};
-use values::{difference, run};
 
 /// How many substitutions an example takes at most.
 const MOST_STEPS: usize = 20;

@@ -60,7 +60,7 @@ fn section<'a>(text: &'a str, heading: &str) -> &'a str {
 
 #[test]
 fn each_point_has_a_worked_example() {
-    let text = include_str!("../../rules/README.md");
+    let text = include_str!("../../../rules/README.md");
     for point in ["Naming", "Class", "Conditions", "Direction", "Growth", "Families"] {
         let part = section(text, &format!("### {point}"));
         assert!(
@@ -73,7 +73,7 @@ fn each_point_has_a_worked_example() {
 #[test]
 fn passes_of_other_tools_have_rules_or_reasons() {
     let names: Vec<&str> = files().iter().flat_map(|f| &f.set.rules).map(|r| &*r.name).collect();
-    let part = section(include_str!("../../rules/README.md"), "## What other tools rewrite");
+    let part = section(include_str!("../../../rules/README.md"), "## What other tools rewrite");
     let rows: Vec<&str> = part
         .lines()
         .filter(|l| l.starts_with("| ") && !l.starts_with("| pass") && !l.starts_with("| ---"))

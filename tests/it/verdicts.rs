@@ -113,6 +113,6 @@ fn the_readme_counts_the_verdicts() {
         count(Level::Proved),
         count(Level::Tested)
     );
-    let words: Vec<&str> = include_str!("../README.md").split_whitespace().collect();
+    let words: Vec<&str> = include_str!("../../README.md").split_whitespace().collect();
     assert!(words.join(" ").contains(&wanted), "the README lacks: {wanted}");
 }

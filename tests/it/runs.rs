@@ -1,13 +1,10 @@
 //! Checks of whole runs on the command line: `optimize --audit`, and `verify` of a graph against the one it was made of.
 
-#[path = "command/mod.rs"]
-mod command;
-
 use std::path::Path;
 
 use serde_json::Value;
 
-use command::{folder, run};
+use crate::command::{folder, run};
 
 const NET: &str =
     "fn main(x: f32[n, 4], param w: f32[4, 4]) {\n  let h = matmul(x, w) + 0.0;\n  relu(relu(h)) * 2.0\n}\n";

@@ -1,10 +1,7 @@
 //! Questions about a rewriting on the command line: which engine, what the result rests on, why a rule does not apply,
 //! which application changes a result.
 
-#[path = "command/mod.rs"]
-mod command;
-
-use command::Ran;
+use crate::command::Ran;
 
 const PROGRAM: &str = "fn main(x: f32[4], param w: f32[4]) {\n  let h = relu(relu(x + 0.0));\n  let y = neg(neg(h * w));\n  y + relu(neg(x))\n}\n";
 
@@ -17,8 +14,8 @@ const RULES: &str = "/// Twice.\nrule relu-twice(x) { relu(relu(x)) => relu(x) n
     ruleset twice { relu-twice, neg-twice }\n";
 
 fn run(args: &str) -> Ran {
-    let folder = command::folder(&[("a.taut", PROGRAM), ("a.rules", RULES)]);
-    command::run(folder.path(), args)
+    let folder = crate::command::folder(&[("a.taut", PROGRAM), ("a.rules", RULES)]);
+    crate::command::run(folder.path(), args)
 }
 
 #[test]

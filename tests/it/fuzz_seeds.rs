@@ -1,12 +1,12 @@
 //! What the fuzz targets do, on their seeds and on some hundred changed ones; `TAUTOMER_CASES` asks for more.
 
-#[path = "../fuzz/lib.rs"]
+#[path = "../../fuzz/lib.rs"]
 #[expect(unreachable_pub, reason = "it is a library of its own")]
 mod fuzz;
 
 use std::path::Path;
 
-use fuzz::{Random, changed, read, round_trip};
+use self::fuzz::{Random, changed, read, round_trip};
 
 fn seeds() -> Vec<(String, Vec<u8>)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/seeds");

@@ -63,8 +63,7 @@ fn files(folder: &str, suffix: &str) -> BTreeMap<String, String> {
 /// The code of the library and the program: no comments, no tests.
 fn sources() -> BTreeMap<String, String> {
     let mut out = files("src", ".rs");
-    let test =
-        |name: &str| name.ends_with("tests.rs") || name == "src/op/check.rs" || name == "src/exec/kernels/testing.rs";
+    let test = |name: &str| name.ends_with("tests.rs") || name.ends_with("/testing.rs") || name == "src/op/check.rs";
     out.retain(|name, _| !test(name));
     for text in out.values_mut() {
         let end = text.find("#[cfg(test)]\nmod tests {").unwrap_or(text.len());
@@ -181,6 +180,40 @@ fn clocks_are_read_by_the_pipeline_alone() {
             problems.push(format!("{file} reads a clock"));
         }
     }
+    none(&problems);
+}
+
+/// A test that draws other cases in each run fails by chance, for somebody else.
+#[test]
+fn every_random_test_has_a_fixed_seed() {
+    let fresh = [
+        "TestRunner::default",
+        "TestRunner::new",
+        "thread_rng",
+        "from_entropy",
+        "RandomState",
+    ];
+    let mut blocks = 0;
+    let mut problems = Vec::new();
+    for (file, text) in files("src", ".rs").into_iter().chain(files("tests", ".rs")) {
+        if file.ends_with("tidy.rs") {
+            continue;
+        }
+        for (at, block) in text.match_indices("proptest! {") {
+            blocks += 1;
+            let first = text[at + block.len()..].trim_start();
+            if !first.starts_with("#![proptest_config(crate::testing::random_cases(") {
+                let line = text[..at].lines().count() + 1;
+                problems.push(format!(
+                    "{file}:{line}: start the block with `random_cases` of src/testing.rs"
+                ));
+            }
+        }
+        for name in fresh.iter().filter(|name| text.contains(**name)) {
+            problems.push(format!("{file}: `{name}` gives other cases in each run"));
+        }
+    }
+    assert!(blocks > 15, "{blocks} blocks of random tests");
     none(&problems);
 }
 

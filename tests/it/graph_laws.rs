@@ -1,7 +1,5 @@
 //! Laws of graphs, their orders and their text.
 
-mod common;
-
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -50,10 +48,10 @@ fn recreate(graph: &Graph) -> Graph {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+    #![proptest_config(crate::testing::random_cases(300))]
 
     #[test]
-    fn printing_and_parsing_is_the_identity(graph in common::graph(40)) {
+    fn printing_and_parsing_is_the_identity(graph in crate::common::graph(40)) {
         let text = format_program(&to_program(&graph));
         let back = reparse(&text);
         same_graph(&graph, &back).unwrap_or_else(|e| panic!("{e}\n{text}"));
@@ -66,12 +64,12 @@ proptest! {
     }
 
     #[test]
-    fn graphs_are_valid(graph in common::graph(40)) {
+    fn graphs_are_valid(graph in crate::common::graph(40)) {
         prop_assert!(graph.validate().is_ok(), "{:?}", graph.validate());
     }
 
     #[test]
-    fn rpo_puts_predecessors_first_and_visits_once(graph in common::graph(40)) {
+    fn rpo_puts_predecessors_first_and_visits_once(graph in crate::common::graph(40)) {
         let order = graph.rpo();
         let place: HashMap<VertexId, usize> = order.iter().enumerate().map(|(i, &v)| (v, i)).collect();
         prop_assert_eq!(place.len(), order.len());
@@ -85,7 +83,7 @@ proptest! {
     }
 
     #[test]
-    fn rpo_does_not_depend_on_the_order_of_creation(graph in common::graph(40)) {
+    fn rpo_does_not_depend_on_the_order_of_creation(graph in crate::common::graph(40)) {
         let copy = recreate(&graph);
         prop_assert_eq!(same_graph(&graph, &copy), Ok(()));
         let describe = |g: &Graph| -> Vec<String> {
@@ -95,7 +93,7 @@ proptest! {
     }
 
     #[test]
-    fn successors_are_the_users_in_rpo(graph in common::graph(40)) {
+    fn successors_are_the_users_in_rpo(graph in crate::common::graph(40)) {
         let order = graph.rpo();
         let all = graph.succ_all();
         for &u in &order {
@@ -106,7 +104,7 @@ proptest! {
     }
 
     #[test]
-    fn subexpressions_are_an_order_and_reachability(graph in common::graph(14)) {
+    fn subexpressions_are_an_order_and_reachability(graph in crate::common::graph(14)) {
         let order = graph.rpo();
         let sub: Vec<Vec<bool>> = order
             .iter()
