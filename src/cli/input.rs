@@ -1,6 +1,5 @@
 //! Reading: programs, models, arrays.
 
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -10,7 +9,7 @@ use indexmap::IndexMap;
 use tautomer::diag::{Diagnostic, Diagnostics, Severity, Source, did_you_mean};
 use tautomer::formats::onnx::{OnnxInfo, decode_model, import, read_model};
 use tautomer::formats::pnnx::{self, ParamFile};
-use tautomer::formats::{FormatError, arrays};
+use tautomer::formats::{FormatError, arrays, whole};
 use tautomer::graph::{BuildOptions, Graph, Params, Workload, build_program};
 use tautomer::lang::ast::Program;
 use tautomer::lang::{is_script, parse_program};
@@ -83,7 +82,12 @@ pub(super) fn shown(path: &Path) -> String {
 }
 
 pub(super) fn unreadable(path: &Path, e: &std::io::Error) -> Failure {
-    let problem = Diagnostic::error("T0401", format!("{}: {}", shown(path), plain(e)));
+    let code = if e.kind() == std::io::ErrorKind::FileTooLarge {
+        "T0606"
+    } else {
+        "T0401"
+    };
+    let problem = Diagnostic::error(code, format!("{}: {}", shown(path), plain(e)));
     let folder = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
@@ -113,15 +117,11 @@ fn plain(e: &std::io::Error) -> String {
 }
 
 /// The bytes of a file, or of standard input.
-pub(super) fn bytes(path: &Path) -> Result<Vec<u8>, Failure> {
+pub(super) fn bytes(path: &Path, most: u64) -> Result<Vec<u8>, Failure> {
     if !is_standard(path) {
-        return std::fs::read(path).map_err(|e| unreadable(path, &e));
+        return whole::read(path, most).map_err(|e| unreadable(path, &e));
     }
-    let mut bytes = Vec::new();
-    match std::io::stdin().lock().read_to_end(&mut bytes) {
-        Ok(_) => Ok(bytes),
-        Err(e) => Err(unreadable(path, &e)),
-    }
+    whole::read_within(std::io::stdin().lock(), most).map_err(|e| unreadable(path, &e))
 }
 
 /// The text of a file, or of standard input, which gives it to all who ask.
@@ -138,7 +138,7 @@ pub(super) fn source(path: &Path) -> Result<Arc<Source>, Failure> {
 }
 
 fn decoded(path: &Path) -> Result<Arc<Source>, Failure> {
-    match String::from_utf8(bytes(path)?) {
+    match String::from_utf8(bytes(path, whole::MAX_TEXT)?) {
         Ok(text) => Ok(Arc::new(Source::new(shown(path), text))),
         Err(e) => {
             let at = e.utf8_error().valid_up_to();
@@ -212,7 +212,7 @@ impl Loaded {
             }
             Kind::Onnx => {
                 let imported = if is_standard(path) {
-                    let model = decode_model(bytes(path)?.into())
+                    let model = decode_model(bytes(path, whole::MAX_DATA)?.into())
                         .map_err(|e| Failure::new("T0501", format!("{}: {e}", shown(path))))?;
                     import(model, None)?
                 } else {
@@ -262,7 +262,7 @@ impl Loaded {
                     });
                 }
                 let program = parse_program(source)?;
-                let graph = build_program(&program, &BuildOptions::default())?;
+                let graph = build_program(&program, &shell.build_options())?;
                 Loaded {
                     workload: Workload {
                         graph,
@@ -340,11 +340,11 @@ impl Loaded {
     }
 
     /// Builds a program anew, now that the types of its untyped inputs are known.
-    pub(super) fn retype(&mut self, types: &[(String, Type)]) -> Result<(), Failure> {
+    pub(super) fn retype(&mut self, types: &[(String, Type)], shell: &Shell) -> Result<(), Failure> {
         let Some(program) = &self.program else { return Ok(()) };
         let options = BuildOptions {
             inputs: types.iter().cloned().collect(),
-            ..BuildOptions::default()
+            ..shell.build_options()
         };
         self.workload.graph = build_program(program, &options)?;
         Ok(())

@@ -21,6 +21,9 @@ use super::{Done, Failure};
 /// More elements than this are abbreviated.
 const MAX_ELEMENTS: usize = 1000;
 
+/// Of tensors with more elements than this, the inner ones of their axes left out, nothing is shown.
+const MAX_SHOWN: usize = 10_000;
+
 /// Elements shown at either end of an abbreviated axis.
 const EDGE: usize = 3;
 
@@ -123,6 +126,9 @@ pub(super) fn tensor_text(tensor: &Tensor) -> String {
     if tensor.is_empty() {
         return "[]".to_owned();
     }
+    if let Some(instead) = not_shown(tensor) {
+        return instead;
+    }
     let brief = tensor.len() > MAX_ELEMENTS;
     let texts = element_texts(tensor, brief);
     let width = texts.iter().map(|t| t.chars().count()).max().unwrap_or(0);
@@ -177,43 +183,55 @@ fn separate(out: &mut String, rank: usize, axis: usize, cut: bool) {
 /// The texts of the elements that are shown, in order.
 pub(super) fn element_texts(tensor: &Tensor, brief: bool) -> Vec<String> {
     let shape = tensor.shape();
-    let mut keep = Vec::new();
-    let mut places = vec![0usize; shape.len()];
-    for i in 0..tensor.len() {
-        let shown = |(p, n): (&usize, &usize)| !brief || *n <= 2 * EDGE || *p < EDGE || *p >= n - EDGE;
-        if places.iter().zip(shape).all(shown) {
-            keep.push(i);
+    let shown = |n: usize| -> Vec<usize> {
+        match brief && n > 2 * EDGE {
+            true => (0..EDGE).chain(n - EDGE..n).collect(),
+            false => (0..n).collect(),
         }
-        for (place, extent) in places.iter_mut().zip(shape).rev() {
+    };
+    // An odometer over the positions of each axis that are shown; all others are never looked at.
+    let axes: Vec<Vec<usize>> = shape.iter().map(|&n| shown(n)).collect();
+    let count: usize = axes.iter().map(Vec::len).product();
+    let mut places = vec![0usize; axes.len()];
+    let mut positions = Vec::with_capacity(count);
+    for _ in 0..count {
+        positions.push(places.iter().zip(&axes).map(|(&p, axis)| axis[p]).collect::<Vec<_>>());
+        for (place, axis) in places.iter_mut().zip(&axes).rev() {
             *place += 1;
-            if *place < *extent {
+            if *place < axis.len() {
                 break;
             }
             *place = 0;
         }
     }
-    match tensor {
-        Tensor::Bool(a) => pick(a.iter().map(bool::to_string), &keep),
-        Tensor::Utf8(a) => pick(a.iter().map(|s| format!("{s:?}")), &keep),
-        _ if tensor.dtype() == DType::F64 => pick(tensor.to_f64s().unwrap_or_default().into_iter().map(number), &keep),
-        _ if tensor.dtype().is_float() => {
-            let values = tensor.to_f64s().unwrap_or_default();
-            pick(values.into_iter().map(|v| number(v as f32)), &keep)
+    match tensor.picked(&positions) {
+        Tensor::Bool(a) => a.iter().map(bool::to_string).collect(),
+        Tensor::Utf8(a) => a.iter().map(|s| format!("{s:?}")).collect(),
+        some if some.dtype() == DType::F64 => some.to_f64s().unwrap_or_default().into_iter().map(number).collect(),
+        some if some.dtype().is_float() => {
+            let values = some.to_f64s().unwrap_or_default();
+            values.into_iter().map(|v| number(v as f32)).collect()
         }
-        _ => pick(
-            tensor.to_ints().unwrap_or_default().into_iter().map(|v| v.to_string()),
-            &keep,
-        ),
+        some => some.to_ints().unwrap_or_default().iter().map(i128::to_string).collect(),
     }
 }
 
-fn pick(texts: impl Iterator<Item = String>, keep: &[usize]) -> Vec<String> {
-    let mut next = keep.iter().copied().peekable();
-    texts
-        .enumerate()
-        .filter(|(i, _)| next.next_if_eq(i).is_some())
-        .map(|(_, text)| text)
-        .collect()
+/// How many elements are shown.
+fn shown_count(shape: &[usize], brief: bool) -> usize {
+    let shown = shape.iter().map(|&n| if brief { n.min(2 * EDGE) } else { n });
+    shown.fold(1, usize::saturating_mul)
+}
+
+/// What stands for the elements of a tensor with more than can be shown, whatever is left out of its axes.
+pub(super) fn not_shown(tensor: &Tensor) -> Option<String> {
+    let brief = tensor.len() > MAX_ELEMENTS;
+    (shown_count(tensor.shape(), brief) > MAX_SHOWN).then(|| {
+        format!(
+            "[... {} elements along {} axes are not shown ...]",
+            tensor.len(),
+            tensor.shape().len()
+        )
+    })
 }
 
 fn number<T: Into<f64> + std::fmt::Display + std::fmt::LowerExp + Copy>(value: T) -> String {
@@ -288,5 +306,10 @@ mod tests {
         assert_eq!(tensor_text(&long), "[   0    1    2 ... 1997 1998 1999]");
         let wide = Tensor::new(&[40, 40], (0..1600i64).collect::<Vec<_>>()).unwrap();
         assert_eq!(tensor_text(&wide).lines().count(), 7);
+        let deep = Tensor::new(&[2; 16], vec![0u8; 1 << 16]).unwrap();
+        assert_eq!(
+            tensor_text(&deep),
+            "[... 65536 elements along 16 axes are not shown ...]"
+        );
     }
 }

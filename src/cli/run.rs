@@ -47,7 +47,7 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
     }
     let mut loaded = Loaded::read(&args.file, args.from, args.params.as_deref(), shell)?;
     loaded.reshape(&args.shapes)?;
-    let inputs = bind_inputs(&mut loaded, &args.inputs)?;
+    let inputs = bind_inputs(&mut loaded, &args.inputs, shell)?;
     let missing = loaded.missing_params();
     if let Some(first) = missing.first() {
         let more = match missing.len() - 1 {
@@ -113,7 +113,7 @@ fn by_reference(workload: &Workload, inputs: &[Tensor]) -> Result<Vec<Tensor>, F
 }
 
 /// A value for every input, in order.
-fn bind_inputs(loaded: &mut Loaded, given: &[String]) -> Result<Vec<Tensor>, Failure> {
+fn bind_inputs(loaded: &mut Loaded, given: &[String], shell: &Shell) -> Result<Vec<Tensor>, Failure> {
     let graph = &loaded.workload.graph;
     let names: Vec<String> = (0..graph.inputs().len()).map(|i| input::input_name(graph, i)).collect();
     let mut values = Params::default();
@@ -196,7 +196,7 @@ fn bind_inputs(loaded: &mut Loaded, given: &[String]) -> Result<Vec<Tensor>, Fai
             .cloned()
             .zip(ordered.iter().map(|t| t.ty().into()))
             .collect();
-        loaded.retype(&types)?;
+        loaded.retype(&types, shell)?;
     }
     check_types(loaded, &names, &ordered)?;
     Ok(ordered)

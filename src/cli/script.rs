@@ -32,6 +32,9 @@ pub(super) struct ScriptArgs {
     /// Where the random numbers of a script begin
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
+    /// Let a value of a script have this many elements
+    #[arg(long, value_name = "N", default_value_t = 1 << 24)]
+    max_elements: usize,
 }
 
 impl ScriptArgs {
@@ -44,7 +47,7 @@ impl ScriptArgs {
     }
 
     pub(super) fn session(self) -> Session {
-        Session::new(self.compat(), self.seed)
+        Session::new(self.compat(), self.seed).with_max_elements(self.max_elements)
     }
 }
 
@@ -138,8 +141,11 @@ fn concrete(ty: &Type) -> Option<Vec<usize>> {
     ty.as_tensor()?.shape.as_ref()?.to_concrete()
 }
 
+/// Larger tensors are not shown as nested lists, which leave nothing out.
+const MAX_NESTED: usize = 1 << 16;
+
 fn value_text(tensor: &Tensor, compat: Compat) -> String {
-    if compat == Compat::Full {
+    if compat == Compat::Full && tensor.len() <= MAX_NESTED {
         nested(tensor)
     } else {
         output::tensor_text(tensor)

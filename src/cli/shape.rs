@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 
 use tautomer::diag::Diagnostic;
 use tautomer::graph::Graph;
-use tautomer::tensor::{Dim, Shape};
+use tautomer::tensor::{Dim, MAX_RANK, Shape};
 
 use super::Failure;
 use super::input::input_name;
@@ -56,7 +56,19 @@ fn parse(text: &str) -> Result<Shape, Failure> {
                 .into()),
         }
     };
-    text.split(',').enumerate().map(extent).collect()
+    let shape: Shape = text
+        .split(',')
+        .enumerate()
+        .map(extent)
+        .collect::<Result<_, Failure>>()?;
+    if shape.len() > MAX_RANK {
+        let problem = format!(
+            "a shape of {} axes: the most that a tensor may have is {MAX_RANK}",
+            shape.len()
+        );
+        return Err(Failure::new("T0408", problem));
+    }
+    Ok(shape)
 }
 
 #[cfg(test)]

@@ -326,12 +326,32 @@ program reads them back, and no other does."
     "T0602" "text too long"
 "One file has less than 4 GiB."
 
-    "T0603" "too many vertices"
-"Functions are inlined; a few that call each other twice make a graph that grows exponentially. The limit is four
-million vertices."
+    "T0603" "program too large"
+"Functions are inlined and comprehensions written out; a few functions that call each other twice make a graph that grows
+exponentially. They may have 262144 expressions then, those of the text itself not counted; `--max-inlined N` raises
+the limit. A graph has at most four million vertices.
+
+    fn double(x: f32[2]) { x + x }
+    fn main(x: f32[2]) { double(double(x)) }
+
+A value of a script has at most sixteen million elements; `--max-elements N` raises the limit."
 
     "T0604" "pattern too deep"
 "A pattern of a rule may be nested 200 deep."
+
+    "T0605" "tuples too large"
+"The tuples that a program makes have at most 1048576 elements together, those of inner tuples counted, and are nested at
+most 64 deep. Each tuple below has twice as many elements as the one before.
+
+    let a = (x, x);
+    let b = (a, a);
+
+Take the elements that are needed out of a tuple before it is part of another one: `(a.0, x)`."
+
+    "T0606" "file too large"
+"A text has at most 256 MiB. A compressed archive of arrays may hold 256 MiB, or a hundred times as many bytes as the
+archive itself has: what unpacks to more is unpacked first, or written as `.npy`. Only regular files are read, and what
+standard input or another process passes as `/dev/stdin` or `/dev/fd/3`."
 }
 
 /// Every code, in order.

@@ -11,6 +11,7 @@ pub mod pnnx;
 pub mod safetensors;
 mod svg;
 pub mod taso;
+pub mod whole;
 
 use std::io;
 use std::path::Path;

@@ -2,7 +2,7 @@
 
 use super::term::{Term, kind};
 use crate::op::AttrValue;
-use crate::tensor::{DType, Tensor, assume};
+use crate::tensor::{DType, MAX_RANK, Tensor, assume};
 
 /// The element type a literal without suffix takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,6 +111,9 @@ fn flatten<V>(term: &Term<V>, depth: usize, out: &mut Flat) -> Result<(), String
     let leaf = match term {
         Term::List(items) => {
             match out.shape.get(depth) {
+                None if out.leaves.is_empty() && depth >= MAX_RANK => {
+                    return Err(format!("a tensor has at most {MAX_RANK} axes, and this literal more"));
+                }
                 None if out.leaves.is_empty() => out.shape.push(items.len()),
                 Some(&extent) if extent == items.len() => {}
                 Some(&extent) => {

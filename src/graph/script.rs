@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use indexmap::IndexMap;
 use rustc_hash::FxHashMap;
 
 use super::build::Builder;
-use super::build::script::{FUNCTIONS, ScriptState};
+use super::build::budget::Budget;
+use super::build::script::{FUNCTIONS, MAX_ELEMENTS, Names, ScriptState, too_many_elements};
 use super::term::Term;
 use super::{Graph, Node, VertexId, Workload};
 use crate::diag::{Diagnostic, Diagnostics, Source, Span};
@@ -32,8 +32,11 @@ const INLINE: usize = 64;
 #[derive(Debug, Clone)]
 pub struct Session {
     graph: Graph,
-    /// Nothing for a name whose value had a problem.
-    names: IndexMap<Arc<str>, Option<VertexId>>,
+    names: Names<VertexId>,
+    /// What is left for the statements to come.
+    budget: Budget,
+    /// The most elements of a value.
+    max_elements: usize,
     known: FxHashMap<VertexId, Tensor>,
     compat: Compat,
     random: u64,
@@ -65,12 +68,20 @@ impl Session {
     pub fn new(compat: Compat, seed: u64) -> Session {
         Session {
             graph: Graph::new(),
-            names: IndexMap::new(),
+            names: Names::default(),
+            budget: Budget::default(),
+            max_elements: MAX_ELEMENTS,
             known: FxHashMap::default(),
             compat,
             random: seed,
             made: Vec::new(),
         }
+    }
+
+    /// The same session, with values of at most this many elements.
+    #[must_use]
+    pub fn with_max_elements(self, max_elements: usize) -> Session {
+        Session { max_elements, ..self }
     }
 
     /// The functions that scripts have besides the operators.
@@ -90,12 +101,15 @@ impl Session {
 
     /// The value that a name stands for.
     pub fn get(&self, name: &str) -> Option<VertexId> {
-        self.names.get(name).copied().flatten()
+        self.names.get(name).cloned().flatten()
     }
 
     /// The names, oldest first.
     pub fn names(&self) -> impl Iterator<Item = (&str, VertexId)> {
-        self.names.iter().filter_map(|(name, v)| Some((&**name, (*v)?)))
+        self.names
+            .oldest_first()
+            .into_iter()
+            .filter_map(|(name, v)| Some((name, (*v)?)))
     }
 
     /// Checks and adds all statements of a script.
@@ -138,31 +152,39 @@ impl Session {
             let problem = Diagnostic::error("T0204", "`print` has no value").label(name.span, "nothing to name");
             return Err(problem.in_source(source).into());
         }
+        let before = self.graph.len();
         let mut builder = Builder::new(ast, &mut self.graph);
+        builder.budget = self.budget.for_more(ast);
+        // What the session has grown to is lent to the builder: a statement costs what it says, not what was said before.
         builder.script = Some(ScriptState {
             compat: self.compat,
             random: self.random,
-            made: self.made.clone(),
+            made: std::mem::take(&mut self.made),
+            names: std::mem::take(&mut self.names),
+            max_elements: self.max_elements,
         });
-        for (name, v) in &self.names {
-            builder.bind(name, v.map(Term::Value));
-        }
         let mut values = Vec::new();
+        let mut failed = false;
         for &id in &ids {
             let span = ast.span(id);
             match builder.value(id) {
                 Some(Term::DType(dtype)) => values.push(Shown::Text(dtype.to_string())),
                 Some(Term::Str(text)) => values.push(Shown::Text(text.to_string())),
                 Some(term) => values.extend(builder.vertex(term, span).map(Shown::Value)),
-                None if builder.problems.is_empty() => return Err(Diagnostics::new()),
-                None => {}
+                None => failed = true,
             }
         }
         let problems = std::mem::take(&mut builder.problems);
+        self.budget = builder.budget.clone();
         if let Some(script) = builder.script.take() {
-            (self.random, self.made) = (script.random, script.made);
+            (self.random, self.made, self.names) = (script.random, script.made, script.names);
         }
         problems.in_source(source).into_result(())?;
+        if failed {
+            return Err(Diagnostics::new());
+        }
+        self.check_sizes(before)
+            .map_err(|problem| problem.label(statement.span, "").in_source(source))?;
         let name = statement.name.as_ref().map(|n| n.name.clone());
         if name.is_none() {
             let shown = std::mem::take(&mut values);
@@ -176,7 +198,6 @@ impl Session {
         if let Some(name) = &name {
             match values.first() {
                 Some(Shown::Value(v)) => {
-                    self.names.shift_remove(name);
                     self.names.insert(name.clone(), Some(*v));
                 }
                 // A problem of a name that it is made of, which has been reported.
@@ -192,6 +213,27 @@ impl Session {
             values,
             span: statement.span,
         })
+    }
+
+    /// Refuses values, among those made since the graph had `before` vertices, that have too many elements.
+    fn check_sizes(&self, before: usize) -> Result<(), Diagnostic> {
+        let most = self.max_elements;
+        for v in (before..self.graph.len()).map(VertexId::new) {
+            let large = |ty: &Type| {
+                let shape = ty.as_tensor()?.shape.as_ref()?.to_concrete()?;
+                let elements = shape.iter().try_fold(1usize, |n, d| n.checked_mul(*d));
+                elements.is_none_or(|n| n > most).then_some(())
+            };
+            let ty = self.graph.ty(v);
+            let items = match ty {
+                Type::Tuple(items) => items.as_slice(),
+                one => std::slice::from_ref(one),
+            };
+            if let Some(ty) = items.iter().find(|ty| large(ty).is_some()) {
+                return Err(too_many_elements(most).note(format!("a value here is {ty}")));
+            }
+        }
+        Ok(())
     }
 
     /// The values that a tuple consists of, in order, and those of tuples in it; of another value itself.
@@ -234,13 +276,17 @@ impl Session {
         }
         // Vertices are numbered in the order in which they were made, operands first.
         reached.sort_unstable();
+        let mut named: FxHashMap<VertexId, &str> = FxHashMap::default();
+        for (name, v) in self.names() {
+            named.entry(v).or_insert(name);
+        }
         for v in reached {
             let vertex = self.graph.vertex(v);
             let large = vertex.constant().filter(|t| t.len() > INLINE);
             let place = match known(v).or(large) {
                 Some(tensor) => {
-                    let name: Arc<str> = match self.names().find(|(_, u)| *u == v) {
-                        Some((name, _)) => name.into(),
+                    let name: Arc<str> = match named.get(&v) {
+                        Some(name) => (*name).into(),
                         None => format!("value{}", v.index()).into(),
                     };
                     out.params.insert(name.clone(), tensor.clone());

@@ -8,6 +8,10 @@ use smallvec::SmallVec;
 
 use super::{DType, Dim};
 
+/// The most axes that a tensor may have. Far more than any model uses; what costs time or memory for each axis is bounded
+/// by it, since the rank of a result may be an extent of an operand that stands for a shape.
+pub const MAX_RANK: usize = 64;
+
 /// The extents of a tensor, outermost axis first; `[]` is a scalar.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize)]
 pub struct Shape(SmallVec<[Dim; 4]>);
@@ -212,6 +216,16 @@ impl Type {
         match self {
             Type::Tensor(tensor) => Some(tensor),
             _ => None,
+        }
+    }
+
+    /// The largest rank among the tensors inside; 0 where no rank is known.
+    pub fn largest_rank(&self) -> usize {
+        match self {
+            Type::Tensor(t) => t.rank().unwrap_or(0),
+            Type::Tuple(items) => items.iter().map(Type::largest_rank).max().unwrap_or(0),
+            Type::Sequence(item) | Type::Optional(item) => item.largest_rank(),
+            Type::Absent => 0,
         }
     }
 

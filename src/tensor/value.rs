@@ -223,6 +223,19 @@ impl Tensor {
         }
     }
 
+    /// The elements at these positions, as a tensor with one axis; those outside of the tensor are left out.
+    ///
+    /// ```
+    /// use tautomer::tensor::Tensor;
+    /// let t = Tensor::new(&[2, 2], vec![1i64, 2, 3, 4]).unwrap();
+    /// assert_eq!(t.picked(&[vec![0, 1], vec![1, 0]]), Tensor::vector(vec![2i64, 3]));
+    /// ```
+    pub fn picked(&self, positions: &[Vec<usize>]) -> Tensor {
+        with_array!(self, a => {
+            Tensor::vector(positions.iter().filter_map(|at| a.get(&at[..]).cloned()).collect())
+        })
+    }
+
     /// The elements as integers in row-major order, if the element type is an integer or `bool`.
     pub fn to_ints(&self) -> Option<Vec<i128>> {
         macro_rules! ints {

@@ -6,10 +6,10 @@ mod fuzz;
 
 use std::path::Path;
 
-use self::fuzz::{Random, changed, read, round_trip};
+use self::fuzz::{Random, TARGETS, changed, read, round_trip, scripts};
 
-fn seeds() -> Vec<(String, Vec<u8>)> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/seeds");
+fn seeds_of(folder: &str) -> Vec<(String, Vec<u8>)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
     let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
     files.sort();
     let name = |path: &Path| path.file_name().unwrap().to_string_lossy().into_owned();
@@ -17,6 +17,38 @@ fn seeds() -> Vec<(String, Vec<u8>)> {
         .iter()
         .map(|path| (name(path), std::fs::read(path).unwrap()))
         .collect()
+}
+
+fn seeds() -> Vec<(String, Vec<u8>)> {
+    seeds_of("fuzz/seeds")
+}
+
+fn cases() -> u64 {
+    std::env::var("TAUTOMER_CASES")
+        .ok()
+        .and_then(|n| n.parse().ok())
+        .unwrap_or(400)
+}
+
+#[test]
+fn every_target_has_a_file() {
+    for (name, _) in TARGETS {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("fuzz/fuzz_targets/{name}.rs"));
+        assert!(file.is_file(), "{name}");
+    }
+}
+
+#[test]
+fn changed_texts_are_scripts_or_refused() {
+    let seeds: Vec<Vec<u8>> = seeds_of("fuzz/seeds-text").into_iter().map(|(_, text)| text).collect();
+    let mut computed = 0;
+    for case in 0..cases() {
+        let text = changed(&seeds, &mut Random(0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(case + 7)));
+        let tried = std::panic::catch_unwind(|| scripts(&text));
+        let done = tried.unwrap_or_else(|_| panic!("case {case}: {}", String::from_utf8_lossy(&text)));
+        computed += u64::from(done);
+    }
+    assert!(computed * 20 > cases(), "{computed} of {}", cases());
 }
 
 #[test]
@@ -30,10 +62,7 @@ fn seeds_are_read_and_written() {
 
 #[test]
 fn changed_seeds_are_models_or_refused() {
-    let cases = std::env::var("TAUTOMER_CASES")
-        .ok()
-        .and_then(|n| n.parse().ok())
-        .unwrap_or(400);
+    let cases = cases();
     let seeds: Vec<Vec<u8>> = seeds().into_iter().map(|(_, bytes)| bytes).collect();
     let (mut models, mut written) = (0, 0);
     for case in 0..cases {

@@ -1,6 +1,5 @@
 //! Model files.
 
-use std::fs;
 use std::path::Path;
 
 use prost::Message;
@@ -10,7 +9,7 @@ use super::import::{Imported, import};
 use super::proto::{DataLocation, ModelProto, StringStringEntryProto, TensorProto};
 use super::{OnnxInfo, decode, export};
 use crate::diag::{Diagnostic, Diagnostics};
-use crate::formats::{FormatError, Problem, atomic};
+use crate::formats::{FormatError, Problem, atomic, whole};
 use crate::graph::{Graph, Params};
 
 /// Messages of Protocol Buffers end here.
@@ -28,7 +27,7 @@ fn refused(error: FormatError) -> Diagnostics {
 /// # Errors
 /// The file cannot be read, is no model, or the model is broken.
 pub fn read_model(path: &Path) -> Result<Imported, Diagnostics> {
-    let bytes = fs::read(path).map_err(|e| refused(FormatError::io(path, e)))?;
+    let bytes = whole::read(path, MAX_MODEL as u64).map_err(|e| refused(FormatError::io(path, e)))?;
     let model = decode_model(bytes.into()).map_err(|e| refused(FormatError::at(path, "onnx", e)))?;
     import(model, path.parent())
 }
@@ -107,6 +106,8 @@ fn refer(tensor: &mut TensorProto, location: &str, offset: usize, length: usize)
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::op::{Op, lookup};
     use crate::tensor::{DType, Tensor, Type};

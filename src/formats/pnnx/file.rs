@@ -1,11 +1,10 @@
 //! Model files: `name.pnnx.param` with `name.pnnx.bin` beside it.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::{Archive, Imported, ParamFile, export, import, write_archive};
 use crate::diag::{Diagnostic, Diagnostics};
-use crate::formats::{FormatError, atomic};
+use crate::formats::{FormatError, atomic, whole};
 use crate::graph::{Graph, Params};
 
 fn refused(error: &FormatError) -> Diagnostics {
@@ -28,7 +27,7 @@ pub fn weights_beside(path: &Path) -> PathBuf {
 /// # Errors
 /// A file cannot be read, or the model is broken.
 pub fn read_model(path: &Path) -> Result<Imported, Diagnostics> {
-    let text = fs::read(path).map_err(|e| refused(&FormatError::io(path, e)))?;
+    let text = whole::read(path, whole::MAX_TEXT).map_err(|e| refused(&FormatError::io(path, e)))?;
     let name = path.display().to_string();
     let text = String::from_utf8(text).map_err(|_| {
         Diagnostics::from(Diagnostic::error(
@@ -41,7 +40,7 @@ pub fn read_model(path: &Path) -> Result<Imported, Diagnostics> {
     if !beside.is_file() {
         return import(&name, &text, &file, None);
     }
-    let bytes = fs::read(&beside).map_err(|e| refused(&FormatError::io(&beside, e)))?;
+    let bytes = whole::read(&beside, whole::MAX_DATA).map_err(|e| refused(&FormatError::io(&beside, e)))?;
     let archive = Archive::read(&bytes).map_err(|e| refused(&FormatError::at(&beside, "pnnx.bin", e)))?;
     import(&name, &text, &file, Some(&archive))
 }

@@ -29,12 +29,16 @@ impl<'a, K: Sink> Builder<'a, K> {
         let known = self.operators.get(callee).copied().or_else(|| op::lookup(callee));
         match known.filter(|_| !quoted) {
             Some(def) => self.operator(def, args, ids, given, span),
-            None if quoted || self.opaques.contains_key(callee) => self.opaque(id, callee, args, given, span),
+            None if quoted || self.declared(callee).is_some() => self.opaque(id, callee, args, given, span),
             None => {
                 let known = op::table()
                     .flat_map(OpDef::names)
                     .map(str::to_owned)
-                    .chain(self.functions.keys().map(|k| k.to_string()))
+                    .chain(
+                        self.items
+                            .iter()
+                            .flat_map(|items| items.functions.keys().map(|k| k.to_string())),
+                    )
                     .chain(
                         script::FUNCTIONS
                             .iter()
@@ -42,6 +46,11 @@ impl<'a, K: Sink> Builder<'a, K> {
                             .map(|f| (*f).to_owned()),
                     );
                 let names: Vec<String> = known.collect();
+                let names = if self.budget.compare(names.len()) {
+                    names
+                } else {
+                    Vec::new()
+                };
                 let problem = Diagnostic::error("T0101", format!("unknown operator `{callee}`"))
                     .label(callee_span, "not in the operator table");
                 self.report(match did_you_mean(callee, names.iter().map(String::as_str)) {
@@ -167,7 +176,7 @@ impl<'a, K: Sink> Builder<'a, K> {
         match self.sink.call(Op::Known(def), &operands, &attrs) {
             Ok(v) => {
                 self.sink.place(&v, span);
-                Some(Term::Value(v))
+                self.counted(v, span)
             }
             Err(e) => {
                 let problem = self.call_problem(def.name, &e, &operands, &spans, &given, span);

@@ -24,8 +24,15 @@ impl<'a, K: Sink> Builder<'a, K> {
                 self.bind(&name.name, value);
             }
             LetNames::Tuple(names) => {
+                let count = match &value {
+                    Some(Term::Value(v)) => self.sink.with_ty(v, &|ty| match ty {
+                        Type::Tuple(items) => Some(items.len()),
+                        _ => None,
+                    }),
+                    _ => None,
+                };
                 for (i, name) in names.iter().enumerate() {
-                    let part = value.as_ref().and_then(|value| self.part(value, i, item, names.len()));
+                    let part = value.as_ref().and_then(|value| self.part(value, i, item, count));
                     self.name_value(&part, &name.name);
                     self.bind(&name.name, part);
                 }
@@ -33,28 +40,28 @@ impl<'a, K: Sink> Builder<'a, K> {
         }
     }
 
-    /// Element `i` of what gets `names` names; that their number is wrong is told at the first.
-    fn part(&mut self, value: &Term<K::V>, i: usize, item: &'a Let, names: usize) -> Val<K::V> {
+    /// Element `i` of what gets the names of `item`, a tuple of `count` elements if it is a tuple; that the number of
+    /// names is wrong is told at the first.
+    fn part(&mut self, value: &Term<K::V>, i: usize, item: &'a Let, count: Option<usize>) -> Val<K::V> {
+        let names = match &item.names {
+            LetNames::One(_) => 1,
+            LetNames::Tuple(names) => names.len(),
+        };
         match value {
-            Term::Value(v) => {
-                let count = match self.sink.ty(v) {
-                    Type::Tuple(items) => Some(items.len()),
-                    _ => None,
-                };
-                match self.sink.project(v, i) {
-                    Ok(part) if count == Some(names) => Some(Term::Value(part)),
-                    _ if i > 0 => None,
-                    _ => {
-                        let ty = self.sink.ty(v);
-                        self.report(
-                            Diagnostic::error("T0204", format!("{names} names for a value of type {ty}"))
-                                .label(item.span, "")
-                                .help("the names on the left must be as many as the elements of the tuple"),
-                        );
-                        None
-                    }
+            Term::Value(v) if !self.has_room_for_element(v, i, item.span) => None,
+            Term::Value(v) => match self.sink.project(v, i) {
+                Ok(part) if count == Some(names) => Some(Term::Value(part)),
+                _ if i > 0 => None,
+                _ => {
+                    let ty = self.sink.ty(v);
+                    self.report(
+                        Diagnostic::error("T0204", format!("{names} names for a value of type {ty}"))
+                            .label(item.span, "")
+                            .help("the names on the left must be as many as the elements of the tuple"),
+                    );
+                    None
                 }
-            }
+            },
             Term::List(items) if items.len() == names => items.get(i).cloned(),
             other => {
                 if i == 0 {

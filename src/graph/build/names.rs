@@ -19,8 +19,7 @@ impl<'a, K: Sink> Builder<'a, K> {
             None => match name.parse() {
                 Ok(dtype) => Some(Term::DType(dtype)),
                 Err(()) => {
-                    let names = self.names();
-                    let close = did_you_mean(name, names.iter().map(String::as_str)).map(str::to_owned);
+                    let close = self.close_name(name);
                     let problem =
                         Diagnostic::error("T0104", format!("unknown name `{name}`")).label(span, "not defined here");
                     self.report(match close {
@@ -34,7 +33,20 @@ impl<'a, K: Sink> Builder<'a, K> {
     }
 
     pub(super) fn lookup(&self, name: &str) -> Option<Val<K::V>> {
-        self.frames.last()?.names.get(name)?.last().cloned()
+        if let Some(value) = self.frames.last()?.names.get(name).and_then(|all| all.last()) {
+            return Some(value.clone());
+        }
+        let script = self.script.as_ref().filter(|_| self.frames.len() == 1)?;
+        Some(script.names.get(name)?.clone().map(Term::Value))
+    }
+
+    /// The name that an unknown one was probably meant to be.
+    fn close_name(&mut self, name: &str) -> Option<String> {
+        if !self.budget.compare(self.name_count()) {
+            return None;
+        }
+        let names = self.names();
+        did_you_mean(name, names.iter().map(String::as_str)).map(str::to_owned)
     }
 }
 
@@ -68,6 +80,11 @@ impl<K: Sink> Scope for Builder<'_, K> {
         self.sink.is_static(v)
     }
 
+    fn name_count(&self) -> usize {
+        let script = self.script.as_ref().map_or(0, |script| script.names.len());
+        script + self.symbols.len() + self.frames.last().map_or(0, |f| f.names.len())
+    }
+
     fn names(&self) -> Vec<String> {
         let mut names: Vec<String> = self
             .frames
@@ -75,6 +92,9 @@ impl<K: Sink> Scope for Builder<'_, K> {
             .map(|f| f.names.keys().map(|k| k.to_string()).collect())
             .unwrap_or_default();
         names.extend(self.symbols.iter().map(|s| s.to_string()));
+        if let Some(script) = &self.script {
+            names.extend(script.names.oldest_first().iter().map(|(name, _)| (*name).to_owned()));
+        }
         names.sort();
         names
     }

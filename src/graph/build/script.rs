@@ -2,6 +2,10 @@
 
 use super::functions::wrong_count;
 use super::work::Task;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
 use super::{Builder, Val};
 use crate::diag::{Diagnostic, Span};
 use crate::graph::literal::{self, Wanted};
@@ -11,7 +15,7 @@ use crate::lang::Compat;
 use crate::lang::ast::{Attrs, BinaryOp, ExprId};
 use crate::op::{self, AttrValue};
 use crate::tensor::DType;
-use crate::tensor::{Dim, Tensor, Type};
+use crate::tensor::{Dim, MAX_RANK, Tensor, Type};
 
 /// The functions that scripts have besides operators.
 pub(crate) const FUNCTIONS: &[&str] = &[
@@ -30,12 +34,70 @@ pub(crate) const FUNCTIONS: &[&str] = &[
     "dtype",
 ];
 
-/// The most elements that a constructor makes.
-const MAX_ELEMENTS: i64 = 1 << 28;
+/// The most elements of a value of a script, unless it is told otherwise.
+pub(crate) const MAX_ELEMENTS: usize = 1 << 24;
+
+/// The message about a value with too many elements.
+pub(crate) fn too_many_elements(most: usize) -> Diagnostic {
+    Diagnostic::error(
+        "T0603",
+        format!("a value of a script has more than {most} elements, the most it may"),
+    )
+    .help("raise the limit with `--max-elements N`, in a library call with `Session::with_max_elements`")
+}
+
+/// The names that a script gives, each with its value; nothing for a name whose value had a problem.
+#[derive(Debug, Clone)]
+pub(crate) struct Names<V> {
+    /// With the place of each in the order in which they were given.
+    values: FxHashMap<Arc<str>, (usize, Option<V>)>,
+    given: usize,
+}
+
+impl<V> Default for Names<V> {
+    fn default() -> Names<V> {
+        Names {
+            values: FxHashMap::default(),
+            given: 0,
+        }
+    }
+}
+
+impl<V> Names<V> {
+    pub(crate) fn get(&self, name: &str) -> Option<&Option<V>> {
+        self.values.get(name).map(|(_, value)| value)
+    }
+
+    /// Gives a name a value; the name is the youngest then.
+    pub(crate) fn insert(&mut self, name: Arc<str>, value: Option<V>) {
+        self.given += 1;
+        self.values.insert(name, (self.given, value));
+    }
+
+    /// The number of names.
+    pub(crate) fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    /// The names with their values, those that were given first before the others.
+    #[expect(clippy::iter_over_hash_type, reason = "the result is sorted")]
+    pub(crate) fn oldest_first(&self) -> Vec<(&str, &Option<V>)> {
+        let mut all = Vec::with_capacity(self.values.len());
+        for (name, (place, value)) in &self.values {
+            all.push((*place, &**name, value));
+        }
+        all.sort_unstable_by_key(|(place, ..)| *place);
+        all.into_iter().map(|(_, name, value)| (name, value)).collect()
+    }
+}
 
 /// What a script adds to the language.
 #[derive(Debug, Clone)]
 pub(crate) struct ScriptState<V> {
+    /// The names given so far.
+    pub(crate) names: Names<V>,
+    /// The most elements of a value.
+    pub(crate) max_elements: usize,
     /// Its spelling.
     pub(crate) compat: Compat,
     /// Where random numbers go on.
@@ -98,17 +160,28 @@ impl<'a, K: Sink> Builder<'a, K> {
 
     fn constructor(&mut self, name: &str, args: Vec<Term<K::V>>, ids: &[ExprId], span: Span) -> Val<K::V> {
         let shape = self.integers(args.first()?, self.ast.span(*ids.first()?), "a shape")?;
-        let elements = shape.iter().try_fold(1i64, |n, d| n.checked_mul(*d));
+        let elements = shape
+            .iter()
+            .try_fold(1usize, |n, d| n.checked_mul(usize::try_from(*d).ok()?));
+        let most = self.script.as_ref().map_or(MAX_ELEMENTS, |script| script.max_elements);
         let problem = match elements {
-            _ if shape.iter().any(|d| *d < 0) => Diagnostic::error("T0202", "an extent cannot be negative"),
-            Some(n) if n <= MAX_ELEMENTS => {
-                let values: Vec<i128> = match (name, &mut self.script) {
-                    ("rand", Some(script)) => (0..n).map(|_| i128::from(script.below(10))).collect(),
-                    ("one" | "ones", _) => vec![1; n as usize],
-                    _ => vec![0; n as usize],
+            _ if shape.iter().any(|d| *d < 0) => Diagnostic::error("T0202", "a dimension cannot be negative"),
+            _ if shape.len() > MAX_RANK => Diagnostic::error(
+                "T0202",
+                format!("a tensor has at most {MAX_RANK} axes, and this one {}", shape.len()),
+            ),
+            Some(n) if n <= most => {
+                if let Some(problem) = self.budget.constant(n) {
+                    self.report(problem.label(span, ""));
+                    return None;
+                }
+                let values: Vec<i32> = match (name, &mut self.script) {
+                    ("rand", Some(script)) => (0..n).map(|_| script.below(10) as i32).collect(),
+                    ("one" | "ones", _) => vec![1; n],
+                    _ => vec![0; n],
                 };
                 let extents: Vec<usize> = shape.iter().map(|d| *d as usize).collect();
-                let tensor = Tensor::from_ints(DType::I32, &extents, &values)?;
+                let tensor = Tensor::new(&extents, values)?;
                 let v = self.sink.constant(tensor);
                 self.sink.place(&v, span);
                 if let Some(script) = &mut self.script {
@@ -116,7 +189,7 @@ impl<'a, K: Sink> Builder<'a, K> {
                 }
                 return Some(Term::Value(v));
             }
-            _ => Diagnostic::error("T0603", format!("a tensor of more than {MAX_ELEMENTS} elements")),
+            _ => too_many_elements(most),
         };
         self.report(problem.label(span, format!("the shape is {}", list(&shape))));
         None

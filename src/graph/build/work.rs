@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use super::budget::tuple_size;
 use super::{Builder, Val};
-use crate::diag::Diagnostic;
+use crate::diag::Span;
 use crate::graph::sink::Sink;
 use crate::graph::term::{self, Term};
 use crate::lang::ast::{Ast, BinaryOp, Block, ExprId, ExprKind, Let, UnaryOp};
@@ -26,18 +27,17 @@ impl<'a, K: Sink> Builder<'a, K> {
     pub(super) fn work(&mut self, mut tasks: Vec<Task<'a, K::V>>) -> Vec<Val<K::V>> {
         let mut values: Vec<Val<K::V>> = Vec::new();
         while let Some(task) = tasks.pop() {
-            if self.sink.size() > self.max_size {
-                self.report(Diagnostic::error(
-                    "T0603",
-                    format!(
-                        "the program has more than {} vertices after inlining its functions",
-                        self.max_size
-                    ),
-                ));
+            if self.budget.spent {
                 return vec![None];
             }
             match task {
-                Task::Eval(id) => self.start(id, &mut tasks, &mut values),
+                Task::Eval(id) => {
+                    if let Some(problem) = self.budget.evaluate(1, self.sink.size()) {
+                        self.report(problem.label(self.ast.span(id), ""));
+                        return vec![None];
+                    }
+                    self.start(id, &mut tasks, &mut values);
+                }
                 Task::Finish(id, base) => {
                     let args = values.split_off(base);
                     self.finish(id, args, &mut tasks, &mut values);
@@ -128,7 +128,7 @@ impl<'a, K: Sink> Builder<'a, K> {
                     Task::Eval(*cond),
                 ]);
             }
-            ExprKind::When { cond, then, otherwise } => match term::condition(ast, *cond, &*self) {
+            ExprKind::When { cond, then, otherwise } => match self.condition(*cond) {
                 Ok(holds) => tasks.push(Task::Block(if holds { then } else { otherwise })),
                 Err(e) => {
                     self.report_term(e);
@@ -165,7 +165,7 @@ impl<'a, K: Sink> Builder<'a, K> {
             }
             ExprKind::Tuple(_) => {
                 let items: Option<Vec<_>> = args.into_iter().map(|t| self.vertex(t, span)).collect();
-                items.map(|items| Term::Value(self.sink.tuple(&items)))
+                items.and_then(|items| self.tuple(&items, span))
             }
             ExprKind::Project { index, .. } => self.project(args, *index as usize, span),
             ExprKind::Field { name, .. } => match self.lookup(&name.name) {
@@ -199,12 +199,12 @@ impl<'a, K: Sink> Builder<'a, K> {
                 if literal
                     && attrs.is_none()
                     && term::TERM_FUNCTIONS.contains(&callee.as_str())
-                    && let Ok(term) = term::eval(ast, id, &*self)
+                    && let Ok(term) = term::eval_within(ast, id, &*self, &mut self.budget.steps.clone())
                 {
                     values.push(Some(term));
                     return;
                 }
-                if !*quoted && let Some(&function) = self.functions.get(&callee.name) {
+                if !*quoted && let Some(function) = self.function(&callee.name) {
                     self.enter(function, args, ids, span, tasks, values);
                     return;
                 }
@@ -219,6 +219,16 @@ impl<'a, K: Sink> Builder<'a, K> {
         values.push(value);
     }
 
+    /// A tuple, if the budget has room for its type. Its type is looked at before it is made.
+    fn tuple(&mut self, items: &[K::V], span: Span) -> Val<K::V> {
+        let sizes = items.iter().map(|item| self.sink.with_ty(item, &tuple_size));
+        let (parts, depth) = sizes.fold((0, 1), |(size, depth), (inner, nested)| {
+            (size + 1 + inner, depth.max(nested + 1))
+        });
+        self.has_room(parts, depth, span)
+            .then(|| Term::Value(self.sink.tuple(items)))
+    }
+
     /// Schedules operands; a comprehension becomes one operand for each value of its variable.
     pub(super) fn push_args(&mut self, args: &'a [ExprId], tasks: &mut Vec<Task<'a, K::V>>) {
         for &arg in args.iter().rev() {
@@ -230,6 +240,10 @@ impl<'a, K: Sink> Builder<'a, K> {
                 Some(Term::List(items)) => items,
                 _ => Vec::new(),
             };
+            if let Some(problem) = self.budget.evaluate(items.len(), self.sink.size()) {
+                self.report(problem.label(self.ast.span(arg), ""));
+                return;
+            }
             if self.fold_terms && items.len() > 1 {
                 for id in invariant_calls(self.ast, *body, &var.name) {
                     let value = self.run(Task::Eval(id));
@@ -239,7 +253,7 @@ impl<'a, K: Sink> Builder<'a, K> {
             let depth = self.frame().undo.len();
             for item in items.into_iter().rev() {
                 self.bind(&var.name, Some(item.clone()));
-                let keep = cond.is_none_or(|c| term::condition(self.ast, c, &*self).unwrap_or(true));
+                let keep = cond.is_none_or(|c| self.condition(c).unwrap_or(true));
                 self.frame().undo.pop();
                 self.frame().names.get_mut(&var.name).map(Vec::pop);
                 if keep {

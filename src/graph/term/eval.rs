@@ -5,6 +5,9 @@ use crate::diag::Span;
 use crate::lang::ast::{ExprId, ExprKind, UnaryOp};
 use crate::tensor::{DType, Tensor};
 
+/// The most elements of a range.
+const MAX_RANGE: i64 = 1 << 16;
+
 impl<S: Scope> Evaluator<'_, S> {
     pub(super) fn eval(&mut self, id: ExprId) -> Result<S::V> {
         let span = self.ast.span(id);
@@ -14,6 +17,7 @@ impl<S: Scope> Evaluator<'_, S> {
                 format!("attribute expressions may be nested {MAX_TERM_DEPTH} deep"),
             ));
         }
+        self.spend(1, span)?;
         self.depth += 1;
         let out = self.eval_kind(id, span);
         self.depth -= 1;
@@ -68,13 +72,15 @@ impl<S: Scope> Evaluator<'_, S> {
                 self.element(base, at, span)
             }
             ExprKind::Slice { base, start, end } => {
-                let (items, text) = match self.eval(*base)? {
+                let base = self.eval(*base)?;
+                self.spend(base.weight(), span)?;
+                let (items, text) = match base {
                     Term::List(items) => (items, false),
                     Term::Str(text) => (letters(&text), true),
                     _ => return Err(TermError::new(span, "only lists and texts have slices")),
                 };
                 let n = items.len() as i64;
-                let clamp = |v: i64| (if v < 0 { v + n } else { v }).clamp(0, n) as usize;
+                let clamp = |v: i64| (if v < 0 { v.saturating_add(n) } else { v }).clamp(0, n) as usize;
                 let from = start.map(|s| self.int(s)).transpose()?.map_or(0, clamp);
                 let to = end.map(|e| self.int(e)).transpose()?.map_or(n as usize, clamp);
                 let part = items.get(from..to).unwrap_or(&[]);
@@ -112,7 +118,9 @@ impl<S: Scope> Evaluator<'_, S> {
                 self.eval(block.result)
             }
             ExprKind::Comprehension { body, var, iter, cond } => {
-                let items = match self.eval(*iter)? {
+                let items = self.eval(*iter)?;
+                self.spend(items.weight(), span)?;
+                let items = match items {
                     Term::List(items) => items,
                     Term::Str(text) => letters(&text),
                     _ => {
@@ -155,11 +163,16 @@ impl<S: Scope> Evaluator<'_, S> {
         Ok(out)
     }
 
-    fn name(&self, name: &str, span: Span) -> Result<S::V> {
-        if let Some((_, term)) = self.locals.iter().rev().find(|(n, _)| &**n == name) {
+    fn name(&mut self, name: &str, span: Span) -> Result<S::V> {
+        if let Some(at) = self.locals.iter().rposition(|(n, _)| &**n == name) {
+            let (_, term) = &self.locals[at];
+            let weight = term.weight();
+            self.spend(weight, span)?;
+            let (_, term) = &self.locals[at];
             return Ok(term.clone());
         }
         if let Some(term) = self.scope.name(name) {
+            self.spend(term.weight(), span)?;
             return Ok(term);
         }
         if name == "none" {
@@ -168,7 +181,14 @@ impl<S: Scope> Evaluator<'_, S> {
         if let Ok(dtype) = name.parse::<DType>() {
             return Ok(Term::DType(dtype));
         }
-        let names = self.scope.names();
+        // What is looked for costs steps, too; without a suggestion the problem is still told.
+        let names = match self.steps.checked_sub(self.scope.name_count()) {
+            Some(left) => {
+                self.steps = left;
+                self.scope.names()
+            }
+            None => Vec::new(),
+        };
         let close = crate::diag::did_you_mean(name, names.iter().map(String::as_str));
         Err(TermError {
             help: close.map(|c| format!("did you mean `{c}`?")),
@@ -187,21 +207,27 @@ impl<S: Scope> Evaluator<'_, S> {
         }
     }
 
-    pub(super) fn range(&self, from: i64, to: i64, span: Span) -> Result<S::V> {
-        if to.saturating_sub(from) > 1 << 16 {
-            return Err(TermError::new(span, format!("the range {from}..{to} is too long")));
+    pub(super) fn range(&mut self, from: i64, to: i64, span: Span) -> Result<S::V> {
+        let length = to.saturating_sub(from);
+        if length > MAX_RANGE {
+            return Err(TermError::new(
+                span,
+                format!("the range {from}..{to} has {length} elements, and a range may have {MAX_RANGE}"),
+            ));
         }
+        self.spend(usize::try_from(length).unwrap_or(0), span)?;
         Ok(Term::List((from..to).map(|v| Term::Int(v.into())).collect()))
     }
 
-    fn element(&self, base: Term<S::V>, at: i64, span: Span) -> Result<S::V> {
+    fn element(&mut self, base: Term<S::V>, at: i64, span: Span) -> Result<S::V> {
+        self.spend(base.weight(), span)?;
         let items = match base {
             Term::List(items) => items,
             Term::Str(text) => letters(&text),
             other => return Err(TermError::new(span, format!("{} has no elements", kind(&other)))),
         };
         let n = items.len() as i64;
-        let place = if at < 0 { at + n } else { at };
+        let place = if at < 0 { at.saturating_add(n) } else { at };
         usize::try_from(place)
             .ok()
             .and_then(|i| items.get(i).cloned())

@@ -33,7 +33,13 @@ pub const TERM_FUNCTIONS: &[&str] = &[
 ];
 
 impl<S: Scope> Evaluator<'_, S> {
-    pub(super) fn function(&self, name: &str, mut args: Vec<Term<S::V>>, span: Span) -> Result<S::V> {
+    pub(super) fn function(&mut self, name: &str, args: Vec<Term<S::V>>, span: Span) -> Result<S::V> {
+        self.spend(args.iter().map(Term::weight).sum(), span)?;
+        let value = self.function_value(name, args, span)?;
+        self.limited(value, span)
+    }
+
+    fn function_value(&mut self, name: &str, mut args: Vec<Term<S::V>>, span: Span) -> Result<S::V> {
         let arity = args.len();
         let wrong = || TermError::new(span, format!("`{name}` does not take {arity} operands of this kind"));
         let int_list = |term: &Term<S::V>| -> std::result::Result<Vec<Dim>, TermError> {
@@ -147,6 +153,7 @@ impl<S: Scope> Evaluator<'_, S> {
             ("is_static", [Term::Value(v)]) => Term::Bool(self.scope.is_static(v)),
             ("value", [Term::Value(v)]) => {
                 let value = self.constant(v, span)?;
+                self.spend(value.len(), span)?;
                 from_tensor(&value)
                     .ok_or_else(|| TermError::unknown(span, "only scalars and lists have a value here"))?
             }

@@ -7,6 +7,11 @@ use crate::tensor::Dim;
 
 impl<S: Scope> Evaluator<'_, S> {
     pub(super) fn binary(&mut self, op: BinaryOp, lhs: ExprId, rhs: ExprId, span: Span) -> Result<S::V> {
+        let value = self.binary_value(op, lhs, rhs, span)?;
+        self.limited(value, span)
+    }
+
+    fn binary_value(&mut self, op: BinaryOp, lhs: ExprId, rhs: ExprId, span: Span) -> Result<S::V> {
         use BinaryOp as B;
         let a = self.eval(lhs)?;
         match (op, &a) {
@@ -21,6 +26,7 @@ impl<S: Scope> Evaluator<'_, S> {
                 format!("`{}` does not apply to {} and {}", op.symbol(), kind(a), kind(b)),
             )
         };
+        self.spend(a.weight() + b.weight(), span)?;
         if let B::Eq | B::Ne = op {
             let equal = self.equal(&a, &b, span)?;
             return Ok(Term::Bool(equal == (op == B::Eq)));

@@ -4,6 +4,19 @@ use super::Term;
 use crate::op::{AttrValue, Real};
 use crate::tensor::{DType, Tensor, assume};
 
+impl<V> Term<V> {
+    /// What it costs to work with the term: the elements of lists and of lists in them, the length of a text, the terms
+    /// of a symbolic integer.
+    pub(super) fn weight(&self) -> usize {
+        match self {
+            Term::List(items) => items.iter().map(|item| 1 + item.weight()).sum(),
+            Term::Str(text) => text.len() / 16,
+            Term::Int(dim) => dim.term_count() / 4,
+            _ => 0,
+        }
+    }
+}
+
 /// The attribute value a term stands for; `None` for values of the graph and mixed lists.
 pub fn to_attr<V>(term: &Term<V>) -> Option<AttrValue> {
     Some(match term {
