@@ -6,8 +6,8 @@ use super::{Builder, Val};
 use crate::diag::Diagnostic;
 use crate::graph::sink::Sink;
 use crate::graph::term::{self, Term};
-use crate::lang::ast::{Ast, BinaryOp, Block, ExprId, ExprKind, Let, UnaryOp};
-use crate::tensor::Dim;
+use crate::lang::ast::{Ast, BinaryOp, Block, ExprId, ExprKind, Let, TypeExpr, TypeKind, UnaryOp};
+use crate::tensor::{Dim, TensorType, Type};
 
 /// What is still to be done; results of expressions wait on a stack of values.
 pub(super) enum Task<'a, V> {
@@ -19,6 +19,8 @@ pub(super) enum Task<'a, V> {
     Bind(Arc<str>, Val<V>),
     PopScope(usize),
     PopFrame,
+    /// Literals take the element types that the function declares for its result.
+    Result(&'a TypeExpr),
 }
 
 impl<'a, K: Sink> Builder<'a, K> {
@@ -26,7 +28,7 @@ impl<'a, K: Sink> Builder<'a, K> {
     pub(super) fn work(&mut self, mut tasks: Vec<Task<'a, K::V>>) -> Vec<Val<K::V>> {
         let mut values: Vec<Val<K::V>> = Vec::new();
         while let Some(task) = tasks.pop() {
-            if self.sink.size() > self.max_size {
+            if self.sink.size() + self.opens.len() > self.max_size {
                 self.report(Diagnostic::error(
                     "T0603",
                     format!(
@@ -69,6 +71,13 @@ impl<'a, K: Sink> Builder<'a, K> {
                 Task::PopFrame => {
                     self.frames.pop();
                 }
+                Task::Result(ty) => {
+                    let value = match (values.pop().flatten(), element_types(ty)) {
+                        (Some(term), Some(declared)) => self.coerced(term, &declared, ty.span),
+                        (value, _) => value,
+                    };
+                    values.push(value);
+                }
             }
         }
         values
@@ -99,6 +108,18 @@ impl<'a, K: Sink> Builder<'a, K> {
                 self.push_args(args, tasks);
             }
             ExprKind::Project { base: tuple, .. } => tasks.extend([Task::Finish(id, base), Task::Eval(*tuple)]),
+            // A tensor of a script has its elements as a field.
+            ExprKind::Field { base, name } if self.script.is_some() && name.as_str() == "data" => {
+                tasks.push(Task::Eval(*base));
+            }
+            // The base is looked at once it is known what it is; rules have families there.
+            ExprKind::Index { base: of, .. } | ExprKind::Slice { base: of, .. } if !self.fold_terms => {
+                tasks.extend([Task::Finish(id, base), Task::Eval(*of)]);
+            }
+            ExprKind::Wildcard if self.lookup("_").is_some() => {
+                let value = self.lookup("_").flatten();
+                values.push(value);
+            }
             ExprKind::Field { base: tuple, name } if matches!(self.lookup(&name.name), Some(Some(Term::Int(_)))) => {
                 tasks.extend([Task::Finish(id, base), Task::Eval(*tuple)]);
             }
@@ -155,19 +176,23 @@ impl<'a, K: Sink> Builder<'a, K> {
         };
         let span = self.ast.span(id);
         let ast = self.ast;
-        let literal = self.fold_terms && args.iter().all(|t| !matches!(t, Term::Value(_)));
+        let typed = |t: &Term<K::V>| matches!(t, Term::Value(_) | Term::Open(_));
+        let literal = self.fold_terms && !args.iter().any(typed);
         let value = match ast.kind(id) {
             ExprKind::Unary { .. } | ExprKind::Binary { .. } if literal => self.term(id),
             ExprKind::Tuple(_) if literal => Some(Term::List(args)),
             // Scripts have no tuples: `(3, 3)` is a shape.
-            ExprKind::Tuple(_) if self.script.is_some() && args.iter().all(|t| !matches!(t, Term::Value(_))) => {
-                Some(Term::List(args))
-            }
-            ExprKind::Tuple(_) => {
-                let items: Option<Vec<_>> = args.into_iter().map(|t| self.vertex(t, span)).collect();
-                items.map(|items| Term::Value(self.sink.tuple(&items)))
-            }
+            ExprKind::Tuple(_) if self.script.is_some() && !args.iter().any(typed) => Some(Term::List(args)),
+            ExprKind::Tuple(_) => self.tuple(args, span),
             ExprKind::Project { index, .. } => self.project(args, *index as usize, span),
+            ExprKind::Index { .. } | ExprKind::Slice { .. } => match args.into_iter().next() {
+                Some(Term::Value(v)) => self.tensor_index(id, v),
+                Some(Term::Open(open)) => match self.vertex(Term::Open(open), span) {
+                    Some(v) => self.tensor_index(id, v),
+                    None => None,
+                },
+                _ => self.term(id),
+            },
             ExprKind::Field { name, .. } => match self.lookup(&name.name) {
                 Some(Some(Term::Int(Dim::Const(i)))) if i >= 0 => self.project(args, i as usize, span),
                 _ => None,
@@ -275,4 +300,13 @@ fn invariant_calls(ast: &Ast, body: ExprId, name: &str) -> Vec<ExprId> {
         }
     }
     out
+}
+
+/// A declared type as far as literals need it: its element types.
+fn element_types(ty: &TypeExpr) -> Option<Type> {
+    match &ty.kind {
+        TypeKind::Tensor { dtype, .. } => Some(TensorType::any_rank((*dtype)?.dtype).into()),
+        TypeKind::Tuple(items) => items.iter().map(element_types).collect::<Option<_>>().map(Type::Tuple),
+        TypeKind::Sequence(_) | TypeKind::Optional(_) => None,
+    }
 }
