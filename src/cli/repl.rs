@@ -1,6 +1,8 @@
 //! `tautomer repl`: statements at a prompt.
 
-use std::borrow::Cow;
+mod help;
+mod prompt;
+
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::io::IsTerminal as _;
@@ -8,24 +10,21 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use rustyline::completion::Completer;
-use rustyline::error::ReadlineError;
-use rustyline::highlight::Highlighter;
-use rustyline::hint::Hinter;
-use rustyline::history::FileHistory;
-use rustyline::validate::{ValidationContext, ValidationResult, Validator};
-use rustyline::{Config, Context, Editor, Helper};
-
 use indexmap::IndexMap;
+use rustyline::error::ReadlineError;
+use rustyline::history::FileHistory;
+use rustyline::{Config, Editor};
 
 use tautomer::diag::{Diagnostic, Source, did_you_mean};
 use tautomer::formats::atomic;
 use tautomer::graph::{Session, Shown, VertexId, Workload};
-use tautomer::lang::{Compat, Script, is_name, needs_more, parse_program, parse_rules, parse_script_as};
-use tautomer::op::{self, Default as Usual, OpDef, OperandKind};
+use tautomer::lang::{Script, is_name, parse_program, parse_rules, parse_script_as};
+use tautomer::op;
 use tautomer::pipeline::{Options, optimize};
 use tautomer::rule::{Rule, RuleSet, composite_rules, library, load_rules};
 
+use self::help::COMMANDS;
+use self::prompt::Prompt;
 use super::input::{self, Kind, Loaded};
 use super::script::{self, ScriptArgs};
 use super::{Done, Failure, Shell, output, rule_files};
@@ -41,82 +40,6 @@ pub(super) struct Args {
     #[arg(long, value_name = "FILE")]
     history: Option<PathBuf>,
 }
-
-/// Commands, what they take, and what they do.
-const COMMANDS: &[(&str, &str, &str)] = &[
-    (":type", "EXPR", "the type of an expression, which is not computed"),
-    (
-        ":graph",
-        "[EXPR]",
-        "the program that computes it; without it, of the loaded file",
-    ),
-    (
-        ":optimize",
-        "[EXPR]",
-        "the program after rewriting, and the rules that fired; without it, of the loaded file",
-    ),
-    (":rules", "[TEXT]", "the rules whose names contain the text"),
-    (":names", "", "all names and their types"),
-    (":load", "FILE", "a script, a program, a model or a rule file"),
-    (
-        ":help",
-        "[NAME]",
-        "this list, or what an operator, a function, a rule or a command is",
-    ),
-    (":quit", "", "leave; so do `quit`, `exit` and the end of the input"),
-];
-
-/// What statements look like.
-const FORMS: &[(&str, &str)] = &[
-    ("EXPR", "shows a value; `_` is the one shown last"),
-    ("NAME = EXPR", "names a value"),
-    ("NAME: f32[n, 8]", "declares an input, of which nothing is computed"),
-    ("fn f(x) { EXPR }", "defines a function"),
-    (
-        "rule r(x) { P => Q }",
-        "adds a rule to the ones that `:optimize` applies",
-    ),
-    (
-        "pragma compat",
-        "changes the spelling; also `compat full`, `power_caret`",
-    ),
-];
-
-/// The functions of scripts, what they take and what they give.
-const FUNCTIONS: &[(&str, &str, &str)] = &[
-    ("rand, init_random", "(shape)", "integers from 0 to 9"),
-    ("one, ones, init_one", "(shape)", "a tensor of ones"),
-    ("zero, zeros, init_zero", "(shape)", "a tensor of zeros"),
-    ("init_by_list", "(list)", "a tensor of the elements of nested lists"),
-    (
-        "dot",
-        "(a, b)",
-        "the sum over the last axis of `a` and the first axis of `b`",
-    ),
-    (
-        "reshape, reshape_tensor",
-        "(x, shape)",
-        "the same elements in another shape",
-    ),
-    (
-        "slice, tensor_slice",
-        "(x, begin, size)",
-        "`size` positions of each axis from `begin` on; -1 for all that follow",
-    ),
-    ("shape, get_shape", "(x)", "the size of each axis"),
-    ("size, get_tensor_size", "(x)", "the number of elements"),
-    ("ndim", "(x)", "the number of axes"),
-    ("dtype", "(x)", "the element type"),
-    (
-        "operate_tensor",
-        "(a, b, \"+\")",
-        "`a + b`; also `\"-\"`, and `\".\"` for the product",
-    ),
-    ("print", "(a, …)", "shows values"),
-];
-
-/// The fields of tensors.
-const FIELDS: [&str; 5] = ["data", "dtype", "rank", "shape", "size"];
 
 pub(super) fn run(args: &Args, shell: &Shell) -> Done {
     let mut repl = Repl {
@@ -469,52 +392,6 @@ impl Repl<'_> {
         self.say(&lines.join("\n"))
     }
 
-    fn help(&self, about: &str) -> Done {
-        if !about.is_empty() {
-            return self.explain(about);
-        }
-        let mut text = String::new();
-        for (form, what) in FORMS {
-            text.push_str(&format!("  {form:20}  {what}\n"));
-        }
-        for (name, takes, what) in COMMANDS {
-            text.push_str(&format!("  {:20}  {what}\n", format!("{name} {takes}")));
-        }
-        self.shell.result(&text)
-    }
-
-    /// What an operator, a function, a rule or a command is.
-    fn explain(&self, name: &str) -> Done {
-        let mut texts = Vec::new();
-        for (names, takes, what) in FUNCTIONS {
-            if names.split(", ").any(|known| known == name) {
-                texts.push(format!("{name}{takes}: {what}"));
-            }
-        }
-        texts.extend(self.functions.get(name).cloned());
-        texts.extend(op::lookup(name).map(operator_text));
-        for (command, takes, what) in COMMANDS {
-            if command.trim_start_matches(':') == name.trim_start_matches(':') && name.starts_with(':') {
-                texts.push(format!("{command} {takes}: {what}"));
-            }
-        }
-        if texts.is_empty() {
-            let rules = self.all_rules()?;
-            let rule = rules.iter().find(|r| &*r.name == name);
-            texts.extend(rule.map(|r| format!("{}: {}", r.name, r.doc)));
-        }
-        if !texts.is_empty() {
-            return self.say(&texts.join("\n"));
-        }
-        let names: Vec<String> = self.names().into_iter().collect();
-        let problem = Diagnostic::error("T0402", format!("nothing is called `{name}`"));
-        Err(match did_you_mean(name, names.iter().map(String::as_str)) {
-            Some(close) => problem.help(format!("did you mean `{close}`?")),
-            None => problem.help("`:help` lists the commands"),
-        }
-        .into())
-    }
-
     fn say(&self, text: &str) -> Done {
         if text.is_empty() {
             return Ok(());
@@ -538,163 +415,4 @@ impl Repl<'_> {
 /// The first line of a function.
 fn head(function: &str) -> &str {
     function.split('{').next().unwrap_or_default().trim()
-}
-
-/// What an operator takes and does.
-fn operator_text(def: &'static OpDef) -> String {
-    let operands: Vec<String> = def
-        .operands
-        .iter()
-        .map(|o| match o.kind {
-            OperandKind::One => o.name.to_owned(),
-            OperandKind::Optional => format!("{}?", o.name),
-            OperandKind::Variadic => format!("{}…", o.name),
-        })
-        .collect();
-    let mut text = format!("{}({})", def.name, operands.join(", "));
-    if !def.attrs.is_empty() {
-        let names: Vec<&str> = def.attrs.iter().map(|a| a.name).collect();
-        text.push_str(&format!(" {{{}}}", names.join(", ")));
-    }
-    text.push_str(&format!("\n{}", def.doc));
-    let width = def.attrs.iter().map(|a| a.name.len()).max().unwrap_or(0);
-    for attr in def.attrs {
-        let usual = match attr.default {
-            Usual::Required => "must be given".to_owned(),
-            Usual::None => "may be left out".to_owned(),
-            Usual::Bool(v) => format!("{v} if left out"),
-            Usual::Int(v) => format!("{v} if left out"),
-            Usual::Ints(v) => format!("{v:?} if left out"),
-            Usual::Float(v) => format!("{v} if left out"),
-            Usual::Str(v) => format!("{v:?} if left out"),
-            Usual::DType(v) => format!("{v} if left out"),
-        };
-        text.push_str(&format!(
-            "\n  {:width$}  {}: {}; {usual}",
-            attr.name,
-            attr.expects(),
-            attr.doc
-        ));
-    }
-    if !def.aliases.is_empty() {
-        text.push_str(&format!("\nalso called {}", def.aliases.join(", ")));
-    }
-    if let Some(onnx) = def.onnx {
-        text.push_str(&format!("\nONNX: {} since operator set {}", onnx.name, onnx.since));
-    }
-    text
-}
-
-/// What the line editor asks: completions, and whether a statement is whole.
-struct Prompt {
-    names: Rc<RefCell<BTreeSet<String>>>,
-    compat: Rc<Cell<Compat>>,
-}
-
-impl Completer for Prompt {
-    type Candidate = String;
-
-    fn complete(&self, line: &str, at: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<String>)> {
-        let before = &line[..at];
-        if before.starts_with(':') && !before.contains(char::is_whitespace) {
-            let commands = COMMANDS
-                .iter()
-                .map(|c| c.0.to_owned())
-                .filter(|c| c.starts_with(before));
-            return Ok((0, commands.collect()));
-        }
-        let start = before
-            .rfind(|c: char| !c.is_alphanumeric() && c != '_')
-            .map_or(0, |i| i + before[i..].chars().next().map_or(1, char::len_utf8));
-        let word = &before[start..];
-        if let Some(choices) = attributes_at(&before[..start]) {
-            let fitting = choices.into_iter().filter(|name| name.starts_with(word));
-            return Ok((start, fitting.map(|name| format!("{name} = ")).collect()));
-        }
-        if before[..start].ends_with('.')
-            && before[..start - 1].ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == ')')
-        {
-            let fitting = FIELDS.iter().filter(|name| name.starts_with(word));
-            return Ok((start, fitting.map(|name| (*name).to_owned()).collect()));
-        }
-        let names = self.names.borrow();
-        let fitting = names
-            .iter()
-            .filter(|n| !word.is_empty() && n.starts_with(word))
-            .cloned();
-        Ok((start, fitting.collect()))
-    }
-}
-
-/// The attributes that may be named where `before` ends: it ends inside of the braces of a call, before a name.
-fn attributes_at(before: &str) -> Option<Vec<&'static str>> {
-    let open = before.rfind(['{', '}']).filter(|&i| before[i..].starts_with('{'))?;
-    let inside = before[open + 1..].trim_end();
-    if !(inside.is_empty() || inside.ends_with(',')) {
-        return None;
-    }
-    let call = before[..open].trim_end().strip_suffix(')')?;
-    let mut depth = 1;
-    let bracket = call.char_indices().rev().find_map(|(i, c)| {
-        depth += match c {
-            ')' => 1,
-            '(' => -1,
-            _ => 0,
-        };
-        (depth == 0).then_some(i)
-    })?;
-    let callee = call[..bracket].trim_end();
-    let start = callee
-        .rfind(|c: char| !c.is_alphanumeric() && c != '_')
-        .map_or(0, |i| i + callee[i..].chars().next().map_or(1, char::len_utf8));
-    let def = op::lookup(&callee[start..])?;
-    let given: Vec<&str> = inside
-        .split(',')
-        .filter_map(|part| Some(part.split_once('=')?.0.trim()))
-        .collect();
-    Some(
-        def.attrs
-            .iter()
-            .map(|a| a.name)
-            .filter(|name| !given.contains(name))
-            .collect(),
-    )
-}
-
-impl Hinter for Prompt {
-    type Hint = String;
-}
-
-impl Highlighter for Prompt {
-    fn highlight_prompt<'b, 's: 'b, 'p: 'b>(&'s self, prompt: &'p str, _: bool) -> Cow<'b, str> {
-        Cow::Borrowed(prompt)
-    }
-}
-
-impl Validator for Prompt {
-    fn validate(&self, context: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
-        let text = context.input();
-        let whole = text.trim_start().starts_with(':') || !needs_more(text, self.compat.get());
-        Ok(if whole {
-            ValidationResult::Valid(None)
-        } else {
-            ValidationResult::Incomplete
-        })
-    }
-}
-
-impl Helper for Prompt {}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn attributes_are_completed_inside_of_braces() {
-        assert_eq!(attributes_at("y = softmax(neg(x)) {"), Some(vec!["axis"]));
-        assert_eq!(attributes_at("softmax(x) {axis = "), None);
-        assert_eq!(attributes_at("softmax(x) {axis = 1, "), Some(vec![]));
-        assert_eq!(attributes_at("softmax(x) {axis = 1} + "), None);
-        assert_eq!(attributes_at("fn f(x) { "), None);
-    }
 }

@@ -9,6 +9,7 @@ mod parse;
 mod print;
 mod scan;
 mod script;
+mod slips;
 mod syntax;
 #[cfg(test)]
 mod tests;

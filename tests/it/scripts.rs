@@ -184,7 +184,7 @@ fn programs_and_rules_are_loaded() {
         "x: f32[n, 4]",
         "relu-of-relu",
         "before, 1 after",
-        "[0 2]",
+        "[0. 2.]",
         "1 rule: sine-of-nothing",
         "Not true.",
         "none.taut",
@@ -210,7 +210,7 @@ fn scripts_are_known_by_what_is_in_them() {
         String::from_utf8(out.stdout).unwrap() + &String::from_utf8(out.stderr).unwrap()
     };
     assert_eq!(run("a.script", "x = [1, 2]\nx + 1\n", &[]), "x: i32[2]\n[2 3]\n");
-    assert_eq!(run("plain", "1 + 2\nsqrt(4)\n", &[]), "3\n2\n");
+    assert_eq!(run("plain", "1 + 2\nsqrt(4)\n", &[]), "3\n2.\n");
     assert_eq!(run("b.taut", "1 + 2\n[1, 2] * 2\n", &[]), "3\n[2 4]\n");
     assert_eq!(run("c.txt", "[1, 2] . [3, 4]\n", &["--compat"]), "[3 8]\n");
     assert_eq!(
