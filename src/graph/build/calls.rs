@@ -13,9 +13,6 @@ use crate::lang::ast::{Attrs, BinaryOp, ExprId, ExprKind};
 use crate::op::{self, AttrKind, AttrValue, OpDef, OpError, OpTraits};
 use crate::tensor::{DType, Type};
 
-/// What to write instead of membership in an empty list.
-const NO_MEMBERS: &str = "`x in (1, 2)` lists at least one member; what never holds is written `false`";
-
 impl<'a, K: Sink> Builder<'a, K> {
     #[expect(clippy::too_many_arguments, reason = "the parts of one call expression")]
     pub(super) fn call(
@@ -113,7 +110,7 @@ impl<'a, K: Sink> Builder<'a, K> {
             && items.is_empty()
         {
             let problem = Diagnostic::error("T0015", "nothing is in an empty list");
-            self.report(problem.label(self.ast.span(rhs), "no members").help(NO_MEMBERS));
+            self.report(problem.label(self.ast.span(rhs), "no members").help(term::NO_MEMBERS));
             return None;
         }
         // One type for the value and all members, whichever of them has one.

@@ -146,6 +146,9 @@ impl TermError {
     }
 }
 
+/// What to write instead of membership in an empty list.
+pub(crate) const NO_MEMBERS: &str = "`x in (1, 2)` lists at least one member; what never holds is written `false`";
+
 /// How deep an attribute expression may be nested.
 pub const MAX_TERM_DEPTH: usize = 200;
 
