@@ -9,19 +9,14 @@ use std::sync::Arc;
 use tautomer::diag::{Diagnostics, Source};
 use tautomer::graph::{BuildOptions, Graph, build_program, interpret};
 use tautomer::lang::{format_program, parse_program};
-use tautomer::tensor::{DType, Shape, Tensor, TensorType};
+use tautomer::tensor::{DType, Tensor};
 
 /// Variables and their values.
 type Values = Vec<(String, f64)>;
 
-fn build(text: &str, values: &Values) -> Result<Graph, Diagnostics> {
+fn build(text: &str) -> Result<Graph, Diagnostics> {
     let program = parse_program(Arc::new(Source::new("expression", text)))?;
-    let scalar = || TensorType::new(DType::F64, Shape::scalar()).into();
-    let options = BuildOptions {
-        inputs: values.iter().map(|(name, _)| (name.clone(), scalar())).collect(),
-        ..BuildOptions::default()
-    };
-    build_program(&program, &options)
+    build_program(&program, &BuildOptions::default())
 }
 
 fn evaluate(graph: &Graph, values: &Values) -> Vec<Tensor> {
@@ -33,17 +28,15 @@ fn evaluate(graph: &Graph, values: &Values) -> Vec<Tensor> {
     interpret(graph, &value).unwrap()
 }
 
-/// The value of an expression over `f64` variables in which `^` is power.
+/// The value, in double precision, of an expression over `f64` variables in which `^` is power.
 fn number(expression: &str, values: &Values) -> Result<f64, String> {
-    let text = format!("pragma power_caret\n{expression}\n");
-    let graph = build(&text, values).map_err(|problems| problems.render(false))?;
-    let out = evaluate(&graph, values);
-    let dtype = out[0].dtype();
-    if graph.inputs().is_empty() || dtype == DType::F64 {
-        Ok(out[0].to_f64s().unwrap()[0])
-    } else {
-        Err(format!("the result is {dtype}"))
-    }
+    let inputs: Vec<String> = values.iter().map(|(name, _)| format!("{name}: f64")).collect();
+    let text = format!(
+        "pragma power_caret\nfn main({}) -> f64 {{ {expression} }}\n",
+        inputs.join(", ")
+    );
+    let graph = build(&text).map_err(|problems| problems.render(false))?;
+    Ok(evaluate(&graph, values)[0].to_f64s().unwrap()[0])
 }
 
 fn variables(text: &str) -> Values {
@@ -213,7 +206,7 @@ fn literals_take_the_type_that_their_use_wants() {
         ("fn main() { (1 + 1, .5) }", "(i32, f32)"),
     ];
     for (text, expected) in rows {
-        let graph = build(text, &Vec::new()).unwrap_or_else(|e| panic!("{text}\n{}", e.render(false)));
+        let graph = build(text).unwrap_or_else(|e| panic!("{text}\n{}", e.render(false)));
         let types: Vec<String> = graph.outputs().iter().map(|o| graph.ty(o.vertex).to_string()).collect();
         let found = match types.as_slice() {
             [one] => one.clone(),
@@ -221,7 +214,7 @@ fn literals_take_the_type_that_their_use_wants() {
         };
         assert_eq!(found, expected, "{text}");
     }
-    let third = build("fn main() { let y: f64 = 1.0 / 3; y }", &Vec::new()).unwrap();
+    let third = build("fn main() { let y: f64 = 1.0 / 3; y }").unwrap();
     assert_eq!(evaluate(&third, &Vec::new())[0].to_f64s().unwrap(), [1.0 / 3.0]);
 }
 
@@ -238,7 +231,7 @@ fn literals_that_do_not_fit_are_told() {
         ("fn main(x: f32[2]) { x in () }", "empty list"),
     ];
     for (text, expected) in rows {
-        let problems = build(text, &Vec::new()).map(|_| ()).unwrap_err().render(false);
+        let problems = build(text).map(|_| ()).unwrap_err().render(false);
         assert!(problems.contains(expected), "{text}\n{problems}");
         assert_eq!(problems.matches("error[").count(), 1, "{text}\n{problems}");
     }
@@ -248,10 +241,10 @@ fn literals_that_do_not_fit_are_told() {
 #[test]
 fn many_literals_need_no_stack() {
     let sum = vec!["1"; 20_000].join(" + ");
-    let graph = build(&format!("fn main(x: u64) {{ x * ({sum}) }}"), &Vec::new()).unwrap();
+    let graph = build(&format!("fn main(x: u64) {{ x * ({sum}) }}")).unwrap();
     assert_eq!(graph.ty(graph.outputs()[0].vertex).to_string(), "u64");
     let deep = format!("{}1{}", "(2 - ".repeat(5_000), ")".repeat(5_000));
-    let graph = build(&format!("fn main(x: f64) {{ x * {deep} }}"), &Vec::new()).unwrap();
+    let graph = build(&format!("fn main(x: f64) {{ x * {deep} }}")).unwrap();
     assert_eq!(graph.ty(graph.outputs()[0].vertex).to_string(), "f64");
 }
 

@@ -77,7 +77,7 @@ fn a_session_at_a_terminal() {
     says("[3]])", "y: i32[1]");
     says("y", "[14]");
     says(":type x * 2 > 3", "bool[3]");
-    says(":graph x + x", "fn main()");
+    says(":graph x + x", "fn main(x: i32[3])");
     says(":optimize neg(neg(x)) + 0", "before, 0 after");
     // What is symbolic has a type and no value; the rules that fired are listed.
     says("a: f32[n, 8]", "a: f32[n, 8]");
