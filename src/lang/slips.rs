@@ -12,6 +12,8 @@ pub(super) struct Slip<'a> {
     pub(super) positives: &'a [Rule],
     /// The text is a rule file.
     pub(super) is_rules: bool,
+    /// The text is a statement of a script, where names need no `let`.
+    pub(super) is_statement: bool,
 }
 
 impl Slip<'_> {
@@ -52,6 +54,7 @@ impl Slip<'_> {
             _ if !self.word_follows() => return None,
             _ => match self.first_word() {
                 "rule" | "example" | "ruleset" | "use" if !self.is_rules && begins => program.to_owned(),
+                "pragma" => "pragmas stand at the beginning of the file".to_owned(),
                 "return" => "the last expression of a block is its value: write it without `return`".to_owned(),
                 "def" | "lambda" | "function" | "func" => function_help(),
                 "var" | "const" | "val" => "a value is named by `let y = relu(x);`".to_owned(),
@@ -112,9 +115,15 @@ impl Slip<'_> {
                 ))
             }
             // A statement that is a name and its value.
-            open if self.first_word() == name && open.is_none_or(|open| self.text.as_bytes()[open] == b'{') => {
+            open if !self.is_statement
+                && self.first_word() == name
+                && open.is_none_or(|open| self.text.as_bytes()[open] == b'{') =>
+            {
                 let rest = self.text[self.at + 1..].lines().next().unwrap_or_default().trim();
                 let rest = rest.split("//").next().unwrap_or_default().trim().trim_end_matches(';');
+                if rest.starts_with('=') {
+                    return None;
+                }
                 let value = if rest.is_empty() || rest.len() > 60 {
                     "…"
                 } else {

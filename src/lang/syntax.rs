@@ -62,6 +62,7 @@ fn explain(error: &pest::error::Error<Rule>, text: &str, base: u32, whole: Rule)
         open,
         positives,
         is_rules: whole == Rule::rule_file,
+        is_statement: whole == Rule::statement,
     };
     if let Some(help) = slip.help() {
         diagnostic = diagnostic.help(help);
