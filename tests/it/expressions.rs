@@ -88,7 +88,7 @@ fn show(wrong: &BTreeMap<String, Vec<String>>) -> String {
 
 #[test]
 fn a_sample_of_exprtk_has_its_values() {
-    let text = include_str!("data/exprtk.tsv");
+    let text = include_str!("../data/exprtk.tsv");
     let mut wrong = BTreeMap::new();
     let count = try_lines(text.lines(), Vec::new(), &mut wrong);
     assert!(count >= 200);
