@@ -30,6 +30,9 @@ pub(super) enum Kind {
     Pnnx,
 }
 
+/// A file without a known suffix is not looked into if it is longer than this.
+const LONGEST_SCRIPT: u64 = 16 << 20;
+
 impl Kind {
     const SUFFIXES: [(&'static str, Kind); 4] = [
         ("taut", Kind::Taut),
@@ -44,6 +47,11 @@ impl Kind {
             return Ok(kind);
         }
         if is_standard(path) {
+            if let Ok(source) = source(path)
+                && is_script(&source.text)
+            {
+                return Ok(Kind::Taut);
+            }
             return Err(Diagnostic::error("T0402", "the kind of standard input is not known")
                 .help("say it: `--from taut`, `--from rules`, `--from onnx` or `--from pnnx`")
                 .into());
@@ -51,6 +59,14 @@ impl Kind {
         let suffix = path.extension().unwrap_or_default().to_string_lossy();
         if let Some((_, kind)) = Kind::SUFFIXES.iter().find(|(known, _)| *known == suffix) {
             return Ok(*kind);
+        }
+        // Scripts have no suffix of their own: they are known by what is in them.
+        let short = std::fs::metadata(path).is_ok_and(|m| m.is_file() && m.len() <= LONGEST_SCRIPT);
+        if short
+            && let Ok(source) = source(path)
+            && is_script(&source.text)
+        {
+            return Ok(Kind::Taut);
         }
         let shown = path.display();
         let problem = if suffix.is_empty() {
@@ -151,13 +167,17 @@ fn decoded(path: &Path) -> Result<Arc<Source>, Failure> {
     }
 }
 
-/// The text of a file, if it is a script.
-pub(super) fn script_source(path: &Path, from: Option<Kind>) -> Result<Option<Arc<Source>>, Failure> {
-    if Kind::of(path, from)? != Kind::Taut {
+/// The text of a file, if it is a script, or one in the other spelling if `compat` is set.
+pub(super) fn script_source(path: &Path, from: Option<Kind>, compat: bool) -> Result<Option<Arc<Source>>, Failure> {
+    let kind = match Kind::of(path, from) {
+        Err(_) if compat => Kind::Taut,
+        kind => kind?,
+    };
+    if kind != Kind::Taut {
         return Ok(None);
     }
     let source = source(path)?;
-    Ok(is_script(&source.text).then_some(source))
+    Ok((compat || is_script(&source.text)).then_some(source))
 }
 
 /// The value, or nothing and its problems set aside.

@@ -74,7 +74,7 @@ enum Command {
     Fmt(fmt::Args),
     /// Show a program or model at some stage
     Print(print::Args),
-    /// Run a program or model on arrays
+    /// Run a program or model on arrays, or a script
     Run(run::Args),
     /// Write a program or model in another format
     Convert(convert::Args),

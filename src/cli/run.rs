@@ -1,4 +1,4 @@
-//! `tautomer run`: a program or model on arrays.
+//! `tautomer run`: a program or model on arrays, or a script.
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,7 @@ use super::{Done, Failure, Shell, output};
 
 #[derive(clap::Args)]
 pub(super) struct Args {
-    /// A program (.taut) or model (.onnx, .pnnx.param); `-` is standard input
+    /// A program (.taut), a script (statements, whatever the suffix) or a model (.onnx, .pnnx.param); `-` is standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// An array for an input (.npy, .npz, .safetensors, .pb); without a name, inputs are taken in order
@@ -42,7 +42,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, shell: &Shell) -> Done {
-    if let Some(source) = input::script_source(&args.file, args.from)? {
+    if let Some(source) = input::script_source(&args.file, args.from, args.script.is_compat())? {
         return script::run(source, args.script, args.reference, shell);
     }
     let mut loaded = Loaded::read(&args.file, args.from, args.params.as_deref(), shell)?;

@@ -78,6 +78,10 @@ differs) or `approx(e)` (relative error bounded by e, a number that is not negat
     "T0014" "input described in an unknown way"
 "`x {shape = (n, 64), dtype = \"f32\"}` knows `shape` and `dtype`. The short form is `x: f32[n, 64]`."
 
+    "T0015" "membership in an empty list"
+"`x in (1, 2)` is true where x is one of the members, so a list without members is a mistake: nothing is in it. What
+never holds is written `false`."
+
     "T0101" "unknown operator"
 "The call names no operator of the table, no function of the file and no declared operator. Operators are called like
 those of ONNX in snake case: `reduce_mean`, `layer_normalization`, `conv`. `tautomer explain` does not list them; the

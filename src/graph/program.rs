@@ -329,6 +329,10 @@ fn assemble(
         }
         Entry::Bare(block) => (builder.block(block), ast.span(block.result), None),
     };
+    let value = match &declared {
+        Some((declared, _)) => value.and_then(|t| builder.coerced(t, declared, span)),
+        None => value,
+    };
     let vertex = value.and_then(|t| builder.vertex(t, span));
     let found = std::mem::take(&mut builder.problems);
     *budget = builder.budget;

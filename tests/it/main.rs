@@ -4,6 +4,7 @@ mod cli;
 mod command;
 mod common;
 mod docs;
+mod expressions;
 mod fail;
 mod faults;
 mod flow;

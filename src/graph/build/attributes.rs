@@ -58,6 +58,10 @@ impl<'a, K: Sink> Builder<'a, K> {
                 ok = false;
                 continue;
             };
+            let value = match value {
+                Term::Open(id) => self.literal_of_open(id).cloned().unwrap_or(value),
+                value => value,
+            };
             let attr = term::to_attr(&value)
                 .or_else(|| literal::tensor(&value, Wanted::Any).ok().map(AttrValue::Tensor))
                 .or_else(|| {

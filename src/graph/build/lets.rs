@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Builder, Val};
-use crate::diag::Diagnostic;
+use crate::diag::{Diagnostic, Span};
 use crate::graph::literal::{self, Wanted};
 use crate::graph::sink::Sink;
 use crate::graph::term::{self, Term};
@@ -54,15 +54,19 @@ impl<'a, K: Sink> Builder<'a, K> {
                 _ if i > 0 => None,
                 _ => {
                     let ty = self.sink.ty(v);
-                    self.report(
-                        Diagnostic::error("T0204", format!("{names} names for a value of type {ty}"))
-                            .label(item.span, "")
-                            .help("the names on the left must be as many as the elements of the tuple"),
-                    );
+                    self.wrong_names(names, &ty, item);
                     None
                 }
             },
             Term::List(items) if items.len() == names => items.get(i).cloned(),
+            Term::Open(id) if self.members_of_open(*id).is_some_and(|items| items.len() == names) => {
+                self.members_of_open(*id)?.get(i).cloned()
+            }
+            Term::Open(id) if i == 0 => {
+                let ty = self.type_of_open(*id);
+                self.wrong_names(names, &ty, item);
+                None
+            }
             other => {
                 if i == 0 {
                     let what = term::kind(other);
@@ -71,6 +75,14 @@ impl<'a, K: Sink> Builder<'a, K> {
                 None
             }
         }
+    }
+
+    fn wrong_names(&mut self, names: usize, ty: &Type, item: &Let) {
+        self.report(
+            Diagnostic::error("T0204", format!("{names} names for a value of type {ty}"))
+                .label(item.span, "")
+                .help("the names on the left must be as many as the elements of the tuple"),
+        );
     }
 
     /// Values keep the names that the outermost function gives them.
@@ -87,6 +99,11 @@ impl<'a, K: Sink> Builder<'a, K> {
         let span = item.ty.as_ref().map_or(item.span, |t| t.span);
         let v = match &term {
             Term::Value(v) => v.clone(),
+            Term::Open(_) => {
+                let at = self.ast.span(item.value);
+                let term = self.coerced(term, declared, at)?;
+                self.vertex(term, at)?
+            }
             literal => {
                 let wanted = declared.as_tensor().map_or(Wanted::Any, |t| Wanted::Exactly(t.dtype));
                 let built = literal::tensor(literal, wanted).and_then(|t| {
@@ -107,15 +124,27 @@ impl<'a, K: Sink> Builder<'a, K> {
                 }
             }
         };
+        self.admitted(v, declared, self.ast.span(item.value), span)
+            .map(Term::Value)
+    }
+
+    /// A value where a type is declared at `place`; literals take its element type.
+    pub(crate) fn ascribed(&mut self, term: Term<K::V>, declared: &Type, at: Span, place: Span) -> Option<K::V> {
+        let term = self.coerced(term, declared, at)?;
+        let v = self.vertex(term, at)?;
+        self.admitted(v, declared, at, place)
+    }
+
+    fn admitted(&mut self, v: K::V, declared: &Type, at: Span, place: Span) -> Option<K::V> {
         let actual = self.sink.ty(&v);
-        if !declared.admits(&actual) {
-            self.report(
-                Diagnostic::error("T0204", format!("declared as {declared}, and the value is {actual}"))
-                    .label(self.ast.span(item.value), format!("this is {actual}"))
-                    .secondary(span, "declared here"),
-            );
-            return None;
+        if declared.admits(&actual) {
+            return Some(v);
         }
-        Some(Term::Value(v))
+        self.report(
+            Diagnostic::error("T0204", format!("declared as {declared}, and the value is {actual}"))
+                .label(at, format!("this is {actual}"))
+                .secondary(place, "declared here"),
+        );
+        None
     }
 }

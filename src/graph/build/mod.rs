@@ -7,6 +7,7 @@ mod functions;
 mod lets;
 mod names;
 mod opaque;
+mod open;
 pub(crate) mod script;
 mod types;
 mod work;
@@ -50,8 +51,10 @@ pub(crate) struct Builder<'a, K: Sink> {
     operators: FxHashMap<Arc<str>, &'static OpDef>,
     /// Values of what does not depend on the running variable of the comprehension at hand.
     hoisted: FxHashMap<ExprId, Val<K::V>>,
+    /// Values that have no element type yet.
+    opens: Vec<open::Open<K::V>>,
     /// The next unknown extent of a declaration.
-    unknown: u32,
+    pub(crate) unknown: u32,
     /// What scripts have besides.
     pub(crate) script: Option<script::ScriptState<K::V>>,
 }
@@ -121,6 +124,7 @@ impl<'a, K: Sink> Builder<'a, K> {
             ascribed: FxHashMap::default(),
             operators: FxHashMap::default(),
             hoisted: FxHashMap::default(),
+            opens: Vec::new(),
             unknown: 1 << 30,
             script: None,
         }
@@ -200,9 +204,9 @@ impl<'a, K: Sink> Builder<'a, K> {
     }
 
     /// The value of a call, unless it is a tuple with more elements than the budget has left.
-    fn counted(&mut self, value: K::V, span: Span) -> Val<K::V> {
+    fn counted(&mut self, value: K::V, span: Span) -> Option<K::V> {
         let (parts, depth) = self.sink.with_ty(&value, &tuple_size);
-        self.has_room(parts, depth, span).then_some(Term::Value(value))
+        self.has_room(parts, depth, span).then_some(value)
     }
 
     /// Whether the budget has room for element `index` of a tuple, which is looked at before it is taken.
@@ -282,6 +286,9 @@ impl<'a, K: Sink> Builder<'a, K> {
                 }
             },
             Term::List(items) if index < items.len() => items.into_iter().nth(index),
+            Term::Open(id) if self.members_of_open(id).is_some_and(|items| index < items.len()) => {
+                self.members_of_open(id)?.get(index).cloned()
+            }
             other => {
                 self.report(
                     Diagnostic::error("T0204", format!("{} has no element {index}", term::kind(&other)))

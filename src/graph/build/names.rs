@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Builder, Val};
 use crate::diag::{Diagnostic, Span, did_you_mean};
 use crate::graph::sink::Sink;
-use crate::graph::term::{Scope, Term};
+use crate::graph::term::{OpenId, Scope, Term};
 use crate::tensor::{Dim, Tensor, Type};
 
 impl<'a, K: Sink> Builder<'a, K> {
@@ -24,6 +24,9 @@ impl<'a, K: Sink> Builder<'a, K> {
                         Diagnostic::error("T0104", format!("unknown name `{name}`")).label(span, "not defined here");
                     self.report(match close {
                         Some(close) => problem.help(format!("did you mean `{close}`?")),
+                        None if self.script.is_some() => problem.help(format!(
+                            "give it a value, `{name} = …`, or declare an input: `{name}: f32[n]`"
+                        )),
                         None => problem.help("define it above with `let`, or make it an input of the function"),
                     });
                     None
@@ -74,6 +77,10 @@ impl<K: Sink> Scope for Builder<'_, K> {
 
     fn constant(&self, v: &K::V) -> Option<Tensor> {
         self.sink.value(v)
+    }
+
+    fn open_type(&self, open: OpenId) -> Option<Type> {
+        Some(self.type_of_open(open))
     }
 
     fn is_static(&self, v: &K::V) -> bool {

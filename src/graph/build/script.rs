@@ -10,9 +10,9 @@ use super::{Builder, Val};
 use crate::diag::{Diagnostic, Span};
 use crate::graph::literal::{self, Wanted};
 use crate::graph::sink::Sink;
-use crate::graph::term::Term;
+use crate::graph::term::{self, Term};
 use crate::lang::Compat;
-use crate::lang::ast::{Attrs, BinaryOp, ExprId};
+use crate::lang::ast::{Attrs, BinaryOp, ExprId, ExprKind};
 use crate::op::{self, AttrValue};
 use crate::tensor::DType;
 use crate::tensor::{Dim, MAX_RANK, Tensor, Type};
@@ -32,6 +32,25 @@ pub(crate) const FUNCTIONS: &[&str] = &[
     "size",
     "ndim",
     "dtype",
+    "init_random",
+    "init_one",
+    "init_zero",
+    "init_by_list",
+    "get_shape",
+    "get_tensor_size",
+    "reshape_tensor",
+    "tensor_slice",
+];
+
+/// Functions by their names in the small tensor language, and by those that they have here.
+const OTHER_NAMES: &[(&str, &str)] = &[
+    ("init_random", "rand"),
+    ("init_one", "one"),
+    ("init_zero", "zero"),
+    ("get_shape", "shape"),
+    ("get_tensor_size", "size"),
+    ("reshape_tensor", "reshape"),
+    ("tensor_slice", "slice"),
 ];
 
 /// The most elements of a value of a script, unless it is told otherwise.
@@ -138,13 +157,18 @@ impl<'a, K: Sink> Builder<'a, K> {
 
     /// The value of a call that [`Self::is_script_call`] accepts.
     pub(super) fn script_call(&mut self, name: &str, args: Vec<Term<K::V>>, ids: &[ExprId], span: Span) -> Val<K::V> {
+        let called = name;
+        let name = OTHER_NAMES
+            .iter()
+            .find(|(other, _)| *other == called)
+            .map_or(called, |(_, name)| name);
         let wanted = match name {
             "operate_tensor" | "slice" => 3,
             "dot" | "reshape" => 2,
             _ => 1,
         };
         if args.len() != wanted {
-            let problem = wrong_count(&format!("`{name}` takes"), wanted, args.len());
+            let problem = wrong_count(&format!("`{called}` takes"), wanted, args.len());
             self.report(problem.label(span, ""));
             return None;
         }
@@ -154,6 +178,7 @@ impl<'a, K: Sink> Builder<'a, K> {
             "operate_tensor" => self.operate(args, ids, span),
             "slice" => self.slice_of_size(args, ids, span),
             "reshape" => self.reshape_to(args, ids, span),
+            "init_by_list" => self.vertex(args.into_iter().next()?, span).map(Term::Value),
             _ => self.property(name, args, span),
         }
     }
@@ -199,8 +224,12 @@ impl<'a, K: Sink> Builder<'a, K> {
     pub(super) fn promoted(&mut self, args: Vec<Term<K::V>>, ids: &[ExprId]) -> Option<Vec<Term<K::V>>> {
         let dtype = |builder: &Self, term: &Term<K::V>| match term {
             Term::Value(v) => builder.sink.ty(v).as_tensor().map(|t| t.dtype),
+            Term::Open(_) => builder.default_type(term, DType::I32),
             literal => literal::tensor(literal, Wanted::Any).ok().map(|t| t.dtype()),
         };
+        if args.iter().all(|arg| self.default_type(arg, DType::I32).is_some()) {
+            return Some(args);
+        }
         let types: Vec<_> = args.iter().map(|arg| dtype(self, arg)).collect();
         let typed = args.iter().zip(&types).filter(|(arg, _)| matches!(arg, Term::Value(_)));
         let floats = |t: &Option<DType>| t.filter(|d| d.is_float());
@@ -398,6 +427,10 @@ impl<'a, K: Sink> Builder<'a, K> {
         };
         let one = |builder: &Self, term: &Term<K::V>| match term {
             Term::Int(n) => n.as_const(),
+            Term::Open(id) => builder.literal_of_open(*id).and_then(|t| match t {
+                Term::Int(n) => n.as_const(),
+                _ => None,
+            }),
             Term::Value(v) => builder
                 .sink
                 .value(v)
@@ -421,6 +454,46 @@ impl<'a, K: Sink> Builder<'a, K> {
             );
         }
         found
+    }
+
+    /// `x[i]` and `x[a..b]` of a tensor: a position of its first axis, or several.
+    pub(super) fn tensor_index(&mut self, id: ExprId, v: K::V) -> Val<K::V> {
+        let span = self.ast.span(id);
+        let ast = self.ast;
+        match ast.kind(id) {
+            ExprKind::Index { base, index } => {
+                let at = self.term(*index)?;
+                if let (Term::Int(i), Some(extent)) = (&at, self.extents(&v).and_then(|e| e.first().copied()))
+                    && let Some(i) = i.as_const()
+                    && !(-extent..extent).contains(&i)
+                {
+                    let ty = self.sink.ty(&v);
+                    let problem = format!("there is no position {i} in the first axis of {ty}");
+                    self.report(Diagnostic::error("T0202", problem).label(span, ""));
+                    return None;
+                }
+                let at = Term::Value(self.vertex_as(at, Wanted::Exactly(DType::I64), ast.span(*index))?);
+                self.known_call("gather", vec![Term::Value(v), at], &[*base, *index], span)
+            }
+            ExprKind::Slice { base, start, end } => {
+                let mut bound = |end: &Option<ExprId>, default: i64| match end {
+                    None => Some(default),
+                    Some(end) => match self.term(*end)? {
+                        Term::Int(d) if d.as_const().is_some() => d.as_const(),
+                        other => {
+                            let problem =
+                                format!("a bound must be a known integer, and this is {}", term::kind(&other));
+                            self.report(Diagnostic::error("T0202", problem).label(ast.span(*end), ""));
+                            None
+                        }
+                    },
+                };
+                let (start, end) = (bound(start, 0)?, bound(end, i64::MAX)?);
+                let attrs = [("starts", vec![start]), ("ends", vec![end]), ("axes", vec![0])];
+                self.with_lists("slice", Term::Value(v), &attrs, &[*base], span)
+            }
+            _ => None,
+        }
     }
 
     /// A problem between operands.

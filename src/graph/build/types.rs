@@ -55,7 +55,7 @@ impl<K: Sink> Builder<'_, K> {
     }
 
     /// The type a declaration inside the body stands for; each `?` is another extent.
-    pub(super) fn declared_type(&mut self, ty: &TypeExpr) -> Option<Type> {
+    pub(crate) fn declared_type(&mut self, ty: &TypeExpr) -> Option<Type> {
         let mut next = self.unknown;
         let ty = self.type_of(ty, &mut || {
             next += 1;

@@ -7,8 +7,8 @@ use super::{Builder, Val};
 use crate::diag::Span;
 use crate::graph::sink::Sink;
 use crate::graph::term::{self, Term};
-use crate::lang::ast::{Ast, BinaryOp, Block, ExprId, ExprKind, Let, UnaryOp};
-use crate::tensor::Dim;
+use crate::lang::ast::{Ast, BinaryOp, Block, ExprId, ExprKind, Let, TypeExpr, TypeKind, UnaryOp};
+use crate::tensor::{Dim, TensorType, Type};
 
 /// What is still to be done; results of expressions wait on a stack of values.
 pub(super) enum Task<'a, V> {
@@ -20,6 +20,8 @@ pub(super) enum Task<'a, V> {
     Bind(Arc<str>, Val<V>),
     PopScope(usize),
     PopFrame,
+    /// Literals take the element types that the function declares for its result.
+    Result(&'a TypeExpr),
 }
 
 impl<'a, K: Sink> Builder<'a, K> {
@@ -32,7 +34,7 @@ impl<'a, K: Sink> Builder<'a, K> {
             }
             match task {
                 Task::Eval(id) => {
-                    if let Some(problem) = self.budget.evaluate(1, self.sink.size()) {
+                    if let Some(problem) = self.budget.evaluate(1, self.sink.size() + self.opens.len()) {
                         self.report(problem.label(self.ast.span(id), ""));
                         return vec![None];
                     }
@@ -69,6 +71,13 @@ impl<'a, K: Sink> Builder<'a, K> {
                 Task::PopFrame => {
                     self.frames.pop();
                 }
+                Task::Result(ty) => {
+                    let value = match (values.pop().flatten(), element_types(ty)) {
+                        (Some(term), Some(declared)) => self.coerced(term, &declared, ty.span),
+                        (value, _) => value,
+                    };
+                    values.push(value);
+                }
             }
         }
         values
@@ -99,6 +108,18 @@ impl<'a, K: Sink> Builder<'a, K> {
                 self.push_args(args, tasks);
             }
             ExprKind::Project { base: tuple, .. } => tasks.extend([Task::Finish(id, base), Task::Eval(*tuple)]),
+            // A tensor of a script has its elements as a field.
+            ExprKind::Field { base, name } if self.script.is_some() && name.as_str() == "data" => {
+                tasks.push(Task::Eval(*base));
+            }
+            // The base is looked at once it is known what it is; rules have families there.
+            ExprKind::Index { base: of, .. } | ExprKind::Slice { base: of, .. } if !self.fold_terms => {
+                tasks.extend([Task::Finish(id, base), Task::Eval(*of)]);
+            }
+            ExprKind::Wildcard if self.lookup("_").is_some() => {
+                let value = self.lookup("_").flatten();
+                values.push(value);
+            }
             ExprKind::Field { base: tuple, name } if matches!(self.lookup(&name.name), Some(Some(Term::Int(_)))) => {
                 tasks.extend([Task::Finish(id, base), Task::Eval(*tuple)]);
             }
@@ -155,19 +176,23 @@ impl<'a, K: Sink> Builder<'a, K> {
         };
         let span = self.ast.span(id);
         let ast = self.ast;
-        let literal = self.fold_terms && args.iter().all(|t| !matches!(t, Term::Value(_)));
+        let typed = |t: &Term<K::V>| matches!(t, Term::Value(_) | Term::Open(_));
+        let literal = self.fold_terms && !args.iter().any(typed);
         let value = match ast.kind(id) {
             ExprKind::Unary { .. } | ExprKind::Binary { .. } if literal => self.term(id),
             ExprKind::Tuple(_) if literal => Some(Term::List(args)),
             // Scripts have no tuples: `(3, 3)` is a shape.
-            ExprKind::Tuple(_) if self.script.is_some() && args.iter().all(|t| !matches!(t, Term::Value(_))) => {
-                Some(Term::List(args))
-            }
-            ExprKind::Tuple(_) => {
-                let items: Option<Vec<_>> = args.into_iter().map(|t| self.vertex(t, span)).collect();
-                items.and_then(|items| self.tuple(&items, span))
-            }
+            ExprKind::Tuple(_) if self.script.is_some() && !args.iter().any(typed) => Some(Term::List(args)),
+            ExprKind::Tuple(_) => self.tuple(args, span),
             ExprKind::Project { index, .. } => self.project(args, *index as usize, span),
+            ExprKind::Index { .. } | ExprKind::Slice { .. } => match args.into_iter().next() {
+                Some(Term::Value(v)) => self.tensor_index(id, v),
+                Some(Term::Open(open)) => match self.vertex(Term::Open(open), span) {
+                    Some(v) => self.tensor_index(id, v),
+                    None => None,
+                },
+                _ => self.term(id),
+            },
             ExprKind::Field { name, .. } => match self.lookup(&name.name) {
                 Some(Some(Term::Int(Dim::Const(i)))) if i >= 0 => self.project(args, i as usize, span),
                 _ => None,
@@ -220,7 +245,7 @@ impl<'a, K: Sink> Builder<'a, K> {
     }
 
     /// A tuple, if the budget has room for its type. Its type is looked at before it is made.
-    fn tuple(&mut self, items: &[K::V], span: Span) -> Val<K::V> {
+    pub(super) fn tuple_of_values(&mut self, items: &[K::V], span: Span) -> Val<K::V> {
         let sizes = items.iter().map(|item| self.sink.with_ty(item, &tuple_size));
         let (parts, depth) = sizes.fold((0, 1), |(size, depth), (inner, nested)| {
             (size + 1 + inner, depth.max(nested + 1))
@@ -240,7 +265,7 @@ impl<'a, K: Sink> Builder<'a, K> {
                 Some(Term::List(items)) => items,
                 _ => Vec::new(),
             };
-            if let Some(problem) = self.budget.evaluate(items.len(), self.sink.size()) {
+            if let Some(problem) = self.budget.evaluate(items.len(), self.sink.size() + self.opens.len()) {
                 self.report(problem.label(self.ast.span(arg), ""));
                 return;
             }
@@ -289,4 +314,13 @@ fn invariant_calls(ast: &Ast, body: ExprId, name: &str) -> Vec<ExprId> {
         }
     }
     out
+}
+
+/// A declared type as far as literals need it: its element types.
+fn element_types(ty: &TypeExpr) -> Option<Type> {
+    match &ty.kind {
+        TypeKind::Tensor { dtype, .. } => Some(TensorType::any_rank((*dtype)?.dtype).into()),
+        TypeKind::Tuple(items) => items.iter().map(element_types).collect::<Option<_>>().map(Type::Tuple),
+        TypeKind::Sequence(_) | TypeKind::Optional(_) => None,
+    }
 }

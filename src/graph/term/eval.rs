@@ -27,9 +27,9 @@ impl<S: Scope> Evaluator<'_, S> {
     fn eval_kind(&mut self, id: ExprId, span: Span) -> Result<S::V> {
         let ast = self.ast;
         match ast.kind(id) {
-            ExprKind::Int { value, suffix: None } => i64::try_from(*value)
-                .map(|v| Term::Int(v.into()))
-                .map_err(|_| TermError::new(span, "does not fit 64 bits")),
+            ExprKind::Int { value, suffix: None } => {
+                Ok(i64::try_from(*value).map_or(Term::Wide(*value), |v| Term::Int(v.into())))
+            }
             ExprKind::Int {
                 value,
                 suffix: Some(dtype),
@@ -47,7 +47,10 @@ impl<S: Scope> Evaluator<'_, S> {
             ExprKind::Str(s) => Ok(Term::Str(s.clone())),
             ExprKind::Name(name) => self.name(name, span),
             ExprKind::Positional(i) => self.name(&format!("@{i}"), span),
-            ExprKind::Wildcard => Err(TermError::new(span, "`_` has no value")),
+            ExprKind::Wildcard => self
+                .scope
+                .name("_")
+                .ok_or_else(|| TermError::new(span, "`_` has no value")),
             ExprKind::List(items) | ExprKind::Tuple(items) => Ok(Term::List(self.eval_all(items)?)),
             ExprKind::Call { callee, args, .. } => {
                 let args_terms = self.eval_all(args)?;
@@ -96,6 +99,7 @@ impl<S: Scope> Evaluator<'_, S> {
                 match (op, term) {
                     (UnaryOp::Neg, Term::Int(d)) => Ok(Term::Int(-d)),
                     (UnaryOp::Neg, Term::Float(v)) => Ok(Term::Float(-v)),
+                    (UnaryOp::Neg, Term::Wide(v)) => Ok(Term::Wide(-v)),
                     (UnaryOp::Not, Term::Bool(b)) => Ok(Term::Bool(!b)),
                     (op, other) => Err(TermError::new(
                         span,
@@ -235,10 +239,14 @@ impl<S: Scope> Evaluator<'_, S> {
     }
 
     fn field(&self, term: Term<S::V>, field: &str, span: Span) -> Result<S::V> {
-        let Term::Value(v) = &term else {
+        let ty = match &term {
+            Term::Value(v) => Some(self.scope.ty(v)),
+            Term::Open(open) => self.scope.open_type(*open),
+            _ => None,
+        };
+        let Some(ty) = ty else {
             return Err(TermError::new(span, format!("{} has no `.{field}`", kind(&term))));
         };
-        let ty = self.scope.ty(v);
         let Some(tensor) = ty.as_tensor() else {
             return Err(TermError::new(
                 span,
@@ -253,7 +261,7 @@ impl<S: Scope> Evaluator<'_, S> {
         };
         match field {
             "dtype" => Ok(Term::DType(tensor.dtype)),
-            "rank" => Ok(Term::Int(known()?.len().into())),
+            "rank" | "ndim" => Ok(Term::Int(known()?.len().into())),
             "size" => Ok(Term::Int(known()?.size())),
             "shape" => Ok(Term::List(known()?.iter().cloned().map(Term::Int).collect())),
             _ => Err(TermError {

@@ -22,6 +22,8 @@ pub use self::value::{from_attr, kind, to_attr};
 pub enum Term<V> {
     /// An integer, possibly symbolic.
     Int(Dim),
+    /// An integer that does not fit 64 bits with a sign.
+    Wide(i128),
     /// A number.
     Float(f64),
     /// A truth value.
@@ -38,9 +40,15 @@ pub enum Term<V> {
     Tensor(Tensor),
     /// A value only its format can read.
     Foreign(AttrValue),
+    /// A value made of literals alone, whose element type its use decides; the builder of the graph keeps it.
+    Open(OpenId),
     /// A value of the graph.
     Value(V),
 }
+
+/// Names a value in its builder that has no element type yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct OpenId(pub(crate) u32);
 
 /// What names mean in an attribute expression.
 pub trait Scope {
@@ -56,6 +64,10 @@ pub trait Scope {
     fn ty(&self, v: &Self::V) -> Type;
     /// The constant value, if it is one.
     fn constant(&self, v: &Self::V) -> Option<Tensor>;
+    /// The type that a value without an element type has by default.
+    fn open_type(&self, _open: OpenId) -> Option<Type> {
+        None
+    }
     /// True if the value depends on parameters and constants alone.
     fn is_static(&self, _v: &Self::V) -> bool {
         false
@@ -203,6 +215,9 @@ impl TermError {
         }
     }
 }
+
+/// What to write instead of membership in an empty list.
+pub(crate) const NO_MEMBERS: &str = "`x in (1, 2)` lists at least one member; what never holds is written `false`";
 
 /// How deep an attribute expression may be nested.
 pub const MAX_TERM_DEPTH: usize = 200;

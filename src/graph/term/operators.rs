@@ -1,8 +1,8 @@
 //! Operators between attribute expressions, and equality.
 
-use super::{Evaluator, Result, Scope, Term, TermError, float, kind};
+use super::{Evaluator, NO_MEMBERS, Result, Scope, Term, TermError, float, kind};
 use crate::diag::Span;
-use crate::lang::ast::{BinaryOp, ExprId};
+use crate::lang::ast::{BinaryOp, ExprId, ExprKind};
 use crate::tensor::Dim;
 
 impl<S: Scope> Evaluator<'_, S> {
@@ -18,6 +18,14 @@ impl<S: Scope> Evaluator<'_, S> {
             (B::And, Term::Bool(false)) => return Ok(Term::Bool(false)),
             (B::Or, Term::Bool(true)) => return Ok(Term::Bool(true)),
             _ => {}
+        }
+        if let (B::In, ExprKind::List(items) | ExprKind::Tuple(items)) = (op, self.ast.kind(rhs))
+            && items.is_empty()
+        {
+            return Err(TermError {
+                help: Some(NO_MEMBERS.to_owned()),
+                ..TermError::new(self.ast.span(rhs), "nothing is in an empty list")
+            });
         }
         let b = self.eval(rhs)?;
         let mismatch = |a: &Term<S::V>, b: &Term<S::V>| {

@@ -367,17 +367,25 @@ impl Checker<'_> {
         };
         let names: Vec<&str> = def.operands.iter().map(|o| o.name).collect();
         let are = if given == 1 { "is" } else { "are" };
-        self.problems.push(
-            Diagnostic::error(
-                "T0102",
-                format!(
-                    "`{}`: takes {takes} ({}), and {given} {are} given",
-                    def.name,
-                    names.join(", ")
-                ),
-            )
-            .label(span, ""),
-        );
+        let problem = Diagnostic::error(
+            "T0102",
+            format!(
+                "`{}`: takes {takes} ({}), and {given} {are} given",
+                def.name,
+                names.join(", ")
+            ),
+        )
+        .label(span, "");
+        let too_many = most.map_or(0, |most| given.saturating_sub(most));
+        let attrs: Vec<&str> = def.attrs.iter().map(|a| a.name).take(too_many).collect();
+        self.problems.push(match attrs.first() {
+            Some(first) => problem.help(format!(
+                "attributes stand in braces behind the operands: `{}({}) {{{first} = …}}`",
+                def.name,
+                names.join(", ")
+            )),
+            None => problem,
+        });
         false
     }
 
