@@ -93,7 +93,7 @@ impl<'a, K: Sink> Builder<'a, K> {
         terms.filter_map(|t| self.default_type(t, integer)).max_by_key(rank)
     }
 
-    /// The type of an open value, by default.
+    /// The type of an open value, by default; none of a tuple.
     pub(super) fn type_of_open(&self, id: OpenId) -> Type {
         self.open(id).ty.clone()
     }
@@ -131,18 +131,12 @@ impl<'a, K: Sink> Builder<'a, K> {
     }
 
     /// A tuple; it stays open if members of it do.
-    pub(super) fn tuple(&mut self, items: Vec<Term<K::V>>, span: Span) -> Val<K::V> {
-        let is_open = |b: &Self, t: &Term<K::V>| matches!(t, Term::Open(_)) || b.default_type(t, DType::I32).is_some();
-        if items.iter().any(|t| is_open(self, t)) {
-            let types = items.iter().map(|t| match t {
-                Term::Open(id) => Some(self.type_of_open(*id)),
-                Term::Value(v) => Some(self.sink.ty(v)),
-                literal => Some(literal::tensor(literal, Wanted::Any).ok()?.ty().into()),
-            });
-            if let Some(types) = types.collect() {
-                let what = What::Tuple(items, span);
-                return Some(Term::Open(self.push_open(what, Type::Tuple(types), DType::I32)));
-            }
+    pub(super) fn tuple_of(&mut self, items: Vec<Term<K::V>>, span: Span) -> Val<K::V> {
+        let is_open = |t: &Term<K::V>| matches!(t, Term::Open(_)) || self.default_type(t, DType::I32).is_some();
+        if items.iter().any(is_open) {
+            // Its type is not kept: that of tuples in tuples grows without bound.
+            let open = self.push_open(What::Tuple(items, span), Type::Absent, DType::I32);
+            return Some(Term::Open(open));
         }
         let items: Option<Vec<_>> = items.into_iter().map(|t| self.vertex(t, span)).collect();
         items.map(|items| Term::Value(self.sink.tuple(&items)))

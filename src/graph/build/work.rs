@@ -183,7 +183,7 @@ impl<'a, K: Sink> Builder<'a, K> {
             ExprKind::Tuple(_) if literal => Some(Term::List(args)),
             // Scripts have no tuples: `(3, 3)` is a shape.
             ExprKind::Tuple(_) if self.script.is_some() && !args.iter().any(typed) => Some(Term::List(args)),
-            ExprKind::Tuple(_) => self.tuple(args, span),
+            ExprKind::Tuple(_) => self.tuple_of(args, span),
             ExprKind::Project { index, .. } => self.project(args, *index as usize, span),
             ExprKind::Index { .. } | ExprKind::Slice { .. } => match args.into_iter().next() {
                 Some(Term::Value(v)) => self.tensor_index(id, v),
