@@ -54,7 +54,7 @@ impl<'a, K: Sink> Builder<'a, K> {
                 _ if i > 0 => None,
                 _ => {
                     let ty = self.sink.ty(v);
-                    self.wrong_names(names, &ty, item);
+                    self.wrong_names(names, &format!("a value of type {ty}"), item);
                     None
                 }
             },
@@ -63,8 +63,11 @@ impl<'a, K: Sink> Builder<'a, K> {
                 self.members_of_open(*id)?.get(i).cloned()
             }
             Term::Open(id) if i == 0 => {
-                let ty = self.type_of_open(*id);
-                self.wrong_names(names, &ty, item);
+                let what = match self.members_of_open(*id) {
+                    Some(items) => format!("a tuple of {}", items.len()),
+                    None => format!("a value of type {}", self.type_of_open(*id)),
+                };
+                self.wrong_names(names, &what, item);
                 None
             }
             other => {
@@ -77,9 +80,9 @@ impl<'a, K: Sink> Builder<'a, K> {
         }
     }
 
-    fn wrong_names(&mut self, names: usize, ty: &Type, item: &Let) {
+    fn wrong_names(&mut self, names: usize, what: &str, item: &Let) {
         self.report(
-            Diagnostic::error("T0204", format!("{names} names for a value of type {ty}"))
+            Diagnostic::error("T0204", format!("{names} names for {what}"))
                 .label(item.span, "")
                 .help("the names on the left must be as many as the elements of the tuple"),
         );

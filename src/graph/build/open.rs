@@ -10,7 +10,6 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
-use super::budget::tuple_size;
 use super::{Builder, Val};
 use crate::diag::Span;
 use crate::graph::literal::{self, Wanted};
@@ -94,7 +93,7 @@ impl<'a, K: Sink> Builder<'a, K> {
         terms.filter_map(|t| self.default_type(t, integer)).max_by_key(rank)
     }
 
-    /// The type of an open value, by default.
+    /// The type of an open value, by default; none of a tuple.
     pub(super) fn type_of_open(&self, id: OpenId) -> Type {
         self.open(id).ty.clone()
     }
@@ -132,25 +131,15 @@ impl<'a, K: Sink> Builder<'a, K> {
     }
 
     /// A tuple; it stays open if members of it do.
-    pub(super) fn tuple(&mut self, items: Vec<Term<K::V>>, span: Span) -> Val<K::V> {
-        let is_open = |b: &Self, t: &Term<K::V>| matches!(t, Term::Open(_)) || b.default_type(t, DType::I32).is_some();
-        if items.iter().any(|t| is_open(self, t)) {
-            let types = items.iter().map(|t| match t {
-                Term::Open(id) => Some(self.type_of_open(*id)),
-                Term::Value(v) => Some(self.sink.ty(v)),
-                literal => Some(literal::tensor(literal, Wanted::Any).ok()?.ty().into()),
-            });
-            if let Some(types) = types.collect() {
-                let ty = Type::Tuple(types);
-                let (parts, depth) = tuple_size(&ty);
-                return self.has_room(parts, depth, span).then(|| {
-                    let what = What::Tuple(items, span);
-                    Term::Open(self.push_open(what, ty, DType::I32))
-                });
-            }
+    pub(super) fn tuple_of(&mut self, items: Vec<Term<K::V>>, span: Span) -> Val<K::V> {
+        let is_open = |t: &Term<K::V>| matches!(t, Term::Open(_)) || self.default_type(t, DType::I32).is_some();
+        if items.iter().any(is_open) {
+            // Its type is not kept: that of tuples in tuples grows without bound.
+            let open = self.push_open(What::Tuple(items, span), Type::Absent, DType::I32);
+            return Some(Term::Open(open));
         }
         let items: Option<Vec<_>> = items.into_iter().map(|t| self.vertex(t, span)).collect();
-        items.and_then(|items| self.tuple_of_values(&items, span))
+        self.tuple_of_values(&items?, span).map(Term::Value)
     }
 
     /// How the literals among the operands of a call are typed.
@@ -344,7 +333,7 @@ impl<'a, K: Sink> Builder<'a, K> {
                     .into_iter()
                     .map(|t| self.made_or_vertex(t, Wanted::Any, span))
                     .collect();
-                return items.map(|items| self.sink.tuple(&items));
+                return self.tuple_of_values(&items?, span);
             }
             What::Call {
                 def,
@@ -418,7 +407,7 @@ impl<'a, K: Sink> Builder<'a, K> {
                         self.vertex(item, span)
                     })
                     .collect();
-                items.map(|items| Term::Value(self.sink.tuple(&items)))
+                self.tuple_of_values(&items?, span).map(Term::Value)
             }
             (term, Type::Tensor(t)) if self.default_type(term, DType::I32).is_some() => {
                 let value = self.vertex_as(term.clone(), Wanted::Exactly(t.dtype), span);

@@ -183,7 +183,7 @@ impl<'a, K: Sink> Builder<'a, K> {
             ExprKind::Tuple(_) if literal => Some(Term::List(args)),
             // Scripts have no tuples: `(3, 3)` is a shape.
             ExprKind::Tuple(_) if self.script.is_some() && !args.iter().any(typed) => Some(Term::List(args)),
-            ExprKind::Tuple(_) => self.tuple(args, span),
+            ExprKind::Tuple(_) => self.tuple_of(args, span),
             ExprKind::Project { index, .. } => self.project(args, *index as usize, span),
             ExprKind::Index { .. } | ExprKind::Slice { .. } => match args.into_iter().next() {
                 Some(Term::Value(v)) => self.tensor_index(id, v),
@@ -245,13 +245,13 @@ impl<'a, K: Sink> Builder<'a, K> {
     }
 
     /// A tuple, if the budget has room for its type. Its type is looked at before it is made.
-    pub(super) fn tuple_of_values(&mut self, items: &[K::V], span: Span) -> Val<K::V> {
+    pub(super) fn tuple_of_values(&mut self, items: &[K::V], span: Span) -> Option<K::V> {
         let sizes = items.iter().map(|item| self.sink.with_ty(item, &tuple_size));
         let (parts, depth) = sizes.fold((0, 1), |(size, depth), (inner, nested)| {
             (size + 1 + inner, depth.max(nested + 1))
         });
         self.has_room(parts, depth, span)
-            .then(|| Term::Value(self.sink.tuple(items)))
+            .then(|| self.sink.tuple(items))
     }
 
     /// Schedules operands; a comprehension becomes one operand for each value of its variable.
