@@ -10,13 +10,14 @@ use std::time::Instant;
 
 use crate::diag::{Diagnostic, Diagnostics};
 use crate::graph::{Graph, Workload};
-use crate::op::OpDef;
+use crate::op::Infer;
 use crate::rewrite::{
     CostModel, Explored, FoldReport, Limits, RuleReport, Step, StopReason, Unroll, batch_symbols, decode, encode,
     extract, fold_static, graph_cost, has_flow, resolve_flow, saturate, saturate_explained, substitute,
     substitute_explored,
 };
 use crate::rule::{Class, Group, Rule};
+use crate::tensor::Type;
 
 pub use self::report::{FiredRule, Outcome, Report};
 pub use self::select::select_rules;
@@ -111,8 +112,8 @@ pub struct Options<'a> {
     pub skip: Vec<String>,
     /// When to stop.
     pub limits: Limits,
-    /// Operators that the result may contain only where the input has them.
-    pub forbidden: &'a dyn Fn(&OpDef) -> bool,
+    /// Calls that the result may contain only where the input has them, by operands, attributes and result.
+    pub forbidden: &'a dyn Fn(&Infer<'_>, &Type) -> bool,
     /// Keep what the result rests on, for [`Outcome::steps`].
     pub explain: bool,
     /// Keep everything that the engine looked at, for [`Outcome::explored`].
@@ -132,7 +133,7 @@ impl Default for Options<'_> {
             only: None,
             skip: Vec::new(),
             limits: Limits::default(),
-            forbidden: &|_| false,
+            forbidden: &|_, _| false,
             explain: false,
             explore: false,
             fold: true,

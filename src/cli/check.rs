@@ -80,6 +80,6 @@ fn check(path: &Path, args: &Args, shell: &Shell) -> Done {
             load_rules(parse_rules(input::source(path)?)?)?;
             Ok(())
         }
-        kind => Loaded::read(path, Some(kind), None, shell)?.reshape(&args.shapes),
+        kind => Loaded::checked(path, Some(kind), shell)?.reshape(&args.shapes),
     }
 }

@@ -208,6 +208,8 @@ pub(super) struct Loaded {
     pub(super) info: Option<OnnxInfo>,
     /// The syntax tree of a program.
     pub(super) program: Option<Program>,
+    /// What was found odd about the file.
+    notes: Diagnostics,
     kind: Kind,
     path: PathBuf,
 }
@@ -221,6 +223,39 @@ impl Loaded {
         params: Option<&Path>,
         shell: &Shell,
     ) -> Result<Loaded, Failure> {
+        let loaded = Loaded::quietly(path, from, params, shell)?;
+        loaded.tell(shell);
+        Ok(loaded)
+    }
+
+    /// Prints what was found odd about the file.
+    fn tell(&self, shell: &Shell) {
+        if self.kind != Kind::Onnx {
+            shell.notes(&self.notes);
+        } else if !shell.quiet {
+            let told = |d: &&Diagnostic| shell.verbose || d.severity == Severity::Warning;
+            shell.problems(&self.notes.iter().filter(told).cloned().collect());
+        }
+    }
+
+    /// Reads a file to find its problems: what other programs refuse is one too.
+    pub(super) fn checked(path: &Path, from: Option<Kind>, shell: &Shell) -> Result<Loaded, Failure> {
+        let mut loaded = Loaded::quietly(path, from, None, shell)?;
+        let (wrong, odd): (Vec<Diagnostic>, Vec<Diagnostic>) =
+            loaded.notes.iter().cloned().partition(|note| note.code == "T0512");
+        loaded.notes = odd.into_iter().collect();
+        loaded.tell(shell);
+        if wrong.is_empty() {
+            return Ok(loaded);
+        }
+        let as_error = |mut problem: Diagnostic| {
+            problem.severity = Severity::Error;
+            problem
+        };
+        Err(wrong.into_iter().map(as_error).collect::<Diagnostics>().into())
+    }
+
+    fn quietly(path: &Path, from: Option<Kind>, params: Option<&Path>, shell: &Shell) -> Result<Loaded, Failure> {
         let kind = Kind::of(path, from)?;
         let mut loaded = match kind {
             Kind::Rules => {
@@ -240,14 +275,11 @@ impl Loaded {
                     std::fs::metadata(path).map_err(|e| unreadable(path, &e))?;
                     read_model(path)?
                 };
-                if !shell.quiet {
-                    let told = |d: &&Diagnostic| shell.verbose || d.severity == Severity::Warning;
-                    shell.problems(&imported.notes.iter().filter(told).cloned().collect());
-                }
                 Loaded {
                     workload: imported.workload,
                     info: Some(imported.info),
                     program: None,
+                    notes: imported.notes,
                     kind,
                     path: path.to_owned(),
                 }
@@ -261,11 +293,11 @@ impl Loaded {
                     std::fs::metadata(path).map_err(|e| unreadable(path, &e))?;
                     pnnx::read_model(path)?
                 };
-                shell.notes(&imported.notes);
                 Loaded {
                     workload: imported.workload,
                     info: None,
                     program: None,
+                    notes: imported.notes,
                     kind,
                     path: path.to_owned(),
                 }
@@ -277,6 +309,7 @@ impl Loaded {
                         workload: script::workload(source)?,
                         info: None,
                         program: None,
+                        notes: Diagnostics::new(),
                         kind,
                         path: path.to_owned(),
                     });
@@ -290,6 +323,7 @@ impl Loaded {
                     },
                     info: None,
                     program: Some(program),
+                    notes: Diagnostics::new(),
                     kind,
                     path: path.to_owned(),
                 }

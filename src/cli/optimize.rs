@@ -6,13 +6,14 @@ use std::time::Instant;
 use serde_json::{Value, json};
 
 use tautomer::diag::Diagnostic;
-use tautomer::formats::onnx::{OnnxInfo, raise_opset};
+use tautomer::formats::onnx::{OnnxInfo, Target, raise_opset};
 use tautomer::formats::pnnx;
 use tautomer::graph::Workload;
-use tautomer::op::OpDef;
+use tautomer::op::Infer;
 use tautomer::pipeline::{self, Engine, Options, Report, optimize};
 use tautomer::rewrite::{Limits, Step};
 use tautomer::rule::{Class, RuleSet};
+use tautomer::tensor::Type;
 
 use super::bisect::blamed;
 use super::compare::{Verdict, compare, tolerance};
@@ -151,14 +152,12 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
         let info = loaded.info.get_or_insert_default();
         raise_opset(&loaded.workload.graph, info, opset)?;
     }
-    let opset = loaded
-        .info
-        .as_ref()
-        .map_or_else(|| OnnxInfo::default().opset(), OnnxInfo::opset);
     // What the format of the result has no form for stays out, unless it is there already.
     let to_pnnx = target == Some(Kind::Pnnx);
-    let forbidden = |def: &OpDef| {
-        to_onnx && def.onnx.is_none_or(|onnx| i64::from(onnx.since) > opset) || to_pnnx && !pnnx::has_form(def)
+    let own = OnnxInfo::default();
+    let as_onnx = to_onnx.then(|| Target::new(&loaded.workload.graph, loaded.info.as_ref().unwrap_or(&own)));
+    let forbidden = |call: &Infer<'_>, result: &Type| {
+        as_onnx.as_ref().is_some_and(|target| !target.allows(call, result)) || to_pnnx && !pnnx::has_form(call.def)
     };
     let defaults = Limits::default();
     let named = |names: &[String]| names.iter().map(|n| n.trim().to_owned()).collect::<Vec<_>>();

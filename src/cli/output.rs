@@ -2,17 +2,18 @@
 
 use std::fmt::Write as _;
 use std::path::Path;
+use std::sync::Arc;
 
 use indexmap::IndexMap;
 use serde_json::{Value, json};
 
-use tautomer::diag::{Diagnostic, Diagnostics};
+use tautomer::diag::{Diagnostic, Diagnostics, Source};
 use tautomer::formats::onnx::{OnnxInfo, write_model};
 use tautomer::formats::pnnx;
-use tautomer::formats::{arrays, atomic};
-use tautomer::graph::{Graph, Workload, to_program};
+use tautomer::formats::{arrays, atomic, readback};
+use tautomer::graph::{BuildOptions, Graph, Workload, build_program, to_program};
 use tautomer::lang::ast::ParamClass;
-use tautomer::lang::format_program;
+use tautomer::lang::{format_program, parse_program};
 use tautomer::tensor::{DType, Tensor};
 
 use super::input::Kind;
@@ -34,6 +35,9 @@ pub(super) fn destination(path: &Path) -> Result<Kind, Failure> {
         return Err(no_rule_file(path));
     }
     has_folder(path)?;
+    if kind == Kind::Pnnx {
+        has_folder(&pnnx::weights_beside(path))?;
+    }
     Ok(kind)
 }
 
@@ -43,19 +47,22 @@ fn no_rule_file(path: &Path) -> Failure {
         .into()
 }
 
-/// Refuses a path that no file can be written to, as its folder is not there.
+/// Refuses a path that no file can be written to.
 pub(super) fn has_folder(path: &Path) -> Done {
     let problem = match path.parent() {
-        _ if path.is_dir() => format!("{}: a folder is there", path.display()),
+        _ if path.is_dir() => format!("{}: it is a directory", path.display()),
         Some(folder) if !folder.as_os_str().is_empty() && !folder.is_dir() => {
             let what = if folder.exists() {
-                "is no folder"
+                "is not a directory"
             } else {
                 "does not exist"
             };
             format!("{}: `{}` {what}", path.display(), folder.display())
         }
-        _ => return Ok(()),
+        _ => match atomic::writable(path) {
+            Ok(()) => return Ok(()),
+            Err(e) => format!("{}: cannot be written: {e}", path.display()),
+        },
     };
     Err(Failure::new("T0401", problem))
 }
@@ -92,11 +99,15 @@ pub(super) fn write_workload(
     match Kind::of(path, None)? {
         Kind::Taut => {
             let (text, values) = program_text(workload);
-            write_text(path, &text)?;
+            let name = path.display().to_string();
+            let source = Arc::new(Source::new(name.clone(), text.clone()));
+            let again = parse_program(source).and_then(|program| build_program(&program, &BuildOptions::default()));
+            readback::check(&name, &workload.graph, again)?;
             if !values.is_empty() {
                 let beside = path.with_extension("safetensors");
                 arrays::write(&beside, &values).map_err(|e| Failure::new("T0401", e.to_string()))?;
             }
+            write_text(path, &text)?;
             Ok(Diagnostics::new())
         }
         Kind::Onnx => {

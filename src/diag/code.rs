@@ -299,7 +299,7 @@ it."
 
     "T0506" "operator set raised"
 "The graph has a node that the operator set of the model lacks, so that the model is written for the smallest newer
-operator set that has it. Runtimes that do not know that set will refuse the model."
+operator set that has it. The message names the node; rules make no such nodes. Runtimes that do not know that set will refuse the model."
 
     "T0507" "no form in ONNX"
 "A call, a type or an extent cannot be written as ONNX: an operator without a counterpart, an element type such as
@@ -323,6 +323,20 @@ of any rank; the parameter has no value, and the model can be optimized but not 
 "A call, a type or an attribute cannot be written as PNNX: an element type such as `u64`, an operator of another format,
 an attribute that is a tensor. Calls that torch has no operator for are written as `tautomer.name`, with a note: this
 program reads them back, and no other does."
+
+    "T0512" "refused by other programs"
+"The model can be read here, and breaks a rule of ONNX, so that other programs refuse it: a result of a nested graph is
+a value of a graph around it that no node of the nested graph computes. An `Identity` node mends it; so does
+`tautomer convert`."
+
+    "T0513" "the result cannot be read back"
+"What is written is read back before it replaces a file: it should have as many inputs and results as what was written,
+of the same types. Here it does not, or the reader refuses it, so that nothing is written. The format has no form for some
+part of the model, often for a node that was carried along unread."
+
+    "T0514" "weights of another model"
+"The archive of weights says that it was written with another text than the one beside it. One of the two files was
+replaced, or writing them ended in between. If the text was changed by hand, this can be ignored."
 
     "T0601" "brackets too deep"
 "Brackets may be nested 20000 deep, and tuple types 64 deep. Name inner values with `let`."

@@ -8,6 +8,7 @@ mod drawing;
 pub mod npy;
 pub mod onnx;
 pub mod pnnx;
+pub mod readback;
 pub mod safetensors;
 mod svg;
 pub mod taso;

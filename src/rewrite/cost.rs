@@ -16,8 +16,8 @@ use crate::tensor::{Atom, Dim, Type};
 /// How costs are counted.
 #[derive(Clone, Copy)]
 pub struct CostModel<'a> {
-    /// Operators that the result may contain only where the graph has them already.
-    pub forbidden: &'a dyn Fn(&OpDef) -> bool,
+    /// Calls that the result may contain only where the graph has them already, by operands, attributes and result.
+    pub forbidden: &'a dyn Fn(&Infer<'_>, &Type) -> bool,
     /// Symbols that are taken for one, see [`batch_symbols`].
     pub batch: &'a [Arc<str>],
 }
@@ -25,7 +25,7 @@ pub struct CostModel<'a> {
 impl Default for CostModel<'_> {
     fn default() -> Self {
         CostModel {
-            forbidden: &|_| false,
+            forbidden: &|_, _| false,
             batch: &[],
         }
     }
@@ -87,19 +87,40 @@ impl CostModel<'_> {
             Head::Tuple | Head::Proj(_) => 1,
             Head::Op(i) => {
                 let op = egraph.analysis.interner.op_at(i);
-                if let Op::Known(def) = op
-                    && (self.forbidden)(def)
-                {
-                    return FORBIDDEN;
-                }
                 let attrs = attrs_of(egraph, enode);
                 let facts: SmallVec<[Fact<'_>; 6]> = operands_of(egraph, enode)
                     .iter()
                     .map(|&c| egraph[c].data.fact())
                     .collect();
-                picos(self.call(op, &facts, &attrs, &egraph[result].data.ty)).max(1)
+                let ty = &egraph[result].data.ty;
+                if self.forbids(op, &facts, &attrs, ty) {
+                    return FORBIDDEN;
+                }
+                picos(self.call(op, &facts, &attrs, ty)).max(1)
             }
         }
+    }
+
+    /// True for a call that a rule may not make.
+    fn forbids(&self, op: &Op, operands: &[Fact<'_>], attrs: &[AttrValue], result: &Type) -> bool {
+        let Op::Known(def) = op else { return false };
+        let call = Infer {
+            def,
+            operands,
+            attrs,
+            fresh: &Cell::new(u32::MAX / 2),
+        };
+        (self.forbidden)(&call, result)
+    }
+
+    /// True for a vertex that a rule may not make.
+    pub(super) fn forbids_vertex(&self, graph: &Graph, v: VertexId) -> bool {
+        let Node::Call { op, attrs } = &graph.vertex(v).node else {
+            return false;
+        };
+        let operands = graph.pred(v);
+        let facts: SmallVec<[Fact<'_>; 6]> = operands.iter().map(|&u| graph.fact(u)).collect();
+        self.forbids(op, &facts, attrs, graph.ty(v))
     }
 
     /// The cost of one vertex in picoseconds, whether it is static or not.

@@ -41,7 +41,7 @@ pub fn extract(encoded: &Encoded, model: &CostModel<'_>) -> Extraction {
         original.entry(index[&egraph.find(*id)]).or_insert(enode);
     }
     let allowed = CostModel {
-        forbidden: &|_| false,
+        forbidden: &|_, _| false,
         ..*model
     };
     let classes: Vec<Class> = ids

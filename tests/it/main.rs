@@ -35,6 +35,7 @@ mod values;
 mod verdicts;
 mod verdicts_command;
 mod why;
+mod written;
 
 #[path = "../../src/testing.rs"]
 mod testing;

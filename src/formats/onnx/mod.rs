@@ -6,6 +6,7 @@ mod external;
 mod file;
 mod import;
 mod info;
+mod kernels;
 pub mod proto;
 mod schema;
 mod tensor;
@@ -20,7 +21,7 @@ use super::Problem;
 use crate::graph::Datum;
 use crate::tensor::Tensor;
 
-pub use export::{Exported, export, raise_opset};
+pub use export::{Exported, Target, export, raise_opset};
 pub use file::{decode_model, read_model, write_model};
 pub use import::{Imported, import};
 pub use info::{NodeInfo, OnnxInfo};

@@ -40,7 +40,6 @@ use super::explored::{Explored, Trail};
 use super::matching::{Binding, Host, Match, Program, Searcher, Seen, is_input, resolve};
 use super::saturate::{RuleReport, StopReason};
 use crate::graph::{Graph, Node, VertexId};
-use crate::op::Op;
 use crate::rule::Rule;
 
 /// What substitution did.
@@ -259,10 +258,7 @@ impl Run<'_> {
         };
         let places: Vec<(VertexId, VertexId)> = outputs.iter().copied().zip(targets).collect();
         let graph = &self.index.graph;
-        let allowed = |v: &VertexId| match graph.vertex(*v).op() {
-            Some(Op::Known(def)) => !(self.model.forbidden)(def),
-            _ => true,
-        };
+        let allowed = |v: &VertexId| !self.model.forbids_vertex(graph, *v);
         let fits = created.iter().all(allowed)
             && places.iter().all(|(a, b)| same_type(graph.ty(*a), graph.ty(*b)))
             && places.iter().any(|(a, b)| a != b)

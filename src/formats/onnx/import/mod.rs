@@ -139,7 +139,9 @@ fn model_info(model: ModelProto, graph: &GraphProto) -> (OnnxInfo, Diagnostics) 
         configuration: model.configuration,
         graph_metadata: graph.metadata_props.clone(),
         quantization: graph.quantization_annotation.clone(),
-        values: graph.input.iter().chain(&graph.output).filter_map(named).collect(),
+        values: (graph.value_info.iter().chain(&graph.input).chain(&graph.output))
+            .filter_map(named)
+            .collect(),
         ..OnnxInfo::default()
     };
     (info, problems)
