@@ -217,7 +217,7 @@ fn difference(before: &Workload, after: &Workload, args: &Args, allowed: f64) ->
         runs: (args.runs, args.seed),
         allowed,
         allowance: args.limits.allowance(),
-        blamed: &|| true,
+        blamed: &|| None,
     };
     match compare(before, after, &how)? {
         Verdict::Apart { most, wrong, .. } => Ok(wrong.then_some(most)),

@@ -72,8 +72,8 @@ pub(super) struct Comparing<'a> {
     pub(super) allowed: f64,
     /// What one run may take.
     pub(super) allowance: Allowance,
-    /// Whether a rule is found wrong by itself, where inputs say nothing.
-    pub(super) blamed: &'a dyn Fn() -> bool,
+    /// Whether a rule is found wrong by itself, where inputs say nothing; nothing, if rules cannot be tried by themselves.
+    pub(super) blamed: &'a dyn Fn() -> Option<bool>,
 }
 
 /// Compares the results of two workloads on random inputs.
@@ -118,11 +118,12 @@ pub(super) fn compare(before: &Workload, after: &Workload, how: &Comparing<'_>) 
             break;
         }
     }
-    // Where no inputs say anything, double precision or the rules do.
-    let undecided = runs == 0 && unstable > 0 && !agree_there;
-    let wrong = most > how.allowed || undecided && (how.blamed)();
+    // Inputs at which nothing can be said may be those at which the result is wrong: then double precision says it is not, or
+    // the rules are tried by themselves.
+    let doubtful = || unstable > 0 && !agree_there && (how.blamed)().unwrap_or(runs == 0);
+    let wrong = most > how.allowed || doubtful();
     Ok(Verdict::Apart {
-        most: if runs == 0 && wrong { apart_there } else { most },
+        most: if wrong { most.max(apart_there) } else { most },
         blind,
         runs,
         unstable: (unstable > 0).then_some((unstable, apart_there)),

@@ -208,8 +208,8 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
                 allowance: args.checking.allowance(),
                 // Substitution does not say what each of its steps rests on.
                 blamed: &|| {
-                    matches!(args.engine, EngineName::Substitute)
-                        || blamed(&original, &options, (n, args.seed), allowed).is_some()
+                    let by_saturation = matches!(args.engine, EngineName::Saturate);
+                    by_saturation.then(|| blamed(&original, &options, (n, args.seed), allowed).is_some())
                 },
             };
             Some(compare::compare(&original, &outcome.workload, &how)?)

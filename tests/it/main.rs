@@ -12,6 +12,7 @@ mod fuzz_seeds;
 mod graph_laws;
 mod gsl;
 mod gsl_random;
+mod limits;
 mod lookalikes;
 mod mutants;
 mod op_vectors;
