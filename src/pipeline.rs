@@ -12,8 +12,8 @@ use crate::diag::{Diagnostic, Diagnostics};
 use crate::graph::{Graph, Workload};
 use crate::op::Infer;
 use crate::rewrite::{
-    CostModel, Explored, FoldReport, Limits, RuleReport, Step, StopReason, Unroll, batch_symbols, decode, encode,
-    extract, fold_static, graph_cost, has_flow, resolve_flow, saturate, saturate_explained, substitute,
+    CostModel, Explored, FoldReport, Folding, Limits, RuleReport, Step, StopReason, Unroll, batch_symbols, decode,
+    encode_folding, extract, fold_static, graph_cost, has_flow, resolve_flow, saturate, saturate_explained, substitute,
     substitute_explored,
 };
 use crate::rule::{Class, Group, Rule};
@@ -29,7 +29,7 @@ const MOST_ROUNDS: usize = 3;
 /// Rewrites a workload into an equal one that costs no more.
 ///
 /// # Errors
-/// If the rules cannot be loaded, a selected rule does not exist, or an expression of parameters cannot be computed.
+/// If the rules cannot be loaded, or a selected rule does not exist.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -120,6 +120,8 @@ pub struct Options<'a> {
     pub explore: bool,
     /// Compute what depends on parameters and constants alone.
     pub fold: bool,
+    /// What that may take, and whether it may make the parameters larger.
+    pub folding: Folding,
 }
 
 impl Default for Options<'_> {
@@ -137,6 +139,7 @@ impl Default for Options<'_> {
             explain: false,
             explore: false,
             fold: true,
+            folding: Folding::default(),
         }
     }
 }
@@ -153,6 +156,7 @@ fn rewrite(mut workload: Workload, options: &Options<'_>) -> Result<Outcome, Dia
     let model = CostModel {
         forbidden: options.forbidden,
         batch: &batch,
+        fold_all: options.folding.all,
     };
     let rewritten = match options.engine {
         Engine::Saturate => by_saturation(&before, &rules, options, &model, &mut clock),
@@ -182,7 +186,7 @@ fn rewrite(mut workload: Workload, options: &Options<'_>) -> Result<Outcome, Dia
     same_outputs(&before, &workload.graph)?;
     let bytes_before: usize = workload.params.values().map(|t| t.bytes()).sum();
     let fold = if options.fold {
-        fold(&mut workload)?
+        fold_static(&mut workload, options.folding)
     } else {
         FoldReport::default()
     };
@@ -219,6 +223,13 @@ fn rewrite(mut workload: Workload, options: &Options<'_>) -> Result<Outcome, Dia
         egraph: rewritten.egraph,
         matches: rewritten.rules.iter().map(|(_, r)| r.matches).sum(),
         folded: fold.folded,
+        unfolded: fold.notes,
+        stopped: rewritten
+            .rules
+            .iter()
+            .filter(|(_, report)| report.stopped)
+            .map(|(rule, _)| rule.name.to_string())
+            .collect(),
         resolved: 0,
         seconds: clock.seconds,
     };
@@ -253,7 +264,7 @@ fn by_saturation(
     model: &CostModel<'_>,
     clock: &mut Clock,
 ) -> Rewritten {
-    let mut encoded = encode(before);
+    let mut encoded = encode_folding(before, model.fold_all);
     clock.stage("encode");
     let saturation = if options.explain || options.explore {
         saturate_explained(&mut encoded, rules, options.limits)
@@ -302,14 +313,6 @@ impl Clock {
         self.seconds.push((name, self.last.elapsed().as_secs_f64()));
         self.last = Instant::now();
     }
-}
-
-fn fold(workload: &mut Workload) -> Result<FoldReport, Diagnostics> {
-    fold_static(workload).map_err(|e| {
-        Diagnostic::error("T0403", format!("an expression of parameters cannot be computed: {e}"))
-            .help("check the values of the parameters, or keep the expression with `--no-fold`")
-            .into()
-    })
 }
 
 /// Rewriting never changes the number or the types of the results.

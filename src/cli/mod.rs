@@ -13,6 +13,7 @@ mod extents;
 mod fmt;
 mod import;
 mod input;
+mod limits;
 mod optimize;
 mod output;
 mod print;

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use tautomer::diag::Diagnostic;
+use tautomer::diag::{Diagnostic, Diagnostics};
 use tautomer::formats::onnx::{OnnxInfo, Target, raise_opset};
 use tautomer::formats::pnnx;
 use tautomer::graph::Workload;
@@ -16,8 +16,9 @@ use tautomer::rule::{Class, RuleSet};
 use tautomer::tensor::Type;
 
 use super::bisect::blamed;
-use super::compare::{Verdict, compare, tolerance};
+use super::compare::{self, Comparing, Verdict, tolerance};
 use super::input::{self, Kind, Loaded};
+use super::limits::{CheckArgs, FoldArgs};
 use super::report::Page;
 use super::verdicts::{self, Least};
 use super::{Done, Failure, Shell, audit, output, rule_files};
@@ -78,9 +79,13 @@ pub(super) struct Args {
     /// Do not compute ahead of time what depends on parameters and constants alone
     #[arg(long)]
     no_fold: bool,
-    /// Run input and result on N random inputs and compare; a result that is wrong is not written
-    #[arg(long, value_name = "N", num_args = 0..=1, default_value_t = 1, default_missing_value = "3")]
-    check: u64,
+    #[command(flatten)]
+    folding: FoldArgs,
+    /// Run input and result on N random inputs and compare (1 unless given); a result that is wrong is not written
+    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "3")]
+    check: Option<u64>,
+    #[command(flatten)]
+    checking: CheckArgs,
     /// Do not run input and result
     #[arg(long, conflicts_with = "check")]
     no_check: bool,
@@ -173,12 +178,14 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
             iterations: args.iter_limit.unwrap_or(defaults.iterations),
             nodes: args.node_limit.unwrap_or(defaults.nodes),
             rewrites: args.max_rewrites,
+            steps: args.folding.steps(),
             ..defaults
         },
         forbidden: &forbidden,
         explain: args.explain || args.report.is_some(),
         explore: args.audit,
         fold: !args.no_fold,
+        folding: args.folding.folding(),
     };
     if let Some(rule) = &args.why_not {
         return why_not(&loaded.workload, &options, rule, shell);
@@ -189,15 +196,27 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
     let original = loaded.workload.clone();
     let outcome = optimize(loaded.workload, &options)?;
     let seconds = clock.elapsed().as_secs_f64();
-    let runs = if args.no_check { 0 } else { args.check };
+    let runs = if args.no_check { 0 } else { args.check.unwrap_or(1) };
     let allowed = tolerance(args.class, &original);
     let verdict = match runs {
         0 => None,
-        n => Some(compare(&original, &outcome.workload, (n, args.seed), allowed)?),
+        n => {
+            let how = Comparing {
+                runs: (n, args.seed),
+                allowed,
+                allowance: args.checking.allowance(),
+                // Substitution does not say what each of its steps rests on.
+                blamed: &|| {
+                    let by_saturation = matches!(args.engine, EngineName::Saturate);
+                    by_saturation.then(|| blamed(&original, &options, (n, args.seed), allowed).is_some())
+                },
+            };
+            Some(compare::compare(&original, &outcome.workload, &how)?)
+        }
     };
     let audit = audit::of(&original, &outcome, args.class, !args.assume.is_empty(), args.seed);
     // A result that is wrong is not written.
-    let differs = matches!(verdict, Some(Verdict::Apart { most, .. }) if most > allowed);
+    let differs = matches!(verdict, Some(Verdict::Apart { wrong: true, .. }));
     let blamed = differs
         .then(|| blamed(&original, &options, (runs, args.seed), allowed))
         .flatten();
@@ -208,20 +227,22 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
         if args.explain {
             shell.say(&steps_text(&outcome.steps));
         }
-        match &verdict {
-            Some(Verdict::Apart { most, blind }) => {
-                let judged = match (differs, blind) {
-                    (true, _) => "too large",
-                    (false, false) => "fine",
-                    (false, true) => "which says little: on random inputs the results are one number, or none",
-                };
-                let plural = if runs == 1 { "run" } else { "runs" };
-                shell.say(&format!(
-                    "largest difference in {runs} {plural}: {most:.2e} of the scale, {judged}"
-                ));
+        shell.problems(&unfolded(&outcome.report));
+        if let [first, rest @ ..] = outcome.report.stopped.as_slice() {
+            let more = match rest.len() {
+                0 => String::new(),
+                n => format!(" and {n} more"),
+            };
+            shell.say(&format!(
+                "`{first}`{more} not searched for to the end: the limit of {} steps (`--match-steps` raises it)",
+                args.folding.steps()
+            ));
+        }
+        if let Some(verdict) = &verdict {
+            shell.say(&compare::line(verdict, allowed, args.check.is_some()));
+            if let Verdict::Apart { first: Some(first), .. } = verdict {
+                shell.say(&format!("the first value that differs is {first}"));
             }
-            Some(Verdict::Unchecked(why)) => shell.say(&format!("not checked: the original does not run here: {why}")),
-            None => {}
         }
         if differs {
             shell.say(&match &blamed {
@@ -250,11 +271,19 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
     if shell.json {
         let report = serde_json::to_value(&outcome.report).unwrap_or(Value::Null);
         let check = verdict.map(|verdict| match verdict {
-            Verdict::Apart { most, blind } => {
+            Verdict::Apart {
+                most,
+                blind,
+                runs,
+                unstable,
+                first,
+                ..
+            } => {
                 let most = if most.is_finite() { json!(most) } else { json!("inf") };
                 json!({
                     "runs": runs, "seed": args.seed, "difference": most, "allowed": allowed, "ok": !differs, "blind": blind,
-                    "rule": blamed.as_ref().map(|step| step.rule.to_string()),
+                    "rule": blamed.as_ref().map(|step| step.rule.to_string()), "first": first,
+                    "unstable": unstable.map_or(0, |(n, _)| n),
                 })
             }
             Verdict::Unchecked(why) => json!({ "runs": 0, "seed": args.seed, "unchecked": why }),
@@ -267,6 +296,48 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
         }))?;
     }
     if wrong { Err(Failure::No) } else { Ok(()) }
+}
+
+/// How many expressions that are left to run time are named one by one.
+const SHOWN_UNFOLDED: usize = 3;
+
+/// What was not computed ahead of time, and what would have it computed.
+fn unfolded(report: &Report) -> Diagnostics {
+    let (larger, others): (Vec<_>, Vec<_>) = report.unfolded.iter().partition(|note| note.bytes > 0);
+    let mut out: Diagnostics = others
+        .iter()
+        .take(SHOWN_UNFOLDED)
+        .map(|note| {
+            let what = format!("`{}` is left to run time: {}", note.value, note.why);
+            Diagnostic::warning("T0403", what).help(note.help)
+        })
+        .collect();
+    if let more @ 1.. = others.len().saturating_sub(SHOWN_UNFOLDED) {
+        let what = format!("{more} more expressions of parameters are left to run time");
+        out.push(Diagnostic::warning("T0403", what).help("`--json` lists all of them"));
+    }
+    if let [first, rest @ ..] = larger.as_slice() {
+        let more = match rest.len() {
+            0 => String::new(),
+            n => format!(" and {n} more"),
+        };
+        let what = format!("`{}`{more} stay as they are: {}", first.value, first.why);
+        out.push(
+            Diagnostic::warning(
+                "T0403",
+                what.replace(
+                    "stay as they are",
+                    if rest.is_empty() {
+                        "stays as it is"
+                    } else {
+                        "stay as they are"
+                    },
+                ),
+            )
+            .help(first.help),
+        );
+    }
+    out
 }
 
 /// The chain of applications, one line each.

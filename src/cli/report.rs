@@ -64,7 +64,7 @@ impl Page<'_> {
         let check = match &self.check {
             None => "not compared".to_owned(),
             Some((_, Verdict::Unchecked(why))) => format!("not compared: {why}"),
-            Some((runs, Verdict::Apart { most, blind })) => format!(
+            Some((_, Verdict::Apart { most, blind, runs, .. })) => format!(
                 "{most:.2e} of the scale in {runs} {}, {:.0e} allowed{}",
                 if *runs == 1 { "run" } else { "runs" },
                 self.allowed,

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use tautomer::diag::{Diagnostic, did_you_mean};
-use tautomer::exec::{Executor, Mode, Plan};
-use tautomer::graph::{Graph, Params, VertexId, Workload, interpret};
-use tautomer::tensor::{Tensor, Type};
+use tautomer::exec::{Executor, Mode, Observer, Plan};
+use tautomer::graph::{Graph, Meter, Output, Params, VertexId, Workload, interpret, interpret_over};
+use tautomer::op::Value;
+use tautomer::tensor::{DType, Tensor, Type};
 
 use super::extents::decided;
 use super::input::{self, Kind, Loaded};
@@ -99,6 +100,26 @@ pub(super) fn evaluate(workload: &Workload, inputs: &[Tensor], reference: bool) 
         .map_err(|e| failed(e.to_string()))
 }
 
+/// The results of a workload by kernels, as long as it stays within what `meter` allows; `observer` sees each value that
+/// has a name.
+pub(super) fn evaluate_within(
+    workload: &Workload,
+    inputs: &[Tensor],
+    meter: &Meter,
+    observer: &mut dyn FnMut(&str, &str, &Tensor),
+) -> Result<Vec<Tensor>, String> {
+    let plan = Plan::compile(&workload.graph).map_err(|e| e.to_string())?;
+    let executor = Executor::new(plan, Mode::Kernels).map_err(|e| e.to_string())?;
+    let observer: Observer<'_> = &mut |_, step, results| {
+        if let (Some(name), [value]) = (&step.name, results) {
+            observer(name, &step.op, value);
+        }
+    };
+    executor
+        .run_within(inputs, &workload.params, meter, observer)
+        .map_err(|e| e.to_string())
+}
+
 /// The results by the reference semantics, at the extents that the values have.
 fn by_reference(workload: &Workload, inputs: &[Tensor]) -> Result<Vec<Tensor>, Failure> {
     let value = |graph: &Graph, v: VertexId| match graph.inputs().iter().position(|&u| u == v) {
@@ -110,6 +131,26 @@ fn by_reference(workload: &Workload, inputs: &[Tensor]) -> Result<Vec<Tensor>, F
     let bound = workload.graph.with_symbols(&|name| extents.get(name).copied());
     let graph = bound.as_ref().unwrap_or(&workload.graph);
     interpret(graph, &|v| value(graph, v).cloned()).map_err(|e| Failure::new("T0406", e.to_string()))
+}
+
+/// The results in double precision by the reference semantics, at the extents that the values have, if there are any.
+pub(super) fn in_double(workload: &Workload, inputs: &[Tensor]) -> Option<Vec<Tensor>> {
+    let value = |graph: &Graph, v: VertexId| match graph.inputs().iter().position(|&u| u == v) {
+        Some(i) => inputs.get(i),
+        None => workload.params.get(graph.vertex(v).name.as_deref()?),
+    };
+    let extents = decided(&workload.graph, &|v| value(&workload.graph, v));
+    let bound = workload.graph.with_symbols(&|name| extents.get(name).copied());
+    let graph = bound.as_ref().unwrap_or(&workload.graph);
+    let leaf = |v: VertexId| Value::<f64>::from_tensor(value(graph, v)?).ok();
+    let results = interpret_over::<f64>(graph, &leaf).ok()?;
+    let one = |(result, output): (Value<f64>, &Output)| {
+        let dtype = graph.ty(output.vertex).as_tensor()?.dtype;
+        result
+            .into_tensor(if dtype.is_float() { DType::F64 } else { dtype })
+            .ok()
+    };
+    results.into_iter().zip(graph.outputs()).map(one).collect()
 }
 
 /// A value for every input, in order.

@@ -250,9 +250,10 @@ nothing that cannot be found out again: delete it, and `tautomer verify FILE --l
 with another suffix and for standard input. Some commands read or write only some of them: `verify` takes rule files, or
 two graphs."
 
-    "T0403" "parameters cannot be computed with"
-"An expression of parameters and constants alone is computed ahead of time, and that failed: an integer is divided by
-zero, or an index is out of range. The same would happen at each run."
+    "T0403" "parameters are not computed with ahead of time"
+"An expression of parameters and constants alone is computed ahead of time, unless that fails, as where an integer is
+divided by zero, takes more memory or operations than it may (`--max-fold-bytes`, `--max-fold-operations`), or makes the
+file larger (`--fold-all`). Then it stays as it is and is computed at each run."
 
     "T0404" "parameter without a fitting value"
 "A program is run with values for its parameters. They come from the file that `--params` names, or from the

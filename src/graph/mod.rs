@@ -10,6 +10,7 @@ mod flow;
 mod interpret;
 mod known;
 pub(crate) mod literal;
+mod meter;
 mod order;
 mod program;
 mod rebind;
@@ -35,10 +36,11 @@ pub use composite::{Given, composite_function, expand_composites, inline, inline
 pub use flow::Datum;
 pub(crate) use interpret::evaluate_flow;
 pub use interpret::{
-    InterpretError, evaluate_call, evaluate_call_over, evaluate_data, interpret, interpret_data, interpret_over,
-    interpret_vertices,
+    InterpretError, evaluate_call, evaluate_call_over, evaluate_data, evaluate_within, interpret, interpret_data,
+    interpret_over, interpret_vertices,
 };
 pub use known::known_value;
+pub use meter::{Allowance, Excess, Meter, Weights, bytes_text, datum_bytes, first_collected, weighted};
 pub use program::{BuildOptions, build_function, build_program, composites};
 pub use region::{graph_region, inline_region, region_graph};
 pub use script::{Session, Shown, Step};

@@ -69,6 +69,7 @@ mod text;
 mod unary;
 mod unpool;
 mod window;
+mod work;
 
 #[cfg(test)]
 mod check;
@@ -96,6 +97,7 @@ pub use reference::{Eval, RefFn, Reference, System, evaluate, evaluate_tensors};
 pub use region::{Item, Region, Step as RegionStep};
 pub use symbolic::known_ints;
 pub use value::Value;
+pub use work::{Work, held_bytes, work};
 
 use serde::{Deserialize, Serialize};
 

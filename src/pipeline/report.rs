@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::graph::{Graph, Workload};
-use crate::rewrite::{Explored, Step, StopReason};
+use crate::rewrite::{Explored, FoldNote, Step, StopReason};
 use crate::rule::Class;
 
 /// An optimised workload and how it came about.
@@ -69,6 +69,10 @@ pub struct Report {
     pub matches: usize,
     /// Values computed ahead of time.
     pub folded: usize,
+    /// Expressions of parameters and constants that are left to run time, and why.
+    pub unfolded: Vec<FoldNote>,
+    /// Rules whose search took more steps than it may.
+    pub stopped: Vec<String>,
     /// Calls of control flow that were decided ahead of time.
     pub resolved: usize,
     /// Seconds spent in each stage.
@@ -99,6 +103,16 @@ impl Report {
         self.iterations += more.iterations;
         self.matches += more.matches;
         self.folded += more.folded;
+        for rule in &more.stopped {
+            if !self.stopped.contains(rule) {
+                self.stopped.push(rule.clone());
+            }
+        }
+        for note in &more.unfolded {
+            if !self.unfolded.iter().any(|known| known.value == note.value) {
+                self.unfolded.push(note.clone());
+            }
+        }
         for (stage, seconds) in &more.seconds {
             match self.seconds.iter_mut().find(|(name, _)| name == stage) {
                 Some((_, sum)) => *sum += seconds,

@@ -74,6 +74,7 @@ pub fn why_not(graph: &Graph, options: &Options<'_>, name: &str) -> Result<WhyNo
     let model = CostModel {
         forbidden: options.forbidden,
         batch: &batch,
+        fold_all: options.folding.all,
     };
     let (applied, used, nearest) = match options.engine {
         Engine::Substitute => {

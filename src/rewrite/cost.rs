@@ -9,6 +9,7 @@ use smallvec::SmallVec;
 use super::EGraph;
 use super::encode::{attrs_of, operands_of};
 use super::enode::{ENode, Head};
+use super::fold::enlarges;
 use crate::graph::{Graph, Node, VertexId};
 use crate::op::{AttrValue, Cost, CostRule, Fact, Infer, Op, OpDef};
 use crate::tensor::{Atom, Dim, Type};
@@ -20,6 +21,8 @@ pub struct CostModel<'a> {
     pub forbidden: &'a dyn Fn(&Infer<'_>, &Type) -> bool,
     /// Symbols that are taken for one, see [`batch_symbols`].
     pub batch: &'a [Arc<str>],
+    /// What can be computed ahead of time is, even where that takes more bytes.
+    pub fold_all: bool,
 }
 
 impl Default for CostModel<'_> {
@@ -27,6 +30,7 @@ impl Default for CostModel<'_> {
         CostModel {
             forbidden: &|_, _| false,
             batch: &[],
+            fold_all: false,
         }
     }
 }
@@ -210,6 +214,12 @@ pub fn graph_cost(graph: &Graph) -> f64 {
                 false
             }
             Node::Call { attrs, .. } if attrs.iter().any(AttrValue::has_symbols) => false,
+            Node::Call { op, .. } => {
+                operands.iter().all(|u| fixed.contains(u)) && {
+                    let types: SmallVec<[&Type; 6]> = operands.iter().map(|&u| graph.ty(u)).collect();
+                    !enlarges(op, &types, graph.ty(v))
+                }
+            }
             _ => operands.iter().all(|u| fixed.contains(u)),
         };
         if is_static {

@@ -14,7 +14,7 @@ use super::enode::ENode;
 use super::explain::{History, Step};
 use super::explored::Explored;
 use super::extract::Extraction;
-use super::matching::{Binding, Match, Program, Searcher, Snapshot, resolve};
+use super::matching::{Binding, MOST_STEPS, Match, Program, Searcher, Snapshot, resolve};
 use crate::graph::Graph;
 use crate::rule::Rule;
 
@@ -32,6 +32,9 @@ pub struct Limits {
     pub multi_output_rounds: usize,
     /// Applications altogether; `None` for no limit.
     pub rewrites: Option<usize>,
+    /// Steps of one rule's searches altogether, besides a hundred for each e-node in each round; a rule that has made
+    /// them is not searched for any more.
+    pub steps: usize,
 }
 
 impl Default for Limits {
@@ -42,6 +45,7 @@ impl Default for Limits {
             matches: 2_000,
             multi_output_rounds: 1,
             rewrites: None,
+            steps: MOST_STEPS,
         }
     }
 }
@@ -85,6 +89,8 @@ pub struct RuleReport {
     pub refused: usize,
     /// Rounds in which it rested because it had found too much.
     pub rested: usize,
+    /// Its search took more steps than it may, and was not brought to an end.
+    pub stopped: bool,
 }
 
 /// What one round did.
@@ -186,6 +192,8 @@ fn run(encoded: &mut Encoded, rules: &[Arc<Rule>], limits: Limits, mut history: 
     let match_limit = limits.matches.max(egraph.total_size());
     // A deeper pattern than this is searched for everywhere.
     let depth = programs.iter().map(|p| p.depth).max().unwrap_or(0).min(254) as u8;
+    // Steps that are left to each rule.
+    let mut steps: Vec<usize> = vec![limits.steps; rules.len()];
     let mut iterations = Vec::new();
     let mut rewrites = 0;
     let mut stop = StopReason::Iterations;
@@ -197,6 +205,9 @@ fn run(encoded: &mut Encoded, rules: &[Arc<Rule>], limits: Limits, mut history: 
         let distances = snapshot.distances(&changed, depth);
         for (i, program) in programs.iter().enumerate() {
             if program.rule.source.has_several_outputs() && round >= limits.multi_output_rounds {
+                continue;
+            }
+            if reports[i].stopped {
                 continue;
             }
             let schedule = &mut schedules[i];
@@ -214,6 +225,8 @@ fn run(encoded: &mut Encoded, rules: &[Arc<Rule>], limits: Limits, mut history: 
             let wanted = |id: Id| !only_changed || distances[usize::from(id)] <= near;
             let allowed = match_limit << schedule.times_banned.min(20);
             let mut matches: Vec<(Binding<Id>, Vec<u32>)> = Vec::new();
+            let least = egraph.total_size().saturating_mul(100);
+            searcher.steps = steps[i].saturating_add(least);
             searcher.among(&wanted, &mut |binding| {
                 let needs = history.as_ref().map_or_else(Vec::new, |history| {
                     history.makers(
@@ -226,6 +239,8 @@ fn run(encoded: &mut Encoded, rules: &[Arc<Rule>], limits: Limits, mut history: 
                 matches.push((binding, needs));
                 matches.len() <= allowed
             });
+            steps[i] = steps[i].min(searcher.steps);
+            reports[i].stopped = searcher.is_exhausted();
             reports[i].matches += matches.len();
             if matches.len() > allowed {
                 schedule.up_to_date = false;

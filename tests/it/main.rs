@@ -14,6 +14,7 @@ mod graph_laws;
 mod gsl;
 mod gsl_random;
 mod hostile;
+mod limits;
 mod lookalikes;
 mod mutants;
 mod op_vectors;

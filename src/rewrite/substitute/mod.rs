@@ -37,7 +37,7 @@ use super::apply::{build_target, same_type};
 use super::cost::CostModel;
 use super::explain::Step;
 use super::explored::{Explored, Trail};
-use super::matching::{Binding, Host, Match, Program, Searcher, Seen, is_input, resolve};
+use super::matching::{Binding, Host, MOST_STEPS, Match, Program, Searcher, Seen, is_input, resolve};
 use super::saturate::{RuleReport, StopReason};
 use crate::graph::{Graph, Node, VertexId};
 use crate::rule::Rule;
@@ -108,7 +108,8 @@ fn run(
         lineages: Lineages::default(),
         reports: vec![RuleReport::default(); rules.len()],
         seen: rules.iter().map(|_| Seen::default()).collect(),
-        index: Index::new(graph),
+        steps_left: vec![MOST_STEPS; rules.len()],
+        index: Index::folding(graph, model.fold_all),
         programs: &programs,
         model,
         steps: Vec::new(),
@@ -143,6 +144,9 @@ fn run(
     )
 }
 
+/// Steps that each search may make, however many were made before.
+const LEAST_STEPS: usize = 10_000;
+
 /// Users this far above a change are looked at again before the next round.
 const NEARBY: usize = 128;
 
@@ -156,6 +160,8 @@ struct Run<'a> {
     lineages: Lineages,
     reports: Vec<RuleReport>,
     seen: Vec<Seen<VertexId>>,
+    /// Steps of searches that are left to each rule, besides those that each search may make.
+    steps_left: Vec<usize>,
     steps: Vec<Step>,
     sizes: Vec<(usize, usize)>,
     trail: Option<Trail>,
@@ -219,6 +225,10 @@ impl Run<'_> {
                 let Some(searcher) = searcher else { continue };
                 let mut found = None;
                 let report = &mut self.reports[rule];
+                if report.stopped {
+                    continue;
+                }
+                searcher.steps = self.steps_left[rule].saturating_add(LEAST_STEPS);
                 searcher.rooted(v, &mut self.seen[rule], &mut |binding| {
                     if !refused.is_empty() && refused.contains(&key(rule, &binding)) {
                         return true;
@@ -231,6 +241,8 @@ impl Run<'_> {
                     }
                     found.is_none()
                 });
+                self.steps_left[rule] = self.steps_left[rule].min(searcher.steps);
+                report.stopped = searcher.is_exhausted();
                 if found.is_some() {
                     return found;
                 }
