@@ -1,5 +1,9 @@
 //! What the fuzz targets do with bytes.
 
+mod pnnx;
+
+pub use pnnx::{changed_words, pnnx};
+
 use prost::Message;
 use tautomer::formats::onnx::{decode_model, export, import};
 use tautomer::graph::Workload;

@@ -1,11 +1,11 @@
 //! The targets without libFuzzer: seeds with random changes, for a number of seconds. Runs on any toolchain.
 //!
 //! `cargo run --release --bin mutate -- seeds 60 1` changes the files of `seeds` for 60 seconds, beginning with random
-//! number 1. What is about to be tried is written to `mutate.last` first, so that an input that ends the program is kept.
+//! number 1; texts of PNNX where the name of the folder ends with `pnnx`. What is about to be tried is written to `mutate.last` first, so that an input that ends the program is kept.
 
 use std::time::{Duration, Instant};
 
-use tautomer_fuzz::{Random, changed};
+use tautomer_fuzz::{Random, changed, changed_words};
 
 fn main() {
     let args: Vec<String> = std::env::args().collect();
@@ -19,12 +19,20 @@ fn main() {
         .collect();
     files.sort();
     let seeds: Vec<Vec<u8>> = files.iter().filter_map(|f| std::fs::read(f).ok()).collect();
+    let of_pnnx = folder.ends_with("pnnx");
     let (start, mut tried, mut read, mut written) = (Instant::now(), 0u64, 0u64, 0u64);
     while start.elapsed() < Duration::from_secs(seconds) {
-        let bytes = changed(&seeds, &mut random);
+        let bytes = match of_pnnx {
+            true => changed_words(&seeds, &mut random),
+            false => changed(&seeds, &mut random),
+        };
         std::fs::write("mutate.last", &bytes).expect("the current folder can be written");
         tried += 1;
-        if tautomer_fuzz::read(&bytes) {
+        if of_pnnx {
+            let (is_model, back) = tautomer_fuzz::pnnx(&bytes);
+            read += u64::from(is_model);
+            written += u64::from(back);
+        } else if tautomer_fuzz::read(&bytes) {
             read += 1;
             written += u64::from(tautomer_fuzz::round_trip(&bytes));
         }

@@ -6,10 +6,14 @@ mod fuzz;
 
 use std::path::Path;
 
-use self::fuzz::{Random, changed, read, round_trip};
+use self::fuzz::{Random, changed, changed_words, pnnx, read, round_trip};
 
 fn seeds() -> Vec<(String, Vec<u8>)> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/seeds");
+    seeds_of("fuzz/seeds")
+}
+
+fn seeds_of(folder: &str) -> Vec<(String, Vec<u8>)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
     let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
     files.sort();
     let name = |path: &Path| path.file_name().unwrap().to_string_lossy().into_owned();
@@ -46,6 +50,39 @@ fn changed_seeds_are_models_or_refused() {
     // Not all of them are refused at once.
     assert!(
         models * 20 > cases && written * 40 > cases,
+        "{models} and {written} of {cases}"
+    );
+}
+
+#[test]
+fn seeds_of_pnnx_are_read_and_written() {
+    let seeds = seeds_of("fuzz/seeds-pnnx");
+    assert!(seeds.len() > 5);
+    for (name, bytes) in seeds {
+        assert_eq!(pnnx(&bytes), (true, true), "{name}");
+    }
+}
+
+#[test]
+fn changed_seeds_of_pnnx_are_models_or_refused() {
+    let cases = std::env::var("TAUTOMER_CASES")
+        .ok()
+        .and_then(|n| n.parse().ok())
+        .unwrap_or(400);
+    let seeds: Vec<Vec<u8>> = seeds_of("fuzz/seeds-pnnx")
+        .into_iter()
+        .map(|(_, bytes)| bytes)
+        .collect();
+    let (mut models, mut written) = (0, 0);
+    for case in 0..cases {
+        let bytes = changed_words(&seeds, &mut Random(0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(case + 1)));
+        let (is_model, back) = std::panic::catch_unwind(|| pnnx(&bytes))
+            .unwrap_or_else(|_| panic!("case {case}:\n{}", String::from_utf8_lossy(&bytes)));
+        models += u64::from(is_model);
+        written += u64::from(back);
+    }
+    assert!(
+        models * 10 > cases && written * 10 > cases,
         "{models} and {written} of {cases}"
     );
 }

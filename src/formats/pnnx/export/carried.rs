@@ -144,7 +144,7 @@ pub(super) fn attr_text(value: &AttrValue) -> Option<String> {
         AttrValue::Bool(v) => truth(*v).to_owned(),
         AttrValue::Int(d) => d.as_const()?.to_string(),
         AttrValue::Ints(list) => tuple(&list.iter().map(Dim::as_const).collect::<Option<Vec<i64>>>()?),
-        AttrValue::Float(v) if v.0.is_finite() => float_text(v.0),
+        AttrValue::Float(v) => float_text(v.0),
         AttrValue::Floats(list) => tuple(&list.iter().map(|v| float_text(v.0)).collect::<Vec<_>>()),
         AttrValue::Str(text) => word(text)?,
         AttrValue::Strs(list) => tuple(&list.iter().map(|text| word(text)).collect::<Option<Vec<_>>>()?),

@@ -295,7 +295,11 @@ impl<'a> Exporter<'a> {
             Node::Input | Node::Param | Node::Const(_) | Node::Absent | Node::Tuple => Ok(()),
             Node::Proj(i) => {
                 let tuple = graph.pred(v).first().copied();
-                let Some(name) = tuple.and_then(|tuple| self.names.get(&tuple)).and_then(|names| names.get(*i as usize)).cloned() else {
+                let Some(name) = tuple
+                    .and_then(|tuple| self.names.get(&tuple))
+                    .and_then(|names| names.get(*i as usize))
+                    .cloned()
+                else {
                     return Err("an element of a tuple that no operator gives".to_owned());
                 };
                 self.names.insert(v, vec![name]);

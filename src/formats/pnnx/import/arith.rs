@@ -49,7 +49,12 @@ impl Importer<'_> {
                 self.cast(t, result)
             }
             _ if function.is_binary() => self.binary(function, operands, common, result),
-            _ => self.unary(function, element(operands, 0, "the list of its operands")?, common, result),
+            _ => self.unary(
+                function,
+                element(operands, 0, "the list of its operands")?,
+                common,
+                result,
+            ),
         }
     }
 

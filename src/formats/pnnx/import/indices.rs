@@ -170,7 +170,9 @@ impl Importer<'_> {
             Val::List(items) => {
                 let truths = items.iter().all(|item| matches!(item, Val::Host(Host::Bool(_)))) && !items.is_empty();
                 match item.const_ints() {
-                    Some(list) if truths => Index::Known((0..).zip(list).filter(|(_, b)| *b != 0).map(|(i, _)| i).collect()),
+                    Some(list) if truths => {
+                        Index::Known((0..).zip(list).filter(|(_, b)| *b != 0).map(|(i, _)| i).collect())
+                    }
                     Some(list) => Index::Known(list),
                     None => return unknown("an index is no integer"),
                 }
@@ -209,7 +211,10 @@ impl Importer<'_> {
             axis = axis.saturating_add(covered);
         }
         if axis > shape.len() {
-            return wrong(format!("it has indices of {axis} axes, and its operand has rank {}", shape.len()));
+            return wrong(format!(
+                "it has indices of {axis} axes, and its operand has rank {}",
+                shape.len()
+            ));
         }
         let (Some(first), Some(last)) = (places.first().map(|p| p.0), places.last().map(|p| p.0)) else {
             return Ok(x);
@@ -228,7 +233,10 @@ impl Importer<'_> {
         let extents = shape.get(first..end).unwrap_or_default().to_vec();
         // Indices of several axes are one index of the axes made one.
         if places.len() > 1 {
-            let (before, after) = (shape.get(..first).unwrap_or_default(), shape.get(end..).unwrap_or_default());
+            let (before, after) = (
+                shape.get(..first).unwrap_or_default(),
+                shape.get(end..).unwrap_or_default(),
+            );
             let target = [before, &[extents.iter().cloned().product()], after].concat();
             v = self.call("reshape", &[v], &[("shape", AttrValue::Ints(target))])?;
         }
@@ -304,7 +312,10 @@ impl Importer<'_> {
         let truths = self.shape(mask)?;
         let end = axis.saturating_add(truths.len());
         let Some(covered) = shape.get(axis..end) else {
-            return wrong(format!("it has indices of {end} axes, and its operand has rank {}", shape.len()));
+            return wrong(format!(
+                "it has indices of {end} axes, and its operand has rank {}",
+                shape.len()
+            ));
         };
         for (mine, other) in covered.iter().zip(&truths) {
             if let (Some(a), Some(b)) = (mine.as_const(), other.as_const())
@@ -315,9 +326,19 @@ impl Importer<'_> {
         }
         let (mut v, mut flat) = (x, mask);
         if truths.len() != 1 {
-            let (before, after) = (shape.get(..axis).unwrap_or_default(), shape.get(end..).unwrap_or_default());
+            let (before, after) = (
+                shape.get(..axis).unwrap_or_default(),
+                shape.get(end..).unwrap_or_default(),
+            );
             let inner: Dim = covered.iter().cloned().product();
-            if before.iter().chain(after).chain([&inner]).filter(|d| d.has_unknown()).count() > 1 {
+            if before
+                .iter()
+                .chain(after)
+                .chain([&inner])
+                .filter(|d| d.has_unknown())
+                .count()
+                > 1
+            {
                 return unknown("extents of its operand are not known");
             }
             let free = |d: &Dim| if d.has_unknown() { Dim::Const(-1) } else { d.clone() };

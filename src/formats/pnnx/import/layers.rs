@@ -12,7 +12,8 @@ use crate::tensor::{DType, Dim};
 
 /// The transforms of `torch.fft`.
 const TRANSFORMS: &[&str] = &[
-    "fft", "ifft", "rfft", "irfft", "hfft", "ihfft", "fft2", "ifft2", "rfft2", "irfft2", "fftn", "ifftn", "rfftn", "irfftn",
+    "fft", "ifft", "rfft", "irfft", "hfft", "ihfft", "fft2", "ifft2", "rfft2", "irfft2", "fftn", "ifftn", "rfftn",
+    "irfftn",
 ];
 
 /// What an operator is given: operands, parameters and tensors beside the text, all by name.
@@ -66,7 +67,10 @@ impl Args<'_> {
         match self.param(name).const_ints().as_deref() {
             Some(&[one]) => Ok(vec![one; count]),
             Some(ints) if ints.len() == count => Ok(ints.to_vec()),
-            Some(ints) => unknown(format!("`{name}` has length {}, and length {count} is needed", ints.len())),
+            Some(ints) => unknown(format!(
+                "`{name}` has length {}, and length {count} is needed",
+                ints.len()
+            )),
             None => unknown(format!("`{name}` is not a list of {count} integers")),
         }
     }
@@ -75,6 +79,10 @@ impl Args<'_> {
 impl Importer<'_> {
     pub(super) fn layer(&mut self, op: &Operator, inputs: &[Val]) -> Done<Vec<Val>> {
         let args = self.args(op, inputs)?;
+        if op.kind == "F.grid_sample" && args.text("mode") == "bicubic" && args.text("padding_mode") == "border" {
+            // Torch repeats the border for each element that it weighs, the operator moves the place itself.
+            return unknown("cubic sampling with a repeated border");
+        }
         if let Some(entry) = table::find(&op.kind) {
             return self.by_table(entry, &args);
         }
@@ -160,6 +168,14 @@ impl Importer<'_> {
             "torch.view_as_complex" | "torch.view_as_real" => self.view_as(&args),
             "torch.stft" => self.stft(&args),
             "torch.istft" => self.istft(&args),
+            "aten::resolve_conj" | "aten::resolve_neg" => Ok(vec![self.operand(&args, "input", 0)?.into()]),
+            "aten::_conj" | "torch.conj" => {
+                let x = self.operand(&args, "input", 0)?;
+                match x.element.is_complex() {
+                    true => Ok(vec![Typed::new(self.conjugate(x.v, x.element)?, x.element).into()]),
+                    false => Ok(vec![x.into()]),
+                }
+            }
             "torch.fft.fftshift" | "torch.fft.ifftshift" => self.shift_frequencies(&args, kind.ends_with("ifftshift")),
             _ if kind.starts_with("torch.fft.") || kind.starts_with("torch.fft_") => {
                 let name = kind.get("torch.fft.".len()..).unwrap_or_default();

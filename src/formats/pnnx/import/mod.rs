@@ -415,7 +415,8 @@ impl<'a> Importer<'a> {
     /// The result of an entry of the table.
     fn table_program(&mut self, entry: &table::Entry, given: &[(&str, Given<VertexId>)]) -> Done<VertexId> {
         let text = || {
-            let names: Vec<&str> = entry.names.split_whitespace().collect();
+            let bare = |name: &'static str| name.split_once(':').map_or(name, |(bare, _)| bare);
+            let names: Vec<&str> = entry.names.split_whitespace().map(bare).collect();
             format!("fn body({}) {{ {} }}", names.join(", "), entry.body)
         };
         self.program_of(entry.body, text, given)
@@ -515,7 +516,11 @@ fn element<'l, T>(list: &'l [T], place: usize, what: &str) -> Done<&'l T> {
 fn spatial<'s, T>(shape: &'s [T], dims: usize, what: &str) -> Done<&'s [T]> {
     match shape.split_at_checked(2) {
         Some((_, last)) if last.len() == dims => Ok(last),
-        _ => wrong(format!("{what} has rank {}, and rank {} is needed", shape.len(), dims + 2)),
+        _ => wrong(format!(
+            "{what} has rank {}, and rank {} is needed",
+            shape.len(),
+            dims + 2
+        )),
     }
 }
 

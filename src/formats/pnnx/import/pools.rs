@@ -304,7 +304,10 @@ impl Importer<'_> {
                     _ => sizes,
                 };
                 if sizes.len() != dims {
-                    return wrong(format!("`size` has length {}, and length {dims} is needed", sizes.len()));
+                    return wrong(format!(
+                        "`size` has length {}, and length {dims} is needed",
+                        sizes.len()
+                    ));
                 }
                 attrs.push(("sizes", AttrValue::Ints(sizes)));
                 attrs.push(("axes", AttrValue::ints(&axes)));

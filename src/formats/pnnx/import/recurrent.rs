@@ -79,7 +79,9 @@ impl Importer<'_> {
                 return unknown("the numbers of heads are not known");
             };
             if many % own != 0 {
-                return wrong(format!("{many} heads of queries do not share {own} heads of keys evenly"));
+                return wrong(format!(
+                    "{many} heads of queries do not share {own} heads of keys evenly"
+                ));
             }
             if many != own {
                 for operand in [&mut k, &mut v] {
@@ -303,7 +305,11 @@ impl Importer<'_> {
                 return wrong(format!("its states have rank {}, and rank 4 is needed", shape.len()));
             };
             let turned = self.call("transpose", &[all], &[("perm", AttrValue::ints(&[0, 2, 1, 3]))])?;
-            let target = vec![steps.clone(), batch.clone(), Dim::Const(hidden.saturating_mul(directions))];
+            let target = vec![
+                steps.clone(),
+                batch.clone(),
+                Dim::Const(hidden.saturating_mul(directions)),
+            ];
             v = self.call("reshape", &[turned], &[("shape", AttrValue::Ints(target))])?;
             for (list, &state) in last.iter_mut().zip(states) {
                 list.push(state);
@@ -333,7 +339,10 @@ impl Importer<'_> {
         let mut given = vec![
             ("x", Given::Value(x.v)),
             ("hidden", Given::Attr(AttrValue::int(hidden))),
-            ("relu", Given::Attr(AttrValue::Bool(args.text("nonlinearity") == "relu"))),
+            (
+                "relu",
+                Given::Attr(AttrValue::Bool(args.text("nonlinearity") == "relu")),
+            ),
         ];
         let weights = [
             ("wi", "weight_ih"),
@@ -346,7 +355,10 @@ impl Importer<'_> {
         }
         // Without a state, torch begins with zeros.
         let mut states = Vec::new();
-        args.operands().iter().skip(1).for_each(|value| value.flatten(&mut states));
+        args.operands()
+            .iter()
+            .skip(1)
+            .for_each(|value| value.flatten(&mut states));
         let shape: Vec<Dim> = if lone {
             vec![Dim::Const(hidden)]
         } else {

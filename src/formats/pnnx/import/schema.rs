@@ -7,14 +7,22 @@ use crate::formats::pnnx::Operator;
 /// The name in torch's library, with the number of operands where overloads differ by it; the name that the rest of the
 /// importer knows; the names of the operands in order. Operands behind the last one given are left out.
 const SCHEMAS: &[(&str, &str, &str)] = &[
-    ("aten::_unique2", "aten::unique_flat", "input sorted return_inverse return_counts"),
+    (
+        "aten::_unique2",
+        "aten::unique_flat",
+        "input sorted return_inverse return_counts",
+    ),
     ("aten::addbmm", "torch.addbmm", "input batch1 batch2 beta alpha"),
     ("aten::addcdiv", "torch.addcdiv", "input tensor1 tensor2 value"),
     ("aten::addcmul", "torch.addcmul", "input tensor1 tensor2 value"),
     ("aten::addmm", "torch.addmm", "input mat1 mat2 beta alpha"),
     ("aten::addmv", "torch.addmv", "input mat vec beta alpha"),
     ("aten::addr", "torch.addr", "input vec1 vec2 beta alpha"),
-    ("aten::affine_grid_generator", "F.affine_grid", "theta size align_corners"),
+    (
+        "aten::affine_grid_generator",
+        "F.affine_grid",
+        "theta size align_corners",
+    ),
     ("aten::argsort", "torch.argsort", "input dim descending"),
     ("aten::argsort/4", "torch.argsort", "input stable dim descending"),
     ("aten::baddbmm", "torch.baddbmm", "input batch1 batch2 beta alpha"),
@@ -23,8 +31,12 @@ const SCHEMAS: &[(&str, &str, &str)] = &[
     ("aten::chunk", "torch.chunk", "input chunks dim"),
     ("aten::cosine_similarity", "F.cosine_similarity", "x1 x2 dim eps"),
     ("aten::diff", "torch.diff", "input n dim prepend append"),
-    ("aten::dot", "torch.dot", "input tensor"),
-    ("aten::empty_like", "torch.empty_like", "input dtype layout device pin_memory memory_format"),
+    ("aten::dot", "torch.dot", "input other"),
+    (
+        "aten::empty_like",
+        "torch.empty_like",
+        "input dtype layout device pin_memory memory_format",
+    ),
     ("aten::fft_fft", "torch.fft.fft", "input n dim norm"),
     ("aten::fft_fft2", "torch.fft.fft2", "input s dim norm"),
     ("aten::fft_fftn", "torch.fft.fftn", "input s dim norm"),
@@ -41,7 +53,11 @@ const SCHEMAS: &[(&str, &str, &str)] = &[
     ("aten::fft_rfft", "torch.fft.rfft", "input n dim norm"),
     ("aten::fft_rfft2", "torch.fft.rfft2", "input s dim norm"),
     ("aten::fft_rfftn", "torch.fft.rfftn", "input s dim norm"),
-    ("aten::full_like", "torch.full_like", "input fill_value dtype layout device pin_memory memory_format"),
+    (
+        "aten::full_like",
+        "torch.full_like",
+        "input fill_value dtype layout device pin_memory memory_format",
+    ),
     ("aten::index", "Tensor.index", "input expr"),
     ("aten::index_add", "torch.index_add", "input dim index source alpha"),
     ("aten::index_copy", "torch.index_copy", "input dim index source"),
@@ -62,7 +78,11 @@ const SCHEMAS: &[(&str, &str, &str)] = &[
     ("aten::rot90", "torch.rot90", "input k dims"),
     ("aten::scatter", "torch.scatter", "input dim index src reduce"),
     ("aten::scatter_add", "torch.scatter_add", "input dim index src"),
-    ("aten::scatter_reduce", "torch.scatter_reduce", "input dim index src reduce include_self"),
+    (
+        "aten::scatter_reduce",
+        "torch.scatter_reduce",
+        "input dim index src reduce include_self",
+    ),
     ("aten::sort/4", "torch.sort", "input stable dim descending"),
     ("aten::std_mean", "torch.std_mean", "input dim correction keepdim"),
     ("aten::std_mean/2", "torch.std_mean", "input correction"),
@@ -71,10 +91,18 @@ const SCHEMAS: &[(&str, &str, &str)] = &[
     ("aten::tril", "torch.tril", "input diagonal"),
     ("aten::triu", "torch.triu", "input diagonal"),
     ("aten::unflatten", "Tensor.unflatten", "input dim sizes"),
-    ("aten::unique_dim", "aten::unique_slices", "input dim sorted return_inverse return_counts"),
+    (
+        "aten::unique_dim",
+        "aten::unique_slices",
+        "input dim sorted return_inverse return_counts",
+    ),
     ("aten::unsafe_chunk", "torch.chunk", "input chunks dim"),
     ("aten::unsafe_split", "torch.split", "input split_size_or_sections dim"),
-    ("aten::unsafe_split_with_sizes", "torch.split", "input split_size_or_sections dim"),
+    (
+        "aten::unsafe_split_with_sizes",
+        "torch.split",
+        "input split_size_or_sections dim",
+    ),
     ("aten::var_mean", "torch.var_mean", "input dim correction keepdim"),
     ("aten::var_mean/2", "torch.var_mean", "input correction"),
 ];
@@ -111,7 +139,13 @@ mod tests {
             ..Operator::default()
         };
         let names = |count: usize| -> Option<Vec<String>> {
-            Some(named(&op(count))?.input_names.into_iter().map(|(name, _)| name).collect())
+            Some(
+                named(&op(count))?
+                    .input_names
+                    .into_iter()
+                    .map(|(name, _)| name)
+                    .collect(),
+            )
         };
         assert_eq!(names(3).unwrap(), ["input", "dim", "descending"]);
         assert_eq!(names(4).unwrap(), ["input", "stable", "dim", "descending"]);

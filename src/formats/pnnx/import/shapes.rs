@@ -415,14 +415,12 @@ impl Importer<'_> {
                     end: Dim::Const(NO_END),
                     step: 1,
                 },
-                _ => {
-                    Cut {
-                        axis,
-                        end: select.clone() + Dim::Const(1),
-                        start: select,
-                        step: 1,
-                    }
-                }
+                _ => Cut {
+                    axis,
+                    end: select.clone() + Dim::Const(1),
+                    start: select,
+                    step: 1,
+                },
             });
             if selected {
                 gone.push(axis as i64);

@@ -102,7 +102,11 @@ impl Importer<'_> {
         for (i, &dim) in dims.iter().enumerate() {
             let axis = axis_of(dim, rank)?;
             let own = element(&shape, axis, "the shape")?.as_const();
-            let size = sizes.as_ref().and_then(|sizes| sizes.get(i)).copied().filter(|&n| n != -1);
+            let size = sizes
+                .as_ref()
+                .and_then(|sizes| sizes.get(i))
+                .copied()
+                .filter(|&n| n != -1);
             if size.is_some_and(|n| n < 1) {
                 return wrong("a signal has no elements");
             }
@@ -174,7 +178,7 @@ impl Importer<'_> {
     }
 
     /// Numbers with the other sign of the imaginary part.
-    fn conjugate(&mut self, v: VertexId, element: ElementType) -> Done<VertexId> {
+    pub(super) fn conjugate(&mut self, v: VertexId, element: ElementType) -> Done<VertexId> {
         let Some(signs) = element
             .real()
             .dtype()
@@ -270,7 +274,10 @@ impl Importer<'_> {
             shape.len().checked_sub(3).and_then(|lead| shape.get(..lead)),
             shape.iter().rev().nth(2).zip(shape.iter().rev().nth(1)),
         ) else {
-            return wrong(format!("its operand has rank {}, and at least 2 is needed", shape.len().saturating_sub(1)));
+            return wrong(format!(
+                "its operand has rank {}, and at least 2 is needed",
+                shape.len().saturating_sub(1)
+            ));
         };
         let (Some(frequencies), Some(pieces)) = (frequencies.as_const(), pieces.as_const()) else {
             return unknown("the number of pieces is not known");
@@ -315,13 +322,8 @@ impl Importer<'_> {
         let flat = vec![batch, Dim::Const(frequencies), Dim::Const(pieces), Dim::Const(2)];
         let v = self.call("reshape", &[x.v], &[("shape", AttrValue::Ints(flat))])?;
         let v = self.call("transpose", &[v], &[("perm", AttrValue::ints(&[0, 2, 1, 3]))])?;
-        let mut signal = if onesided {
-            self.real_signal(v, 2, frequencies, n)?
-        } else {
-            let all = self.transform(v, (2, None, None), true, false)?;
-            let part = self.graph.constant(Tensor::scalar(0i64));
-            self.call("gather", &[all, part], &[("axis", AttrValue::int(-1))])?
-        };
+        // Of both sides torch reads the first alone.
+        let mut signal = self.real_signal(v, 2, frequencies, n)?;
         if args.flag("normalized") {
             let factor = self.fill(dtype, &[], (n as f64).sqrt())?;
             signal = self.call("mul", &[signal, factor], &[])?;

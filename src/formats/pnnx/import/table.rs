@@ -61,11 +61,31 @@ macro_rules! added {
 macro_rules! norm {
     ($x:literal, $along:literal) => {
         concat!(
-            "when not given(p) or p == 2 { reduce_l2(", $x, ") {", $along, "} } else {
-             when p == 1 { reduce_l1(", $x, ") {", $along, "} } else {
-             when p == inf { reduce_max(abs(", $x, ")) {", $along, "} } else {
-             when p == -inf { reduce_min(abs(", $x, ")) {", $along, "} } else {
-               pow(reduce_sum(pow(abs(", $x, "), p)) {", $along, "}, 1.0 / p)
+            "when not given(p) or p == 2 { reduce_l2(",
+            $x,
+            ") {",
+            $along,
+            "} } else {
+             when p == 1 { reduce_l1(",
+            $x,
+            ") {",
+            $along,
+            "} } else {
+             when p == inf { reduce_max(abs(",
+            $x,
+            ")) {",
+            $along,
+            "} } else {
+             when p == -inf { reduce_min(abs(",
+            $x,
+            ")) {",
+            $along,
+            "} } else {
+               pow(reduce_sum(pow(abs(",
+            $x,
+            "), p)) {",
+            $along,
+            "}, 1.0 / p)
              } } } }"
         )
     };
@@ -99,7 +119,13 @@ macro_rules! places {
 /// The elements along an axis from the last to the first.
 macro_rules! flipped {
     ($x:literal, $axis:literal) => {
-        concat!("slice(", $x, ") {starts = [-1], ends = [-9223372036854775807], axes = [", $axis, "], steps = [-1]}")
+        concat!(
+            "slice(",
+            $x,
+            ") {starts = [-1], ends = [-9223372036854775807], axes = [",
+            $axis,
+            "], steps = [-1]}"
+        )
     };
 }
 
@@ -329,7 +355,7 @@ const ENTRIES: &[Entry] = &[
         "let t = when not given(value) or value == 1 { tensor1 } else { tensor1 * value }; input + t / tensor2",
     ),
     entry("torch.lerp", "input end weight", "input + (end - input) * weight"),
-    entry("torch.dot", "input tensor", "matmul(input, tensor)"),
+    entry("torch.dot", "input other", "matmul(input, other)"),
     entry(
         "torch.outer torch.ger",
         "input vec2",
@@ -549,9 +575,8 @@ const ENTRIES: &[Entry] = &[
          let v = slice(s.0) {starts = [(n - 1) / 2], ends = [(n - 1) / 2 + 1], axes = [axis]};
          let i = slice(s.1) {starts = [(n - 1) / 2], ends = [(n - 1) / 2 + 1], axes = [axis]};
          let last = slice(s.0) {starts = [n - 1], ends = [n], axes = [axis]};
-         let float = input.dtype in [f16, bf16, f32, f64];
-         let value = when float { where(is_nan(last), last, v) } else { v };
-         let place = when float {
+         let value = when input.dtype in [f16, bf16, f32, f64] { where(is_nan(last), last, v) } else { v };
+         let place = when input.dtype in [f16, bf16, f32, f64] {
            where(is_nan(last), argmax(cast(is_nan(x)) {to = i32}) {axis = axis, keepdims = true}, i)
          } else { i };
          when not given(dim) { reshape(value) {shape = []} } else {
