@@ -1,6 +1,6 @@
-"""What torch computes for small models, and what the exporter of PNNX writes for them: `tests/pnnx/vectors.txt`.
+"""What torch computes for small models, and what the exporter of PNNX writes for them: `tests/it/pnnx/vectors.txt`.
 
-Needs torch, torchvision and pnnx from PyPI: python tests/peers/pnnx_vectors.py > tests/pnnx/vectors.txt
+Needs torch, torchvision and pnnx from PyPI: python tests/peers/pnnx_vectors.py > tests/it/pnnx/vectors.txt
 """
 import pathlib
 import subprocess

@@ -1,11 +1,7 @@
-//! Small PNNX models of one operator or a few against what torch computed: `tests/pnnx/vectors.txt`, which
+//! Small PNNX models of one operator or a few against what torch computed: `tests/it/pnnx/vectors.txt`, which
 //! `tests/peers/pnnx_vectors.py` writes. Each is read, run, written, read again and run again, and optimized and run.
 
-#[path = "pnnx/compare.rs"]
-#[expect(dead_code, reason = "the comparison of whole models needs more")]
-mod compare;
-
-use compare::compare;
+use super::pnnx::compare::compare;
 use tautomer::exec::{Executor, Mode, Plan};
 use tautomer::formats::pnnx::{Archive, Imported, ParamFile, export, import, write_archive};
 use tautomer::graph::Workload;
@@ -73,7 +69,7 @@ fn single(values: &[Tensor]) -> Vec<Tensor> {
 
 fn cases() -> Vec<Case> {
     let mut out: Vec<Case> = Vec::new();
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/pnnx/vectors.txt");
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/pnnx/vectors.txt");
     for line in std::fs::read_to_string(path).unwrap().lines() {
         let (word, rest) = line.split_once(' ').unwrap();
         if word == "case" {
