@@ -1,6 +1,11 @@
 //! What the fuzz targets do with bytes.
 
+mod pnnx;
+
+pub use pnnx::{changed_words, pnnx};
+
 use std::sync::Arc;
+
 
 use prost::Message;
 use tautomer::diag::Source;
@@ -11,14 +16,22 @@ use tautomer::lang::{Compat, parse_script};
 use tautomer::pipeline::{Options, optimize};
 use tautomer::rewrite::Limits;
 
-/// What a target does with bytes; true if it could use them.
-pub type Target = fn(&[u8]) -> bool;
+/// A target that needs no more than bytes.
+pub struct Target {
+    /// Its name, that of its file in `fuzz_targets`.
+    pub name: &'static str,
+    /// What it does with bytes; true if it could use them.
+    pub run: fn(&[u8]) -> bool,
+    /// How one of the seeds is changed.
+    pub change: fn(&[Vec<u8>], &mut Random) -> Vec<u8>,
+}
 
-/// The targets that need no more than bytes, by name.
-pub const TARGETS: &[(&str, Target)] = &[
-    ("onnx_reader", read),
-    ("onnx_round_trip", round_trip),
-    ("scripts", scripts),
+/// The targets that `mutate` runs.
+pub const TARGETS: &[Target] = &[
+    Target { name: "onnx_reader", run: read, change: changed },
+    Target { name: "onnx_round_trip", run: round_trip, change: changed },
+    Target { name: "scripts", run: scripts, change: changed },
+    Target { name: "pnnx", run: |bytes| pnnx(bytes).1, change: changed_words },
 ];
 
 /// The most elements of a value of a script here.

@@ -6,13 +6,13 @@
 
 use std::time::{Duration, Instant};
 
-use tautomer_fuzz::{Random, TARGETS, changed};
+use tautomer_fuzz::{Random, TARGETS};
 
 fn main() {
     let args: Vec<String> = std::env::args().collect();
-    let names: Vec<&str> = TARGETS.iter().map(|(name, _)| *name).collect();
-    let target = args.get(1).and_then(|name| TARGETS.iter().find(|(known, _)| known == name));
-    let (Some((name, target)), Some(folder)) = (target, args.get(2)) else {
+    let names: Vec<&str> = TARGETS.iter().map(|target| target.name).collect();
+    let target = args.get(1).and_then(|name| TARGETS.iter().find(|target| target.name == name));
+    let (Some(target), Some(folder)) = (target, args.get(2)) else {
         eprintln!("mutate TARGET FOLDER [SECONDS [FIRST]]; the targets are {}", names.join(", "));
         std::process::exit(2);
     };
@@ -27,10 +27,10 @@ fn main() {
     let seeds: Vec<Vec<u8>> = files.iter().filter_map(|f| std::fs::read(f).ok()).collect();
     let (start, mut tried, mut used) = (Instant::now(), 0u64, 0u64);
     while start.elapsed() < Duration::from_secs(seconds) {
-        let bytes = changed(&seeds, &mut random);
+        let bytes = (target.change)(&seeds, &mut random);
         std::fs::write("mutate.last", &bytes).expect("the current folder can be written");
         tried += 1;
-        used += u64::from(target(&bytes));
+        used += u64::from((target.run)(&bytes));
     }
-    println!("{name}: {tried} tried, {used} of use");
+    println!("{}: {tried} tried, {used} of use", target.name);
 }

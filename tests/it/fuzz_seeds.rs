@@ -6,7 +6,7 @@ mod fuzz;
 
 use std::path::Path;
 
-use self::fuzz::{Random, TARGETS, changed, read, round_trip, scripts};
+use self::fuzz::{Random, TARGETS, changed, changed_words, pnnx, read, round_trip, scripts};
 
 fn seeds_of(folder: &str) -> Vec<(String, Vec<u8>)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
@@ -32,9 +32,9 @@ fn cases() -> u64 {
 
 #[test]
 fn every_target_has_a_file() {
-    for (name, _) in TARGETS {
-        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("fuzz/fuzz_targets/{name}.rs"));
-        assert!(file.is_file(), "{name}");
+    for target in TARGETS {
+        let name = format!("fuzz/fuzz_targets/{}.rs", target.name);
+        assert!(Path::new(env!("CARGO_MANIFEST_DIR")).join(&name).is_file(), "{name}");
     }
 }
 
@@ -75,6 +75,36 @@ fn changed_seeds_are_models_or_refused() {
     // Not all of them are refused at once.
     assert!(
         models * 20 > cases && written * 40 > cases,
+        "{models} and {written} of {cases}"
+    );
+}
+
+#[test]
+fn seeds_of_pnnx_are_read_and_written() {
+    let seeds = seeds_of("fuzz/seeds-pnnx");
+    assert!(seeds.len() > 5);
+    for (name, bytes) in seeds {
+        assert_eq!(pnnx(&bytes), (true, true), "{name}");
+    }
+}
+
+#[test]
+fn changed_seeds_of_pnnx_are_models_or_refused() {
+    let cases = cases();
+    let seeds: Vec<Vec<u8>> = seeds_of("fuzz/seeds-pnnx")
+        .into_iter()
+        .map(|(_, bytes)| bytes)
+        .collect();
+    let (mut models, mut written) = (0, 0);
+    for case in 0..cases {
+        let bytes = changed_words(&seeds, &mut Random(0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(case + 1)));
+        let (is_model, back) = std::panic::catch_unwind(|| pnnx(&bytes))
+            .unwrap_or_else(|_| panic!("case {case}:\n{}", String::from_utf8_lossy(&bytes)));
+        models += u64::from(is_model);
+        written += u64::from(back);
+    }
+    assert!(
+        models * 10 > cases && written * 10 > cases,
         "{models} and {written} of {cases}"
     );
 }

@@ -22,6 +22,7 @@ mod optimize;
 mod pnnx;
 mod pnnx_files;
 mod pnnx_types;
+mod pnnx_vectors;
 mod published;
 mod rules;
 mod rules_command;

@@ -5,9 +5,12 @@
 
 mod archive;
 mod element;
+#[warn(clippy::indexing_slicing)]
 mod export;
+#[warn(clippy::indexing_slicing)]
 mod expression;
 mod file;
+#[warn(clippy::indexing_slicing)]
 mod import;
 mod param;
 mod value;
