@@ -1,10 +1,16 @@
 //! What the fuzz targets do with bytes.
 
+use std::sync::Arc;
+
 use prost::Message;
+use tautomer::diag::Source;
 use tautomer::formats::onnx::{decode_model, export, import};
 use tautomer::graph::Workload;
+use tautomer::lang::parse_rules;
 use tautomer::pipeline::{Options, optimize};
 use tautomer::rewrite::Limits;
+use tautomer::rule::load_checked_rules;
+use tautomer::verify;
 
 /// Reads a model; whatever the bytes, there is a model or there are messages. True for a model.
 pub fn read(bytes: &[u8]) -> bool {
@@ -61,6 +67,37 @@ pub fn round_trip(bytes: &[u8]) -> bool {
         assert!(a.admits(b), "a result was {a} and is {b}");
     }
     true
+}
+
+/// Loads any text as rules and verifies them, with a small budget. True for rules that load.
+pub fn rules(text: &str) -> bool {
+    let Ok(file) = parse_rules(Arc::new(Source::new("text", text))) else {
+        return false;
+    };
+    match load_checked_rules(file) {
+        Ok(set) => {
+            let options = verify::Options {
+                instances: 3,
+                attempts: 4,
+                patterns: 256,
+                shrinking: 20,
+                ..verify::Options::default()
+            };
+            for rule in &set.rules {
+                let report = verify::verify(rule, &set.examples, &options);
+                let says = report.verdict.to_string();
+                assert!(!says.contains("fault of the tool"), "{}: {says}", rule.name);
+                let why = report.not_proved.unwrap_or_default();
+                assert!(!why.contains("fault of the tool"), "{}: {why}", rule.name);
+            }
+            true
+        }
+        Err(problems) => {
+            assert!(problems.has_errors(), "rules were refused without a reason");
+            let _ = problems.render(false);
+            false
+        }
+    }
 }
 
 /// Numbers that follow from a seed.

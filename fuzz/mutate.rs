@@ -18,16 +18,23 @@ fn main() {
         .map(|e| e.path())
         .collect();
     files.sort();
+    let are_rules = files.iter().all(|f| f.extension().is_some_and(|e| e == "rules"));
     let seeds: Vec<Vec<u8>> = files.iter().filter_map(|f| std::fs::read(f).ok()).collect();
     let (start, mut tried, mut read, mut written) = (Instant::now(), 0u64, 0u64, 0u64);
     while start.elapsed() < Duration::from_secs(seconds) {
         let bytes = changed(&seeds, &mut random);
         std::fs::write("mutate.last", &bytes).expect("the current folder can be written");
         tried += 1;
-        if tautomer_fuzz::read(&bytes) {
+        if are_rules {
+            read += u64::from(tautomer_fuzz::rules(&String::from_utf8_lossy(&bytes)));
+        } else if tautomer_fuzz::read(&bytes) {
             read += 1;
             written += u64::from(tautomer_fuzz::round_trip(&bytes));
         }
     }
-    println!("{tried} tried, {read} read as models, {written} written and read again");
+    if are_rules {
+        println!("{tried} tried, {read} loaded and verified");
+    } else {
+        println!("{tried} tried, {read} read as models, {written} written and read again");
+    }
 }

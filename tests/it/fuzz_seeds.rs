@@ -6,7 +6,7 @@ mod fuzz;
 
 use std::path::Path;
 
-use self::fuzz::{Random, changed, read, round_trip};
+use self::fuzz::{Random, changed, read, round_trip, rules};
 
 fn seeds() -> Vec<(String, Vec<u8>)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/seeds");
@@ -48,4 +48,29 @@ fn changed_seeds_are_models_or_refused() {
         models * 20 > cases && written * 40 > cases,
         "{models} and {written} of {cases}"
     );
+}
+
+#[test]
+fn changed_rules_have_verdicts_or_messages() {
+    let cases = std::env::var("TAUTOMER_CASES")
+        .ok()
+        .and_then(|n| n.parse().ok())
+        .unwrap_or(60);
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/seeds-rules");
+    let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
+    files.sort();
+    let seeds: Vec<Vec<u8>> = files.iter().map(|path| std::fs::read(path).unwrap()).collect();
+    for (file, seed) in files.iter().zip(&seeds) {
+        let text = String::from_utf8_lossy(seed);
+        assert!(rules(&text), "{}", file.display());
+    }
+    let mut loaded = 0;
+    for case in 0..cases {
+        let bytes = changed(&seeds, &mut Random(0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(case + 1)));
+        let text = String::from_utf8_lossy(&bytes);
+        let tried = std::panic::catch_unwind(|| rules(&text));
+        loaded += u64::from(tried.unwrap_or_else(|_| panic!("case {case}: {text}")));
+    }
+    // Not all of them are refused at once.
+    assert!(loaded * 20 > cases, "{loaded} of {cases}");
 }

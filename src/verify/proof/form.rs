@@ -10,7 +10,7 @@ use crate::op::{AttrDef, AttrKind, AttrValue};
 use crate::tensor::{Dim, Shape, TensorType};
 
 /// Attributes that are numbers of elements or positions; others tell one form from another.
-const FREE: [&str; 10] = [
+pub(super) const FREE: [&str; 10] = [
     "pads",
     "strides",
     "dilations",
@@ -97,9 +97,27 @@ impl Form {
         Form { recipe, extents }
     }
 
-    /// A text that is the same for the same form.
-    pub(super) fn key(&self) -> String {
-        format!("{:?}", self.recipe)
+    /// What is the same for the same form.
+    pub(super) fn key(&self) -> &Recipe {
+        &self.recipe
+    }
+
+    /// The operators of the form, in words.
+    pub(super) fn operators(&self) -> String {
+        let names = self.recipe.steps.iter().filter_map(|step| match step {
+            Step::Call { def, .. } => Some(format!("`{}`", def.name)),
+            _ => None,
+        });
+        names.collect::<Vec<_>>().join(", ")
+    }
+
+    /// True if operand sizes alone may vary, not those of constants.
+    pub(super) fn has_sized_constants(&self) -> bool {
+        self.recipe.steps.iter().any(|step| match step {
+            Step::Fill { shape, .. } => !shape.is_empty(),
+            Step::Const(tensor) => !tensor.shape().is_empty(),
+            _ => false,
+        })
     }
 
     /// The ranks of the leaves.
@@ -119,9 +137,10 @@ impl Form {
     }
 
     /// What holds of every extent.
-    pub(super) fn facts(&self, effort: Rc<Effort>) -> Facts {
+    pub(super) fn facts(&self, effort: Rc<Effort>, tokens: Rc<[f64]>) -> Facts {
         let mut facts = Facts::default();
         facts.effort = effort;
+        facts.tokens = tokens;
         for d in self.extents.iter().flatten() {
             facts.add(d.clone());
         }
