@@ -2,6 +2,7 @@
 //! axes where all extents are equal, each number near one that the rule says.
 
 use super::change::{Place, Words};
+use super::random::Random;
 use super::recipe::{Recipe, Step};
 use crate::op::{AttrKind, AttrValue};
 use crate::tensor::DType;
@@ -18,8 +19,20 @@ const EQUAL: [i64; 2] = [2, 3];
 /// The most axes that are put in every order; of more, all are moved on by one.
 const AXES: usize = 4;
 
-/// The most numbers that are tried.
+/// The most numbers that are tried in one place.
 const NUMBERS: usize = 400;
+
+/// Extents that differ from operand to operand.
+const SMALL: [i64; 3] = [1, 2, 0];
+
+/// The most operands whose extents differ in each way.
+const MIXED: usize = 5;
+
+/// Windows that are tried.
+const WINDOWS: usize = 300;
+
+/// Choices of integers that are tried.
+const INTEGERS: usize = 400;
 
 /// The largest number of the rule that becomes an extent.
 const LARGEST: i64 = 64;
@@ -132,23 +145,65 @@ pub(super) fn with_orders(recipe: &Recipe) -> Vec<Recipe> {
             if !matches!(declared.kind, AttrKind::Axes(_)) || !is_order || seen.contains(&list) {
                 continue;
             }
-            for order in orders(list.len()) {
-                let mut next = squared(recipe, EQUAL[0]);
-                for step in &mut next.steps {
-                    if let Step::Call { attrs, .. } = step {
-                        for value in attrs.iter_mut().flatten() {
-                            if value.as_ints().as_ref() == Some(&list) {
-                                *value = AttrValue::ints(&order);
-                            }
-                        }
-                    }
+            // With fewer axes there is no order but its own inverse.
+            for axes in [list.len(), 3] {
+                for order in orders(axes) {
+                    out.push(with_order(recipe, &list, &order));
                 }
-                out.push(next);
             }
             seen.push(list);
         }
     }
     out
+}
+
+/// The recipe with another order in the place of one, and operands of as many axes.
+fn with_order(recipe: &Recipe, before: &[i64], order: &[i64]) -> Recipe {
+    let mut out = squared(recipe, EQUAL[0]);
+    for i in 0..out.steps.len() {
+        if let Some(shape) = out.shape_mut(i)
+            && shape.len() == before.len()
+        {
+            shape.resize(order.len(), EQUAL[0]);
+        }
+    }
+    for step in &mut out.steps {
+        let Step::Call { attrs, .. } = step else { continue };
+        for value in attrs.iter_mut().flatten() {
+            if value.as_ints().as_deref() == Some(before) {
+                *value = AttrValue::ints(order);
+            }
+        }
+    }
+    out
+}
+
+/// Integers of attributes that are no axes, all at a time, and extents that leave room for them.
+pub(super) fn with_integers(recipe: &Recipe, random: &mut Random) -> Vec<Recipe> {
+    let is_axis = |i: usize, k: usize| match &recipe.steps[i] {
+        Step::Call { def, .. } => !matches!(def.attrs[k].kind, AttrKind::Int | AttrKind::Ints),
+        _ => true,
+    };
+    let places: Vec<Place> = recipe
+        .integers()
+        .into_iter()
+        .map(|(place, _)| place)
+        .filter(|place| matches!(place, Place::Attr(i, k, _) if !is_axis(*i, *k)))
+        .collect();
+    if places.is_empty() {
+        return Vec::new();
+    }
+    let one = |random: &mut Random| {
+        let mut next = squared(recipe, random.pick(&[4, 8, 3, 5, 6]).unwrap_or(4));
+        let shared = random.pick(&[2, 1, 3]).unwrap_or(2);
+        let alike = random.chance(1, 2);
+        for &place in &places {
+            let own = random.pick(&[0, 1, 2, 3, 4, -1]).unwrap_or(1);
+            next.set(place, if alike { shared } else { own });
+        }
+        next
+    };
+    (0..INTEGERS).map(|_| one(random)).collect()
 }
 
 /// Orders of so many axes: all, or, of many, those that move each axis on.
@@ -173,67 +228,194 @@ fn orders(n: usize) -> Vec<Vec<i64>> {
     out
 }
 
-/// The recipe with each constant and each number of an attribute at the numbers near which the rule may draw a line.
-pub(super) fn with_numbers(recipe: &Recipe, words: &Words) -> Vec<Recipe> {
-    let numbers = words.lines();
-    let mut out = Vec::new();
-    let mut seen: Vec<u64> = Vec::new();
-    for step in &recipe.steps {
-        let own: Vec<f64> = match step {
-            Step::Fill { value, .. } => vec![*value],
-            Step::Call { def, attrs, .. } => {
-                let real = def.attrs.iter().zip(attrs).filter(|(d, _)| matches!(d.kind, AttrKind::Float));
-                real.filter_map(|(d, a)| {
-                    let value = a.clone().or_else(|| d.default_value());
-                    value.as_ref().and_then(AttrValue::as_float)
-                })
-                .collect()
-            }
-            _ => Vec::new(),
-        };
-        for own in own {
-            if seen.contains(&own.to_bits()) {
-                continue;
-            }
-            seen.push(own.to_bits());
-            for &number in &numbers {
-                // With what has the same value, and by itself.
-                out.push(with_number(recipe, own, number, true));
-                out.push(with_number(recipe, own, number, false));
-            }
-        }
-    }
-    out.truncate(NUMBERS);
-    out
+/// A place with a number: a constant, or an attribute in all calls of an operator that have the same value.
+enum Numbered {
+    Constant(usize),
+    Attribute(&'static str, usize, f64),
 }
 
-/// The recipe with a number in the place of another: in all places, or in the first.
-fn with_number(recipe: &Recipe, from: f64, to: f64, everywhere: bool) -> Recipe {
-    let mut out = recipe.clone();
-    for step in &mut out.steps {
+/// The recipe with each constant and each number of an attribute at the numbers near which the rule may draw a line: one
+/// list for each.
+pub(super) fn with_numbers(recipe: &Recipe, words: &Words) -> Vec<Vec<Recipe>> {
+    let mut places: Vec<Numbered> = Vec::new();
+    for (i, step) in recipe.steps.iter().enumerate() {
         match step {
-            Step::Fill { value, .. } if value.to_bits() == from.to_bits() => {
-                *value = to;
-                if !everywhere {
-                    return out;
-                }
-            }
+            Step::Fill { .. } => places.push(Numbered::Constant(i)),
             Step::Call { def, attrs, .. } => {
-                for (declared, value) in def.attrs.iter().zip(attrs) {
-                    let now = value.clone().or_else(|| declared.default_value());
-                    let is_it = now.and_then(|v| v.as_float()).is_some_and(|v| v.to_bits() == from.to_bits());
-                    if is_it && matches!(declared.kind, AttrKind::Float) {
-                        *value = Some(AttrValue::float(to));
-                        if !everywhere {
-                            return out;
-                        }
+                for (k, (declared, value)) in def.attrs.iter().zip(attrs).enumerate() {
+                    let value = value.clone().or_else(|| declared.default_value());
+                    let Some(value) = value.as_ref().and_then(AttrValue::as_float) else {
+                        continue;
+                    };
+                    let known = places.iter().any(|p| {
+                        matches!(p, Numbered::Attribute(name, at, other)
+                            if (*name, *at, other.to_bits()) == (def.name, k, value.to_bits()))
+                    });
+                    if matches!(declared.kind, AttrKind::Float) && !known {
+                        places.push(Numbered::Attribute(def.name, k, value));
                     }
                 }
             }
             _ => {}
         }
     }
+    let numbers = words.lines();
+    let list = |place: &Numbered| {
+        let all = numbers.iter().take(NUMBERS);
+        all.map(|&number| with_number(recipe, place, number)).collect()
+    };
+    places.iter().map(list).collect()
+}
+
+fn with_number(recipe: &Recipe, place: &Numbered, number: f64) -> Recipe {
+    let mut out = recipe.clone();
+    match place {
+        Numbered::Constant(i) => {
+            if let Step::Fill { value, .. } = &mut out.steps[*i] {
+                *value = number;
+            }
+        }
+        Numbered::Attribute(name, k, from) => {
+            for step in &mut out.steps {
+                let Step::Call { def, attrs, .. } = step else { continue };
+                if def.name != *name {
+                    continue;
+                }
+                let now = attrs[*k].clone().or_else(|| def.attrs[*k].default_value());
+                if now.and_then(|v| v.as_float()).is_some_and(|v| v.to_bits() == from.to_bits()) {
+                    attrs[*k] = Some(AttrValue::float(number));
+                }
+            }
+        }
+    }
     out
+}
+
+/// One operand with its axes in another order, without axes of one, or with one more, where all other extents are equal:
+/// there it fits, wherever it should not.
+pub(super) fn with_moved_axes(recipe: &Recipe) -> Vec<Recipe> {
+    let mut out = Vec::new();
+    for n in EQUAL {
+        let mut equal = recipe.clone();
+        for i in 0..equal.steps.len() {
+            if let Some(shape) = equal.shape_mut(i) {
+                shape.iter_mut().filter(|d| **d > 1).for_each(|d| *d = n);
+            }
+        }
+        for i in 0..equal.steps.len() {
+            let Some(shape) = equal.shape(i).cloned() else { continue };
+            let mut others: Vec<Vec<i64>> = Vec::new();
+            for by in 1..shape.len() {
+                let mut moved = shape.clone();
+                moved.rotate_left(by);
+                others.push(moved);
+            }
+            others.push(shape.iter().rev().copied().collect());
+            others.push(shape.iter().filter(|d| **d > 1).copied().collect());
+            others.push([&[1], shape.as_slice()].concat());
+            for other in others.into_iter().filter(|other| *other != shape) {
+                let mut next = equal.clone();
+                if let Some(place) = next.shape_mut(i) {
+                    *place = other;
+                }
+                out.push(next);
+            }
+        }
+    }
+    out
+}
+
+/// Extents of one axis, counted from the end, that differ from operand to operand: nothing, one, and more.
+pub(super) fn with_small_extents(recipe: &Recipe, random: &mut Random) -> Vec<Recipe> {
+    let leaves: Vec<usize> = (0..recipe.steps.len()).filter(|&i| recipe.shape(i).is_some()).collect();
+    let most = leaves.iter().filter_map(|&i| recipe.shape(i)).map(Vec::len).max().unwrap_or(0);
+    let mut out = Vec::new();
+    for axis in 1..=most.min(2) {
+        let along: Vec<usize> = leaves
+            .iter()
+            .copied()
+            .filter(|&i| recipe.shape(i).is_some_and(|s| s.len() >= axis))
+            .collect();
+        let count = SMALL.len().pow(along.len().min(MIXED) as u32);
+        for mut choice in 0..count {
+            let mut next = recipe.clone();
+            for &i in along.iter().take(MIXED) {
+                if let Some(shape) = next.shape_mut(i) {
+                    let at = shape.len() - axis;
+                    shape[at] = SMALL[choice % SMALL.len()];
+                }
+                choice /= SMALL.len();
+            }
+            out.push(next);
+        }
+    }
+    random.shuffle(&mut out);
+    out
+}
+
+/// Windows along one spatial axis, with all their numbers at a time: kernels, strides, dilations, pads on either side,
+/// and whether a last window may be cut off.
+pub(super) fn with_windows(recipe: &Recipe, random: &mut Random) -> Vec<Recipe> {
+    let has_windows = |step: &Step| matches!(step, Step::Call { def, .. } if def.attr_index("strides").is_some());
+    if !recipe.steps.iter().any(has_windows) {
+        return Vec::new();
+    }
+    let small = |random: &mut Random| 1 + random.below(3) as i64;
+    let one = |random: &mut Random| {
+        let mut next = recipe.clone();
+        let (kernel, stride, dilation) = (small(random), small(random), small(random));
+        let pads = [0; 2].map(|_| random.pick(&[0, 0, 1, 2, -1]).unwrap_or(0));
+        let (ceil, counted, extent) = (random.chance(1, 2), random.chance(1, 2), 2 + random.below(5) as i64);
+        for i in 0..next.steps.len() {
+            let Step::Call { def, attrs, operands } = &mut next.steps[i] else {
+                continue;
+            };
+            let operands = operands.clone();
+            let (windows, padding) = (def.attr_index("strides").is_some(), def.name == "pad");
+            let name = def.name;
+            for (declared, value) in def.attrs.iter().zip(attrs.iter_mut()) {
+                // Lists as long as they are: for each axis the same, but for those of pads.
+                let n = match value {
+                    Some(AttrValue::Ints(list)) => Some(list.len()),
+                    _ => None,
+                };
+                let spatial = |n: usize, x: i64| Some(AttrValue::ints(&vec![x; n]));
+                *value = match (declared.name, n) {
+                    ("kernel_shape", Some(n)) if windows && name != "conv" => spatial(n, kernel),
+                    ("strides", _) if windows => spatial(n.unwrap_or(1), stride),
+                    ("dilations", _) if windows => spatial(n.unwrap_or(1), dilation),
+                    ("ceil_mode", _) => Some(AttrValue::Bool(ceil)),
+                    ("count_include_pad", _) if random.chance(1, 2) => Some(AttrValue::Bool(counted)),
+                    ("pads", _) if windows && random.chance(2, 3) => {
+                        let half = n.unwrap_or(2) / 2;
+                        let pads = pads.map(|p| p.max(0));
+                        Some(AttrValue::ints(&[vec![pads[0]; half], vec![pads[1]; half]].concat()))
+                    }
+                    ("pads", Some(n)) if padding && n >= 6 => {
+                        let half = n / 2;
+                        let side = |p: i64| (0..half).map(|k| if k < 2 { 0 } else { p }).collect::<Vec<_>>();
+                        Some(AttrValue::ints(&[side(pads[0]), side(pads[1])].concat()))
+                    }
+                    _ => continue,
+                };
+            }
+            if !windows {
+                continue;
+            }
+            for (place, size) in [(0, extent), (1, kernel)] {
+                if place == 1 && name != "conv" {
+                    continue;
+                }
+                if let Some(shape) = operands.get(place).and_then(|&u| next.shape_mut(u))
+                    && shape.len() >= 3
+                {
+                    shape[2..].fill(size);
+                }
+            }
+        }
+        next
+    };
+    (0..WINDOWS).map(|_| one(random)).collect()
 }
 
 /// The recipe with extents and integers of attributes beyond the integers that the rule says.

@@ -188,16 +188,29 @@ impl<'a> Run<'a> {
         for recipe in &self.refused {
             lists.push(probe::with_equal_extents(recipe));
         }
-        let beginnings = self.beginnings();
+        // The first ones are plain, those in the middle of the search are not.
+        let mut beginnings = self.beginnings();
+        let some = [1, 2, 3].map(|part| self.right.get(part * self.right.len() / 4).copied());
+        beginnings.extend(some.into_iter().flatten());
+        beginnings.dedup();
         for &i in &beginnings {
             lists.push(probe::with_orders(&self.pool[i]));
+            lists.push(probe::with_moved_axes(&self.pool[i]));
         }
         let orders = in_turn(lists);
-        let lists = beginnings.iter().map(|&i| probe::with_numbers(&self.pool[i], &self.words)).collect();
+        // Choices of their own: how many there are does not change what else is found.
+        let mut own = Random::part(options.seed, "one by one");
+        let lists = beginnings.iter().flat_map(|&i| probe::with_numbers(&self.pool[i], &self.words)).collect();
         let numbers = in_turn(lists);
+        let lists = beginnings.iter().map(|&i| probe::with_windows(&self.pool[i], &mut own)).collect();
+        let windows = in_turn(lists);
+        let lists = beginnings.iter().map(|&i| probe::with_integers(&self.pool[i], &mut own)).collect();
+        let integers = in_turn(lists);
+        let lists = beginnings.iter().map(|&i| probe::with_small_extents(&self.pool[i], &mut own)).collect();
+        let extents = in_turn(lists);
         let lists = beginnings.iter().map(|&i| probe::with_sizes(&self.pool[i], &self.words)).collect();
         let sizes = in_turn(lists);
-        for list in [orders, numbers, sizes] {
+        for list in [orders, numbers, sizes, windows, integers, extents] {
             let enough = self.report.instances + options.instances.max(LEAST) / 2;
             for next in list {
                 if self.report.instances >= enough {
