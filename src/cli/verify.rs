@@ -242,7 +242,9 @@ fn tried(
 
 /// Looks for repairs of the rules that are refuted, once all verdicts are there.
 fn repairs(open: &[&Subject], found: &mut [Row], options: &Options, threads: usize, shell: &Shell) -> Done {
-    let refuted: Vec<usize> = (0..found.len()).filter(|&i| found[i].level() == Level::Refuted).collect();
+    let refuted: Vec<usize> = (0..found.len())
+        .filter(|&i| found[i].level() == Level::Refuted)
+        .collect();
     let subjects: Vec<&Subject> = refuted.iter().map(|&i| open[i]).collect();
     let progress = Progress::new(shell);
     let mut done = 0;

@@ -356,7 +356,10 @@ impl Tensor {
                 F8E8M0(x => *x), Utf8(x => x.clone()),
             )
         };
-        let before = self.dtype().cmp(&other.dtype()).then_with(|| self.shape().cmp(other.shape()));
+        let before = self
+            .dtype()
+            .cmp(&other.dtype())
+            .then_with(|| self.shape().cmp(other.shape()));
         before.then_with(elements)
     }
 

@@ -66,9 +66,9 @@ use self::random::Random;
 use self::report::counterexample;
 use self::search::Run;
 use self::seeds::{seeds, unreached};
+use crate::diag::Span;
 use crate::op::Laws;
 use crate::rewrite::Trial;
-use crate::diag::Span;
 use crate::rule::{Example, PatternNode, Rule};
 
 pub use self::all::{repair_all, verify_all};
@@ -104,7 +104,8 @@ pub fn verify(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Repo
     // A fault of the tool costs the verdict of one rule and not those of all that are tried with it.
     std::panic::catch_unwind(AssertUnwindSafe(|| verified(rule, examples, options))).unwrap_or_else(|_| {
         let mut report = Report::new(rule);
-        report.verdict = Verdict::Undecided("the verifier failed on this rule, which is a fault of the tool".to_owned());
+        report.verdict =
+            Verdict::Undecided("the verifier failed on this rule, which is a fault of the tool".to_owned());
         report
     })
 }

@@ -66,7 +66,9 @@ fn retyped(recipe: &Recipe, steps: &[usize], to: DType) -> Option<Recipe> {
 /// The recipe with all element types that it may have, and whether these are really all; `fits` says whether the rule
 /// matches and types agree.
 pub(super) fn with_types(recipe: &Recipe, fits: &dyn Fn(&Recipe) -> bool) -> (Vec<Recipe>, bool) {
-    let typed: Vec<usize> = (0..recipe.steps.len()).filter(|&i| dtype(recipe, i).is_some()).collect();
+    let typed: Vec<usize> = (0..recipe.steps.len())
+        .filter(|&i| dtype(recipe, i).is_some())
+        .collect();
     let may_change = |steps: &[usize]| {
         TELLING.iter().any(|&to| {
             steps.iter().any(|&i| dtype(recipe, i) != Some(to)) && retyped(recipe, steps, to).is_some_and(|r| fits(&r))
@@ -83,9 +85,19 @@ pub(super) fn with_types(recipe: &Recipe, fits: &dyn Fn(&Recipe) -> bool) -> (Ve
         }
     }
     while let Some(&first) = left.first() {
-        let alike: Vec<usize> = left.iter().copied().filter(|&i| dtype(recipe, i) == dtype(recipe, first)).collect();
-        let pair = alike.iter().skip(1).map(|&j| vec![first, j]).find(|pair| may_change(pair));
-        let group = pair.or_else(|| may_change(&alike).then_some(alike)).unwrap_or_else(|| vec![first]);
+        let alike: Vec<usize> = left
+            .iter()
+            .copied()
+            .filter(|&i| dtype(recipe, i) == dtype(recipe, first))
+            .collect();
+        let pair = alike
+            .iter()
+            .skip(1)
+            .map(|&j| vec![first, j])
+            .find(|pair| may_change(pair));
+        let group = pair
+            .or_else(|| may_change(&alike).then_some(alike))
+            .unwrap_or_else(|| vec![first]);
         left.retain(|i| !group.contains(i));
         // What changes with one of a pair changes with both.
         groups.push(group);
@@ -102,7 +114,9 @@ pub(super) fn with_types(recipe: &Recipe, fits: &dyn Fn(&Recipe) -> bool) -> (Ve
     if complete {
         out.push(recipe.clone());
         for (group, domain) in groups.iter().zip(&domains) {
-            let next = out.iter().flat_map(|r: &Recipe| domain.iter().filter_map(|&to| retyped(r, group, to)));
+            let next = out
+                .iter()
+                .flat_map(|r: &Recipe| domain.iter().filter_map(|&to| retyped(r, group, to)));
             out = next.collect();
         }
     } else {
@@ -282,7 +296,10 @@ fn with_number(recipe: &Recipe, place: &Numbered, number: f64) -> Recipe {
                     continue;
                 }
                 let now = attrs[*k].clone().or_else(|| def.attrs[*k].default_value());
-                if now.and_then(|v| v.as_float()).is_some_and(|v| v.to_bits() == from.to_bits()) {
+                if now
+                    .and_then(|v| v.as_float())
+                    .is_some_and(|v| v.to_bits() == from.to_bits())
+                {
                     attrs[*k] = Some(AttrValue::float(number));
                 }
             }
@@ -328,7 +345,12 @@ pub(super) fn with_moved_axes(recipe: &Recipe) -> Vec<Recipe> {
 /// Extents of one axis, counted from the end, that differ from operand to operand: nothing, one, and more.
 pub(super) fn with_small_extents(recipe: &Recipe, random: &mut Random) -> Vec<Recipe> {
     let leaves: Vec<usize> = (0..recipe.steps.len()).filter(|&i| recipe.shape(i).is_some()).collect();
-    let most = leaves.iter().filter_map(|&i| recipe.shape(i)).map(Vec::len).max().unwrap_or(0);
+    let most = leaves
+        .iter()
+        .filter_map(|&i| recipe.shape(i))
+        .map(Vec::len)
+        .max()
+        .unwrap_or(0);
     let mut out = Vec::new();
     for axis in 1..=most.min(2) {
         let along: Vec<usize> = leaves
@@ -423,7 +445,12 @@ pub(super) fn with_sizes(recipe: &Recipe, words: &Words) -> Vec<Recipe> {
     let integers = recipe.integers();
     let mut out = Vec::new();
     let mut seen: Vec<(bool, i64)> = Vec::new();
-    let mut sizes: Vec<i64> = words.written().iter().filter(|n| (2..=LARGEST).contains(*n)).copied().collect();
+    let mut sizes: Vec<i64> = words
+        .written()
+        .iter()
+        .filter(|n| (2..=LARGEST).contains(*n))
+        .copied()
+        .collect();
     sizes.sort_unstable();
     sizes.dedup();
     let beyond: Vec<i64> = sizes.iter().flat_map(|n| [n + 1, n + 2, 2 * n]).chain([8, 9]).collect();
@@ -448,7 +475,9 @@ pub(super) fn with_sizes(recipe: &Recipe, words: &Words) -> Vec<Recipe> {
     // Calls with more operands than the rule says.
     let most = sizes.last().map_or(6, |n| (n + 1).clamp(6, 20)) as usize;
     for (i, step) in recipe.steps.iter().enumerate() {
-        let Step::Call { def, operands, .. } = step else { continue };
+        let Step::Call { def, operands, .. } = step else {
+            continue;
+        };
         if def.arity().1.is_none() && !operands.is_empty() && operands.len() < most {
             out.extend(with_members(recipe, i, most));
         }
@@ -482,7 +511,11 @@ fn with_members(recipe: &Recipe, call: usize, most: usize) -> Option<Recipe> {
         step.renumber(&|i| if i >= call { i + added } else { i });
         out.steps.push(step);
     }
-    out.roots = recipe.roots.iter().map(|&i| if i >= call { i + added } else { i }).collect();
+    out.roots = recipe
+        .roots
+        .iter()
+        .map(|&i| if i >= call { i + added } else { i })
+        .collect();
     Some(out)
 }
 

@@ -91,7 +91,9 @@ impl<'a> Run<'a> {
 
     /// An instance at which the rule is wrong, if the search finds one; if not, the class is decided.
     pub(super) fn search(&mut self, seeds: Vec<Recipe>, options: &Options, random: &mut Random) -> Option<Found> {
-        let found = self.wander(seeds, options, random).or_else(|| self.types(options, random));
+        let found = self
+            .wander(seeds, options, random)
+            .or_else(|| self.types(options, random));
         self.forms = self.right.len();
         found
             .or_else(|| self.one_by_one(options, random))
@@ -151,7 +153,12 @@ impl<'a> Run<'a> {
         // The smallest one is as good as any: what operators admit does not depend on extents.
         let size = |i: &&usize| self.pool[**i].ranks().iter().sum::<usize>();
         let has_axes = |i: &&usize| self.pool[**i].ranks().iter().any(|&rank| rank > 0);
-        let base = self.right.iter().filter(has_axes).min_by_key(size).or_else(|| self.right.first());
+        let base = self
+            .right
+            .iter()
+            .filter(has_axes)
+            .min_by_key(size)
+            .or_else(|| self.right.first());
         let base = self.pool[*base?].clone();
         let fits = |recipe: &Recipe| {
             let built = recipe.build().ok();
@@ -200,15 +207,30 @@ impl<'a> Run<'a> {
         let orders = in_turn(lists);
         // Choices of their own: how many there are does not change what else is found.
         let mut own = Random::part(options.seed, "one by one");
-        let lists = beginnings.iter().flat_map(|&i| probe::with_numbers(&self.pool[i], &self.words)).collect();
+        let lists = beginnings
+            .iter()
+            .flat_map(|&i| probe::with_numbers(&self.pool[i], &self.words))
+            .collect();
         let numbers = in_turn(lists);
-        let lists = beginnings.iter().map(|&i| probe::with_windows(&self.pool[i], &mut own)).collect();
+        let lists = beginnings
+            .iter()
+            .map(|&i| probe::with_windows(&self.pool[i], &mut own))
+            .collect();
         let windows = in_turn(lists);
-        let lists = beginnings.iter().map(|&i| probe::with_integers(&self.pool[i], &mut own)).collect();
+        let lists = beginnings
+            .iter()
+            .map(|&i| probe::with_integers(&self.pool[i], &mut own))
+            .collect();
         let integers = in_turn(lists);
-        let lists = beginnings.iter().map(|&i| probe::with_small_extents(&self.pool[i], &mut own)).collect();
+        let lists = beginnings
+            .iter()
+            .map(|&i| probe::with_small_extents(&self.pool[i], &mut own))
+            .collect();
         let extents = in_turn(lists);
-        let lists = beginnings.iter().map(|&i| probe::with_sizes(&self.pool[i], &self.words)).collect();
+        let lists = beginnings
+            .iter()
+            .map(|&i| probe::with_sizes(&self.pool[i], &self.words))
+            .collect();
         let sizes = in_turn(lists);
         for list in [orders, numbers, sizes, windows, integers, extents] {
             let enough = self.report.instances + options.instances.max(LEAST) / 2;

@@ -344,7 +344,10 @@ fn processes_that_write_one_lock_lose_nothing() {
         assert_eq!(codes, vec![0; count]);
         let lock = read(folder, "verdicts.lock");
         for i in 0..count {
-            assert!(line(&lock, &format!("r{i}")).contains("proved"), "round {round}: {lock}");
+            assert!(
+                line(&lock, &format!("r{i}")).contains("proved"),
+                "round {round}: {lock}"
+            );
         }
     }
 }

@@ -64,14 +64,24 @@ impl Words {
     /// Numbers about those that the rule says: on either side of each, between two of them, and as far from one as
     /// another one is large.
     pub(in crate::verify) fn lines(&self) -> Vec<f64> {
-        let mut own: Vec<f64> = self.written.1.iter().flat_map(|x| [*x, -x]).filter(|x| x.is_finite()).collect();
+        let mut own: Vec<f64> = self
+            .written
+            .1
+            .iter()
+            .flat_map(|x| [*x, -x])
+            .filter(|x| x.is_finite())
+            .collect();
         own.sort_by(f64::total_cmp);
         own.dedup();
         own.truncate(MOST_LINES);
         let mut out = own.clone();
         for (i, &a) in own.iter().enumerate() {
             let step = a.abs().max(1e-3);
-            out.extend([1e-6, 1e-3, 0.25, 0.5].iter().flat_map(|e| [a + e * step, a - e * step]));
+            out.extend(
+                [1e-6, 1e-3, 0.25, 0.5]
+                    .iter()
+                    .flat_map(|e| [a + e * step, a - e * step]),
+            );
             out.extend(own.get(i + 1).map(|b| a + (b - a) / 2.0));
             for &b in own.iter().filter(|b| **b > 0.0 && **b < a.abs()) {
                 out.extend([0.5, 0.9, -0.5, -0.9].map(|part| a + part * b));

@@ -364,7 +364,11 @@ fn unknown_calls_with_other_tensors_are_other_calls() {
     assert!(matches!(same.verdict, Verdict::Proved(_)), "{}", same.verdict);
     for other in [2, 348, 350, 699] {
         let report = verify_graphs(&with(349), &with(other), &Options::default());
-        assert!(!matches!(report.verdict, Verdict::Proved(_)), "{other}: {}", report.verdict);
+        assert!(
+            !matches!(report.verdict, Verdict::Proved(_)),
+            "{other}: {}",
+            report.verdict
+        );
     }
 }
 
@@ -400,7 +404,11 @@ fn magnitudes_written_as_choices_are_proved() {
             report.verdict
         );
         if !other.contains("relu") {
-            assert_eq!(report.verdict.to_string(), "proved: the same formulas for all sizes", "{other}");
+            assert_eq!(
+                report.verdict.to_string(),
+                "proved: the same formulas for all sizes",
+                "{other}"
+            );
         }
     }
 }

@@ -35,7 +35,9 @@ fn prove_here(original: &Graph, optimized: &Graph) -> Result<bool, String> {
     while let Some(facts) = waiting.pop() {
         visited += 1;
         if visited > CASES || facts.effort.is_spent() {
-            return Err(format!("the proof takes more than {CASES} cases or {EFFORT} comparisons"));
+            return Err(format!(
+                "the proof takes more than {CASES} cases or {EFFORT} comparisons"
+            ));
         }
         if facts.is_empty() {
             continue;

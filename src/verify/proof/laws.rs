@@ -87,7 +87,13 @@ pub(super) fn whole(name: &'static str, args: Vec<Expr>, dtype: DType) -> Expr {
             {
                 let size = magnitude(&x, dtype);
                 let size = if name == "max" { size } else { size.neg() };
-                return lattice(name, std::iter::once(&size).chain(&rest).map(|e| in_order(e, dtype)).collect());
+                return lattice(
+                    name,
+                    std::iter::once(&size)
+                        .chain(&rest)
+                        .map(|e| in_order(e, dtype))
+                        .collect(),
+                );
             }
             lattice(name, args.iter().map(|e| in_order(e, dtype)).collect())
         }
@@ -472,7 +478,11 @@ fn lattice(name: &'static str, args: Vec<Expr>) -> Expr {
         let x = if name == "max" { x.clone() } else { x.neg() };
         matches!(x.terms(), [(product, c)] if c.is_positive() && matches!(product.as_slice(), [(Factor::Apply(f, _), 1)] if f.is("abs")))
     };
-    if bound.as_ref().is_some_and(|b| !better(b, &BigRational::zero()) || b.is_zero()) && flat.iter().any(magnitude) {
+    if bound
+        .as_ref()
+        .is_some_and(|b| !better(b, &BigRational::zero()) || b.is_zero())
+        && flat.iter().any(magnitude)
+    {
         bound = None;
     }
     let leading = |x: &Expr| x.terms().last().map(|(_, c)| c.abs());
@@ -489,7 +499,9 @@ fn lattice(name: &'static str, args: Vec<Expr>) -> Expr {
         }
         if !scale.is_one() {
             let by = scale.recip();
-            let inside = scaled(&flat, &by).into_iter().chain(bound.map(|b| Expr::number(b * &by)));
+            let inside = scaled(&flat, &by)
+                .into_iter()
+                .chain(bound.map(|b| Expr::number(b * &by)));
             return lattice(name, inside.collect()).mul(&Expr::number(scale));
         }
     }

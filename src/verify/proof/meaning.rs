@@ -450,7 +450,9 @@ impl<'a> Meaning<'a> {
 
     fn constant(&self, v: VertexId, tensor: &Tensor, at: &At) -> Res<Cases> {
         let numbers: Option<Vec<Expr>> = if tensor.dtype().is_float() {
-            tensor.to_f64s().map(|all| all.into_iter().map(|x| self.case.number(x)).collect())
+            tensor
+                .to_f64s()
+                .map(|all| all.into_iter().map(|x| self.case.number(x)).collect())
         } else {
             let exact = |i: i128| Expr::number(num_rational::BigRational::from_integer(i.into()));
             tensor.to_ints().map(|all| all.into_iter().map(exact).collect())
@@ -507,7 +509,9 @@ impl<'a> Meaning<'a> {
         }
         let from = operands.first().map_or(DType::F32, |v| self.dtype(*v));
         let to = self.dtype(call.vertex);
-        self.combined(&values, &|args| function(call, args, from, to, &|x| self.case.number(x)))
+        self.combined(&values, &|args| {
+            function(call, args, from, to, &|x| self.case.number(x))
+        })
     }
 
     /// A function of numbers in all cases that can be together.
@@ -634,13 +638,7 @@ fn is_one_value(x: &Expr) -> bool {
 }
 
 /// A function of numbers.
-fn function(
-    call: &Call,
-    args: Vec<Expr>,
-    from: DType,
-    to: DType,
-    number: &dyn Fn(f64) -> Expr,
-) -> Res<Expr> {
+fn function(call: &Call, args: Vec<Expr>, from: DType, to: DType, number: &dyn Fn(f64) -> Expr) -> Res<Expr> {
     let real = to.is_float();
     Ok(match (call.def.name, args.as_slice()) {
         ("identity" | "dropout", [x, ..]) => x.clone(),
@@ -692,12 +690,17 @@ fn function(
                 // A sum or product of integers wraps around in its own type first.
                 x.clone()
             } else {
-                laws::apply(Fun::With("cast", vec![AttrValue::DType(from), AttrValue::DType(to)]), args)
+                laws::apply(
+                    Fun::With("cast", vec![AttrValue::DType(from), AttrValue::DType(to)]),
+                    args,
+                )
             }
         }
         ("where", [c, a, b]) if to == DType::Bool && *a == Expr::int(1) && b.is_zero() => c.clone(),
         ("pow", [_, _]) if !real => Expr::apply(Fun::In("pow", to), args),
-        (name, _) if !call.attrs.iter().all(AttrValue::is_none) => laws::apply(Fun::With(name, call.attrs.clone()), args),
+        (name, _) if !call.attrs.iter().all(AttrValue::is_none) => {
+            laws::apply(Fun::With(name, call.attrs.clone()), args)
+        }
         (name, _) if real || to == DType::Bool => laws::apply(name, args),
         (name, _) => laws::whole(name, args, to),
     })

@@ -529,5 +529,7 @@ fn compare(meaning: &Meaning<'_>, a: VertexId, b: VertexId) -> Res<()> {
                 .and(Err(Stop::Open("an extent is 0 or 1".to_owned())));
         }
     }
-    Err(Stop::Open(format!("it is not seen that\n    {x}\n  is\n    {y}")))
+    Err(Stop::Open(format!(
+        "the proof ends with different formulas:\n    {x}\n    {y}"
+    )))
 }

@@ -166,7 +166,10 @@ impl<'a> Scope<'a> {
                 continue;
             };
             let automatic = open.def.attr_index("auto_pad").is_some_and(|k| {
-                filled.get(k).and_then(AttrValue::as_str).is_some_and(|word| word != "NOTSET")
+                filled
+                    .get(k)
+                    .and_then(AttrValue::as_str)
+                    .is_some_and(|word| word != "NOTSET")
             });
             if attrs[open.attr].is_none() && FREE.contains(&declared.name) && !automatic {
                 attrs[open.attr] = filled.get(open.attr).filter(|value| !value.is_none()).cloned();
@@ -230,9 +233,15 @@ impl<'a> Scope<'a> {
                 given.push(&open.source);
                 given.len() - 1
             });
-            let Some(&token) = self.tokens(second).get(at) else { continue };
+            let Some(&token) = self.tokens(second).get(at) else {
+                continue;
+            };
             // What is left out and has no default is no number.
-            if out.filled[open.step].get(open.attr).and_then(AttrValue::as_float).is_none() {
+            if out.filled[open.step]
+                .get(open.attr)
+                .and_then(AttrValue::as_float)
+                .is_none()
+            {
                 continue;
             }
             if let Step::Call { attrs, .. } = &mut out.recipe.steps[open.step] {
@@ -293,9 +302,9 @@ impl<'a> Scope<'a> {
     /// True if an attribute of the source is an expression of which that holds.
     fn has_computed(&self, test: &dyn Fn(ExprId) -> bool) -> bool {
         self.rule.source.nodes().any(|(_, node)| match node {
-            PatternNode::Call { attrs, .. } => {
-                attrs.iter().any(|a| matches!(a, AttrPattern::Computed(id) if test(*id)))
-            }
+            PatternNode::Call { attrs, .. } => attrs
+                .iter()
+                .any(|a| matches!(a, AttrPattern::Computed(id) if test(*id))),
             _ => false,
         })
     }
@@ -379,9 +388,21 @@ impl<'a> Scope<'a> {
                     && *op == BinaryOp::Eq
                     && matches!(ast.kind(*rhs), ExprKind::Int { value: 1, .. })
         };
-        let typed = |ty: &TypeKind| matches!(ty, TypeKind::Tensor { dims: Dims::List(_), .. });
+        let typed = |ty: &TypeKind| {
+            matches!(
+                ty,
+                TypeKind::Tensor {
+                    dims: Dims::List(_),
+                    ..
+                }
+            )
+        };
         self.rule.conditions.iter().all(|&c| !sizes(c) || harmless(c))
-            && !self.rule.variables.iter().any(|v| v.ty.as_ref().is_some_and(|ty| typed(&ty.kind)))
+            && !self
+                .rule
+                .variables
+                .iter()
+                .any(|v| v.ty.as_ref().is_some_and(|ty| typed(&ty.kind)))
     }
 
     /// The form with two axes for every operand whose rank is open: what holds of it holds of more axes.
@@ -408,7 +429,9 @@ impl<'a> Scope<'a> {
             };
             sources.insert(&open.source, values);
         }
-        let count = sources.values().try_fold(1usize, |n, values| n.checked_mul(values.len()))?;
+        let count = sources
+            .values()
+            .try_fold(1usize, |n, values| n.checked_mul(values.len()))?;
         if count > most {
             return None;
         }
@@ -589,7 +612,9 @@ impl<'a> Scope<'a> {
             if let Count::Bind(name) = &family.count {
                 let number = |form: &Prepared| {
                     let inside = form.bound.iter().filter(|(at, _)| {
-                        pattern.within(*at).is_some_and(|id| std::ptr::eq(pattern.family(id), family))
+                        pattern
+                            .within(*at)
+                            .is_some_and(|id| std::ptr::eq(pattern.family(id), family))
                     });
                     let mut counts: BTreeMap<PatternId, usize> = BTreeMap::new();
                     inside.for_each(|(at, _)| *counts.entry(*at).or_default() += 1);
@@ -604,7 +629,10 @@ impl<'a> Scope<'a> {
         }
         for (_, node) in pattern.nodes() {
             if let PatternNode::Proj(_, ProjIndex::Bind(name)) = node {
-                out.add(format!("the index `{name}`"), Covers::Sampled("as in the instances".to_owned()));
+                out.add(
+                    format!("the index `{name}`"),
+                    Covers::Sampled("as in the instances".to_owned()),
+                );
             }
         }
         for (i, variable) in self.rule.operators.iter().enumerate() {

@@ -304,10 +304,16 @@ fn integers_wrap_around_in_proofs() {
         "max(x + 100, y + 100) => max(x, y) + 100",
         "reduce_max(x * 2) {axes = [0], keepdims = false} => reduce_max(x) {axes = [0], keepdims = false} * 2",
     ] {
-        let (verdict, _) = verdict_of(&format!(
-            "/// Wrong where integers wrap around.\nrule r(x: i32[..], y: i32[..]) {{ {text} numerics real }}"
-        ).replace(if text.contains('y') { "" } else { ", y: i32[..]" }, ""));
-        assert!(!matches!(verdict, Verdict::ProvedForAll(_) | Verdict::ProvedFor(_)), "{text}: {verdict}");
+        let (verdict, _) = verdict_of(
+            &format!(
+                "/// Wrong where integers wrap around.\nrule r(x: i32[..], y: i32[..]) {{ {text} numerics real }}"
+            )
+            .replace(if text.contains('y') { "" } else { ", y: i32[..]" }, ""),
+        );
+        assert!(
+            !matches!(verdict, Verdict::ProvedForAll(_) | Verdict::ProvedFor(_)),
+            "{text}: {verdict}"
+        );
     }
 }
 
@@ -315,16 +321,32 @@ fn integers_wrap_around_in_proofs() {
 #[test]
 fn what_was_only_tried_is_not_proved_for_all() {
     for (text, part) in [
-        ("r(x) { transpose(transpose(x) {perm = p}) {perm = q} => transpose(x) {perm = [p[i] for i in q]} numerics bitwise }", "`perm` of `transpose`"),
-        ("r(x[i]) { concat(relu(x[i]) for i in 0..n) {axis = k} => relu(concat(x[i] for i in 0..n) {axis = k}) numerics bitwise }", "the number of members `n`"),
-        ("r(x) { reduce_sum(reduce_sum(x) {axes = [0], keepdims = true}) {axes = [0], keepdims = true} => reduce_sum(x) {axes = [0], keepdims = true} numerics real }", "ranks"),
-        ("r(x, c: const) { max(x, x * c) => leaky_relu(x) {alpha = value(c)} where c.rank == 0, value(c) > 0, value(c) < 1, x.dtype == f32 numerics real }", "the value of `c`"),
+        (
+            "r(x) { transpose(transpose(x) {perm = p}) {perm = q} => transpose(x) {perm = [p[i] for i in q]} numerics bitwise }",
+            "`perm` of `transpose`",
+        ),
+        (
+            "r(x[i]) { concat(relu(x[i]) for i in 0..n) {axis = k} => relu(concat(x[i] for i in 0..n) {axis = k}) numerics bitwise }",
+            "the number of members `n`",
+        ),
+        (
+            "r(x) { reduce_sum(reduce_sum(x) {axes = [0], keepdims = true}) {axes = [0], keepdims = true} => reduce_sum(x) {axes = [0], keepdims = true} numerics real }",
+            "ranks",
+        ),
+        (
+            "r(x, c: const) { max(x, x * c) => leaky_relu(x) {alpha = value(c)} where c.rank == 0, value(c) > 0, value(c) < 1, x.dtype == f32 numerics real }",
+            "the value of `c`",
+        ),
     ] {
         let (verdict, why) = verdict_of(&format!("/// Right.\nrule {text}"));
         let Verdict::ProvedFor(coverage) = verdict else {
             panic!("{text}: {verdict}, {why:?}")
         };
-        let open = coverage.ledger.lines().iter().any(|line| line.what == part && matches!(line.covers, Covers::Sampled(_)));
+        let open = coverage
+            .ledger
+            .lines()
+            .iter()
+            .any(|line| line.what == part && matches!(line.covers, Covers::Sampled(_)));
         assert!(open && coverage.to_string().contains(part), "{text}: {coverage}");
     }
     for text in [
@@ -334,6 +356,9 @@ fn what_was_only_tried_is_not_proved_for_all() {
         "r(x) { relu(elu(elu(x) {alpha = a}) {alpha = b}) => relu(elu(elu(x) {alpha = a}) {alpha = b}) + 0 where x.dtype == f32 numerics real }",
     ] {
         let (verdict, why) = verdict_of(&format!("/// Right.\nrule {text}"));
-        assert!(matches!(verdict, Verdict::ProvedForAll(_)), "{text}: {verdict}, {why:?}");
+        assert!(
+            matches!(verdict, Verdict::ProvedForAll(_)),
+            "{text}: {verdict}, {why:?}"
+        );
     }
 }

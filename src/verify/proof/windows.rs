@@ -162,7 +162,13 @@ impl Meaning<'_> {
         let dtype = self.dtype(x);
         let element = |place: &[Dim]| {
             let cases = self.element(x, &At::Index(place.to_vec()))?;
-            let ordered = |e: Expr| if kind == Kind::Max { laws::in_order(&e, dtype) } else { e };
+            let ordered = |e: Expr| {
+                if kind == Kind::Max {
+                    laws::in_order(&e, dtype)
+                } else {
+                    e
+                }
+            };
             Ok(cases.into_iter().map(|(guards, e)| (guards, ordered(e))).collect())
         };
         let value = over(&element, false)?;
