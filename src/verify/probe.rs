@@ -250,7 +250,7 @@ enum Numbered {
 
 /// The recipe with each constant and each number of an attribute at the numbers near which the rule may draw a line: one
 /// list for each.
-pub(super) fn with_numbers(recipe: &Recipe, words: &Words) -> Vec<Vec<Recipe>> {
+pub(super) fn with_numbers(recipe: &Recipe, words: &Words, random: &mut Random) -> Vec<Vec<Recipe>> {
     let mut places: Vec<Numbered> = Vec::new();
     for (i, step) in recipe.steps.iter().enumerate() {
         match step {
@@ -274,11 +274,13 @@ pub(super) fn with_numbers(recipe: &Recipe, words: &Words) -> Vec<Vec<Recipe>> {
         }
     }
     let numbers = words.lines();
-    let list = |place: &Numbered| {
+    let mut list = |place: &Numbered| {
         let all = numbers.iter().take(NUMBERS);
-        all.map(|&number| with_number(recipe, place, number)).collect()
+        let mut all: Vec<Recipe> = all.map(|&number| with_number(recipe, place, number)).collect();
+        random.shuffle(&mut all);
+        all
     };
-    places.iter().map(list).collect()
+    places.iter().map(&mut list).collect()
 }
 
 fn with_number(recipe: &Recipe, place: &Numbered, number: f64) -> Recipe {

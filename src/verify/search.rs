@@ -30,7 +30,7 @@ const OFTEN: usize = 4;
 const REFUSED: usize = 30;
 
 /// Instances of a kind that are tried one by one, however few are asked for.
-const LEAST: usize = 30;
+const LEAST: usize = 20;
 
 /// A search for instances.
 pub(super) struct Run<'a> {
@@ -169,11 +169,13 @@ impl<'a> Run<'a> {
         let enough = self.report.instances + options.instances.max(LEAST);
         self.all_types = complete;
         for next in all {
-            if self.report.instances >= enough {
-                self.all_types = false;
-                break;
-            }
             if self.seen.contains(&next.fingerprint()) {
+                continue;
+            }
+            if self.report.instances >= enough {
+                // The proof has the others as forms.
+                self.typed.push(self.pool.len());
+                self.pool.push(next);
                 continue;
             }
             let right = self.right.len();
@@ -191,50 +193,31 @@ impl<'a> Run<'a> {
     /// Instances that chance seldom meets: equal extents where types differ, every order of axes, numbers near those of
     /// the rule, sizes beyond them.
     fn one_by_one(&mut self, options: &Options, random: &mut Random) -> Option<Found> {
-        let mut lists = Vec::new();
-        for recipe in &self.refused {
-            lists.push(probe::with_equal_extents(recipe));
-        }
+        // Choices of their own: how many there are does not change what else is found.
+        let mut own = Random::part(options.seed, "one by one");
         // The first ones are plain, those in the middle of the search are not.
         let mut beginnings = self.beginnings();
         let some = [1, 2, 3].map(|part| self.right.get(part * self.right.len() / 4).copied());
         beginnings.extend(some.into_iter().flatten());
         beginnings.dedup();
-        for &i in &beginnings {
-            lists.push(probe::with_orders(&self.pool[i]));
-            lists.push(probe::with_moved_axes(&self.pool[i]));
-        }
-        let orders = in_turn(lists);
-        // Choices of their own: how many there are does not change what else is found.
-        let mut own = Random::part(options.seed, "one by one");
-        let lists = beginnings
+        let bases: Vec<Recipe> = beginnings.into_iter().map(|i| self.pool[i].clone()).collect();
+        let numbers = bases
             .iter()
-            .flat_map(|&i| probe::with_numbers(&self.pool[i], &self.words))
+            .flat_map(|r| probe::with_numbers(r, &self.words, &mut own))
             .collect();
-        let numbers = in_turn(lists);
-        let lists = beginnings
-            .iter()
-            .map(|&i| probe::with_windows(&self.pool[i], &mut own))
-            .collect();
-        let windows = in_turn(lists);
-        let lists = beginnings
-            .iter()
-            .map(|&i| probe::with_integers(&self.pool[i], &mut own))
-            .collect();
-        let integers = in_turn(lists);
-        let lists = beginnings
-            .iter()
-            .map(|&i| probe::with_small_extents(&self.pool[i], &mut own))
-            .collect();
-        let extents = in_turn(lists);
-        let lists = beginnings
-            .iter()
-            .map(|&i| probe::with_sizes(&self.pool[i], &self.words))
-            .collect();
-        let sizes = in_turn(lists);
-        for list in [orders, numbers, sizes, windows, integers, extents] {
-            let enough = self.report.instances + options.instances.max(LEAST) / 2;
-            for next in list {
+        let kinds: [Vec<Vec<Recipe>>; 8] = [
+            self.refused.iter().map(probe::with_equal_extents).collect(),
+            bases.iter().map(probe::with_orders).collect(),
+            bases.iter().map(probe::with_moved_axes).collect(),
+            numbers,
+            bases.iter().map(|r| probe::with_sizes(r, &self.words)).collect(),
+            bases.iter().map(|r| probe::with_windows(r, &mut own)).collect(),
+            bases.iter().map(|r| probe::with_integers(r, &mut own)).collect(),
+            bases.iter().map(|r| probe::with_small_extents(r, &mut own)).collect(),
+        ];
+        for lists in kinds {
+            let enough = self.report.instances + (options.instances / 4).max(LEAST);
+            for next in in_turn(lists) {
                 if self.report.instances >= enough {
                     break;
                 }

@@ -32,7 +32,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::case::{Case, Res, Stop};
 use self::facts::{EFFORT, Effort};
-use self::form::Form;
+use self::form::{Form, has_sized_constants};
 pub(super) use self::graphs::prove_graphs;
 use self::meaning::{At, Meaning};
 use self::scope::{Found, Level, Prepared, Scope};
@@ -247,7 +247,7 @@ impl AtLevel<'_> {
     fn holds_for_two_axes(&self, forms: &[Prepared], given: &Given) -> bool {
         forms.iter().any(|prepared| {
             let form = Form::of(&self.scope.with_two_axes(prepared));
-            !form.has_sized_constants()
+            !has_sized_constants(form.key())
                 && form.axes_alone()
                 && form.ranks().any(|rank| rank == 2)
                 && prove_form(self.trial, &form, given).is_ok_and(|p| p.cases > 0 && p.axes_alone)

@@ -11,7 +11,7 @@ use rustc_hash::FxHashSet;
 
 use super::super::ledger::{Covers, Ledger};
 use super::super::recipe::{Recipe, Step};
-use super::form::FREE;
+use super::form::{FREE, has_sized_constants};
 use crate::graph::{Node, VertexId};
 use crate::lang::ast::{Ast, BinaryOp, Dims, ExprId, ExprKind, RuleClass, TypeKind};
 use crate::op::{AttrKind, AttrValue, OpDef};
@@ -314,6 +314,34 @@ impl<'a> Scope<'a> {
         target.lets.iter().map(|l| l.value).chain([target.result]).collect()
     }
 
+    /// True if a condition says that what `is_it` accepts is one value.
+    fn is_fixed(&self, is_it: &dyn Fn(ExprId) -> bool) -> bool {
+        let ast = &self.rule.ast;
+        let literal = |id: ExprId| match ast.kind(id) {
+            ExprKind::Int { .. } | ExprKind::Float { .. } | ExprKind::Bool(_) | ExprKind::Str(_) => true,
+            ExprKind::Unary { operand, .. } => {
+                matches!(ast.kind(*operand), ExprKind::Int { .. } | ExprKind::Float { .. })
+            }
+            _ => false,
+        };
+        self.rule.conditions.iter().any(|&condition| match ast.kind(condition) {
+            ExprKind::Binary {
+                op: BinaryOp::Eq,
+                lhs,
+                rhs,
+            } => is_it(*lhs) && literal(*rhs) || is_it(*rhs) && literal(*lhs),
+            _ => false,
+        })
+    }
+
+    /// True for `value(name)`.
+    fn is_value_of(&self, id: ExprId, name: &str) -> bool {
+        let ast = &self.rule.ast;
+        matches!(ast.kind(id), ExprKind::Call { callee, args, .. }
+            if callee.as_str() == "value"
+                && matches!(args.as_slice(), [arg] if matches!(ast.kind(*arg), ExprKind::Name(own) if &**own == name)))
+    }
+
     /// The rank that the rule says a variable has.
     fn pinned(&self, i: usize) -> Option<usize> {
         let variable = &self.rule.variables[i];
@@ -457,13 +485,7 @@ impl<'a> Scope<'a> {
     /// What the proved forms cover.
     pub(super) fn ledger(&self, forms: &[Prepared], found: &Found) -> Ledger {
         let mut out = Ledger::default();
-        let sized = forms.iter().any(|form| {
-            form.recipe.steps.iter().any(|step| match step {
-                Step::Fill { shape, .. } => !shape.is_empty(),
-                Step::Const(tensor) => !tensor.shape().is_empty(),
-                _ => false,
-            })
-        });
+        let sized = forms.iter().any(|form| has_sized_constants(&form.recipe));
         out.add(
             "sizes",
             if sized {
@@ -563,7 +585,12 @@ impl<'a> Scope<'a> {
             // Parts of a list that the pattern does not count.
             let counted = seen.open.fixed_length || !matches!(declared.name, "sizes");
             let finite = domain(declared.kind).is_some();
+            let named = |id: ExprId| match (&seen.open.source, self.rule.ast.kind(id)) {
+                (Source::Name(name), ExprKind::Name(own)) => name == own,
+                _ => false,
+            };
             let covers = match (seen.symbolic, finite) {
+                (false, _) if self.is_fixed(&named) => Covers::Exhausted,
                 (true, _) if declared.name == "shape" && !seen.open.fixed_length => {
                     Covers::Sampled("without 0 and -1".to_owned())
                 }
@@ -595,9 +622,14 @@ impl<'a> Scope<'a> {
                 }
             }
             if !values.is_empty() {
+                let one = self.is_fixed(&|id| self.is_value_of(id, &variable.name));
                 out.add(
                     format!("the value of `{}`", variable.name),
-                    Covers::Sampled(listed(values.into_iter())),
+                    if one {
+                        Covers::Exhausted
+                    } else {
+                        Covers::Sampled(listed(values.into_iter()))
+                    },
                 );
             } else if variable.class == RuleClass::Const {
                 out.add(format!("the value of `{}`", variable.name), Covers::Symbolic);
