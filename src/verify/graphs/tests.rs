@@ -4,6 +4,8 @@ use super::*;
 use crate::diag::Source;
 use crate::graph::{BuildOptions, VertexId, build_program, interpret};
 use crate::lang::parse_program;
+use crate::op::{AttrValue, OpaqueOp};
+use crate::tensor::{DType, Dim, Shape, Tensor, Type};
 
 fn workload(text: &str) -> Workload {
     let program = parse_program(Arc::new(Source::new("test", text))).unwrap_or_else(|e| panic!("{}", e.render(false)));
@@ -346,14 +348,13 @@ fn unknown_calls_with_other_tensors_are_other_calls() {
         let ty = Type::tensor(DType::F32, [Dim::Const(4)].into_iter().collect::<Shape>());
         let mut graph = Graph::new();
         let x = graph.input("x", ty.clone());
-        let op = Op::Opaque(Arc::new(OpaqueOp {
+        let op = OpaqueOp {
             domain: "com.example".to_owned(),
             name: "Warp".to_owned(),
             attr_names: vec!["table".into()],
             result: ty,
-        }));
-        let table = AttrValue::Tensor(Tensor::vector(table));
-        let warped = graph.call(op, &[x], &[("table", table)]).unwrap();
+        };
+        let warped = graph.opaque(op, &[x], vec![AttrValue::Tensor(Tensor::vector(table))]);
         graph.output(warped, Some("y"));
         Workload {
             graph,

@@ -397,9 +397,15 @@ impl<'a> Scope<'a> {
         if self.target().into_iter().any(sizes) || self.has_computed(&sizes) {
             return false;
         }
+        let is_name = |id: &ExprId| matches!(ast.kind(*id), ExprKind::Name(_));
         let harmless = |id: ExprId| {
-            let ExprKind::Binary { op, lhs, rhs } = ast.kind(id) else {
-                return false;
+            let (op, lhs, rhs) = match ast.kind(id) {
+                ExprKind::Binary { op, lhs, rhs } => (op, lhs, rhs),
+                // Whether operands broadcast is decided on each axis by itself.
+                ExprKind::Call { callee, args, .. } => {
+                    return callee.as_str() == "broadcasts" && args.iter().all(is_name);
+                }
+                _ => return false,
             };
             let field = |id: ExprId, name: &str| {
                 matches!(ast.kind(id), ExprKind::Field { base, name: own }

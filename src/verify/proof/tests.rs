@@ -7,7 +7,7 @@ use num_traits::ToPrimitive;
 use rustc_hash::FxHashMap;
 
 use super::super::random::Random;
-use super::super::{Options, Verdict, data, seeds, verify};
+use super::super::{Covers, Options, Verdict, data, seeds, verify};
 use super::case::Case;
 use super::expr::{Expr, Factor, Kind};
 use super::facts::Facts;
