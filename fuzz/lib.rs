@@ -6,15 +6,16 @@ pub use pnnx::{changed_words, pnnx};
 
 use std::sync::Arc;
 
-
 use prost::Message;
 use tautomer::diag::Source;
 use tautomer::exec::{Executor, Mode, Plan};
 use tautomer::formats::onnx::{decode_model, export, import};
 use tautomer::graph::{Graph, Session, Shown, VertexId, Workload};
-use tautomer::lang::{Compat, parse_script};
+use tautomer::lang::{Compat, parse_rules, parse_script};
 use tautomer::pipeline::{Options, optimize};
 use tautomer::rewrite::Limits;
+use tautomer::rule::load_checked_rules;
+use tautomer::verify;
 
 /// A target that needs no more than bytes.
 pub struct Target {
@@ -31,6 +32,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "onnx_reader", run: read, change: changed },
     Target { name: "onnx_round_trip", run: round_trip, change: changed },
     Target { name: "scripts", run: scripts, change: changed },
+    Target { name: "rules", run: |bytes| rules(&String::from_utf8_lossy(bytes)), change: changed },
     Target { name: "pnnx", run: |bytes| pnnx(bytes).1, change: changed_words },
 ];
 
@@ -162,6 +164,37 @@ pub fn round_trip(bytes: &[u8]) -> bool {
         assert!(a.admits(b), "a result was {a} and is {b}");
     }
     true
+}
+
+/// Loads any text as rules and verifies them, with a small budget. True for rules that load.
+pub fn rules(text: &str) -> bool {
+    let Ok(file) = parse_rules(Arc::new(Source::new("text", text))) else {
+        return false;
+    };
+    match load_checked_rules(file) {
+        Ok(set) => {
+            let options = verify::Options {
+                instances: 3,
+                attempts: 4,
+                patterns: 256,
+                shrinking: 20,
+                ..verify::Options::default()
+            };
+            for rule in &set.rules {
+                let report = verify::verify(rule, &set.examples, &options);
+                let says = report.verdict.to_string();
+                assert!(!says.contains("fault of the tool"), "{}: {says}", rule.name);
+                let why = report.not_proved.unwrap_or_default();
+                assert!(!why.contains("fault of the tool"), "{}: {why}", rule.name);
+            }
+            true
+        }
+        Err(problems) => {
+            assert!(problems.has_errors(), "rules were refused without a reason");
+            let _ = problems.render(false);
+            false
+        }
+    }
 }
 
 /// Numbers that follow from a seed.

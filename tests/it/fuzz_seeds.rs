@@ -6,7 +6,7 @@ mod fuzz;
 
 use std::path::Path;
 
-use self::fuzz::{Random, TARGETS, changed, changed_words, pnnx, read, round_trip, scripts};
+use self::fuzz::{Random, TARGETS, changed, changed_words, pnnx, read, round_trip, rules, scripts};
 
 fn seeds_of(folder: &str) -> Vec<(String, Vec<u8>)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
@@ -107,4 +107,23 @@ fn changed_seeds_of_pnnx_are_models_or_refused() {
         models * 10 > cases && written * 10 > cases,
         "{models} and {written} of {cases}"
     );
+}
+
+#[test]
+fn changed_rules_have_verdicts_or_messages() {
+    let cases = cases().div_ceil(6);
+    let seeds = seeds_of("fuzz/seeds-rules");
+    for (name, seed) in &seeds {
+        assert!(rules(&String::from_utf8_lossy(seed)), "{name}");
+    }
+    let seeds: Vec<Vec<u8>> = seeds.into_iter().map(|(_, text)| text).collect();
+    let mut loaded = 0;
+    for case in 0..cases {
+        let bytes = changed(&seeds, &mut Random(0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(case + 1)));
+        let text = String::from_utf8_lossy(&bytes);
+        let tried = std::panic::catch_unwind(|| rules(&text));
+        loaded += u64::from(tried.unwrap_or_else(|_| panic!("case {case}: {text}")));
+    }
+    // Not all of them are refused at once.
+    assert!(loaded * 20 > cases, "{loaded} of {cases}");
 }
