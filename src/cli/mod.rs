@@ -16,6 +16,7 @@ mod input;
 mod optimize;
 mod output;
 mod print;
+mod progress;
 mod random;
 mod repl;
 mod report;
