@@ -3,24 +3,26 @@
 mod bodies;
 mod report;
 mod select;
+mod watch;
 mod why;
 
 use std::sync::Arc;
 use std::time::Instant;
 
 use crate::diag::{Diagnostic, Diagnostics};
-use crate::graph::{Graph, Workload};
-use crate::op::Infer;
+use crate::graph::{Graph, Workload, expand_composites};
+use crate::op::{Infer, Op, OpDef};
 use crate::rewrite::{
-    CostModel, Explored, FoldReport, Folding, Limits, RuleReport, Step, StopReason, Unroll, batch_symbols, decode,
-    encode_folding, extract, fold_static, graph_cost, has_flow, resolve_flow, saturate, saturate_explained, substitute,
-    substitute_explored,
+    CostModel, Explored, FoldReport, Folding, IterationReport, Limits, RuleReport, Step, StopReason, Unroll,
+    batch_symbols, decode, encode_folding, extract, fold_static, graph_cost, has_flow, kept_from, resolve_flow,
+    saturate_watched, substitute_watched,
 };
 use crate::rule::{Class, Group, Rule};
 use crate::tensor::Type;
 
 pub use self::report::{FiredRule, Outcome, Report};
 pub use self::select::select_rules;
+pub use self::watch::{Event, Missing};
 pub use self::why::{WhyNot, why_not};
 
 /// How often a graph is rewritten again because control flow in it was decided.
@@ -114,6 +116,13 @@ pub struct Options<'a> {
     pub limits: Limits,
     /// Calls that the result may contain only where the input has them, by operands, attributes and result.
     pub forbidden: &'a dyn Fn(&Infer<'_>, &Type) -> bool,
+    /// Composite operators that rules of substitution may make although they are forbidden: what is left of them in the end
+    /// is written as their bodies.
+    pub expand: &'a dyn Fn(&OpDef) -> bool,
+    /// Find out which forbidden operators a better result would have, for [`Report::missing`].
+    pub missing: bool,
+    /// Is told how far the work is.
+    pub watch: &'a dyn Fn(Event),
     /// Keep what the result rests on, for [`Outcome::steps`].
     pub explain: bool,
     /// Keep everything that the engine looked at, for [`Outcome::explored`].
@@ -136,6 +145,9 @@ impl Default for Options<'_> {
             skip: Vec::new(),
             limits: Limits::default(),
             forbidden: &|_, _| false,
+            expand: &|_| false,
+            missing: false,
+            watch: &|_| {},
             explain: false,
             explore: false,
             fold: true,
@@ -161,15 +173,20 @@ fn rewrite(mut workload: Workload, options: &Options<'_>) -> Result<Outcome, Dia
     let rewritten = match options.engine {
         Engine::Saturate => by_saturation(&before, &rules, options, &model, &mut clock),
         Engine::Substitute => {
-            let engine = if options.explore {
-                substitute_explored
-            } else {
-                substitute
+            (options.watch)(Event::Stage("substitute"));
+            let forbidden =
+                |call: &Infer<'_>, result: &Type| (options.forbidden)(call, result) && !(options.expand)(call.def);
+            let model = CostModel {
+                forbidden: &forbidden,
+                ..model
             };
-            let (graph, done) = engine(before.clone(), &rules, options.limits.rewrites, &model);
+            let watch = |done: usize| (options.watch)(Event::Substitutions(done));
+            let limit = options.limits.rewrites;
+            let (graph, done) = substitute_watched(before.clone(), &rules, limit, &model, options.explore, &watch);
             clock.stage("substitute");
             Rewritten {
-                graph,
+                graph: written_out(&before, graph, options),
+                missing: watch::missing_of_rules(&done.rules),
                 rules: done.rules,
                 applications: done.steps.clone(),
                 sides: Vec::new(),
@@ -185,6 +202,7 @@ fn rewrite(mut workload: Workload, options: &Options<'_>) -> Result<Outcome, Dia
     workload.graph = rewritten.graph;
     same_outputs(&before, &workload.graph)?;
     let bytes_before: usize = workload.params.values().map(|t| t.bytes()).sum();
+    (options.watch)(Event::Stage("fold"));
     let fold = if options.fold {
         fold_static(&mut workload, options.folding)
     } else {
@@ -231,6 +249,7 @@ fn rewrite(mut workload: Workload, options: &Options<'_>) -> Result<Outcome, Dia
             .map(|(rule, _)| rule.name.to_string())
             .collect(),
         resolved: 0,
+        missing: rewritten.missing,
         seconds: clock.seconds,
     };
     Ok(Outcome {
@@ -255,6 +274,25 @@ struct Rewritten {
     iterations: usize,
     stop: StopReason,
     egraph: (usize, usize),
+    missing: Vec<Missing>,
+}
+
+/// The graph after substitution with the bodies of composite operators that rules used and that may not stay.
+fn written_out(before: &Graph, after: Graph, options: &Options<'_>) -> Graph {
+    let own: rustc_hash::FxHashSet<&str> = before
+        .ids()
+        .filter_map(|v| match before.vertex(v).op() {
+            Some(Op::Known(def)) => Some(def.name),
+            _ => None,
+        })
+        .collect();
+    let expand = |def: &OpDef| (options.expand)(def) && !own.contains(def.name);
+    let mut written = after.clone();
+    match expand_composites(&mut written, &expand) {
+        Ok(_) => written,
+        // The format of the result has to do it, or to say why it cannot.
+        Err(_) => after,
+    }
 }
 
 fn by_saturation(
@@ -266,13 +304,22 @@ fn by_saturation(
 ) -> Rewritten {
     let mut encoded = encode_folding(before, model.fold_all);
     clock.stage("encode");
-    let saturation = if options.explain || options.explore {
-        saturate_explained(&mut encoded, rules, options.limits)
-    } else {
-        saturate(&mut encoded, rules, options.limits)
+    (options.watch)(Event::Stage("saturate"));
+    let watch = |round: &IterationReport| {
+        (options.watch)(Event::Round {
+            nodes: round.nodes,
+            applied: round.applied,
+        });
     };
+    let explained = options.explain || options.explore;
+    let saturation = saturate_watched(&mut encoded, rules, options.limits, explained, &watch);
     clock.stage("saturate");
+    (options.watch)(Event::Stage("extract"));
     let extraction = extract(&encoded, model);
+    let missing = match options.missing {
+        true => watch::missing(kept_from(&encoded, &saturation, model)),
+        false => Vec::new(),
+    };
     clock.stage("extract");
     let (numbers, steps): (Vec<usize>, Vec<Step>) = if options.explain {
         saturation.steps(before, &encoded, &extraction).into_iter().unzip()
@@ -299,6 +346,7 @@ fn by_saturation(
         iterations: saturation.iterations.len(),
         stop: saturation.stop,
         egraph: saturation.iterations.last().map_or((0, 0), |i| (i.nodes, i.classes)),
+        missing,
         rules: saturation.rules,
     }
 }

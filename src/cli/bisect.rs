@@ -64,7 +64,7 @@ struct Trial {
 
 pub(super) fn run(args: &Args, shell: &Shell) -> Done {
     let loaded = Loaded::read(&args.file, args.from, args.params.as_deref(), shell)?;
-    let given = read_rules(&args.rules)?;
+    let given = read_rules(&args.rules, shell)?;
     let allowed = tolerance(args.class, &loaded.workload);
     let trial = |limit: Option<usize>| -> Result<Trial, Failure> {
         let options = Options {

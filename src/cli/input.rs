@@ -41,6 +41,33 @@ impl Kind {
         ("param", Kind::Pnnx),
     ];
 
+    /// The kind that the suffix of the file shows.
+    pub(super) fn of_suffix(path: &Path) -> Option<Kind> {
+        let suffix = path.extension()?;
+        let known = Kind::SUFFIXES.iter().find(|(known, _)| *known == suffix);
+        known.map(|(_, kind)| *kind)
+    }
+
+    /// The kind of file that a result is written to.
+    pub(super) fn of_result(path: &Path) -> Result<Kind, Failure> {
+        let suffix = path.extension().unwrap_or_default().to_string_lossy();
+        let known = Kind::of_suffix(path);
+        let problem = match (known, &*suffix) {
+            (Some(Kind::Rules), _) => format!("{}: a result is not a rule file", path.display()),
+            (Some(kind), _) => return Ok(kind),
+            (None, "") => format!("{}: a result needs a suffix", path.display()),
+            (None, suffix) => format!("{}: results cannot be written as `.{suffix}`", path.display()),
+        };
+        let problem = Diagnostic::error("T0402", problem);
+        let written = Kind::SUFFIXES.iter().filter(|(_, kind)| *kind != Kind::Rules);
+        let close = did_you_mean(&suffix, written.map(|(written, _)| *written));
+        Err(match close.filter(|_| known.is_none() && !suffix.is_empty()) {
+            Some(close) => problem.help(format!("did you mean `.{close}`?")),
+            None => problem.help("the suffix says the format: `.taut`, `.onnx` or `.pnnx.param`"),
+        }
+        .into())
+    }
+
     /// The kind that `--from` names, or that the suffix of the file shows.
     pub(super) fn of(path: &Path, from: Option<Kind>) -> Result<Kind, Failure> {
         if let Some(kind) = from {
@@ -57,8 +84,8 @@ impl Kind {
                 .into());
         }
         let suffix = path.extension().unwrap_or_default().to_string_lossy();
-        if let Some((_, kind)) = Kind::SUFFIXES.iter().find(|(known, _)| *known == suffix) {
-            return Ok(*kind);
+        if let Some(kind) = Kind::of_suffix(path) {
+            return Ok(kind);
         }
         // Scripts have no suffix of their own: they are known by what is in them.
         let short = std::fs::metadata(path).is_ok_and(|m| m.is_file() && m.len() <= LONGEST_SCRIPT);
@@ -69,6 +96,13 @@ impl Kind {
             return Ok(Kind::Taut);
         }
         let shown = path.display();
+        if let Some((what, help)) = foreign(&suffix) {
+            return Err(
+                Diagnostic::error("T0402", format!("{shown}: {what} cannot be read here"))
+                    .help(help)
+                    .into(),
+            );
+        }
         let problem = if suffix.is_empty() {
             Diagnostic::error("T0402", format!("{shown}: a file without a suffix may be anything"))
         } else {
@@ -81,6 +115,41 @@ impl Kind {
         };
         Err(problem.help("or say what it is: `--from taut`").into())
     }
+}
+
+/// Files that people have beside their models: what they are, and what to do with them.
+fn foreign(suffix: &str) -> Option<(&'static str, &'static str)> {
+    Some(match suffix {
+        "pt" | "pth" | "ckpt" | "pt2" | "mar" => (
+            "a file of PyTorch",
+            "export the model first: `torch.onnx.export(model, args, \"model.onnx\")`",
+        ),
+        "bin" => (
+            "a file of weights",
+            "give the `.pnnx.param` file beside it, or export the model to ONNX",
+        ),
+        "safetensors" | "npz" | "npy" => (
+            "a file of arrays",
+            "give a program or model; `--params` takes values of parameters, and `run --input` those of inputs",
+        ),
+        "tflite" => (
+            "a file of TensorFlow Lite",
+            "convert it first: `python -m tf2onnx.convert --tflite FILE --output model.onnx`",
+        ),
+        "pb" | "h5" | "keras" => (
+            "a file of TensorFlow",
+            "convert it first: `python -m tf2onnx.convert --output model.onnx`",
+        ),
+        "mlir" | "gguf" | "json" | "xml" | "ort" => (
+            "a file of this kind",
+            "models are read as `.onnx` or `.pnnx.param`, programs as `.taut`",
+        ),
+        "py" => (
+            "a Python program",
+            "let it export the model: `torch.onnx.export(model, args, \"model.onnx\")`",
+        ),
+        _ => return None,
+    })
 }
 
 /// True for `-`: standard input or output.
@@ -124,7 +193,7 @@ pub(super) fn unreadable(path: &Path, e: &std::io::Error) -> Failure {
 }
 
 /// What the system says, without the number of the error.
-fn plain(e: &std::io::Error) -> String {
+pub(super) fn plain(e: &std::io::Error) -> String {
     let text = e.to_string();
     match text.find(" (os error") {
         Some(at) => text[..at].to_lowercase(),
@@ -178,6 +247,61 @@ pub(super) fn script_source(path: &Path, from: Option<Kind>, compat: bool) -> Re
     }
     let source = source(path)?;
     Ok((compat || is_script(&source.text)).then_some(source))
+}
+
+/// Says what is likely wrong with a model that cannot be read, and one thing once.
+fn explained(path: &Path, problems: Diagnostics) -> Diagnostics {
+    let all: Vec<Diagnostic> = problems.iter().cloned().collect();
+    let mut missing = all
+        .iter()
+        .filter(|p| p.code == "T0504" && p.message.contains("external data"));
+    if let Some(first) = missing.next() {
+        // What uses an initializer that is not there fails for that alone.
+        let problem = match missing.count() {
+            0 => first.clone(),
+            1 => first.clone().note("1 other initializer is missing as well"),
+            n => first
+                .clone()
+                .note(format!("{n} other initializers are missing as well")),
+        };
+        return problem
+            .help("the weights of this model are in files of their own, which stand in the directory of the model")
+            .into();
+    }
+    if all.len() != 1 || all.iter().any(|p| p.code != "T0501") {
+        return problems;
+    }
+    let mut start = [0u8; 4];
+    let read = std::fs::File::open(path).and_then(|mut file| std::io::Read::read(&mut file, &mut start));
+    let help = match (read, &start) {
+        (Err(_), _) => return problems,
+        (Ok(0), _) => "the file is empty",
+        (_, b"PK\x03\x04") => "this is an archive, as PyTorch writes it: export the model with `torch.onnx.export`",
+        (_, [0x80, ..]) => "this is a pickle of Python: export the model with `torch.onnx.export`",
+        (_, b"vers") => "this is a pointer of Git LFS: `git lfs pull` fetches the model itself",
+        (_, b"\x89HDF") => "this is a file of HDF5, as Keras writes it: convert it to ONNX",
+        (_, [b'<' | b'{', ..]) => "this is text, perhaps a page of a web server",
+        _ => "the file is cut short, or is not an ONNX model",
+    };
+    all.into_iter().map(|p| p.help(help)).collect()
+}
+
+/// The newest version of the file format that is known.
+const NEWEST_IR: i64 = 13;
+
+/// Warns of a model in a newer file format.
+fn newer_format(path: &Path, info: &OnnxInfo) -> Diagnostics {
+    if info.ir_version <= NEWEST_IR {
+        return Diagnostics::new();
+    }
+    let text = format!(
+        "{}: the IR version of the model is {}, and the newest known is {NEWEST_IR}",
+        shown(path),
+        info.ir_version
+    );
+    Diagnostic::warning("T0502", text)
+        .help("it is read as one of a known version; what is new in it is not seen")
+        .into()
 }
 
 /// The value, or nothing and its problems set aside.
@@ -273,13 +397,15 @@ impl Loaded {
                 } else {
                     // A missing file is told apart before the reader sees it.
                     std::fs::metadata(path).map_err(|e| unreadable(path, &e))?;
-                    read_model(path)?
+                    read_model(path).map_err(|problems| explained(path, problems))?
                 };
+                let mut notes = newer_format(path, &imported.info);
+                notes.extend(imported.notes);
                 Loaded {
                     workload: imported.workload,
                     info: Some(imported.info),
                     program: None,
-                    notes: imported.notes,
+                    notes,
                     kind,
                     path: path.to_owned(),
                 }

@@ -17,6 +17,7 @@ mod limits;
 mod optimize;
 mod output;
 mod print;
+mod progress;
 mod random;
 mod repl;
 mod report;

@@ -16,7 +16,7 @@ use tautomer::lang::ast::ParamClass;
 use tautomer::lang::{format_program, parse_program};
 use tautomer::tensor::{DType, Tensor};
 
-use super::input::Kind;
+use super::input::{Kind, plain};
 use super::{Done, Failure};
 
 /// More elements than this are abbreviated.
@@ -30,10 +30,7 @@ const EDGE: usize = 3;
 
 /// The kind of file that a workload is to be written to. What cannot be written is refused before work is done for it.
 pub(super) fn destination(path: &Path) -> Result<Kind, Failure> {
-    let kind = Kind::of(path, None)?;
-    if kind == Kind::Rules {
-        return Err(no_rule_file(path));
-    }
+    let kind = Kind::of_result(path)?;
     has_folder(path)?;
     if kind == Kind::Pnnx {
         has_folder(&pnnx::weights_beside(path))?;
@@ -41,16 +38,10 @@ pub(super) fn destination(path: &Path) -> Result<Kind, Failure> {
     Ok(kind)
 }
 
-fn no_rule_file(path: &Path) -> Failure {
-    Diagnostic::error("T0402", format!("{}: a program is no rule file", path.display()))
-        .help("results are written as `.taut`, `.onnx` or `.pnnx.param`")
-        .into()
-}
-
 /// Refuses a path that no file can be written to.
 pub(super) fn has_folder(path: &Path) -> Done {
     let problem = match path.parent() {
-        _ if path.is_dir() => format!("{}: it is a directory", path.display()),
+        _ if path.is_dir() => format!("{}: is a directory", path.display()),
         Some(folder) if !folder.as_os_str().is_empty() && !folder.is_dir() => {
             let what = if folder.exists() {
                 "is not a directory"
@@ -61,7 +52,7 @@ pub(super) fn has_folder(path: &Path) -> Done {
         }
         _ => match atomic::writable(path) {
             Ok(()) => return Ok(()),
-            Err(e) => format!("{}: cannot be written: {e}", path.display()),
+            Err(e) => format!("{}: cannot be written: {}", path.display(), plain(&e)),
         },
     };
     Err(Failure::new("T0401", problem))
@@ -69,7 +60,8 @@ pub(super) fn has_folder(path: &Path) -> Done {
 
 /// Writes a text, in one step.
 pub(super) fn write_text(path: &Path, text: &str) -> Done {
-    atomic::write(path, text.as_bytes()).map_err(|e| Failure::new("T0401", format!("{}: {e}", path.display())))
+    atomic::write(path, text.as_bytes())
+        .map_err(|e| Failure::new("T0401", format!("{}: {}", path.display(), plain(&e))))
 }
 
 /// The text of a workload, and the values of its parameters under the names they have there.
@@ -96,7 +88,7 @@ pub(super) fn write_workload(
     workload: &Workload,
     info: Option<&OnnxInfo>,
 ) -> Result<Diagnostics, Failure> {
-    match Kind::of(path, None)? {
+    match Kind::of_result(path)? {
         Kind::Taut => {
             let (text, values) = program_text(workload);
             let name = path.display().to_string();
@@ -120,7 +112,7 @@ pub(super) fn write_workload(
             )?)
         }
         Kind::Pnnx => Ok(pnnx::write_model(path, &workload.graph, &workload.params)?),
-        Kind::Rules => Err(no_rule_file(path)),
+        Kind::Rules => Ok(Diagnostics::new()),
     }
 }
 
@@ -289,9 +281,23 @@ fn int_json(v: &i128) -> Value {
     i64::try_from(*v).map_or_else(|_| json!(v.to_string()), |v| json!(v))
 }
 
-/// Writes arrays into a folder, one file for each.
+/// Refuses a path at which there is something else than a directory.
+pub(super) fn is_directory(folder: &Path) -> Done {
+    match folder.exists() && !folder.is_dir() {
+        true => Err(
+            Diagnostic::error("T0401", format!("{}: is not a directory", folder.display()))
+                .help("each result becomes a file of its own; name a directory for them")
+                .into(),
+        ),
+        false => Ok(()),
+    }
+}
+
+/// Writes arrays into a directory, one file for each.
 pub(super) fn write_outputs(folder: &Path, outputs: &[Tensor]) -> Done {
-    std::fs::create_dir_all(folder).map_err(|e| Failure::new("T0401", format!("{}: {e}", folder.display())))?;
+    is_directory(folder)?;
+    std::fs::create_dir_all(folder)
+        .map_err(|e| Failure::new("T0401", format!("{}: {}", folder.display(), plain(&e))))?;
     for (i, tensor) in outputs.iter().enumerate() {
         let path = folder.join(format!("out{i}.npy"));
         let one = IndexMap::from([(format!("out{i}"), tensor.clone())]);

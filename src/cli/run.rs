@@ -8,7 +8,7 @@ use tautomer::diag::{Diagnostic, did_you_mean};
 use tautomer::exec::{Executor, Mode, Observer, Plan};
 use tautomer::graph::{Graph, Meter, Output, Params, VertexId, Workload, interpret, interpret_over};
 use tautomer::op::Value;
-use tautomer::tensor::{DType, Tensor, Type};
+use tautomer::tensor::{DType, Dim, Tensor, Type};
 
 use super::extents::decided;
 use super::input::{self, Kind, Loaded};
@@ -46,6 +46,7 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
     if let Some(source) = input::script_source(&args.file, args.from, args.script.is_compat())? {
         return script::run(source, args.script, args.reference, shell);
     }
+    args.output_dir.as_deref().map_or(Ok(()), output::is_directory)?;
     let mut loaded = Loaded::read(&args.file, args.from, args.params.as_deref(), shell)?;
     loaded.reshape(&args.shapes)?;
     let inputs = bind_inputs(&mut loaded, &args.inputs, shell)?;
@@ -252,6 +253,10 @@ fn check_types(loaded: &Loaded, names: &[String], values: &[Tensor]) -> Done {
                 "T0407",
                 format!("input `{name}` is {}, and {actual} is given", graph.ty(v)),
             );
+            let problem = match conversion(graph.ty(v), value) {
+                Some(help) => problem.help(help),
+                None => problem,
+            };
             return Err(match (graph.vertex(v).span, &loaded.program) {
                 (Some(span), Some(program)) => problem
                     .label(span, "declared here")
@@ -262,6 +267,37 @@ fn check_types(loaded: &Loaded, names: &[String], values: &[Tensor]) -> Done {
         }
     }
     Ok(())
+}
+
+/// How to make a value fit: another element type, or another order of axes.
+fn conversion(wanted: &Type, value: &Tensor) -> Option<String> {
+    let wanted = wanted.as_tensor()?;
+    if wanted.dtype != value.dtype() {
+        let name = wanted.dtype.name();
+        let name = match name.split_at(1) {
+            ("f", bits) if bits.parse::<u32>().is_ok() => format!("float{bits}"),
+            ("i", bits) if bits.parse::<u32>().is_ok() => format!("int{bits}"),
+            ("u", bits) if bits.parse::<u32>().is_ok() => format!("uint{bits}"),
+            _ => name.to_owned(),
+        };
+        return Some(format!("convert it with NumPy: `x.astype(\"{name}\")`"));
+    }
+    let shape = wanted.shape.as_ref()?;
+    let rank = value.shape().len();
+    // The common orders of images, sequences and matrices; others are not guessed.
+    let orders: [&[usize]; 4] = [&[0, 3, 1, 2], &[0, 2, 3, 1], &[0, 2, 1], &[1, 0]];
+    let fits = |order: &&&[usize]| {
+        let same = |(&i, d): (&usize, &Dim)| d.as_const().is_none_or(|n| usize::try_from(n) == Ok(value.shape()[i]));
+        order.len() == rank && shape.len() == rank && order.iter().zip(shape.iter()).all(same)
+    };
+    if let Some(order) = orders.iter().find(fits) {
+        let order: Vec<String> = order.iter().map(ToString::to_string).collect();
+        return Some(format!(
+            "are its axes in another order? `x.transpose({})`",
+            order.join(", ")
+        ));
+    }
+    (rank + 1 == shape.len()).then(|| "is the axis of the batch missing? `x[None]` adds it".to_owned())
 }
 
 fn known_input(name: &str, names: &[String]) -> Done {

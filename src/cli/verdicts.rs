@@ -425,6 +425,22 @@ pub(super) fn choose(
     Ok(out)
 }
 
+/// The verdict of a rule, if it is less than what is asked for.
+pub(super) fn lesser(options: &Options<'_>, name: &str, least: Least) -> Result<Option<String>, Failure> {
+    let (Some(least), Some(rule)) = (
+        least.level(),
+        select_rules(options)?.into_iter().find(|rule| &*rule.name == name),
+    ) else {
+        return Ok(None);
+    };
+    let level = Locks::default().verdict(&rule)?.map(|entry| entry.verdict);
+    Ok(match level {
+        None => Some("not known".to_owned()),
+        Some(level) if level < least => Some(format!("`{level}`")),
+        Some(_) => None,
+    })
+}
+
 fn are(names: &[String]) -> String {
     if names.len() == 1 {
         "1 rule is".to_owned()
@@ -434,7 +450,7 @@ fn are(names: &[String]) -> String {
 }
 
 /// The first few names.
-fn some(names: &[String]) -> String {
+pub(super) fn some(names: &[String]) -> String {
     let more = names.len().saturating_sub(SHOWN);
     let shown = names[..names.len() - more].join(", ");
     if more > 0 {

@@ -187,7 +187,14 @@ called like it with `-reversed` appended."
 
     "T0311" "never matches"
 "No graph can ever match the source: no operator has all the properties asked for, a condition is false whatever the
-match, or the types of two places of one value exclude each other."
+match, or compares a tensor with a number or an element type with a string, the types of two places of one value exclude
+each other, or a constant stands as an operand where every graph has an attribute.
+
+    rule part(x, s: const) { slice(x, s, s) => x }        write `slice(x) {starts = s, ends = s}`
+    rule one(x, s: const) { x * s => x where s == 1 }     write `where value(s) == 1`
+
+It is a warning where the source asks for a form of an attribute that graphs have only as long as shapes are not known,
+such as an `auto_pad` other than `NOTSET`, or the 0 and -1 of `reshape`."
 
     "T0312" "variable of the source alone"
 "The target does not depend on this variable. That may be meant, as in `where(_, x, x) => x`, and then `_` says so; it may

@@ -32,7 +32,7 @@ use petgraph::visit::EdgeRef;
 use smallvec::SmallVec;
 
 pub use compare::same_graph;
-pub use composite::{Given, composite_function, expand_composites, inline, inline_program};
+pub use composite::{Given, body_operators, composite_function, expand_composites, inline, inline_program};
 pub use flow::Datum;
 pub(crate) use interpret::evaluate_flow;
 pub use interpret::{

@@ -84,7 +84,7 @@ pub use attr::{AttrDef, AttrKind, AttrValue, Attrs, AxisOf, Default, Real};
 pub use bounded::Bounded;
 pub(crate) use branch::{always_true, join};
 pub use call::{Normalized, normalize};
-pub use cost::{Cost, CostRule};
+pub use cost::{ASSUMED_EXTENT, Cost, CostRule};
 pub use def::{Canonical, Flow, OnnxName, OpDef, OpTraits, Operand, OperandKind, Semantics};
 pub(crate) use einsum::einsum_axes;
 pub use exact::Exact;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+use super::watch::{Missing, add_missing};
 use crate::graph::{Graph, Workload};
 use crate::rewrite::{Explored, FoldNote, Step, StopReason};
 use crate::rule::Class;
@@ -35,6 +36,8 @@ impl Outcome {
         self.applications.extend(more.applications);
         self.sides.extend(more.sides);
         self.report.add(&more.report);
+        // What an earlier round could not have, a later one may have found another way to.
+        self.report.missing.clone_from(&more.report.missing);
         self.report.bound = more.report.bound;
         self.report.parameter_bytes.1 = more.report.parameter_bytes.1;
         self.report.stop = more.report.stop;
@@ -75,6 +78,9 @@ pub struct Report {
     pub stopped: Vec<String>,
     /// Calls of control flow that were decided ahead of time.
     pub resolved: usize,
+    /// With [`Options::missing`](super::Options::missing), and for substitution always: operators that the result may not
+    /// contain, and how often it would have had them.
+    pub missing: Vec<Missing>,
     /// Seconds spent in each stage.
     pub seconds: Vec<(&'static str, f64)>,
 }
@@ -98,6 +104,7 @@ impl Report {
         }
         self.rules
             .sort_by(|a, b| b.applied.cmp(&a.applied).then_with(|| a.name.cmp(&b.name)));
+        add_missing(&mut self.missing, &more.missing);
         self.weakest = self.weakest.weaker(more.weakest);
         self.class = self.weakest.to_string();
         self.iterations += more.iterations;

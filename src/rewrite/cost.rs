@@ -105,6 +105,18 @@ impl CostModel<'_> {
         }
     }
 
+    /// True for an e-node of the class `result` that a rule may not make.
+    pub(crate) fn forbids_enode(&self, egraph: &EGraph, enode: &ENode, result: Id) -> bool {
+        let Head::Op(i) = enode.head else { return false };
+        let op = egraph.analysis.interner.op_at(i);
+        let attrs = attrs_of(egraph, enode);
+        let facts: SmallVec<[Fact<'_>; 6]> = operands_of(egraph, enode)
+            .iter()
+            .map(|&c| egraph[c].data.fact())
+            .collect();
+        self.forbids(op, &facts, &attrs, &egraph[result].data.ty)
+    }
+
     /// True for a call that a rule may not make.
     fn forbids(&self, op: &Op, operands: &[Fact<'_>], attrs: &[AttrValue], result: &Type) -> bool {
         let Op::Known(def) = op else { return false };

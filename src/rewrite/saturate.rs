@@ -2,6 +2,7 @@
 //!
 //! Limits are counts, so that a run gives the same result on every machine.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use egg::Id;
@@ -87,6 +88,14 @@ pub struct RuleReport {
     pub applied: usize,
     /// Candidates the target of which has no type or another one.
     pub refused: usize,
+    /// Candidates the two sides of which were equal already.
+    pub idle: usize,
+    /// Substitution: places where the result would depend on itself.
+    pub circular: usize,
+    /// Substitution: places where the target does not cost less, and the rule could be undone.
+    pub dearer: usize,
+    /// Substitution: operators of the target that the result may not contain, and in how many places they were wanted.
+    pub forbidden: BTreeMap<&'static str, usize>,
     /// Rounds in which it rested because it had found too much.
     pub rested: usize,
     /// Its search took more steps than it may, and was not brought to an end.
@@ -166,15 +175,32 @@ struct Schedule {
 
 /// Saturates the e-graph of `encoded` with `rules`.
 pub fn saturate(encoded: &mut Encoded, rules: &[Arc<Rule>], limits: Limits) -> Saturation {
-    run(encoded, rules, limits, None)
+    run(encoded, rules, limits, None, &|_| {})
 }
 
 /// As [`saturate`], with every application kept, so that a result can be explained.
 pub fn saturate_explained(encoded: &mut Encoded, rules: &[Arc<Rule>], limits: Limits) -> Saturation {
-    run(encoded, rules, limits, Some(History::default()))
+    run(encoded, rules, limits, Some(History::default()), &|_| {})
 }
 
-fn run(encoded: &mut Encoded, rules: &[Arc<Rule>], limits: Limits, mut history: Option<History>) -> Saturation {
+/// As [`saturate`] or, if `explained`, [`saturate_explained`]; `watch` is told what each round did.
+pub fn saturate_watched(
+    encoded: &mut Encoded,
+    rules: &[Arc<Rule>],
+    limits: Limits,
+    explained: bool,
+    watch: &dyn Fn(&IterationReport),
+) -> Saturation {
+    run(encoded, rules, limits, explained.then(History::default), watch)
+}
+
+fn run(
+    encoded: &mut Encoded,
+    rules: &[Arc<Rule>],
+    limits: Limits,
+    mut history: Option<History>,
+    watch: &dyn Fn(&IterationReport),
+) -> Saturation {
     let egraph = &mut encoded.egraph;
     let programs: Vec<Program> = rules.iter().map(|r| Program::new(r.clone())).collect();
     let mut reports: Vec<RuleReport> = vec![RuleReport::default(); rules.len()];
@@ -285,6 +311,7 @@ fn run(encoded: &mut Encoded, rules: &[Arc<Rule>], limits: Limits, mut history: 
                         seen[i].insert(key(egraph));
                     }
                     Outcome::NoEffect => {
+                        reports[i].idle += 1;
                         seen[i].insert(before);
                     }
                     Outcome::Refused => {
@@ -305,11 +332,13 @@ fn run(encoded: &mut Encoded, rules: &[Arc<Rule>], limits: Limits, mut history: 
         if let Some(history) = &mut history {
             history.rebuild(egraph);
         }
-        iterations.push(IterationReport {
+        let report = IterationReport {
             nodes: egraph.total_size(),
             classes: egraph.number_of_classes(),
             applied,
-        });
+        };
+        watch(&report);
+        iterations.push(report);
         if let Some(reason) = over {
             stop = reason;
             break 'rounds;

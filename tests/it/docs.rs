@@ -203,7 +203,7 @@ fn the_readme_shows_what_the_command_prints() {
     let outcome = optimize(workload, &Options::default()).unwrap_or_else(|problems| panic!("{problems}"));
     let report = &outcome.report;
     let first = format!(
-        "optimised mlp.taut   {} -> {} vertices",
+        "optimized mlp.taut   {} -> {} nodes   estimated",
         report.vertices.0, report.vertices.1
     );
     assert!(README.contains(&first), "the README lacks `{first}`");

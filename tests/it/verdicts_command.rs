@@ -220,7 +220,7 @@ fn verdicts_decide_which_rules_take_part() {
     let mut said = String::new();
     let mut note = |done: &Ran| {
         // The line with the time stands after the problems.
-        let problems = done.err.split("optimised").next().unwrap_or_default();
+        let problems = done.err.split("optimized").next().unwrap_or_default();
         said.push_str(&format!("exit {}\n{problems}\n", done.code));
     };
 

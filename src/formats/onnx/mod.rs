@@ -1,6 +1,7 @@
 //! ONNX models and tensors.
 
 mod attr;
+mod count;
 mod export;
 mod external;
 mod file;
@@ -21,6 +22,7 @@ use super::Problem;
 use crate::graph::Datum;
 use crate::tensor::Tensor;
 
+pub use count::count_nodes;
 pub use export::{Exported, Target, export, raise_opset};
 pub use file::{decode_model, read_model, write_model};
 pub use import::{Imported, import};

@@ -89,6 +89,15 @@ impl<S: Scope> Evaluator<'_, S> {
             ("prod", [list]) => Term::Int(int_list(list)?.into_iter().product()),
             ("min", [Term::Int(a), Term::Int(b)]) => Term::Int(a.minimum(b)),
             ("max", [Term::Int(a), Term::Int(b)]) => Term::Int(a.maximum(b)),
+            ("min" | "max", [a, b]) => match (float(a), float(b)) {
+                (Some(x), Some(y)) => Term::Float(if name == "min" { x.min(y) } else { x.max(y) }),
+                _ => return Err(wrong()),
+            },
+            ("min" | "max", [Term::List(items)]) if items.iter().any(|t| matches!(t, Term::Float(_))) => {
+                let all: Option<Vec<f64>> = items.iter().map(float).collect();
+                let least = |a: f64, b: f64| if name == "min" { a.min(b) } else { a.max(b) };
+                Term::Float(all.ok_or_else(wrong)?.into_iter().reduce(least).ok_or_else(wrong)?)
+            }
             ("min", [list @ Term::List(_)]) => Term::Int(
                 int_list(list)?
                     .into_iter()

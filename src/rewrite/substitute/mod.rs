@@ -40,6 +40,7 @@ use super::explored::{Explored, Trail};
 use super::matching::{Binding, Host, MOST_STEPS, Match, Program, Searcher, Seen, is_input, resolve};
 use super::saturate::{RuleReport, StopReason};
 use crate::graph::{Graph, Node, VertexId};
+use crate::op::Op;
 use crate::rule::Rule;
 
 /// What substitution did.
@@ -79,7 +80,7 @@ pub fn substitute(
     limit: Option<usize>,
     model: &CostModel<'_>,
 ) -> (Graph, Substitution) {
-    run(graph, rules, limit, model, None)
+    run(graph, rules, limit, model, None, &|_| {})
 }
 
 /// As [`substitute`], with every vertex that there ever was kept, so that the whole run can be checked.
@@ -90,7 +91,20 @@ pub fn substitute_explored(
     model: &CostModel<'_>,
 ) -> (Graph, Substitution) {
     let trail = Trail::new(&graph);
-    run(graph, rules, limit, model, Some(trail))
+    run(graph, rules, limit, model, Some(trail), &|_| {})
+}
+
+/// As [`substitute`] or, if `explored`, [`substitute_explored`]; `watch` is told the number of substitutions after each.
+pub fn substitute_watched(
+    graph: Graph,
+    rules: &[Arc<Rule>],
+    limit: Option<usize>,
+    model: &CostModel<'_>,
+    explored: bool,
+    watch: &dyn Fn(usize),
+) -> (Graph, Substitution) {
+    let trail = explored.then(|| Trail::new(&graph));
+    run(graph, rules, limit, model, trail, watch)
 }
 
 fn run(
@@ -99,6 +113,7 @@ fn run(
     limit: Option<usize>,
     model: &CostModel<'_>,
     trail: Option<Trail>,
+    watch: &dyn Fn(usize),
 ) -> (Graph, Substitution) {
     let limit = limit.unwrap_or(1000 + 20 * graph.len());
     let programs: Vec<Program> = rules.iter().map(|r| Program::new(r.clone())).collect();
@@ -116,6 +131,8 @@ fn run(
         sizes: Vec::new(),
         trail,
         limit,
+        kept_from: BTreeSet::new(),
+        watch,
     };
     let mut rounds = 0;
     let stop = loop {
@@ -128,6 +145,12 @@ fn run(
             break StopReason::FixedPoint;
         }
     };
+    // What stood in the way of a rule at a place that another rule has replaced since counts no more.
+    for &(rule, op, root) in &run.kept_from {
+        if run.index.contains(root) {
+            *run.reports[rule].forbidden.entry(op).or_default() += 1;
+        }
+    }
     let (graph, reports, steps, sizes) = (run.index.into_graph(), run.reports, run.steps, run.sizes);
     let explored = run.trail.map(Trail::finish);
     let rules = programs.iter().map(|p| p.rule.clone()).zip(reports).collect();
@@ -166,6 +189,9 @@ struct Run<'a> {
     sizes: Vec<(usize, usize)>,
     trail: Option<Trail>,
     limit: usize,
+    /// Rules that were not applied for an operator that the result may not contain, and where.
+    kept_from: BTreeSet<(usize, &'static str, VertexId)>,
+    watch: &'a dyn Fn(usize),
 }
 
 /// What is to be replaced.
@@ -270,14 +296,28 @@ impl Run<'_> {
         };
         let places: Vec<(VertexId, VertexId)> = outputs.iter().copied().zip(targets).collect();
         let graph = &self.index.graph;
-        let allowed = |v: &VertexId| !self.model.forbids_vertex(graph, *v);
-        let fits = created.iter().all(allowed)
-            && places.iter().all(|(a, b)| same_type(graph.ty(*a), graph.ty(*b)))
-            && places.iter().any(|(a, b)| a != b)
-            && !self.index.closes_cycle(&places);
+        let forbidden = |v: &VertexId| match graph.vertex(*v).op() {
+            Some(Op::Known(def)) if self.model.forbids_vertex(graph, *v) => Some(def.name),
+            _ => None,
+        };
+        let report = &mut self.reports[found.rule];
+        let fits = if !places.iter().all(|(a, b)| same_type(graph.ty(*a), graph.ty(*b))) {
+            report.refused += 1;
+            false
+        } else if places.iter().all(|(a, b)| a == b) {
+            report.idle += 1;
+            false
+        } else if let Some(op) = created.iter().find_map(forbidden) {
+            self.kept_from.insert((found.rule, op, outputs[0]));
+            false
+        } else if self.index.closes_cycle(&places) {
+            report.circular += 1;
+            false
+        } else {
+            true
+        };
         if !fits {
             self.index.discard(&created);
-            self.reports[found.rule].refused += 1;
             return None;
         }
         self.index.adopt(&created);
@@ -295,6 +335,7 @@ impl Run<'_> {
             rule.both_ways || self.lineages.contains(lineage, found.rule) || self.matches_at(found.rule, places[0].1);
         if again && !self.is_cheaper(&removed, &created) {
             self.index.discard(&created);
+            self.reports[found.rule].dearer += 1;
             return None;
         }
         let lineage = self.lineages.with(lineage, found.rule);
@@ -334,6 +375,7 @@ impl Run<'_> {
         self.reports[found.rule].applied += 1;
         self.steps.push(step);
         self.sizes.push((gone, created.len()));
+        (self.watch)(self.steps.len());
         Some(around)
     }
 

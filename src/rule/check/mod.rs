@@ -1,6 +1,7 @@
 //! The loader: from a parsed rule file to checked rules, all problems collected.
 
 mod calls;
+mod kinds;
 mod names;
 mod nodes;
 mod probe;
@@ -165,9 +166,11 @@ impl Checker<'_> {
             });
         }
         self.check_conditions(rule);
+        self.check_dimensions(rule);
         let mut failed = self.failed_since(before);
         if let (Some(forward), false, true) = (out.first(), failed, self.thorough) {
             self.check_types(rule, forward);
+            self.check_forms(rule, forward);
             failed = self.failed_since(before);
         }
         if failed { Vec::new() } else { out }
