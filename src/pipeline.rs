@@ -5,8 +5,11 @@ mod report;
 mod select;
 mod why;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
+
+use rustc_hash::FxHashSet;
 
 use crate::diag::{Diagnostic, Diagnostics};
 use crate::graph::{Graph, Workload};
@@ -22,8 +25,11 @@ pub use self::report::{FiredRule, Outcome, Report};
 pub use self::select::select_rules;
 pub use self::why::{WhyNot, why_not};
 
-/// How often a graph is rewritten again because control flow in it was decided.
-const MOST_ROUNDS: usize = 3;
+/// How often a graph is rewritten at most; each time but the last it gets cheaper.
+const MOST_ROUNDS: usize = 12;
+
+/// How often control flow is looked at again at most, because what is around it or inside it has changed.
+const MOST_FLOW_ROUNDS: usize = 4;
 
 /// Rewrites a workload into an equal one that costs no more.
 ///
@@ -39,47 +45,109 @@ const MOST_ROUNDS: usize = 3;
 /// assert_eq!(outcome.report.vertices, (2, 1));
 /// ```
 pub fn optimize(mut workload: Workload, options: &Options<'_>) -> Result<Outcome, Diagnostics> {
+    let rules = select_rules(options)?;
     if !has_flow(&workload.graph) {
-        return rewrite(workload, options);
+        let mut outcome = settle(workload, &rules, options)?;
+        outcome.count_rules();
+        return Ok(outcome);
     }
     let before = workload.graph.clone();
     let clock = Instant::now();
     let mut resolved = resolve_flow(&mut workload.graph, Unroll::Once);
     let seconds = clock.elapsed().as_secs_f64();
-    let mut outcome = rewrite(workload, options)?;
+    let mut outcome = settle(workload, &rules, options)?;
     outcome.report.seconds.insert(0, ("resolve", seconds));
-    // What folding finds out may decide more.
-    for _ in 0..MOST_ROUNDS {
-        let again = resolve_flow(&mut outcome.workload.graph, Unroll::Once);
-        if again == 0 {
+    // What one stage finds out may decide more in another.
+    for _ in 0..MOST_FLOW_ROUNDS {
+        let mut changed = false;
+        loop {
+            let again = resolve_flow(&mut outcome.workload.graph, Unroll::Once);
+            if again == 0 {
+                break;
+            }
+            (resolved, changed) = (resolved + again, true);
+            outcome.settle_again(&rules, options)?;
+        }
+        let again = unroll(&mut outcome, &rules, options)?;
+        (resolved, changed) = (resolved + again, changed | (again > 0));
+        let clock = Instant::now();
+        let rebuilt = bodies::optimize_bodies(&mut outcome, options)?;
+        let seconds = clock.elapsed().as_secs_f64();
+        outcome.report.seconds.push(("functions", seconds));
+        if rebuilt {
+            changed = true;
+            outcome.settle_again(&rules, options)?;
+        }
+        if !changed {
             break;
         }
-        resolved += again;
-        let more = rewrite(std::mem::take(&mut outcome.workload), options)?;
-        outcome.add(more);
     }
-    // Loops are written out where that costs less.
-    let mut unrolled = outcome.workload.clone();
-    let again = resolve_flow(&mut unrolled.graph, Unroll::Few);
-    if again > 0 {
-        let more = rewrite(unrolled, options)?;
-        if graph_cost(&more.workload.graph) < graph_cost(&outcome.workload.graph) {
-            resolved += again;
-            outcome.add(more);
-        }
-    }
-    let clock = Instant::now();
-    bodies::optimize_bodies(&mut outcome, options)?;
-    outcome
-        .report
-        .seconds
-        .push(("functions", clock.elapsed().as_secs_f64()));
     same_outputs(&before, &outcome.workload.graph)?;
     let after = &outcome.workload.graph;
     outcome.report.resolved = resolved;
     outcome.report.vertices = (before.call_count(), after.call_count());
     outcome.report.cost = (graph_cost(&before), graph_cost(after));
+    outcome.count_rules();
     Ok(outcome)
+}
+
+/// Writes loops out where the result costs less and has no more calls; how many are gone.
+fn unroll(outcome: &mut Outcome, rules: &[Arc<Rule>], options: &Options<'_>) -> Result<usize, Diagnostics> {
+    let mut trial = outcome.workload.clone();
+    let gone = resolve_flow(&mut trial.graph, Unroll::Few);
+    if gone == 0 {
+        return Ok(0);
+    }
+    let remaining = outcome.remaining(options);
+    let more = settle(trial, rules, &remaining)?;
+    let (old, new) = (&outcome.workload.graph, &more.workload.graph);
+    if graph_cost(new) >= graph_cost(old) || new.call_count() > old.call_count() {
+        return Ok(0);
+    }
+    outcome.add(more);
+    Ok(gone)
+}
+
+/// Rewrites and folds until neither changes anything: what folding finds out, rules use, and what they are given anew they
+/// may match differently. A round is taken over only where it makes the graph cheaper, so a graph that is the result of this
+/// comes back as it is.
+fn settle(workload: Workload, rules: &[Arc<Rule>], options: &Options<'_>) -> Result<Outcome, Diagnostics> {
+    let mut outcome = rewrite(workload, rules, options)?;
+    for _ in 1..MOST_ROUNDS {
+        if outcome.settled {
+            break;
+        }
+        outcome.settle_once(rules, options)?;
+    }
+    Ok(outcome)
+}
+
+impl Outcome {
+    /// Takes over what settling the graph once more comes to.
+    fn settle_again(&mut self, rules: &[Arc<Rule>], options: &Options<'_>) -> Result<(), Diagnostics> {
+        for _ in 0..MOST_ROUNDS {
+            self.settle_once(rules, options)?;
+            if self.settled {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn settle_once(&mut self, rules: &[Arc<Rule>], options: &Options<'_>) -> Result<(), Diagnostics> {
+        let remaining = self.remaining(options);
+        let more = rewrite(std::mem::take(&mut self.workload), rules, &remaining)?;
+        self.add(more);
+        Ok(())
+    }
+
+    /// The options with as many applications as are left of those allowed.
+    fn remaining<'a>(&self, options: &Options<'a>) -> Options<'a> {
+        let mut remaining = options.clone();
+        let done = self.report.rules.iter().map(|rule| rule.applied).sum();
+        remaining.limits.rewrites = options.limits.rewrites.map(|most| most.saturating_sub(done));
+        remaining
+    }
 }
 
 /// How rules are applied.
@@ -141,29 +209,29 @@ impl Default for Options<'_> {
 }
 
 /// One round of rewriting and folding.
-fn rewrite(mut workload: Workload, options: &Options<'_>) -> Result<Outcome, Diagnostics> {
-    let rules = select_rules(options)?;
+fn rewrite(workload: Workload, rules: &[Arc<Rule>], options: &Options<'_>) -> Result<Outcome, Diagnostics> {
     let mut clock = Clock {
         last: Instant::now(),
         seconds: Vec::new(),
     };
-    let before = workload.graph;
+    let Workload { graph: before, params } = workload;
     let batch = batch_symbols(&before);
     let model = CostModel {
         forbidden: options.forbidden,
         batch: &batch,
     };
     let rewritten = match options.engine {
-        Engine::Saturate => by_saturation(&before, &rules, options, &model, &mut clock),
+        Engine::Saturate => by_saturation(&before, rules, options, &model, &mut clock),
         Engine::Substitute => {
             let engine = if options.explore {
                 substitute_explored
             } else {
                 substitute
             };
-            let (graph, done) = engine(before.clone(), &rules, options.limits.rewrites, &model);
+            let (graph, done) = engine(before.clone(), rules, options.limits.rewrites, &model);
             clock.stage("substitute");
             Rewritten {
+                improves: !done.steps.is_empty(),
                 graph,
                 rules: done.rules,
                 applications: done.steps.clone(),
@@ -177,22 +245,18 @@ fn rewrite(mut workload: Workload, options: &Options<'_>) -> Result<Outcome, Dia
             }
         }
     };
-    workload.graph = rewritten.graph;
-    same_outputs(&before, &workload.graph)?;
-    let bytes_before: usize = workload.params.values().map(|t| t.bytes()).sum();
-    let fold = if options.fold {
-        fold(&mut workload)?
-    } else {
-        FoldReport::default()
+    let bytes_before: usize = params.values().map(|t| t.bytes()).sum();
+    let mut workload = Workload {
+        graph: match rewritten.improves {
+            true => rewritten.graph,
+            false => before.clone(),
+        },
+        params,
     };
+    same_outputs(&before, &workload.graph)?;
+    let (fold, refined) = normalized(&mut workload, options)?;
     clock.stage("fold");
     let cost = (graph_cost(&before), graph_cost(&workload.graph));
-    let mut in_result: std::collections::BTreeMap<&str, usize> = std::collections::BTreeMap::new();
-    for v in workload.graph.ids() {
-        for rule in &workload.graph.vertex(v).rules {
-            *in_result.entry(rule).or_default() += 1;
-        }
-    }
     let mut class = Class::Bitwise;
     let mut fired = Vec::new();
     for (rule, report) in rewritten.rules.iter().filter(|(_, r)| r.applied > 0) {
@@ -201,7 +265,7 @@ fn rewrite(mut workload: Workload, options: &Options<'_>) -> Result<Outcome, Dia
             name: rule.name.to_string(),
             class: rule.class.to_string(),
             applied: report.applied,
-            in_result: in_result.get(&*rule.name).copied().unwrap_or(0),
+            in_result: 0,
         });
     }
     fired.sort_by(|a, b| b.applied.cmp(&a.applied).then_with(|| a.name.cmp(&b.name)));
@@ -221,19 +285,61 @@ fn rewrite(mut workload: Workload, options: &Options<'_>) -> Result<Outcome, Dia
         resolved: 0,
         seconds: clock.seconds,
     };
+    // Where the graph stays as it was, it rests on nothing.
+    let (steps, sides) = match rewritten.improves {
+        true => (rewritten.steps, rewritten.sides),
+        false => Default::default(),
+    };
     Ok(Outcome {
         workload,
-        steps: rewritten.steps,
+        steps,
         applications: rewritten.applications,
-        sides: rewritten.sides,
+        sides,
+        improved: rewritten.improves,
+        in_functions: BTreeMap::new(),
         explored: rewritten.explored.map(Arc::new),
         report,
+        settled: match options.engine {
+            Engine::Saturate => !rewritten.improves && !refined,
+            Engine::Substitute => !refined,
+        },
     })
+}
+
+/// Computes what is static and infers types anew from that, until neither changes anything; what was folded, and whether
+/// anything is not as it was.
+fn normalized(workload: &mut Workload, options: &Options<'_>) -> Result<(FoldReport, bool), Diagnostics> {
+    let mut done = FoldReport::default();
+    let mut changed = workload.graph.retain_reachable() > 0;
+    for _ in 0..MOST_ROUNDS {
+        let mut again = false;
+        if options.fold {
+            let report = fold(workload)?;
+            again = report.folded > 0;
+            done.folded += report.folded;
+            done.kept = report.kept;
+        }
+        if let Some(refined) = workload.graph.refined() {
+            workload.graph = refined;
+            again = true;
+        }
+        changed |= again;
+        if !again {
+            break;
+        }
+    }
+    let graph = &workload.graph;
+    let named = graph.params().iter().chain(graph.inputs());
+    let used: FxHashSet<Arc<str>> = named.filter_map(|&v| graph.vertex(v).name.clone()).collect();
+    workload.params.retain(|name, _| used.contains(name));
+    Ok((done, changed))
 }
 
 /// What either engine gives.
 struct Rewritten {
     graph: Graph,
+    /// True if the graph is not as it was, and better.
+    improves: bool,
     rules: Vec<(Arc<Rule>, RuleReport)>,
     steps: Vec<Step>,
     applications: Vec<Step>,
@@ -252,6 +358,8 @@ fn by_saturation(
     model: &CostModel<'_>,
     clock: &mut Clock,
 ) -> Rewritten {
+    let ordered = before.with_params_in_order();
+    let before = &ordered;
     let mut encoded = encode(before);
     clock.stage("encode");
     let saturation = if options.explain || options.explore {
@@ -278,6 +386,7 @@ fn by_saturation(
         None
     };
     Rewritten {
+        improves: extraction.improves,
         graph: decode(before, &encoded, &extraction, &saturation),
         sides: numbers.iter().map(|&i| saturation.sides(before, &encoded, i)).collect(),
         steps,
