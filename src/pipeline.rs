@@ -16,7 +16,7 @@ use crate::graph::{Graph, Workload};
 use crate::op::OpDef;
 use crate::rewrite::{
     CostModel, Explored, FoldReport, Limits, RuleReport, Step, StopReason, Unroll, batch_symbols, decode, encode,
-    extract, fold_static, graph_cost, has_flow, resolve_flow, saturate, saturate_explained, substitute,
+    extract, fold_static, graph_cost, has_flow, loops, resolve_flow, saturate, saturate_explained, substitute,
     substitute_explored,
 };
 use crate::rule::{Class, Group, Rule};
@@ -27,6 +27,9 @@ pub use self::why::{WhyNot, why_not};
 
 /// How often a graph is rewritten at most; each time but the last it gets cheaper.
 const MOST_ROUNDS: usize = 12;
+
+/// As many loops are tried one by one.
+const MOST_LOOPS: usize = 8;
 
 /// How often control flow is looked at again at most, because what is around it or inside it has changed.
 const MOST_FLOW_ROUNDS: usize = 4;
@@ -91,20 +94,32 @@ pub fn optimize(mut workload: Workload, options: &Options<'_>) -> Result<Outcome
     Ok(outcome)
 }
 
-/// Writes loops out where the result costs less and has no more calls; how many are gone.
+/// Writes loops out where the result costs less and has no more calls: all of them, or else one by one. How many are gone.
 fn unroll(outcome: &mut Outcome, rules: &[Arc<Rule>], options: &Options<'_>) -> Result<usize, Diagnostics> {
-    let mut trial = outcome.workload.clone();
-    let gone = resolve_flow(&mut trial.graph, Unroll::Few);
-    if gone == 0 {
-        return Ok(0);
+    let mut gone = 0;
+    let loops = loops(&outcome.workload.graph);
+    let one_by_one = loops.iter().take(MOST_LOOPS).map(|&v| Unroll::Only(v));
+    let tries = std::iter::once(Unroll::Few).chain(one_by_one.filter(|_| loops.len() > 1));
+    for unroll in tries {
+        let mut trial = outcome.workload.clone();
+        let resolved = resolve_flow(&mut trial.graph, unroll);
+        if resolved == 0 {
+            // What is not written out together with the others is not written out by itself.
+            if unroll == Unroll::Few {
+                break;
+            }
+            continue;
+        }
+        let remaining = outcome.remaining(options);
+        let more = settle(trial, rules, &remaining)?;
+        let (old, new) = (&outcome.workload.graph, &more.workload.graph);
+        if graph_cost(new) < graph_cost(old) && new.call_count() <= old.call_count() {
+            outcome.add(more);
+            gone += resolved;
+            // The others are tried in the next round.
+            break;
+        }
     }
-    let remaining = outcome.remaining(options);
-    let more = settle(trial, rules, &remaining)?;
-    let (old, new) = (&outcome.workload.graph, &more.workload.graph);
-    if graph_cost(new) >= graph_cost(old) || new.call_count() > old.call_count() {
-        return Ok(0);
-    }
-    outcome.add(more);
     Ok(gone)
 }
 

@@ -27,7 +27,7 @@ pub use enode::{ClassData, ENode, Facts, Head, Interner};
 pub use explain::Step;
 pub use explored::{Explored, Formula, Term, Union};
 pub use extract::{Extraction, extract};
-pub use flow::{Unroll, has_flow, resolve_flow};
+pub use flow::{Unroll, has_flow, loops, resolve_flow};
 pub use fold::{FoldReport, fold_static};
 pub use nearest::{Nearest, nearest_in_egraph, nearest_in_graph};
 pub use saturate::{IterationReport, Limits, RuleReport, Saturation, StopReason, saturate, saturate_explained};
