@@ -29,11 +29,31 @@ pub struct Target {
 
 /// The targets that `mutate` runs.
 pub const TARGETS: &[Target] = &[
-    Target { name: "onnx_reader", run: read, change: changed },
-    Target { name: "onnx_round_trip", run: round_trip, change: changed },
-    Target { name: "scripts", run: scripts, change: changed },
-    Target { name: "rules", run: |bytes| rules(&String::from_utf8_lossy(bytes)), change: changed },
-    Target { name: "pnnx", run: |bytes| pnnx(bytes).1, change: changed_words },
+    Target {
+        name: "onnx_reader",
+        run: read,
+        change: changed,
+    },
+    Target {
+        name: "onnx_round_trip",
+        run: round_trip,
+        change: changed,
+    },
+    Target {
+        name: "scripts",
+        run: scripts,
+        change: changed,
+    },
+    Target {
+        name: "rules",
+        run: |bytes| rules(&String::from_utf8_lossy(bytes)),
+        change: changed,
+    },
+    Target {
+        name: "pnnx",
+        run: |bytes| pnnx(bytes).1,
+        change: changed_words,
+    },
 ];
 
 /// The most elements of a value of a script here.

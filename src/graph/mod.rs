@@ -459,6 +459,16 @@ impl Graph {
         out
     }
 
+    /// The graph with its parameters in the order in which the results depend on them, so that what is made of it does not
+    /// depend on the order in which a file has them.
+    pub fn with_params_in_order(&self) -> Graph {
+        let mut out = self.clone();
+        let order = self.rpo();
+        let place: rustc_hash::FxHashMap<VertexId, usize> = order.into_iter().zip(0..).collect();
+        out.params.sort_by_key(|v| place.get(v).copied().unwrap_or(usize::MAX));
+        out
+    }
+
     /// Removes every vertex that no result depends on; inputs stay. Returns how many were removed.
     pub fn retain_reachable(&mut self) -> usize {
         let keep: rustc_hash::FxHashSet<VertexId> = self.rpo().into_iter().chain(self.inputs.iter().copied()).collect();

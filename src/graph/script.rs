@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::build::{Builder, Items};
 use super::build::budget::Budget;
 use super::build::script::{FUNCTIONS, MAX_ELEMENTS, Names, ScriptState, too_many_elements};
+use super::build::{Builder, Items};
 use super::term::Term;
 use super::{Graph, Node, VertexId, Workload};
 use crate::diag::{Diagnostic, Diagnostics, Source, Span};
@@ -378,7 +378,12 @@ impl Session {
             let large = vertex.constant().filter(|t| t.len() > INLINE);
             let place = match known(v).or(large) {
                 _ if matches!(vertex.node, Node::Input) || vertex.constant().is_some() && is_input(v) => {
-                    let mut name = vertex.name.as_deref().or(named.get(&v).copied()).unwrap_or_default().to_owned();
+                    let mut name = vertex
+                        .name
+                        .as_deref()
+                        .or(named.get(&v).copied())
+                        .unwrap_or_default()
+                        .to_owned();
                     // A name that was declared twice stands for two inputs.
                     let taken = |name: &str| {
                         let inputs = out.graph.inputs().iter();

@@ -176,12 +176,7 @@ impl Run<'_> {
     }
 
     /// The forbidden operators that the cheapest graph has where nothing is forbidden.
-    fn forbidden(
-        &self,
-        encoded: &crate::rewrite::Encoded,
-        model: &CostModel<'_>,
-        free: &CostModel<'_>,
-    ) -> Vec<String> {
+    fn forbidden(&self, encoded: &crate::rewrite::Encoded, model: &CostModel<'_>, free: &CostModel<'_>) -> Vec<String> {
         let interner = &encoded.egraph.analysis.interner;
         let extraction = extract(encoded, free);
         let mut names: Vec<String> = extraction

@@ -14,7 +14,7 @@ use super::EGraph;
 use super::fold::{CONSTANT_LIMIT, enlarges};
 use crate::graph::evaluate_call;
 use crate::op::{AttrValue, Fact, Flow, Infer, Op, Semantics, is_pure, work};
-use crate::tensor::{Tensor, Type};
+use crate::tensor::{Dim, Tensor, Type};
 
 /// What an e-node computes from its children.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -250,12 +250,12 @@ impl Analysis<ENode> for Facts {
             changed.1 |= a.is_static;
             a.is_static = true;
         }
-        let (known, other) = (unknowns(&a.ty), unknowns(&b.ty));
-        if other < known {
-            a.ty = b.ty;
-            changed.0 = true;
-        } else if known < other {
-            changed.1 = true;
+        let joined = a.ty.joined(&b.ty);
+        // Unknown extents of other numbers say nothing new.
+        changed.0 |= unknowns(&joined) < unknowns(&a.ty);
+        changed.1 |= unknowns(&joined) < unknowns(&b.ty);
+        if changed.0 {
+            a.ty = joined;
         }
         changed
     }
@@ -379,12 +379,13 @@ pub(super) fn attr_value(egraph: &EGraph, id: Id) -> AttrValue {
 
 /// How much of a type is unknown.
 fn unknowns(ty: &Type) -> usize {
+    let unknown = |d: &Dim| match d.as_const() {
+        Some(_) => 0,
+        None => 1 + usize::from(d.has_unknown()),
+    };
     match ty {
-        Type::Absent => 1000,
-        Type::Tensor(t) => t
-            .shape
-            .as_ref()
-            .map_or(100, |s| s.iter().filter(|d| d.has_unknown()).count()),
+        Type::Absent => 100_000,
+        Type::Tensor(t) => t.shape.as_ref().map_or(10_000, |s| s.iter().map(unknown).sum()),
         Type::Tuple(items) => items.iter().map(unknowns).sum(),
         Type::Sequence(item) | Type::Optional(item) => unknowns(item),
     }

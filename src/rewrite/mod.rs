@@ -28,7 +28,7 @@ pub use enode::{ClassData, ENode, Facts, Head, Interner};
 pub use explain::Step;
 pub use explored::{Explored, Formula, Term, Union};
 pub use extract::{Extraction, extract};
-pub use flow::{Unroll, has_flow, resolve_flow};
+pub use flow::{Unroll, has_flow, loops, resolve_flow};
 pub use fold::{FoldNote, FoldReport, Folding, fold_static};
 pub use kept::{Kept, kept_from};
 pub use nearest::{Nearest, nearest_in_egraph, nearest_in_graph};

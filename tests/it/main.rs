@@ -7,6 +7,7 @@ mod docs;
 mod expressions;
 mod fail;
 mod faults;
+mod fixed_point;
 mod flow;
 mod found;
 mod fuzz_seeds;

@@ -122,6 +122,7 @@ fn made(before: &Graph, encoded: &Encoded, saturation: &Saturation, origins: &[E
         cost: 0.0,
         original: 0.0,
         bound: 0.0,
+        improves: true,
     };
     // The cheapest trees, a vertex of the original counting as much as many new ones where there is a new one.
     let mut costs = BTreeMap::new();

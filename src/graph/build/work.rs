@@ -250,8 +250,7 @@ impl<'a, K: Sink> Builder<'a, K> {
         let (parts, depth) = sizes.fold((0, 1), |(size, depth), (inner, nested)| {
             (size + 1 + inner, depth.max(nested + 1))
         });
-        self.has_room(parts, depth, span)
-            .then(|| self.sink.tuple(items))
+        self.has_room(parts, depth, span).then(|| self.sink.tuple(items))
     }
 
     /// Schedules operands; a comprehension becomes one operand for each value of its variable.

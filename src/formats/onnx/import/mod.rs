@@ -28,7 +28,7 @@ use super::OnnxInfo;
 use super::info::NodeInfo;
 use super::proto::{GraphProto, ModelProto, NodeProto, TypeProto, ValueInfoProto};
 use super::schema::{NEWEST, schema};
-use super::types::{Symbols, foreign, import_type};
+use super::types::{Symbols, foreign, import_type, is_foreign};
 use crate::diag::{Diagnostic, Diagnostics, Severity};
 use crate::graph::{Graph, Node, Params, VertexId, Workload};
 use crate::op::OpError;
@@ -355,6 +355,16 @@ impl<'a> Importer<'a> {
             && let Some(results) = self.no_tensors(node, op_type, inputs, captured, captures)
         {
             return Ok(results);
+        }
+        if let ("Identity", true, [Some(v)]) = (op_type, is_default_domain(node), inputs)
+            && is_foreign(self.graph.ty(*v))
+            && node
+                .output
+                .iter()
+                .all(|name| !self.declared.contains_key(name.as_str()))
+        {
+            // The same value, whatever its type.
+            return Ok(vec![Some(*v)]);
         }
         if is_default_domain(node) && captures.is_empty() {
             if op_type == "Constant" {
