@@ -10,10 +10,10 @@ use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 use prost::Message as _;
 use tautomer::diag::Source;
-use tautomer::formats::onnx::{Imported, OnnxInfo, decode_model, export, import, read_model};
+use tautomer::formats::onnx::{Imported, OnnxInfo, Target, decode_model, export, import, read_model};
 use tautomer::graph::{BuildOptions, Graph, Params, Workload, build_program, same_graph, to_program};
 use tautomer::lang::{format_program, parse_program};
-use tautomer::op::OpDef;
+use tautomer::op::Infer;
 use tautomer::pipeline::{Engine, Options, optimize};
 use tautomer::rewrite::Limits;
 use tautomer::tensor::{Tensor, Type};
@@ -135,11 +135,14 @@ fn programs_are_settled_after_one_run() {
 
 /// Optimizes a model, writes and reads the result, and optimizes that.
 fn model_is_settled(model: Imported) -> Result<(), String> {
-    let opset = model.info.opset();
-    let forbidden = |def: &OpDef| def.onnx.is_none_or(|onnx| i64::from(onnx.since) > opset);
-    let options = Options {
-        forbidden: &forbidden,
-        ..Options::default()
+    let settled_for = |workload: Workload, info: &OnnxInfo| {
+        let target = Target::new(&workload.graph, info);
+        let forbidden = |call: &Infer<'_>, result: &Type| !target.allows(call, result);
+        let options = Options {
+            forbidden: &forbidden,
+            ..Options::default()
+        };
+        settled(workload, &options)
     };
     let read_again = |w: &Workload, info: &OnnxInfo| {
         let written = export(&w.graph, &w.params, info).map_err(|e| e.render(false))?;
@@ -147,10 +150,10 @@ fn model_is_settled(model: Imported) -> Result<(), String> {
         let decoded = decode_model(bytes.into()).map_err(|e| e.to_string())?;
         import(decoded, None).map_err(|e| e.render(false))
     };
-    let once = settled(model.workload, &options)?;
+    let once = settled_for(model.workload, &model.info)?;
     let read = read_again(&once, &model.info)?;
     let info = read.info.clone();
-    let twice = settled(read.workload.clone(), &options)?;
+    let twice = settled_for(read.workload.clone(), &info)?;
     let calls = |w: &Workload| w.graph.call_count();
     same(&read.workload, &twice).map_err(|why| {
         let (once, twice) = (text(&read.workload.graph), text(&twice.graph));

@@ -83,6 +83,8 @@ pub fn write_model(path: &Path, graph: &Graph, params: &Params) -> Result<Diagno
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::op::{Op, lookup};
     use crate::tensor::{DType, Tensor, TensorType, Type};
