@@ -139,7 +139,13 @@ fn left_as_fills(graph: &Graph, values: &[VertexId], fills: &FxHashMap<VertexId,
         .collect();
     // Stable: equal sizes stay in the order of the graph.
     large.sort_by_key(|(bytes, _)| *bytes);
-    let mut total = 0u64;
+    // What was written out before counts, so that folding again writes out no more.
+    let is_large_param = |v: &VertexId| matches!(graph.vertex(*v).node, Node::Param) && fills.contains_key(v);
+    let written = graph.params().iter().filter(|v| is_large_param(v));
+    let mut total = written
+        .filter_map(|&v| bytes(graph.ty(v)))
+        .filter(|bytes| *bytes > FILL_LIMIT)
+        .fold(0, u64::saturating_add);
     large.retain(|(bytes, _)| {
         total = total.saturating_add(*bytes);
         total > FILLS_LIMIT

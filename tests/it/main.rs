@@ -6,6 +6,7 @@ mod common;
 mod docs;
 mod fail;
 mod faults;
+mod fixed_point;
 mod flow;
 mod found;
 mod fuzz_seeds;
