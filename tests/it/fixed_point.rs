@@ -178,6 +178,7 @@ fn models_are_settled_after_one_run() {
 }
 
 #[test]
+#[expect(clippy::print_stderr, reason = "a test that skips says so")]
 fn shared_models_are_settled_after_one_run() {
     let Some(data) = std::env::var_os("TAUTOMER_TEST_DATA").map(PathBuf::from) else {
         eprintln!("skipped: TAUTOMER_TEST_DATA names no directory with onnx/ and llm/patterns/");
