@@ -466,6 +466,8 @@ fn lattice(name: &'static str, args: Vec<Expr>) -> Expr {
             }
         }
     }
+    flat.sort();
+    flat.dedup();
     while let Some((x, rest)) = beside_its_negation(&flat) {
         let size = apply("abs", vec![x]);
         flat = rest;
@@ -473,6 +475,14 @@ fn lattice(name: &'static str, args: Vec<Expr>) -> Expr {
     }
     flat.sort();
     flat.dedup();
+    // A magnitude is not below its number, nor below the negation of it; and the negation of a magnitude is above neither.
+    let size = |x: &Expr| apply("abs", vec![x.clone()]);
+    let wins = |x: &Expr, y: &Expr| {
+        let (high, low) = if name == "max" { (x, y) } else { (y, x) };
+        x != y && (*high == size(low) || low.neg() == size(high))
+    };
+    let kept = flat.iter().filter(|y| !flat.iter().any(|x| wins(x, y)));
+    flat = kept.cloned().collect();
     // A magnitude is not below 0.
     let magnitude = |x: &Expr| {
         let x = if name == "max" { x.clone() } else { x.neg() };

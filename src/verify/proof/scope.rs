@@ -22,6 +22,9 @@ use crate::tensor::DType;
 /// The most values that a line of the ledger names.
 const SHOWN: usize = 6;
 
+/// By how much numbers that stand for integers are larger than those that stand for reals.
+const WHOLE: f64 = 128.0;
+
 /// The most combinations of alternatives that are told apart.
 const COMBINATIONS: usize = 256;
 
@@ -95,13 +98,18 @@ impl<'a> Scope<'a> {
         }
         let mut own: FxHashSet<u64> = FxHashSet::default();
         for (_, expr) in rule.ast.iter() {
-            if let ExprKind::Float { value, .. } = expr.kind {
-                own.insert(value.abs().to_bits());
-            }
+            match expr.kind {
+                ExprKind::Float { value, .. } => own.insert(value.abs().to_bits()),
+                ExprKind::Int { value, .. } => own.insert((value.unsigned_abs() as f64).to_bits()),
+                _ => continue,
+            };
         }
         // Few digits, so that every element type has them, and unlike what anyone writes.
         let tokens = (0..63).map(|i| f64::from(65 + i) / 128.0);
-        let tokens = tokens.filter(|t| !own.contains(&t.to_bits()) && (t * 128.0) as i64 % 2 == 1);
+        let tokens = tokens.filter(|t| {
+            let whole = t * WHOLE;
+            !own.contains(&t.to_bits()) && !own.contains(&whole.to_bits()) && whole as i64 % 2 == 1
+        });
         Scope {
             rule,
             relaxed: Arc::new(relaxed),
@@ -110,10 +118,19 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// The numbers that stand for those of attributes, in one of two ways.
-    pub(super) fn tokens(&self, second: bool) -> &[f64] {
+    fn numbers(&self, second: bool) -> &[f64] {
         let (a, b) = self.tokens.split_at(self.tokens.len() / 2);
         if second { b } else { a }
+    }
+
+    /// The numbers that stand for those of attributes, in one of two ways: of reals, and then of integers.
+    pub(super) fn tokens(&self, second: bool) -> Vec<f64> {
+        let numbers = self.numbers(second);
+        numbers
+            .iter()
+            .copied()
+            .chain(numbers.iter().map(|t| t * WHOLE))
+            .collect()
     }
 
     /// An instance made general; nothing, if the rule does not match it.
@@ -225,6 +242,7 @@ impl<'a> Scope<'a> {
     /// Numbers that the rule only hands on become tokens.
     fn make_tokens(&self, out: &mut Prepared, second: bool) {
         let mut given: Vec<&Source> = Vec::new();
+        let real = dtypes(&out.recipe).iter().any(|dtype| dtype.is_float());
         for open in &out.open {
             if !matches!(open.def.attrs[open.attr].kind, AttrKind::Float) || !self.hands_on(&open.source) {
                 continue;
@@ -233,9 +251,10 @@ impl<'a> Scope<'a> {
                 given.push(&open.source);
                 given.len() - 1
             });
-            let Some(&token) = self.tokens(second).get(at) else {
+            let Some(&token) = self.numbers(second).get(at) else {
                 continue;
             };
+            let token = if real { token } else { token * WHOLE };
             // What is left out and has no default is no number.
             if out.filled[open.step]
                 .get(open.attr)
