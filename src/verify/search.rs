@@ -30,7 +30,7 @@ const OFTEN: usize = 4;
 const REFUSED: usize = 30;
 
 /// Instances of a kind that are tried one by one, however few are asked for.
-const LEAST: usize = 20;
+const LEAST: usize = 2;
 
 /// A search for instances.
 pub(super) struct Run<'a> {
