@@ -552,6 +552,7 @@ fn named_sets_win_over_directories_and_no_rules_are_an_error() {
 fn wrong_inputs_are_told_with_what_to_do() {
     let dir = folder(&[
         ("m.taut", "fn main(x: f32[n, 4], y: f32[4]) { relu(x + y) }"),
+        ("one.taut", "fn main(x: f32[n, 4]) { relu(x) }"),
         ("weights.pt", "PK"),
         ("config.json", "{}"),
         ("zip.onnx", "PK\u{3}\u{4}archive"),
@@ -602,7 +603,7 @@ fn wrong_inputs_are_told_with_what_to_do() {
             "name a directory",
         ),
         (
-            "run m.taut --input wide.npy",
+            "run one.taut --input wide.npy",
             "input `x` is f32[n, 4]",
             "`x.transpose(1, 0)`",
         ),

@@ -31,10 +31,12 @@ fn cases() -> u64 {
 }
 
 #[test]
-fn every_target_has_a_file() {
+fn every_target_has_a_file_and_takes_any_bytes() {
     for target in TARGETS {
         let name = format!("fuzz/fuzz_targets/{}.rs", target.name);
         assert!(Path::new(env!("CARGO_MANIFEST_DIR")).join(&name).is_file(), "{name}");
+        let changed = (target.change)(&[b"a b\n\xff c".to_vec()], &mut Random(1));
+        assert!(!(target.run)(&changed), "{name}");
     }
 }
 
