@@ -268,7 +268,9 @@ fn explained(path: &Path, problems: Diagnostics) -> Diagnostics {
             .help("the weights of this model are in files of their own, which stand in the directory of the model")
             .into();
     }
-    if all.len() != 1 || all.iter().any(|p| p.code != "T0501") {
+    // A pipe would be waited for.
+    let is_file = std::fs::metadata(path).is_ok_and(|m| m.is_file());
+    if !is_file || all.len() != 1 || all.iter().any(|p| p.code != "T0501") {
         return problems;
     }
     let mut start = [0u8; 4];

@@ -22,7 +22,10 @@ const USES: &[(&str, &[&str])] = &[
     ("exec", &["tensor", "diag", "op", "graph"]),
     ("kuiper", &["tensor", "diag", "op", "graph", "exec"]),
     ("formats", &["tensor", "diag", "lang", "op", "graph"]),
-    ("pipeline", &["tensor", "diag", "op", "graph", "rule", "rewrite"]),
+    (
+        "pipeline",
+        &["tensor", "diag", "lang", "op", "graph", "rule", "rewrite"],
+    ),
     ("cli", &[]), // a program of its own: it uses the library by its name
     ("main", &[]),
     ("lib", &[]),
