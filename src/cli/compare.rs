@@ -228,10 +228,12 @@ fn once(
             old: &old,
             how,
         };
-        if apart > how.allowed && how.allowed > 0.0 && apart.is_finite() {
-            if let Some(found) = pair.judged(apart, &extents, &mut random) {
-                return Ok(Ok(found));
-            }
+        if apart > how.allowed
+            && how.allowed > 0.0
+            && apart.is_finite()
+            && let Some(found) = pair.judged(apart, &extents, &mut random)
+        {
+            return Ok(Ok(found));
         }
         let place = (apart > how.allowed).then(|| pair.first_difference()).flatten();
         return Ok(Ok(Once::Apart {

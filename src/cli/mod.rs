@@ -83,7 +83,7 @@ enum Command {
     /// Run statements at a prompt
     Repl(repl::Args),
     /// Rewrite a program or model into an equal one that costs less
-    Optimize(optimize::Args),
+    Optimize(Box<optimize::Args>),
     /// Find the first rule application that changes a result
     Bisect(bisect::Args),
     /// Look at rules and run their examples

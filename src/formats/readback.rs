@@ -111,8 +111,11 @@ mod tests {
         let symbol = Type::tensor(DType::F32, [Dim::symbol("n")].into_iter().collect::<Shape>());
         let sequence = |ty: &Type| Type::Sequence(Box::new(ty.clone()));
         let same = |a: &[Type], b: &[Type]| check("m", &graph(a), Ok(graph(b))).is_ok();
-        assert!(same(&[f32s(&[2])], &[f32s(&[2])]) && same(&[f32s(&[2])], &[any.clone()]));
-        assert!(same(&[symbol.clone()], &[f32s(&[2])]) && same(&[Type::Tuple(vec![any.clone()])], &[any.clone()]));
+        assert!(same(&[f32s(&[2])], &[f32s(&[2])]) && same(&[f32s(&[2])], std::slice::from_ref(&any)));
+        assert!(
+            same(std::slice::from_ref(&symbol), &[f32s(&[2])])
+                && same(&[Type::Tuple(vec![any.clone()])], std::slice::from_ref(&any))
+        );
         for other in [
             f32s(&[3]),
             f32s(&[2, 1]),
@@ -120,9 +123,9 @@ mod tests {
             sequence(&any),
             Type::Tuple(Vec::new()),
         ] {
-            assert!(!same(&[f32s(&[2])], &[other.clone()]), "{other}");
+            assert!(!same(&[f32s(&[2])], std::slice::from_ref(&other)), "{other}");
         }
-        assert!(!same(&[any.clone()], &[]) && !same(&[sequence(&f32s(&[1]))], &[sequence(&f32s(&[2]))]));
+        assert!(!same(std::slice::from_ref(&any), &[]) && !same(&[sequence(&f32s(&[1]))], &[sequence(&f32s(&[2]))]));
         let problem = check("m", &graph(&[any]), Err(Diagnostic::error("T0502", "broken").into())).unwrap_err();
         assert!(problem.render(false).contains("[T0502] broken"));
     }

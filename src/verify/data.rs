@@ -152,6 +152,12 @@ fn anchors(graph: &Graph) -> Vec<f64> {
     out
 }
 
+/// True if a number is none of the infinities in a type.
+fn is_finite_in(dtype: DType, number: f64) -> bool {
+    let rounded = Tensor::from_f64s(dtype, &[], &[number]).and_then(|t| t.to_f64s());
+    rounded.is_none_or(|list| list.iter().all(|x| x.is_finite()))
+}
+
 /// Elements on either side of some numbers, of their negations, and of twice and half of them.
 fn close_to(near: &[f64], dtype: DType, shape: &[usize], random: &mut Random) -> Option<Tensor> {
     let n: usize = shape.iter().product();
@@ -159,7 +165,9 @@ fn close_to(near: &[f64], dtype: DType, shape: &[usize], random: &mut Random) ->
         let anchor = random.pick(near).unwrap_or(1.0);
         let times = random.pick(&[1.0, -1.0, 1.0, 2.0, -2.0, 0.5]).unwrap_or(1.0);
         let aside = random.pick(&[0.0, 1.0, -1.0, 0.125, -0.125]).unwrap_or(0.0);
-        anchor * times + aside
+        let number = anchor * times + aside;
+        // Twice the largest number of a type is none of its numbers: infinities are data of their own.
+        if is_finite_in(dtype, number) { number } else { anchor }
     };
     let numbers: Vec<f64> = (0..n).map(|_| one()).collect();
     if dtype.is_float() {

@@ -1,5 +1,11 @@
 //! Tests of the library and the program from outside, in one binary: each file is a subject.
 
+#![allow(
+    clippy::print_stderr,
+    clippy::print_stdout,
+    reason = "tests that skip say so, and some count"
+)]
+
 mod cli;
 mod command;
 mod common;

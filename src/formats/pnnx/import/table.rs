@@ -405,13 +405,11 @@ const ENTRIES: &[Entry] = &[
     entry(
         "pnnx.custom_op.torchvision.roi_align",
         "arg_0 arg_1 arg_2 arg_3 arg_4 arg_5 arg_6",
-        concat!(
-            "let batch = cast(reshape(slice(arg_1) {starts = [0], ends = [1], axes = [1]}) {shape = [-1]}) {to = i64};
+        "let batch = cast(reshape(slice(arg_1) {starts = [0], ends = [1], axes = [1]}) {shape = [-1]}) {to = i64};
              roi_align(arg_0, slice(arg_1) {starts = [1], ends = [5], axes = [1]}, batch) {
                spatial_scale = arg_2, output_height = arg_3, output_width = arg_4, sampling_ratio = max(arg_5, 0),
                coordinate_transformation_mode = when arg_6 == true { \"half_pixel\" } else { \"output_half_pixel\" }
-             }"
-        ),
+             }",
     ),
     entry(
         "torchvision.ops.RoIAlign torchvision.ops.roi_align",
