@@ -536,4 +536,3 @@ proptest! {
 }
 
 mod chosen;
-mod written;

@@ -5,7 +5,6 @@ use std::fmt::{self, Write as _};
 use std::sync::Arc;
 
 use crate::diag::{Diagnostic, Diagnostics, Source, Span};
-use crate::tensor::MAX_RANK;
 
 use super::{ElementType, Value};
 
@@ -126,7 +125,7 @@ impl std::str::FromStr for ValueType {
             })
             .collect();
         Ok(ValueType {
-            shape: shape.ok().filter(|s| s.len() <= MAX_RANK).ok_or(())?,
+            shape: shape?,
             element: element.parse()?,
         })
     }

@@ -3,18 +3,15 @@
 //! Everything here is a warning. A comparison that finds nothing proves nothing.
 
 mod instance;
-mod shapes;
 mod sides;
 mod terms;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use instance::Instance;
 use rustc_hash::FxHashMap;
-use shapes::Shapes;
 use sides::{Sides, type_term};
 use terms::{Head, Meaning, TermId, Terms};
 
@@ -66,15 +63,15 @@ fn compare(rules: &[Arc<Rule>], wanted: &dyn Fn(&Rule, &Rule) -> bool) -> Diagno
             problems.extend(endless(&mut terms, rule, &sides[i]));
         }
     }
-    let mut shapes = Shapes::default();
+    let mut by_root: FxHashMap<Head, Vec<usize>> = FxHashMap::default();
     for (i, side) in sides.iter().enumerate() {
-        shapes.add(&terms, side.source[0], i);
+        by_root.entry(terms.head(side.source[0]).clone()).or_default().push(i);
     }
     for (i, rule) in rules.iter().enumerate() {
         if superfluous[i] {
             continue;
         }
-        let (reported, known): (Vec<usize>, Vec<usize>) = candidates(&terms, &sides[i], &shapes)
+        let (reported, known): (Vec<usize>, Vec<usize>) = candidates(&terms, &sides[i], &by_root)
             .into_iter()
             .filter(|&k| !is_one_rule(&rules[k], rule))
             .partition(|&k| wanted(&rules[k], rule));
@@ -140,16 +137,22 @@ fn up_to_names(terms: &mut Terms, rule: &Rule, sides: &Sides) -> Vec<TermId> {
     out
 }
 
-/// Rules whose source may match a part of this one, in order.
-fn candidates(terms: &Terms, sides: &Sides, shapes: &Shapes) -> Vec<usize> {
-    let mut out = BTreeSet::new();
+/// Rules whose source may be a part of this one.
+fn candidates(terms: &Terms, sides: &Sides, by_root: &FxHashMap<Head, Vec<usize>>) -> Vec<usize> {
+    let mut out: Vec<usize> = Vec::new();
     for part in terms.parts(&sides.source) {
-        // A part that is a name is no match for a source, which begins with an operator.
-        if !matches!(terms.head(part), Head::Name(_)) {
-            shapes.of(terms, part, &mut out);
+        out.extend(by_root.get(terms.head(part)).into_iter().flatten());
+        if matches!(terms.head(part), Head::Op(_)) {
+            out.extend(
+                [Head::OpOf, Head::AnyOf]
+                    .iter()
+                    .flat_map(|h| by_root.get(h).into_iter().flatten()),
+            );
         }
     }
-    out.into_iter().collect()
+    out.sort_unstable();
+    out.dedup();
+    out
 }
 
 /// True if whatever `special` does is done by `general`, perhaps at a part of what `special` matches.
