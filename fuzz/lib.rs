@@ -1,10 +1,133 @@
 //! What the fuzz targets do with bytes.
 
+mod pnnx;
+
+pub use pnnx::{changed_words, pnnx};
+
+use std::sync::Arc;
+
 use prost::Message;
+use tautomer::diag::Source;
+use tautomer::exec::{Executor, Mode, Plan};
 use tautomer::formats::onnx::{decode_model, export, import};
-use tautomer::graph::Workload;
+use tautomer::graph::{Graph, Session, Shown, VertexId, Workload};
+use tautomer::lang::{Compat, parse_rules, parse_script};
 use tautomer::pipeline::{Options, optimize};
 use tautomer::rewrite::Limits;
+use tautomer::rule::load_checked_rules;
+use tautomer::verify;
+
+/// A target that needs no more than bytes.
+pub struct Target {
+    /// Its name, that of its file in `fuzz_targets`.
+    pub name: &'static str,
+    /// What it does with bytes; true if it could use them.
+    pub run: fn(&[u8]) -> bool,
+    /// How one of the seeds is changed.
+    pub change: fn(&[Vec<u8>], &mut Random) -> Vec<u8>,
+}
+
+/// The targets that `mutate` runs.
+pub const TARGETS: &[Target] = &[
+    Target {
+        name: "onnx_reader",
+        run: read,
+        change: changed,
+    },
+    Target {
+        name: "onnx_round_trip",
+        run: round_trip,
+        change: changed,
+    },
+    Target {
+        name: "scripts",
+        run: scripts,
+        change: changed,
+    },
+    Target {
+        name: "rules",
+        run: |bytes| rules(&String::from_utf8_lossy(bytes)),
+        change: changed,
+    },
+    Target {
+        name: "pnnx",
+        run: |bytes| pnnx(bytes).1,
+        change: changed_words,
+    },
+];
+
+/// The most elements of a value of a script here.
+const MAX_ELEMENTS: usize = 4096;
+
+/// Checks a text as a script in each spelling, statement by statement, and computes what it shows; there are values of the
+/// types that were said, or there are messages. True if something was computed.
+pub fn scripts(bytes: &[u8]) -> bool {
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return false;
+    };
+    let mut computed = false;
+    for compat in [Compat::Off, Compat::Spelling, Compat::Full] {
+        let source = Arc::new(Source::new("script", text));
+        let script = match parse_script(source, compat) {
+            Ok(script) => script,
+            Err(problems) => {
+                assert!(problems.has_errors(), "a script was refused without a reason");
+                let _ = problems.render(false);
+                continue;
+            }
+        };
+        let mut session = Session::new(script.compat, 0).with_max_elements(MAX_ELEMENTS);
+        for statement in &script.statements {
+            let Ok(step) = session.add(statement, &script.source) else {
+                continue;
+            };
+            let shown = step.values.iter().filter_map(|shown| match shown {
+                Shown::Value(v) => Some(*v),
+                Shown::Text(_) => None,
+            });
+            let shown: Vec<VertexId> = shown.collect();
+            let values: Vec<VertexId> = shown.into_iter().flat_map(|v| session.tensors(v)).take(16).collect();
+            let roots: Vec<(VertexId, Option<&str>)> = values.iter().map(|&v| (v, None)).collect();
+            let workload = session.program(&roots, true);
+            workload.graph.validate().unwrap_or_else(|e| panic!("{e}"));
+            if values.is_empty() || !is_small(&workload.graph) {
+                continue;
+            }
+            // A position may be outside of its tensor, and an operator without a kernel may have no value.
+            let Ok(plan) = Plan::compile(&workload.graph) else {
+                continue;
+            };
+            let Ok(executor) = Executor::new(plan, Mode::Kernels) else {
+                continue;
+            };
+            let Ok(results) = executor.run(&[], &workload.params) else {
+                continue;
+            };
+            for (v, result) in values.into_iter().zip(results) {
+                let ty = session.graph().ty(v);
+                assert!(
+                    ty.admits(&result.ty().into()),
+                    "{ty} was said, and {} computed",
+                    result.ty()
+                );
+                session.remember(v, result);
+                computed = true;
+            }
+        }
+    }
+    computed
+}
+
+/// True if the sizes of all values are known before they are computed, and small.
+fn is_small(graph: &Graph) -> bool {
+    graph.ids().all(|v| {
+        let mut small = true;
+        graph
+            .ty(v)
+            .visit_dims(&mut |dim| small &= dim.as_const().is_some_and(|n| n <= MAX_ELEMENTS as i64));
+        small && graph.ty(v).as_tensor().is_none_or(|ty| ty.shape.is_some())
+    })
+}
 
 /// Reads a model; whatever the bytes, there is a model or there are messages. True for a model.
 pub fn read(bytes: &[u8]) -> bool {
@@ -61,6 +184,37 @@ pub fn round_trip(bytes: &[u8]) -> bool {
         assert!(a.admits(b), "a result was {a} and is {b}");
     }
     true
+}
+
+/// Loads any text as rules and verifies them, with a small budget. True for rules that load.
+pub fn rules(text: &str) -> bool {
+    let Ok(file) = parse_rules(Arc::new(Source::new("text", text))) else {
+        return false;
+    };
+    match load_checked_rules(file) {
+        Ok(set) => {
+            let options = verify::Options {
+                instances: 3,
+                attempts: 4,
+                patterns: 256,
+                shrinking: 20,
+                ..verify::Options::default()
+            };
+            for rule in &set.rules {
+                let report = verify::verify(rule, &set.examples, &options);
+                let says = report.verdict.to_string();
+                assert!(!says.contains("fault of the tool"), "{}: {says}", rule.name);
+                let why = report.not_proved.unwrap_or_default();
+                assert!(!why.contains("fault of the tool"), "{}: {why}", rule.name);
+            }
+            true
+        }
+        Err(problems) => {
+            assert!(problems.has_errors(), "rules were refused without a reason");
+            let _ = problems.render(false);
+            false
+        }
+    }
 }
 
 /// Numbers that follow from a seed.

@@ -3,32 +3,44 @@
 mod bodies;
 mod report;
 mod select;
+mod watch;
 mod why;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
+use rustc_hash::FxHashSet;
+
 use crate::diag::{Diagnostic, Diagnostics};
-use crate::graph::{Graph, Workload};
-use crate::op::OpDef;
+use crate::graph::{Graph, Workload, expand_composites};
+use crate::op::{Infer, Op, OpDef};
 use crate::rewrite::{
-    CostModel, Explored, FoldReport, Limits, RuleReport, Step, StopReason, Unroll, batch_symbols, decode, encode,
-    extract, fold_static, graph_cost, has_flow, resolve_flow, saturate, saturate_explained, substitute,
-    substitute_explored,
+    CostModel, Explored, FoldReport, Folding, IterationReport, Limits, RuleReport, Step, StopReason, Unroll,
+    batch_symbols, decode, encode_folding, extract, fold_static, graph_cost, has_flow, kept_from, loops, resolve_flow,
+    saturate_watched, substitute_watched,
 };
 use crate::rule::{Class, Group, Rule};
+use crate::tensor::Type;
 
 pub use self::report::{FiredRule, Outcome, Report};
 pub use self::select::select_rules;
+pub use self::watch::{Event, Missing};
 pub use self::why::{WhyNot, why_not};
 
-/// How often a graph is rewritten again because control flow in it was decided.
-const MOST_ROUNDS: usize = 3;
+/// How often a graph is rewritten at most; each time but the last it gets cheaper.
+const MOST_ROUNDS: usize = 12;
+
+/// As many loops are tried one by one.
+const MOST_LOOPS: usize = 8;
+
+/// How often control flow is looked at again at most, because what is around it or inside it has changed.
+const MOST_FLOW_ROUNDS: usize = 4;
 
 /// Rewrites a workload into an equal one that costs no more.
 ///
 /// # Errors
-/// If the rules cannot be loaded, a selected rule does not exist, or an expression of parameters cannot be computed.
+/// If the rules cannot be loaded, or a selected rule does not exist.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -39,47 +51,121 @@ const MOST_ROUNDS: usize = 3;
 /// assert_eq!(outcome.report.vertices, (2, 1));
 /// ```
 pub fn optimize(mut workload: Workload, options: &Options<'_>) -> Result<Outcome, Diagnostics> {
+    let rules = select_rules(options)?;
     if !has_flow(&workload.graph) {
-        return rewrite(workload, options);
+        let mut outcome = settle(workload, &rules, options)?;
+        outcome.count_rules();
+        return Ok(outcome);
     }
     let before = workload.graph.clone();
     let clock = Instant::now();
     let mut resolved = resolve_flow(&mut workload.graph, Unroll::Once);
     let seconds = clock.elapsed().as_secs_f64();
-    let mut outcome = rewrite(workload, options)?;
+    let mut outcome = settle(workload, &rules, options)?;
     outcome.report.seconds.insert(0, ("resolve", seconds));
-    // What folding finds out may decide more.
-    for _ in 0..MOST_ROUNDS {
-        let again = resolve_flow(&mut outcome.workload.graph, Unroll::Once);
-        if again == 0 {
+    // What one stage finds out may decide more in another.
+    for _ in 0..MOST_FLOW_ROUNDS {
+        let mut changed = false;
+        loop {
+            let again = resolve_flow(&mut outcome.workload.graph, Unroll::Once);
+            if again == 0 {
+                break;
+            }
+            (resolved, changed) = (resolved + again, true);
+            outcome.settle_again(&rules, options)?;
+        }
+        let again = unroll(&mut outcome, &rules, options)?;
+        (resolved, changed) = (resolved + again, changed | (again > 0));
+        let clock = Instant::now();
+        let rebuilt = bodies::optimize_bodies(&mut outcome, options)?;
+        let seconds = clock.elapsed().as_secs_f64();
+        outcome.report.seconds.push(("functions", seconds));
+        if rebuilt {
+            changed = true;
+            outcome.settle_again(&rules, options)?;
+        }
+        if !changed {
             break;
         }
-        resolved += again;
-        let more = rewrite(std::mem::take(&mut outcome.workload), options)?;
-        outcome.add(more);
     }
-    // Loops are written out where that costs less.
-    let mut unrolled = outcome.workload.clone();
-    let again = resolve_flow(&mut unrolled.graph, Unroll::Few);
-    if again > 0 {
-        let more = rewrite(unrolled, options)?;
-        if graph_cost(&more.workload.graph) < graph_cost(&outcome.workload.graph) {
-            resolved += again;
-            outcome.add(more);
-        }
-    }
-    let clock = Instant::now();
-    bodies::optimize_bodies(&mut outcome, options)?;
-    outcome
-        .report
-        .seconds
-        .push(("functions", clock.elapsed().as_secs_f64()));
     same_outputs(&before, &outcome.workload.graph)?;
     let after = &outcome.workload.graph;
     outcome.report.resolved = resolved;
     outcome.report.vertices = (before.call_count(), after.call_count());
     outcome.report.cost = (graph_cost(&before), graph_cost(after));
+    outcome.count_rules();
     Ok(outcome)
+}
+
+/// Writes loops out where the result costs less and has no more calls: all of them, or else one by one. How many are gone.
+fn unroll(outcome: &mut Outcome, rules: &[Arc<Rule>], options: &Options<'_>) -> Result<usize, Diagnostics> {
+    let mut gone = 0;
+    let loops = loops(&outcome.workload.graph);
+    let one_by_one = loops.iter().take(MOST_LOOPS).map(|&v| Unroll::Only(v));
+    let tries = std::iter::once(Unroll::Few).chain(one_by_one.filter(|_| loops.len() > 1));
+    for unroll in tries {
+        let mut trial = outcome.workload.clone();
+        let resolved = resolve_flow(&mut trial.graph, unroll);
+        if resolved == 0 {
+            // What is not written out together with the others is not written out by itself.
+            if unroll == Unroll::Few {
+                break;
+            }
+            continue;
+        }
+        let remaining = outcome.remaining(options);
+        let more = settle(trial, rules, &remaining)?;
+        let (old, new) = (&outcome.workload.graph, &more.workload.graph);
+        if graph_cost(new) < graph_cost(old) && new.call_count() <= old.call_count() {
+            outcome.add(more);
+            gone += resolved;
+            // The others are tried in the next round.
+            break;
+        }
+    }
+    Ok(gone)
+}
+
+/// Rewrites and folds until neither changes anything: what folding finds out, rules use, and what they are given anew they
+/// may match differently. A round is taken over only where it makes the graph cheaper, so a graph that is the result of this
+/// comes back as it is.
+fn settle(workload: Workload, rules: &[Arc<Rule>], options: &Options<'_>) -> Result<Outcome, Diagnostics> {
+    let mut outcome = rewrite(workload, rules, options)?;
+    for _ in 1..MOST_ROUNDS {
+        if outcome.settled {
+            break;
+        }
+        outcome.settle_once(rules, options)?;
+    }
+    Ok(outcome)
+}
+
+impl Outcome {
+    /// Takes over what settling the graph once more comes to.
+    fn settle_again(&mut self, rules: &[Arc<Rule>], options: &Options<'_>) -> Result<(), Diagnostics> {
+        for _ in 0..MOST_ROUNDS {
+            self.settle_once(rules, options)?;
+            if self.settled {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn settle_once(&mut self, rules: &[Arc<Rule>], options: &Options<'_>) -> Result<(), Diagnostics> {
+        let remaining = self.remaining(options);
+        let more = rewrite(std::mem::take(&mut self.workload), rules, &remaining)?;
+        self.add(more);
+        Ok(())
+    }
+
+    /// The options with as many applications as are left of those allowed.
+    fn remaining<'a>(&self, options: &Options<'a>) -> Options<'a> {
+        let mut remaining = options.clone();
+        let done = self.report.rules.iter().map(|rule| rule.applied).sum();
+        remaining.limits.rewrites = options.limits.rewrites.map(|most| most.saturating_sub(done));
+        remaining
+    }
 }
 
 /// How rules are applied.
@@ -111,14 +197,23 @@ pub struct Options<'a> {
     pub skip: Vec<String>,
     /// When to stop.
     pub limits: Limits,
-    /// Operators that the result may contain only where the input has them.
-    pub forbidden: &'a dyn Fn(&OpDef) -> bool,
+    /// Calls that the result may contain only where the input has them, by operands, attributes and result.
+    pub forbidden: &'a dyn Fn(&Infer<'_>, &Type) -> bool,
+    /// Composite operators that rules of substitution may make although they are forbidden: what is left of them in the end
+    /// is written as their bodies.
+    pub expand: &'a dyn Fn(&OpDef) -> bool,
+    /// Find out which forbidden operators a better result would have, for [`Report::missing`].
+    pub missing: bool,
+    /// Is told how far the work is.
+    pub watch: &'a dyn Fn(Event),
     /// Keep what the result rests on, for [`Outcome::steps`].
     pub explain: bool,
     /// Keep everything that the engine looked at, for [`Outcome::explored`].
     pub explore: bool,
     /// Compute what depends on parameters and constants alone.
     pub fold: bool,
+    /// What that may take, and whether it may make the parameters larger.
+    pub folding: Folding,
 }
 
 impl Default for Options<'_> {
@@ -132,39 +227,49 @@ impl Default for Options<'_> {
             only: None,
             skip: Vec::new(),
             limits: Limits::default(),
-            forbidden: &|_| false,
+            forbidden: &|_, _| false,
+            expand: &|_| false,
+            missing: false,
+            watch: &|_| {},
             explain: false,
             explore: false,
             fold: true,
+            folding: Folding::default(),
         }
     }
 }
 
 /// One round of rewriting and folding.
-fn rewrite(mut workload: Workload, options: &Options<'_>) -> Result<Outcome, Diagnostics> {
-    let rules = select_rules(options)?;
+fn rewrite(workload: Workload, rules: &[Arc<Rule>], options: &Options<'_>) -> Result<Outcome, Diagnostics> {
     let mut clock = Clock {
         last: Instant::now(),
         seconds: Vec::new(),
     };
-    let before = workload.graph;
+    let Workload { graph: before, params } = workload;
     let batch = batch_symbols(&before);
     let model = CostModel {
         forbidden: options.forbidden,
         batch: &batch,
+        fold_all: options.folding.all,
     };
     let rewritten = match options.engine {
-        Engine::Saturate => by_saturation(&before, &rules, options, &model, &mut clock),
+        Engine::Saturate => by_saturation(&before, rules, options, &model, &mut clock),
         Engine::Substitute => {
-            let engine = if options.explore {
-                substitute_explored
-            } else {
-                substitute
+            (options.watch)(Event::Stage("substitute"));
+            let forbidden =
+                |call: &Infer<'_>, result: &Type| (options.forbidden)(call, result) && !(options.expand)(call.def);
+            let model = CostModel {
+                forbidden: &forbidden,
+                ..model
             };
-            let (graph, done) = engine(before.clone(), &rules, options.limits.rewrites, &model);
+            let watch = |done: usize| (options.watch)(Event::Substitutions(done));
+            let limit = options.limits.rewrites;
+            let (graph, done) = substitute_watched(before.clone(), rules, limit, &model, options.explore, &watch);
             clock.stage("substitute");
             Rewritten {
-                graph,
+                improves: !done.steps.is_empty(),
+                graph: written_out(&before, graph, options),
+                missing: watch::missing_of_rules(&done.rules),
                 rules: done.rules,
                 applications: done.steps.clone(),
                 sides: Vec::new(),
@@ -177,22 +282,19 @@ fn rewrite(mut workload: Workload, options: &Options<'_>) -> Result<Outcome, Dia
             }
         }
     };
-    workload.graph = rewritten.graph;
-    same_outputs(&before, &workload.graph)?;
-    let bytes_before: usize = workload.params.values().map(|t| t.bytes()).sum();
-    let fold = if options.fold {
-        fold(&mut workload)?
-    } else {
-        FoldReport::default()
+    let bytes_before: usize = params.values().map(|t| t.bytes()).sum();
+    let mut workload = Workload {
+        graph: match rewritten.improves {
+            true => rewritten.graph,
+            false => before.clone(),
+        },
+        params,
     };
+    same_outputs(&before, &workload.graph)?;
+    (options.watch)(Event::Stage("fold"));
+    let (fold, refined) = normalized(&mut workload, options);
     clock.stage("fold");
     let cost = (graph_cost(&before), graph_cost(&workload.graph));
-    let mut in_result: std::collections::BTreeMap<&str, usize> = std::collections::BTreeMap::new();
-    for v in workload.graph.ids() {
-        for rule in &workload.graph.vertex(v).rules {
-            *in_result.entry(rule).or_default() += 1;
-        }
-    }
     let mut class = Class::Bitwise;
     let mut fired = Vec::new();
     for (rule, report) in rewritten.rules.iter().filter(|(_, r)| r.applied > 0) {
@@ -201,7 +303,7 @@ fn rewrite(mut workload: Workload, options: &Options<'_>) -> Result<Outcome, Dia
             name: rule.name.to_string(),
             class: rule.class.to_string(),
             applied: report.applied,
-            in_result: in_result.get(&*rule.name).copied().unwrap_or(0),
+            in_result: 0,
         });
     }
     fired.sort_by(|a, b| b.applied.cmp(&a.applied).then_with(|| a.name.cmp(&b.name)));
@@ -218,22 +320,73 @@ fn rewrite(mut workload: Workload, options: &Options<'_>) -> Result<Outcome, Dia
         egraph: rewritten.egraph,
         matches: rewritten.rules.iter().map(|(_, r)| r.matches).sum(),
         folded: fold.folded,
+        unfolded: fold.notes,
+        stopped: rewritten
+            .rules
+            .iter()
+            .filter(|(_, report)| report.stopped)
+            .map(|(rule, _)| rule.name.to_string())
+            .collect(),
         resolved: 0,
+        missing: rewritten.missing,
         seconds: clock.seconds,
+    };
+    // Where the graph stays as it was, it rests on nothing.
+    let (steps, sides) = match rewritten.improves {
+        true => (rewritten.steps, rewritten.sides),
+        false => Default::default(),
     };
     Ok(Outcome {
         workload,
-        steps: rewritten.steps,
+        steps,
         applications: rewritten.applications,
-        sides: rewritten.sides,
+        sides,
+        improved: rewritten.improves,
+        in_functions: BTreeMap::new(),
         explored: rewritten.explored.map(Arc::new),
         report,
+        settled: match options.engine {
+            Engine::Saturate => !rewritten.improves && !refined,
+            Engine::Substitute => !refined,
+        },
     })
+}
+
+/// Computes what is static and infers types anew from that, until neither changes anything; what was folded, and whether
+/// anything is not as it was.
+fn normalized(workload: &mut Workload, options: &Options<'_>) -> (FoldReport, bool) {
+    let mut done = FoldReport::default();
+    let mut changed = workload.graph.retain_reachable() > 0;
+    for _ in 0..MOST_ROUNDS {
+        let mut again = false;
+        if options.fold {
+            let report = fold_static(workload, options.folding);
+            again = report.folded > 0;
+            done.folded += report.folded;
+            done.kept = report.kept;
+            done.notes = report.notes;
+        }
+        if let Some(refined) = workload.graph.refined() {
+            workload.graph = refined;
+            again = true;
+        }
+        changed |= again;
+        if !again {
+            break;
+        }
+    }
+    let graph = &workload.graph;
+    let named = graph.params().iter().chain(graph.inputs());
+    let used: FxHashSet<Arc<str>> = named.filter_map(|&v| graph.vertex(v).name.clone()).collect();
+    workload.params.retain(|name, _| used.contains(name));
+    (done, changed)
 }
 
 /// What either engine gives.
 struct Rewritten {
     graph: Graph,
+    /// True if the graph is not as it was, and better.
+    improves: bool,
     rules: Vec<(Arc<Rule>, RuleReport)>,
     steps: Vec<Step>,
     applications: Vec<Step>,
@@ -243,6 +396,25 @@ struct Rewritten {
     iterations: usize,
     stop: StopReason,
     egraph: (usize, usize),
+    missing: Vec<Missing>,
+}
+
+/// The graph after substitution with the bodies of composite operators that rules used and that may not stay.
+fn written_out(before: &Graph, after: Graph, options: &Options<'_>) -> Graph {
+    let own: rustc_hash::FxHashSet<&str> = before
+        .ids()
+        .filter_map(|v| match before.vertex(v).op() {
+            Some(Op::Known(def)) => Some(def.name),
+            _ => None,
+        })
+        .collect();
+    let expand = |def: &OpDef| (options.expand)(def) && !own.contains(def.name);
+    let mut written = after.clone();
+    match expand_composites(&mut written, &expand) {
+        Ok(_) => written,
+        // The format of the result has to do it, or to say why it cannot.
+        Err(_) => after,
+    }
 }
 
 fn by_saturation(
@@ -252,15 +424,26 @@ fn by_saturation(
     model: &CostModel<'_>,
     clock: &mut Clock,
 ) -> Rewritten {
-    let mut encoded = encode(before);
+    let ordered = before.with_params_in_order();
+    let before = &ordered;
+    let mut encoded = encode_folding(before, model.fold_all);
     clock.stage("encode");
-    let saturation = if options.explain || options.explore {
-        saturate_explained(&mut encoded, rules, options.limits)
-    } else {
-        saturate(&mut encoded, rules, options.limits)
+    (options.watch)(Event::Stage("saturate"));
+    let watch = |round: &IterationReport| {
+        (options.watch)(Event::Round {
+            nodes: round.nodes,
+            applied: round.applied,
+        });
     };
+    let explained = options.explain || options.explore;
+    let saturation = saturate_watched(&mut encoded, rules, options.limits, explained, &watch);
     clock.stage("saturate");
+    (options.watch)(Event::Stage("extract"));
     let extraction = extract(&encoded, model);
+    let missing = match options.missing {
+        true => watch::missing(kept_from(&encoded, &saturation, model)),
+        false => Vec::new(),
+    };
     clock.stage("extract");
     let (numbers, steps): (Vec<usize>, Vec<Step>) = if options.explain {
         saturation.steps(before, &encoded, &extraction).into_iter().unzip()
@@ -278,6 +461,7 @@ fn by_saturation(
         None
     };
     Rewritten {
+        improves: extraction.improves,
         graph: decode(before, &encoded, &extraction, &saturation),
         sides: numbers.iter().map(|&i| saturation.sides(before, &encoded, i)).collect(),
         steps,
@@ -287,6 +471,7 @@ fn by_saturation(
         iterations: saturation.iterations.len(),
         stop: saturation.stop,
         egraph: saturation.iterations.last().map_or((0, 0), |i| (i.nodes, i.classes)),
+        missing,
         rules: saturation.rules,
     }
 }
@@ -301,14 +486,6 @@ impl Clock {
         self.seconds.push((name, self.last.elapsed().as_secs_f64()));
         self.last = Instant::now();
     }
-}
-
-fn fold(workload: &mut Workload) -> Result<FoldReport, Diagnostics> {
-    fold_static(workload).map_err(|e| {
-        Diagnostic::error("T0403", format!("an expression of parameters cannot be computed: {e}"))
-            .help("check the values of the parameters, or keep the expression with `--no-fold`")
-            .into()
-    })
 }
 
 /// Rewriting never changes the number or the types of the results.

@@ -9,9 +9,10 @@ use tautomer::pipeline::{Engine, Options, optimize};
 use tautomer::rewrite::{Limits, Step};
 use tautomer::rule::Class;
 
-use super::compare::{Verdict, compare, furthest, is_decided_by_reference, tolerance};
+use super::compare::{Comparing, Verdict, compare, furthest, is_decided_by_reference, tolerance};
 use super::extents::likely;
 use super::input::{self, Kind, Loaded};
+use super::limits::CheckArgs;
 use super::optimize::{EngineName, parse_class, read_rules};
 use super::random::{Random, values};
 use super::run::evaluate;
@@ -46,6 +47,8 @@ pub(super) struct Args {
     /// What the file is, whatever its suffix
     #[arg(long, value_enum, value_name = "KIND")]
     from: Option<Kind>,
+    #[command(flatten)]
+    limits: CheckArgs,
 }
 
 /// What an optimisation with a limit of applications gives.
@@ -61,7 +64,7 @@ struct Trial {
 
 pub(super) fn run(args: &Args, shell: &Shell) -> Done {
     let loaded = Loaded::read(&args.file, args.from, args.params.as_deref(), shell)?;
-    let given = read_rules(&args.rules)?;
+    let given = read_rules(&args.rules, shell)?;
     let allowed = tolerance(args.class, &loaded.workload);
     let trial = |limit: Option<usize>| -> Result<Trial, Failure> {
         let options = Options {
@@ -210,11 +213,17 @@ fn sides_differ(original: &Workload, sides: &Graph, seed: u64, allowed: f64) -> 
 
 /// The largest difference on random inputs, if it is too large.
 fn difference(before: &Workload, after: &Workload, args: &Args, allowed: f64) -> Result<Option<f64>, Failure> {
-    match compare(before, after, (args.runs, args.seed), allowed)? {
-        Verdict::Apart { most, .. } => Ok((most > allowed).then_some(most)),
+    let how = Comparing {
+        runs: (args.runs, args.seed),
+        allowed,
+        allowance: args.limits.allowance(),
+        blamed: &|| None,
+    };
+    match compare(before, after, &how)? {
+        Verdict::Apart { most, wrong, .. } => Ok(wrong.then_some(most)),
         Verdict::Unchecked(why) => Err(Failure::new(
             "T0406",
-            format!("{}: the original does not run here: {why}", input::shown(&args.file)),
+            format!("{}: nothing can be compared: {why}", input::shown(&args.file)),
         )),
     }
 }

@@ -32,7 +32,7 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
             Ok(()) => (Diagnostics::new(), true),
             Err(Failure::Problems(problems)) => {
                 // A file that cannot be read has no answer.
-                let answered = problems.iter().all(|p| !matches!(p.code, "T0401" | "T0402"));
+                let answered = problems.iter().all(|p| !matches!(p.code, "T0401" | "T0402" | "T0606"));
                 (problems, answered)
             }
             Err(other) => return Err(other),
@@ -80,6 +80,6 @@ fn check(path: &Path, args: &Args, shell: &Shell) -> Done {
             load_rules(parse_rules(input::source(path)?)?)?;
             Ok(())
         }
-        kind => Loaded::read(path, Some(kind), None, shell)?.reshape(&args.shapes),
+        kind => Loaded::checked(path, Some(kind), shell)?.reshape(&args.shapes),
     }
 }

@@ -123,7 +123,7 @@ fn free(graph: &Graph, random: &mut Random) -> Vec<Extents> {
 }
 
 /// The symbols of inputs and parameters.
-fn symbols(graph: &Graph) -> BTreeSet<Arc<str>> {
+pub(super) fn symbols(graph: &Graph) -> BTreeSet<Arc<str>> {
     let mut found = BTreeSet::new();
     for &v in graph.inputs().iter().chain(graph.params()) {
         graph.ty(v).visit_dims(&mut |d| {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde_json::json;
 
 use tautomer::formats::taso::{ImportedRules, import_rules};
+use tautomer::formats::whole;
 use tautomer::lang::is_name;
 
 use super::{Done, Failure, Shell, input, output};
@@ -30,7 +31,7 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
             format!("`{}` does not begin a name", args.prefix),
         ));
     }
-    let bytes = input::bytes(&args.file)?;
+    let bytes = input::bytes(&args.file, whole::MAX_TEXT)?;
     let rules = import_rules(&input::shown(&args.file), &bytes, &args.prefix)?;
     match &args.output {
         Some(path) => output::write_text(path, &rules.text)?,

@@ -1,6 +1,5 @@
 //! Reading: programs, models, arrays.
 
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -10,7 +9,7 @@ use indexmap::IndexMap;
 use tautomer::diag::{Diagnostic, Diagnostics, Severity, Source, did_you_mean};
 use tautomer::formats::onnx::{OnnxInfo, decode_model, import, read_model};
 use tautomer::formats::pnnx::{self, ParamFile};
-use tautomer::formats::{FormatError, arrays};
+use tautomer::formats::{FormatError, arrays, whole};
 use tautomer::graph::{BuildOptions, Graph, Params, Workload, build_program};
 use tautomer::lang::ast::Program;
 use tautomer::lang::{is_script, parse_program};
@@ -31,6 +30,9 @@ pub(super) enum Kind {
     Pnnx,
 }
 
+/// A file without a known suffix is not looked into if it is longer than this.
+const LONGEST_SCRIPT: u64 = 16 << 20;
+
 impl Kind {
     const SUFFIXES: [(&'static str, Kind); 4] = [
         ("taut", Kind::Taut),
@@ -39,21 +41,68 @@ impl Kind {
         ("param", Kind::Pnnx),
     ];
 
+    /// The kind that the suffix of the file shows.
+    pub(super) fn of_suffix(path: &Path) -> Option<Kind> {
+        let suffix = path.extension()?;
+        let known = Kind::SUFFIXES.iter().find(|(known, _)| *known == suffix);
+        known.map(|(_, kind)| *kind)
+    }
+
+    /// The kind of file that a result is written to.
+    pub(super) fn of_result(path: &Path) -> Result<Kind, Failure> {
+        let suffix = path.extension().unwrap_or_default().to_string_lossy();
+        let known = Kind::of_suffix(path);
+        let problem = match (known, &*suffix) {
+            (Some(Kind::Rules), _) => format!("{}: a result is not a rule file", path.display()),
+            (Some(kind), _) => return Ok(kind),
+            (None, "") => format!("{}: a result needs a suffix", path.display()),
+            (None, suffix) => format!("{}: results cannot be written as `.{suffix}`", path.display()),
+        };
+        let problem = Diagnostic::error("T0402", problem);
+        let written = Kind::SUFFIXES.iter().filter(|(_, kind)| *kind != Kind::Rules);
+        let close = did_you_mean(&suffix, written.map(|(written, _)| *written));
+        Err(match close.filter(|_| known.is_none() && !suffix.is_empty()) {
+            Some(close) => problem.help(format!("did you mean `.{close}`?")),
+            None => problem.help("the suffix says the format: `.taut`, `.onnx` or `.pnnx.param`"),
+        }
+        .into())
+    }
+
     /// The kind that `--from` names, or that the suffix of the file shows.
     pub(super) fn of(path: &Path, from: Option<Kind>) -> Result<Kind, Failure> {
         if let Some(kind) = from {
             return Ok(kind);
         }
         if is_standard(path) {
+            if let Ok(source) = source(path)
+                && is_script(&source.text)
+            {
+                return Ok(Kind::Taut);
+            }
             return Err(Diagnostic::error("T0402", "the kind of standard input is not known")
                 .help("say it: `--from taut`, `--from rules`, `--from onnx` or `--from pnnx`")
                 .into());
         }
         let suffix = path.extension().unwrap_or_default().to_string_lossy();
-        if let Some((_, kind)) = Kind::SUFFIXES.iter().find(|(known, _)| *known == suffix) {
-            return Ok(*kind);
+        if let Some(kind) = Kind::of_suffix(path) {
+            return Ok(kind);
+        }
+        // Scripts have no suffix of their own: they are known by what is in them.
+        let short = std::fs::metadata(path).is_ok_and(|m| m.is_file() && m.len() <= LONGEST_SCRIPT);
+        if short
+            && let Ok(source) = source(path)
+            && is_script(&source.text)
+        {
+            return Ok(Kind::Taut);
         }
         let shown = path.display();
+        if let Some((what, help)) = foreign(&suffix) {
+            return Err(
+                Diagnostic::error("T0402", format!("{shown}: {what} cannot be read here"))
+                    .help(help)
+                    .into(),
+            );
+        }
         let problem = if suffix.is_empty() {
             Diagnostic::error("T0402", format!("{shown}: a file without a suffix may be anything"))
         } else {
@@ -66,6 +115,41 @@ impl Kind {
         };
         Err(problem.help("or say what it is: `--from taut`").into())
     }
+}
+
+/// Files that people have beside their models: what they are, and what to do with them.
+fn foreign(suffix: &str) -> Option<(&'static str, &'static str)> {
+    Some(match suffix {
+        "pt" | "pth" | "ckpt" | "pt2" | "mar" => (
+            "a file of PyTorch",
+            "export the model first: `torch.onnx.export(model, args, \"model.onnx\")`",
+        ),
+        "bin" => (
+            "a file of weights",
+            "give the `.pnnx.param` file beside it, or export the model to ONNX",
+        ),
+        "safetensors" | "npz" | "npy" => (
+            "a file of arrays",
+            "give a program or model; `--params` takes values of parameters, and `run --input` those of inputs",
+        ),
+        "tflite" => (
+            "a file of TensorFlow Lite",
+            "convert it first: `python -m tf2onnx.convert --tflite FILE --output model.onnx`",
+        ),
+        "pb" | "h5" | "keras" => (
+            "a file of TensorFlow",
+            "convert it first: `python -m tf2onnx.convert --output model.onnx`",
+        ),
+        "mlir" | "gguf" | "json" | "xml" | "ort" => (
+            "a file of this kind",
+            "models are read as `.onnx` or `.pnnx.param`, programs as `.taut`",
+        ),
+        "py" => (
+            "a Python program",
+            "let it export the model: `torch.onnx.export(model, args, \"model.onnx\")`",
+        ),
+        _ => return None,
+    })
 }
 
 /// True for `-`: standard input or output.
@@ -83,7 +167,12 @@ pub(super) fn shown(path: &Path) -> String {
 }
 
 pub(super) fn unreadable(path: &Path, e: &std::io::Error) -> Failure {
-    let problem = Diagnostic::error("T0401", format!("{}: {}", shown(path), plain(e)));
+    let code = if e.kind() == std::io::ErrorKind::FileTooLarge {
+        "T0606"
+    } else {
+        "T0401"
+    };
+    let problem = Diagnostic::error(code, format!("{}: {}", shown(path), plain(e)));
     let folder = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
@@ -104,7 +193,7 @@ pub(super) fn unreadable(path: &Path, e: &std::io::Error) -> Failure {
 }
 
 /// What the system says, without the number of the error.
-fn plain(e: &std::io::Error) -> String {
+pub(super) fn plain(e: &std::io::Error) -> String {
     let text = e.to_string();
     match text.find(" (os error") {
         Some(at) => text[..at].to_lowercase(),
@@ -113,15 +202,11 @@ fn plain(e: &std::io::Error) -> String {
 }
 
 /// The bytes of a file, or of standard input.
-pub(super) fn bytes(path: &Path) -> Result<Vec<u8>, Failure> {
+pub(super) fn bytes(path: &Path, most: u64) -> Result<Vec<u8>, Failure> {
     if !is_standard(path) {
-        return std::fs::read(path).map_err(|e| unreadable(path, &e));
+        return whole::read(path, most).map_err(|e| unreadable(path, &e));
     }
-    let mut bytes = Vec::new();
-    match std::io::stdin().lock().read_to_end(&mut bytes) {
-        Ok(_) => Ok(bytes),
-        Err(e) => Err(unreadable(path, &e)),
-    }
+    whole::read_within(std::io::stdin().lock(), most).map_err(|e| unreadable(path, &e))
 }
 
 /// The text of a file, or of standard input, which gives it to all who ask.
@@ -138,7 +223,7 @@ pub(super) fn source(path: &Path) -> Result<Arc<Source>, Failure> {
 }
 
 fn decoded(path: &Path) -> Result<Arc<Source>, Failure> {
-    match String::from_utf8(bytes(path)?) {
+    match String::from_utf8(bytes(path, whole::MAX_TEXT)?) {
         Ok(text) => Ok(Arc::new(Source::new(shown(path), text))),
         Err(e) => {
             let at = e.utf8_error().valid_up_to();
@@ -151,13 +236,74 @@ fn decoded(path: &Path) -> Result<Arc<Source>, Failure> {
     }
 }
 
-/// The text of a file, if it is a script.
-pub(super) fn script_source(path: &Path, from: Option<Kind>) -> Result<Option<Arc<Source>>, Failure> {
-    if Kind::of(path, from)? != Kind::Taut {
+/// The text of a file, if it is a script, or one in the other spelling if `compat` is set.
+pub(super) fn script_source(path: &Path, from: Option<Kind>, compat: bool) -> Result<Option<Arc<Source>>, Failure> {
+    let kind = match Kind::of(path, from) {
+        Err(_) if compat => Kind::Taut,
+        kind => kind?,
+    };
+    if kind != Kind::Taut {
         return Ok(None);
     }
     let source = source(path)?;
-    Ok(is_script(&source.text).then_some(source))
+    Ok((compat || is_script(&source.text)).then_some(source))
+}
+
+/// Says what is likely wrong with a model that cannot be read, and one thing once.
+fn explained(path: &Path, problems: Diagnostics) -> Diagnostics {
+    let all: Vec<Diagnostic> = problems.iter().cloned().collect();
+    let mut missing = all
+        .iter()
+        .filter(|p| p.code == "T0504" && p.message.contains("external data"));
+    if let Some(first) = missing.next() {
+        // What uses an initializer that is not there fails for that alone.
+        let problem = match missing.count() {
+            0 => first.clone(),
+            1 => first.clone().note("1 other initializer is missing as well"),
+            n => first
+                .clone()
+                .note(format!("{n} other initializers are missing as well")),
+        };
+        return problem
+            .help("the weights of this model are in files of their own, which stand in the directory of the model")
+            .into();
+    }
+    // A pipe would be waited for.
+    let is_file = std::fs::metadata(path).is_ok_and(|m| m.is_file());
+    if !is_file || all.len() != 1 || all.iter().any(|p| p.code != "T0501") {
+        return problems;
+    }
+    let mut start = [0u8; 4];
+    let read = std::fs::File::open(path).and_then(|mut file| std::io::Read::read(&mut file, &mut start));
+    let help = match (read, &start) {
+        (Err(_), _) => return problems,
+        (Ok(0), _) => "the file is empty",
+        (_, b"PK\x03\x04") => "this is an archive, as PyTorch writes it: export the model with `torch.onnx.export`",
+        (_, [0x80, ..]) => "this is a pickle of Python: export the model with `torch.onnx.export`",
+        (_, b"vers") => "this is a pointer of Git LFS: `git lfs pull` fetches the model itself",
+        (_, b"\x89HDF") => "this is a file of HDF5, as Keras writes it: convert it to ONNX",
+        (_, [b'<' | b'{', ..]) => "this is text, perhaps a page of a web server",
+        _ => "the file is cut short, or is not an ONNX model",
+    };
+    all.into_iter().map(|p| p.help(help)).collect()
+}
+
+/// The newest version of the file format that is known.
+const NEWEST_IR: i64 = 13;
+
+/// Warns of a model in a newer file format.
+fn newer_format(path: &Path, info: &OnnxInfo) -> Diagnostics {
+    if info.ir_version <= NEWEST_IR {
+        return Diagnostics::new();
+    }
+    let text = format!(
+        "{}: the IR version of the model is {}, and the newest known is {NEWEST_IR}",
+        shown(path),
+        info.ir_version
+    );
+    Diagnostic::warning("T0502", text)
+        .help("it is read as one of a known version; what is new in it is not seen")
+        .into()
 }
 
 /// The value, or nothing and its problems set aside.
@@ -188,6 +334,8 @@ pub(super) struct Loaded {
     pub(super) info: Option<OnnxInfo>,
     /// The syntax tree of a program.
     pub(super) program: Option<Program>,
+    /// What was found odd about the file.
+    notes: Diagnostics,
     kind: Kind,
     path: PathBuf,
 }
@@ -201,6 +349,39 @@ impl Loaded {
         params: Option<&Path>,
         shell: &Shell,
     ) -> Result<Loaded, Failure> {
+        let loaded = Loaded::quietly(path, from, params, shell)?;
+        loaded.tell(shell);
+        Ok(loaded)
+    }
+
+    /// Prints what was found odd about the file.
+    fn tell(&self, shell: &Shell) {
+        if self.kind != Kind::Onnx {
+            shell.notes(&self.notes);
+        } else if !shell.quiet {
+            let told = |d: &&Diagnostic| shell.verbose || d.severity == Severity::Warning;
+            shell.problems(&self.notes.iter().filter(told).cloned().collect());
+        }
+    }
+
+    /// Reads a file to find its problems: what other programs refuse is one too.
+    pub(super) fn checked(path: &Path, from: Option<Kind>, shell: &Shell) -> Result<Loaded, Failure> {
+        let mut loaded = Loaded::quietly(path, from, None, shell)?;
+        let (wrong, odd): (Vec<Diagnostic>, Vec<Diagnostic>) =
+            loaded.notes.iter().cloned().partition(|note| note.code == "T0512");
+        loaded.notes = odd.into_iter().collect();
+        loaded.tell(shell);
+        if wrong.is_empty() {
+            return Ok(loaded);
+        }
+        let as_error = |mut problem: Diagnostic| {
+            problem.severity = Severity::Error;
+            problem
+        };
+        Err(wrong.into_iter().map(as_error).collect::<Diagnostics>().into())
+    }
+
+    fn quietly(path: &Path, from: Option<Kind>, params: Option<&Path>, shell: &Shell) -> Result<Loaded, Failure> {
         let kind = Kind::of(path, from)?;
         let mut loaded = match kind {
             Kind::Rules => {
@@ -212,22 +393,21 @@ impl Loaded {
             }
             Kind::Onnx => {
                 let imported = if is_standard(path) {
-                    let model = decode_model(bytes(path)?.into())
+                    let model = decode_model(bytes(path, whole::MAX_DATA)?.into())
                         .map_err(|e| Failure::new("T0501", format!("{}: {e}", shown(path))))?;
                     import(model, None)?
                 } else {
                     // A missing file is told apart before the reader sees it.
                     std::fs::metadata(path).map_err(|e| unreadable(path, &e))?;
-                    read_model(path)?
+                    read_model(path).map_err(|problems| explained(path, problems))?
                 };
-                if !shell.quiet {
-                    let told = |d: &&Diagnostic| shell.verbose || d.severity == Severity::Warning;
-                    shell.problems(&imported.notes.iter().filter(told).cloned().collect());
-                }
+                let mut notes = newer_format(path, &imported.info);
+                notes.extend(imported.notes);
                 Loaded {
                     workload: imported.workload,
                     info: Some(imported.info),
                     program: None,
+                    notes,
                     kind,
                     path: path.to_owned(),
                 }
@@ -241,11 +421,11 @@ impl Loaded {
                     std::fs::metadata(path).map_err(|e| unreadable(path, &e))?;
                     pnnx::read_model(path)?
                 };
-                shell.notes(&imported.notes);
                 Loaded {
                     workload: imported.workload,
                     info: None,
                     program: None,
+                    notes: imported.notes,
                     kind,
                     path: path.to_owned(),
                 }
@@ -257,12 +437,13 @@ impl Loaded {
                         workload: script::workload(source)?,
                         info: None,
                         program: None,
+                        notes: Diagnostics::new(),
                         kind,
                         path: path.to_owned(),
                     });
                 }
                 let program = parse_program(source)?;
-                let graph = build_program(&program, &BuildOptions::default())?;
+                let graph = build_program(&program, &shell.build_options())?;
                 Loaded {
                     workload: Workload {
                         graph,
@@ -270,6 +451,7 @@ impl Loaded {
                     },
                     info: None,
                     program: Some(program),
+                    notes: Diagnostics::new(),
                     kind,
                     path: path.to_owned(),
                 }
@@ -340,11 +522,11 @@ impl Loaded {
     }
 
     /// Builds a program anew, now that the types of its untyped inputs are known.
-    pub(super) fn retype(&mut self, types: &[(String, Type)]) -> Result<(), Failure> {
+    pub(super) fn retype(&mut self, types: &[(String, Type)], shell: &Shell) -> Result<(), Failure> {
         let Some(program) = &self.program else { return Ok(()) };
         let options = BuildOptions {
             inputs: types.iter().cloned().collect(),
-            ..BuildOptions::default()
+            ..shell.build_options()
         };
         self.workload.graph = build_program(program, &options)?;
         Ok(())

@@ -13,9 +13,11 @@ mod extents;
 mod fmt;
 mod import;
 mod input;
+mod limits;
 mod optimize;
 mod output;
 mod print;
+mod progress;
 mod random;
 mod repl;
 mod report;
@@ -35,6 +37,7 @@ use clap::{Parser, Subcommand};
 use serde_json::{Value, json};
 
 use tautomer::diag::{Diagnostic, Diagnostics};
+use tautomer::graph::BuildOptions;
 
 /// The version of the JSON that commands print.
 const SCHEMA: u32 = 1;
@@ -60,6 +63,9 @@ struct Global {
     /// Print more about what is done
     #[arg(short, long, global = true)]
     verbose: bool,
+    /// Let inlined functions and comprehensions of a program have this many expressions
+    #[arg(long, global = true, value_name = "N", default_value_t = BuildOptions::default().max_inlined, hide_short_help = true)]
+    max_inlined: usize,
 }
 
 #[derive(Subcommand)]
@@ -70,14 +76,14 @@ enum Command {
     Fmt(fmt::Args),
     /// Show a program or model at some stage
     Print(print::Args),
-    /// Run a program or model on arrays
+    /// Run a program or model on arrays, or a script
     Run(run::Args),
     /// Write a program or model in another format
     Convert(convert::Args),
     /// Run statements at a prompt
     Repl(repl::Args),
     /// Rewrite a program or model into an equal one that costs less
-    Optimize(optimize::Args),
+    Optimize(Box<optimize::Args>),
     /// Find the first rule application that changes a result
     Bisect(bisect::Args),
     /// Look at rules and run their examples
@@ -125,6 +131,7 @@ struct Shell {
     quiet: bool,
     verbose: bool,
     colour: bool,
+    max_inlined: usize,
 }
 
 impl Shell {
@@ -144,6 +151,14 @@ impl Shell {
             map.insert("schema".to_owned(), json!(SCHEMA));
         }
         self.result(&format!("{value:#}\n"))
+    }
+
+    /// How graphs are built from programs.
+    fn build_options(&self) -> BuildOptions {
+        BuildOptions {
+            max_inlined: self.max_inlined,
+            ..BuildOptions::default()
+        }
     }
 
     /// Prints a line about what was done, unless `--quiet`.
@@ -199,6 +214,7 @@ pub(crate) fn main() -> ExitCode {
         quiet: cli.global.quiet,
         verbose: cli.global.verbose,
         colour: !colourless && io::stderr().is_terminal(),
+        max_inlined: cli.global.max_inlined,
     };
     let done = match cli.command {
         Command::Check(args) => check::run(&args, &shell),

@@ -2,64 +2,66 @@
 
 use std::fmt::Write as _;
 use std::path::Path;
+use std::sync::Arc;
 
 use indexmap::IndexMap;
 use serde_json::{Value, json};
 
-use tautomer::diag::{Diagnostic, Diagnostics};
+use tautomer::diag::{Diagnostic, Diagnostics, Source};
 use tautomer::formats::onnx::{OnnxInfo, write_model};
 use tautomer::formats::pnnx;
-use tautomer::formats::{arrays, atomic};
-use tautomer::graph::{Graph, Workload, to_program};
+use tautomer::formats::{arrays, atomic, readback};
+use tautomer::graph::{BuildOptions, Graph, Workload, build_program, to_program};
 use tautomer::lang::ast::ParamClass;
-use tautomer::lang::format_program;
+use tautomer::lang::{format_program, parse_program};
 use tautomer::tensor::{DType, Tensor};
 
-use super::input::Kind;
+use super::input::{Kind, plain};
 use super::{Done, Failure};
 
 /// More elements than this are abbreviated.
 const MAX_ELEMENTS: usize = 1000;
+
+/// Of tensors with more elements than this, the inner ones of their axes left out, nothing is shown.
+const MAX_SHOWN: usize = 10_000;
 
 /// Elements shown at either end of an abbreviated axis.
 const EDGE: usize = 3;
 
 /// The kind of file that a workload is to be written to. What cannot be written is refused before work is done for it.
 pub(super) fn destination(path: &Path) -> Result<Kind, Failure> {
-    let kind = Kind::of(path, None)?;
-    if kind == Kind::Rules {
-        return Err(no_rule_file(path));
-    }
+    let kind = Kind::of_result(path)?;
     has_folder(path)?;
+    if kind == Kind::Pnnx {
+        has_folder(&pnnx::weights_beside(path))?;
+    }
     Ok(kind)
 }
 
-fn no_rule_file(path: &Path) -> Failure {
-    Diagnostic::error("T0402", format!("{}: a program is no rule file", path.display()))
-        .help("results are written as `.taut`, `.onnx` or `.pnnx.param`")
-        .into()
-}
-
-/// Refuses a path that no file can be written to, as its folder is not there.
+/// Refuses a path that no file can be written to.
 pub(super) fn has_folder(path: &Path) -> Done {
     let problem = match path.parent() {
-        _ if path.is_dir() => format!("{}: a folder is there", path.display()),
+        _ if path.is_dir() => format!("{}: is a directory", path.display()),
         Some(folder) if !folder.as_os_str().is_empty() && !folder.is_dir() => {
             let what = if folder.exists() {
-                "is no folder"
+                "is not a directory"
             } else {
                 "does not exist"
             };
             format!("{}: `{}` {what}", path.display(), folder.display())
         }
-        _ => return Ok(()),
+        _ => match atomic::writable(path) {
+            Ok(()) => return Ok(()),
+            Err(e) => format!("{}: cannot be written: {}", path.display(), plain(&e)),
+        },
     };
     Err(Failure::new("T0401", problem))
 }
 
 /// Writes a text, in one step.
 pub(super) fn write_text(path: &Path, text: &str) -> Done {
-    atomic::write(path, text.as_bytes()).map_err(|e| Failure::new("T0401", format!("{}: {e}", path.display())))
+    atomic::write(path, text.as_bytes())
+        .map_err(|e| Failure::new("T0401", format!("{}: {}", path.display(), plain(&e))))
 }
 
 /// The text of a workload, and the values of its parameters under the names they have there.
@@ -86,14 +88,18 @@ pub(super) fn write_workload(
     workload: &Workload,
     info: Option<&OnnxInfo>,
 ) -> Result<Diagnostics, Failure> {
-    match Kind::of(path, None)? {
+    match Kind::of_result(path)? {
         Kind::Taut => {
             let (text, values) = program_text(workload);
-            write_text(path, &text)?;
+            let name = path.display().to_string();
+            let source = Arc::new(Source::new(name.clone(), text.clone()));
+            let again = parse_program(source).and_then(|program| build_program(&program, &BuildOptions::default()));
+            readback::check(&name, &workload.graph, again)?;
             if !values.is_empty() {
                 let beside = path.with_extension("safetensors");
                 arrays::write(&beside, &values).map_err(|e| Failure::new("T0401", e.to_string()))?;
             }
+            write_text(path, &text)?;
             Ok(Diagnostics::new())
         }
         Kind::Onnx => {
@@ -106,7 +112,7 @@ pub(super) fn write_workload(
             )?)
         }
         Kind::Pnnx => Ok(pnnx::write_model(path, &workload.graph, &workload.params)?),
-        Kind::Rules => Err(no_rule_file(path)),
+        Kind::Rules => Ok(Diagnostics::new()),
     }
 }
 
@@ -122,6 +128,9 @@ pub(super) fn tensor_text(tensor: &Tensor) -> String {
     let shape = tensor.shape();
     if tensor.is_empty() {
         return "[]".to_owned();
+    }
+    if let Some(instead) = not_shown(tensor) {
+        return instead;
     }
     let brief = tensor.len() > MAX_ELEMENTS;
     let texts = element_texts(tensor, brief);
@@ -177,43 +186,55 @@ fn separate(out: &mut String, rank: usize, axis: usize, cut: bool) {
 /// The texts of the elements that are shown, in order.
 pub(super) fn element_texts(tensor: &Tensor, brief: bool) -> Vec<String> {
     let shape = tensor.shape();
-    let mut keep = Vec::new();
-    let mut places = vec![0usize; shape.len()];
-    for i in 0..tensor.len() {
-        let shown = |(p, n): (&usize, &usize)| !brief || *n <= 2 * EDGE || *p < EDGE || *p >= n - EDGE;
-        if places.iter().zip(shape).all(shown) {
-            keep.push(i);
+    let shown = |n: usize| -> Vec<usize> {
+        match brief && n > 2 * EDGE {
+            true => (0..EDGE).chain(n - EDGE..n).collect(),
+            false => (0..n).collect(),
         }
-        for (place, extent) in places.iter_mut().zip(shape).rev() {
+    };
+    // An odometer over the positions of each axis that are shown; all others are never looked at.
+    let axes: Vec<Vec<usize>> = shape.iter().map(|&n| shown(n)).collect();
+    let count: usize = axes.iter().map(Vec::len).product();
+    let mut places = vec![0usize; axes.len()];
+    let mut positions = Vec::with_capacity(count);
+    for _ in 0..count {
+        positions.push(places.iter().zip(&axes).map(|(&p, axis)| axis[p]).collect::<Vec<_>>());
+        for (place, axis) in places.iter_mut().zip(&axes).rev() {
             *place += 1;
-            if *place < *extent {
+            if *place < axis.len() {
                 break;
             }
             *place = 0;
         }
     }
-    match tensor {
-        Tensor::Bool(a) => pick(a.iter().map(bool::to_string), &keep),
-        Tensor::Utf8(a) => pick(a.iter().map(|s| format!("{s:?}")), &keep),
-        _ if tensor.dtype() == DType::F64 => pick(tensor.to_f64s().unwrap_or_default().into_iter().map(number), &keep),
-        _ if tensor.dtype().is_float() => {
-            let values = tensor.to_f64s().unwrap_or_default();
-            pick(values.into_iter().map(|v| number(v as f32)), &keep)
+    match tensor.picked(&positions) {
+        Tensor::Bool(a) => a.iter().map(bool::to_string).collect(),
+        Tensor::Utf8(a) => a.iter().map(|s| format!("{s:?}")).collect(),
+        some if some.dtype() == DType::F64 => some.to_f64s().unwrap_or_default().into_iter().map(number).collect(),
+        some if some.dtype().is_float() => {
+            let values = some.to_f64s().unwrap_or_default();
+            values.into_iter().map(|v| number(v as f32)).collect()
         }
-        _ => pick(
-            tensor.to_ints().unwrap_or_default().into_iter().map(|v| v.to_string()),
-            &keep,
-        ),
+        some => some.to_ints().unwrap_or_default().iter().map(i128::to_string).collect(),
     }
 }
 
-fn pick(texts: impl Iterator<Item = String>, keep: &[usize]) -> Vec<String> {
-    let mut next = keep.iter().copied().peekable();
-    texts
-        .enumerate()
-        .filter(|(i, _)| next.next_if_eq(i).is_some())
-        .map(|(_, text)| text)
-        .collect()
+/// How many elements are shown.
+fn shown_count(shape: &[usize], brief: bool) -> usize {
+    let shown = shape.iter().map(|&n| if brief { n.min(2 * EDGE) } else { n });
+    shown.fold(1, usize::saturating_mul)
+}
+
+/// What stands for the elements of a tensor with more than can be shown, whatever is left out of its axes.
+pub(super) fn not_shown(tensor: &Tensor) -> Option<String> {
+    let brief = tensor.len() > MAX_ELEMENTS;
+    (shown_count(tensor.shape(), brief) > MAX_SHOWN).then(|| {
+        format!(
+            "[... {} elements along {} axes are not shown ...]",
+            tensor.len(),
+            tensor.shape().len()
+        )
+    })
 }
 
 fn number<T: Into<f64> + std::fmt::Display + std::fmt::LowerExp + Copy>(value: T) -> String {
@@ -260,9 +281,23 @@ fn int_json(v: &i128) -> Value {
     i64::try_from(*v).map_or_else(|_| json!(v.to_string()), |v| json!(v))
 }
 
-/// Writes arrays into a folder, one file for each.
+/// Refuses a path at which there is something else than a directory.
+pub(super) fn is_directory(folder: &Path) -> Done {
+    match folder.exists() && !folder.is_dir() {
+        true => Err(
+            Diagnostic::error("T0401", format!("{}: is not a directory", folder.display()))
+                .help("each result becomes a file of its own; name a directory for them")
+                .into(),
+        ),
+        false => Ok(()),
+    }
+}
+
+/// Writes arrays into a directory, one file for each.
 pub(super) fn write_outputs(folder: &Path, outputs: &[Tensor]) -> Done {
-    std::fs::create_dir_all(folder).map_err(|e| Failure::new("T0401", format!("{}: {e}", folder.display())))?;
+    is_directory(folder)?;
+    std::fs::create_dir_all(folder)
+        .map_err(|e| Failure::new("T0401", format!("{}: {}", folder.display(), plain(&e))))?;
     for (i, tensor) in outputs.iter().enumerate() {
         let path = folder.join(format!("out{i}.npy"));
         let one = IndexMap::from([(format!("out{i}"), tensor.clone())]);
@@ -288,5 +323,10 @@ mod tests {
         assert_eq!(tensor_text(&long), "[   0    1    2 ... 1997 1998 1999]");
         let wide = Tensor::new(&[40, 40], (0..1600i64).collect::<Vec<_>>()).unwrap();
         assert_eq!(tensor_text(&wide).lines().count(), 7);
+        let deep = Tensor::new(&[2; 16], vec![0u8; 1 << 16]).unwrap();
+        assert_eq!(
+            tensor_text(&deep),
+            "[... 65536 elements along 16 axes are not shown ...]"
+        );
     }
 }

@@ -67,18 +67,68 @@ pub(super) fn spread(inputs: &[Tensor], random: &mut Random) -> Vec<Tensor> {
     inputs.iter().map(|x| one(x).unwrap_or_else(|| x.clone())).collect()
 }
 
+/// The same inputs and parameters, each float other than zero changed by one part in a million, up or down.
+pub(super) fn nudged(inputs: &[Tensor], params: &Params, random: &mut Random) -> (Vec<Tensor>, Params) {
+    let mut one = |x: &Tensor| {
+        let values = x.to_f64s().filter(|_| x.dtype().is_float())?;
+        let up = |v: f64, random: &mut Random| {
+            if random.below(2) == 0 {
+                v * (1.0 + NUDGE)
+            } else {
+                v * (1.0 - NUDGE)
+            }
+        };
+        let values: Vec<f64> = values.into_iter().map(|v| up(v, random)).collect();
+        Tensor::from_f64s(x.dtype(), x.shape(), &values)
+    };
+    let inputs = inputs.iter().map(|x| one(x).unwrap_or_else(|| x.clone())).collect();
+    let params = params
+        .iter()
+        .map(|(name, x)| (name.clone(), one(x).unwrap_or_else(|| x.clone())))
+        .collect();
+    (inputs, params)
+}
+
+/// By what part numbers are changed to see what a small change does.
+pub(super) const NUDGE: f64 = 1e-6;
+
 /// Whether results tell inputs apart, by their looks: one of them has different elements, or is one number other than zero.
 pub(super) fn tell(results: &[Tensor]) -> bool {
-    results.iter().any(|result| match result.to_f64s() {
-        Some(values) => {
-            let mut finite = values.iter().filter(|v| v.is_finite());
-            match finite.next() {
-                Some(first) => finite.any(|v| v != first) || values.len() == 1 && *first != 0.0,
-                None => false,
-            }
+    let varies = |values: &mut dyn Iterator<Item = f64>, len: usize| {
+        let mut finite = values.filter(|v| v.is_finite());
+        match finite.next() {
+            Some(first) => finite.any(|v| v != first) || len == 1 && first != 0.0,
+            None => false,
         }
-        None => true,
+    };
+    results.iter().any(|result| match result {
+        Tensor::F32(values) => varies(&mut values.iter().map(|v| f64::from(*v)), values.len()),
+        other => match other.to_f64s() {
+            Some(values) => varies(&mut values.iter().copied(), values.len()),
+            None => true,
+        },
     })
+}
+
+/// Bytes that it takes to draw values for all inputs, and for parameters that have none, with these extents for symbols.
+pub(super) fn input_bytes(graph: &Graph, params: &Params, extents: &Extents) -> f64 {
+    let given = |v| {
+        graph
+            .vertex(v)
+            .name
+            .as_ref()
+            .is_some_and(|name| params.contains_key(name))
+    };
+    let drawn = graph.inputs().iter().chain(graph.params()).filter(|&&v| !given(v));
+    let bytes = |ty: &Type| {
+        let ty = ty.as_tensor()?;
+        let shape = ty.shape.as_ref()?;
+        let extent = |d: &Dim| d.bind(&|name| extents.get(name).copied()).as_const().unwrap_or(2);
+        let elements: f64 = shape.iter().map(|d| extent(d).max(0) as f64).product();
+        // Numbers are drawn in double precision, integers with 16 bytes.
+        Some(elements * (ty.dtype.size() as f64 + if ty.dtype.is_float() { 8.0 } else { 16.0 }))
+    };
+    drawn.filter_map(|&v| bytes(graph.ty(v))).sum()
 }
 
 /// Values for all inputs in order, and for parameters that have none, with these extents for symbols.
@@ -126,13 +176,26 @@ pub(super) fn difference(a: &Tensor, b: &Tensor) -> f64 {
     if a.dtype() != b.dtype() || a.shape() != b.shape() {
         return f64::INFINITY;
     }
-    let (x, y) = match (a.to_f64s(), b.to_f64s()) {
-        (Some(x), Some(y)) if a.dtype().is_float() => (x, y),
-        _ => return if a == b { 0.0 } else { f64::INFINITY },
-    };
-    let scale = x.iter().filter(|v| v.is_finite()).fold(0.0f64, |m, v| m.max(v.abs()));
+    // Large results are looked at where they are.
+    if let (Tensor::F32(x), Tensor::F32(y)) = (a, b) {
+        let x = || x.iter().map(|v| f64::from(*v));
+        return apart(x, || y.iter().map(|v| f64::from(*v)));
+    }
+    match (a.to_f64s(), b.to_f64s()) {
+        (Some(x), Some(y)) if a.dtype().is_float() => apart(|| x.iter().copied(), || y.iter().copied()),
+        _ if a == b => 0.0,
+        _ => f64::INFINITY,
+    }
+}
+
+fn apart<A, B>(x: impl Fn() -> A, y: impl Fn() -> B) -> f64
+where
+    A: Iterator<Item = f64>,
+    B: Iterator<Item = f64>,
+{
+    let scale = x().filter(|v| v.is_finite()).fold(0.0f64, |m, v| m.max(v.abs()));
     let scale = if scale == 0.0 { 1.0 } else { scale };
-    x.iter().zip(&y).fold(0.0, |most: f64, (p, q)| {
+    x().zip(y()).fold(0.0, |most: f64, (p, q)| {
         let apart = match (p.is_finite(), q.is_finite()) {
             (true, true) => (p - q).abs() / scale,
             _ if p == q || (p.is_nan() && q.is_nan()) => 0.0,

@@ -1,30 +1,33 @@
 //! `tautomer repl`: statements at a prompt.
 
-use std::borrow::Cow;
-use std::cell::RefCell;
+mod help;
+mod prompt;
+
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
+use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use rustyline::completion::Completer;
+use indexmap::IndexMap;
 use rustyline::error::ReadlineError;
-use rustyline::highlight::Highlighter;
-use rustyline::hint::Hinter;
 use rustyline::history::FileHistory;
-use rustyline::validate::{ValidationContext, ValidationResult, Validator};
-use rustyline::{Config, Context, Editor, Helper};
+use rustyline::{Config, Editor};
 
 use tautomer::diag::{Diagnostic, Source, did_you_mean};
 use tautomer::formats::atomic;
-use tautomer::graph::{Session, Shown, VertexId};
-use tautomer::lang::{is_name, needs_more, parse_script};
+use tautomer::graph::{Session, Shown, VertexId, Workload};
+use tautomer::lang::{Script, is_name, parse_program, parse_rules, parse_script_as};
 use tautomer::op;
 use tautomer::pipeline::{Options, optimize};
-use tautomer::rule::library;
+use tautomer::rule::{Rule, RuleSet, composite_rules, library, load_rules};
 
+use self::help::COMMANDS;
+use self::prompt::Prompt;
+use super::input::{self, Kind, Loaded};
 use super::script::{self, ScriptArgs};
-use super::{Done, Failure, Shell, input, output};
+use super::{Done, Failure, Shell, output, rule_files};
 
 #[derive(clap::Args)]
 pub(super) struct Args {
@@ -38,38 +41,33 @@ pub(super) struct Args {
     history: Option<PathBuf>,
 }
 
-/// Commands, what they take, and what they do.
-const COMMANDS: &[(&str, &str, &str)] = &[
-    (":type", "EXPR", "the type of an expression, which is not computed"),
-    (":graph", "EXPR", "the program that computes it"),
-    (
-        ":optimize",
-        "EXPR",
-        "the program after rewriting, and the rules that were applied",
-    ),
-    (":rules", "[TEXT]", "the rules whose names contain the text"),
-    (":names", "", "all names and their types"),
-    (":load", "FILE", "run the statements of a script"),
-    (":help", "", "this list"),
-    (":quit", "", "leave; so does the end of the input"),
-];
-
-/// Rules that `:rules` lists.
-const LISTED: usize = 40;
-
 pub(super) fn run(args: &Args, shell: &Shell) -> Done {
     let mut repl = Repl {
         session: args.script.session(),
+        functions: IndexMap::new(),
+        rules: RuleSet::default(),
+        loaded: None,
         lines: 0,
         shell,
     };
+    if std::io::stdin().is_terminal() && !shell.quiet {
+        repl.say(concat!(
+            "tautomer ",
+            env!("CARGO_PKG_VERSION"),
+            ": expressions and statements; `:help` lists what there is, `:quit` leaves"
+        ))?;
+    }
     if let Some(path) = &args.file {
         repl.load(path)?;
     }
     let names = Rc::new(RefCell::new(repl.names()));
+    let compat = Rc::new(Cell::new(repl.session.compat()));
     let config = Config::builder().auto_add_history(true).build();
     let mut editor: Editor<Prompt, FileHistory> = Editor::with_config(config).map_err(|e| terminal(&e))?;
-    editor.set_helper(Some(Prompt { names: names.clone() }));
+    editor.set_helper(Some(Prompt {
+        names: names.clone(),
+        compat: compat.clone(),
+    }));
     let history = args.history.clone().or_else(usual_history);
     if let Some(path) = &history {
         // There is none the first time.
@@ -94,6 +92,7 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
             break;
         }
         *names.borrow_mut() = repl.names();
+        compat.set(repl.session.compat());
     }
     if let Some(path) = &history
         && let Err(why) = keep(&mut editor, path)
@@ -129,6 +128,12 @@ fn keep(editor: &mut Editor<Prompt, FileHistory>, path: &std::path::Path) -> Res
 
 struct Repl<'a> {
     session: Session,
+    /// The texts of functions, by name.
+    functions: IndexMap<String, String>,
+    /// Rules beside the built-in ones.
+    rules: RuleSet,
+    /// The program or model that was loaded last.
+    loaded: Option<Workload>,
     /// Inputs so far; problems name the one they are in.
     lines: usize,
     shell: &'a Shell,
@@ -139,25 +144,45 @@ impl Repl<'_> {
     fn line(&mut self, line: &str) -> Result<bool, Failure> {
         self.lines += 1;
         let line = line.trim();
+        if ["quit", "exit", "quit()", "exit()"].contains(&line) && self.session.get(line).is_none() {
+            return Ok(true);
+        }
+        let word = line
+            .split(|c: char| !c.is_alphanumeric() && c != '-')
+            .next()
+            .unwrap_or_default();
+        let rest = line[word.len()..].trim_start();
+        if ["rule", "ruleset", "example", "no-example"].contains(&word)
+            && rest.starts_with(|c: char| c.is_alphanumeric() || c == '_')
+        {
+            self.add_rules(line)?;
+            return Ok(false);
+        }
         if !line.starts_with(':') {
-            self.statements(&Arc::new(Source::new(format!("input {}", self.lines), line)))?;
+            self.statements(format!("input {}", self.lines), line)?;
             return Ok(false);
         }
         let (command, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
         let rest = rest.trim();
         match command {
             ":quit" | ":q" => return Ok(true),
-            ":help" | ":h" => self.help()?,
+            ":help" | ":h" => self.help(rest)?,
             ":names" => {
-                let names: Vec<String> = self
+                let mut names: Vec<String> = self
                     .session
                     .names()
                     .map(|(n, v)| script::typed(&self.session, n, v))
                     .collect();
+                names.extend(self.functions.values().map(|text| head(text).to_owned()));
                 self.say(&names.join("\n"))?;
             }
-            ":rules" => self.rules(rest)?,
+            ":rules" => self.list_rules(rest)?,
+            ":load" if rest.is_empty() => return Err(Failure::new("T0402", "`:load` takes a file")),
             ":load" => self.load(&PathBuf::from(rest))?,
+            ":graph" | ":optimize" if rest.is_empty() && self.loaded.is_some() => {
+                let workload = self.loaded.clone().unwrap_or_default();
+                self.look_at(command, workload)?;
+            }
             ":type" | ":graph" | ":optimize" => {
                 if rest.is_empty() {
                     return Err(Failure::new("T0402", format!("`{command}` takes an expression")));
@@ -176,22 +201,54 @@ impl Repl<'_> {
         Ok(false)
     }
 
+    /// Parses statements; the functions that were defined before stand behind them.
+    fn parse(&self, name: String, text: &str) -> Result<Script, Failure> {
+        let defined = |name: &str| text.contains(&format!("fn {name}"));
+        let mut whole = text.to_owned();
+        for (name, function) in &self.functions {
+            if !defined(name) {
+                whole.push('\n');
+                whole.push_str(function);
+            }
+        }
+        let source = Arc::new(Source::new(name, whole));
+        Ok(parse_script_as(
+            source,
+            self.session.compat(),
+            self.session.power_caret(),
+        )?)
+    }
+
     /// Runs statements; those before a wrong one stay.
-    fn statements(&mut self, source: &Arc<Source>) -> Done {
-        let script = parse_script(source.clone(), self.session.compat())?;
+    fn statements(&mut self, name: String, text: &str) -> Done {
+        let script = self.parse(name, text)?;
+        self.session.spell(&script);
+        for function in script.functions.iter() {
+            let written = script.source.slice(function.span).trim().to_owned();
+            let name = function.name.as_ref().map(|n| n.name.to_string()).unwrap_or_default();
+            if self.functions.get(&name) != Some(&written) {
+                self.say(head(&written))?;
+                self.functions.insert(name, written);
+            }
+        }
         for statement in &script.statements {
             let before = self.session.clone();
-            let step = self.session.add(statement, source)?;
+            let step = self.session.add(statement, &script.source)?;
             let shown = script::values(&step);
             let values: Vec<VertexId> = shown.flat_map(|v| self.session.tensors(v)).collect();
-            let computed = match script::compute(&self.session, &values, false) {
+            let known: Vec<VertexId> = values
+                .iter()
+                .copied()
+                .filter(|v| self.session.inputs_of(*v).is_empty())
+                .collect();
+            let computed = match script::compute(&self.session, &known, false) {
                 Ok(computed) => computed,
                 Err(problem) => {
                     self.session = before;
                     return Err(problem);
                 }
             };
-            for (v, tensor) in values.into_iter().zip(computed) {
+            for (v, tensor) in known.into_iter().zip(computed) {
                 self.session.remember(v, tensor);
             }
             self.shell.result(&script::step_text(&self.session, &step))?;
@@ -199,18 +256,86 @@ impl Repl<'_> {
         Ok(())
     }
 
+    /// Rules at the prompt.
+    fn add_rules(&mut self, text: &str) -> Done {
+        let source = Arc::new(Source::new(format!("input {}", self.lines), text));
+        let set = load_rules(parse_rules(source)?)?;
+        self.take_rules(set)
+    }
+
+    /// Rules in addition to those that there are; one of the same name takes the place of the former one.
+    fn take_rules(&mut self, set: RuleSet) -> Done {
+        let names: BTreeSet<String> = set.rules.iter().map(|r| r.name.to_string()).collect();
+        self.rules.rules.retain(|r| !names.contains(&*r.name));
+        let count = set.rules.len();
+        self.rules.extend(set);
+        let shown: Vec<&str> = names.iter().take(8).map(String::as_str).collect();
+        let more = if names.len() > shown.len() { ", …" } else { "" };
+        let plural = if count == 1 { "" } else { "s" };
+        self.say(&format!("{count} rule{plural}: {}{more}", shown.join(", ")))
+    }
+
+    /// The built-in rules and those of the session.
+    fn all_rules(&self) -> Result<Vec<Arc<Rule>>, Failure> {
+        let built_in = library().map_err(Clone::clone)?;
+        let composite = composite_rules().map_err(Clone::clone)?;
+        let own = |rule: &&Arc<Rule>| self.rules.rules.iter().any(|r| r.name == rule.name);
+        let others = built_in.rules.iter().chain(composite).filter(|rule| !own(rule));
+        Ok(self.rules.rules.iter().chain(others).cloned().collect())
+    }
+
     fn load(&mut self, path: &std::path::Path) -> Done {
-        self.statements(&input::source(path)?)
+        match Kind::of(path, None)? {
+            Kind::Rules => {
+                let set = rule_files::load(rule_files::sources(&[path.to_owned()])?)?;
+                self.take_rules(set)
+            }
+            Kind::Taut => {
+                let source = input::source(path)?;
+                if tautomer::lang::is_script(&source.text) {
+                    return self.statements(source.name.clone(), &source.text);
+                }
+                let loaded = Loaded::read(path, None, None, self.shell)?;
+                for function in parse_program(source.clone())?.functions {
+                    let name = function.name.as_ref().map(|n| n.name.to_string()).unwrap_or_default();
+                    self.functions
+                        .insert(name, source.slice(function.span).trim().to_owned());
+                }
+                self.take(loaded)
+            }
+            Kind::Onnx | Kind::Pnnx => {
+                let loaded = Loaded::read(path, None, None, self.shell)?;
+                self.take(loaded)
+            }
+        }
+    }
+
+    /// Keeps a program or model, for `:graph` and `:optimize`.
+    fn take(&mut self, loaded: Loaded) -> Done {
+        let graph = &loaded.workload.graph;
+        let inputs = (0..graph.inputs().len())
+            .map(|i| format!("{}: {}", input::input_name(graph, i), graph.ty(graph.inputs()[i])));
+        let inputs: Vec<String> = inputs.collect();
+        let said = format!(
+            "{} calls of {}; `:graph` shows it, `:optimize` rewrites it",
+            graph.call_count(),
+            if inputs.is_empty() {
+                "no inputs".to_owned()
+            } else {
+                inputs.join(", ")
+            }
+        );
+        self.loaded = Some(loaded.workload);
+        self.say(&said)
     }
 
     /// `:type`, `:graph`, `:optimize`: the session stays as it is.
     fn look(&self, command: &str, text: &str) -> Done {
-        let source = Arc::new(Source::new(format!("input {}", self.lines), text));
-        let script = parse_script(source.clone(), self.session.compat())?;
+        let script = self.parse(format!("input {}", self.lines), text)?;
         let mut session = self.session.clone();
         let mut roots = Vec::new();
         for statement in &script.statements {
-            for shown in session.add(statement, &source)?.values {
+            for shown in session.add(statement, &script.source)?.values {
                 match shown {
                     Shown::Value(v) => roots.push((v, None)),
                     Shown::Text(text) => self.say(&text)?,
@@ -221,61 +346,50 @@ impl Repl<'_> {
             let types: Vec<String> = roots.iter().map(|(v, _)| session.graph().ty(*v).to_string()).collect();
             return self.say(&types.join("\n"));
         }
-        let workload = session.program(&roots, false);
+        self.look_at(command, session.open_program(&roots))
+    }
+
+    fn look_at(&self, command: &str, workload: Workload) -> Done {
         if command == ":graph" {
             return self.shell.result(&output::program_text(&workload).0);
         }
-        // What does not depend on inputs would be computed ahead of time, and nothing would be left to see.
         let options = Options {
-            fold: false,
+            // What does not depend on inputs would be computed ahead of time, and nothing would be left to see.
+            fold: !workload.graph.inputs().is_empty(),
+            rules: Some(self.all_rules()?),
             ..Options::default()
         };
         let outcome = optimize(workload, &options)?;
         self.shell.result(&output::program_text(&outcome.workload).0)?;
         let (before, after) = outcome.report.vertices;
         let mut said = format!("{before} calls before, {after} after");
-        let rules: Vec<&str> = outcome
-            .report
-            .rules
-            .iter()
-            .filter(|r| r.in_result > 0)
-            .map(|r| &*r.name)
-            .collect();
-        if !rules.is_empty() {
-            said.push_str(&format!("; by {}", rules.join(", ")));
+        let fired: Vec<_> = outcome.report.rules.iter().filter(|r| r.applied > 0).collect();
+        let width = fired.iter().map(|r| r.name.len()).max().unwrap_or(0);
+        if fired.is_empty() {
+            said.push_str("; no rule fired");
+        }
+        for rule in fired {
+            let used = match rule.in_result {
+                0 => String::new(),
+                n => format!("   in the result: {n}"),
+            };
+            said.push_str(&format!("\n  {:width$}  {:>3} x{used}", rule.name, rule.applied));
         }
         self.say(&said)
     }
 
-    fn rules(&self, text: &str) -> Done {
-        let found: Vec<_> = library()
-            .map_err(Clone::clone)?
-            .rules
-            .iter()
-            .filter(|r| r.name.contains(text))
-            .cloned()
-            .collect();
-        let width = found.iter().take(LISTED).map(|r| r.name.len()).max().unwrap_or(0);
+    fn list_rules(&self, text: &str) -> Done {
+        let all = self.all_rules()?;
+        let found: Vec<_> = all.iter().filter(|r| r.name.contains(text)).collect();
+        let width = found.iter().map(|r| r.name.len()).max().unwrap_or(0);
         let mut lines: Vec<String> = found
             .iter()
-            .take(LISTED)
             .map(|r| format!("{:width$}  {}", r.name, r.doc.lines().next().unwrap_or_default()))
             .collect();
-        if found.len() > LISTED {
-            lines.push(format!("and {} more", found.len() - LISTED));
-        }
         if found.is_empty() {
             lines.push(format!("no rule has `{text}` in its name"));
         }
         self.say(&lines.join("\n"))
-    }
-
-    fn help(&self) -> Done {
-        let mut text = "NAME = EXPR names a value; EXPR alone shows it.\n".to_owned();
-        for (name, takes, what) in COMMANDS {
-            text.push_str(&format!("  {:17}  {what}\n", format!("{name} {takes}")));
-        }
-        self.shell.result(&text)
     }
 
     fn say(&self, text: &str) -> Done {
@@ -288,6 +402,7 @@ impl Repl<'_> {
     /// What completion knows.
     fn names(&self) -> BTreeSet<String> {
         let own = self.session.names().map(|(name, _)| name.to_owned());
+        let own = own.chain(self.functions.keys().cloned());
         let functions = Session::functions().iter().copied().chain(["print"]).map(str::to_owned);
         let operators = op::table().map(|def| def.name.to_owned());
         own.chain(functions)
@@ -297,56 +412,7 @@ impl Repl<'_> {
     }
 }
 
-/// What the line editor asks: completions, and whether a statement is whole.
-struct Prompt {
-    names: Rc<RefCell<BTreeSet<String>>>,
+/// The first line of a function.
+fn head(function: &str) -> &str {
+    function.split('{').next().unwrap_or_default().trim()
 }
-
-impl Completer for Prompt {
-    type Candidate = String;
-
-    fn complete(&self, line: &str, at: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<String>)> {
-        let before = &line[..at];
-        if before.starts_with(':') && !before.contains(char::is_whitespace) {
-            let commands = COMMANDS
-                .iter()
-                .map(|c| c.0.to_owned())
-                .filter(|c| c.starts_with(before));
-            return Ok((0, commands.collect()));
-        }
-        let start = before
-            .rfind(|c: char| !c.is_alphanumeric() && c != '_')
-            .map_or(0, |i| i + before[i..].chars().next().map_or(1, char::len_utf8));
-        let word = &before[start..];
-        let names = self.names.borrow();
-        let fitting = names
-            .iter()
-            .filter(|n| !word.is_empty() && n.starts_with(word))
-            .cloned();
-        Ok((start, fitting.collect()))
-    }
-}
-
-impl Hinter for Prompt {
-    type Hint = String;
-}
-
-impl Highlighter for Prompt {
-    fn highlight_prompt<'b, 's: 'b, 'p: 'b>(&'s self, prompt: &'p str, _: bool) -> Cow<'b, str> {
-        Cow::Borrowed(prompt)
-    }
-}
-
-impl Validator for Prompt {
-    fn validate(&self, context: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
-        let text = context.input();
-        let whole = text.trim_start().starts_with(':') || !needs_more(text);
-        Ok(if whole {
-            ValidationResult::Valid(None)
-        } else {
-            ValidationResult::Incomplete
-        })
-    }
-}
-
-impl Helper for Prompt {}

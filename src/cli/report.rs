@@ -28,6 +28,8 @@ pub(super) struct Page<'a> {
     pub(super) original: &'a Workload,
     /// After, with what the result rests on.
     pub(super) outcome: &'a Outcome,
+    /// Nodes before and after, as the summary has them.
+    pub(super) nodes: (usize, usize),
     /// Comparison on random inputs: how many runs, and what they say.
     pub(super) check: Option<(u64, &'a Verdict)>,
     /// The largest difference that is allowed, relative to the scale of the result.
@@ -64,7 +66,7 @@ impl Page<'_> {
         let check = match &self.check {
             None => "not compared".to_owned(),
             Some((_, Verdict::Unchecked(why))) => format!("not compared: {why}"),
-            Some((runs, Verdict::Apart { most, blind })) => format!(
+            Some((_, Verdict::Apart { most, blind, runs, .. })) => format!(
                 "{most:.2e} of the scale in {runs} {}, {:.0e} allowed{}",
                 if *runs == 1 { "run" } else { "runs" },
                 self.allowed,
@@ -89,9 +91,9 @@ impl Page<'_> {
             );
         };
         out.push_str("<table>\n<tr><th></th><th>before</th><th>after</th><th>change</th></tr>\n");
-        let (before, after) = report.vertices;
+        let (before, after) = self.nodes;
         let number = change(before as f64, after as f64);
-        row(out, "operator calls", before.to_string(), after.to_string(), number);
+        row(out, "nodes", before.to_string(), after.to_string(), number);
         let (before, after) = report.cost;
         let text = |v: f64| format!("{v:.1} µs");
         row(
@@ -109,16 +111,16 @@ impl Page<'_> {
         let number = before.zip(after).map(|(b, a)| change(b as f64, a as f64));
         row(
             out,
-            "values on the way",
+            "activations",
             shown(before),
             shown(after),
             number.unwrap_or_default(),
         );
         out.push_str("</table>\n<dl>\n");
-        let equal = format!("as {} allowed, {} used", self.class, report.class);
+        let equal = format!("{} required, {} used", self.class, report.class);
         for (name, value) in [
             ("largest difference", check),
-            ("equality", equal),
+            ("accuracy", equal),
             ("stopped", report.stop.to_owned()),
             ("rounds", report.iterations.to_string()),
             ("computed ahead of time", format!("{} values", report.folded)),
@@ -206,7 +208,10 @@ impl Page<'_> {
             let times = if all.len() == 1 {
                 String::new()
             } else {
-                format!(", {} times in all", all.len())
+                format!(
+                    ", the first of {} rewrites by this rule that the result rests on",
+                    all.len()
+                )
             };
             let place = if at.is_empty() {
                 "at a value made by the rules before".to_owned()
@@ -252,7 +257,8 @@ fn values(graph: &Graph) -> Option<usize> {
     Some(sum)
 }
 
-fn bytes(n: usize) -> String {
+/// A number of bytes for people.
+pub(super) fn bytes(n: usize) -> String {
     match n {
         0..10_000 => format!("{n} B"),
         10_000..10_000_000 => format!("{:.1} kB", n as f64 / 1e3),

@@ -1,20 +1,20 @@
 //! Reading rule files: folders, sets that come with the tool, files that use others.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tautomer::diag::{Diagnostics, Source};
+use tautomer::diag::{Diagnostic, Diagnostics, Source};
 use tautomer::lang::parse_rules;
-use tautomer::rule::{RuleSet, library_set_files, load_checked_rules, load_rules};
+use tautomer::rule::{RuleSet, composite_rules, library_files, library_set_files, load_checked_rules, load_rules};
 use tautomer::verify::is_shipped;
 
-use super::Failure;
-use super::input::{kept, source, unreadable};
+use super::input::{Kind, kept, source, unreadable};
+use super::{Failure, Shell};
 
-/// The texts of rule files and of those that they use, each once, a used file before its user; of a folder all rule
-/// files in it. What is no file may be the name of a set that comes with the tool. All files that cannot be read are
-/// reported, and with them what does not parse.
+/// The texts of rule files and of those that they use, each once, a used file before its user; of a directory all
+/// rule files in it. The name of a set that comes with the tool is that set, whatever else has the name: a directory is
+/// then written `./gsl`. All files that cannot be read are reported, and with them what does not parse.
 pub(super) fn sources(files: &[PathBuf]) -> Result<Vec<Arc<Source>>, Failure> {
     enum Visit {
         Enter(PathBuf),
@@ -36,15 +36,36 @@ pub(super) fn sources(files: &[PathBuf]) -> Result<Vec<Arc<Source>>, Failure> {
         if !seen.insert(path.canonicalize().unwrap_or_else(|_| path.clone())) {
             continue;
         }
-        let named = |(name, _): &&(&str, _)| Path::new(name) == path && !path.exists();
-        if let Some((_, set)) = library_set_files().iter().find(named) {
+        if let Some(set) = named_set(&path) {
             out.extend(set.iter().map(|(name, text)| Arc::new(Source::new(*name, *text))));
             continue;
         }
         if path.is_dir() {
             if let Some(files) = kept(files_in(&path), &mut unreadable)? {
+                if files.is_empty() {
+                    unreadable.push(
+                        Diagnostic::error(
+                            "T0402",
+                            format!("{}: there are no rule files in this directory", path.display()),
+                        )
+                        .help(format!("rule files end in `.rules`; {}", known_sets())),
+                    );
+                }
                 stack.extend(files.into_iter().rev().map(Visit::Enter));
             }
+            continue;
+        }
+        if let Some(kind) = Kind::of_suffix(&path).filter(|kind| *kind != Kind::Rules) {
+            let what = match kind {
+                Kind::Taut => "a program",
+                _ => "a model",
+            };
+            unreadable.push(
+                Diagnostic::error("T0402", format!("{}: {what} is not a rule file", path.display())).help(format!(
+                    "give rule files (`.rules`) or directories of them; {}",
+                    known_sets()
+                )),
+            );
             continue;
         }
         let Some(text) = kept(source(&path), &mut unreadable)? else {
@@ -65,6 +86,68 @@ pub(super) fn sources(files: &[PathBuf]) -> Result<Vec<Arc<Source>>, Failure> {
     }
     unreadable.extend(malformed);
     Err(unreadable.into())
+}
+
+/// The name of the built-in rules among the sets.
+const BUILT_IN: &str = "built-in";
+
+/// The files of the set of that name.
+fn named_set(path: &Path) -> Option<&'static [(&'static str, &'static str)]> {
+    if path == Path::new(BUILT_IN) {
+        return Some(library_files());
+    }
+    let mut sets = library_set_files().iter();
+    sets.find(|(name, _)| Path::new(name) == path).map(|(_, files)| *files)
+}
+
+/// The sets that may be named, for messages.
+fn known_sets() -> String {
+    let names = library_set_files().iter().map(|(name, _)| *name).chain([BUILT_IN]);
+    let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
+    format!("the sets that come with the tool are {}", names.join(", "))
+}
+
+/// The rules of files, directories and named sets, to be used together.
+pub(super) fn read(files: &[PathBuf], shell: &Shell) -> Result<RuleSet, Failure> {
+    let mut all = RuleSet::default();
+    let mut places: BTreeMap<Arc<str>, Arc<Source>> = BTreeMap::new();
+    let mut twice: Vec<String> = Vec::new();
+    for set in load_each(sources(files)?)? {
+        for rule in &set.rules {
+            let own = &rule.ast.source;
+            match places.get(&rule.name) {
+                // Sets that come with the tool have rules in common, and say so.
+                Some(first) if is_shipped(first) && is_shipped(own) => {}
+                Some(first) => twice.push(format!("`{}` in {} and {}", rule.name, first.name, own.name)),
+                None => {
+                    places.insert(rule.name.clone(), own.clone());
+                }
+            }
+        }
+        all.extend(set);
+    }
+    if files.iter().any(|path| path == Path::new(BUILT_IN)) {
+        all.rules
+            .extend(composite_rules().map_err(Clone::clone)?.iter().cloned());
+    }
+    if all.rules.is_empty() {
+        let names: Vec<String> = files.iter().map(|path| path.display().to_string()).collect();
+        return Err(
+            Diagnostic::error("T0402", format!("there are no rules in {}", names.join(", ")))
+                .help(known_sets())
+                .into(),
+        );
+    }
+    if !twice.is_empty() && !shell.quiet {
+        let warning = Diagnostic::warning("T0306", "two files have rules of one name");
+        let warning = twice.into_iter().fold(warning, Diagnostic::note);
+        shell.problems(
+            &warning
+                .help("all of them take part; rules are reported, selected and skipped by their names, so rename one")
+                .into(),
+        );
+    }
+    Ok(all)
 }
 
 /// The rules of texts as one set, the problems of all of them collected.

@@ -1,13 +1,14 @@
-//! `tautomer run`: a program or model on arrays.
+//! `tautomer run`: a program or model on arrays, or a script.
 
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
 use tautomer::diag::{Diagnostic, did_you_mean};
-use tautomer::exec::{Executor, Mode, Plan};
-use tautomer::graph::{Graph, Params, VertexId, Workload, interpret};
-use tautomer::tensor::{Tensor, Type};
+use tautomer::exec::{Executor, Mode, Observer, Plan};
+use tautomer::graph::{Graph, Meter, Output, Params, VertexId, Workload, interpret, interpret_over};
+use tautomer::op::Value;
+use tautomer::tensor::{DType, Dim, Tensor, Type};
 
 use super::extents::decided;
 use super::input::{self, Kind, Loaded};
@@ -16,7 +17,7 @@ use super::{Done, Failure, Shell, output};
 
 #[derive(clap::Args)]
 pub(super) struct Args {
-    /// A program (.taut) or model (.onnx, .pnnx.param); `-` is standard input
+    /// A program (.taut), a script (statements, whatever the suffix) or a model (.onnx, .pnnx.param); `-` is standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// An array for an input (.npy, .npz, .safetensors, .pb); without a name, inputs are taken in order
@@ -42,12 +43,13 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, shell: &Shell) -> Done {
-    if let Some(source) = input::script_source(&args.file, args.from)? {
+    if let Some(source) = input::script_source(&args.file, args.from, args.script.is_compat())? {
         return script::run(source, args.script, args.reference, shell);
     }
+    args.output_dir.as_deref().map_or(Ok(()), output::is_directory)?;
     let mut loaded = Loaded::read(&args.file, args.from, args.params.as_deref(), shell)?;
     loaded.reshape(&args.shapes)?;
-    let inputs = bind_inputs(&mut loaded, &args.inputs)?;
+    let inputs = bind_inputs(&mut loaded, &args.inputs, shell)?;
     let missing = loaded.missing_params();
     if let Some(first) = missing.first() {
         let more = match missing.len() - 1 {
@@ -99,6 +101,26 @@ pub(super) fn evaluate(workload: &Workload, inputs: &[Tensor], reference: bool) 
         .map_err(|e| failed(e.to_string()))
 }
 
+/// The results of a workload by kernels, as long as it stays within what `meter` allows; `observer` sees each value that
+/// has a name.
+pub(super) fn evaluate_within(
+    workload: &Workload,
+    inputs: &[Tensor],
+    meter: &Meter,
+    observer: &mut dyn FnMut(&str, &str, &Tensor),
+) -> Result<Vec<Tensor>, String> {
+    let plan = Plan::compile(&workload.graph).map_err(|e| e.to_string())?;
+    let executor = Executor::new(plan, Mode::Kernels).map_err(|e| e.to_string())?;
+    let observer: Observer<'_> = &mut |_, step, results| {
+        if let (Some(name), [value]) = (&step.name, results) {
+            observer(name, &step.op, value);
+        }
+    };
+    executor
+        .run_within(inputs, &workload.params, meter, observer)
+        .map_err(|e| e.to_string())
+}
+
 /// The results by the reference semantics, at the extents that the values have.
 fn by_reference(workload: &Workload, inputs: &[Tensor]) -> Result<Vec<Tensor>, Failure> {
     let value = |graph: &Graph, v: VertexId| match graph.inputs().iter().position(|&u| u == v) {
@@ -112,8 +134,28 @@ fn by_reference(workload: &Workload, inputs: &[Tensor]) -> Result<Vec<Tensor>, F
     interpret(graph, &|v| value(graph, v).cloned()).map_err(|e| Failure::new("T0406", e.to_string()))
 }
 
+/// The results in double precision by the reference semantics, at the extents that the values have, if there are any.
+pub(super) fn in_double(workload: &Workload, inputs: &[Tensor]) -> Option<Vec<Tensor>> {
+    let value = |graph: &Graph, v: VertexId| match graph.inputs().iter().position(|&u| u == v) {
+        Some(i) => inputs.get(i),
+        None => workload.params.get(graph.vertex(v).name.as_deref()?),
+    };
+    let extents = decided(&workload.graph, &|v| value(&workload.graph, v));
+    let bound = workload.graph.with_symbols(&|name| extents.get(name).copied());
+    let graph = bound.as_ref().unwrap_or(&workload.graph);
+    let leaf = |v: VertexId| Value::<f64>::from_tensor(value(graph, v)?).ok();
+    let results = interpret_over::<f64>(graph, &leaf).ok()?;
+    let one = |(result, output): (Value<f64>, &Output)| {
+        let dtype = graph.ty(output.vertex).as_tensor()?.dtype;
+        result
+            .into_tensor(if dtype.is_float() { DType::F64 } else { dtype })
+            .ok()
+    };
+    results.into_iter().zip(graph.outputs()).map(one).collect()
+}
+
 /// A value for every input, in order.
-fn bind_inputs(loaded: &mut Loaded, given: &[String]) -> Result<Vec<Tensor>, Failure> {
+fn bind_inputs(loaded: &mut Loaded, given: &[String], shell: &Shell) -> Result<Vec<Tensor>, Failure> {
     let graph = &loaded.workload.graph;
     let names: Vec<String> = (0..graph.inputs().len()).map(|i| input::input_name(graph, i)).collect();
     let mut values = Params::default();
@@ -196,7 +238,7 @@ fn bind_inputs(loaded: &mut Loaded, given: &[String]) -> Result<Vec<Tensor>, Fai
             .cloned()
             .zip(ordered.iter().map(|t| t.ty().into()))
             .collect();
-        loaded.retype(&types)?;
+        loaded.retype(&types, shell)?;
     }
     check_types(loaded, &names, &ordered)?;
     Ok(ordered)
@@ -211,6 +253,10 @@ fn check_types(loaded: &Loaded, names: &[String], values: &[Tensor]) -> Done {
                 "T0407",
                 format!("input `{name}` is {}, and {actual} is given", graph.ty(v)),
             );
+            let problem = match conversion(graph.ty(v), value) {
+                Some(help) => problem.help(help),
+                None => problem,
+            };
             return Err(match (graph.vertex(v).span, &loaded.program) {
                 (Some(span), Some(program)) => problem
                     .label(span, "declared here")
@@ -221,6 +267,37 @@ fn check_types(loaded: &Loaded, names: &[String], values: &[Tensor]) -> Done {
         }
     }
     Ok(())
+}
+
+/// How to make a value fit: another element type, or another order of axes.
+fn conversion(wanted: &Type, value: &Tensor) -> Option<String> {
+    let wanted = wanted.as_tensor()?;
+    if wanted.dtype != value.dtype() {
+        let name = wanted.dtype.name();
+        let name = match name.split_at(1) {
+            ("f", bits) if bits.parse::<u32>().is_ok() => format!("float{bits}"),
+            ("i", bits) if bits.parse::<u32>().is_ok() => format!("int{bits}"),
+            ("u", bits) if bits.parse::<u32>().is_ok() => format!("uint{bits}"),
+            _ => name.to_owned(),
+        };
+        return Some(format!("convert it with NumPy: `x.astype(\"{name}\")`"));
+    }
+    let shape = wanted.shape.as_ref()?;
+    let rank = value.shape().len();
+    // The common orders of images, sequences and matrices; others are not guessed.
+    let orders: [&[usize]; 4] = [&[0, 3, 1, 2], &[0, 2, 3, 1], &[0, 2, 1], &[1, 0]];
+    let fits = |order: &&&[usize]| {
+        let same = |(&i, d): (&usize, &Dim)| d.as_const().is_none_or(|n| usize::try_from(n) == Ok(value.shape()[i]));
+        order.len() == rank && shape.len() == rank && order.iter().zip(shape.iter()).all(same)
+    };
+    if let Some(order) = orders.iter().find(fits) {
+        let order: Vec<String> = order.iter().map(ToString::to_string).collect();
+        return Some(format!(
+            "are its axes in another order? `x.transpose({})`",
+            order.join(", ")
+        ));
+    }
+    (rank + 1 == shape.len()).then(|| "is the axis of the batch missing? `x[None]` adds it".to_owned())
 }
 
 fn known_input(name: &str, names: &[String]) -> Done {

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use clap::ValueEnum;
 use serde_json::{Value, json};
 
-use tautomer::diag::Source;
+use tautomer::diag::{Diagnostic, Source};
 use tautomer::graph::{Session, Shown, Step, VertexId, Workload};
-use tautomer::lang::{Compat, parse_script};
+use tautomer::lang::{Compat, Script, parse_script};
 use tautomer::tensor::{Tensor, Type};
 
 use super::run::evaluate;
@@ -19,19 +19,22 @@ use super::{Done, Failure, Shell, output};
 pub(super) enum Spelling {
     /// `.` is the elementwise product, `*` is `dot`
     Spelling,
-    /// The same, and types and values are shown as the small tensor language shows them
+    /// The same, and types are shown as `x:tensor[3]`, values as nested lists
     Full,
 }
 
 /// What scripts take.
 #[derive(clap::Args, Debug, Clone, Copy)]
 pub(super) struct ScriptArgs {
-    /// Read a script as the small tensor language is spelled, unless it says so itself
+    /// Read the file as a script in which `.` is the elementwise product and `*` is `dot`, as `pragma compat` does
     #[arg(long, value_enum, num_args = 0..=1, default_missing_value = "spelling", require_equals = true, value_name = "LEVEL")]
     compat: Option<Spelling>,
     /// Where the random numbers of a script begin
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
+    /// Let a value of a script have this many elements
+    #[arg(long, value_name = "N", default_value_t = 1 << 24)]
+    max_elements: usize,
 }
 
 impl ScriptArgs {
@@ -43,8 +46,13 @@ impl ScriptArgs {
         }
     }
 
+    /// Whether the other spelling is asked for.
+    pub(super) fn is_compat(self) -> bool {
+        self.compat.is_some()
+    }
+
     pub(super) fn session(self) -> Session {
-        Session::new(self.compat(), self.seed)
+        Session::new(self.compat(), self.seed).with_max_elements(self.max_elements)
     }
 }
 
@@ -53,6 +61,7 @@ pub(super) fn run(source: Arc<Source>, args: ScriptArgs, reference: bool, shell:
     let script = parse_script(source, args.compat())?;
     let mut session = args.session();
     let steps = session.add_all(&script)?;
+    no_inputs(&session, &script, &steps)?;
     let shown: Vec<VertexId> = steps
         .iter()
         .filter(|step| step.name.is_none())
@@ -67,6 +76,27 @@ pub(super) fn run(source: Arc<Source>, args: ScriptArgs, reference: bool, shell:
     }
     let text: String = steps.iter().map(|step| step_text(&session, step)).collect();
     shell.result(&text)
+}
+
+/// Refuses to compute what depends on inputs: a script has no values for them.
+fn no_inputs(session: &Session, script: &Script, steps: &[Step]) -> Done {
+    for step in steps.iter().filter(|step| step.name.is_none()) {
+        let Some(&input) = values(step)
+            .flat_map(|v| session.inputs_of(v))
+            .collect::<Vec<_>>()
+            .first()
+        else {
+            continue;
+        };
+        let name = session.graph().vertex(input).name.clone().unwrap_or_default();
+        let problem = Diagnostic::error("T0407", format!("the input `{name}` has no value"))
+            .label(step.span, "computed from it")
+            .help(format!(
+                "give it a value in the script, `{name} = …`, or write a program: `fn main({name}: …) {{ … }}`"
+            ));
+        return Err(problem.in_source(&script.source).into());
+    }
+    Ok(())
 }
 
 /// The graph of what a script shows, for commands that do not run it; of its last name, if it shows nothing.
@@ -110,9 +140,10 @@ pub(super) fn step_text(session: &Session, step: &Step) -> String {
     }
     let shown = step.values.iter().map(|shown| match shown {
         Shown::Text(text) => text.clone(),
-        Shown::Value(v) => session
-            .value(*v)
-            .map_or_else(String::new, |t| value_text(t, session.compat())),
+        Shown::Value(v) => session.value(*v).map_or_else(
+            || session.graph().ty(*v).to_string(),
+            |t| value_text(t, session.compat()),
+        ),
     });
     let texts: Vec<String> = shown.collect();
     let between = if texts.iter().any(|t| t.contains('\n')) {
@@ -138,8 +169,11 @@ fn concrete(ty: &Type) -> Option<Vec<usize>> {
     ty.as_tensor()?.shape.as_ref()?.to_concrete()
 }
 
+/// Larger tensors are not shown as nested lists, which leave nothing out.
+const MAX_NESTED: usize = 1 << 16;
+
 fn value_text(tensor: &Tensor, compat: Compat) -> String {
-    if compat == Compat::Full {
+    if compat == Compat::Full && tensor.len() <= MAX_NESTED {
         nested(tensor)
     } else {
         output::tensor_text(tensor)

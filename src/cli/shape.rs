@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 
 use tautomer::diag::Diagnostic;
 use tautomer::graph::Graph;
-use tautomer::tensor::{Dim, Shape};
+use tautomer::tensor::{Dim, MAX_RANK, Shape};
 
 use super::Failure;
 use super::input::input_name;
@@ -24,7 +24,10 @@ pub(super) fn with_shapes(graph: Graph, given: &[String]) -> Result<Graph, Failu
             None => {
                 return Err(
                     Diagnostic::error("T0408", format!("`{text}` does not say for which input"))
-                        .help(format!("write `--shape {}={text}`", input_name(&graph, 0)))
+                        .help(match suggestion(text).filter(|_| text.contains(':')) {
+                            Some(meant) => format!("write `--shape {meant}`"),
+                            None => format!("write `--shape {}={text}`", input_name(&graph, 0)),
+                        })
                         .into(),
                 );
             }
@@ -51,17 +54,58 @@ fn parse(text: &str) -> Result<Shape, Failure> {
             Ok(n) => Ok(Dim::from(n as usize)),
             Err(_) if word == "?" => Ok(Dim::unknown(u32::MAX - i as u32)),
             Err(_) if name => Ok(Dim::symbol(word)),
-            Err(_) => Err(Diagnostic::error("T0408", format!("`{word}` is no extent"))
-                .help("an extent is a number, a name, or `?` where it stays open")
-                .into()),
+            Err(_) => {
+                let problem = Diagnostic::error("T0408", format!("`{word}` is not a valid dimension"));
+                Err(match suggestion(text) {
+                    Some(meant) => problem.help(format!("write `--shape {meant}`")),
+                    None => problem.help("a dimension is a number, a name, or `?` where it stays open"),
+                }
+                .into())
+            }
         }
     };
-    text.split(',').enumerate().map(extent).collect()
+    let shape: Shape = text
+        .split(',')
+        .enumerate()
+        .map(extent)
+        .collect::<Result<_, Failure>>()?;
+    if shape.len() > MAX_RANK {
+        let problem = format!(
+            "a shape of {} axes: the most that a tensor may have is {MAX_RANK}",
+            shape.len()
+        );
+        return Err(Failure::new("T0408", problem));
+    }
+    Ok(shape)
+}
+
+/// The shape as it is to be written, if it is written as other tools have it: `x:1,240`, `1x240`, `1 240`.
+fn suggestion(text: &str) -> Option<String> {
+    let (name, rest) = match text.rsplit_once(':') {
+        Some((name, rest)) => (Some(name), rest),
+        None => (None, text),
+    };
+    let words: Vec<&str> = rest.split([',', 'x', 'X', '*', ' ']).map(str::trim).collect();
+    let number = |word: &&str| word.parse::<u32>().is_ok();
+    if !words.iter().all(number) {
+        return None;
+    }
+    let name = name.map_or_else(String::new, |name| format!("{name}="));
+    Some(format!("{name}{}", words.join(",")))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn shapes_of_other_tools_are_understood() {
+        assert_eq!(suggestion("input_1:1,240").as_deref(), Some("input_1=1,240"));
+        assert_eq!(suggestion("1x240").as_deref(), Some("1,240"));
+        assert_eq!(suggestion("1 3 8").as_deref(), Some("1,3,8"));
+        assert_eq!(suggestion("1,-3"), None);
+        assert_eq!(suggestion("a:b"), None);
+    }
 
     #[test]
     fn shapes_are_read() {

@@ -5,14 +5,15 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use tautomer::diag::Diagnostic;
-use tautomer::graph::{Graph, Params, Workload};
+use tautomer::exec::Estimate;
+use tautomer::graph::{Allowance, Excess, Graph, Meter, Params, Workload};
 use tautomer::rule::Class;
 use tautomer::tensor::Tensor;
 use tautomer::verify::{Difference, Differs, GraphOptions, GraphReport, GraphVerdict, verify_graphs};
 
 use super::input::{self, Loaded};
 use super::optimize::parse_class;
-use super::run::evaluate;
+use super::run::evaluate_within;
 use super::verify::numbers;
 use super::{Done, Failure, Shell, output};
 
@@ -91,14 +92,20 @@ pub(super) fn fast(graph: &Graph, inputs: &[Tensor]) -> Result<Vec<Tensor>, Stri
         graph: graph.clone(),
         params: Params::default(),
     };
-    evaluate(&workload, inputs, false).map_err(|failure| match failure {
-        Failure::Problems(problems) => {
-            let messages: Vec<String> = problems.iter().map(|p| p.message.clone()).collect();
-            messages.join("; ")
-        }
-        _ => "it cannot be computed".to_owned(),
-    })
+    let words = |excess: Excess| format!("one run of the kernels would take {excess}");
+    if let Some(excess) = Estimate::of(graph).excess(MACHINE) {
+        return Err(words(excess));
+    }
+    let meter = Meter::new(MACHINE);
+    let results = evaluate_within(&workload, inputs, &meter, &mut |_, _, _| {});
+    results.map_err(|why| meter.excess().map_or(why, words))
 }
+
+/// What one run of the kernels may take.
+const MACHINE: Allowance = Allowance {
+    bytes: 800_000_000,
+    operations: 1_000_000_000_000,
+};
 
 /// Writes both graphs with the values at which they differ.
 fn write(folder: &Path, difference: &Difference, shell: &Shell) -> Done {

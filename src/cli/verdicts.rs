@@ -24,9 +24,9 @@ const SHOWN: usize = 5;
 /// The least verdict of the rules that take part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Least {
-    /// Proved for all sizes
+    /// Proved for all that the rule admits
     ProvedAll,
-    /// Proved, perhaps at the shapes that were tried alone
+    /// Proved, perhaps for a part of that alone
     Proved,
     /// Tested or proved
     Tested,
@@ -51,10 +51,46 @@ pub(super) struct Locks {
     folders: BTreeMap<PathBuf, Held>,
 }
 
-/// A lock, and the text it was read from.
+/// A lock, and what is to change in it.
 struct Held {
-    text: String,
     lock: Lock,
+    put: Vec<Entry>,
+    dropped: Vec<Entry>,
+}
+
+/// Reads the lock of a folder, and its text; both are empty if there is none.
+fn read(folder: &Path) -> Result<(String, Lock), Failure> {
+    let path = folder.join(LOCK_NAME);
+    let broken = |why: String| -> Failure {
+        Diagnostic::error("T0322", format!("{}: {why}", path.display()))
+            .help("delete it; `tautomer verify FILE --lock` writes it anew")
+            .into()
+    };
+    match std::fs::read_to_string(&path) {
+        Ok(text) => {
+            let lock = Lock::parse(&text).map_err(broken)?;
+            Ok((text, lock))
+        }
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok((String::new(), Lock::default())),
+        Err(e) => Err(broken(e.to_string())),
+    }
+}
+
+/// Waits until no other process changes the lock of a folder, for as long as what is returned is kept.
+fn alone_in(folder: &Path) -> std::io::Result<std::fs::File> {
+    let folder = if folder.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        folder
+    };
+    // The lock itself is replaced when it is written, so that something else has to be held.
+    let held = if cfg!(unix) {
+        std::fs::File::open(folder)?
+    } else {
+        std::fs::File::create(folder.join(format!("{LOCK_NAME}.guard")))?
+    };
+    held.lock()?;
+    Ok(held)
 }
 
 /// The folder of a text of rules, and the name of the text in there.
@@ -71,22 +107,10 @@ fn place(source: &str) -> (PathBuf, String) {
 impl Locks {
     fn folder(&mut self, folder: &Path) -> Result<&mut Held, Failure> {
         if !self.folders.contains_key(folder) {
-            let path = folder.join(LOCK_NAME);
-            let broken = |why: String| -> Failure {
-                Diagnostic::error("T0322", format!("{}: {why}", path.display()))
-                    .help("delete it; `tautomer verify FILE --lock` writes it anew")
-                    .into()
-            };
-            let held = match std::fs::read_to_string(&path) {
-                Ok(text) => Held {
-                    lock: Lock::parse(&text).map_err(broken)?,
-                    text,
-                },
-                Err(e) if e.kind() == std::io::ErrorKind::NotFound => Held {
-                    lock: Lock::default(),
-                    text: String::new(),
-                },
-                Err(e) => return Err(broken(e.to_string())),
+            let held = Held {
+                lock: read(folder)?.1,
+                put: Vec::new(),
+                dropped: Vec::new(),
             };
             self.folders.insert(folder.to_owned(), held);
         }
@@ -129,7 +153,10 @@ impl Locks {
     pub(super) fn keep(&mut self, source: &str, mut entry: Entry) -> Done {
         let (folder, file) = place(source);
         entry.file = file;
-        self.folder(&folder)?.lock.insert(entry);
+        let held = self.folder(&folder)?;
+        if held.lock.insert(entry.clone()).as_ref() != Some(&entry) {
+            held.put.push(entry);
+        }
         Ok(())
     }
 
@@ -162,18 +189,31 @@ impl Locks {
         for (folder, gone) in self.idle(subjects) {
             if let Some(held) = self.folders.get_mut(&folder) {
                 held.lock.retain(|entry| *entry != gone);
+                held.dropped.push(gone);
             }
         }
     }
 
-    /// Writes the locks that have changed.
+    /// Writes the locks that have changed. What other processes have written since they were read stays.
     pub(super) fn write(&self, shell: &Shell) -> Done {
         for (folder, held) in &self.folders {
-            let (path, text) = (folder.join(LOCK_NAME), held.lock.to_string());
-            if text != held.text {
+            if held.put.is_empty() && held.dropped.is_empty() {
+                continue;
+            }
+            let path = folder.join(LOCK_NAME);
+            let failed = |e: std::io::Error| Failure::new("T0401", format!("{}: {e}", path.display()));
+            let alone = alone_in(folder).map_err(failed)?;
+            let (before, mut lock) = read(folder)?;
+            for entry in &held.put {
+                lock.insert(entry.clone());
+            }
+            lock.retain(|entry| !held.dropped.contains(entry));
+            let text = lock.to_string();
+            if text != before {
                 output::write_text(&path, &text)?;
                 shell.detail(&format!("{} is written", path.display()));
             }
+            drop(alone);
         }
         Ok(())
     }
@@ -385,6 +425,22 @@ pub(super) fn choose(
     Ok(out)
 }
 
+/// The verdict of a rule, if it is less than what is asked for.
+pub(super) fn lesser(options: &Options<'_>, name: &str, least: Least) -> Result<Option<String>, Failure> {
+    let (Some(least), Some(rule)) = (
+        least.level(),
+        select_rules(options)?.into_iter().find(|rule| &*rule.name == name),
+    ) else {
+        return Ok(None);
+    };
+    let level = Locks::default().verdict(&rule)?.map(|entry| entry.verdict);
+    Ok(match level {
+        None => Some("not known".to_owned()),
+        Some(level) if level < least => Some(format!("`{level}`")),
+        Some(_) => None,
+    })
+}
+
 fn are(names: &[String]) -> String {
     if names.len() == 1 {
         "1 rule is".to_owned()
@@ -394,7 +450,7 @@ fn are(names: &[String]) -> String {
 }
 
 /// The first few names.
-fn some(names: &[String]) -> String {
+pub(super) fn some(names: &[String]) -> String {
     let more = names.len().saturating_sub(SHOWN);
     let shown = names[..names.len() - more].join(", ");
     if more > 0 {

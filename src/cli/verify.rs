@@ -10,7 +10,7 @@ use tautomer::lang::format_program;
 use tautomer::op::Laws;
 use tautomer::rule::library_set_files;
 use tautomer::verify::{
-    Counterexample, Entry, Level, Options, Repair, Report, Subject, VERIFIER, Verdict, repair, shipped_rules,
+    Counterexample, Entry, Level, Options, Repair, Report, Subject, VERIFIER, Verdict, repair_all, shipped_rules,
     verdict_table, verify_all,
 };
 
@@ -65,6 +65,9 @@ pub(super) struct Args {
     /// Write both sides of each counterexample into this folder, as programs with values
     #[arg(long, value_name = "FOLDER")]
     save: Option<PathBuf>,
+    /// Look for no conditions under which refuted rules are right
+    #[arg(long)]
+    no_repair: bool,
     /// Rules that are tried at a time; the verdicts do not depend on it [default: one for each core]
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
@@ -90,7 +93,7 @@ impl Row {
 
     fn text(&self, width: usize, verbose: bool) -> String {
         match self {
-            Row::Tried(report, repair) => text(report, repair.as_ref(), width, verbose),
+            Row::Tried(report, _) => text(report, width, verbose),
             Row::Kept(entry) => format!("{:width$}  {}\n", entry.rule, entry.says),
         }
     }
@@ -201,13 +204,7 @@ fn tried(
             shell.result(&row.text(width, shell.verbose))
         }
     };
-    let finish = |subject: &Subject, report: Report| {
-        let repair = match report.verdict {
-            Verdict::Refuted(_) => repair(&subject.rule, &subject.examples, options),
-            _ => None,
-        };
-        Row::Tried(Box::new(report), repair)
-    };
+    let finish = |_: &Subject, report: Report| Row::Tried(Box::new(report), None);
     // Kept rows up to the next rule that is tried are printed with it.
     let mut at = 0;
     let mut each = |row: &Row| {
@@ -228,16 +225,61 @@ fn tried(
     };
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);
     let threads = args.threads.unwrap_or_else(cores);
-    let found = verify_all(&open, options, threads, finish, &mut each)?;
+    let mut found = verify_all(&open, options, threads, finish, &mut each)?;
     progress.clear();
     for kept in rows.get(at..).unwrap_or_default().iter().flatten() {
         print(kept)?;
+    }
+    if !args.no_repair && !args.table {
+        repairs(&open, &mut found, options, threads, shell)?;
     }
     let mut found = found.into_iter();
     Ok(rows
         .into_iter()
         .filter_map(|row| row.or_else(|| found.next()))
         .collect())
+}
+
+/// Looks for repairs of the rules that are refuted, once all verdicts are there.
+fn repairs(open: &[&Subject], found: &mut [Row], options: &Options, threads: usize, shell: &Shell) -> Done {
+    let refuted: Vec<usize> = (0..found.len())
+        .filter(|&i| found[i].level() == Level::Refuted)
+        .collect();
+    let subjects: Vec<&Subject> = refuted.iter().map(|&i| open[i]).collect();
+    let progress = Progress::new(shell);
+    let mut done = 0;
+    let show = |done: usize| progress.show(&format!("repairs: {done} of {} refuted rules", subjects.len()));
+    if !subjects.is_empty() {
+        show(0);
+    }
+    let each = |repair: &Option<Repair>| {
+        progress.clear();
+        let name = &subjects[done].rule.name;
+        done += 1;
+        if let (Some(repair), false) = (repair, shell.json) {
+            shell.result(&repair_text(name, repair))?;
+        }
+        show(done);
+        Ok::<(), Failure>(())
+    };
+    let all = repair_all(&subjects, options, threads, each)?;
+    progress.clear();
+    for (i, repair) in refuted.into_iter().zip(all) {
+        if let Row::Tried(_, place) = &mut found[i] {
+            *place = repair;
+        }
+    }
+    Ok(())
+}
+
+fn repair_text(name: &str, repair: &Repair) -> String {
+    let Repair { change, text, kept, of } = repair;
+    let lines: String = text.lines().map(|l| format!("    {l}\n")).collect();
+    let share = (100 * kept).checked_div(*of).unwrap_or(0);
+    format!(
+        "{name}: with {change} nothing refutes it; {share} % of the instances at which it was right remain ({kept} of \
+         {of}):\n{lines}"
+    )
 }
 
 /// Prints the report as data, and how many rules have which verdict.
@@ -324,12 +366,13 @@ fn laws(verdict: &Verdict) -> Laws {
     }
 }
 
-fn text(report: &Report, repair: Option<&Repair>, width: usize, verbose: bool) -> String {
+fn text(report: &Report, width: usize, verbose: bool) -> String {
     let mut out = format!("{:width$}  {}\n", report.rule.name, report.verdict);
     if report.refused > 0 {
         let why = report.refusal.as_deref().unwrap_or_default();
         out.push_str(&format!(
-            "  not applied at {} more instances, for the type of the target: {why}\n",
+            "  at {} more instances the target has another type, or none, so that no engine applies it; at the first: \
+             {why}\n",
             report.refused
         ));
     }
@@ -339,7 +382,7 @@ fn text(report: &Report, repair: Option<&Repair>, width: usize, verbose: bool) -
     if let Some(class) = report.stronger_class() {
         let rests = report.class.as_ref().map_or_else(String::new, ToString::to_string);
         out.push_str(&format!(
-            "  could declare `numerics {class}`, as far as was tried: {rests}\n"
+            "  it could declare `numerics {class}`: nothing that was tried speaks against it ({rests})\n"
         ));
     }
     if let Verdict::Refuted(example) = &report.verdict {
@@ -356,12 +399,6 @@ fn text(report: &Report, repair: Option<&Repair>, width: usize, verbose: bool) -
         out.push_str(&format!(
             "  {at}: {} in the source, {} in the target\n",
             example.expected, example.found
-        ));
-    }
-    if let Some(Repair { change, text, kept, of }) = repair {
-        let lines: String = text.lines().map(|l| format!("    {l}\n")).collect();
-        out.push_str(&format!(
-            "  nothing refutes it with {change}, under which {kept} of {of} right instances are left:\n{lines}"
         ));
     }
     out

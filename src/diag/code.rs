@@ -78,6 +78,10 @@ differs) or `approx(e)` (relative error bounded by e, a number that is not negat
     "T0014" "input described in an unknown way"
 "`x {shape = (n, 64), dtype = \"f32\"}` knows `shape` and `dtype`. The short form is `x: f32[n, 64]`."
 
+    "T0015" "membership in an empty list"
+"`x in (1, 2)` is true where x is one of the members, so a list without members is a mistake: nothing is in it. What
+never holds is written `false`."
+
     "T0101" "unknown operator"
 "The call names no operator of the table, no function of the file and no declared operator. Operators are called like
 those of ONNX in snake case: `reduce_mean`, `layer_normalization`, `conv`. `tautomer explain` does not list them; the
@@ -183,7 +187,14 @@ called like it with `-reversed` appended."
 
     "T0311" "never matches"
 "No graph can ever match the source: no operator has all the properties asked for, a condition is false whatever the
-match, or the types of two places of one value exclude each other."
+match, or compares a tensor with a number or an element type with a string, the types of two places of one value exclude
+each other, or a constant stands as an operand where every graph has an attribute.
+
+    rule part(x, s: const) { slice(x, s, s) => x }        write `slice(x) {starts = s, ends = s}`
+    rule one(x, s: const) { x * s => x where s == 1 }     write `where value(s) == 1`
+
+It is a warning where the source asks for a form of an attribute that graphs have only as long as shapes are not known,
+such as an `auto_pad` other than `NOTSET`, or the 0 and -1 of `reshape`."
 
     "T0312" "variable of the source alone"
 "The target does not depend on this variable. That may be meant, as in `where(_, x, x) => x`, and then `_` says so; it may
@@ -246,9 +257,10 @@ nothing that cannot be found out again: delete it, and `tautomer verify FILE --l
 with another suffix and for standard input. Some commands read or write only some of them: `verify` takes rule files, or
 two graphs."
 
-    "T0403" "parameters cannot be computed with"
-"An expression of parameters and constants alone is computed ahead of time, and that failed: an integer is divided by
-zero, or an index is out of range. The same would happen at each run."
+    "T0403" "parameters are not computed with ahead of time"
+"An expression of parameters and constants alone is computed ahead of time, unless that fails, as where an integer is
+divided by zero, takes more memory or operations than it may (`--max-fold-bytes`, `--max-fold-operations`), or makes the
+file larger (`--fold-all`). Then it stays as it is and is computed at each run."
 
     "T0404" "parameter without a fitting value"
 "A program is run with values for its parameters. They come from the file that `--params` names, or from the
@@ -295,7 +307,7 @@ it."
 
     "T0506" "operator set raised"
 "The graph has a node that the operator set of the model lacks, so that the model is written for the smallest newer
-operator set that has it. Runtimes that do not know that set will refuse the model."
+operator set that has it. The message names the node; rules make no such nodes. Runtimes that do not know that set will refuse the model."
 
     "T0507" "no form in ONNX"
 "A call, a type or an extent cannot be written as ONNX: an operator without a counterpart, an element type such as
@@ -320,18 +332,52 @@ of any rank; the parameter has no value, and the model can be optimized but not 
 an attribute that is a tensor. Calls that torch has no operator for are written as `tautomer.name`, with a note: this
 program reads them back, and no other does."
 
+    "T0512" "refused by other programs"
+"The model can be read here, and breaks a rule of ONNX, so that other programs refuse it: a result of a nested graph is
+a value of a graph around it that no node of the nested graph computes. An `Identity` node mends it; so does
+`tautomer convert`."
+
+    "T0513" "the result cannot be read back"
+"What is written is read back before it replaces a file: it should have as many inputs and results as what was written,
+of the same types. Here it does not, or the reader refuses it, so that nothing is written. The format has no form for some
+part of the model, often for a node that was carried along unread."
+
+    "T0514" "weights of another model"
+"The archive of weights says that it was written with another text than the one beside it. One of the two files was
+replaced, or writing them ended in between. If the text was changed by hand, this can be ignored."
+
     "T0601" "brackets too deep"
 "Brackets may be nested 20000 deep, and tuple types 64 deep. Name inner values with `let`."
 
     "T0602" "text too long"
 "One file has less than 4 GiB."
 
-    "T0603" "too many vertices"
-"Functions are inlined; a few that call each other twice make a graph that grows exponentially. The limit is four
-million vertices."
+    "T0603" "program too large"
+"Functions are inlined and comprehensions written out; a few functions that call each other twice make a graph that grows
+exponentially. They may have 262144 expressions then, those of the text itself not counted; `--max-inlined N` raises
+the limit. A graph has at most four million vertices.
+
+    fn double(x: f32[2]) { x + x }
+    fn main(x: f32[2]) { double(double(x)) }
+
+A value of a script has at most sixteen million elements; `--max-elements N` raises the limit."
 
     "T0604" "pattern too deep"
 "A pattern of a rule may be nested 200 deep."
+
+    "T0605" "tuples too large"
+"The tuples that a program makes have at most 1048576 elements together, those of inner tuples counted, and are nested at
+most 64 deep. Each tuple below has twice as many elements as the one before.
+
+    let a = (x, x);
+    let b = (a, a);
+
+Take the elements that are needed out of a tuple before it is part of another one: `(a.0, x)`."
+
+    "T0606" "file too large"
+"A text has at most 256 MiB. A compressed archive of arrays may hold 256 MiB, or a hundred times as many bytes as the
+archive itself has: what unpacks to more is unpacked first, or written as `.npy`. Only regular files are read, and what
+standard input or another process passes as `/dev/stdin` or `/dev/fd/3`."
 }
 
 /// Every code, in order.

@@ -72,7 +72,7 @@ impl Diagnostic {
         Diagnostic {
             code,
             severity,
-            message: message.into(),
+            message: shortened(message.into()),
             labels: Vec::new(),
             notes: Vec::new(),
             help: Vec::new(),
@@ -94,7 +94,7 @@ impl Diagnostic {
     pub fn label(mut self, span: Span, text: impl Into<String>) -> Self {
         self.labels.push(Label {
             span,
-            text: text.into(),
+            text: shortened(text.into()),
             primary: true,
         });
         self
@@ -104,7 +104,7 @@ impl Diagnostic {
     pub fn secondary(mut self, span: Span, text: impl Into<String>) -> Self {
         self.labels.push(Label {
             span,
-            text: text.into(),
+            text: shortened(text.into()),
             primary: false,
         });
         self
@@ -136,6 +136,23 @@ impl Diagnostic {
             .or(self.labels.first())
             .map(|label| label.span)
     }
+}
+
+/// More bytes than this are not shown of a message or of what stands at a place: a type or a name in it may be of any
+/// length.
+const MAX_BYTES: usize = 4000;
+
+/// The text, without its middle if it is very long.
+fn shortened(text: String) -> String {
+    if text.len() <= MAX_BYTES {
+        return text;
+    }
+    let (head, tail) = (
+        text.floor_char_boundary(MAX_BYTES / 2),
+        text.ceil_char_boundary(text.len() - MAX_BYTES / 2),
+    );
+    let left_out = text[head..tail].chars().count();
+    format!("{} [... {left_out} characters ...] {}", &text[..head], &text[tail..])
 }
 
 /// The problems of one input, in the order found.

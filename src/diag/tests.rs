@@ -53,3 +53,16 @@ fn spans_outside_the_text_do_no_harm() {
         assert!(text.starts_with("error[T0001]: x"));
     }
 }
+
+#[test]
+fn very_long_parts_of_messages_lose_their_middle() {
+    let long = Diagnostic::error("T0001", "é".repeat(1 << 20)).label(Span::new(0, 1), "x".repeat(5000));
+    assert!(long.message.starts_with("éé") && long.message.ends_with("éé"));
+    assert!(
+        long.message.contains(" [... 1046576 characters ...] "),
+        "{}",
+        long.message.len()
+    );
+    assert!(long.labels[0].text.len() < 4100);
+    assert_eq!(Diagnostic::error("T0001", "x".repeat(4000)).message.len(), 4000);
+}

@@ -3,7 +3,7 @@
 use super::error::RunError;
 use super::plan::{Plan, Step};
 use super::run::{Executor, Mode, Symbols};
-use crate::graph::{Datum, Params, evaluate_flow, region_graph};
+use crate::graph::{Datum, Meter, Params, Weights, datum_bytes, evaluate_flow, first_collected, region_graph};
 use crate::op::{AttrValue, Flow, OpError};
 use crate::tensor::{Tensor, Type};
 
@@ -28,6 +28,7 @@ pub(super) fn run(
     flow: Flow,
     operands: &[Datum<Tensor>],
     symbols: &Symbols,
+    meter: Option<&Meter>,
 ) -> Result<Vec<Datum<Tensor>>, OpError> {
     let step = &executor.plan().steps[i];
     let slots = &executor.plan().slots;
@@ -41,10 +42,30 @@ pub(super) fn run(
         })
         .collect();
     let attrs: Vec<AttrValue> = step.attrs.clone();
-    evaluate_flow(executor.def(i), flow, operands, &types, &attrs, &mut |place, given| {
+    if let Some(meter) = meter {
+        meter.spend(Weights::KERNELS.call)?;
+    }
+    let def = executor.def(i);
+    let mut collected = 0u64;
+    let results = evaluate_flow(def, flow, operands, &types, &attrs, &mut |place, given| {
         let function = executor.function(i, place);
         let function = function.ok_or_else(|| OpError::new("there is no function to call"))?;
-        let results = function.steps(given, &Params::new(), symbols, &mut |_, _, _| {});
-        results.map_err(|e| OpError::new(e.to_string()))
-    })
+        if let Some(meter) = meter {
+            meter.spend(Weights::KERNELS.call)?;
+        }
+        let results = function.steps(given, &Params::new(), symbols, &mut |_, _, _| {}, meter);
+        let results = results.map_err(|e| OpError::new(e.to_string()))?;
+        if let Some(meter) = meter {
+            let kept = results.iter().skip(first_collected(def, &attrs, results.len()));
+            let bytes = kept.map(datum_bytes).sum();
+            meter.hold(bytes);
+            collected = collected.saturating_add(bytes);
+            meter.room(0.0)?;
+        }
+        Ok(results)
+    });
+    if let Some(meter) = meter {
+        meter.release(collected);
+    }
+    results
 }

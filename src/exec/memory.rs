@@ -25,7 +25,7 @@ pub(super) fn assign(plan: &mut Plan) {
     lifetimes(plan);
     let mut arena = Arena::default();
     let mut memory = Memory::default();
-    let mut live = 0;
+    let mut live = 0u64;
     // A value nothing reads is gone as soon as its step is done.
     let owned = |plan: &Plan, slot: SlotId| plan.slots[slot].view_of.is_none() && plan.slots[slot].born.is_some();
     for i in 0..plan.steps.len() {
@@ -34,14 +34,14 @@ pub(super) fn assign(plan: &mut Plan) {
                 let bytes = round_up(bytes);
                 plan.slots[slot].offset = Some(arena.take(bytes));
                 memory.total = memory.total.saturating_add(bytes);
-                live += bytes;
+                live = live.saturating_add(bytes);
             }
         }
         memory.peak = memory.peak.max(live);
         for slot in plan.steps[i].frees.clone() {
             if let (Some(offset), Some(bytes)) = (plan.slots[slot].offset, plan.slots[slot].bytes) {
                 arena.give(offset, round_up(bytes));
-                live -= round_up(bytes);
+                live = live.saturating_sub(round_up(bytes));
             }
         }
     }
@@ -107,7 +107,7 @@ impl Arena {
         }
         let tail = self.by_offset.last_key_value().map(|(&o, &s)| (o, s));
         let start = match tail {
-            Some((offset, size)) if offset + size == self.end => {
+            Some((offset, size)) if offset.saturating_add(size) == self.end => {
                 self.remove(offset, size);
                 offset
             }
@@ -122,15 +122,16 @@ impl Arena {
             return;
         }
         if let Some((&before, &size)) = self.by_offset.range(..offset).next_back()
-            && before + size == offset
+            && before.saturating_add(size) == offset
         {
             self.remove(before, size);
             offset = before;
-            bytes += size;
+            bytes = bytes.saturating_add(size);
         }
-        if let Some(&size) = self.by_offset.get(&(offset + bytes)) {
-            self.remove(offset + bytes, size);
-            bytes += size;
+        let end = offset.saturating_add(bytes);
+        if let Some(&size) = self.by_offset.get(&end) {
+            self.remove(end, size);
+            bytes = bytes.saturating_add(size);
         }
         self.insert(offset, bytes);
     }

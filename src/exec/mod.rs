@@ -5,6 +5,7 @@
 
 mod build;
 mod error;
+mod estimate;
 mod flow;
 pub mod kernels;
 mod memory;
@@ -15,6 +16,7 @@ mod run;
 mod tests;
 
 pub use error::{PlanError, RunError};
+pub use estimate::Estimate;
 pub use memory::Memory;
 pub use plan::{Constant, Plan, Port, Slot, SlotId, Step};
 pub use run::{Executor, Mode, Observer};

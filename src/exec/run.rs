@@ -6,10 +6,11 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use super::error::RunError;
+use super::estimate::weights;
 use super::flow;
 use super::kernels;
 use super::plan::{Plan, Port, Step};
-use crate::graph::{Datum, Params, evaluate_call};
+use crate::graph::{Datum, Meter, Params, Weights, datum_bytes, evaluate_call};
 use crate::op::{AttrValue, Op, OpDef, OpError, Semantics, lookup};
 use crate::tensor::{Dim, Tensor, Type};
 
@@ -144,7 +145,7 @@ impl Executor {
                     .ok_or_else(|| self.missing("input", port))
             })
             .collect::<Result<Vec<_>, _>>()?;
-        self.steps(ordered, params, &Symbols::new(), &mut |_, _, _| {})
+        self.steps(ordered, params, &Symbols::new(), &mut |_, _, _| {}, None)
     }
 
     /// Runs the plan and shows the results of every step to `observer`.
@@ -158,7 +159,22 @@ impl Executor {
         observer: Observer<'_>,
     ) -> Result<Vec<Tensor>, RunError> {
         let inputs = inputs.iter().cloned().map(Datum::One).collect();
-        self.tensors(self.steps(inputs, params, &Symbols::new(), observer)?)
+        self.tensors(self.steps(inputs, params, &Symbols::new(), observer, None)?)
+    }
+
+    /// Runs the plan as long as it stays within what `meter` allows, and shows the results of every step to `observer`.
+    ///
+    /// # Errors
+    /// As [`run`](Executor::run), and if it takes more than is allowed.
+    pub fn run_within(
+        &self,
+        inputs: &[Tensor],
+        params: &Params,
+        meter: &Meter,
+        observer: Observer<'_>,
+    ) -> Result<Vec<Tensor>, RunError> {
+        let inputs = inputs.iter().cloned().map(Datum::One).collect();
+        self.tensors(self.steps(inputs, params, &Symbols::new(), observer, Some(meter))?)
     }
 
     fn tensors(&self, results: Vec<Datum<Tensor>>) -> Result<Vec<Tensor>, RunError> {
@@ -179,8 +195,11 @@ impl Executor {
         params: &Params,
         outer: &Symbols,
         observer: Observer<'_>,
+        meter: Option<&Meter>,
     ) -> Result<Vec<Datum<Tensor>>, RunError> {
         let plan = &self.plan;
+        // Bytes of computed values, as they are counted.
+        let mut held: Vec<u64> = vec![0; if meter.is_some() { plan.slots.len() } else { 0 }];
         if inputs.len() != plan.inputs.len() {
             return Err(RunError::Count {
                 expected: plan.inputs.len(),
@@ -225,11 +244,15 @@ impl Executor {
                     .iter()
                     .map(|slot| slot.and_then(|s| values[s].clone()).unwrap_or(Datum::Absent))
                     .collect();
-                flow::run(self, i, which, &operands, &symbols).map_err(|e| failed(String::new(), e))?
+                flow::run(self, i, which, &operands, &symbols, meter).map_err(|e| failed(String::new(), e))?
             } else {
                 let tensor = |s: usize| values[s].as_ref().and_then(Datum::one).cloned();
                 let operands: Vec<Option<Tensor>> = step.operands.iter().map(|slot| slot.and_then(tensor)).collect();
-                let results = self.step(self.defs[i], step, &operands, &symbols);
+                let results = match meter {
+                    Some(meter) => self.count(meter, self.defs[i], step, &operands, &symbols),
+                    None => Ok(()),
+                };
+                let results = results.and_then(|()| self.step(self.defs[i], step, &operands, &symbols));
                 let results = results.map_err(|source| failed(types_of(&operands), source))?;
                 observer(i, step, &results);
                 results.into_iter().map(Datum::One).collect()
@@ -238,11 +261,22 @@ impl Executor {
                 return Err(RunError::Broken(format!("step {i} has {} results", results.len())));
             }
             for (&slot, value) in step.results.iter().zip(results) {
+                if let (Some(meter), None) = (meter, plan.slots[slot].view_of) {
+                    held[slot] = datum_bytes(&value);
+                    meter.hold(held[slot]);
+                }
                 values[slot] = Some(value);
             }
             for &slot in &step.frees {
                 values[slot] = None;
+                if let Some(meter) = meter {
+                    meter.release(std::mem::take(&mut held[slot]));
+                }
             }
+        }
+        // What is left are the results, which the caller counts.
+        if let Some(meter) = meter {
+            held.iter().for_each(|bytes| meter.release(*bytes));
         }
         plan.outputs
             .iter()
@@ -275,6 +309,28 @@ impl Executor {
     /// The function at attribute `place` of step `i`.
     pub(super) fn function(&self, i: usize, place: usize) -> Option<&Executor> {
         self.functions.get(i)?.get(place)?.as_ref()
+    }
+
+    /// Counts a step that is about to be made.
+    fn count(
+        &self,
+        meter: &Meter,
+        def: &'static OpDef,
+        step: &Step,
+        operands: &[Option<Tensor>],
+        symbols: &Symbols,
+    ) -> Result<(), OpError> {
+        let types: Vec<Type> = operands
+            .iter()
+            .map(|o| o.as_ref().map_or(Type::Absent, |t| t.ty().into()))
+            .collect();
+        let values: Vec<Option<&Tensor>> = operands.iter().map(Option::as_ref).collect();
+        let attrs: Vec<AttrValue> = step.attrs.iter().map(|a| bind_attr(a, symbols)).collect();
+        let weights = match self.mode {
+            Mode::Kernels => weights(def, values.first().copied().flatten().map(Tensor::dtype)),
+            Mode::Reference => Weights::SLOW,
+        };
+        meter.call(def, &values, &types, &attrs, weights)
     }
 
     fn step(

@@ -1,11 +1,10 @@
 //! Files of named tensors, the kind told by the suffix of the name.
 
-use std::fs;
 use std::path::Path;
 
 use indexmap::IndexMap;
 
-use super::{FormatError, Problem, atomic, npy, onnx, safetensors};
+use super::{FormatError, Problem, atomic, npy, onnx, safetensors, whole};
 use crate::tensor::Tensor;
 
 /// A kind of file that holds tensors.
@@ -57,7 +56,7 @@ fn format_of(path: &Path) -> Result<ArrayFormat, FormatError> {
 /// The suffix is unknown, or the file cannot be read or is damaged.
 pub fn read(path: &Path) -> Result<IndexMap<String, Tensor>, FormatError> {
     let format = format_of(path)?;
-    let bytes = fs::read(path).map_err(|e| FormatError::io(path, e))?;
+    let bytes = whole::read(path, whole::MAX_DATA).map_err(|e| FormatError::io(path, e))?;
     let stem = || path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let tensors = match format {
         ArrayFormat::Npy => npy::read_npy(&bytes).map(|t| IndexMap::from([(stem(), t)])),
@@ -97,6 +96,8 @@ pub fn write(path: &Path, tensors: &IndexMap<String, Tensor>) -> Result<(), Form
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

@@ -3,11 +3,8 @@
 use half::{bf16, f16};
 use ndarray::IxDyn;
 
-use crate::tensor::{DType, Element, Nd, Tensor};
+use crate::tensor::{DType, Element, MAX_RANK, Nd, Tensor};
 use crate::tensor::{F4E2M1, F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ, F8E8M0, I2, I4, U2, U4};
-
-/// More axes than any real tensor has; files that declare more are refused before work grows with the rank.
-pub(super) const MAX_RANK: usize = 64;
 
 /// Order of the bytes of one element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

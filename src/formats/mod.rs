@@ -8,9 +8,11 @@ mod drawing;
 pub mod npy;
 pub mod onnx;
 pub mod pnnx;
+pub mod readback;
 pub mod safetensors;
 mod svg;
 pub mod taso;
+pub mod whole;
 
 use std::io;
 use std::path::Path;

@@ -1,11 +1,12 @@
 //! NumPy arrays: `.npy` files of one array and `.npz` archives of named ones.
 
-use std::io::{Cursor, Read, Write};
+use std::io::{Cursor, Write};
 
 use indexmap::IndexMap;
 
 use super::Problem;
 use super::bytes::{Endian, decode, element_count, encode, reversed_axes};
+use super::whole::{read_within, unpacked_limit};
 use crate::tensor::{DType, Nd, Tensor};
 
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
@@ -300,14 +301,29 @@ pub fn read_npz(bytes: &[u8]) -> Result<IndexMap<String, Tensor>, Problem> {
     let damaged = |e: &dyn std::fmt::Display| Problem::malformed(e.to_string());
     let mut archive = zip::ZipArchive::new(Cursor::new(bytes)).map_err(|e| damaged(&e))?;
     let mut out = IndexMap::new();
+    let limit = unpacked_limit(bytes.len());
+    let mut left = limit;
     for i in 0..archive.len() {
         let mut member = archive.by_index(i).map_err(|e| damaged(&e))?;
         let name = member.name().map_err(|e| damaged(&e))?.into_owned();
         let Some(name) = name.strip_suffix(".npy").map(String::from) else {
             continue;
         };
-        let mut contents = Vec::new();
-        member.read_to_end(&mut contents).map_err(|e| damaged(&e))?;
+        // What the archive says of the size is not believed where it is small.
+        let size = member.size();
+        let contents = match size {
+            _ if size > left => Err(std::io::ErrorKind::FileTooLarge.into()),
+            _ => read_within(&mut member, left),
+        };
+        let contents = contents.map_err(|e| match e.kind() {
+            std::io::ErrorKind::FileTooLarge => Problem::unsupported(format!(
+                "the archive has {} bytes and unpacks to more than {limit}, the most that it may; unpack it, and read its \
+                 arrays from `.npy` files",
+                bytes.len()
+            )),
+            _ => damaged(&e),
+        })?;
+        left -= contents.len() as u64;
         let tensor = read_npy(&contents).map_err(|e| match e {
             Problem::Malformed(reason) => Problem::Malformed(format!("array {name:?}: {reason}")),
             Problem::Unsupported(reason) => Problem::Unsupported(format!("array {name:?}: {reason}")),
@@ -392,6 +408,25 @@ mod tests {
         let back = read_npz(&bytes).unwrap();
         assert!(back.keys().eq(tensors.keys()));
         assert!(back.values().zip(tensors.values()).all(|(a, b)| a.same_bits(b)));
+    }
+
+    #[test]
+    fn archives_that_unpack_to_too_much_are_refused() {
+        let mut archive = zip::ZipWriter::new(Cursor::new(Vec::new()));
+        let options = zip::write::SimpleFileOptions::default().compression_method(zip::CompressionMethod::Deflated);
+        let zeros = vec![0u8; 1 << 20];
+        for name in ["a.npy", "b.npy"] {
+            archive.start_file(name, options).unwrap();
+            let mut head = header("{'descr': '|u1', 'fortran_order': False, 'shape': (157286400,), }\n");
+            let end = head.len();
+            head.resize(1 << 20, 0);
+            archive.write_all(&head).unwrap();
+            (1..150).for_each(|_| archive.write_all(&zeros).unwrap());
+            archive.write_all(&zeros[..end]).unwrap();
+        }
+        let bytes = archive.finish().unwrap().into_inner();
+        let refused = read_npz(&bytes).unwrap_err().to_string();
+        assert!(refused.contains("unpacks to more than 268435456"), "{refused}");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::sink::Sink;
 use super::term::{self, Term};
 use super::{Graph, Node, VertexId};
 use crate::diag::Source;
-use crate::lang::ast::{Function, Program};
+use crate::lang::ast::{Block, ExprId, ExprKind, Function, Program, UnaryOp};
 use crate::lang::parse_program;
 use crate::op::{AttrValue, Op, OpDef, OpError};
 use crate::tensor::Type;
@@ -48,6 +48,61 @@ pub fn composite_function(def: &'static OpDef) -> Result<(&'static Program, &'st
         .first()
         .ok_or_else(|| OpError::new(format!("the body of `{}` is no function", def.name)))?;
     Ok((program, function))
+}
+
+/// The operators that the body of a composite operator is written with, each once, by name. Those of branches that a call
+/// may not take are among them.
+///
+/// # Errors
+/// If the operator is primitive.
+///
+/// ```
+/// # use tautomer::{graph::body_operators, op::lookup};
+/// let found = body_operators(lookup("silu").unwrap()).unwrap();
+/// assert_eq!(found.iter().map(|def| def.name).collect::<Vec<_>>(), ["mul", "sigmoid"]);
+/// ```
+pub fn body_operators(def: &'static OpDef) -> Result<Vec<&'static OpDef>, OpError> {
+    let (program, function) = composite_function(def)?;
+    let ast = &program.ast;
+    let mut found: Vec<&'static OpDef> = Vec::new();
+    // Attributes and conditions are computed while the graph is built: what they call are no operators.
+    let block = |block: &Block| {
+        block
+            .lets
+            .iter()
+            .map(|l| l.value)
+            .chain([block.result])
+            .collect::<Vec<_>>()
+    };
+    let mut stack = block(&function.body);
+    while let Some(id) = stack.pop() {
+        let (name, below): (Option<&str>, Vec<ExprId>) = match ast.kind(id) {
+            ExprKind::Call { callee, args, .. } => (Some(callee.as_str()), args.clone()),
+            ExprKind::Binary { op, lhs, rhs } => (op.operator(), vec![*lhs, *rhs]),
+            ExprKind::Unary { op, operand } => {
+                let name = match op {
+                    UnaryOp::Neg => "neg",
+                    UnaryOp::Not => "not",
+                    UnaryOp::BitNot => "bitwise_not",
+                };
+                (Some(name), vec![*operand])
+            }
+            ExprKind::If { cond, then, otherwise } => {
+                let below = [vec![*cond], block(then), block(otherwise)].concat();
+                (Some("where"), below)
+            }
+            ExprKind::When { then, otherwise, .. } => (None, [block(then), block(otherwise)].concat()),
+            ExprKind::Project { base, .. } => (None, vec![*base]),
+            ExprKind::Tuple(items) => (None, items.clone()),
+            ExprKind::Comprehension { body, .. } => (None, vec![*body]),
+            _ => (None, Vec::new()),
+        };
+        found.extend(name.and_then(crate::op::lookup));
+        stack.extend(below);
+    }
+    found.sort_by_key(|def| def.name);
+    found.dedup_by_key(|def| def.name);
+    Ok(found)
 }
 
 /// Builds the body of a composite call into `sink`.

@@ -4,6 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::composite::inline;
 use super::flow::{self, Datum, FlowCall};
+use super::meter::{Meter, Weights, datum_bytes, first_collected};
 use super::{Graph, Node, VertexId, region_graph};
 use crate::op::{AttrValue, Flow, Op, OpDef, OpError, Region, Semantics, System, Value, evaluate, evaluate_tensors};
 use crate::tensor::{Tensor, Type};
@@ -40,6 +41,14 @@ pub(crate) trait Domain: Sized {
     fn shape(value: &Self::T) -> Vec<usize>;
     /// The elements of integers, or of truth values as 0 and 1.
     fn ints(value: &Self::T) -> Result<Vec<i64>, OpError>;
+    /// The value as a typed tensor, if it is one.
+    fn tensor(_: &Self::T) -> Option<&Tensor> {
+        None
+    }
+    /// Bytes that are counted for a value.
+    fn bytes(_: &Datum<Self::T>) -> u64 {
+        0
+    }
 }
 
 fn narrow(values: Vec<i128>) -> Result<Vec<i64>, OpError> {
@@ -71,6 +80,12 @@ impl Domain for Machine {
     }
     fn ints(value: &Tensor) -> Result<Vec<i64>, OpError> {
         narrow(value.to_ints().ok_or_else(|| OpError::new("integers are needed"))?)
+    }
+    fn tensor(value: &Tensor) -> Option<&Tensor> {
+        Some(value)
+    }
+    fn bytes(value: &Datum<Tensor>) -> u64 {
+        datum_bytes(value)
     }
 }
 
@@ -136,7 +151,7 @@ pub fn interpret_data(
     value: &dyn Fn(VertexId) -> Option<Datum<Tensor>>,
 ) -> Result<Vec<Datum<Tensor>>, InterpretError> {
     let roots: Vec<VertexId> = graph.outputs().iter().map(|o| o.vertex).collect();
-    run::<Machine>(graph, value, &roots)
+    run::<Machine>(graph, value, &roots, None)
 }
 
 /// The values of some vertices; see [`interpret`].
@@ -149,6 +164,23 @@ pub fn interpret_vertices(
     roots: &[VertexId],
 ) -> Result<Vec<Tensor>, InterpretError> {
     run_tensors::<Machine>(graph, value, roots)
+}
+
+/// The value of one call as [`evaluate_call`] gives it, as long as it stays within what `meter` allows.
+///
+/// # Errors
+/// As [`evaluate_call`], and if it takes more than is allowed.
+pub fn evaluate_within(
+    op: &Op,
+    operands: &[Option<Tensor>],
+    attrs: &[AttrValue],
+    meter: &Meter,
+) -> Result<Vec<Tensor>, OpError> {
+    let types: Vec<Type> = operands
+        .iter()
+        .map(|o| o.as_ref().map_or(Type::Absent, |t| t.ty().into()))
+        .collect();
+    tensors(call::<Machine>(op, &data(operands), &types, attrs, Some(meter))?)
 }
 
 /// The results of `graph` over the number system `S`; see [`interpret`].
@@ -172,7 +204,7 @@ pub fn evaluate_call(op: &Op, operands: &[Option<Tensor>], attrs: &[AttrValue]) 
         .iter()
         .map(|o| o.as_ref().map_or(Type::Absent, |t| t.ty().into()))
         .collect();
-    tensors(call::<Machine>(op, &data(operands), &types, attrs)?)
+    tensors(call::<Machine>(op, &data(operands), &types, attrs, None)?)
 }
 
 /// The value of one call whose operands and results may have any type; `types` are those of the operands.
@@ -185,7 +217,7 @@ pub fn evaluate_data(
     types: &[Type],
     attrs: &[AttrValue],
 ) -> Result<Vec<Datum<Tensor>>, OpError> {
-    call::<Machine>(op, operands, types, attrs)
+    call::<Machine>(op, operands, types, attrs, None)
 }
 
 /// The value of one call over the number system `S`, composites through their bodies; `types` are those of the
@@ -199,7 +231,7 @@ pub fn evaluate_call_over<S: System>(
     types: &[Type],
     attrs: &[AttrValue],
 ) -> Result<Vec<Value<S>>, OpError> {
-    tensors(call::<Over<S>>(op, &data(operands), types, attrs)?)
+    tensors(call::<Over<S>>(op, &data(operands), types, attrs, None)?)
 }
 
 fn data<T: Clone>(operands: &[Option<T>]) -> Vec<Datum<T>> {
@@ -240,11 +272,15 @@ pub(crate) fn evaluate_flow(
 }
 
 /// The results of a function for these values.
-fn call_region<D: Domain>(region: &Region, given: Vec<Datum<D::T>>) -> Result<Vec<Datum<D::T>>, OpError> {
+fn call_region<D: Domain>(
+    region: &Region,
+    given: Vec<Datum<D::T>>,
+    meter: Option<&Meter>,
+) -> Result<Vec<Datum<D::T>>, OpError> {
     let graph = region_graph(region);
     let by_vertex: FxHashMap<VertexId, Datum<D::T>> = graph.inputs().iter().copied().zip(given).collect();
     let roots: Vec<VertexId> = graph.outputs().iter().map(|o| o.vertex).collect();
-    run::<D>(&graph, &|v| by_vertex.get(&v).cloned(), &roots).map_err(|e| OpError::new(e.to_string()))
+    run::<D>(&graph, &|v| by_vertex.get(&v).cloned(), &roots, meter).map_err(|e| OpError::new(e.to_string()))
 }
 
 fn call<D: Domain>(
@@ -252,6 +288,7 @@ fn call<D: Domain>(
     operands: &[Datum<D::T>],
     types: &[Type],
     attrs: &[AttrValue],
+    meter: Option<&Meter>,
 ) -> Result<Vec<Datum<D::T>>, OpError> {
     let Op::Known(def) = op else {
         return Err(OpError::new(format!(
@@ -259,6 +296,10 @@ fn call<D: Domain>(
             op.name()
         )));
     };
+    if let Some(meter) = meter {
+        let tensors: Vec<Option<&Tensor>> = operands.iter().map(|o| o.one().and_then(D::tensor)).collect();
+        meter.call(def, &tensors, types, attrs, Weights::REFERENCE)?;
+    }
     if let Semantics::Flow(flow) = def.semantics {
         let call = FlowCall::<D> {
             def,
@@ -266,11 +307,26 @@ fn call<D: Domain>(
             types,
             attrs,
         };
+        let mut collected = 0u64;
         let body = &mut |place: usize, given| match attrs.get(place).and_then(AttrValue::region) {
-            Some(region) => call_region::<D>(region, given),
+            Some(region) => {
+                let results = call_region::<D>(region, given, meter)?;
+                if let Some(meter) = meter {
+                    let kept = results.iter().skip(first_collected(def, attrs, results.len()));
+                    let bytes = kept.map(D::bytes).sum();
+                    meter.hold(bytes);
+                    collected = collected.saturating_add(bytes);
+                    meter.room(0.0)?;
+                }
+                Ok(results)
+            }
             None => Err(OpError::new("there is no function to call")),
         };
-        return flow::evaluate(flow, &call, body);
+        let results = flow::evaluate(flow, &call, body);
+        if let Some(meter) = meter {
+            meter.release(collected);
+        }
+        return results;
     }
     if matches!(def.semantics, Semantics::Primitive(_)) {
         let operands: Vec<Option<D::T>> = operands.iter().map(|o| o.one().cloned()).collect();
@@ -298,7 +354,7 @@ fn call<D: Domain>(
             .collect::<Result<Vec<_>, _>>()?,
         _ => vec![root],
     };
-    run::<D>(&body, &|v| by_vertex.get(&v).cloned(), &roots).map_err(|e| OpError::new(e.to_string()))
+    run::<D>(&body, &|v| by_vertex.get(&v).cloned(), &roots, meter).map_err(|e| OpError::new(e.to_string()))
 }
 
 fn run_tensors<D: Domain>(
@@ -306,7 +362,7 @@ fn run_tensors<D: Domain>(
     value: &dyn Fn(VertexId) -> Option<D::T>,
     roots: &[VertexId],
 ) -> Result<Vec<D::T>, InterpretError> {
-    let results = run::<D>(graph, &|v| value(v).map(Datum::One), roots)?;
+    let results = run::<D>(graph, &|v| value(v).map(Datum::One), roots, None)?;
     let one = |(v, result): (&VertexId, Datum<D::T>)| match result {
         Datum::One(value) => Ok(value),
         _ => Err(InterpretError::Missing(format!("result {}", v.index()))),
@@ -318,6 +374,7 @@ fn run<D: Domain>(
     graph: &Graph,
     value: &dyn Fn(VertexId) -> Option<Datum<D::T>>,
     roots: &[VertexId],
+    meter: Option<&Meter>,
 ) -> Result<Vec<Datum<D::T>>, InterpretError> {
     let order = graph.rpo_from(roots.iter().copied());
     let mut uses: FxHashMap<VertexId, usize> = FxHashMap::default();
@@ -330,6 +387,8 @@ fn run<D: Domain>(
         *uses.entry(*root).or_default() += 1;
     }
     let mut slots: FxHashMap<VertexId, Datum<D::T>> = FxHashMap::default();
+    // Bytes of computed values, as they are counted.
+    let mut held: FxHashMap<VertexId, u64> = FxHashMap::default();
     for v in order {
         let vertex = graph.vertex(v);
         let operands = graph.pred(v);
@@ -365,7 +424,7 @@ fn run<D: Domain>(
                     });
                     values.push(value);
                 }
-                let mut results = call::<D>(op, &values, &types, attrs).map_err(|e| failed(&op.name(), e))?;
+                let mut results = call::<D>(op, &values, &types, attrs, meter).map_err(|e| failed(&op.name(), e))?;
                 match &vertex.ty {
                     Type::Tuple(_) => Datum::List(results),
                     _ => results
@@ -374,6 +433,11 @@ fn run<D: Domain>(
                 }
             }
         };
+        if let (Some(meter), Node::Call { .. }) = (meter, &vertex.node) {
+            let bytes = D::bytes(&slot);
+            meter.hold(bytes);
+            held.insert(v, bytes);
+        }
         slots.insert(v, slot);
         // Values are dropped after their last use.
         for u in operands {
@@ -381,9 +445,16 @@ fn run<D: Domain>(
                 *left -= 1;
                 if *left == 0 {
                     slots.remove(&u);
+                    if let (Some(meter), Some(bytes)) = (meter, held.remove(&u)) {
+                        meter.release(bytes);
+                    }
                 }
             }
         }
+    }
+    // What is left are the results, which the caller counts.
+    if let Some(meter) = meter {
+        held.values().for_each(|bytes| meter.release(*bytes));
     }
     roots
         .iter()

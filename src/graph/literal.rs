@@ -2,7 +2,7 @@
 
 use super::term::{Term, kind};
 use crate::op::AttrValue;
-use crate::tensor::{DType, Tensor, assume};
+use crate::tensor::{DType, MAX_RANK, Tensor, assume};
 
 /// The element type a literal without suffix takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,6 +94,20 @@ pub(crate) fn tensor<V>(term: &Term<V>, wanted: Wanted) -> Result<Tensor, String
     built.ok_or_else(|| format!("there are no literals of {dtype}"))
 }
 
+/// Whether a literal is made of numbers without a suffix, and whether fractions are among them; nothing for all other
+/// terms.
+pub(crate) fn is_open<V>(term: &Term<V>) -> Option<bool> {
+    match term {
+        Term::Int(d) => d.as_const().map(|_| false),
+        Term::Wide(_) => Some(false),
+        Term::Float(_) => Some(true),
+        Term::List(items) => items
+            .iter()
+            .try_fold(false, |fraction, item| Some(fraction | is_open(item)?)),
+        _ => None,
+    }
+}
+
 enum Leaf {
     Int(i128),
     Float(f64),
@@ -111,6 +125,9 @@ fn flatten<V>(term: &Term<V>, depth: usize, out: &mut Flat) -> Result<(), String
     let leaf = match term {
         Term::List(items) => {
             match out.shape.get(depth) {
+                None if out.leaves.is_empty() && depth >= MAX_RANK => {
+                    return Err(format!("a tensor has at most {MAX_RANK} axes, and this literal more"));
+                }
                 None if out.leaves.is_empty() => out.shape.push(items.len()),
                 Some(&extent) if extent == items.len() => {}
                 Some(&extent) => {
@@ -127,6 +144,7 @@ fn flatten<V>(term: &Term<V>, depth: usize, out: &mut Flat) -> Result<(), String
             assume::left_open();
             format!("`{d}` is a symbolic dimension, not a number known now")
         })?)),
+        Term::Wide(v) => Leaf::Int(*v),
         Term::Float(v) => Leaf::Float(*v),
         Term::Bool(b) => Leaf::Bool(*b),
         Term::Str(s) => Leaf::Text(s.to_string()),

@@ -10,6 +10,7 @@ mod flow;
 mod interpret;
 mod known;
 pub(crate) mod literal;
+mod meter;
 mod order;
 mod program;
 mod rebind;
@@ -31,14 +32,15 @@ use petgraph::visit::EdgeRef;
 use smallvec::SmallVec;
 
 pub use compare::same_graph;
-pub use composite::{Given, composite_function, expand_composites, inline, inline_program};
+pub use composite::{Given, body_operators, composite_function, expand_composites, inline, inline_program};
 pub use flow::Datum;
 pub(crate) use interpret::evaluate_flow;
 pub use interpret::{
-    InterpretError, evaluate_call, evaluate_call_over, evaluate_data, interpret, interpret_data, interpret_over,
-    interpret_vertices,
+    InterpretError, evaluate_call, evaluate_call_over, evaluate_data, evaluate_within, interpret, interpret_data,
+    interpret_over, interpret_vertices,
 };
 pub use known::known_value;
+pub use meter::{Allowance, Excess, Meter, Weights, bytes_text, datum_bytes, first_collected, weighted};
 pub use program::{BuildOptions, build_function, build_program, composites};
 pub use region::{graph_region, inline_region, region_graph};
 pub use script::{Session, Shown, Step};
@@ -454,6 +456,16 @@ impl Graph {
         out.params = self.params.iter().filter_map(|v| places.get(v).copied()).collect();
         out.outputs = self.outputs.clone();
         out.outputs.iter_mut().for_each(|o| o.vertex = places[&o.vertex]);
+        out
+    }
+
+    /// The graph with its parameters in the order in which the results depend on them, so that what is made of it does not
+    /// depend on the order in which a file has them.
+    pub fn with_params_in_order(&self) -> Graph {
+        let mut out = self.clone();
+        let order = self.rpo();
+        let place: rustc_hash::FxHashMap<VertexId, usize> = order.into_iter().zip(0..).collect();
+        out.params.sort_by_key(|v| place.get(v).copied().unwrap_or(usize::MAX));
         out
     }
 

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::Graph;
-use super::build::Builder;
+use super::build::budget::Budget;
+use super::build::{Builder, Items};
 use super::term::Term;
 use crate::diag::{Diagnostic, Diagnostics};
-use crate::lang::ast::{Ast, Block, ExprKind, Function, OpaqueDecl, ParamClass, Program};
+use crate::lang::ast::{Ast, Block, ExprKind, Function, ParamClass, Program};
 use crate::op::OpDef;
 use crate::tensor::{DType, TensorType, Type};
 
@@ -17,8 +18,13 @@ use crate::tensor::{DType, TensorType, Type};
 pub struct BuildOptions {
     /// Types of inputs that the program itself does not type, by name; all others are `f32[..]`.
     pub inputs: FxHashMap<String, Type>,
-    /// Inlining functions may not make more vertices than this.
+    /// A graph may not have more vertices than this.
     pub max_vertices: usize,
+    /// Functions are inlined where they are called, and comprehensions are written out; they may not have more
+    /// expressions then than this, those of the text itself not counted.
+    pub max_inlined: usize,
+    /// The tuples that a program makes may not have more elements together than this, those of inner tuples counted.
+    pub max_tuple_elements: usize,
 }
 
 impl Default for BuildOptions {
@@ -26,6 +32,8 @@ impl Default for BuildOptions {
         BuildOptions {
             inputs: FxHashMap::default(),
             max_vertices: 4_000_000,
+            max_inlined: 1 << 18,
+            max_tuple_elements: 1 << 20,
         }
     }
 }
@@ -45,22 +53,47 @@ impl Default for BuildOptions {
 /// ```
 pub fn build_program(program: &Program, options: &BuildOptions) -> Result<Graph, Diagnostics> {
     let source = &program.ast.source;
-    let mut problems = Diagnostics::new();
+    let (items, mut problems) = Items::new(&program.functions, &program.opaques);
+    let items = Arc::new(items);
+    let mut budget = Budget::new(&program.ast, options);
     let mut graphs = Vec::new();
     match (&program.body, main_function(program)) {
-        (Some(body), _) => graphs.extend(build(program, Entry::Bare(body), options, &mut problems)),
+        (Some(body), _) => graphs.extend(build(
+            program,
+            Entry::Bare(body),
+            &items,
+            options,
+            &mut budget,
+            &mut problems,
+        )),
         (None, Some(main)) => {
+            let called = called_by_operators(&program.ast);
+            let twice = problems.has_errors();
             // Functions nobody calls are checked as well.
             for function in program.functions.iter().filter(|f| !std::ptr::eq(*f, main)) {
                 // One that an operator calls is checked there: it may know more.
-                let called = function.name.as_ref().is_some_and(|n| is_value(program, n.as_str()));
-                if !called && function.params.iter().all(|p| p.ty.is_some()) && !has_duplicates(program) {
+                let called = function.name.as_ref().is_some_and(|n| called.contains(&n.name));
+                if !called && function.params.iter().all(|p| p.ty.is_some()) && !twice {
                     let mut own = Diagnostics::new();
-                    build(program, Entry::Function(function), options, &mut own);
+                    build(
+                        program,
+                        Entry::Function(function),
+                        &items,
+                        options,
+                        &mut budget,
+                        &mut own,
+                    );
                     problems.extend(own);
                 }
             }
-            graphs.extend(build(program, Entry::Function(main), options, &mut problems));
+            graphs.extend(build(
+                program,
+                Entry::Function(main),
+                &items,
+                options,
+                &mut budget,
+                &mut problems,
+            ));
         }
         (None, None) => problems.push(
             Diagnostic::error("T0108", "the program has nothing to run")
@@ -68,15 +101,10 @@ pub fn build_program(program: &Program, options: &BuildOptions) -> Result<Graph,
                 .help("write an expression, or a function: `fn main(x: f32[n]) { … }`"),
         ),
     }
-    let mut seen = Vec::new();
+    let mut seen = rustc_hash::FxHashSet::default();
     let unique: Diagnostics = problems
         .into_iter()
-        .filter(|p| {
-            let key = (p.code, p.span(), p.message.clone());
-            let fresh = !seen.contains(&key);
-            seen.push(key);
-            fresh
-        })
+        .filter(|p| seen.insert((p.code, p.span(), p.message.clone())))
         .collect();
     let mut problems = unique.in_source(source);
     problems.sort();
@@ -86,24 +114,19 @@ pub fn build_program(program: &Program, options: &BuildOptions) -> Result<Graph,
     }
 }
 
-/// True if some attribute is the function of that name.
-fn is_value(program: &Program, name: &str) -> bool {
-    let ast = &program.ast;
-    let is_name = |id| matches!(ast.kind(id), ExprKind::Name(n) if **n == *name);
-    ast.iter().any(|(_, expr)| match &expr.kind {
-        ExprKind::Call { attrs: Some(attrs), .. } => attrs.entries.iter().any(|e| is_name(e.value)),
-        _ => false,
-    })
-}
-
-fn has_duplicates(program: &Program) -> bool {
-    let mut names: Vec<&str> = program
-        .functions
-        .iter()
-        .filter_map(|f| f.name.as_ref().map(|n| n.as_str()))
-        .collect();
-    names.sort_unstable();
-    names.windows(2).any(|w| w[0] == w[1])
+/// The names that attributes are: of functions that operators call, among others.
+fn called_by_operators(ast: &Ast) -> rustc_hash::FxHashSet<Arc<str>> {
+    let attributes = ast.iter().filter_map(|(_, expr)| match &expr.kind {
+        ExprKind::Call { attrs: Some(attrs), .. } => Some(attrs),
+        _ => None,
+    });
+    let values = attributes.flat_map(|attrs| attrs.entries.iter().map(|entry| ast.kind(entry.value)));
+    values
+        .filter_map(|kind| match kind {
+            ExprKind::Name(name) => Some(name.clone()),
+            _ => None,
+        })
+        .collect()
 }
 
 fn main_function(program: &Program) -> Option<&Function> {
@@ -127,9 +150,10 @@ pub fn build_function(ast: &Ast, function: &Function, options: &BuildOptions) ->
     let graph = assemble(
         ast,
         Entry::Function(function),
-        (&[], &[]),
+        None,
         Within::default(),
         options,
+        &mut Budget::new(ast, options),
         &mut problems,
     );
     let problems = problems.in_source(&ast.source);
@@ -152,12 +176,21 @@ pub(super) struct Within {
 pub(super) fn function_graph(
     ast: &Ast,
     function: &Function,
-    items: (&[Function], &[OpaqueDecl]),
+    items: Option<&Arc<Items<'_>>>,
     within: Within,
-    options: &BuildOptions,
+    budget: &mut Budget,
     problems: &mut Diagnostics,
 ) -> Option<Graph> {
-    assemble(ast, Entry::Function(function), items, within, options, problems)
+    let options = BuildOptions::default();
+    assemble(
+        ast,
+        Entry::Function(function),
+        items,
+        within,
+        &options,
+        budget,
+        problems,
+    )
 }
 
 #[derive(Clone, Copy)]
@@ -166,13 +199,21 @@ enum Entry<'a> {
     Bare(&'a Block),
 }
 
-fn build(program: &Program, entry: Entry<'_>, options: &BuildOptions, problems: &mut Diagnostics) -> Option<Graph> {
+fn build(
+    program: &Program,
+    entry: Entry<'_>,
+    items: &Arc<Items<'_>>,
+    options: &BuildOptions,
+    budget: &mut Budget,
+    problems: &mut Diagnostics,
+) -> Option<Graph> {
     assemble(
         &program.ast,
         entry,
-        (&program.functions, &program.opaques),
+        Some(items),
         Within::default(),
         options,
+        budget,
         problems,
     )
 }
@@ -180,11 +221,15 @@ fn build(program: &Program, entry: Entry<'_>, options: &BuildOptions, problems: 
 fn assemble(
     ast: &Ast,
     entry: Entry<'_>,
-    (functions, opaques): (&[Function], &[OpaqueDecl]),
+    items: Option<&Arc<Items<'_>>>,
     within: Within,
     options: &BuildOptions,
+    budget: &mut Budget,
     problems: &mut Diagnostics,
 ) -> Option<Graph> {
+    if budget.spent {
+        return None;
+    }
     let mut graph = Graph::new();
     let untyped = |name: &str| {
         options
@@ -261,8 +306,10 @@ fn assemble(
         }
     }
     let mut builder = Builder::new(ast, &mut graph);
-    builder.max_size = options.max_vertices;
-    builder.declare(functions, opaques);
+    builder.budget = budget.clone();
+    if let Some(items) = items {
+        builder.declare(items);
+    }
     builder.path = within.path;
     for symbol in &symbols {
         builder.symbol(symbol);
@@ -282,8 +329,13 @@ fn assemble(
         }
         Entry::Bare(block) => (builder.block(block), ast.span(block.result), None),
     };
+    let value = match &declared {
+        Some((declared, _)) => value.and_then(|t| builder.coerced(t, declared, span)),
+        None => value,
+    };
     let vertex = value.and_then(|t| builder.vertex(t, span));
     let found = std::mem::take(&mut builder.problems);
+    *budget = builder.budget;
     problems.extend(found);
     let vertex = vertex?;
     let actual = graph.ty(vertex).clone();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Graph, Node, Operands, Vertex, VertexId};
 use crate::diag::{Diagnostic, Diagnostics, did_you_mean};
@@ -74,6 +74,102 @@ impl Graph {
             _ => None,
         };
         self.rebound(&|vertex| bound_type(&vertex.ty, &value), &value)
+    }
+
+    /// The graph with all calls inferred again from what is known of their operands by now, and brought into normal form:
+    /// an operand that has become a constant is an attribute where one stands for it, and integers that follow from
+    /// extents are constants. No type gets less exact. `None` if all stays as it is.
+    ///
+    /// ```
+    /// # use tautomer::{graph::Graph, op::{Op, lookup}, tensor::{DType, Dim, Shape, Type}};
+    /// let mut graph = Graph::new();
+    /// let x = graph.input("x", Type::tensor(DType::F32, [2, 3]));
+    /// let unknown = [Dim::unknown(7), Dim::from(3)].into_iter().collect::<Shape>();
+    /// let relu = Op::Known(lookup("relu").unwrap());
+    /// let y = graph.call_typed(relu, &[x], [].into(), Type::tensor(DType::F32, unknown));
+    /// graph.output(y, None);
+    /// let refined = graph.refined().unwrap();
+    /// assert_eq!(refined.ty(refined.outputs()[0].vertex).to_string(), "f32[2, 3]");
+    /// assert!(refined.refined().is_none());
+    /// ```
+    pub fn refined(&self) -> Option<Graph> {
+        let mut out = Graph::new();
+        out.name = self.name.clone();
+        out.doc = self.doc.clone();
+        out.reserve_unknown(self.next_unknown());
+        let mut places: FxHashMap<VertexId, VertexId> = FxHashMap::default();
+        let mut changed = false;
+        let order = self.rpo();
+        let reached: FxHashSet<VertexId> = order.iter().copied().collect();
+        let leaves = self
+            .inputs
+            .iter()
+            .chain(self.params.iter().filter(|v| reached.contains(v)));
+        for &v in leaves {
+            let vertex = self.vertex(v);
+            let name = vertex.name.as_deref().unwrap_or("");
+            let new = match vertex.node {
+                Node::Input => out.input(name, vertex.ty.clone()),
+                _ => out.param(name, vertex.ty.clone()),
+            };
+            places.insert(v, out.like(vertex, new));
+        }
+        for v in order {
+            if places.contains_key(&v) {
+                continue;
+            }
+            let vertex = self.vertex(v);
+            let operands: Operands = self.pred(v).iter().map(|u| places[u]).collect();
+            let inferred = match &vertex.node {
+                Node::Call { op: Op::Known(_), .. } => out.again(vertex, &operands, &|_| None).ok(),
+                Node::Call { .. } => None,
+                _ => out.again(vertex, &operands, &|_| None).ok(),
+            };
+            let new = match (inferred, &vertex.node) {
+                (Some(new), _) if vertex.ty.admits(out.ty(new)) => {
+                    out.know(new, &vertex.ty);
+                    new
+                }
+                (_, Node::Call { op, attrs }) => {
+                    out.call_typed(op.clone(), &operands, attrs.clone(), vertex.ty.clone())
+                }
+                _ => return None,
+            };
+            let absent = |v: VertexId| matches!(out.vertex(v).node, Node::Absent);
+            let now = out.pred(new);
+            let same_operands = now.len() == operands.len()
+                && now
+                    .iter()
+                    .zip(&operands)
+                    .all(|(&a, &b)| a == b || (absent(a) && absent(b)));
+            changed |= *out.ty(new) != vertex.ty || !same_operands || !same_node(out.vertex(new), vertex);
+            places.insert(v, out.like(vertex, new));
+        }
+        if !changed {
+            return None;
+        }
+        for output in &self.outputs {
+            out.output(places[&output.vertex], output.name.as_deref());
+        }
+        out.retain_reachable();
+        Some(out)
+    }
+
+    /// Adds what another type of the value of `v` says.
+    fn know(&mut self, v: VertexId, ty: &Type) {
+        let joined = ty.joined(self.ty(v));
+        if joined == *self.ty(v) {
+            return;
+        }
+        if let Node::Call {
+            op: Op::Known(def),
+            attrs,
+        } = self.vertex(v).node.clone()
+        {
+            let ints = self.ints_of_call(def, &self.pred(v), &attrs, &joined);
+            self.vertex_mut(v).ints = ints.map(Into::into);
+        }
+        self.vertex_mut(v).ty = joined;
     }
 
     /// The graph with inputs of the types that `input` gives and atoms replaced.
@@ -216,6 +312,15 @@ impl Graph {
         vertex.span = vertex.span.or(old.span);
         vertex.rules.clone_from(&old.rules);
         new
+    }
+}
+
+/// True if both are the same call; what is no call does not change when it is inferred again.
+fn same_node(a: &Vertex, b: &Vertex) -> bool {
+    match (&a.node, &b.node) {
+        (Node::Call { op: p, attrs: x }, Node::Call { op: q, attrs: y }) => p.name() == q.name() && x == y,
+        (Node::Call { .. }, _) | (_, Node::Call { .. }) => false,
+        _ => true,
     }
 }
 

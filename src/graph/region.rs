@@ -73,7 +73,9 @@ pub fn region_graph(region: &Region) -> Graph {
     for item in &region.items {
         item.ty.visit_dims(&mut |d| {
             d.visit_atoms(&mut |atom| {
-                if let crate::tensor::Atom::Unknown(id) = atom {
+                if let crate::tensor::Atom::Unknown(id) = atom
+                    && !atom.is_too_large()
+                {
                     next = next.max(id.saturating_add(1));
                 }
             });

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use indexmap::IndexMap;
 use rustc_hash::FxHashMap;
 
-use super::build::Builder;
-use super::build::script::{FUNCTIONS, ScriptState};
+use super::build::budget::Budget;
+use super::build::script::{FUNCTIONS, MAX_ELEMENTS, Names, ScriptState, too_many_elements};
+use super::build::{Builder, Items};
 use super::term::Term;
 use super::{Graph, Node, VertexId, Workload};
 use crate::diag::{Diagnostic, Diagnostics, Source, Span};
@@ -32,12 +32,20 @@ const INLINE: usize = 64;
 #[derive(Debug, Clone)]
 pub struct Session {
     graph: Graph,
-    /// Nothing for a name whose value had a problem.
-    names: IndexMap<Arc<str>, Option<VertexId>>,
+    names: Names<VertexId>,
+    /// What is left for the statements to come.
+    budget: Budget,
+    /// The most elements of a value.
+    max_elements: usize,
     known: FxHashMap<VertexId, Tensor>,
     compat: Compat,
+    power_caret: bool,
     random: u64,
     made: Vec<VertexId>,
+    /// The next unknown dimension of a declaration; none before the first.
+    unknown: Option<u32>,
+    /// What `_` stands for: the value that was shown last.
+    last: Option<VertexId>,
 }
 
 /// What a statement does.
@@ -65,12 +73,23 @@ impl Session {
     pub fn new(compat: Compat, seed: u64) -> Session {
         Session {
             graph: Graph::new(),
-            names: IndexMap::new(),
+            names: Names::default(),
+            budget: Budget::default(),
+            max_elements: MAX_ELEMENTS,
             known: FxHashMap::default(),
             compat,
+            power_caret: false,
             random: seed,
             made: Vec::new(),
+            unknown: None,
+            last: None,
         }
+    }
+
+    /// The same session, with values of at most this many elements.
+    #[must_use]
+    pub fn with_max_elements(self, max_elements: usize) -> Session {
+        Session { max_elements, ..self }
     }
 
     /// The functions that scripts have besides the operators.
@@ -88,14 +107,27 @@ impl Session {
         self.compat
     }
 
+    /// Whether `^` is power in statements.
+    pub fn power_caret(&self) -> bool {
+        self.power_caret
+    }
+
+    /// Spells statements from here on as a script does.
+    pub fn spell(&mut self, script: &Script) {
+        (self.compat, self.power_caret) = (script.compat, script.power_caret);
+    }
+
     /// The value that a name stands for.
     pub fn get(&self, name: &str) -> Option<VertexId> {
-        self.names.get(name).copied().flatten()
+        self.names.get(name).cloned().flatten()
     }
 
     /// The names, oldest first.
     pub fn names(&self) -> impl Iterator<Item = (&str, VertexId)> {
-        self.names.iter().filter_map(|(name, v)| Some((&**name, (*v)?)))
+        self.names
+            .oldest_first()
+            .into_iter()
+            .filter_map(|(name, v)| Some((name, (*v)?)))
     }
 
     /// Checks and adds all statements of a script.
@@ -103,7 +135,7 @@ impl Session {
     /// # Errors
     /// All problems of all statements; a name whose value has one causes no more of them.
     pub fn add_all(&mut self, script: &Script) -> Result<Vec<Step>, Diagnostics> {
-        self.compat = script.compat;
+        self.spell(script);
         let (mut steps, mut problems) = (Vec::new(), Diagnostics::new());
         for statement in &script.statements {
             match self.add(statement, &script.source) {
@@ -125,45 +157,76 @@ impl Session {
     /// All its problems; the session is as before.
     pub fn add(&mut self, statement: &Statement, source: &Arc<Source>) -> Result<Step, Diagnostics> {
         let ast = &statement.ast;
-        let (ids, prints) = match ast.kind(statement.value) {
+        let Some(value) = statement.value else {
+            return self.input(statement, source);
+        };
+        let (ids, prints) = match ast.kind(value) {
             ExprKind::Call {
                 callee,
                 args,
                 attrs: None,
                 quoted: false,
             } if callee.as_str() == "print" => (args.clone(), true),
-            _ => (vec![statement.value], false),
+            _ => (vec![value], false),
         };
         if let (true, Some(name)) = (prints, &statement.name) {
             let problem = Diagnostic::error("T0204", "`print` has no value").label(name.span, "nothing to name");
             return Err(problem.in_source(source).into());
         }
+        let before = self.graph.len();
         let mut builder = Builder::new(ast, &mut self.graph);
+        builder.budget = self.budget.for_more(ast);
+        // What the session has grown to is lent to the builder: a statement costs what it says, not what was said before.
         builder.script = Some(ScriptState {
             compat: self.compat,
             random: self.random,
-            made: self.made.clone(),
+            made: std::mem::take(&mut self.made),
+            names: std::mem::take(&mut self.names),
+            max_elements: self.max_elements,
         });
-        for (name, v) in &self.names {
-            builder.bind(name, v.map(Term::Value));
+        let (items, doubled) = Items::new(&statement.functions, &[]);
+        builder.declare(&Arc::new(items));
+        builder.problems.extend(doubled);
+        builder.unknown = self.unknown.unwrap_or(builder.unknown);
+        if let Some(last) = self.last {
+            builder.bind(&"_".into(), Some(Term::Value(last)));
         }
+        let declared = statement
+            .ty
+            .as_ref()
+            .and_then(|ty| Some((builder.declared_type(ty)?, ty.span)));
         let mut values = Vec::new();
+        let mut failed = false;
         for &id in &ids {
             let span = ast.span(id);
-            match builder.value(id) {
+            let value = match (builder.value(id), &declared) {
+                (Some(term), Some((ty, place))) => builder.ascribed(term, ty, span, *place).map(Term::Value),
+                (value, _) => value,
+            };
+            match value {
                 Some(Term::DType(dtype)) => values.push(Shown::Text(dtype.to_string())),
                 Some(Term::Str(text)) => values.push(Shown::Text(text.to_string())),
+                Some(term) if is_symbolic(&term) => values.push(Shown::Text(symbolic_text(&term))),
                 Some(term) => values.extend(builder.vertex(term, span).map(Shown::Value)),
-                None if builder.problems.is_empty() => return Err(Diagnostics::new()),
-                None => {}
+                None => failed = true,
             }
         }
         let problems = std::mem::take(&mut builder.problems);
+        self.budget = builder.budget.clone();
+        self.unknown = Some(builder.unknown);
         if let Some(script) = builder.script.take() {
-            (self.random, self.made) = (script.random, script.made);
+            (self.random, self.made, self.names) = (script.random, script.made, script.names);
         }
         problems.in_source(source).into_result(())?;
+        if failed {
+            return Err(Diagnostics::new());
+        }
+        self.check_sizes(before)
+            .map_err(|problem| problem.label(statement.span, "").in_source(source))?;
         let name = statement.name.as_ref().map(|n| n.name.clone());
+        if let (None, [Shown::Value(v)]) = (&name, values.as_slice()) {
+            self.last = Some(*v);
+        }
         if name.is_none() {
             let shown = std::mem::take(&mut values);
             for one in shown {
@@ -176,7 +239,6 @@ impl Session {
         if let Some(name) = &name {
             match values.first() {
                 Some(Shown::Value(v)) => {
-                    self.names.shift_remove(name);
                     self.names.insert(name.clone(), Some(*v));
                 }
                 // A problem of a name that it is made of, which has been reported.
@@ -192,6 +254,64 @@ impl Session {
             values,
             span: statement.span,
         })
+    }
+
+    /// Refuses values, among those made since the graph had `before` vertices, that have too many elements.
+    fn check_sizes(&self, before: usize) -> Result<(), Diagnostic> {
+        let most = self.max_elements;
+        for v in (before..self.graph.len()).map(VertexId::new) {
+            let large = |ty: &Type| {
+                let shape = ty.as_tensor()?.shape.as_ref()?.to_concrete()?;
+                let elements = shape.iter().try_fold(1usize, |n, d| n.checked_mul(*d));
+                elements.is_none_or(|n| n > most).then_some(())
+            };
+            let ty = self.graph.ty(v);
+            let items = match ty {
+                Type::Tuple(items) => items.as_slice(),
+                one => std::slice::from_ref(one),
+            };
+            if let Some(ty) = items.iter().find(|ty| large(ty).is_some()) {
+                return Err(too_many_elements(most).note(format!("a value here is {ty}")));
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds an input.
+    fn input(&mut self, statement: &Statement, source: &Arc<Source>) -> Result<Step, Diagnostics> {
+        let (Some(name), Some(ty)) = (&statement.name, &statement.ty) else {
+            return Err(Diagnostics::new());
+        };
+        let mut builder = Builder::new(&statement.ast, &mut self.graph);
+        builder.unknown = self.unknown.unwrap_or(builder.unknown);
+        let declared = builder.declared_type(ty);
+        self.unknown = Some(builder.unknown);
+        let problems = std::mem::take(&mut builder.problems);
+        problems.in_source(source).into_result(())?;
+        let v = self.graph.input(&name.name, declared.ok_or_else(Diagnostics::new)?);
+        self.names.insert(name.name.clone(), Some(v));
+        Ok(Step {
+            name: Some(name.name.clone()),
+            values: vec![Shown::Value(v)],
+            span: statement.span,
+        })
+    }
+
+    /// The inputs that a value is computed from, in the order in which they were declared.
+    pub fn inputs_of(&self, v: VertexId) -> Vec<VertexId> {
+        let mut stack = vec![v];
+        let mut seen = rustc_hash::FxHashSet::default();
+        let mut inputs = Vec::new();
+        while let Some(v) = stack.pop() {
+            if seen.insert(v) && !self.known.contains_key(&v) {
+                if matches!(self.graph.vertex(v).node, Node::Input) {
+                    inputs.push(v);
+                }
+                stack.extend(self.graph.pred(v));
+            }
+        }
+        inputs.sort_unstable();
+        inputs
     }
 
     /// The values that a tuple consists of, in order, and those of tuples in it; of another value itself.
@@ -218,6 +338,21 @@ impl Session {
 
     /// A program that computes these values: of nothing, or, with `cut`, of those that have been computed before.
     pub fn program(&self, roots: &[(VertexId, Option<&str>)], cut: bool) -> Workload {
+        self.program_of(roots, cut, &|_| false)
+    }
+
+    /// A program that computes these values of what the names stand for: constants that have a name are its inputs.
+    pub fn open_program(&self, roots: &[(VertexId, Option<&str>)]) -> Workload {
+        let named: rustc_hash::FxHashSet<VertexId> = self.names().map(|(_, v)| v).collect();
+        self.program_of(roots, false, &|v| named.contains(&v))
+    }
+
+    fn program_of(
+        &self,
+        roots: &[(VertexId, Option<&str>)],
+        cut: bool,
+        is_input: &dyn Fn(VertexId) -> bool,
+    ) -> Workload {
         let mut out = Workload::default();
         let mut places: FxHashMap<VertexId, VertexId> = FxHashMap::default();
         let known = |v: VertexId| self.known.get(&v).filter(|_| cut);
@@ -234,13 +369,36 @@ impl Session {
         }
         // Vertices are numbered in the order in which they were made, operands first.
         reached.sort_unstable();
+        let mut named: FxHashMap<VertexId, &str> = FxHashMap::default();
+        for (name, v) in self.names() {
+            named.entry(v).or_insert(name);
+        }
         for v in reached {
             let vertex = self.graph.vertex(v);
             let large = vertex.constant().filter(|t| t.len() > INLINE);
             let place = match known(v).or(large) {
+                _ if matches!(vertex.node, Node::Input) || vertex.constant().is_some() && is_input(v) => {
+                    let mut name = vertex
+                        .name
+                        .as_deref()
+                        .or(named.get(&v).copied())
+                        .unwrap_or_default()
+                        .to_owned();
+                    // A name that was declared twice stands for two inputs.
+                    let taken = |name: &str| {
+                        let inputs = out.graph.inputs().iter();
+                        inputs
+                            .into_iter()
+                            .any(|&u| out.graph.vertex(u).name.as_deref() == Some(name))
+                    };
+                    while taken(&name) {
+                        name.push('_');
+                    }
+                    out.graph.input(&name, self.graph.ty(v).clone())
+                }
                 Some(tensor) => {
-                    let name: Arc<str> = match self.names().find(|(_, u)| *u == v) {
-                        Some((name, _)) => name.into(),
+                    let name: Arc<str> = match named.get(&v) {
+                        Some(name) => (*name).into(),
                         None => format!("value{}", v.index()).into(),
                     };
                     out.params.insert(name.clone(), tensor.clone());
@@ -261,5 +419,27 @@ impl Session {
             out.graph.output(places[v], *name);
         }
         out
+    }
+}
+
+/// Whether a term has dimensions in it that are no numbers.
+fn is_symbolic(term: &Term<VertexId>) -> bool {
+    match term {
+        Term::Int(dim) => dim.as_const().is_none(),
+        Term::List(items) => items.iter().any(is_symbolic),
+        _ => false,
+    }
+}
+
+/// Such a term as a text.
+fn symbolic_text(term: &Term<VertexId>) -> String {
+    match term {
+        Term::Int(dim) => dim.to_string(),
+        Term::Float(v) => v.to_string(),
+        Term::List(items) => {
+            let texts: Vec<String> = items.iter().map(symbolic_text).collect();
+            format!("[{}]", texts.join(", "))
+        }
+        other => super::term::kind(other).to_owned(),
     }
 }

@@ -34,6 +34,10 @@ pub trait Sink {
     fn project(&mut self, tuple: &Self::V, index: usize) -> Result<Self::V, OpError>;
     /// The type of a value.
     fn ty(&self, v: &Self::V) -> Type;
+    /// What `f` says of the type of a value, which may be too large to be copied each time it is looked at.
+    fn with_ty<R>(&self, v: &Self::V, f: &dyn Fn(&Type) -> R) -> R {
+        f(&self.ty(v))
+    }
     /// The constant value, if it is one.
     fn value(&self, v: &Self::V) -> Option<Tensor>;
     /// True if the value depends on parameters and constants alone.
@@ -77,6 +81,10 @@ impl Sink for Graph {
 
     fn ty(&self, v: &VertexId) -> Type {
         Graph::ty(self, *v).clone()
+    }
+
+    fn with_ty<R>(&self, v: &VertexId, f: &dyn Fn(&Type) -> R) -> R {
+        f(Graph::ty(self, *v))
     }
 
     fn value(&self, v: &VertexId) -> Option<Tensor> {

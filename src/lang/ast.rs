@@ -30,6 +30,8 @@ impl ExprId {
 pub struct Ast {
     /// The text the spans refer to.
     pub source: Arc<Source>,
+    /// The text writes powers as `a ^ b`, by `pragma power_caret`.
+    pub power_caret: bool,
     exprs: Vec<Expr>,
 }
 
@@ -38,6 +40,7 @@ impl Ast {
     pub fn new(source: Arc<Source>) -> Self {
         Ast {
             source,
+            power_caret: false,
             exprs: Vec::new(),
         }
     }
@@ -45,6 +48,14 @@ impl Ast {
     /// An arena for a tree that comes from no text.
     pub fn synthetic() -> Self {
         Ast::new(Arc::new(Source::new("<generated>", "")))
+    }
+
+    /// How an infix operator is spelled in this text.
+    pub fn symbol(&self, op: BinaryOp) -> &'static str {
+        match op {
+            BinaryOp::Pow if self.power_caret => "^",
+            _ => op.symbol(),
+        }
     }
 
     /// Adds an expression; its children have been added before.

@@ -68,7 +68,10 @@ fn rounded(digits: &str, dtype: Option<DType>) -> f64 {
 /// Cuts the suffix off: `1_000i64` is `1_000` and `i64`, `1e5f32` is `1e5` and `f32`.
 fn split_suffix(text: &str) -> (&str, &str) {
     let bytes = text.as_bytes();
-    if !bytes.first().is_some_and(u8::is_ascii_digit) {
+    if !bytes
+        .first()
+        .is_some_and(|first| first.is_ascii_digit() || *first == b'.')
+    {
         return text.split_at(3.min(text.len()));
     }
     let mut end = digits(bytes, 0);

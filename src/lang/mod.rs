@@ -9,6 +9,7 @@ mod parse;
 mod print;
 mod scan;
 mod script;
+mod slips;
 mod syntax;
 #[cfg(test)]
 mod tests;
@@ -18,7 +19,7 @@ use pest::unicode::{XID_CONTINUE, XID_START};
 pub use parse::{parse_program, parse_rules};
 pub use print::{format_expr, format_program, format_rules, format_type};
 pub use scan::MAX_NESTING;
-pub use script::{Compat, Script, Statement, is_script, needs_more, parse_script};
+pub use script::{Compat, Script, Statement, is_script, needs_more, parse_script, parse_script_as};
 
 /// How deep tuple types may be nested.
 pub const MAX_TYPE_NESTING: usize = 64;

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::ast::{Ast, ExprId, Ident};
+use super::ast::{Ast, ExprId, Function, Ident, TypeExpr};
 use super::parse::parse_text;
 use super::syntax::Rule;
 use crate::diag::{Diagnostic, Diagnostics, Source, Span};
@@ -21,6 +21,9 @@ pub enum Compat {
     Full,
 }
 
+/// The pragma that makes `^` power.
+pub(super) const POWER_CARET: &str = "power_caret";
+
 /// A script.
 #[derive(Debug, Clone)]
 pub struct Script {
@@ -28,6 +31,10 @@ pub struct Script {
     pub source: Arc<Source>,
     /// The spelling that its first line asks for, or else the one it was read with.
     pub compat: Compat,
+    /// `^` is power in it.
+    pub power_caret: bool,
+    /// Its functions.
+    pub functions: Arc<[Function]>,
     /// Its statements.
     pub statements: Vec<Statement>,
 }
@@ -35,18 +42,23 @@ pub struct Script {
 /// A statement.
 #[derive(Debug, Clone)]
 pub struct Statement {
-    /// Its expressions; they refer to the text of the script.
+    /// Its expressions, and those of the functions; they refer to the text of the script.
     pub ast: Ast,
+    /// The functions of the script.
+    pub functions: Arc<[Function]>,
     /// What the value is called, if it is given a name.
     pub name: Option<Ident>,
-    /// The value.
-    pub value: ExprId,
+    /// The type that is declared.
+    pub ty: Option<TypeExpr>,
+    /// The value; none of an input, which has a name and a type alone.
+    pub value: Option<ExprId>,
     /// Where it stands.
     pub span: Span,
 }
 
 /// Parses a script. Statements end with the line, unless a bracket is open or the line ends with an operator; `;`
-/// separates statements on one line. The first line may be `pragma compat` or `pragma compat full`.
+/// separates statements on one line. It may begin with pragmas: `pragma compat`, `pragma compat full`, and
+/// `pragma power_caret`, with which `^` is power.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -60,40 +72,76 @@ pub struct Statement {
 /// # Errors
 /// The first problem of each statement.
 pub fn parse_script(source: Arc<Source>, compat: Compat) -> Result<Script, Diagnostics> {
+    parse_script_as(source, compat, false)
+}
+
+/// Parses a script as [`parse_script`] does; `power_caret` says whether `^` is power where no pragma says so.
+///
+/// # Errors
+/// The first problem of each statement.
+pub fn parse_script_as(source: Arc<Source>, compat: Compat, power_caret: bool) -> Result<Script, Diagnostics> {
     if u32::try_from(source.text.len()).is_err() {
         let problem = Diagnostic::error("T0602", format!("{} is longer than 4 GiB", source.name));
         return Err(problem.in_source(&source).into());
     }
-    let mut parts = split(&source.text);
-    let mut compat = compat;
+    // The pragmas say how the rest is cut into statements.
+    let pragmas: Vec<Range<usize>> = split(&source.text, Compat::Off)
+        .into_iter()
+        .take_while(|part| pragma(&source.text[part.clone()]).is_some())
+        .collect();
+    let (mut compat, mut power_caret) = (compat, power_caret);
     let mut problems = Diagnostics::new();
-    if let Some(first) = parts.first().map(|part| source.text[part.clone()].trim())
-        && let Some(asked) = first.strip_prefix("pragma ")
-    {
-        let span = span_of(&parts.remove(0));
-        match asked.trim() {
+    for part in &pragmas {
+        match pragma(&source.text[part.clone()]).unwrap_or_default() {
             "compat" => compat = Compat::Spelling,
             "compat full" => compat = Compat::Full,
+            POWER_CARET => power_caret = true,
             other => problems.push(
                 Diagnostic::error("T0001", format!("unknown pragma `{other}`"))
-                    .label(span, "")
-                    .help("known are `pragma compat` and `pragma compat full`"),
+                    .label(span_of(part), "")
+                    .help("known are `pragma compat`, `pragma compat full` and `pragma power_caret`"),
             ),
         }
     }
+    // Functions are known throughout, wherever they stand; they are written in the language itself.
+    let (functions, parts): (Vec<_>, Vec<_>) = split(&source.text, compat)
+        .split_off(pragmas.len())
+        .into_iter()
+        .partition(|part| begins_function(&source.text[part.clone()]));
+    let mut ast = Ast::new(source.clone());
+    ast.power_caret = power_caret;
+    let mut known = Vec::new();
+    for part in functions {
+        let before = ast.clone();
+        let text = &source.text[part.clone()];
+        match parse_text(&source, span_of(&part), text, Rule::script_function, |b, pair| {
+            b.script_function(pair, before)
+        }) {
+            Ok((grown, function)) => {
+                ast = grown;
+                known.push(function);
+            }
+            Err(found) => problems.extend(found),
+        }
+    }
+    let functions: Arc<[Function]> = known.into();
     let mut statements = Vec::new();
     for part in parts {
         let span = span_of(&part);
         let text = &source.text[part];
         let translated = (compat != Compat::Off).then(|| translate(text));
+        let before = ast.clone();
         match parse_text(
             &source,
             span,
             translated.as_deref().unwrap_or(text),
             Rule::statement,
-            |b, pair| b.statement(pair),
+            |b, pair| b.statement(pair, before),
         ) {
-            Ok(statement) => statements.push(statement),
+            Ok(statement) => statements.push(Statement {
+                functions: functions.clone(),
+                ..statement
+            }),
             Err(found) => problems.extend(found),
         }
     }
@@ -101,39 +149,71 @@ pub fn parse_script(source: Arc<Source>, compat: Compat) -> Result<Script, Diagn
     let script = Script {
         source: source.clone(),
         compat,
+        power_caret,
+        functions,
         statements,
     };
     problems.in_source(&source).into_result(script)
 }
 
-/// Whether a text is a script and not a program: it has a pragma, or a statement that gives a name a value or prints.
+/// Whether a part of a script is a function.
+fn begins_function(part: &str) -> bool {
+    let rest = part.trim_start().strip_prefix("fn");
+    rest.is_some_and(|rest| rest.starts_with(char::is_whitespace))
+}
+
+/// What a statement asks for, if it is a pragma.
+fn pragma(statement: &str) -> Option<&str> {
+    let rest = statement.trim().strip_prefix("pragma")?;
+    rest.starts_with(char::is_whitespace).then(|| rest.trim())
+}
+
+/// Whether a text is a script and not a program: it has a pragma that only scripts have, or a statement that gives a
+/// name a value or prints, or it is several expressions, one after the other.
 ///
 /// ```
 /// use tautomer::lang::is_script;
-/// assert!(is_script("x = [1, 2]\nx + x"));
+/// assert!(is_script("x = [1, 2]\nx + x") && is_script("1 + 2\nsqrt(2)"));
 /// assert!(!is_script("fn main(x: f32[2]) { let y = x; y }") && !is_script("let y = 1; y + a"));
+/// assert!(!is_script("a *\n  b") && !is_script("pragma power_caret\na ^ b"));
 /// ```
 pub fn is_script(text: &str) -> bool {
-    split(text).into_iter().any(|part| {
-        let text = text[part].trim_start();
+    let parts = split(text, Compat::Off);
+    let (mut expressions, mut items) = (0, false);
+    for part in &parts {
+        let text = text[part.clone()].trim_start();
         let end = text
             .find(|c: char| !c.is_alphanumeric() && c != '_')
             .unwrap_or(text.len());
         let (word, rest) = text.split_at(end);
         let rest = rest.trim_start();
         let assigns = rest.starts_with('=') && !rest.starts_with("==") && !rest.starts_with("=>");
-        !word.is_empty() && (assigns || word == "pragma" || word == "print" && rest.starts_with('('))
-    })
+        if !word.is_empty() && (assigns || word == "print" && rest.starts_with('(')) {
+            return true;
+        }
+        match pragma(text) {
+            Some(POWER_CARET) => {}
+            Some(_) => return true,
+            None => {
+                items |= ["fn", "opaque", "let", "use", "rule", "example", "ruleset", "no"].contains(&word);
+                expressions += 1;
+            }
+        }
+    }
+    // One expression may go on over lines that could stand alone: `a` and then `- b`.
+    let source = || Arc::new(Source::new("", text));
+    expressions > 1 && !items && super::parse_program(source()).is_err() && parse_script(source(), Compat::Off).is_ok()
 }
 
 /// Whether more has to follow before the text is a whole statement: a bracket is open, or it ends with an operator.
 ///
 /// ```
-/// use tautomer::lang::needs_more;
-/// assert!(needs_more("x = [1,") && needs_more("x = y +") && !needs_more("x = y"));
+/// use tautomer::lang::{Compat, needs_more};
+/// let more = |text| needs_more(text, Compat::Off);
+/// assert!(more("x = [1,") && more("x = y +") && !more("x = y"));
 /// ```
-pub fn needs_more(text: &str) -> bool {
-    let mut scan = Tokens::new(text);
+pub fn needs_more(text: &str, compat: Compat) -> bool {
+    let mut scan = Tokens::new(text, compat);
     while scan.next().is_some() {}
     scan.depth > 0 || scan.open_ended
 }
@@ -143,9 +223,9 @@ fn span_of(part: &Range<usize>) -> Span {
 }
 
 /// The places of statements.
-fn split(text: &str) -> Vec<Range<usize>> {
+fn split(text: &str, compat: Compat) -> Vec<Range<usize>> {
     let mut out = Vec::new();
-    let mut tokens = Tokens::new(text);
+    let mut tokens = Tokens::new(text, compat);
     let mut begin: Option<usize> = None;
     let mut end = 0;
     while let Some((token, range)) = tokens.next() {
@@ -164,7 +244,7 @@ fn split(text: &str) -> Vec<Range<usize>> {
 /// `.` between values as `*`, and `*` as `@`; each byte stays in its place.
 fn translate(text: &str) -> String {
     let mut out = text.to_owned();
-    let mut tokens = Tokens::new(text);
+    let mut tokens = Tokens::new(text, Compat::Spelling);
     while let Some((token, range)) = tokens.next() {
         match token {
             Token::Dot => out.replace_range(range, "*"),
@@ -190,6 +270,7 @@ enum Token {
 
 struct Tokens<'a> {
     text: &'a str,
+    compat: Compat,
     at: usize,
     depth: usize,
     /// The last token was an operator, which wants an operand.
@@ -197,9 +278,10 @@ struct Tokens<'a> {
 }
 
 impl<'a> Tokens<'a> {
-    fn new(text: &'a str) -> Tokens<'a> {
+    fn new(text: &'a str, compat: Compat) -> Tokens<'a> {
         Tokens {
             text,
+            compat,
             at: 0,
             depth: 0,
             open_ended: false,
@@ -252,7 +334,12 @@ impl<'a> Tokens<'a> {
                 let digits = run(&|c| c.is_ascii_digit() || c == '_');
                 let fraction = rest[digits..].strip_prefix('.').map_or(0, |after| {
                     let n = after.find(|c: char| !c.is_ascii_digit()).unwrap_or(after.len());
-                    if n > 0 { n + 1 } else { 0 }
+                    // `1.` is a number, but `.` is a product in the other spelling, and `1..3` a range.
+                    let ends = !after.starts_with(|c: char| c == '.' || c == '_' || c.is_alphanumeric());
+                    match n {
+                        0 if self.compat != Compat::Off || !ends => 0,
+                        n => n + 1,
+                    }
                 });
                 return (Token::Other, digits + fraction);
             }
@@ -285,13 +372,14 @@ mod tests {
     use super::*;
 
     fn parts(text: &str) -> Vec<&str> {
-        split(text).into_iter().map(|part| &text[part]).collect()
+        split(text, Compat::Off).into_iter().map(|part| &text[part]).collect()
     }
 
     #[test]
     fn statements_end_with_lines_and_semicolons() {
         assert_eq!(parts("x = 1\ny = 2; z = 3\n\n// end\n"), ["x = 1", "y = 2", "z = 3"]);
         assert_eq!(parts("x = [1,\n 2]\ny = x +\n 1"), ["x = [1,\n 2]", "y = x +\n 1"]);
+        assert_eq!(parts("x = 1.\ny = .5 + 2.\nz"), ["x = 1.", "y = .5 + 2.", "z"]);
         assert_eq!(parts("s = \"a;\\\"b\"; t"), ["s = \"a;\\\"b\"", "t"]);
     }
 
@@ -303,7 +391,7 @@ mod tests {
 
     #[test]
     fn problems_stand_where_the_text_has_them() {
-        let source = Arc::new(Source::new("s.taut", "x = [1, 2]\ny = x * )\nz = +"));
+        let source = Arc::new(Source::new("s.taut", "x = [1, 2]\ny = x * )\nz = *"));
         let problems = parse_script(source, Compat::Spelling).unwrap_err();
         let places: Vec<u32> = problems.iter().filter_map(|p| Some(p.span()?.start)).collect();
         assert_eq!(places, [19, 25]);

@@ -8,6 +8,7 @@ use pest_derive::Parser;
 use crate::diag::{Diagnostic, Span};
 
 use super::scan::partner;
+use super::slips::Slip;
 
 #[derive(Parser)]
 #[grammar = "../grammar/lexical.pest"]
@@ -20,10 +21,10 @@ pub(super) type Pair<'s> = pest::iterators::Pair<'s, Rule>;
 
 /// Parses `text`, which begins at byte `base` of its source.
 pub(super) fn parse(rule: Rule, text: &str, base: u32) -> Result<Pairs<'_, Rule>, Diagnostic> {
-    Grammar::parse(rule, text).map_err(|error| explain(&error, text, base))
+    Grammar::parse(rule, text).map_err(|error| explain(&error, text, base, rule))
 }
 
-fn explain(error: &pest::error::Error<Rule>, text: &str, base: u32) -> Diagnostic {
+fn explain(error: &pest::error::Error<Rule>, text: &str, base: u32, whole: Rule) -> Diagnostic {
     let at = match error.location {
         InputLocation::Pos(at) | InputLocation::Span((at, _)) => at.min(text.len()),
     };
@@ -54,7 +55,18 @@ fn explain(error: &pest::error::Error<Rule>, text: &str, base: u32) -> Diagnosti
     };
     let before = text[..at].trim_end();
     let wants = |rule| positives.contains(&rule);
-    if found == "=" && wants(Rule::infix) {
+    let slip = Slip {
+        text,
+        at,
+        found,
+        open,
+        positives,
+        is_rules: whole == Rule::rule_file,
+        is_statement: whole == Rule::statement,
+    };
+    if let Some(help) = slip.help() {
+        diagnostic = diagnostic.help(help);
+    } else if found == "=" && wants(Rule::infix) {
         diagnostic = diagnostic.help("to compare two values, write `==`");
     } else if wants(Rule::semicolon) && !before.ends_with(';') && is_word(found) {
         let end = base + before.len() as u32;

@@ -2,7 +2,7 @@
 
 use super::common::same_float;
 use super::{AttrDef, AttrKind, CostRule, Default, Infer, OpDef, OpError, OpTraits, Operand};
-use crate::tensor::{DType, Type};
+use crate::tensor::{DType, Dim, Shape, Type};
 
 const X: &[Operand] = &[Operand::one("x")];
 const UNARY: OpTraits = OpTraits::ELEMENTWISE.and(OpTraits::UNARY);
@@ -160,8 +160,9 @@ fn infer_prelu(call: &Infer<'_>) -> Result<Type, OpError> {
     let Some(merged) = call.broadcast(0..2)? else {
         return Ok(x.clone().into());
     };
-    let wider = x.shape.as_ref().is_some_and(|s| s.len() < merged.len());
-    if wider {
+    let differs = |(own, both): (&Dim, &Dim)| matches!((own, both), (Dim::Const(a), Dim::Const(b)) if a != b);
+    let wider = |s: &Shape| s.len() < merged.len() || s.iter().zip(merged.iter()).any(differs);
+    if x.shape.as_ref().is_some_and(wider) {
         return Err(OpError::new("`slope` must broadcast to the shape of `x`").at(1).and(0));
     }
     Ok(x.clone().into())
@@ -185,6 +186,12 @@ mod tests {
                     "prelu",
                     "",
                     &["f32[3]", "f32[2, 3]"],
+                    "`slope` must broadcast to the shape of `x`",
+                ),
+                (
+                    "prelu",
+                    "",
+                    &["f32[1, 3]", "f32[2, 3]"],
                     "`slope` must broadcast to the shape of `x`",
                 ),
                 (

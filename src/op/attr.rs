@@ -269,7 +269,7 @@ impl Ord for AttrValue {
             (AttrValue::Str(a), AttrValue::Str(b)) => a.cmp(b),
             (AttrValue::Strs(a), AttrValue::Strs(b)) => a.cmp(b),
             (AttrValue::DType(a), AttrValue::DType(b)) => a.cmp(b),
-            (AttrValue::Tensor(a), AttrValue::Tensor(b)) => format!("{a:?}").cmp(&format!("{b:?}")),
+            (AttrValue::Tensor(a), AttrValue::Tensor(b)) => a.cmp_bits(b),
             (AttrValue::Region(a), AttrValue::Region(b)) => a.cmp(b),
             (AttrValue::Foreign { kind: a, bytes: x }, AttrValue::Foreign { kind: b, bytes: y }) => (a, x).cmp(&(b, y)),
             _ => self.rank().cmp(&other.rank()),

@@ -445,7 +445,13 @@ fn work(call: &Infer<'_>, _: &Type) -> f64 {
                 .first()
                 .and_then(|o| o.value)
                 .and_then(|t| t.to_ints()?.first().copied());
-            trips.map_or(GUESS, |n| n as f64)
+            let may_end = call.attrs.iter().filter_map(AttrValue::region).any(|r| !always_true(r));
+            // The largest number is what exporters write for a loop that a condition ends.
+            match trips {
+                Some(n) if may_end => (n as f64).clamp(0.0, GUESS),
+                Some(n) => (n as f64).max(0.0),
+                None => GUESS,
+            }
         }
         _ => GUESS,
     };

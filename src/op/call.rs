@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use super::infer::resolve_axis;
+use super::infer::{check_rank, resolve_axis};
 use super::{AttrDef, AttrKind, AttrValue, AxisOf, Default, Fact, Infer, OpDef, OpError, OperandKind, Real};
 use crate::tensor::{Dim, Tensor, Type};
 
@@ -106,6 +106,7 @@ pub fn normalize(
         attrs: &attrs,
         fresh,
     })?;
+    check_rank(&ty)?;
     Ok(Normalized {
         operands: places,
         attrs,

@@ -37,7 +37,7 @@ pub enum CostRule {
 }
 
 /// The extent assumed for a dimension that is not known when costs are compared.
-const ASSUMED_EXTENT: i64 = 64;
+pub const ASSUMED_EXTENT: i64 = 64;
 
 pub(crate) fn extent(dim: &Dim) -> f64 {
     let bound = dim.substitute(&|atom| {

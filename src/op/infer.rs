@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use super::{AttrValue, OpDef};
-use crate::tensor::{DType, Dim, Shape, Tensor, TensorType, Type};
+use crate::tensor::{DType, Dim, MAX_RANK, Shape, Tensor, TensorType, Type};
 
 /// Why a call is wrong; says nothing about the place, which the caller knows.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -148,9 +148,10 @@ impl<'a> Infer<'a> {
         Dim::unknown(id)
     }
 
-    /// A shape of `rank` unknown dimensions.
+    /// A shape of `rank` unknown dimensions. A rank beyond [`MAX_RANK`] may be any number, such as the extent of an
+    /// operand: of such a shape there is one axis more than a result may have, and the call is refused for it.
     pub fn unknown_shape(&self, rank: usize) -> Shape {
-        (0..rank).map(|_| self.unknown()).collect()
+        (0..rank.min(MAX_RANK + 1)).map(|_| self.unknown()).collect()
     }
 
     /// The attribute as given or computed: the attribute's value, else the constant value of the operand that stands
@@ -314,6 +315,17 @@ impl<'a> Infer<'a> {
         }
         Ok(out.map(|(shape, _)| shape))
     }
+}
+
+/// Refuses the type of a result that has more axes than tensors may have.
+pub(crate) fn check_rank(ty: &Type) -> Result<(), OpError> {
+    if ty.largest_rank() <= MAX_RANK {
+        return Ok(());
+    }
+    Err(OpError::new(format!(
+        "the result would have more than {MAX_RANK} axes, the most that a tensor may have"
+    ))
+    .help("a list of extents or axes has one element for each axis"))
 }
 
 /// `axis` counted from the front.

@@ -69,6 +69,7 @@ mod text;
 mod unary;
 mod unpool;
 mod window;
+mod work;
 
 #[cfg(test)]
 mod check;
@@ -83,7 +84,7 @@ pub use attr::{AttrDef, AttrKind, AttrValue, Attrs, AxisOf, Default, Real};
 pub use bounded::Bounded;
 pub(crate) use branch::{always_true, join};
 pub use call::{Normalized, normalize};
-pub use cost::{Cost, CostRule};
+pub use cost::{ASSUMED_EXTENT, Cost, CostRule};
 pub use def::{Canonical, Flow, OnnxName, OpDef, OpTraits, Operand, OperandKind, Semantics};
 pub(crate) use einsum::einsum_axes;
 pub use exact::Exact;
@@ -96,6 +97,7 @@ pub use reference::{Eval, RefFn, Reference, System, evaluate, evaluate_tensors};
 pub use region::{Item, Region, Step as RegionStep};
 pub use symbolic::known_ints;
 pub use value::Value;
+pub use work::{Work, held_bytes, work};
 
 use serde::{Deserialize, Serialize};
 

@@ -141,7 +141,7 @@ fn concat<S: System>(e: &Eval<'_, S>) -> Out<S> {
 fn infer_split(call: &Infer<'_>) -> Result<Type, OpError> {
     let x = call.tensor(0)?;
     int_operand(call, "sizes")?;
-    let parts = part_count(call)?.or_else(|| operand_len(call, "sizes"));
+    let parts = part_count(call)?.or_else(|| operand_len(call, "sizes").filter(|&n| n <= MAX_PARTS as usize));
     let no_count = || OpError::new("the number of parts is not known").help("give `sizes` or `num_outputs`");
     let Some(shape) = &x.shape else {
         let n = call.ints("sizes").map(|s| s.len()).or(parts).ok_or_else(no_count)?;
@@ -151,7 +151,7 @@ fn infer_split(call: &Infer<'_>) -> Result<Type, OpError> {
     let sizes = match part_sizes(call, &shape[axis])? {
         Some(sizes) => sizes,
         None => {
-            let n = parts.filter(|&n| n <= MAX_PARTS as usize).ok_or_else(no_count)?;
+            let n = parts.ok_or_else(no_count)?;
             (0..n).map(|_| call.unknown()).collect()
         }
     };

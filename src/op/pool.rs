@@ -1,6 +1,7 @@
 //! Pools: one number for each window, or for all spatial positions of a channel.
 
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 
 use super::common::{Out, count, flat};
 use super::elementwise::larger;
@@ -348,6 +349,8 @@ fn max_pool_with_indices<S: System>(e: &Eval<'_, S>) -> Out<S> {
 
 fn average_pool<S: System>(e: &Eval<'_, S>) -> Out<S> {
     let include = e.flag("count_include_pad");
+    // Where a product is exact, one over each count is computed once: an inverse in a field takes a hundred products.
+    let mut inverses: BTreeMap<i128, S> = BTreeMap::new();
     let out = each_window(e, e.operand(0)?.real()?, &S::zero(), |x, _, window| {
         let sum = window.taps.iter().fold(S::zero(), |sum, &(at, _)| sum.add(&x[at]));
         let count = if include {
@@ -355,7 +358,16 @@ fn average_pool<S: System>(e: &Eval<'_, S>) -> Out<S> {
         } else {
             window.taps.len() as i128
         };
-        Ok(sum.div(&S::from_int(count))?)
+        if S::MACHINE {
+            return Ok(sum.div(&S::from_int(count))?);
+        }
+        if let Some(inverse) = inverses.get(&count) {
+            return Ok(sum.mul(inverse));
+        }
+        let inverse = S::one().div(&S::from_int(count))?;
+        let mean = sum.mul(&inverse);
+        inverses.insert(count, inverse);
+        Ok(mean)
     })?;
     Ok(vec![Value::Real(shaped(&e.out_shape(0)?, out)?)])
 }

@@ -107,6 +107,25 @@ pub(super) const OPS: &[OpDef] = &[
     ])
     .infer(infer_multinomial)
     .reference(reference!(multinomial)),
+    OpDef::new(
+        "dropout_in_training",
+        "In training, elements become zero as often as the ratio says and the others grow so that their mean stays; \
+         beside it, which elements are kept.",
+    )
+    .operands(&[X, Operand::one("ratio"), Operand::one("training_mode")])
+    .attrs(&[SEED])
+    .infer(infer_dropout)
+    .body(
+        "fn (x, ratio, training_mode) {
+           let share = cast_like(ratio, x);
+           let kept = not(random_uniform_like(x) {seed = seed} < share);
+           let mask = kept || not(training_mode);
+           let rest = where(training_mode, 1.0 - share, 1.0);
+           (where(mask, x / rest, 0.0), mask)
+         }",
+    )
+    .traits(OpTraits::NONDETERMINISTIC)
+    .cost(CostRule::Elementwise(12.0)),
 ];
 
 fn float_type(dtype: DType) -> Result<DType, OpError> {
@@ -141,6 +160,14 @@ fn infer_bernoulli(call: &Infer<'_>) -> Result<Type, OpError> {
         return Err(OpError::new(format!("there are no ones of type {dtype}")).attr("dtype"));
     }
     Ok(typed(dtype, x.shape.clone()))
+}
+
+fn infer_dropout(call: &Infer<'_>) -> Result<Type, OpError> {
+    call.expect_dtype(0, DType::is_float, "a floating-point number")?;
+    call.expect_dtype(1, DType::is_float, "a floating-point number")?;
+    call.expect_dtype(2, |dtype| dtype == DType::Bool, "a truth value")?;
+    let x = call.tensor(0)?;
+    Ok(Type::Tuple(vec![x.clone().into(), typed(DType::Bool, x.shape.clone())]))
 }
 
 fn infer_multinomial(call: &Infer<'_>) -> Result<Type, OpError> {
@@ -267,6 +294,18 @@ mod tests {
                 ("random_uniform_like", "", &["f16[n, 3]"], "f16[n, 3]"),
                 ("bernoulli", "dtype=bool", &["f32[n]"], "bool[n]"),
                 ("multinomial", "sample_size=4", &["f32[n, 3]"], "i32[n, 4]"),
+                (
+                    "dropout_in_training",
+                    "seed=2.0",
+                    &["f16[n, 3]", "f32", "bool"],
+                    "(f16[n, 3], bool[n, 3])",
+                ),
+                (
+                    "dropout_in_training",
+                    "",
+                    &["f32[2]", "f32", "i32"],
+                    "`training_mode` must be a truth value, and is i32",
+                ),
             ],
         );
     }
@@ -311,6 +350,18 @@ mod tests {
             eval,
             &[
                 ("bernoulli", "dtype=i32", &["f32[4] 0 1 1 0"], "i32[4] 0 1 1 0"),
+                (
+                    "dropout_in_training",
+                    "",
+                    &["f32[2] 1 2", "f32 0.5", "bool 0"],
+                    "f32[2] 1 2; bool[2] 1 1",
+                ),
+                (
+                    "dropout_in_training",
+                    "",
+                    &["f32[2] 1 2", "f32 0.0", "bool 1"],
+                    "f32[2] 1 2; bool[2] 1 1",
+                ),
                 (
                     "multinomial",
                     "sample_size=3",

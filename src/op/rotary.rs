@@ -152,24 +152,66 @@ fn infer_causal_conv(call: &Infer<'_>) -> Result<Type, OpError> {
             return Err(OpError::new(format!("`{name}` must have three axes, and is {ty}")).at(at));
         }
     }
-    let state = match (call.shape(0)?, call.shape(1)?) {
-        (Some(x), Some(w)) => {
-            if unify(&x[1], &w[0]).is_none() {
-                return Err(
-                    OpError::new(format!("`x` has {} channels, and `weight` has {}", x[1], w[0]))
-                        .at(0)
-                        .and(1),
-                );
-            }
-            Some(
-                [x[0].clone(), x[1].clone(), w[2].clone() - Dim::Const(1)]
-                    .into_iter()
-                    .collect(),
-            )
+    let (x, weight) = (call.shape(0)?, call.shape(1)?);
+    if let Some(w) = weight {
+        if w[1].as_const().is_some_and(|n| n != 1) || w[2].as_const().is_some_and(|n| n < 1) {
+            let error = OpError::new(format!(
+                "`weight` is {w}, and must be [channels, 1, positions] with one position at least"
+            ));
+            return Err(error.at(1));
         }
-        _ => None,
+        if let Some(x) = x
+            && unify(&x[1], &w[0]).is_none()
+        {
+            return Err(
+                OpError::new(format!("`x` has {} channels, and `weight` has {}", x[1], w[0]))
+                    .at(0)
+                    .and(1),
+            );
+        }
+    }
+    // What is known of each dimension of the state: that of `x` and `weight`, and that of the state before.
+    let length = weight.map(|w| w[2].clone() - Dim::Const(1));
+    let mut state = [x.map(|x| x[0].clone()), x.map(|x| x[1].clone()), length];
+    if let Some(w) = weight {
+        state[1].get_or_insert_with(|| w[0].clone());
+    }
+    if let Some(past) = call.optional(3)?.and_then(|t| t.shape.as_ref()) {
+        for (axis, (known, given)) in state.iter_mut().zip(past.iter()).enumerate() {
+            let Some(one) = known.as_ref().map_or(Some(given.clone()), |known| unify(known, given)) else {
+                let wanted = known.clone().unwrap_or_else(|| call.unknown());
+                let error = OpError::new(format!(
+                    "axis {axis} of `past_state` must be {wanted}, and it is {past}"
+                ));
+                return Err(error
+                    .at(3)
+                    .and(if axis == 2 { 1 } else { 0 })
+                    .help("the past has the batch and the channels of `x`, and one position less than `weight`"));
+            };
+            *known = Some(one);
+        }
+    }
+    if let Some(bias) = call.optional(2)?.and_then(|t| t.shape.as_ref()) {
+        let fits = bias.len() == 1
+            && state[1]
+                .as_ref()
+                .is_none_or(|channels| unify(channels, &bias[0]).is_some());
+        if !fits {
+            return Err(OpError::new(format!("`bias` is {bias}, and must have one element for each channel")).at(2));
+        }
+    }
+    let out = match x {
+        Some(x) => {
+            let axis = |i: usize| state[i].clone().unwrap_or_else(|| x[i].clone());
+            Some([axis(0), axis(1), x[2].clone()].into_iter().collect())
+        }
+        None => None,
     };
-    Ok(Type::Tuple(vec![call.tensor(0)?.clone().into(), typed(dtype, state)]))
+    let state = state.map(|dim| dim.unwrap_or_else(|| call.unknown()));
+    Ok(Type::Tuple(vec![
+        typed(dtype, out),
+        typed(dtype, Some(state.into_iter().collect())),
+    ]))
 }
 
 #[cfg(test)]

@@ -59,7 +59,9 @@ pub(crate) fn ints_of(fact: &Fact<'_>) -> Option<Vec<Dim>> {
 /// True if the expression is never negative, extents being never negative.
 pub(crate) fn is_natural(dim: &Dim) -> bool {
     let atom = |atom: &Atom| match atom {
-        Atom::Symbol(_) | Atom::Unknown(_) => true,
+        // What was too large may have been any integer.
+        Atom::Unknown(_) => !atom.is_too_large(),
+        Atom::Symbol(_) => true,
         Atom::FloorDiv(a, b) => is_natural(a) && is_natural(b),
         Atom::Mod(_, b) => is_natural(b),
         Atom::Min(a, b) => is_natural(a) && is_natural(b),

@@ -11,13 +11,15 @@ use crate::graph::{Graph, Node, Params, VertexId, Workload, graph_region, region
 use crate::op::{AttrValue, Flow, Op, OpDef, Region, Semantics};
 
 /// Optimizes the functions of all calls in the result. What a function knows of the values it is given, it uses: an
-/// expression of parameters becomes a parameter outside.
-pub(super) fn optimize_bodies(outcome: &mut Outcome, options: &Options<'_>) -> Result<(), Diagnostics> {
+/// expression of parameters becomes a parameter outside. True if a call is not as it was.
+pub(super) fn optimize_bodies(outcome: &mut Outcome, options: &Options<'_>) -> Result<bool, Diagnostics> {
     let inner = Options {
         explain: false,
         explore: false,
         ..options.clone()
     };
+    let mut changed = false;
+    outcome.in_functions.clear();
     for v in outcome.workload.graph.rpo() {
         let Node::Call {
             op: Op::Known(def),
@@ -38,7 +40,10 @@ pub(super) fn optimize_bodies(outcome: &mut Outcome, options: &Options<'_>) -> R
         };
         call.optimize(outcome, &inner)?;
         call.drop_unused();
-        call.replace(&mut outcome.workload.graph, v);
+        if call.is_as_it_was(&outcome.workload.graph, v) {
+            continue;
+        }
+        changed |= call.replace(&mut outcome.workload.graph, v);
     }
     let graph = &mut outcome.workload.graph;
     graph.retain_reachable();
@@ -49,7 +54,7 @@ pub(super) fn optimize_bodies(outcome: &mut Outcome, options: &Options<'_>) -> R
         .filter_map(|&v| graph.vertex(v).name.clone())
         .collect();
     outcome.workload.params.retain(|name, _| kept.contains(name));
-    Ok(())
+    Ok(changed)
 }
 
 /// Where the values that functions capture begin: among the inputs of a function, and among the operands.
@@ -87,6 +92,9 @@ impl Calling {
             let body = self.workload(&region, &outcome.workload);
             let inner = optimize(body, options)?;
             outcome.report.add(&inner.report);
+            for rule in inner.report.rules {
+                *outcome.in_functions.entry(rule.name).or_default() += rule.in_result;
+            }
             let (region, operands) = self.closed(inner.workload, &mut outcome.workload);
             added.push((i, operands));
             self.attrs[i] = AttrValue::Region(region.into());
@@ -198,21 +206,34 @@ impl Calling {
         }
     }
 
-    /// Puts the call in the place of `v`; if it does not type, everything stays.
-    fn replace(self, graph: &mut Graph, v: VertexId) {
+    /// True if the call is the one of `v`, whatever names its functions have for their values.
+    fn is_as_it_was(&self, graph: &Graph, v: VertexId) -> bool {
+        let Node::Call { attrs, .. } = &graph.vertex(v).node else {
+            return false;
+        };
+        let same = |(a, b): (&AttrValue, &AttrValue)| match (a.region(), b.region()) {
+            (Some(a), Some(b)) => a.is_same(b),
+            _ => a == b,
+        };
+        graph.pred(v).as_slice() == self.operands.as_slice() && attrs.iter().zip(&self.attrs).all(same)
+    }
+
+    /// Puts the call in the place of `v`, and says so; if it does not type, everything stays.
+    fn replace(self, graph: &mut Graph, v: VertexId) -> bool {
         let names = self.def.attrs.iter().map(|a| a.name);
         let given: Vec<(&str, AttrValue)> = names.zip(self.attrs).filter(|(_, value)| !value.is_none()).collect();
         let Ok(new) = graph.call(Op::Known(self.def), &self.operands, &given) else {
-            return;
+            return false;
         };
         if !graph.ty(v).admits(graph.ty(new)) {
-            return;
+            return false;
         }
         let old = graph.vertex(v);
         let (name, span, rules, ty) = (old.name.clone(), old.span, old.rules.clone(), old.ty.clone());
         graph.replace_uses(v, new);
         let vertex = graph.vertex_mut(new);
         (vertex.name, vertex.span, vertex.rules, vertex.ty) = (name, span, rules, ty);
+        true
     }
 }
 

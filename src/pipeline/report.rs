@@ -1,11 +1,13 @@
 //! What was done, as the stages tell it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::Serialize;
 
+use super::watch::{Missing, add_missing};
 use crate::graph::{Graph, Workload};
-use crate::rewrite::{Explored, Step, StopReason};
+use crate::rewrite::{Explored, FoldNote, Step, StopReason};
 use crate::rule::Class;
 
 /// An optimised workload and how it came about.
@@ -25,20 +27,56 @@ pub struct Outcome {
     pub explored: Option<Arc<Explored>>,
     /// What happened.
     pub report: Report,
+    /// True if the last round made the graph cheaper.
+    pub(super) improved: bool,
+    /// True if the last round changed nothing.
+    pub(super) settled: bool,
+    /// How many calls of functions in the result each rule made.
+    pub(super) in_functions: BTreeMap<String, usize>,
 }
 
 impl Outcome {
-    /// Takes over what a further round came to.
+    /// Takes over what a further round came to. Of one that did not improve anything only the time is kept: nothing rests
+    /// on what it tried.
     pub(super) fn add(&mut self, more: Outcome) {
         self.workload = more.workload;
+        self.settled = more.settled;
+        if !more.improved {
+            self.report.add_times(&more.report);
+            self.report.add_unfolded(&more.report);
+            self.report.missing.clone_from(&more.report.missing);
+            self.report.folded += more.report.folded;
+            self.report.parameter_bytes.1 = more.report.parameter_bytes.1;
+            self.report.vertices.1 = more.report.vertices.1;
+            self.report.cost.1 = more.report.cost.1;
+            return;
+        }
         self.steps.extend(more.steps);
         self.applications.extend(more.applications);
         self.sides.extend(more.sides);
         self.report.add(&more.report);
+        // What an earlier round could not have, a later one may have found another way to.
+        self.report.missing.clone_from(&more.report.missing);
         self.report.bound = more.report.bound;
         self.report.parameter_bytes.1 = more.report.parameter_bytes.1;
         self.report.stop = more.report.stop;
         self.report.egraph = more.report.egraph;
+        self.report.vertices.1 = more.report.vertices.1;
+        self.report.cost.1 = more.report.cost.1;
+    }
+}
+
+impl Outcome {
+    /// Counts anew how many calls of the result each rule made.
+    pub(super) fn count_rules(&mut self) {
+        let mut counts = self.in_functions.clone();
+        let graph = &self.workload.graph;
+        for rule in graph.ids().flat_map(|v| &graph.vertex(v).rules) {
+            *counts.entry(rule.to_string()).or_default() += 1;
+        }
+        for rule in &mut self.report.rules {
+            rule.in_result = counts.get(&rule.name).copied().unwrap_or(0);
+        }
     }
 }
 
@@ -69,8 +107,15 @@ pub struct Report {
     pub matches: usize,
     /// Values computed ahead of time.
     pub folded: usize,
+    /// Expressions of parameters and constants that are left to run time, and why.
+    pub unfolded: Vec<FoldNote>,
+    /// Rules whose search took more steps than it may.
+    pub stopped: Vec<String>,
     /// Calls of control flow that were decided ahead of time.
     pub resolved: usize,
+    /// With [`Options::missing`](super::Options::missing), and for substitution always: operators that the result may not
+    /// contain, and how often it would have had them.
+    pub missing: Vec<Missing>,
     /// Seconds spent in each stage.
     pub seconds: Vec<(&'static str, f64)>,
 }
@@ -81,30 +126,46 @@ impl Report {
         self.stop == StopReason::Saturated.name()
     }
 
-    /// Adds the rules, rounds and matches of another run.
-    pub(super) fn add(&mut self, more: &Report) {
-        for rule in &more.rules {
-            match self.rules.iter_mut().find(|r| r.name == rule.name) {
-                Some(same) => {
-                    same.applied += rule.applied;
-                    same.in_result += rule.in_result;
-                }
-                None => self.rules.push(rule.clone()),
+    fn add_unfolded(&mut self, more: &Report) {
+        for note in &more.unfolded {
+            if !self.unfolded.iter().any(|known| known.value == note.value) {
+                self.unfolded.push(note.clone());
             }
         }
-        self.rules
-            .sort_by(|a, b| b.applied.cmp(&a.applied).then_with(|| a.name.cmp(&b.name)));
-        self.weakest = self.weakest.weaker(more.weakest);
-        self.class = self.weakest.to_string();
-        self.iterations += more.iterations;
-        self.matches += more.matches;
-        self.folded += more.folded;
+    }
+
+    fn add_times(&mut self, more: &Report) {
         for (stage, seconds) in &more.seconds {
             match self.seconds.iter_mut().find(|(name, _)| name == stage) {
                 Some((_, sum)) => *sum += seconds,
                 None => self.seconds.push((stage, *seconds)),
             }
         }
+    }
+
+    /// Adds the rules, rounds and matches of another run.
+    pub(super) fn add(&mut self, more: &Report) {
+        for rule in &more.rules {
+            match self.rules.iter_mut().find(|r| r.name == rule.name) {
+                Some(same) => same.applied += rule.applied,
+                None => self.rules.push(rule.clone()),
+            }
+        }
+        self.rules
+            .sort_by(|a, b| b.applied.cmp(&a.applied).then_with(|| a.name.cmp(&b.name)));
+        add_missing(&mut self.missing, &more.missing);
+        self.weakest = self.weakest.weaker(more.weakest);
+        self.class = self.weakest.to_string();
+        self.iterations += more.iterations;
+        self.matches += more.matches;
+        self.folded += more.folded;
+        for rule in &more.stopped {
+            if !self.stopped.contains(rule) {
+                self.stopped.push(rule.clone());
+            }
+        }
+        self.add_unfolded(more);
+        self.add_times(more);
     }
 }
 

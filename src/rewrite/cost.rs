@@ -9,6 +9,7 @@ use smallvec::SmallVec;
 use super::EGraph;
 use super::encode::{attrs_of, operands_of};
 use super::enode::{ENode, Head};
+use super::fold::enlarges;
 use crate::graph::{Graph, Node, VertexId};
 use crate::op::{AttrValue, Cost, CostRule, Fact, Infer, Op, OpDef};
 use crate::tensor::{Atom, Dim, Type};
@@ -16,17 +17,20 @@ use crate::tensor::{Atom, Dim, Type};
 /// How costs are counted.
 #[derive(Clone, Copy)]
 pub struct CostModel<'a> {
-    /// Operators that the result may contain only where the graph has them already.
-    pub forbidden: &'a dyn Fn(&OpDef) -> bool,
+    /// Calls that the result may contain only where the graph has them already, by operands, attributes and result.
+    pub forbidden: &'a dyn Fn(&Infer<'_>, &Type) -> bool,
     /// Symbols that are taken for one, see [`batch_symbols`].
     pub batch: &'a [Arc<str>],
+    /// What can be computed ahead of time is, even where that takes more bytes.
+    pub fold_all: bool,
 }
 
 impl Default for CostModel<'_> {
     fn default() -> Self {
         CostModel {
-            forbidden: &|_| false,
+            forbidden: &|_, _| false,
             batch: &[],
+            fold_all: false,
         }
     }
 }
@@ -87,19 +91,52 @@ impl CostModel<'_> {
             Head::Tuple | Head::Proj(_) => 1,
             Head::Op(i) => {
                 let op = egraph.analysis.interner.op_at(i);
-                if let Op::Known(def) = op
-                    && (self.forbidden)(def)
-                {
-                    return FORBIDDEN;
-                }
                 let attrs = attrs_of(egraph, enode);
                 let facts: SmallVec<[Fact<'_>; 6]> = operands_of(egraph, enode)
                     .iter()
                     .map(|&c| egraph[c].data.fact())
                     .collect();
-                picos(self.call(op, &facts, &attrs, &egraph[result].data.ty)).max(1)
+                let ty = &egraph[result].data.ty;
+                if self.forbids(op, &facts, &attrs, ty) {
+                    return FORBIDDEN;
+                }
+                picos(self.call(op, &facts, &attrs, ty)).max(1)
             }
         }
+    }
+
+    /// True for an e-node of the class `result` that a rule may not make.
+    pub(crate) fn forbids_enode(&self, egraph: &EGraph, enode: &ENode, result: Id) -> bool {
+        let Head::Op(i) = enode.head else { return false };
+        let op = egraph.analysis.interner.op_at(i);
+        let attrs = attrs_of(egraph, enode);
+        let facts: SmallVec<[Fact<'_>; 6]> = operands_of(egraph, enode)
+            .iter()
+            .map(|&c| egraph[c].data.fact())
+            .collect();
+        self.forbids(op, &facts, &attrs, &egraph[result].data.ty)
+    }
+
+    /// True for a call that a rule may not make.
+    fn forbids(&self, op: &Op, operands: &[Fact<'_>], attrs: &[AttrValue], result: &Type) -> bool {
+        let Op::Known(def) = op else { return false };
+        let call = Infer {
+            def,
+            operands,
+            attrs,
+            fresh: &Cell::new(u32::MAX / 2),
+        };
+        (self.forbidden)(&call, result)
+    }
+
+    /// True for a vertex that a rule may not make.
+    pub(super) fn forbids_vertex(&self, graph: &Graph, v: VertexId) -> bool {
+        let Node::Call { op, attrs } = &graph.vertex(v).node else {
+            return false;
+        };
+        let operands = graph.pred(v);
+        let facts: SmallVec<[Fact<'_>; 6]> = operands.iter().map(|&u| graph.fact(u)).collect();
+        self.forbids(op, &facts, attrs, graph.ty(v))
     }
 
     /// The cost of one vertex in picoseconds, whether it is static or not.
@@ -189,6 +226,12 @@ pub fn graph_cost(graph: &Graph) -> f64 {
                 false
             }
             Node::Call { attrs, .. } if attrs.iter().any(AttrValue::has_symbols) => false,
+            Node::Call { op, .. } => {
+                operands.iter().all(|u| fixed.contains(u)) && {
+                    let types: SmallVec<[&Type; 6]> = operands.iter().map(|&u| graph.ty(u)).collect();
+                    !enlarges(op, &types, graph.ty(v))
+                }
+            }
             _ => operands.iter().all(|u| fixed.contains(u)),
         };
         if is_static {

@@ -6,7 +6,7 @@ use egg::Id;
 use rustc_hash::FxHashMap;
 
 use super::encode::{Encoded, attrs_of, operands_of};
-use super::enode::Head;
+use super::enode::{ENode, Head};
 use super::extract::Extraction;
 use super::saturate::Saturation;
 use crate::graph::{Graph, VertexId};
@@ -20,11 +20,17 @@ pub fn decode(original: &Graph, encoded: &Encoded, extraction: &Extraction, satu
     let egraph = &encoded.egraph;
     let mut names: FxHashMap<Id, Arc<str>> = FxHashMap::default();
     let mut spans = FxHashMap::default();
-    for (v, id, _) in &encoded.origins {
+    let mut made_by: FxHashMap<ENode, &[Arc<str>]> = FxHashMap::default();
+    for (v, id, enode) in &encoded.origins {
         let vertex = original.vertex(*v);
         let class = egraph.find(*id);
         if let Some(name) = &vertex.name {
             names.entry(class).or_insert_with(|| name.clone());
+        }
+        if !vertex.rules.is_empty() {
+            let mut enode = enode.clone();
+            enode.children.iter_mut().for_each(|c| *c = egraph.find(*c));
+            made_by.entry(enode).or_insert(&vertex.rules);
         }
         if let Some(span) = vertex.span {
             spans.entry(class).or_insert(span);
@@ -99,6 +105,8 @@ pub fn decode(original: &Graph, encoded: &Encoded, extraction: &Extraction, satu
         }
         if let Some(rule) = saturation.creator(enode) {
             vertex.rules.push(rule.name.clone());
+        } else if let Some(rules) = made_by.get(enode) {
+            vertex.rules.extend(rules.iter().cloned());
         }
         done.insert(class, v);
     }

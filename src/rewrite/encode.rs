@@ -26,11 +26,17 @@ pub struct Encoded {
 ///
 /// Calls that may differ although they look alike (opaque or not deterministic) stay apart.
 pub fn encode(graph: &Graph) -> Encoded {
+    encode_folding(graph, false)
+}
+
+/// As [`encode`]; `fold_all` says that what can be computed ahead of time is, even where that takes more bytes.
+pub fn encode_folding(graph: &Graph, fold_all: bool) -> Encoded {
     let types = |ids: &[VertexId]| ids.iter().map(|&v| graph.ty(v).clone()).collect();
     let facts = Facts {
         inputs: types(graph.inputs()),
         params: types(graph.params()),
         fresh: graph.next_unknown(),
+        fold_all,
         ..Facts::default()
     };
     let mut encoded = Encoded {

@@ -11,9 +11,10 @@ use rustc_hash::FxBuildHasher;
 use smallvec::SmallVec;
 
 use super::EGraph;
+use super::fold::{CONSTANT_LIMIT, enlarges};
 use crate::graph::evaluate_call;
-use crate::op::{AttrValue, Fact, Flow, Infer, Op, Semantics, is_pure};
-use crate::tensor::{Tensor, Type};
+use crate::op::{AttrValue, Fact, Flow, Infer, Op, Semantics, is_pure, work};
+use crate::tensor::{Dim, Tensor, Type};
 
 /// What an e-node computes from its children.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -179,6 +180,8 @@ pub struct Facts {
     pub pending: Option<Type>,
     /// Classes that are new or changed since this was last emptied.
     pub changed: Vec<Id>,
+    /// Everything that can be computed ahead of time is, whatever its size.
+    pub fold_all: bool,
 }
 
 impl Facts {
@@ -247,12 +250,12 @@ impl Analysis<ENode> for Facts {
             changed.1 |= a.is_static;
             a.is_static = true;
         }
-        let (known, other) = (unknowns(&a.ty), unknowns(&b.ty));
-        if other < known {
-            a.ty = b.ty;
-            changed.0 = true;
-        } else if known < other {
-            changed.1 = true;
+        let joined = a.ty.joined(&b.ty);
+        // Unknown extents of other numbers say nothing new.
+        changed.0 |= unknowns(&joined) < unknowns(&a.ty);
+        changed.1 |= unknowns(&joined) < unknowns(&b.ty);
+        if changed.0 {
+            a.ty = joined;
         }
         changed
     }
@@ -263,6 +266,10 @@ impl Analysis<ENode> for Facts {
             return;
         };
         if egraph[id].nodes.iter().any(|n| matches!(n.head, Head::Const(_))) {
+            return;
+        }
+        // A large number of equal elements takes bytes as a constant, and none as a fill.
+        if !egraph.analysis.fold_all && value.len() > CONSTANT_LIMIT && value.is_uniform() {
             return;
         }
         let constant = egraph.analysis.interner.constant(&value);
@@ -282,7 +289,6 @@ fn make_call(egraph: &mut EGraph, enode: &ENode, op: u32, pending: Option<Type>)
     {
         let facts: SmallVec<[Fact<'_>; 6]> = operands.iter().map(|&c| egraph[c].data.fact()).collect();
         let values: Vec<AttrValue> = attrs.iter().map(|&c| attr_value(egraph, c)).collect();
-        is_static = may_be_folded(&op, &values) && operands.iter().all(|&c| egraph[c].data.is_static);
         ty = match (&op, pending) {
             (_, Some(ty)) => ty,
             (Op::Opaque(op), None) => op.result.clone(),
@@ -298,10 +304,15 @@ fn make_call(egraph: &mut EGraph, enode: &ENode, op: u32, pending: Option<Type>)
                 (def.infer)(&call).unwrap_or(Type::Absent)
             }
         };
+        let types: SmallVec<[&Type; 6]> = facts.iter().map(|f| f.ty).collect();
+        is_static = may_be_folded(&op, &values)
+            && operands.iter().all(|&c| egraph[c].data.is_static)
+            && (egraph.analysis.fold_all || !enlarges(&op, &types, &ty));
         let all_known = facts
             .iter()
             .all(|f| f.value.is_some_and(|v| v.len() <= FOLD_LIMIT) || *f.ty == Type::Absent);
-        if is_static && all_known && small(&ty) {
+        let cheap = || op.def().is_some_and(|def| is_cheap(def, &facts, &values, &ty));
+        if is_static && all_known && small(&ty) && cheap() {
             let given: Vec<Option<Tensor>> = facts.iter().map(|f| f.value.cloned()).collect();
             value = evaluate_call(&op, &given, &values)
                 .ok()
@@ -332,6 +343,22 @@ pub(super) fn may_be_folded(op: &Op, attrs: &[AttrValue]) -> bool {
     known && is_pure(op, attrs) && !op.def().is_some_and(may_run_forever) && attrs.iter().all(inside)
 }
 
+/// Operations and bytes up to which a constant is computed while rewriting.
+const CHEAP: f64 = 1e6;
+const SMALL: f64 = 65_536.0;
+
+/// True if a call of small constants takes little.
+fn is_cheap(def: &'static crate::op::OpDef, operands: &[Fact<'_>], attrs: &[AttrValue], result: &Type) -> bool {
+    let call = Infer {
+        def,
+        operands,
+        attrs,
+        fresh: &Cell::new(u32::MAX / 2),
+    };
+    let taken = work(&call, result);
+    taken.operations <= CHEAP && taken.bytes <= SMALL
+}
+
 fn small(ty: &Type) -> bool {
     let concrete = ty.as_tensor().and_then(|t| t.shape.as_ref()?.to_concrete());
     concrete.is_some_and(|shape| {
@@ -352,12 +379,13 @@ pub(super) fn attr_value(egraph: &EGraph, id: Id) -> AttrValue {
 
 /// How much of a type is unknown.
 fn unknowns(ty: &Type) -> usize {
+    let unknown = |d: &Dim| match d.as_const() {
+        Some(_) => 0,
+        None => 1 + usize::from(d.has_unknown()),
+    };
     match ty {
-        Type::Absent => 1000,
-        Type::Tensor(t) => t
-            .shape
-            .as_ref()
-            .map_or(100, |s| s.iter().filter(|d| d.has_unknown()).count()),
+        Type::Absent => 100_000,
+        Type::Tensor(t) => t.shape.as_ref().map_or(10_000, |s| s.iter().map(unknown).sum()),
         Type::Tuple(items) => items.iter().map(unknowns).sum(),
         Type::Sequence(item) | Type::Optional(item) => unknowns(item),
     }

@@ -23,6 +23,8 @@ pub struct Extraction {
     pub original: f64,
     /// No choice costs less than this.
     pub bound: f64,
+    /// True if the graph that was given costs more, each of its calls counted: also those that are equal to another one.
+    pub improves: bool,
 }
 
 /// Picks the cheapest graph from a saturated e-graph.
@@ -34,14 +36,17 @@ pub fn extract(encoded: &Encoded, model: &CostModel<'_>) -> Extraction {
     // E-nodes of the input, earliest first: they are allowed whatever the model forbids.
     let mut original: FxHashMap<u32, ENode> = FxHashMap::default();
     let mut own: FxHashSet<ENode> = FxHashSet::default();
+    let mut vertices: Vec<(u32, ENode)> = Vec::with_capacity(encoded.origins.len());
     for (_, id, enode) in &encoded.origins {
         let mut enode = enode.clone();
         enode.children.iter_mut().for_each(|c| *c = egraph.find(*c));
         own.insert(enode.clone());
-        original.entry(index[&egraph.find(*id)]).or_insert(enode);
+        let class = index[&egraph.find(*id)];
+        vertices.push((class, enode.clone()));
+        original.entry(class).or_insert(enode);
     }
     let allowed = CostModel {
-        forbidden: &|_| false,
+        forbidden: &|_, _| false,
         ..*model
     };
     let classes: Vec<Class> = ids
@@ -86,6 +91,16 @@ pub fn extract(encoded: &Encoded, model: &CostModel<'_>) -> Extraction {
         })
         .collect();
     let original_cost = problem.cost_of(&given);
+    let as_given: u64 = vertices
+        .iter()
+        .filter_map(|(class, enode)| {
+            let n = problem.classes[*class as usize]
+                .nodes
+                .iter()
+                .position(|n| n.enode == *enode)?;
+            Some(problem.node_cost(*class, n as u32))
+        })
+        .fold(0, u64::saturating_add);
     let mut best: Option<(u64, Vec<Option<u32>>)> = None;
     for start in [given, trees.clone()] {
         let choice = Solution::new(&problem, start, &trees).improved();
@@ -107,6 +122,7 @@ pub fn extract(encoded: &Encoded, model: &CostModel<'_>) -> Extraction {
         cost: micros(cost),
         original: micros(original_cost.unwrap_or(cost)),
         bound: micros(bound),
+        improves: cost < as_given,
     }
 }
 

@@ -9,8 +9,8 @@ use super::encode::Encoded;
 use super::enode::Head;
 use super::matching::{Host, Match, MatchScope, Program, Reason, Searcher, Trace, resolve};
 use super::substitute::{Index, describe};
-use crate::graph::Graph;
 use crate::graph::term::{self, Term};
+use crate::graph::{Graph, Node, VertexId};
 use crate::lang::ast::{Ast, ExprId, ExprKind};
 use crate::lang::format_expr;
 use crate::op::OpDef;
@@ -27,6 +27,10 @@ pub struct Nearest {
     pub why: String,
     /// The values that a condition was computed from, as written and as they are.
     pub values: Vec<(String, String)>,
+    /// How many operators of the source were found there, and how many it has; nothing if it is not the pattern that fails.
+    pub found: Option<(usize, usize)>,
+    /// Operators whose operands stand the other way round: with them exchanged, the rule would match.
+    pub swapped: Vec<&'static str>,
 }
 
 /// How near `rule` comes to applying in a graph that is rewritten by substitution.
@@ -45,43 +49,95 @@ pub struct Nearest {
 /// ```
 pub fn nearest_in_graph(graph: &Graph, rule: &Arc<Rule>) -> Nearest {
     let index = Index::new(graph.clone());
-    nearest(&index, rule, &|v| describe(graph, v))
+    let words = Words {
+        name: &|v| describe(graph, v),
+        kind: &|v| kind(graph, v),
+    };
+    nearest(&index, rule, &words)
 }
 
 /// How near `rule` comes to applying in an e-graph, whose classes are named after the vertices of `graph`.
 pub fn nearest_in_egraph(graph: &Graph, encoded: &Encoded, rule: &Arc<Rule>) -> Nearest {
     let egraph = &encoded.egraph;
-    let mut names: FxHashMap<Id, String> = FxHashMap::default();
+    let mut own: FxHashMap<Id, VertexId> = FxHashMap::default();
     for (v, id, _) in &encoded.origins {
-        names.entry(egraph.find(*id)).or_insert_with(|| describe(graph, *v));
+        own.entry(egraph.find(*id)).or_insert(*v);
     }
-    nearest(egraph, rule, &|id| {
-        let class = egraph.find(id);
-        names.get(&class).cloned().unwrap_or_else(|| {
-            let ops = egraph[class].nodes.iter().filter_map(|n| match n.head {
-                Head::Op(i) => Some(egraph.analysis.interner.op_at(i).name()),
-                _ => None,
-            });
-            format!("a value made by rules ({})", ops.take(3).collect::<Vec<_>>().join(", "))
-        })
-    })
+    let made = |class: Id| {
+        let ops = egraph[class].nodes.iter().filter_map(|n| match n.head {
+            Head::Op(i) => Some(format!("`{}`", egraph.analysis.interner.op_at(i).name())),
+            _ => None,
+        });
+        let mut ops: Vec<String> = ops.collect();
+        ops.sort();
+        ops.dedup();
+        ops.truncate(3);
+        format!("a value made by rules ({})", ops.join(", "))
+    };
+    let words = Words {
+        name: &|id| {
+            let class = egraph.find(id);
+            own.get(&class).map_or_else(|| made(class), |v| describe(graph, *v))
+        },
+        kind: &|id| {
+            let class = egraph.find(id);
+            own.get(&class).map_or_else(|| made(class), |v| kind(graph, *v))
+        },
+    };
+    nearest(egraph, rule, &words)
+}
+
+/// How values of a host are called in messages.
+struct Words<'a, V> {
+    /// By name, or by the operator that computes them.
+    name: &'a dyn Fn(V) -> String,
+    /// By what computes them, with the name behind it.
+    kind: &'a dyn Fn(V) -> String,
+}
+
+/// What a value of a graph is.
+fn kind(graph: &Graph, v: VertexId) -> String {
+    let vertex = graph.vertex(v);
+    let name = vertex.name.as_deref();
+    let with_name = |what: &str| name.map_or_else(|| what.to_owned(), |name| format!("{what} `{name}`"));
+    match &vertex.node {
+        Node::Input => with_name("the input"),
+        Node::Param => with_name("the parameter"),
+        Node::Call { op, .. } => match name {
+            Some(name) => format!("`{}` ({name})", op.name()),
+            None => format!("`{}`", op.name()),
+        },
+        Node::Tuple => "a tuple".to_owned(),
+        Node::Proj(i) => format!("element {i} of a tuple"),
+        _ => match vertex.constant() {
+            Some(value) if value.len() == 1 => {
+                let number = value.to_f64s().and_then(|all| all.first().copied());
+                number.map_or_else(|| "a constant".to_owned(), |n| format!("the constant {n}"))
+            }
+            Some(_) => with_name("the constant"),
+            None => "nothing".to_owned(),
+        },
+    }
 }
 
 /// A candidate that fails: how far it came, where it begins, and why or with what conditions still to hold.
 type Candidate<V> = (usize, V, Result<Match<V>, Reason<V>>);
 
-fn nearest<H: Host>(host: &H, rule: &Arc<Rule>, describe: &dyn Fn(H::V) -> String) -> Nearest {
+fn nearest<H: Host>(host: &H, rule: &Arc<Rule>, words: &Words<'_, H::V>) -> Nearest {
+    let describe = words.name;
     let program = Program::new(rule.clone());
     let mut out = Nearest {
         matches: 0,
         place: None,
         why: String::new(),
         values: Vec::new(),
+        found: None,
+        swapped: Vec::new(),
     };
     let missing: Vec<&'static OpDef> = rule.source.operators().filter(|def| host.op(def).is_none()).collect();
     let Some(mut searcher) = Searcher::new(&program, host) else {
         let names: Vec<String> = missing.iter().map(|def| format!("`{}`", def.name)).collect();
-        out.why = format!("there is no {} in the graph", names.join(" and no "));
+        out.why = format!("the graph has no {}", names.join(" and no "));
         return out;
     };
     searcher.trace = Some(Trace::default());
@@ -108,10 +164,11 @@ fn nearest<H: Host>(host: &H, rule: &Arc<Rule>, describe: &dyn Fn(H::V) -> Strin
     if out.matches > 0 {
         return out;
     }
+    out.swapped = swapped(host, rule);
     match best {
         Some((_, place, Err(reason))) => {
             out.place = Some(describe(place));
-            out.why = reason_text(host, rule, rule.source.outputs[0].vertex(), place, &reason, describe);
+            out.why = reason_text(host, rule, rule.source.outputs[0].vertex(), place, &reason, words);
         }
         Some((score, place, Ok(found))) => {
             let condition = rule.conditions[score - 1];
@@ -121,13 +178,55 @@ fn nearest<H: Host>(host: &H, rule: &Arc<Rule>, describe: &dyn Fn(H::V) -> Strin
         }
         None => match searcher.trace.take().and_then(|t| t.furthest) {
             Some(failure) => {
-                out.place = Some(describe(failure.value));
-                out.why = reason_text(host, rule, failure.at, failure.value, &failure.reason, describe);
+                out.place = Some(describe(failure.root));
+                let operators = rule.source.required().into_iter().filter(|id| {
+                    let node = rule.source.node(*id);
+                    matches!(node, PatternNode::Call { .. } | PatternNode::CallOf { .. })
+                });
+                let operators = operators.count().max(failure.forms);
+                out.found = Some((failure.forms, operators)).filter(|_| operators > 1);
+                out.why = reason_text(host, rule, failure.at, failure.value, &failure.reason, words);
             }
             None => "no value begins as the source does".clone_into(&mut out.why),
         },
     }
     out
+}
+
+/// Calls of a source whose operands are tried in the other order, at most.
+const MOST_SWAPPED: usize = 6;
+
+/// The fewest commutative operators of a source whose operands would have to be exchanged for it to match.
+fn swapped<H: Host>(host: &H, rule: &Arc<Rule>) -> Vec<&'static str> {
+    let calls: Vec<(PatternId, &'static OpDef)> = rule
+        .source
+        .nodes()
+        .filter_map(|(id, _)| Some((id, rule.source.swappable(id)?)))
+        .take(MOST_SWAPPED)
+        .collect();
+    let mut choices: Vec<u32> = (1..1u32 << calls.len()).collect();
+    choices.sort_by_key(|bits| (bits.count_ones(), *bits));
+    for bits in choices {
+        let chosen = calls.iter().enumerate().filter(|(i, _)| bits >> i & 1 == 1);
+        let chosen: Vec<(PatternId, &'static OpDef)> = chosen.map(|(_, call)| *call).collect();
+        let mut other = Rule::clone(rule);
+        chosen.iter().for_each(|(id, _)| other.source.swap(*id));
+        let program = Program::new(Arc::new(other));
+        let mut matches = false;
+        if let Some(mut searcher) = Searcher::new(&program, host) {
+            searcher.all(&mut |binding| {
+                matches = resolve(host, &program, &binding).is_ok_and(|found| found.failing(host, &program).is_none());
+                !matches
+            });
+        }
+        if matches {
+            let mut operators: Vec<&'static str> = chosen.into_iter().map(|(_, def)| def.name).collect();
+            operators.sort_unstable();
+            operators.dedup();
+            return operators;
+        }
+    }
+    Vec::new()
 }
 
 /// A vertex of a pattern, in words.
@@ -151,16 +250,17 @@ fn reason_text<H: Host>(
     at: PatternId,
     value: H::V,
     reason: &Reason<H::V>,
-    describe: &dyn Fn(H::V) -> String,
+    words: &Words<'_, H::V>,
 ) -> String {
     let wanted = pattern_text(rule, at);
-    let here = describe(value);
+    let here = (words.name)(value);
+    let what = (words.kind)(value);
     let class = || match rule.source.node(at) {
         PatternNode::Variable(i) => class_name(rule.variables[*i].class),
         _ => "another value",
     };
     match reason {
-        Reason::Operator => format!("the source has {wanted} where the graph has {here}"),
+        Reason::Operator => format!("the source has {wanted} where the graph has {what}"),
         Reason::Attribute(name, number) => {
             let actual = host.attr_value(*number);
             let name = if name.is_empty() { "an attribute" } else { name };
@@ -171,15 +271,18 @@ fn reason_text<H: Host>(
         }
         Reason::Element(place) => format!("{here} is element {place} of a tuple, and the source has another"),
         Reason::OtherValue => format!("{wanted} stands for one value in the source, and {here} is a second one"),
-        Reason::Class => format!("{wanted} stands for {}, and {here} is none", class()),
-        Reason::Literal => format!("the source has {wanted}, and {here} is not that"),
-        Reason::Given => format!("the source leaves an operand out that is given: {here}"),
+        Reason::Class => format!(
+            "{wanted} stands for {}, and the graph has {what}, which is not",
+            class()
+        ),
+        Reason::Literal => format!("the source has {wanted} where the graph has {what}"),
+        Reason::Given => format!("the source leaves an operand out, and the graph has {what} there"),
         Reason::Twice => format!("{here} would stand for two vertices of the source"),
         Reason::UsedOutside => format!("{here} is used outside of the match, or is a result"),
         Reason::Type(value) => {
             format!(
                 "the type of {}, {}, is not that of the variable",
-                describe(*value),
+                (words.name)(*value),
                 host.ty(*value)
             )
         }

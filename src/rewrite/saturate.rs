@@ -2,6 +2,7 @@
 //!
 //! Limits are counts, so that a run gives the same result on every machine.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use egg::Id;
@@ -14,7 +15,7 @@ use super::enode::ENode;
 use super::explain::{History, Step};
 use super::explored::Explored;
 use super::extract::Extraction;
-use super::matching::{Binding, Match, Program, Searcher, Snapshot, resolve};
+use super::matching::{Binding, MOST_STEPS, Match, Program, Searcher, Snapshot, resolve};
 use crate::graph::Graph;
 use crate::rule::Rule;
 
@@ -32,6 +33,9 @@ pub struct Limits {
     pub multi_output_rounds: usize,
     /// Applications altogether; `None` for no limit.
     pub rewrites: Option<usize>,
+    /// Steps of one rule's searches altogether, besides a hundred for each e-node in each round; a rule that has made
+    /// them is not searched for any more.
+    pub steps: usize,
 }
 
 impl Default for Limits {
@@ -42,6 +46,7 @@ impl Default for Limits {
             matches: 2_000,
             multi_output_rounds: 1,
             rewrites: None,
+            steps: MOST_STEPS,
         }
     }
 }
@@ -83,8 +88,18 @@ pub struct RuleReport {
     pub applied: usize,
     /// Candidates the target of which has no type or another one.
     pub refused: usize,
+    /// Candidates the two sides of which were equal already.
+    pub idle: usize,
+    /// Substitution: places where the result would depend on itself.
+    pub circular: usize,
+    /// Substitution: places where the target does not cost less, and the rule could be undone.
+    pub dearer: usize,
+    /// Substitution: operators of the target that the result may not contain, and in how many places they were wanted.
+    pub forbidden: BTreeMap<&'static str, usize>,
     /// Rounds in which it rested because it had found too much.
     pub rested: usize,
+    /// Its search took more steps than it may, and was not brought to an end.
+    pub stopped: bool,
 }
 
 /// What one round did.
@@ -160,15 +175,32 @@ struct Schedule {
 
 /// Saturates the e-graph of `encoded` with `rules`.
 pub fn saturate(encoded: &mut Encoded, rules: &[Arc<Rule>], limits: Limits) -> Saturation {
-    run(encoded, rules, limits, None)
+    run(encoded, rules, limits, None, &|_| {})
 }
 
 /// As [`saturate`], with every application kept, so that a result can be explained.
 pub fn saturate_explained(encoded: &mut Encoded, rules: &[Arc<Rule>], limits: Limits) -> Saturation {
-    run(encoded, rules, limits, Some(History::default()))
+    run(encoded, rules, limits, Some(History::default()), &|_| {})
 }
 
-fn run(encoded: &mut Encoded, rules: &[Arc<Rule>], limits: Limits, mut history: Option<History>) -> Saturation {
+/// As [`saturate`] or, if `explained`, [`saturate_explained`]; `watch` is told what each round did.
+pub fn saturate_watched(
+    encoded: &mut Encoded,
+    rules: &[Arc<Rule>],
+    limits: Limits,
+    explained: bool,
+    watch: &dyn Fn(&IterationReport),
+) -> Saturation {
+    run(encoded, rules, limits, explained.then(History::default), watch)
+}
+
+fn run(
+    encoded: &mut Encoded,
+    rules: &[Arc<Rule>],
+    limits: Limits,
+    mut history: Option<History>,
+    watch: &dyn Fn(&IterationReport),
+) -> Saturation {
     let egraph = &mut encoded.egraph;
     let programs: Vec<Program> = rules.iter().map(|r| Program::new(r.clone())).collect();
     let mut reports: Vec<RuleReport> = vec![RuleReport::default(); rules.len()];
@@ -186,6 +218,8 @@ fn run(encoded: &mut Encoded, rules: &[Arc<Rule>], limits: Limits, mut history: 
     let match_limit = limits.matches.max(egraph.total_size());
     // A deeper pattern than this is searched for everywhere.
     let depth = programs.iter().map(|p| p.depth).max().unwrap_or(0).min(254) as u8;
+    // Steps that are left to each rule.
+    let mut steps: Vec<usize> = vec![limits.steps; rules.len()];
     let mut iterations = Vec::new();
     let mut rewrites = 0;
     let mut stop = StopReason::Iterations;
@@ -197,6 +231,9 @@ fn run(encoded: &mut Encoded, rules: &[Arc<Rule>], limits: Limits, mut history: 
         let distances = snapshot.distances(&changed, depth);
         for (i, program) in programs.iter().enumerate() {
             if program.rule.source.has_several_outputs() && round >= limits.multi_output_rounds {
+                continue;
+            }
+            if reports[i].stopped {
                 continue;
             }
             let schedule = &mut schedules[i];
@@ -214,6 +251,8 @@ fn run(encoded: &mut Encoded, rules: &[Arc<Rule>], limits: Limits, mut history: 
             let wanted = |id: Id| !only_changed || distances[usize::from(id)] <= near;
             let allowed = match_limit << schedule.times_banned.min(20);
             let mut matches: Vec<(Binding<Id>, Vec<u32>)> = Vec::new();
+            let least = egraph.total_size().saturating_mul(100);
+            searcher.steps = steps[i].saturating_add(least);
             searcher.among(&wanted, &mut |binding| {
                 let needs = history.as_ref().map_or_else(Vec::new, |history| {
                     history.makers(
@@ -226,6 +265,8 @@ fn run(encoded: &mut Encoded, rules: &[Arc<Rule>], limits: Limits, mut history: 
                 matches.push((binding, needs));
                 matches.len() <= allowed
             });
+            steps[i] = steps[i].min(searcher.steps);
+            reports[i].stopped = searcher.is_exhausted();
             reports[i].matches += matches.len();
             if matches.len() > allowed {
                 schedule.up_to_date = false;
@@ -270,6 +311,7 @@ fn run(encoded: &mut Encoded, rules: &[Arc<Rule>], limits: Limits, mut history: 
                         seen[i].insert(key(egraph));
                     }
                     Outcome::NoEffect => {
+                        reports[i].idle += 1;
                         seen[i].insert(before);
                     }
                     Outcome::Refused => {
@@ -290,11 +332,13 @@ fn run(encoded: &mut Encoded, rules: &[Arc<Rule>], limits: Limits, mut history: 
         if let Some(history) = &mut history {
             history.rebuild(egraph);
         }
-        iterations.push(IterationReport {
+        let report = IterationReport {
             nodes: egraph.total_size(),
             classes: egraph.number_of_classes(),
             applied,
-        });
+        };
+        watch(&report);
+        iterations.push(report);
         if let Some(reason) = over {
             stop = reason;
             break 'rounds;

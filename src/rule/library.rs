@@ -27,6 +27,7 @@ const SETS: &[(&str, &[(&str, &str)])] = &[
     (
         "gsl",
         &[
+            ("rules/gsl/onnx.rules", include_str!("../../rules/gsl/onnx.rules")),
             (
                 "rules/gsl/transpose.rules",
                 include_str!("../../rules/gsl/transpose.rules"),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::lang::ast::{ExprId, RuleClass, TypeExpr};
-use crate::op::{AttrValue, OpDef};
+use crate::op::{AttrValue, OpDef, OpTraits};
 
 /// A variable of a rule.
 #[derive(Debug, Clone)]
@@ -214,6 +214,23 @@ impl Pattern {
     /// True if a match has more than one output.
     pub fn has_several_outputs(&self) -> bool {
         self.outputs.len() > 1 || self.varying().is_some()
+    }
+
+    /// The operator of a call whose two operands may change places.
+    pub fn swappable(&self, id: PatternId) -> Option<&'static OpDef> {
+        match self.node(id) {
+            PatternNode::Call { def, operands, .. } if def.traits.contains(OpTraits::COMMUTATIVE) => {
+                matches!(operands.as_slice(), [Item::One(a), Item::One(b)] if a != b).then_some(*def)
+            }
+            _ => None,
+        }
+    }
+
+    /// Exchanges the two operands of a call.
+    pub fn swap(&mut self, id: PatternId) {
+        if let PatternNode::Call { operands, .. } = &mut self.nodes[id.0 as usize] {
+            operands.reverse();
+        }
     }
 
     /// Operands of a vertex, alternatives included.

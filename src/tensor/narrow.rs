@@ -128,7 +128,7 @@ pub fn largest_narrow(dtype: DType) -> Option<f64> {
 macro_rules! floats {
     ($($name:ident: $doc:literal),* $(,)?) => {$(
         #[doc = $doc]
-        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(u8);
 
         impl $name {
@@ -172,7 +172,7 @@ floats! {
 macro_rules! integers {
     ($($name:ident $bits:literal $signed:literal: $doc:literal),* $(,)?) => {$(
         #[doc = $doc]
-        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(u8);
 
         impl $name {

@@ -8,6 +8,10 @@ use smallvec::SmallVec;
 
 use super::{DType, Dim};
 
+/// The most axes that a tensor may have. Far more than any model uses; what costs time or memory for each axis is bounded
+/// by it, since the rank of a result may be an extent of an operand that stands for a shape.
+pub const MAX_RANK: usize = 64;
+
 /// The extents of a tensor, outermost axis first; `[]` is a scalar.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize)]
 pub struct Shape(SmallVec<[Dim; 4]>);
@@ -73,6 +77,16 @@ impl Shape {
             });
         }
         Ok(Shape(out))
+    }
+}
+
+/// Of two descriptions of one extent the one that says more; the first if neither does.
+fn more_exact<'a>(a: &'a Dim, b: &'a Dim) -> &'a Dim {
+    match (a, b) {
+        (Dim::Const(_), _) => a,
+        (_, Dim::Const(_)) => b,
+        _ if a.has_unknown() && !b.has_unknown() => b,
+        _ => a,
     }
 }
 
@@ -215,6 +229,16 @@ impl Type {
         }
     }
 
+    /// The largest rank among the tensors inside; 0 where no rank is known.
+    pub fn largest_rank(&self) -> usize {
+        match self {
+            Type::Tensor(t) => t.rank().unwrap_or(0),
+            Type::Tuple(items) => items.iter().map(Type::largest_rank).max().unwrap_or(0),
+            Type::Sequence(item) | Type::Optional(item) => item.largest_rank(),
+            Type::Absent => 0,
+        }
+    }
+
     /// Calls `f` for every dimension inside.
     pub fn visit_dims(&self, f: &mut dyn FnMut(&Dim)) {
         match self {
@@ -236,6 +260,35 @@ impl Type {
             Type::Sequence(item) => Type::Sequence(Box::new(item.map_dims(f))),
             Type::Optional(item) => Type::Optional(Box::new(item.map_dims(f))),
             Type::Absent => Type::Absent,
+        }
+    }
+
+    /// What two types of one value say together: of each extent what is more exact. Where they contradict each other, this
+    /// one holds.
+    ///
+    /// ```
+    /// use tautomer::tensor::{DType, Dim, Shape, Type};
+    /// let ty = |a: Dim, b: Dim| Type::tensor(DType::F32, [a, b].into_iter().collect::<Shape>());
+    /// let a = ty(Dim::unknown(1), Dim::symbol("n"));
+    /// let b = ty(Dim::symbol("m"), Dim::from(4));
+    /// assert_eq!(a.joined(&b), ty(Dim::symbol("m"), Dim::from(4)));
+    /// ```
+    pub fn joined(&self, other: &Type) -> Type {
+        match (self, other) {
+            (Type::Absent, _) => other.clone(),
+            (Type::Tensor(a), Type::Tensor(b)) if a.admits(b) => Type::Tensor(TensorType {
+                dtype: a.dtype,
+                shape: match (&a.shape, &b.shape) {
+                    (Some(x), Some(y)) => Some(x.iter().zip(y.iter()).map(|(d, e)| more_exact(d, e).clone()).collect()),
+                    (x, y) => x.clone().or_else(|| y.clone()),
+                },
+            }),
+            (Type::Tuple(a), Type::Tuple(b)) if a.len() == b.len() => {
+                Type::Tuple(a.iter().zip(b).map(|(x, y)| x.joined(y)).collect())
+            }
+            (Type::Sequence(a), Type::Sequence(b)) => Type::Sequence(Box::new(a.joined(b))),
+            (Type::Optional(a), Type::Optional(b)) => Type::Optional(Box::new(a.joined(b))),
+            _ => self.clone(),
         }
     }
 

@@ -223,6 +223,19 @@ impl Tensor {
         }
     }
 
+    /// The elements at these positions, as a tensor with one axis; those outside of the tensor are left out.
+    ///
+    /// ```
+    /// use tautomer::tensor::Tensor;
+    /// let t = Tensor::new(&[2, 2], vec![1i64, 2, 3, 4]).unwrap();
+    /// assert_eq!(t.picked(&[vec![0, 1], vec![1, 0]]), Tensor::vector(vec![2i64, 3]));
+    /// ```
+    pub fn picked(&self, positions: &[Vec<usize>]) -> Tensor {
+        with_array!(self, a => {
+            Tensor::vector(positions.iter().filter_map(|at| a.get(&at[..]).cloned()).collect())
+        })
+    }
+
     /// The elements as integers in row-major order, if the element type is an integer or `bool`.
     pub fn to_ints(&self) -> Option<Vec<i128>> {
         macro_rules! ints {
@@ -332,6 +345,35 @@ impl Tensor {
             Some(T::wrap(a.to_shape(IxDyn(shape)).ok()?.to_shared()))
         }
         with_array!(self, a => go(a, shape))
+    }
+
+    /// An order of tensors: by type, by shape, and by the bits of all elements. Equal are those with
+    /// [the same bits](Tensor::same_bits).
+    pub(crate) fn cmp_bits(&self, other: &Tensor) -> std::cmp::Ordering {
+        macro_rules! each {
+            ($($kind:ident($x:ident => $bits:expr)),* $(,)?) => {
+                match (self, other) {
+                    $((Tensor::$kind(a), Tensor::$kind(b)) => a.iter().map(|$x| $bits).cmp(b.iter().map(|$x| $bits)),)*
+                    _ => std::cmp::Ordering::Equal,
+                }
+            };
+        }
+        let elements = || {
+            each!(
+                Bool(x => *x),
+                I8(x => *x), I16(x => *x), I32(x => *x), I64(x => *x),
+                U8(x => *x), U16(x => *x), U32(x => *x), U64(x => *x),
+                F16(x => x.to_bits()), BF16(x => x.to_bits()), F32(x => x.to_bits()), F64(x => x.to_bits()),
+                I2(x => *x), I4(x => *x), U2(x => *x), U4(x => *x),
+                F4E2M1(x => *x), F8E4M3FN(x => *x), F8E4M3FNUZ(x => *x), F8E5M2(x => *x), F8E5M2FNUZ(x => *x),
+                F8E8M0(x => *x), Utf8(x => x.clone()),
+            )
+        };
+        let before = self
+            .dtype()
+            .cmp(&other.dtype())
+            .then_with(|| self.shape().cmp(other.shape()));
+        before.then_with(elements)
     }
 
     /// Feeds type, shape and the bits of the first elements to `state`; agrees with [`Tensor::same_bits`].

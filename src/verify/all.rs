@@ -1,9 +1,10 @@
 //! Many rules at once, on several threads.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 
-use super::{Options, Report, Subject, verify};
+use super::{Options, Repair, Report, Subject, repair, verify};
 
 /// Tries rules on so many threads, and gives what `finish` makes of each with its report, in the order of the rules.
 /// Reports do not depend on the number of threads.
@@ -27,29 +28,65 @@ pub fn verify_all<T: Send, E>(
     options: &Options,
     threads: usize,
     finish: impl Fn(&Subject, Report) -> T + Sync,
+    each: impl FnMut(&T) -> Result<(), E>,
+) -> Result<Vec<T>, E> {
+    let one = |subject: &&Subject| finish(subject, verify(&subject.rule, &subject.examples, options));
+    in_order(subjects, threads, one, each)
+}
+
+/// Looks for repairs of rules that are refuted, on so many threads; `each` sees them as [`verify_all`] shows reports.
+///
+/// # Errors
+/// What `each` refuses with.
+pub fn repair_all<E>(
+    subjects: &[&Subject],
+    options: &Options,
+    threads: usize,
+    each: impl FnMut(&Option<Repair>) -> Result<(), E>,
+) -> Result<Vec<Option<Repair>>, E> {
+    let one = |subject: &&Subject| {
+        let repair = AssertUnwindSafe(|| repair(&subject.rule, &subject.examples, options));
+        std::panic::catch_unwind(repair).unwrap_or(None)
+    };
+    in_order(subjects, threads, one, each)
+}
+
+/// The stack of a thread: patterns and programs are nested, and what looks at them follows.
+const STACK: usize = 64 << 20;
+
+/// What `work` makes of each item, on so many threads; `each` sees it in the order of the items.
+fn in_order<I: Sync, T: Send, E>(
+    items: &[I],
+    threads: usize,
+    work: impl Fn(&I) -> T + Sync,
     mut each: impl FnMut(&T) -> Result<(), E>,
 ) -> Result<Vec<T>, E> {
     let next = AtomicUsize::new(0);
     let stop = AtomicBool::new(false);
-    let work = |send: mpsc::Sender<(usize, T)>| {
+    let run = |send: mpsc::Sender<(usize, T)>| {
         while !stop.load(Ordering::Relaxed) {
             let i = next.fetch_add(1, Ordering::Relaxed);
-            let Some(subject) = subjects.get(i) else { break };
-            let done = finish(subject, verify(&subject.rule, &subject.examples, options));
-            if send.send((i, done)).is_err() {
+            let Some(item) = items.get(i) else { break };
+            if send.send((i, work(item))).is_err() {
                 break;
             }
         }
     };
     std::thread::scope(|scope| {
         let (send, receive) = mpsc::channel();
-        for _ in 0..threads.clamp(1, subjects.len().max(1)) {
+        let mut begun = 0;
+        for _ in 0..threads.clamp(1, items.len().max(1)) {
             let send = send.clone();
-            scope.spawn(|| work(send));
+            let thread = std::thread::Builder::new().stack_size(STACK);
+            begun += usize::from(thread.spawn_scoped(scope, || run(send)).is_ok());
+        }
+        if begun == 0 {
+            let send = send.clone();
+            scope.spawn(|| run(send));
         }
         drop(send);
-        let mut waiting: Vec<Option<T>> = subjects.iter().map(|_| None).collect();
-        let mut out = Vec::with_capacity(subjects.len());
+        let mut waiting: Vec<Option<T>> = items.iter().map(|_| None).collect();
+        let mut out = Vec::with_capacity(items.len());
         let mut refused = None;
         for (i, done) in receive {
             waiting[i] = Some(done);

@@ -41,7 +41,7 @@ pub(super) fn in_reals(
     random: &mut Random,
 ) -> Finding {
     let graph = &sides.graph;
-    Finding::of_kinds(Data::REAL.into_iter().filter_map(|kind| {
+    Finding::of_kinds(Data::RULE.into_iter().filter_map(|kind| {
         let values = data::values(graph, kind, random)?;
         Some(at(class, sides, target, kind, values, measured))
     }))
@@ -70,7 +70,7 @@ pub(super) fn at(
     // Whole numbers and truth values do not show that they were made of what is no real number, or of what is different
     // but for rounding.
     let finite = |x: &Bounded| x.value.is_finite();
-    let defined = kind != Data::Large && a.inner.iter().filter_map(|v| v.real().ok()).flatten().all(finite);
+    let defined = !kind.is_lenient() && a.inner.iter().filter_map(|v| v.real().ok()).flatten().all(finite);
     for (output, (x, y)) in a.outputs.iter().zip(&b.outputs).enumerate() {
         let apart = match (x, y) {
             (Value::Real(x), Value::Real(y)) if x.shape() == y.shape() => apart(class, x, y, kind, slack, measured),
@@ -124,7 +124,7 @@ fn apart(
             continue;
         }
         if !q.value.is_finite() {
-            if kind != Data::Large && slack == 0.0 && p.error.is_finite() {
+            if !kind.is_lenient() && slack == 0.0 && p.error.is_finite() {
                 place = Some(i);
                 break;
             }

@@ -3,8 +3,8 @@
 use rustc_hash::FxHashMap;
 
 use super::random::Random;
-use crate::graph::{Graph, VertexId, interpret_over, interpret_vertices};
-use crate::op::{Bounded, Field, Number, System, Value};
+use crate::graph::{Graph, Node, VertexId, interpret_over, interpret_vertices};
+use crate::op::{AttrValue, Bounded, Field, Number, System, Value};
 use crate::tensor::{DType, Shape, Tensor};
 
 /// How data is distributed.
@@ -22,6 +22,10 @@ pub(super) enum Data {
     Small,
     /// Both zeros, and little else.
     Zeros,
+    /// Of all magnitudes, from very small to very large.
+    Wide,
+    /// Close to the numbers that stand in the graph, on either side of them.
+    Near,
     /// Both zeros, infinities, what is no number, the largest and the smallest numbers.
     Special,
 }
@@ -29,10 +33,58 @@ pub(super) enum Data {
 impl Data {
     /// The ones that say something of real functions.
     pub(super) const REAL: [Data; 5] = [Data::Balanced, Data::Positive, Data::Ties, Data::Small, Data::Large];
+    /// The ones that say something of the real functions of a rule, whose numbers draw lines.
+    pub(super) const RULE: [Data; 7] = [
+        Data::Balanced,
+        Data::Positive,
+        Data::Ties,
+        Data::Small,
+        Data::Large,
+        Data::Wide,
+        Data::Near,
+    ];
     /// The ones for exact numbers.
-    pub(super) const EXACT: [Data; 5] = [Data::Ties, Data::Balanced, Data::Positive, Data::Large, Data::Zeros];
+    pub(super) const EXACT: [Data; 7] = [
+        Data::Ties,
+        Data::Balanced,
+        Data::Positive,
+        Data::Large,
+        Data::Zeros,
+        Data::Wide,
+        Data::Near,
+    ];
     /// The ones that say something of bits.
     pub(super) const BITS: [Data; 5] = [Data::Balanced, Data::Special, Data::Zeros, Data::Ties, Data::Positive];
+    /// The ones that say something of integers and of the bits of a rule.
+    pub(super) const WHOLE: [Data; 7] = [
+        Data::Balanced,
+        Data::Special,
+        Data::Zeros,
+        Data::Ties,
+        Data::Positive,
+        Data::Wide,
+        Data::Near,
+    ];
+
+    /// True where numbers are so large that one side may overflow and the other not.
+    pub(super) const fn is_lenient(self) -> bool {
+        matches!(self, Data::Large | Data::Wide | Data::Near)
+    }
+
+    /// A word for it.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Data::Balanced => "balanced",
+            Data::Positive => "positive",
+            Data::Ties => "ties",
+            Data::Large => "large",
+            Data::Small => "small",
+            Data::Zeros => "zeros",
+            Data::Wide => "wide",
+            Data::Near => "near",
+            Data::Special => "special",
+        }
+    }
 }
 
 /// The values of the leaves of a graph.
@@ -57,6 +109,10 @@ pub(super) fn values(graph: &Graph, data: Data, random: &mut Random) -> Option<V
         graph.ty(v).visit_dims(&mut |d| known &= d.as_const().is_some());
         known
     });
+    let near = if data == Data::Near { anchors(graph) } else { Vec::new() };
+    if data == Data::Near && near.is_empty() {
+        return None;
+    }
     leaves(graph)
         .map(|v| {
             let (dtype, shape) = shape_of(graph, v)?;
@@ -65,9 +121,61 @@ pub(super) fn values(graph: &Graph, data: Data, random: &mut Random) -> Option<V
             } else {
                 Data::Balanced
             };
+            if data == Data::Near && dtype != DType::Bool && dtype != DType::Utf8 {
+                return Some((v, close_to(&near, dtype, &shape, random)?));
+            }
             Some((v, tensor(dtype, &shape, data, random)?))
         })
         .collect()
+}
+
+/// The most numbers of a graph that data is drawn close to.
+const ANCHORS: usize = 24;
+
+/// The numbers that stand in a graph, as constants and as attributes.
+fn anchors(graph: &Graph) -> Vec<f64> {
+    let mut out: Vec<f64> = Vec::new();
+    for v in graph.ids() {
+        match &graph.vertex(v).node {
+            Node::Const(tensor) => out.extend(tensor.first().and_then(|t| match t.to_f64s() {
+                Some(list) => list.first().copied(),
+                None => t.to_ints()?.first().map(|&n| n as f64),
+            })),
+            Node::Call { attrs, .. } => out.extend(attrs.iter().filter_map(AttrValue::as_float)),
+            _ => {}
+        }
+    }
+    out.retain(|x| x.is_finite() && *x != 0.0);
+    out.sort_by(f64::total_cmp);
+    out.dedup();
+    out.truncate(ANCHORS);
+    out
+}
+
+/// True if a number is none of the infinities in a type.
+fn is_finite_in(dtype: DType, number: f64) -> bool {
+    let rounded = Tensor::from_f64s(dtype, &[], &[number]).and_then(|t| t.to_f64s());
+    rounded.is_none_or(|list| list.iter().all(|x| x.is_finite()))
+}
+
+/// Elements on either side of some numbers, of their negations, and of twice and half of them.
+fn close_to(near: &[f64], dtype: DType, shape: &[usize], random: &mut Random) -> Option<Tensor> {
+    let n: usize = shape.iter().product();
+    let mut one = || {
+        let anchor = random.pick(near).unwrap_or(1.0);
+        let times = random.pick(&[1.0, -1.0, 1.0, 2.0, -2.0, 0.5]).unwrap_or(1.0);
+        let aside = random.pick(&[0.0, 1.0, -1.0, 0.125, -0.125]).unwrap_or(0.0);
+        let number = anchor * times + aside;
+        // Twice the largest number of a type is none of its numbers: infinities are data of their own.
+        if is_finite_in(dtype, number) { number } else { anchor }
+    };
+    let numbers: Vec<f64> = (0..n).map(|_| one()).collect();
+    if dtype.is_float() {
+        return Tensor::from_f64s(dtype, shape, &numbers);
+    }
+    let (least, most) = dtype.int_range()?;
+    let whole: Vec<i128> = numbers.iter().map(|x| (x.round() as i128).clamp(least, most)).collect();
+    Tensor::from_ints(dtype, shape, &whole)
 }
 
 /// Random elements.
@@ -94,6 +202,14 @@ pub(super) fn tensor(dtype: DType, shape: &[usize], data: Data, random: &mut Ran
             (1, Some((_, most))) => most,
             _ => random.below(200) as i128 - 100,
         },
+        (_, Data::Wide) => {
+            // Of any number of digits.
+            let (least, most) = dtype.int_range().unwrap_or((-8, 8));
+            let digits = random.below(1 + (128 - most.leading_zeros()) as usize) as u32;
+            let size = i128::from(random.next()) & ((1i128 << digits) - 1);
+            let size = if random.chance(1, 2) { size } else { -size };
+            size.clamp(least, most)
+        }
         _ if dtype.is_signed() => random.below(7) as i128 - 3,
         _ => random.below(4) as i128,
     };
@@ -111,6 +227,11 @@ fn number(data: Data, corners: &[f64], random: &mut Random) -> f64 {
         Data::Ties => random.below(5) as f64 - 2.0,
         Data::Large => sign * eighths(random, 96),
         Data::Small => eighths(random, 8) / 1024.0,
+        Data::Wide => {
+            let exponent = random.below(41) as i32 - 20;
+            sign * (1.0 + random.below(1 << 20) as f64 / f64::from(1 << 20)) * 2f64.powi(exponent)
+        }
+        Data::Near => sign * eighths(random, 24),
         Data::Zeros if random.chance(4, 5) => sign * 0.0,
         Data::Zeros => sign,
         Data::Special if random.chance(2, 3) => random.pick(corners).unwrap_or(0.0),

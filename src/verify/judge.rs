@@ -292,9 +292,24 @@ pub(super) fn other_whole<S: std::fmt::Debug>(dtype: DType, a: &Value<S>, b: &Va
     }
 }
 
+/// An element as its number system writes it.
+struct Written<'a, T>(&'a T);
+
+impl<T: fmt::Debug> fmt::Display for Written<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.0)
+    }
+}
+
+/// An extent of each axis, as types write them.
+pub(super) fn extents(shape: &[usize]) -> String {
+    let all: Vec<String> = shape.iter().map(ToString::to_string).collect();
+    format!("[{}]", all.join(", "))
+}
+
 /// An element that differs, as text.
 pub(super) fn shown<T: fmt::Debug>(shape: &[usize], at: usize, a: Option<&T>, b: Option<&T>) -> Differing {
-    let text = |v: Option<&T>| v.map_or_else(String::new, |v| format!("{v:?}"));
+    let text = |v: Option<&T>| v.map_or_else(String::new, |v| Written(v).to_string());
     (Some(index(shape, at)), text(a), text(b))
 }
 
@@ -355,7 +370,7 @@ pub(super) fn same_bits(rule: &Rule, sides: &Sides, random: &mut Random) -> Opti
 fn in_bits(rule: &Rule, sides: &Sides, target: &[VertexId], random: &mut Random) -> Finding {
     let graph = &sides.graph;
     let fault = if is_whole(sides) { Fault::Values } else { Fault::Bits };
-    Finding::of_kinds(Data::BITS.into_iter().filter_map(|kind| {
+    Finding::of_kinds(Data::WHOLE.into_iter().filter_map(|kind| {
         // What a rule assumes of its values, it assumes of special ones.
         if kind == Data::Special && !rule.assuming.is_empty() {
             return None;
@@ -412,10 +427,10 @@ pub(super) fn other_bits(a: &Tensor, b: &Tensor) -> Option<Differing> {
 /// A number and its bits in that element type.
 fn with_bits(dtype: DType, value: f64) -> String {
     match dtype {
-        DType::F16 => format!("{value:?} (0x{:04x})", half::f16::from_f64(value).to_bits()),
-        DType::BF16 => format!("{value:?} (0x{:04x})", half::bf16::from_f64(value).to_bits()),
-        DType::F32 => format!("{value:?} (0x{:08x})", (value as f32).to_bits()),
-        _ => format!("{value:?} (0x{:016x})", value.to_bits()),
+        DType::F16 => format!("{} (0x{:04x})", Written(&value), half::f16::from_f64(value).to_bits()),
+        DType::BF16 => format!("{} (0x{:04x})", Written(&value), half::bf16::from_f64(value).to_bits()),
+        DType::F32 => format!("{} (0x{:08x})", Written(&value), (value as f32).to_bits()),
+        _ => format!("{} (0x{:016x})", Written(&value), value.to_bits()),
     }
 }
 

@@ -22,7 +22,8 @@ pub enum Level {
     Undecided,
     /// The sides agree at all instances that were tried.
     Tested,
-    /// The sides are the same at all values, at the shapes that were tried.
+    /// The sides are the same for a part of what the rule admits, which the verdict names: at all values at the shapes
+    /// that were tried, or for all sizes in the forms that were.
     Proved,
     /// The sides are the same at all values and sizes.
     ProvedAll,
@@ -55,8 +56,8 @@ impl Level {
             Level::Refuted => "refuted",
             Level::Undecided => "undecided",
             Level::Tested => "tested",
-            Level::Proved => "proved at the shapes that were tried",
-            Level::ProvedAll => "proved for all sizes",
+            Level::Proved => "proved in part",
+            Level::ProvedAll => "proved for all they admit",
         }
     }
 
@@ -82,7 +83,7 @@ impl Verdict {
     pub fn level(&self) -> Level {
         match self {
             Verdict::ProvedForAll(_) => Level::ProvedAll,
-            Verdict::Proved { .. } => Level::Proved,
+            Verdict::ProvedFor(_) | Verdict::Proved { .. } => Level::Proved,
             Verdict::Tested { .. } => Level::Tested,
             Verdict::Refuted(_) => Level::Refuted,
             Verdict::Undecided(_) => Level::Undecided,

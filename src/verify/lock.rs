@@ -17,7 +17,7 @@ pub const LOCK_NAME: &str = "verdicts.lock";
 
 /// The version of the verifier: a verdict of another version is no current one. It is raised with every change to the
 /// verifier or to what an operator computes after which a verdict may be another.
-pub const VERIFIER: u32 = 6;
+pub const VERIFIER: u32 = 7;
 
 /// The version of the format of locks.
 const FORMAT: u32 = 1;
@@ -100,7 +100,8 @@ impl Entry {
                 .map(|(name, n)| ((*name).to_owned(), *n))
                 .collect(),
             proof: match &report.verdict {
-                Verdict::ProvedForAll(Coverage { forms, cases, .. }) => Some(Forms {
+                Verdict::ProvedForAll(Coverage { forms, cases, .. })
+                | Verdict::ProvedFor(Coverage { forms, cases, .. }) => Some(Forms {
                     forms: *forms,
                     cases: *cases,
                 }),
@@ -270,7 +271,7 @@ mod tests {
         assert_eq!(
             text.lines().nth(1),
             Some(
-                r#"{"file":"a.rules","rule":"a","class":"real","verdict":"proved-all","says":"proved (all sizes, ranks 0-4)","instances":100,"systems":{"f64":2,"field":98},"proof":{"forms":7,"cases":20},"refused":3,"seed":0,"budget":100,"attempts":10,"patterns":4096,"verifier":6,"hash":"0123","examples":"4567"}"#
+                r#"{"file":"a.rules","rule":"a","class":"real","verdict":"proved-all","says":"proved (all sizes, ranks 0-4)","instances":100,"systems":{"f64":2,"field":98},"proof":{"forms":7,"cases":20},"refused":3,"seed":0,"budget":100,"attempts":10,"patterns":4096,"verifier":7,"hash":"0123","examples":"4567"}"#
             )
         );
         assert_eq!(Lock::parse(&text), Ok(lock));

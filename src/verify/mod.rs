@@ -16,6 +16,8 @@
 //! * Bits are compared where the class says `bitwise`, and where it could: on all instances, on every number of `f16`
 //!   and `bf16` and on very many of `f32` where there is one operand, and on pairs of numbers at which bits may go wrong.
 //!
+//! A proof for all sizes keeps a ledger of what may vary about a rule and of how it is covered ([`Ledger`]).
+//!
 //! Instances begin with the examples of the rule and with what the loader's search for operands finds, and are changed
 //! one number, attribute or axis at a time, with what is tied to it. Everything depends on the seed alone.
 
@@ -33,10 +35,12 @@ mod fingerprint;
 mod graphs;
 mod grounds;
 mod judge;
+mod ledger;
 mod level;
 mod lock;
 mod numbers;
 mod options;
+mod probe;
 mod proof;
 mod random;
 mod reach;
@@ -55,17 +59,19 @@ mod tests;
 mod tolerance;
 mod unknown;
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use self::random::Random;
 use self::report::counterexample;
 use self::search::Run;
 use self::seeds::{seeds, unreached};
+use crate::diag::Span;
 use crate::op::Laws;
 use crate::rewrite::Trial;
-use crate::rule::{Example, Rule};
+use crate::rule::{Example, PatternNode, Rule};
 
-pub use self::all::verify_all;
+pub use self::all::{repair_all, verify_all};
 pub use self::audit::{Audit, Fault as AuditFault, Limits as AuditLimits, Options as AuditOptions, audit};
 pub use self::class::{Decided, Sweep};
 pub use self::fingerprint::{examples_fingerprint, fingerprint};
@@ -74,6 +80,7 @@ pub use self::graphs::{
     verify_graphs,
 };
 pub use self::judge::Fault;
+pub use self::ledger::{Covers, Ledger, Line};
 pub use self::level::Level;
 pub use self::lock::{Entry, Forms, LOCK_NAME, Lock, VERIFIER};
 pub use self::options::Options;
@@ -94,6 +101,49 @@ pub use self::table::verdict_table;
 /// assert!(matches!(report.verdict, Verdict::Refuted(_)));
 /// ```
 pub fn verify(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Report {
+    // A fault of the tool costs the verdict of one rule and not those of all that are tried with it.
+    std::panic::catch_unwind(AssertUnwindSafe(|| verified(rule, examples, options))).unwrap_or_else(|_| {
+        let mut report = Report::new(rule);
+        report.verdict =
+            Verdict::Undecided("the verifier failed on this rule, which is a fault of the tool".to_owned());
+        report
+    })
+}
+
+/// The most vertices of a source, and the most alternatives in it.
+const VERTICES: usize = 1000;
+const ALTERNATIVES: usize = 300;
+
+/// The most expressions of the text of a rule.
+const EXPRESSIONS: usize = 10_000;
+
+/// Why a rule is too large to be tried, if it is.
+fn too_large(rule: &Rule) -> Option<String> {
+    let vertices = rule.source.len();
+    let alternatives = rule.source.nodes().map(|(_, node)| match node {
+        PatternNode::AnyOf(items) => items.len(),
+        _ => 0,
+    });
+    let alternatives: usize = alternatives.sum();
+    let inside = |span: Span| span.start >= rule.span.start && span.end <= rule.span.end;
+    let expressions = rule.ast.iter().filter(|(_, expr)| inside(expr.span)).count();
+    let counts = [
+        (vertices, VERTICES, "vertices of the source"),
+        (alternatives, ALTERNATIVES, "alternatives of the source"),
+        (expressions, EXPRESSIONS, "expressions of the rule"),
+    ];
+    let (count, most, what) = counts.into_iter().find(|(count, most, _)| count > most)?;
+    Some(format!(
+        "the limit of {most} {what} is exceeded, there are {count}; several smaller rules can be verified"
+    ))
+}
+
+fn verified(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Report {
+    if let Some(why) = too_large(rule) {
+        let mut report = Report::new(rule);
+        report.verdict = Verdict::Undecided(why);
+        return report;
+    }
     let mut random = Random::part(options.seed, &rule.name);
     let trial = Trial::new(rule.clone());
     let mut run = Run::new(rule, &trial, options);
@@ -107,7 +157,13 @@ pub fn verify(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Repo
         None if options.prove => {
             let forms = run.forms();
             Some(match unreached(rule, &forms) {
-                0 => proof::prove(&trial, &forms),
+                0 => proof::prove(&proof::Task {
+                    rule,
+                    trial: &trial,
+                    agreeing: &forms,
+                    refused: run.refused(),
+                    all_types: run.all_types,
+                }),
                 n => Err(format!("no operands were found for {n} alternatives of its source")),
             })
         }
@@ -124,10 +180,16 @@ pub fn verify(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Repo
             let (sides, apart) = shrink::shrink(rule, &trial, found, (strict, options.shrinking), &mut random);
             Verdict::Refuted(Box::new(counterexample(&sides, *apart)))
         }
-        (None, Some(Ok(coverage))) => Verdict::ProvedForAll(coverage),
+        (None, Some(Ok(coverage))) if coverage.ledger.is_complete() => Verdict::ProvedForAll(coverage),
+        (None, Some(Ok(coverage))) => Verdict::ProvedFor(coverage),
         (None, _) if report.instances > 0 => grounds.verdict(),
-        (None, _) if report.refused > 0 => Verdict::Undecided("its target never has the type of its source".to_owned()),
-        (None, _) => Verdict::Undecided("no operands were found that it matches".to_owned()),
+        (None, _) if report.refused > 0 => Verdict::Undecided(format!(
+            "at none of the instances that were found has the target the type of the source: {}",
+            report.refusal.as_deref().unwrap_or("it differs")
+        )),
+        (None, _) => Verdict::Undecided(
+            "no operands were found that it matches; an `example` of the rule would show where to begin".to_owned(),
+        ),
     };
     report
 }

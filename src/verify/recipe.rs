@@ -43,10 +43,63 @@ pub(super) enum Step {
 }
 
 /// Vertices, operands before users, and which of them are the outputs.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(super) struct Recipe {
     pub(super) steps: Vec<Step>,
     pub(super) roots: Vec<usize>,
+}
+
+impl Step {
+    /// What tells it from others: all of it, with numbers by their bits and operators by their names.
+    #[expect(clippy::type_complexity, reason = "it is taken apart at once, and has no other use")]
+    fn parts(
+        &self,
+    ) -> (
+        u8,
+        &str,
+        bool,
+        Option<DType>,
+        &[i64],
+        u64,
+        &[usize],
+        usize,
+        &[Option<AttrValue>],
+    ) {
+        match self {
+            Step::Leaf {
+                name,
+                param,
+                dtype,
+                shape,
+            } => (0, name, *param, Some(*dtype), shape, 0, &[], 0, &[]),
+            Step::Fill { dtype, shape, value } => (1, "", false, Some(*dtype), shape, value.to_bits(), &[], 0, &[]),
+            Step::Const(_) => (2, "", false, None, &[], 0, &[], 0, &[]),
+            Step::Absent => (3, "", false, None, &[], 0, &[], 0, &[]),
+            Step::Call { def, operands, attrs } => (4, def.name, false, None, &[], 0, operands, 0, attrs),
+            Step::Tuple(items) => (5, "", false, None, &[], 0, items, 0, &[]),
+            Step::Proj(tuple, i) => (6, "", false, None, &[], 0, std::slice::from_ref(tuple), *i, &[]),
+        }
+    }
+}
+
+impl PartialEq for Step {
+    fn eq(&self, other: &Step) -> bool {
+        match (self, other) {
+            (Step::Const(a), Step::Const(b)) => a.same_bits(b),
+            _ => self.parts() == other.parts(),
+        }
+    }
+}
+
+impl Eq for Step {}
+
+impl Hash for Step {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        if let Step::Const(tensor) = self {
+            tensor.hash_start(state);
+        }
+        self.parts().hash(state);
+    }
 }
 
 /// The most elements of a value.
@@ -101,6 +154,11 @@ impl Recipe {
 
     /// The graph and its outputs; `Err` with the step that inference refuses.
     pub(super) fn build(&self) -> Result<(Graph, Vec<VertexId>), usize> {
+        self.build_steps().map(|(graph, roots, _)| (graph, roots))
+    }
+
+    /// The graph, its outputs, and the vertex of each step; `Err` with the step that inference refuses.
+    pub(super) fn build_steps(&self) -> Result<(Graph, Vec<VertexId>, Vec<VertexId>), usize> {
         let mut graph = Graph::new();
         let mut made: Vec<VertexId> = Vec::with_capacity(self.steps.len());
         for (i, step) in self.steps.iter().enumerate() {
@@ -110,13 +168,13 @@ impl Recipe {
         for &root in &roots {
             graph.output(root, None);
         }
-        Ok((graph, roots))
+        Ok((graph, roots, made))
     }
 
     /// A number for recognising it again.
     pub(super) fn fingerprint(&self) -> u64 {
         let mut hasher = FxHasher::default();
-        format!("{self:?}").hash(&mut hasher);
+        self.hash(&mut hasher);
         hasher.finish()
     }
 

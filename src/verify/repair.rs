@@ -9,7 +9,7 @@ mod vocabulary;
 use std::sync::Arc;
 
 use super::shrink::shrink;
-use super::{Options, random::Random, recipe::Recipe, search::Run, seeds::seeds};
+use super::{Options, Verdict, random::Random, recipe::Recipe, search::Run, seeds::seeds, verify};
 use crate::diag::Source;
 use crate::lang::parse_rules;
 use crate::rewrite::Trial;
@@ -22,13 +22,19 @@ const VERIFIED: usize = 48;
 
 /// Searches that begin with other random numbers, where the one before finds no repair: a wrong instance may be such
 /// that no words tell it from right ones.
-const TRIES: u64 = 4;
+const TRIES: u64 = 2;
 
 /// Searches for a counterexample of what is to be a repair, each with other random numbers.
 const CHECKS: u64 = 3;
 
 /// Wrong instances that are made smaller.
 const SHRUNK: usize = 3;
+
+/// How many times as many instances a repair is tried at before it is shown.
+const LARGER: usize = 5;
+
+/// A repair keeps at least one of so many right instances.
+const KEEPS: usize = 4;
 
 /// Conditions that are combined with others.
 const COMBINED: usize = 60;
@@ -67,7 +73,24 @@ pub fn repair(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Opti
     // What other instances suggest has to hold for the usual ones as well.
     others(options, TRIES)
         .filter_map(|other| found(rule, examples, &other))
-        .find(|repair| holds(rule, &repair.text, examples, options))
+        .filter(|repair| repair.kept * KEEPS >= repair.of)
+        .find(|repair| is_verified(rule, &repair.text, examples, options))
+}
+
+/// Whether the rule of that text has a verdict as rules of files have, after a longer search, and is not refuted.
+fn is_verified(rule: &Arc<Rule>, text: &str, examples: &[Example], options: &Options) -> bool {
+    let Some(changed) = load(rule, text) else { return false };
+    let longer = Options {
+        instances: options.instances.saturating_mul(LARGER),
+        ..options.clone()
+    };
+    others(&longer, 2).all(|options| {
+        let report = verify(&changed, examples, &options);
+        matches!(
+            report.verdict,
+            Verdict::ProvedForAll(_) | Verdict::ProvedFor(_) | Verdict::Proved { .. } | Verdict::Tested { .. }
+        )
+    })
 }
 
 /// A repair from the instances that one search finds.

@@ -19,6 +19,9 @@ use crate::rule::{Class, Rule};
 pub enum Verdict {
     /// Both sides are equal for all extents, in all forms of the source that instances were found of.
     ProvedForAll(Coverage),
+    /// Both sides are equal for all extents; beside them, what the ledger says is covered, and it is not all that the
+    /// rule admits.
+    ProvedFor(Coverage),
     /// Both sides are the same polynomials, perhaps of functions that may be any, at every shape that was tried.
     Proved {
         /// How many shapes.
@@ -47,7 +50,7 @@ pub enum Verdict {
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Verdict::ProvedForAll(coverage) => write!(f, "proved ({coverage})"),
+            Verdict::ProvedForAll(coverage) | Verdict::ProvedFor(coverage) => write!(f, "proved ({coverage})"),
             Verdict::Proved { shapes, error, laws } => {
                 write!(f, "proved at {shapes} shapes")?;
                 if let Some(error) = error {
@@ -195,6 +198,23 @@ pub struct Report {
 }
 
 impl Report {
+    /// A report on a rule of which nothing is known yet.
+    pub(super) fn new(rule: &Arc<Rule>) -> Report {
+        Report {
+            rule: rule.clone(),
+            verdict: Verdict::Undecided(String::new()),
+            instances: 0,
+            systems: BTreeMap::new(),
+            refused: 0,
+            refusal: None,
+            attempts: 0,
+            not_proved: None,
+            class: None,
+            loose: 0.0,
+            error: 0.0,
+        }
+    }
+
     /// What the rule could declare instead of its class, if that is stronger.
     pub fn stronger_class(&self) -> Option<Class> {
         let Decided { class: decided, sweeps } = self.class.as_ref()?;
@@ -205,7 +225,7 @@ impl Report {
         }
         let holds = matches!(
             self.verdict,
-            Verdict::ProvedForAll(_) | Verdict::Proved { .. } | Verdict::Tested { .. }
+            Verdict::ProvedForAll(_) | Verdict::ProvedFor(_) | Verdict::Proved { .. } | Verdict::Tested { .. }
         );
         (holds && self.rule.class.allows(decided) && !decided.allows(self.rule.class)).then_some(decided)
     }

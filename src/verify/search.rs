@@ -1,6 +1,5 @@
 //! The search for instances of a rule: from the first ones on, by changes that inference accepts.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
@@ -9,7 +8,7 @@ use super::grounds::Grounds;
 use super::judge::{self, Apart, Finding, Terms, examine, same_bits};
 use super::random::Random;
 use super::recipe::Recipe;
-use super::{Decided, Options, Report, Verdict, change, class, coincide, solve};
+use super::{Decided, Options, Report, change, class, coincide, probe, solve};
 use crate::rewrite::{Sides, Trial};
 use crate::rule::{Class, Rule};
 
@@ -27,6 +26,12 @@ const COINCIDENCES: usize = 2;
 const NEVER: usize = 8;
 const OFTEN: usize = 4;
 
+/// Instances that are kept of those where no engine applies the rule.
+const REFUSED: usize = 30;
+
+/// Instances of a kind that are tried one by one, however few are asked for.
+const LEAST: usize = 2;
+
 /// A search for instances.
 pub(super) struct Run<'a> {
     rule: &'a Arc<Rule>,
@@ -43,6 +48,12 @@ pub(super) struct Run<'a> {
     pub(super) grounds: Grounds,
     /// Whether the bits are the same at all instances so far, if any says.
     same_bits: Option<bool>,
+    /// Instances where no engine applies the rule, for the type of the target.
+    refused: Vec<Recipe>,
+    /// Instances of element types of which nothing could be computed.
+    typed: Vec<usize>,
+    /// The instances have all element types that operators and conditions admit.
+    pub(super) all_types: bool,
     /// Plain instances at which the sides agree.
     applied: usize,
     /// Plain instances where no engine applies the rule.
@@ -68,33 +79,32 @@ impl<'a> Run<'a> {
             terms: Terms::new(options.strict, options.laws),
             grounds: Grounds::default(),
             same_bits: None,
+            refused: Vec::new(),
+            typed: Vec::new(),
+            all_types: false,
             applied: 0,
             unapplied: 0,
             never: None,
-            report: Report {
-                rule: rule.clone(),
-                verdict: Verdict::Undecided(String::new()),
-                instances: 0,
-                systems: BTreeMap::new(),
-                refused: 0,
-                refusal: None,
-                attempts: 0,
-                not_proved: None,
-                class: None,
-                loose: 0.0,
-                error: 0.0,
-            },
+            report: Report::new(rule),
         }
     }
 
     /// An instance at which the rule is wrong, if the search finds one; if not, the class is decided.
     pub(super) fn search(&mut self, seeds: Vec<Recipe>, options: &Options, random: &mut Random) -> Option<Found> {
-        let found = self.wander(seeds, options, random);
+        let found = self
+            .wander(seeds, options, random)
+            .or_else(|| self.types(options, random));
         self.forms = self.right.len();
         found
+            .or_else(|| self.one_by_one(options, random))
             .or_else(|| self.coincide(options, random))
             .or_else(|| self.seldom())
             .or_else(|| self.decide_class(options, random))
+    }
+
+    /// Instances where no engine applies the rule, for the type of the target.
+    pub(super) fn refused(&self) -> &[Recipe] {
+        &self.refused
     }
 
     /// The instances at which the sides agree.
@@ -104,7 +114,8 @@ impl<'a> Run<'a> {
 
     /// Those among them that the proof takes its forms from.
     pub(super) fn forms(&self) -> Vec<&Recipe> {
-        self.right().take(self.forms).collect()
+        let typed = self.typed.iter().map(|&i| &self.pool[i]);
+        self.right().take(self.forms).chain(typed).collect()
     }
 
     /// Instances from the first ones on, by changes.
@@ -132,6 +143,87 @@ impl<'a> Run<'a> {
             let next = self.next(&[], random)?;
             if let Some(found) = self.attempt(next, random) {
                 return Some(found);
+            }
+        }
+        None
+    }
+
+    /// One instance with each element type that it may have.
+    fn types(&mut self, options: &Options, random: &mut Random) -> Option<Found> {
+        // The smallest one is as good as any: what operators admit does not depend on extents.
+        let size = |i: &&usize| self.pool[**i].ranks().iter().sum::<usize>();
+        let has_axes = |i: &&usize| self.pool[**i].ranks().iter().any(|&rank| rank > 0);
+        let base = self
+            .right
+            .iter()
+            .filter(has_axes)
+            .min_by_key(size)
+            .or_else(|| self.right.first());
+        let base = self.pool[*base?].clone();
+        let fits = |recipe: &Recipe| {
+            let built = recipe.build().ok();
+            let sides = built.and_then(|(graph, roots)| self.trial.sides(graph, Some(&roots)));
+            sides.is_some_and(|sides| sides.types_agree())
+        };
+        let (all, complete) = probe::with_types(&base, &fits);
+        let enough = self.report.instances + options.instances.max(LEAST);
+        self.all_types = complete;
+        for next in all {
+            if self.seen.contains(&next.fingerprint()) {
+                continue;
+            }
+            if self.report.instances >= enough {
+                // The proof has the others as forms.
+                self.typed.push(self.pool.len());
+                self.pool.push(next);
+                continue;
+            }
+            let right = self.right.len();
+            if let Some(found) = self.attempt(next, random) {
+                return Some(found);
+            }
+            if self.right.len() == right {
+                // There is no data of that type, or nothing is computed in it; the proof has it as a form.
+                self.typed.extend(self.pool.len().checked_sub(1));
+            }
+        }
+        None
+    }
+
+    /// Instances that chance seldom meets: equal extents where types differ, every order of axes, numbers near those of
+    /// the rule, sizes beyond them.
+    fn one_by_one(&mut self, options: &Options, random: &mut Random) -> Option<Found> {
+        // Choices of their own: how many there are does not change what else is found.
+        let mut own = Random::part(options.seed, "one by one");
+        // The first ones are plain, those in the middle of the search are not.
+        let mut beginnings = self.beginnings();
+        let some = [1, 2, 3].map(|part| self.right.get(part * self.right.len() / 4).copied());
+        beginnings.extend(some.into_iter().flatten());
+        beginnings.dedup();
+        let bases: Vec<Recipe> = beginnings.into_iter().map(|i| self.pool[i].clone()).collect();
+        let numbers = bases
+            .iter()
+            .flat_map(|r| probe::with_numbers(r, &self.words, &mut own))
+            .collect();
+        let kinds: [Vec<Vec<Recipe>>; 8] = [
+            self.refused.iter().map(probe::with_equal_extents).collect(),
+            bases.iter().map(probe::with_orders).collect(),
+            bases.iter().map(probe::with_moved_axes).collect(),
+            numbers,
+            bases.iter().map(|r| probe::with_sizes(r, &self.words)).collect(),
+            bases.iter().map(|r| probe::with_windows(r, &mut own)).collect(),
+            bases.iter().map(|r| probe::with_integers(r, &mut own)).collect(),
+            bases.iter().map(|r| probe::with_small_extents(r, &mut own)).collect(),
+        ];
+        for lists in kinds {
+            let enough = self.report.instances + (options.instances / 4).max(LEAST);
+            for next in in_turn(lists) {
+                if self.report.instances >= enough {
+                    break;
+                }
+                if let Some(found) = self.attempt(next, random) {
+                    return Some(found);
+                }
             }
         }
         None
@@ -222,6 +314,9 @@ impl<'a> Run<'a> {
             Finding::Refused(reason) => {
                 self.report.refused += 1;
                 self.report.refusal.get_or_insert(reason);
+                if self.refused.len() < REFUSED {
+                    self.refused.push(recipe.clone());
+                }
                 self.unapplied += usize::from(recipe.is_plain());
                 if recipe.is_plain() && self.never.is_none() {
                     self.never = Some((recipe.clone(), sides));

@@ -26,8 +26,9 @@ pub fn verdict_table(rules: &[(&str, &Entry)]) -> String {
     let mut out = String::from(
         "# Verdicts\n\n\
          `tautomer verify --table` writes this page. Each rule was tried at small instances made to break it:\n\n\
-         * **proved-all**: both sides are the same at all values and sizes, for the ranks that are named;\n\
-         * **proved**: both sides are the same at all values, at the shapes that were tried;\n\
+         * **proved-all**: both sides are the same at all values and sizes, for everything that the rule admits;\n\
+         * **proved**: both sides are the same at all values, at the shapes that were tried, or for all sizes and the \
+         ranks, element types, orders and numbers that are named;\n\
          * **tested**: both sides agree at all instances that were tried;\n\
          * **undecided**: nothing was found out;\n\
          * **refuted**: the rule is wrong.\n\n",

@@ -3,7 +3,7 @@
 //! These have too many operations, and run by kernels too, for bounds that follow the computation.
 
 use super::data::Data;
-use super::judge::{Differing, other_whole, shown};
+use super::judge::{Differing, extents, other_whole, shown};
 use crate::op::Value;
 use crate::rule::Class;
 use crate::tensor::DType;
@@ -25,7 +25,11 @@ pub(super) fn differing(
     kind: Data,
 ) -> Option<Differing> {
     if a.shape() != b.shape() {
-        return Some((None, format!("shape {:?}", a.shape()), format!("shape {:?}", b.shape())));
+        return Some((
+            None,
+            format!("shape {}", extents(a.shape())),
+            format!("shape {}", extents(b.shape())),
+        ));
     }
     let (Value::Real(x), Value::Real(y)) = (a, b) else {
         return other_whole(dtype, a, b);
@@ -43,7 +47,7 @@ pub(super) fn differing(
             && if q.is_finite() {
                 (p - q).abs() > bound
             } else {
-                kind != Data::Large
+                !kind.is_lenient()
             }
     };
     let at = x.iter().zip(y.iter()).position(apart)?;

@@ -153,13 +153,14 @@ fn optimize_writes_an_equal_program() {
     let done = run(dir.path(), "optimize m.taut -o out.taut --check 2");
     assert_eq!((done.code, done.out.as_str()), (0, ""), "{}", done.err);
     assert!(
-        done.err.starts_with("optimised m.taut   3 -> 2 vertices   cost "),
+        done.err.starts_with("optimized m.taut   3 -> 2 nodes   estimated "),
         "{}",
         done.err
     );
     assert!(done.err.contains("stopped: saturated"), "{}", done.err);
     assert!(
-        done.err.contains("largest difference in 2 runs: 0.00e0"),
+        done.err
+            .contains("checked on 2 random inputs: max relative error 0.0e0"),
         "{}",
         done.err
     );
@@ -189,7 +190,8 @@ fn bits_are_those_of_the_reference_semantics() {
         let done = run(dir.path(), &format!("{command} --class bitwise --check 2"));
         assert_eq!(done.code, 0, "{}", done.err);
         assert!(
-            done.err.contains("largest difference in 2 runs: 0.00e0"),
+            done.err
+                .contains("checked on 2 random inputs: max relative error 0.0e0"),
             "{}",
             done.err
         );
@@ -462,13 +464,16 @@ fn places_that_nothing_can_be_written_to_are_found_before_the_work() {
     for (command, problem) in [
         (
             "optimize missing.taut -o file/b.taut",
-            "file/b.taut: `file` is no folder",
+            "file/b.taut: `file` is not a directory",
         ),
         (
             "optimize missing.taut -o gone/b.onnx",
             "gone/b.onnx: `gone` does not exist",
         ),
-        ("optimize missing.taut -o b.rules", "b.rules: a program is no rule file"),
+        (
+            "optimize missing.taut -o b.rules",
+            "b.rules: a result is not a rule file",
+        ),
         (
             "optimize missing.taut --report gone/b.html",
             "gone/b.html: `gone` does not exist",
@@ -501,6 +506,201 @@ fn sets_that_come_with_the_tool_have_names() {
     assert!(by_set.err.contains("zeros-like"), "{}", by_set.err);
     let without = run(dir.path(), "optimize a.taut --only-rules b1");
     assert_eq!(without.code, 2, "{}", without.err);
+}
+
+#[test]
+fn named_sets_win_over_directories_and_no_rules_are_an_error() {
+    let rule = "/// Twice.\nrule twice(x) { relu(relu(x)) => relu(x) numerics bitwise }\n";
+    let dir = folder(&[
+        ("a.taut", "fn main(x: f32[2, 3]) { relu(relu(x * zeros_like(x))) }"),
+        ("mine.rules", rule),
+        ("again.rules", rule),
+        ("none.rules", "// Nothing yet.\n"),
+    ]);
+    for name in ["gsl", "empty"] {
+        std::fs::create_dir(dir.path().join(name)).unwrap();
+    }
+    let set = run(dir.path(), "optimize a.taut --rules gsl --only-rules b1 --no-fold");
+    assert!(set.err.contains("zeros-like"), "{}", set.err);
+    for (rules, problem) in [
+        ("./gsl", "./gsl: there are no rule files in this directory"),
+        ("empty", "empty: there are no rule files in this directory"),
+        ("none.rules", "there are no rules in none.rules"),
+        ("a.taut", "a.taut: a program is not a rule file"),
+    ] {
+        let done = run(dir.path(), &format!("optimize a.taut --rules {rules}"));
+        assert_eq!(done.code, 2, "{rules}: {}", done.err);
+        assert!(done.err.contains(problem), "{rules}: {}", done.err);
+        assert!(done.err.contains("`built-in`"), "{rules}: {}", done.err);
+    }
+    let both = run(
+        dir.path(),
+        "optimize a.taut --rules mine.rules --rules built-in --allow-refuted",
+    );
+    assert!(both.err.contains("  twice "), "{}", both.err);
+    assert!(!both.err.contains("rules of one name"), "{}", both.err);
+    let twice = run(dir.path(), "optimize a.taut --rules mine.rules --rules again.rules");
+    assert!(
+        twice.err.contains("two files have rules of one name")
+            && twice.err.contains("`twice` in mine.rules and again.rules"),
+        "{}",
+        twice.err
+    );
+}
+
+#[test]
+fn wrong_inputs_are_told_with_what_to_do() {
+    let dir = folder(&[
+        ("m.taut", "fn main(x: f32[n, 4], y: f32[4]) { relu(x + y) }"),
+        ("one.taut", "fn main(x: f32[n, 4]) { relu(x) }"),
+        ("weights.pt", "PK"),
+        ("config.json", "{}"),
+        ("zip.onnx", "PK\u{3}\u{4}archive"),
+        ("lfs.onnx", "version https://git-lfs.github.com/spec/v1\n"),
+        ("empty.onnx", ""),
+        ("file", ""),
+    ]);
+    array(dir.path(), "x.npy", &[("x", Tensor::vector(vec![1.0f64; 4]))]);
+    array(
+        dir.path(),
+        "wide.npy",
+        &[("x", Tensor::new(&[4, 3], vec![1.0f32; 12]).unwrap())],
+    );
+    for (command, problem, help) in [
+        (
+            "optimize m.taut -o a.tflite",
+            "results cannot be written as `.tflite`",
+            "`.pnnx.param`",
+        ),
+        (
+            "convert m.taut m.onxx",
+            "results cannot be written as `.onxx`",
+            "did you mean `.onnx`?",
+        ),
+        (
+            "optimize weights.pt",
+            "a file of PyTorch cannot be read here",
+            "torch.onnx.export",
+        ),
+        ("check config.json", "cannot be read here", "`.onnx`"),
+        (
+            "optimize m.taut --shape x:1,4",
+            "does not say for which input",
+            "write `--shape x=1,4`",
+        ),
+        (
+            "optimize m.taut --shape x=1x4",
+            "`1x4` is not a valid dimension",
+            "write `--shape 1,4`",
+        ),
+        ("optimize --check m.taut", "takes a number of runs", "`--check=3`"),
+        ("check zip.onnx", "zip.onnx", "this is an archive, as PyTorch writes it"),
+        ("check lfs.onnx", "lfs.onnx", "`git lfs pull`"),
+        ("check empty.onnx", "empty.onnx", "the file is empty"),
+        (
+            "run m.taut --output-dir file",
+            "file: is not a directory",
+            "name a directory",
+        ),
+        (
+            "run one.taut --input wide.npy",
+            "input `x` is f32[n, 4]",
+            "`x.transpose(1, 0)`",
+        ),
+        ("run m.taut --input y=x.npy --input wide.npy", "input `", "np"),
+    ] {
+        let done = run(dir.path(), command);
+        assert_ne!(done.code, 0, "{command}: {}", done.err);
+        assert!(done.err.contains(problem), "{command}: {}", done.err);
+        if help != "np" {
+            assert!(done.err.contains(help), "{command}: {}", done.err);
+        }
+    }
+    array(
+        dir.path(),
+        "good.npy",
+        &[("x", Tensor::new(&[3, 4], vec![1.0f32; 12]).unwrap())],
+    );
+    let dtype = run(dir.path(), "run m.taut --input good.npy --input y=x.npy");
+    assert!(dtype.err.contains("`x.astype(\"float32\")`"), "{}", dtype.err);
+}
+
+#[test]
+fn the_summary_says_what_it_counts_and_assumes() {
+    let dir = folder(&[
+        ("m.taut", "fn main(x: f32[n, 3, k], param w: f32[4]) { relu(relu(x)) }"),
+        (
+            "big.taut",
+            "fn main(x: f32[300, 300]) { x + expand(reshape(range(0.0, 300.0, 1.0)) {shape = [300, 1]}) {shape = [300, 300]} * 2.0 }",
+        ),
+    ]);
+    let done = run(dir.path(), "optimize m.taut");
+    assert!(
+        done.err.contains("µs (assuming k = 64, n = 1; --shape sets them)"),
+        "{}",
+        done.err
+    );
+    let written = run(dir.path(), "optimize m.taut -o m.onnx");
+    assert_eq!(written.code, 0, "{}", written.err);
+    let again = run(dir.path(), "optimize m.onnx -o n.onnx");
+    assert!(again.err.contains("   1 -> 1 nodes   "), "{}", again.err);
+    assert!(again.err.contains("\nfile "), "{}", again.err);
+    // Nothing moves where standard error is no terminal.
+    assert!(
+        !again.err.contains('\r') && !again.err.contains('\u{1b}'),
+        "{}",
+        again.err
+    );
+    let report = run(dir.path(), "optimize m.onnx -o o.onnx --json").json();
+    assert_eq!(report["nodes"], serde_json::json!([1, 1]));
+}
+
+#[test]
+fn rules_that_a_format_has_no_form_for_are_told() {
+    let rules = "/// A product with its sigmoid.\n\
+        rule to-newer(x) { relu(neg(x)) => rms_normalization(x, x) numerics approx(1000.0) }\n\
+        /// No operator of ONNX.\n\
+        rule to-l2(x) { tanh(neg(x)) => l2_normalize(x) {axes = [0]} numerics approx(1000.0) }\n";
+    let dir = folder(&[
+        ("m.taut", "fn main(x: f32[64]) { (relu(neg(x)), tanh(neg(x))) }"),
+        ("a.rules", rules),
+    ]);
+    let options = "--rules a.rules --class approx(1e9) --no-check -o m.onnx";
+    let newer = run(
+        dir.path(),
+        &format!("optimize m.taut {options} --only-rules to-newer --engine substitute"),
+    );
+    assert!(
+        newer
+            .err
+            .contains("opset 23 would enable `rms_normalization` (once): `--opset 23`"),
+        "{}",
+        newer.err
+    );
+    let why = run(
+        dir.path(),
+        &format!("optimize m.taut {options} --why-not to-newer --engine substitute"),
+    );
+    assert!(
+        why.out
+            .contains("its target has `rms_normalization`, which the result may not contain"),
+        "{}",
+        why.out
+    );
+    assert!(
+        why.out.contains("from operator set 23 on") && why.out.contains("`--opset 23`"),
+        "{}",
+        why.out
+    );
+    // What has a body is a step on the way for substitution, and written out in the end.
+    let body = run(
+        dir.path(),
+        &format!("optimize m.taut {options} --only-rules to-l2 --engine substitute"),
+    );
+    assert!(body.err.contains("  to-l2 "), "{}", body.err);
+    assert_eq!(run(dir.path(), "check m.onnx").code, 0);
+    let kept = run(dir.path(), &format!("optimize m.taut {options} --only-rules to-l2"));
+    assert!(!kept.err.contains("in the result"), "{}", kept.err);
 }
 
 #[test]

@@ -203,10 +203,14 @@ fn the_readme_shows_what_the_command_prints() {
     let outcome = optimize(workload, &Options::default()).unwrap_or_else(|problems| panic!("{problems}"));
     let report = &outcome.report;
     let first = format!(
-        "optimised mlp.taut   {} -> {} vertices",
+        "optimized mlp.taut   {} -> {} nodes   estimated",
         report.vertices.0, report.vertices.1
     );
     assert!(README.contains(&first), "the README lacks `{first}`");
+    let checked = README
+        .lines()
+        .filter(|line| line.starts_with("checked on 3 random inputs: max relative error "));
+    assert!(checked.clone().any(|line| line.ends_with(" (limit 1e-4): OK")));
     let result = format_program(&to_program(&outcome.workload.graph));
     assert!(README.contains(&result), "the README lacks the result:\n{result}");
     for rule in report.rules.iter().take(8) {

@@ -239,6 +239,98 @@ fn what_is_decided_is_not_decided_again() {
     );
 }
 
+/// The program with both results of its branches compared with the original.
+fn same_results(program: &str, inputs: &[Tensor]) -> Outcome {
+    let outcome = optimized(graph(program), Params::default());
+    let plain = Workload {
+        graph: graph(program),
+        params: Params::default(),
+    };
+    let after = run(&outcome.workload, inputs, Mode::Kernels);
+    assert_eq!(
+        after,
+        run(&plain, inputs, Mode::Kernels),
+        "{}",
+        text(&outcome.workload.graph)
+    );
+    outcome
+}
+
+#[test]
+fn loops_are_written_out_where_that_adds_no_calls() {
+    let x = [Tensor::vector(vec![0.5f32, -1.0])];
+    let program = |body: &str| {
+        format!(
+            "fn step(i: i64, c: bool, a: f32[2]) {{ (c, {body}) }}
+             fn main(x: f32[2]) {{ loop(4i64, none, x) {{body = step, carried = 1}} }}"
+        )
+    };
+    // Four additions of a number are one.
+    let outcome = same_results(&program("a + 1.0"), &x);
+    assert_eq!(
+        outcome.workload.graph.call_count(),
+        1,
+        "{}",
+        text(&outcome.workload.graph)
+    );
+    // Twelve calls are more than a loop and three.
+    let outcome = same_results(&program("sin(a) * exp(a)"), &x);
+    assert_eq!(
+        outcome.workload.graph.call_count(),
+        4,
+        "{}",
+        text(&outcome.workload.graph)
+    );
+    // One of two loops is worth it.
+    let both = "fn step(i: i64, c: bool, a: f32[2]) { (c, a + 1.0) }
+        fn more(i: i64, c: bool, a: f32[2]) { (c, sin(a) * exp(a)) }
+        fn main(x: f32[2]) {
+          let y = loop(4i64, none, x) {body = more, carried = 1};
+          loop(3i64, none, y) {body = step, carried = 1}
+        }";
+    let outcome = same_results(both, &x);
+    assert_eq!(
+        outcome.workload.graph.call_count(),
+        5,
+        "{}",
+        text(&outcome.workload.graph)
+    );
+}
+
+#[test]
+fn branches_on_ranks_follow_other_branches() {
+    let program = |condition: &str| {
+        format!(
+            "fn cut(x: f32[n, m]) {{ squeeze(x) {{axes = [1]}} }} fn keep(x: f32[n, m]) {{ x }}
+             fn back(y: f32[..]) {{ -y }} fn same(y: f32[..]) {{ relu(y) }}
+             fn main(x: f32[n, m]) {{
+               let y = branch(gather(shape(x), 1i64) == 1i64, x) {{then_branch = cut, else_branch = keep}};
+               branch({condition}, y) {{then_branch = back, else_branch = same}}
+             }}"
+        )
+    };
+    let matrix = |m: usize| [Tensor::new::<f32>(&[2, m], (0..2 * m).map(|i| i as f32 - 1.0).collect()).unwrap()];
+    for condition in [
+        "size(shape(y)) == 2i64",
+        "size(shape(y)) == 1i64",
+        "size(shape(y)) < 2i64",
+    ] {
+        for m in [1, 3] {
+            let outcome = same_results(&program(condition), &matrix(m));
+            let after = text(&outcome.workload.graph);
+            assert_eq!(after.matches("branch(").count(), 1, "{condition}\n{after}");
+        }
+    }
+    // It has less than five axes in both cases.
+    let outcome = same_results(&program("size(shape(y)) < 5i64"), &matrix(3));
+    let after = text(&outcome.workload.graph);
+    assert!(!after.contains("relu"), "{after}");
+    // Nothing is known of the value itself.
+    let outcome = same_results(&program("reduce_max(y) {keepdims = false} > 2.0"), &matrix(3));
+    let after = text(&outcome.workload.graph);
+    assert_eq!(after.matches("branch(").count(), 2, "{after}");
+}
+
 #[test]
 fn a_loop_that_may_end_early_stays() {
     let program = "fn step(i: i64, c: bool, a: f32[2]) { (reduce_max(a) {keepdims = false} < 9.0, a + a) }

@@ -265,6 +265,30 @@ fn norms_and_products(d: &mut Dice) -> String {
     )
 }
 
+/// What models of ONNX are made of, which the rules of `onnx.rules` bring to the operators of the others.
+fn operators_of_models(d: &mut Dice) -> String {
+    let (rows, columns, batch) = (d.between(1, 3), d.between(1, 4), d.between(1, 2));
+    let bias = d.of(&[columns, columns, columns, 1]);
+    let alpha = d.of(&["", "", ", alpha = 0.5"]);
+    let body = match d.below(6) {
+        0 => format!(
+            "conv(x, k, c) {{pads = [{}, {}], strides = [{}]}}",
+            d.below(2),
+            d.below(2),
+            d.between(1, 2)
+        ),
+        1 => "batch_normalization(x, g, g, g, g * g) {epsilon = 0.5}".to_owned(),
+        2 => "instance_normalization(x, g, g) {epsilon = 0.5}".to_owned(),
+        3 => "(matmul(m, w), matmul(x, u))".to_owned(),
+        4 => format!("(gemm(m, v) {{transB = true{alpha}}}, gemm(m, v, b) {{transB = true{alpha}}})"),
+        _ => "gemm(m, w, b)".to_owned(),
+    };
+    format!(
+        "fn main(x: f32[{batch}, 4, 5], g: f32[4], param k: f32[6, 4, 3], param c: f32[6], m: f32[{rows}, 3], \
+         param w: f32[3, {columns}], param v: f32[{columns}, 3], param u: f32[5, 2], b: f32[{bias}]) {{ {body} }}"
+    )
+}
+
 fn graph(text: &str) -> Option<Graph> {
     let program =
         parse_program(Arc::new(Source::new("random", text))).unwrap_or_else(|e| panic!("{}", e.render(false)));
@@ -276,7 +300,13 @@ fn rules_keep_random_programs_equal() {
     let set = library_set("gsl").unwrap().unwrap();
     let mut applied: BTreeMap<&str, usize> = set.rules.iter().map(|rule| (&*rule.name, 0)).collect();
     let mut problems = Vec::new();
-    let kinds: [fn(&mut Dice) -> String; 4] = [convolutions, elementwise, movements, norms_and_products];
+    let kinds: [fn(&mut Dice) -> String; 5] = [
+        convolutions,
+        elementwise,
+        movements,
+        norms_and_products,
+        operators_of_models,
+    ];
     for (kind, make) in kinds.into_iter().enumerate() {
         let mut dice = Dice(kind as u64 + 1);
         let programs = if kind == 0 { 6 * PROGRAMS } else { 3 * PROGRAMS };

@@ -1,17 +1,27 @@
 //! Tests of the library and the program from outside, in one binary: each file is a subject.
 
+#![allow(
+    clippy::print_stderr,
+    clippy::print_stdout,
+    reason = "tests that skip say so, and some count"
+)]
+
 mod cli;
 mod command;
 mod common;
 mod docs;
+mod expressions;
 mod fail;
 mod faults;
+mod fixed_point;
 mod flow;
 mod found;
 mod fuzz_seeds;
 mod graph_laws;
 mod gsl;
 mod gsl_random;
+mod hostile;
+mod limits;
 mod lookalikes;
 mod mutants;
 mod op_vectors;
@@ -19,6 +29,7 @@ mod optimize;
 mod pnnx;
 mod pnnx_files;
 mod pnnx_types;
+mod pnnx_vectors;
 mod published;
 mod rules;
 mod rules_command;
@@ -33,6 +44,7 @@ mod values;
 mod verdicts;
 mod verdicts_command;
 mod why;
+mod written;
 
 #[path = "../../src/testing.rs"]
 mod testing;

@@ -8,7 +8,7 @@
     reason = "tests say what they found, and that they were skipped"
 )]
 
-mod compare;
+pub(crate) mod compare;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -214,6 +214,68 @@ fn damaged_models_never_panic() {
     }
 }
 
+#[test]
+fn shapes_that_do_not_fit_are_refused_with_their_ranks() {
+    let conv = |params: &str, input: &str| {
+        format!(
+            "pnnx.Input x 0 1 0 #0={input}f32\nnn.Conv2d c 1 1 0 1 bias=False dilation=(1,1) groups=1 stride=(1,1) {params}\n\
+             pnnx.Output o 1 0 1"
+        )
+    };
+    let plain = "padding=(0,0) padding_mode=zeros";
+    let pool = |kind: &str, params: &str, input: &str| {
+        format!("pnnx.Input x 0 1 0 #0={input}f32\n{kind} p 1 1 0 1 {params}\npnnx.Output o 1 0 1")
+    };
+    for (lines, message) in [
+        (
+            conv(&format!("{plain} @weight=(4)f32"), "(1,2,8,8)"),
+            "its weight has rank 1, and rank 4 is needed",
+        ),
+        (
+            conv("padding=same padding_mode=zeros @weight=(4,2)f32", "(1,2,8,8)"),
+            "its weight has rank 2, and rank 4 is needed",
+        ),
+        (
+            conv(&format!("{plain} @weight=(4,2,3,3)f32"), "(8)"),
+            "its input has rank 1, and rank 4 is needed",
+        ),
+        (
+            pool("F.adaptive_avg_pool2d", "output_size=(2,3)", "(8)"),
+            "its input has rank 1, and rank 4 is needed",
+        ),
+        (
+            pool(
+                "F.adaptive_max_pool3d",
+                "output_size=(2,3,1) return_indices=True",
+                "(2,8)",
+            ),
+            "its input has rank 2, and rank 5 is needed",
+        ),
+        (
+            pool("F.max_pool2d", "kernel_size=(2,2) stride=(2,2)", "()"),
+            "its input has rank 0, and rank 4 is needed",
+        ),
+        (
+            pool("F.interpolate", "mode=nearest size=(2,3,4)", "(1,2,4,4)"),
+            "`size` has length 3, and length 2 is needed",
+        ),
+        (
+            pool("torch.unsqueeze", "dim=9223372036854775807", "(2,3)"),
+            "operator `p` (torch.unsqueeze)",
+        ),
+        (
+            pool("torch.roll", "shifts=(1) dims=(-9223372036854775808)", "(2,3)"),
+            "there is no axis -9223372036854775808: its operand has rank 2",
+        ),
+    ] {
+        let problem = read(&lines).map(|_| ()).unwrap_err();
+        assert!(
+            problem.contains(message) && problem.contains("small:4:1"),
+            "{lines}\n{problem}"
+        );
+    }
+}
+
 fn npy(folder: &std::path::Path, name: &str, value: &Tensor) -> String {
     let path = folder.join(name);
     std::fs::write(&path, tautomer::formats::npy::write_npy(value).unwrap()).unwrap();

@@ -77,8 +77,33 @@ fn a_session_at_a_terminal() {
     says("[3]])", "y: i32[1]");
     says("y", "[14]");
     says(":type x * 2 > 3", "bool[3]");
-    says(":graph x + x", "fn main()");
+    says(":graph x + x", "fn main(x: i32[3])");
     says(":optimize neg(neg(x)) + 0", "before, 0 after");
+    // What is symbolic has a type and no value; the rules that fired are listed.
+    says("a: f32[n, 8]", "a: f32[n, 8]");
+    says("b = relu(a)", "b: f32[n, 8]");
+    says(":optimize relu(b * 1.0)", "relu-of-relu");
+    says("fn twice(x) { relu(x) + relu(x) }", "fn twice(x)");
+    says(":type twice(a)", "f32[n, 8]");
+    says(
+        "rule mine(x) { tanh(tanh(tanh(x))) => relu(x) numerics approx(1.0) }",
+        "1 rule: mine",
+    );
+    says(":rules mine", "mine");
+    says("let z = 4", "z: i32");
+    says("z * 2", "8");
+    says("_ + 1", "9");
+    says("y[0] + 1", "15");
+    says("1000.", "1000");
+    says("sqrt(2)", "1.414");
+    says("third: f64 = 1.0 / 3", "third: f64");
+    says("pragma power_caret", "");
+    says("2^3^2", "512");
+    says(":help softmax", "axis");
+    says(":help twice", "fn twice(x)");
+    says("softmax(a) {ax\t-1}", "f32[n, 8]");
+    says(":type a.sh\t", "[n, 8]");
+    says("nothing", "declare an input");
     says(":rules relu-of-relu", "relu-of-relu");
     says("x + [[1, 2]]", "do not broadcast");
     says("x", "[1 2 3]");
@@ -86,7 +111,7 @@ fn a_session_at_a_terminal() {
     says("resha\t(x, [3, 1])", "[[1]");
     says(":names", "y: i32[1]");
     says(":help", ":quit");
-    p.send_line(":quit").unwrap();
+    p.send_line("quit").unwrap();
     p.exp_eof().unwrap();
     let lines = std::fs::read_to_string(history.path().join("lines")).unwrap();
     assert!(lines.starts_with("x = [1, 2, 3]\n"), "{lines}");
@@ -112,4 +137,93 @@ fn lines_from_a_pipe_are_a_session_as_well() {
     let out = child.wait_with_output().unwrap();
     assert_eq!(String::from_utf8(out.stdout).unwrap(), "x:tensor[2]\n[[13, 16]]\n");
     assert!(out.status.success());
+}
+
+/// What a session says to lines from a pipe.
+fn session(lines: &str, folder: &Path) -> String {
+    use std::io::Write as _;
+    let mut child = Command::new(env!("CARGO_BIN_EXE_tautomer"))
+        .arg("repl")
+        .current_dir(folder)
+        .env("XDG_STATE_HOME", folder)
+        .env("NO_COLOR", "1")
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
+    let out = child.wait_with_output().unwrap();
+    String::from_utf8(out.stdout).unwrap() + &String::from_utf8(out.stderr).unwrap()
+}
+
+#[test]
+fn the_spelling_changes_at_the_prompt() {
+    let folder = tempfile::tempdir().unwrap();
+    let said = session("pragma compat\n[1, 2] . [3, 4]\n[[1, 2]] * [3, 4]\n", folder.path());
+    assert_eq!(said, "[3 8]\n[11]\n");
+}
+
+#[test]
+fn programs_and_rules_are_loaded() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    file(
+        "net.taut",
+        "fn part(x) { relu(relu(x)) }\n\nfn main(x: f32[n, 4]) { part(x) * 1.0 }\n",
+    );
+    file(
+        "mine.rules",
+        "/// Not true.\nrule sine-of-nothing(x) { sin(x) => cos(x) numerics approx(2.0) }\n",
+    );
+    let said = session(
+        ":load net.taut\n:optimize\npart([-1.0, 2.0])\n:load mine.rules\n:rules sine-of\n:load none.taut\nexit\n1\n",
+        folder.path(),
+    );
+    for part in [
+        "x: f32[n, 4]",
+        "relu-of-relu",
+        "before, 1 after",
+        "[0. 2.]",
+        "1 rule: sine-of-nothing",
+        "Not true.",
+        "none.taut",
+    ] {
+        assert!(said.contains(part), "{part}\n{said}");
+    }
+    assert!(!said.ends_with("1\n"), "{said}");
+}
+
+#[test]
+fn scripts_are_known_by_what_is_in_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |name: &str, text: &str, more: &[&str]| {
+        std::fs::write(folder.path().join(name), text).unwrap();
+        let out = Command::new(env!("CARGO_BIN_EXE_tautomer"))
+            .current_dir(folder.path())
+            .arg("run")
+            .args(more)
+            .arg(name)
+            .env("NO_COLOR", "1")
+            .output()
+            .unwrap();
+        String::from_utf8(out.stdout).unwrap() + &String::from_utf8(out.stderr).unwrap()
+    };
+    assert_eq!(run("a.script", "x = [1, 2]\nx + 1\n", &[]), "x: i32[2]\n[2 3]\n");
+    assert_eq!(run("plain", "1 + 2\nsqrt(4)\n", &[]), "3\n2.\n");
+    assert_eq!(run("b.taut", "1 + 2\n[1, 2] * 2\n", &[]), "3\n[2 4]\n");
+    assert_eq!(run("c.txt", "[1, 2] . [3, 4]\n", &["--compat"]), "[3 8]\n");
+    assert_eq!(
+        run("d.taut", "[1, 2] . [3, 4]\n[1, 2] * [3, 4]\n", &["--compat"]),
+        "[3 8]\n11\n"
+    );
+    assert_eq!(run("e.taut", "pragma power_caret\nx = 3\nx^2\n", &[]), "x: i32\n9\n");
+    assert_eq!(
+        run("f.taut", "fn f(x) { x * x }\ny = f([1, 2])\ny\n", &[]),
+        "y: i32[2]\n[1 4]\n"
+    );
+    let said = run("g.taut", "x: f32[n]\ny = x + 1\ny\n", &[]);
+    assert!(said.contains("the input `x` has no value"), "{said}");
+    let said = run("h.unknown", "fn main(x: f32[2]) { x }\n", &[]);
+    assert!(said.contains("unknown suffix"), "{said}");
 }

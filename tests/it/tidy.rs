@@ -22,7 +22,10 @@ const USES: &[(&str, &[&str])] = &[
     ("exec", &["tensor", "diag", "op", "graph"]),
     ("kuiper", &["tensor", "diag", "op", "graph", "exec"]),
     ("formats", &["tensor", "diag", "lang", "op", "graph"]),
-    ("pipeline", &["tensor", "diag", "op", "graph", "rule", "rewrite"]),
+    (
+        "pipeline",
+        &["tensor", "diag", "lang", "op", "graph", "rule", "rewrite"],
+    ),
     ("cli", &[]), // a program of its own: it uses the library by its name
     ("main", &[]),
     ("lib", &[]),
@@ -387,4 +390,33 @@ fn the_map_is_complete() {
         problems.push(format!("`{name}` of the table is no dependency"));
     }
     none(&problems);
+}
+
+/// Two things are the same where their values are, and not where they look alike in print: what is printed leaves parts
+/// out. So text made by `Debug` may be shown, by an `impl` of `Display` or `Debug`, and nothing else.
+#[test]
+fn the_verifier_compares_values_and_not_their_text() {
+    let mut found = Vec::new();
+    for (name, text) in files("src/verify", ".rs") {
+        let is_test = name.ends_with("tests.rs") || name.ends_with("evidence.rs");
+        // The fingerprint is of the rows of operators, which are constants of the program.
+        if is_test || name.ends_with("fingerprint.rs") {
+            continue;
+        }
+        let mut shown = false;
+        for (i, line) in text.lines().enumerate() {
+            if line == "#[cfg(test)]" && text.lines().nth(i + 1).is_some_and(|next| next.ends_with('{')) {
+                break;
+            }
+            if line.starts_with("impl") {
+                shown = ["Display for", "Debug for"].iter().any(|part| line.contains(part));
+            } else if line == "}" {
+                shown = false;
+            }
+            if !shown && line.contains(":?}") {
+                found.push(format!("{name}:{}: {}", i + 1, line.trim()));
+            }
+        }
+    }
+    assert!(found.is_empty(), "text made by `Debug`:\n{}", found.join("\n"));
 }

@@ -220,7 +220,7 @@ fn verdicts_decide_which_rules_take_part() {
     let mut said = String::new();
     let mut note = |done: &Ran| {
         // The line with the time stands after the problems.
-        let problems = done.err.split("optimised").next().unwrap_or_default();
+        let problems = done.err.split("optimized").next().unwrap_or_default();
         said.push_str(&format!("exit {}\n{problems}\n", done.code));
     };
 
@@ -321,4 +321,49 @@ fn the_table_is_the_same_from_the_lock() {
     let written = run(folder, "verify a.rules --budget 4 --lock --table -o table.md");
     assert_eq!((written.code, written.out.as_str()), (1, ""));
     assert_eq!(read(folder, "table.md"), printed.out);
+}
+
+/// Each process adds its verdicts to those that others have written in the meantime.
+#[test]
+fn processes_that_write_one_lock_lose_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path();
+    let rule = |i: usize| format!("/// Number {i}.\nrule r{i}(x) {{ relu(relu(x)) => relu(x) numerics bitwise }}\n");
+    for round in 0..3 {
+        let count = 6;
+        for i in 0..count {
+            write(folder, &format!("r{i}.rules"), &rule(i));
+        }
+        let _ = std::fs::remove_file(folder.join("verdicts.lock"));
+        let codes: Vec<i32> = std::thread::scope(|scope| {
+            let begun: Vec<_> = (0..count)
+                .map(|i| scope.spawn(move || run(folder, &format!("verify r{i}.rules --lock --budget 2")).code))
+                .collect();
+            begun.into_iter().map(|t| t.join().unwrap()).collect()
+        });
+        assert_eq!(codes, vec![0; count]);
+        let lock = read(folder, "verdicts.lock");
+        for i in 0..count {
+            assert!(
+                line(&lock, &format!("r{i}")).contains("proved"),
+                "round {round}: {lock}"
+            );
+        }
+    }
+}
+
+#[test]
+fn counterexamples_come_before_repairs_and_repairs_may_be_left_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path();
+    write(
+        folder,
+        "a.rules",
+        "/// Right for one group.\nrule r(x, y) { x - y => y - x numerics real }\n/// Not at all.\nrule s(x, y) { relu(x + y) => relu(x) + relu(y) numerics real }\n",
+    );
+    let without = run(folder, "verify a.rules --budget 20 --no-repair");
+    assert_eq!(without.code, 1);
+    assert!(!without.out.contains("nothing refutes it"), "{}", without.out);
+    let with = run(folder, "verify a.rules --budget 20");
+    assert!(with.out.starts_with(&without.out), "{}{}", without.out, with.out);
 }

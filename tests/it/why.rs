@@ -1,7 +1,7 @@
 //! Questions about a rewriting on the command line: which engine, what the result rests on, why a rule does not apply,
 //! which application changes a result.
 
-use crate::command::Ran;
+use crate::command::{self, Ran};
 
 const PROGRAM: &str = "fn main(x: f32[4], param w: f32[4]) {\n  let h = relu(relu(x + 0.0));\n  let y = neg(neg(h * w));\n  y + relu(neg(x))\n}\n";
 
@@ -25,7 +25,7 @@ fn both_engines_explain_their_result() {
             "optimize a.taut --rules a.rules --only-rules twice --engine {engine} --explain --check"
         ));
         assert_eq!(ran.code, 0, "{}", ran.err);
-        assert!(ran.err.contains("the result rests on 2 applications"), "{}", ran.err);
+        assert!(ran.err.contains("2 rewrites produced this result"), "{}", ran.err);
         assert!(ran.err.contains("relu-twice  at h"), "{}", ran.err);
         assert!(ran.err.contains("neg-twice   at y"), "{}", ran.err);
         let report = run(&format!(
@@ -87,6 +87,68 @@ fn a_rule_that_does_not_apply_has_a_reason() {
     assert!(unknown.err.contains("did you mean `matrices`?"), "{}", unknown.err);
     let whole = run("optimize a.taut --rules a.rules --why-not matrices --json").json();
     assert_eq!(whole["why_not"]["values"][0][0], "x.rank");
+}
+
+#[test]
+fn reasons_are_the_real_ones() {
+    let rules = "/// Scaled.\nrule scaled(x, s: const) { relu(x) * s => relu(x * s) where value(s) > 0 numerics real }\n\
+        /// Other types.\nrule typed(x) { neg(x) => cast(x) {to = f64} numerics real }\n\
+        /// Dear.\nrule dear(x) { neg(x) => -(-(-(x))) numerics real }\n\
+        /// Assumed.\nrule assumed(x, y) { (x * y) / y => x assuming nonzero(y) numerics real }\n\
+        /// Divided.\nrule divided(x, y) { relu(x / y) => relu(x) / y numerics real }\n";
+    let program = "fn main(x: f32[4], param w: f32[4]) { (2.0 * relu(x), neg(x), relu(x * w)) }";
+    let folder = command::folder(&[("a.taut", program), ("a.rules", rules)]);
+    let why = |options: &str, rule: &str| {
+        let ran = command::run(
+            folder.path(),
+            &format!("optimize a.taut --rules a.rules {options} --why-not {rule}"),
+        );
+        assert_eq!(ran.code, 0, "{}", ran.err);
+        ran.out
+    };
+    for engine in ["--engine saturate", "--engine substitute"] {
+        let swapped = why(engine, "scaled");
+        assert!(
+            swapped.contains("with the operands of `mul` exchanged: the rule `mul-commutes` does that"),
+            "{swapped}"
+        );
+        let typed = why(engine, "typed");
+        assert!(
+            typed.contains("and is not applied: its target is f64[4] there, and the source f32[4]"),
+            "{typed}"
+        );
+        let assumed = why(engine, "assumed");
+        assert!(assumed.contains("pass `--assume 'nonzero(y)'`"), "{assumed}");
+        let operator = why(engine, "divided");
+        assert!(operator.contains("the graph has no `div`"), "{operator}");
+        let skipped = why(&format!("{engine} --skip-rules dear"), "dear");
+        assert!(skipped.contains("`--skip-rules` has it"), "{skipped}");
+        let verdict = why(&format!("{engine} --verdict tested"), "dear");
+        assert!(verdict.contains("its verdict is not known"), "{verdict}");
+    }
+    let dear = why("--engine saturate", "dear");
+    assert!(dear.contains("what it makes does not cost less"), "{dear}");
+    let ran = command::run(folder.path(), "optimize a.taut --why-not gelu-by-erf");
+    assert!(
+        ran.out.contains("the source has `mul` where the graph has `relu`"),
+        "{}",
+        ran.out
+    );
+}
+
+#[test]
+fn an_example_that_does_not_fire_says_why() {
+    let rules = "/// Of matrices.\nrule matrices(x) { relu(relu(x)) => relu(x) where x.rank == 2 numerics bitwise }\n\
+        example matrices { fn (x: f32[3]) { exp(relu(relu(x))) } => fn (x: f32[3]) { exp(relu(x)) } }\n";
+    let folder = command::folder(&[("a.rules", rules)]);
+    let ran = command::run(folder.path(), "rules test a.rules");
+    assert_eq!(ran.code, 1, "{}", ran.err);
+    let all = format!("{}{}", ran.out, ran.err);
+    assert!(
+        all.contains("does not fire on its example: nearest at relu #")
+            && all.contains("the condition `x.rank == 2` does not hold; x.rank = 1"),
+        "{all}"
+    );
 }
 
 #[test]

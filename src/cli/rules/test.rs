@@ -6,6 +6,7 @@ use std::sync::Arc;
 use tautomer::exec::{Executor, Mode, Plan};
 use tautomer::graph::{Graph, Params, to_program};
 use tautomer::lang::format_program;
+use tautomer::pipeline::{Options, why_not};
 use tautomer::rewrite::{
     CostModel, ENode, Encoded, Extraction, Head, Limits, Saturation, decode, encode, encode_into, saturate, substitute,
 };
@@ -58,8 +59,9 @@ pub(super) fn run(rule: &Arc<Rule>, example: &Example) -> Outcome {
         }
         ExampleKind::MustNotFire => return outcome(None, Vec::new()),
         ExampleKind::Becomes(_) if applied == 0 => {
+            let why = why(rule, before).map_or_else(String::new, |why| format!(": {why}"));
             return outcome(
-                Some("does not fire on its example".to_owned()),
+                Some(format!("does not fire on its example{why}")),
                 vec![("the example", before)],
             );
         }
@@ -83,6 +85,26 @@ pub(super) fn run(rule: &Arc<Rule>, example: &Example) -> Outcome {
     }
 }
 
+/// Why the rule is not applied to its example.
+fn why(rule: &Arc<Rule>, example: &Graph) -> Option<String> {
+    let options = Options {
+        rules: Some(vec![rule.clone()]),
+        class: Class::Approx(f64::INFINITY),
+        assume: rule.assuming.clone(),
+        ..Options::default()
+    };
+    let found = why_not(example, &options, &rule.name).ok()?;
+    let place = found
+        .place
+        .map_or_else(String::new, |place| format!("nearest at {place}, "));
+    let values = found
+        .values
+        .iter()
+        .map(|(written, value)| format!("{written} = {value}"));
+    let more: Vec<String> = values.chain(found.hints).map(|text| format!("; {text}")).collect();
+    Some(format!("{place}{}{}", found.answer, more.concat()))
+}
+
 fn text(graph: &Graph) -> String {
     format_program(&to_program(graph))
 }
@@ -100,6 +122,7 @@ fn made(before: &Graph, encoded: &Encoded, saturation: &Saturation, origins: &[E
         cost: 0.0,
         original: 0.0,
         bound: 0.0,
+        improves: true,
     };
     // The cheapest trees, a vertex of the original counting as much as many new ones where there is a new one.
     let mut costs = BTreeMap::new();

@@ -1,6 +1,5 @@
 //! Model files.
 
-use std::fs;
 use std::path::Path;
 
 use prost::Message;
@@ -10,7 +9,7 @@ use super::import::{Imported, import};
 use super::proto::{DataLocation, ModelProto, StringStringEntryProto, TensorProto};
 use super::{OnnxInfo, decode, export};
 use crate::diag::{Diagnostic, Diagnostics};
-use crate::formats::{FormatError, Problem, atomic};
+use crate::formats::{FormatError, Problem, atomic, readback, whole};
 use crate::graph::{Graph, Params};
 
 /// Messages of Protocol Buffers end here.
@@ -28,7 +27,7 @@ fn refused(error: FormatError) -> Diagnostics {
 /// # Errors
 /// The file cannot be read, is no model, or the model is broken.
 pub fn read_model(path: &Path) -> Result<Imported, Diagnostics> {
-    let bytes = fs::read(path).map_err(|e| refused(FormatError::io(path, e)))?;
+    let bytes = whole::read(path, MAX_MODEL as u64).map_err(|e| refused(FormatError::io(path, e)))?;
     let model = decode_model(bytes.into()).map_err(|e| refused(FormatError::at(path, "onnx", e)))?;
     import(model, path.parent())
 }
@@ -45,14 +44,28 @@ pub fn decode_model(bytes: Bytes) -> Result<ModelProto, Problem> {
     Ok(model)
 }
 
-/// Writes a graph as a model file; beyond 2 GB the weights go to a file beside it. Returns notes.
+/// Writes a graph as a model file, which is read back before it is in place; beyond 2 GB the weights go to a file beside
+/// it. Returns notes.
 ///
 /// # Errors
-/// The graph has no form in ONNX, or a file cannot be written.
+/// The graph has no form in ONNX, is another one when read back, or a file cannot be written.
 pub fn write_model(path: &Path, graph: &Graph, params: &Params, info: &OnnxInfo) -> Result<Diagnostics, Diagnostics> {
     let mut exported = export(graph, params, info)?;
+    check_back(path, graph, &exported.model)?;
     write_limited(path, &mut exported.model, MAX_MODEL).map_err(refused)?;
     Ok(exported.notes)
+}
+
+/// Reads a model that is to be written.
+fn check_back(path: &Path, graph: &Graph, model: &ModelProto) -> Result<(), Diagnostics> {
+    let again = import(model.clone(), None).and_then(|imported| {
+        let broken = imported.notes.iter().find(|note| note.code == "T0512");
+        match broken {
+            Some(problem) => Err(problem.clone().into()),
+            None => Ok(imported.workload.graph),
+        }
+    });
+    readback::check(&path.display().to_string(), graph, again)
 }
 
 fn write_limited(path: &Path, model: &mut ModelProto, limit: usize) -> Result<(), FormatError> {
@@ -107,6 +120,8 @@ fn refer(tensor: &mut TensorProto, location: &str, offset: usize, length: usize)
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::op::{Op, lookup};
     use crate::tensor::{DType, Tensor, Type};

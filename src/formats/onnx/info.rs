@@ -42,7 +42,7 @@ pub struct OnnxInfo {
     pub graph_metadata: Vec<StringStringEntryProto>,
     /// Quantization parameters of values.
     pub quantization: Vec<TensorAnnotation>,
-    /// Inputs and outputs as declared, by name.
+    /// Values as declared, by name.
     pub values: IndexMap<Arc<str>, ValueInfoProto>,
     /// What nodes say beside their computation, by the name of their first result.
     pub nodes: IndexMap<Arc<str>, NodeInfo>,

@@ -1,11 +1,13 @@
 //! ONNX models and tensors.
 
 mod attr;
+mod count;
 mod export;
 mod external;
 mod file;
 mod import;
 mod info;
+mod kernels;
 pub mod proto;
 mod schema;
 mod tensor;
@@ -20,7 +22,8 @@ use super::Problem;
 use crate::graph::Datum;
 use crate::tensor::Tensor;
 
-pub use export::{Exported, export, raise_opset};
+pub use count::count_nodes;
+pub use export::{Exported, Target, export, raise_opset};
 pub use file::{decode_model, read_model, write_model};
 pub use import::{Imported, import};
 pub use info::{NodeInfo, OnnxInfo};

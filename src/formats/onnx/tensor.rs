@@ -7,8 +7,8 @@ use prost::bytes::Bytes;
 
 use super::external;
 use super::proto::{DataLocation, DataType, SparseTensorProto, TensorProto};
-use crate::formats::bytes::{Endian, MAX_RANK, decode, element_count, encode};
-use crate::tensor::{DType, DTypeClass, Element, Tensor};
+use crate::formats::bytes::{Endian, decode, element_count, encode};
+use crate::tensor::{DType, DTypeClass, Element, MAX_RANK, Tensor};
 
 /// A sparse tensor is refused if its dense form takes more bytes.
 const MAX_DENSE: usize = 1 << 28;

@@ -536,3 +536,4 @@ proptest! {
 }
 
 mod chosen;
+mod written;

@@ -4,9 +4,8 @@ use indexmap::IndexMap;
 
 use super::proto::{Dimension, DimensionValue, NestedType, TensorShapeProto, TensorTypeProto, TypeProto, TypeValue};
 use super::{data_type, dtype_of};
-use crate::formats::bytes::MAX_RANK;
 use crate::graph::Graph;
-use crate::tensor::{Dim, Shape, TensorType, Type};
+use crate::tensor::{Dim, MAX_RANK, Shape, TensorType, Type};
 
 /// The type of a value that the graph can carry and not look into: a sequence, a map, elements of an unknown type.
 pub(super) fn foreign() -> Type {

@@ -14,6 +14,10 @@ const END_64: u32 = 0x0606_4b50;
 const LOCATOR_64: u32 = 0x0706_4b50;
 /// Stands for a number that is in the extra field.
 const ELSEWHERE: u32 = u32::MAX;
+/// Bytes of the last entry, without the comment that ends it.
+const LAST: usize = 22;
+/// The beginning of the comment that names the text of a model.
+const PARTNER: &str = "tautomer: written with the text ";
 /// Bytes of the extra field that PNNX writes.
 const EXTRA: u16 = 32;
 
@@ -21,6 +25,7 @@ const EXTRA: u16 = 32;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Archive<'a> {
     members: IndexMap<String, &'a [u8]>,
+    comment: &'a [u8],
 }
 
 impl<'a> Archive<'a> {
@@ -44,7 +49,16 @@ impl<'a> Archive<'a> {
         if !next.is_some_and(|word| ends.contains(&u32::from_le_bytes(*word))) {
             return Err(Problem::malformed("the archive is cut short"));
         }
-        Ok(Archive { members })
+        Ok(Archive {
+            members,
+            comment: comment(bytes).unwrap_or_default(),
+        })
+    }
+
+    /// True if the archive says that it was written with another text than this one. An archive that says nothing was
+    /// written by another program.
+    pub fn belongs_elsewhere(&self, text: &[u8]) -> bool {
+        self.comment.starts_with(PARTNER.as_bytes()) && self.comment != partner(text).as_bytes()
     }
 
     /// The bytes of a member.
@@ -121,6 +135,23 @@ impl<'a> Cursor<'a> {
     }
 }
 
+/// What is said at the end of an archive, behind all else.
+fn comment(bytes: &[u8]) -> Option<&[u8]> {
+    let first = bytes.len().saturating_sub(LAST + usize::from(u16::MAX));
+    let starts = (first..bytes.len().checked_sub(LAST)? + 1).rev();
+    let mut found = starts.filter(|&at| bytes[at..].starts_with(&END.to_le_bytes()));
+    found.find_map(|at| {
+        let comment = bytes.get(at + LAST..)?;
+        let length = bytes.get(at + LAST - 2..at + LAST)?.first_chunk()?;
+        (usize::from(u16::from_le_bytes(*length)) == comment.len()).then_some(comment)
+    })
+}
+
+/// What an archive says of the text that it was written with.
+fn partner(text: &[u8]) -> String {
+    format!("{PARTNER}{:08x} {}", crc32(text), text.len())
+}
+
 /// The size that an extra field has.
 fn size_64(extra: &[u8]) -> Option<u64> {
     let mut cursor = Cursor { bytes: extra, at: 0 };
@@ -163,6 +194,19 @@ fn crc32(bytes: &[u8]) -> u32 {
 /// # Errors
 /// A name is longer than 65535 bytes.
 pub fn write_archive(members: &IndexMap<String, Vec<u8>>) -> Result<Vec<u8>, Problem> {
+    archive(members, "")
+}
+
+/// Writes an archive that is to stand beside this text of a model. A comment at its end, which other programs skip, tells
+/// the text from others: where one of the two files is of another model, [`Archive::belongs_elsewhere`] finds out.
+///
+/// # Errors
+/// A name is longer than 65535 bytes.
+pub fn write_archive_for(text: &[u8], members: &IndexMap<String, Vec<u8>>) -> Result<Vec<u8>, Problem> {
+    archive(members, &partner(text))
+}
+
+fn archive(members: &IndexMap<String, Vec<u8>>, comment: &str) -> Result<Vec<u8>, Problem> {
     let mut out = Vec::new();
     let mut listed = Vec::new();
     for (name, data) in members {
@@ -210,7 +254,8 @@ pub fn write_archive(members: &IndexMap<String, Vec<u8>>) -> Result<Vec<u8>, Pro
     out.extend(1u32.to_le_bytes());
     out.extend(END.to_le_bytes());
     out.extend([0xff; 16]);
-    out.extend([0; 2]);
+    out.extend((comment.len() as u16).to_le_bytes());
+    out.extend(comment.as_bytes());
     Ok(out)
 }
 
@@ -237,6 +282,19 @@ mod tests {
             assert_eq!(archive.get(&name), Some(&data[..]));
         }
         assert_eq!(write_archive(&IndexMap::new()).unwrap().len(), 98);
+    }
+
+    #[test]
+    fn an_archive_knows_its_text() {
+        let bytes = write_archive_for(b"7767517\n", &members()).unwrap();
+        let archive = Archive::read(&bytes).unwrap();
+        assert!(!archive.belongs_elsewhere(b"7767517\n"));
+        assert!(archive.belongs_elsewhere(b"7767517") && archive.belongs_elsewhere(b"7767518\n"));
+        // One of another program says nothing.
+        let plain = write_archive(&members()).unwrap();
+        assert!(!Archive::read(&plain).unwrap().belongs_elsewhere(b"other"));
+        let read = zip::ZipArchive::new(Bytes::new(bytes.as_slice())).unwrap();
+        assert_eq!((read.len(), read.comment()), (3, archive.comment));
     }
 
     #[test]

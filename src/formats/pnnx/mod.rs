@@ -5,14 +5,17 @@
 
 mod archive;
 mod element;
+#[warn(clippy::indexing_slicing)]
 mod export;
+#[warn(clippy::indexing_slicing)]
 mod expression;
 mod file;
+#[warn(clippy::indexing_slicing)]
 mod import;
 mod param;
 mod value;
 
-pub use archive::{Archive, write_archive};
+pub use archive::{Archive, write_archive, write_archive_for};
 pub use element::{Category, ElementType, Weight, common_type, result_type};
 pub use export::{Exported, export, has_form};
 pub use expression::{ExprNode, Expression, Function, Literal, LiteralValue, Reading};

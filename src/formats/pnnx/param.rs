@@ -5,6 +5,7 @@ use std::fmt::{self, Write as _};
 use std::sync::Arc;
 
 use crate::diag::{Diagnostic, Diagnostics, Source, Span};
+use crate::tensor::MAX_RANK;
 
 use super::{ElementType, Value};
 
@@ -125,7 +126,7 @@ impl std::str::FromStr for ValueType {
             })
             .collect();
         Ok(ValueType {
-            shape: shape?,
+            shape: shape.ok().filter(|s| s.len() <= MAX_RANK).ok_or(())?,
             element: element.parse()?,
         })
     }

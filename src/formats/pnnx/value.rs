@@ -49,11 +49,11 @@ impl Value {
             let inner = inner.strip_suffix([')', ']']).unwrap_or(inner);
             return list(inner.split(',').map(str::trim).filter(|item| !item.is_empty()));
         }
-        if !is_numeric(text) {
-            return other();
-        }
         if let Some((re, im)) = complex(text) {
             return Value::Complex(re, im);
+        }
+        if !is_numeric(text) {
+            return other();
         }
         match number(text) {
             Some(Number::Int(v)) => Value::Int(v),
@@ -74,10 +74,34 @@ fn is_numeric(text: &str) -> bool {
     text.strip_prefix('-')
         .unwrap_or(text)
         .starts_with(|c: char| c.is_ascii_digit())
+        || special(text).is_some()
 }
 
-/// A decimal number; one with a point or an exponent is no integer.
+/// An infinity or NaN. C's `printf` writes `-inf`, and exporters that give every number a fraction write `nan.0`.
+fn special(text: &str) -> Option<f64> {
+    let body = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let value = match body.strip_suffix(".0").unwrap_or(body) {
+        "inf" | "Inf" | "infinity" | "Infinity" => f64::INFINITY,
+        "nan" | "NaN" => f64::NAN,
+        _ => return None,
+    };
+    Some(if text.starts_with('-') { -value } else { value })
+}
+
+/// A number as a part of a complex one.
+fn part(text: &str) -> Option<f64> {
+    special(text).or_else(|| {
+        let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+        let plain = digits.starts_with(|c: char| c.is_ascii_digit() || c == '.');
+        plain.then(|| text.parse().ok()).flatten()
+    })
+}
+
+/// A decimal number, an infinity or NaN; one with a point or an exponent is no integer.
 pub(super) fn number(text: &str) -> Option<Number> {
+    if let Some(value) = special(text) {
+        return Some(Number::Float(value));
+    }
     if text.contains(['.', 'e', 'E']) {
         return text.parse().ok().map(Number::Float);
     }
@@ -98,9 +122,10 @@ pub(super) fn complex(text: &str) -> Option<(f64, f64)> {
     let signs = body.char_indices().skip(1).filter(|(_, c)| matches!(c, '+' | '-'));
     let at = signs
         .map(|(at, _)| at)
-        .filter(|&at| !body[..at].ends_with(['e', 'E']))
+        .filter(|&at| body.get(..at).is_some_and(|before| !before.ends_with(['e', 'E'])))
         .last()?;
-    Some((body[..at].parse().ok()?, body[at..].parse().ok()?))
+    let (real, imaginary) = body.split_at_checked(at)?;
+    Some((part(real)?, part(imaginary)?))
 }
 
 fn list<'a>(items: impl Iterator<Item = &'a str> + Clone) -> Value {
@@ -162,7 +187,10 @@ pub fn float_text(value: f64) -> String {
 /// assert_eq!(single_text(1e-8), "1.000000e-8");
 /// ```
 pub fn single_text(value: f32) -> String {
-    if !value.is_finite() {
+    if value.is_nan() {
+        return "nan".to_owned();
+    }
+    if value.is_infinite() {
         return value.to_string();
     }
     if has_exponent(f64::from(value.abs())) {
@@ -199,7 +227,14 @@ mod tests {
             ("1.000000e10", Value::Float(1e10)),
             ("-0.25", Value::Float(-0.25)),
             ("same", text("same")),
-            ("-inf", text("-inf")),
+            ("-inf", Value::Float(f64::NEG_INFINITY)),
+            ("inf", Value::Float(f64::INFINITY)),
+            ("inf.0", Value::Float(f64::INFINITY)),
+            ("(-inf,2)", Value::Floats(vec![f64::NEG_INFINITY, 2.0])),
+            ("inf+1.0e+00j", Value::Complex(f64::INFINITY, 1.0)),
+            ("info", text("info")),
+            ("-", text("-")),
+            ("nj", text("nj")),
             ("%batch", text("%batch")),
             ("torch.int", text("torch.int")),
             ("(1)", Value::Ints(vec![1])),
@@ -213,6 +248,18 @@ mod tests {
     }
 
     #[test]
+    fn what_is_no_number_is_read_in_every_spelling() {
+        for text in ["nan", "-nan", "NaN", "nan.0", "-nan.0"] {
+            let Value::Float(value) = Value::read(text) else {
+                panic!("{text} is no number")
+            };
+            assert!(value.is_nan(), "{text}");
+        }
+        assert_eq!(float_text(f64::NAN), "nan");
+        assert_eq!(float_text(f64::NEG_INFINITY), "-inf");
+    }
+
+    #[test]
     fn numbers_are_read_as_they_were_written() {
         for value in [
             0.0f64,
@@ -223,6 +270,8 @@ mod tests {
             123_456.0,
             f64::from(0.1f32),
             f64::from(f32::MIN_POSITIVE),
+            f64::INFINITY,
+            f64::NEG_INFINITY,
         ] {
             assert_eq!(Value::read(&float_text(value)), Value::Float(value), "{value}");
         }

@@ -6,7 +6,7 @@ use super::Builder;
 use crate::diag::{Diagnostic, Diagnostics, Span};
 use crate::graph::graph_region;
 use crate::graph::literal::{self, Wanted};
-use crate::graph::program::{self, BuildOptions, Within};
+use crate::graph::program::{self, Within};
 use crate::graph::sink::Sink;
 use crate::graph::term::{self, Term};
 use crate::lang::ast::{Attrs, ExprId, ExprKind, Function};
@@ -58,6 +58,10 @@ impl<'a, K: Sink> Builder<'a, K> {
                 ok = false;
                 continue;
             };
+            let value = match value {
+                Term::Open(id) => self.literal_of_open(id).cloned().unwrap_or(value),
+                value => value,
+            };
             let attr = term::to_attr(&value)
                 .or_else(|| literal::tensor(&value, Wanted::Any).ok().map(AttrValue::Tensor))
                 .or_else(|| {
@@ -100,7 +104,7 @@ impl<'a, K: Sink> Builder<'a, K> {
     /// The function that an expression names, if it is the name of one and of nothing else.
     fn function_name(&self, id: ExprId) -> Option<&'a Function> {
         match self.ast.kind(id) {
-            ExprKind::Name(name) if self.lookup(name).is_none() => self.functions.get(name).copied(),
+            ExprKind::Name(name) if self.lookup(name).is_none() => self.function(name),
             _ => None,
         }
     }
@@ -129,12 +133,15 @@ impl<'a, K: Sink> Builder<'a, K> {
             path,
             symbols: self.symbols.iter().cloned().collect(),
         };
-        let options = BuildOptions {
-            max_vertices: self.max_size,
-            ..BuildOptions::default()
-        };
         let mut problems = Diagnostics::new();
-        let graph = program::function_graph(self.ast, function, self.items, within, &options, &mut problems);
+        let graph = program::function_graph(
+            self.ast,
+            function,
+            self.items.as_ref(),
+            within,
+            &mut self.budget,
+            &mut problems,
+        );
         let failed = problems.has_errors();
         self.problems.extend(problems);
         graph.filter(|_| !failed).map(|graph| Arc::new(graph_region(&graph)))

@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
+use super::open::Choice;
 use super::{Builder, Val, script};
 use crate::diag::{Diagnostic, Span, did_you_mean};
 use crate::graph::literal::{self, Wanted};
 use crate::graph::sink::Sink;
 use crate::graph::term::{self, Term};
 use crate::lang::Compat;
-use crate::lang::ast::{Attrs, BinaryOp, ExprId};
-use crate::op::{self, AttrKind, AttrValue, Op, OpDef, OpError, OpTraits};
-use crate::tensor::Type;
+use crate::lang::ast::{Attrs, BinaryOp, ExprId, ExprKind};
+use crate::op::{self, AttrKind, AttrValue, OpDef, OpError, OpTraits};
+use crate::tensor::{DType, Type};
 
 impl<'a, K: Sink> Builder<'a, K> {
     #[expect(clippy::too_many_arguments, reason = "the parts of one call expression")]
@@ -29,12 +30,16 @@ impl<'a, K: Sink> Builder<'a, K> {
         let known = self.operators.get(callee).copied().or_else(|| op::lookup(callee));
         match known.filter(|_| !quoted) {
             Some(def) => self.operator(def, args, ids, given, span),
-            None if quoted || self.opaques.contains_key(callee) => self.opaque(id, callee, args, given, span),
+            None if quoted || self.declared(callee).is_some() => self.opaque(id, callee, args, given, span),
             None => {
                 let known = op::table()
                     .flat_map(OpDef::names)
                     .map(str::to_owned)
-                    .chain(self.functions.keys().map(|k| k.to_string()))
+                    .chain(
+                        self.items
+                            .iter()
+                            .flat_map(|items| items.functions.keys().map(|k| k.to_string())),
+                    )
                     .chain(
                         script::FUNCTIONS
                             .iter()
@@ -42,6 +47,11 @@ impl<'a, K: Sink> Builder<'a, K> {
                             .map(|f| (*f).to_owned()),
                     );
                 let names: Vec<String> = known.collect();
+                let names = if self.budget.compare(names.len()) {
+                    names
+                } else {
+                    Vec::new()
+                };
                 let problem = Diagnostic::error("T0101", format!("unknown operator `{callee}`"))
                     .label(callee_span, "not in the operator table");
                 self.report(match did_you_mean(callee, names.iter().map(String::as_str)) {
@@ -72,7 +82,8 @@ impl<'a, K: Sink> Builder<'a, K> {
         };
         let bits = args.iter().any(|t| match t {
             Term::Value(v) => self.sink.ty(v).as_tensor().is_some_and(|t| t.dtype.is_int()),
-            Term::Int(_) => true,
+            Term::Open(id) => self.type_of_open(*id).as_tensor().is_some_and(|t| t.dtype.is_int()),
+            Term::Int(_) | Term::Wide(_) => true,
             _ => false,
         });
         let name = match op {
@@ -104,7 +115,30 @@ impl<'a, K: Sink> Builder<'a, K> {
 
     /// `x in (a, b)` is `x == a || x == b`.
     pub(super) fn membership(&mut self, args: Vec<Term<K::V>>, lhs: ExprId, rhs: ExprId, span: Span) -> Val<K::V> {
-        let mut items = args.into_iter();
+        if let ExprKind::Tuple(items) | ExprKind::List(items) = self.ast.kind(rhs)
+            && items.is_empty()
+        {
+            let problem = Diagnostic::error("T0015", "nothing is in an empty list");
+            self.report(problem.label(self.ast.span(rhs), "no members").help(term::NO_MEMBERS));
+            return None;
+        }
+        // One type for the value and all members, whichever of them has one.
+        let def = op::lookup("equal")?;
+        let wanted = match self.wanted(def, &args) {
+            Wanted::Any => self
+                .common_default(args.iter(), DType::I32)
+                .map_or(Wanted::Any, Wanted::Like),
+            wanted => wanted,
+        };
+        let mut typed = Vec::with_capacity(args.len());
+        for (i, arg) in args.into_iter().enumerate() {
+            let at = self.ast.span(if i == 0 { lhs } else { rhs });
+            typed.push(match self.default_type(&arg, DType::I32) {
+                Some(_) => Term::Value(self.vertex_as(arg, wanted, at)?),
+                None => arg,
+            });
+        }
+        let mut items = typed.into_iter();
         let item = items.next()?;
         let mut found: Val<K::V> = None;
         for other in items {
@@ -131,10 +165,10 @@ impl<'a, K: Sink> Builder<'a, K> {
         mut given: Vec<(Arc<str>, AttrValue, Span)>,
         span: Span,
     ) -> Val<K::V> {
-        let wanted = self.wanted(def, &args);
         let arg_span = |i: usize| ids.get(i).or(ids.last()).map_or(span, |id| self.ast.span(*id));
         let spans: Vec<Span> = (0..args.len()).map(arg_span).collect();
-        let mut operands = Vec::with_capacity(args.len());
+        let mut terms = Vec::with_capacity(args.len());
+        let mut places = Vec::with_capacity(args.len());
         for (i, arg) in args.into_iter().enumerate() {
             // `cast(x, f64)`: an element type is no operand, so it can only be the attribute.
             if let Term::DType(dtype) = arg
@@ -143,10 +177,14 @@ impl<'a, K: Sink> Builder<'a, K> {
                 given.push((attr.name.into(), AttrValue::DType(dtype), spans[i]));
                 continue;
             }
+            places.push(spans[i]);
             let attr = def.operand(i).and_then(|o| o.attr);
-            if let Some(name) = attr
-                && !matches!(arg, Term::Value(_) | Term::Tensor(_))
-                && let Some(value) = term::to_attr(&arg)
+            let known = match &arg {
+                Term::Open(id) => self.literal_of_open(*id).and_then(term::to_attr),
+                Term::Value(_) | Term::Tensor(_) => None,
+                arg => term::to_attr(arg),
+            };
+            if let (Some(name), Some(value)) = (attr, known)
                 && def.attr_index(name).is_some_and(|a| {
                     def.attrs[a].coerce(value.clone()).is_some() && !matches!(def.attrs[a].kind, AttrKind::Tensor)
                 })
@@ -154,36 +192,34 @@ impl<'a, K: Sink> Builder<'a, K> {
                 if !value.is_none() {
                     given.push((name.into(), value, spans[i]));
                 }
-                operands.push(self.sink.absent());
+                terms.push(Term::None);
                 continue;
             }
-            operands.push(self.vertex_as(arg, wanted, spans[i])?);
+            terms.push(arg);
         }
-        let (least, _) = def.arity();
-        while operands.len() > least && operands.last().is_some_and(|v| self.sink.ty(v) == Type::Absent) {
-            operands.pop();
+        let wanted = match self.choose(def, &terms, &places, &given, span) {
+            Choice::Open(id) => return Some(Term::Open(id)),
+            Choice::Typed(wanted) => wanted,
+        };
+        let mut operands = Vec::with_capacity(terms.len());
+        for ((term, wanted), &at) in terms.into_iter().zip(wanted).zip(&places) {
+            operands.push(self.vertex_as(term, wanted, at)?);
         }
-        let attrs: Vec<(&str, AttrValue)> = given.iter().map(|(n, v, _)| (&**n, v.clone())).collect();
-        match self.sink.call(Op::Known(def), &operands, &attrs) {
-            Ok(v) => {
-                self.sink.place(&v, span);
-                Some(Term::Value(v))
-            }
-            Err(e) => {
-                let problem = self.call_problem(def.name, &e, &operands, &spans, &given, span);
-                self.report(problem);
-                None
-            }
-        }
+        self.emit(def, operands, &places, &given, span).map(Term::Value)
+    }
+
+    /// The element type of the first operand of numbers that has one.
+    pub(super) fn typed(&self, args: &[Term<K::V>]) -> Option<DType> {
+        args.iter().find_map(|t| match t {
+            Term::Value(v) => self.sink.ty(v).as_tensor().map(|t| t.dtype).filter(|d| d.is_number()),
+            Term::Tensor(t) if t.dtype().is_number() => Some(t.dtype()),
+            _ => None,
+        })
     }
 
     /// The element type that untyped literals among the operands take.
     pub(super) fn wanted(&self, def: &OpDef, args: &[Term<K::V>]) -> Wanted {
-        let typed = args.iter().find_map(|t| match t {
-            Term::Value(v) => self.sink.ty(v).as_tensor().map(|t| t.dtype).filter(|d| d.is_number()),
-            Term::Tensor(t) if t.dtype().is_number() => Some(t.dtype()),
-            _ => None,
-        });
+        let typed = self.typed(args);
         let shares = def.traits.contains(OpTraits::ELEMENTWISE) || def.composite_body().is_some();
         match typed {
             Some(dtype) if shares => Wanted::Like(dtype),
@@ -221,7 +257,76 @@ impl<'a, K: Sink> Builder<'a, K> {
                 }
             }
         }
-        e.help.iter().fold(problem, |p, h| p.help(h.clone()))
+        if let Some(help) = &e.help {
+            problem = problem.help(self.in_own_words(name, help, spans));
+        }
+        if e.code == "T0102"
+            && let Some(def) = op::lookup(name)
+            && let Some(help) = self.attribute_instead(def, operands.len(), given, spans)
+        {
+            problem = problem.help(help);
+        }
+        problem
+    }
+
+    /// A help in which operands are called what the text calls them, where that is short.
+    fn in_own_words(&self, name: &str, help: &str, spans: &[Span]) -> String {
+        let mut out = help.to_owned();
+        for (i, span) in spans.iter().enumerate() {
+            let Some(operand) = op::lookup(name).and_then(|def| def.operand(i)) else {
+                break;
+            };
+            let written = self.written(*span);
+            if let Some(written) = written {
+                out = out.replace(&format!("cast({})", operand.name), &format!("cast({written})"));
+            }
+        }
+        out
+    }
+
+    /// What stands at a place, if it is short and on one line.
+    fn written(&self, span: Span) -> Option<&str> {
+        let text = self.ast.source.text.get(span.start as usize..span.end as usize)?;
+        let short = !text.is_empty() && text.len() <= 24 && !text.contains('\n');
+        short.then_some(text)
+    }
+
+    /// What to write instead of operands that are too many for an operator with attributes.
+    fn attribute_instead(
+        &self,
+        def: &OpDef,
+        operands: usize,
+        given: &[(Arc<str>, AttrValue, Span)],
+        spans: &[Span],
+    ) -> Option<String> {
+        let (_, most) = def.arity();
+        let most = most.filter(|&most| operands > most)?;
+        let free = def
+            .attrs
+            .iter()
+            .filter(|a| !given.iter().any(|(name, ..)| **name == *a.name));
+        let attrs: Vec<&str> = free.map(|a| a.name).take(operands - most).collect();
+        if attrs.len() < operands - most {
+            return None;
+        }
+        let texts: Vec<&str> = spans.iter().map(|s| self.written(*s).unwrap_or("…")).collect();
+        let pairs: Vec<String> = attrs
+            .iter()
+            .zip(texts.get(most..)?)
+            .map(|(attr, text)| format!("{attr} = {text}"))
+            .collect();
+        let names: Vec<String> = attrs.iter().map(|a| format!("`{a}`")).collect();
+        let (are, an) = match names.len() {
+            1 => ("is", "an attribute"),
+            _ => ("are", "attributes"),
+        };
+        Some(format!(
+            "{} {are} {an}: `{}({}) {{{}}}`",
+            names.join(", "),
+            def.name,
+            texts[..most].join(", "),
+            pairs.join(", ")
+        ))
     }
 
     /// A term as a value; literals take their default type.
@@ -233,6 +338,7 @@ impl<'a, K: Sink> Builder<'a, K> {
         match term {
             Term::Value(v) => Some(v),
             Term::None => Some(self.sink.absent()),
+            Term::Open(id) => self.settle(id, wanted),
             literal => match literal::tensor(&literal, wanted) {
                 Ok(t) => {
                     let v = self.sink.constant(t);

@@ -7,7 +7,6 @@ use crate::graph::literal::Wanted;
 use crate::graph::sink::Sink;
 use crate::graph::term::Term;
 use crate::lang::ast::{ExprId, Function};
-use crate::tensor::Type;
 
 impl<'a, K: Sink> Builder<'a, K> {
     /// Schedules the body of a function, with its parameters bound to operands.
@@ -52,11 +51,15 @@ impl<'a, K: Sink> Builder<'a, K> {
         let mut frame = Frame::of(Some(name.clone()));
         for ((param, arg), &id) in function.params.iter().zip(args).zip(ids) {
             let declared = param.ty.as_ref().and_then(|t| self.declared_type(t));
-            let wanted = declared
-                .as_ref()
-                .and_then(Type::as_tensor)
-                .map_or(Wanted::Any, |t| Wanted::Exactly(t.dtype));
-            let value = self.vertex_as(arg, wanted, self.ast.span(id)).map(Term::Value);
+            let at = self.ast.span(id);
+            let value = match &declared {
+                Some(declared) => {
+                    let wanted = declared.as_tensor().map_or(Wanted::Any, |t| Wanted::Exactly(t.dtype));
+                    let arg = self.coerced(arg, declared, at);
+                    arg.and_then(|arg| self.vertex_as(arg, wanted, at)).map(Term::Value)
+                }
+                None => self.undeclared(arg, at),
+            };
             if let (Some(Term::Value(v)), Some(declared)) = (&value, &declared) {
                 let actual = self.sink.ty(v);
                 if !declared.admits(&actual) {
@@ -73,7 +76,9 @@ impl<'a, K: Sink> Builder<'a, K> {
             frame.names.entry(param.name.name.clone()).or_default().push(value);
         }
         self.frames.push(frame);
-        tasks.extend([Task::PopFrame, Task::Block(&function.body)]);
+        tasks.push(Task::PopFrame);
+        tasks.extend(function.result.as_ref().map(Task::Result));
+        tasks.push(Task::Block(&function.body));
     }
 }
 

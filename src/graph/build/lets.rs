@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Builder, Val};
-use crate::diag::Diagnostic;
+use crate::diag::{Diagnostic, Span};
 use crate::graph::literal::{self, Wanted};
 use crate::graph::sink::Sink;
 use crate::graph::term::{self, Term};
@@ -24,8 +24,15 @@ impl<'a, K: Sink> Builder<'a, K> {
                 self.bind(&name.name, value);
             }
             LetNames::Tuple(names) => {
+                let count = match &value {
+                    Some(Term::Value(v)) => self.sink.with_ty(v, &|ty| match ty {
+                        Type::Tuple(items) => Some(items.len()),
+                        _ => None,
+                    }),
+                    _ => None,
+                };
                 for (i, name) in names.iter().enumerate() {
-                    let part = value.as_ref().and_then(|value| self.part(value, i, item, names.len()));
+                    let part = value.as_ref().and_then(|value| self.part(value, i, item, count));
                     self.name_value(&part, &name.name);
                     self.bind(&name.name, part);
                 }
@@ -33,29 +40,36 @@ impl<'a, K: Sink> Builder<'a, K> {
         }
     }
 
-    /// Element `i` of what gets `names` names; that their number is wrong is told at the first.
-    fn part(&mut self, value: &Term<K::V>, i: usize, item: &'a Let, names: usize) -> Val<K::V> {
+    /// Element `i` of what gets the names of `item`, a tuple of `count` elements if it is a tuple; that the number of
+    /// names is wrong is told at the first.
+    fn part(&mut self, value: &Term<K::V>, i: usize, item: &'a Let, count: Option<usize>) -> Val<K::V> {
+        let names = match &item.names {
+            LetNames::One(_) => 1,
+            LetNames::Tuple(names) => names.len(),
+        };
         match value {
-            Term::Value(v) => {
-                let count = match self.sink.ty(v) {
-                    Type::Tuple(items) => Some(items.len()),
-                    _ => None,
-                };
-                match self.sink.project(v, i) {
-                    Ok(part) if count == Some(names) => Some(Term::Value(part)),
-                    _ if i > 0 => None,
-                    _ => {
-                        let ty = self.sink.ty(v);
-                        self.report(
-                            Diagnostic::error("T0204", format!("{names} names for a value of type {ty}"))
-                                .label(item.span, "")
-                                .help("the names on the left must be as many as the elements of the tuple"),
-                        );
-                        None
-                    }
+            Term::Value(v) if !self.has_room_for_element(v, i, item.span) => None,
+            Term::Value(v) => match self.sink.project(v, i) {
+                Ok(part) if count == Some(names) => Some(Term::Value(part)),
+                _ if i > 0 => None,
+                _ => {
+                    let ty = self.sink.ty(v);
+                    self.wrong_names(names, &format!("a value of type {ty}"), item);
+                    None
                 }
-            }
+            },
             Term::List(items) if items.len() == names => items.get(i).cloned(),
+            Term::Open(id) if self.members_of_open(*id).is_some_and(|items| items.len() == names) => {
+                self.members_of_open(*id)?.get(i).cloned()
+            }
+            Term::Open(id) if i == 0 => {
+                let what = match self.members_of_open(*id) {
+                    Some(items) => format!("a tuple of {}", items.len()),
+                    None => format!("a value of type {}", self.type_of_open(*id)),
+                };
+                self.wrong_names(names, &what, item);
+                None
+            }
             other => {
                 if i == 0 {
                     let what = term::kind(other);
@@ -64,6 +78,14 @@ impl<'a, K: Sink> Builder<'a, K> {
                 None
             }
         }
+    }
+
+    fn wrong_names(&mut self, names: usize, what: &str, item: &Let) {
+        self.report(
+            Diagnostic::error("T0204", format!("{names} names for {what}"))
+                .label(item.span, "")
+                .help("the names on the left must be as many as the elements of the tuple"),
+        );
     }
 
     /// Values keep the names that the outermost function gives them.
@@ -80,6 +102,11 @@ impl<'a, K: Sink> Builder<'a, K> {
         let span = item.ty.as_ref().map_or(item.span, |t| t.span);
         let v = match &term {
             Term::Value(v) => v.clone(),
+            Term::Open(_) => {
+                let at = self.ast.span(item.value);
+                let term = self.coerced(term, declared, at)?;
+                self.vertex(term, at)?
+            }
             literal => {
                 let wanted = declared.as_tensor().map_or(Wanted::Any, |t| Wanted::Exactly(t.dtype));
                 let built = literal::tensor(literal, wanted).and_then(|t| {
@@ -100,15 +127,27 @@ impl<'a, K: Sink> Builder<'a, K> {
                 }
             }
         };
+        self.admitted(v, declared, self.ast.span(item.value), span)
+            .map(Term::Value)
+    }
+
+    /// A value where a type is declared at `place`; literals take its element type.
+    pub(crate) fn ascribed(&mut self, term: Term<K::V>, declared: &Type, at: Span, place: Span) -> Option<K::V> {
+        let term = self.coerced(term, declared, at)?;
+        let v = self.vertex(term, at)?;
+        self.admitted(v, declared, at, place)
+    }
+
+    fn admitted(&mut self, v: K::V, declared: &Type, at: Span, place: Span) -> Option<K::V> {
         let actual = self.sink.ty(&v);
-        if !declared.admits(&actual) {
-            self.report(
-                Diagnostic::error("T0204", format!("declared as {declared}, and the value is {actual}"))
-                    .label(self.ast.span(item.value), format!("this is {actual}"))
-                    .secondary(span, "declared here"),
-            );
-            return None;
+        if declared.admits(&actual) {
+            return Some(v);
         }
-        Some(Term::Value(v))
+        self.report(
+            Diagnostic::error("T0204", format!("declared as {declared}, and the value is {actual}"))
+                .label(at, format!("this is {actual}"))
+                .secondary(place, "declared here"),
+        );
+        None
     }
 }

@@ -1,11 +1,13 @@
 //! From syntax tree to values: names resolved, functions inlined, literals typed, every call checked.
 
 mod attributes;
+pub(crate) mod budget;
 mod calls;
 mod functions;
 mod lets;
 mod names;
 mod opaque;
+mod open;
 pub(crate) mod script;
 mod types;
 mod work;
@@ -13,12 +15,15 @@ mod work;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use indexmap::IndexMap;
 use rustc_hash::FxHashMap;
 
+use self::budget::{Budget, tuple_size};
 use self::work::Task;
 use crate::diag::{Diagnostic, Diagnostics, Span};
 use crate::graph::sink::Sink;
 use crate::graph::term::{self, Term, TermError};
+use crate::lang::MAX_TYPE_NESTING;
 use crate::lang::ast::{Ast, Block, ExprId, ExprKind, Function, OpaqueDecl};
 use crate::op::{AttrValue, OpDef};
 use crate::tensor::Type;
@@ -33,14 +38,12 @@ pub(crate) struct Builder<'a, K: Sink> {
     pub(crate) problems: Diagnostics,
     /// Arithmetic of literals and attributes is done at once instead of becoming calls.
     pub(crate) fold_terms: bool,
-    /// Refuses to build more values than this.
-    pub(crate) max_size: usize,
-    functions: FxHashMap<Arc<str>, &'a Function>,
-    /// The same, as they stand in the file, and declarations.
-    items: (&'a [Function], &'a [OpaqueDecl]),
+    /// What may still be built.
+    pub(crate) budget: Budget,
+    /// What the file defines.
+    items: Option<Arc<Items<'a>>>,
     /// Functions that are being built for the operators that call them, outermost first.
     pub(crate) path: Vec<Arc<str>>,
-    opaques: FxHashMap<Arc<str>, &'a OpaqueDecl>,
     symbols: BTreeSet<Arc<str>>,
     frames: Vec<Frame<K::V>>,
     ascribed: FxHashMap<ExprId, Type>,
@@ -48,10 +51,43 @@ pub(crate) struct Builder<'a, K: Sink> {
     operators: FxHashMap<Arc<str>, &'static OpDef>,
     /// Values of what does not depend on the running variable of the comprehension at hand.
     hoisted: FxHashMap<ExprId, Val<K::V>>,
+    /// Values that have no element type yet.
+    opens: Vec<open::Open<K::V>>,
     /// The next unknown extent of a declaration.
-    unknown: u32,
+    pub(crate) unknown: u32,
     /// What scripts have besides.
     pub(crate) script: Option<script::ScriptState<K::V>>,
+}
+
+/// The functions and declarations of a file by name. All functions of a program share one: there may be thousands.
+#[derive(Debug, Default)]
+pub(crate) struct Items<'a> {
+    functions: IndexMap<Arc<str>, &'a Function>,
+    opaques: FxHashMap<Arc<str>, &'a OpaqueDecl>,
+}
+
+impl<'a> Items<'a> {
+    /// What a file defines, and the problems of functions that are defined twice.
+    pub(crate) fn new(functions: &'a [Function], opaques: &'a [OpaqueDecl]) -> (Items<'a>, Diagnostics) {
+        let mut problems = Diagnostics::new();
+        let mut items = Items::default();
+        for function in functions {
+            let Some(name) = &function.name else { continue };
+            let Some(first) = items.functions.get(&name.name) else {
+                items.functions.insert(name.name.clone(), function);
+                continue;
+            };
+            let before = first.name.as_ref().map_or(first.span, |n| n.span);
+            problems.push(
+                Diagnostic::error("T0105", format!("the function `{}` is defined twice", name.name))
+                    .label(name.span, "defined again here")
+                    .secondary(before, "first defined here")
+                    .help("rename one of the two"),
+            );
+        }
+        items.opaques.extend(opaques.iter().map(|o| (o.name.name.clone(), o)));
+        (items, problems)
+    }
 }
 
 /// Names in scope of one function body.
@@ -80,39 +116,33 @@ impl<'a, K: Sink> Builder<'a, K> {
             sink,
             problems: Diagnostics::new(),
             fold_terms: false,
-            max_size: usize::MAX,
-            functions: FxHashMap::default(),
-            items: (&[], &[]),
+            budget: Budget::default(),
+            items: None,
             path: Vec::new(),
-            opaques: FxHashMap::default(),
             symbols: BTreeSet::new(),
             frames: vec![Frame::of(None)],
             ascribed: FxHashMap::default(),
             operators: FxHashMap::default(),
             hoisted: FxHashMap::default(),
+            opens: Vec::new(),
             unknown: 1 << 30,
             script: None,
         }
     }
 
     /// Makes functions and declarations of the file known.
-    pub(crate) fn declare(&mut self, functions: &'a [Function], opaques: &'a [OpaqueDecl]) {
-        self.items = (functions, opaques);
-        for function in functions {
-            let Some(name) = &function.name else { continue };
-            if let Some(first) = self.functions.get(&name.name) {
-                let before = first.name.as_ref().map_or(first.span, |n| n.span);
-                self.problems.push(
-                    Diagnostic::error("T0105", format!("the function `{}` is defined twice", name.name))
-                        .label(name.span, "defined again here")
-                        .secondary(before, "first defined here")
-                        .help("rename one of the two"),
-                );
-            } else {
-                self.functions.insert(name.name.clone(), function);
-            }
-        }
-        self.opaques.extend(opaques.iter().map(|o| (o.name.name.clone(), o)));
+    pub(crate) fn declare(&mut self, items: &Arc<Items<'a>>) {
+        self.items = Some(items.clone());
+    }
+
+    /// The function of that name.
+    fn function(&self, name: &str) -> Option<&'a Function> {
+        self.items.as_ref()?.functions.get(name).copied()
+    }
+
+    /// The declaration of the operator of that name.
+    fn declared(&self, name: &str) -> Option<&'a OpaqueDecl> {
+        self.items.as_ref()?.opaques.get(name).copied()
     }
 
     /// Makes `name` stand for `term` from here on.
@@ -153,12 +183,59 @@ impl<'a, K: Sink> Builder<'a, K> {
 
     /// The value of an attribute expression.
     fn term(&mut self, id: ExprId) -> Val<K::V> {
-        match term::eval(self.ast, id, &*self) {
+        let mut steps = self.budget.steps;
+        let value = term::eval_within(self.ast, id, &*self, &mut steps);
+        self.budget.leave_steps(steps);
+        match value {
             Ok(term) => Some(term),
             Err(e) => {
                 self.report_term(e);
                 None
             }
+        }
+    }
+
+    /// Whether a condition over attribute values holds.
+    fn condition(&mut self, id: ExprId) -> Result<bool, TermError> {
+        let mut steps = self.budget.steps;
+        let holds = term::condition_within(self.ast, id, &*self, &mut steps);
+        self.budget.leave_steps(steps);
+        holds
+    }
+
+    /// The value of a call, unless it is a tuple with more elements than the budget has left.
+    fn counted(&mut self, value: K::V, span: Span) -> Option<K::V> {
+        let (parts, depth) = self.sink.with_ty(&value, &tuple_size);
+        self.has_room(parts, depth, span).then_some(value)
+    }
+
+    /// Whether the budget has room for element `index` of a tuple, which is looked at before it is taken.
+    fn has_room_for_element(&mut self, tuple: &K::V, index: usize, span: Span) -> bool {
+        let (parts, depth) = self.sink.with_ty(tuple, &|ty| match ty {
+            Type::Tuple(items) => items.get(index).map_or((0, 0), tuple_size),
+            _ => (0, 0),
+        });
+        self.has_room(parts, depth, span)
+    }
+
+    /// Whether the budget has room for a tuple; else the problem is reported.
+    fn has_room(&mut self, parts: usize, depth: usize, span: Span) -> bool {
+        let problem = self.tuple_problem(parts, depth);
+        let fits = problem.is_none();
+        if let Some(problem) = problem {
+            self.report(problem.label(span, ""));
+        }
+        fits
+    }
+
+    /// Counts the elements of a tuple that is made; what to report if there are too many or they are nested too deep.
+    fn tuple_problem(&mut self, parts: usize, depth: usize) -> Option<Diagnostic> {
+        match self.budget.tuple(parts) {
+            None if depth > MAX_TYPE_NESTING => {
+                let problem = format!("tuples are nested more than {MAX_TYPE_NESTING} deep, the most they may be");
+                Some(Diagnostic::error("T0605", problem).help(budget::TUPLE_HELP))
+            }
+            problem => problem,
         }
     }
 
@@ -197,6 +274,7 @@ impl<'a, K: Sink> Builder<'a, K> {
 
     fn project(&mut self, args: Vec<Term<K::V>>, index: usize, span: Span) -> Val<K::V> {
         match args.into_iter().next()? {
+            Term::Value(v) if !self.has_room_for_element(&v, index, span) => None,
             Term::Value(v) => match self.sink.project(&v, index) {
                 Ok(part) => {
                     self.sink.place(&part, span);
@@ -208,6 +286,9 @@ impl<'a, K: Sink> Builder<'a, K> {
                 }
             },
             Term::List(items) if index < items.len() => items.into_iter().nth(index),
+            Term::Open(id) if self.members_of_open(id).is_some_and(|items| index < items.len()) => {
+                self.members_of_open(id)?.get(index).cloned()
+            }
             other => {
                 self.report(
                     Diagnostic::error("T0204", format!("{} has no element {index}", term::kind(&other)))

@@ -20,7 +20,7 @@ impl<K: Sink> Builder<'_, K> {
         given: Vec<(Arc<str>, AttrValue, Span)>,
         span: Span,
     ) -> Val<K::V> {
-        let declared = self.opaques.get(callee).copied();
+        let declared = self.declared(callee);
         let result = match (self.ascribed.get(&id).cloned(), declared) {
             (Some(ty), _) => ty,
             (None, Some(decl)) => {

@@ -2,16 +2,20 @@
 
 use super::functions::wrong_count;
 use super::work::Task;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
 use super::{Builder, Val};
 use crate::diag::{Diagnostic, Span};
 use crate::graph::literal::{self, Wanted};
 use crate::graph::sink::Sink;
-use crate::graph::term::Term;
+use crate::graph::term::{self, Term};
 use crate::lang::Compat;
-use crate::lang::ast::{Attrs, BinaryOp, ExprId};
+use crate::lang::ast::{Attrs, BinaryOp, ExprId, ExprKind};
 use crate::op::{self, AttrValue};
 use crate::tensor::DType;
-use crate::tensor::{Dim, Tensor, Type};
+use crate::tensor::{Dim, MAX_RANK, Tensor, Type};
 
 /// The functions that scripts have besides operators.
 pub(crate) const FUNCTIONS: &[&str] = &[
@@ -28,14 +32,91 @@ pub(crate) const FUNCTIONS: &[&str] = &[
     "size",
     "ndim",
     "dtype",
+    "init_random",
+    "init_one",
+    "init_zero",
+    "init_by_list",
+    "get_shape",
+    "get_tensor_size",
+    "reshape_tensor",
+    "tensor_slice",
 ];
 
-/// The most elements that a constructor makes.
-const MAX_ELEMENTS: i64 = 1 << 28;
+/// Functions by their names in the small tensor language, and by those that they have here.
+const OTHER_NAMES: &[(&str, &str)] = &[
+    ("init_random", "rand"),
+    ("init_one", "one"),
+    ("init_zero", "zero"),
+    ("get_shape", "shape"),
+    ("get_tensor_size", "size"),
+    ("reshape_tensor", "reshape"),
+    ("tensor_slice", "slice"),
+];
+
+/// The most elements of a value of a script, unless it is told otherwise.
+pub(crate) const MAX_ELEMENTS: usize = 1 << 24;
+
+/// The message about a value with too many elements.
+pub(crate) fn too_many_elements(most: usize) -> Diagnostic {
+    Diagnostic::error(
+        "T0603",
+        format!("a value of a script has more than {most} elements, the most it may"),
+    )
+    .help("raise the limit with `--max-elements N`, in a library call with `Session::with_max_elements`")
+}
+
+/// The names that a script gives, each with its value; nothing for a name whose value had a problem.
+#[derive(Debug, Clone)]
+pub(crate) struct Names<V> {
+    /// With the place of each in the order in which they were given.
+    values: FxHashMap<Arc<str>, (usize, Option<V>)>,
+    given: usize,
+}
+
+impl<V> Default for Names<V> {
+    fn default() -> Names<V> {
+        Names {
+            values: FxHashMap::default(),
+            given: 0,
+        }
+    }
+}
+
+impl<V> Names<V> {
+    pub(crate) fn get(&self, name: &str) -> Option<&Option<V>> {
+        self.values.get(name).map(|(_, value)| value)
+    }
+
+    /// Gives a name a value; the name is the youngest then.
+    pub(crate) fn insert(&mut self, name: Arc<str>, value: Option<V>) {
+        self.given += 1;
+        self.values.insert(name, (self.given, value));
+    }
+
+    /// The number of names.
+    pub(crate) fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    /// The names with their values, those that were given first before the others.
+    #[expect(clippy::iter_over_hash_type, reason = "the result is sorted")]
+    pub(crate) fn oldest_first(&self) -> Vec<(&str, &Option<V>)> {
+        let mut all = Vec::with_capacity(self.values.len());
+        for (name, (place, value)) in &self.values {
+            all.push((*place, &**name, value));
+        }
+        all.sort_unstable_by_key(|(place, ..)| *place);
+        all.into_iter().map(|(_, name, value)| (name, value)).collect()
+    }
+}
 
 /// What a script adds to the language.
 #[derive(Debug, Clone)]
 pub(crate) struct ScriptState<V> {
+    /// The names given so far.
+    pub(crate) names: Names<V>,
+    /// The most elements of a value.
+    pub(crate) max_elements: usize,
     /// Its spelling.
     pub(crate) compat: Compat,
     /// Where random numbers go on.
@@ -76,13 +157,18 @@ impl<'a, K: Sink> Builder<'a, K> {
 
     /// The value of a call that [`Self::is_script_call`] accepts.
     pub(super) fn script_call(&mut self, name: &str, args: Vec<Term<K::V>>, ids: &[ExprId], span: Span) -> Val<K::V> {
+        let called = name;
+        let name = OTHER_NAMES
+            .iter()
+            .find(|(other, _)| *other == called)
+            .map_or(called, |(_, name)| name);
         let wanted = match name {
             "operate_tensor" | "slice" => 3,
             "dot" | "reshape" => 2,
             _ => 1,
         };
         if args.len() != wanted {
-            let problem = wrong_count(&format!("`{name}` takes"), wanted, args.len());
+            let problem = wrong_count(&format!("`{called}` takes"), wanted, args.len());
             self.report(problem.label(span, ""));
             return None;
         }
@@ -92,23 +178,35 @@ impl<'a, K: Sink> Builder<'a, K> {
             "operate_tensor" => self.operate(args, ids, span),
             "slice" => self.slice_of_size(args, ids, span),
             "reshape" => self.reshape_to(args, ids, span),
+            "init_by_list" => self.vertex(args.into_iter().next()?, span).map(Term::Value),
             _ => self.property(name, args, span),
         }
     }
 
     fn constructor(&mut self, name: &str, args: Vec<Term<K::V>>, ids: &[ExprId], span: Span) -> Val<K::V> {
         let shape = self.integers(args.first()?, self.ast.span(*ids.first()?), "a shape")?;
-        let elements = shape.iter().try_fold(1i64, |n, d| n.checked_mul(*d));
+        let elements = shape
+            .iter()
+            .try_fold(1usize, |n, d| n.checked_mul(usize::try_from(*d).ok()?));
+        let most = self.script.as_ref().map_or(MAX_ELEMENTS, |script| script.max_elements);
         let problem = match elements {
-            _ if shape.iter().any(|d| *d < 0) => Diagnostic::error("T0202", "an extent cannot be negative"),
-            Some(n) if n <= MAX_ELEMENTS => {
-                let values: Vec<i128> = match (name, &mut self.script) {
-                    ("rand", Some(script)) => (0..n).map(|_| i128::from(script.below(10))).collect(),
-                    ("one" | "ones", _) => vec![1; n as usize],
-                    _ => vec![0; n as usize],
+            _ if shape.iter().any(|d| *d < 0) => Diagnostic::error("T0202", "a dimension cannot be negative"),
+            _ if shape.len() > MAX_RANK => Diagnostic::error(
+                "T0202",
+                format!("a tensor has at most {MAX_RANK} axes, and this one {}", shape.len()),
+            ),
+            Some(n) if n <= most => {
+                if let Some(problem) = self.budget.constant(n) {
+                    self.report(problem.label(span, ""));
+                    return None;
+                }
+                let values: Vec<i32> = match (name, &mut self.script) {
+                    ("rand", Some(script)) => (0..n).map(|_| script.below(10) as i32).collect(),
+                    ("one" | "ones", _) => vec![1; n],
+                    _ => vec![0; n],
                 };
                 let extents: Vec<usize> = shape.iter().map(|d| *d as usize).collect();
-                let tensor = Tensor::from_ints(DType::I32, &extents, &values)?;
+                let tensor = Tensor::new(&extents, values)?;
                 let v = self.sink.constant(tensor);
                 self.sink.place(&v, span);
                 if let Some(script) = &mut self.script {
@@ -116,7 +214,7 @@ impl<'a, K: Sink> Builder<'a, K> {
                 }
                 return Some(Term::Value(v));
             }
-            _ => Diagnostic::error("T0603", format!("a tensor of more than {MAX_ELEMENTS} elements")),
+            _ => too_many_elements(most),
         };
         self.report(problem.label(span, format!("the shape is {}", list(&shape))));
         None
@@ -126,8 +224,12 @@ impl<'a, K: Sink> Builder<'a, K> {
     pub(super) fn promoted(&mut self, args: Vec<Term<K::V>>, ids: &[ExprId]) -> Option<Vec<Term<K::V>>> {
         let dtype = |builder: &Self, term: &Term<K::V>| match term {
             Term::Value(v) => builder.sink.ty(v).as_tensor().map(|t| t.dtype),
+            Term::Open(_) => builder.default_type(term, DType::I32),
             literal => literal::tensor(literal, Wanted::Any).ok().map(|t| t.dtype()),
         };
+        if args.iter().all(|arg| self.default_type(arg, DType::I32).is_some()) {
+            return Some(args);
+        }
         let types: Vec<_> = args.iter().map(|arg| dtype(self, arg)).collect();
         let typed = args.iter().zip(&types).filter(|(arg, _)| matches!(arg, Term::Value(_)));
         let floats = |t: &Option<DType>| t.filter(|d| d.is_float());
@@ -325,6 +427,10 @@ impl<'a, K: Sink> Builder<'a, K> {
         };
         let one = |builder: &Self, term: &Term<K::V>| match term {
             Term::Int(n) => n.as_const(),
+            Term::Open(id) => builder.literal_of_open(*id).and_then(|t| match t {
+                Term::Int(n) => n.as_const(),
+                _ => None,
+            }),
             Term::Value(v) => builder
                 .sink
                 .value(v)
@@ -348,6 +454,46 @@ impl<'a, K: Sink> Builder<'a, K> {
             );
         }
         found
+    }
+
+    /// `x[i]` and `x[a..b]` of a tensor: a position of its first axis, or several.
+    pub(super) fn tensor_index(&mut self, id: ExprId, v: K::V) -> Val<K::V> {
+        let span = self.ast.span(id);
+        let ast = self.ast;
+        match ast.kind(id) {
+            ExprKind::Index { base, index } => {
+                let at = self.term(*index)?;
+                if let (Term::Int(i), Some(extent)) = (&at, self.extents(&v).and_then(|e| e.first().copied()))
+                    && let Some(i) = i.as_const()
+                    && !(-extent..extent).contains(&i)
+                {
+                    let ty = self.sink.ty(&v);
+                    let problem = format!("there is no position {i} in the first axis of {ty}");
+                    self.report(Diagnostic::error("T0202", problem).label(span, ""));
+                    return None;
+                }
+                let at = Term::Value(self.vertex_as(at, Wanted::Exactly(DType::I64), ast.span(*index))?);
+                self.known_call("gather", vec![Term::Value(v), at], &[*base, *index], span)
+            }
+            ExprKind::Slice { base, start, end } => {
+                let mut bound = |end: &Option<ExprId>, default: i64| match end {
+                    None => Some(default),
+                    Some(end) => match self.term(*end)? {
+                        Term::Int(d) if d.as_const().is_some() => d.as_const(),
+                        other => {
+                            let problem =
+                                format!("a bound must be a known integer, and this is {}", term::kind(&other));
+                            self.report(Diagnostic::error("T0202", problem).label(ast.span(*end), ""));
+                            None
+                        }
+                    },
+                };
+                let (start, end) = (bound(start, 0)?, bound(end, i64::MAX)?);
+                let attrs = [("starts", vec![start]), ("ends", vec![end]), ("axes", vec![0])];
+                self.with_lists("slice", Term::Value(v), &attrs, &[*base], span)
+            }
+            _ => None,
+        }
     }
 
     /// A problem between operands.

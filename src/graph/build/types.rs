@@ -8,7 +8,7 @@ use crate::diag::Diagnostic;
 use crate::graph::sink::Sink;
 use crate::graph::term::{self, Scope, Term};
 use crate::lang::ast::{DimExpr, Dims, ExprId, ExprKind, TypeExpr, TypeKind};
-use crate::tensor::{Dim, Shape, Tensor, TensorType, Type};
+use crate::tensor::{Dim, MAX_RANK, Shape, Tensor, TensorType, Type};
 
 impl<K: Sink> Builder<'_, K> {
     /// The type a type expression stands for; symbols in it become known.
@@ -33,6 +33,14 @@ impl<K: Sink> Builder<'_, K> {
                 let shape = match dims {
                     Dims::Scalar => Some(Shape::scalar()),
                     Dims::AnyRank => None,
+                    Dims::List(list) if list.len() > MAX_RANK => {
+                        let problem = format!(
+                            "a tensor of {} axes: the most that a tensor may have is {MAX_RANK}",
+                            list.len()
+                        );
+                        self.report(Diagnostic::error("T0202", problem).label(ty.span, ""));
+                        return None;
+                    }
                     Dims::List(list) => Some(list.iter().map(|d| self.dim(d, unknown)).collect::<Option<Shape>>()?),
                 };
                 Some(
@@ -47,7 +55,7 @@ impl<K: Sink> Builder<'_, K> {
     }
 
     /// The type a declaration inside the body stands for; each `?` is another extent.
-    pub(super) fn declared_type(&mut self, ty: &TypeExpr) -> Option<Type> {
+    pub(crate) fn declared_type(&mut self, ty: &TypeExpr) -> Option<Type> {
         let mut next = self.unknown;
         let ty = self.type_of(ty, &mut || {
             next += 1;
@@ -61,7 +69,10 @@ impl<K: Sink> Builder<'_, K> {
         let DimExpr::Expr(id) = dim else { return Some(unknown()) };
         self.declare_symbols(*id);
         let scope = DimScope { symbols: &self.symbols };
-        match term::eval(self.ast, *id, &scope) {
+        let mut steps = self.budget.steps;
+        let value = term::eval_within(self.ast, *id, &scope, &mut steps);
+        self.budget.leave_steps(steps);
+        match value {
             Ok(Term::Int(Dim::Const(v))) if v < 0 => {
                 self.report(
                     Diagnostic::error("T0202", format!("a dimension cannot be {v}"))

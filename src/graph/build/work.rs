@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use super::budget::tuple_size;
 use super::{Builder, Val};
-use crate::diag::Diagnostic;
+use crate::diag::Span;
 use crate::graph::sink::Sink;
 use crate::graph::term::{self, Term};
-use crate::lang::ast::{Ast, BinaryOp, Block, ExprId, ExprKind, Let, UnaryOp};
-use crate::tensor::Dim;
+use crate::lang::ast::{Ast, BinaryOp, Block, ExprId, ExprKind, Let, TypeExpr, TypeKind, UnaryOp};
+use crate::tensor::{Dim, TensorType, Type};
 
 /// What is still to be done; results of expressions wait on a stack of values.
 pub(super) enum Task<'a, V> {
@@ -19,6 +20,8 @@ pub(super) enum Task<'a, V> {
     Bind(Arc<str>, Val<V>),
     PopScope(usize),
     PopFrame,
+    /// Literals take the element types that the function declares for its result.
+    Result(&'a TypeExpr),
 }
 
 impl<'a, K: Sink> Builder<'a, K> {
@@ -26,18 +29,17 @@ impl<'a, K: Sink> Builder<'a, K> {
     pub(super) fn work(&mut self, mut tasks: Vec<Task<'a, K::V>>) -> Vec<Val<K::V>> {
         let mut values: Vec<Val<K::V>> = Vec::new();
         while let Some(task) = tasks.pop() {
-            if self.sink.size() > self.max_size {
-                self.report(Diagnostic::error(
-                    "T0603",
-                    format!(
-                        "the program has more than {} vertices after inlining its functions",
-                        self.max_size
-                    ),
-                ));
+            if self.budget.spent {
                 return vec![None];
             }
             match task {
-                Task::Eval(id) => self.start(id, &mut tasks, &mut values),
+                Task::Eval(id) => {
+                    if let Some(problem) = self.budget.evaluate(1, self.sink.size() + self.opens.len()) {
+                        self.report(problem.label(self.ast.span(id), ""));
+                        return vec![None];
+                    }
+                    self.start(id, &mut tasks, &mut values);
+                }
                 Task::Finish(id, base) => {
                     let args = values.split_off(base);
                     self.finish(id, args, &mut tasks, &mut values);
@@ -69,6 +71,13 @@ impl<'a, K: Sink> Builder<'a, K> {
                 Task::PopFrame => {
                     self.frames.pop();
                 }
+                Task::Result(ty) => {
+                    let value = match (values.pop().flatten(), element_types(ty)) {
+                        (Some(term), Some(declared)) => self.coerced(term, &declared, ty.span),
+                        (value, _) => value,
+                    };
+                    values.push(value);
+                }
             }
         }
         values
@@ -99,6 +108,18 @@ impl<'a, K: Sink> Builder<'a, K> {
                 self.push_args(args, tasks);
             }
             ExprKind::Project { base: tuple, .. } => tasks.extend([Task::Finish(id, base), Task::Eval(*tuple)]),
+            // A tensor of a script has its elements as a field.
+            ExprKind::Field { base, name } if self.script.is_some() && name.as_str() == "data" => {
+                tasks.push(Task::Eval(*base));
+            }
+            // The base is looked at once it is known what it is; rules have families there.
+            ExprKind::Index { base: of, .. } | ExprKind::Slice { base: of, .. } if !self.fold_terms => {
+                tasks.extend([Task::Finish(id, base), Task::Eval(*of)]);
+            }
+            ExprKind::Wildcard if self.lookup("_").is_some() => {
+                let value = self.lookup("_").flatten();
+                values.push(value);
+            }
             ExprKind::Field { base: tuple, name } if matches!(self.lookup(&name.name), Some(Some(Term::Int(_)))) => {
                 tasks.extend([Task::Finish(id, base), Task::Eval(*tuple)]);
             }
@@ -128,7 +149,7 @@ impl<'a, K: Sink> Builder<'a, K> {
                     Task::Eval(*cond),
                 ]);
             }
-            ExprKind::When { cond, then, otherwise } => match term::condition(ast, *cond, &*self) {
+            ExprKind::When { cond, then, otherwise } => match self.condition(*cond) {
                 Ok(holds) => tasks.push(Task::Block(if holds { then } else { otherwise })),
                 Err(e) => {
                     self.report_term(e);
@@ -155,19 +176,23 @@ impl<'a, K: Sink> Builder<'a, K> {
         };
         let span = self.ast.span(id);
         let ast = self.ast;
-        let literal = self.fold_terms && args.iter().all(|t| !matches!(t, Term::Value(_)));
+        let typed = |t: &Term<K::V>| matches!(t, Term::Value(_) | Term::Open(_));
+        let literal = self.fold_terms && !args.iter().any(typed);
         let value = match ast.kind(id) {
             ExprKind::Unary { .. } | ExprKind::Binary { .. } if literal => self.term(id),
             ExprKind::Tuple(_) if literal => Some(Term::List(args)),
             // Scripts have no tuples: `(3, 3)` is a shape.
-            ExprKind::Tuple(_) if self.script.is_some() && args.iter().all(|t| !matches!(t, Term::Value(_))) => {
-                Some(Term::List(args))
-            }
-            ExprKind::Tuple(_) => {
-                let items: Option<Vec<_>> = args.into_iter().map(|t| self.vertex(t, span)).collect();
-                items.map(|items| Term::Value(self.sink.tuple(&items)))
-            }
+            ExprKind::Tuple(_) if self.script.is_some() && !args.iter().any(typed) => Some(Term::List(args)),
+            ExprKind::Tuple(_) => self.tuple_of(args, span),
             ExprKind::Project { index, .. } => self.project(args, *index as usize, span),
+            ExprKind::Index { .. } | ExprKind::Slice { .. } => match args.into_iter().next() {
+                Some(Term::Value(v)) => self.tensor_index(id, v),
+                Some(Term::Open(open)) => match self.vertex(Term::Open(open), span) {
+                    Some(v) => self.tensor_index(id, v),
+                    None => None,
+                },
+                _ => self.term(id),
+            },
             ExprKind::Field { name, .. } => match self.lookup(&name.name) {
                 Some(Some(Term::Int(Dim::Const(i)))) if i >= 0 => self.project(args, i as usize, span),
                 _ => None,
@@ -199,12 +224,12 @@ impl<'a, K: Sink> Builder<'a, K> {
                 if literal
                     && attrs.is_none()
                     && term::TERM_FUNCTIONS.contains(&callee.as_str())
-                    && let Ok(term) = term::eval(ast, id, &*self)
+                    && let Ok(term) = term::eval_within(ast, id, &*self, &mut self.budget.steps.clone())
                 {
                     values.push(Some(term));
                     return;
                 }
-                if !*quoted && let Some(&function) = self.functions.get(&callee.name) {
+                if !*quoted && let Some(function) = self.function(&callee.name) {
                     self.enter(function, args, ids, span, tasks, values);
                     return;
                 }
@@ -219,6 +244,15 @@ impl<'a, K: Sink> Builder<'a, K> {
         values.push(value);
     }
 
+    /// A tuple, if the budget has room for its type. Its type is looked at before it is made.
+    pub(super) fn tuple_of_values(&mut self, items: &[K::V], span: Span) -> Option<K::V> {
+        let sizes = items.iter().map(|item| self.sink.with_ty(item, &tuple_size));
+        let (parts, depth) = sizes.fold((0, 1), |(size, depth), (inner, nested)| {
+            (size + 1 + inner, depth.max(nested + 1))
+        });
+        self.has_room(parts, depth, span).then(|| self.sink.tuple(items))
+    }
+
     /// Schedules operands; a comprehension becomes one operand for each value of its variable.
     pub(super) fn push_args(&mut self, args: &'a [ExprId], tasks: &mut Vec<Task<'a, K::V>>) {
         for &arg in args.iter().rev() {
@@ -230,6 +264,10 @@ impl<'a, K: Sink> Builder<'a, K> {
                 Some(Term::List(items)) => items,
                 _ => Vec::new(),
             };
+            if let Some(problem) = self.budget.evaluate(items.len(), self.sink.size() + self.opens.len()) {
+                self.report(problem.label(self.ast.span(arg), ""));
+                return;
+            }
             if self.fold_terms && items.len() > 1 {
                 for id in invariant_calls(self.ast, *body, &var.name) {
                     let value = self.run(Task::Eval(id));
@@ -239,7 +277,7 @@ impl<'a, K: Sink> Builder<'a, K> {
             let depth = self.frame().undo.len();
             for item in items.into_iter().rev() {
                 self.bind(&var.name, Some(item.clone()));
-                let keep = cond.is_none_or(|c| term::condition(self.ast, c, &*self).unwrap_or(true));
+                let keep = cond.is_none_or(|c| self.condition(c).unwrap_or(true));
                 self.frame().undo.pop();
                 self.frame().names.get_mut(&var.name).map(Vec::pop);
                 if keep {
@@ -275,4 +313,13 @@ fn invariant_calls(ast: &Ast, body: ExprId, name: &str) -> Vec<ExprId> {
         }
     }
     out
+}
+
+/// A declared type as far as literals need it: its element types.
+fn element_types(ty: &TypeExpr) -> Option<Type> {
+    match &ty.kind {
+        TypeKind::Tensor { dtype, .. } => Some(TensorType::any_rank((*dtype)?.dtype).into()),
+        TypeKind::Tuple(items) => items.iter().map(element_types).collect::<Option<_>>().map(Type::Tuple),
+        TypeKind::Sequence(_) | TypeKind::Optional(_) => None,
+    }
 }

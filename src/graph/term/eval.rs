@@ -5,6 +5,9 @@ use crate::diag::Span;
 use crate::lang::ast::{ExprId, ExprKind, UnaryOp};
 use crate::tensor::{DType, Tensor};
 
+/// The most elements of a range.
+const MAX_RANGE: i64 = 1 << 16;
+
 impl<S: Scope> Evaluator<'_, S> {
     pub(super) fn eval(&mut self, id: ExprId) -> Result<S::V> {
         let span = self.ast.span(id);
@@ -14,6 +17,7 @@ impl<S: Scope> Evaluator<'_, S> {
                 format!("attribute expressions may be nested {MAX_TERM_DEPTH} deep"),
             ));
         }
+        self.spend(1, span)?;
         self.depth += 1;
         let out = self.eval_kind(id, span);
         self.depth -= 1;
@@ -23,9 +27,9 @@ impl<S: Scope> Evaluator<'_, S> {
     fn eval_kind(&mut self, id: ExprId, span: Span) -> Result<S::V> {
         let ast = self.ast;
         match ast.kind(id) {
-            ExprKind::Int { value, suffix: None } => i64::try_from(*value)
-                .map(|v| Term::Int(v.into()))
-                .map_err(|_| TermError::new(span, "does not fit 64 bits")),
+            ExprKind::Int { value, suffix: None } => {
+                Ok(i64::try_from(*value).map_or(Term::Wide(*value), |v| Term::Int(v.into())))
+            }
             ExprKind::Int {
                 value,
                 suffix: Some(dtype),
@@ -43,7 +47,10 @@ impl<S: Scope> Evaluator<'_, S> {
             ExprKind::Str(s) => Ok(Term::Str(s.clone())),
             ExprKind::Name(name) => self.name(name, span),
             ExprKind::Positional(i) => self.name(&format!("@{i}"), span),
-            ExprKind::Wildcard => Err(TermError::new(span, "`_` has no value")),
+            ExprKind::Wildcard => self
+                .scope
+                .name("_")
+                .ok_or_else(|| TermError::new(span, "`_` has no value")),
             ExprKind::List(items) | ExprKind::Tuple(items) => Ok(Term::List(self.eval_all(items)?)),
             ExprKind::Call { callee, args, .. } => {
                 let args_terms = self.eval_all(args)?;
@@ -68,13 +75,15 @@ impl<S: Scope> Evaluator<'_, S> {
                 self.element(base, at, span)
             }
             ExprKind::Slice { base, start, end } => {
-                let (items, text) = match self.eval(*base)? {
+                let base = self.eval(*base)?;
+                self.spend(base.weight(), span)?;
+                let (items, text) = match base {
                     Term::List(items) => (items, false),
                     Term::Str(text) => (letters(&text), true),
                     _ => return Err(TermError::new(span, "only lists and texts have slices")),
                 };
                 let n = items.len() as i64;
-                let clamp = |v: i64| (if v < 0 { v + n } else { v }).clamp(0, n) as usize;
+                let clamp = |v: i64| (if v < 0 { v.saturating_add(n) } else { v }).clamp(0, n) as usize;
                 let from = start.map(|s| self.int(s)).transpose()?.map_or(0, clamp);
                 let to = end.map(|e| self.int(e)).transpose()?.map_or(n as usize, clamp);
                 let part = items.get(from..to).unwrap_or(&[]);
@@ -90,6 +99,7 @@ impl<S: Scope> Evaluator<'_, S> {
                 match (op, term) {
                     (UnaryOp::Neg, Term::Int(d)) => Ok(Term::Int(-d)),
                     (UnaryOp::Neg, Term::Float(v)) => Ok(Term::Float(-v)),
+                    (UnaryOp::Neg, Term::Wide(v)) => Ok(Term::Wide(-v)),
                     (UnaryOp::Not, Term::Bool(b)) => Ok(Term::Bool(!b)),
                     (op, other) => Err(TermError::new(
                         span,
@@ -112,7 +122,9 @@ impl<S: Scope> Evaluator<'_, S> {
                 self.eval(block.result)
             }
             ExprKind::Comprehension { body, var, iter, cond } => {
-                let items = match self.eval(*iter)? {
+                let items = self.eval(*iter)?;
+                self.spend(items.weight(), span)?;
+                let items = match items {
                     Term::List(items) => items,
                     Term::Str(text) => letters(&text),
                     _ => {
@@ -155,11 +167,16 @@ impl<S: Scope> Evaluator<'_, S> {
         Ok(out)
     }
 
-    fn name(&self, name: &str, span: Span) -> Result<S::V> {
-        if let Some((_, term)) = self.locals.iter().rev().find(|(n, _)| &**n == name) {
+    fn name(&mut self, name: &str, span: Span) -> Result<S::V> {
+        if let Some(at) = self.locals.iter().rposition(|(n, _)| &**n == name) {
+            let (_, term) = &self.locals[at];
+            let weight = term.weight();
+            self.spend(weight, span)?;
+            let (_, term) = &self.locals[at];
             return Ok(term.clone());
         }
         if let Some(term) = self.scope.name(name) {
+            self.spend(term.weight(), span)?;
             return Ok(term);
         }
         if name == "none" {
@@ -168,7 +185,14 @@ impl<S: Scope> Evaluator<'_, S> {
         if let Ok(dtype) = name.parse::<DType>() {
             return Ok(Term::DType(dtype));
         }
-        let names = self.scope.names();
+        // What is looked for costs steps, too; without a suggestion the problem is still told.
+        let names = match self.steps.checked_sub(self.scope.name_count()) {
+            Some(left) => {
+                self.steps = left;
+                self.scope.names()
+            }
+            None => Vec::new(),
+        };
         let close = crate::diag::did_you_mean(name, names.iter().map(String::as_str));
         Err(TermError {
             help: close.map(|c| format!("did you mean `{c}`?")),
@@ -187,21 +211,27 @@ impl<S: Scope> Evaluator<'_, S> {
         }
     }
 
-    pub(super) fn range(&self, from: i64, to: i64, span: Span) -> Result<S::V> {
-        if to.saturating_sub(from) > 1 << 16 {
-            return Err(TermError::new(span, format!("the range {from}..{to} is too long")));
+    pub(super) fn range(&mut self, from: i64, to: i64, span: Span) -> Result<S::V> {
+        let length = to.saturating_sub(from);
+        if length > MAX_RANGE {
+            return Err(TermError::new(
+                span,
+                format!("the range {from}..{to} has {length} elements, and a range may have {MAX_RANGE}"),
+            ));
         }
+        self.spend(usize::try_from(length).unwrap_or(0), span)?;
         Ok(Term::List((from..to).map(|v| Term::Int(v.into())).collect()))
     }
 
-    fn element(&self, base: Term<S::V>, at: i64, span: Span) -> Result<S::V> {
+    fn element(&mut self, base: Term<S::V>, at: i64, span: Span) -> Result<S::V> {
+        self.spend(base.weight(), span)?;
         let items = match base {
             Term::List(items) => items,
             Term::Str(text) => letters(&text),
             other => return Err(TermError::new(span, format!("{} has no elements", kind(&other)))),
         };
         let n = items.len() as i64;
-        let place = if at < 0 { at + n } else { at };
+        let place = if at < 0 { at.saturating_add(n) } else { at };
         usize::try_from(place)
             .ok()
             .and_then(|i| items.get(i).cloned())
@@ -209,10 +239,14 @@ impl<S: Scope> Evaluator<'_, S> {
     }
 
     fn field(&self, term: Term<S::V>, field: &str, span: Span) -> Result<S::V> {
-        let Term::Value(v) = &term else {
+        let ty = match &term {
+            Term::Value(v) => Some(self.scope.ty(v)),
+            Term::Open(open) => self.scope.open_type(*open),
+            _ => None,
+        };
+        let Some(ty) = ty else {
             return Err(TermError::new(span, format!("{} has no `.{field}`", kind(&term))));
         };
-        let ty = self.scope.ty(v);
         let Some(tensor) = ty.as_tensor() else {
             return Err(TermError::new(
                 span,
@@ -227,7 +261,7 @@ impl<S: Scope> Evaluator<'_, S> {
         };
         match field {
             "dtype" => Ok(Term::DType(tensor.dtype)),
-            "rank" => Ok(Term::Int(known()?.len().into())),
+            "rank" | "ndim" => Ok(Term::Int(known()?.len().into())),
             "size" => Ok(Term::Int(known()?.size())),
             "shape" => Ok(Term::List(known()?.iter().cloned().map(Term::Int).collect())),
             _ => Err(TermError {

@@ -33,7 +33,13 @@ pub const TERM_FUNCTIONS: &[&str] = &[
 ];
 
 impl<S: Scope> Evaluator<'_, S> {
-    pub(super) fn function(&self, name: &str, mut args: Vec<Term<S::V>>, span: Span) -> Result<S::V> {
+    pub(super) fn function(&mut self, name: &str, args: Vec<Term<S::V>>, span: Span) -> Result<S::V> {
+        self.spend(args.iter().map(Term::weight).sum(), span)?;
+        let value = self.function_value(name, args, span)?;
+        self.limited(value, span)
+    }
+
+    fn function_value(&mut self, name: &str, mut args: Vec<Term<S::V>>, span: Span) -> Result<S::V> {
         let arity = args.len();
         let wrong = || TermError::new(span, format!("`{name}` does not take {arity} operands of this kind"));
         let int_list = |term: &Term<S::V>| -> std::result::Result<Vec<Dim>, TermError> {
@@ -83,6 +89,15 @@ impl<S: Scope> Evaluator<'_, S> {
             ("prod", [list]) => Term::Int(int_list(list)?.into_iter().product()),
             ("min", [Term::Int(a), Term::Int(b)]) => Term::Int(a.minimum(b)),
             ("max", [Term::Int(a), Term::Int(b)]) => Term::Int(a.maximum(b)),
+            ("min" | "max", [a, b]) => match (float(a), float(b)) {
+                (Some(x), Some(y)) => Term::Float(if name == "min" { x.min(y) } else { x.max(y) }),
+                _ => return Err(wrong()),
+            },
+            ("min" | "max", [Term::List(items)]) if items.iter().any(|t| matches!(t, Term::Float(_))) => {
+                let all: Option<Vec<f64>> = items.iter().map(float).collect();
+                let least = |a: f64, b: f64| if name == "min" { a.min(b) } else { a.max(b) };
+                Term::Float(all.ok_or_else(wrong)?.into_iter().reduce(least).ok_or_else(wrong)?)
+            }
             ("min", [list @ Term::List(_)]) => Term::Int(
                 int_list(list)?
                     .into_iter()
@@ -147,6 +162,7 @@ impl<S: Scope> Evaluator<'_, S> {
             ("is_static", [Term::Value(v)]) => Term::Bool(self.scope.is_static(v)),
             ("value", [Term::Value(v)]) => {
                 let value = self.constant(v, span)?;
+                self.spend(value.len(), span)?;
                 from_tensor(&value)
                     .ok_or_else(|| TermError::unknown(span, "only scalars and lists have a value here"))?
             }

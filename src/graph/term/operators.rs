@@ -1,18 +1,31 @@
 //! Operators between attribute expressions, and equality.
 
-use super::{Evaluator, Result, Scope, Term, TermError, float, kind};
+use super::{Evaluator, NO_MEMBERS, Result, Scope, Term, TermError, float, kind};
 use crate::diag::Span;
-use crate::lang::ast::{BinaryOp, ExprId};
+use crate::lang::ast::{BinaryOp, ExprId, ExprKind};
 use crate::tensor::Dim;
 
 impl<S: Scope> Evaluator<'_, S> {
     pub(super) fn binary(&mut self, op: BinaryOp, lhs: ExprId, rhs: ExprId, span: Span) -> Result<S::V> {
+        let value = self.binary_value(op, lhs, rhs, span)?;
+        self.limited(value, span)
+    }
+
+    fn binary_value(&mut self, op: BinaryOp, lhs: ExprId, rhs: ExprId, span: Span) -> Result<S::V> {
         use BinaryOp as B;
         let a = self.eval(lhs)?;
         match (op, &a) {
             (B::And, Term::Bool(false)) => return Ok(Term::Bool(false)),
             (B::Or, Term::Bool(true)) => return Ok(Term::Bool(true)),
             _ => {}
+        }
+        if let (B::In, ExprKind::List(items) | ExprKind::Tuple(items)) = (op, self.ast.kind(rhs))
+            && items.is_empty()
+        {
+            return Err(TermError {
+                help: Some(NO_MEMBERS.to_owned()),
+                ..TermError::new(self.ast.span(rhs), "nothing is in an empty list")
+            });
         }
         let b = self.eval(rhs)?;
         let mismatch = |a: &Term<S::V>, b: &Term<S::V>| {
@@ -21,6 +34,7 @@ impl<S: Scope> Evaluator<'_, S> {
                 format!("`{}` does not apply to {} and {}", op.symbol(), kind(a), kind(b)),
             )
         };
+        self.spend(a.weight() + b.weight(), span)?;
         if let B::Eq | B::Ne = op {
             let equal = self.equal(&a, &b, span)?;
             return Ok(Term::Bool(equal == (op == B::Eq)));

@@ -4,6 +4,19 @@ use super::Term;
 use crate::op::{AttrValue, Real};
 use crate::tensor::{DType, Tensor, assume};
 
+impl<V> Term<V> {
+    /// What it costs to work with the term: the elements of lists and of lists in them, the length of a text, the terms
+    /// of a symbolic integer.
+    pub(super) fn weight(&self) -> usize {
+        match self {
+            Term::List(items) => items.iter().map(|item| 1 + item.weight()).sum(),
+            Term::Str(text) => text.len() / 16,
+            Term::Int(dim) => dim.term_count() / 4,
+            _ => 0,
+        }
+    }
+}
+
 /// The attribute value a term stands for; `None` for values of the graph and mixed lists.
 pub fn to_attr<V>(term: &Term<V>) -> Option<AttrValue> {
     Some(match term {
@@ -15,7 +28,7 @@ pub fn to_attr<V>(term: &Term<V>) -> Option<AttrValue> {
         Term::DType(d) => AttrValue::DType(*d),
         Term::Tensor(t) => AttrValue::Tensor(t.clone()),
         Term::Foreign(v) => v.clone(),
-        Term::Value(_) => return None,
+        Term::Value(_) | Term::Open(_) | Term::Wide(_) => return None,
         Term::List(items) => {
             if let Some(dims) = items
                 .iter()
@@ -53,7 +66,7 @@ pub fn from_attr<V>(value: &AttrValue) -> Term<V> {
 /// What kind of term this is, for messages.
 pub fn kind<V>(term: &Term<V>) -> &'static str {
     match term {
-        Term::Int(_) => "an integer",
+        Term::Int(_) | Term::Wide(_) => "an integer",
         Term::Float(_) => "a number",
         Term::Bool(_) => "a truth value",
         Term::Str(_) => "a text",
@@ -62,7 +75,7 @@ pub fn kind<V>(term: &Term<V>) -> &'static str {
         Term::None => "nothing",
         Term::Tensor(_) => "a typed number",
         Term::Foreign(_) => "a foreign value",
-        Term::Value(_) => "a tensor",
+        Term::Value(_) | Term::Open(_) => "a tensor",
     }
 }
 
@@ -73,6 +86,7 @@ pub(super) fn float<V>(term: &Term<V>) -> Option<f64> {
             assume::left_open();
             None
         }),
+        Term::Wide(v) => Some(*v as f64),
         Term::Tensor(t) if t.len() == 1 => t.to_f64s().map(|v| v[0]),
         _ => None,
     }

@@ -78,6 +78,8 @@ pub struct Comment {
 pub struct Program {
     /// All expressions.
     pub ast: Ast,
+    /// Where `pragma power_caret` stands.
+    pub pragma: Option<Span>,
     /// Declared unknown operators.
     pub opaques: Vec<OpaqueDecl>,
     /// Functions, in order.
@@ -93,6 +95,7 @@ impl Program {
     pub fn synthetic() -> Self {
         Program {
             ast: Ast::synthetic(),
+            pragma: None,
             opaques: Vec::new(),
             functions: Vec::new(),
             body: None,

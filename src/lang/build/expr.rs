@@ -45,6 +45,8 @@ impl<'s> Builder<'s> {
                 Rule::prefix => {
                     let operator = match part.as_str() {
                         "-" => Operator::Prefix(UnaryOp::Neg, prec::UNARY),
+                        // A number with its sign is the number.
+                        "+" => continue,
                         "!" => Operator::Prefix(UnaryOp::Not, prec::UNARY),
                         "~" => Operator::Prefix(UnaryOp::BitNot, prec::UNARY),
                         _ => Operator::Prefix(UnaryOp::Not, prec::WORD_NOT),
@@ -80,7 +82,10 @@ impl<'s> Builder<'s> {
     }
 
     fn infix(&mut self, part: &Pair<'s>, first_operator: usize) {
-        let op = binary_op(part.as_str());
+        let op = match part.as_str() {
+            "^" if self.ast.power_caret => BinaryOp::Pow,
+            sign => binary_op(sign),
+        };
         // `**` is taken from the right: an equal one stays on the stack.
         let limit = if op == BinaryOp::Pow { op.prec() + 1 } else { op.prec() };
         let at = self.span(part);

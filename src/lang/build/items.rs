@@ -1,10 +1,12 @@
 //! Functions, declarations, rules, examples.
 
+use std::sync::Arc;
+
 use crate::diag::{Diagnostic, Diagnostics, Span};
 
 use super::super::ast::*;
 use super::super::literal;
-use super::super::script::Statement;
+use super::super::script::{POWER_CARET, Statement};
 use super::super::syntax::{Pair, Rule};
 use super::Builder;
 
@@ -12,6 +14,7 @@ impl<'s> Builder<'s> {
     /// A whole program.
     pub(in super::super) fn program(mut self, pair: Pair<'s>) -> Result<Program, Diagnostics> {
         let (mut opaques, mut functions, mut body) = (Vec::new(), Vec::new(), None);
+        let mut pragma = None;
         for part in pair.into_inner() {
             match part.as_rule() {
                 Rule::function => {
@@ -21,6 +24,7 @@ impl<'s> Builder<'s> {
                         ..self.function(part)
                     });
                 }
+                Rule::pragma => pragma = self.pragma(part),
                 Rule::opaque => opaques.extend(self.opaque(part)),
                 Rule::body => body = Some(self.block(part)),
                 _ => {}
@@ -29,6 +33,7 @@ impl<'s> Builder<'s> {
         let comments = self.remaining_comments();
         self.problems.into_result(Program {
             ast: self.ast,
+            pragma,
             opaques,
             functions,
             body,
@@ -36,25 +41,68 @@ impl<'s> Builder<'s> {
         })
     }
 
-    /// One statement of a script.
-    pub(in super::super) fn statement(mut self, pair: Pair<'s>) -> Result<Statement, Diagnostics> {
+    /// `pragma power_caret`, the only one that programs have.
+    fn pragma(&mut self, pair: Pair<'s>) -> Option<Span> {
         let span = self.span(&pair);
-        let (mut name, mut value) = (None, None);
+        let name = pair.into_inner().find(|part| part.as_rule() == Rule::label)?;
+        if name.as_str() == POWER_CARET {
+            self.ast.power_caret = true;
+            return Some(span);
+        }
+        let problem = Diagnostic::error("T0001", format!("unknown pragma `{}`", name.as_str())).label(span, "");
+        self.report(match name.as_str() {
+            "compat" => problem.help("`pragma compat` is for scripts, which have no functions"),
+            _ => problem.help(format!("a program may begin with `pragma {POWER_CARET}`")),
+        });
+        None
+    }
+
+    /// A function of a script; its expressions follow those of the functions before it.
+    pub(in super::super) fn script_function(
+        mut self,
+        pair: Pair<'s>,
+        before: Ast,
+    ) -> Result<(Ast, Function), Diagnostics> {
+        self.ast = before;
+        let mut function = None;
+        for part in pair.into_inner().filter(|part| part.as_rule() == Rule::function) {
+            let doc = self.doc(self.span(&part).start);
+            function = Some(Function {
+                doc,
+                ..self.function(part)
+            });
+        }
+        match function {
+            Some(function) => self.problems.into_result((self.ast, function)),
+            None => Err(Diagnostic::error("T0001", "empty text").into()),
+        }
+    }
+
+    /// One statement of a script, whose expressions follow those of the functions of the script.
+    pub(in super::super) fn statement(mut self, pair: Pair<'s>, before: Ast) -> Result<Statement, Diagnostics> {
+        self.ast = before;
+        let span = self.span(&pair);
+        let (mut name, mut ty, mut value) = (None, None, None);
         for part in pair.into_inner() {
             match part.as_rule() {
-                Rule::assign => name = part.into_inner().next().map(|name| self.ident(&name)),
+                Rule::assign | Rule::declare => {
+                    for part in part.into_inner() {
+                        match part.as_rule() {
+                            Rule::name => name = Some(self.ident(&part)),
+                            Rule::type_expr => ty = Some(self.type_expr(part, 0)),
+                            _ => {}
+                        }
+                    }
+                }
                 Rule::expr => value = Some(self.expr(part)),
                 _ => {}
             }
         }
-        let Some(value) = value else {
-            return Err(Diagnostic::error("T0001", "a statement without a value")
-                .label(span, "")
-                .into());
-        };
         self.problems.into_result(Statement {
             ast: self.ast,
+            functions: Arc::default(),
             name,
+            ty,
             value,
             span,
         })

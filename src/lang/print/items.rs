@@ -10,6 +10,12 @@ impl<'a> Printer<'a> {
             Opaque(&'a OpaqueDecl),
             Function(&'a Function),
         }
+        if let Some(span) = program.pragma {
+            self.item(&None, span.start, true);
+            self.text("pragma ");
+            self.text(super::super::script::POWER_CARET);
+            self.end_item(span.end);
+        }
         let opaques = program.opaques.iter().map(|opaque| (opaque.span, Part::Opaque(opaque)));
         let functions = program
             .functions

@@ -375,7 +375,7 @@ impl<'a> Printer<'a> {
             } else {
                 self.tasks.push(Task::Line(indent + 2))
             }
-            self.push(op.symbol());
+            self.push(self.ast.symbol(op));
             self.push(" ");
             self.push_expr(
                 rhs,

@@ -45,7 +45,7 @@ impl Printer<'_> {
             ExprKind::Unary { op, operand } => 1 + self.width(*operand, unary_prec(*op, self.ast.kind(*operand))),
             ExprKind::Binary { op, lhs, rhs } => {
                 let (left, right) = operand_precs(*op);
-                self.width(*lhs, left) + self.width(*rhs, right) + 2 + op.symbol().len() as u32
+                self.width(*lhs, left) + self.width(*rhs, right) + 2 + self.ast.symbol(*op).len() as u32
             }
             ExprKind::If { cond, then, otherwise } => {
                 // `if (` … `) { ` … ` } else { ` … ` }`; with `else if` a little less.

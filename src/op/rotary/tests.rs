@@ -23,6 +23,30 @@ fn types() {
                 &["f32[b, c, l]", "f32[c, 1, 4]"],
                 "(f32[b, c, l], f32[b, c, 3])",
             ),
+            (
+                "causal_conv_with_state",
+                "",
+                &["f32[b, c, l]", "f32[c, 1, 4]", "none", "f32[2, c, p]"],
+                "(f32[2, c, l], f32[2, c, 3])",
+            ),
+            (
+                "causal_conv_with_state",
+                "",
+                &["f32[2, 4, 8]", "f32[4, 1, 3]", "f32[4]", "f32[2, 4, 4]"],
+                "axis 2 of `past_state` must be 2, and it is [2, 4, 4]",
+            ),
+            (
+                "causal_conv_with_state",
+                "",
+                &["f32[2, 4, 8]", "f32[4, 2, 3]"],
+                "`weight` is [4, 2, 3], and must be [channels, 1, positions] with one position at least",
+            ),
+            (
+                "causal_conv_with_state",
+                "",
+                &["f32[2, 4, 8]", "f32[4, 1, 3]", "f32[3]"],
+                "`bias` is [3], and must have one element for each channel",
+            ),
         ],
     );
 }

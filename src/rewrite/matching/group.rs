@@ -58,7 +58,7 @@ impl<H: Host> Searcher<'_, H> {
             }
             found = self.again(0);
         }
-        true
+        !self.is_exhausted()
     }
 
     /// True if the body projects a tuple by the running index: then a member's index is its place in the tuple.

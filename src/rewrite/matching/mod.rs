@@ -25,7 +25,7 @@ pub(super) use egraph::Snapshot;
 pub(super) use found::{Match, MatchScope, resolve};
 pub(super) use group::Seen;
 pub(super) use program::Program;
-pub(super) use search::Searcher;
+pub(super) use search::{MOST_STEPS, Searcher};
 pub(super) use trace::{Reason, Trace};
 
 use crate::op::{AttrValue, OpDef};

@@ -13,7 +13,7 @@ impl<'h, H: Host> Searcher<'h, H> {
     pub(super) fn fail(&mut self, at: PatternId, value: H::V, reason: impl FnOnce() -> Reason<H::V>) -> bool {
         let progress = self.trail.len();
         if let Some(trace) = &mut self.trace {
-            trace.note(progress, at, value, reason);
+            trace.note(progress, &self.forms, at, value, reason);
         }
         false
     }

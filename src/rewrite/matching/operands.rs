@@ -116,12 +116,19 @@ impl<'h, H: Host> Searcher<'h, H> {
         index: u32,
         item: usize,
         values: &'h [H::V],
-        n: usize,
+        mut n: usize,
         most: usize,
     ) -> bool {
         let Item::Each(body, family) = self.item_list(node)[item] else {
             return false;
         };
+        // Lengths after which a value follows that the next pattern cannot stand for are not tried one by one.
+        if let Some(Item::One(next)) = self.item_list(node).get(item + 1) {
+            while n < most && values.get(n).is_some_and(|&v| !self.may_be(*next, v)) {
+                n += 1;
+            }
+            self.steps = self.steps.saturating_sub(1);
+        }
         if n < most {
             self.choose(Alternative::Length {
                 node,
@@ -150,6 +157,24 @@ impl<'h, H: Host> Searcher<'h, H> {
             });
         }
         true
+    }
+
+    /// False if the value has no form that the pattern asks for.
+    fn may_be(&self, at: PatternId, value: H::V) -> bool {
+        match self.program.rule.source.node(at) {
+            PatternNode::AnyOf(items) => items.iter().any(|&item| self.may_be_one(item, value)),
+            _ => self.may_be_one(at, value),
+        }
+    }
+
+    fn may_be_one(&self, at: PatternId, value: H::V) -> bool {
+        let pattern = &self.program.rule.source;
+        let has_form = matches!(
+            pattern.node(at),
+            PatternNode::Call { .. } | PatternNode::CallOf { .. } | PatternNode::Tuple(_) | PatternNode::Proj(..)
+        );
+        let found = |want| self.host.next_form(value, want, 0).is_some();
+        !has_form || self.want(at).is_some_and(found)
     }
 
     pub(super) fn output(&mut self, k: usize) -> bool {

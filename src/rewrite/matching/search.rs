@@ -36,7 +36,12 @@ pub(in crate::rewrite) struct Searcher<'h, H: Host> {
     pub(super) by_place: bool,
     /// Where matching came furthest, if that is asked for.
     pub(in crate::rewrite) trace: Option<Trace<H::V>>,
+    /// Steps that may still be made; a search that has none left finds nothing more.
+    pub(in crate::rewrite) steps: usize,
 }
+
+/// Steps of a search that is not told how many it may make.
+pub(in crate::rewrite) const MOST_STEPS: usize = 10_000_000;
 
 impl<'h, H: Host> Searcher<'h, H> {
     /// A search of `host`; `None` if an operator of the pattern does not occur there.
@@ -70,6 +75,7 @@ impl<'h, H: Host> Searcher<'h, H> {
             goals: EMPTY,
             by_place: false,
             trace: None,
+            steps: MOST_STEPS,
         })
     }
 
@@ -121,6 +127,8 @@ impl<'h, H: Host> Searcher<'h, H> {
         });
         let mut found = self.run(0);
         while found {
+            // A match costs what it binds.
+            self.steps = self.steps.saturating_sub(self.trail.len());
             if let Some(binding) = self.binding()
                 && !emit(binding)
             {
@@ -128,7 +136,12 @@ impl<'h, H: Host> Searcher<'h, H> {
             }
             found = self.backtrack(0) && self.run(0);
         }
-        true
+        !self.is_exhausted()
+    }
+
+    /// True if the search ended because it had made all its steps.
+    pub(in crate::rewrite) fn is_exhausted(&self) -> bool {
+        self.steps == 0
     }
 
     /// Values that `at` may stand for, by its operator.

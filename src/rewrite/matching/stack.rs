@@ -160,6 +160,10 @@ impl<'h, H: Host> Searcher<'h, H> {
             if self.goals == EMPTY {
                 return true;
             }
+            let Some(left) = self.steps.checked_sub(1) else {
+                return false;
+            };
+            self.steps = left;
             let (goal, next) = self.agenda[self.goals];
             self.goals = next;
             let going = match goal {
@@ -189,7 +193,7 @@ impl<'h, H: Host> Searcher<'h, H> {
 
     /// Goes on with the latest alternative.
     pub(super) fn backtrack(&mut self, base: usize) -> bool {
-        while self.choices.len() > base {
+        while self.choices.len() > base && self.steps > 0 {
             let Some(choice) = self.choices.pop() else { break };
             self.undo(choice.trail);
             self.agenda.truncate(choice.agenda);

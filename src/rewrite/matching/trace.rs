@@ -36,6 +36,10 @@ pub(in crate::rewrite) enum Reason<V> {
 pub(in crate::rewrite) struct Failure<V> {
     /// How much had been bound.
     pub(in crate::rewrite) progress: usize,
+    /// How many operators of the pattern had been found.
+    pub(in crate::rewrite) forms: usize,
+    /// The value at which the pattern begins.
+    pub(in crate::rewrite) root: V,
     /// The vertex of the pattern.
     pub(in crate::rewrite) at: PatternId,
     /// The value it was compared with.
@@ -57,11 +61,21 @@ impl<V> Default for Trace<V> {
     }
 }
 
-impl<V> Trace<V> {
-    pub(super) fn note(&mut self, progress: usize, at: PatternId, value: V, reason: impl FnOnce() -> Reason<V>) {
+impl<V: Copy> Trace<V> {
+    /// Keeps a failure if it came further than those before; `found` are the values that stand for operators so far.
+    pub(super) fn note(
+        &mut self,
+        progress: usize,
+        found: &[(V, u32)],
+        at: PatternId,
+        value: V,
+        reason: impl FnOnce() -> Reason<V>,
+    ) {
         if self.furthest.as_ref().is_none_or(|f| progress > f.progress) {
             self.furthest = Some(Failure {
                 progress,
+                forms: found.len(),
+                root: found.first().map_or(value, |(root, _)| *root),
                 at,
                 value,
                 reason: reason(),

@@ -6,6 +6,7 @@ use indexmap::IndexSet;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
+use super::super::fold::enlarges;
 use super::super::matching::{AttrRefs, Form, FormHead, Host, Want};
 use crate::graph::{Graph, Node, Operands, VertexId};
 use crate::op::{AttrValue, Op, OpDef, OpTraits};
@@ -26,6 +27,8 @@ struct Entry {
     is_static: bool,
     /// It is a result of the graph.
     is_output: bool,
+    /// It is computed at run time, whatever it is made of.
+    stays: bool,
     /// Rules that made it, or the vertex in whose place it stands: a number of `Lineages`.
     lineage: u32,
 }
@@ -38,11 +41,17 @@ pub(in crate::rewrite) struct Index {
     attrs: IndexSet<AttrValue, FxBuildHasher>,
     ops: Vec<&'static OpDef>,
     numbers: FxHashMap<&'static str, u32>,
+    fold_all: bool,
 }
 
 impl Index {
     /// Takes over a graph.
     pub(in crate::rewrite) fn new(graph: Graph) -> Index {
+        Index::folding(graph, false)
+    }
+
+    /// Takes over a graph of which everything is computed ahead of time that can be, if `fold_all` is given.
+    pub(in crate::rewrite) fn folding(graph: Graph, fold_all: bool) -> Index {
         let order = graph.rpo();
         let mut index = Index {
             graph,
@@ -50,6 +59,7 @@ impl Index {
             attrs: IndexSet::default(),
             ops: Vec::new(),
             numbers: FxHashMap::default(),
+            fold_all,
         };
         for (place, &v) in order.iter().enumerate() {
             index.insert(v, (place as u64 + 1) * SPACING);
@@ -102,6 +112,11 @@ impl Index {
             is_static: operands.iter().all(|u| self.entries[u].is_static),
             ..Entry::default()
         };
+        if let (Some(op), false) = (self.graph.vertex(v).op(), self.fold_all) {
+            let types: SmallVec<[&Type; 6]> = operands.iter().map(|&u| self.graph.ty(u)).collect();
+            entry.stays = enlarges(op, &types, self.graph.ty(v));
+            entry.is_static &= !entry.stays;
+        }
         match &self.graph.vertex(v).node {
             Node::Input => entry.is_static = false,
             Node::Call {
@@ -235,7 +250,7 @@ impl Index {
             let entry = self.entry(v);
             let below = entry.operands.iter().map(|u| self.entries[u].rank).max().unwrap_or(0);
             let pure = entry.op.is_some() || !matches!(self.graph.vertex(v).node, Node::Call { .. } | Node::Input);
-            let is_static = pure && entry.operands.iter().all(|u| self.entries[u].is_static);
+            let is_static = pure && !entry.stays && entry.operands.iter().all(|u| self.entries[u].is_static);
             let rank = entry.rank.max(below + 1);
             if rank == entry.rank && is_static == entry.is_static {
                 continue;

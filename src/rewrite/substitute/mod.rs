@@ -37,7 +37,7 @@ use super::apply::{build_target, same_type};
 use super::cost::CostModel;
 use super::explain::Step;
 use super::explored::{Explored, Trail};
-use super::matching::{Binding, Host, Match, Program, Searcher, Seen, is_input, resolve};
+use super::matching::{Binding, Host, MOST_STEPS, Match, Program, Searcher, Seen, is_input, resolve};
 use super::saturate::{RuleReport, StopReason};
 use crate::graph::{Graph, Node, VertexId};
 use crate::op::Op;
@@ -80,7 +80,7 @@ pub fn substitute(
     limit: Option<usize>,
     model: &CostModel<'_>,
 ) -> (Graph, Substitution) {
-    run(graph, rules, limit, model, None)
+    run(graph, rules, limit, model, None, &|_| {})
 }
 
 /// As [`substitute`], with every vertex that there ever was kept, so that the whole run can be checked.
@@ -91,7 +91,20 @@ pub fn substitute_explored(
     model: &CostModel<'_>,
 ) -> (Graph, Substitution) {
     let trail = Trail::new(&graph);
-    run(graph, rules, limit, model, Some(trail))
+    run(graph, rules, limit, model, Some(trail), &|_| {})
+}
+
+/// As [`substitute`] or, if `explored`, [`substitute_explored`]; `watch` is told the number of substitutions after each.
+pub fn substitute_watched(
+    graph: Graph,
+    rules: &[Arc<Rule>],
+    limit: Option<usize>,
+    model: &CostModel<'_>,
+    explored: bool,
+    watch: &dyn Fn(usize),
+) -> (Graph, Substitution) {
+    let trail = explored.then(|| Trail::new(&graph));
+    run(graph, rules, limit, model, trail, watch)
 }
 
 fn run(
@@ -100,6 +113,7 @@ fn run(
     limit: Option<usize>,
     model: &CostModel<'_>,
     trail: Option<Trail>,
+    watch: &dyn Fn(usize),
 ) -> (Graph, Substitution) {
     let limit = limit.unwrap_or(1000 + 20 * graph.len());
     let programs: Vec<Program> = rules.iter().map(|r| Program::new(r.clone())).collect();
@@ -109,13 +123,16 @@ fn run(
         lineages: Lineages::default(),
         reports: vec![RuleReport::default(); rules.len()],
         seen: rules.iter().map(|_| Seen::default()).collect(),
-        index: Index::new(graph),
+        steps_left: vec![MOST_STEPS; rules.len()],
+        index: Index::folding(graph, model.fold_all),
         programs: &programs,
         model,
         steps: Vec::new(),
         sizes: Vec::new(),
         trail,
         limit,
+        kept_from: BTreeSet::new(),
+        watch,
     };
     let mut rounds = 0;
     let stop = loop {
@@ -128,6 +145,12 @@ fn run(
             break StopReason::FixedPoint;
         }
     };
+    // What stood in the way of a rule at a place that another rule has replaced since counts no more.
+    for &(rule, op, root) in &run.kept_from {
+        if run.index.contains(root) {
+            *run.reports[rule].forbidden.entry(op).or_default() += 1;
+        }
+    }
     let (graph, reports, steps, sizes) = (run.index.into_graph(), run.reports, run.steps, run.sizes);
     let explored = run.trail.map(Trail::finish);
     let rules = programs.iter().map(|p| p.rule.clone()).zip(reports).collect();
@@ -144,6 +167,9 @@ fn run(
     )
 }
 
+/// Steps that each search may make, however many were made before.
+const LEAST_STEPS: usize = 10_000;
+
 /// Users this far above a change are looked at again before the next round.
 const NEARBY: usize = 128;
 
@@ -157,10 +183,15 @@ struct Run<'a> {
     lineages: Lineages,
     reports: Vec<RuleReport>,
     seen: Vec<Seen<VertexId>>,
+    /// Steps of searches that are left to each rule, besides those that each search may make.
+    steps_left: Vec<usize>,
     steps: Vec<Step>,
     sizes: Vec<(usize, usize)>,
     trail: Option<Trail>,
     limit: usize,
+    /// Rules that were not applied for an operator that the result may not contain, and where.
+    kept_from: BTreeSet<(usize, &'static str, VertexId)>,
+    watch: &'a dyn Fn(usize),
 }
 
 /// What is to be replaced.
@@ -220,6 +251,10 @@ impl Run<'_> {
                 let Some(searcher) = searcher else { continue };
                 let mut found = None;
                 let report = &mut self.reports[rule];
+                if report.stopped {
+                    continue;
+                }
+                searcher.steps = self.steps_left[rule].saturating_add(LEAST_STEPS);
                 searcher.rooted(v, &mut self.seen[rule], &mut |binding| {
                     if !refused.is_empty() && refused.contains(&key(rule, &binding)) {
                         return true;
@@ -232,6 +267,8 @@ impl Run<'_> {
                     }
                     found.is_none()
                 });
+                self.steps_left[rule] = self.steps_left[rule].min(searcher.steps);
+                report.stopped = searcher.is_exhausted();
                 if found.is_some() {
                     return found;
                 }
@@ -259,17 +296,28 @@ impl Run<'_> {
         };
         let places: Vec<(VertexId, VertexId)> = outputs.iter().copied().zip(targets).collect();
         let graph = &self.index.graph;
-        let allowed = |v: &VertexId| match graph.vertex(*v).op() {
-            Some(Op::Known(def)) => !(self.model.forbidden)(def),
-            _ => true,
+        let forbidden = |v: &VertexId| match graph.vertex(*v).op() {
+            Some(Op::Known(def)) if self.model.forbids_vertex(graph, *v) => Some(def.name),
+            _ => None,
         };
-        let fits = created.iter().all(allowed)
-            && places.iter().all(|(a, b)| same_type(graph.ty(*a), graph.ty(*b)))
-            && places.iter().any(|(a, b)| a != b)
-            && !self.index.closes_cycle(&places);
+        let report = &mut self.reports[found.rule];
+        let fits = if !places.iter().all(|(a, b)| same_type(graph.ty(*a), graph.ty(*b))) {
+            report.refused += 1;
+            false
+        } else if places.iter().all(|(a, b)| a == b) {
+            report.idle += 1;
+            false
+        } else if let Some(op) = created.iter().find_map(forbidden) {
+            self.kept_from.insert((found.rule, op, outputs[0]));
+            false
+        } else if self.index.closes_cycle(&places) {
+            report.circular += 1;
+            false
+        } else {
+            true
+        };
         if !fits {
             self.index.discard(&created);
-            self.reports[found.rule].refused += 1;
             return None;
         }
         self.index.adopt(&created);
@@ -287,6 +335,7 @@ impl Run<'_> {
             rule.both_ways || self.lineages.contains(lineage, found.rule) || self.matches_at(found.rule, places[0].1);
         if again && !self.is_cheaper(&removed, &created) {
             self.index.discard(&created);
+            self.reports[found.rule].dearer += 1;
             return None;
         }
         let lineage = self.lineages.with(lineage, found.rule);
@@ -326,6 +375,7 @@ impl Run<'_> {
         self.reports[found.rule].applied += 1;
         self.steps.push(step);
         self.sizes.push((gone, created.len()));
+        (self.watch)(self.steps.len());
         Some(around)
     }
 

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use super::super::pattern::{AttrPattern, ListItem, PatternId, PatternNode};
+use super::super::pattern::{AttrPattern, Item, ListItem, PatternId, PatternNode};
 use super::Checker;
 use super::source::SideState;
 use crate::diag::{Diagnostic, Span};
 use crate::graph::term;
-use crate::lang::ast::{Ast, Attrs, ExprId, ExprKind};
+use crate::lang::ast::{Ast, Attrs, ExprId, ExprKind, RuleClass, UnaryOp};
+use crate::lang::format_expr;
 use crate::op::{self, AttrDef, Default as AttrDefault, OpDef};
 
 impl Checker<'_> {
@@ -37,14 +38,126 @@ impl Checker<'_> {
             return None;
         };
         let fits = self.arity(def, args.len() - spread, spread > 0, span);
-        let operands = self.items(args, state, depth);
-        let attrs = self.attributes(def, attrs, state)?;
+        self.constants_as_operands(def, args, attrs, span, state)?;
+        let literal = |i: usize| {
+            let attr = def.operands.get(i).and_then(|o| o.attr);
+            attr.filter(|_| spread == 0 && is_literal(self.ast, args[i]))
+        };
+        let literals: Vec<Option<&'static str>> = (0..args.len()).map(literal).collect();
+        // What is a constant in the place of an attribute is the attribute, as it is in every graph.
+        let mut operands = Some(Vec::with_capacity(args.len()));
+        let kept = literals.iter().rposition(Option::is_none).map_or(0, |last| last + 1);
+        for (arg, attr) in args.iter().zip(&literals).take(kept) {
+            let item = match attr {
+                Some(_) => Some(Item::One(state.push(PatternNode::Absent))),
+                None => self.item(*arg, state, depth + 1),
+            };
+            operands = operands.zip(item).map(|(mut all, item)| {
+                all.push(item);
+                all
+            });
+        }
+        let mut attrs = self.attributes(def, attrs, state)?;
+        for (arg, name) in args.iter().zip(&literals) {
+            let Some(i) = name.and_then(|name| def.attr_index(name)) else {
+                continue;
+            };
+            if !matches!(attrs[i], AttrPattern::Default | AttrPattern::Any | AttrPattern::Rest(_)) {
+                let name = def.attrs[i].name;
+                self.problems.push(
+                    Diagnostic::error(
+                        "T0103",
+                        format!("`{name}` is given both as an operand and as an attribute"),
+                    )
+                    .label(self.ast.span(*arg), "")
+                    .help("leave one of them out"),
+                );
+                return None;
+            }
+            attrs[i] = self.attribute(&def.attrs[i], *arg, state)?;
+        }
         let node = PatternNode::Call {
             def,
             operands: operands.filter(|_| fits)?,
             attrs,
         };
         Some(state.push(node))
+    }
+
+    /// Complains about constants that a pattern has as operands where every graph has attributes.
+    fn constants_as_operands(
+        &mut self,
+        def: &'static OpDef,
+        args: &[ExprId],
+        attrs: Option<&Attrs>,
+        span: Span,
+        state: &SideState<'_>,
+    ) -> Option<()> {
+        let text = |id: ExprId| format_expr(self.ast, id);
+        let constant = |i: usize| -> Option<(&'static str, &str)> {
+            let attr = def.operands.get(i)?.attr?;
+            let ExprKind::Name(name) = self.ast.kind(args[i]) else {
+                return None;
+            };
+            let variable = state.given.iter().find(|v| v.name == *name)?;
+            let is_constant = variable.class == RuleClass::Const || state.taken_for_constants.contains(name);
+            is_constant.then_some((attr, &**name))
+        };
+        let found: Vec<(&str, &str)> = (0..args.len()).filter_map(constant).collect();
+        if found.is_empty() {
+            return Some(());
+        }
+        let operands = args.iter().enumerate().filter(|(i, arg)| {
+            let literal = def.operands.get(*i).is_some_and(|o| o.attr.is_some()) && is_literal(self.ast, **arg);
+            constant(*i).is_none() && !literal
+        });
+        let operands: Vec<String> = operands.map(|(_, arg)| text(*arg)).collect();
+        let mut entries: Vec<String> = found.iter().map(|(attr, name)| format!("{attr} = {name}")).collect();
+        for (i, arg) in args.iter().enumerate() {
+            if let Some(attr) = def.operands.get(i).and_then(|o| o.attr)
+                && is_literal(self.ast, *arg)
+            {
+                entries.push(format!("{attr} = {}", text(*arg)));
+            }
+        }
+        if let Some(attrs) = attrs {
+            entries.extend(
+                attrs
+                    .entries
+                    .iter()
+                    .map(|e| format!("{} = {}", e.name.name, text(e.value))),
+            );
+            entries.extend(attrs.rest.iter().map(|rest| format!("..{}", rest.name)));
+        }
+        let list = |words: Vec<String>| match words.split_last() {
+            Some((last, [])) => last.clone(),
+            Some((last, more)) => format!("{} and {last}", more.join(", ")),
+            None => String::new(),
+        };
+        let names = list(found.iter().map(|(_, name)| format!("`{name}`")).collect());
+        let which = list(found.iter().map(|(attr, _)| format!("`{attr}`")).collect());
+        let (constants, is, are) = match found.len() {
+            1 => (
+                "the constant",
+                "as an operand: it is the attribute",
+                "it is not a variable then",
+            ),
+            _ => (
+                "the constants",
+                "as operands: they are the attributes",
+                "they are not variables then",
+            ),
+        };
+        let written = format!("{}({}) {{{}}}", def.name, operands.join(", "), entries.join(", "));
+        self.problems.push(
+            Diagnostic::error(
+                "T0311",
+                format!("`{}` never has {constants} {names} {is} {which}", def.name),
+            )
+            .label(span, "never matches")
+            .help(format!("write `{written}`, which binds {names}; {are}")),
+        );
+        None
     }
 
     fn call_of(
@@ -206,6 +319,18 @@ impl Checker<'_> {
 /// True for a name that stands for no element type and not for `none`.
 fn is_free(name: &str) -> bool {
     name.parse::<crate::tensor::DType>().is_err() && name != "none"
+}
+
+/// True for numbers, and for lists.
+fn is_literal(ast: &Ast, id: ExprId) -> bool {
+    match ast.kind(id) {
+        ExprKind::Int { .. } | ExprKind::Float { .. } | ExprKind::Bool(_) | ExprKind::List(_) => true,
+        ExprKind::Unary {
+            op: UnaryOp::Neg,
+            operand,
+        } => is_literal(ast, *operand),
+        _ => false,
+    }
 }
 
 /// True if the expression has a name that none of its comprehensions binds.

@@ -1,6 +1,7 @@
 //! The loader: from a parsed rule file to checked rules, all problems collected.
 
 mod calls;
+mod kinds;
 mod names;
 mod nodes;
 mod probe;
@@ -165,9 +166,11 @@ impl Checker<'_> {
             });
         }
         self.check_conditions(rule);
+        self.check_dimensions(rule);
         let mut failed = self.failed_since(before);
         if let (Some(forward), false, true) = (out.first(), failed, self.thorough) {
             self.check_types(rule, forward);
+            self.check_forms(rule, forward);
             failed = self.failed_since(before);
         }
         if failed { Vec::new() } else { out }
@@ -367,17 +370,25 @@ impl Checker<'_> {
         };
         let names: Vec<&str> = def.operands.iter().map(|o| o.name).collect();
         let are = if given == 1 { "is" } else { "are" };
-        self.problems.push(
-            Diagnostic::error(
-                "T0102",
-                format!(
-                    "`{}`: takes {takes} ({}), and {given} {are} given",
-                    def.name,
-                    names.join(", ")
-                ),
-            )
-            .label(span, ""),
-        );
+        let problem = Diagnostic::error(
+            "T0102",
+            format!(
+                "`{}`: takes {takes} ({}), and {given} {are} given",
+                def.name,
+                names.join(", ")
+            ),
+        )
+        .label(span, "");
+        let too_many = most.map_or(0, |most| given.saturating_sub(most));
+        let attrs: Vec<&str> = def.attrs.iter().map(|a| a.name).take(too_many).collect();
+        self.problems.push(match attrs.first() {
+            Some(first) => problem.help(format!(
+                "attributes stand in braces behind the operands: `{}({}) {{{first} = …}}`",
+                def.name,
+                names.join(", ")
+            )),
+            None => problem,
+        });
         false
     }
 

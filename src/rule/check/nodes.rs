@@ -6,7 +6,9 @@ use super::super::pattern::{Count, Family, FamilyId, Item, PatternId, PatternNod
 use super::source::SideState;
 use super::{Checker, MAX_RULE_DEPTH};
 use crate::diag::{Diagnostic, Span, did_you_mean};
-use crate::lang::ast::{BinaryOp, ExprId, ExprKind, UnaryOp};
+use crate::lang::ast::{BinaryOp, ExprId, ExprKind, TypeKind, UnaryOp};
+use crate::lang::format_expr;
+use crate::tensor::DType;
 
 impl Checker<'_> {
     pub(super) fn pattern(&mut self, id: ExprId, state: &mut SideState<'_>, depth: usize) -> Option<PatternId> {
@@ -71,6 +73,27 @@ impl Checker<'_> {
                 }
                 PatternNode::AnyOf(items)
             }
+            ExprKind::Binary {
+                op: op @ (BinaryOp::BitAnd | BinaryOp::BitXor),
+                lhs,
+                rhs,
+            } => {
+                let (bits, logic) = match op {
+                    BinaryOp::BitAnd => ("bitwise_and", "and"),
+                    _ => ("bitwise_xor", "xor"),
+                };
+                let args = [*lhs, *rhs];
+                // As in a program, the element type says which operator it is; where none is declared, either.
+                return match args.iter().find_map(|arg| self.is_logical(*arg, state)) {
+                    Some(true) => self.call(logic, span, &args, None, span, state, depth),
+                    Some(false) => self.call(bits, span, &args, None, span, state, depth),
+                    None => {
+                        let first = self.call(bits, span, &args, None, span, state, depth)?;
+                        let second = self.call(logic, span, &args, None, span, state, depth)?;
+                        Some(state.push(PatternNode::AnyOf(vec![first, second])))
+                    }
+                };
+            }
             ExprKind::Binary { op, lhs, rhs } => {
                 let Some(name) = op.operator() else {
                     self.problems.push(
@@ -92,12 +115,51 @@ impl Checker<'_> {
             }
             // In parentheses of its own, a comprehension is a tuple.
             ExprKind::Comprehension { .. } => PatternNode::Tuple(vec![self.item(id, state, depth)?]),
+            ExprKind::List(_) => {
+                let text = format_expr(ast, id);
+                self.problems.push(
+                    Diagnostic::error("T0308", "a list has no place among the operands of a pattern")
+                        .label(span, "")
+                        .help(format!(
+                            "declare a constant in its place, `c: const`, and say what it is: `where value(c) == {text}`"
+                        )),
+                );
+                return None;
+            }
             _ => {
                 self.no_place(span);
                 return None;
             }
         };
         Some(state.push(node))
+    }
+
+    /// Whether the values of an expression are truth values, as far as variables declare it.
+    fn is_logical(&self, id: ExprId, state: &SideState<'_>) -> Option<bool> {
+        match self.ast.kind(id) {
+            ExprKind::Name(name) => {
+                let variable = state.given.iter().find(|v| v.name == *name)?;
+                match &variable.ty.as_ref()?.kind {
+                    TypeKind::Tensor { dtype, .. } => dtype.map(|d| d.dtype == DType::Bool),
+                    _ => None,
+                }
+            }
+            ExprKind::Bool(_) => Some(true),
+            ExprKind::Int { .. } => Some(false),
+            ExprKind::Unary { op, operand } => match op {
+                UnaryOp::Not => Some(true),
+                UnaryOp::Neg | UnaryOp::BitNot => self.is_logical(*operand, state).or(Some(false)),
+            },
+            ExprKind::Binary { op, lhs, rhs } => match op {
+                BinaryOp::BitAnd | BinaryOp::BitXor | BinaryOp::BitOr => {
+                    self.is_logical(*lhs, state).or_else(|| self.is_logical(*rhs, state))
+                }
+                BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div | BinaryOp::Rem => Some(false),
+                BinaryOp::Concat | BinaryOp::MatMul | BinaryOp::Pow => None,
+                _ => Some(true),
+            },
+            _ => None,
+        }
     }
 
     /// A variable of the rule, or a name given by `let`; with the index that stands after it.

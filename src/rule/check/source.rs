@@ -20,6 +20,8 @@ pub(super) struct SideState<'a> {
     pub(super) computed: Vec<ExprId>,
     pub(super) given: &'a [Variable],
     pub(super) operators: &'a [OpVariable],
+    /// Variables that a condition takes for constants.
+    pub(super) taken_for_constants: FxHashSet<Arc<str>>,
     /// The comprehension at hand, with its index.
     pub(super) within: Option<(FamilyId, Arc<str>)>,
 }
@@ -64,6 +66,7 @@ impl Checker<'_> {
             computed: Vec::new(),
             given: variables,
             operators,
+            taken_for_constants: self.taken_for_constants(rule),
             within: None,
         };
         let mut ok = true;
@@ -129,6 +132,23 @@ impl Checker<'_> {
             );
         }
         Some((state.pattern, state.rests))
+    }
+
+    /// The variables that conditions ask for their values.
+    fn taken_for_constants(&self, rule: &RuleAst) -> FxHashSet<Arc<str>> {
+        let mut found = FxHashSet::default();
+        let mut stack = rule.conditions.clone();
+        while let Some(id) = stack.pop() {
+            if let ExprKind::Call { callee, args, .. } = self.ast.kind(id)
+                && matches!(callee.as_str(), "value" | "is_zero" | "is_one" | "is_uniform")
+                && let [arg] = args.as_slice()
+                && let ExprKind::Name(name) = self.ast.kind(*arg)
+            {
+                found.insert(name.clone());
+            }
+            stack.extend(self.ast.operands(id));
+        }
+        found
     }
 
     pub(super) fn outputs(&self, id: ExprId) -> Vec<ExprId> {

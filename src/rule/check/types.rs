@@ -3,10 +3,13 @@
 use std::sync::Arc;
 
 use super::Checker;
-use super::probe::{Difference, Verdict, judge};
+use super::kinds;
+use super::probe::{Difference, Rewritten, Verdict, judge, rewritten};
 use crate::diag::{Diagnostic, Severity};
 use crate::graph::term::{self, Scope, Term};
 use crate::lang::ast::{Ast, DimExpr, Dims, ExprId, ExprKind, Rule as RuleAst, TypeKind};
+use crate::lang::format_expr;
+use crate::op::AttrValue;
 use crate::rule::Rule;
 use crate::tensor::{Dim, Shape, Tensor, TensorType, Type};
 
@@ -15,6 +18,10 @@ impl Checker<'_> {
     pub(super) fn check_conditions(&mut self, rule: &RuleAst) {
         let scope = Declared::new(self.ast, rule);
         for &condition in &rule.conditions {
+            if let Some(problem) = kinds::problem(self.ast, rule, condition) {
+                self.problems.push(problem);
+                continue;
+            }
             // What a value depends on is seen in a match alone.
             if calls(self.ast, condition, "is_static") {
                 continue;
@@ -49,6 +56,68 @@ impl Checker<'_> {
             }
         }
         true
+    }
+
+    /// Complains about dimensions that no type has: names, integers and `?` alone are compared.
+    pub(super) fn check_dimensions(&mut self, rule: &RuleAst) {
+        for param in &rule.params {
+            let Some(TypeKind::Tensor {
+                dims: Dims::List(dims), ..
+            }) = param.ty.as_ref().map(|ty| &ty.kind)
+            else {
+                continue;
+            };
+            for dim in dims {
+                let DimExpr::Expr(id) = dim else { continue };
+                let name = &param.name.name;
+                let (what, help) = match self.ast.kind(*id) {
+                    ExprKind::Name(_) | ExprKind::Int { .. } => continue,
+                    ExprKind::Range { start: None, end: None } => (
+                        "`..` beside other dimensions".to_owned(),
+                        format!("`[..]` alone is any rank: write it, and a condition such as `{name}.rank >= 2`"),
+                    ),
+                    _ => (
+                        format!("`{}` as a dimension", format_expr(self.ast, *id)),
+                        "name the dimension, and say in a condition what it is: `where m == 2 * n`".to_owned(),
+                    ),
+                };
+                self.problems.push(
+                    Diagnostic::error("T0311", format!("`{name}` never matches: no type has {what}"))
+                        .label(self.ast.span(*id), "a dimension is a name, an integer or `?` here")
+                        .help(help),
+                );
+            }
+        }
+    }
+
+    /// Warns about attributes that calls have in another form.
+    pub(super) fn check_forms(&mut self, ast: &RuleAst, rule: &Rule) {
+        let Some(found) = rewritten(rule) else { return };
+        let Rewritten {
+            op,
+            attr,
+            written,
+            actual,
+            operands,
+        } = found;
+        let actual: Vec<String> = actual.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+        let text = format!(
+            "no `{op}` with operands of known shape has `{attr} = {written}`, so that `{}` does not match there",
+            rule.name
+        );
+        self.problems.push(
+            Diagnostic::warning("T0311", text)
+                .label(self.ast.span(ast.source.outputs), "")
+                .note(format!(
+                    "a graph has what it stands for: for {} that is `{{{}}}`",
+                    operands.join(", "),
+                    actual.join(", ")
+                ))
+                .help(match written {
+                    AttrValue::Str(_) => "write what it stands for, or bind that to names with conditions".to_owned(),
+                    _ => format!("bind the attribute, `{{{attr} = v}}`, and say in a condition what `v` must be"),
+                }),
+        );
     }
 
     /// Complains about a rule whose sides never have one type.

@@ -42,7 +42,10 @@ impl Instance<'_> {
                 return None;
             }
             match (self.terms.head(a).clone(), self.terms.head(b).clone()) {
-                (Head::Name(name), _) => {
+                (Head::Name(name), head) => {
+                    if !self.operators_allow(&name, &head) {
+                        return None;
+                    }
                     if let Some(&before) = found.get(&name) {
                         if before != b {
                             return None;
@@ -109,6 +112,22 @@ impl Instance<'_> {
         };
         let variable = self.general.operators.iter().find(|v| v.name == *name);
         variable.is_some_and(|v| v.choices.iter().any(|def| def.name == op))
+    }
+
+    /// True if the name is no operator variable, or may stand for each operator that the other one does.
+    fn operators_allow(&self, name: &str, head: &Head) -> bool {
+        let Some(variable) = self.general.operators.iter().find(|v| *v.name == *name) else {
+            return true;
+        };
+        let may_be = |op: &str| variable.choices.iter().any(|def| def.name == op);
+        match head {
+            Head::Op(op) => may_be(op),
+            Head::Name(other) => match self.special.operators.iter().find(|v| v.name == *other) {
+                Some(other) => other.choices.iter().all(|def| may_be(def.name)),
+                None => false,
+            },
+            _ => false,
+        }
     }
 
     /// True if all that `term` matches belongs to the class of the variable.

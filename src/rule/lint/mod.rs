@@ -3,15 +3,18 @@
 //! Everything here is a warning. A comparison that finds nothing proves nothing.
 
 mod instance;
+mod shapes;
 mod sides;
 mod terms;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use instance::Instance;
 use rustc_hash::FxHashMap;
+use shapes::Shapes;
 use sides::{Sides, type_term};
 use terms::{Head, Meaning, TermId, Terms};
 
@@ -63,15 +66,15 @@ fn compare(rules: &[Arc<Rule>], wanted: &dyn Fn(&Rule, &Rule) -> bool) -> Diagno
             problems.extend(endless(&mut terms, rule, &sides[i]));
         }
     }
-    let mut by_root: FxHashMap<Head, Vec<usize>> = FxHashMap::default();
+    let mut shapes = Shapes::default();
     for (i, side) in sides.iter().enumerate() {
-        by_root.entry(terms.head(side.source[0]).clone()).or_default().push(i);
+        shapes.add(&terms, side.source[0], i);
     }
     for (i, rule) in rules.iter().enumerate() {
         if superfluous[i] {
             continue;
         }
-        let (reported, known): (Vec<usize>, Vec<usize>) = candidates(&terms, &sides[i], &by_root)
+        let (reported, known): (Vec<usize>, Vec<usize>) = candidates(&terms, &sides[i], &shapes)
             .into_iter()
             .filter(|&k| !is_one_rule(&rules[k], rule))
             .partition(|&k| wanted(&rules[k], rule));
@@ -137,22 +140,16 @@ fn up_to_names(terms: &mut Terms, rule: &Rule, sides: &Sides) -> Vec<TermId> {
     out
 }
 
-/// Rules whose source may be a part of this one.
-fn candidates(terms: &Terms, sides: &Sides, by_root: &FxHashMap<Head, Vec<usize>>) -> Vec<usize> {
-    let mut out: Vec<usize> = Vec::new();
+/// Rules whose source may match a part of this one, in order.
+fn candidates(terms: &Terms, sides: &Sides, shapes: &Shapes) -> Vec<usize> {
+    let mut out = BTreeSet::new();
     for part in terms.parts(&sides.source) {
-        out.extend(by_root.get(terms.head(part)).into_iter().flatten());
-        if matches!(terms.head(part), Head::Op(_)) {
-            out.extend(
-                [Head::OpOf, Head::AnyOf]
-                    .iter()
-                    .flat_map(|h| by_root.get(h).into_iter().flatten()),
-            );
+        // A part that is a name is no match for a source, which begins with an operator.
+        if !matches!(terms.head(part), Head::Name(_)) {
+            shapes.of(terms, part, &mut out);
         }
     }
-    out.sort_unstable();
-    out.dedup();
-    out
+    out.into_iter().collect()
 }
 
 /// True if whatever `special` does is done by `general`, perhaps at a part of what `special` matches.

@@ -1,7 +1,11 @@
 //! Warnings about rules that say nothing new.
 
+use std::sync::Arc;
+
 use super::{compare_files, compare_rules};
-use crate::rule::{composite_rules, library};
+use crate::diag::Source;
+use crate::lang::parse_rules;
+use crate::rule::{composite_rules, library, load_rules};
 
 #[test]
 fn the_library_says_nothing_twice() {
@@ -15,5 +19,23 @@ fn the_library_says_nothing_twice() {
     for problem in found.iter() {
         let names: Vec<&str> = problem.message.split('`').collect();
         assert_eq!(names[1], names[3], "{}", problem.message);
+    }
+}
+
+#[test]
+fn rules_are_compared_with_those_of_their_shape() {
+    let text: String = (0..50)
+        .map(|i| format!("/// {i}.\nrule r{i}(x) {{ relu(x * {i}) => relu(x) * {i} numerics real }}\n"))
+        .collect();
+    let source = Arc::new(Source::new("test", text.as_str()));
+    let rules = load_rules(parse_rules(source).unwrap()).unwrap().rules;
+    let mut terms = super::Terms::default();
+    let sides: Vec<super::Sides> = rules.iter().map(|r| super::Sides::new(&mut terms, r)).collect();
+    let mut shapes = super::Shapes::default();
+    for (i, side) in sides.iter().enumerate() {
+        shapes.add(&terms, side.source[0], i);
+    }
+    for (i, side) in sides.iter().enumerate() {
+        assert_eq!(super::candidates(&terms, side, &shapes), [i]);
     }
 }

@@ -1,6 +1,6 @@
 //! Sums of products in normal form, and the operations that keep it.
 
-use super::{Atom, Dim, Poly, Product};
+use super::{Atom, Dim, Product};
 use std::cmp::Ordering;
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ impl Dim {
         match terms.as_slice() {
             [] => Dim::Const(0),
             [(product, value)] if product.is_empty() => Dim::Const(*value),
-            _ => Dim::Expr(Arc::new(Poly { terms })),
+            _ => Dim::limited(terms),
         }
     }
 
@@ -50,23 +50,22 @@ impl Dim {
                 let (mut whole, mut rest) = (Vec::new(), Vec::new());
                 for (product, c) in self.terms() {
                     // The constant is reduced to 0..q, so that (h - 1) / 2 + 1 and (h + 1) / 2 are one value.
-                    let kept = if product.is_empty() {
-                        c.rem_euclid(*q)
+                    let (taken, kept) = if product.is_empty() {
+                        (c.div_euclid(*q), c.rem_euclid(*q))
                     } else if c % q == 0 {
-                        0
+                        (c / q, 0)
                     } else {
-                        c
+                        (0, c)
                     };
-                    if c != kept {
-                        whole.push((product.clone(), c - kept));
+                    if taken != 0 {
+                        whole.push((product.clone(), taken));
                     }
                     if kept != 0 {
                         rest.push((product, kept));
                     }
                 }
                 if !whole.is_empty() {
-                    let whole = Dim::from_terms(whole.into_iter().map(|(p, c)| (p, c / q)).collect());
-                    return whole + Dim::from_terms(rest).floor_div(divisor);
+                    return Dim::from_terms(whole) + Dim::from_terms(rest).floor_div(divisor);
                 }
                 if let Some(Atom::FloorDiv(a, Dim::Const(inner))) = self.as_atom()
                     && *inner > 0
@@ -97,7 +96,8 @@ impl Dim {
         if let [(product, coefficient)] = divisor_terms.as_slice() {
             let mut quotient = Vec::new();
             for (atoms, c) in self.terms() {
-                if *coefficient == 0 || c % coefficient != 0 {
+                // The least integer has no quotient by -1.
+                if c.checked_rem(*coefficient)? != 0 {
                     return None;
                 }
                 let mut atoms = atoms.to_vec();
@@ -128,7 +128,7 @@ impl Dim {
     /// Remainder with the sign of the divisor.
     pub fn modulo(&self, divisor: &Dim) -> Dim {
         match (self, divisor) {
-            (Dim::Const(a), Dim::Const(b)) if *b != 0 => Dim::Const(a.wrapping_sub(b.wrapping_mul(floor_div(*a, *b)))),
+            (Dim::Const(a), Dim::Const(b)) if *b != 0 => Dim::Const(modulo(*a, *b)),
             _ if self.exact_div(divisor).is_some() => Dim::Const(0),
             _ => Dim::atom(Atom::Mod(self.clone(), divisor.clone())),
         }
@@ -209,4 +209,9 @@ pub(super) fn floor_div(a: i64, b: i64) -> i64 {
     } else {
         quotient
     }
+}
+
+/// The remainder with the sign of the divisor, which is not 0.
+pub(super) fn modulo(a: i64, b: i64) -> i64 {
+    a.wrapping_sub(b.wrapping_mul(floor_div(a, b)))
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::arith::floor_div;
+use super::arith::{floor_div, modulo};
 use super::{Atom, Dim, Product};
 
 impl Dim {
@@ -19,9 +19,7 @@ impl Dim {
                     Atom::Symbol(name) => value(name)?,
                     Atom::Unknown(_) => return None,
                     Atom::FloorDiv(a, b) => pair(a, b).filter(|(_, b)| *b != 0).map(|(a, b)| floor_div(a, b))?,
-                    Atom::Mod(a, b) => pair(a, b)
-                        .filter(|(_, b)| *b != 0)
-                        .map(|(a, b)| a - b * floor_div(a, b))?,
+                    Atom::Mod(a, b) => pair(a, b).filter(|(_, b)| *b != 0).map(|(a, b)| modulo(a, b))?,
                     Atom::Min(a, b) => pair(a, b).map(|(a, b)| a.min(b))?,
                     Atom::Max(a, b) => pair(a, b).map(|(a, b)| a.max(b))?,
                 };

@@ -2,6 +2,7 @@
 
 mod arith;
 mod evaluate;
+mod limit;
 mod ops;
 mod text;
 
@@ -9,10 +10,13 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+pub use limit::MAX_DIM_PARTS;
+
 /// The extent of one axis: a known integer, or a polynomial over symbols and floor divisions.
 ///
 /// Expressions are kept in a normal form, so that `==` decides equality of polynomials:
-/// `2 * h + h` and `3 * h` are one value. Arithmetic saturates at the limits of `i64`.
+/// `2 * h + h` and `3 * h` are one value. Arithmetic saturates at the limits of `i64`, and an expression of more than
+/// [`MAX_DIM_PARTS`] parts is an unknown dimension.
 ///
 /// ```
 /// use tautomer::tensor::Dim;
@@ -68,9 +72,7 @@ impl Dim {
     }
 
     pub(crate) fn atom(atom: Atom) -> Dim {
-        Dim::Expr(Arc::new(Poly {
-            terms: vec![(Arc::new([atom]), 1)],
-        }))
+        Dim::limited(vec![(Arc::new([atom]), 1)])
     }
 
     /// The value, if it is known.

@@ -3,8 +3,8 @@
 use std::cmp::Ordering;
 use std::ops;
 
-use super::Dim;
 use super::arith::ordered;
+use super::{Dim, MAX_DIM_PARTS};
 
 impl ops::Add for Dim {
     type Output = Dim;
@@ -64,6 +64,9 @@ impl ops::Mul for Dim {
             (some, Dim::Const(number)) | (Dim::Const(number), some) => some.scaled(*number),
             _ => {
                 let (left, right) = (self.terms(), other.terms());
+                if left.len().saturating_mul(right.len()) > MAX_DIM_PARTS {
+                    return Dim::too_large_product(&self, &other);
+                }
                 let mut terms = Vec::with_capacity(left.len() * right.len());
                 for (a, x) in &left {
                     for (b, y) in &right {

@@ -58,7 +58,7 @@ impl Default for Options<'_> {
             class: Class::Real,
             assuming: false,
             limits: Limits {
-                operations: 100_000_000,
+                operations: 30_000_000,
                 machine: 30_000_000_000,
                 elements: 1 << 26,
             },

@@ -95,7 +95,7 @@ impl<'a> Run<'a> {
 
     /// Values for inputs and parameters.
     fn leaves(&self, extents: &Extents, data: Data, number: usize) -> Leaves {
-        let mut random = Random::part(self.options.seed, &format!("leaves {number} {data:?}"));
+        let mut random = Random::part(self.options.seed, &format!("leaves {number} {}", data.name()));
         let known = self.space.types.iter().all(|ty| {
             let mut known = true;
             ty.visit_dims(&mut |d| known &= extents.dim(d).as_const().is_some());

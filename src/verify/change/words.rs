@@ -6,6 +6,9 @@ use crate::lang::ast::ExprKind;
 use crate::rule::Rule;
 use crate::verify::random::Random;
 
+/// The most numbers of a rule about which others are tried.
+const MOST_LINES: usize = 16;
+
 /// Numbers that a rule says, and their neighbours: where a condition or a literal draws a line, both sides are tried.
 #[derive(Debug, Clone)]
 pub(in crate::verify) struct Words {
@@ -13,11 +16,14 @@ pub(in crate::verify) struct Words {
     pub(in crate::verify) rule: Arc<Rule>,
     integers: Vec<i64>,
     numbers: Vec<f64>,
+    /// The integers and numbers as they are written.
+    written: (Vec<i64>, Vec<f64>),
 }
 
 impl Words {
     pub(in crate::verify) fn of(rule: &Arc<Rule>) -> Words {
         let (mut integers, mut numbers): (Vec<i64>, Vec<f64>) = (Vec::new(), Vec::new());
+        let mut written: (Vec<i64>, Vec<f64>) = (Vec::new(), Vec::new());
         for (_, expr) in rule.ast.iter() {
             if expr.span.start < rule.span.start || expr.span.end > rule.span.end {
                 continue;
@@ -25,10 +31,15 @@ impl Words {
             match expr.kind {
                 ExprKind::Int { value, .. } => {
                     let value = value.clamp(-1_000_000, 1_000_000) as i64;
+                    written.0.push(value);
+                    written.1.push(value as f64);
                     integers.extend([value, value + 1, value - 1]);
                     numbers.extend([value as f64, value as f64 + 1.0, value as f64 - 1.0, -(value as f64)]);
                 }
-                ExprKind::Float { value, .. } => numbers.extend([value, 2.0 * value, -value]),
+                ExprKind::Float { value, .. } => {
+                    written.1.push(value);
+                    numbers.extend([value, 2.0 * value, -value]);
+                }
                 _ => {}
             }
         }
@@ -41,7 +52,45 @@ impl Words {
             rule: rule.clone(),
             integers,
             numbers,
+            written,
         }
+    }
+
+    /// The integers that the rule says.
+    pub(in crate::verify) fn written(&self) -> &[i64] {
+        &self.written.0
+    }
+
+    /// Numbers about those that the rule says: on either side of each, between two of them, and as far from one as
+    /// another one is large.
+    pub(in crate::verify) fn lines(&self) -> Vec<f64> {
+        let mut own: Vec<f64> = self
+            .written
+            .1
+            .iter()
+            .flat_map(|x| [*x, -x])
+            .filter(|x| x.is_finite())
+            .collect();
+        own.sort_by(f64::total_cmp);
+        own.dedup();
+        own.truncate(MOST_LINES);
+        let mut out = own.clone();
+        for (i, &a) in own.iter().enumerate() {
+            let step = a.abs().max(1e-3);
+            out.extend(
+                [1e-6, 1e-3, 0.25, 0.5]
+                    .iter()
+                    .flat_map(|e| [a + e * step, a - e * step]),
+            );
+            out.extend(own.get(i + 1).map(|b| a + (b - a) / 2.0));
+            for &b in own.iter().filter(|b| **b > 0.0 && **b < a.abs()) {
+                out.extend([0.5, 0.9, -0.5, -0.9].map(|part| a + part * b));
+            }
+        }
+        out.extend([0.0, 1.0, -1.0, 2.0, 0.5]);
+        out.sort_by(f64::total_cmp);
+        out.dedup();
+        out
     }
 
     /// An integer of the rule, or one of those that are tried anyway.

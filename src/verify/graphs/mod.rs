@@ -61,7 +61,7 @@ impl Default for Options<'_> {
             class: Class::Real,
             prove: true,
             limits: Limits {
-                operations: 300_000_000,
+                operations: 60_000_000,
                 machine: 30_000_000_000,
                 elements: 1 << 26,
             },

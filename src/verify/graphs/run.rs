@@ -114,7 +114,7 @@ impl Run<'_> {
 
     /// Values for the inputs, in order.
     fn leaves(&self, instance: &Instance, kind: Data, number: usize) -> Option<Vec<Tensor>> {
-        let mut random = Random::part(self.options.seed, &format!("inputs {number} {kind:?}"));
+        let mut random = Random::part(self.options.seed, &format!("inputs {number} {}", kind.name()));
         let graph = &instance.original;
         let drawn = |v: &VertexId| {
             let name = graph.vertex(*v).name.as_ref()?;

@@ -8,13 +8,13 @@ use rustc_hash::FxHashMap;
 
 use super::pair::{Dims, Unpaired, substituted};
 use crate::graph::{Graph, Node, VertexId};
-use crate::op::{AttrValue, Op, OpTraits};
+use crate::op::{AttrValue, Attrs, Op, OpTraits};
 use crate::tensor::{Tensor, Type};
 
 /// A call that was cut out.
 struct Cut {
-    /// The same for calls that may be the same one.
-    key: String,
+    /// The same for calls that may be the same one: operator, attributes and type.
+    key: (Op, Attrs, Type),
     name: Option<Arc<str>>,
     operands: Vec<VertexId>,
     call: VertexId,
@@ -70,7 +70,7 @@ impl Side {
                     (None, None) => self.graph.absent(),
                 },
                 Node::Call { op, attrs } if is_unknown(op) => {
-                    let key = format!("{} {attrs:?} {}", op.name(), vertex.ty);
+                    let key = (op.clone(), attrs.clone(), vertex.ty.clone());
                     let name = vertex.name.clone();
                     let call = self.graph.push(vertex, &operands);
                     self.cuts.push(Cut {

@@ -4,6 +4,8 @@ use super::*;
 use crate::diag::Source;
 use crate::graph::{BuildOptions, VertexId, build_program, interpret};
 use crate::lang::parse_program;
+use crate::op::{AttrValue, OpaqueOp};
+use crate::tensor::{DType, Dim, Shape, Tensor, Type};
 
 fn workload(text: &str) -> Workload {
     let program = parse_program(Arc::new(Source::new("test", text))).unwrap_or_else(|e| panic!("{}", e.render(false)));
@@ -335,4 +337,79 @@ fn bits_are_compared_where_that_is_asked_for() {
     );
     let found = difference(verify_graphs(&original, &optimized, &bitwise));
     assert!(found.what.starts_with("the bits of"), "{}", found.what);
+}
+
+/// Attributes of operators without a definition are compared as values: a tensor is longer than what is printed of it.
+#[test]
+fn unknown_calls_with_other_tensors_are_other_calls() {
+    let with = |place: usize| {
+        let mut table = vec![1.0f32; 700];
+        table[place] = 5.0;
+        let ty = Type::tensor(DType::F32, [Dim::Const(4)].into_iter().collect::<Shape>());
+        let mut graph = Graph::new();
+        let x = graph.input("x", ty.clone());
+        let op = OpaqueOp {
+            domain: "com.example".to_owned(),
+            name: "Warp".to_owned(),
+            attr_names: vec!["table".into()],
+            result: ty,
+        };
+        let warped = graph.opaque(op, &[x], vec![AttrValue::Tensor(Tensor::vector(table))]);
+        graph.output(warped, Some("y"));
+        Workload {
+            graph,
+            params: Params::default(),
+        }
+    };
+    let same = verify_graphs(&with(349), &with(349), &Options::default());
+    assert!(matches!(same.verdict, Verdict::Proved(_)), "{}", same.verdict);
+    for other in [2, 348, 350, 699] {
+        let report = verify_graphs(&with(349), &with(other), &Options::default());
+        assert!(
+            !matches!(report.verdict, Verdict::Proved(_)),
+            "{other}: {}",
+            report.verdict
+        );
+    }
+}
+
+/// So are the functions that a call has, with the constants in them.
+#[test]
+fn branches_with_other_constants_are_other_branches() {
+    let with = |place: usize| {
+        let mut table = vec!["1.0"; 700];
+        table[place] = "5.0";
+        workload(&format!(
+            "fn f(x: f32[700]) {{ x + [{}] }} fn g(x: f32[700]) {{ x }} fn main(x: f32[700]) {{ \
+             branch(reduce_sum(abs(x)) {{keepdims = false}} > 1e20, x) {{then_branch = f, else_branch = g}} }}",
+            table.join(", ")
+        ))
+    };
+    let same = verify_graphs(&with(349), &with(349), &Options::default());
+    assert!(same.verdict.to_string().starts_with("proved"), "{}", same.verdict);
+    let other = verify_graphs(&with(349), &with(350), &Options::default());
+    assert!(!other.verdict.to_string().starts_with("proved"), "{}", other.verdict);
+}
+
+#[test]
+fn magnitudes_written_as_choices_are_proved() {
+    for other in ["abs(x)", "max(x, -x)", "-min(x, -x)", "relu(x) + relu(-x)"] {
+        let report = verify_graphs(
+            &workload("fn main(x: f32[n]) { where(x < 0.0, -x, x) }"),
+            &workload(&format!("fn main(x: f32[n]) {{ {other} }}")),
+            &Options::default(),
+        );
+        assert!(
+            !matches!(report.verdict, Verdict::Refuted(_) | Verdict::Undecided(_)),
+            "{other}: {}",
+            report.verdict
+        );
+        if !other.contains("relu") {
+            assert_eq!(
+                report.verdict.to_string(),
+                "proved: the same formulas for all sizes",
+                "{other}"
+            );
+        }
+    }
 }

@@ -3,7 +3,8 @@
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-use super::facts::{Facts, common_factors};
+use super::expr::{Expr, Fun};
+use super::facts::{Facts, Made, common_factors};
 use crate::tensor::assume::Assumptions;
 use crate::tensor::{Atom, Dim};
 
@@ -105,6 +106,18 @@ impl Case {
         let n = self.fresh.get();
         self.fresh.set(n + 1);
         format!("%{n}").into()
+    }
+
+    /// A number of the graph: a symbol, if it stands for any number.
+    pub(super) fn number(&self, value: f64) -> Expr {
+        let place = self.facts.borrow().tokens.iter().position(|t| *t == value);
+        place.map_or_else(|| Expr::float(value), |i| Expr::apply(Fun::Number(i), Vec::new()))
+    }
+
+    /// The symbol that stands for that, and for nothing else.
+    pub(super) fn symbol(&self, made: Made) -> Dim {
+        let names = self.facts.borrow().names.clone();
+        names.borrow_mut().symbol(made)
     }
 
     /// What stopped an evaluation that could not say so itself.
@@ -272,7 +285,7 @@ impl Case {
         if let Some(quotient) = dim.exact_div(&divisor) {
             return Ok(quotient);
         }
-        let quotient = Dim::symbol(&format!("({dim})/({divisor})"));
+        let quotient = self.symbol(Made::Quotient(dim.clone(), divisor.clone()));
         let mut next = self.facts.borrow().unscoped();
         next.add(quotient.clone());
         next.equate(&(dim - divisor * quotient), &is_position);
@@ -286,8 +299,8 @@ impl Case {
         if let Some(quotient) = self.quotient(&dim, &divisor) {
             return Ok(quotient);
         }
-        let quotient = Dim::symbol(&format!("({dim})/({divisor})"));
-        let rest = Dim::symbol(&format!("({dim})%({divisor})"));
+        let quotient = self.symbol(Made::Quotient(dim.clone(), divisor.clone()));
+        let rest = self.symbol(Made::Remainder(dim.clone(), divisor.clone()));
         let mut next = self.facts.borrow().unscoped();
         next.add(quotient.clone());
         next.add(rest.clone());
@@ -305,7 +318,7 @@ impl Case {
         if dim.as_const().is_some() || dim.as_symbol().is_some() {
             return Ok(dim);
         }
-        let name = Dim::symbol(&format!("({dim})"));
+        let name = self.symbol(Made::Whole(dim.clone()));
         let mut next = self.facts.borrow().unscoped();
         next.add(name.clone());
         if !next.equate(&(dim.clone() - name), &is_position) {

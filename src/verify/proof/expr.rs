@@ -8,7 +8,8 @@ use num_rational::BigRational;
 use num_traits::{One, Signed, ToPrimitive, Zero};
 
 use super::fold::Cases;
-use crate::tensor::{Atom, Dim};
+use crate::op::AttrValue;
+use crate::tensor::{Atom, DType, Dim};
 
 /// A number: a sum of products with rational coefficients, in a normal form.
 ///
@@ -27,13 +28,74 @@ pub(super) enum Factor {
     /// The element of a leaf at a place in row-major order.
     Element(u32, Dim),
     /// A function of numbers of which only what [`super::laws`] says is known.
-    Apply(Arc<str>, Vec<Expr>),
+    Apply(Fun, Vec<Expr>),
     /// One divided by a sum.
     Inverse(Expr),
     /// A sum, or the like, over ranges.
     Fold(Rc<Fold>),
     /// An element of what an operator makes of whole tensors.
     Whole(Rc<Whole>),
+}
+
+/// A function of numbers. Two are the same only where all that they are made of is.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Fun {
+    /// A function of which [`super::laws`] may know something.
+    Named(&'static str),
+    /// An operator with attributes: nothing is known of it.
+    With(&'static str, Vec<AttrValue>),
+    /// An operator that depends on the element type of its result.
+    In(&'static str, DType),
+    /// The constants of a tensor, by their place.
+    Table(Vec<Expr>),
+    /// An infinity, or NaN, by its bits in `f64`.
+    Special(u64),
+    /// The number of an attribute that may be any.
+    Number(usize),
+}
+
+impl Fun {
+    /// The name by which laws know it; empty, if they do not.
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            Fun::Named(name) => name,
+            _ => "",
+        }
+    }
+
+    /// True for the function of that name.
+    pub(super) fn is(&self, name: &str) -> bool {
+        matches!(self, Fun::Named(own) if *own == name)
+    }
+}
+
+impl From<&'static str> for Fun {
+    fn from(name: &'static str) -> Fun {
+        Fun::Named(name)
+    }
+}
+
+impl fmt::Display for Fun {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Fun::Named(name) => f.write_str(name),
+            Fun::With(name, attrs) => with_attributes(f, name, attrs),
+            Fun::In(name, dtype) => write!(f, "{name} in {dtype}"),
+            Fun::Table(_) => f.write_str("constants"),
+            Fun::Number(i) => write!(f, "number{i}"),
+            Fun::Special(bits) => write!(f, "{}", f64::from_bits(*bits)),
+        }
+    }
+}
+
+fn with_attributes(f: &mut fmt::Formatter<'_>, name: &str, attrs: &[AttrValue]) -> fmt::Result {
+    f.write_str(name)?;
+    let mut begin = " {";
+    for attr in attrs.iter().filter(|a| !a.is_none()) {
+        write!(f, "{begin}{attr}")?;
+        begin = ", ";
+    }
+    f.write_str(if begin == ", " { "}" } else { "" })
 }
 
 /// How elements are combined.
@@ -43,6 +105,17 @@ pub(super) enum Kind {
     Product,
     Max,
     Min,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Kind::Sum => "sum",
+            Kind::Product => "product",
+            Kind::Max => "max",
+            Kind::Min => "min",
+        })
+    }
 }
 
 /// Elements combined over all values of bound symbols at which no guard is negative.
@@ -58,7 +131,11 @@ pub(super) struct Fold {
 /// An element of the result of an operator that is not taken apart.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Whole {
-    pub(super) name: String,
+    pub(super) name: &'static str,
+    /// Its attributes, in declared order.
+    pub(super) attrs: Vec<AttrValue>,
+    /// The element types of the operands.
+    pub(super) dtypes: Vec<DType>,
     pub(super) output: usize,
     /// Shapes of the operands, and their elements by cases over index symbols of their own.
     pub(super) operands: Vec<(Vec<Dim>, Cases)>,
@@ -83,15 +160,17 @@ impl Expr {
 
     /// The binary fraction that a float is; infinities and NaN are symbols.
     pub(super) fn float(value: f64) -> Expr {
-        BigRational::from_float(value).map_or_else(|| Expr::apply(&format!("{value}"), Vec::new()), Expr::number)
+        // All NaN are one.
+        let bits = if value.is_nan() { f64::NAN } else { value }.to_bits();
+        BigRational::from_float(value).map_or_else(|| Expr::apply(Fun::Special(bits), Vec::new()), Expr::number)
     }
 
     pub(super) fn factor(factor: Factor) -> Expr {
         Expr(Rc::new([(vec![(factor, 1)], BigRational::one())]))
     }
 
-    pub(super) fn apply(name: &str, args: Vec<Expr>) -> Expr {
-        Expr::factor(Factor::Apply(name.into(), args))
+    pub(super) fn apply(fun: impl Into<Fun>, args: Vec<Expr>) -> Expr {
+        Expr::factor(Factor::Apply(fun.into(), args))
     }
 
     pub(super) fn terms(&self) -> &[(Product, BigRational)] {
@@ -276,7 +355,7 @@ impl Expr {
             for (factor, exponent) in product {
                 let inner = |e: &Expr| e.map_factors(f);
                 let mapped = f(factor).unwrap_or_else(|| match factor {
-                    Factor::Apply(name, args) => super::laws::apply(name, args.iter().map(inner).collect()),
+                    Factor::Apply(fun, args) => super::laws::apply(fun.clone(), args.iter().map(inner).collect()),
                     Factor::Inverse(sum) => inner(sum).inverse(),
                     other => Expr::factor(other.clone()),
                 });
@@ -364,7 +443,7 @@ impl Factor {
         let out = match self {
             Factor::Size(atom) => Expr::of_dim(&dim(&Dim::atom(atom.clone()))),
             Factor::Element(leaf, at) => Expr::factor(Factor::Element(*leaf, dim(at))),
-            Factor::Apply(name, args) => {
+            Factor::Apply(fun, args) => {
                 let mapped: Vec<Option<Expr>> = args.iter().map(|a| a.mapped(f)).collect();
                 if mapped.iter().all(Option::is_none) {
                     return None;
@@ -373,7 +452,7 @@ impl Factor {
                     .into_iter()
                     .zip(args)
                     .map(|(new, old)| new.unwrap_or_else(|| old.clone()));
-                return Some(super::laws::apply(name, args.collect()));
+                return Some(super::laws::apply(fun.clone(), args.collect()));
             }
             Factor::Inverse(sum) => return sum.mapped(f).map(|sum| sum.inverse()),
             Factor::Fold(fold) => {
@@ -391,7 +470,9 @@ impl Factor {
                 })))
             }
             Factor::Whole(whole) => Expr::factor(Factor::Whole(Rc::new(Whole {
-                name: whole.name.clone(),
+                name: whole.name,
+                attrs: whole.attrs.clone(),
+                dtypes: whole.dtypes.clone(),
                 output: whole.output,
                 operands: whole
                     .operands
@@ -469,13 +550,13 @@ impl fmt::Display for Factor {
         match self {
             Factor::Size(atom) => write!(f, "{}", Dim::atom(atom.clone())),
             Factor::Element(leaf, at) => write!(f, "x{leaf}[{at}]"),
-            Factor::Apply(name, args) => write!(f, "{name}({})", list(&mut args.iter().map(ToString::to_string))),
+            Factor::Apply(fun, args) => write!(f, "{fun}({})", list(&mut args.iter().map(ToString::to_string))),
             Factor::Inverse(sum) => write!(f, "1/({sum})"),
             Factor::Fold(fold) => {
                 let ranges = list(&mut fold.ranges.iter().map(|(v, n)| format!("{v} < {n}")));
                 let guards = list(&mut fold.guards.iter().map(|g| format!("{g} >= 0")));
                 let bar = if guards.is_empty() { "" } else { " | " };
-                write!(f, "{:?}{{{ranges}{bar}{guards}}}({})", fold.kind, fold.body)
+                write!(f, "{}{{{ranges}{bar}{guards}}}({})", fold.kind, fold.body)
             }
             Factor::Whole(whole) => {
                 let case = |(guards, e): &(Vec<Dim>, Expr)| match guards.as_slice() {
@@ -488,7 +569,8 @@ impl fmt::Display for Factor {
                 });
                 let operands: Vec<String> = operands.collect();
                 let at = list(&mut whole.at.iter().map(ToString::to_string));
-                write!(f, "({})({}).{}[{at}]", whole.name, operands.join("; "), whole.output)
+                with_attributes(f, whole.name, &whole.attrs)?;
+                write!(f, "({}).{}[{at}]", operands.join("; "), whole.output)
             }
         }
     }

@@ -1,12 +1,13 @@
 //! What holds of the symbols in one case of a proof, and what follows from it.
 
 use std::cell::{Cell, RefCell};
+use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::expr::replaced;
+use super::expr::{Expr, replaced};
 use super::linear;
 use super::models::Models;
 use crate::tensor::{Atom, Dim};
@@ -15,16 +16,68 @@ use crate::tensor::{Atom, Dim};
 const ROUNDS: usize = 2;
 
 /// The most inequalities that are compared for one rule.
-const EFFORT: u64 = 5_000_000;
+pub(super) const EFFORT: u64 = 5_000_000;
 
 /// The most facts that go into the answer to one question.
 const MOST: usize = 60;
+
+/// What a symbol stands for that the proof has made.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum Made {
+    /// A quotient, rounded down.
+    Quotient(Dim, Dim),
+    /// A remainder.
+    Remainder(Dim, Dim),
+    /// An expression.
+    Whole(Dim),
+    /// An index that is data, along an axis of that extent.
+    Datum(Expr, Dim),
+}
+
+impl fmt::Display for Made {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Made::Quotient(a, b) => write!(f, "({a})/({b})"),
+            Made::Remainder(a, b) => write!(f, "({a})%({b})"),
+            Made::Whole(a) => write!(f, "({a})"),
+            Made::Datum(number, extent) => write!(f, "@{number} in {extent}"),
+        }
+    }
+}
+
+/// The symbols that the proof has made. Each stands for one thing alone, whatever it looks like in print.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    known: FxHashMap<Made, Dim>,
+    taken: FxHashSet<String>,
+}
+
+impl Names {
+    /// The symbol for that.
+    pub(super) fn symbol(&mut self, made: Made) -> Dim {
+        if let Some(known) = self.known.get(&made) {
+            return known.clone();
+        }
+        let mut name = made.to_string();
+        while !self.taken.insert(name.clone()) {
+            name.push('\'');
+        }
+        let symbol = Dim::symbol(&name);
+        self.known.insert(made, symbol.clone());
+        symbol
+    }
+}
 
 /// How many inequalities may still be compared for a rule; without any left, nothing follows any more.
 #[derive(Debug)]
 pub(super) struct Effort(Cell<u64>);
 
 impl Effort {
+    /// So many comparisons.
+    pub(super) fn of(comparisons: u64) -> Effort {
+        Effort(Cell::new(comparisons))
+    }
+
     pub(super) fn is_spent(&self) -> bool {
         self.0.get() == 0
     }
@@ -56,6 +109,10 @@ pub(super) struct Facts {
     models: RefCell<Models>,
     /// Shared with the cases that it came from and that come from it.
     pub(super) effort: Rc<Effort>,
+    /// Shared with these as well.
+    pub(super) names: Rc<RefCell<Names>>,
+    /// Numbers that stand for any number, each for one.
+    pub(super) tokens: Rc<[f64]>,
     /// The least values of atoms.
     lower: RefCell<FxHashMap<Atom, Option<i64>>>,
 }

@@ -168,7 +168,7 @@ fn other(case: &Case, kind: Kind, parts: Parts) -> Res<Expr> {
     // Over nothing, a bound would be the result.
     let mut bounded = false;
     if let Some(Factor::Apply(f, args)) = parts.body.as_factor()
-        && matches!(&**f, "max" | "min")
+        && matches!(f.name(), "max" | "min")
         && parts.guards.is_empty()
     {
         bounded = args.iter().filter(|a| !free(a)).count() == 1;
@@ -178,21 +178,21 @@ fn other(case: &Case, kind: Kind, parts: Parts) -> Res<Expr> {
     }
     match (parts.body.as_factor(), parts.body.terms()) {
         // The largest of pairs is the larger of the largest.
-        (Some(Factor::Apply(f, args)), _) if &**f == name && (bounded || !args.iter().any(free)) => {
+        (Some(Factor::Apply(f, args)), _) if f.is(name) && (bounded || !args.iter().any(free)) => {
             let args = args
                 .iter()
                 .map(|a| if free(a) { Ok(a.clone()) } else { again(kind, a.clone()) });
             return Ok(laws::apply(name, args.collect::<Res<_>>()?));
         }
         // Growing functions keep the order.
-        (Some(Factor::Apply(f, args)), _) if laws::GROWING.contains(&&**f) && args.len() == 1 => {
-            return Ok(laws::apply(f, vec![again(kind, args[0].clone())?]));
+        (Some(Factor::Apply(f, args)), _) if laws::GROWING.contains(&f.name()) && args.len() == 1 => {
+            return Ok(laws::apply(f.clone(), vec![again(kind, args[0].clone())?]));
         }
         (Some(Factor::Apply(f, args)), _) if bounded => {
             let args = args
                 .iter()
                 .map(|a| if free(a) { Ok(a.clone()) } else { again(kind, a.clone()) });
-            return Ok(laws::apply(f, args.collect::<Res<_>>()?));
+            return Ok(laws::apply(f.clone(), args.collect::<Res<_>>()?));
         }
         (_, [(product, c)]) if !c.is_one() => {
             let rest = Expr::from_terms(vec![(product.clone(), BigRational::one())]);

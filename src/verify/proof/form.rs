@@ -2,15 +2,15 @@
 
 use std::rc::Rc;
 
-use super::super::recipe::{Recipe, Step, add};
+use super::super::recipe::{Recipe, Step, add, fill};
 use super::case::Case;
 use super::facts::{Effort, Facts};
 use crate::graph::{Graph, Node, VertexId};
-use crate::op::{AttrDef, AttrKind, AttrValue};
+use crate::op::{AttrDef, AttrKind, AttrValue, OpTraits};
 use crate::tensor::{Dim, Shape, TensorType};
 
 /// Attributes that are numbers of elements or positions; others tell one form from another.
-const FREE: [&str; 10] = [
+pub(super) const FREE: [&str; 10] = [
     "pads",
     "strides",
     "dilations",
@@ -57,15 +57,46 @@ pub(super) struct Form {
     extents: Vec<Vec<Dim>>,
 }
 
+/// Constants with equal elements that elementwise operators alone use: of these any extents are as good.
+fn spread(recipe: &Recipe) -> Vec<bool> {
+    let mut out: Vec<bool> = recipe
+        .steps
+        .iter()
+        .map(|step| matches!(step, Step::Fill { shape, .. } if !shape.is_empty()))
+        .collect();
+    for step in &recipe.steps {
+        let alone = matches!(step, Step::Call { def, .. } if def.traits.contains(OpTraits::ELEMENTWISE));
+        for u in step.operands() {
+            out[u] &= alone;
+        }
+    }
+    for &root in &recipe.roots {
+        out[root] = false;
+    }
+    out
+}
+
+/// True if a constant has extents that the proof does not vary.
+pub(super) fn has_sized_constants(recipe: &Recipe) -> bool {
+    let spread = spread(recipe);
+    recipe.steps.iter().zip(spread).any(|(step, spread)| match step {
+        Step::Fill { shape, .. } => !shape.is_empty() && !spread,
+        Step::Const(tensor) => !tensor.shape().is_empty(),
+        _ => false,
+    })
+}
+
 impl Form {
     /// The form of an instance.
     pub(super) fn of(recipe: &Recipe) -> Form {
         let mut recipe = with_axes(recipe);
         let mut extents = Vec::with_capacity(recipe.steps.len());
+        let spread = spread(&recipe);
         for (i, step) in recipe.steps.iter_mut().enumerate() {
             let mut own = Vec::new();
             match step {
-                Step::Leaf { shape, .. } => {
+                Step::Fill { .. } if !spread[i] => {}
+                Step::Leaf { shape, .. } | Step::Fill { shape, .. } => {
                     own = (0..shape.len())
                         .map(|axis| Dim::symbol(&format!("d{i}.{axis}")))
                         .collect();
@@ -97,9 +128,18 @@ impl Form {
         Form { recipe, extents }
     }
 
-    /// A text that is the same for the same form.
-    pub(super) fn key(&self) -> String {
-        format!("{:?}", self.recipe)
+    /// What is the same for the same form.
+    pub(super) fn key(&self) -> &Recipe {
+        &self.recipe
+    }
+
+    /// The operators of the form, in words.
+    pub(super) fn operators(&self) -> String {
+        let names = self.recipe.steps.iter().filter_map(|step| match step {
+            Step::Call { def, .. } => Some(format!("`{}`", def.name)),
+            _ => None,
+        });
+        names.collect::<Vec<_>>().join(", ")
     }
 
     /// The ranks of the leaves.
@@ -119,9 +159,10 @@ impl Form {
     }
 
     /// What holds of every extent.
-    pub(super) fn facts(&self, effort: Rc<Effort>) -> Facts {
+    pub(super) fn facts(&self, effort: Rc<Effort>, tokens: Rc<[f64]>) -> Facts {
         let mut facts = Facts::default();
         facts.effort = effort;
+        facts.tokens = tokens;
         for d in self.extents.iter().flatten() {
             facts.add(d.clone());
         }
@@ -155,6 +196,13 @@ impl Form {
                         attrs: attrs.iter().map(|a| a.as_ref().map(resolved)).collect(),
                     };
                     add(&mut graph, &step, &made)?
+                }
+                Step::Fill { dtype, shape, value } if !extents.is_empty() => {
+                    // One element stands for all.
+                    let v = graph.constant(fill(*dtype, &vec![1; shape.len()], *value)?);
+                    let shape: Shape = extents.iter().map(|d| case.resolve(d)).collect();
+                    graph.vertex_mut(v).ty = TensorType::new(*dtype, shape).into();
+                    v
                 }
                 other => add(&mut graph, other, &made)?,
             };

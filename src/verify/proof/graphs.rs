@@ -5,7 +5,7 @@ use std::rc::Rc;
 use rustc_hash::FxHashMap;
 
 use super::case::{Case, Res, Stop};
-use super::facts::{Effort, Facts};
+use super::facts::{EFFORT, Effort, Facts};
 use super::meaning::Meaning;
 use super::{CASES, check_source, compare, expanded, numbered_leaves};
 use crate::graph::{Graph, Node, VertexId};
@@ -20,6 +20,11 @@ const VERTICES: usize = 200;
 /// # Errors
 /// Why it is not proved.
 pub(in crate::verify) fn prove_graphs(original: &Graph, optimized: &Graph) -> Result<bool, String> {
+    super::with_stack(|| prove_here(original, optimized))
+        .unwrap_or_else(|| Err("the proof failed: this is a fault of the tool".to_owned()))
+}
+
+fn prove_here(original: &Graph, optimized: &Graph) -> Result<bool, String> {
     if original.len() + optimized.len() > VERTICES {
         return Err(format!("they have more than {VERTICES} vertices together"));
     }
@@ -30,7 +35,9 @@ pub(in crate::verify) fn prove_graphs(original: &Graph, optimized: &Graph) -> Re
     while let Some(facts) = waiting.pop() {
         visited += 1;
         if visited > CASES || facts.effort.is_spent() {
-            return Err("it takes more than is allowed".to_owned());
+            return Err(format!(
+                "the proof takes more than {CASES} cases or {EFFORT} comparisons"
+            ));
         }
         if facts.is_empty() {
             continue;

@@ -3,7 +3,8 @@
 use num_rational::BigRational;
 use num_traits::{One, Signed, ToPrimitive, Zero};
 
-use super::expr::{Expr, Factor, Product};
+use super::expr::{Expr, Factor, Fun, Product};
+use crate::tensor::DType;
 
 /// Functions that grow with their operand.
 pub(super) const GROWING: [&str; 13] = [
@@ -11,28 +12,15 @@ pub(super) const GROWING: [&str; 13] = [
 ];
 
 /// A function of numbers, in the normal form that its laws give.
-pub(super) fn apply(name: &str, args: Vec<Expr>) -> Expr {
+pub(super) fn apply(fun: impl Into<Fun>, args: Vec<Expr>) -> Expr {
+    let fun = fun.into();
+    let name = fun.name();
     match (name, args.as_slice()) {
         ("max" | "min", [_, ..]) => lattice(name, args),
         ("relu", [x]) => lattice("max", vec![x.clone(), Expr::zero()]),
-        ("where", [c, a, b]) => {
-            if a == b {
-                return a.clone();
-            }
-            match c.as_number() {
-                Some(c) if c.is_zero() => b.clone(),
-                Some(_) => a.clone(),
-                None => match c.as_factor() {
-                    Some(Factor::Apply(not, of)) if &**not == "not" => {
-                        apply("where", vec![of[0].clone(), b.clone(), a.clone()])
-                    }
-                    _ if a.as_number().is_some_and(|v| v.is_one()) && b.is_zero() && is_truth(c) => c.clone(),
-                    _ => bend(c, a, b).unwrap_or_else(|| Expr::apply("where", args)),
-                },
-            }
-        }
+        ("where", [c, a, b]) => choice(c, a, b, true),
         ("not", [x]) => match (x.as_factor(), x.as_number()) {
-            (Some(Factor::Apply(not, of)), _) if &**not == "not" => of[0].clone(),
+            (Some(Factor::Apply(not, of)), _) if not.is("not") => of[0].clone(),
             (_, Some(v)) => Expr::int(i64::from(v.is_zero())),
             _ => Expr::apply("not", args),
         },
@@ -56,11 +44,17 @@ pub(super) fn apply(name: &str, args: Vec<Expr>) -> Expr {
         ("greater_or_equal", [a, b]) => apply("less_or_equal", vec![b.clone(), a.clone()]),
         ("abs", [x]) => match (x.as_factor(), x.as_number()) {
             (_, Some(v)) => Expr::number(v.abs()),
-            (Some(Factor::Apply(f, _)), _) if matches!(&**f, "abs" | "exp" | "sqrt") => x.clone(),
-            _ => Expr::apply("abs", vec![positive(x)]),
+            (Some(Factor::Apply(f, _)), _) if matches!(f.name(), "abs" | "exp" | "sqrt") => x.clone(),
+            _ => {
+                let x = positive(x);
+                // A common factor stands outside.
+                let scale = x.terms().last().map_or_else(BigRational::one, |(_, c)| c.clone());
+                let inner = x.mul(&Expr::number(scale.recip()));
+                Expr::apply("abs", vec![inner]).mul(&Expr::number(scale))
+            }
         },
         ("sign" | "floor" | "ceil" | "round", [x]) => match (x.as_factor(), x.as_number()) {
-            (Some(Factor::Apply(f, _)), _) if &**f == name => x.clone(),
+            (Some(Factor::Apply(f, _)), _) if f.is(name) => x.clone(),
             (_, Some(v)) => match name {
                 "sign" => Expr::number(v.signum()),
                 "floor" => Expr::number(v.floor()),
@@ -78,8 +72,100 @@ pub(super) fn apply(name: &str, args: Vec<Expr>) -> Expr {
             _ => Expr::apply(name, args),
         },
         ("pow", [x, y]) => power(x, y),
-        _ => Expr::apply(name, args),
+        _ => Expr::apply(fun, args),
     }
+}
+
+/// A function of integers, in a normal form. They wrap around, so that polynomials are equal as they are in a ring, and
+/// nothing that scales or shifts keeps an order.
+pub(super) fn whole(name: &'static str, args: Vec<Expr>, dtype: DType) -> Expr {
+    match (name, args.as_slice()) {
+        ("relu", [x]) => whole("max", vec![x.clone(), Expr::zero()], dtype),
+        ("max" | "min", [_, ..]) => {
+            if dtype.is_signed()
+                && let Some((x, rest)) = beside_its_negation(&args)
+            {
+                let size = magnitude(&x, dtype);
+                let size = if name == "max" { size } else { size.neg() };
+                return lattice(
+                    name,
+                    std::iter::once(&size)
+                        .chain(&rest)
+                        .map(|e| in_order(e, dtype))
+                        .collect(),
+                );
+            }
+            lattice(name, args.iter().map(|e| in_order(e, dtype)).collect())
+        }
+        // What is unsigned is its own magnitude.
+        ("abs", [x]) => magnitude(x, dtype),
+        ("sign", [x]) if !dtype.is_signed() => Expr::apply(Fun::In("sign", dtype), vec![x.clone()]),
+        ("where", [c, a, b]) if dtype.is_signed() && a.add(b).is_zero() => match slopes(c, a, b) {
+            Some((above, below)) if above.is_one() && is_minus_one(&below) => magnitude(a, dtype),
+            Some((above, below)) if is_minus_one(&above) && below.is_one() => magnitude(a, dtype).neg(),
+            _ => choice(c, a, b, false),
+        },
+        ("where", [c, a, b]) => choice(c, a, b, false),
+        _ => apply(name, args),
+    }
+}
+
+fn is_minus_one(x: &BigRational) -> bool {
+    x.is_negative() && x.abs().is_one()
+}
+
+/// The magnitude of an integer; that of the least one is the least one itself.
+fn magnitude(x: &Expr, dtype: DType) -> Expr {
+    // What is unsigned is its own magnitude.
+    if !dtype.is_signed() || matches!(x.as_factor(), Some(Factor::Apply(Fun::In("abs", _), _))) {
+        return x.clone();
+    }
+    Expr::apply(Fun::In("abs", dtype), vec![positive(x)])
+}
+
+/// A value of integers as one whole, so that what is known of sums and products of reals is not used of it.
+pub(super) fn in_order(x: &Expr, dtype: DType) -> Expr {
+    if dtype.is_float() || x.as_number().is_some() || x.as_factor().is_some() {
+        return x.clone();
+    }
+    Expr::apply(Fun::In("value", dtype), vec![x.clone()])
+}
+
+/// An operand whose negation is another one, and the other operands.
+fn beside_its_negation(args: &[Expr]) -> Option<(Expr, Vec<Expr>)> {
+    for (i, x) in args.iter().enumerate() {
+        let negated = x.neg();
+        if x.is_zero() {
+            continue;
+        }
+        if let Some(j) = (i + 1..args.len()).find(|&j| args[j] == negated) {
+            let rest = args.iter().enumerate().filter(|(k, _)| *k != i && *k != j);
+            return Some((x.clone(), rest.map(|(_, e)| e.clone()).collect()));
+        }
+    }
+    None
+}
+
+/// One of two numbers; of reals, a bend in a line is a maximum or a minimum.
+fn choice(c: &Expr, a: &Expr, b: &Expr, real: bool) -> Expr {
+    if a == b {
+        return a.clone();
+    }
+    match c.as_number() {
+        Some(c) if c.is_zero() => return b.clone(),
+        Some(_) => return a.clone(),
+        None => {}
+    }
+    if let Some(Factor::Apply(not, of)) = c.as_factor()
+        && not.is("not")
+    {
+        return choice(&of[0], b, a, real);
+    }
+    if a.as_number().is_some_and(|v| v.is_one()) && b.is_zero() && is_truth(c) {
+        return c.clone();
+    }
+    let bent = if real { bend(c, a, b) } else { None };
+    bent.unwrap_or_else(|| Expr::apply("where", vec![c.clone(), a.clone(), b.clone()]))
 }
 
 /// The powers that are products, inverses and roots.
@@ -112,7 +198,7 @@ pub(super) fn multiply(a: &Expr, b: &Expr) -> Expr {
 
 /// The expression with squares of roots and magnitudes taken: `sqrt(x)² = x`, `|x|² = x²`.
 pub(super) fn settled(x: &Expr) -> Expr {
-    let special = |f: &Factor| matches!(f, Factor::Apply(name, _) if matches!(&**name, "sqrt" | "abs"));
+    let special = |f: &Factor| matches!(f, Factor::Apply(name, _) if matches!(name.name(), "sqrt" | "abs"));
     if !x
         .terms()
         .iter()
@@ -125,8 +211,8 @@ pub(super) fn settled(x: &Expr) -> Expr {
         let mut term = Expr::number(c.clone());
         for (factor, e) in product {
             let (of, times) = match factor {
-                Factor::Apply(name, args) if &**name == "sqrt" => (Some(&args[0]), e / 2),
-                Factor::Apply(name, args) if &**name == "abs" => (Some(&args[0]), e / 2 * 2),
+                Factor::Apply(name, args) if name.is("sqrt") => (Some(&args[0]), e / 2),
+                Factor::Apply(name, args) if name.is("abs") => (Some(&args[0]), e / 2 * 2),
                 _ => (None, 0),
             };
             let left = if of.is_some() { e % 2 } else { *e };
@@ -154,7 +240,7 @@ fn exponential(x: &Expr) -> Expr {
             .and_then(|n| i32::try_from(n).ok())
             .filter(|n| n.abs() <= 8);
         out = out.mul(&match (of.as_factor(), times) {
-            (Some(Factor::Apply(f, inner)), Some(n)) if &**f == "log" => whole_power(&inner[0], n),
+            (Some(Factor::Apply(f, inner)), Some(n)) if f.is("log") => whole_power(&inner[0], n),
             (_, Some(n)) => whole_power(&Expr::apply("exp", vec![of.clone()]), n),
             (_, None) => Expr::apply("exp", vec![of.mul(&Expr::number(c.clone()))]),
         });
@@ -170,7 +256,7 @@ fn logarithm(x: &Expr) -> Expr {
     {
         return product.iter().fold(Expr::zero(), |sum, (f, e)| {
             let log = match f {
-                Factor::Apply(name, args) if &**name == "exp" => args[0].clone(),
+                Factor::Apply(name, args) if name.is("exp") => args[0].clone(),
                 _ => Expr::apply("log", vec![Expr::factor(f.clone())]),
             };
             sum.add(&log.mul(&Expr::int(i64::from(*e))))
@@ -184,11 +270,11 @@ fn logarithm(x: &Expr) -> Expr {
         && !product.is_empty()
         && product
             .iter()
-            .all(|(f, _)| matches!(f, Factor::Apply(name, _) if &**name == "exp"))
+            .all(|(f, _)| matches!(f, Factor::Apply(name, _) if name.is("exp")))
     {
         let exponent = logarithm(&rest);
         let magnitude = apply("abs", vec![exponent.clone()]);
-        let negative = matches!(exponent.neg().as_factor(), Some(Factor::Apply(f, _)) if &**f == "abs");
+        let negative = matches!(exponent.neg().as_factor(), Some(Factor::Apply(f, _)) if f.is("abs"));
         if !negative {
             let small = one.add(&apply("exp", vec![magnitude.neg()]));
             return lattice("max", vec![exponent, Expr::zero()]).add(&whole(&small));
@@ -200,7 +286,7 @@ fn logarithm(x: &Expr) -> Expr {
 /// True for what is above 0 wherever it is defined.
 fn is_positive(factor: &Factor) -> bool {
     match factor {
-        Factor::Apply(name, _) => &**name == "exp",
+        Factor::Apply(fun, _) => fun.is("exp"),
         Factor::Fold(fold) => {
             matches!(fold.kind, super::expr::Kind::Sum)
                 && fold.guards.is_empty()
@@ -216,10 +302,17 @@ fn is_positive(factor: &Factor) -> bool {
 
 /// `where(x >= 0, a x, b x)` is the larger or the smaller of both.
 fn bend(condition: &Expr, a: &Expr, b: &Expr) -> Option<Expr> {
+    let (above, below) = slopes(condition, a, b)?;
+    let name = if above >= below { "max" } else { "min" };
+    Some(lattice(name, vec![a.clone(), b.clone()]))
+}
+
+/// The slopes above and below 0 of what is one multiple of `x` on either side of `x = 0`.
+fn slopes(condition: &Expr, a: &Expr, b: &Expr) -> Option<(BigRational, BigRational)> {
     let Some(Factor::Apply(relation, sides)) = condition.as_factor() else {
         return None;
     };
-    if !matches!(&**relation, "less" | "less_or_equal") {
+    if !matches!(relation.name(), "less" | "less_or_equal") {
         return None;
     }
     let (x, flipped) = match (sides[0].is_zero(), sides[1].is_zero()) {
@@ -237,8 +330,7 @@ fn bend(condition: &Expr, a: &Expr, b: &Expr) -> Option<Expr> {
         (x.mul(&Expr::number(slope.clone())) == *y).then_some(slope)
     };
     let (above, below) = if flipped { (b, a) } else { (a, b) };
-    let name = if slope(above)? >= slope(below)? { "max" } else { "min" };
-    Some(lattice(name, vec![a.clone(), b.clone()]))
+    Some((slope(above)?, slope(below)?))
 }
 
 /// True if both are equal.
@@ -289,7 +381,7 @@ fn nearly_equal_factors(a: &Factor, b: &Factor) -> bool {
         (Factor::Apply(f, args), Factor::Apply(g, others)) => {
             let mut left: Vec<&Expr> = others.iter().collect();
             // Operands of a lattice are sorted, and may be sorted otherwise.
-            let any_order = matches!(&**f, "max" | "min");
+            let any_order = matches!(f.name(), "max" | "min");
             f == g
                 && args.len() == left.len()
                 && args.iter().all(|x| {
@@ -312,7 +404,7 @@ fn nearly_equal_factors(a: &Factor, b: &Factor) -> bool {
 /// `tanh x = 2 / (1 + exp(-2 x)) - 1`, everywhere inside.
 fn by_exponentials(x: &Expr) -> Expr {
     x.map_factors(&|factor| match factor {
-        Factor::Apply(name, args) if &**name == "tanh" => {
+        Factor::Apply(name, args) if name.is("tanh") => {
             let power = apply("exp", vec![by_exponentials(&args[0]).mul(&Expr::int(-2))]);
             let whole = Expr::int(1).add(&power).inverse().mul(&Expr::int(2));
             Some(whole.sub(&Expr::int(1)))
@@ -342,18 +434,22 @@ fn is_truth(x: &Expr) -> bool {
         "is_nan",
         "truth",
     ];
-    matches!(x.as_factor(), Some(Factor::Apply(f, _)) if RELATIONS.contains(&&**f))
+    matches!(x.as_factor(), Some(Factor::Apply(f, _)) if RELATIONS.contains(&f.name()))
 }
 
-fn commutative(name: &str, mut args: Vec<Expr>) -> Expr {
+fn commutative(name: &'static str, mut args: Vec<Expr>) -> Expr {
     args.sort();
     Expr::apply(name, args)
 }
 
-/// The largest or smallest of numbers: associative, commutative, idempotent, and between constants the other way round.
-fn lattice(name: &str, args: Vec<Expr>) -> Expr {
-    let other = if name == "max" { "min" } else { "max" };
+/// The largest or smallest of numbers: associative, commutative, idempotent, between constants the other way round, and
+/// of a number and its negation the magnitude.
+///
+/// A common factor stands outside. It is the largest of the leading coefficients, and what is inside is the greater of
+/// the operands and of their negations; so neither step can follow on itself.
+fn lattice(name: &'static str, args: Vec<Expr>) -> Expr {
     let better = |a: &BigRational, b: &BigRational| if name == "max" { a >= b } else { a <= b };
+    let other = if name == "max" { "min" } else { "max" };
     let mut flat: Vec<Expr> = Vec::new();
     let mut bound: Option<BigRational> = None;
     let mut pending = args;
@@ -365,29 +461,64 @@ fn lattice(name: &str, args: Vec<Expr>) -> Expr {
             });
         } else {
             match arg.as_factor() {
-                Some(Factor::Apply(f, inner)) if &**f == name => pending.extend(inner.iter().cloned()),
+                Some(Factor::Apply(f, inner)) if f.is(name) => pending.extend(inner.iter().cloned()),
                 _ => flat.push(arg),
             }
         }
     }
     flat.sort();
     flat.dedup();
-    // A common factor stands outside; one below 0 turns the order round.
-    if let Some(scale) = flat
-        .first()
-        .and_then(|x| x.terms().last())
-        .map(|(_, c)| c.clone())
-        .filter(|c| !c.is_one())
+    while let Some((x, rest)) = beside_its_negation(&flat) {
+        let size = apply("abs", vec![x]);
+        flat = rest;
+        flat.push(if name == "max" { size } else { size.neg() });
+    }
+    flat.sort();
+    flat.dedup();
+    // A magnitude is not below its number, nor below the negation of it; and the negation of a magnitude is above neither.
+    let size = |x: &Expr| apply("abs", vec![x.clone()]);
+    let wins = |x: &Expr, y: &Expr| {
+        let (high, low) = if name == "max" { (x, y) } else { (y, x) };
+        x != y && (*high == size(low) || low.neg() == size(high))
+    };
+    let kept = flat.iter().filter(|y| !flat.iter().any(|x| wins(x, y)));
+    flat = kept.cloned().collect();
+    // A magnitude is not below 0.
+    let magnitude = |x: &Expr| {
+        let x = if name == "max" { x.clone() } else { x.neg() };
+        matches!(x.terms(), [(product, c)] if c.is_positive() && matches!(product.as_slice(), [(Factor::Apply(f, _), 1)] if f.is("abs")))
+    };
+    if bound
+        .as_ref()
+        .is_some_and(|b| !better(b, &BigRational::zero()) || b.is_zero())
+        && flat.iter().any(magnitude)
     {
-        let turned = if scale.is_negative() { other } else { name };
-        let by = Expr::number(scale.recip());
-        let scaled = flat.iter().cloned().chain(bound.map(Expr::number)).map(|x| x.mul(&by));
-        return lattice(turned, scaled.collect()).mul(&Expr::number(scale));
+        bound = None;
+    }
+    let leading = |x: &Expr| x.terms().last().map(|(_, c)| c.abs());
+    if let Some(scale) = flat.iter().filter_map(leading).max() {
+        let scaled = |list: &[Expr], by: &BigRational| {
+            let mut out: Vec<Expr> = list.iter().map(|x| x.mul(&Expr::number(by.clone()))).collect();
+            out.sort();
+            out
+        };
+        let negated = scaled(&flat, &-BigRational::one());
+        if negated > flat {
+            let turned = negated.into_iter().chain(bound.map(|b| Expr::number(-b)));
+            return lattice(other, turned.collect()).neg();
+        }
+        if !scale.is_one() {
+            let by = scale.recip();
+            let inside = scaled(&flat, &by)
+                .into_iter()
+                .chain(bound.map(|b| Expr::number(b * &by)));
+            return lattice(name, inside.collect()).mul(&Expr::number(scale));
+        }
     }
     // Between two constants: max(min(x, b), a) is a, if a is not less than b, else min(max(x, a), b).
     if let (Some(v), [x]) = (&bound, flat.as_slice())
         && let Some(Factor::Apply(f, inner)) = x.as_factor()
-        && &**f == other
+        && f.is(other)
     {
         let numbers: Vec<BigRational> = inner.iter().filter_map(Expr::as_number).collect();
         if let [b] = numbers.as_slice() {

@@ -2,6 +2,7 @@
 
 use super::case::{Res, Stop, has_bound};
 use super::expr::Expr;
+use super::facts::Made;
 use super::fold::Cases;
 use super::meaning::{At, Call, Meaning, open, single};
 use crate::graph::VertexId;
@@ -224,7 +225,7 @@ impl Meaning<'_> {
                     .zip(pads)
                     .map(|(i, (before, _))| i - before)
                     .collect();
-                let fill = single(Expr::float(call.float("value").unwrap_or(0.0)));
+                let fill = single(self.case.number(call.float("value").unwrap_or(0.0)));
                 if call.operands.get(2).is_some_and(|v| self.is_given(*v)) {
                     return Err(open("the padding is computed"));
                 }
@@ -252,7 +253,7 @@ impl Meaning<'_> {
             "size" => single(Expr::of_dim(&self.shape(x()?)?.into_iter().product())),
             "zeros" | "zeros_like" => single(Expr::zero()),
             "ones" | "ones_like" => single(Expr::int(1)),
-            "full" => single(Expr::float(call.float("value").unwrap_or(0.0))),
+            "full" => single(self.case.number(call.float("value").unwrap_or(0.0))),
             _ => return Ok(None),
         }))
     }
@@ -414,7 +415,7 @@ impl Meaning<'_> {
             }
             None if number_is_bound(number) => return Err(open("an index depends on what is summed")),
             // An index that is data: a symbol that stands for it.
-            None => Dim::symbol(&format!("@{number:?} in {extent}")),
+            None => self.case.symbol(Made::Datum(number.clone(), extent.clone())),
         };
         if self.given && number.as_dim().is_some() {
             self.require_at_least(&at, 0)?;

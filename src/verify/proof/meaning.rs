@@ -9,7 +9,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::case::{Case, Res, Stop, has_bound};
-use super::expr::{Expr, Factor, Whole};
+use super::expr::{Expr, Factor, Fun, Whole};
 use super::fold::Cases;
 use super::laws;
 use crate::graph::{Graph, Node, VertexId};
@@ -28,6 +28,9 @@ pub(super) enum At {
 /// An element of one of the results of a vertex, with what holds of the bound symbols in its place.
 type Place = (VertexId, usize, At, Vec<Dim>);
 
+/// How deep elements may depend on one another; each step takes some stack.
+const DEPTH: usize = 400;
+
 /// Parts of the elements of one vertex; where values are used more than once, longer ones soon fill the memory.
 const LONGEST: usize = 20_000;
 
@@ -43,6 +46,7 @@ pub(super) struct Meaning<'a> {
     /// Conditions of operators hold, for there is an instance; otherwise they are questions.
     pub(super) given: bool,
     nested: std::cell::Cell<usize>,
+    depth: std::cell::Cell<usize>,
 }
 
 /// A call with what its meaning needs.
@@ -122,6 +126,7 @@ impl<'a> Meaning<'a> {
             elements: RefCell::default(),
             given: false,
             nested: std::cell::Cell::new(0),
+            depth: std::cell::Cell::new(0),
         }
     }
 
@@ -389,6 +394,17 @@ impl<'a> Meaning<'a> {
     /// The element of one of the results of a vertex.
     pub(super) fn element_of(&self, v: VertexId, output: usize, at: &At) -> Res<Cases> {
         self.case.in_bounds()?;
+        let depth = self.depth.get();
+        if depth >= DEPTH {
+            return Err(open(format!("a value depends on operators more than {DEPTH} deep")));
+        }
+        self.depth.set(depth + 1);
+        let out = self.element_below(v, output, at);
+        self.depth.set(depth);
+        out
+    }
+
+    fn element_below(&self, v: VertexId, output: usize, at: &At) -> Res<Cases> {
         let at = match at {
             At::Index(index) => At::Index(index.iter().map(|d| self.case.simplified(d)).collect()),
             At::Flat(flat) => At::Flat(self.case.simplified(flat)),
@@ -434,7 +450,9 @@ impl<'a> Meaning<'a> {
 
     fn constant(&self, v: VertexId, tensor: &Tensor, at: &At) -> Res<Cases> {
         let numbers: Option<Vec<Expr>> = if tensor.dtype().is_float() {
-            tensor.to_f64s().map(|all| all.into_iter().map(Expr::float).collect())
+            tensor
+                .to_f64s()
+                .map(|all| all.into_iter().map(|x| self.case.number(x)).collect())
         } else {
             let exact = |i: i128| Expr::number(num_rational::BigRational::from_integer(i.into()));
             tensor.to_ints().map(|all| all.into_iter().map(exact).collect())
@@ -450,8 +468,7 @@ impl<'a> Meaning<'a> {
             return Ok(single(numbers.get(i).cloned().ok_or(Stop::Empty)?));
         }
         // Equal constants are one function of their place.
-        let text = format!("{:?} of", numbers.iter().map(|n| n.as_number()).collect::<Vec<_>>());
-        Ok(single(Expr::apply(&text, vec![Expr::of_dim(&flat)])))
+        Ok(single(Expr::apply(Fun::Table(numbers), vec![Expr::of_dim(&flat)])))
     }
 
     fn call_element(&self, call: &Call, output: usize, at: &At) -> Res<Cases> {
@@ -492,7 +509,9 @@ impl<'a> Meaning<'a> {
         }
         let from = operands.first().map_or(DType::F32, |v| self.dtype(*v));
         let to = self.dtype(call.vertex);
-        self.combined(&values, &|args| function(call, args, from, to))
+        self.combined(&values, &|args| {
+            function(call, args, from, to, &|x| self.case.number(x))
+        })
     }
 
     /// A function of numbers in all cases that can be together.
@@ -579,10 +598,12 @@ impl<'a> Meaning<'a> {
             other => other.clone(),
         };
         let attrs: Vec<AttrValue> = call.attrs.iter().map(resolved).collect();
-        let dtypes: Vec<String> = call.operands.iter().map(|v| self.dtype(*v).to_string()).collect();
+        let dtypes: Vec<DType> = call.operands.iter().map(|v| self.dtype(*v)).collect();
         let index = self.index(at, shape).iter().map(|d| self.case.simplified(d)).collect();
         Ok(single(Expr::factor(Factor::Whole(std::rc::Rc::new(Whole {
-            name: format!("{} {attrs:?} of {dtypes:?}", call.def.name),
+            name: call.def.name,
+            attrs,
+            dtypes,
             output,
             operands,
             at: index,
@@ -611,8 +632,13 @@ fn holds_all(from: DType, to: DType) -> bool {
         }
 }
 
+/// True for what is the element of a tensor, or a number.
+fn is_one_value(x: &Expr) -> bool {
+    x.as_number().is_some() || x.as_factor().is_some()
+}
+
 /// A function of numbers.
-fn function(call: &Call, args: Vec<Expr>, from: DType, to: DType) -> Res<Expr> {
+fn function(call: &Call, args: Vec<Expr>, from: DType, to: DType, number: &dyn Fn(f64) -> Expr) -> Res<Expr> {
     let real = to.is_float();
     Ok(match (call.def.name, args.as_slice()) {
         ("identity" | "dropout", [x, ..]) => x.clone(),
@@ -642,13 +668,17 @@ fn function(call: &Call, args: Vec<Expr>, from: DType, to: DType) -> Res<Expr> {
             if !real {
                 (low, high) = (low.map(f64::ceil), high.map(f64::floor));
             }
-            let bounded = low.map_or_else(
-                || x.clone(),
-                |low| laws::apply("max", vec![x.clone(), Expr::float(low)]),
-            );
+            let ordered = |name: &'static str, args: Vec<Expr>| {
+                if real {
+                    laws::apply(name, args)
+                } else {
+                    laws::whole(name, args, to)
+                }
+            };
+            let bounded = low.map_or_else(|| x.clone(), |low| ordered("max", vec![x.clone(), number(low)]));
             high.map_or_else(
                 || bounded.clone(),
-                |high| laws::apply("min", vec![bounded.clone(), Expr::float(high)]),
+                |high| ordered("min", vec![bounded.clone(), number(high)]),
             )
         }
         ("cast" | "cast_like", [x]) => {
@@ -656,17 +686,22 @@ fn function(call: &Call, args: Vec<Expr>, from: DType, to: DType) -> Res<Expr> {
                 x.clone()
             } else if to == DType::Bool {
                 laws::apply("not", vec![laws::apply("equal", vec![x.clone(), Expr::zero()])])
-            } else if from == DType::Bool || (from.is_int() && (real || holds_all(from, to))) {
+            } else if from == DType::Bool || (from.is_int() && (real || holds_all(from, to))) && is_one_value(x) {
+                // A sum or product of integers wraps around in its own type first.
                 x.clone()
             } else {
-                laws::apply(&format!("cast to {to}"), args)
+                laws::apply(
+                    Fun::With("cast", vec![AttrValue::DType(from), AttrValue::DType(to)]),
+                    args,
+                )
             }
         }
         ("where", [c, a, b]) if to == DType::Bool && *a == Expr::int(1) && b.is_zero() => c.clone(),
-        ("pow", [_, _]) if !real => Expr::apply(&format!("power in {to}"), args),
-        (name, _) => {
-            let attrs = call.attrs.iter().filter(|a| !a.is_none()).map(|a| format!(" {a:?}"));
-            laws::apply(&format!("{name}{}", attrs.collect::<String>()), args)
+        ("pow", [_, _]) if !real => Expr::apply(Fun::In("pow", to), args),
+        (name, _) if !call.attrs.iter().all(AttrValue::is_none) => {
+            laws::apply(Fun::With(name, call.attrs.clone()), args)
         }
+        (name, _) if real || to == DType::Bool => laws::apply(name, args),
+        (name, _) => laws::whole(name, args, to),
     })
 }

@@ -19,6 +19,7 @@ mod linear;
 mod meaning;
 mod models;
 mod products;
+mod scope;
 mod strided;
 #[cfg(test)]
 mod tests;
@@ -30,19 +31,31 @@ use std::rc::Rc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::case::{Case, Res, Stop};
-use self::facts::Effort;
-use self::form::Form;
+use self::facts::{EFFORT, Effort};
+use self::form::{Form, has_sized_constants};
 pub(super) use self::graphs::prove_graphs;
 use self::meaning::{At, Meaning};
+use self::scope::{Found, Level, Prepared, Scope};
+use super::ledger::Ledger;
 use super::recipe::Recipe;
 
 use crate::graph::{Graph, Node, VertexId, expand_composites};
 use crate::op::{OpDef, OpTraits};
 use crate::rewrite::Trial;
+use crate::rule::Rule;
 use crate::tensor::{Dim, Shape, TensorType, assume};
 
 /// The most cases of one form.
 const CASES: usize = 500;
+
+/// The most combinations of truth values and words that are proved for one form.
+const WORDS: usize = 64;
+
+/// Forms whose truth values and words are varied.
+const VARIED: usize = 2;
+
+/// The stack of a proof, which follows the operands of a graph down.
+const STACK: usize = 64 << 20;
 
 /// What was proved of a rule.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -57,68 +70,288 @@ pub struct Coverage {
     pub rounded: bool,
     /// The least and the largest rank of an operand.
     pub ranks: (usize, usize),
+    /// All that may vary about the rule, and how the proof covers it.
+    pub ledger: Ledger,
 }
 
 impl fmt::Display for Coverage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (least, most) = self.ranks;
-        if self.any_rank {
-            f.write_str("all sizes, all ranks")?;
-        } else if least == most {
-            write!(f, "all sizes, rank {least}")?;
+        f.write_str("all sizes")?;
+        if self.ledger.is_complete() {
+            if self.any_rank {
+                f.write_str(", all ranks")?;
+            } else if least == most {
+                write!(f, ", rank {least}")?;
+            } else {
+                write!(f, ", ranks {least}-{most}")?;
+            }
         } else {
-            write!(f, "all sizes, ranks {least}-{most}")?;
+            write!(f, "; {}", self.ledger)?;
         }
         f.write_str(if self.rounded { ", up to rounded constants" } else { "" })
     }
+}
+
+/// What there is to prove.
+pub(super) struct Task<'a> {
+    pub(super) rule: &'a Rule,
+    pub(super) trial: &'a Trial,
+    /// Instances at which the sides agree.
+    pub(super) agreeing: &'a [&'a Recipe],
+    /// Instances where no engine applies the rule, for the type of the target: at other sizes one may.
+    pub(super) refused: &'a [Recipe],
+    /// The instances have all element types that operators and conditions admit.
+    pub(super) all_types: bool,
+}
+
+/// Runs a proof where there is stack enough for the deepest one; nothing, if it panics.
+pub(super) fn with_stack<T: Send>(f: impl FnOnce() -> T + Send) -> Option<T> {
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, f);
+        thread.ok()?.join().ok()
+    })
 }
 
 /// Proves that both sides are equal for all extents, in all forms that the instances have.
 ///
 /// # Errors
 /// Why it is not proved.
-pub(super) fn prove(trial: &Trial, instances: &[&Recipe]) -> Result<Coverage, String> {
-    let mut seen: FxHashSet<String> = FxHashSet::default();
-    let mut coverage = Coverage {
-        ranks: (usize::MAX, 0),
-        ..Coverage::default()
-    };
-    let mut forms: Vec<Form> = instances.iter().map(|recipe| Form::of(recipe)).collect();
-    forms.retain(|form| seen.insert(form.key()));
-    forms.sort_by_key(|form| form.ranks().sum::<usize>());
-    // As long as each axis is alone on both sides, what holds for two axes holds for more.
-    let (small, large): (Vec<Form>, Vec<Form>) = forms
-        .into_iter()
-        .partition(|form| !form.axes_alone() || form.ranks().all(|rank| rank <= 2));
-    let effort = Rc::new(Effort::default());
-    let mut axes_alone = !large.is_empty() && small.iter().any(|form| form.ranks().any(|rank| rank == 2));
-    for form in &small {
-        axes_alone &= prove_form(trial, form, &effort, &mut coverage)? && form.axes_alone();
-    }
-    if axes_alone {
-        coverage.any_rank = true;
-    } else {
-        for form in &large {
-            prove_form(trial, form, &effort, &mut coverage)?;
-        }
-    }
-    if coverage.forms == 0 {
-        return Err("there are no instances".to_owned());
-    }
-    coverage.ranks.0 = coverage.ranks.0.min(coverage.ranks.1);
-    Ok(coverage)
+pub(super) fn prove(task: &Task<'_>) -> Result<Coverage, String> {
+    with_stack(|| prove_here(task)).unwrap_or_else(|| Err("the proof failed: this is a fault of the tool".to_owned()))
 }
 
-/// Proves a form in all its cases; true if each axis is alone on both sides.
-fn prove_form(trial: &Trial, form: &Form, effort: &Rc<Effort>, coverage: &mut Coverage) -> Result<bool, String> {
-    let mut waiting = vec![form.facts(effort.clone())];
-    let (mut visited, mut proved, mut alone) = (0, 0, true);
+fn prove_here(task: &Task<'_>) -> Result<Coverage, String> {
+    let scope = Scope::of(task.rule);
+    let relaxed = Trial::new(scope.relaxed.clone());
+    let mut last = Err("there are no instances".to_owned());
+    let mut tried: Vec<Vec<Recipe>> = Vec::new();
+    for level in [Level::All, Level::Sizes, Level::Written] {
+        let trial = if level == Level::Written { task.trial } else { &relaxed };
+        let proof = AtLevel {
+            task,
+            scope: &scope,
+            trial,
+            level,
+        };
+        let forms: Vec<Recipe> = proof.forms(false).into_iter().map(|p| p.recipe).collect();
+        if tried.contains(&forms) {
+            continue;
+        }
+        tried.push(forms);
+        last = proof.prove();
+        if last.is_ok() {
+            break;
+        }
+    }
+    last
+}
+
+/// A proof that takes instances as general as a level says.
+struct AtLevel<'a> {
+    task: &'a Task<'a>,
+    scope: &'a Scope<'a>,
+    trial: &'a Trial,
+    level: Level,
+}
+
+impl AtLevel<'_> {
+    fn prepared(&self, recipe: &Recipe, second: bool) -> Option<Prepared> {
+        self.scope.prepared(recipe, self.task.trial, self.level, second)
+    }
+
+    /// The forms of the instances at which the sides agree, each once.
+    fn forms(&self, second: bool) -> Vec<Prepared> {
+        let mut seen: FxHashSet<Recipe> = FxHashSet::default();
+        let forms = self.task.agreeing.iter().filter_map(|r| self.prepared(r, second));
+        let mut forms: Vec<Prepared> = forms
+            .filter(|p| seen.insert(Form::of(&p.recipe).key().clone()))
+            .collect();
+        forms.sort_by_key(|p| Form::of(&p.recipe).ranks().sum::<usize>());
+        forms
+    }
+
+    fn given(&self, effort: u64, second: bool) -> Given {
+        Given {
+            effort: Rc::new(Effort::of(effort)),
+            tokens: if self.level == Level::All {
+                self.scope.tokens(second).into()
+            } else {
+                Rc::from([])
+            },
+        }
+    }
+
+    fn prove(&self) -> Result<Coverage, String> {
+        let mut coverage = Coverage {
+            ranks: (usize::MAX, 0),
+            ..Coverage::default()
+        };
+        let given = self.given(EFFORT, false);
+        let mut forms = self.forms(false);
+        // As long as each axis is alone on both sides, what holds for two axes holds for more.
+        let is_small = |form: &Form| !form.axes_alone() || form.ranks().all(|rank| rank <= 2);
+        let mut axes_alone = self.scope.ignores_ranks();
+        let mut large = Vec::new();
+        for prepared in &forms {
+            let form = Form::of(&prepared.recipe);
+            if is_small(&form) {
+                axes_alone &= self.required(&form, &given, &mut coverage)? && form.axes_alone();
+            } else {
+                large.push(form);
+            }
+        }
+        axes_alone = axes_alone && self.holds_for_two_axes(&forms, &given);
+        if axes_alone {
+            coverage.any_rank = true;
+        } else {
+            for form in &large {
+                self.required(form, &given, &mut coverage)?;
+            }
+        }
+        if coverage.forms == 0 {
+            return Err("there are no instances".to_owned());
+        }
+        coverage.ranks.0 = coverage.ranks.0.min(coverage.ranks.1);
+        self.again_with_other_numbers(&forms)?;
+        self.refused(&given)?;
+        let all_words = self.words(&mut forms);
+        coverage.ledger = self.scope.ledger(
+            &forms,
+            &Found {
+                any_rank: coverage.any_rank,
+                all_types: self.task.all_types,
+                all_words,
+                tokens: given.tokens.to_vec(),
+            },
+        );
+        Ok(coverage)
+    }
+
+    /// Proves a form of an instance; true if each axis is alone on both sides.
+    fn required(&self, form: &Form, given: &Given, coverage: &mut Coverage) -> Result<bool, String> {
+        let proved = prove_form(self.trial, form, given)?;
+        if proved.cases == 0 {
+            return Err(format!("no sizes are left for a form of {}", form.operators()));
+        }
+        coverage.forms += 1;
+        coverage.cases += proved.cases;
+        coverage.rounded |= proved.rounded;
+        for rank in form.ranks() {
+            coverage.ranks = (coverage.ranks.0.min(rank), coverage.ranks.1.max(rank));
+        }
+        Ok(proved.axes_alone)
+    }
+
+    /// True if the rule is proved where all operands whose rank is open have two axes.
+    fn holds_for_two_axes(&self, forms: &[Prepared], given: &Given) -> bool {
+        forms.iter().any(|prepared| {
+            let form = Form::of(&self.scope.with_two_axes(prepared));
+            !has_sized_constants(form.key())
+                && form.axes_alone()
+                && form.ranks().any(|rank| rank == 2)
+                && prove_form(self.trial, &form, given).is_ok_and(|p| p.cases > 0 && p.axes_alone)
+        })
+    }
+
+    /// Numbers that stand for those of attributes are any: a proof that rests on what they are fails with others.
+    fn again_with_other_numbers(&self, forms: &[Prepared]) -> Result<(), String> {
+        if self.level != Level::All {
+            return Ok(());
+        }
+        let given = self.given(EFFORT, true);
+        for other in self.forms(true) {
+            if forms.iter().any(|p| p.recipe == other.recipe) {
+                continue;
+            }
+            prove_form(self.trial, &Form::of(&other.recipe), &given)?;
+        }
+        Ok(())
+    }
+
+    /// Sizes at which an engine applies the rule, where it does not at those of the instances.
+    fn refused(&self, given: &Given) -> Result<(), String> {
+        let mut seen: FxHashSet<Recipe> = FxHashSet::default();
+        for recipe in self.task.refused {
+            let Some(prepared) = self.prepared(recipe, false) else {
+                continue;
+            };
+            let form = Form::of(&prepared.recipe);
+            if seen.insert(form.key().clone()) {
+                prove_form(self.trial, &form, given)
+                    .map_err(|why| format!("at sizes where the types agree, of instances where they do not: {why}"))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Proves forms at all truth values and words together, and adds them; true if all are proved.
+    fn words(&self, forms: &mut Vec<Prepared>) -> bool {
+        let given = self.given(EFFORT / 4, false);
+        let mut seen: FxHashSet<Recipe> = forms.iter().map(|p| Form::of(&p.recipe).key().clone()).collect();
+        let mut all = true;
+        for prepared in forms.iter().take(VARIED).cloned().collect::<Vec<_>>() {
+            let Some(recipes) = self.scope.finite(&prepared, WORDS) else {
+                all = false;
+                continue;
+            };
+            for recipe in recipes {
+                let form = Form::of(&recipe);
+                if !seen.insert(form.key().clone()) {
+                    continue;
+                }
+                match prove_form(self.trial, &form, &given) {
+                    Ok(proved) if proved.cases > 0 => forms.push(Prepared {
+                        recipe,
+                        ..prepared.clone()
+                    }),
+                    Ok(_) => {}
+                    Err(_) => all = false,
+                }
+            }
+        }
+        all
+    }
+}
+
+/// What a proof may use.
+struct Given {
+    effort: Rc<Effort>,
+    /// Numbers that are symbols.
+    tokens: Rc<[f64]>,
+}
+
+/// What was proved of a form.
+struct Proved {
+    /// In how many cases; none, if the rule applies at no sizes.
+    cases: usize,
+    /// Each axis is alone on both sides.
+    axes_alone: bool,
+    /// Constants were taken for equal that differ in their last digits.
+    rounded: bool,
+}
+
+/// Proves a form in all its cases.
+fn prove_form(trial: &Trial, form: &Form, given: &Given) -> Result<Proved, String> {
+    let mut waiting = vec![form.facts(given.effort.clone(), given.tokens.clone())];
+    let mut visited = 0;
+    let mut out = Proved {
+        cases: 0,
+        axes_alone: true,
+        rounded: false,
+    };
     while let Some(facts) = waiting.pop() {
         visited += 1;
-        if visited > CASES || effort.is_spent() {
+        if visited > CASES || given.effort.is_spent() {
             return Err(format!(
-                "it takes more than is allowed: {proved} cases of {}",
-                form.key()
+                "the proof takes more than {} for a form of {}: {} of its cases were proved",
+                if visited > CASES {
+                    format!("{CASES} cases")
+                } else {
+                    format!("{EFFORT} comparisons")
+                },
+                form.operators(),
+                out.cases,
             ));
         }
         if facts.is_empty() {
@@ -127,25 +360,17 @@ fn prove_form(trial: &Trial, form: &Form, effort: &Rc<Effort>, coverage: &mut Co
         let case = Rc::new(Case::new(facts));
         let outcome = prove_case(trial, form, &case);
         waiting.extend(case.take_aside());
-        coverage.rounded |= case.is_rounded();
+        out.rounded |= case.is_rounded();
         match outcome {
             Ok(axes_alone) => {
-                proved += 1;
-                alone &= axes_alone;
+                out.cases += 1;
+                out.axes_alone &= axes_alone;
             }
             Err(Stop::Divided | Stop::Empty) => {}
             Err(Stop::Open(why)) => return Err(why),
         }
     }
-    if proved == 0 {
-        return Err(format!("no case is left of {}", form.key()));
-    }
-    coverage.forms += 1;
-    coverage.cases += proved;
-    for rank in form.ranks() {
-        coverage.ranks = (coverage.ranks.0.min(rank), coverage.ranks.1.max(rank));
-    }
-    Ok(alone)
+    Ok(out)
 }
 
 /// Compares both sides in one case; true if each axis is alone on both.
@@ -304,5 +529,7 @@ fn compare(meaning: &Meaning<'_>, a: VertexId, b: VertexId) -> Res<()> {
                 .and(Err(Stop::Open("an extent is 0 or 1".to_owned())));
         }
     }
-    Err(Stop::Open(format!("it is not seen that\n    {x}\n  is\n    {y}")))
+    Err(Stop::Open(format!(
+        "the proof ends with different formulas:\n    {x}\n    {y}"
+    )))
 }

@@ -232,12 +232,12 @@ impl Meaning<'_> {
             }
             self.product_of(&[self.element(a, &At::Index(left))?, self.element(b, &At::Index(right))?])
         })?;
-        let scaled = sum.mul(&Expr::float(call.float("alpha").unwrap_or(1.0)));
+        let scaled = sum.mul(&self.case.number(call.float("alpha").unwrap_or(1.0)));
         let Some(c) = self.third(call) else {
             return Ok(single(scaled));
         };
         let added = self.element(c, &self.broadcast_at(c, shape, at)?)?;
-        let beta = Expr::float(call.float("beta").unwrap_or(1.0));
+        let beta = self.case.number(call.float("beta").unwrap_or(1.0));
         self.combined(&[added], &|args| Ok(scaled.add(&args[0].mul(&beta))))
     }
 

@@ -1,7 +1,7 @@
 //! Windows over spatial axes, pools, and reductions.
 
 use super::case::{Res, Stop};
-use super::expr::{Expr, Kind};
+use super::expr::{Expr, Fun, Kind};
 use super::fold::Cases;
 use super::laws;
 use super::meaning::{At, Call, Meaning, open, single};
@@ -159,7 +159,19 @@ impl Meaning<'_> {
                     .collect())
             })
         };
-        let value = over(&|place| self.element(x, &At::Index(place.to_vec())), false)?;
+        let dtype = self.dtype(x);
+        let element = |place: &[Dim]| {
+            let cases = self.element(x, &At::Index(place.to_vec()))?;
+            let ordered = |e: Expr| {
+                if kind == Kind::Max {
+                    laws::in_order(&e, dtype)
+                } else {
+                    e
+                }
+            };
+            Ok(cases.into_iter().map(|(guards, e)| (guards, ordered(e))).collect())
+        };
+        let value = over(&element, false)?;
         if kind == Kind::Max {
             return Ok(Some(single(value)));
         }
@@ -241,7 +253,9 @@ impl Meaning<'_> {
             _ => Kind::Sum,
         };
         let before = |v: &Expr| match call.def.name {
+            "reduce_l1" if whole => laws::whole("abs", vec![v.clone()], self.dtype(x)),
             "reduce_l1" => laws::apply("abs", vec![v.clone()]),
+            "reduce_max" | "reduce_min" => laws::in_order(v, self.dtype(x)),
             "reduce_l2" | "reduce_sum_square" => laws::multiply(v, v),
             "reduce_log_sum_exp" => laws::apply("exp", vec![v.clone()]),
             _ => v.clone(),
@@ -263,7 +277,7 @@ impl Meaning<'_> {
                 } else {
                     Expr::int(1)
                 };
-                laws::apply(&format!("{name} in {}", self.dtype(call.vertex)), vec![value, size])
+                laws::apply(Fun::In(name, self.dtype(call.vertex)), vec![value, size])
             }
             "reduce_mean" => value.mul(&Expr::of_dim(&size).inverse()),
             "reduce_l2" => laws::apply("sqrt", vec![value]),

@@ -2,11 +2,12 @@
 
 use crate::formats::onnx::attr::from_value;
 use crate::formats::onnx::import::{onnx_attr, onnx_name, table_position};
+use crate::formats::onnx::kernels::has_kernel;
 use crate::formats::onnx::proto::AttributeProto;
 use crate::formats::onnx::schema::{Formal, Schema, newest, newest_position, schema};
 use crate::graph::{Graph, Node, VertexId};
 use crate::op::{AttrValue, OpDef, OperandKind};
-use crate::tensor::{DType, Dim, Shape, Tensor};
+use crate::tensor::{DType, Dim, Shape, Tensor, Type};
 
 /// An operand of a node to be written.
 #[derive(Debug, Clone)]
@@ -17,8 +18,8 @@ pub(super) enum Arg {
     Constant(Tensor),
     /// A list of extents, some of them symbolic, that the graph holds as an attribute.
     Extents(Vec<Dim>),
-    /// A symbolic extent that the graph holds as an attribute, as a scalar.
-    Extent(Dim),
+    /// A symbolic extent that the graph holds as an attribute, as a scalar of that type.
+    Extent(Dim, DType),
     /// Left out.
     Absent,
 }
@@ -29,6 +30,8 @@ pub(super) struct Rendered {
     pub(super) op_type: &'static str,
     pub(super) args: Vec<Arg>,
     pub(super) attrs: Vec<AttributeProto>,
+    /// Whether there is a kernel for it.
+    pub(super) has_kernel: bool,
 }
 
 /// The name of an operator in an operator set.
@@ -133,11 +136,95 @@ impl Call<'_> {
     }
 }
 
-/// The node for call `v` in operator set `opset`.
+/// The node for a call in operator set `opset`. Of the types that constants may have, those are taken for which there is
+/// a kernel, so far as there are any.
 ///
 /// # Errors
 /// What the operator set lacks.
 pub(super) fn render(
+    graph: &Graph,
+    def: &'static OpDef,
+    operands: &[VertexId],
+    attrs: &[AttrValue],
+    result: &Type,
+    opset: i64,
+) -> Result<Rendered, String> {
+    let mut rendered = plain(graph, def, operands, attrs, opset)?;
+    rendered.has_kernel = choose_types(graph, &mut rendered, result, opset);
+    Ok(rendered)
+}
+
+/// Gives constants that come from attributes types for which there is a kernel; false if there is none.
+fn choose_types(graph: &Graph, rendered: &mut Rendered, result: &Type, opset: i64) -> bool {
+    let op_type = rendered.op_type;
+    let Some(schema) = schema(op_type, opset) else {
+        return false;
+    };
+    let results: Vec<Option<DType>> = match result {
+        Type::Tuple(items) => items.iter().map(|ty| Some(ty.as_tensor()?.dtype)).collect(),
+        ty => vec![ty.as_tensor().map(|t| t.dtype)],
+    };
+    let fits = |args: &[Arg]| {
+        let types: Vec<Option<DType>> = args.iter().map(|arg| arg_type(graph, arg)).collect();
+        has_kernel(op_type, schema, opset, &types, &results)
+    };
+    if fits(&rendered.args) {
+        return true;
+    }
+    for i in 0..rendered.args.len() {
+        let Some(formal) = schema.input(i) else { continue };
+        for &dtype in CONSTANT_TYPES.iter().filter(|dtype| formal.allows(**dtype)) {
+            let other = match &rendered.args[i] {
+                Arg::Constant(tensor) => exactly(tensor, dtype).map(Arg::Constant),
+                Arg::Extent(dim, _) if dtype.is_int() => Some(Arg::Extent(dim.clone(), dtype)),
+                _ => None,
+            };
+            let Some(other) = other else { continue };
+            let old = std::mem::replace(&mut rendered.args[i], other);
+            if fits(&rendered.args) && check_types(graph, &rendered.args, schema).is_ok() {
+                return true;
+            }
+            rendered.args[i] = old;
+        }
+    }
+    false
+}
+
+/// The types that a constant may be given, the first that has a kernel.
+const CONSTANT_TYPES: &[DType] = &[DType::I64, DType::I32, DType::F32, DType::F64];
+
+/// The same elements in another type, if that type has them.
+fn exactly(tensor: &Tensor, dtype: DType) -> Option<Tensor> {
+    let found = match tensor.to_ints() {
+        Some(ints) if dtype.is_float() => {
+            let floats: Vec<f64> = ints.iter().map(|&i| i as f64).collect();
+            Tensor::from_f64s(dtype, tensor.shape(), &floats)
+        }
+        Some(ints) => Tensor::from_ints(dtype, tensor.shape(), &ints),
+        None => Tensor::from_f64s(dtype, tensor.shape(), &tensor.to_f64s()?),
+    }?;
+    let same = match (tensor.to_ints(), found.to_ints()) {
+        (Some(a), Some(b)) => a == b,
+        (Some(a), None) => found
+            .to_f64s()
+            .is_some_and(|b| a.len() == b.len() && a.iter().zip(&b).all(|(a, b)| *b as i128 == *a)),
+        _ => tensor.to_f64s() == found.to_f64s(),
+    };
+    same.then_some(found)
+}
+
+/// The element type of an operand; nothing if it is left out or no tensor.
+fn arg_type(graph: &Graph, arg: &Arg) -> Option<DType> {
+    match arg {
+        Arg::Value(v) => graph.ty(*v).as_tensor().map(|t| t.dtype),
+        Arg::Constant(tensor) => Some(tensor.dtype()),
+        Arg::Extents(_) => Some(DType::I64),
+        Arg::Extent(_, dtype) => Some(*dtype),
+        Arg::Absent => None,
+    }
+}
+
+fn plain(
     graph: &Graph,
     def: &'static OpDef,
     operands: &[VertexId],
@@ -270,6 +357,7 @@ pub(super) fn render(
         op_type,
         args,
         attrs: written,
+        has_kernel: true,
     })
 }
 
@@ -277,13 +365,7 @@ pub(super) fn render(
 fn check_types(graph: &Graph, args: &[Arg], schema: &Schema) -> Result<(), String> {
     let mut bound: Vec<(&str, DType)> = Vec::new();
     for (i, arg) in args.iter().enumerate() {
-        let dtype = match arg {
-            Arg::Value(v) => graph.ty(*v).as_tensor().map(|t| t.dtype),
-            Arg::Constant(tensor) => Some(tensor.dtype()),
-            Arg::Extents(_) | Arg::Extent(_) => Some(DType::I64),
-            Arg::Absent => None,
-        };
-        let (Some(formal), Some(dtype)) = (schema.input(i), dtype) else {
+        let (Some(formal), Some(dtype)) = (schema.input(i), arg_type(graph, arg)) else {
             continue;
         };
         if !formal.allows(dtype) {
@@ -312,6 +394,7 @@ fn old_mode(value: &AttrValue) -> AttrValue {
 fn as_onnx(op_type: &str, name: &str, value: &AttrValue) -> AttrValue {
     match value {
         AttrValue::Bool(v) => AttrValue::int(i64::from(*v)),
+        AttrValue::Float(seed) if (op_type, name) == ("Dropout", "seed") => AttrValue::int(seed.0 as i64),
         AttrValue::Tensor(t) if op_type == "ConstantOfShape" && t.shape().is_empty() => {
             AttrValue::Tensor(t.reshaped(&[1]).unwrap_or_else(|| t.clone()))
         }
@@ -368,7 +451,7 @@ fn constant(
             Some(int) if op_type == "TopK" => Some(Tensor::vector(vec![int])),
             Some(int) => Some(Tensor::scalar(int)),
             None if op_type == "TopK" => return Ok(Arg::Extents(vec![dim.clone()])),
-            None => return Ok(Arg::Extent(dim.clone())),
+            None => return Ok(Arg::Extent(dim.clone(), DType::I64)),
         },
         AttrValue::Bool(v) => Some(Tensor::scalar(*v)),
         AttrValue::Float(v) => number(&[], &[v.0]),

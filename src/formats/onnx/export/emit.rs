@@ -15,6 +15,7 @@ use crate::formats::onnx::import::{CAPTURES, OPERANDS, defined};
 use crate::formats::onnx::proto::{
     AttributeProto, GraphProto, NodeProto, StringStringEntryProto, TensorAnnotation, TensorProto, ValueInfoProto,
 };
+use crate::formats::onnx::schema::schema;
 use crate::formats::onnx::types::{export_type, same_elements};
 use crate::formats::onnx::{OnnxInfo, from_tensor};
 use crate::graph::{Graph, Node, Params, VertexId};
@@ -44,6 +45,11 @@ pub(super) struct Emitter<'g> {
     /// The shapes of those values.
     pub(super) ranks: HashMap<String, Shape>,
     constants: HashMap<ConstantKey, String>,
+    /// Inputs of a nested graph that are values of the graphs around it, which may not be its results as they are.
+    captured: HashSet<VertexId>,
+    nested: bool,
+    /// Constants of a nested graph that the graph around it has to hold.
+    pub(super) hoisted: Vec<TensorProto>,
     proto: GraphProto,
 }
 
@@ -52,7 +58,7 @@ pub(super) fn emit(graph: &Graph, params: &Params, info: &OnnxInfo, opset: i64) 
     let mut emitter = Emitter::within(graph, params, info, opset, Names::default(), Outer::new());
     emitter.proto.metadata_props.clone_from(&info.graph_metadata);
     // Inputs keep their names, even where one inside a node that is carried along is the same.
-    emitter.inputs(graph.inputs());
+    emitter.inputs(graph.inputs())?;
     emitter.reserve(&graph.rpo());
     emitter.run()?;
     emitter.initializers_as_inputs();
@@ -94,6 +100,9 @@ impl<'g> Emitter<'g> {
             axes: HashMap::new(),
             ranks: HashMap::new(),
             constants: HashMap::new(),
+            captured: HashSet::new(),
+            nested: false,
+            hoisted: Vec::new(),
             proto: GraphProto {
                 name: Some(if graph.name.is_empty() {
                     "main".to_string()
@@ -108,14 +117,24 @@ impl<'g> Emitter<'g> {
 
     /// Writes a nested graph, the first inputs of which are its own.
     pub(super) fn body(&mut self, own: usize) -> Result<(), Diagnostics> {
+        self.nested = true;
+        self.captured = self.graph.inputs()[own..].iter().copied().collect();
         self.reserve(&self.graph.rpo());
-        self.inputs(&self.graph.inputs()[..own]);
+        self.inputs(&self.graph.inputs()[..own])?;
         self.run()
     }
 
-    /// What was written, and the names that were given.
-    pub(super) fn into_parts(self) -> (GraphProto, Names) {
-        (self.proto, self.names)
+    /// What was written, the names that were given, and constants for the graph around.
+    pub(super) fn into_parts(self) -> (GraphProto, Names, Vec<TensorProto>) {
+        (self.proto, self.names, self.hoisted)
+    }
+
+    /// Holds constants of nested graphs, or gives them to the graph around.
+    pub(super) fn hold(&mut self, constants: Vec<TensorProto>) {
+        match self.nested {
+            true => self.hoisted.extend(constants),
+            false => self.proto.initializer.extend(constants),
+        }
     }
 }
 
@@ -150,12 +169,44 @@ impl Emitter<'_> {
             self.output(name, v)
                 .map_err(|problem| Diagnostics::from(self.place(v, problem)))?;
         }
+        self.inner_types(&order);
         Ok(())
+    }
+
+    /// Says the types of what nodes compute, so far as they are known and it is no result of the graph.
+    fn inner_types(&mut self, order: &[VertexId]) {
+        let shown: HashSet<&str> = self.proto.output.iter().filter_map(|o| o.name.as_deref()).collect();
+        let mut infos = Vec::new();
+        for &v in order {
+            let Node::Call { op, .. } = &self.graph.vertex(v).node else {
+                continue;
+            };
+            let types = match self.graph.ty(v) {
+                Type::Tuple(items) if !items.is_empty() => items.as_slice(),
+                ty => std::slice::from_ref(ty),
+            };
+            for (i, ty) in types.iter().enumerate() {
+                let Some(name) = self.names.get((v, i as u32)).filter(|name| !shown.contains(name)) else {
+                    continue;
+                };
+                // What is carried along has the type that it was declared with.
+                let unranked = ty.as_tensor().is_some_and(|t| t.shape.is_none());
+                if !(unranked && matches!(op, Op::Opaque(_)))
+                    && let Ok(info) = self.value_info(name, ty)
+                {
+                    infos.push(info);
+                }
+            }
+        }
+        self.proto.value_info = infos;
     }
 
     fn place(&self, v: VertexId, problem: String) -> Diagnostic {
         let vertex = self.graph.vertex(v);
-        let op = vertex.op().map_or_else(|| "value".to_string(), Op::name);
+        let op = match &vertex.node {
+            Node::Input => "input".to_string(),
+            _ => vertex.op().map_or_else(|| "value".to_string(), Op::name),
+        };
         match &vertex.name {
             Some(name) => cannot(format!("`{op}` {name:?} cannot be written as ONNX: {problem}")),
             None => cannot(format!("`{op}` cannot be written as ONNX: {problem}")),
@@ -211,19 +262,20 @@ impl Emitter<'_> {
         })
     }
 
-    fn inputs(&mut self, inputs: &[VertexId]) {
+    fn inputs(&mut self, inputs: &[VertexId]) -> Result<(), Diagnostics> {
         for &v in inputs {
             let base = self.graph.vertex(v).name.clone().unwrap_or_else(|| "input".into());
             let name = self.names.of((v, 0), &base);
-            // An input whose type ONNX cannot say is reported by the vertex itself.
-            if let Ok(info) = self.value_info(&name, self.graph.ty(v)) {
-                self.proto.input.push(info);
-            }
+            let info = self.value_info(&name, self.graph.ty(v));
+            self.proto
+                .input
+                .push(info.map_err(|problem| Diagnostics::from(self.place(v, problem)))?);
             // What it is unless a caller gives something else.
             if let Some(tensor) = self.params.get(&*base) {
                 self.proto.initializer.push(from_tensor(&name, tensor));
             }
         }
+        Ok(())
     }
 
     /// Names of results, tuples taken apart; a result that a node computes takes the name at once.
@@ -243,7 +295,8 @@ impl Emitter<'_> {
                     base = format!("{base}.{j}");
                 }
                 let value = value_of(self.graph, item);
-                let same = self.names.get(value) == Some(base.as_str());
+                // A value of the graphs around has its name there, and is a result here under another one.
+                let same = self.names.get(value) == Some(base.as_str()) && !self.captured.contains(&value.0);
                 let name = match same && taken.insert(base.clone()) {
                     true => base,
                     false => self.names.fresh(&base),
@@ -305,7 +358,14 @@ impl Emitter<'_> {
                 op: Op::Known(def),
                 attrs,
             } => {
-                let rendered = render(self.graph, def, &self.graph.pred(v), attrs, self.opset)?;
+                let rendered = render(
+                    self.graph,
+                    def,
+                    &self.graph.pred(v),
+                    attrs,
+                    self.graph.ty(v),
+                    self.opset,
+                )?;
                 self.rendered(v, rendered, base)
             }
             Node::Call {
@@ -322,7 +382,7 @@ impl Emitter<'_> {
                 Arg::Value(v) => self.operand(v)?,
                 Arg::Constant(tensor) => self.constant(tensor, base),
                 Arg::Extents(dims) => self.extents(&dims)?,
-                Arg::Extent(dim) => self.scalar_extent(dim)?,
+                Arg::Extent(dim, dtype) => self.scalar_extent(dim, dtype)?,
                 Arg::Absent => String::new(),
             });
         }
@@ -384,24 +444,6 @@ impl Emitter<'_> {
             inputs.pop();
         }
         let outputs = self.result_names(v, &op.name);
-        for (i, name) in outputs.iter().enumerate().filter(|(_, name)| !name.is_empty()) {
-            let ty = match self.graph.ty(v) {
-                Type::Tuple(items) if !items.is_empty() => items[i].clone(),
-                ty => ty.clone(),
-            };
-            let is_output = self
-                .graph
-                .outputs()
-                .iter()
-                .any(|o| value_of(self.graph, o.vertex) == (v, i as u32));
-            let unranked = ty.as_tensor().is_some_and(|t| t.shape.is_none());
-            if !is_output
-                && !unranked
-                && let Ok(info) = self.value_info(name, &ty)
-            {
-                self.proto.value_info.push(info);
-            }
-        }
         self.node(&op.name, inputs, outputs, written);
         if let Some(node) = self.proto.node.last_mut() {
             node.domain = Some(op.domain.clone()).filter(|d| !d.is_empty());
@@ -479,13 +521,21 @@ impl Emitter<'_> {
         }
         let overridable = self.info.overridable.iter().any(|old| **old == *name);
         // Every initializer is an input before IR version 4; what was none before stays inside.
-        if self.info.ir_version < 4 && !param && !overridable {
+        let is_node = |opset: i64| {
+            let result = schema("Constant", opset).and_then(|s| s.outputs.first());
+            result.is_some_and(|formal| formal.allows(tensor.dtype()))
+        };
+        if self.info.ir_version < 4 && !param && !overridable && is_node(self.opset) {
             let attr = from_value("value", &AttrValue::Tensor(tensor.clone()))?;
             self.node("Constant", Vec::new(), vec![name.to_string()], vec![attr]);
             return Ok(());
         }
         let proto: TensorProto = from_tensor(name, tensor);
-        self.proto.initializer.push(proto);
+        match self.info.ir_version < 4 {
+            // The inputs of a nested graph are what its node says, so that an initializer has no place there.
+            true => self.hold(vec![proto]),
+            false => self.proto.initializer.push(proto),
+        }
         Ok(())
     }
 

@@ -1,11 +1,46 @@
 //! Lists of extents that are known only when the model runs, computed by nodes.
 
+use super::call::Arg;
 use super::emit::Emitter;
+use crate::formats::onnx::data_type;
 use crate::graph::VertexId;
-use crate::tensor::{Atom, Dim, Tensor};
+use crate::tensor::{Atom, DType, Dim, Tensor};
 
 /// The operator set from which on `Shape` gives the extents of some axes alone.
 const SHAPE_OF_AXES: i64 = 15;
+
+/// The first operator set that has the node for an atom of integers of 64 bits.
+fn first_opset(atom: &Atom) -> i64 {
+    match atom {
+        Atom::Symbol(_) | Atom::Unknown(_) | Atom::FloorDiv(..) => 1,
+        Atom::Mod(..) => 10,
+        Atom::Min(..) | Atom::Max(..) => 12,
+    }
+}
+
+/// Whether an operator set has the nodes that compute the extents among these operands.
+///
+/// # Errors
+/// An extent that it cannot compute.
+pub(super) fn computable(args: &[Arg], opset: i64) -> Result<(), String> {
+    let dims = args.iter().flat_map(|arg| match arg {
+        Arg::Extents(dims) => dims.as_slice(),
+        Arg::Extent(dim, _) => std::slice::from_ref(dim),
+        _ => &[],
+    });
+    for dim in dims {
+        let mut first = 1;
+        dim.visit_atoms(&mut |atom| first = first.max(first_opset(atom)));
+        if opset < first {
+            return Err(cannot_compute(opset, dim));
+        }
+    }
+    Ok(())
+}
+
+fn cannot_compute(opset: i64, dim: &Dim) -> String {
+    format!("operator set {opset} has no operator that computes the dimension {dim}")
+}
 
 impl Emitter<'_> {
     /// The name of a vector of these extents.
@@ -34,11 +69,16 @@ impl Emitter<'_> {
         }
     }
 
-    /// The name of a scalar, the extent.
-    pub(super) fn scalar_extent(&mut self, dim: Dim) -> Result<String, String> {
+    /// The name of a scalar of that type, the extent.
+    pub(super) fn scalar_extent(&mut self, dim: Dim, dtype: DType) -> Result<String, String> {
         let vector = self.extents(&[dim])?;
         let none = self.constant(Tensor::vector(Vec::<i64>::new()), "shape");
-        Ok(self.helper("Reshape", vec![vector, none], &[]))
+        let scalar = self.helper("Reshape", vec![vector, none], &[]);
+        if dtype == DType::I64 {
+            return Ok(scalar);
+        }
+        let to = data_type(dtype).ok_or_else(|| format!("ONNX has no element type {dtype}"))?;
+        Ok(self.helper("Cast", vec![scalar], &[("to", i64::from(to as i32))]))
     }
 
     /// The name of a vector of one element, the extent.
@@ -153,8 +193,8 @@ impl Emitter<'_> {
             Atom::Min(a, b) => ("Min", a, b),
             Atom::Max(a, b) => ("Max", a, b),
         };
-        if matches!(op, "Min" | "Max") && self.opset < 12 || op == "Mod" && self.opset < 10 {
-            return Err(format!("operator set {} cannot compute the extent {whole}", self.opset));
+        if self.opset < first_opset(atom) {
+            return Err(cannot_compute(self.opset, whole));
         }
         let operands = vec![self.extent(a)?, self.extent(b)?];
         Ok(self.helper(op, operands, &[]))

@@ -118,8 +118,9 @@ impl Emitter<'_> {
         let (info, opset, outer) = (self.info, self.opset, self.outer_extents());
         let mut inner = Emitter::within(&graph, &params, info, opset, names, outer);
         let done = inner.body(formal);
-        let (proto, names) = inner.into_parts();
+        let (proto, names, constants) = inner.into_parts();
         self.names.leave(names);
+        self.hold(constants);
         match done {
             Ok(()) => Ok(proto),
             Err(problems) => Err(first_message(&problems)),

@@ -14,11 +14,13 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::OnnxInfo;
+use super::import::onnx_name;
 use super::proto::{FunctionProto, ModelProto, OperatorSetIdProto};
 use super::schema::{NEWEST, schema};
 use crate::diag::{Diagnostic, Diagnostics, Severity};
 use crate::graph::{Graph, Node, Params, VertexId, expand_composites, graph_region, region_graph};
-use crate::op::{AttrValue, Attrs, Op, OpDef, lookup};
+use crate::op::{AttrValue, Attrs, Infer, Op, OpDef, lookup};
+use crate::tensor::Type;
 
 /// The oldest operator set that is written.
 const OLDEST: i64 = 7;
@@ -107,16 +109,81 @@ struct Failing {
     reason: String,
 }
 
-/// Whether a call has a form in an operator set.
-fn renders(graph: &Graph, v: VertexId, def: &'static OpDef, attrs: &Attrs, opset: i64) -> Result<(), String> {
+/// Whether a call has a form in an operator set, and if it has, whether there is a kernel for it.
+fn renders(graph: &Graph, v: VertexId, def: &'static OpDef, attrs: &Attrs, opset: i64) -> Result<bool, String> {
     if flow::is_special(def) {
         let first = flow::first_opset(graph, v, def);
         return match opset < first {
             true => Err(format!("`{}` needs operator set {first}", def.name)),
-            false => Ok(()),
+            false => Ok(true),
         };
     }
-    call::render(graph, def, &graph.pred(v), attrs, opset).map(|_| ())
+    let rendered = call::render(graph, def, &graph.pred(v), attrs, graph.ty(v), opset)?;
+    extents::computable(&rendered.args, opset)?;
+    Ok(rendered.has_kernel)
+}
+
+/// What rules may make where the result is written in some operator set.
+///
+/// A model that ONNX Runtime can run stays one: no call is made for which it has no kernel. A model that it has no
+/// kernels for as it is, is not held to that.
+#[derive(Debug, Clone)]
+pub struct Target {
+    opset: i64,
+    kernels: bool,
+}
+
+impl Target {
+    /// For results of this graph, written beside `info`.
+    pub fn new(graph: &Graph, info: &OnnxInfo) -> Target {
+        let opset = info.opset().clamp(1, NEWEST);
+        let kernels = match fit(graph, opset) {
+            Ok((graph, failing)) => failing.is_empty() && kernelless(&graph, opset) == 0,
+            Err(_) => false,
+        };
+        Target { opset, kernels }
+    }
+
+    /// True if the operator set has a form for the call, with kernels if that is asked for.
+    pub fn allows(&self, call: &Infer<'_>, result: &Type) -> bool {
+        let Some((_, since)) = onnx_name(call.def) else {
+            return false;
+        };
+        if flow::is_special(call.def) {
+            return since <= self.opset;
+        }
+        let mut graph = Graph::new();
+        let operands: Vec<VertexId> = call
+            .operands
+            .iter()
+            .map(|fact| match fact.value {
+                _ if matches!(fact.ty, Type::Absent) => graph.absent(),
+                Some(value) if value.len() <= SMALL => graph.constant(value.clone()),
+                _ => graph.input("", fact.ty.clone()),
+            })
+            .collect();
+        match call::render(&graph, call.def, &operands, call.attrs, result, self.opset) {
+            Ok(rendered) => {
+                extents::computable(&rendered.args, self.opset).is_ok() && (rendered.has_kernel || !self.kernels)
+            }
+            Err(_) => false,
+        }
+    }
+}
+
+/// Constants with more elements are no attributes of any operator.
+const SMALL: usize = 64;
+
+/// How many calls there are no kernels for.
+fn kernelless(graph: &Graph, opset: i64) -> usize {
+    let without = |(v, def, attrs): &(VertexId, &'static OpDef, Attrs)| {
+        renders(graph, *v, def, attrs, opset) == Ok(false)
+            || attrs
+                .iter()
+                .filter_map(AttrValue::region)
+                .any(|region| kernelless(&region_graph(region), opset) > 0)
+    };
+    known_calls(graph).filter(without).count()
 }
 
 /// Remainders of floats have the sign of the dividend in ONNX: others are made of them.
@@ -169,6 +236,7 @@ fn fit(graph: &Graph, opset: i64) -> Result<(Graph, Vec<Failing>), Diagnostics> 
             .map_err(|e| Diagnostics::from(cannot(e.to_string())))?;
         expanded.extend(composites);
     };
+    with_kernels(&mut graph, opset);
     let calling: Vec<(VertexId, &'static OpDef, Attrs)> = known_calls(&graph)
         .filter(|(_, _, attrs)| attrs.iter().any(|a| a.region().is_some()))
         .collect();
@@ -187,6 +255,26 @@ fn fit(graph: &Graph, opset: i64) -> Result<(Graph, Vec<Failing>), Diagnostics> 
         };
     }
     Ok((graph, failing))
+}
+
+/// Expands composites that there is no kernel for where there are kernels for what they are made of.
+fn with_kernels(graph: &mut Graph, opset: i64) {
+    let mut tried: HashSet<&str> = HashSet::new();
+    loop {
+        let next = known_calls(graph).find(|(v, def, attrs)| {
+            def.composite_body().is_some()
+                && !tried.contains(def.name)
+                && renders(graph, *v, def, attrs, opset) == Ok(false)
+        });
+        let Some((_, def, _)) = next else { return };
+        tried.insert(def.name);
+        let mut other = graph.clone();
+        let expanded = expand_composites(&mut other, &|d| d.name == def.name).is_ok();
+        let forms = || known_calls(&other).all(|(v, def, attrs)| renders(&other, v, def, &attrs, opset).is_ok());
+        if expanded && forms() && kernelless(&other, opset) < kernelless(graph, opset) {
+            *graph = other;
+        }
+    }
 }
 
 /// The graph with composites expanded as far as needed, the smallest operator set that has all the rest, and why it is
@@ -212,14 +300,16 @@ fn fitting(graph: &Graph, info: &OnnxInfo) -> Result<(Graph, i64, String), Diagn
         }
         let worst = failing.into_iter().max_by_key(|call| call.needed);
         let Some(Failing {
+            op,
+            name,
             needed: Some(needed),
             reason,
-            ..
         }) = worst
         else {
             continue;
         };
-        (opset, why) = (needed, reason);
+        let name = name.map_or(String::new(), |n| format!(" {n:?}"));
+        (opset, why) = (needed, format!("`{op}`{name} needs it: {reason}"));
     }
 }
 
@@ -261,7 +351,7 @@ fn raise(graph: &Graph, info: &mut OnnxInfo, opset: i64, reason: &str) -> Result
     let note = Diagnostic::new(
         Severity::Note,
         "T0506",
-        format!("operator set raised from {old} to {opset}"),
+        format!("operator set raised from {old} to {opset}; {reason}"),
     );
     info.opsets.insert(String::new(), opset);
     let ir = match opset {
@@ -278,5 +368,5 @@ fn raise(graph: &Graph, info: &mut OnnxInfo, opset: i64, reason: &str) -> Result
         _ => 13,
     };
     info.ir_version = info.ir_version.max(ir);
-    Ok(note.note(reason))
+    Ok(note)
 }

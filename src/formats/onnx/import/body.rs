@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Importer, defined};
-use crate::diag::{Diagnostics, Severity};
+use crate::diag::{Diagnostic, Diagnostics, Severity};
 use crate::formats::onnx::proto::{AttributeProto, GraphProto, NodeProto};
 use crate::graph::{Graph, Node, Params, VertexId, graph_region};
 use crate::op::{OpError, Region};
@@ -134,7 +134,22 @@ impl<'a> Importer<'a> {
         inner.outputs();
         let graph = std::mem::take(&mut inner.graph);
         let mut params = std::mem::take(&mut inner.params);
-        let problems = self.back(inner);
+        let mut problems = self.back(inner);
+        for name in proto.output.iter().filter_map(|o| o.name.as_deref()) {
+            if !defined.contains(name) {
+                let message = format!("result {name:?} of a nested graph is a value of a graph around it");
+                problems.push(
+                    Diagnostic::new(Severity::Warning, "T0512", message)
+                        .help("put an `Identity` node into the nested graph, or write the model again with `convert`"),
+                );
+            }
+        }
+        for problem in problems.iter().filter(|p| p.code == "T0512") {
+            // A body may be looked at several times.
+            if !self.problems.iter().any(|known| known.message == problem.message) {
+                self.problems.push(problem.clone());
+            }
+        }
         if let Some(problem) = problems.iter().find(|p| p.severity == Severity::Error) {
             return Err(OpError::new(problem.message.clone()));
         }

@@ -75,6 +75,9 @@ const MORE_RESULTS: &[(&str, &str, i64)] = &[
     ),
 ];
 
+/// What an operator is in training, which its operands decide.
+const IN_TRAINING: &[(&str, &str, i64)] = &[("Dropout", "dropout_in_training", 12)];
+
 /// Operators that meant the same, or a part of it, in older versions than the table says, or that are brought into the
 /// table's form; with the first operator set of that kind.
 const SINCE: &[(&str, i64)] = &[
@@ -118,7 +121,8 @@ pub(in crate::formats::onnx) fn counterpart(op_type: &str, results: usize) -> Op
 
 /// The ONNX name of an operator of the table, and the first operator set that has it with its present meaning.
 pub(in crate::formats::onnx) fn onnx_name(def: &OpDef) -> Option<(&'static str, i64)> {
-    match MORE_RESULTS.iter().find(|(_, name, _)| *name == def.name) {
+    let more = MORE_RESULTS.iter().chain(IN_TRAINING);
+    match more.into_iter().find(|(_, name, _)| *name == def.name) {
         Some((onnx, _, since)) => Some((onnx, *since)),
         None => def.onnx.map(|onnx| (onnx.name, i64::from(onnx.since))),
     }

@@ -28,7 +28,7 @@ use super::OnnxInfo;
 use super::info::NodeInfo;
 use super::proto::{GraphProto, ModelProto, NodeProto, TypeProto, ValueInfoProto};
 use super::schema::{NEWEST, schema};
-use super::types::{Symbols, foreign, import_type};
+use super::types::{Symbols, foreign, import_type, is_foreign};
 use crate::diag::{Diagnostic, Diagnostics, Severity};
 use crate::graph::{Graph, Node, Params, VertexId, Workload};
 use crate::op::OpError;
@@ -139,7 +139,9 @@ fn model_info(model: ModelProto, graph: &GraphProto) -> (OnnxInfo, Diagnostics) 
         configuration: model.configuration,
         graph_metadata: graph.metadata_props.clone(),
         quantization: graph.quantization_annotation.clone(),
-        values: graph.input.iter().chain(&graph.output).filter_map(named).collect(),
+        values: (graph.value_info.iter().chain(&graph.input).chain(&graph.output))
+            .filter_map(named)
+            .collect(),
         ..OnnxInfo::default()
     };
     (info, problems)
@@ -353,6 +355,16 @@ impl<'a> Importer<'a> {
             && let Some(results) = self.no_tensors(node, op_type, inputs, captured, captures)
         {
             return Ok(results);
+        }
+        if let ("Identity", true, [Some(v)]) = (op_type, is_default_domain(node), inputs)
+            && is_foreign(self.graph.ty(*v))
+            && node
+                .output
+                .iter()
+                .all(|name| !self.declared.contains_key(name.as_str()))
+        {
+            // The same value, whatever its type.
+            return Ok(vec![Some(*v)]);
         }
         if is_default_domain(node) && captures.is_empty() {
             if op_type == "Constant" {

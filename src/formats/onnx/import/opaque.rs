@@ -189,6 +189,9 @@ impl<'a> Importer<'a> {
         {
             return any(dtype);
         }
+        if let Some(dtype) = learned(node, inputs.first().copied().flatten().map(|v| self.graph.ty(v)), i) {
+            return any(dtype);
+        }
         let schema = match super::is_default_domain(node) {
             true => schema(op_type, self.opset),
             false => None,
@@ -213,5 +216,42 @@ impl<'a> Importer<'a> {
             return any(dtype);
         }
         foreign()
+    }
+}
+
+/// The element type of result `i` of a node of `ai.onnx.ml`, where the specification says it, or says that it is that of
+/// the operand.
+fn learned(node: &NodeProto, operand: Option<&Type>, i: usize) -> Option<DType> {
+    if node.domain.as_deref() != Some("ai.onnx.ml") {
+        return None;
+    }
+    let has = |names: &[&str]| {
+        let attrs = node.attribute.iter();
+        attrs
+            .into_iter()
+            .any(|a| names.contains(&a.name.as_deref().unwrap_or_default()))
+    };
+    match (node.op_type.as_deref()?, i) {
+        (
+            "Normalizer"
+            | "Scaler"
+            | "FeatureVectorizer"
+            | "OneHotEncoder"
+            | "LinearRegressor"
+            | "SVMRegressor"
+            | "TreeEnsembleRegressor",
+            0,
+        )
+        | ("LinearClassifier" | "SVMClassifier" | "TreeEnsembleClassifier", 1) => Some(DType::F32),
+        ("LinearClassifier" | "SVMClassifier" | "TreeEnsembleClassifier", 0) => {
+            has(&["classlabels_ints", "classlabels_int64s"]).then_some(DType::I64)
+        }
+        ("LabelEncoder", 0) => match () {
+            () if has(&["values_floats"]) => Some(DType::F32),
+            () if has(&["values_int64s"]) => Some(DType::I64),
+            () => None,
+        },
+        ("ArrayFeatureExtractor" | "Binarizer" | "Imputer", 0) => Some(operand?.as_tensor()?.dtype),
+        _ => None,
     }
 }

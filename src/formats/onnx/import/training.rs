@@ -4,7 +4,7 @@ use super::Importer;
 use super::call::{Draft, Lowered};
 use crate::formats::onnx::proto::NodeProto;
 use crate::graph::VertexId;
-use crate::op::{AttrValue, OpError};
+use crate::op::{AttrValue, Op, OpError, lookup};
 use crate::tensor::{DType, Dim, Tensor};
 
 /// Makes nodes one after the other; the first that the table lacks ends it.
@@ -48,8 +48,7 @@ fn cast(dtype: DType) -> [(&'static str, AttrValue); 1] {
     [("to", AttrValue::DType(dtype))]
 }
 
-/// For inference the operand itself, and a mask that drops nothing. In training, elements are dropped where a number
-/// drawn for them is less than the ratio, and the others grow so that their mean stays.
+/// For inference the operand itself, and a mask that drops nothing.
 pub(super) fn dropout(importer: &mut Importer<'_>, draft: &Draft, mask: bool) -> Result<Lowered, OpError> {
     let operand = |i: usize| draft.inputs.get(i).copied().flatten();
     let Some(x) = operand(0) else {
@@ -72,7 +71,7 @@ pub(super) fn dropout(importer: &mut Importer<'_>, draft: &Draft, mask: bool) ->
         return Ok(make.values(vec![x, mask]));
     };
     let ratio = match operand(1) {
-        Some(ratio) => make.node("Cast", &[ratio], &cast(dtype))?,
+        Some(ratio) => ratio,
         None => make.number(dtype, 0.5),
     };
     let seed: Vec<(&str, AttrValue)> = draft
@@ -80,17 +79,13 @@ pub(super) fn dropout(importer: &mut Importer<'_>, draft: &Draft, mask: bool) ->
         .map(|seed| ("seed", AttrValue::float(seed as f64)))
         .into_iter()
         .collect();
-    let (zero, one) = (make.number(dtype, 0.0), make.number(dtype, 1.0));
-    let drawn = make.node("RandomUniformLike", &[x], &seed)?;
-    let dropped = make.node("Less", &[drawn, ratio], &[])?;
-    let kept = make.node("Not", &[dropped], &[])?;
-    let inference = make.node("Not", &[training], &[])?;
-    let mask = make.node("Or", &[inference, kept], &[])?;
-    let rest = make.node("Sub", &[one, ratio], &[])?;
-    let rest = make.node("Where", &[training, rest, one], &[])?;
-    let grown = make.node("Div", &[x, rest], &[])?;
-    let y = make.node("Where", &[mask, grown, zero], &[])?;
-    Ok(make.values(vec![y, mask]))
+    let Some(def) = lookup("dropout_in_training") else {
+        return Ok(Lowered::Unread);
+    };
+    let graph = &mut importer.graph;
+    let both = graph.call(Op::Known(def), &[x, ratio, training], &seed)?;
+    let (y, mask) = (graph.project(both, 0)?, graph.project(both, 1)?);
+    Ok(Lowered::Values(vec![Some(y), Some(mask)]))
 }
 
 /// One with the probability that the operand says, else zero.

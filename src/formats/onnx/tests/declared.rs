@@ -130,3 +130,39 @@ fn a_declaration_without_an_element_type_is_none() {
     let ty = graph.ty(graph.outputs()[0].vertex).to_string();
     assert_eq!(ty, "f32[..]");
 }
+
+/// The element types of results of `ai.onnx.ml` are known; a node that passes a value of unknown type on is not there.
+#[test]
+fn values_of_other_domains_are_passed_on() {
+    let elsewhere = |domain: &str, node: NodeProto| NodeProto {
+        domain: Some(domain.to_string()),
+        ..node
+    };
+    let model = model(
+        13,
+        &[value("x", &open(&[Dim::symbol("n"), Dim::from(4)]))],
+        &[
+            elsewhere("ai.onnx.ml", node("Normalizer", &["x"], &["a"])),
+            with(node("Cast", &["a"], &["b"]), "to", AttrValue::int(1)),
+            elsewhere("some.where", node("Secret", &["b"], &["c"])),
+            node("Identity", &["c"], &["d"]),
+            elsewhere("some.where", node("Secret", &["d"], &["y"])),
+        ],
+        &[value("y", &open(&[Dim::symbol("n"), Dim::from(4)]))],
+    );
+    let graph = read(model).workload.graph;
+    let calls: Vec<String> = graph
+        .rpo()
+        .into_iter()
+        .filter_map(|v| Some(format!("{} {}", graph.vertex(v).op()?.name(), graph.ty(v))))
+        .collect();
+    assert_eq!(
+        calls,
+        [
+            "ai.onnx.ml::Normalizer f32[..]",
+            "cast f32[..]",
+            "some.where::Secret ()",
+            "some.where::Secret f32[n, 4]"
+        ]
+    );
+}

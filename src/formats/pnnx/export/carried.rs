@@ -11,11 +11,9 @@ use crate::tensor::{Dim, Type};
 impl Exporter<'_> {
     /// A call under the name of the operator table.
     pub(super) fn own_line(&mut self, call: &Call<'_>) -> Done<Line> {
-        let absent = |v: &VertexId| matches!(self.graph.vertex(*v).node, Node::Absent);
-        let given: Vec<usize> = (0..call.operands.len())
-            .filter(|&i| !absent(&call.operands[i]))
-            .collect();
-        let inputs: Vec<VertexId> = given.iter().map(|&i| call.operands[i]).collect();
+        let present = |(_, v): &(usize, VertexId)| !matches!(self.graph.vertex(*v).node, Node::Absent);
+        let (given, inputs): (Vec<usize>, Vec<VertexId>) =
+            call.operands.iter().copied().enumerate().filter(present).unzip();
         let mut line = Line::new(format!("{OWN}{}", call.def.name), &inputs);
         if given.len() != call.operands.len() {
             line = line.param(GIVEN, tuple(&given));
@@ -51,8 +49,9 @@ impl Exporter<'_> {
         let (names, keys) = (texts(INPUTS), texts(TENSORS));
         let operands = self.graph.pred(v);
         let own = operands.len().saturating_sub(keys.len());
+        let (values, weights) = operands.split_at_checked(own).unwrap_or_default();
         let mut inputs = Vec::new();
-        for (i, &u) in operands[..own].iter().enumerate() {
+        for (i, &u) in values.iter().enumerate() {
             if matches!(self.graph.vertex(u).node, Node::Absent) {
                 let value = self.fresh();
                 let label = format!("pnnx_none_{i}_{}", self.file.operators.len());
@@ -78,7 +77,7 @@ impl Exporter<'_> {
         };
         let label = texts(NAME).pop().unwrap_or_else(|| op.name.clone());
         let mut tensors = Vec::new();
-        for (key, &u) in keys.iter().zip(&operands[own..]) {
+        for (key, &u) in keys.iter().zip(weights) {
             let Some(ty) = self.value_type(u)? else {
                 return Err(format!("the type of `@{key}` is not known"));
             };
@@ -145,7 +144,7 @@ pub(super) fn attr_text(value: &AttrValue) -> Option<String> {
         AttrValue::Bool(v) => truth(*v).to_owned(),
         AttrValue::Int(d) => d.as_const()?.to_string(),
         AttrValue::Ints(list) => tuple(&list.iter().map(Dim::as_const).collect::<Option<Vec<i64>>>()?),
-        AttrValue::Float(v) if v.0.is_finite() => float_text(v.0),
+        AttrValue::Float(v) => float_text(v.0),
         AttrValue::Floats(list) => tuple(&list.iter().map(|v| float_text(v.0)).collect::<Vec<_>>()),
         AttrValue::Str(text) => word(text)?,
         AttrValue::Strs(list) => tuple(&list.iter().map(|text| word(text)).collect::<Option<Vec<_>>>()?),

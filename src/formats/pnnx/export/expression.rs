@@ -108,7 +108,10 @@ impl Exporter<'_> {
             });
         }
         if tensors == 0 {
-            parts[0] = vec![Word::Value(operands[0])];
+            // One operand stays a value, lest the expression be a number of the host.
+            for (part, &operand) in parts.iter_mut().zip(operands).take(1) {
+                *part = vec![Word::Value(operand)];
+            }
         }
         // `max(a, b, c)` is `max(max(a, b), c)`.
         let mut parts = parts.into_iter();

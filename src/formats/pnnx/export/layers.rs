@@ -200,7 +200,7 @@ impl Exporter<'_> {
     }
 
     fn over_last_axes(&self, call: &Call<'_>, rank: Option<usize>) -> Option<Line> {
-        let shape = self.graph.ty(call.operands[0]).as_tensor()?.shape.as_ref()?;
+        let shape = self.graph.ty(*call.operands.first()?).as_tensor()?.shape.as_ref()?;
         let axis = usize::try_from(call.int("axis")?).ok()?;
         let last: Option<Vec<i64>> = shape.get(axis..)?.iter().map(Dim::as_const).collect();
         let last = last.filter(|last| !last.is_empty() && rank.is_some())?;
@@ -220,7 +220,7 @@ impl Exporter<'_> {
         } else {
             "F.layer_norm"
         };
-        let line = Line::new(kind, call.operands).named(&["input", "weight", "bias"][..call.operands.len()]);
+        let line = Line::new(kind, call.operands).named(["input", "weight", "bias"].get(..call.operands.len())?);
         Some(line.param("normalized_shape", tuple(&last)).param("eps", epsilon(call)))
     }
 
@@ -352,7 +352,8 @@ fn windows(call: &Call<'_>, rank: Option<usize>, name: &str, params: &[&str]) ->
     if before != after {
         return None;
     }
-    let names = &["input", "weight", "bias"][..call.operands.len()];
+    let names = ["input", "weight", "bias"];
+    let names = names.get(..call.operands.len())?;
     let mut line = Line::new(format!("F.{name}{dims}d"), call.operands)
         .named(names)
         .param("padding", tuple(before));
@@ -385,10 +386,13 @@ fn padding(call: &Call<'_>, rank: Option<usize>) -> Option<Line> {
         "wrap" => "circular",
         _ => "constant",
     };
-    let first = (0..rank)
-        .find(|&i| pads[i] != 0 || pads[rank + i] != 0)
+    let (before, after) = pads.split_at_checked(rank)?;
+    let pairs: Vec<(i64, i64)> = before.iter().copied().zip(after.iter().copied()).collect();
+    let first = pairs
+        .iter()
+        .position(|&pair| pair != (0, 0))
         .unwrap_or(rank.saturating_sub(1));
-    let pairs: Vec<i64> = (first..rank).rev().flat_map(|i| [pads[i], pads[rank + i]]).collect();
+    let pairs: Vec<i64> = pairs.iter().skip(first).rev().flat_map(|&(a, b)| [a, b]).collect();
     let value = call.float("value").unwrap_or(0.0);
     let value = if value == 0.0 {
         "None".to_owned()
@@ -430,8 +434,8 @@ fn resizing(call: &Call<'_>, rank: Option<usize>) -> Option<Line> {
         .param("align_corners", aligned);
     match (call.attr("scales"), call.ints("sizes"), call.ints("axes")) {
         (AttrValue::Floats(scales), None, None) if scales.len() == dims + 2 => {
-            let factors: Vec<String> = scales[2..].iter().map(|s| float_text(s.0)).collect();
-            let whole = scales[..2].iter().all(|s| s.0 == 1.0);
+            let factors: Vec<String> = scales.iter().skip(2).map(|s| float_text(s.0)).collect();
+            let whole = scales.iter().take(2).all(|s| s.0 == 1.0);
             whole.then(|| line.param("scale_factor", tuple(&factors)).param("size", "None"))
         }
         (AttrValue::None, Some(sizes), Some(axes)) if axes.iter().copied().eq(2..rank? as i64) => {

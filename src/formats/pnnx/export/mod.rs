@@ -244,6 +244,7 @@ impl<'a> Exporter<'a> {
     }
 
     /// Adds a line; its name is made different from all others.
+    #[expect(clippy::indexing_slicing, reason = "the line at that place has just been added")]
     fn push(&mut self, kind: &str, name: &str, inputs: Vec<String>, outputs: Vec<String>) -> &mut Operator {
         let name: String = name
             .chars()
@@ -255,6 +256,7 @@ impl<'a> Exporter<'a> {
             i += 1;
             unique = format!("{name}_{i}");
         }
+        let place = self.file.operators.len();
         self.file.operators.push(Operator {
             kind: kind.to_owned(),
             name: unique,
@@ -262,8 +264,7 @@ impl<'a> Exporter<'a> {
             outputs,
             ..Operator::default()
         });
-        let last = self.file.operators.len() - 1;
-        &mut self.file.operators[last]
+        &mut self.file.operators[place]
     }
 
     /// A line of a tensor with its value, if it has one; `told` says that it is a constant or none, where that would not be
@@ -293,8 +294,12 @@ impl<'a> Exporter<'a> {
         match &vertex.node {
             Node::Input | Node::Param | Node::Const(_) | Node::Absent | Node::Tuple => Ok(()),
             Node::Proj(i) => {
-                let tuple = graph.pred(v)[0];
-                let Some(name) = self.names.get(&tuple).and_then(|names| names.get(*i as usize)).cloned() else {
+                let tuple = graph.pred(v).first().copied();
+                let Some(name) = tuple
+                    .and_then(|tuple| self.names.get(&tuple))
+                    .and_then(|names| names.get(*i as usize))
+                    .cloned()
+                else {
                     return Err("an element of a tuple that no operator gives".to_owned());
                 };
                 self.names.insert(v, vec![name]);

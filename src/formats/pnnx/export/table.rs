@@ -92,7 +92,7 @@ pub(super) fn line(call: &Call<'_>) -> Option<Line> {
     if !call.plain_but(&written) || call.operands.len() > names.len() {
         return None;
     }
-    let mut line = Line::new(form.kind, call.operands).named(&names[..call.operands.len()]);
+    let mut line = Line::new(form.kind, call.operands).named(names.get(..call.operands.len())?);
     for (attr, param) in pairs {
         let value = call.attr(attr);
         // An empty list is no list at all when it is read.

@@ -153,7 +153,6 @@ pub(super) fn literal(text: &str) -> Literal {
         "True" => LiteralValue::Bool(true),
         "False" => LiteralValue::Bool(false),
         "None" => LiteralValue::None,
-        "inf" | "-inf" | "nan" | "-nan" => LiteralValue::Float(text.parse().unwrap_or(f64::NAN)),
         _ => match (value::complex(text), value::number(text)) {
             (Some((re, im)), _) => LiteralValue::Complex(re, im),
             (None, Some(Number::Int(v))) => LiteralValue::Int(v),
@@ -191,7 +190,8 @@ impl fmt::Display for Expression {
                 }
                 Part::Node(place) => place,
             };
-            match &self.nodes[place] {
+            let Some(node) = self.nodes.get(place) else { continue };
+            match node {
                 ExprNode::Operand(i) => write!(f, "@{i}")?,
                 ExprNode::Literal(literal) => f.write_str(&literal.text)?,
                 ExprNode::Call(function, operands) => {

@@ -39,7 +39,7 @@ pub(super) fn read(text: &str) -> Option<Expression> {
                     }
                     if operands.len() < most
                         && let Some(Entry::Node(next)) = stack.last().copied()
-                        && matches!(out.nodes()[next], ExprNode::Literal(_))
+                        && matches!(out.nodes().get(next), Some(ExprNode::Literal(_)))
                     {
                         stack.pop();
                         operands.push(next);

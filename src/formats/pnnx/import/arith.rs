@@ -1,7 +1,7 @@
 //! Functions of tensors, with torch's choice of element types.
 
 use super::val::{Typed, Val};
-use super::{Done, Importer, few, unknown, wrong};
+use super::{Done, Importer, element, few, unknown, wrong};
 use crate::formats::pnnx::{Category, ElementType, Function, Weight, common_type, result_type};
 use crate::graph::{Given, VertexId};
 use crate::op::AttrValue;
@@ -45,11 +45,16 @@ impl Importer<'_> {
         }
         match function {
             Function::Int | Function::Cast(_) => {
-                let t = self.tensor(&operands[0])?;
+                let t = self.tensor(element(operands, 0, "the list of its operands")?)?;
                 self.cast(t, result)
             }
             _ if function.is_binary() => self.binary(function, operands, common, result),
-            _ => self.unary(function, &operands[0], common, result),
+            _ => self.unary(
+                function,
+                element(operands, 0, "the list of its operands")?,
+                common,
+                result,
+            ),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Expressions: their functions, applied to tensors and to numbers of the host.
 
 use super::val::{Host, Typed, Val};
-use super::{Done, Importer, Refused, axis_of, unknown, wrong};
+use super::{Done, Importer, Refused, axis_of, element, unknown, wrong};
 use crate::diag::{Diagnostic, Severity, Span};
 use crate::formats::pnnx::expression::ExprNode;
 use crate::formats::pnnx::{Category, ElementType, Expression, Function, LiteralValue, NO_END, Operator, Reading};
@@ -51,17 +51,17 @@ impl Importer<'_> {
                     LiteralValue::None => Host::None,
                     LiteralValue::Word => Host::Text(literal.text.clone()),
                 }),
-                ExprNode::List(items) => Val::List(items.iter().map(|&i| values[i].clone()).collect()),
+                ExprNode::List(items) => Val::List(picked(&values, items)?),
                 ExprNode::Call(function, operands) => {
-                    let operands: Vec<Val> = operands.iter().map(|&i| values[i].clone()).collect();
+                    let operands = picked(&values, operands)?;
                     self.function(*function, &operands)?
                 }
             };
             values.push(value);
         }
         match expression.roots() {
-            [root] => Ok(values[*root].clone()),
-            roots => Ok(Val::List(roots.iter().map(|&i| values[i].clone()).collect())),
+            [root] => element(&values, *root, "the expression").cloned(),
+            roots => picked(&values, roots).map(Val::List),
         }
     }
 
@@ -146,8 +146,9 @@ impl Importer<'_> {
     }
 
     fn extent_of(&mut self, t: Typed, shape: &[Dim], axis: usize) -> Done<Val> {
-        if !shape[axis].has_unknown() {
-            return Ok(Val::Host(Host::Int(shape[axis].clone())));
+        let extent = element(shape, axis, "the shape")?;
+        if !extent.has_unknown() {
+            return Ok(Val::Host(Host::Int(extent.clone())));
         }
         let (start, end) = (AttrValue::int(axis as i64), AttrValue::int(axis as i64 + 1));
         let v = self.call("shape", &[t.v], &[("start", start), ("end", end)])?;
@@ -174,6 +175,12 @@ impl Importer<'_> {
         }
         Ok(vec![Val::List(items)])
     }
+}
+
+/// The values at some places.
+fn picked(values: &[Val], places: &[usize]) -> Done<Vec<Val>> {
+    let pick = |&place: &usize| element(values, place, "the expression").cloned();
+    places.iter().map(pick).collect()
 }
 
 /// A message with the place in the expression it is about.

@@ -2,10 +2,10 @@
 
 use super::layers::Args;
 use super::val::{Host, Typed, Val};
-use super::{Done, Importer, axis_of, few, unknown, wrong};
+use super::{Done, Importer, axis_of, element, few, unknown, wrong};
 use crate::formats::pnnx::expression::ExprNode;
 use crate::formats::pnnx::{ElementType, Expression, LiteralValue};
-use crate::graph::VertexId;
+use crate::graph::{Given, VertexId};
 use crate::op::AttrValue;
 use crate::tensor::{Dim, Tensor};
 
@@ -15,7 +15,7 @@ impl Importer<'_> {
         let source = args.get("src", Some(1));
         let source = self.tensor_of(&source, x.element)?.v;
         let extents = self.extents(x.v)?;
-        let length = extents[axis];
+        let length = *element(&extents, axis, "the shape")?;
         let place = |name: &str, missing: i64| -> Done<i64> {
             match (args.param(name), args.param(name).int().and_then(|d| d.as_const())) {
                 (Val::Host(Host::None), _) => Ok(missing),
@@ -29,7 +29,9 @@ impl Importer<'_> {
         let step = args.param("step").int().and_then(|d| d.as_const()).unwrap_or(1).max(1);
         let written: Vec<i64> = (start..end).step_by(usize::try_from(step).unwrap_or(1)).collect();
         let mut target = extents.clone();
-        target[axis] = written.len() as i64;
+        if let Some(extent) = target.get_mut(axis) {
+            *extent = written.len() as i64;
+        }
         let source = if self.extents(source)? == target {
             source
         } else {
@@ -40,7 +42,9 @@ impl Importer<'_> {
         }
         let mut places: Vec<i64> = (0..few(length)? as i64).collect();
         for (k, &i) in written.iter().enumerate() {
-            places[usize::try_from(i).unwrap_or(0)] = length + k as i64;
+            if let Some(place) = usize::try_from(i).ok().and_then(|i| places.get_mut(i)) {
+                *place = length + k as i64;
+            }
         }
         let axis = [("axis", AttrValue::int(axis as i64))];
         let both = self.call("concat", &[x.v, source], &axis)?;
@@ -68,8 +72,9 @@ impl Importer<'_> {
         };
         let often = |i: usize| repeats.get(i).or(repeats.first()).copied().unwrap_or(1);
         let mut places = Vec::new();
-        for i in 0..extents[axis] {
-            let count = usize::try_from(often(usize::try_from(i).unwrap_or(0))).unwrap_or(0);
+        let length = few(*element(&extents, axis, "the shape")?)?;
+        for i in 0..length as i64 {
+            let count = few(often(usize::try_from(i).unwrap_or(0)))?;
             few((places.len() + count) as i64)?;
             places.extend(std::iter::repeat_n(i, count));
         }
@@ -84,9 +89,7 @@ impl Importer<'_> {
         match *extents.as_slice() {
             [n] => {
                 let size = n.saturating_add(offset.abs());
-                if size > 1 << 12 {
-                    return unknown("too many elements");
-                }
+                few(size.saturating_mul(size))?;
                 // Off the diagonal stands the zero behind the elements.
                 let place = |i: i64| {
                     let (row, column) = (i / size, i % size);
@@ -117,64 +120,258 @@ impl Importer<'_> {
     }
 
     pub(super) fn index(&mut self, args: &Args<'_>, x: Typed, shape: &[Dim]) -> Done<Vec<Val>> {
+        let items = self.indices(args)?;
+        let mut indices = Vec::with_capacity(items.len());
+        for item in &items {
+            indices.push(self.one_index(item)?);
+        }
+        let v = self.chosen(x.v, shape, &indices)?;
+        Ok(vec![Typed::new(v, x.element).into()])
+    }
+
+    /// The indices of each axis: a list in the text, or one that another line gives.
+    fn indices(&mut self, args: &Args<'_>) -> Done<Vec<Val>> {
+        if let Val::List(items) = args.get("expr", Some(1))
+            && args.op.inputs.len() > 1
+        {
+            return Ok(items);
+        }
         let Some((_, text)) = args.op.params.iter().find(|(key, _)| key == "expr") else {
-            return unknown("its indices are tensors");
+            return unknown("its indices are not known");
         };
         let expression: Expression = self.read_expression(args.op, text)?;
         let nodes = expression.nodes();
-        let Some(ExprNode::List(items)) = expression.roots().first().map(|&root| &nodes[root]) else {
+        let root = expression.roots().first().and_then(|&root| nodes.get(root));
+        let Some(ExprNode::List(items)) = root else {
             return unknown("its indices are no list");
         };
-        let mut lists: Vec<Option<Vec<i64>>> = Vec::new();
-        for &item in items {
-            lists.push(match &nodes[item] {
-                ExprNode::Literal(literal) if literal.value == LiteralValue::None => None,
-                ExprNode::List(elements) => Some(places(nodes, elements)?),
-                _ => return unknown("an index is no list"),
-            });
-        }
-        let given: Vec<usize> = (0..lists.len()).filter(|&i| lists[i].is_some()).collect();
-        let (Some(&first), Some(&last)) = (given.first(), given.last()) else {
-            return Ok(vec![x.into()]);
+        let literal = |place: &usize| match nodes.get(*place) {
+            Some(ExprNode::Literal(literal)) => match literal.value {
+                LiteralValue::Int(i) => Ok(Val::Host(Host::Int(Dim::Const(i)))),
+                LiteralValue::Bool(b) => Ok(Val::Host(Host::Bool(b))),
+                LiteralValue::None => Ok(Val::Host(Host::None)),
+                _ => unknown("an index is no integer"),
+            },
+            _ => unknown("an index is no integer"),
         };
-        if last + 1 - first != given.len() || last >= shape.len() {
-            return unknown("indices of axes that are not neighbours");
-        }
-        // Indices of several axes are one index of the axes made one.
-        let extents: Option<Vec<i64>> = shape[first..=last].iter().map(Dim::as_const).collect();
-        let Some(extents) = extents else {
-            return unknown("an extent is not known");
-        };
-        let length = given
+        items
             .iter()
-            .filter_map(|&i| Some(lists[i].as_ref()?.len()))
-            .max()
-            .unwrap_or(0);
-        let mut index = vec![0i64; length];
-        for (&axis, &extent) in given.iter().zip(&extents) {
-            let list = lists[axis].clone().unwrap_or_default();
-            for (k, place) in index.iter_mut().enumerate() {
-                let Some(&i) = list.get(if list.len() == 1 { 0 } else { k }) else {
-                    return wrong("lists of indices have different lengths");
-                };
-                *place = *place * extent + if i < 0 { i + extent } else { i };
+            .map(|place| match nodes.get(*place) {
+                Some(ExprNode::List(elements)) => Ok(Val::List(elements.iter().map(literal).collect::<Done<_>>()?)),
+                _ => literal(place),
+            })
+            .collect()
+    }
+
+    /// What an item of a list of indices says about its axis, or axes.
+    fn one_index(&mut self, item: &Val) -> Done<Index> {
+        Ok(match item {
+            Val::Host(Host::None) => Index::All,
+            Val::List(items) => {
+                let truths = items.iter().all(|item| matches!(item, Val::Host(Host::Bool(_)))) && !items.is_empty();
+                match item.const_ints() {
+                    Some(list) if truths => {
+                        Index::Known((0..).zip(list).filter(|(_, b)| *b != 0).map(|(i, _)| i).collect())
+                    }
+                    Some(list) => Index::Known(list),
+                    None => return unknown("an index is no integer"),
+                }
             }
+            Val::Tensor(t) if t.element == ElementType::Bool => Index::Where(t.v),
+            Val::Tensor(t) => Index::Places(self.cast(*t, ElementType::I64)?.v),
+            other => Index::Places(self.tensor_of(other, ElementType::I64)?.v),
+        })
+    }
+
+    /// The elements of `x` at indices, as torch and NumPy have it: the indices stand for each other element by element,
+    /// and the result has their axes where the first of them stood, or in front if others stand between them.
+    fn chosen(&mut self, x: VertexId, shape: &[Dim], indices: &[Index]) -> Done<VertexId> {
+        let mut places: Vec<(usize, Index)> = Vec::new();
+        let mut axis = 0usize;
+        let lone = indices.iter().filter(|index| !matches!(index, Index::All)).count() == 1;
+        for index in indices {
+            let covered = match index {
+                Index::Where(mask) => self.shape(*mask)?.len(),
+                _ => 1,
+            };
+            match index {
+                Index::All => {}
+                Index::Where(mask) if lone => return self.where_true(x, shape, axis, *mask),
+                Index::Where(mask) => {
+                    // One list of places for each axis of the truth values.
+                    let found = self.call("non_zero", &[*mask], &[])?;
+                    for k in 0..covered {
+                        let row = self.graph.constant(Tensor::scalar(k as i64));
+                        let list = self.call("gather", &[found, row], &[("axis", AttrValue::int(0))])?;
+                        places.push((axis + k, Index::Places(list)));
+                    }
+                }
+                other => places.push((axis, other.clone())),
+            }
+            axis = axis.saturating_add(covered);
         }
-        let mut v = x.v;
-        if given.len() > 1 {
-            let joined = Dim::Const(extents.iter().product());
-            let target = [&shape[..first], &[joined], &shape[last + 1..]].concat();
+        if axis > shape.len() {
+            return wrong(format!(
+                "it has indices of {axis} axes, and its operand has rank {}",
+                shape.len()
+            ));
+        }
+        let (Some(first), Some(last)) = (places.first().map(|p| p.0), places.last().map(|p| p.0)) else {
+            return Ok(x);
+        };
+        let (mut v, mut shape, mut first) = (x, shape.to_vec(), first);
+        if last + 1 - first != places.len() {
+            let chosen: Vec<usize> = places.iter().map(|(axis, _)| *axis).collect();
+            let rest = (0..shape.len()).filter(|axis| !chosen.contains(axis));
+            let order: Vec<usize> = chosen.iter().copied().chain(rest).collect();
+            let perm: Vec<i64> = order.iter().map(|&axis| axis as i64).collect();
+            v = self.call("transpose", &[v], &[("perm", AttrValue::ints(&perm))])?;
+            shape = order.iter().filter_map(|&axis| shape.get(axis).cloned()).collect();
+            first = 0;
+        }
+        let end = first + places.len();
+        let extents = shape.get(first..end).unwrap_or_default().to_vec();
+        // Indices of several axes are one index of the axes made one.
+        if places.len() > 1 {
+            let (before, after) = (
+                shape.get(..first).unwrap_or_default(),
+                shape.get(end..).unwrap_or_default(),
+            );
+            let target = [before, &[extents.iter().cloned().product()], after].concat();
             v = self.call("reshape", &[v], &[("shape", AttrValue::Ints(target))])?;
         }
-        let index = self.graph.constant(Tensor::vector(index));
-        let v = self.call("gather", &[v, index], &[("axis", AttrValue::int(first as i64))])?;
-        Ok(vec![Typed::new(v, x.element).into()])
+        let lists: Vec<Index> = places.into_iter().map(|(_, index)| index).collect();
+        let index = self.joined(&lists, &extents)?;
+        self.call("gather", &[v, index], &[("axis", AttrValue::int(first as i64))])
+    }
+
+    /// One index for several axes that are made one.
+    fn joined(&mut self, lists: &[Index], extents: &[Dim]) -> Done<VertexId> {
+        if let [Index::Places(one)] = lists {
+            return Ok(*one);
+        }
+        let known: Option<Vec<&Vec<i64>>> = lists
+            .iter()
+            .map(|index| match index {
+                Index::Known(list) => Some(list),
+                _ => None,
+            })
+            .collect();
+        if let Some(known) = known {
+            let extents: Option<Vec<i64>> = extents.iter().map(Dim::as_const).collect();
+            let Some(extents) = extents.or_else(|| (known.len() == 1).then(|| vec![i64::MAX])) else {
+                return unknown("an extent is not known");
+            };
+            let length = known.iter().map(|list| list.len()).max().unwrap_or(0);
+            let mut joined = vec![0i64; length];
+            for (list, &extent) in known.iter().zip(&extents) {
+                for (k, place) in joined.iter_mut().enumerate() {
+                    let Some(&i) = list.get(if list.len() == 1 { 0 } else { k }) else {
+                        return wrong("lists of indices have different lengths");
+                    };
+                    // A lone list keeps its negative places, which count from the last.
+                    if known.len() > 1 && !(-extent..extent).contains(&i) {
+                        return wrong(format!("there is no place {i} along an axis of length {extent}"));
+                    }
+                    *place = match known.len() {
+                        1 => i,
+                        _ => place
+                            .saturating_mul(extent)
+                            .saturating_add(if i < 0 { i + extent } else { i }),
+                    };
+                }
+            }
+            return Ok(self.graph.constant(Tensor::vector(joined)));
+        }
+        let mut sum: Option<VertexId> = None;
+        for (list, extent) in lists.iter().zip(extents) {
+            let list = match list {
+                Index::Places(v) => *v,
+                Index::Known(list) => self.graph.constant(Tensor::vector(list.clone())),
+                Index::All | Index::Where(_) => return unknown("an index is no list"),
+            };
+            let extent = self.extent(extent)?;
+            let given = [("i", Given::Value(list)), ("n", Given::Value(extent))];
+            let from_front = self.program("fn from_front(i, n) { where(i < 0, i + n, i) }", &given)?;
+            sum = Some(match sum {
+                None => from_front,
+                Some(so_far) => {
+                    let rows = self.call("mul", &[so_far, extent], &[])?;
+                    self.call("add", &[rows, from_front], &[])?
+                }
+            });
+        }
+        match sum {
+            Some(index) => Ok(index),
+            None => unknown("an index is no list"),
+        }
+    }
+
+    /// The elements where truth values hold that stand for the axes from `axis` on: how many is known when the graph runs.
+    fn where_true(&mut self, x: VertexId, shape: &[Dim], axis: usize, mask: VertexId) -> Done<VertexId> {
+        let truths = self.shape(mask)?;
+        let end = axis.saturating_add(truths.len());
+        let Some(covered) = shape.get(axis..end) else {
+            return wrong(format!(
+                "it has indices of {end} axes, and its operand has rank {}",
+                shape.len()
+            ));
+        };
+        for (mine, other) in covered.iter().zip(&truths) {
+            if let (Some(a), Some(b)) = (mine.as_const(), other.as_const())
+                && a != b
+            {
+                return wrong(format!("an index has length {b} along an axis of length {a}"));
+            }
+        }
+        let (mut v, mut flat) = (x, mask);
+        if truths.len() != 1 {
+            let (before, after) = (
+                shape.get(..axis).unwrap_or_default(),
+                shape.get(end..).unwrap_or_default(),
+            );
+            let inner: Dim = covered.iter().cloned().product();
+            if before
+                .iter()
+                .chain(after)
+                .chain([&inner])
+                .filter(|d| d.has_unknown())
+                .count()
+                > 1
+            {
+                return unknown("extents of its operand are not known");
+            }
+            let free = |d: &Dim| if d.has_unknown() { Dim::Const(-1) } else { d.clone() };
+            let target: Vec<Dim> = before.iter().chain([&inner]).chain(after).map(free).collect();
+            v = self.call("reshape", &[v], &[("shape", AttrValue::Ints(target))])?;
+            flat = self.call("reshape", &[flat], &[("shape", AttrValue::ints(&[-1]))])?;
+        }
+        self.call("compress", &[v, flat], &[("axis", AttrValue::int(axis as i64))])
+    }
+
+    /// The places of elements that are not zero: a list for each axis.
+    pub(super) fn nonzero(&mut self, args: &Args<'_>) -> Done<Vec<Val>> {
+        let x = self.operand(args, "input", 0)?;
+        let rank = self.shape(x.v)?.len();
+        let found = self.call("non_zero", &[x.v], &[])?;
+        let mut lists = Vec::with_capacity(rank);
+        for k in 0..rank {
+            let row = self.graph.constant(Tensor::scalar(k as i64));
+            let list = self.call("gather", &[found, row], &[("axis", AttrValue::int(0))])?;
+            lists.push(Typed::new(list, ElementType::I64).into());
+        }
+        Ok(vec![Val::List(lists)])
     }
 
     pub(super) fn index_put(&mut self, args: &Args<'_>, x: Typed) -> Done<VertexId> {
         let Val::List(indices) = args.get("indices", Some(1)) else {
             return unknown("its indices are no list");
         };
+        if let [Val::Tensor(mask)] = indices.as_slice()
+            && mask.element == ElementType::Bool
+        {
+            return self.put_where_true(args, x, mask.v);
+        }
         let mut places = Vec::new();
         for index in &indices {
             let Val::Tensor(t) = index else {
@@ -209,21 +406,34 @@ impl Importer<'_> {
             &[("reduction", AttrValue::str(reduction))],
         )
     }
+
+    /// A copy with one value where truth values hold that stand for the first axes.
+    fn put_where_true(&mut self, args: &Args<'_>, x: Typed, mask: VertexId) -> Done<VertexId> {
+        let values = args.get("values", Some(2));
+        let value = self.tensor_of(&values, x.element)?;
+        if self.shape(value.v)?.iter().any(|d| d.as_const() != Some(1)) || args.flag("accumulate") {
+            return unknown("more than one value is written where truth values hold");
+        }
+        let (rank, own) = (self.shape(x.v)?.len(), self.shape(mask)?.len());
+        let value = self.call("reshape", &[value.v], &[("shape", AttrValue::Ints(Vec::new()))])?;
+        let added: Vec<i64> = (own..rank).map(|axis| axis as i64).collect();
+        let mask = match added.is_empty() {
+            true => mask,
+            false => self.call("unsqueeze", &[mask], &[("axes", AttrValue::ints(&added))])?,
+        };
+        self.call("where", &[mask, value, x.v], &[])
+    }
 }
 
-/// The places that a list of indices, or of truth values, stands for.
-fn places(nodes: &[ExprNode], elements: &[usize]) -> Done<Vec<i64>> {
-    let mut out = Vec::new();
-    for (place, &element) in elements.iter().enumerate() {
-        match &nodes[element] {
-            ExprNode::Literal(literal) => match literal.value {
-                LiteralValue::Int(i) => out.push(i),
-                LiteralValue::Bool(true) => out.push(place as i64),
-                LiteralValue::Bool(false) => {}
-                _ => return unknown("an index is no integer"),
-            },
-            _ => return unknown("an index is no integer"),
-        }
-    }
-    Ok(out)
+/// What a list of indices has for an axis.
+#[derive(Debug, Clone)]
+enum Index {
+    /// All of it.
+    All,
+    /// The places of a list.
+    Known(Vec<i64>),
+    /// The places that a tensor of integers lists.
+    Places(VertexId),
+    /// The places where a tensor of truth values holds; it stands for as many axes as it has.
+    Where(VertexId),
 }

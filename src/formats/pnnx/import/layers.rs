@@ -4,11 +4,17 @@ use std::collections::HashSet;
 
 use super::table::{self, Entry};
 use super::val::{Host, Typed, Val};
-use super::{Done, Importer, axis_of, unknown, wrong};
-use crate::formats::pnnx::{ElementType, Operator, Value};
+use super::{Done, Importer, axis_of, spatial, unknown, wrong};
+use crate::formats::pnnx::{Category, ElementType, Operator, Value};
 use crate::graph::{Given, VertexId};
 use crate::op::AttrValue;
 use crate::tensor::{DType, Dim};
+
+/// The transforms of `torch.fft`.
+const TRANSFORMS: &[&str] = &[
+    "fft", "ifft", "rfft", "irfft", "hfft", "ihfft", "fft2", "ifft2", "rfft2", "irfft2", "fftn", "ifftn", "rfftn",
+    "irfftn",
+];
 
 /// What an operator is given: operands, parameters and tensors beside the text, all by name.
 pub(super) struct Args<'a> {
@@ -58,18 +64,25 @@ impl Args<'_> {
 
     /// The integers of a parameter; a lone one stands for `count`.
     pub(super) fn ints(&self, name: &str, count: usize) -> Done<Vec<i64>> {
-        match (self.param(name), self.param(name).const_ints()) {
-            (Val::Host(_), Some(one)) if one.len() == 1 => Ok(vec![one[0]; count]),
-            (_, Some(ints)) if ints.len() == count => Ok(ints),
-            (_, Some(ints)) if ints.len() == 1 => Ok(vec![ints[0]; count]),
-            _ => unknown(format!("`{name}` is no list of {count} integers")),
+        match self.param(name).const_ints().as_deref() {
+            Some(&[one]) => Ok(vec![one; count]),
+            Some(ints) if ints.len() == count => Ok(ints.to_vec()),
+            Some(ints) => unknown(format!(
+                "`{name}` has length {}, and length {count} is needed",
+                ints.len()
+            )),
+            None => unknown(format!("`{name}` is not a list of {count} integers")),
         }
     }
 }
 
-impl<'a> Importer<'a> {
-    pub(super) fn layer(&mut self, op: &'a Operator, inputs: &[Val]) -> Done<Vec<Val>> {
+impl Importer<'_> {
+    pub(super) fn layer(&mut self, op: &Operator, inputs: &[Val]) -> Done<Vec<Val>> {
         let args = self.args(op, inputs)?;
+        if op.kind == "F.grid_sample" && args.text("mode") == "bicubic" && args.text("padding_mode") == "border" {
+            // Torch repeats the border for each element that it weighs, the operator moves the place itself.
+            return unknown("cubic sampling with a repeated border");
+        }
         if let Some(entry) = table::find(&op.kind) {
             return self.by_table(entry, &args);
         }
@@ -154,6 +167,26 @@ impl<'a> Importer<'a> {
             }
             "torch.view_as_complex" | "torch.view_as_real" => self.view_as(&args),
             "torch.stft" => self.stft(&args),
+            "torch.istft" => self.istft(&args),
+            "aten::resolve_conj" | "aten::resolve_neg" => Ok(vec![self.operand(&args, "input", 0)?.into()]),
+            "aten::_conj" | "torch.conj" => {
+                let x = self.operand(&args, "input", 0)?;
+                match x.element.is_complex() {
+                    true => Ok(vec![Typed::new(self.conjugate(x.v, x.element)?, x.element).into()]),
+                    false => Ok(vec![x.into()]),
+                }
+            }
+            "torch.fft.fftshift" | "torch.fft.ifftshift" => self.shift_frequencies(&args, kind.ends_with("ifftshift")),
+            _ if kind.starts_with("torch.fft.") || kind.starts_with("torch.fft_") => {
+                let name = kind.get("torch.fft.".len()..).unwrap_or_default();
+                match TRANSFORMS.contains(&name) {
+                    true => self.fourier(&args, name),
+                    false => unknown("nothing here knows it"),
+                }
+            }
+            "nn.LSTMCell" | "nn.GRUCell" | "nn.RNNCell" => self.cell(&args),
+            "torch.diff" => self.differences(&args),
+            "aten::nonzero_list" => self.nonzero(&args),
             "torch.einsum" => {
                 let operands: Vec<VertexId> = args
                     .operands()
@@ -197,7 +230,7 @@ impl<'a> Importer<'a> {
         }
     }
 
-    fn args(&mut self, op: &'a Operator, inputs: &[Val]) -> Done<Args<'a>> {
+    fn args<'o>(&mut self, op: &'o Operator, inputs: &[Val]) -> Done<Args<'o>> {
         let mut args = Args {
             op,
             named: Vec::new(),
@@ -225,16 +258,21 @@ impl<'a> Importer<'a> {
     }
 
     fn by_table(&mut self, entry: &'static Entry, args: &Args<'_>) -> Done<Vec<Val>> {
-        let names: Vec<&str> = entry.names.split_whitespace().collect();
-        let known: HashSet<&str> = names.iter().copied().collect();
+        let names: Vec<(&str, &str)> = entry
+            .names
+            .split_whitespace()
+            .map(|name| name.split_once(':').unwrap_or((name, "")))
+            .collect();
+        let known: HashSet<&str> = names.iter().map(|(name, _)| *name).collect();
         if let Some((other, _)) = args.named.iter().find(|(name, _)| !known.contains(name)) {
             return unknown(format!("it has `{other}`"));
         }
+        let element_type = self.accumulated(args, &known)?;
         let mut given: Vec<(&str, Given<VertexId>)> = Vec::new();
         let mut element = None;
         let mut place = 0;
         let unnamed = args.op.input_names.is_empty();
-        for name in &names {
+        for (name, kind) in &names {
             let named = args
                 .named
                 .iter()
@@ -247,6 +285,17 @@ impl<'a> Importer<'a> {
                     args.positional.get(place - 1).cloned().unwrap_or(Val::Host(Host::None))
                 }
                 None => continue,
+            };
+            let value = match (*kind, value) {
+                ("tensor", Val::Host(host)) if host != Host::None => {
+                    Val::Tensor(self.tensor_of(&Val::Host(host), element.unwrap_or(ElementType::F32))?)
+                }
+                ("int", Val::Host(Host::Bool(truth))) => Val::Host(Host::Int(Dim::Const(i64::from(truth)))),
+                (_, Val::Tensor(t)) if *name == "input" => match element_type {
+                    Some(to) if !t.element.is_complex() => Val::Tensor(self.cast(t, to)?),
+                    _ => Val::Tensor(t),
+                },
+                (_, value) => value,
             };
             match &value {
                 Val::Tensor(t) if t.element.is_complex() => return unknown("its operand is complex"),
@@ -264,11 +313,33 @@ impl<'a> Importer<'a> {
                 },
             }
         }
-        if *names.first().unwrap_or(&"") == "input" && element.is_none() {
+        if names.first().is_some_and(|(name, _)| *name == "input") && element.is_none() {
             return unknown("its operand is no tensor");
         }
         let v = self.table_program(entry, &given)?;
         self.untyped(v)
+    }
+
+    /// The type in which an operator computes, where that is not its operand's: the one that the line asks for, by a
+    /// parameter or as the type of its result, which exporters write where they drop the parameter; `i64` for sums of
+    /// integers.
+    fn accumulated(&mut self, args: &Args<'_>, known: &HashSet<&str>) -> Done<Option<ElementType>> {
+        if !known.contains("dtype") {
+            return Ok(None);
+        }
+        let asked = ElementType::of_torch(&args.text("dtype"));
+        if asked.is_some() {
+            return Ok(asked);
+        }
+        let Val::Tensor(x) = args.get("input", Some(0)) else {
+            return Ok(None);
+        };
+        let declared = args.op.outputs.first().and_then(|name| args.op.type_of(name));
+        if let Some(declared) = declared.map(|ty| ty.element).filter(|ty| ty.dtype().is_some()) {
+            return Ok((declared != x.element && !declared.is_complex()).then_some(declared));
+        }
+        let sums = ["torch.sum", "torch.prod", "torch.cumsum", "torch.cumprod"].contains(&args.op.kind.as_str());
+        Ok((sums && x.element.category() < Category::Float).then_some(ElementType::I64))
     }
 
     /// Values of vertices whose element types follow from their types.
@@ -306,14 +377,17 @@ impl<'a> Importer<'a> {
         if lone {
             x.v = self.call("unsqueeze", &[x.v], &[("axes", AttrValue::ints(&[0]))])?;
         }
+        spatial(&self.shape(x.v)?, dims, "its input")?;
         let (strides, dilations) = (args.ints("stride", dims)?, args.ints("dilation", dims)?);
-        let kernel: Vec<i64> = self.extents(w.v)?.split_off(2);
+        let weight = self.extents(w.v)?;
+        let kernel = spatial(&weight, dims, "its weight")?;
         let (before, after): (Vec<i64>, Vec<i64>) = match args.text("padding").as_str() {
             "same" => {
-                let total = |i: usize| dilations[i].saturating_mul(kernel[i].saturating_sub(1));
+                let totals = dilations.iter().zip(kernel);
+                let totals: Vec<i64> = totals.map(|(d, k)| d.saturating_mul(k.saturating_sub(1))).collect();
                 (
-                    (0..dims).map(|i| total(i) / 2).collect(),
-                    (0..dims).map(|i| total(i) - total(i) / 2).collect(),
+                    totals.iter().map(|total| total / 2).collect(),
+                    totals.iter().map(|total| total - total / 2).collect(),
                 )
             }
             "valid" => (vec![0; dims], vec![0; dims]),
@@ -322,11 +396,11 @@ impl<'a> Importer<'a> {
                 (pads.clone(), pads)
             }
         };
-        let mut pads = [before, after].concat();
+        let (zeros, mut pads) = (vec![0, 0], [before.clone(), after.clone()].concat());
         let mode = args.text("padding_mode");
         if !matches!(mode.as_str(), "" | "zeros") {
             let mode = pad_mode(&mode)?;
-            let whole = [vec![0, 0], pads[..dims].to_vec(), vec![0, 0], pads[dims..].to_vec()].concat();
+            let whole = [zeros.clone(), before, zeros, after].concat();
             x.v = self.call(
                 "pad",
                 &[x.v],

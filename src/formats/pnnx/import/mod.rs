@@ -11,7 +11,9 @@ mod layers;
 mod opaque;
 mod pools;
 mod recurrent;
+mod schema;
 mod shapes;
+mod spectral;
 mod table;
 mod val;
 
@@ -159,7 +161,8 @@ impl<'a> Importer<'a> {
             };
             inputs.push(value.clone());
         }
-        let results = match self.operator(op, &inputs) {
+        let named = schema::named(op);
+        let results = match self.operator(named.as_ref().unwrap_or(op), &inputs) {
             Err(Refused::Unknown(reason)) => {
                 let entry = self.carried.entry(op.kind.clone()).or_insert((0, reason));
                 entry.0 += 1;
@@ -199,7 +202,7 @@ impl<'a> Importer<'a> {
         self.problems.push(problem.label(op.span, ""));
     }
 
-    fn operator(&mut self, op: &'a Operator, inputs: &[Val]) -> Done<Vec<Val>> {
+    fn operator(&mut self, op: &Operator, inputs: &[Val]) -> Done<Vec<Val>> {
         match op.kind.as_str() {
             "pnnx.Input" => self.input(op).map(|v| vec![v]),
             "pnnx.Output" => {
@@ -412,7 +415,8 @@ impl<'a> Importer<'a> {
     /// The result of an entry of the table.
     fn table_program(&mut self, entry: &table::Entry, given: &[(&str, Given<VertexId>)]) -> Done<VertexId> {
         let text = || {
-            let names: Vec<&str> = entry.names.split_whitespace().collect();
+            let bare = |name: &'static str| name.split_once(':').map_or(name, |(bare, _)| bare);
+            let names: Vec<&str> = entry.names.split_whitespace().map(bare).collect();
             format!("fn body({}) {{ {} }}", names.join(", "), entry.body)
         };
         self.program_of(entry.body, text, given)
@@ -429,7 +433,10 @@ impl<'a> Importer<'a> {
             let program = parse_program(source).map_err(|e| Refused::Wrong(e.render(false)))?;
             self.programs.insert(key, program);
         }
-        Ok(inline_program(&mut self.graph, &self.programs[key], given)?)
+        match self.programs.get(key) {
+            Some(program) => Ok(inline_program(&mut self.graph, program, given)?),
+            None => unknown("its program is missing"),
+        }
     }
 
     /// The shape of a value, where its rank is known.
@@ -482,10 +489,38 @@ fn few(count: i64) -> Done<usize> {
 
 /// An axis counted from the front.
 fn axis_of(axis: i64, rank: usize) -> Done<usize> {
-    let from_front = if axis < 0 { axis + rank as i64 } else { axis };
+    let from_front = if axis < 0 {
+        axis.saturating_add_unsigned(rank as u64)
+    } else {
+        axis
+    };
     match usize::try_from(from_front) {
         Ok(at) if at < rank => Ok(at),
-        _ => wrong(format!("there is no axis {axis} among {rank}")),
+        _ => wrong(format!("there is no axis {axis}: its operand has rank {rank}")),
+    }
+}
+
+/// The element at a place of a list; `what` is what messages call the list.
+fn element<'l, T>(list: &'l [T], place: usize, what: &str) -> Done<&'l T> {
+    match list.get(place) {
+        Some(item) => Ok(item),
+        None => wrong(format!(
+            "{what} has length {}, and at least {} is needed",
+            list.len(),
+            place.saturating_add(1)
+        )),
+    }
+}
+
+/// The last `dims` extents of a shape whose rank is to be `dims + 2`: batch and channels come first.
+fn spatial<'s, T>(shape: &'s [T], dims: usize, what: &str) -> Done<&'s [T]> {
+    match shape.split_at_checked(2) {
+        Some((_, last)) if last.len() == dims => Ok(last),
+        _ => wrong(format!(
+            "{what} has rank {}, and rank {} is needed",
+            shape.len(),
+            dims + 2
+        )),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::layers::Args;
 use super::val::{Host, Typed, Val};
-use super::{Done, Importer, few, unknown, wrong};
+use super::{Done, Importer, few, spatial, unknown, wrong};
 use crate::formats::pnnx::ElementType;
 use crate::graph::VertexId;
 use crate::op::{AttrValue, Real};
@@ -31,6 +31,7 @@ impl Importer<'_> {
         if lone {
             x.v = self.call("unsqueeze", &[x.v], &[("axes", AttrValue::ints(&[0]))])?;
         }
+        spatial(&self.shape(x.v)?, dims, "its input")?;
         let mut results = if name.contains("adaptivemax") {
             self.adaptive_max(args, x.v, dims)?
         } else if name.contains("adaptiveavg") {
@@ -140,7 +141,6 @@ impl Importer<'_> {
     }
 
     fn adaptive_mean(&mut self, args: &Args<'_>, x: VertexId, dims: usize) -> Done<VertexId> {
-        let shape = self.shape(x)?;
         if args
             .param("output_size")
             .const_ints()
@@ -148,10 +148,11 @@ impl Importer<'_> {
         {
             return self.call("global_average_pool", &[x], &[]);
         }
-        let input = self.extents(x)?.split_off(shape.len() - dims);
+        let extents = self.extents(x)?;
+        let input = spatial(&extents, dims, "its input")?.to_vec();
         let output = self.output_size(args, &input)?;
         input.iter().try_for_each(|&n| few(n).map(drop))?;
-        if input.iter().zip(&output).all(|(n, m)| n % m == 0) {
+        if input.iter().zip(&output).all(|(n, m)| *m > 0 && n % m == 0) {
             let kernel: Vec<i64> = input.iter().zip(&output).map(|(n, m)| n / m).collect();
             let attrs = [
                 ("kernel_shape", AttrValue::ints(&kernel)),
@@ -162,7 +163,7 @@ impl Importer<'_> {
         // Windows of different sizes: the mean along one axis after the other.
         let mut v = x;
         for (k, (&n, &m)) in input.iter().zip(&output).enumerate().filter(|(_, (n, m))| n != m) {
-            let axis = (shape.len() - dims + k) as i64;
+            let axis = (2 + k) as i64;
             let mut parts = Vec::new();
             for (start, end) in windows(n, m) {
                 let list = |i: i64| AttrValue::ints(&[i]);
@@ -186,7 +187,8 @@ impl Importer<'_> {
     /// their last positions, which changes no maximum.
     fn adaptive_max(&mut self, args: &Args<'_>, x: VertexId, dims: usize) -> Done<Vec<VertexId>> {
         let shape = self.extents(x)?;
-        let input = shape[shape.len() - dims..].to_vec();
+        let input = spatial(&shape, dims, "its input")?.to_vec();
+        let outer = shape.get(..2).unwrap_or_default().to_vec();
         let output = self.output_size(args, &input)?;
         few(input.iter().fold(1, |n, k| n.saturating_mul(*k)))?;
         few(output.iter().fold(1, |n, k| n.saturating_mul(*k)))?;
@@ -196,6 +198,7 @@ impl Importer<'_> {
         for (k, (&n, &m)) in input.iter().zip(&output).enumerate() {
             let spans: Vec<(i64, i64)> = windows(n, m).collect();
             let length = spans.iter().map(|(start, end)| end - start).max().unwrap_or(1);
+            few((places.len() as i64).saturating_mul(m).saturating_mul(length))?;
             let along: Vec<i64> = spans
                 .iter()
                 .flat_map(|&(start, end)| (0..length).map(move |i| (start + i).min(end - 1)))
@@ -214,15 +217,11 @@ impl Importer<'_> {
             .map(|k| 2 * k)
             .chain((0..dims as i64).map(|k| 2 * k + 1))
             .collect();
-        let whole: Vec<i64> = shape[..2].iter().copied().chain(pairs.iter().copied()).collect();
+        let whole = [outer.as_slice(), &pairs].concat();
         let perm: Vec<i64> = [0, 1].into_iter().chain(order.iter().map(|k| k + 2)).collect();
-        let elements: i64 = lengths.iter().product();
-        let target: Vec<i64> = shape[..2]
-            .iter()
-            .copied()
-            .chain(output.iter().copied())
-            .chain([elements])
-            .collect();
+        let elements = lengths.iter().fold(1i64, |n, k| n.saturating_mul(*k));
+        let inner = [output.as_slice(), &[elements]].concat();
+        let target = [outer.as_slice(), &inner].concat();
         let arranged =
             |importer: &mut Self, v: VertexId, whole: &[i64], perm: &[i64], target: &[i64]| -> Done<VertexId> {
                 let v = importer.call("reshape", &[v], &[("shape", AttrValue::ints(whole))])?;
@@ -241,7 +240,7 @@ impl Importer<'_> {
             &[("axis", AttrValue::int(-1)), ("keepdims", AttrValue::Bool(true))],
         )?;
         let places = self.graph.constant(Tensor::vector(places));
-        let places = arranged(self, places, &pairs, &order, &target[2..])?;
+        let places = arranged(self, places, &pairs, &order, &inner)?;
         let places = self.call("expand", &[places], &[("shape", AttrValue::ints(&target))])?;
         let found = self.call("gather_elements", &[places, at], &[("axis", AttrValue::int(-1))])?;
         let found = self.call("squeeze", &[found], &[("axes", AttrValue::ints(&[-1]))])?;
@@ -284,7 +283,14 @@ impl Importer<'_> {
                     return unknown("the factors");
                 };
                 if args.flag("recompute_scale_factor") {
-                    return unknown("factors that are computed anew");
+                    // The factors serve to find the sizes, which give the factors that count.
+                    let shape = self.extents(x.v)?;
+                    let sizes = spatial(&shape, dims, "its input")?.iter().zip(&factors);
+                    let sizes: Vec<i64> = sizes.map(|(&n, factor)| (n as f64 * factor).floor() as i64).collect();
+                    attrs.push(("sizes", AttrValue::ints(&sizes)));
+                    attrs.push(("axes", AttrValue::ints(&axes)));
+                    let v = self.call("resize", &[x.v], &attrs)?;
+                    return Ok(vec![Typed::new(v, x.element).into()]);
                 }
                 let scales = [1.0, 1.0].into_iter().chain(factors).map(Real).collect();
                 attrs.push(("scales", AttrValue::Floats(scales)));
@@ -293,11 +299,16 @@ impl Importer<'_> {
                 let Some(sizes) = size.ints() else {
                     return unknown("the size is not known");
                 };
-                let sizes = if sizes.len() == 1 {
-                    vec![sizes[0].clone(); dims]
-                } else {
-                    sizes
+                let sizes = match sizes.as_slice() {
+                    [one] => vec![one.clone(); dims],
+                    _ => sizes,
                 };
+                if sizes.len() != dims {
+                    return wrong(format!(
+                        "`size` has length {}, and length {dims} is needed",
+                        sizes.len()
+                    ));
+                }
                 attrs.push(("sizes", AttrValue::Ints(sizes)));
                 attrs.push(("axes", AttrValue::ints(&axes)));
             }

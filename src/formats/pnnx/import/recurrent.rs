@@ -2,13 +2,13 @@
 
 use super::layers::Args;
 use super::val::{Typed, Val};
-use super::{Done, Importer, few, unknown, wrong};
+use super::{Done, Importer, element, few, unknown, wrong};
 use crate::graph::{Given, VertexId};
 use crate::op::AttrValue;
-use crate::tensor::Dim;
+use crate::tensor::{Dim, Tensor};
 
 /// Attention of several heads; `b` are biases, which may be left out.
-const HEADS: &str = "fn heads(q, k, v, wq, wk, wv, bq, bk, bv, wo, bo, mask, heads, head) {
+const HEADS: &str = "fn heads(q, k, v, wq, wk, wv, bq, bk, bv, wo, bo, mask, padding, heads, head) {
     let wide = [q.shape[0], -1, heads, head];
     let p = dense(q, wq, bq); let r = dense(k, wk, bk); let s = dense(v, wv, bv);
     let queries = transpose(reshape(p) {shape = wide}) {perm = [0, 2, 1, 3]};
@@ -16,35 +16,97 @@ const HEADS: &str = "fn heads(q, k, v, wq, wk, wv, bq, bk, bv, wo, bo, mask, hea
     let values = transpose(reshape(s) {shape = wide}) {perm = [0, 2, 1, 3]};
     let products = matmul(queries / sqrt(head), keys);
     let masked = when given(mask) {
-      when mask.dtype == bool { where(mask, -inf, products) } else { products + mask }
+      let m = when mask.rank == 3 { reshape(mask) {shape = [-1, heads, mask.shape[1], mask.shape[2]]} } else { mask };
+      when m.dtype == bool { where(m, -inf, products) } else { products + m }
     } else { products };
-    let mixed = matmul(softmax(masked) {axis = -1}, values);
+    let padded = when given(padding) {
+      let p = unsqueeze(padding) {axes = [1, 2]};
+      when p.dtype == bool { where(p, -inf, masked) } else { masked + p }
+    } else { masked };
+    let mixed = matmul(softmax(padded) {axis = -1}, values);
     dense(reshape(transpose(mixed) {perm = [0, 2, 1, 3]}) {shape = [q.shape[0], -1, heads * head]}, wo, bo)
 }";
 
 /// Scaled products of queries and keys choose among values.
-const ATTENTION: &str = "fn attention(q, k, v, mask, scale) {
+const ATTENTION: &str = "fn attention(q, k, v, mask, causal, scale) {
     let last = k.rank;
     let keys = transpose(k) {perm = range(0, last - 2) ++ [last - 1, last - 2]};
     let products = matmul(q, keys) * (when given(scale) { scale } else { 1.0 / sqrt(q.shape[q.rank - 1]) });
+    let seen = when given(causal) { where(causal, products, -inf) } else { products };
     let masked = when given(mask) {
-      when mask.dtype == bool { where(mask, products, -inf) } else { products + mask }
-    } else { products };
+      when mask.dtype == bool { where(mask, seen, -inf) } else { seen + mask }
+    } else { seen };
     matmul(softmax(masked) {axis = -1}, v)
+}";
+
+/// Heads of keys or values, each for so many heads of queries.
+const SHARED: &str = "fn shared(x, times) {
+    let s = x.shape;
+    let wide = expand(unsqueeze(x) {axes = [2]}) {shape = [s[0], s[1], times, s[2], s[3]]};
+    reshape(wide) {shape = [s[0], s[1] * times, s[2], s[3]]}
+}";
+
+const LSTM_CELL: &str = "fn cell(x, h, c, wi, wh, bi, bh, hidden, relu) {
+    let (a, b, g, o) = split(dense(x, wi, bi) + dense(h, wh, bh)) {axis = -1, sizes = [hidden, hidden, hidden, hidden]};
+    let next = sigmoid(b) * c + sigmoid(a) * tanh(g);
+    (sigmoid(o) * tanh(next), next)
+}";
+
+const GRU_CELL: &str = "fn cell(x, h, c, wi, wh, bi, bh, hidden, relu) {
+    let (a, b, n) = split(dense(x, wi, bi)) {axis = -1, sizes = [hidden, hidden, hidden]};
+    let (p, q, m) = split(dense(h, wh, bh)) {axis = -1, sizes = [hidden, hidden, hidden]};
+    let kept = sigmoid(b + q);
+    let fresh = tanh(n + sigmoid(a + p) * m);
+    (h - fresh) * kept + fresh
+}";
+
+const RNN_CELL: &str = "fn cell(x, h, c, wi, wh, bi, bh, hidden, relu) {
+    let sum = dense(x, wi, bi) + dense(h, wh, bh);
+    when relu == true { relu(sum) } else { tanh(sum) }
 }";
 
 impl Importer<'_> {
     pub(super) fn attention(&mut self, args: &Args<'_>) -> Done<Vec<Val>> {
         let [q, k, v] = [("query", 0), ("key", 1), ("value", 2)].map(|(name, place)| self.operand(args, name, place));
-        let (q, k, v) = (q?, k?, v?);
-        if args.flag("is_causal") || args.flag("enable_gqa") || args.param("dropout_p").float().unwrap_or(0.0) != 0.0 {
-            return unknown("causal or grouped attention, or dropout");
+        let (q, mut k, mut v) = (q?, k?, v?);
+        if args.param("dropout_p").float().unwrap_or(0.0) != 0.0 {
+            return unknown("attention with dropout");
+        }
+        if args.flag("enable_gqa") {
+            let (queries, keys) = (self.shape(q.v)?, self.shape(k.v)?);
+            let heads = |shape: &[Dim]| shape.get(1).and_then(Dim::as_const).filter(|&n| n > 0);
+            let (Some(many), Some(own), 4, 4) = (heads(&queries), heads(&keys), queries.len(), keys.len()) else {
+                return unknown("the numbers of heads are not known");
+            };
+            if many % own != 0 {
+                return wrong(format!(
+                    "{many} heads of queries do not share {own} heads of keys evenly"
+                ));
+            }
+            if many != own {
+                for operand in [&mut k, &mut v] {
+                    let times = Given::Attr(AttrValue::int(many / own));
+                    operand.v = self.program(SHARED, &[("x", Given::Value(operand.v)), ("times", times)])?;
+                }
+            }
         }
         let mut given = vec![
             ("q", Given::Value(q.v)),
             ("k", Given::Value(k.v)),
             ("v", Given::Value(v.v)),
         ];
+        if args.flag("is_causal") {
+            let rows = |shape: Vec<Dim>| shape.iter().rev().nth(1).and_then(Dim::as_const);
+            let (Some(rows), Some(columns)) = (rows(self.shape(q.v)?), rows(self.shape(k.v)?)) else {
+                return unknown("the numbers of queries and keys are not known");
+            };
+            few(rows.saturating_mul(columns))?;
+            let seen: Vec<bool> = (0..rows).flat_map(|i| (0..columns).map(move |j| j <= i)).collect();
+            let Some(seen) = Tensor::new(&[few(rows)?, few(columns)?], seen) else {
+                return wrong("it has too many queries and keys");
+            };
+            given.push(("causal", Given::Value(self.graph.constant(seen))));
+        }
         if let Val::Tensor(mask) = args.get("attn_mask", Some(3)) {
             given.push(("mask", Given::Value(mask.v)));
         }
@@ -64,10 +126,11 @@ impl Importer<'_> {
         }
         let x = self.operand(args, "query", 0)?;
         let mut operands: Vec<VertexId> = Vec::new();
-        let mut mask = None;
+        let (mut mask, mut padding) = (None, None);
         for (name, value) in args.op.names_of_inputs().iter().zip(args.operands()) {
             match (name, value) {
                 (Some("attn_mask"), Val::Tensor(t)) => mask = Some(t.v),
+                (Some("key_padding_mask"), Val::Tensor(t)) => padding = Some(t.v),
                 (_, Val::Tensor(t)) => operands.push(t.v),
                 _ => return unknown("an operand that is no tensor"),
             }
@@ -126,6 +189,7 @@ impl Importer<'_> {
             given.extend(self.optional(args, key).map(|v| (name, Given::Value(v))));
         }
         given.extend(mask.map(|v| ("mask", Given::Value(v))));
+        given.extend(padding.map(|v| ("padding", Given::Value(v))));
         given.push(("heads", Given::Attr(AttrValue::int(heads))));
         given.push(("head", Given::Attr(AttrValue::int(embed / heads))));
         let mut out = self.program(HEADS, &given)?;
@@ -237,8 +301,15 @@ impl Importer<'_> {
             };
             // steps, directions, batch, hidden to steps, batch, directions * hidden
             let shape = self.shape(all)?;
+            let [steps, _, batch, _] = shape.as_slice() else {
+                return wrong(format!("its states have rank {}, and rank 4 is needed", shape.len()));
+            };
             let turned = self.call("transpose", &[all], &[("perm", AttrValue::ints(&[0, 2, 1, 3]))])?;
-            let target = vec![shape[0].clone(), shape[2].clone(), Dim::Const(directions * hidden)];
+            let target = vec![
+                steps.clone(),
+                batch.clone(),
+                Dim::Const(hidden.saturating_mul(directions)),
+            ];
             v = self.call("reshape", &[turned], &[("shape", AttrValue::Ints(target))])?;
             for (list, &state) in last.iter_mut().zip(states) {
                 list.push(state);
@@ -256,6 +327,60 @@ impl Importer<'_> {
             out.push(Typed::new(v, x.element).into());
         }
         Ok(out)
+    }
+
+    /// One step of a recurrent layer: torch's order of gates throughout.
+    pub(super) fn cell(&mut self, args: &Args<'_>) -> Done<Vec<Val>> {
+        let kind = args.op.kind.as_str();
+        let x = self.operand(args, "input", 0)?;
+        let lone = self.shape(x.v)?.len() == 1;
+        let hidden = args.int("hidden_size")?;
+        few(hidden)?;
+        let mut given = vec![
+            ("x", Given::Value(x.v)),
+            ("hidden", Given::Attr(AttrValue::int(hidden))),
+            (
+                "relu",
+                Given::Attr(AttrValue::Bool(args.text("nonlinearity") == "relu")),
+            ),
+        ];
+        let weights = [
+            ("wi", "weight_ih"),
+            ("wh", "weight_hh"),
+            ("bi", "bias_ih"),
+            ("bh", "bias_hh"),
+        ];
+        for (name, key) in weights {
+            given.extend(self.optional(args, key).map(|v| (name, Given::Value(v))));
+        }
+        // Without a state, torch begins with zeros.
+        let mut states = Vec::new();
+        args.operands()
+            .iter()
+            .skip(1)
+            .for_each(|value| value.flatten(&mut states));
+        let shape: Vec<Dim> = if lone {
+            vec![Dim::Const(hidden)]
+        } else {
+            vec![element(&self.shape(x.v)?, 0, "the shape")?.clone(), Dim::Const(hidden)]
+        };
+        for (place, name) in ["h", "c"].into_iter().enumerate() {
+            let v = match states.get(place) {
+                Some(Val::Tensor(t)) => t.v,
+                _ => {
+                    let zero = self.fill(self.dtype(x.v)?, &[], 0.0)?;
+                    self.call("expand", &[zero], &[("shape", AttrValue::Ints(shape.clone()))])?
+                }
+            };
+            given.push((name, Given::Value(v)));
+        }
+        let program = match kind {
+            "nn.LSTMCell" => LSTM_CELL,
+            "nn.GRUCell" => GRU_CELL,
+            _ => RNN_CELL,
+        };
+        let v = self.program(program, &given)?;
+        self.untyped(v)
     }
 
     /// Weights with the parts of their gates in another order.

@@ -2,8 +2,8 @@
 
 use super::layers::{Args, pad_mode};
 use super::val::{Host, Typed, Val};
-use super::{Done, Importer, axis_of, few, unknown, wrong};
-use crate::formats::pnnx::{ElementType, NO_END};
+use super::{Done, Importer, axis_of, element, few, unknown, wrong};
+use crate::formats::pnnx::{Category, ElementType, NO_END};
 use crate::graph::VertexId;
 use crate::op::AttrValue;
 use crate::tensor::{Dim, Tensor};
@@ -39,6 +39,8 @@ const KINDS: &[&str] = &[
     "Tensor.new_zeros",
     "Tensor.new_ones",
     "Tensor.new_full",
+    "torch.full_like",
+    "torch.empty_like",
     "F.pad",
 ];
 
@@ -85,7 +87,8 @@ impl Importer<'_> {
                 let (from, to) = (axis("start_dim")?, axis("end_dim")?);
                 let inner: Dim = shape.get(from..=to).unwrap_or_default().iter().cloned().product();
                 let rest = shape.get(to + 1..).unwrap_or_default();
-                let target = [&shape[..from.min(rank)], &[inner], rest].concat();
+                let before = shape.get(..from).unwrap_or_default();
+                let target = [before, &[inner], rest].concat();
                 let v = self.call("reshape", &[x.v], &[("shape", AttrValue::Ints(target))])?;
                 done(v)
             }
@@ -147,6 +150,9 @@ impl Importer<'_> {
             "Tensor.new_zeros" => self.filled(args, Val::Host(Host::Float(0.0)), Some(x.element)),
             "Tensor.new_ones" => self.filled(args, Val::Host(Host::Float(1.0)), Some(x.element)),
             "Tensor.new_full" => self.filled(args, args.param("fill_value"), Some(x.element)),
+            "torch.full_like" => self.like(args, x, args.get("fill_value", Some(1))),
+            // Memory that nobody has written: zeros are as good as anything.
+            "torch.empty_like" => self.like(args, x, Val::Host(Host::Int(Dim::Const(0)))),
             "Tensor.index" => self.index(args, x, &shape),
             "Tensor.index_put" => {
                 let v = self.index_put(args, x)?;
@@ -226,7 +232,7 @@ impl Importer<'_> {
             return wrong("it has no operands");
         };
         let rank = self.shape(first)?.len() + usize::from(stack);
-        let rank = rank - usize::from(element.is_complex());
+        let rank = rank.saturating_sub(usize::from(element.is_complex()));
         let axis = axis_of(args.int("dim")?, rank)? as i64;
         if stack {
             for v in &mut operands {
@@ -239,7 +245,7 @@ impl Importer<'_> {
 
     fn split(&mut self, args: &Args<'_>, x: Typed, shape: &[Dim]) -> Done<Vec<Val>> {
         let axis = axis_of(args.int("dim")?, shape.len())?;
-        let Some(length) = shape[axis].as_const() else {
+        let Some(length) = element(shape, axis, "the shape")?.as_const() else {
             return unknown("the extent that is cut is not known");
         };
         let count = args.op.outputs.len() as i64;
@@ -247,7 +253,7 @@ impl Importer<'_> {
             "torch.unbind" => vec![1; few(length)?],
             "torch.chunk" => {
                 let chunks = args.int("chunks")?.max(1);
-                let each = (length.saturating_add(chunks - 1)) / chunks;
+                let each = length.saturating_add(chunks - 1) / chunks;
                 pieces(length, each)?
             }
             "torch.split" => match args.param("split_size_or_sections") {
@@ -261,7 +267,7 @@ impl Importer<'_> {
                 args.param("sections").int().and_then(|d| d.as_const()),
                 args.param("indices").const_ints(),
             ) {
-                (Some(sections), _) if sections > 0 => (0..sections)
+                (Some(sections), _) if sections > 0 => (0..few(sections)? as i64)
                     .map(|i| length / sections + i64::from(i < length % sections))
                     .collect(),
                 (None, Some(indices)) => {
@@ -276,7 +282,7 @@ impl Importer<'_> {
                     let starts = std::iter::once(0).chain(ends.iter().copied());
                     ends.iter()
                         .zip(starts)
-                        .map(|(end, start)| (end - start).max(0))
+                        .map(|(end, start)| end.saturating_sub(start).max(0))
                         .collect()
                 }
                 _ => return unknown("where it is cut is not known"),
@@ -304,6 +310,46 @@ impl Importer<'_> {
         } else {
             parts
         })
+    }
+
+    /// Differences of neighbours along an axis, as many times as asked.
+    pub(super) fn differences(&mut self, args: &Args<'_>) -> Done<Vec<Val>> {
+        let x = self.operand(args, "input", 0)?;
+        if x.element.is_complex() {
+            return unknown("its operand is complex");
+        }
+        let int = |name: &str, missing: i64| match args.param(name) {
+            Val::Host(Host::None) => Ok(missing),
+            _ => args.int(name),
+        };
+        let rank = self.shape(x.v)?.len();
+        let axis = axis_of(int("dim", -1)?, rank)?;
+        let mut parts = Vec::new();
+        for value in [args.param("prepend"), Val::Tensor(x), args.param("append")] {
+            if !value.is_none() {
+                parts.push(self.tensor_of(&value, x.element)?.v);
+            }
+        }
+        let mut v = match parts.as_slice() {
+            [one] => *one,
+            many => self.call("concat", many, &[("axis", AttrValue::int(axis as i64))])?,
+        };
+        let times = int("n", 1)?;
+        if times > 64 {
+            return unknown(format!("it takes differences {times} times"));
+        }
+        for _ in 0..times {
+            let cut = |start: i64, end: i64| Cut {
+                axis,
+                start: Dim::Const(start),
+                end: Dim::Const(end),
+                step: 1,
+            };
+            let (later, earlier) = (self.cut(v, &[cut(1, NO_END)])?, self.cut(v, &[cut(0, -1)])?);
+            let name = if x.element == ElementType::Bool { "xor" } else { "sub" };
+            v = self.call(name, &[later, earlier], &[])?;
+        }
+        Ok(vec![Typed::new(v, x.element).into()])
     }
 
     fn select(&mut self, x: VertexId, axis: usize, index: &Val) -> Done<VertexId> {
@@ -354,32 +400,27 @@ impl Importer<'_> {
         let (mut cuts, mut gone) = (Vec::new(), Vec::new());
         for (i, &dim) in dims.iter().enumerate() {
             let axis = axis_of(dim, shape.len())?;
-            let selected = selects[i] != Dim::Const(NO_END);
-            let Some(step) = steps[i].as_const() else {
+            let item = |list: &[Dim], what: &str| element(list, i, what).cloned();
+            let (start, end) = (item(&starts, "`starts`")?, item(&ends, "`ends`")?);
+            let (step, select) = (item(&steps, "`steps`")?, item(&selects, "`selects`")?);
+            let selected = select != Dim::Const(NO_END);
+            let Some(step) = step.as_const() else {
                 return unknown("`steps` is not known");
             };
-            cuts.push(match selects[i].as_const() {
-                Some(_) if !selected => Cut {
-                    axis,
-                    start: starts[i].clone(),
-                    end: ends[i].clone(),
-                    step,
-                },
+            cuts.push(match select.as_const() {
+                Some(_) if !selected => Cut { axis, start, end, step },
                 Some(-1) => Cut {
                     axis,
                     start: Dim::Const(-1),
                     end: Dim::Const(NO_END),
                     step: 1,
                 },
-                _ => {
-                    let start = selects[i].clone();
-                    Cut {
-                        axis,
-                        end: start.clone() + Dim::Const(1),
-                        start,
-                        step: 1,
-                    }
-                }
+                _ => Cut {
+                    axis,
+                    end: select.clone() + Dim::Const(1),
+                    start: select,
+                    step: 1,
+                },
             });
             if selected {
                 gone.push(axis as i64);
@@ -402,7 +443,7 @@ impl Importer<'_> {
         let mut v = x;
         for (&shift, &dim) in shifts.iter().zip(&dims) {
             let axis = axis_of(dim, shape.len())?;
-            let Some(length) = shape[axis].as_const() else {
+            let Some(length) = element(shape, axis, "the shape")?.as_const() else {
                 return unknown("an extent is not known");
             };
             let at = if length == 0 {
@@ -454,6 +495,20 @@ impl Importer<'_> {
         Ok(vec![Typed::new(v, element).into()])
     }
 
+    /// All elements equal, in the shape of an operand.
+    fn like(&mut self, args: &Args<'_>, x: Typed, value: Val) -> Done<Vec<Val>> {
+        let element = ElementType::of_torch(&args.text("dtype")).unwrap_or(x.element);
+        let value = self.tensor_of(&value, element)?;
+        let shape = self.shape(x.v)?;
+        let v = if shape.iter().any(Dim::has_unknown) {
+            let shape = self.call("shape", &[x.v], &[])?;
+            self.call("expand", &[value.v, shape], &[])?
+        } else {
+            self.call("expand", &[value.v], &[("shape", AttrValue::Ints(shape))])?
+        };
+        Ok(vec![Typed::new(v, element).into()])
+    }
+
     fn arange(&mut self, args: &Args<'_>) -> Done<Vec<Val>> {
         let or = |value: Val, missing: i64| {
             if value.is_none() {
@@ -470,7 +525,7 @@ impl Importer<'_> {
         let mut element = ElementType::of_torch(&args.text("dtype"));
         for value in &ends {
             let own = self.kind(value)?.0;
-            if element.is_none() && own != ElementType::I64 {
+            if element.is_none() && own.category() > Category::Int {
                 element = Some(ElementType::F32);
             }
         }
@@ -509,11 +564,14 @@ impl Importer<'_> {
         if pads.len() % 2 != 0 || pads.len() / 2 > rank {
             return wrong("the pads do not come in pairs, or are too many");
         }
-        let mut whole = vec![0; 2 * rank];
-        for (k, pair) in pads.chunks(2).enumerate() {
-            whole[rank - 1 - k] = pair[0];
-            whole[2 * rank - 1 - k] = pair[1];
+        let (mut before, mut after) = (vec![0; rank], vec![0; rank]);
+        let places = before.iter_mut().rev().zip(after.iter_mut().rev());
+        for (pair, (first, last)) in pads.chunks_exact(2).zip(places) {
+            if let &[a, b] = pair {
+                (*first, *last) = (a, b);
+            }
         }
+        let whole = [before, after].concat();
         let mut attrs = vec![
             ("pads", AttrValue::ints(&whole)),
             ("mode", AttrValue::str(pad_mode(&mode)?)),

@@ -1,7 +1,8 @@
 //! Operators of torch that are one expression of the operator table.
 //!
 //! The names of an entry are those of its operands and parameters in the order of positional operands; what is not given
-//! is left out. A parameter that an entry does not name makes the operator unknown, lest its meaning be lost.
+//! is left out. A parameter that an entry does not name makes the operator unknown, lest its meaning be lost. Behind a name,
+//! `:tensor` makes a tensor of a number, with the element type of the first operand, and `:int` an integer of a truth value.
 
 /// Operators with the program that they are.
 pub(super) struct Entry {
@@ -17,7 +18,7 @@ const fn entry(kinds: &'static str, names: &'static str, body: &'static str) -> 
     Entry { kinds, names, body }
 }
 
-/// The entry of a type of operators.
+/// The entry of a type of operators, by its name.
 pub(super) fn find(kind: &str) -> Option<&'static Entry> {
     ENTRIES
         .iter()
@@ -40,6 +41,91 @@ macro_rules! deviations {
            when unbiased == false { 0 } else { 1 }
          });
          "
+    };
+}
+
+/// A product added to the first operand, both with a factor. A factor of 0 leaves the first operand out, even NaN.
+macro_rules! added {
+    ($product:literal) => {
+        concat!(
+            "let p = ",
+            $product,
+            ";
+             let q = when not given(alpha) or alpha == 1 { p } else { p * alpha };
+             when not given(beta) or beta == 1 { input + q } else { when beta == 0 { q } else { input * beta + q } }"
+        )
+    };
+}
+
+/// The norm of order `p` along some axes.
+macro_rules! norm {
+    ($x:literal, $along:literal) => {
+        concat!(
+            "when not given(p) or p == 2 { reduce_l2(",
+            $x,
+            ") {",
+            $along,
+            "} } else {
+             when p == 1 { reduce_l1(",
+            $x,
+            ") {",
+            $along,
+            "} } else {
+             when p == inf { reduce_max(abs(",
+            $x,
+            ")) {",
+            $along,
+            "} } else {
+             when p == -inf { reduce_min(abs(",
+            $x,
+            ")) {",
+            $along,
+            "} } else {
+               pow(reduce_sum(pow(abs(",
+            $x,
+            "), p)) {",
+            $along,
+            "}, 1.0 / p)
+             } } } }"
+        )
+    };
+}
+
+/// `axis` is `dim` counted from the front.
+macro_rules! axis {
+    ($x:literal) => {
+        concat!("let axis = when dim < 0 { dim + ", $x, ".rank } else { dim };")
+    };
+}
+
+/// `s` is `src` as long as the list of places along each axis.
+macro_rules! scattered {
+    () => {
+        "let s = when src.shape == index.shape { src } else { when src.rank == 0 { expand(src) {shape = index.shape} } else {
+           slice(src) {starts = [0 for d in index.shape], ends = index.shape, axes = range(0, index.rank)}
+         } };"
+    };
+}
+
+/// `places` is a list of places along one axis, repeated along the others of `source`.
+macro_rules! places {
+    () => {
+        "let axis = when dim < 0 { dim + input.rank } else { dim };
+         let column = reshape(index) {shape = [when k == axis { -1 } else { 1 } for k in range(0, input.rank)]};
+         let places = expand(column) {shape = source.shape};"
+    };
+}
+
+/// The elements along an axis from the last to the first.
+macro_rules! flipped {
+    ($x:literal, $axis:literal) => {
+        concat!(
+            "slice(",
+            $x,
+            ") {starts = [-1], ends = [-9223372036854775807], axes = [",
+            $axis,
+            "], steps = [-1]}"
+        )
     };
 }
 
@@ -244,4 +330,388 @@ const ENTRIES: &[Entry] = &[
          }"),
     entry("aten::sort torch.sort", "input dim descending stable",
         "let s = sort(input) {axis = dim, descending = descending == true}; (s.0, s.1)"),
+    // Products that are added to something.
+    entry("torch.addmm", "input mat1 mat2 beta alpha", added!("matmul(mat1, mat2)")),
+    entry("torch.baddbmm", "input batch1 batch2 beta alpha", added!("matmul(batch1, batch2)")),
+    entry(
+        "torch.addbmm",
+        "input batch1 batch2 beta alpha",
+        added!("reduce_sum(matmul(batch1, batch2)) {axes = [0], keepdims = false}"),
+    ),
+    entry("torch.addmv", "input mat vec beta alpha", added!("matmul(mat, vec)")),
+    entry(
+        "torch.addr",
+        "input vec1 vec2 beta alpha",
+        added!("unsqueeze(vec1) {axes = [1]} * unsqueeze(vec2) {axes = [0]}"),
+    ),
+    entry(
+        "torch.addcmul",
+        "input tensor1 tensor2 value",
+        "let p = tensor1 * tensor2; input + (when not given(value) or value == 1 { p } else { p * value })",
+    ),
+    entry(
+        "torch.addcdiv",
+        "input tensor1 tensor2 value",
+        "let t = when not given(value) or value == 1 { tensor1 } else { tensor1 * value }; input + t / tensor2",
+    ),
+    entry("torch.lerp", "input end weight", "input + (end - input) * weight"),
+    entry("torch.dot", "input other", "matmul(input, other)"),
+    entry(
+        "torch.outer torch.ger",
+        "input vec2",
+        "unsqueeze(input) {axes = [1]} * unsqueeze(vec2) {axes = [0]}",
+    ),
+    entry(
+        "nn.Bilinear F.bilinear",
+        "input1 input2 weight bias in1_features in2_features out_features",
+        "let y = einsum(input1, weight, input2) {equation = \"...i,oij,...j->...o\"};
+         when given(bias) { y + bias } else { y }",
+    ),
+    // When not trained, the slope is the middle of its range.
+    entry(
+        "nn.RReLU F.rrelu torch.rrelu",
+        "input lower upper inplace",
+        "let a = when given(lower) { lower } else { 0.125 };
+         let b = when given(upper) { upper } else { 0.3333333333333333 };
+         leaky_relu(input) {alpha = (a + b) / 2.0}",
+    ),
+    entry("torch.isinf", "input", "is_inf(input)"),
+    // Sampling.
+    entry(
+        "F.grid_sample",
+        "input grid mode padding_mode align_corners",
+        "grid_sample(input, grid) {
+           mode = when not given(mode) or mode == \"bilinear\" { \"linear\" } else {
+             when mode == \"bicubic\" { \"cubic\" } else { mode }
+           },
+           padding_mode = when given(padding_mode) { padding_mode } else { \"zeros\" },
+           align_corners = align_corners == true
+         }",
+    ),
+    entry(
+        "aten::grid_sampler aten::grid_sampler_2d aten::grid_sampler_3d",
+        "input grid mode padding_mode align_corners",
+        "grid_sample(input, grid) {
+           mode = [\"linear\", \"nearest\", \"cubic\"][mode],
+           padding_mode = [\"zeros\", \"border\", \"reflection\"][padding_mode],
+           align_corners = align_corners == true
+         }",
+    ),
+    entry(
+        "F.affine_grid",
+        "theta size align_corners",
+        "affine_grid(theta) {size = size, align_corners = align_corners == true}",
+    ),
+    entry(
+        "pnnx.custom_op.torchvision.roi_align",
+        "arg_0 arg_1 arg_2 arg_3 arg_4 arg_5 arg_6",
+        "let batch = cast(reshape(slice(arg_1) {starts = [0], ends = [1], axes = [1]}) {shape = [-1]}) {to = i64};
+             roi_align(arg_0, slice(arg_1) {starts = [1], ends = [5], axes = [1]}, batch) {
+               spatial_scale = arg_2, output_height = arg_3, output_width = arg_4, sampling_ratio = max(arg_5, 0),
+               coordinate_transformation_mode = when arg_6 == true { \"half_pixel\" } else { \"output_half_pixel\" }
+             }",
+    ),
+    entry(
+        "torchvision.ops.RoIAlign torchvision.ops.roi_align",
+        "input boxes output_size spatial_scale sampling_ratio aligned",
+        "let batch = cast(reshape(slice(boxes) {starts = [0], ends = [1], axes = [1]}) {shape = [-1]}) {to = i64};
+         roi_align(input, slice(boxes) {starts = [1], ends = [5], axes = [1]}, batch) {
+           spatial_scale = when given(spatial_scale) { spatial_scale } else { 1.0 },
+           output_height = output_size[0], output_width = output_size[1],
+           sampling_ratio = when given(sampling_ratio) { max(sampling_ratio, 0) } else { 0 },
+           coordinate_transformation_mode = when aligned == true { \"half_pixel\" } else { \"output_half_pixel\" }
+         }",
+    ),
+    entry(
+        "pnnx.custom_op.torchvision.deform_conv2d",
+        "arg_0 arg_1 arg_2 arg_3 arg_4 arg_5 arg_6 arg_7 arg_8 arg_9 arg_10 arg_11 arg_12 arg_13",
+        "when arg_13 == true {
+           deform_conv(arg_0, arg_1, arg_2, arg_4, arg_3) {
+             strides = [arg_5, arg_6], pads = [arg_7, arg_8, arg_7, arg_8], dilations = [arg_9, arg_10], group = arg_11,
+             offset_group = arg_12
+           }
+         } else {
+           deform_conv(arg_0, arg_1, arg_2, arg_4) {
+             strides = [arg_5, arg_6], pads = [arg_7, arg_8, arg_7, arg_8], dilations = [arg_9, arg_10], group = arg_11,
+             offset_group = arg_12
+           }
+         }",
+    ),
+    entry(
+        "torchvision.ops.DeformConv2d",
+        "input offset mask weight bias stride padding dilation groups kernel_size in_channels out_channels",
+        "deform_conv(input, weight, offset, bias, mask) {
+           strides = stride, pads = padding ++ padding, dilations = dilation, group = groups,
+           offset_group = offset.shape[1] / (2 * weight.shape[2] * weight.shape[3])
+         }",
+    ),
+    entry(
+        "pnnx.custom_op.torchvision.nms",
+        "arg_0 arg_1 arg_2",
+        "let picked = non_max_suppression(unsqueeze(arg_0) {axes = [0]}, reshape(arg_1) {shape = [1, 1, -1]}) {
+           max_output_boxes_per_class = 9223372036854775807, iou_threshold = arg_2
+         };
+         reshape(slice(picked) {starts = [2], ends = [3], axes = [1]}) {shape = [-1]}",
+    ),
+    // Writing at places.
+    entry(
+        "torch.scatter_add",
+        "input dim index src",
+        concat!(scattered!(), "scatter_elements(input, index, s) {axis = dim, reduction = \"add\"}"),
+    ),
+    entry(
+        "torch.scatter",
+        "input dim index src:tensor value:tensor reduce",
+        concat!(
+            "let src = when given(src) { src } else { value };",
+            scattered!(),
+            "scatter_elements(input, index, s) {
+               axis = dim,
+               reduction = when not given(reduce) { \"none\" } else { when reduce == \"add\" { \"add\" } else { \"mul\" } }
+             }"
+        ),
+    ),
+    entry(
+        "torch.scatter_reduce",
+        "input dim index src reduce include_self",
+        concat!(
+            scattered!(),
+            "let base = when not given(include_self) or include_self == true { input } else {
+               scatter_elements(input, index, when reduce == \"sum\" { zeros_like(s) } else {
+                 when reduce == \"prod\" { ones_like(s) } else { s }
+               }) {axis = dim}
+             };
+             scatter_elements(base, index, s) {
+               axis = dim,
+               reduction = when reduce == \"sum\" { \"add\" } else { when reduce == \"prod\" { \"mul\" } else {
+                 when reduce == \"amax\" { \"max\" } else { when reduce == \"amin\" { \"min\" } else { reduce } }
+               } }
+             }"
+        ),
+    ),
+    entry(
+        "torch.index_add",
+        "input dim index source alpha",
+        concat!(
+            places!(),
+            "let s = when not given(alpha) or alpha == 1 { source } else { source * alpha };
+             scatter_elements(input, places, s) {axis = dim, reduction = \"add\"}"
+        ),
+    ),
+    entry(
+        "torch.index_copy",
+        "input dim index source",
+        concat!(places!(), "scatter_elements(input, places, source) {axis = dim}"),
+    ),
+    entry(
+        "torch.index_fill",
+        "input dim index value:tensor",
+        concat!(
+            axis!("input"),
+            "let source = expand(value) {
+               shape = [when k == axis { index.shape[0] } else { input.shape[k] } for k in range(0, input.rank)]
+             };",
+            places!(),
+            "scatter_elements(input, places, source) {axis = dim}"
+        ),
+    ),
+    entry(
+        "torch.masked_scatter",
+        "input mask source",
+        "let x = when input.shape == mask.shape { input } else { expand(input) {shape = mask.shape} };
+         let m = when x.shape == mask.shape { mask } else { expand(mask) {shape = x.shape} };
+         let before = cumsum(cast(reshape(m) {shape = [-1]}) {to = i64}) {axis = 0} - 1;
+         let chosen = gather(reshape(source) {shape = [-1]}, max(before, 0)) {axis = 0};
+         where(m, reshape(chosen) {shape = x.shape}, x)",
+    ),
+    // Choosing.
+    entry(
+        "torch.take_along_dim",
+        "input indices dim",
+        concat!(
+            axis!("input"),
+            "let wide = [when k == axis { indices.shape[k] } else { input.shape[k] } for k in range(0, input.rank)];
+             gather_elements(input, when indices.shape == wide { indices } else { expand(indices) {shape = wide} }) {axis = dim}"
+        ),
+    ),
+    entry(
+        "torch.masked_select",
+        "input mask",
+        "let x = when input.shape == mask.shape { input } else { expand(input) {shape = mask.shape} };
+         let m = when x.shape == mask.shape { mask } else { expand(mask) {shape = x.shape} };
+         compress(reshape(x) {shape = [-1]}, reshape(m) {shape = [-1]}) {axis = 0}",
+    ),
+    entry("torch.nonzero", "input", "transpose(non_zero(input)) {perm = [1, 0]}"),
+    entry(
+        "torch.topk",
+        "input k dim largest sorted",
+        "let t = top_k(input) {k = k, axis = when given(dim) { dim } else { -1 }, largest = not (given(largest) and largest == false)};
+         (t.0, t.1)",
+    ),
+    entry(
+        "torch.argsort",
+        "input dim descending stable",
+        "let s = sort(input) {axis = when given(dim) { dim } else { -1 }, descending = descending == true}; s.1",
+    ),
+    entry(
+        "torch.kthvalue",
+        "input k dim keepdim",
+        "let axis = when given(dim) { dim } else { -1 };
+         let s = sort(input) {axis = axis};
+         let v = slice(s.0) {starts = [k - 1], ends = [k], axes = [axis]};
+         let i = slice(s.1) {starts = [k - 1], ends = [k], axes = [axis]};
+         when keepdim == true { (v, i) } else { (squeeze(v) {axes = [axis]}, squeeze(i) {axes = [axis]}) }",
+    ),
+    // The lower one of two in the middle; NaN, where there is one, stands last when sorted and is the result.
+    entry(
+        "torch.median",
+        "input dim keepdim",
+        "let x = when given(dim) { input } else { reshape(input) {shape = [-1]} };
+         let axis = when given(dim) { dim } else { 0 };
+         let n = x.shape[axis];
+         let s = sort(x) {axis = axis};
+         let v = slice(s.0) {starts = [(n - 1) / 2], ends = [(n - 1) / 2 + 1], axes = [axis]};
+         let i = slice(s.1) {starts = [(n - 1) / 2], ends = [(n - 1) / 2 + 1], axes = [axis]};
+         let last = slice(s.0) {starts = [n - 1], ends = [n], axes = [axis]};
+         let value = when input.dtype in [f16, bf16, f32, f64] { where(is_nan(last), last, v) } else { v };
+         let place = when input.dtype in [f16, bf16, f32, f64] {
+           where(is_nan(last), argmax(cast(is_nan(x)) {to = i32}) {axis = axis, keepdims = true}, i)
+         } else { i };
+         when not given(dim) { reshape(value) {shape = []} } else {
+           when keepdim == true { (value, place) } else { (squeeze(value) {axes = [axis]}, squeeze(place) {axes = [axis]}) }
+         }",
+    ),
+    entry(
+        "aten::unique_flat",
+        "input sorted return_inverse return_counts",
+        "let u = unique(input); (u.0, reshape(u.2) {shape = input.shape}, u.3)",
+    ),
+    entry(
+        "aten::unique_slices",
+        "input dim sorted return_inverse return_counts",
+        "let u = unique(input) {axis = dim}; (u.0, u.2, u.3)",
+    ),
+    entry(
+        "torch.unique",
+        "input sorted return_inverse return_counts dim",
+        "let u = unique(input) {axis = dim};
+         let inverse = when given(dim) { u.2 } else { reshape(u.2) {shape = input.shape} };
+         when return_inverse == true {
+           when return_counts == true { (u.0, inverse, u.3) } else { (u.0, inverse) }
+         } else { when return_counts == true { (u.0, u.3) } else { u.0 } }",
+    ),
+    entry("F.one_hot", "input num_classes", "one_hot(input, [0i64, 1i64]) {depth = num_classes}"),
+    entry(
+        "torch.tril Tensor.tril",
+        "input diagonal",
+        "trilu(input) {k = when given(diagonal) { diagonal } else { 0 }, upper = false}",
+    ),
+    entry(
+        "torch.triu Tensor.triu",
+        "input diagonal",
+        "trilu(input) {k = when given(diagonal) { diagonal } else { 0 }, upper = true}",
+    ),
+    entry(
+        "torch.rot90",
+        "input k dims",
+        concat!(
+            "let n = when given(k) { k % 4 } else { 1 };
+             let d = when given(dims) { dims } else { [0, 1] };
+             let a = when d[0] < 0 { d[0] + input.rank } else { d[0] };
+             let b = when d[1] < 0 { d[1] + input.rank } else { d[1] };
+             let perm = [when i == a { b } else { when i == b { a } else { i } } for i in range(0, input.rank)];
+             when n == 0 { input } else {
+             when n == 1 { transpose(",
+            flipped!("input", "b"),
+            ") {perm = perm} } else {
+             when n == 2 { ",
+            "slice(input) {starts = [-1, -1], ends = [-9223372036854775807, -9223372036854775807], axes = [a, b], steps = [-1, -1]}",
+            " } else { transpose(",
+            flipped!("input", "a"),
+            ") {perm = perm} } } }"
+        ),
+    ),
+    entry(
+        "Tensor.unflatten torch.unflatten nn.Unflatten",
+        "input dim sizes unflattened_size",
+        concat!(
+            axis!("input"),
+            "let parts = when given(sizes) { sizes } else { unflattened_size };
+             reshape(input) {shape = input.shape[0..axis] ++ parts ++ input.shape[axis + 1..]}"
+        ),
+    ),
+    // Norms and distances.
+    entry(
+        "F.normalize",
+        "input p dim eps",
+        concat!(
+            "let along = when given(dim) { dim } else { [1] };
+             let n = ",
+            norm!("input", "axes = along, keepdims = true"),
+            ";
+             input / max(n, when given(eps) { eps } else { 1e-12 })"
+        ),
+    ),
+    entry(
+        "nn.PairwiseDistance F.pairwise_distance",
+        "x1 x2 p eps keepdim",
+        concat!(
+            "let d = x1 - x2 + (when given(eps) { eps } else { 1e-6 });
+             ",
+            norm!("d", "axes = [-1], keepdims = keepdim == true")
+        ),
+    ),
+    entry(
+        "torch.cdist",
+        "x1 x2 p compute_mode",
+        concat!(
+            "let d = unsqueeze(x1) {axes = [-2]} - unsqueeze(x2) {axes = [-3]};
+             ",
+            norm!("d", "axes = [-1], keepdims = false")
+        ),
+    ),
+    entry(
+        "nn.CosineSimilarity F.cosine_similarity",
+        "x1 x2 dim eps",
+        "let a = when x1.shape == x2.shape { x1 } else { expand(x1) {shape = x2.shape} };
+         let b = when a.shape == x2.shape { x2 } else { expand(x2) {shape = a.shape} };
+         let axis = when given(dim) { dim } else { 1 };
+         let least = when given(eps) { eps } else { 1e-8 };
+         let m = max(reduce_l2(a) {axes = [axis], keepdims = true}, least);
+         let n = max(reduce_l2(b) {axes = [axis], keepdims = true}, least);
+         reduce_sum((a / m) * (b / n)) {axes = [axis], keepdims = false}",
+    ),
+    // An even number of channels reaches one further down, where ONNX's reaches one further up.
+    entry(
+        "nn.LocalResponseNorm F.local_response_norm",
+        "input size alpha beta k",
+        "let a = when given(alpha) { alpha } else { 0.0001 };
+         let b = when given(beta) { beta } else { 0.75 };
+         let c = when given(k) { k } else { 1.0 };
+         when size % 2 == 1 { lrn(input) {size = size, alpha = a, beta = b, bias = c} } else {
+           let q = reshape(input * input) {shape = [input.shape[0], 1, input.shape[1], -1]};
+           let m = average_pool(q) {
+             kernel_shape = [size, 1], pads = [size / 2, 0, (size - 1) / 2, 0], count_include_pad = true
+           };
+           input / pow(reshape(m) {shape = input.shape} * a + c, b)
+         }",
+    ),
+    entry(
+        "torch.std_mean",
+        "input dim keepdim correction:int unbiased",
+        concat!(
+            deviations!(),
+            "(sqrt(reduce_sum(d * d) {axes = axes, keepdims = keepdim == true} / n),
+              reduce_mean(input) {axes = axes, keepdims = keepdim == true})"
+        ),
+    ),
+    entry(
+        "torch.var_mean",
+        "input dim keepdim correction:int unbiased",
+        concat!(
+            deviations!(),
+            "(reduce_sum(d * d) {axes = axes, keepdims = keepdim == true} / n,
+              reduce_mean(input) {axes = axes, keepdims = keepdim == true})"
+        ),
+    ),
 ];

@@ -2,6 +2,7 @@
 
 use super::build::{Attempt, Failure, Result};
 use super::choices::{Blame, Key};
+use super::forms::{difference, is_fixed};
 use super::{Mode, options};
 use crate::graph::term::{self, Term};
 use crate::graph::{Node, VertexId};
@@ -20,9 +21,13 @@ impl Attempt<'_> {
     ) -> Result<(VertexId, Blame)> {
         let operands = self.items(operands, index)?;
         let mut given: Vec<(&str, AttrValue)> = Vec::new();
+        let mut fixed: Vec<(usize, AttrValue)> = Vec::new();
         let mut blames: Vec<Blame> = vec![0; def.attrs.len()];
         for (i, pattern) in attrs.iter().enumerate() {
             let (value, blame) = self.attribute(at, def, i, pattern, index)?;
+            if is_fixed(pattern) {
+                fixed.extend(value.clone().map(|v| (i, v)));
+            }
             given.extend(value.map(|v| (def.attrs[i].name, v)));
             blames[i] = blame;
         }
@@ -59,6 +64,10 @@ impl Attempt<'_> {
         let Node::Call { attrs: actual, .. } = self.found.graph.vertex(vertex).node.clone() else {
             return Ok((vertex, blame));
         };
+        if self.mode == Mode::Shapes {
+            let differs = difference(&self.found.graph, def, &values, &fixed, &actual);
+            self.found.rewritten.extend(differs);
+        }
         for (i, pattern) in attrs.iter().enumerate() {
             let term = term::from_attr(&actual[i]);
             match pattern {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Difference;
+use super::forms::Rewritten;
 use crate::diag::Diagnostic;
 use crate::graph::build::Builder;
 use crate::graph::literal::Wanted;
@@ -24,6 +25,8 @@ pub(super) struct Found {
     pub(super) ops: FxHashMap<Arc<str>, &'static OpDef>,
     /// Names in the order they got a meaning.
     pub(super) order: Vec<Arc<str>>,
+    /// Attributes that calls have in another form than the source.
+    pub(super) rewritten: Vec<Rewritten>,
 }
 
 /// How the target differs for these operands.

@@ -3,11 +3,13 @@
 mod build;
 mod call;
 mod choices;
+mod forms;
 mod found;
 mod options;
 
 use build::{Attempt, Failure};
 use choices::Choices;
+pub(super) use forms::{Rewritten, rewritten};
 use found::differs;
 
 use crate::diag::Diagnostic;
@@ -188,6 +190,18 @@ fn never(rule: &Rule) -> Option<Verdict> {
 mod tests {
     use super::*;
     use crate::rule::{composite_rules, library, library_set, library_set_files};
+
+    #[test]
+    fn attributes_of_built_in_rules_are_written_as_calls_have_them() {
+        let sets: Vec<_> = library_set_files()
+            .iter()
+            .map(|(name, _)| library_set(name).unwrap().unwrap())
+            .collect();
+        let rules = library().unwrap().rules.iter();
+        for rule in rules.chain(sets.iter().flat_map(|set| &set.rules)) {
+            assert_eq!(rewritten(rule), None, "{}", rule.name);
+        }
+    }
 
     #[test]
     fn operands_are_found_for_most_built_in_rules_and_none_is_wrong() {

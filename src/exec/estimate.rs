@@ -1,0 +1,100 @@
+//! What a run takes, estimated from types before it begins.
+
+use std::cell::Cell;
+
+use super::kernels;
+use super::plan::Plan;
+use crate::graph::{Allowance, Excess, Graph, Node, VertexId, Weights, weighted};
+use crate::op::{Fact, Infer, Op, OpDef, Semantics, work};
+use crate::tensor::{DType, Type};
+
+/// What a run takes. What depends on values is not in it: a run counts that as it goes.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Estimate {
+    /// Bytes of all values that are computed and held at one time.
+    pub bytes: f64,
+    /// Bytes of the results.
+    pub results: f64,
+    /// Operations by kernels, weighted.
+    pub operations: f64,
+    /// Operations by the reference semantics, weighted.
+    pub reference: f64,
+}
+
+impl Estimate {
+    /// The estimate of a graph whose extents are known.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use tautomer::{diag::Source, exec::Estimate, graph::*, lang::parse_program};
+    /// let source = Arc::new(Source::new("example", "fn main(x: f32[30000, 1], y: f32[1, 30000]) { x + y }"));
+    /// let graph = build_program(&parse_program(source).unwrap(), &BuildOptions::default()).unwrap();
+    /// assert!(Estimate::of(&graph).bytes >= 3.6e9);
+    /// ```
+    pub fn of(graph: &Graph) -> Estimate {
+        let mut out = Estimate::default();
+        for v in graph.rpo() {
+            out.add(graph, v);
+        }
+        let bytes = |ty: &Type| ty.as_tensor().map_or(0.0, bytes_of);
+        out.results = graph.outputs().iter().map(|o| bytes(graph.ty(o.vertex))).sum();
+        out.bytes = match Plan::compile(graph) {
+            Ok(plan) => plan.memory.peak as f64,
+            Err(_) => out.results,
+        };
+        out
+    }
+
+    fn add(&mut self, graph: &Graph, v: VertexId) {
+        let Node::Call {
+            op: Op::Known(def),
+            attrs,
+        } = &graph.vertex(v).node
+        else {
+            return;
+        };
+        let operands = graph.pred(v);
+        let facts: Vec<Fact<'_>> = operands.iter().map(|&u| graph.fact(u)).collect();
+        let call = Infer {
+            def,
+            operands: &facts,
+            attrs,
+            fresh: &Cell::new(u32::MAX / 2),
+        };
+        let mut taken = work(&call, graph.ty(v));
+        if matches!(def.semantics, Semantics::Flow(_)) {
+            // The work of its functions, each as often as it is known to be called.
+            taken.operations += def.cost.apply(&call, graph.ty(v)).flops;
+        }
+        let first = facts.first().and_then(|f| f.ty.as_tensor()).map(|t| t.dtype);
+        self.operations += weighted(&taken, weights(def, first));
+        self.reference += weighted(&taken, Weights::REFERENCE);
+    }
+
+    /// What of it is beyond an allowance.
+    pub fn excess(&self, allowance: Allowance) -> Option<Excess> {
+        if self.bytes > allowance.bytes as f64 {
+            return Some(Excess::Bytes(self.bytes, allowance.bytes));
+        }
+        let beyond = self.operations > allowance.operations as f64;
+        beyond.then_some(Excess::Operations(self.operations, allowance.operations))
+    }
+}
+
+fn bytes_of(ty: &crate::tensor::TensorType) -> f64 {
+    let shape = ty.shape.as_ref().and_then(|s| s.to_concrete());
+    shape.map_or(0.0, |s| s.iter().fold(ty.dtype.size() as f64, |n, &d| n * d as f64))
+}
+
+/// How operations of a call are weighted: by whether there is a kernel for its first operand.
+pub(super) fn weights(def: &OpDef, first: Option<DType>) -> Weights {
+    let fits = |kernel: &kernels::Kernel| kernel.dtype.is_none() || kernel.dtype == first;
+    let narrow = matches!(first, Some(DType::F16 | DType::BF16));
+    let has_kernel = kernels::of(def.name).iter().any(|kernel| narrow || fits(kernel));
+    // Bodies run by the kernels of what they call.
+    if has_kernel || def.composite_body().is_some() || matches!(def.semantics, Semantics::Flow(_)) {
+        Weights::KERNELS
+    } else {
+        Weights::SLOW
+    }
+}

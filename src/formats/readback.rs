@@ -1,0 +1,132 @@
+//! What is written is read back before it is in place.
+
+use crate::diag::{Diagnostic, Diagnostics, Severity};
+use crate::graph::Graph;
+use crate::tensor::Type;
+
+/// Finds out whether what was read back is what was written: as many inputs and results, of the same types. The reader
+/// may know less of a shape than the writer did, and nothing else.
+///
+/// # Errors
+/// It is not, or could not be read.
+pub fn check(file: &str, written: &Graph, again: Result<Graph, Diagnostics>) -> Result<(), Diagnostics> {
+    let problem = match again {
+        Ok(again) => match differs(written, &again) {
+            None => return Ok(()),
+            Some(difference) => refused(file, &difference),
+        },
+        Err(problems) => {
+            let first = problems.iter().find(|p| p.severity == Severity::Error);
+            let first = first.map_or_else(String::new, |p| {
+                // The first line of a message that quotes another.
+                let line = p.message.lines().next().unwrap_or_default();
+                format!("[{}] {line}", p.code)
+            });
+            refused(file, &format!("the reader refuses it: {first}"))
+        }
+    };
+    Err(problem.into())
+}
+
+fn refused(file: &str, why: &str) -> Diagnostic {
+    Diagnostic::error("T0513", format!("{file}: the result cannot be read back; {why}"))
+        .note("nothing is written")
+        .help("write another format: `.taut`, `.onnx` or `.pnnx.param`")
+}
+
+/// The first input or result that is another one in `again`.
+fn differs(written: &Graph, again: &Graph) -> Option<String> {
+    let inputs = |graph: &Graph| graph.inputs().iter().map(|&v| graph.ty(v).clone()).collect();
+    let results = |graph: &Graph| graph.outputs().iter().map(|o| graph.ty(o.vertex).clone()).collect();
+    apart("inputs", "input", inputs(written), inputs(again))
+        .or_else(|| apart("results", "result", results(written), results(again)))
+}
+
+fn apart(many: &str, one: &str, written: Vec<Type>, again: Vec<Type>) -> Option<String> {
+    let (written, again) = (parts(written), parts(again));
+    if written.len() != again.len() {
+        return Some(format!(
+            "it has {} {many} and is read with {}",
+            written.len(),
+            again.len()
+        ));
+    }
+    let mut pairs = written.iter().zip(&again).enumerate();
+    let (i, (a, b)) = pairs.find(|(_, (a, b))| !may_be(a, b))?;
+    Some(format!("{one} {i} is {a} and is read as {b}"))
+}
+
+/// The elements of tuples, which formats write one by one. One without elements stands for a type that is not known.
+fn parts(types: Vec<Type>) -> Vec<Type> {
+    let mut out = Vec::new();
+    let mut left: Vec<Type> = types.into_iter().rev().collect();
+    while let Some(ty) = left.pop() {
+        match ty {
+            Type::Tuple(items) if !items.is_empty() => left.extend(items.into_iter().rev()),
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+/// True if nothing that is known of both types tells them apart.
+fn may_be(a: &Type, b: &Type) -> bool {
+    match (a, b) {
+        (Type::Tensor(a), Type::Tensor(b)) => {
+            let shapes = match (&a.shape, &b.shape) {
+                (Some(a), Some(b)) => {
+                    let same = |(a, b): (&crate::tensor::Dim, &crate::tensor::Dim)| match (a.as_const(), b.as_const()) {
+                        (Some(a), Some(b)) => a == b,
+                        _ => true,
+                    };
+                    a.len() == b.len() && a.iter().zip(b.iter()).all(same)
+                }
+                _ => true,
+            };
+            a.dtype == b.dtype && shapes
+        }
+        (Type::Sequence(a), Type::Sequence(b)) | (Type::Optional(a), Type::Optional(b)) => may_be(a, b),
+        _ => std::mem::discriminant(a) == std::mem::discriminant(b),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tensor::{DType, Dim, Shape, TensorType};
+
+    fn graph(types: &[Type]) -> Graph {
+        let mut graph = Graph::new();
+        for ty in types {
+            let v = graph.input("x", ty.clone());
+            graph.output(v, None);
+        }
+        graph
+    }
+
+    #[test]
+    fn types_are_compared_so_far_as_they_are_known() {
+        let f32s = |dims: &[i64]| Type::tensor(DType::F32, dims.iter().map(|&d| Dim::Const(d)).collect::<Shape>());
+        let any = Type::from(TensorType::any_rank(DType::F32));
+        let symbol = Type::tensor(DType::F32, [Dim::symbol("n")].into_iter().collect::<Shape>());
+        let sequence = |ty: &Type| Type::Sequence(Box::new(ty.clone()));
+        let same = |a: &[Type], b: &[Type]| check("m", &graph(a), Ok(graph(b))).is_ok();
+        assert!(same(&[f32s(&[2])], &[f32s(&[2])]) && same(&[f32s(&[2])], std::slice::from_ref(&any)));
+        assert!(
+            same(std::slice::from_ref(&symbol), &[f32s(&[2])])
+                && same(&[Type::Tuple(vec![any.clone()])], std::slice::from_ref(&any))
+        );
+        for other in [
+            f32s(&[3]),
+            f32s(&[2, 1]),
+            Type::from(TensorType::any_rank(DType::F64)),
+            sequence(&any),
+            Type::Tuple(Vec::new()),
+        ] {
+            assert!(!same(&[f32s(&[2])], std::slice::from_ref(&other)), "{other}");
+        }
+        assert!(!same(std::slice::from_ref(&any), &[]) && !same(&[sequence(&f32s(&[1]))], &[sequence(&f32s(&[2]))]));
+        let problem = check("m", &graph(&[any]), Err(Diagnostic::error("T0502", "broken").into())).unwrap_err();
+        assert!(problem.render(false).contains("[T0502] broken"));
+    }
+}

@@ -1,0 +1,888 @@
+//! What may vary about a rule, read off its pattern, and how the forms that were proved cover it.
+//!
+//! A form comes from an instance. Before it is proved it is made as general as the rule allows: constants of which only
+//! the type counts become operands, attributes that are left out are written out, so that they get symbols, and numbers
+//! that the rule only hands on become symbols too. What is still a value in all forms was sampled, and the ledger says so.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use rustc_hash::FxHashSet;
+
+use super::super::ledger::{Covers, Ledger};
+use super::super::recipe::{Recipe, Step};
+use super::form::{FREE, has_sized_constants};
+use crate::graph::{Node, VertexId};
+use crate::lang::ast::{Ast, BinaryOp, Dims, ExprId, ExprKind, RuleClass, TypeKind};
+use crate::op::{AttrKind, AttrValue, OpDef};
+use crate::rewrite::Trial;
+use crate::rule::{AttrPattern, Count, ListItem, Pattern, PatternId, PatternNode, ProjIndex, Rule};
+use crate::tensor::DType;
+
+/// The most values that a line of the ledger names.
+const SHOWN: usize = 6;
+
+/// By how much numbers that stand for integers are larger than those that stand for reals.
+const WHOLE: f64 = 128.0;
+
+/// The most combinations of alternatives that are told apart.
+const COMBINATIONS: usize = 256;
+
+/// How much of an instance is made general.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Level {
+    /// All that the rule allows.
+    All,
+    /// All but the numbers of attributes.
+    Sizes,
+    /// Nothing but the sizes that are written in the instance.
+    Written,
+}
+
+/// Something that may vary: an attribute by the name the rule has for it, or by its place.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Source {
+    /// Bound to a name.
+    Name(Arc<str>),
+    /// Part of a rest of attributes.
+    Rest(Arc<str>, &'static str),
+    /// At a place of the pattern.
+    Place(u32, &'static str),
+}
+
+/// An attribute that the pattern leaves open, in one instance.
+#[derive(Debug, Clone)]
+pub(super) struct Open {
+    pub(super) source: Source,
+    pub(super) step: usize,
+    pub(super) attr: usize,
+    pub(super) def: &'static OpDef,
+    /// The number of elements is fixed by the pattern.
+    fixed_length: bool,
+}
+
+/// An instance made general.
+#[derive(Debug, Clone)]
+pub(super) struct Prepared {
+    pub(super) recipe: Recipe,
+    pub(super) open: Vec<Open>,
+    /// Which steps the vertices of the pattern stand for.
+    pub(super) bound: Vec<(PatternId, usize)>,
+    /// Attributes with defaults filled in, by step.
+    pub(super) filled: Vec<Vec<AttrValue>>,
+}
+
+/// What the text of a rule says of its variables.
+pub(super) struct Scope<'a> {
+    rule: &'a Rule,
+    /// The rule with `param` for constants of which only the type counts.
+    pub(super) relaxed: Arc<Rule>,
+    /// Variables that are constants whose values count.
+    valued: Vec<bool>,
+    /// Numbers that stand for those of attributes; none is a number of the rule.
+    tokens: Vec<f64>,
+}
+
+impl<'a> Scope<'a> {
+    pub(super) fn of(rule: &'a Rule) -> Scope<'a> {
+        let valued: Vec<bool> = rule
+            .variables
+            .iter()
+            .map(|v| v.class == RuleClass::Const && counts_by_value(rule, &v.name))
+            .collect();
+        let mut relaxed = rule.clone();
+        for (variable, valued) in relaxed.variables.iter_mut().zip(&valued) {
+            if variable.class == RuleClass::Const && !valued {
+                variable.class = RuleClass::Param;
+            }
+        }
+        let mut own: FxHashSet<u64> = FxHashSet::default();
+        for (_, expr) in rule.ast.iter() {
+            match expr.kind {
+                ExprKind::Float { value, .. } => own.insert(value.abs().to_bits()),
+                ExprKind::Int { value, .. } => own.insert((value.unsigned_abs() as f64).to_bits()),
+                _ => continue,
+            };
+        }
+        // Few digits, so that every element type has them, and unlike what anyone writes.
+        let tokens = (0..63).map(|i| f64::from(65 + i) / 128.0);
+        let tokens = tokens.filter(|t| {
+            let whole = t * WHOLE;
+            !own.contains(&t.to_bits()) && !own.contains(&whole.to_bits()) && whole as i64 % 2 == 1
+        });
+        Scope {
+            rule,
+            relaxed: Arc::new(relaxed),
+            valued,
+            tokens: tokens.collect(),
+        }
+    }
+
+    fn numbers(&self, second: bool) -> &[f64] {
+        let (a, b) = self.tokens.split_at(self.tokens.len() / 2);
+        if second { b } else { a }
+    }
+
+    /// The numbers that stand for those of attributes, in one of two ways: of reals, and then of integers.
+    pub(super) fn tokens(&self, second: bool) -> Vec<f64> {
+        let numbers = self.numbers(second);
+        numbers
+            .iter()
+            .copied()
+            .chain(numbers.iter().map(|t| t * WHOLE))
+            .collect()
+    }
+
+    /// An instance made general; nothing, if the rule does not match it.
+    pub(super) fn prepared(&self, recipe: &Recipe, trial: &Trial, level: Level, second: bool) -> Option<Prepared> {
+        let (graph, roots, made) = recipe.build_steps().ok()?;
+        let step_of = |v: VertexId| made.iter().position(|u| *u == v);
+        let filled = made
+            .iter()
+            .map(|&v| match &graph.vertex(v).node {
+                Node::Call { attrs, .. } => attrs.to_vec(),
+                _ => Vec::new(),
+            })
+            .collect();
+        let sides = trial.sides(graph, Some(&roots))?;
+        let bound: Vec<(PatternId, usize)> = sides
+            .bound
+            .iter()
+            .filter_map(|&(at, v)| Some((at, step_of(v)?)))
+            .collect();
+        let mut out = Prepared {
+            recipe: recipe.clone(),
+            open: Vec::new(),
+            filled,
+            bound,
+        };
+        for &(at, step) in &out.bound {
+            let Step::Call { def, .. } = &recipe.steps[step] else {
+                continue;
+            };
+            for attr in 0..def.attrs.len() {
+                if let Some((source, fixed_length)) = self.open(at, def, attr) {
+                    out.open.push(Open {
+                        source,
+                        step,
+                        attr,
+                        def,
+                        fixed_length,
+                    });
+                }
+            }
+        }
+        if level == Level::Written {
+            return Some(out);
+        }
+        self.make_operands(&mut out);
+        for open in &out.open {
+            let filled = &out.filled[open.step];
+            let declared = &open.def.attrs[open.attr];
+            let Step::Call { attrs, .. } = &mut out.recipe.steps[open.step] else {
+                continue;
+            };
+            let automatic = open.def.attr_index("auto_pad").is_some_and(|k| {
+                filled
+                    .get(k)
+                    .and_then(AttrValue::as_str)
+                    .is_some_and(|word| word != "NOTSET")
+            });
+            if attrs[open.attr].is_none() && FREE.contains(&declared.name) && !automatic {
+                attrs[open.attr] = filled.get(open.attr).filter(|value| !value.is_none()).cloned();
+            }
+        }
+        if level == Level::All {
+            self.make_tokens(&mut out, second);
+        }
+        Some(out)
+    }
+
+    /// Constants that are bound to variables of which only the type counts become operands.
+    fn make_operands(&self, out: &mut Prepared) {
+        let pattern = &self.rule.source;
+        let keeps = |step: usize| {
+            out.bound.iter().any(|&(at, s)| {
+                s == step
+                    && match pattern.node(at) {
+                        PatternNode::Variable(i) => self.valued[*i],
+                        _ => true,
+                    }
+            })
+        };
+        let mut changed = Vec::new();
+        for &(at, step) in &out.bound {
+            let PatternNode::Variable(i) = pattern.node(at) else {
+                continue;
+            };
+            let variable = &self.relaxed.variables[*i];
+            if keeps(step) {
+                continue;
+            }
+            let (dtype, shape) = match &out.recipe.steps[step] {
+                Step::Fill { dtype, shape, .. } => (*dtype, shape.clone()),
+                Step::Const(tensor) => (tensor.dtype(), tensor.shape().iter().map(|&n| n as i64).collect()),
+                _ => continue,
+            };
+            changed.push((
+                step,
+                Step::Leaf {
+                    name: variable.name.clone(),
+                    param: variable.class != RuleClass::Any,
+                    dtype,
+                    shape,
+                },
+            ));
+        }
+        for (step, leaf) in changed {
+            out.recipe.steps[step] = leaf;
+        }
+    }
+
+    /// Numbers that the rule only hands on become tokens.
+    fn make_tokens(&self, out: &mut Prepared, second: bool) {
+        let mut given: Vec<&Source> = Vec::new();
+        let real = dtypes(&out.recipe).iter().any(|dtype| dtype.is_float());
+        for open in &out.open {
+            if !matches!(open.def.attrs[open.attr].kind, AttrKind::Float) || !self.hands_on(&open.source) {
+                continue;
+            }
+            let at = given.iter().position(|s| **s == open.source).unwrap_or_else(|| {
+                given.push(&open.source);
+                given.len() - 1
+            });
+            let Some(&token) = self.numbers(second).get(at) else {
+                continue;
+            };
+            let token = if real { token } else { token * WHOLE };
+            // What is left out and has no default is no number.
+            if out.filled[open.step]
+                .get(open.attr)
+                .and_then(AttrValue::as_float)
+                .is_none()
+            {
+                continue;
+            }
+            if let Step::Call { attrs, .. } = &mut out.recipe.steps[open.step] {
+                attrs[open.attr] = Some(AttrValue::float(token));
+            }
+        }
+    }
+
+    /// What a pattern leaves open of an attribute, if anything, and whether it fixes the number of elements.
+    fn open(&self, at: PatternId, def: &'static OpDef, attr: usize) -> Option<(Source, bool)> {
+        let name = def.attrs[attr].name;
+        let place = || Source::Place(at.0, name);
+        match self.rule.source.node(at) {
+            PatternNode::Call { attrs, .. } => match attrs.get(attr)? {
+                AttrPattern::Any => Some((place(), false)),
+                AttrPattern::Bind(own) | AttrPattern::BindEach(own) => Some((Source::Name(own.clone()), false)),
+                AttrPattern::Rest(own) => Some((Source::Rest(own.clone(), name), false)),
+                AttrPattern::List(items) if items.iter().any(|i| !matches!(i, ListItem::Int(_))) => {
+                    Some((place(), true))
+                }
+                AttrPattern::List(_) | AttrPattern::Value(_) | AttrPattern::Default | AttrPattern::Computed(_) => None,
+            },
+            PatternNode::CallOf { rest: Some(own), .. } => Some((Source::Rest(own.clone(), name), false)),
+            _ => None,
+        }
+    }
+
+    /// True if the rule does nothing with the value but to give it to a call of the target.
+    fn hands_on(&self, source: &Source) -> bool {
+        let (Source::Name(name) | Source::Rest(name, _)) = source else {
+            return true;
+        };
+        let ast = &self.rule.ast;
+        let named = |id: ExprId| ast.mentions(id, &|n| n == &**name);
+        if self.rule.conditions.iter().any(|&c| named(c)) || self.has_computed(&named) {
+            return false;
+        }
+        let mut waiting = self.target();
+        while let Some(id) = waiting.pop() {
+            match ast.kind(id) {
+                ExprKind::Call { args, attrs, .. } => {
+                    waiting.extend(args);
+                    let entries = attrs.iter().flat_map(|a| &a.entries);
+                    for entry in entries {
+                        let alone = matches!(ast.kind(entry.value), ExprKind::Name(_));
+                        if !alone && named(entry.value) {
+                            return false;
+                        }
+                    }
+                }
+                ExprKind::Name(own) if own == name => return false,
+                _ => waiting.extend(ast.operands(id)),
+            }
+        }
+        true
+    }
+
+    /// True if an attribute of the source is an expression of which that holds.
+    fn has_computed(&self, test: &dyn Fn(ExprId) -> bool) -> bool {
+        self.rule.source.nodes().any(|(_, node)| match node {
+            PatternNode::Call { attrs, .. } => attrs
+                .iter()
+                .any(|a| matches!(a, AttrPattern::Computed(id) if test(*id))),
+            _ => false,
+        })
+    }
+
+    fn target(&self) -> Vec<ExprId> {
+        let target = &self.rule.target;
+        target.lets.iter().map(|l| l.value).chain([target.result]).collect()
+    }
+
+    /// True if a condition says that what `is_it` accepts is one value.
+    fn is_fixed(&self, is_it: &dyn Fn(ExprId) -> bool) -> bool {
+        let ast = &self.rule.ast;
+        let literal = |id: ExprId| match ast.kind(id) {
+            ExprKind::Int { .. } | ExprKind::Float { .. } | ExprKind::Bool(_) | ExprKind::Str(_) => true,
+            ExprKind::Unary { operand, .. } => {
+                matches!(ast.kind(*operand), ExprKind::Int { .. } | ExprKind::Float { .. })
+            }
+            _ => false,
+        };
+        self.rule.conditions.iter().any(|&condition| match ast.kind(condition) {
+            ExprKind::Binary {
+                op: BinaryOp::Eq,
+                lhs,
+                rhs,
+            } => is_it(*lhs) && literal(*rhs) || is_it(*rhs) && literal(*lhs),
+            _ => false,
+        })
+    }
+
+    /// True for `value(name)`.
+    fn is_value_of(&self, id: ExprId, name: &str) -> bool {
+        let ast = &self.rule.ast;
+        matches!(ast.kind(id), ExprKind::Call { callee, args, .. }
+            if callee.as_str() == "value"
+                && matches!(args.as_slice(), [arg] if matches!(ast.kind(*arg), ExprKind::Name(own) if &**own == name)))
+    }
+
+    /// The rank that the rule says a variable has.
+    fn pinned(&self, i: usize) -> Option<usize> {
+        let variable = &self.rule.variables[i];
+        if let Some(TypeKind::Tensor { dims, .. }) = variable.ty.as_ref().map(|ty| &ty.kind) {
+            match dims {
+                Dims::Scalar => return Some(0),
+                Dims::List(list) => return Some(list.len()),
+                Dims::AnyRank => {}
+            }
+        }
+        let ast = &self.rule.ast;
+        let own = |id: ExprId| is_field(ast, id, &variable.name, "rank");
+        for &condition in &self.rule.conditions {
+            if let ExprKind::Binary {
+                op: BinaryOp::Eq,
+                lhs,
+                rhs,
+            } = ast.kind(condition)
+                && own(*lhs)
+                && let ExprKind::Int { value, .. } = ast.kind(*rhs)
+            {
+                return usize::try_from(*value).ok();
+            }
+        }
+        // Operators whose operands are matrices.
+        let matrix = self.rule.source.nodes().any(|(_, node)| match node {
+            PatternNode::Call { def, operands, .. } if def.name == "gemm" => operands
+                .iter()
+                .take(2)
+                .any(|item| matches!(self.rule.source.node(item.vertex()), PatternNode::Variable(own) if *own == i)),
+            _ => false,
+        });
+        matrix.then_some(2)
+    }
+
+    /// True if a variable has one element whatever its rank.
+    fn is_single(&self, i: usize) -> bool {
+        let ast = &self.rule.ast;
+        let name = &self.rule.variables[i].name;
+        self.rule.conditions.iter().any(|&condition| {
+            matches!(ast.kind(condition), ExprKind::Binary { op: BinaryOp::Eq, lhs, rhs }
+                if is_field(ast, *lhs, name, "size") && matches!(ast.kind(*rhs), ExprKind::Int { value: 1, .. }))
+        })
+    }
+
+    /// True if nothing in the rule tells ranks above two from one another.
+    pub(super) fn ignores_ranks(&self) -> bool {
+        let ast = &self.rule.ast;
+        let sizes = |id: ExprId| {
+            ast.mentions(id, &|n| matches!(n, "rank" | "shape" | "size"))
+                || calls(ast, id, &["broadcasts", "len", "index"])
+        };
+        if self.target().into_iter().any(sizes) || self.has_computed(&sizes) {
+            return false;
+        }
+        let is_name = |id: &ExprId| matches!(ast.kind(*id), ExprKind::Name(_));
+        let harmless = |id: ExprId| {
+            let (op, lhs, rhs) = match ast.kind(id) {
+                ExprKind::Binary { op, lhs, rhs } => (op, lhs, rhs),
+                // Whether operands broadcast is decided on each axis by itself.
+                ExprKind::Call { callee, args, .. } => {
+                    return callee.as_str() == "broadcasts" && args.iter().all(is_name);
+                }
+                _ => return false,
+            };
+            let field = |id: ExprId, name: &str| {
+                matches!(ast.kind(id), ExprKind::Field { base, name: own }
+                    if &*own.name == name && matches!(ast.kind(*base), ExprKind::Name(_)))
+            };
+            let small = |id: ExprId| matches!(ast.kind(id), ExprKind::Int { value: 0..=2, .. });
+            let order = matches!(
+                op,
+                BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge
+            );
+            field(*lhs, "shape") && field(*rhs, "shape") && *op == BinaryOp::Eq
+                || field(*lhs, "rank") && small(*rhs) && order
+                || field(*lhs, "size")
+                    && *op == BinaryOp::Eq
+                    && matches!(ast.kind(*rhs), ExprKind::Int { value: 1, .. })
+        };
+        let typed = |ty: &TypeKind| {
+            matches!(
+                ty,
+                TypeKind::Tensor {
+                    dims: Dims::List(_),
+                    ..
+                }
+            )
+        };
+        self.rule.conditions.iter().all(|&c| !sizes(c) || harmless(c))
+            && !self
+                .rule
+                .variables
+                .iter()
+                .any(|v| v.ty.as_ref().is_some_and(|ty| typed(&ty.kind)))
+    }
+
+    /// The form with two axes for every operand whose rank is open: what holds of it holds of more axes.
+    pub(super) fn with_two_axes(&self, prepared: &Prepared) -> Recipe {
+        let mut out = prepared.recipe.clone();
+        for &(at, step) in &prepared.bound {
+            if let PatternNode::Variable(i) = self.rule.source.node(at)
+                && self.pinned(*i).is_none()
+                && !self.is_single(*i)
+                && let Step::Leaf { shape, .. } = &mut out.steps[step]
+            {
+                *shape = vec![2, 2];
+            }
+        }
+        out
+    }
+
+    /// The same form at all values that truth values and words may have together; nothing, if they are too many.
+    pub(super) fn finite(&self, prepared: &Prepared, most: usize) -> Option<Vec<Recipe>> {
+        let mut sources: BTreeMap<&Source, Vec<AttrValue>> = BTreeMap::new();
+        for open in &prepared.open {
+            let Some(values) = domain(open.def.attrs[open.attr].kind) else {
+                continue;
+            };
+            sources.insert(&open.source, values);
+        }
+        let count = sources
+            .values()
+            .try_fold(1usize, |n, values| n.checked_mul(values.len()))?;
+        if count > most {
+            return None;
+        }
+        let mut out = vec![prepared.recipe.clone()];
+        for (source, values) in sources {
+            let mut next = Vec::with_capacity(out.len() * values.len());
+            for recipe in &out {
+                for value in &values {
+                    let mut recipe = recipe.clone();
+                    for open in prepared.open.iter().filter(|o| o.source == *source) {
+                        if let Step::Call { attrs, .. } = &mut recipe.steps[open.step] {
+                            attrs[open.attr] = Some(value.clone());
+                        }
+                    }
+                    next.push(recipe);
+                }
+            }
+            out = next;
+        }
+        Some(out)
+    }
+
+    /// What the proved forms cover.
+    pub(super) fn ledger(&self, forms: &[Prepared], found: &Found) -> Ledger {
+        let mut out = Ledger::default();
+        let sized = forms.iter().any(|form| has_sized_constants(&form.recipe));
+        out.add(
+            "sizes",
+            if sized {
+                Covers::Sampled("of constants: those of the instances".to_owned())
+            } else {
+                Covers::Symbolic
+            },
+        );
+        self.ranks(forms, found, &mut out);
+        let types: BTreeSet<DType> = forms.iter().flat_map(|f| dtypes(&f.recipe)).collect();
+        let types: Vec<String> = types.iter().map(ToString::to_string).collect();
+        out.add(
+            "element types",
+            if found.all_types {
+                Covers::Exhausted
+            } else {
+                Covers::Sampled(types.join(", "))
+            },
+        );
+        self.attributes(forms, found, &mut out);
+        self.constants(forms, &mut out);
+        self.structure(forms, &mut out);
+        out
+    }
+
+    fn ranks(&self, forms: &[Prepared], found: &Found, out: &mut Ledger) {
+        if found.any_rank {
+            return out.add("ranks", Covers::Symbolic);
+        }
+        let fixed = (0..self.rule.variables.len()).all(|i| self.pinned(i).is_some());
+        let mut ranks: Vec<usize> = forms
+            .iter()
+            .flat_map(|f| f.recipe.steps.iter())
+            .filter_map(|s| match s {
+                Step::Leaf { shape, .. } => Some(shape.len()),
+                _ => None,
+            })
+            .collect();
+        ranks.sort_unstable();
+        ranks.dedup();
+        let list = || match ranks.as_slice() {
+            [] => String::new(),
+            [one] => one.to_string(),
+            [first, .., last] if last - first + 1 == ranks.len() => format!("{first} to {last}"),
+            several => several.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
+        };
+        let what = if ranks.len() == 1 { "rank" } else { "ranks" };
+        out.add(
+            what,
+            if fixed || ranks.is_empty() {
+                Covers::Exhausted
+            } else {
+                Covers::Sampled(list())
+            },
+        );
+    }
+
+    fn attributes(&self, forms: &[Prepared], found: &Found, out: &mut Ledger) {
+        struct Seen<'a> {
+            open: &'a Open,
+            symbolic: bool,
+            values: Vec<AttrValue>,
+        }
+        let mut all: BTreeMap<&Source, Seen<'_>> = BTreeMap::new();
+        for form in forms {
+            for open in &form.open {
+                let Step::Call { attrs, .. } = &form.recipe.steps[open.step] else {
+                    continue;
+                };
+                let value = attrs[open.attr].clone();
+                let seen = all.entry(&open.source).or_insert(Seen {
+                    open,
+                    symbolic: false,
+                    values: Vec::new(),
+                });
+                let declared = &open.def.attrs[open.attr];
+                let symbol = match &value {
+                    Some(AttrValue::Int(_)) => FREE.contains(&declared.name),
+                    Some(AttrValue::Ints(_)) => FREE.contains(&declared.name),
+                    Some(AttrValue::Float(v)) => found.tokens.contains(&v.0),
+                    _ => false,
+                };
+                seen.symbolic |= symbol;
+                if !symbol {
+                    let value = value.or_else(|| form.filled[open.step].get(open.attr).cloned());
+                    let value = value.unwrap_or(AttrValue::None);
+                    if !seen.values.contains(&value) {
+                        seen.values.push(value);
+                    }
+                }
+            }
+        }
+        for seen in all.values_mut() {
+            seen.values.sort();
+            let (def, declared) = (seen.open.def, &seen.open.def.attrs[seen.open.attr]);
+            let what = format!("`{}` of `{}`", declared.name, def.name);
+            // Parts of a list that the pattern does not count.
+            let counted = seen.open.fixed_length || !matches!(declared.name, "sizes");
+            let finite = domain(declared.kind).is_some();
+            let named = |id: ExprId| match (&seen.open.source, self.rule.ast.kind(id)) {
+                (Source::Name(name), ExprKind::Name(own)) => name == own,
+                _ => false,
+            };
+            let covers = match (seen.symbolic, finite) {
+                (false, _) if self.is_fixed(&named) => Covers::Exhausted,
+                (true, _) if declared.name == "shape" && !seen.open.fixed_length => {
+                    Covers::Sampled("without 0 and -1".to_owned())
+                }
+                (true, _) if counted => Covers::Symbolic,
+                (true, _) => Covers::Sampled("with as many parts as in the instances".to_owned()),
+                (false, true) if found.all_words => Covers::Exhausted,
+                (false, _) => Covers::Sampled(listed(seen.values.iter().map(shown))),
+            };
+            out.add(what, covers);
+        }
+    }
+
+    fn constants(&self, forms: &[Prepared], out: &mut Ledger) {
+        for (i, variable) in self.rule.variables.iter().enumerate() {
+            let mut values: Vec<String> = Vec::new();
+            for form in forms {
+                for &(at, step) in &form.bound {
+                    if !matches!(self.rule.source.node(at), PatternNode::Variable(own) if *own == i) {
+                        continue;
+                    }
+                    let value = match &form.recipe.steps[step] {
+                        Step::Fill { value, .. } => shown(&AttrValue::float(*value)),
+                        Step::Const(_) => "a list of numbers".to_owned(),
+                        _ => continue,
+                    };
+                    if !values.contains(&value) {
+                        values.push(value);
+                    }
+                }
+            }
+            if !values.is_empty() {
+                let one = self.is_fixed(&|id| self.is_value_of(id, &variable.name));
+                out.add(
+                    format!("the value of `{}`", variable.name),
+                    if one {
+                        Covers::Exhausted
+                    } else {
+                        Covers::Sampled(listed(values.into_iter()))
+                    },
+                );
+            } else if variable.class == RuleClass::Const {
+                out.add(format!("the value of `{}`", variable.name), Covers::Symbolic);
+            }
+        }
+    }
+
+    /// Numbers of members, operators that variables stand for, alternatives.
+    fn structure(&self, forms: &[Prepared], out: &mut Ledger) {
+        let pattern = &self.rule.source;
+        for family in &pattern.families {
+            if let Count::Bind(name) = &family.count {
+                let number = |form: &Prepared| {
+                    let inside = form.bound.iter().filter(|(at, _)| {
+                        pattern
+                            .within(*at)
+                            .is_some_and(|id| std::ptr::eq(pattern.family(id), family))
+                    });
+                    let mut counts: BTreeMap<PatternId, usize> = BTreeMap::new();
+                    inside.for_each(|(at, _)| *counts.entry(*at).or_default() += 1);
+                    counts.values().copied().max().unwrap_or(0)
+                };
+                let numbers: BTreeSet<usize> = forms.iter().map(number).filter(|n| *n > 0).collect();
+                out.add(
+                    format!("the number of members `{name}`"),
+                    Covers::Sampled(listed(numbers.iter().map(ToString::to_string))),
+                );
+            }
+        }
+        for (_, node) in pattern.nodes() {
+            if let PatternNode::Proj(_, ProjIndex::Bind(name)) = node {
+                out.add(
+                    format!("the index `{name}`"),
+                    Covers::Sampled("as in the instances".to_owned()),
+                );
+            }
+        }
+        for (i, variable) in self.rule.operators.iter().enumerate() {
+            let mut seen: BTreeSet<&str> = BTreeSet::new();
+            for form in forms {
+                for &(at, step) in &form.bound {
+                    if matches!(pattern.node(at), PatternNode::CallOf { variable, .. } if *variable == i)
+                        && let Step::Call { def, .. } = &form.recipe.steps[step]
+                    {
+                        seen.insert(def.name);
+                    }
+                }
+            }
+            let covers = if variable.choices.iter().all(|def| seen.contains(def.name)) {
+                Covers::Exhausted
+            } else {
+                Covers::Sampled(listed(seen.into_iter().map(|name| format!("`{name}`"))))
+            };
+            out.add(format!("the operator `{}`", variable.name), covers);
+        }
+        let has_alternatives = pattern.nodes().any(|(_, n)| matches!(n, PatternNode::AnyOf(_)));
+        if has_alternatives {
+            let all = combinations(pattern);
+            let seen: BTreeSet<Vec<Option<usize>>> = forms.iter().map(|form| chosen(pattern, form)).collect();
+            let covers = match &all {
+                Some(all) if all.iter().all(|one| seen.contains(one)) => Covers::Exhausted,
+                Some(all) => Covers::Sampled(format!(
+                    "in {} of {} combinations",
+                    all.iter().filter(|one| seen.contains(*one)).count(),
+                    all.len()
+                )),
+                None => Covers::Sampled("each by itself".to_owned()),
+            };
+            out.add("alternatives", covers);
+        }
+    }
+}
+
+/// What was found out beside the forms.
+pub(super) struct Found {
+    /// What holds for two axes holds for more.
+    pub(super) any_rank: bool,
+    /// Instances have all element types that the operators and conditions admit.
+    pub(super) all_types: bool,
+    /// Truth values and words were tried in all combinations.
+    pub(super) all_words: bool,
+    /// Numbers that stand for those of attributes.
+    pub(super) tokens: Vec<f64>,
+}
+
+/// True if a rule looks at the elements of a constant.
+fn counts_by_value(rule: &Rule, name: &str) -> bool {
+    const LOOKING: [&str; 5] = ["value", "is_zero", "is_one", "is_uniform", "given"];
+    let is_name = |id: ExprId| matches!(rule.ast.kind(id), ExprKind::Name(own) if &**own == name);
+    rule.ast.iter().any(|(_, expr)| {
+        expr.span.start >= rule.span.start
+            && expr.span.end <= rule.span.end
+            && match &expr.kind {
+                ExprKind::Call { callee, args, .. } => {
+                    LOOKING.contains(&callee.as_str()) && args.iter().any(|&a| rule.ast.mentions(a, &|n| n == name))
+                }
+                // An element of a list that is a constant.
+                ExprKind::Index { base, .. } | ExprKind::Slice { base, .. } => is_name(*base),
+                ExprKind::Comprehension { iter, .. } => is_name(*iter),
+                _ => false,
+            }
+    })
+}
+
+/// True for `name.field`.
+fn is_field(ast: &Ast, id: ExprId, name: &str, field: &str) -> bool {
+    matches!(ast.kind(id), ExprKind::Field { base, name: own }
+        if &*own.name == field && matches!(ast.kind(*base), ExprKind::Name(n) if &**n == name))
+}
+
+/// True if one of these functions is called below `id`.
+fn calls(ast: &Ast, id: ExprId, names: &[&str]) -> bool {
+    let mut waiting = vec![id];
+    while let Some(id) = waiting.pop() {
+        if let ExprKind::Call { callee, .. } = ast.kind(id)
+            && names.contains(&callee.as_str())
+        {
+            return true;
+        }
+        waiting.extend(ast.operands(id));
+    }
+    false
+}
+
+/// All values of an attribute, if they are few whatever its operands are.
+fn domain(kind: AttrKind) -> Option<Vec<AttrValue>> {
+    match kind {
+        AttrKind::Bool => Some([false, true].map(AttrValue::Bool).to_vec()),
+        AttrKind::OneOf(all) => Some(all.iter().map(|s| AttrValue::str(s)).collect()),
+        _ => None,
+    }
+}
+
+/// The element types of leaves and constants.
+fn dtypes(recipe: &Recipe) -> Vec<DType> {
+    let of = |step: &Step| match step {
+        Step::Leaf { dtype, .. } | Step::Fill { dtype, .. } => Some(*dtype),
+        _ => None,
+    };
+    recipe.steps.iter().filter_map(of).collect()
+}
+
+fn shown(value: &AttrValue) -> String {
+    match value {
+        AttrValue::None => "left out".to_owned(),
+        AttrValue::Float(v) => v.0.to_string(),
+        other => other.to_string(),
+    }
+}
+
+/// The first few, and how many more there are.
+fn listed(all: impl Iterator<Item = String>) -> String {
+    let all: Vec<String> = all.collect();
+    let more = all.len().saturating_sub(SHOWN);
+    let mut out = all[..all.len() - more].join(", ");
+    if more > 0 {
+        out.push_str(&format!(" and {more} more"));
+    }
+    out
+}
+
+/// Which alternative each of the places with some has, where it is part of a match; nothing, if there are too many.
+fn combinations(pattern: &Pattern) -> Option<Vec<Vec<Option<usize>>>> {
+    let mut out = vec![vec![None; pattern.len()]];
+    // Users come after operands, so that what is chosen above is known.
+    for at in (0..pattern.len()).rev() {
+        let id = PatternId(at as u32);
+        let PatternNode::AnyOf(items) = pattern.node(id) else {
+            continue;
+        };
+        let mut next = Vec::new();
+        for choice in &out {
+            if !is_reached(pattern, choice, id) {
+                next.push(choice.clone());
+                continue;
+            }
+            for i in 0..items.len() {
+                let mut choice: Vec<Option<usize>> = choice.clone();
+                choice[at] = Some(i);
+                next.push(choice);
+            }
+        }
+        if next.len() > COMBINATIONS {
+            return None;
+        }
+        out = next;
+    }
+    Some(out)
+}
+
+/// True if a vertex is part of the matches that choose so; what is not chosen yet leads nowhere.
+fn is_reached(pattern: &Pattern, choice: &[Option<usize>], wanted: PatternId) -> bool {
+    let mut seen = vec![false; pattern.len()];
+    let mut waiting: Vec<PatternId> = pattern.outputs.iter().map(|o| o.vertex()).collect();
+    while let Some(id) = waiting.pop() {
+        if id == wanted {
+            return true;
+        }
+        if std::mem::replace(&mut seen[id.0 as usize], true) {
+            continue;
+        }
+        match (pattern.node(id), choice[id.0 as usize]) {
+            (PatternNode::AnyOf(items), Some(i)) => waiting.push(items[i]),
+            (PatternNode::AnyOf(_), None) => {}
+            _ => waiting.extend(pattern.operands(id)),
+        }
+    }
+    false
+}
+
+/// What a form chooses at each place with alternatives: the one that is bound to something no other choice explains.
+fn chosen(pattern: &Pattern, form: &Prepared) -> Vec<Option<usize>> {
+    let bound: FxHashSet<PatternId> = form.bound.iter().map(|(at, _)| *at).collect();
+    let mut out = vec![None; pattern.len()];
+    for (id, node) in pattern.nodes() {
+        if let PatternNode::AnyOf(items) = node {
+            let is_call = |item: &PatternId| !matches!(pattern.node(*item), PatternNode::Variable(_));
+            let found = items
+                .iter()
+                .position(|item| is_call(item) && bound.contains(item))
+                .or_else(|| items.iter().position(|item| bound.contains(item)));
+            // An alternative of an alternative is chosen with it.
+            let nested = |item: &PatternId| match pattern.node(*item) {
+                PatternNode::AnyOf(_) => out[item.0 as usize].is_some(),
+                _ => false,
+            };
+            out[id.0 as usize] = found.or_else(|| items.iter().position(nested));
+        }
+    }
+    out
+}
