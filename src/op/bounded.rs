@@ -2,9 +2,10 @@
 
 use std::cmp::Ordering;
 
-use super::laws::{may_be_rounded, note};
+use super::laws::{may_be_narrowed, may_be_rounded, note};
 use super::number::apply_f64;
 use super::{Func, Number, Refused};
+use crate::tensor::DType;
 
 /// A number, and how far the real number that it stands for may be from it.
 ///
@@ -119,6 +120,13 @@ impl Number for Bounded {
             0.0
         };
         Ok(Bounded::new(value, error))
+    }
+
+    fn from_stored(value: f64, dtype: DType) -> Result<Self, Refused> {
+        match may_be_narrowed(value, dtype) {
+            Some(unit) => Ok(Bounded::new(value, unit * value.abs())),
+            None => Self::from_f64(value),
+        }
     }
 
     fn from_int(value: i128) -> Self {

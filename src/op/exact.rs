@@ -7,9 +7,10 @@ use num_rational::{BigRational, Ratio};
 use num_traits::{One, Signed, ToPrimitive, Zero};
 
 use super::lawful::is_odd;
-use super::laws::{assume, hash, may_be_rounded, note, parts};
+use super::laws::{assume, hash, may_be_narrowed, may_be_rounded, note, parts};
 use super::number::apply_f64;
 use super::{Func, Law, Number, Refused};
+use crate::tensor::DType;
 
 /// An exact rational number, an infinity, or no number.
 ///
@@ -290,6 +291,13 @@ impl Number for Exact {
         } else {
             BigRational::from_integer(mantissa * power)
         }))
+    }
+
+    fn from_stored(value: f64, dtype: DType) -> Result<Self, Refused> {
+        if may_be_narrowed(value, dtype).is_some() {
+            note(|trace| trace.rounded = true);
+        }
+        Self::from_f64(value)
     }
 
     fn from_int(value: i128) -> Self {

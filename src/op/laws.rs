@@ -8,6 +8,8 @@ use std::cell::Cell;
 use std::fmt;
 use std::str::FromStr;
 
+use crate::tensor::DType;
+
 /// A law of functions of real numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Law {
@@ -293,6 +295,22 @@ pub(super) fn may_be_rounded(value: f64) -> bool {
     value.fract() != 0.0 && parts(value).is_some_and(|(mantissa, _)| mantissa.unsigned_abs() >> DIGITS > 0)
 }
 
+/// Half a unit in the last place of a narrow element type, relative to a number, if the number uses so many of the
+/// digits of the type that it may have been rounded to it.
+pub(super) fn may_be_narrowed(value: f64, dtype: DType) -> Option<f64> {
+    let digits = match dtype {
+        DType::F16 => 11,
+        DType::BF16 => 8,
+        _ => return None,
+    };
+    let (mantissa, _) = parts(value)?;
+    let used = 64 - mantissa.unsigned_abs().leading_zeros();
+    (value.fract() != 0.0 && used + SPARE > digits).then(|| 0.5f64.powi(digits as i32))
+}
+
+/// A number that leaves this many digits of its type unused was seldom rounded.
+const SPARE: u32 = 3;
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -322,6 +340,19 @@ mod tests {
             (inner, assume(Law::Even))
         });
         assert!(inner.laws.contains(Law::Odd) && !after && outer.laws.is_empty());
+    }
+
+    #[test]
+    fn constants_that_fill_a_narrow_type_may_be_rounded() {
+        for exact in [0.0, 0.5, 0.375, 3.0, 1.25] {
+            assert_eq!(may_be_narrowed(exact, DType::F16), None, "{exact}");
+            assert_eq!(may_be_narrowed(exact, DType::BF16), None, "{exact}");
+        }
+        let sixth = half::f16::from_f64(1.0 / 6.0).to_f64();
+        assert!(may_be_narrowed(sixth, DType::F16).is_some_and(|e| e * sixth >= (sixth - 1.0 / 6.0).abs()));
+        let sixth = half::bf16::from_f64(1.0 / 6.0).to_f64();
+        assert!(may_be_narrowed(sixth, DType::BF16).is_some_and(|e| e * sixth >= (sixth - 1.0 / 6.0).abs()));
+        assert_eq!(may_be_narrowed(sixth, DType::F32), None);
     }
 
     #[test]

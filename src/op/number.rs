@@ -8,6 +8,8 @@
 use std::cmp::Ordering;
 use std::fmt;
 
+use crate::tensor::DType;
+
 /// A function of one or two numbers that is not field arithmetic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "the names are the mathematical ones")]
@@ -60,6 +62,11 @@ pub trait Number: Clone + PartialEq + fmt::Debug + Send + Sync + 'static {
     fn one() -> Self;
     /// A constant of a program.
     fn from_f64(value: f64) -> Result<Self, Refused>;
+    /// A constant that is stored in an element type. Where the type has few digits and the constant uses nearly all of
+    /// them, it may stand for a number close by, which systems that know rounding take into account.
+    fn from_stored(value: f64, _: DType) -> Result<Self, Refused> {
+        Self::from_f64(value)
+    }
     /// An integer.
     fn from_int(value: i128) -> Self;
     /// Nearest `f64`, where that makes sense.

@@ -73,10 +73,11 @@ impl<S: Number> Value<S> {
         }
     }
 
-    /// A tensor as a value; numbers are converted by `S::from_f64`.
+    /// A tensor as a value; numbers are converted by `S::from_stored`.
     pub fn from_tensor(tensor: &Tensor) -> Result<Value<S>, OpError> {
         let convert = |values: Vec<f64>| -> Result<Value<S>, OpError> {
-            let numbers = values.into_iter().map(S::from_f64).collect::<Result<Vec<_>, _>>()?;
+            let stored = |x: f64| S::from_stored(x, tensor.dtype());
+            let numbers = values.into_iter().map(stored).collect::<Result<Vec<_>, _>>()?;
             Ok(Value::Real(shaped(tensor.shape(), numbers)?))
         };
         Ok(match tensor {

@@ -161,8 +161,9 @@ fn is_finite_in(dtype: DType, number: f64) -> bool {
 /// Elements on either side of some numbers, of their negations, and of twice and half of them.
 fn close_to(near: &[f64], dtype: DType, shape: &[usize], random: &mut Random) -> Option<Tensor> {
     let n: usize = shape.iter().product();
+    let near: Vec<f64> = near.iter().copied().filter(|x| is_finite_in(dtype, *x)).collect();
     let mut one = || {
-        let anchor = random.pick(near).unwrap_or(1.0);
+        let anchor = random.pick(&near).unwrap_or(1.0);
         let times = random.pick(&[1.0, -1.0, 1.0, 2.0, -2.0, 0.5]).unwrap_or(1.0);
         let aside = random.pick(&[0.0, 1.0, -1.0, 0.125, -0.125]).unwrap_or(0.0);
         let number = anchor * times + aside;

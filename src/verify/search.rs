@@ -205,7 +205,9 @@ impl<'a> Run<'a> {
             .iter()
             .flat_map(|r| probe::with_numbers(r, &self.words, &mut own))
             .collect();
-        let kinds: [Vec<Vec<Recipe>>; 8] = [
+        let operators = bases.first().map(|r| change::with_operators(r, &self.words, &mut own));
+        let kinds: [Vec<Vec<Recipe>>; 9] = [
+            operators.unwrap_or_default(),
             self.refused.iter().map(probe::with_equal_extents).collect(),
             bases.iter().map(probe::with_orders).collect(),
             bases.iter().map(probe::with_moved_axes).collect(),

@@ -22,6 +22,7 @@ use crate::tensor::DType;
 
 pub(super) use self::leaves::constant;
 pub(super) use self::places::{Place, tied};
+pub(super) use self::structure::with_operators;
 pub(super) use self::variants::variants;
 pub(super) use self::words::Words;
 

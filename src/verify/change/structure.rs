@@ -1,9 +1,16 @@
 //! Changes of the graph itself: leaves that become one, other operators, other numbers of operands.
 
+use super::attribute::other_value;
 use super::{Words, number};
 use crate::op::OpDef;
 use crate::verify::random::Random;
 use crate::verify::recipe::{Recipe, Step};
+
+/// Values of an attribute that are drawn until one differs.
+const OTHERS: usize = 8;
+
+/// The rank that drawn axes are for.
+const RANK: usize = 2;
 
 /// Lets one leaf stand where another one does.
 pub(super) fn merge(recipe: &mut Recipe, random: &mut Random) {
@@ -40,6 +47,11 @@ pub(super) fn operator(recipe: &mut Recipe, words: &Words, random: &mut Random) 
     let Some(before) = random.pick(&matching).and_then(|i| one_of(&i)) else {
         return;
     };
+    replace_operator(recipe, before, next);
+}
+
+/// Puts another operator in the place of one, in all calls, with the attributes that both have.
+fn replace_operator(recipe: &mut Recipe, before: &'static OpDef, next: &'static OpDef) {
     for step in &mut recipe.steps {
         if let Step::Call { def, attrs, .. } = step
             && def.name == before.name
@@ -51,6 +63,46 @@ pub(super) fn operator(recipe: &mut Recipe, words: &Words, random: &mut Random) 
             (*attrs, *def) = (kept.collect(), next);
         }
     }
+}
+
+/// For each operator that a variable of the rule may stand for: its calls with an attribute that differs in one of them.
+pub(in crate::verify) fn with_operators(recipe: &Recipe, words: &Words, random: &mut Random) -> Vec<Vec<Recipe>> {
+    let mut out = Vec::new();
+    for variable in &words.rule.operators {
+        let is_choice = |def: &OpDef| variable.choices.iter().any(|c| c.name == def.name);
+        let calls: Vec<(usize, &'static OpDef)> = recipe
+            .calls()
+            .into_iter()
+            .filter_map(|i| match &recipe.steps[i] {
+                Step::Call { def, .. } if is_choice(def) => Some((i, *def)),
+                _ => None,
+            })
+            .collect();
+        let Some(&(_, before)) = calls.first() else { continue };
+        for &next in &variable.choices {
+            let mut base = recipe.clone();
+            replace_operator(&mut base, before, next);
+            let mut list = Vec::new();
+            for &(call, def) in &calls {
+                for (k, attr) in next.attrs.iter().enumerate() {
+                    if def.name != before.name {
+                        continue;
+                    }
+                    let mut one = base.clone();
+                    let Step::Call { attrs, .. } = &mut one.steps[call] else {
+                        continue;
+                    };
+                    let own = attrs[k].clone().or_else(|| attr.default_value());
+                    let mut others = (0..OTHERS).map(|_| other_value(attr, own.as_ref(), RANK, words, random));
+                    attrs[k] = others.find(|v| *v != own && v.is_some()).flatten();
+                    list.push(one);
+                }
+            }
+            random.shuffle(&mut list);
+            out.push(list);
+        }
+    }
+    out
 }
 
 /// One more or one fewer operand of a call that takes any number: a copy of the last, with leaves of its own.
