@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs the tests that come with ONNX, fetched into a cache first: TAUTOMER_CACHE, by default target/conformance.
-# Arguments go to the test program: a part of a name, for one.
+# Runs the tests that come with ONNX, after fetching them into a cache: TAUTOMER_CACHE, by default target/conformance.
+# Arguments are passed to the test program, for example a part of a test name.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 version=1.22.0

@@ -110,7 +110,7 @@ fn the_readme_counts_the_verdicts() {
     let entries: Vec<&Entry> = shipped_locks().iter().flat_map(|(_, lock)| lock.entries()).collect();
     let count = |level| entries.iter().filter(|e| e.verdict == level).count();
     let wanted = format!(
-        "all {} rules that come with the tool: {} are proved for all that they admit, {} for a part of it, {} tested",
+        "all {} rules that come with the tool: {} are proved in full, {} in part, {} tested",
         entries.len(),
         count(Level::ProvedAll),
         count(Level::Proved),

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Compares optimized models with the originals under ONNX Runtime; makes its own Python environment first.
+# Compares optimized models with the originals under ONNX Runtime; creates its own Python environment first.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 if [ ! -x "$here/.venv/bin/python" ]; then

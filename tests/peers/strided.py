@@ -1,11 +1,12 @@
-"""Views copied, sorted rows and runs: tautomer beside torch and NumPy, one run, one thread each.
+"""Copied views, sorted rows and runs: tautomer compared with torch and NumPy in one run, one thread each.
 
     python strided.py [--rounds N] [--only TEXT] [--strict]
 
-Runs the cases of benches/strided.rs ($TAUTOMER_BENCH names the built benchmark, else `cargo bench --no-run` makes it)
-and the same in torch and NumPy, in turns, round by round, and prints for each case the median of the rounds' medians in
-milliseconds, the speed against the faster of the two, and the bound that is to be met. With --strict the exit code is 1
-if one is not. On a machine that does other work, --by fastest takes the fastest run of all rounds instead. It needs the environment of run.sh and, in it, `pip install torch==2.15.0 numpy`.
+Runs the cases of benches/strided.rs ($TAUTOMER_BENCH names the built benchmark, else `cargo bench --no-run` builds it)
+and the same in torch and NumPy, alternating round by round, and prints for each case the median of the rounds' medians
+in milliseconds, the speed relative to the faster of the two, and the required bound. With --strict the exit code is 1
+if a bound is missed. On a machine that does other work, --by fastest takes the fastest run of all rounds instead.
+Needs the environment of run.sh and, in it, `pip install torch==2.15.0 numpy`.
 """
 
 import argparse
@@ -29,7 +30,7 @@ SECONDS = 0.5
 
 
 def build():
-    """The benchmark, built if need be."""
+    """The path of the benchmark, built if necessary."""
     given = os.environ.get("TAUTOMER_BENCH")
     if given:
         return given
@@ -43,7 +44,7 @@ def build():
 
 
 def by_tautomer(binary, case):
-    """The median and the fastest run that divan shows, in milliseconds."""
+    """The median and the fastest run as printed by divan, in milliseconds."""
     command = [binary, "--bench", f"strided::{case}", "--exact", "--color", "never", "--max-time", str(SECONDS)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     for line in done.stdout.splitlines():
@@ -55,7 +56,7 @@ def by_tautomer(binary, case):
 
 
 def by_python(f):
-    """The median and the fastest of repeated calls, in milliseconds; nothing where there is no function."""
+    """The median and the fastest of repeated calls, in milliseconds; None without a function."""
     if f is None:
         return None
     f()
@@ -68,7 +69,7 @@ def by_python(f):
 
 
 def cases():
-    """Name, function in torch, function in NumPy, and the bound: how many times faster than what."""
+    """Name, function in torch, function in NumPy, and the bound: the required speedup and what it is relative to."""
     random = np.random.default_rng(7)
 
     def numbers(*shape, distinct=97):
@@ -170,7 +171,7 @@ def main():
             least, what = bound
             other = {"torch": of_torch, "faster": min(peers) if peers else None}.get(what) or joined[what][0]
             met = other / own >= least
-            said = f"{other / own:.2f} of {what}, to be {least}: {'met' if met else 'MISSED'}"
+            said = f"{other / own:.2f} of {what}, required {least}: {'met' if met else 'MISSED'}"
             missed += [] if met else [name]
         columns = " ".join("         " if t is None else f"{t:9.3f}" for t in joined[name])
         print(f"{name:28} {columns} {speed}  {said}")
