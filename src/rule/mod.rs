@@ -103,7 +103,7 @@ pub struct Rule {
     pub rests: Vec<Arc<str>>,
     /// Written with `<=>`: an equality without a direction.
     pub both_ways: bool,
-    /// Where it stands.
+    /// Its span.
     pub span: Span,
     /// Where its name stands.
     pub name_span: Span,

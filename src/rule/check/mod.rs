@@ -383,7 +383,7 @@ impl Checker<'_> {
         let attrs: Vec<&str> = def.attrs.iter().map(|a| a.name).take(too_many).collect();
         self.problems.push(match attrs.first() {
             Some(first) => problem.help(format!(
-                "attributes stand in braces behind the operands: `{}({}) {{{first} = …}}`",
+                "write attributes in braces after the operands: `{}({}) {{{first} = …}}`",
                 def.name,
                 names.join(", ")
             )),
