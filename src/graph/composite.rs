@@ -46,7 +46,7 @@ pub fn composite_function(def: &'static OpDef) -> Result<(&'static Program, &'st
     let function = program
         .functions
         .first()
-        .ok_or_else(|| OpError::new(format!("the body of `{}` is no function", def.name)))?;
+        .ok_or_else(|| OpError::new(format!("the body of `{}` is not a function", def.name)))?;
     Ok((program, function))
 }
 

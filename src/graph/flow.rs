@@ -235,7 +235,7 @@ fn place(position: Option<i64>, len: usize, at_end: bool) -> Result<usize, OpErr
         return Ok(resolved as usize);
     }
     Err(OpError::new(format!(
-        "position {position} is outside of a sequence of {len}"
+        "position {position} is out of range for a sequence of length {len}"
     )))
 }
 
@@ -255,7 +255,7 @@ fn tensors<D: Domain>(items: &[Datum<D::T>], ty: &Type) -> Result<Vec<(D::T, Typ
     };
     let one = |item: &Datum<D::T>| match item {
         Datum::One(value) => Ok((value.clone(), D::ty(value, declared))),
-        _ => Err(OpError::new("an element is no tensor")),
+        _ => Err(OpError::new("an element is not a tensor")),
     };
     let found: Vec<(D::T, Type)> = items.iter().map(one).collect::<Result<_, _>>()?;
     match found.is_empty() {
@@ -303,7 +303,7 @@ fn collect<D: Domain>(values: Vec<Datum<D::T>>, ty: &Type, axis: i64, backwards:
         let empty = Tensor::from_ints(declared.dtype, &dims, &[])
             .or_else(|| Tensor::from_f64s(declared.dtype, &dims, &[]))
             .or_else(|| Tensor::new(&dims, Vec::<String>::new()));
-        let empty = empty.ok_or_else(|| OpError::new(format!("no tensor of {} without elements", declared.dtype)))?;
+        let empty = empty.ok_or_else(|| OpError::new(format!("cannot make an empty tensor of {}", declared.dtype)))?;
         return Ok(Datum::One(D::constant(&empty)?));
     }
     let mut parts = tensors::<D>(&values, ty)?;
@@ -449,7 +449,7 @@ fn split<D: Domain>(call: &FlowCall<'_, D>) -> Result<Vec<Datum<D::T>>, OpError>
         None => vec![1; extent as usize],
         Some((parts, true)) => match parts.first() {
             Some(&n) if n > 0 => (0..extent).step_by(n as usize).map(|i| n.min(extent - i)).collect(),
-            _ => return Err(OpError::new("parts must have a positive extent")),
+            _ => return Err(OpError::new("the size of the parts must be positive")),
         },
         Some((parts, false)) => parts.clone(),
     };

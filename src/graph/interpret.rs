@@ -13,7 +13,7 @@ use crate::tensor::{Tensor, Type};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InterpretError {
     /// A call failed.
-    #[error("`{op}` at vertex {}: {error}", vertex.index())]
+    #[error("`{op}` at node {}: {error}", vertex.index())]
     Call {
         /// The vertex.
         vertex: VertexId,
@@ -79,7 +79,7 @@ impl Domain for Machine {
         value.shape().to_vec()
     }
     fn ints(value: &Tensor) -> Result<Vec<i64>, OpError> {
-        narrow(value.to_ints().ok_or_else(|| OpError::new("integers are needed"))?)
+        narrow(value.to_ints().ok_or_else(|| OpError::new("expected integers"))?)
     }
     fn tensor(value: &Tensor) -> Option<&Tensor> {
         Some(value)
@@ -119,7 +119,7 @@ impl<S: System> Domain for Over<S> {
         match value {
             Value::Int(a) => narrow(a.iter().copied().collect()),
             Value::Bool(a) => Ok(a.iter().map(|&b| i64::from(b)).collect()),
-            _ => Err(OpError::new("integers are needed")),
+            _ => Err(OpError::new("expected integers")),
         }
     }
 }
@@ -244,7 +244,7 @@ fn data<T: Clone>(operands: &[Option<T>]) -> Vec<Datum<T>> {
 fn tensors<T>(results: Vec<Datum<T>>) -> Result<Vec<T>, OpError> {
     let one = |result: Datum<T>| match result {
         Datum::One(value) => Ok(value),
-        _ => Err(OpError::new("a result is no tensor")),
+        _ => Err(OpError::new("a result is not a tensor")),
     };
     results.into_iter().map(one).collect()
 }

@@ -55,7 +55,7 @@ pub(crate) fn tensor<V>(term: &Term<V>, wanted: Wanted) -> Result<Tensor, String
             .collect();
         return texts
             .and_then(|t| Tensor::new(&shape, t))
-            .ok_or_else(|| "texts and numbers in one literal".into());
+            .ok_or_else(|| "strings and numbers in one literal".into());
     }
     let mut ints = Vec::with_capacity(flat.leaves.len());
     let mut floats = Vec::new();
@@ -74,8 +74,8 @@ pub(crate) fn tensor<V>(term: &Term<V>, wanted: Wanted) -> Result<Tensor, String
             Leaf::Float(v) if dtype.is_float() => floats.push(v),
             Leaf::Float(v) => return mismatch(&format!("the fraction {v}")),
             Leaf::Bool(b) if dtype == DType::Bool => ints.push(i128::from(b)),
-            Leaf::Bool(b) => return mismatch(&format!("the truth value {b}")),
-            Leaf::Text(_) => return mismatch("a text"),
+            Leaf::Bool(b) => return mismatch(&format!("the boolean {b}")),
+            Leaf::Text(_) => return mismatch("a string"),
             Leaf::Typed(t) if t.dtype() == dtype => {
                 if dtype.is_float() {
                     floats.extend(t.to_f64s().unwrap_or_default());
@@ -126,7 +126,9 @@ fn flatten<V>(term: &Term<V>, depth: usize, out: &mut Flat) -> Result<(), String
         Term::List(items) => {
             match out.shape.get(depth) {
                 None if out.leaves.is_empty() && depth >= MAX_RANK => {
-                    return Err(format!("a tensor has at most {MAX_RANK} axes, and this literal more"));
+                    return Err(format!(
+                        "a tensor has at most {MAX_RANK} axes, and this literal has more"
+                    ));
                 }
                 None if out.leaves.is_empty() => out.shape.push(items.len()),
                 Some(&extent) if extent == items.len() => {}
@@ -136,23 +138,23 @@ fn flatten<V>(term: &Term<V>, depth: usize, out: &mut Flat) -> Result<(), String
                         items.len()
                     ));
                 }
-                None => return Err("elements and lists stand side by side in this literal".into()),
+                None => return Err("this literal mixes elements and lists".into()),
             }
             return items.iter().try_for_each(|item| flatten(item, depth + 1, out));
         }
         Term::Int(d) => Leaf::Int(i128::from(d.as_const().ok_or_else(|| {
             assume::left_open();
-            format!("`{d}` is a symbolic dimension, not a number known now")
+            format!("`{d}` is a symbolic dimension, not a known number")
         })?)),
         Term::Wide(v) => Leaf::Int(*v),
         Term::Float(v) => Leaf::Float(*v),
         Term::Bool(b) => Leaf::Bool(*b),
         Term::Str(s) => Leaf::Text(s.to_string()),
         Term::Tensor(t) if t.len() == 1 => Leaf::Typed(t.clone()),
-        other => return Err(format!("{} is no tensor", kind(other))),
+        other => return Err(format!("{} is not a tensor", kind(other))),
     };
     if depth < out.shape.len() {
-        return Err("elements and lists stand side by side in this literal".into());
+        return Err("this literal mixes elements and lists".into());
     }
     out.leaves.push(leaf);
     Ok(())

@@ -345,7 +345,7 @@ fn assemble(
         problems.push(
             Diagnostic::error(
                 "T0204",
-                format!("the function is declared to give {declared}, and gives {actual}"),
+                format!("the function is declared to return {declared}, but returns {actual}"),
             )
             .label(span, format!("this is {actual}"))
             .secondary(place, "declared here"),

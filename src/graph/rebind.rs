@@ -227,7 +227,7 @@ impl Graph {
         };
         let Some(shape) = &tensor.shape else { return Ok(()) };
         if shape.len() != given.len() {
-            let message = format!("input `{name}` is {ty}, and the shape {given} has another number of axes");
+            let message = format!("input `{name}` is {ty}, but the shape {given} has a different rank");
             return Err(refused(message));
         }
         for (axis, (old, new)) in shape.iter().zip(given.iter()).enumerate() {
@@ -237,13 +237,13 @@ impl Graph {
             match (old, new, old.as_atom()) {
                 (Dim::Const(a), _, _) => {
                     return Err(refused(format!(
-                        "axis {axis} of input `{name}` has the extent {a}, not {new}"
+                        "axis {axis} of input `{name}` has size {a}, not {new}"
                     )));
                 }
                 (_, _, Some(atom @ (Atom::Symbol(_) | Atom::Unknown(_)))) => {
                     let before = values.insert(atom.clone(), new.clone());
                     if let Some(before) = before.filter(|before| before != new) {
-                        let message = format!("{old} is {before}, and axis {axis} of input `{name}` makes it {new}");
+                        let message = format!("{old} is {before}, but axis {axis} of input `{name}` makes it {new}");
                         return Err(refused(message));
                     }
                 }
@@ -335,7 +335,7 @@ fn unfit(vertex: &Vertex, why: &str) -> Diagnostics {
     } else {
         format!("`{place}")
     };
-    Diagnostic::error("T0408", format!("with these shapes {place} is refused: {why}")).into()
+    Diagnostic::error("T0408", format!("with these shapes {place} is invalid: {why}")).into()
 }
 
 fn bound_type(ty: &Type, value: &dyn Fn(&Atom) -> Option<Dim>) -> Type {

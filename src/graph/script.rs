@@ -244,7 +244,7 @@ impl Session {
                 // A problem of a name that it is made of, which has been reported.
                 None => return Err(Diagnostics::new()),
                 _ => {
-                    let problem = Diagnostic::error("T0204", format!("`{name}` would stand for no tensor"));
+                    let problem = Diagnostic::error("T0204", format!("`{name}` would not be a tensor"));
                     return Err(problem.label(statement.span, "").in_source(source).into());
                 }
             }

@@ -86,13 +86,13 @@ impl<'a, K: Sink> Builder<'a, K> {
                         Diagnostic::error(
                             "T0103",
                             format!(
-                                "attribute `{}` needs a value known now, not {}",
+                                "attribute `{}` needs a constant, not {}",
                                 entry.name.name,
                                 term::kind(&value)
                             ),
                         )
-                        .label(self.ast.span(entry.value), "known only when the graph runs")
-                        .help("attributes are made of literals, dimensions and constants"),
+                        .label(self.ast.span(entry.value), "known only at run time")
+                        .help("attributes consist of literals, dimensions and constants"),
                     );
                     ok = false;
                 }

@@ -7,7 +7,7 @@ use crate::lang::ast::Ast;
 use crate::tensor::Type;
 
 /// What to do about tuples that are too large.
-pub(super) const TUPLE_HELP: &str = "take the elements that are needed out of a tuple before it is part of another one";
+pub(super) const TUPLE_HELP: &str = "select the needed elements of a tuple before making it part of another one";
 
 /// The most elements of all constants together that functions of a script make.
 const MAX_CONSTANTS: usize = 1 << 26;
@@ -91,9 +91,7 @@ impl Budget {
             None => Some(
                 Diagnostic::error(
                     "T0603",
-                    format!(
-                        "the constants of a script have more than {MAX_CONSTANTS} elements together, the most they may"
-                    ),
+                    format!("the constants of a script have more than {MAX_CONSTANTS} elements in total, the limit"),
                 )
                 .help("read large arrays from files: `tautomer run FILE --input x=x.npy` with a program"),
             ),
@@ -112,7 +110,7 @@ impl Budget {
         let problem = if vertices > self.limits.max_vertices {
             Diagnostic::error(
                 "T0603",
-                format!("the program has more than {} vertices", self.limits.max_vertices),
+                format!("the program has more than {} nodes", self.limits.max_vertices),
             )
             .help("the limit is `max_vertices` of `BuildOptions`")
         } else if let Some(left) = self.evaluations.checked_sub(count) {
@@ -120,7 +118,7 @@ impl Budget {
             return None;
         } else {
             let most = self.limits.max_inlined;
-            let problem = format!("functions and comprehensions are written out to more than {most} expressions");
+            let problem = format!("functions and comprehensions expand to more than {most} expressions");
             Diagnostic::error("T0603", problem)
                 .note(
                     "functions are inlined where they are called: a few that call each other twice grow exponentially",
@@ -149,7 +147,7 @@ impl Budget {
                 self.spent = true;
                 let most = self.limits.max_tuple_elements;
                 let problem =
-                    format!("the tuples have more than {most} elements together, those of inner tuples counted");
+                    format!("the tuples have more than {most} elements in total, including those of inner tuples");
                 Some(Diagnostic::error("T0605", problem).help(TUPLE_HELP))
             }
         }

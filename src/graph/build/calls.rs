@@ -57,7 +57,7 @@ impl<'a, K: Sink> Builder<'a, K> {
                 self.report(match did_you_mean(callee, names.iter().map(String::as_str)) {
                     Some(close) => problem.help(format!("did you mean `{close}`?")),
                     None => problem.help(format!(
-                        "an operator that is only carried along is declared: `opaque {callee}(x: f32[..]) -> f32[..];`"
+                        "declare an unsupported operator as opaque: `opaque {callee}(x: f32[..]) -> f32[..];`"
                     )),
                 });
                 None
@@ -118,7 +118,7 @@ impl<'a, K: Sink> Builder<'a, K> {
         if let ExprKind::Tuple(items) | ExprKind::List(items) = self.ast.kind(rhs)
             && items.is_empty()
         {
-            let problem = Diagnostic::error("T0015", "nothing is in an empty list");
+            let problem = Diagnostic::error("T0015", "membership in an empty list never holds");
             self.report(problem.label(self.ast.span(rhs), "no members").help(term::NO_MEMBERS));
             return None;
         }

@@ -84,7 +84,7 @@ impl<'a, K: Sink> Builder<'a, K> {
         self.report(
             Diagnostic::error("T0204", format!("{names} names for {what}"))
                 .label(item.span, "")
-                .help("the names on the left must be as many as the elements of the tuple"),
+                .help("the number of names on the left must equal the number of elements of the tuple"),
         );
     }
 

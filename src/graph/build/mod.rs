@@ -232,7 +232,7 @@ impl<'a, K: Sink> Builder<'a, K> {
     fn tuple_problem(&mut self, parts: usize, depth: usize) -> Option<Diagnostic> {
         match self.budget.tuple(parts) {
             None if depth > MAX_TYPE_NESTING => {
-                let problem = format!("tuples are nested more than {MAX_TYPE_NESTING} deep, the most they may be");
+                let problem = format!("tuples are nested more than {MAX_TYPE_NESTING} deep, the limit");
                 Some(Diagnostic::error("T0605", problem).help(budget::TUPLE_HELP))
             }
             problem => problem,

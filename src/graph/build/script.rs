@@ -60,7 +60,7 @@ pub(crate) const MAX_ELEMENTS: usize = 1 << 24;
 pub(crate) fn too_many_elements(most: usize) -> Diagnostic {
     Diagnostic::error(
         "T0603",
-        format!("a value of a script has more than {most} elements, the most it may"),
+        format!("a value of a script has more than {most} elements, the limit"),
     )
     .help("raise the limit with `--max-elements N`, in a library call with `Session::with_max_elements`")
 }
@@ -193,7 +193,7 @@ impl<'a, K: Sink> Builder<'a, K> {
             _ if shape.iter().any(|d| *d < 0) => Diagnostic::error("T0202", "a dimension cannot be negative"),
             _ if shape.len() > MAX_RANK => Diagnostic::error(
                 "T0202",
-                format!("a tensor has at most {MAX_RANK} axes, and this one {}", shape.len()),
+                format!("a tensor has at most {MAX_RANK} axes, and this one has {}", shape.len()),
             ),
             Some(n) if n <= most => {
                 if let Some(problem) = self.budget.constant(n) {
@@ -277,8 +277,8 @@ impl<'a, K: Sink> Builder<'a, K> {
         };
         if last != first {
             let problem = format!(
-                "`dot`: the left operand is {ta} and the right one {tb}: the last axis of the left has {last} positions and the \
-                 first axis of the right {first}, and they must be as many"
+                "`dot`: the left operand is {ta} and the right one {tb}: the last axis of the left has size {last} and the \
+                 first axis of the right has size {first}, but they must be equal"
             );
             self.report(self.between(problem, &[ta, tb], ids, span));
             return None;
@@ -319,7 +319,7 @@ impl<'a, K: Sink> Builder<'a, K> {
         let [at, begin_at, size_at] = [0, 1, 2].map(|i| ids.get(i).map_or(span, |id| self.ast.span(*id)));
         let [tensor, begin, size] = <[Term<K::V>; 3]>::try_from(args).ok()?;
         let begin = self.integers(&begin, begin_at, "positions");
-        let size = self.integers(&size, size_at, "extents");
+        let size = self.integers(&size, size_at, "sizes");
         let v = self.vertex(tensor, at)?;
         let (begin, size, ty) = (begin?, size?, self.sink.ty(&v));
         let shape = self.extents(&v)?;
@@ -339,9 +339,9 @@ impl<'a, K: Sink> Builder<'a, K> {
             let end = if n == -1 { extent } else { from.saturating_add(n) };
             if from < 0 || n < -1 || from > extent || end > extent {
                 let problem = format!(
-                    "`slice`: axis {axis} of {ty} has {extent} positions, and {n} from position {from} on are asked for"
+                    "`slice`: axis {axis} of {ty} has size {extent}, but {n} elements from position {from} are requested"
                 );
-                let help = "positions begin at 0; a size of -1 takes all that follow";
+                let help = "positions begin at 0; a size of -1 takes all following elements";
                 self.report(
                     Diagnostic::error("T0202", problem)
                         .label(size_at, "")
@@ -405,7 +405,7 @@ impl<'a, K: Sink> Builder<'a, K> {
             ("shape", Some(shape)) => Some(Term::List(shape.into_iter().map(int).collect())),
             ("shape" | "size", None) => self.known_call(name, vec![Term::Value(v)], &[], span),
             _ => {
-                let problem = format!("`{name}`: the extents of {ty} are not known before it is computed");
+                let problem = format!("`{name}`: the dimensions of {ty} are not known before it is computed");
                 self.report(Diagnostic::error("T0202", problem).label(span, ""));
                 None
             }
@@ -468,7 +468,7 @@ impl<'a, K: Sink> Builder<'a, K> {
                     && !(-extent..extent).contains(&i)
                 {
                     let ty = self.sink.ty(&v);
-                    let problem = format!("there is no position {i} in the first axis of {ty}");
+                    let problem = format!("position {i} is out of range for the first axis of {ty}");
                     self.report(Diagnostic::error("T0202", problem).label(span, ""));
                     return None;
                 }

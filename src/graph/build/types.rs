@@ -34,10 +34,7 @@ impl<K: Sink> Builder<'_, K> {
                     Dims::Scalar => Some(Shape::scalar()),
                     Dims::AnyRank => None,
                     Dims::List(list) if list.len() > MAX_RANK => {
-                        let problem = format!(
-                            "a tensor of {} axes: the most that a tensor may have is {MAX_RANK}",
-                            list.len()
-                        );
+                        let problem = format!("a tensor of {} axes: a tensor may have at most {MAX_RANK}", list.len());
                         self.report(Diagnostic::error("T0202", problem).label(ty.span, ""));
                         return None;
                     }

@@ -211,7 +211,7 @@ impl<S: Scope> Evaluator<'_, S> {
                     Term::Int(d) => Ok(d.clone()),
                     other => Err(TermError::new(
                         span,
-                        format!("a shape is made of integers, not of {}", kind(other)),
+                        format!("the elements of a shape must be integers, not {}", kind(other)),
                     )),
                 })
                 .collect(),

@@ -129,7 +129,7 @@ pub(crate) fn condition_within<S: Scope>(
         Term::Bool(b) => Ok(b),
         other => Err(TermError::new(
             ast.span(id),
-            format!("a condition must be a truth value, and this is {}", kind(&other)),
+            format!("a condition must be a boolean, and this is {}", kind(&other)),
         )),
     }
 }
@@ -155,11 +155,11 @@ impl<S: Scope> Evaluator<'_, S> {
             None => {
                 self.steps = 0;
                 Err(TermError {
-                    help: Some("make the lists that comprehensions run over shorter".into()),
+                    help: Some("shorten the lists that comprehensions run over".into()),
                     ..TermError::new(
                         span,
                         format!(
-                            "an attribute expression takes more than {MAX_TERM_STEPS} steps to evaluate, the most it may"
+                            "an attribute expression takes more than {MAX_TERM_STEPS} steps to evaluate, the limit"
                         ),
                     )
                 })
@@ -171,12 +171,10 @@ impl<S: Scope> Evaluator<'_, S> {
     fn limited(&self, term: Term<S::V>, span: Span) -> Result<S::V> {
         match &term {
             Term::Int(d) if d.is_too_large() => Err(TermError {
-                help: Some("let a symbol of its own stand for the dimension".into()),
+                help: Some("replace the dimension by a symbol of its own".into()),
                 ..TermError::new(
                     span,
-                    format!(
-                        "the dimension has more than {MAX_DIM_PARTS} parts when it is multiplied out, the most it may"
-                    ),
+                    format!("the dimension has more than {MAX_DIM_PARTS} parts when it is multiplied out, the limit"),
                 )
             }),
             _ => Ok(term),
@@ -217,7 +215,7 @@ impl TermError {
 }
 
 /// What to write instead of membership in an empty list.
-pub(crate) const NO_MEMBERS: &str = "`x in (1, 2)` lists at least one member; what never holds is written `false`";
+pub(crate) const NO_MEMBERS: &str = "list at least one member, as in `x in (1, 2)`, or write `false`";
 
 /// How deep an attribute expression may be nested.
 pub const MAX_TERM_DEPTH: usize = 200;

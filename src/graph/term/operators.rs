@@ -24,7 +24,7 @@ impl<S: Scope> Evaluator<'_, S> {
         {
             return Err(TermError {
                 help: Some(NO_MEMBERS.to_owned()),
-                ..TermError::new(self.ast.span(rhs), "nothing is in an empty list")
+                ..TermError::new(self.ast.span(rhs), "membership in an empty list never holds")
             });
         }
         let b = self.eval(rhs)?;

@@ -68,8 +68,8 @@ pub fn kind<V>(term: &Term<V>) -> &'static str {
     match term {
         Term::Int(_) | Term::Wide(_) => "an integer",
         Term::Float(_) => "a number",
-        Term::Bool(_) => "a truth value",
-        Term::Str(_) => "a text",
+        Term::Bool(_) => "a boolean",
+        Term::Str(_) => "a string",
         Term::DType(_) => "an element type",
         Term::List(_) => "a list",
         Term::None => "nothing",
