@@ -1,18 +1,17 @@
-//! What control flow, sequences and optional values compute, said in terms of other operators and of the functions
-//! that are called.
+//! The semantics of control flow, sequences and optional values, in terms of other operators and the functions called.
 
 use super::interpret::Domain;
 use crate::op::{AttrValue, Flow, OpDef, OpError, lookup};
 use crate::tensor::{DType, Shape, Tensor, TensorType, Type};
 
-/// A value of any type while a graph is evaluated.
+/// A value of any type during the evaluation of a graph.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Datum<T> {
-    /// An operand that is left out.
+    /// An omitted operand.
     Absent,
     /// A tensor.
     One(T),
-    /// The elements of a tuple or a sequence; of an optional value, its content or nothing.
+    /// The elements of a tuple or a sequence, or the content of an optional value, if any.
     List(Vec<Datum<T>>),
 }
 
@@ -42,7 +41,7 @@ pub(crate) struct FlowCall<'a, D: Domain> {
     pub(crate) attrs: &'a [AttrValue],
 }
 
-/// Calls the function that an attribute is.
+/// Calls the function given by an attribute.
 pub(crate) type Caller<'a, T> = &'a mut dyn FnMut(usize, Vec<Datum<T>>) -> Result<Vec<Datum<T>>, OpError>;
 
 fn missing(what: &str) -> OpError {
@@ -106,7 +105,7 @@ impl<D: Domain> FlowCall<'_, D> {
             .ok_or_else(|| missing(&format!("operand {i}")))
     }
 
-    /// The single integer or truth value at operand `i`; `None` if it is left out.
+    /// The single integer or boolean at operand `i`; `None` if it is omitted.
     fn single(&self, i: usize) -> Result<Option<i64>, OpError> {
         match self.operands.get(i) {
             Some(Datum::One(value)) => Ok(Some(one_of::<D>(value)?)),
@@ -120,7 +119,7 @@ impl<D: Domain> FlowCall<'_, D> {
         region.map_or_else(Vec::new, |r| r.output_types().cloned().collect())
     }
 
-    /// A scalar, or a vector of one where the function takes that.
+    /// A scalar, or a vector of one element if the function takes that.
     fn scalar(&self, input: usize, value: Tensor) -> Result<Datum<D::T>, OpError> {
         let region = self.attr("body").region();
         let ty = region
@@ -221,7 +220,7 @@ pub(crate) fn evaluate<D: Domain>(
     }
 }
 
-/// A position counted from the front; the end if it is left out.
+/// A position counted from the front; the end if it is omitted.
 fn place(position: Option<i64>, len: usize, at_end: bool) -> Result<usize, OpError> {
     let n = len as i64;
     let position = position.unwrap_or(n);
@@ -264,7 +263,7 @@ fn tensors<D: Domain>(items: &[Datum<D::T>], ty: &Type) -> Result<Vec<(D::T, Typ
     }
 }
 
-/// Values along a new axis.
+/// Stacks values along a new axis.
 fn side_by_side<D: Domain>(values: Vec<(D::T, Type)>, axis: i64) -> Result<D::T, OpError> {
     let rank = values.first().map_or(0, |(v, _)| D::shape(v).len()) + 1;
     let axis = from_front(axis, rank)?;
@@ -286,7 +285,7 @@ fn side_by_side<D: Domain>(values: Vec<(D::T, Type)>, axis: i64) -> Result<D::T,
     first(apply::<D>("concat", &parts, &[("axis", AttrValue::int(axis))])?)
 }
 
-/// Results of several calls, collected; without a call, a tensor without elements.
+/// The collected results of several calls; an empty tensor if there were no calls.
 fn collect<D: Domain>(values: Vec<Datum<D::T>>, ty: &Type, axis: i64, backwards: bool) -> Result<Datum<D::T>, OpError> {
     let Type::Tensor(declared) = ty else {
         return Err(OpError::new(format!("{ty} cannot be collected")));

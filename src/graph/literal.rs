@@ -1,21 +1,21 @@
-//! Literals as tensors: the element type follows from the suffix, or from where the literal is used.
+//! Literals as tensors; the element type follows from the suffix, or from the use of the literal.
 
 use super::term::{Term, kind};
 use crate::op::AttrValue;
 use crate::tensor::{DType, MAX_RANK, Tensor, assume};
 
-/// The element type a literal without suffix takes.
+/// The element type that a literal without a suffix takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wanted {
-    /// Nothing is known: integers are `i32`, fractions `f32`.
+    /// No requirement: integers are `i32`, floating-point numbers `f32`.
     Any,
-    /// That of the other operands.
+    /// The type of the other operands.
     Like(DType),
-    /// Fractions are of this type, integers are indices.
+    /// Floating-point numbers have this type, integers are indices.
     FloatLike(DType),
-    /// Integers are indices, `i64`; fractions `f32`.
+    /// Integers are indices, `i64`; floating-point numbers are `f32`.
     Index,
-    /// The declared one, which a suffix may not contradict.
+    /// The declared type, which a suffix may not contradict.
     Exactly(DType),
 }
 
@@ -94,8 +94,7 @@ pub(crate) fn tensor<V>(term: &Term<V>, wanted: Wanted) -> Result<Tensor, String
     built.ok_or_else(|| format!("there are no literals of {dtype}"))
 }
 
-/// Whether a literal is made of numbers without a suffix, and whether fractions are among them; nothing for all other
-/// terms.
+/// For a literal of numbers without a suffix, whether it has floating-point numbers; `None` for all other terms.
 pub(crate) fn is_open<V>(term: &Term<V>) -> Option<bool> {
     match term {
         Term::Int(d) => d.as_const().map(|_| false),
@@ -162,13 +161,13 @@ fn flatten<V>(term: &Term<V>, depth: usize, out: &mut Flat) -> Result<(), String
 
 const FOREIGN: &str = "foreign:";
 
-/// A foreign value as a text that [`foreign`] reads back.
+/// A foreign value as a string that [`foreign`] reads back.
 pub(crate) fn foreign_text(kind: &str, bytes: &[u8]) -> String {
     let hex: String = bytes.iter().map(|b| format!("{b:02x}")).collect();
     format!("{FOREIGN}{kind}:{hex}")
 }
 
-/// An attribute of an opaque operator; texts that stand for foreign values are turned back into them.
+/// An attribute of an opaque operator; strings that encode foreign values are decoded.
 pub(crate) fn foreign(value: AttrValue) -> AttrValue {
     let AttrValue::Str(text) = &value else { return value };
     let decoded = || {

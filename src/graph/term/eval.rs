@@ -1,11 +1,11 @@
-//! Attribute expressions are evaluated by recursion, down to a depth that is limited.
+//! Recursive evaluation of attribute expressions, with a limited depth.
 
 use super::{Evaluator, MAX_TERM_DEPTH, Result, Scope, Term, TermError, joined, kind, known, letters};
 use crate::diag::Span;
 use crate::lang::ast::{ExprId, ExprKind, UnaryOp};
 use crate::tensor::{DType, Tensor};
 
-/// The most elements of a range.
+/// The maximum number of elements of a range.
 const MAX_RANGE: i64 = 1 << 16;
 
 impl<S: Scope> Evaluator<'_, S> {
@@ -185,7 +185,7 @@ impl<S: Scope> Evaluator<'_, S> {
         if let Ok(dtype) = name.parse::<DType>() {
             return Ok(Term::DType(dtype));
         }
-        // What is looked for costs steps, too; without a suggestion the problem is still told.
+        // The search for a suggestion costs steps, too; without steps left, the problem is reported without one.
         let names = match self.steps.checked_sub(self.scope.name_count()) {
             Some(left) => {
                 self.steps = left;
