@@ -140,7 +140,7 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// Names the first value that has each of these dimensions as a separate axis.
+    /// Names the first value with an axis of exactly each of these dimensions.
     fn read_off(&mut self, wanted: &FxHashSet<u32>) {
         for &v in &self.order {
             let Some(shape) = self.graph.ty(v).as_tensor().and_then(|t| t.shape.as_ref()) else {
