@@ -511,6 +511,6 @@ fn same_outputs(before: &Graph, after: &Graph) -> Result<(), Diagnostics> {
             new.join(", ")
         ),
     )
-    .help("this is a defect of a rule; `--skip-rules` leaves rules out")
+    .help("a rule is wrong; `--skip-rules` excludes rules")
     .into())
 }

@@ -138,7 +138,7 @@ impl Diagnostic {
     }
 }
 
-/// The most bytes shown of a message or label, since a type or name in it may be arbitrarily long.
+/// The maximum number of bytes shown of a message or label, since a type or name in it may be arbitrarily long.
 const MAX_BYTES: usize = 4000;
 
 /// The text, with its middle cut out if it is very long.

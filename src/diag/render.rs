@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{Diagnostic, Diagnostics, Label, Severity, Source};
 
-/// The most problems that are rendered.
+/// The maximum number of problems rendered.
 const CAP: usize = 20;
 
 /// The version of the JSON schema.

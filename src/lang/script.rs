@@ -57,8 +57,8 @@ pub struct Statement {
 }
 
 /// Parses a script. Statements end with the line, unless a bracket is open or the line ends with an operator; `;`
-/// separates statements on one line. It may begin with pragmas: `pragma compat`, `pragma compat full`, and `pragma
-/// power_caret`, which makes `^` the power operator.
+/// separates statements on one line. It may begin with pragmas: `pragma compat`, `pragma compat full`, and
+/// `pragma power_caret`, which makes `^` the power operator.
 ///
 /// ```
 /// use std::sync::Arc;

@@ -102,7 +102,7 @@ fn expected(positives: &[Rule], open: Option<u8>) -> Vec<String> {
             Rule::string => add(if wants(Rule::number) || wants(Rule::expr) {
                 "an expression"
             } else {
-                "a text"
+                "a string"
             }),
             Rule::name | Rule::label | Rule::item_name | Rule::positional | Rule::param | Rule::rule_param
                 if !wants(Rule::number) && !wants(Rule::expr) && !wants(Rule::type_expr) =>

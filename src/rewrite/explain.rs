@@ -33,7 +33,7 @@ pub struct Step {
 #[derive(Debug, Default)]
 pub(super) struct History {
     applications: Vec<Application>,
-    /// The application that made an e-node.
+    /// The application that created an e-node.
     makers: FxHashMap<ENode, u32>,
     /// The e-node for which a rule created a class.
     own: FxHashMap<Id, ENode>,
@@ -49,7 +49,7 @@ struct Application {
 }
 
 impl History {
-    /// The applications that made these e-nodes.
+    /// The applications that created these e-nodes.
     pub(super) fn makers<'a>(&self, enodes: impl Iterator<Item = &'a ENode>) -> Vec<u32> {
         let found: BTreeSet<u32> = enodes.filter_map(|n| self.makers.get(n).copied()).collect();
         found.into_iter().collect()

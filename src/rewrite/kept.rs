@@ -18,7 +18,7 @@ use crate::op::{Op, OpDef};
 pub struct Kept {
     /// The number of occurrences the graph would have.
     pub times: usize,
-    /// The rules that made it.
+    /// The rules that created it.
     pub rules: BTreeSet<Arc<str>>,
 }
 

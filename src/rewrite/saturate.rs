@@ -23,7 +23,7 @@ use crate::rule::Rule;
 /// When to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// The maximum number of rounds of searching all rules.
+    /// The maximum number of rounds, each of which searches all rules.
     pub iterations: usize,
     /// The maximum number of e-nodes, including those of the graph; at least four times the size of the graph is always
     /// allowed.

@@ -345,7 +345,7 @@ impl<'a> Printer<'a> {
     }
 }
 
-/// ` numerics real`, or nothing if it is left out.
+/// ` numerics real`, or an empty string if the class is omitted.
 fn class_words(rule: &Rule) -> String {
     match rule.numerics.as_ref().map(|clause| clause.class) {
         None => String::new(),
