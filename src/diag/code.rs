@@ -58,7 +58,7 @@ follows from where it is used; on their own, integers are `i32` and floats `f32`
     "T0008" "unknown escape in a string"
 "Known escapes: `\\n \\t \\r \\0 \\\\ \\\" \\'` and `\\u{1F600}` with up to six hexadecimal digits."
 
-    "T0009" "part given twice"
+    "T0009" "part written twice"
 "A part that may occur only once occurs again: `numerics` in a rule, `..rest` in attributes, `shape` or `dtype` of an
 input."
 

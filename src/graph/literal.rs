@@ -19,7 +19,7 @@ pub(crate) enum Wanted {
     Exactly(DType),
 }
 
-/// The tensor that a literal term stands for.
+/// The tensor of a literal term.
 pub(crate) fn tensor<V>(term: &Term<V>, wanted: Wanted) -> Result<Tensor, String> {
     let mut flat = Flat {
         shape: Vec::new(),

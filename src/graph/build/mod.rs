@@ -145,19 +145,19 @@ impl<'a, K: Sink> Builder<'a, K> {
         self.items.as_ref()?.opaques.get(name).copied()
     }
 
-    /// Makes `name` stand for `term` from here on.
+    /// Binds `name` to `term` from here on.
     pub(crate) fn bind(&mut self, name: &Arc<str>, term: Val<K::V>) {
         let frame = self.frame();
         frame.names.entry(name.clone()).or_default().push(term);
         frame.undo.push(name.clone());
     }
 
-    /// Makes `name` stand for an operator from here on.
+    /// Binds `name` to an operator from here on.
     pub(crate) fn bind_operator(&mut self, name: &Arc<str>, def: &'static OpDef) {
         self.operators.insert(name.clone(), def);
     }
 
-    /// Makes `..name` stand for these attributes.
+    /// Binds `..name` to these attributes.
     pub(crate) fn bind_rest(&mut self, name: &Arc<str>, attrs: Vec<(Arc<str>, AttrValue)>) {
         self.frame().rests.insert(name.clone(), attrs);
     }

@@ -94,7 +94,7 @@ impl<K: Sink> Builder<'_, K> {
         }
     }
 
-    /// Names inside a dimension are symbols.
+    /// Declares the names inside a dimension as symbols.
     pub(super) fn declare_symbols(&mut self, id: ExprId) {
         let mut stack = vec![id];
         while let Some(id) = stack.pop() {

@@ -11,7 +11,7 @@ pub(super) type Blame = u128;
 /// The maximum number of choices in the trail.
 const MAX_CHOICES: usize = 128;
 
-/// What is chosen.
+/// The subject of a choice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Key {
     /// The type or value of a node.
