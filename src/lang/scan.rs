@@ -112,8 +112,9 @@ fn mismatch(bytes: &[u8], open: Option<usize>, close: usize, base: u32) -> Diagn
                 .label(span(close), format!("`{want}` expected before here"))
                 .secondary(span(from), format!("this `{}` is not closed", bytes[from] as char))
         }
-        None => Diagnostic::error("T0002", format!("unmatched `{found}`"))
-            .label(span(close), "no bracket is open here"),
+        None => {
+            Diagnostic::error("T0002", format!("unmatched `{found}`")).label(span(close), "no bracket is open here")
+        }
     }
 }
 
