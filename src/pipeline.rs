@@ -1,4 +1,4 @@
-//! The stages in order: graph, e-graph, saturation, extraction, graph, folding. Nothing else calls two of them.
+//! Runs the stages in order: graph, e-graph, saturation, extraction, graph, folding. Only this module combines them.
 
 mod bodies;
 mod report;
@@ -28,13 +28,13 @@ pub use self::select::select_rules;
 pub use self::watch::{Event, Missing};
 pub use self::why::{WhyNot, why_not};
 
-/// How often a graph is rewritten at most; each time but the last it gets cheaper.
+/// The maximum number of times a graph is rewritten; each time except the last lowers its cost.
 const MOST_ROUNDS: usize = 12;
 
-/// As many loops are tried one by one.
+/// The maximum number of loops that are tried one by one.
 const MOST_LOOPS: usize = 8;
 
-/// How often control flow is looked at again at most, because what is around it or inside it has changed.
+/// The maximum number of times control flow is examined again because something around or inside it has changed.
 const MOST_FLOW_ROUNDS: usize = 4;
 
 /// Rewrites a workload into an equal one that costs no more.
@@ -63,7 +63,7 @@ pub fn optimize(mut workload: Workload, options: &Options<'_>) -> Result<Outcome
     let seconds = clock.elapsed().as_secs_f64();
     let mut outcome = settle(workload, &rules, options)?;
     outcome.report.seconds.insert(0, ("resolve", seconds));
-    // What one stage finds out may decide more in another.
+    // The results of one stage may allow more in another.
     for _ in 0..MOST_FLOW_ROUNDS {
         let mut changed = false;
         loop {
@@ -97,7 +97,8 @@ pub fn optimize(mut workload: Workload, options: &Options<'_>) -> Result<Outcome
     Ok(outcome)
 }
 
-/// Writes loops out where the result costs less and has no more calls: all of them, or else one by one. How many are gone.
+/// Unrolls loops where the result costs less and has no more calls: all of them, or else one by one. Returns how many
+/// were removed.
 fn unroll(outcome: &mut Outcome, rules: &[Arc<Rule>], options: &Options<'_>) -> Result<usize, Diagnostics> {
     let mut gone = 0;
     let loops = loops(&outcome.workload.graph);
@@ -107,7 +108,7 @@ fn unroll(outcome: &mut Outcome, rules: &[Arc<Rule>], options: &Options<'_>) -> 
         let mut trial = outcome.workload.clone();
         let resolved = resolve_flow(&mut trial.graph, unroll);
         if resolved == 0 {
-            // What is not written out together with the others is not written out by itself.
+            // Loops that cannot be unrolled together cannot be unrolled one by one either.
             if unroll == Unroll::Few {
                 break;
             }
@@ -126,9 +127,9 @@ fn unroll(outcome: &mut Outcome, rules: &[Arc<Rule>], options: &Options<'_>) -> 
     Ok(gone)
 }
 
-/// Rewrites and folds until neither changes anything: what folding finds out, rules use, and what they are given anew they
-/// may match differently. A round is taken over only where it makes the graph cheaper, so a graph that is the result of this
-/// comes back as it is.
+/// Rewrites and folds until neither changes anything: rules use the results of folding, and may match a rebuilt graph
+/// differently. A round is accepted only if it lowers the cost of the graph, so a graph that is the result of this
+/// function is returned unchanged.
 fn settle(workload: Workload, rules: &[Arc<Rule>], options: &Options<'_>) -> Result<Outcome, Diagnostics> {
     let mut outcome = rewrite(workload, rules, options)?;
     for _ in 1..MOST_ROUNDS {
@@ -141,7 +142,7 @@ fn settle(workload: Workload, rules: &[Arc<Rule>], options: &Options<'_>) -> Res
 }
 
 impl Outcome {
-    /// Takes over what settling the graph once more comes to.
+    /// Settles the graph once more and adds the results.
     fn settle_again(&mut self, rules: &[Arc<Rule>], options: &Options<'_>) -> Result<(), Diagnostics> {
         for _ in 0..MOST_ROUNDS {
             self.settle_once(rules, options)?;
@@ -159,7 +160,7 @@ impl Outcome {
         Ok(())
     }
 
-    /// The options with as many applications as are left of those allowed.
+    /// The options with the remaining number of applications as their limit.
     fn remaining<'a>(&self, options: &Options<'a>) -> Options<'a> {
         let mut remaining = options.clone();
         let done = self.report.rules.iter().map(|rule| rule.applied).sum();
@@ -171,48 +172,48 @@ impl Outcome {
 /// How rules are applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Engine {
-    /// By equality saturation: nothing is lost, the cheapest of all equal graphs is taken.
+    /// By equality saturation: all forms are kept, and the cheapest of all equal graphs is chosen.
     #[default]
     Saturate,
-    /// By substitution on the graph: each match is replaced, until there is none.
+    /// By substitution in the graph: each match is replaced, until there are none.
     Substitute,
 }
 
-/// What an optimisation may do.
+/// The options of an optimization.
 #[derive(Clone)]
 pub struct Options<'a> {
     /// How rules are applied.
     pub engine: Engine,
-    /// The rules; `None` for the built-in library and the rules that composite operators give.
+    /// The rules; `None` for the built-in library and the rules derived from composite operators.
     pub rules: Option<Vec<Arc<Rule>>>,
     /// The weakest class of equality allowed.
     pub class: Class,
-    /// Facts about values that are known to hold; a rule that assumes others is left out.
+    /// Facts about values that are known to hold; rules that assume other facts are excluded.
     pub assume: Vec<String>,
-    /// Sets of rules, which may be named instead of their members.
+    /// Sets of rules, whose names may be given in place of their members.
     pub groups: Vec<Group>,
-    /// Only these rules, by name.
+    /// If given, only these rules are used, by name.
     pub only: Option<Vec<String>>,
-    /// Not these rules, by name.
+    /// Rules that are not used, by name.
     pub skip: Vec<String>,
     /// When to stop.
     pub limits: Limits,
-    /// Calls that the result may contain only where the input has them, by operands, attributes and result.
+    /// Calls that the result may contain only where the input has them; decided from operands, attributes and result.
     pub forbidden: &'a dyn Fn(&Infer<'_>, &Type) -> bool,
-    /// Composite operators that rules of substitution may make although they are forbidden: what is left of them in the end
-    /// is written as their bodies.
+    /// Composite operators that substitution may create although they are forbidden; those left at the end are replaced
+    /// by their bodies.
     pub expand: &'a dyn Fn(&OpDef) -> bool,
-    /// Find out which forbidden operators a better result would have, for [`Report::missing`].
+    /// If true, determines which forbidden operators a better result would have, for [`Report::missing`].
     pub missing: bool,
-    /// Is told how far the work is.
+    /// Called to report progress.
     pub watch: &'a dyn Fn(Event),
-    /// Keep what the result rests on, for [`Outcome::steps`].
+    /// If true, keeps the applications that the result depends on, for [`Outcome::steps`].
     pub explain: bool,
-    /// Keep everything that the engine looked at, for [`Outcome::explored`].
+    /// If true, keeps everything that the engine explored, for [`Outcome::explored`].
     pub explore: bool,
-    /// Compute what depends on parameters and constants alone.
+    /// If true, computes values that depend only on parameters and constants.
     pub fold: bool,
-    /// What that may take, and whether it may make the parameters larger.
+    /// The limits of folding, and whether it may make the parameters larger.
     pub folding: Folding,
 }
 
@@ -331,7 +332,7 @@ fn rewrite(workload: Workload, rules: &[Arc<Rule>], options: &Options<'_>) -> Re
         missing: rewritten.missing,
         seconds: clock.seconds,
     };
-    // Where the graph stays as it was, it rests on nothing.
+    // An unchanged graph depends on no applications.
     let (steps, sides) = match rewritten.improves {
         true => (rewritten.steps, rewritten.sides),
         false => Default::default(),
@@ -352,8 +353,8 @@ fn rewrite(workload: Workload, rules: &[Arc<Rule>], options: &Options<'_>) -> Re
     })
 }
 
-/// Computes what is static and infers types anew from that, until neither changes anything; what was folded, and whether
-/// anything is not as it was.
+/// Computes static values and infers types again from the results, until neither changes anything. Returns what was
+/// folded, and whether anything changed.
 fn normalized(workload: &mut Workload, options: &Options<'_>) -> (FoldReport, bool) {
     let mut done = FoldReport::default();
     let mut changed = workload.graph.retain_reachable() > 0;
@@ -382,10 +383,10 @@ fn normalized(workload: &mut Workload, options: &Options<'_>) -> (FoldReport, bo
     (done, changed)
 }
 
-/// What either engine gives.
+/// The result of either engine.
 struct Rewritten {
     graph: Graph,
-    /// True if the graph is not as it was, and better.
+    /// True if the graph is changed and better.
     improves: bool,
     rules: Vec<(Arc<Rule>, RuleReport)>,
     steps: Vec<Step>,
@@ -399,7 +400,8 @@ struct Rewritten {
     missing: Vec<Missing>,
 }
 
-/// The graph after substitution with the bodies of composite operators that rules used and that may not stay.
+/// The graph after substitution, with composite operators that rules created and that may not remain replaced by their
+/// bodies.
 fn written_out(before: &Graph, after: Graph, options: &Options<'_>) -> Graph {
     let own: rustc_hash::FxHashSet<&str> = before
         .ids()
@@ -412,7 +414,7 @@ fn written_out(before: &Graph, after: Graph, options: &Options<'_>) -> Graph {
     let mut written = after.clone();
     match expand_composites(&mut written, &expand) {
         Ok(_) => written,
-        // The format of the result has to do it, or to say why it cannot.
+        // The writer of the output format must expand them, or report why it cannot.
         Err(_) => after,
     }
 }
@@ -509,6 +511,6 @@ fn same_outputs(before: &Graph, after: &Graph) -> Result<(), Diagnostics> {
             new.join(", ")
         ),
     )
-    .help("this is a defect of a rule; `--skip-rules` leaves rules out")
+    .help("a rule is wrong; `--skip-rules` excludes rules")
     .into())
 }

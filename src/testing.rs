@@ -1,11 +1,11 @@
-//! How random tests draw their cases: the same ones in each run, unless a long run asks for others.
+//! Configuration of random tests: the same cases in each run, unless a long run requests others.
 
 use proptest::test_runner::{Config, RngSeed};
 
 /// `cases` random cases from a fixed seed.
 ///
-/// With `TAUTOMER_CASES=N` in the environment, `N` cases from a fresh seed, which a failure prints: the long form of
-/// every random test.
+/// With `TAUTOMER_CASES=N` in the environment, `N` cases from a new seed, which a failure prints; this is the long form
+/// of every random test.
 pub(crate) fn random_cases(cases: u32) -> Config {
     let long = std::env::var("TAUTOMER_CASES").ok().and_then(|n| n.parse().ok());
     Config {

@@ -14,7 +14,7 @@ use std::sync::Arc;
 pub use code::{CodeInfo, codes, explain};
 pub use source::{Source, Span};
 
-/// How bad it is.
+/// The severity of a problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Severity {
     /// The input is refused.
@@ -26,7 +26,7 @@ pub enum Severity {
 }
 
 impl Severity {
-    /// The word that messages show.
+    /// The name shown in messages.
     pub const fn name(self) -> &'static str {
         match self {
             Severity::Error => "error",
@@ -39,11 +39,11 @@ impl Severity {
 /// A place that a message points at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Label {
-    /// Where.
+    /// The location.
     pub span: Span,
-    /// What is said there; may be empty.
+    /// The text shown there; may be empty.
     pub text: String,
-    /// The place of the problem itself, not one that explains it.
+    /// True for the place of the problem itself, false for one that explains it.
     pub primary: bool,
 }
 
@@ -52,11 +52,11 @@ pub struct Label {
 pub struct Diagnostic {
     /// The stable code, `T0001`.
     pub code: &'static str,
-    /// How bad it is.
+    /// Its severity.
     pub severity: Severity,
     /// What is wrong; lower case, no final stop.
     pub message: String,
-    /// Where.
+    /// The locations.
     pub labels: Vec<Label>,
     /// Background.
     pub notes: Vec<String>,
@@ -85,7 +85,7 @@ impl Diagnostic {
         Diagnostic::new(Severity::Error, code, message)
     }
 
-    /// Something suspicious.
+    /// Input that is accepted but probably wrong.
     pub fn warning(code: &'static str, message: impl Into<String>) -> Self {
         Diagnostic::new(Severity::Warning, code, message)
     }
@@ -122,13 +122,13 @@ impl Diagnostic {
         self
     }
 
-    /// Names the text that the labels refer to.
+    /// Sets the text that the labels refer to.
     pub fn in_source(mut self, source: &Arc<Source>) -> Self {
         self.source = Some(Arc::clone(source));
         self
     }
 
-    /// Where the first primary label stands.
+    /// The span of the first primary label, or of the first label if none is primary.
     pub fn span(&self) -> Option<Span> {
         self.labels
             .iter()
@@ -138,11 +138,10 @@ impl Diagnostic {
     }
 }
 
-/// More bytes than this are not shown of a message or of what stands at a place: a type or a name in it may be of any
-/// length.
+/// The maximum number of bytes shown of a message or label, since a type or name in it may be arbitrarily long.
 const MAX_BYTES: usize = 4000;
 
-/// The text, without its middle if it is very long.
+/// The text, with its middle cut out if it is very long.
 fn shortened(text: String) -> String {
     if text.len() <= MAX_BYTES {
         return text;
@@ -170,7 +169,7 @@ impl Diagnostics {
         self.0.push(diagnostic);
     }
 
-    /// True without problems.
+    /// True if there are no problems.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -185,18 +184,18 @@ impl Diagnostics {
         self.0.iter()
     }
 
-    /// True if one of them is a reason to refuse the input.
+    /// True if one of them is an error, so that the input is rejected.
     pub fn has_errors(&self) -> bool {
         self.0.iter().any(|diagnostic| diagnostic.severity == Severity::Error)
     }
 
-    /// Sorts by place in the text; problems without a place come first.
+    /// Sorts by position in the text; problems without a position come first.
     pub fn sort(&mut self) {
         self.0
             .sort_by_key(|diagnostic| diagnostic.span().map(|span| span.start));
     }
 
-    /// Names the text for every problem that has none yet.
+    /// Sets the source text of every problem that has none yet.
     pub fn in_source(mut self, source: &Arc<Source>) -> Self {
         for diagnostic in &mut self.0 {
             diagnostic.source.get_or_insert_with(|| Arc::clone(source));
@@ -204,7 +203,7 @@ impl Diagnostics {
         self
     }
 
-    /// `value`, unless there is a reason to refuse the input.
+    /// Returns `value`, unless there are errors.
     pub fn into_result<T>(self, value: T) -> Result<T, Diagnostics> {
         if self.has_errors() { Err(self) } else { Ok(value) }
     }
@@ -254,7 +253,7 @@ impl std::fmt::Display for Diagnostics {
 
 impl std::error::Error for Diagnostics {}
 
-/// The candidate that `name` was probably meant to be.
+/// The candidate that `name` is probably a misspelling of.
 ///
 /// ```
 /// use tautomer::diag::did_you_mean;
@@ -262,7 +261,7 @@ impl std::error::Error for Diagnostics {}
 /// assert_eq!(did_you_mean("xyz", ["relu", "reduce_mean"]), None);
 /// ```
 pub fn did_you_mean<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    // A name of one letter is close to every other.
+    // Every one-letter name is within distance 1 of every other.
     let length = name.chars().count();
     let limit = length.div_ceil(3).min(length.saturating_sub(1));
     let mut best: Option<(usize, &str)> = None;

@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 
 use super::{Diagnostic, Diagnostics, Label, Severity, Source};
 
-/// How many problems are rendered at most.
+/// The maximum number of problems rendered.
 const CAP: usize = 20;
 
-/// The version of the JSON form.
+/// The version of the JSON schema.
 const SCHEMA: u32 = 1;
 
 impl Diagnostics {

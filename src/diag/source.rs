@@ -1,4 +1,4 @@
-//! Source text and places in it.
+//! Source text and positions in it.
 
 use std::sync::OnceLock;
 
@@ -39,7 +39,7 @@ impl Span {
 /// A named text.
 #[derive(Debug)]
 pub struct Source {
-    /// The path or another name, as messages show it.
+    /// The path or other name shown in messages.
     pub name: String,
     /// The text.
     pub text: String,
@@ -47,7 +47,7 @@ pub struct Source {
 }
 
 impl Source {
-    /// A text with the name that messages show.
+    /// A text with the name shown in messages.
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
         Source {
             name: name.into(),
@@ -56,12 +56,12 @@ impl Source {
         }
     }
 
-    /// The text of a span; empty where the span does not fit the text.
+    /// The text of a span; empty if the span is not valid for this text.
     pub fn slice(&self, span: Span) -> &str {
         self.text.get(span.range()).unwrap_or("")
     }
 
-    /// Line and column of a byte, both from 1; columns count characters.
+    /// Line and column of a byte offset, both starting at 1; columns count characters.
     ///
     /// ```
     /// use tautomer::diag::Source;
@@ -75,7 +75,7 @@ impl Source {
         (line + 1, column + 1)
     }
 
-    /// The first byte of each line.
+    /// The byte offset of the first byte of each line.
     pub fn line_starts(&self) -> &[u32] {
         self.lines.get_or_init(|| {
             let breaks = self.text.bytes().enumerate().filter(|&(_, byte)| byte == b'\n');

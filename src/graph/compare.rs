@@ -7,9 +7,9 @@ use crate::lang::is_name;
 use crate::op::{AttrValue, Op};
 use crate::tensor::{Atom, Dim, Tensor, TensorType, Type};
 
-/// Checks that the two graphs are the same up to the order of creation: results, predecessors and sharing correspond,
-/// and corresponding vertices have equal nodes, attributes and types; inputs and the parameters that results depend
-/// on have equal names, in order. Unknown extents correspond one to one; so do symbols whose names are no names in
+/// Checks that two graphs are equal up to the order of creation: results, predecessors and sharing correspond, and
+/// corresponding vertices have equal nodes, attributes and types; inputs and the parameters that results depend on have
+/// equal names, in order. Unknown dimensions correspond one to one, and so do symbols whose names are not valid in
 /// programs.
 ///
 /// # Errors
@@ -151,7 +151,7 @@ impl Pairing<'_> {
         Ok(())
     }
 
-    /// Notes which extents correspond.
+    /// Records which dimensions correspond.
     fn learn(&mut self, a: &Type, b: &Type) {
         let mut left = Vec::new();
         a.visit_dims(&mut |d| left.push(d.clone()));
@@ -213,7 +213,7 @@ impl Pairing<'_> {
     }
 }
 
-/// The same bits; one NaN is as good as another.
+/// True if both have the same bits, with all NaNs considered equal.
 fn same_value(a: &Tensor, b: &Tensor) -> bool {
     a.same_bits(b)
         || (a.dtype() == b.dtype()

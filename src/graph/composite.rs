@@ -1,4 +1,4 @@
-//! Composite operators: calls replaced by the body they are defined by.
+//! Composite operators: replaces calls by the bodies that define them.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -20,7 +20,7 @@ fn body(def: &'static OpDef) -> Result<&'static Program, OpError> {
         let composites = crate::op::table().filter_map(|op| Some((op.name, op.composite_body()?)));
         composites
             .map(|(name, text)| {
-                // A named function is an item; the body of an operator is written without a name.
+                // Only a named function is an item, and the body of an operator is written without a name.
                 let text = text.trim_start().replacen("fn", "fn body", 1);
                 let source = Arc::new(Source::new(format!("<body of {name}>"), text));
                 (name, parse_program(source).map_err(|problems| problems.render(false)))
@@ -37,7 +37,7 @@ fn body(def: &'static OpDef) -> Result<&'static Program, OpError> {
     }
 }
 
-/// The function that a composite operator is defined by, with its syntax tree.
+/// The function that defines a composite operator, with its syntax tree.
 ///
 /// # Errors
 /// If the operator is primitive.
@@ -46,12 +46,12 @@ pub fn composite_function(def: &'static OpDef) -> Result<(&'static Program, &'st
     let function = program
         .functions
         .first()
-        .ok_or_else(|| OpError::new(format!("the body of `{}` is no function", def.name)))?;
+        .ok_or_else(|| OpError::new(format!("the body of `{}` is not a function", def.name)))?;
     Ok((program, function))
 }
 
-/// The operators that the body of a composite operator is written with, each once, by name. Those of branches that a call
-/// may not take are among them.
+/// The operators used in the body of a composite operator, each once, sorted by name. They include those of branches
+/// that a call may not take.
 ///
 /// # Errors
 /// If the operator is primitive.
@@ -65,7 +65,7 @@ pub fn body_operators(def: &'static OpDef) -> Result<Vec<&'static OpDef>, OpErro
     let (program, function) = composite_function(def)?;
     let ast = &program.ast;
     let mut found: Vec<&'static OpDef> = Vec::new();
-    // Attributes and conditions are computed while the graph is built: what they call are no operators.
+    // Attributes and conditions are computed while the graph is built, so their calls are not operators.
     let block = |block: &Block| {
         block
             .lets
@@ -139,7 +139,7 @@ pub fn inline<K: Sink>(
     }
 }
 
-/// What a name in a program given to [`inline_program`] stands for.
+/// The meaning of a name in a program passed to [`inline_program`].
 #[derive(Debug, Clone)]
 pub enum Given<V> {
     /// A value.
@@ -148,10 +148,10 @@ pub enum Given<V> {
     Attr(AttrValue),
 }
 
-/// Builds the first function of a program into `sink`; parameters without a value are left out.
+/// Builds the first function of a program into `sink`; parameters without a value are omitted.
 ///
 /// # Errors
-/// If there is no function, or its body does not type for what is given.
+/// If there is no function, or its body does not type for the given values.
 pub fn inline_program<K: Sink>(
     sink: &mut K,
     program: &Program,

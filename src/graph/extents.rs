@@ -1,4 +1,4 @@
-//! Operands that say extents: what follows from the types of the inputs is said by attributes.
+//! Operands that give dimensions: those that follow from the types of the inputs become attributes.
 
 use std::cell::Cell;
 
@@ -12,8 +12,8 @@ use crate::tensor::{Atom, Dim, Shape, Type};
 type Arguments = (SmallVec<[Option<VertexId>; 4]>, Vec<(&'static str, AttrValue)>);
 
 impl Graph {
-    /// The integers in a call's operands that stand for attributes, as attributes, where the inputs determine them; the
-    /// operands that are left, and what to add to the attributes. Nothing if there is nothing to add.
+    /// Turns operands that stand for integer attributes into attributes, where the inputs determine them: returns the
+    /// remaining operands and the attributes to add, or `None` if there are none to add.
     pub(super) fn said_by_extents(&self, def: &'static OpDef, operands: &[VertexId]) -> Option<Arguments> {
         let mut left: SmallVec<[Option<VertexId>; 4]> = operands.iter().copied().map(Some).collect();
         let mut attrs = Vec::new();
@@ -22,7 +22,7 @@ impl Graph {
                 continue;
             };
             let Some(ints) = &self.vertices[v].ints else { continue };
-            // Inference refuses lists with more than one axis.
+            // Inference rejects lists with more than one axis.
             let rank = self.vertices[v]
                 .ty
                 .as_tensor()
@@ -50,8 +50,8 @@ impl Graph {
         (!attrs.is_empty()).then_some((left, attrs))
     }
 
-    /// The shape that a `reshape` of something of shape `from` asks for, with extents that the inputs do not determine
-    /// left to be copied (0), or one of them to be computed (-1).
+    /// The shape argument of a `reshape` from the shape `from`, in which dimensions that the inputs do not determine
+    /// are copied (0), or one of them is computed (-1).
     fn with_placeholders(&self, list: &[Dim], from: &Shape) -> Option<Vec<Dim>> {
         let mut out = list.to_vec();
         let mut unsaid = out.iter().filter(|d| !self.is_bound(d)).count();
@@ -72,7 +72,7 @@ impl Graph {
         (unsaid == 0).then_some(out)
     }
 
-    /// True if every symbol is the extent of an axis of an input, and nothing in it is unknown.
+    /// True if every symbol is a dimension of an input, and the expression has no unknown.
     fn is_bound(&self, dim: &Dim) -> bool {
         let axis = |name: &str| {
             self.inputs.iter().any(|&v| {
@@ -89,7 +89,7 @@ impl Graph {
         bound
     }
 
-    /// What is known of the elements of a call's result.
+    /// The known elements of a call's result.
     pub(super) fn ints_of_call(
         &self,
         def: &'static OpDef,

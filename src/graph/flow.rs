@@ -1,18 +1,17 @@
-//! What control flow, sequences and optional values compute, said in terms of other operators and of the functions
-//! that are called.
+//! The semantics of control flow, sequences and optional values, in terms of other operators and the functions called.
 
 use super::interpret::Domain;
 use crate::op::{AttrValue, Flow, OpDef, OpError, lookup};
 use crate::tensor::{DType, Shape, Tensor, TensorType, Type};
 
-/// A value of any type while a graph is evaluated.
+/// A value of any type during the evaluation of a graph.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Datum<T> {
-    /// An operand that is left out.
+    /// An omitted operand.
     Absent,
     /// A tensor.
     One(T),
-    /// The elements of a tuple or a sequence; of an optional value, its content or nothing.
+    /// The elements of a tuple or a sequence, or the content of an optional value, if any.
     List(Vec<Datum<T>>),
 }
 
@@ -42,7 +41,7 @@ pub(crate) struct FlowCall<'a, D: Domain> {
     pub(crate) attrs: &'a [AttrValue],
 }
 
-/// Calls the function that an attribute is.
+/// Calls the function given by an attribute.
 pub(crate) type Caller<'a, T> = &'a mut dyn FnMut(usize, Vec<Datum<T>>) -> Result<Vec<Datum<T>>, OpError>;
 
 fn missing(what: &str) -> OpError {
@@ -106,7 +105,7 @@ impl<D: Domain> FlowCall<'_, D> {
             .ok_or_else(|| missing(&format!("operand {i}")))
     }
 
-    /// The single integer or truth value at operand `i`; `None` if it is left out.
+    /// The single integer or boolean at operand `i`; `None` if it is omitted.
     fn single(&self, i: usize) -> Result<Option<i64>, OpError> {
         match self.operands.get(i) {
             Some(Datum::One(value)) => Ok(Some(one_of::<D>(value)?)),
@@ -120,7 +119,7 @@ impl<D: Domain> FlowCall<'_, D> {
         region.map_or_else(Vec::new, |r| r.output_types().cloned().collect())
     }
 
-    /// A scalar, or a vector of one where the function takes that.
+    /// A scalar, or a vector of one element if the function takes that.
     fn scalar(&self, input: usize, value: Tensor) -> Result<Datum<D::T>, OpError> {
         let region = self.attr("body").region();
         let ty = region
@@ -221,7 +220,7 @@ pub(crate) fn evaluate<D: Domain>(
     }
 }
 
-/// A position counted from the front; the end if it is left out.
+/// A position counted from the front; the end if it is omitted.
 fn place(position: Option<i64>, len: usize, at_end: bool) -> Result<usize, OpError> {
     let n = len as i64;
     let position = position.unwrap_or(n);
@@ -235,7 +234,7 @@ fn place(position: Option<i64>, len: usize, at_end: bool) -> Result<usize, OpErr
         return Ok(resolved as usize);
     }
     Err(OpError::new(format!(
-        "position {position} is outside of a sequence of {len}"
+        "position {position} is out of range for a sequence of length {len}"
     )))
 }
 
@@ -255,7 +254,7 @@ fn tensors<D: Domain>(items: &[Datum<D::T>], ty: &Type) -> Result<Vec<(D::T, Typ
     };
     let one = |item: &Datum<D::T>| match item {
         Datum::One(value) => Ok((value.clone(), D::ty(value, declared))),
-        _ => Err(OpError::new("an element is no tensor")),
+        _ => Err(OpError::new("an element is not a tensor")),
     };
     let found: Vec<(D::T, Type)> = items.iter().map(one).collect::<Result<_, _>>()?;
     match found.is_empty() {
@@ -264,7 +263,7 @@ fn tensors<D: Domain>(items: &[Datum<D::T>], ty: &Type) -> Result<Vec<(D::T, Typ
     }
 }
 
-/// Values along a new axis.
+/// Stacks values along a new axis.
 fn side_by_side<D: Domain>(values: Vec<(D::T, Type)>, axis: i64) -> Result<D::T, OpError> {
     let rank = values.first().map_or(0, |(v, _)| D::shape(v).len()) + 1;
     let axis = from_front(axis, rank)?;
@@ -286,7 +285,7 @@ fn side_by_side<D: Domain>(values: Vec<(D::T, Type)>, axis: i64) -> Result<D::T,
     first(apply::<D>("concat", &parts, &[("axis", AttrValue::int(axis))])?)
 }
 
-/// Results of several calls, collected; without a call, a tensor without elements.
+/// The collected results of several calls; an empty tensor if there were no calls.
 fn collect<D: Domain>(values: Vec<Datum<D::T>>, ty: &Type, axis: i64, backwards: bool) -> Result<Datum<D::T>, OpError> {
     let Type::Tensor(declared) = ty else {
         return Err(OpError::new(format!("{ty} cannot be collected")));
@@ -303,7 +302,7 @@ fn collect<D: Domain>(values: Vec<Datum<D::T>>, ty: &Type, axis: i64, backwards:
         let empty = Tensor::from_ints(declared.dtype, &dims, &[])
             .or_else(|| Tensor::from_f64s(declared.dtype, &dims, &[]))
             .or_else(|| Tensor::new(&dims, Vec::<String>::new()));
-        let empty = empty.ok_or_else(|| OpError::new(format!("no tensor of {} without elements", declared.dtype)))?;
+        let empty = empty.ok_or_else(|| OpError::new(format!("cannot make an empty tensor of {}", declared.dtype)))?;
         return Ok(Datum::One(D::constant(&empty)?));
     }
     let mut parts = tensors::<D>(&values, ty)?;
@@ -449,7 +448,7 @@ fn split<D: Domain>(call: &FlowCall<'_, D>) -> Result<Vec<Datum<D::T>>, OpError>
         None => vec![1; extent as usize],
         Some((parts, true)) => match parts.first() {
             Some(&n) if n > 0 => (0..extent).step_by(n as usize).map(|i| n.min(extent - i)).collect(),
-            _ => return Err(OpError::new("parts must have a positive extent")),
+            _ => return Err(OpError::new("the size of the parts must be positive")),
         },
         Some((parts, false)) => parts.clone(),
     };

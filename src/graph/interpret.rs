@@ -1,4 +1,5 @@
-//! The reference interpreter: every vertex by the reference semantics of its operator, over any number system.
+//! The reference interpreter: evaluates every vertex by the reference semantics of its operator, over any number
+//! system.
 
 use rustc_hash::FxHashMap;
 
@@ -9,17 +10,17 @@ use super::{Graph, Node, VertexId, region_graph};
 use crate::op::{AttrValue, Flow, Op, OpDef, OpError, Region, Semantics, System, Value, evaluate, evaluate_tensors};
 use crate::tensor::{Tensor, Type};
 
-/// Why a graph could not be evaluated.
+/// The reason why a graph could not be evaluated.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InterpretError {
     /// A call failed.
-    #[error("`{op}` at vertex {}: {error}", vertex.index())]
+    #[error("`{op}` at node {}: {error}", vertex.index())]
     Call {
         /// The vertex.
         vertex: VertexId,
         /// The operator.
         op: String,
-        /// Why.
+        /// The reason.
         error: OpError,
     },
     /// An input or parameter has no value.
@@ -27,7 +28,7 @@ pub enum InterpretError {
     Missing(String),
 }
 
-/// What tensors are while a graph is evaluated.
+/// The representation of tensors during evaluation.
 pub(crate) trait Domain: Sized {
     type T: Clone;
     fn constant(value: &Tensor) -> Result<Self::T, OpError>;
@@ -39,13 +40,13 @@ pub(crate) trait Domain: Sized {
     ) -> Result<Vec<Self::T>, OpError>;
     fn ty(value: &Self::T, declared: &Type) -> Type;
     fn shape(value: &Self::T) -> Vec<usize>;
-    /// The elements of integers, or of truth values as 0 and 1.
+    /// The elements of an integer tensor, or of a boolean tensor as 0 and 1.
     fn ints(value: &Self::T) -> Result<Vec<i64>, OpError>;
     /// The value as a typed tensor, if it is one.
     fn tensor(_: &Self::T) -> Option<&Tensor> {
         None
     }
-    /// Bytes that are counted for a value.
+    /// The number of bytes counted for a value.
     fn bytes(_: &Datum<Self::T>) -> u64 {
         0
     }
@@ -79,7 +80,7 @@ impl Domain for Machine {
         value.shape().to_vec()
     }
     fn ints(value: &Tensor) -> Result<Vec<i64>, OpError> {
-        narrow(value.to_ints().ok_or_else(|| OpError::new("integers are needed"))?)
+        narrow(value.to_ints().ok_or_else(|| OpError::new("expected integers"))?)
     }
     fn tensor(value: &Tensor) -> Option<&Tensor> {
         Some(value)
@@ -119,7 +120,7 @@ impl<S: System> Domain for Over<S> {
         match value {
             Value::Int(a) => narrow(a.iter().copied().collect()),
             Value::Bool(a) => Ok(a.iter().map(|&b| i64::from(b)).collect()),
-            _ => Err(OpError::new("integers are needed")),
+            _ => Err(OpError::new("expected integers")),
         }
     }
 }
@@ -142,7 +143,7 @@ pub fn interpret(graph: &Graph, value: &dyn Fn(VertexId) -> Option<Tensor>) -> R
     run_tensors::<Machine>(graph, value, &roots)
 }
 
-/// The results of `graph`, whatever their types; see [`interpret`].
+/// The results of `graph`, which may have any type; see [`interpret`].
 ///
 /// # Errors
 /// As [`interpret`].
@@ -166,10 +167,10 @@ pub fn interpret_vertices(
     run_tensors::<Machine>(graph, value, roots)
 }
 
-/// The value of one call as [`evaluate_call`] gives it, as long as it stays within what `meter` allows.
+/// The value of one call, as by [`evaluate_call`], within the limits of `meter`.
 ///
 /// # Errors
-/// As [`evaluate_call`], and if it takes more than is allowed.
+/// As [`evaluate_call`], and if it exceeds the limits.
 pub fn evaluate_within(
     op: &Op,
     operands: &[Option<Tensor>],
@@ -186,7 +187,7 @@ pub fn evaluate_within(
 /// The results of `graph` over the number system `S`; see [`interpret`].
 ///
 /// # Errors
-/// As [`interpret`], and if `S` has no meaning for a function of the graph.
+/// As [`interpret`], and if `S` does not define a function of the graph.
 pub fn interpret_over<S: System>(
     graph: &Graph,
     value: &dyn Fn(VertexId) -> Option<Value<S>>,
@@ -195,7 +196,7 @@ pub fn interpret_over<S: System>(
     run_tensors::<Over<S>>(graph, value, &roots)
 }
 
-/// The value of one call, composites through their bodies.
+/// The value of one call; composite operators are evaluated through their bodies.
 ///
 /// # Errors
 /// If the operator is opaque or the operands do not fit.
@@ -220,11 +221,11 @@ pub fn evaluate_data(
     call::<Machine>(op, operands, types, attrs, None)
 }
 
-/// The value of one call over the number system `S`, composites through their bodies; `types` are those of the
-/// operands, with every extent known.
+/// The value of one call over the number system `S`; composite operators are evaluated through their bodies. `types`
+/// are those of the operands, with every dimension known.
 ///
 /// # Errors
-/// As [`evaluate_call`], and if `S` has no meaning for a function of the operator.
+/// As [`evaluate_call`], and if `S` does not define a function of the operator.
 pub fn evaluate_call_over<S: System>(
     op: &Op,
     operands: &[Option<Value<S>>],
@@ -244,13 +245,13 @@ fn data<T: Clone>(operands: &[Option<T>]) -> Vec<Datum<T>> {
 fn tensors<T>(results: Vec<Datum<T>>) -> Result<Vec<T>, OpError> {
     let one = |result: Datum<T>| match result {
         Datum::One(value) => Ok(value),
-        _ => Err(OpError::new("a result is no tensor")),
+        _ => Err(OpError::new("a result is not a tensor")),
     };
     results.into_iter().map(one).collect()
 }
 
-/// The results of a call of control flow on typed tensors, whose functions are called by `body`, which takes the place
-/// of the attribute.
+/// The results of a call of control flow on typed tensors. Its functions are called by `body`, which is passed the
+/// index of the attribute.
 ///
 /// # Errors
 /// If operands do not fit, or a function fails.
@@ -387,7 +388,7 @@ fn run<D: Domain>(
         *uses.entry(*root).or_default() += 1;
     }
     let mut slots: FxHashMap<VertexId, Datum<D::T>> = FxHashMap::default();
-    // Bytes of computed values, as they are counted.
+    // The counted bytes of computed values.
     let mut held: FxHashMap<VertexId, u64> = FxHashMap::default();
     for v in order {
         let vertex = graph.vertex(v);
@@ -452,7 +453,7 @@ fn run<D: Domain>(
             }
         }
     }
-    // What is left are the results, which the caller counts.
+    // The remaining values are the results, which the caller counts.
     if let Some(meter) = meter {
         held.values().for_each(|bytes| meter.release(*bytes));
     }

@@ -1,4 +1,4 @@
-//! Values that follow from constants and from extents that are known.
+//! Values that follow from constants and known dimensions.
 
 use rustc_hash::FxHashMap;
 
@@ -6,13 +6,13 @@ use super::{Graph, Node, Vertex, VertexId, evaluate_call};
 use crate::op::{AttrValue, Op, is_pure};
 use crate::tensor::{Dim, Tensor, Type};
 
-/// Values of more elements are not computed.
+/// The maximum number of elements of a value that is computed.
 const LARGEST: usize = 4096;
 
-/// No more vertices than this are looked at.
+/// The maximum number of vertices that are visited.
 const FARTHEST: usize = 512;
 
-/// The value of `v`, if it follows from constants and known extents in a few small steps.
+/// The value of `v`, if it follows from constants and known dimensions in a few small steps.
 ///
 /// ```
 /// use tautomer::graph::{Graph, known_value};
@@ -82,7 +82,7 @@ pub fn known_value(graph: &Graph, v: VertexId) -> Option<Tensor> {
     known.remove(&v).flatten()
 }
 
-/// The value of integers that follow from extents, if those are known.
+/// The value of integers that follow from dimensions, if these are known.
 fn integers(vertex: &Vertex) -> Option<Tensor> {
     let ints: Option<Vec<i128>> = vertex
         .ints
@@ -94,7 +94,7 @@ fn integers(vertex: &Vertex) -> Option<Tensor> {
     Tensor::from_ints(ty.dtype, &ty.shape.as_ref()?.to_concrete()?, &ints?)
 }
 
-/// The value of `shape` and `size` where the extents are known.
+/// The value of `shape` and `size` where the dimensions are known.
 fn extents(graph: &Graph, op: &Op, attrs: &[AttrValue], operand: Option<VertexId>) -> Option<Tensor> {
     let shape = graph.ty(operand?).as_tensor()?.shape.as_ref()?;
     let constants = |dims: &[Dim]| dims.iter().map(Dim::as_const).collect::<Option<Vec<i64>>>();

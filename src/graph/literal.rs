@@ -1,25 +1,25 @@
-//! Literals as tensors: the element type follows from the suffix, or from where the literal is used.
+//! Literals as tensors; the element type follows from the suffix, or from the use of the literal.
 
 use super::term::{Term, kind};
 use crate::op::AttrValue;
 use crate::tensor::{DType, MAX_RANK, Tensor, assume};
 
-/// The element type a literal without suffix takes.
+/// The element type that a literal without a suffix takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wanted {
-    /// Nothing is known: integers are `i32`, fractions `f32`.
+    /// No requirement: integers are `i32`, floating-point numbers `f32`.
     Any,
-    /// That of the other operands.
+    /// The type of the other operands.
     Like(DType),
-    /// Fractions are of this type, integers are indices.
+    /// Floating-point numbers have this type, integers are indices.
     FloatLike(DType),
-    /// Integers are indices, `i64`; fractions `f32`.
+    /// Integers are indices, `i64`; floating-point numbers are `f32`.
     Index,
-    /// The declared one, which a suffix may not contradict.
+    /// The declared type, which a suffix may not contradict.
     Exactly(DType),
 }
 
-/// The tensor that a literal term stands for.
+/// The tensor of a literal term.
 pub(crate) fn tensor<V>(term: &Term<V>, wanted: Wanted) -> Result<Tensor, String> {
     let mut flat = Flat {
         shape: Vec::new(),
@@ -55,7 +55,7 @@ pub(crate) fn tensor<V>(term: &Term<V>, wanted: Wanted) -> Result<Tensor, String
             .collect();
         return texts
             .and_then(|t| Tensor::new(&shape, t))
-            .ok_or_else(|| "texts and numbers in one literal".into());
+            .ok_or_else(|| "strings and numbers in one literal".into());
     }
     let mut ints = Vec::with_capacity(flat.leaves.len());
     let mut floats = Vec::new();
@@ -74,8 +74,8 @@ pub(crate) fn tensor<V>(term: &Term<V>, wanted: Wanted) -> Result<Tensor, String
             Leaf::Float(v) if dtype.is_float() => floats.push(v),
             Leaf::Float(v) => return mismatch(&format!("the fraction {v}")),
             Leaf::Bool(b) if dtype == DType::Bool => ints.push(i128::from(b)),
-            Leaf::Bool(b) => return mismatch(&format!("the truth value {b}")),
-            Leaf::Text(_) => return mismatch("a text"),
+            Leaf::Bool(b) => return mismatch(&format!("the boolean {b}")),
+            Leaf::Text(_) => return mismatch("a string"),
             Leaf::Typed(t) if t.dtype() == dtype => {
                 if dtype.is_float() {
                     floats.extend(t.to_f64s().unwrap_or_default());
@@ -94,8 +94,7 @@ pub(crate) fn tensor<V>(term: &Term<V>, wanted: Wanted) -> Result<Tensor, String
     built.ok_or_else(|| format!("there are no literals of {dtype}"))
 }
 
-/// Whether a literal is made of numbers without a suffix, and whether fractions are among them; nothing for all other
-/// terms.
+/// For a literal of numbers without a suffix, whether it has floating-point numbers; `None` for all other terms.
 pub(crate) fn is_open<V>(term: &Term<V>) -> Option<bool> {
     match term {
         Term::Int(d) => d.as_const().map(|_| false),
@@ -126,7 +125,9 @@ fn flatten<V>(term: &Term<V>, depth: usize, out: &mut Flat) -> Result<(), String
         Term::List(items) => {
             match out.shape.get(depth) {
                 None if out.leaves.is_empty() && depth >= MAX_RANK => {
-                    return Err(format!("a tensor has at most {MAX_RANK} axes, and this literal more"));
+                    return Err(format!(
+                        "a tensor has at most {MAX_RANK} axes, and this literal has more"
+                    ));
                 }
                 None if out.leaves.is_empty() => out.shape.push(items.len()),
                 Some(&extent) if extent == items.len() => {}
@@ -136,23 +137,23 @@ fn flatten<V>(term: &Term<V>, depth: usize, out: &mut Flat) -> Result<(), String
                         items.len()
                     ));
                 }
-                None => return Err("elements and lists stand side by side in this literal".into()),
+                None => return Err("this literal mixes elements and lists".into()),
             }
             return items.iter().try_for_each(|item| flatten(item, depth + 1, out));
         }
         Term::Int(d) => Leaf::Int(i128::from(d.as_const().ok_or_else(|| {
             assume::left_open();
-            format!("`{d}` is a symbolic dimension, not a number known now")
+            format!("`{d}` is a symbolic dimension, not a known number")
         })?)),
         Term::Wide(v) => Leaf::Int(*v),
         Term::Float(v) => Leaf::Float(*v),
         Term::Bool(b) => Leaf::Bool(*b),
         Term::Str(s) => Leaf::Text(s.to_string()),
         Term::Tensor(t) if t.len() == 1 => Leaf::Typed(t.clone()),
-        other => return Err(format!("{} is no tensor", kind(other))),
+        other => return Err(format!("{} is not a tensor", kind(other))),
     };
     if depth < out.shape.len() {
-        return Err("elements and lists stand side by side in this literal".into());
+        return Err("this literal mixes elements and lists".into());
     }
     out.leaves.push(leaf);
     Ok(())
@@ -160,13 +161,13 @@ fn flatten<V>(term: &Term<V>, depth: usize, out: &mut Flat) -> Result<(), String
 
 const FOREIGN: &str = "foreign:";
 
-/// A foreign value as a text that [`foreign`] reads back.
+/// A foreign value as a string that [`foreign`] reads back.
 pub(crate) fn foreign_text(kind: &str, bytes: &[u8]) -> String {
     let hex: String = bytes.iter().map(|b| format!("{b:02x}")).collect();
     format!("{FOREIGN}{kind}:{hex}")
 }
 
-/// An attribute of an opaque operator; texts that stand for foreign values are turned back into them.
+/// An attribute of an opaque operator; strings that encode foreign values are decoded.
 pub(crate) fn foreign(value: AttrValue) -> AttrValue {
     let AttrValue::Str(text) = &value else { return value };
     let decoded = || {

@@ -1,5 +1,5 @@
-//! Limits of a computation: bytes that it holds at one time, and operations. They are counted, not timed, so that a
-//! computation is refused on every machine or on none; each call is estimated before it is made.
+//! Limits of a computation: bytes held at one time, and operations. They are counted, not timed, so that a computation
+//! is rejected on every machine or on none. Each call is estimated before it is made.
 
 use std::cell::Cell;
 use std::fmt;
@@ -8,21 +8,21 @@ use super::Datum;
 use crate::op::{AttrValue, Fact, Flow, Infer, OpDef, OpError, Semantics, Work, held_bytes, work};
 use crate::tensor::{Tensor, Type};
 
-/// What a computation may take.
+/// The resources that a computation may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Allowance {
-    /// Bytes of all values that are held at one time, what is given aside.
+    /// Bytes of all values held at one time, excluding the given ones.
     pub bytes: u64,
-    /// Operations, weighted by what computes them.
+    /// Operations, weighted by how they are computed.
     pub operations: u64,
 }
 
-/// What a computation would take beyond what it may.
+/// The limit that a computation would exceed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Excess {
-    /// So many bytes at one time, and how many are allowed.
+    /// The bytes needed at one time, and the limit.
     Bytes(f64, u64),
-    /// So many operations, and how many are allowed.
+    /// The operations needed, and the limit.
     Operations(f64, u64),
 }
 
@@ -50,36 +50,37 @@ pub fn bytes_text(bytes: f64) -> String {
     }
 }
 
-/// How operations are weighted.
+/// The weights of operations.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Weights {
-    /// Of an arithmetic operation.
+    /// The weight of an arithmetic operation.
     pub operation: f64,
-    /// Of an element that is read or written.
+    /// The weight of reading or writing an element.
     pub element: f64,
-    /// Of a call.
+    /// The weight of a call.
     pub call: f64,
-    /// Bytes that each element read or written takes for the time of the call.
+    /// Bytes that each element read or written occupies during the call.
     pub scratch: f64,
 }
 
 impl Weights {
-    /// Of calls by the reference semantics, which has numbers of 16 bytes for integers.
+    /// The weights of the reference semantics, which represents integers in 16 bytes.
     pub const REFERENCE: Weights = Weights {
         operation: 1.0,
         element: 1.0,
         call: 100.0,
         scratch: 16.0,
     };
-    /// Of calls by kernels: the time of 100 000 operations passes before one has begun, and that of 20 until an element
-    /// has come from memory.
+    /// The weights of kernels: starting a kernel takes as long as 100 000 operations, and loading an element from
+    /// memory as long as 20.
     pub const KERNELS: Weights = Weights {
         operation: 1.0,
         element: 20.0,
         call: 1e5,
         scratch: 0.0,
     };
-    /// Of calls by the reference semantics among kernels, which compute hundreds of operations in the time of one.
+    /// The weights of the reference semantics relative to kernels, which compute hundreds of operations in the time of
+    /// one.
     pub const SLOW: Weights = Weights {
         operation: 300.0,
         element: 300.0,
@@ -88,7 +89,7 @@ impl Weights {
     };
 }
 
-/// Keeps count of what a computation takes.
+/// Counts the resources that a computation uses.
 #[derive(Debug)]
 pub struct Meter {
     allowance: Allowance,
@@ -98,7 +99,7 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// With nothing taken yet.
+    /// A meter without any use so far.
     pub fn new(allowance: Allowance) -> Meter {
         Meter {
             allowance,
@@ -108,12 +109,12 @@ impl Meter {
         }
     }
 
-    /// What went beyond the allowance, if anything did: then the computation has ended with an error.
+    /// The limit that was exceeded, if any; the computation has then ended with an error.
     pub fn excess(&self) -> Option<Excess> {
         self.excess.get()
     }
 
-    /// Operations up to now.
+    /// The number of operations so far.
     pub fn operations(&self) -> f64 {
         self.operations.get()
     }
@@ -126,7 +127,7 @@ impl Meter {
     /// Counts operations.
     ///
     /// # Errors
-    /// If they are too many.
+    /// If there are too many.
     pub fn spend(&self, operations: f64) -> Result<(), OpError> {
         let all = self.operations.get() + operations;
         self.operations.set(all);
@@ -136,7 +137,7 @@ impl Meter {
         Ok(())
     }
 
-    /// Checks that there is room for so many bytes.
+    /// Checks that there is room for this many bytes.
     ///
     /// # Errors
     /// If there is not.
@@ -153,7 +154,7 @@ impl Meter {
         self.live.set(self.live.get().saturating_add(bytes));
     }
 
-    /// Counts bytes as held no longer.
+    /// Counts bytes as released.
     pub fn release(&self, bytes: u64) {
         self.live.set(self.live.get().saturating_sub(bytes));
     }
@@ -161,7 +162,7 @@ impl Meter {
     /// Counts a call that is about to be made.
     ///
     /// # Errors
-    /// If it exceeds the allowance. What is wrong with the call otherwise, the call says itself.
+    /// If it exceeds the allowance. Other problems of the call are reported by the call itself.
     pub fn call(
         &self,
         def: &'static OpDef,
@@ -190,12 +191,12 @@ impl Meter {
     }
 }
 
-/// Operations of a call, weighted.
+/// The weighted operations of a call.
 pub fn weighted(work: &Work, weights: Weights) -> f64 {
     weights.call + weights.operation * work.operations + weights.element * work.elements
 }
 
-/// Bytes of a value, those of its elements if it is a list.
+/// The bytes of a value, or of its elements if it is a list.
 pub fn datum_bytes(value: &Datum<Tensor>) -> u64 {
     let mut bytes = 0u64;
     let mut stack = vec![value];
@@ -209,7 +210,8 @@ pub fn datum_bytes(value: &Datum<Tensor>) -> u64 {
     bytes
 }
 
-/// The place of the first result of a function that its caller collects, call by call; the number of results if none is.
+/// The index of the first result of a function that its caller collects call by call; the number of results if there is
+/// none.
 pub fn first_collected(def: &OpDef, attrs: &[AttrValue], results: usize) -> usize {
     let count = |name: &str| def.attr_in(attrs, name).as_count().unwrap_or(0);
     match def.semantics {

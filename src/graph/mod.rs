@@ -1,6 +1,6 @@
 //! The typed computation graph: vertices on a petgraph DAG, ordered predecessors, explicit outputs.
 //!
-//! Owns the structure and its orders; how a call is typed and what it means stands in [`op`](crate::op).
+//! This module owns the structure and its orders; the typing and semantics of calls are in [`op`](crate::op).
 
 pub(crate) mod build;
 mod compare;
@@ -53,7 +53,7 @@ use crate::diag::Span;
 use crate::op::{AttrValue, Attrs, Fact, Normalized, Op, OpDef, OpError, OpaqueOp, normalize};
 use crate::tensor::{Dim, Tensor, Type};
 
-/// Names a vertex of one graph; stays valid while other vertices are removed.
+/// Identifies a vertex of one graph; stays valid while other vertices are removed.
 pub type VertexId = NodeIndex;
 
 /// Predecessors of a vertex, in order.
@@ -62,7 +62,7 @@ pub type Operands = SmallVec<[VertexId; 4]>;
 /// A result of the graph.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Output {
-    /// The name it is given to the outside, if it has one.
+    /// Its external name, if it has one.
     pub name: Option<Arc<str>>,
     /// Its value.
     pub vertex: VertexId,
@@ -71,7 +71,7 @@ pub struct Output {
 /// Values of the parameters of a graph, by name.
 pub type Params = IndexMap<Arc<str>, Tensor>;
 
-/// A network together with the values of its parameters (the seed's *workload*).
+/// A network together with the values of its parameters (a *workload*).
 #[derive(Debug, Clone, Default)]
 pub struct Workload {
     /// The network.
@@ -118,12 +118,12 @@ impl Graph {
         self.vertices.node_count()
     }
 
-    /// True without vertices.
+    /// True if there are no vertices.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The number of operator calls, those of functions that they call included.
+    /// The number of operator calls, including those in functions that operators call.
     pub fn call_count(&self) -> usize {
         let calls = self.vertices.node_weights().map(|v| match &v.node {
             Node::Call { attrs, .. } => 1 + attrs.iter().map(AttrValue::call_count).sum::<usize>(),
@@ -145,7 +145,7 @@ impl Graph {
         &self.vertices[v]
     }
 
-    /// The vertex `v`, for changes of its name or place; its type and node stay.
+    /// The vertex `v`, for changing its name or span; its type and node must not change.
     pub fn vertex_mut(&mut self, v: VertexId) -> &mut Vertex {
         &mut self.vertices[v]
     }
@@ -170,7 +170,7 @@ impl Graph {
         &self.outputs
     }
 
-    /// A dimension nothing is known of.
+    /// A new unknown dimension.
     pub fn unknown_dim(&mut self) -> Dim {
         self.fresh += 1;
         Dim::unknown(self.fresh - 1)
@@ -181,12 +181,12 @@ impl Graph {
         self.fresh
     }
 
-    /// Keeps unknown dimensions below `next` apart from those made from now on.
+    /// Reserves unknown dimensions below `next`, so that new ones are distinct from them.
     pub fn reserve_unknown(&mut self, next: u32) {
         self.fresh = self.fresh.max(next);
     }
 
-    /// Adds a vertex without a check; the caller vouches for its type.
+    /// Adds a vertex without checks; the caller is responsible for its type.
     pub fn push(&mut self, vertex: Vertex, operands: &[VertexId]) -> VertexId {
         let v = self.vertices.add_node(vertex);
         for (place, &u) in operands.iter().enumerate() {
@@ -215,7 +215,7 @@ impl Graph {
         self.push(Vertex::new(Node::Const(value), ty), &[])
     }
 
-    /// Adds the mark of an operand that is left out.
+    /// Adds the marker of an omitted operand.
     pub fn absent(&mut self) -> VertexId {
         self.push(Vertex::new(Node::Absent, Type::Absent), &[])
     }
@@ -249,7 +249,7 @@ impl Graph {
         Ok(self.push(vertex, &operands))
     }
 
-    /// A call in normal form; operands that follow from extents become attributes where inference takes them.
+    /// A call in normal form; operands that follow from dimensions become attributes where inference accepts them.
     fn normalized(
         &self,
         def: &'static OpDef,
@@ -269,7 +269,7 @@ impl Graph {
         normalize(def, &facts, attrs, fresh)
     }
 
-    /// Adds a call whose attributes are in declared order and normal form already, with its type.
+    /// Adds a call with its type, whose attributes are already in declared order and normal form.
     pub fn call_typed(&mut self, op: Op, operands: &[VertexId], attrs: Attrs, ty: Type) -> VertexId {
         let ints = match &op {
             Op::Known(def) => self.ints_of_call(def, operands, &attrs, &ty),
@@ -310,7 +310,7 @@ impl Graph {
         Ok(self.push(Vertex::new(Node::Proj(index as u32), ty), &[tuple]))
     }
 
-    /// Declares the value of `v` a result.
+    /// Makes the value of `v` a result.
     pub fn output(&mut self, v: VertexId, name: Option<&str>) {
         self.outputs.push(Output {
             name: name.map(Into::into),
@@ -323,17 +323,18 @@ impl Graph {
         self.outputs[i].vertex = v;
     }
 
-    /// Forgets all results.
+    /// Removes all results.
     pub fn clear_outputs(&mut self) {
         self.outputs.clear();
     }
 
-    /// Gives the vertex a place in the text.
+    /// Sets the span of the vertex in the text.
     pub fn set_span(&mut self, v: VertexId, span: Span) {
         self.vertices[v].span.get_or_insert(span);
     }
 
-    /// What inference may know of `v`: its type, its value if it is a constant, and integers that extents determine.
+    /// What inference may know about `v`: its type, its value if it is a constant, and integers determined by
+    /// dimensions.
     pub fn fact(&self, v: VertexId) -> Fact<'_> {
         let vertex = &self.vertices[v];
         Fact {
@@ -359,12 +360,13 @@ impl Graph {
         self.vertices.edges_directed(v, Direction::Incoming).count()
     }
 
-    /// Lets every user of `old`, results included, use `new` instead.
+    /// Makes every user of `old`, including results, use `new` instead.
     pub fn replace_uses(&mut self, old: VertexId, new: VertexId) {
         self.replace_uses_except(old, new, &[]);
     }
 
-    /// Lets every user of `old`, results included, use `new` instead, but for the vertices in `except`; gives the users.
+    /// Makes every user of `old`, including results but not the vertices in `except`, use `new` instead; returns the
+    /// users.
     pub fn replace_uses_except(&mut self, old: VertexId, new: VertexId, except: &[VertexId]) -> Vec<VertexId> {
         let uses: Vec<_> = self
             .vertices
@@ -384,7 +386,7 @@ impl Graph {
         uses.into_iter().map(|(_, user, _)| user).collect()
     }
 
-    /// The vertices that use `v`, those added last first; one that uses it twice occurs twice.
+    /// The vertices that use `v`, most recently added first; one that uses it twice occurs twice.
     pub fn users(&self, v: VertexId) -> impl Iterator<Item = VertexId> + '_ {
         self.vertices.neighbors_directed(v, Direction::Outgoing)
     }
@@ -397,7 +399,7 @@ impl Graph {
             .is_some()
     }
 
-    /// Removes a vertex that is no input, parameter or result, and that nothing uses.
+    /// Removes a vertex that is not an input, parameter or result, and has no users.
     pub fn remove(&mut self, v: VertexId) {
         let node = self.vertices.node_weight(v).map(|vertex| &vertex.node);
         if matches!(node, None | Some(Node::Input | Node::Param)) || self.is_used(v) {
@@ -406,7 +408,7 @@ impl Graph {
         self.vertices.remove_node(v);
     }
 
-    /// Turns a parameter or a call into something without predecessors: a constant, or a parameter of that name.
+    /// Turns a parameter or a call into a vertex without predecessors: a constant, or a parameter with that name.
     pub fn become_leaf(&mut self, v: VertexId, node: Node, name: Option<Arc<str>>) {
         let edges: Vec<_> = self
             .vertices
@@ -430,8 +432,8 @@ impl Graph {
         vertex.name = name;
     }
 
-    /// A copy without the vertices that no result depends on; inputs stay. In time linear in the size, where removing
-    /// the users of one value one by one is not.
+    /// A copy without the vertices that no result depends on; inputs are kept. It takes linear time, unlike removing
+    /// the users of one value one by one.
     pub fn compacted(&self) -> Graph {
         let mut out = Graph {
             name: self.name.clone(),
@@ -459,8 +461,8 @@ impl Graph {
         out
     }
 
-    /// The graph with its parameters in the order in which the results depend on them, so that what is made of it does not
-    /// depend on the order in which a file has them.
+    /// The graph with its parameters in the order in which the results depend on them, so that later results do not
+    /// depend on the order in the file.
     pub fn with_params_in_order(&self) -> Graph {
         let mut out = self.clone();
         let order = self.rpo();
@@ -469,7 +471,7 @@ impl Graph {
         out
     }
 
-    /// Removes every vertex that no result depends on; inputs stay. Returns how many were removed.
+    /// Removes every vertex that no result depends on, except inputs. Returns how many were removed.
     pub fn retain_reachable(&mut self) -> usize {
         let keep: rustc_hash::FxHashSet<VertexId> = self.rpo().into_iter().chain(self.inputs.iter().copied()).collect();
         let before = self.len();

@@ -7,7 +7,7 @@ use super::{Graph, Operands, VertexId};
 
 impl Graph {
     /// The vertices that results depend on, each after its predecessors: depth-first from the results in order,
-    /// predecessors in order. Unique for a graph, whatever the order of creation.
+    /// predecessors in order. It is unique for a graph, independent of the order of creation.
     ///
     /// ```
     /// # use tautomer::{graph::Graph, op::{Op, lookup}, tensor::{DType, Type}};
@@ -49,8 +49,8 @@ impl Graph {
         order
     }
 
-    /// The users of every vertex, as subsequences of [`rpo`](Graph::rpo), without repetition; vertices no result
-    /// depends on have no entry of their own and are nobody's users.
+    /// The users of every vertex, as subsequences of [`rpo`](Graph::rpo), without repetition; vertices that no result
+    /// depends on have no entry and do not count as users.
     pub fn succ_all(&self) -> rustc_hash::FxHashMap<VertexId, Vec<VertexId>> {
         let order = self.rpo();
         let mut succ: rustc_hash::FxHashMap<VertexId, Vec<VertexId>> = order.iter().map(|&v| (v, Vec::new())).collect();
@@ -71,12 +71,13 @@ impl Graph {
         self.succ_all().remove(&v).unwrap_or_default()
     }
 
-    /// All vertices with a path to `v`, itself included: the seed's `R(v)`.
+    /// All vertices with a path to `v`, including `v` itself.
     pub fn reach(&self, v: VertexId) -> FxHashSet<VertexId> {
         self.rpo_from([v]).into_iter().collect()
     }
 
-    /// True if the expression at `u` is a sub-expression of the one at `v`; each is one of itself.
+    /// True if the expression at `u` is a sub-expression of the one at `v`; every expression is a sub-expression of
+    /// itself.
     pub fn is_subexpression(&self, u: VertexId, v: VertexId) -> bool {
         let mut seen = FxHashSet::default();
         let mut stack = vec![v];

@@ -13,17 +13,17 @@ use crate::lang::ast::{Ast, Block, ExprKind, Function, ParamClass, Program};
 use crate::op::OpDef;
 use crate::tensor::{DType, TensorType, Type};
 
-/// How a graph is built from a program.
+/// Options for building a graph from a program.
 #[derive(Debug, Clone)]
 pub struct BuildOptions {
     /// Types of inputs that the program itself does not type, by name; all others are `f32[..]`.
     pub inputs: FxHashMap<String, Type>,
-    /// A graph may not have more vertices than this.
+    /// The maximum number of vertices of a graph.
     pub max_vertices: usize,
-    /// Functions are inlined where they are called, and comprehensions are written out; they may not have more
-    /// expressions then than this, those of the text itself not counted.
+    /// The maximum number of expressions after functions are inlined and comprehensions expanded, not counting those of
+    /// the text itself.
     pub max_inlined: usize,
-    /// The tuples that a program makes may not have more elements together than this, those of inner tuples counted.
+    /// The maximum total number of elements of all tuples of a program, including those of inner tuples.
     pub max_tuple_elements: usize,
 }
 
@@ -69,9 +69,9 @@ pub fn build_program(program: &Program, options: &BuildOptions) -> Result<Graph,
         (None, Some(main)) => {
             let called = called_by_operators(&program.ast);
             let twice = problems.has_errors();
-            // Functions nobody calls are checked as well.
+            // Functions that are never called are checked as well.
             for function in program.functions.iter().filter(|f| !std::ptr::eq(*f, main)) {
-                // One that an operator calls is checked there: it may know more.
+                // A function that an operator calls is checked at that call, where more may be known.
                 let called = function.name.as_ref().is_some_and(|n| called.contains(&n.name));
                 if !called && function.params.iter().all(|p| p.ty.is_some()) && !twice {
                     let mut own = Diagnostics::new();
@@ -114,7 +114,7 @@ pub fn build_program(program: &Program, options: &BuildOptions) -> Result<Graph,
     }
 }
 
-/// The names that attributes are: of functions that operators call, among others.
+/// The names used as attributes, which include the functions that operators call.
 fn called_by_operators(ast: &Ast) -> rustc_hash::FxHashSet<Arc<str>> {
     let attributes = ast.iter().filter_map(|(_, expr)| match &expr.kind {
         ExprKind::Call { attrs: Some(attrs), .. } => Some(attrs),
@@ -141,7 +141,7 @@ fn main_function(program: &Program) -> Option<&Function> {
         })
 }
 
-/// The graph of one function that is no item of a program, such as an example of a rule.
+/// The graph of one function that is not part of a program, such as an example of a rule.
 ///
 /// # Errors
 /// Every problem found, with its place.
@@ -163,12 +163,12 @@ pub fn build_function(ast: &Ast, function: &Function, options: &BuildOptions) ->
     }
 }
 
-/// Where a function is called.
+/// The context in which a function is called.
 #[derive(Default)]
 pub(super) struct Within {
-    /// The functions it stands in, itself last; empty for one that is not called by an operator.
+    /// The enclosing functions, itself last; empty for a function that is not called by an operator.
     pub(super) path: Vec<Arc<str>>,
-    /// Symbols that are known there.
+    /// The symbols defined there.
     pub(super) symbols: Vec<Arc<str>>,
 }
 
@@ -238,7 +238,7 @@ fn assemble(
             .cloned()
             .unwrap_or_else(|| TensorType::any_rank(DType::F32).into())
     };
-    // Inputs go in first, through a builder of their own that knows the symbols they declare.
+    // Inputs are added first, by a separate builder that collects the symbols they declare.
     let mut inputs: Vec<(Arc<str>, ParamClass, Type)> = Vec::new();
     let mut next_unknown = 0;
     let mut symbols: Vec<Arc<str>> = within.symbols;
@@ -293,7 +293,7 @@ fn assemble(
     let mut vertices = Vec::new();
     for (name, class, ty) in &inputs {
         vertices.push(match class {
-            // What a function that is called knows comes with the call.
+            // A called function receives its parameters from the call.
             ParamClass::Param if within.path.is_empty() => graph.param(name, ty.clone()),
             ParamClass::Param | ParamClass::Input => graph.input(name, ty.clone()),
         });
@@ -345,7 +345,7 @@ fn assemble(
         problems.push(
             Diagnostic::error(
                 "T0204",
-                format!("the function is declared to give {declared}, and gives {actual}"),
+                format!("the function is declared to return {declared}, but returns {actual}"),
             )
             .label(span, format!("this is {actual}"))
             .secondary(place, "declared here"),
@@ -357,7 +357,7 @@ fn assemble(
     Some(graph)
 }
 
-/// The results are tensors: a tuple is taken apart.
+/// Adds the results; a tuple is split into its elements.
 fn add_outputs(graph: &mut Graph, root: super::VertexId) {
     let mut stack = vec![root];
     while let Some(v) = stack.pop() {
@@ -375,7 +375,7 @@ fn add_outputs(graph: &mut Graph, root: super::VertexId) {
     }
 }
 
-/// Names a bare expression uses and nothing defines, positional ones first, then in order of appearance.
+/// The free names of a bare expression, positional ones first, then in order of appearance.
 fn free_names(ast: &Ast, block: &Block) -> Vec<Arc<str>> {
     let mut defined: Vec<Arc<str>> = block.lets.iter().flat_map(names_of).collect();
     for (_, expr) in ast.iter() {

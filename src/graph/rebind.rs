@@ -1,4 +1,4 @@
-//! Graphs whose inputs get other shapes: all types are inferred anew.
+//! Graphs with new input shapes; all types are inferred again.
 
 use std::sync::Arc;
 
@@ -10,16 +10,16 @@ use crate::diag::{Diagnostic, Diagnostics, did_you_mean};
 use crate::op::{AttrValue, Op, Region, RegionStep};
 use crate::tensor::{Atom, Dim, Shape, Tensor, TensorType, Type};
 
-/// The symbols and unknown extents that get a value.
+/// The symbols and unknown dimensions that receive a value.
 type Values = IndexMap<Atom, Dim>;
 
 impl Graph {
-    /// The graph with inputs of these shapes, by name. A symbol that gets a value has it everywhere; unknown extents in
-    /// `shapes` stay as they are.
+    /// The graph with inputs of these shapes, by name. A symbol that receives a value has it everywhere; where `shapes`
+    /// has an unknown dimension, the dimension stays unchanged.
     ///
     /// # Errors
-    /// An input has not that name, not that rank, or another extent; a symbol would get two values; or an operator does
-    /// not take what follows.
+    /// If no input has that name, the rank or a dimension differs, a symbol would have two values, or an operator
+    /// rejects the resulting types.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -55,10 +55,10 @@ impl Graph {
         self.rebound(&input, &value).map_err(|(_, problems)| problems)
     }
 
-    /// The graph with values for the symbols that `value` knows, wherever they stand.
+    /// The graph with every symbol that `value` knows replaced by its value.
     ///
     /// # Errors
-    /// An operator does not take what follows: how many vertices were admitted before it, and why.
+    /// If an operator rejects the resulting types: the number of vertices accepted before it, and the reason.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -76,9 +76,9 @@ impl Graph {
         self.rebound(&|vertex| bound_type(&vertex.ty, &value), &value)
     }
 
-    /// The graph with all calls inferred again from what is known of their operands by now, and brought into normal form:
-    /// an operand that has become a constant is an attribute where one stands for it, and integers that follow from
-    /// extents are constants. No type gets less exact. `None` if all stays as it is.
+    /// The graph with all calls inferred again from the current knowledge about their operands and brought into normal
+    /// form: operands that have become constants turn into the attributes they stand for, and integers that follow from
+    /// dimensions into constants. No type becomes less precise. `None` if nothing changes.
     ///
     /// ```
     /// # use tautomer::{graph::Graph, op::{Op, lookup}, tensor::{DType, Dim, Shape, Type}};
@@ -155,7 +155,7 @@ impl Graph {
         Some(out)
     }
 
-    /// Adds what another type of the value of `v` says.
+    /// Adds the information of another type of the value of `v`.
     fn know(&mut self, v: VertexId, ty: &Type) {
         let joined = ty.joined(self.ty(v));
         if joined == *self.ty(v) {
@@ -172,7 +172,7 @@ impl Graph {
         self.vertex_mut(v).ty = joined;
     }
 
-    /// The graph with inputs of the types that `input` gives and atoms replaced.
+    /// The graph with inputs of the types given by `input`, and atoms replaced.
     fn rebound(
         &self,
         input: &dyn Fn(&Vertex) -> Type,
@@ -204,7 +204,7 @@ impl Graph {
         Ok(out)
     }
 
-    /// What the shape given for an input says of the symbols in its type.
+    /// Collects the values that the shape given for an input implies for the symbols in its type.
     fn collect(&self, name: &str, given: &Shape, values: &mut Values) -> Result<(), Diagnostics> {
         let refused = |message: String| Diagnostics::from(Diagnostic::error("T0408", message));
         let named = |v: &&VertexId| self.vertex(**v).name.as_deref() == Some(name);
@@ -227,7 +227,7 @@ impl Graph {
         };
         let Some(shape) = &tensor.shape else { return Ok(()) };
         if shape.len() != given.len() {
-            let message = format!("input `{name}` is {ty}, and the shape {given} has another number of axes");
+            let message = format!("input `{name}` is {ty}, but the shape {given} has a different rank");
             return Err(refused(message));
         }
         for (axis, (old, new)) in shape.iter().zip(given.iter()).enumerate() {
@@ -237,24 +237,24 @@ impl Graph {
             match (old, new, old.as_atom()) {
                 (Dim::Const(a), _, _) => {
                     return Err(refused(format!(
-                        "axis {axis} of input `{name}` has the extent {a}, not {new}"
+                        "axis {axis} of input `{name}` has size {a}, not {new}"
                     )));
                 }
                 (_, _, Some(atom @ (Atom::Symbol(_) | Atom::Unknown(_)))) => {
                     let before = values.insert(atom.clone(), new.clone());
                     if let Some(before) = before.filter(|before| before != new) {
-                        let message = format!("{old} is {before}, and axis {axis} of input `{name}` makes it {new}");
+                        let message = format!("{old} is {before}, but axis {axis} of input `{name}` makes it {new}");
                         return Err(refused(message));
                     }
                 }
-                // What a compound extent says of its symbols is not looked into.
+                // A compound dimension is not solved for its symbols.
                 _ => {}
             }
         }
         Ok(())
     }
 
-    /// A vertex on other operands.
+    /// A vertex rebuilt on other operands.
     fn again(
         &mut self,
         vertex: &Vertex,
@@ -292,7 +292,7 @@ impl Graph {
         })
     }
 
-    /// The constant that a call is if extents alone determine its elements and all of them are known; else the call.
+    /// The constant equal to a call, if dimensions alone determine its elements and all are known; otherwise the call.
     pub fn settled(&mut self, v: VertexId) -> VertexId {
         let constant = || {
             let vertex = self.vertex(v);
@@ -305,7 +305,7 @@ impl Graph {
         constant().map_or(v, |value| self.constant(value))
     }
 
-    /// Gives a vertex name and place of another.
+    /// Copies the name and span of another vertex.
     fn like(&mut self, old: &Vertex, new: VertexId) -> VertexId {
         let vertex = self.vertex_mut(new);
         vertex.name = vertex.name.take().or_else(|| old.name.clone());
@@ -315,7 +315,7 @@ impl Graph {
     }
 }
 
-/// True if both are the same call; what is no call does not change when it is inferred again.
+/// True if both are the same call; vertices that are not calls do not change when inferred again.
 fn same_node(a: &Vertex, b: &Vertex) -> bool {
     match (&a.node, &b.node) {
         (Node::Call { op: p, attrs: x }, Node::Call { op: q, attrs: y }) => p.name() == q.name() && x == y,
@@ -335,7 +335,7 @@ fn unfit(vertex: &Vertex, why: &str) -> Diagnostics {
     } else {
         format!("`{place}")
     };
-    Diagnostic::error("T0408", format!("with these shapes {place} is refused: {why}")).into()
+    Diagnostic::error("T0408", format!("with these shapes {place} is invalid: {why}")).into()
 }
 
 fn bound_type(ty: &Type, value: &dyn Fn(&Atom) -> Option<Dim>) -> Type {

@@ -1,4 +1,4 @@
-//! Functions that operators call, as graphs and back.
+//! Conversion of functions that operators call to graphs and back.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use super::sink::Sink;
 use super::{Graph, Node, Operands, Vertex, VertexId};
 use crate::op::{AttrValue, Item, Op, OpError, Region, RegionStep};
 
-/// The function that a graph computes; its parameters are inputs behind the others. Inputs that nothing uses stay.
+/// The function that a graph computes. Its parameters become inputs after the others, and unused inputs are kept.
 ///
 /// ```
 /// use tautomer::graph::{Graph, graph_region, region_graph, same_graph};
@@ -106,8 +106,8 @@ pub fn region_graph(region: &Region) -> Graph {
     graph
 }
 
-/// Builds the results of a function called with `operands` in the place of the call; every call is typed anew. Names
-/// go through `name`, so that they can be told from those that are there already.
+/// Builds the results of a function called with `operands` in place of the call; every call is typed again. Names are
+/// mapped by `name`, so that they can be kept distinct from existing ones.
 ///
 /// # Errors
 /// If a call does not fit its operands.

@@ -1,4 +1,4 @@
-//! Scripts: one statement after the other, each checked before anything runs.
+//! Scripts: sequences of statements, each checked before anything runs.
 
 use std::sync::Arc;
 
@@ -14,10 +14,10 @@ use crate::lang::ast::ExprKind;
 use crate::lang::{Compat, Script, Statement};
 use crate::tensor::{Tensor, Type};
 
-/// Constants of more elements than this are parameters of the programs that a session hands out.
+/// Constants with more elements than this become parameters in the programs made by a session.
 const INLINE: usize = 64;
 
-/// The names of a script, and the graph of what they stand for.
+/// The names of a script, and the graph of their values.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -33,43 +33,43 @@ const INLINE: usize = 64;
 pub struct Session {
     graph: Graph,
     names: Names<VertexId>,
-    /// What is left for the statements to come.
+    /// The remaining budget for later statements.
     budget: Budget,
-    /// The most elements of a value.
+    /// The maximum number of elements of a value.
     max_elements: usize,
     known: FxHashMap<VertexId, Tensor>,
     compat: Compat,
     power_caret: bool,
     random: u64,
     made: Vec<VertexId>,
-    /// The next unknown dimension of a declaration; none before the first.
+    /// The next unknown dimension of a declaration; `None` before the first.
     unknown: Option<u32>,
-    /// What `_` stands for: the value that was shown last.
+    /// The value of `_`: the one shown last.
     last: Option<VertexId>,
 }
 
-/// What a statement does.
+/// The effect of a statement.
 #[derive(Debug, Clone)]
 pub struct Step {
-    /// The name that it gives its value.
+    /// The name given to its value.
     pub name: Option<Arc<str>>,
-    /// Its values; several of a call of `print`.
+    /// Its values; a call of `print` may have several.
     pub values: Vec<Shown>,
-    /// Where it stands.
+    /// Its span.
     pub span: Span,
 }
 
-/// What is shown of a value.
+/// The displayed form of a value.
 #[derive(Debug, Clone)]
 pub enum Shown {
     /// A tensor.
     Value(VertexId),
-    /// A text: an element type, or a text as it is written.
+    /// A string: an element type, or text as written.
     Text(String),
 }
 
 impl Session {
-    /// A session without names. `seed` is where random numbers begin.
+    /// A session without names. `seed` initializes the random numbers.
     pub fn new(compat: Compat, seed: u64) -> Session {
         Session {
             graph: Graph::new(),
@@ -92,7 +92,7 @@ impl Session {
         Session { max_elements, ..self }
     }
 
-    /// The functions that scripts have besides the operators.
+    /// The functions that scripts have in addition to operators.
     pub fn functions() -> &'static [&'static str] {
         FUNCTIONS
     }
@@ -102,17 +102,17 @@ impl Session {
         &self.graph
     }
 
-    /// How statements are spelled.
+    /// The spelling of statements.
     pub fn compat(&self) -> Compat {
         self.compat
     }
 
-    /// Whether `^` is power in statements.
+    /// Whether `^` is the power operator in statements.
     pub fn power_caret(&self) -> bool {
         self.power_caret
     }
 
-    /// Spells statements from here on as a script does.
+    /// Uses the spelling of a script for all following statements.
     pub fn spell(&mut self, script: &Script) {
         (self.compat, self.power_caret) = (script.compat, script.power_caret);
     }
@@ -133,7 +133,7 @@ impl Session {
     /// Checks and adds all statements of a script.
     ///
     /// # Errors
-    /// All problems of all statements; a name whose value has one causes no more of them.
+    /// All problems of all statements; uses of a name whose value has a problem cause no further ones.
     pub fn add_all(&mut self, script: &Script) -> Result<Vec<Step>, Diagnostics> {
         self.spell(script);
         let (mut steps, mut problems) = (Vec::new(), Diagnostics::new());
@@ -154,7 +154,7 @@ impl Session {
     /// Checks and adds one statement.
     ///
     /// # Errors
-    /// All its problems; the session is as before.
+    /// All its problems; the session is left unchanged.
     pub fn add(&mut self, statement: &Statement, source: &Arc<Source>) -> Result<Step, Diagnostics> {
         let ast = &statement.ast;
         let Some(value) = statement.value else {
@@ -176,7 +176,8 @@ impl Session {
         let before = self.graph.len();
         let mut builder = Builder::new(ast, &mut self.graph);
         builder.budget = self.budget.for_more(ast);
-        // What the session has grown to is lent to the builder: a statement costs what it says, not what was said before.
+        // The state of the session is moved to the builder, so that the cost of a statement does not depend on earlier
+        // ones.
         builder.script = Some(ScriptState {
             compat: self.compat,
             random: self.random,
@@ -241,10 +242,10 @@ impl Session {
                 Some(Shown::Value(v)) => {
                     self.names.insert(name.clone(), Some(*v));
                 }
-                // A problem of a name that it is made of, which has been reported.
+                // It uses a name with a problem that has already been reported.
                 None => return Err(Diagnostics::new()),
                 _ => {
-                    let problem = Diagnostic::error("T0204", format!("`{name}` would stand for no tensor"));
+                    let problem = Diagnostic::error("T0204", format!("`{name}` would not be a tensor"));
                     return Err(problem.label(statement.span, "").in_source(source).into());
                 }
             }
@@ -256,7 +257,7 @@ impl Session {
         })
     }
 
-    /// Refuses values, among those made since the graph had `before` vertices, that have too many elements.
+    /// Rejects values with too many elements among those made since the graph had `before` vertices.
     fn check_sizes(&self, before: usize) -> Result<(), Diagnostic> {
         let most = self.max_elements;
         for v in (before..self.graph.len()).map(VertexId::new) {
@@ -314,7 +315,7 @@ impl Session {
         inputs
     }
 
-    /// The values that a tuple consists of, in order, and those of tuples in it; of another value itself.
+    /// The elements of a tuple in order, including those of nested tuples; for any other value, the value itself.
     pub fn tensors(&mut self, v: VertexId) -> Vec<VertexId> {
         let Type::Tuple(items) = self.graph.ty(v) else {
             return vec![v];
@@ -326,22 +327,22 @@ impl Session {
         parts.into_iter().flat_map(|part| self.tensors(part)).collect()
     }
 
-    /// Notes what a value has been found to be; it is not computed again.
+    /// Records the computed value, so that it is not computed again.
     pub fn remember(&mut self, v: VertexId, value: Tensor) {
         self.known.insert(v, value);
     }
 
-    /// What a value has been found to be.
+    /// The recorded value, if it was computed.
     pub fn value(&self, v: VertexId) -> Option<&Tensor> {
         self.known.get(&v).or_else(|| self.graph.vertex(v).constant())
     }
 
-    /// A program that computes these values: of nothing, or, with `cut`, of those that have been computed before.
+    /// A program that computes these values from scratch, or with `cut`, from previously computed values.
     pub fn program(&self, roots: &[(VertexId, Option<&str>)], cut: bool) -> Workload {
         self.program_of(roots, cut, &|_| false)
     }
 
-    /// A program that computes these values of what the names stand for: constants that have a name are its inputs.
+    /// A program that computes these values from the named values: constants with a name become its inputs.
     pub fn open_program(&self, roots: &[(VertexId, Option<&str>)]) -> Workload {
         let named: rustc_hash::FxHashSet<VertexId> = self.names().map(|(_, v)| v).collect();
         self.program_of(roots, false, &|v| named.contains(&v))
@@ -367,7 +368,7 @@ impl Session {
                 }
             }
         }
-        // Vertices are numbered in the order in which they were made, operands first.
+        // Vertices are numbered in order of creation, operands first.
         reached.sort_unstable();
         let mut named: FxHashMap<VertexId, &str> = FxHashMap::default();
         for (name, v) in self.names() {
@@ -422,7 +423,7 @@ impl Session {
     }
 }
 
-/// Whether a term has dimensions in it that are no numbers.
+/// Whether a term contains dimensions that are not numbers.
 fn is_symbolic(term: &Term<VertexId>) -> bool {
     match term {
         Term::Int(dim) => dim.as_const().is_none(),
@@ -431,7 +432,7 @@ fn is_symbolic(term: &Term<VertexId>) -> bool {
     }
 }
 
-/// Such a term as a text.
+/// Such a term as a string.
 fn symbolic_text(term: &Term<VertexId>) -> String {
     match term {
         Term::Int(dim) => dim.to_string(),

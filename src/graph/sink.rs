@@ -1,4 +1,4 @@
-//! Where expressions are built: a graph, or whatever else holds typed values.
+//! The target into which expressions are built: a graph, or any other structure of typed values.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::tensor::{Tensor, Type};
 
 /// Receives the calls that an expression consists of.
 pub trait Sink {
-    /// Names a value.
+    /// Identifies a value.
     type V: Clone + PartialEq + std::fmt::Debug;
     /// Adds a call in normal form.
     ///
@@ -19,11 +19,11 @@ pub trait Sink {
     /// Adds a call of an operator that the table does not define.
     ///
     /// # Errors
-    /// If there is no place for such calls here.
+    /// If such calls are not supported here.
     fn opaque(&mut self, op: OpaqueOp, operands: &[Self::V], attrs: Vec<AttrValue>) -> Result<Self::V, OpError>;
     /// Adds a constant.
     fn constant(&mut self, value: Tensor) -> Self::V;
-    /// Adds the mark of an operand that is left out.
+    /// Adds the marker of an omitted operand.
     fn absent(&mut self) -> Self::V;
     /// Adds a tuple.
     fn tuple(&mut self, items: &[Self::V]) -> Self::V;
@@ -34,19 +34,19 @@ pub trait Sink {
     fn project(&mut self, tuple: &Self::V, index: usize) -> Result<Self::V, OpError>;
     /// The type of a value.
     fn ty(&self, v: &Self::V) -> Type;
-    /// What `f` says of the type of a value, which may be too large to be copied each time it is looked at.
+    /// The result of `f` for the type of a value, which may be too large to copy for each use.
     fn with_ty<R>(&self, v: &Self::V, f: &dyn Fn(&Type) -> R) -> R {
         f(&self.ty(v))
     }
     /// The constant value, if it is one.
     fn value(&self, v: &Self::V) -> Option<Tensor>;
-    /// True if the value depends on parameters and constants alone.
+    /// True if the value depends only on parameters and constants.
     fn is_static(&self, _v: &Self::V) -> bool {
         false
     }
-    /// Notes the place in the text a value comes from.
+    /// Records the span that a value comes from.
     fn place(&mut self, _v: &Self::V, _span: Span) {}
-    /// Notes the name that the text gives a value.
+    /// Records the name of a value in the text.
     fn name(&mut self, _v: &Self::V, _name: &Arc<str>) {}
     /// The number of values so far, for limits.
     fn size(&self) -> usize;

@@ -1,4 +1,4 @@
-//! The invariants of a graph, checked.
+//! Checks the invariants of a graph.
 
 use std::cell::Cell;
 
@@ -8,22 +8,22 @@ use super::{Graph, Node, VertexId};
 use crate::op::{Fact, Infer, Op};
 use crate::tensor::Type;
 
-/// A broken invariant: a defect of whatever made the graph, not of user input.
+/// A violated invariant: a defect in the code that made the graph, not in user input.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("vertex {}: {what}", vertex.index())]
 pub struct GraphError {
-    /// Where.
+    /// The vertex.
     pub vertex: VertexId,
-    /// What is broken.
+    /// The violated invariant.
     pub what: String,
 }
 
 impl Graph {
-    /// Checks that the graph is acyclic, that predecessors are numbered without gaps, that every vertex has as many
-    /// as its node takes, and that every type is the one inference gives.
+    /// Checks that the graph is acyclic, that predecessors are numbered without gaps, that every vertex has the number
+    /// its node takes, and that every type is the inferred one.
     ///
     /// # Errors
-    /// The first broken invariant.
+    /// The first violated invariant.
     pub fn validate(&self) -> Result<(), GraphError> {
         if let Err(cycle) = petgraph::algo::toposort(&self.vertices, None) {
             return Err(GraphError {

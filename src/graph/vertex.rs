@@ -6,7 +6,7 @@ use crate::diag::Span;
 use crate::op::{Attrs, Op};
 use crate::tensor::{Dim, Tensor, Type};
 
-/// What a vertex computes from its predecessors.
+/// The computation of a vertex from its predecessors.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Node {
     /// Given at each run.
@@ -15,7 +15,7 @@ pub enum Node {
     Param,
     /// A value that is part of the graph.
     Const(Tensor),
-    /// An operand that is left out.
+    /// An omitted operand.
     Absent,
     /// An operator call; attributes in the operator's order.
     Call {
@@ -24,27 +24,27 @@ pub enum Node {
         /// Its attribute values, in declared order.
         attrs: Attrs,
     },
-    /// Several values as one.
+    /// A tuple of values.
     Tuple,
-    /// One value of several.
+    /// One element of a tuple.
     Proj(u32),
 }
 
 /// A vertex of a [`Graph`](super::Graph).
 #[derive(Debug, Clone)]
 pub struct Vertex {
-    /// What it computes.
+    /// Its computation.
     pub node: Node,
     /// The type of its value.
     pub ty: Type,
-    /// The name of its value, where it has one.
+    /// The name of its value, if it has one.
     pub name: Option<Arc<str>>,
-    /// Where it stands in the text it comes from.
+    /// Its span in the source text.
     pub span: Option<Span>,
-    /// The rules it owes its existence to, first one first.
+    /// The rules that created it, in order of application.
     pub rules: Vec<Arc<str>>,
-    /// Its elements in row-major order, if they are few integers that follow from extents: what `shape` gives, and what
-    /// is computed from it.
+    /// Its elements in row-major order, if they are a few integers that follow from dimensions, such as the result of
+    /// `shape` and values computed from it.
     pub ints: Option<Arc<[Dim]>>,
 }
 

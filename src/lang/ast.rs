@@ -14,7 +14,7 @@ use crate::tensor::DType;
 pub use items::*;
 pub use ops::{BinaryOp, UnaryOp, prec};
 
-/// The place of an expression in its [`Ast`].
+/// The index of an expression in its [`Ast`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ExprId(u32);
 
@@ -30,7 +30,7 @@ impl ExprId {
 pub struct Ast {
     /// The text the spans refer to.
     pub source: Arc<Source>,
-    /// The text writes powers as `a ^ b`, by `pragma power_caret`.
+    /// `^` means power in the text, by `pragma power_caret`.
     pub power_caret: bool,
     exprs: Vec<Expr>,
 }
@@ -45,7 +45,7 @@ impl Ast {
         }
     }
 
-    /// An arena for a tree that comes from no text.
+    /// An arena for a tree that was not parsed from text.
     pub fn synthetic() -> Self {
         Ast::new(Arc::new(Source::new("<generated>", "")))
     }
@@ -58,7 +58,7 @@ impl Ast {
         }
     }
 
-    /// Adds an expression; its children have been added before.
+    /// Adds an expression whose children have been added before.
     pub fn push(&mut self, kind: ExprKind, span: Span) -> ExprId {
         // A source has less than 2^32 bytes and every expression of it at least one.
         let id = ExprId(self.exprs.len() as u32);
@@ -66,7 +66,7 @@ impl Ast {
         id
     }
 
-    /// Adds an expression that comes from no text.
+    /// Adds an expression that was not parsed from text.
     pub fn make(&mut self, kind: ExprKind) -> ExprId {
         self.push(kind, Span::default())
     }
@@ -76,12 +76,12 @@ impl Ast {
         &self.exprs[id.index()]
     }
 
-    /// What the expression at `id` is.
+    /// The kind of the expression at `id`.
     pub fn kind(&self, id: ExprId) -> &ExprKind {
         &self.get(id).kind
     }
 
-    /// Where the expression at `id` stands.
+    /// The span of the expression at `id`.
     pub fn span(&self, id: ExprId) -> Span {
         self.get(id).span
     }
@@ -91,12 +91,12 @@ impl Ast {
         self.exprs.len()
     }
 
-    /// True without expressions.
+    /// True if there are no expressions.
     pub fn is_empty(&self) -> bool {
         self.exprs.is_empty()
     }
 
-    /// The expressions directly below `id`, in the order of the text; those of attributes and blocks included.
+    /// The expressions directly below `id` in text order, including those of attributes and blocks.
     pub fn operands(&self, id: ExprId) -> Vec<ExprId> {
         let block = |b: &Block| -> Vec<ExprId> { b.lets.iter().map(|l| l.value).chain([b.result]).collect() };
         match self.kind(id) {
@@ -131,7 +131,7 @@ impl Ast {
     }
 
     /// True if the expression at `id` or one below it is a name, or a field of a name, that `wanted` accepts; names
-    /// that a comprehension inside of it binds do not count.
+    /// bound by a comprehension inside it do not count.
     pub fn mentions(&self, id: ExprId, wanted: &dyn Fn(&str) -> bool) -> bool {
         let mut stack: Vec<(ExprId, Vec<&str>)> = vec![(id, Vec::new())];
         while let Some((id, bound)) = stack.pop() {
@@ -151,32 +151,32 @@ impl Ast {
         false
     }
 
-    /// Every expression with its place, children before parents.
+    /// Every expression with its index, children before parents.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (ExprId, &Expr)> {
         self.exprs.iter().enumerate().map(|(i, e)| (ExprId(i as u32), e))
     }
 }
 
-/// An expression and where it stands.
+/// An expression with its span.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Expr {
-    /// What it is.
+    /// Its kind.
     pub kind: ExprKind,
-    /// Where it stands.
+    /// Its span.
     pub span: Span,
 }
 
-/// A name and where it stands.
+/// A name with its span.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ident {
     /// The name itself.
     pub name: Arc<str>,
-    /// Where it stands.
+    /// Its span.
     pub span: Span,
 }
 
 impl Ident {
-    /// A name that comes from no text.
+    /// A name that was not parsed from text.
     pub fn new(name: impl Into<Arc<str>>) -> Self {
         Ident {
             name: name.into(),
@@ -184,13 +184,13 @@ impl Ident {
         }
     }
 
-    /// The name as text.
+    /// The name as a string.
     pub fn as_str(&self) -> &str {
         &self.name
     }
 }
 
-/// What an expression is.
+/// The kinds of expressions.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ExprKind {
     /// `1`, `-1`, `1i64`. A minus sign directly before a number belongs to it.
@@ -229,7 +229,7 @@ pub enum ExprKind {
         quoted: bool,
         /// The operands.
         args: Vec<ExprId>,
-        /// What stands in braces, if anything does.
+        /// The attributes in braces, if any.
         attrs: Option<Box<Attrs>>,
     },
     /// `e.0`.
@@ -287,7 +287,7 @@ pub enum ExprKind {
     },
     /// `if (c) { a } else { b }`, also written `if(c, a, b)`.
     If {
-        /// A truth value, possibly a tensor.
+        /// A boolean, possibly a tensor.
         cond: ExprId,
         /// The value where `cond` holds.
         then: Box<Block>,
@@ -307,11 +307,11 @@ pub enum ExprKind {
     Comprehension {
         /// One element.
         body: ExprId,
-        /// The running variable.
+        /// The loop variable.
         var: Ident,
         /// The values it takes.
         iter: ExprId,
-        /// Which of them count.
+        /// The condition that filters them.
         cond: Option<ExprId>,
     },
 }
@@ -323,7 +323,7 @@ pub struct Attrs {
     pub entries: Vec<Attr>,
     /// `..a`: all the others.
     pub rest: Option<Ident>,
-    /// Where the braces stand.
+    /// The span of the braces.
     pub span: Span,
 }
 
@@ -336,14 +336,14 @@ pub struct Attr {
     pub value: ExprId,
 }
 
-/// Definitions and the value they lead to.
+/// Definitions followed by a value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Block {
-    /// The definitions, each in scope of the following ones.
+    /// The definitions, each visible to the ones after it.
     pub lets: Vec<Let>,
     /// The value.
     pub result: ExprId,
-    /// Where it stands.
+    /// Its span.
     pub span: Span,
 }
 
@@ -361,13 +361,13 @@ impl Block {
 /// `let (a, b): type = value;`
 #[derive(Debug, Clone, PartialEq)]
 pub struct Let {
-    /// What is defined.
+    /// The names it defines.
     pub names: LetNames,
     /// The declared type.
     pub ty: Option<TypeExpr>,
     /// The value.
     pub value: ExprId,
-    /// Where it stands.
+    /// Its span.
     pub span: Span,
 }
 
@@ -383,36 +383,36 @@ pub enum LetNames {
 /// A type as written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TypeExpr {
-    /// What it is.
+    /// Its kind.
     pub kind: TypeKind,
-    /// Where it stands.
+    /// Its span.
     pub span: Span,
 }
 
-/// What a type is.
+/// The kinds of types.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TypeKind {
     /// `sequence(f32[n])`
     Sequence(Box<TypeExpr>),
     /// `optional(f32[n])`
     Optional(Box<TypeExpr>),
-    /// `f32[n, 64]`; rules may leave the element type out.
+    /// `f32[n, 64]`; rules may omit the element type.
     Tensor {
         /// The element type.
         dtype: Option<DTypeName>,
         /// The shape.
         dims: Dims,
     },
-    /// `(f32[2], i64[])`; not deeper than [`MAX_TYPE_NESTING`](super::MAX_TYPE_NESTING).
+    /// `(f32[2], i64[])`; nested at most [`MAX_TYPE_NESTING`](super::MAX_TYPE_NESTING) deep.
     Tuple(Vec<TypeExpr>),
 }
 
-/// An element type and where it stands.
+/// An element type with its span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DTypeName {
     /// The element type.
     pub dtype: DType,
-    /// Where it stands.
+    /// Its span.
     pub span: Span,
 }
 

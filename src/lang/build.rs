@@ -18,12 +18,12 @@ use expr::{Operator, Value};
 /// Builds the tree of one text or of one item of it.
 pub(super) struct Builder<'s> {
     ast: Ast,
-    /// Where the text that was parsed begins in its source.
+    /// The byte at which the parsed text begins in its source.
     base: u32,
     names: FxHashMap<&'s str, Arc<str>>,
     problems: Diagnostics,
     comments: Vec<Comment>,
-    /// Which comments are documentation.
+    /// For each comment, whether it is documentation.
     taken: Vec<bool>,
     values: Vec<Value>,
     operators: Vec<(Operator, Span)>,
@@ -54,7 +54,8 @@ impl<'s> Builder<'s> {
         Span::new(start, end)
     }
 
-    /// Where `text` ends without blanks and comments: pest skips those before an optional part that turns out absent.
+    /// The end of `text` without trailing blanks and comments: pest skips those even before an optional part that turns
+    /// out to be absent.
     fn without_trivia(&self, start: u32, text: &str) -> u32 {
         let mut text = text;
         loop {
@@ -96,7 +97,7 @@ impl<'s> Builder<'s> {
         })
     }
 
-    /// The value of a literal text; empty after a problem.
+    /// The value of a string literal; empty after a problem.
     fn text(&mut self, pair: &Pair<'s>) -> String {
         literal::text(pair.as_str(), self.span(pair)).unwrap_or_else(|problem| {
             self.report(problem);
@@ -104,7 +105,7 @@ impl<'s> Builder<'s> {
         })
     }
 
-    /// Items of a bracket, and whether a comma that matters follows the last.
+    /// The items in a bracket, and whether a significant comma follows the last one.
     fn items(&mut self, pair: Pair<'s>) -> (Vec<ExprId>, bool) {
         let mut out: Vec<ExprId> = Vec::new();
         let mut trailing = false;

@@ -1,4 +1,4 @@
-//! Numbers and texts between their spelling and their value.
+//! From the spelling of numbers and strings to their values.
 
 use crate::diag::{Diagnostic, Span, did_you_mean};
 use crate::tensor::DType;
@@ -50,7 +50,7 @@ pub(super) fn number(text: &str, span: Span) -> Result<ExprKind, Diagnostic> {
     }
 }
 
-/// The nearest number of an element type; infinite if there is none.
+/// The nearest value of an element type; infinite if it is out of range.
 fn rounded(digits: &str, dtype: Option<DType>) -> f64 {
     match dtype {
         Some(DType::F32) => digits.parse::<f32>().map_or(f64::INFINITY, f64::from),
@@ -114,7 +114,7 @@ fn suffix_type(name: &str, text: &str, span: Span) -> Result<DType, Diagnostic> 
     Err(diagnostic)
 }
 
-/// The value of a text as written, quotes included.
+/// The value of a string literal as written, including its quotes.
 pub(super) fn text(written: &str, span: Span) -> Result<String, Diagnostic> {
     let body = &written[1..written.len() - 1];
     if !body.contains('\\') {
@@ -130,7 +130,7 @@ pub(super) fn text(written: &str, span: Span) -> Result<String, Diagnostic> {
             let shown = rest[at + 1..].chars().next().unwrap_or(' ');
             let end = start + 1 + shown.len_utf8() as u32;
             return Err(
-                Diagnostic::error("T0008", format!("unknown escape `\\{shown}` in a text"))
+                Diagnostic::error("T0008", format!("unknown escape `\\{shown}` in a string"))
                     .label(Span::new(start, end), "")
                     .help("a backslash itself is written `\\\\`"),
             );

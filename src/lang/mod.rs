@@ -1,6 +1,6 @@
 //! Programs and rules as text: the syntax tree, the parser, the printer.
 //!
-//! The grammar is in `grammar/`. Knows element types and nothing else of what a program means.
+//! The grammar is in `grammar/`. Of the meaning of programs, this module knows only element types.
 
 pub mod ast;
 mod build;
@@ -21,15 +21,16 @@ pub use print::{format_expr, format_program, format_rules, format_type};
 pub use scan::MAX_NESTING;
 pub use script::{Compat, Script, Statement, is_script, needs_more, parse_script, parse_script_as};
 
-/// How deep tuple types may be nested.
+/// The maximum nesting depth of tuple types.
 pub const MAX_TYPE_NESTING: usize = 64;
 
-/// Words that are no names.
+/// Reserved words, which cannot be names.
 const RESERVED: [&str; 14] = [
     "let", "if", "else", "when", "for", "in", "and", "or", "not", "true", "false", "fn", "inf", "nan",
 ];
 
-/// True for what can be the name of a variable: letters, digits and `_`, no digit first, no reserved word.
+/// True if the text is a valid variable name: letters, digits and `_`, not beginning with a digit, and not a reserved
+/// word.
 ///
 /// ```
 /// use tautomer::lang::is_name;

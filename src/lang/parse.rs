@@ -9,7 +9,7 @@ use super::build::Builder;
 use super::scan::{MAX_NESTING, Scan, scan};
 use super::syntax::{self, Rule};
 
-/// Brackets nested deeper than this are parsed on a thread of their own.
+/// Brackets nested deeper than this are parsed on a separate thread.
 const SHALLOW: usize = 100;
 
 /// Stack per level of brackets, generous for builds without optimisation.
@@ -135,7 +135,7 @@ fn parse_part<'s, T: Send>(
     built(source, source.slice(span), span.start, scanned, rule, build)
 }
 
-/// Parses a text that stands for the bytes of `source` at `span`, as long as they are.
+/// Parses a text that replaces the bytes of `source` at `span` and has the same length.
 pub(super) fn parse_text<T: Send>(
     source: &Arc<Source>,
     span: Span,
@@ -158,7 +158,7 @@ pub(super) fn parse_text<T: Send>(
     built(source, text, span.start, scanned, rule, build)
 }
 
-/// What `build` makes of a text that begins at byte `base` of its source; deep brackets get a stack of their own.
+/// The result of `build` for a text that begins at byte `base` of its source; deep brackets get a separate stack.
 fn built<'s, T: Send>(
     source: &'s Arc<Source>,
     text: &'s str,
@@ -193,7 +193,7 @@ pub(super) fn on_stack<T: Send>(
             Ok(handle) => handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
             Err(error) => {
                 let problem = Diagnostic::error("T0601", format!("brackets are nested {depth} deep"))
-                    .note(format!("no thread with a stack for that: {error}"));
+                    .note(format!("cannot start a thread with a large enough stack: {error}"));
                 Err(problem.into())
             }
         }

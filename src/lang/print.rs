@@ -1,7 +1,7 @@
 //! From syntax trees to canonical text: the formatter.
 //!
 //! Two-space indentation, 100 columns, as few parentheses as precedence allows. The text parses to the same tree, and
-//! formatting it again changes nothing. No recursion: [`layout`] keeps a stack of what is left to write.
+//! formatting is idempotent. Nothing recurses: [`layout`] keeps a stack of what is left to write.
 
 mod comments;
 mod items;
@@ -54,7 +54,7 @@ pub fn format_type(ast: &Ast, ty: &TypeExpr) -> String {
     printer.finish()
 }
 
-/// How tightly an expression binds, as it is written.
+/// The precedence of an expression as written.
 fn prec_of(kind: &ExprKind) -> u8 {
     match kind {
         ExprKind::Comprehension { .. } => prec::COMPREHENSION,
@@ -67,7 +67,7 @@ fn prec_of(kind: &ExprKind) -> u8 {
     }
 }
 
-/// How tightly the operands of an infix operator must bind to go without parentheses.
+/// The precedence that each operand of an infix operator needs to be written without parentheses.
 const fn operand_precs(op: BinaryOp) -> (u8, u8) {
     match op {
         BinaryOp::Pow => (prec::ATOM, prec::UNARY),
@@ -76,7 +76,7 @@ const fn operand_precs(op: BinaryOp) -> (u8, u8) {
     }
 }
 
-/// How tightly the operand of a prefix operator must bind.
+/// The precedence that the operand of a prefix operator needs.
 fn unary_prec(op: UnaryOp, operand: &ExprKind) -> u8 {
     match operand {
         // `-5` is one literal; the negation of 5 is `-(5)`.
@@ -86,7 +86,7 @@ fn unary_prec(op: UnaryOp, operand: &ExprKind) -> u8 {
     }
 }
 
-/// How tightly what stands before `.0`, `.shape` or `[i]` must bind.
+/// The precedence that the expression before `.0`, `.shape` or `[i]` needs.
 fn base_prec(base: &ExprKind) -> u8 {
     match base {
         ExprKind::Int { .. } | ExprKind::Float { .. } => prec::ATOM + 1,
@@ -94,7 +94,8 @@ fn base_prec(base: &ExprKind) -> u8 {
     }
 }
 
-/// How tightly the values of a comprehension must bind: `a.. if c` would go on with the range.
+/// The precedence that the iterated expression of a comprehension needs: in `a.. if c` the range would continue with
+/// `if`.
 fn iter_prec(iter: &ExprKind) -> u8 {
     match iter {
         ExprKind::Range { end: None, .. } => prec::OR,
@@ -145,7 +146,7 @@ fn float(value: f64, suffix: Option<DType>) -> String {
     }
 }
 
-/// A text in quotes.
+/// A string in quotes.
 fn quote(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
@@ -166,7 +167,7 @@ fn quote(text: &str) -> String {
     out
 }
 
-/// The name of an operator as a call shows it.
+/// The name of an operator as written in a call.
 fn callee_text(callee: &Ident, quoted: bool) -> String {
     if quoted || !super::is_name(callee.as_str()) {
         quote(callee.as_str())

@@ -4,19 +4,19 @@ use crate::diag::{Diagnostic, Span};
 
 use super::ast::Comment;
 
-/// How deep brackets may be nested.
+/// The maximum nesting depth of brackets.
 pub const MAX_NESTING: usize = 20_000;
 
-/// What the pass found.
+/// The findings of the pass.
 #[derive(Debug, Default)]
 pub(super) struct Scan {
-    /// All comments, documentation included.
+    /// All comments, including documentation.
     pub(super) comments: Vec<Comment>,
     /// The greatest number of brackets open at once.
     pub(super) depth: usize,
-    /// The bracket or quote that has no partner, the first one.
+    /// The first bracket or quote without a partner.
     pub(super) problem: Option<Diagnostic>,
-    /// Bytes where an item may begin: a word at the beginning of a line.
+    /// Byte offsets where an item may begin: a word at the beginning of a line.
     pub(super) starts: Vec<u32>,
 }
 
@@ -27,7 +27,7 @@ pub(super) fn scan(text: &str, base: u32) -> Scan {
     let mut out = Scan::default();
     let mut open: Vec<usize> = Vec::new();
     let (mut i, mut line_start) = (0, 0);
-    // Nothing but blanks so far on this line; nothing but blanks on the line before.
+    // Whether this line so far, and the line before, contain only blanks.
     let (mut blank, mut blank_before) = (true, false);
     while i < bytes.len() {
         match bytes[i] {
@@ -61,9 +61,9 @@ pub(super) fn scan(text: &str, base: u32) -> Scan {
                 }
                 if bytes.get(end) != Some(&quote) {
                     let end = end.min(bytes.len());
-                    let problem = Diagnostic::error("T0003", "text in quotes is not closed")
+                    let problem = Diagnostic::error("T0003", "unterminated string")
                         .label(Span::new(at(i), at(end)), "no closing quote on this line")
-                        .help("write a line break inside a text as `\\n`");
+                        .help("write a line break inside a string as `\\n`");
                     out.problem.get_or_insert(problem);
                     i = end;
                     blank = false;
@@ -112,8 +112,9 @@ fn mismatch(bytes: &[u8], open: Option<usize>, close: usize, base: u32) -> Diagn
                 .label(span(close), format!("`{want}` expected before here"))
                 .secondary(span(from), format!("this `{}` is not closed", bytes[from] as char))
         }
-        None => Diagnostic::error("T0002", format!("`{found}` closes nothing"))
-            .label(span(close), "no bracket is open here"),
+        None => {
+            Diagnostic::error("T0002", format!("unmatched `{found}`")).label(span(close), "no bracket is open here")
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Scripts: statements one after the other, each a name and its value, or a value alone.
+//! Scripts: sequences of statements, each a name with its value, or only a value.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -8,20 +8,20 @@ use super::parse::parse_text;
 use super::syntax::Rule;
 use crate::diag::{Diagnostic, Diagnostics, Source, Span};
 
-/// How scripts are spelled, and what they print.
+/// The syntax of scripts and the form of what they print.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Compat {
-    /// The expression language: `*` is the elementwise product, `@` and `dot` are products of matrices.
+    /// The expression language: `*` is the elementwise product, `@` and `dot` are matrix products.
     #[default]
     Off,
     /// `.` is the elementwise product, `*` is `dot`.
     Spelling,
-    /// The same, and types are written `x:tensor[3]`, values as nested lists, and a vector on the left of `*` counts as
-    /// a row, which the result keeps.
+    /// As `Spelling`; in addition, types are written `x:tensor[3]`, values as nested lists, and a vector on the left of
+    /// `*` is treated as a row, also in the result.
     Full,
 }
 
-/// The pragma that makes `^` power.
+/// The pragma that makes `^` the power operator.
 pub(super) const POWER_CARET: &str = "power_caret";
 
 /// A script.
@@ -29,9 +29,9 @@ pub(super) const POWER_CARET: &str = "power_caret";
 pub struct Script {
     /// Its text.
     pub source: Arc<Source>,
-    /// The spelling that its first line asks for, or else the one it was read with.
+    /// The spelling that its pragmas select, or else the one it was read with.
     pub compat: Compat,
-    /// `^` is power in it.
+    /// True if `^` is the power operator.
     pub power_caret: bool,
     /// Its functions.
     pub functions: Arc<[Function]>,
@@ -46,19 +46,19 @@ pub struct Statement {
     pub ast: Ast,
     /// The functions of the script.
     pub functions: Arc<[Function]>,
-    /// What the value is called, if it is given a name.
+    /// The name given to the value, if any.
     pub name: Option<Ident>,
-    /// The type that is declared.
+    /// The declared type.
     pub ty: Option<TypeExpr>,
-    /// The value; none of an input, which has a name and a type alone.
+    /// The value; `None` for an input, which has only a name and a type.
     pub value: Option<ExprId>,
-    /// Where it stands.
+    /// Its span.
     pub span: Span,
 }
 
 /// Parses a script. Statements end with the line, unless a bracket is open or the line ends with an operator; `;`
 /// separates statements on one line. It may begin with pragmas: `pragma compat`, `pragma compat full`, and
-/// `pragma power_caret`, with which `^` is power.
+/// `pragma power_caret`, which makes `^` the power operator.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -75,7 +75,7 @@ pub fn parse_script(source: Arc<Source>, compat: Compat) -> Result<Script, Diagn
     parse_script_as(source, compat, false)
 }
 
-/// Parses a script as [`parse_script`] does; `power_caret` says whether `^` is power where no pragma says so.
+/// Parses a script as [`parse_script`] does; `power_caret` makes `^` the power operator even without the pragma.
 ///
 /// # Errors
 /// The first problem of each statement.
@@ -84,7 +84,7 @@ pub fn parse_script_as(source: Arc<Source>, compat: Compat, power_caret: bool) -
         let problem = Diagnostic::error("T0602", format!("{} is longer than 4 GiB", source.name));
         return Err(problem.in_source(&source).into());
     }
-    // The pragmas say how the rest is cut into statements.
+    // The pragmas determine how the rest is split into statements.
     let pragmas: Vec<Range<usize>> = split(&source.text, Compat::Off)
         .into_iter()
         .take_while(|part| pragma(&source.text[part.clone()]).is_some())
@@ -99,11 +99,11 @@ pub fn parse_script_as(source: Arc<Source>, compat: Compat, power_caret: bool) -
             other => problems.push(
                 Diagnostic::error("T0001", format!("unknown pragma `{other}`"))
                     .label(span_of(part), "")
-                    .help("known are `pragma compat`, `pragma compat full` and `pragma power_caret`"),
+                    .help("known pragmas are `pragma compat`, `pragma compat full` and `pragma power_caret`"),
             ),
         }
     }
-    // Functions are known throughout, wherever they stand; they are written in the language itself.
+    // Functions are visible everywhere in the script and always use the syntax of programs.
     let (functions, parts): (Vec<_>, Vec<_>) = split(&source.text, compat)
         .split_off(pragmas.len())
         .into_iter()
@@ -162,14 +162,14 @@ fn begins_function(part: &str) -> bool {
     rest.is_some_and(|rest| rest.starts_with(char::is_whitespace))
 }
 
-/// What a statement asks for, if it is a pragma.
+/// The argument of a statement that is a pragma.
 fn pragma(statement: &str) -> Option<&str> {
     let rest = statement.trim().strip_prefix("pragma")?;
     rest.starts_with(char::is_whitespace).then(|| rest.trim())
 }
 
-/// Whether a text is a script and not a program: it has a pragma that only scripts have, or a statement that gives a
-/// name a value or prints, or it is several expressions, one after the other.
+/// Whether a text is a script and not a program: it has a pragma that only scripts have, an assignment or a `print`
+/// statement, or consists of several expressions.
 ///
 /// ```
 /// use tautomer::lang::is_script;
@@ -200,12 +200,12 @@ pub fn is_script(text: &str) -> bool {
             }
         }
     }
-    // One expression may go on over lines that could stand alone: `a` and then `- b`.
+    // One expression may continue over lines that would be valid on their own: `a` and then `- b`.
     let source = || Arc::new(Source::new("", text));
     expressions > 1 && !items && super::parse_program(source()).is_err() && parse_script(source(), Compat::Off).is_ok()
 }
 
-/// Whether more has to follow before the text is a whole statement: a bracket is open, or it ends with an operator.
+/// Whether the text is an incomplete statement: a bracket is open, or it ends with an operator.
 ///
 /// ```
 /// use tautomer::lang::{Compat, needs_more};
@@ -222,7 +222,7 @@ fn span_of(part: &Range<usize>) -> Span {
     Span::new(part.start as u32, part.end as u32)
 }
 
-/// The places of statements.
+/// The byte ranges of statements.
 fn split(text: &str, compat: Compat) -> Vec<Range<usize>> {
     let mut out = Vec::new();
     let mut tokens = Tokens::new(text, compat);
@@ -241,7 +241,7 @@ fn split(text: &str, compat: Compat) -> Vec<Range<usize>> {
     out
 }
 
-/// `.` between values as `*`, and `*` as `@`; each byte stays in its place.
+/// Rewrites `.` between values as `*`, and `*` as `@`, without moving any byte.
 fn translate(text: &str) -> String {
     let mut out = text.to_owned();
     let mut tokens = Tokens::new(text, Compat::Spelling);
@@ -255,16 +255,16 @@ fn translate(text: &str) -> String {
     out
 }
 
-/// What the text of a script consists of, as far as statements and their spelling need to know.
+/// The tokens of a script, as far as splitting and respelling statements requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Token {
     /// A statement ends here.
     End,
-    /// A single `.` that is no part of a number.
+    /// A single `.` that is not part of a number.
     Dot,
     /// A single `*`.
     Star,
-    /// Anything else but blanks and comments.
+    /// Anything else except blanks and comments.
     Other,
 }
 
@@ -273,7 +273,7 @@ struct Tokens<'a> {
     compat: Compat,
     at: usize,
     depth: usize,
-    /// The last token was an operator, which wants an operand.
+    /// True if the last token was an operator, which needs an operand.
     open_ended: bool,
 }
 
@@ -314,7 +314,7 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    /// A token that is no end, with its length.
+    /// A token other than `End`, with its length.
     fn token(&mut self, first: char, rest: &str) -> (Token, usize) {
         self.open_ended = false;
         let run = |wanted: &dyn Fn(char) -> bool| rest.find(|c| !wanted(c)).unwrap_or(rest.len());
@@ -334,7 +334,7 @@ impl<'a> Tokens<'a> {
                 let digits = run(&|c| c.is_ascii_digit() || c == '_');
                 let fraction = rest[digits..].strip_prefix('.').map_or(0, |after| {
                     let n = after.find(|c: char| !c.is_ascii_digit()).unwrap_or(after.len());
-                    // `1.` is a number, but `.` is a product in the other spelling, and `1..3` a range.
+                    // `1.` is a number, but `.` is a product in the compat spellings, and `1..3` a range.
                     let ends = !after.starts_with(|c: char| c == '.' || c == '_' || c.is_alphanumeric());
                     match n {
                         0 if self.compat != Compat::Off || !ends => 0,

@@ -1,18 +1,18 @@
-//! What other languages write where this one does not: said what stands there instead.
+//! Help for syntax from other languages: what to write instead in this one.
 
 use super::syntax::Rule;
 
-/// A place that does not parse, looked at for what other languages write there.
+/// A place that does not parse, checked for syntax of other languages.
 pub(super) struct Slip<'a> {
     pub(super) text: &'a str,
     pub(super) at: usize,
     pub(super) found: &'a str,
-    /// The innermost bracket that is open there.
+    /// The innermost bracket open there.
     pub(super) open: Option<usize>,
     pub(super) positives: &'a [Rule],
-    /// The text is a rule file.
+    /// True if the text is a rule file.
     pub(super) is_rules: bool,
-    /// The text is a statement of a script, where names need no `let`.
+    /// True if the text is a statement of a script, where names need no `let`.
     pub(super) is_statement: bool,
 }
 
@@ -28,7 +28,7 @@ impl Slip<'_> {
         &before[before.trim_end_matches(is_word).len()..]
     }
 
-    /// What stands there instead in this language.
+    /// What to write there instead in this language.
     pub(super) fn help(&self) -> Option<String> {
         let item = "`rule add-of-zero(x) { x + 0 => x }`";
         let program = "this looks like a rule file (.rules); a program has functions: `fn main(x: f32[n]) { … }`";
@@ -37,8 +37,8 @@ impl Slip<'_> {
         let help = match self.found {
             "#" => "comments begin with `//`".to_owned(),
             "=" => return self.keyword(),
-            "?" => "variables have no mark: `rule name(x) { … }` declares `x`, and its sides say `x`".to_owned(),
-            "->" if self.is_rules => "the sides of a rule stand around `=>`".to_owned(),
+            "?" => "variables have no prefix: `rule name(x) { … }` declares `x`, and its sides use `x`".to_owned(),
+            "->" if self.is_rules => "the sides of a rule are separated by `=>`".to_owned(),
             ":" if last == "lambda" || self.first_word() == "def" => function_help(),
             "fn" | "opaque" if self.is_rules && begins => {
                 format!("this looks like a program (.taut); a rule file has rules: {item}")
@@ -48,16 +48,16 @@ impl Slip<'_> {
             ),
             "if" if self.is_rules => "the conditions of a rule follow `where`: `x * c => x where is_one(c)`".to_owned(),
             _ if last == "if" || self.opens_condition() => {
-                "the condition stands in parentheses: `if (c) { a } else { b }`, or `if(c, a, b)`".to_owned()
+                "put the condition in parentheses: `if (c) { a } else { b }`, or `if(c, a, b)`".to_owned()
             }
-            // These words are names as well: only before another word are they something else.
+            // These words are also valid names; they are mistakes only before another word.
             _ if !self.word_follows() => return None,
             _ => match self.first_word() {
                 "rule" | "example" | "ruleset" | "use" if !self.is_rules && begins => program.to_owned(),
-                "pragma" => "pragmas stand at the beginning of the file".to_owned(),
+                "pragma" => "pragmas belong at the beginning of the file".to_owned(),
                 "return" => "the last expression of a block is its value: write it without `return`".to_owned(),
                 "def" | "lambda" | "function" | "func" => function_help(),
-                "var" | "const" | "val" => "a value is named by `let y = relu(x);`".to_owned(),
+                "var" | "const" | "val" => "name a value with `let y = relu(x);`".to_owned(),
                 "import" | "from" => {
                     "operators need no import; rule files name others by `use \"other.rules\"`".to_owned()
                 }
@@ -68,7 +68,7 @@ impl Slip<'_> {
         Some(help)
     }
 
-    /// The first word of the line or statement that the place is in, if a second word or the place follows it.
+    /// The first word of the line or statement that contains the place, if a second word or the place follows it.
     fn first_word(&self) -> &str {
         let start = self.text[..self.at].rfind(['\n', ';', '{', '}']).map_or(0, |i| i + 1);
         let line = self.text[start..].trim_start();
@@ -78,7 +78,7 @@ impl Slip<'_> {
         &line[..end]
     }
 
-    /// Whether a word or a text stands behind the first word.
+    /// Whether a word or a string follows the first word.
     fn word_follows(&self) -> bool {
         let start = self.first_word().as_ptr() as usize - self.text.as_ptr() as usize;
         let rest = &self.text[start + self.first_word().len()..];
@@ -91,7 +91,7 @@ impl Slip<'_> {
         self.first_word() == "if" && (self.wants(Rule::paren) || self.found == "{" || self.found == ":")
     }
 
-    /// A `=` where none belongs: an attribute among the operands, or a value that is named without `let`.
+    /// A misplaced `=`: an attribute among the operands, or a definition without `let`.
     fn keyword(&self) -> Option<String> {
         let name = self.word_before();
         if !name.starts_with(|c: char| c.is_alphabetic() || c == '_') {
@@ -109,12 +109,12 @@ impl Slip<'_> {
                 }
                 let (operands, attrs) = self.operands(open)?;
                 Some(format!(
-                    "attributes stand in braces behind the operands: `{callee}({}) {{{}}}`",
+                    "write attributes in braces after the operands: `{callee}({}) {{{}}}`",
                     operands.join(", "),
                     attrs.join(", ")
                 ))
             }
-            // A statement that is a name and its value.
+            // A statement that assigns a value to a name.
             open if !self.is_statement
                 && self.first_word() == name
                 && open.is_none_or(|open| self.text.as_bytes()[open] == b'{') =>
@@ -129,13 +129,13 @@ impl Slip<'_> {
                 } else {
                     rest
                 };
-                Some(format!("a value is named by `let`: `let {name} = {value};`"))
+                Some(format!("name a value with `let`: `let {name} = {value};`"))
             }
             _ => None,
         }
     }
 
-    /// The operands and the attributes among what stands in a bracket, which begins at `open`.
+    /// The operands and the attributes inside the bracket that begins at `open`.
     fn operands(&self, open: usize) -> Option<(Vec<String>, Vec<String>)> {
         let inside = &self.text[open + 1..];
         let (mut depth, mut begin) = (0usize, 0);
@@ -152,7 +152,7 @@ impl Slip<'_> {
                     parts.push(&inside[begin..i]);
                     begin = i + 1;
                 }
-                // What goes on over lines is too long to be repeated.
+                // Text over several lines is too long to repeat in a message.
                 '\n' | '"' | '\'' => return None,
                 _ => {}
             }

@@ -1,4 +1,4 @@
-//! The pest parser, and syntax errors in plain words.
+//! The pest parser, and readable syntax errors.
 
 use pest::Parser;
 use pest::error::{ErrorVariant, InputLocation};
@@ -74,7 +74,7 @@ fn explain(error: &pest::error::Error<Rule>, text: &str, base: u32, whole: Rule)
             .secondary(Span::new(end, end), "`;` missing here?")
             .help("a `let` ends with `;`");
     } else if found == ";" {
-        diagnostic = diagnostic.help("`;` ends a `let`; the value of a block stands last and has none");
+        diagnostic = diagnostic.help("`;` ends a `let`; the value of a block comes last, without `;`");
     } else if found == "}" && before.ends_with(';') {
         diagnostic = diagnostic.help("a block ends with its value: an expression without `;`");
     } else if let Some(from) = open.filter(|_| wants(Rule::infix) && found != ",") {
@@ -84,7 +84,7 @@ fn explain(error: &pest::error::Error<Rule>, text: &str, base: u32, whole: Rule)
     diagnostic
 }
 
-/// What could have come, in plain words.
+/// The expected tokens, described in words.
 fn expected(positives: &[Rule], open: Option<u8>) -> Vec<String> {
     let wants = |rule| positives.contains(&rule);
     let mut out: Vec<String> = Vec::new();
@@ -102,7 +102,7 @@ fn expected(positives: &[Rule], open: Option<u8>) -> Vec<String> {
             Rule::string => add(if wants(Rule::number) || wants(Rule::expr) {
                 "an expression"
             } else {
-                "a text"
+                "a string"
             }),
             Rule::name | Rule::label | Rule::item_name | Rule::positional | Rule::param | Rule::rule_param
                 if !wants(Rule::number) && !wants(Rule::expr) && !wants(Rule::type_expr) =>

@@ -19,7 +19,7 @@ fn messages(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// An expression with every operator's operands in brackets.
+/// An expression with the operands of every operator in brackets.
 fn shape(text: &str) -> String {
     let program = parse_program(source(text)).unwrap_or_else(|problems| panic!("{problems}"));
     show(&program.ast, program.body.unwrap().result)
@@ -73,7 +73,7 @@ fn problems_are_in_plain_words() {
         ("1f33", "unknown suffix `f33` of the number `1f33`"),
         ("2.5i32", "`2.5i32` is a fraction with an integer suffix"),
         ("if(a, b)", "wrong number of parts in `if`"),
-        ("'abc", "text in quotes is not closed"),
+        ("'abc", "unterminated string"),
         ("999999999999999999999999999999999999999999", "number out of range"),
         ("fn main(x: f23[2]) { x }", "unknown element type `f23`"),
         ("fn main(x: f32[2]) { let y = x y }", "expected `;`, found `y`"),

@@ -1,4 +1,4 @@
-//! The right side of a rule, built for a match: in a graph or in an e-graph.
+//! Builds the target of a rule for a match, in a graph or in an e-graph.
 
 use crate::diag::Diagnostics;
 use crate::graph::Sink;
@@ -11,7 +11,7 @@ use crate::tensor::Type;
 /// Builds the target of `rule` for a match.
 ///
 /// # Errors
-/// Why it has no value or type here; nothing, if the number of outputs is another.
+/// The reason why it has no value or type here; empty if the number of outputs differs.
 pub(super) fn build_target<K>(rule: &Rule, found: &Match<K::V>, sink: &mut K) -> Result<Vec<K::V>, Diagnostics>
 where
     K: Sink,
@@ -54,7 +54,7 @@ where
     }
 }
 
-/// True if the types are the same; two extents that are both unknown count as the same.
+/// True if the types are the same, with all unknown dimensions considered equal.
 pub(super) fn same_type(a: &Type, b: &Type) -> bool {
     match (a, b) {
         (Type::Tensor(a), Type::Tensor(b)) => {

@@ -1,4 +1,4 @@
-//! Matches by brute force: every map of pattern vertices to graph vertices, judged by the definition. For tests.
+//! Brute-force matching for tests: checks every map of pattern vertices to graph vertices against the definition.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,14 +16,14 @@ use crate::tensor::{DType, Type};
 /// The outputs of a match and the values of the variables, in order of declaration.
 pub(super) type Found = (Vec<VertexId>, Vec<Option<VertexId>>);
 
-/// The first rule of a text.
+/// The first rule of a rule file.
 pub(super) fn rule(text: &str) -> Arc<Rule> {
     let file = parse_rules(Arc::new(Source::new("test.rules", text))).unwrap_or_else(|e| panic!("{}", e.render(false)));
     let set = load_checked_rules(file).unwrap_or_else(|e| panic!("{text}\n{}", e.render(false)));
     set.rules[0].clone()
 }
 
-/// All matches of a rule without comprehensions, conditions aside.
+/// All matches of a rule without comprehensions, ignoring conditions.
 pub(super) fn matches(graph: &Graph, rule: &Rule) -> BTreeSet<Found> {
     let mut out = BTreeSet::new();
     let vertices: Vec<VertexId> = graph.rpo();
@@ -116,7 +116,7 @@ fn assign(
     };
     for &v in vertices {
         map.insert(id, v);
-        // Kinds and edges to users assigned before, so that the enumeration stays small.
+        // Checks kinds and edges to already assigned users first, to keep the enumeration small.
         if kind_fits(graph, rule, id, v) && edges_fit(graph, rule, choice, map, id, v) {
             assign(graph, rule, choice, used, vertices, next + 1, map, out);
         }
@@ -149,7 +149,7 @@ fn kind_fits(graph: &Graph, rule: &Rule, id: PatternId, v: VertexId) -> bool {
     }
 }
 
-/// An edge of the pattern to a user that is assigned already is an edge of the graph.
+/// True if each edge of the pattern to an already assigned user is an edge of the graph.
 fn edges_fit(
     graph: &Graph,
     rule: &Rule,
@@ -256,7 +256,7 @@ fn is_match(graph: &Graph, rule: &Rule, choice: &Choice, map: &BTreeMap<PatternI
             return false;
         }
     }
-    // A bijection but for the inputs of the pattern.
+    // The map is a bijection except on the inputs of the pattern.
     let is_input = |id: PatternId| {
         matches!(
             pattern.node(id),
@@ -287,7 +287,7 @@ fn is_match(graph: &Graph, rule: &Rule, choice: &Choice, map: &BTreeMap<PatternI
         .all(|(_, v)| !results.contains(v) && graph.users(*v).all(|user| image.contains(&user)))
 }
 
-/// How a random graph is made: for each vertex an operator and places to take operands from.
+/// The recipe of a random graph: for each vertex an operator and the positions of its operands.
 #[derive(Debug, Clone)]
 pub(super) struct Recipe(pub(super) Vec<(u8, u8, u8, u8)>, pub(super) u8);
 
@@ -302,7 +302,7 @@ pub(super) fn recipes(size: usize) -> impl Strategy<Value = Recipe> {
 
 impl Recipe {
     /// The graph: elementwise operators, concatenations, splits and pointwise convolutions of few values, so that
-    /// patterns meet often.
+    /// patterns match often.
     pub(super) fn graph(&self) -> Graph {
         let mut g = Graph::new();
         let image = Type::tensor(DType::F32, [1, 2, 2, 2]);
@@ -317,7 +317,7 @@ impl Recipe {
         };
         let one = [("axis", AttrValue::Int(1.into()))];
         for &(op, a, b, c) in &self.0 {
-            // Mostly what is at the beginning or was made last, so that the same values meet again.
+            // Mostly takes the first or the latest values, so that values are shared often.
             let near = values.len().min(3);
             let pick = |k: u8| match k % 4 {
                 0 => values[k as usize / 4 % values.len()],
@@ -362,7 +362,7 @@ impl Recipe {
                     None => None,
                 },
                 9 | 10 => call(&mut g, "conv", &[x, kernels[b as usize % 3]], &[]),
-                // Shapes that operators one by one seldom make.
+                // Structures that single random operators rarely form.
                 11 => {
                     let (r, s) = (call(&mut g, "relu", &[x], &[]), call(&mut g, "relu", &[y], &[]));
                     let (Some(r), Some(s)) = (r, s) else { continue };
@@ -408,7 +408,7 @@ impl Recipe {
         }
         let n = values.len();
         g.output(values[n - 1], None);
-        // What nothing uses is a result too, and sometimes an inner value.
+        // Unused values are results too, and sometimes an inner value.
         let mut results = vec![values[n - 1]];
         for &v in &values {
             let unused = !g.is_used(v) && !matches!(g.vertex(v).node, Node::Input);

@@ -1,4 +1,4 @@
-//! The classes of an e-graph as a problem of choice: for each class needed one e-node, without cycles.
+//! Extraction from an e-graph as a selection problem: one e-node for each needed class, without cycles.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -7,31 +7,32 @@ use smallvec::SmallVec;
 
 use super::enode::ENode;
 
-/// A class with the e-nodes that may be chosen, the cheapest first.
+/// A class with its candidate e-nodes, cheapest first.
 pub(super) struct Class {
     pub(super) nodes: Vec<Candidate>,
     /// True if it is computed ahead of time.
     pub(super) is_static: bool,
 }
 
-/// An e-node that may be chosen.
+/// A candidate e-node.
 pub(super) struct Candidate {
     pub(super) enode: ENode,
-    /// The classes of its operands, by place.
+    /// The indices of the classes of its operands.
     pub(super) children: SmallVec<[u32; 4]>,
-    /// What it costs in picoseconds, its operands not counted.
+    /// Its cost in picoseconds, excluding its operands.
     pub(super) cost: u64,
 }
 
-/// All classes, those that are needed in any case, and who uses whom.
+/// All classes, the roots that are always needed, and the uses between them.
 pub(super) struct Problem {
     pub(super) classes: Vec<Class>,
     pub(super) roots: Vec<u32>,
-    /// For each class the e-nodes that have it as an operand, once for each time.
+    /// For each class, the e-nodes that have it as an operand, once for each occurrence.
     users: Vec<Vec<(u32, u32)>>,
 }
 
-/// A static class costs its work once, ahead of time; this much of it is counted, to prefer less of it.
+/// The work of a static class is done once, ahead of time; it is divided by this factor, so that less of it is
+/// preferred.
 const STATIC_SHARE: u64 = 1 << 20;
 
 impl Problem {
@@ -65,8 +66,8 @@ impl Problem {
         }
     }
 
-    /// For every class the e-node with the cheapest tree, and a lower bound of the cost of the roots: the longest
-    /// path that no choice can avoid.
+    /// For every class, the e-node with the cheapest tree; and a lower bound on the cost of the roots, the longest path
+    /// that no choice can avoid.
     pub(super) fn trees(&self) -> (Vec<Option<u32>>, u64) {
         let tree = self.least(|c, n, costs| {
             let own = self.node_cost(c, n).max(1);
@@ -89,11 +90,11 @@ impl Problem {
         (choice, bound.unwrap_or(0))
     }
 
-    /// For every class the e-node that `whole` makes the cheapest, with that cost; `whole` is given the costs of the
-    /// operands and is never below one of them.
+    /// For every class, the e-node with the least cost by `whole`, and that cost. `whole` receives the costs of the
+    /// operands and is never less than any of them.
     ///
-    /// A class is settled after all that cost less, so each e-node is looked at once (Knuth's generalization of
-    /// Dijkstra's algorithm), and the choice has no cycle.
+    /// Classes are settled in order of cost, so each e-node is visited once (Knuth's generalization of Dijkstra's
+    /// algorithm), and the choice has no cycle.
     fn least(&self, whole: impl Fn(u32, u32, &[u64]) -> u64) -> Vec<Option<(u32, u64)>> {
         let mut best: Vec<Option<(u32, u64)>> = vec![None; self.classes.len()];
         let mut costs: Vec<u64> = vec![u64::MAX; self.classes.len()];
@@ -106,7 +107,7 @@ impl Problem {
                 ready.push(Reverse((whole(c, n as u32, &costs), c, n as u32)));
             }
         }
-        // Of equal costs the earliest e-node of a class wins, which is the one that is cheapest by itself.
+        // Ties are won by the earliest e-node of a class, which is the cheapest by itself.
         while let Some(Reverse((cost, c, n))) = ready.pop() {
             if best[c as usize].is_some() {
                 continue;
@@ -124,7 +125,7 @@ impl Problem {
         best
     }
 
-    /// The classes a choice needs, operands before users; `None` if the choice has a cycle or a hole.
+    /// The classes that a choice needs, operands before users; `None` if the choice has a cycle or lacks a class.
     pub(super) fn order(&self, choice: &[Option<u32>]) -> Option<Vec<u32>> {
         let mut state = vec![0u8; self.classes.len()];
         let mut order = Vec::new();
@@ -159,7 +160,8 @@ impl Problem {
         Some(order)
     }
 
-    /// The cost of all classes a choice needs, each once; `None` if the choice has a cycle or a hole.
+    /// The cost of all classes that a choice needs, each counted once; `None` if the choice has a cycle or lacks a
+    /// class.
     pub(super) fn cost_of(&self, choice: &[Option<u32>]) -> Option<u64> {
         self.order(choice)?.iter().try_fold(0u64, |sum, &c| {
             Some(sum.saturating_add(self.node_cost(c, choice[c as usize]?)))

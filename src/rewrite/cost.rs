@@ -1,4 +1,4 @@
-//! What an e-node and a graph cost.
+//! The costs of e-nodes and graphs.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -14,14 +14,14 @@ use crate::graph::{Graph, Node, VertexId};
 use crate::op::{AttrValue, Cost, CostRule, Fact, Infer, Op, OpDef};
 use crate::tensor::{Atom, Dim, Type};
 
-/// How costs are counted.
+/// The cost model.
 #[derive(Clone, Copy)]
 pub struct CostModel<'a> {
     /// Calls that the result may contain only where the graph has them already, by operands, attributes and result.
     pub forbidden: &'a dyn Fn(&Infer<'_>, &Type) -> bool,
-    /// Symbols that are taken for one, see [`batch_symbols`].
+    /// Symbols that are assumed to be 1; see [`batch_symbols`].
     pub batch: &'a [Arc<str>],
-    /// What can be computed ahead of time is, even where that takes more bytes.
+    /// If true, everything that can be computed ahead of time is, even where that takes more bytes.
     pub fold_all: bool,
 }
 
@@ -35,10 +35,10 @@ impl Default for CostModel<'_> {
     }
 }
 
-/// The symbols that count the items of a batch: first extents of inputs with three axes or more that are on no other axis
-/// than the first of any input.
+/// The symbols for batch sizes: the first dimensions of inputs with at least three axes that occur only on the first
+/// axis of inputs.
 ///
-/// A model is mostly run on one item at a time, so that calls are started more often than a longer batch suggests.
+/// A model is mostly run on one item at a time, so calls are started more often than a larger batch suggests.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -74,7 +74,7 @@ pub fn batch_symbols(graph: &Graph) -> Vec<Arc<str>> {
     leading
 }
 
-/// Costs are whole picoseconds, so that sums do not depend on their order.
+/// Costs are integers in picoseconds, so that sums do not depend on their order.
 pub(super) fn picos(cost: Cost) -> u64 {
     (cost.micros() * 1e6).clamp(0.0, 1e15) as u64
 }
@@ -83,11 +83,11 @@ pub(super) fn picos(cost: Cost) -> u64 {
 pub(super) const FORBIDDEN: u64 = 1 << 60;
 
 impl CostModel<'_> {
-    /// The cost of one e-node, its children not counted.
+    /// The cost of one e-node, excluding its children.
     pub(super) fn enode(&self, egraph: &EGraph, enode: &ENode, result: Id) -> u64 {
         match enode.head {
             Head::Input(_) | Head::Param(_) | Head::Const(_) | Head::Attr(_) | Head::Absent => 0,
-            // A tuple costs nothing; a unit keeps cycles of projections and tuples from looking free.
+            // A tuple costs nothing, but a cost of one keeps cycles of projections and tuples from looking free.
             Head::Tuple | Head::Proj(_) => 1,
             Head::Op(i) => {
                 let op = egraph.analysis.interner.op_at(i);
@@ -105,7 +105,7 @@ impl CostModel<'_> {
         }
     }
 
-    /// True for an e-node of the class `result` that a rule may not make.
+    /// True for an e-node of the class `result` that rules may not create.
     pub(crate) fn forbids_enode(&self, egraph: &EGraph, enode: &ENode, result: Id) -> bool {
         let Head::Op(i) = enode.head else { return false };
         let op = egraph.analysis.interner.op_at(i);
@@ -117,7 +117,7 @@ impl CostModel<'_> {
         self.forbids(op, &facts, &attrs, &egraph[result].data.ty)
     }
 
-    /// True for a call that a rule may not make.
+    /// True for a call that rules may not create.
     fn forbids(&self, op: &Op, operands: &[Fact<'_>], attrs: &[AttrValue], result: &Type) -> bool {
         let Op::Known(def) = op else { return false };
         let call = Infer {
@@ -129,7 +129,7 @@ impl CostModel<'_> {
         (self.forbidden)(&call, result)
     }
 
-    /// True for a vertex that a rule may not make.
+    /// True for a vertex that rules may not create.
     pub(super) fn forbids_vertex(&self, graph: &Graph, v: VertexId) -> bool {
         let Node::Call { op, attrs } = &graph.vertex(v).node else {
             return false;
@@ -191,7 +191,7 @@ fn call_cost(op: &Op, operands: &[Fact<'_>], attrs: &[AttrValue], result: &Type)
             result,
         ),
         Op::Opaque(_) => {
-            // Bytes alone: what it computes is not known.
+            // Only bytes are counted, since its computation is unknown.
             static NOTHING: OpDef = OpDef::new("opaque", "An operator the table does not define.");
             CostRule::Elementwise(0.0).apply(
                 &Infer {
@@ -206,9 +206,10 @@ fn call_cost(op: &Op, operands: &[Fact<'_>], attrs: &[AttrValue], result: &Type)
     }
 }
 
-/// The cost of running a graph; what depends on parameters and constants alone is computed ahead and costs nothing.
+/// The cost of running a graph. Values that depend only on parameters and constants are computed ahead of time and cost
+/// nothing.
 ///
-/// In microseconds on one core, by the roofline of [`Cost::micros`]; batches are taken for single items.
+/// The cost is in microseconds on one core, by the roofline of [`Cost::micros`], with batches of one item.
 pub fn graph_cost(graph: &Graph) -> f64 {
     let batch = batch_symbols(graph);
     let model = CostModel {

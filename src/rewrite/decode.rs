@@ -12,10 +12,10 @@ use super::saturate::Saturation;
 use crate::graph::{Graph, VertexId};
 use crate::tensor::Type;
 
-/// The graph that an extraction stands for.
+/// The graph of an extraction.
 ///
-/// Inputs stay as they are, used or not; parameters that nothing uses are gone. Values that the original graph had
-/// keep their names; vertices made by a rule carry its name.
+/// All inputs are kept, and unused parameters are removed. Values that the original graph had keep their names;
+/// vertices made by a rule record its name.
 pub fn decode(original: &Graph, encoded: &Encoded, extraction: &Extraction, saturation: &Saturation) -> Graph {
     let egraph = &encoded.egraph;
     let mut names: FxHashMap<Id, Arc<str>> = FxHashMap::default();
@@ -55,7 +55,7 @@ pub fn decode(original: &Graph, encoded: &Encoded, extraction: &Extraction, satu
             continue;
         }
         let Some(enode) = extraction.choice.get(&class) else {
-            // An extraction has an e-node for every class it needs.
+            // Unreachable, since an extraction has an e-node for every class it needs.
             stack.pop();
             continue;
         };

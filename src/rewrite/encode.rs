@@ -1,4 +1,4 @@
-//! From graph to e-graph, and the e-graph as a place to build expressions in.
+//! Converts a graph to an e-graph, and builds expressions in an e-graph.
 
 use std::cell::Cell;
 
@@ -22,14 +22,15 @@ pub struct Encoded {
     pub origins: Vec<(VertexId, Id, ENode)>,
 }
 
-/// The e-graph of a graph: equal calls of equal operands become one e-node.
+/// The e-graph of a graph, in which equal calls of equal operands become one e-node.
 ///
-/// Calls that may differ although they look alike (opaque or not deterministic) stay apart.
+/// Calls that may differ although they look equal (opaque or nondeterministic ones) are kept distinct.
 pub fn encode(graph: &Graph) -> Encoded {
     encode_folding(graph, false)
 }
 
-/// As [`encode`]; `fold_all` says that what can be computed ahead of time is, even where that takes more bytes.
+/// Like [`encode`]; with `fold_all`, everything that can be computed ahead of time is, even where that takes more
+/// bytes.
 pub fn encode_folding(graph: &Graph, fold_all: bool) -> Encoded {
     let types = |ids: &[VertexId]| ids.iter().map(|&v| graph.ty(v).clone()).collect();
     let facts = Facts {
@@ -52,8 +53,8 @@ pub fn encode_folding(graph: &Graph, fold_all: bool) -> Encoded {
     encoded
 }
 
-/// Adds a second graph to an e-graph, its inputs and parameters being those of the first that have their names;
-/// gives the classes of its results.
+/// Adds a second graph to an e-graph, identifying its inputs and parameters with those of the first by name; returns
+/// the classes of its results.
 pub fn encode_into(encoded: &mut Encoded, first: &Graph, graph: &Graph) -> Vec<Id> {
     let place = |old: &[VertexId], new: &[VertexId]| -> FxHashMap<VertexId, u32> {
         let named = |v: VertexId| old.iter().position(|&u| first.vertex(u).name == graph.vertex(v).name);
@@ -107,7 +108,7 @@ fn add(
 /// Builds expressions inside an e-graph.
 pub(super) struct EGraphSink<'a> {
     pub(super) egraph: &'a mut EGraph,
-    /// E-nodes that were not there before.
+    /// The new e-nodes.
     pub(super) created: Vec<(ENode, Id)>,
 }
 
@@ -129,9 +130,7 @@ impl Sink for EGraphSink<'_> {
 
     fn call(&mut self, op: Op, operands: &[Id], attrs: &[(&str, AttrValue)]) -> Result<Id, OpError> {
         let Op::Known(def) = op else {
-            return Err(OpError::new(
-                "an operator that is only carried along cannot be built by a rule",
-            ));
+            return Err(OpError::new("a rule cannot build an opaque operator"));
         };
         let fresh = Cell::new(self.egraph.analysis.fresh);
         let normal = {
@@ -163,7 +162,7 @@ impl Sink for EGraphSink<'_> {
 
     fn opaque(&mut self, op: OpaqueOp, _: &[Id], _: Vec<AttrValue>) -> Result<Id, OpError> {
         Err(OpError::new(format!(
-            "`{}` is only carried along and cannot be built by a rule",
+            "`{}` is opaque and cannot be built by a rule",
             op.name
         )))
     }
@@ -223,12 +222,12 @@ pub(super) fn attrs_of(egraph: &EGraph, enode: &ENode) -> Vec<AttrValue> {
     parts(egraph, enode).1.iter().map(|&c| attr_value(egraph, c)).collect()
 }
 
-/// The operands of an e-node, attributes left out.
+/// The operands of an e-node, without its attributes.
 pub(super) fn operands_of<'a>(egraph: &EGraph, enode: &'a ENode) -> &'a [Id] {
     parts(egraph, enode).0
 }
 
-/// The children of an e-node: operands, and the attributes behind them.
+/// The children of an e-node: its operands, and the attributes after them.
 fn parts<'a>(egraph: &EGraph, enode: &'a ENode) -> (&'a [Id], &'a [Id]) {
     let attrs = match enode.head {
         Head::Op(op) => egraph.analysis.interner.op_at(op).attr_names().len(),

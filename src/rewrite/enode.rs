@@ -1,7 +1,7 @@
-//! The language of the e-graph, and what is known of each class.
+//! The language of the e-graph, and the facts known about each class.
 //!
 //! Attributes are leaves that follow the operands, in declared order, so that patterns match and bind them like
-//! operands; constants, attributes and operators are numbers of an [`Interner`].
+//! operands; constants, attributes and operators are numbered by an [`Interner`].
 
 use std::cell::Cell;
 
@@ -16,7 +16,7 @@ use crate::graph::evaluate_call;
 use crate::op::{AttrValue, Fact, Flow, Infer, Op, Semantics, is_pure, work};
 use crate::tensor::{Dim, Tensor, Type};
 
-/// What an e-node computes from its children.
+/// The computation of an e-node from its children.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Head {
     /// The input of that number.
@@ -27,11 +27,11 @@ pub enum Head {
     Const(u32),
     /// An interned attribute value.
     Attr(u32),
-    /// An operand that is left out.
+    /// An omitted operand.
     Absent,
     /// A call of an interned operator: operands, then attributes.
     Op(u32),
-    /// Several values as one.
+    /// A tuple of values.
     Tuple,
     /// An element of a tuple.
     Proj(u32),
@@ -40,9 +40,9 @@ pub enum Head {
 /// An e-node.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ENode {
-    /// What it computes.
+    /// Its computation.
     pub head: Head,
-    /// From what.
+    /// Its operands, followed by its attributes.
     pub children: SmallVec<[Id; 6]>,
 }
 
@@ -76,7 +76,7 @@ impl Language for ENode {
     }
 }
 
-/// Constants, attribute values and operators by number.
+/// The numbering of constants, attribute values and operators.
 #[derive(Debug, Clone, Default)]
 pub struct Interner {
     constants: IndexMap<AttrValue, (), FxBuildHasher>,
@@ -88,7 +88,7 @@ pub struct Interner {
 impl Interner {
     /// The number of a constant.
     pub fn constant(&mut self, value: &Tensor) -> u32 {
-        // Compared by bits, as attribute values are.
+        // Constants are compared by bits, like attribute values.
         let entry = self.constants.insert_full(AttrValue::Tensor(value.clone()), ());
         entry.0 as u32
     }
@@ -130,7 +130,7 @@ impl Interner {
         self.known.get(op.name).copied()
     }
 
-    /// A number of its own for a call that may not be merged with an equal one.
+    /// A new number for a call that may not be merged with an equal one.
     pub fn unique(&mut self, op: Op) -> u32 {
         self.ops.push(op);
         self.ops.len() as u32 - 1
@@ -142,21 +142,21 @@ impl Interner {
     }
 }
 
-/// What is known of a class.
+/// The facts known about a class.
 #[derive(Debug, Clone)]
 pub struct ClassData {
     /// The type of its value; [`Type::Absent`] for attributes.
     pub ty: Type,
     /// Its value, if it is constant.
     pub value: Option<Tensor>,
-    /// The attribute value it is.
+    /// The attribute value, if it is one.
     pub attr: Option<u32>,
-    /// True if it depends on parameters and constants alone.
+    /// True if it depends only on parameters and constants.
     pub is_static: bool,
 }
 
 impl ClassData {
-    /// What inference may know of its value.
+    /// What inference may know about its value.
     pub(super) fn fact(&self) -> Fact<'_> {
         Fact::with(&self.ty, self.value.as_ref())
     }
@@ -165,7 +165,7 @@ impl ClassData {
 /// Constants up to this many elements are computed while rewriting.
 const FOLD_LIMIT: usize = 4096;
 
-/// The analysis: types, constant values, and what is static.
+/// The e-graph analysis: types, constant values, and which classes are static.
 #[derive(Debug, Default)]
 pub struct Facts {
     /// Constants, attributes and operators.
@@ -176,11 +176,11 @@ pub struct Facts {
     pub params: Vec<Type>,
     /// The number of the next unknown dimension.
     pub fresh: u32,
-    /// The type of the e-node about to be added, where it is known already.
+    /// The type of the e-node about to be added, if it is already known.
     pub pending: Option<Type>,
-    /// Classes that are new or changed since this was last emptied.
+    /// Classes added or changed since this list was last cleared.
     pub changed: Vec<Id>,
-    /// Everything that can be computed ahead of time is, whatever its size.
+    /// If true, everything that can be computed ahead of time is, regardless of its size.
     pub fold_all: bool,
 }
 
@@ -251,7 +251,7 @@ impl Analysis<ENode> for Facts {
             a.is_static = true;
         }
         let joined = a.ty.joined(&b.ty);
-        // Unknown extents of other numbers say nothing new.
+        // Unknown dimensions with other numbers add no information.
         changed.0 |= unknowns(&joined) < unknowns(&a.ty);
         changed.1 |= unknowns(&joined) < unknowns(&b.ty);
         if changed.0 {
@@ -268,7 +268,7 @@ impl Analysis<ENode> for Facts {
         if egraph[id].nodes.iter().any(|n| matches!(n.head, Head::Const(_))) {
             return;
         }
-        // A large number of equal elements takes bytes as a constant, and none as a fill.
+        // Many equal elements take bytes as a constant, but none as a fill.
         if !egraph.analysis.fold_all && value.len() > CONSTANT_LIMIT && value.is_uniform() {
             return;
         }
@@ -328,7 +328,8 @@ fn make_call(egraph: &mut EGraph, enode: &ENode, op: u32, pending: Option<Type>)
     }
 }
 
-/// True if a call may be computed ahead of time: it is pure, it ends, and no attribute waits for an extent.
+/// True if a call may be computed ahead of time: it is pure, it terminates, and no attribute depends on an unknown
+/// dimension.
 pub(super) fn may_be_folded(op: &Op, attrs: &[AttrValue]) -> bool {
     let may_run_forever = |def: &crate::op::OpDef| matches!(def.semantics, Semantics::Flow(Flow::Loop));
     let inside = |attr: &AttrValue| {
@@ -343,11 +344,11 @@ pub(super) fn may_be_folded(op: &Op, attrs: &[AttrValue]) -> bool {
     known && is_pure(op, attrs) && !op.def().is_some_and(may_run_forever) && attrs.iter().all(inside)
 }
 
-/// Operations and bytes up to which a constant is computed while rewriting.
+/// The maximum number of operations and bytes for computing a constant while rewriting.
 const CHEAP: f64 = 1e6;
 const SMALL: f64 = 65_536.0;
 
-/// True if a call of small constants takes little.
+/// True if a call of small constants is cheap.
 fn is_cheap(def: &'static crate::op::OpDef, operands: &[Fact<'_>], attrs: &[AttrValue], result: &Type) -> bool {
     let call = Infer {
         def,
@@ -369,7 +370,7 @@ fn small(ty: &Type) -> bool {
     })
 }
 
-/// The attribute value that class `id` is.
+/// The attribute value of class `id`.
 pub(super) fn attr_value(egraph: &EGraph, id: Id) -> AttrValue {
     egraph[id]
         .data
@@ -377,7 +378,7 @@ pub(super) fn attr_value(egraph: &EGraph, id: Id) -> AttrValue {
         .map_or(AttrValue::None, |i| egraph.analysis.interner.attr_at(i).clone())
 }
 
-/// How much of a type is unknown.
+/// The number of unknown parts of a type.
 fn unknowns(ty: &Type) -> usize {
     let unknown = |d: &Dim| match d.as_const() {
         Some(_) => 0,

@@ -1,47 +1,48 @@
-//! Local exchanges: other e-nodes for one class, or for the elements of one tuple, as long as the whole gets cheaper.
+//! Local search: exchanges the e-nodes of one class, or of the elements of one tuple, while that lowers the total cost.
 //!
-//! Uses of classes are counted, so that an exchange touches only what begins or ends to be needed; ranks with gaps
-//! between them show for nearly all exchanges that no cycle arises.
+//! Uses of classes are counted, so that an exchange touches only classes that become needed or unneeded. Ranks with
+//! gaps between them show for nearly all exchanges that no cycle arises.
 
 use std::collections::BTreeMap;
 
 use super::choice::Problem;
 use super::enode::Head;
 
-/// Times all classes are visited.
+/// The maximum number of passes over all classes.
 const PASSES: usize = 12;
 
-/// Uses that one exchange may change for each class that gets another e-node, beside those of its operands.
+/// The maximum number of uses that one exchange may change for each class that is moved, in addition to those of its
+/// operands.
 const EXCHANGE_LIMIT: usize = 4_096;
 
-/// The distance of ranks that are given anew.
+/// The distance between newly assigned ranks.
 const GAP: u64 = 1 << 20;
 
-/// The rank of a class that begins to be needed, until it is known.
+/// The rank of a class that has just become needed, until its rank is determined.
 const UNRANKED: u64 = u64::MAX;
 
-/// One class gets one e-node.
+/// A class and its new e-node.
 type Move = (u32, u32);
 
-/// A choice that is being improved.
+/// A selection that is being improved.
 pub(super) struct Solution<'a> {
     problem: &'a Problem,
     choice: Vec<Option<u32>>,
-    /// What a class is computed by when it begins to be needed; has no cycles.
+    /// The e-node by which a class is computed when it becomes needed; without cycles.
     fallback: &'a [Option<u32>],
-    /// How often classes that are needed have the class as an operand, a root once more.
+    /// For each class, the number of uses as an operand of needed classes, plus one for each root.
     uses: Vec<u32>,
-    /// For classes that are needed, more than the rank of each operand.
+    /// For needed classes, a number greater than the rank of each operand.
     rank: Vec<u64>,
-    /// The changes of uses that the exchange under way has made, with their direction.
+    /// The changes of uses made by the current exchange, with their direction.
     journal: Vec<(u32, bool)>,
-    /// The number of the last search, for each class that it came to.
+    /// For each class, the number of the last search that visited it.
     seen: Vec<u32>,
     searches: u32,
 }
 
 impl<'a> Solution<'a> {
-    /// A choice to start from, and for every class one that has no cycles.
+    /// A solution from an initial choice, and a fallback without cycles for every class.
     pub(super) fn new(problem: &'a Problem, choice: Vec<Option<u32>>, fallback: &'a [Option<u32>]) -> Solution<'a> {
         let classes = problem.classes.len();
         let mut out = Solution {
@@ -66,7 +67,7 @@ impl<'a> Solution<'a> {
         out
     }
 
-    /// The choice after exchanges until none helps.
+    /// The choice after repeated exchanges, until none lowers the cost.
     pub(super) fn improved(mut self) -> Vec<Option<u32>> {
         for _ in 0..PASSES {
             let Some(order) = self.problem.order(&self.choice) else {
@@ -79,7 +80,7 @@ impl<'a> Solution<'a> {
                     improved |= self.may_move((c, n)) && self.exchange(&[(c, n)]);
                 }
             }
-            // Elements of one tuple pay off only together.
+            // The elements of one tuple are cheaper only together.
             for mut group in self.projections(&order) {
                 group.retain(|&m| self.may_move(m));
                 improved |= self.exchange(&group);
@@ -103,7 +104,7 @@ impl<'a> Solution<'a> {
         classes.iter().map(|&k| self.rank[k as usize]).max().unwrap_or(0)
     }
 
-    /// Classes that are not needed fall back to their cheapest tree.
+    /// Resets unneeded classes to their cheapest tree.
     fn forget_unused(&mut self) {
         for (c, &cheapest) in self.fallback.iter().enumerate() {
             if self.uses[c] == 0 {
@@ -129,7 +130,7 @@ impl<'a> Solution<'a> {
         self.uses[class as usize] > 0 && self.choice[class as usize].is_some_and(|n| n != node)
     }
 
-    /// Chooses other e-nodes for some classes at once, all of which may move, if the whole gets cheaper by that.
+    /// Chooses other e-nodes for several classes at once, all of which may move, if that lowers the total cost.
     fn exchange(&mut self, moves: &[Move]) -> bool {
         let old: Vec<Move> = moves
             .iter()
@@ -138,7 +139,7 @@ impl<'a> Solution<'a> {
         let own = moves.iter().chain(&old).map(|&m| self.children(m).len());
         let limit = EXCHANGE_LIMIT * moves.len() + own.sum::<usize>();
         self.journal.clear();
-        // What both need is taken before it is let go, and so is not touched.
+        // New uses are added before old ones are dropped, so that classes needed by both are not touched.
         let taken = self.take(moves, limit);
         let woken = self.journal.len();
         let cheaper = taken.is_some_and(|taken| {
@@ -160,8 +161,8 @@ impl<'a> Solution<'a> {
         false
     }
 
-    /// Adds the uses that e-nodes make of their operands; the cost of the e-nodes and of what was not needed before.
-    /// `None` if that is too much work, or if an operand has no e-node.
+    /// Adds the uses of operands by the new e-nodes; returns the cost of these e-nodes and of classes that become
+    /// needed. `None` if that is too much work, or if an operand has no e-node.
     fn take(&mut self, moves: &[Move], limit: usize) -> Option<u64> {
         let mut cost = 0u64;
         let mut stack: Vec<u32> = Vec::new();
@@ -185,8 +186,8 @@ impl<'a> Solution<'a> {
         Some(cost)
     }
 
-    /// Drops the uses that e-nodes make of their operands; the cost of the e-nodes and of what is no longer needed.
-    /// `None` if that is too much work.
+    /// Drops the uses of operands by the old e-nodes; returns the cost of these e-nodes and of classes that are no
+    /// longer needed. `None` if that is too much work.
     fn release(&mut self, moves: &[Move], limit: usize) -> Option<u64> {
         let mut cost = 0u64;
         let mut stack: Vec<u32> = Vec::new();
@@ -210,8 +211,8 @@ impl<'a> Solution<'a> {
         Some(cost)
     }
 
-    /// Gives ranks to the classes that begin to be needed, which are among the first `woken` changes, and moves the
-    /// ranks of others where they have to; false if there is a cycle.
+    /// Assigns ranks to the classes that become needed, which are among the first `woken` changes, and moves other
+    /// ranks where necessary; false if there is a cycle.
     fn keep_ranks(&mut self, moves: &[Move], woken: usize) -> bool {
         for i in 0..woken {
             if !self.rank_woken(self.journal[i].0) {
@@ -234,7 +235,7 @@ impl<'a> Solution<'a> {
         true
     }
 
-    /// Ranks a class that begins to be needed after all it needs; false if it needs itself.
+    /// Ranks a class that becomes needed after everything it needs; false if it needs itself.
     fn rank_woken(&mut self, class: u32) -> bool {
         if self.rank[class as usize] != UNRANKED {
             return true;
@@ -264,12 +265,12 @@ impl<'a> Solution<'a> {
         true
     }
 
-    /// True if one of the classes moved needs one of them, through the e-nodes they move to.
+    /// True if one of the moved classes needs another or itself, through their new e-nodes.
     fn reach_each_other(&mut self, moves: &[Move]) -> bool {
         self.searches += 1;
         let mut targets: Vec<u32> = moves.iter().map(|m| m.0).collect();
         targets.sort_unstable();
-        // Of what is ranked below all of them, nothing needs one of them.
+        // No class ranked below all of them needs one of them.
         let lowest = targets.iter().map(|&c| self.rank[c as usize]).min().unwrap_or(0);
         let mut stack: Vec<u32> = moves.iter().flat_map(|&m| self.children(m)).copied().collect();
         while let Some(c) = stack.pop() {
@@ -285,7 +286,7 @@ impl<'a> Solution<'a> {
         false
     }
 
-    /// Ranks what needs `class` above it.
+    /// Raises the ranks of classes that need `class` above its rank.
     fn raise_users(&mut self, class: u32) {
         let mut stack = vec![class];
         while let Some(c) = stack.pop() {
@@ -299,7 +300,7 @@ impl<'a> Solution<'a> {
         }
     }
 
-    /// For every tuple the classes that could be one of its elements, with the e-node for it.
+    /// For every tuple, the classes that could be one of its elements, with the e-node for that.
     fn projections(&self, order: &[u32]) -> Vec<Vec<Move>> {
         let mut groups: BTreeMap<u32, Vec<Move>> = BTreeMap::new();
         for &c in order {

@@ -1,9 +1,9 @@
-//! Why a result looks as it does: the rule applications that it rests on, from the inputs to the outputs.
+//! Explains a result by the rule applications that it depends on, from the inputs to the outputs.
 //!
-//! Saturation applies many rules that the result has no use for. Each application is kept with the classes it made
-//! equal and the earlier applications that made what it matched; the chain of a result is what its e-nodes were made
-//! by, what joins them with the classes they stand for, and all that these rest on. Classes that became equal because
-//! their operands did need no step of their own.
+//! Saturation applies many rules that the result does not use. Each application is recorded with the classes it merged
+//! and the earlier applications that created what it matched. The chain of a result consists of the applications that
+//! created its e-nodes, those that merged them with the classes they represent, and all that these depend on. Classes
+//! that became equal because their operands did need no separate step.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use super::substitute::describe;
 use crate::graph::{Graph, Node, VertexId};
 use crate::rule::Rule;
 
-/// A rule application that a result rests on.
+/// A rule application that a result depends on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
     /// The rule.
@@ -33,9 +33,9 @@ pub struct Step {
 #[derive(Debug, Default)]
 pub(super) struct History {
     applications: Vec<Application>,
-    /// The application that made an e-node.
+    /// The application that created an e-node.
     makers: FxHashMap<ENode, u32>,
-    /// The e-node that a class was made for by a rule.
+    /// The e-node for which a rule created a class.
     own: FxHashMap<Id, ENode>,
 }
 
@@ -44,12 +44,12 @@ struct Application {
     rule: u32,
     outputs: Vec<Id>,
     targets: Vec<Id>,
-    /// Applications that made what was matched.
+    /// The applications that created what was matched.
     needs: Vec<u32>,
 }
 
 impl History {
-    /// The applications that made these e-nodes.
+    /// The applications that created these e-nodes.
     pub(super) fn makers<'a>(&self, enodes: impl Iterator<Item = &'a ENode>) -> Vec<u32> {
         let found: BTreeSet<u32> = enodes.filter_map(|n| self.makers.get(n).copied()).collect();
         found.into_iter().collect()
@@ -79,7 +79,7 @@ impl History {
             .collect()
     }
 
-    /// All terms, and what the applications made equal.
+    /// All terms, and the unions made by the applications.
     pub(super) fn explored(&self, graph: &Graph, encoded: &Encoded, rules: &[Arc<Rule>]) -> Explored {
         let places = Places::new(graph, encoded);
         let unions = self.applications.iter().map(|application| {
@@ -98,7 +98,8 @@ impl History {
         for (_, id, enode) in encoded.origins.iter().rev() {
             own.insert(*id, enode);
         }
-        // The representative of a class may be an e-node that folding made: any other of the class will do.
+        // The representative of a class may be an e-node created by folding; any other e-node of the class may be used
+        // instead.
         let mut any: FxHashMap<Id, Id> = FxHashMap::default();
         #[expect(clippy::iter_over_hash_type, reason = "the least of each class, in any order")]
         for id in own.keys() {
@@ -126,7 +127,7 @@ impl History {
                 continue;
             }
             visits += 1;
-            // E-nodes of merged classes may lean on each other in a circle; then there is no such graph.
+            // E-nodes of merged classes may depend on each other in a cycle; then there is no such graph.
             if visits > 4 * own.len() + 16 {
                 return None;
             }
@@ -163,7 +164,7 @@ impl History {
         Some(out)
     }
 
-    /// Gives e-nodes their present form.
+    /// Updates e-nodes to their canonical form.
     pub(super) fn rebuild(&mut self, egraph: &EGraph) {
         let mut all: Vec<(ENode, u32)> = self.makers.drain().collect();
         all.sort_unstable_by_key(|(_, number)| *number);
@@ -173,7 +174,7 @@ impl History {
         }
     }
 
-    /// The applications that the chosen e-nodes rest on.
+    /// The applications that the chosen e-nodes depend on.
     pub(super) fn steps(
         &self,
         graph: &Graph,
@@ -223,7 +224,7 @@ impl History {
             };
             wanted.extend(path(&edges, *id, &ends));
         }
-        // Inner e-nodes of the result that stand for no value of the graph.
+        // Inner e-nodes of the result that correspond to no value of the graph.
         let of_graph: FxHashSet<Id> = encoded.origins.iter().map(|(_, id, _)| egraph.find(*id)).collect();
         #[expect(clippy::iter_over_hash_type, reason = "collected into an ordered set")]
         for (class, chosen) in &extraction.choice {
@@ -255,7 +256,7 @@ impl History {
     }
 }
 
-/// An input or parameter of one graph in another.
+/// Copies an input or parameter of one graph to another.
 fn copy_leaf(graph: &Graph, v: VertexId, out: &mut Graph) -> VertexId {
     let vertex = graph.vertex(v);
     let name = vertex.name.as_deref().unwrap_or("");
@@ -267,9 +268,9 @@ fn copy_leaf(graph: &Graph, v: VertexId, out: &mut Graph) -> VertexId {
 
 /// Names of the values of the graph, by class.
 struct Places {
-    /// The value that a class had been made for.
+    /// The value for which each class was created.
     own: FxHashMap<Id, (usize, String)>,
-    /// The first value of each class as they are now.
+    /// The first value of each current class.
     merged: FxHashMap<Id, (usize, String)>,
 }
 
@@ -288,7 +289,7 @@ impl Places {
         places
     }
 
-    /// The application with its place, and where that stands; what stands at no value of the graph comes last.
+    /// The application with its place, and the position of that place; applications at no value of the graph come last.
     fn step(&self, encoded: &Encoded, application: &Application, rules: &[Arc<Rule>]) -> (usize, Step) {
         let place = |id: &Id| self.own.get(id).or_else(|| self.merged.get(&encoded.egraph.find(*id)));
         let found: Vec<&(usize, String)> = application.outputs.iter().filter_map(place).collect();
@@ -300,7 +301,7 @@ impl Places {
     }
 }
 
-/// The applications on a shortest way from `start` to one of `ends`.
+/// The applications on a shortest path from `start` to one of `ends`.
 fn path(edges: &FxHashMap<Id, Vec<(Id, u32)>>, start: Id, ends: &[Id]) -> Vec<u32> {
     let mut from: FxHashMap<Id, (Id, u32)> = FxHashMap::default();
     let mut queue: VecDeque<Id> = [start].into();

@@ -1,7 +1,7 @@
-//! Everything that an engine has looked at: each term it ever made, the class of each, and what made which equal.
+//! Everything that an engine explored: each term it created, the class of each term, and the unions.
 //!
-//! A term is a call of earlier terms, as it was when it was made, so that it has a value of its own whatever was made
-//! equal since; a class should have one value.
+//! A term is a call of earlier terms, as it was when it was created, so that its value does not depend on later unions.
+//! All terms of a class should have the same value.
 
 use std::sync::Arc;
 
@@ -15,14 +15,14 @@ use crate::graph::{Graph, Node, Vertex, VertexId};
 use crate::op::{Attrs, Op};
 use crate::tensor::{Tensor, Type};
 
-/// What a term computes from its operands.
+/// The computation of a term from its operands.
 #[derive(Debug, Clone)]
 pub enum Formula {
     /// An input or parameter of the graph.
     Leaf(VertexId),
     /// A constant.
     Const(Tensor),
-    /// An operand that is left out.
+    /// An omitted operand.
     Absent,
     /// An operator call.
     Call {
@@ -31,24 +31,24 @@ pub enum Formula {
         /// Its attributes in declared order.
         attrs: Attrs,
     },
-    /// Several values as one.
+    /// A tuple of values.
     Tuple,
-    /// One value of several.
+    /// One element of a tuple.
     Proj(u32),
 }
 
 /// A term.
 #[derive(Debug, Clone)]
 pub struct Term {
-    /// What it computes.
+    /// Its computation.
     pub formula: Formula,
-    /// From which terms; they have smaller numbers.
+    /// Its operands, which have smaller numbers.
     pub operands: Vec<u32>,
     /// Its class.
     pub class: u32,
-    /// The vertex of the graph that it stands for, if it was there from the beginning.
+    /// The vertex of the original graph that it represents, if any.
     pub vertex: Option<VertexId>,
-    /// The same call of the same classes as an earlier term.
+    /// True if it is the same call of the same classes as an earlier term.
     pub is_copy: bool,
 }
 
@@ -57,7 +57,7 @@ pub struct Term {
 pub struct Union {
     /// The rule, and where it was applied.
     pub step: Step,
-    /// For each output what was matched and what was made.
+    /// For each output, the matched and the created term.
     pub pairs: Vec<(u32, u32)>,
 }
 
@@ -79,7 +79,7 @@ pub struct Explored {
     pub terms: Vec<Term>,
     /// The type of each class.
     pub types: Vec<Type>,
-    /// What was made equal by rules, in order.
+    /// The unions made by rules, in order.
     pub unions: Vec<Union>,
 }
 
@@ -134,13 +134,13 @@ impl Explored {
     }
 }
 
-/// The terms of a graph that is rewritten in place.
+/// The terms of a graph rewritten in place.
 #[derive(Debug, Default)]
 pub(super) struct Trail {
     explored: Explored,
     /// The type of each term.
     types: Vec<Type>,
-    /// The term of each vertex that the graph has now.
+    /// The term of each current vertex of the graph.
     terms: FxHashMap<VertexId, u32>,
 }
 
@@ -179,7 +179,7 @@ impl Trail {
         self.terms.insert(v, number);
     }
 
-    /// Adds what a substitution made, operands before users, and what it put in whose place.
+    /// Adds the vertices created by a substitution, operands before users, and which vertex replaced which.
     pub(super) fn push(&mut self, graph: &Graph, created: &[VertexId], places: &[(VertexId, VertexId)], step: &Step) {
         for &v in created {
             self.add(graph, v);

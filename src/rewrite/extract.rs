@@ -1,7 +1,7 @@
-//! Extraction over the DAG: one e-node for each class needed, a shared class paid once, no cycles.
+//! Extraction over the DAG: one e-node for each needed class, with shared classes counted once and no cycles.
 //!
-//! The search starts from the graph that was given and from the cheapest trees, improves both by local exchanges, and
-//! takes the better; so the result never costs more than the input. The work grows with the e-graph, not its square.
+//! The search starts from the given graph and from the cheapest trees, improves both by local exchanges, and takes the
+//! better one, so the result never costs more than the input. The work grows with the e-graph, not its square.
 
 use egg::Id;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -15,15 +15,15 @@ use super::exchange::Solution;
 /// The chosen e-nodes.
 #[derive(Debug, Clone)]
 pub struct Extraction {
-    /// For each class needed, its e-node; classes are canonical.
+    /// The e-node of each needed class; classes are canonical.
     pub choice: FxHashMap<Id, ENode>,
     /// The cost in microseconds.
     pub cost: f64,
-    /// The cost of the graph that was given, by the same count.
+    /// The cost of the given graph by the same model.
     pub original: f64,
-    /// No choice costs less than this.
+    /// A lower bound on the cost of every choice.
     pub bound: f64,
-    /// True if the graph that was given costs more, each of its calls counted: also those that are equal to another one.
+    /// True if the given graph costs more, counting each of its calls, even duplicates.
     pub improves: bool,
 }
 
@@ -33,7 +33,7 @@ pub fn extract(encoded: &Encoded, model: &CostModel<'_>) -> Extraction {
     let mut ids: Vec<Id> = egraph.classes().map(|c| c.id).collect();
     ids.sort_unstable();
     let index: FxHashMap<Id, u32> = ids.iter().enumerate().map(|(i, &id)| (id, i as u32)).collect();
-    // E-nodes of the input, earliest first: they are allowed whatever the model forbids.
+    // E-nodes of the input, earliest first; they are allowed even if the model forbids them.
     let mut original: FxHashMap<u32, ENode> = FxHashMap::default();
     let mut own: FxHashSet<ENode> = FxHashSet::default();
     let mut vertices: Vec<(u32, ENode)> = Vec::with_capacity(encoded.origins.len());

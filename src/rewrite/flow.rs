@@ -1,5 +1,5 @@
-//! Control flow that is decided already: a branch whose condition is known, a loop that ends after a few calls, a
-//! sequence whose elements are known. Functions are put in the place of their calls.
+//! Resolves static control flow: branches with a known condition, loops that end after a few calls, sequences with
+//! known elements. Calls are replaced by the bodies of their functions.
 
 use std::sync::Arc;
 
@@ -9,33 +9,33 @@ use crate::graph::{Graph, Node, VertexId, graph_region, inline_region, known_val
 use crate::op::{AttrValue, Attrs, Flow, Op, OpDef, OpError, Region, RegionStep, Semantics, lookup};
 use crate::tensor::{Dim, Tensor, Type};
 
-/// A function is repeated in the place of a loop this often,
+/// The maximum number of copies of a function that replace a loop,
 const MOST_CALLS: i64 = 16;
 
-/// if that makes no more operator calls than this.
+/// and the maximum number of operator calls in all copies.
 const MOST_VERTICES: usize = 256;
 
-/// How often the whole graph is looked at.
+/// The maximum number of passes over the whole graph.
 const ROUNDS: usize = 32;
 
-/// Which loops are written out.
+/// Which loops are unrolled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unroll {
-    /// Those that call their function once.
+    /// Loops that call their function once.
     Once,
-    /// Those that call their function a few times.
+    /// Loops that call their function a few times.
     Few,
-    /// Those that call their function once, and this one if it does a few times.
+    /// Loops that call their function once, and this one if it does so a few times.
     Only(VertexId),
 }
 
-/// The calls that may be written out where that costs less.
+/// The calls that may be unrolled where that costs less.
 pub fn loops(graph: &Graph) -> Vec<VertexId> {
     let is_loop = |v: &VertexId| matches!(flow_of(graph, *v), Some((_, Flow::Loop | Flow::Scan | Flow::Map)));
     graph.rpo().into_iter().filter(is_loop).collect()
 }
 
-/// True if the graph calls functions or has values that are no tensors.
+/// True if the graph calls functions or has sequences or optional values.
 pub fn has_flow(graph: &Graph) -> bool {
     graph.ids().any(|v| flow_of(graph, v).is_some())
 }
@@ -48,7 +48,7 @@ fn flow_of(graph: &Graph, v: VertexId) -> Option<(&'static OpDef, Flow)> {
     }
 }
 
-/// Puts functions in the place of calls that are decided; returns how many calls are gone.
+/// Replaces static calls by the bodies of their functions; returns how many calls were removed.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -72,7 +72,7 @@ pub fn resolve_flow(graph: &mut Graph, unroll: Unroll) -> usize {
             match resolve(graph, v, unroll) {
                 Ok(true) => done += 1,
                 Ok(false) => {}
-                // The function does not fit here; the call stays.
+                // The function does not fit here, so the call is kept.
                 Err(_) => {
                     failed.insert(v);
                 }
@@ -86,7 +86,7 @@ pub fn resolve_flow(graph: &mut Graph, unroll: Unroll) -> usize {
     done
 }
 
-/// Replaces the call `v`, if it is decided.
+/// Replaces the call `v`, if its control flow is static.
 fn resolve(graph: &mut Graph, v: VertexId, unroll: Unroll) -> Result<bool, OpError> {
     let Some((def, flow)) = flow_of(graph, v) else {
         return Ok(false);
@@ -159,7 +159,7 @@ fn known_int(graph: &Graph, v: VertexId) -> Option<i64> {
     }
 }
 
-/// The results of a function called here. Calls that are only carried along may not be repeated or moved.
+/// The results of a function inlined here. Calls of opaque operators may not be repeated or moved.
 fn inline(graph: &mut Graph, region: &Region, operands: &[VertexId]) -> Result<Option<Vec<VertexId>>, OpError> {
     let opaque = |item: &crate::op::Item| matches!(&item.step, RegionStep::Call { op: Op::Opaque(_), .. });
     if region.items.iter().any(opaque) {
@@ -180,7 +180,7 @@ fn call(
     graph.call(Op::Known(def), operands, attrs)
 }
 
-/// Lets users of the results of `v` use these.
+/// Makes users of the results of `v` use `results`.
 fn replace(graph: &mut Graph, v: VertexId, results: &[VertexId]) {
     let keep_name = |graph: &mut Graph, from: VertexId, to: VertexId| {
         let name = graph.vertex(from).name.clone();
@@ -217,7 +217,7 @@ fn branch(graph: &mut Graph, v: VertexId, here: &Call) -> Result<Option<Vec<Vert
     if let Some(holds) = known_int(graph, here.operands[0]) {
         return inline(graph, if holds != 0 { &then } else { &otherwise }, captured);
     }
-    // Where both are the same, the condition does not matter.
+    // If both functions are the same, the condition does not matter.
     if then.is_same(&otherwise) {
         return inline(graph, &then, captured);
     }
@@ -251,21 +251,21 @@ fn branch(graph: &mut Graph, v: VertexId, here: &Call) -> Result<Option<Vec<Vert
     }
 }
 
-/// What is known of a condition.
+/// What is known about a condition.
 enum Decision {
-    /// It holds, or it does not, in any case.
+    /// It always holds, or never.
     Always(bool),
-    /// It holds where this one does.
+    /// It holds exactly where this one does.
     As(VertexId),
-    /// It holds where this one does not.
+    /// It holds exactly where this one does not.
     Unlike(VertexId),
 }
 
-/// No more vertices than this are looked at to decide a condition.
+/// The maximum number of vertices visited to decide a condition.
 const FARTHEST: usize = 64;
 
-/// Decides a condition that follows from the ranks and extents of the result of another branch, by trying both of its
-/// functions: exporters ask how many axes a value has that they have just removed an axis from.
+/// Decides a condition that follows from the rank and dimensions of the result of another branch, by trying both of its
+/// functions: exporters test the rank of a value from which they have just removed an axis.
 fn by_other_branch(graph: &Graph, condition: VertexId) -> Option<Decision> {
     let above = above(graph, condition);
     let is_branch = |v: &&VertexId| matches!(flow_of(graph, **v), Some((_, Flow::Branch)));
@@ -280,7 +280,7 @@ fn by_other_branch(graph: &Graph, condition: VertexId) -> Option<Decision> {
     })
 }
 
-/// The vertices that `v` depends on, operands first, up to branches and to a number of them.
+/// The vertices that `v` depends on, operands first, up to branches and limited in number.
 fn above(graph: &Graph, v: VertexId) -> Vec<VertexId> {
     let mut out = Vec::new();
     let mut seen: FxHashSet<VertexId> = FxHashSet::default();
@@ -302,7 +302,7 @@ fn above(graph: &Graph, v: VertexId) -> Vec<VertexId> {
     out
 }
 
-/// The condition as it is where the branch `other` calls its function of that name, if it is known then.
+/// The value of the condition when the branch `other` calls its function of that name, if it is then known.
 fn assuming(graph: &Graph, above: &[VertexId], other: VertexId, function: &str, condition: VertexId) -> Option<i64> {
     let mut trial = Graph::new();
     trial.reserve_unknown(graph.next_unknown());
@@ -359,11 +359,11 @@ fn assuming(graph: &Graph, above: &[VertexId], other: VertexId, function: &str, 
     known_int(&trial, places.get(&condition)?.0)
 }
 
-/// Operands and functions of one branch in the place of two.
+/// The operands and functions of one branch that replaces two.
 type Joined = (Vec<VertexId>, Arc<Region>, Arc<Region>);
 
-/// Where the branch `v` is given the result of another one that asks the same, and nothing else is: both in one, so that
-/// what one function does, the next may undo.
+/// Joins two branches with the same condition, where `v` is the only user of the results of the other, so that
+/// operations of one function may cancel with those of the next.
 fn joined(
     graph: &Graph,
     v: VertexId,
@@ -437,7 +437,7 @@ fn joined(
     Ok(Some((operands, then, otherwise)))
 }
 
-/// Values along a new axis.
+/// Stacks values along a new axis.
 fn side_by_side(graph: &mut Graph, values: &[VertexId], axis: i64) -> Result<VertexId, OpError> {
     let mut parts = Vec::with_capacity(values.len());
     for &v in values {
@@ -453,7 +453,7 @@ fn side_by_side(graph: &mut Graph, values: &[VertexId], axis: i64) -> Result<Ver
     }
 }
 
-/// True if that many calls of a function are better than a loop.
+/// True if this many calls of a function are better than a loop.
 fn worth(calls: i64, region: &Region, unroll: Unroll) -> bool {
     calls == 1
         || unroll == Unroll::Few
@@ -486,7 +486,7 @@ fn repeat(graph: &mut Graph, here: &Call) -> Result<Option<Vec<VertexId>>, OpErr
     if trips == 0 {
         return Ok((region.outputs.len() == carried + 1).then_some(state));
     }
-    // With one call, the condition that it gives does not matter.
+    // With one call, the condition it returns does not matter.
     let goes_on = trips == 1 || crate::op::always_true(&region);
     if !begins || !goes_on || !worth(trips, &region, here.unroll) {
         return Ok(None);
@@ -611,7 +611,7 @@ fn map(graph: &mut Graph, here: &Call) -> Result<Option<Vec<VertexId>>, OpError>
     results.collect::<Result<_, _>>().map(Some)
 }
 
-/// A position among `n`, counted from the front.
+/// A position among `n` elements, counted from the front.
 fn position(position: i64, n: usize, at_end: bool) -> Option<usize> {
     let n = n as i64;
     let resolved = if position < 0 {
@@ -624,9 +624,9 @@ fn position(position: i64, n: usize, at_end: bool) -> Option<usize> {
         .then_some(resolved as usize)
 }
 
-/// The elements of a sequence that is put together here.
+/// The elements of a sequence that is constructed in this graph.
 fn elements(graph: &Graph, v: VertexId) -> Option<Vec<VertexId>> {
-    // What is done to the sequence, last first.
+    // The operations on the sequence, last first.
     let mut changes = Vec::new();
     let mut at = v;
     let mut items = loop {

@@ -1,8 +1,8 @@
-//! What depends on parameters and constants alone, computed ahead of time.
+//! Constant folding: computes values that depend only on parameters and constants ahead of time.
 //!
-//! Folding has two limits. What takes more memory or more operations than it may stays as it is, and so does what cannot
-//! be computed. And unless all is to be folded, the parameters do not grow: what is computed may take as many bytes as
-//! what it alone is made of. Values that were quantized stay quantized.
+//! Folding has two limits. Values that exceed the limit on memory or operations are left unchanged, and so are values
+//! that cannot be computed. Unless everything is to be folded, the parameters do not grow: a computed value may take as
+//! many bytes as the parameters and constants that only it uses. Quantized values stay quantized.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -18,14 +18,14 @@ use crate::graph::{
 use crate::op::{AttrValue, Op, OpTraits, held_bytes, lookup};
 use crate::tensor::{DType, Tensor, Type};
 
-/// What folding may do.
+/// The limits of folding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Folding {
-    /// Compute also what makes the parameters larger.
+    /// If true, also computes values that make the parameters larger.
     pub all: bool,
-    /// Bytes that are held at one time, besides eight times those of the parameters.
+    /// The maximum number of bytes held at one time, in addition to eight times the size of the parameters.
     pub bytes: u64,
-    /// Operations, besides sixteen for each byte of the parameters.
+    /// The maximum number of operations, in addition to sixteen for each byte of the parameters.
     pub operations: u64,
 }
 
@@ -39,14 +39,14 @@ impl Default for Folding {
     }
 }
 
-/// What folding did.
+/// The results of folding.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FoldReport {
-    /// Values computed ahead of time.
+    /// The number of values computed ahead of time.
     pub folded: usize,
-    /// Values all elements of which are equal, left to run time because they take no bytes there.
+    /// The number of values with all elements equal that are left to run time, where they take no bytes.
     pub kept: usize,
-    /// Expressions of parameters and constants that were left to run time, and why.
+    /// Expressions of parameters and constants that were left to run time, with the reasons.
     pub notes: Vec<FoldNote>,
 }
 
@@ -55,28 +55,28 @@ pub struct FoldReport {
 pub struct FoldNote {
     /// Its name, or what computes it.
     pub value: String,
-    /// Why it was not computed.
+    /// The reason why it was not computed.
     pub why: String,
-    /// What would have it computed.
+    /// How to have it computed.
     pub help: &'static str,
-    /// Bytes by which the parameters would grow, if that is why.
+    /// The number of bytes by which the parameters would grow, if that is the reason.
     pub bytes: u64,
 }
 
-/// A constant up to this size stays in the graph; a larger one becomes a parameter.
+/// The maximum size of a constant in the graph; a larger one becomes a parameter.
 pub(super) const CONSTANT_LIMIT: usize = 16;
 
-/// Bytes that a call takes in a file at least, its names and its place in the list of nodes.
+/// The minimum number of bytes of a call in a file, for its names and its entry in the list of nodes.
 const CALL_BYTES: i64 = 64;
 
-/// Expressions are taken apart this often, to find parts that may be computed.
+/// The maximum number of times that expressions are split to find parts that may be computed.
 const MOST_ROUNDS: usize = 64;
 
-/// A single call may add this many bytes before it counts as one that enlarges what it is given.
+/// The number of bytes that a single call may add before it counts as enlarging its operands.
 const SLACK: f64 = 4096.0;
 
-/// True for a call that is not counted on to be computed ahead of time, since its result takes more bytes than what it is
-/// made of, or is what was quantized to take fewer.
+/// True for a call that is not expected to be computed ahead of time, since its result takes more bytes than its
+/// operands, or is a value that was quantized to take fewer.
 pub(super) fn enlarges(op: &Op, operands: &[&Type], result: &Type) -> bool {
     let stored = |ty: &Type| stored_bytes(ty).map(|bytes| bytes as f64);
     if op.is("dequantize_linear") {
@@ -86,14 +86,14 @@ pub(super) fn enlarges(op: &Op, operands: &[&Type], result: &Type) -> bool {
         return false;
     };
     if operands.iter().all(|ty| stored(ty).is_some_and(|bytes| bytes <= 8.0)) && !op.is("range") {
-        // A number throughout.
+        // All operands are single numbers, so the result has the same element throughout.
         return false;
     }
     let given: Option<Vec<f64>> = operands.iter().map(|ty| stored(ty)).collect();
     given.is_some_and(|given| bytes > given.iter().sum::<f64>() + SLACK)
 }
 
-/// Bytes of a value in a file, if all extents are known.
+/// The number of bytes of a value in a file, if all dimensions are known.
 fn stored_bytes(ty: &Type) -> Option<u64> {
     match ty {
         Type::Tensor(tensor) => {
@@ -114,34 +114,34 @@ fn stored_bytes(ty: &Type) -> Option<u64> {
     }
 }
 
-/// Replaces every maximal static expression that is within `limits` by its value: a constant if it is small, else a new
-/// parameter. Parameters whose values are not given stop folding where they are used.
+/// Replaces every maximal static expression that is within `limits` by its value: a constant if it is small, otherwise
+/// a new parameter. Expressions of parameters without given values are not folded.
 ///
-/// Results all elements of which are equal become fills (`constant_of_shape`), which take no bytes, unless there is room
-/// for them.
+/// Results with all elements equal become fills (`constant_of_shape`), which take no bytes, unless there is room for
+/// their values.
 pub fn fold_static(workload: &mut Workload, limits: Folding) -> FoldReport {
     let mut folder = Folder::new(workload, limits);
     folder.plan(&workload.graph, &workload.params);
     folder.replace(workload)
 }
 
-/// What is found out about a graph.
+/// The findings about a graph.
 struct Folder {
     limits: Folding,
     order: Vec<VertexId>,
     users: FxHashMap<VertexId, Vec<VertexId>>,
     outputs: FxHashSet<VertexId>,
-    /// Calls that are left to run time.
+    /// Calls left to run time.
     stays: FxHashSet<VertexId>,
     is_static: FxHashSet<VertexId>,
     fills: FxHashMap<VertexId, Tensor>,
-    /// Values that are to take the place of what computes them.
+    /// Values that replace the calls that compute them.
     values: FxHashMap<VertexId, Tensor>,
     /// Values that become fills.
     uniform: Vec<VertexId>,
-    /// Bytes that parameters may grow by, for others have gone.
+    /// The number of bytes by which parameters may grow because others were removed.
     pool: i64,
-    /// What may be held, and the operations that are left.
+    /// The limit on bytes, and the remaining operations.
     allowance: Allowance,
     notes: Vec<FoldNote>,
 }
@@ -195,7 +195,7 @@ impl Folder {
         }
     }
 
-    /// Finds the static vertices, those aside that stay, and the ones among them that others use.
+    /// Finds the static vertices, except those that are left to run time, and those among them that other vertices use.
     fn frontier(&mut self, graph: &Graph, params: &Params) -> Vec<VertexId> {
         self.is_static.clear();
         for &v in &self.order {
@@ -228,7 +228,7 @@ impl Folder {
             .collect()
     }
 
-    /// Decides what is computed, and computes it.
+    /// Decides which values to compute, and computes them.
     fn plan(&mut self, graph: &Graph, params: &Params) {
         if !self.limits.all {
             let quantized = |v: &&VertexId| {
@@ -252,7 +252,7 @@ impl Folder {
         }
     }
 
-    /// The values that may be computed; nothing, if something was found that stays, so that its parts are looked at.
+    /// The values that may be computed; `None` if a value was left to run time, so that its parts are considered next.
     fn accepted(&mut self, graph: &Graph, frontier: &[VertexId], last: bool) -> Option<Vec<VertexId>> {
         self.uniform.clear();
         let own = |v: &VertexId| self.fills.contains_key(v) && large(graph.ty(*v));
@@ -264,7 +264,7 @@ impl Folder {
             return Some(frontier.iter().copied().filter(left).collect());
         }
         let mut components = self.components(graph, &others);
-        // Stable: what grows by as much stays in the order of the graph.
+        // The sort is stable, so that components with equal growth stay in the order of the graph.
         components.sort_by_key(|c| c.growth);
         let mut pool = self.pool;
         let mut accepted = Vec::new();
@@ -302,7 +302,7 @@ impl Folder {
         Some(accepted)
     }
 
-    /// Leaves a value to run time: the call that makes it.
+    /// Leaves the call that computes a value to run time.
     fn stay(&mut self, graph: &Graph, v: VertexId, why: Why) {
         let mut call = v;
         while let Node::Proj(_) = graph.vertex(call).node {
@@ -338,7 +338,8 @@ impl Folder {
         });
     }
 
-    /// Values that share what they are made of, with the bytes by which parameters grow if all of them are computed.
+    /// Groups of values that share parameters or constants, with the bytes by which parameters grow if a whole group is
+    /// computed.
     fn components(&self, graph: &Graph, frontier: &[VertexId]) -> Vec<Component> {
         let mut parent: FxHashMap<VertexId, VertexId> = FxHashMap::default();
         fn root(parent: &mut FxHashMap<VertexId, VertexId>, v: VertexId) -> VertexId {
@@ -387,7 +388,7 @@ impl Folder {
         out
     }
 
-    /// Computes values; `false` if one of them stays.
+    /// Computes values; `false` if one of them is left to run time.
     fn compute(&mut self, graph: &Graph, params: &Params, wanted: &[VertexId]) -> bool {
         self.values.retain(|v, _| wanted.contains(v));
         let mut uses: FxHashMap<VertexId, usize> = FxHashMap::default();
@@ -471,7 +472,7 @@ impl Folder {
             let Some(value) = known.remove(&v).and_then(|mut list| list.pop()) else {
                 continue;
             };
-            // How long strings are is known only now.
+            // The lengths of strings are known only after computation.
             let bytes = held_bytes(&value).saturating_sub(stored_bytes(graph.ty(v)).unwrap_or(0));
             if !self.limits.all && value.dtype() == DType::Utf8 && bytes as f64 > SLACK {
                 self.stay(graph, v, Why::Larger(bytes));
@@ -483,7 +484,7 @@ impl Folder {
         done
     }
 
-    /// The results of one call, if it is within the limits and has any.
+    /// The results of one call, if it is within the limits and succeeds.
     fn call(
         &mut self,
         graph: &Graph,
@@ -509,7 +510,7 @@ impl Folder {
         }
     }
 
-    /// Puts values in the places of what computes them.
+    /// Replaces calls by their computed values.
     fn replace(self, workload: &mut Workload) -> FoldReport {
         let mut report = FoldReport {
             notes: self.notes,
@@ -554,14 +555,14 @@ impl Folder {
     }
 }
 
-/// Why a value is not computed.
+/// The reason why a value is not computed.
 enum Why {
     Larger(u64),
     Limit(Excess),
     Failed(String),
 }
 
-/// True for what does not become a constant of the graph.
+/// True for values too large to become constants of the graph.
 fn large(ty: &Type) -> bool {
     let shape = ty.as_tensor().and_then(|t| t.shape.as_ref()?.to_concrete());
     shape.is_none_or(|s| s.iter().fold(1usize, |n, d| n.saturating_mul(*d)) > CONSTANT_LIMIT)
@@ -583,7 +584,7 @@ fn is_fill(graph: &Graph, v: VertexId) -> bool {
     graph.vertex(v).op().is_some_and(|op| op.is("constant_of_shape")) && graph.arity(v) == 0
 }
 
-/// Static vertices all elements of which are known to be equal, with that element; found without computing them.
+/// Static vertices whose elements are known to be all equal, with that element; found without computing them.
 fn uniform(
     graph: &Graph,
     order: &[VertexId],
@@ -610,7 +611,7 @@ fn uniform(
                         _ => Some(Tensor::scalar(0.0f32)),
                     })
                 } else if vertex.ty.as_tensor().is_none_or(|t| t.dtype == DType::Utf8) {
-                    // A string may be as long as all those it is made of.
+                    // A string may be as long as all its operands together.
                     None
                 } else if def.traits.contains(OpTraits::ELEMENTWISE) {
                     elements
@@ -641,7 +642,7 @@ fn become_fill(graph: &mut Graph, v: VertexId, element: &Tensor) {
         ("value", AttrValue::Tensor(element.clone())),
     ];
     let Some(def) = lookup("constant_of_shape") else { return };
-    // The operator takes its shape as an attribute; if it ever should not, the expression stays as it is.
+    // The operator takes its shape as an attribute; otherwise the expression is left unchanged.
     if let Ok(fill) = graph.call(Op::Known(def), &[], &attrs) {
         let name = graph.vertex(v).name.clone();
         graph.replace_uses(v, fill);

@@ -1,4 +1,4 @@
-//! What operators that a result may not contain keep from it.
+//! Better results that are ruled out by forbidden operators.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,9 +16,9 @@ use crate::op::{Op, OpDef};
 /// An operator that the cheapest graph would have if the model forbade nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Kept {
-    /// How often the graph would have it.
+    /// The number of occurrences the graph would have.
     pub times: usize,
-    /// The rules that made it.
+    /// The rules that created it.
     pub rules: BTreeSet<Arc<str>>,
 }
 
@@ -42,7 +42,7 @@ pub fn kept_from(encoded: &Encoded, saturation: &Saturation, model: &CostModel<'
         }
     };
     let mut kept: BTreeMap<&'static str, Kept> = BTreeMap::new();
-    // A second extraction is worth its time only where there is something that the first one could not take.
+    // A second extraction is needed only if the e-graph has forbidden e-nodes that the first one could not choose.
     if !egraph
         .classes()
         .any(|class| class.nodes.iter().any(|n| forbidden(n, class.id).is_some()))

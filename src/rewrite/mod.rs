@@ -1,4 +1,5 @@
-//! Rewriting by equality saturation: graph to e-graph, rules to a fixed point or a counted limit, cheapest graph out.
+//! Rewriting by equality saturation: encodes a graph as an e-graph, applies rules up to a fixed point or a counted
+//! limit, and extracts the cheapest graph.
 
 mod apply;
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Why a rule does not apply: the candidate at which matching came furthest, and what stopped it there.
+//! Explains why a rule does not apply: the candidate at which matching got furthest, and what stopped it there.
 
 use std::sync::Arc;
 
@@ -16,24 +16,25 @@ use crate::lang::format_expr;
 use crate::op::OpDef;
 use crate::rule::{PatternId, PatternNode, Rule, class_name};
 
-/// The candidate that comes nearest to a match.
+/// The candidate nearest to a match.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Nearest {
-    /// Places where everything fits, conditions included.
+    /// The number of complete matches, including conditions.
     pub matches: usize,
-    /// The value at which the pattern begins, if anything comes near.
+    /// The value at which the pattern begins, if there is a candidate.
     pub place: Option<String>,
-    /// What stopped matching, in one sentence; empty if something matches.
+    /// What stopped matching, in one sentence; empty if there is a match.
     pub why: String,
-    /// The values that a condition was computed from, as written and as they are.
+    /// The values from which a condition was computed: each as written, and its value.
     pub values: Vec<(String, String)>,
-    /// How many operators of the source were found there, and how many it has; nothing if it is not the pattern that fails.
+    /// The number of operators of the source that were found there, and their total; `None` if the pattern itself
+    /// matches.
     pub found: Option<(usize, usize)>,
-    /// Operators whose operands stand the other way round: with them exchanged, the rule would match.
+    /// Operators whose operands are in the other order: with them swapped, the rule would match.
     pub swapped: Vec<&'static str>,
 }
 
-/// How near `rule` comes to applying in a graph that is rewritten by substitution.
+/// The candidate nearest to a match of `rule` in a graph rewritten by substitution.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -56,7 +57,7 @@ pub fn nearest_in_graph(graph: &Graph, rule: &Arc<Rule>) -> Nearest {
     nearest(&index, rule, &words)
 }
 
-/// How near `rule` comes to applying in an e-graph, whose classes are named after the vertices of `graph`.
+/// The candidate nearest to a match of `rule` in an e-graph, whose classes are named after the vertices of `graph`.
 pub fn nearest_in_egraph(graph: &Graph, encoded: &Encoded, rule: &Arc<Rule>) -> Nearest {
     let egraph = &encoded.egraph;
     let mut own: FxHashMap<Id, VertexId> = FxHashMap::default();
@@ -87,15 +88,15 @@ pub fn nearest_in_egraph(graph: &Graph, encoded: &Encoded, rule: &Arc<Rule>) -> 
     nearest(egraph, rule, &words)
 }
 
-/// How values of a host are called in messages.
+/// Descriptions of the values of a host in messages.
 struct Words<'a, V> {
-    /// By name, or by the operator that computes them.
+    /// The name of a value, or the operator that computes it.
     name: &'a dyn Fn(V) -> String,
-    /// By what computes them, with the name behind it.
+    /// What computes a value, followed by its name.
     kind: &'a dyn Fn(V) -> String,
 }
 
-/// What a value of a graph is.
+/// A description of a value of a graph.
 fn kind(graph: &Graph, v: VertexId) -> String {
     let vertex = graph.vertex(v);
     let name = vertex.name.as_deref();
@@ -120,7 +121,7 @@ fn kind(graph: &Graph, v: VertexId) -> String {
     }
 }
 
-/// A candidate that fails: how far it came, where it begins, and why or with what conditions still to hold.
+/// A failed candidate: how far it got, where it begins, and the reason, or the match whose conditions fail.
 type Candidate<V> = (usize, V, Result<Match<V>, Reason<V>>);
 
 fn nearest<H: Host>(host: &H, rule: &Arc<Rule>, words: &Words<'_, H::V>) -> Nearest {
@@ -141,7 +142,7 @@ fn nearest<H: Host>(host: &H, rule: &Arc<Rule>, words: &Words<'_, H::V>) -> Near
         return out;
     };
     searcher.trace = Some(Trace::default());
-    // A condition that fails is nearer than a pattern that does; the more conditions hold, the nearer.
+    // A failing condition is nearer to a match than a failing pattern, and the more conditions hold, the nearer.
     let mut best: Option<Candidate<H::V>> = None;
     searcher.all(&mut |binding| {
         let place = binding.outputs[0];
@@ -187,16 +188,16 @@ fn nearest<H: Host>(host: &H, rule: &Arc<Rule>, words: &Words<'_, H::V>) -> Near
                 out.found = Some((failure.forms, operators)).filter(|_| operators > 1);
                 out.why = reason_text(host, rule, failure.at, failure.value, &failure.reason, words);
             }
-            None => "no value begins as the source does".clone_into(&mut out.why),
+            None => "no value matches the root of the source".clone_into(&mut out.why),
         },
     }
     out
 }
 
-/// Calls of a source whose operands are tried in the other order, at most.
+/// The maximum number of calls of a source whose operands are tried in the other order.
 const MOST_SWAPPED: usize = 6;
 
-/// The fewest commutative operators of a source whose operands would have to be exchanged for it to match.
+/// A smallest set of commutative operators of a source whose operands must be swapped for it to match.
 fn swapped<H: Host>(host: &H, rule: &Arc<Rule>) -> Vec<&'static str> {
     let calls: Vec<(PatternId, &'static OpDef)> = rule
         .source
@@ -229,13 +230,13 @@ fn swapped<H: Host>(host: &H, rule: &Arc<Rule>) -> Vec<&'static str> {
     Vec::new()
 }
 
-/// A vertex of a pattern, in words.
+/// A description of a vertex of a pattern.
 fn pattern_text(rule: &Rule, at: PatternId) -> String {
     match rule.source.node(at) {
         PatternNode::Variable(i) => format!("`{}`", rule.variables[*i].name),
         PatternNode::Wildcard => "anything".to_owned(),
         PatternNode::Literal(number) => format!("the constant {number}"),
-        PatternNode::Absent => "an operand that is left out".to_owned(),
+        PatternNode::Absent => "an omitted operand".to_owned(),
         PatternNode::Call { def, .. } => format!("`{}`", def.name),
         PatternNode::CallOf { variable, .. } => format!("an operator `{}`", rule.operators[*variable].name),
         PatternNode::Tuple(_) => "a tuple".to_owned(),
@@ -264,7 +265,7 @@ fn reason_text<H: Host>(
         Reason::Attribute(name, number) => {
             let actual = host.attr_value(*number);
             let name = if name.is_empty() { "an attribute" } else { name };
-            format!("{name} = {actual} at {here} is not what the source asks of {wanted}")
+            format!("{name} = {actual} at {here} is not what the source requires of {wanted}")
         }
         Reason::Operands(wanted_count, given) => {
             format!("{wanted} has {wanted_count} operands in the source, and {here} has {given}")
@@ -276,9 +277,9 @@ fn reason_text<H: Host>(
             class()
         ),
         Reason::Literal => format!("the source has {wanted} where the graph has {what}"),
-        Reason::Given => format!("the source leaves an operand out, and the graph has {what} there"),
-        Reason::Twice => format!("{here} would stand for two vertices of the source"),
-        Reason::UsedOutside => format!("{here} is used outside of the match, or is a result"),
+        Reason::Given => format!("the source omits an operand where the graph has {what}"),
+        Reason::Twice => format!("{here} would match two nodes of the source"),
+        Reason::UsedOutside => format!("{here} is used outside the match, or is a result"),
         Reason::Type(value) => {
             format!(
                 "the type of {}, {}, is not that of the variable",
@@ -286,11 +287,11 @@ fn reason_text<H: Host>(
                 host.ty(*value)
             )
         }
-        Reason::Count(n) => format!("the comprehension has {n} members, and its count means something else"),
+        Reason::Count(n) => format!("the comprehension has {n} members, but its count has another value"),
     }
 }
 
-/// The parts of a condition that have a value of their own, as written and as they are.
+/// The parts of a condition that have a value: each as written, and its value.
 fn values<H: Host>(host: &H, found: &Match<H::V>, ast: &Ast, condition: ExprId) -> Vec<(String, String)> {
     let scope = MatchScope {
         host,

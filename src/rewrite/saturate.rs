@@ -1,4 +1,5 @@
-//! The saturation loop: search all rules, apply what was found, rebuild; until nothing changes or a limit is reached.
+//! The saturation loop: searches all rules, applies the matches and rebuilds, until nothing changes or a limit is
+//! reached.
 //!
 //! Limits are counts, so that a run gives the same result on every machine.
 
@@ -22,19 +23,21 @@ use crate::rule::Rule;
 /// When to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Rounds of searching all rules.
+    /// The maximum number of rounds, each of which searches all rules.
     pub iterations: usize,
-    /// E-nodes, those of the graph itself included; at least four times the graph is always allowed.
+    /// The maximum number of e-nodes, including those of the graph; at least four times the size of the graph is always
+    /// allowed.
     pub nodes: usize,
-    /// Matches of one rule in one round; a rule that finds more rests for some rounds, and may then find twice as many.
+    /// The maximum number of matches of one rule in one round; a rule that finds more rests for some rounds, and may
+    /// then find twice as many.
     pub matches: usize,
-    /// Rounds in which rules with several outputs are searched: what they make matches again, so that the e-graph
-    /// grows with the square of it in each round.
+    /// The number of rounds in which rules with several outputs are searched. Their results match again, so that the
+    /// e-graph grows quadratically in each round.
     pub multi_output_rounds: usize,
-    /// Applications altogether; `None` for no limit.
+    /// The maximum total number of applications; `None` for no limit.
     pub rewrites: Option<usize>,
-    /// Steps of one rule's searches altogether, besides a hundred for each e-node in each round; a rule that has made
-    /// them is not searched for any more.
+    /// The maximum total number of search steps for one rule, in addition to a hundred for each e-node in each round; a
+    /// rule that has used them up is no longer searched for.
     pub steps: usize,
 }
 
@@ -51,23 +54,23 @@ impl Default for Limits {
     }
 }
 
-/// Why saturation stopped.
+/// The reason why saturation stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StopReason {
-    /// No rule changes anything any more.
+    /// No rule changes anything.
     Saturated,
     /// No match is left to substitute.
     FixedPoint,
-    /// The limit of rounds.
+    /// The limit on rounds was reached.
     Iterations,
-    /// The limit of e-nodes.
+    /// The limit on e-nodes was reached.
     Nodes,
-    /// The limit of applications.
+    /// The limit on applications was reached.
     Rewrites,
 }
 
 impl StopReason {
-    /// In words.
+    /// The reason in words.
     pub fn name(self) -> &'static str {
         match self {
             StopReason::Saturated => "saturated",
@@ -79,67 +82,68 @@ impl StopReason {
     }
 }
 
-/// What one rule did.
+/// The effects of one rule.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RuleReport {
-    /// Candidates found.
+    /// The number of candidates found.
     pub matches: usize,
-    /// Applications that made two classes equal.
+    /// The number of applications that merged two classes.
     pub applied: usize,
-    /// Candidates the target of which has no type or another one.
+    /// The number of candidates whose target has no type or a different one.
     pub refused: usize,
-    /// Candidates the two sides of which were equal already.
+    /// The number of candidates whose two sides were already equal.
     pub idle: usize,
-    /// Substitution: places where the result would depend on itself.
+    /// Substitution: the number of places where the result would depend on itself.
     pub circular: usize,
-    /// Substitution: places where the target does not cost less, and the rule could be undone.
+    /// Substitution: the number of places where the target does not cost less and the rule could be undone.
     pub dearer: usize,
-    /// Substitution: operators of the target that the result may not contain, and in how many places they were wanted.
+    /// Substitution: operators of the target that the result may not contain, with the number of places that needed
+    /// them.
     pub forbidden: BTreeMap<&'static str, usize>,
-    /// Rounds in which it rested because it had found too much.
+    /// The number of rounds in which it rested because it had found too many matches.
     pub rested: usize,
-    /// Its search took more steps than it may, and was not brought to an end.
+    /// True if its search exceeded the limit on steps and was not completed.
     pub stopped: bool,
 }
 
-/// What one round did.
+/// The effects of one round.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IterationReport {
-    /// E-nodes afterwards.
+    /// The number of e-nodes afterwards.
     pub nodes: usize,
-    /// Classes afterwards.
+    /// The number of classes afterwards.
     pub classes: usize,
-    /// Applications.
+    /// The number of applications.
     pub applied: usize,
 }
 
 /// The outcome of saturation.
 pub struct Saturation {
-    /// The rules, in order, with what each did.
+    /// The rules, in order, with the effects of each.
     pub rules: Vec<(Arc<Rule>, RuleReport)>,
     /// The rounds.
     pub iterations: Vec<IterationReport>,
-    /// Why it stopped.
+    /// The reason why it stopped.
     pub stop: StopReason,
-    /// The rule that made an e-node, by place in `rules`.
+    /// The rule that created an e-node, as an index into `rules`.
     created_by: FxHashMap<ENode, u32>,
-    /// The applications, if they were asked for.
+    /// The applications, if they were recorded.
     pub(super) history: Option<History>,
 }
 
 impl Saturation {
-    /// Candidates of all rules.
+    /// The number of candidates of all rules.
     pub fn matches(&self) -> usize {
         self.rules.iter().map(|(_, r)| r.matches).sum()
     }
 
     /// The two sides of an application: a graph whose results are the outputs of the match, then those of the target,
-    /// all computed as they were when they were found. Inputs and parameters are those of `graph`.
+    /// each computed in the form it had when it was found. Inputs and parameters are those of `graph`.
     pub fn sides(&self, graph: &Graph, encoded: &Encoded, application: usize) -> Option<Graph> {
         self.history.as_ref()?.sides(graph, encoded, application)
     }
 
-    /// Everything that saturation looked at; nothing unless [`saturate_explained`] ran.
+    /// Everything that saturation explored; `None` unless [`saturate_explained`] ran.
     pub fn explored(&self, graph: &Graph, encoded: &Encoded) -> Option<Explored> {
         let rules: Vec<Arc<Rule>> = self.rules.iter().map(|(rule, _)| rule.clone()).collect();
         Some(self.history.as_ref()?.explored(graph, encoded, &rules))
@@ -152,7 +156,7 @@ impl Saturation {
         history.map_or_else(Vec::new, |h| h.applications(graph, encoded, &rules))
     }
 
-    /// The applications that an extraction rests on, with their numbers, from inputs to results; empty unless
+    /// The applications that an extraction depends on, with their numbers, from inputs to results; empty unless
     /// [`saturate_explained`] ran.
     pub fn steps(&self, graph: &Graph, encoded: &Encoded, extraction: &Extraction) -> Vec<(usize, Step)> {
         let rules: Vec<Arc<Rule>> = self.rules.iter().map(|(rule, _)| rule.clone()).collect();
@@ -160,7 +164,7 @@ impl Saturation {
         history.map_or_else(Vec::new, |h| h.steps(graph, encoded, extraction, &rules))
     }
 
-    /// The rule that made the e-node first, if it was not there from the beginning.
+    /// The rule that first created the e-node, if it was not part of the original graph.
     pub fn creator(&self, enode: &ENode) -> Option<&Arc<Rule>> {
         self.created_by.get(enode).map(|&i| &self.rules[i as usize].0)
     }
@@ -169,7 +173,7 @@ impl Saturation {
 struct Schedule {
     banned_until: usize,
     times_banned: u32,
-    /// All matches of the round before have been looked at: only what has changed since can hold others.
+    /// True if all matches of the previous round were processed, so that only changes since then can give new ones.
     up_to_date: bool,
 }
 
@@ -178,12 +182,12 @@ pub fn saturate(encoded: &mut Encoded, rules: &[Arc<Rule>], limits: Limits) -> S
     run(encoded, rules, limits, None, &|_| {})
 }
 
-/// As [`saturate`], with every application kept, so that a result can be explained.
+/// Like [`saturate`], but records every application, so that a result can be explained.
 pub fn saturate_explained(encoded: &mut Encoded, rules: &[Arc<Rule>], limits: Limits) -> Saturation {
     run(encoded, rules, limits, Some(History::default()), &|_| {})
 }
 
-/// As [`saturate`] or, if `explained`, [`saturate_explained`]; `watch` is told what each round did.
+/// Like [`saturate`] or, if `explained`, [`saturate_explained`]; calls `watch` after each round.
 pub fn saturate_watched(
     encoded: &mut Encoded,
     rules: &[Arc<Rule>],
@@ -216,9 +220,9 @@ fn run(
     let mut created_by: FxHashMap<ENode, u32> = FxHashMap::default();
     let node_limit = limits.nodes.max(4 * egraph.total_size());
     let match_limit = limits.matches.max(egraph.total_size());
-    // A deeper pattern than this is searched for everywhere.
+    // Patterns deeper than 254 are searched for everywhere.
     let depth = programs.iter().map(|p| p.depth).max().unwrap_or(0).min(254) as u8;
-    // Steps that are left to each rule.
+    // The remaining steps of each rule.
     let mut steps: Vec<usize> = vec![limits.steps; rules.len()];
     let mut iterations = Vec::new();
     let mut rewrites = 0;
@@ -348,7 +352,7 @@ fn run(
                 stop = StopReason::Saturated;
                 break 'rounds;
             }
-            // Nothing but resting rules could change something: wake them.
+            // Only resting rules could still change something, so they are woken.
             schedules.iter_mut().for_each(|s| s.banned_until = 0);
         }
     }
@@ -374,18 +378,17 @@ fn run(
     }
 }
 
-/// What became of a match.
+/// The outcome of a match.
 enum Outcome {
-    /// The classes were made equal.
+    /// The classes were merged.
     Applied,
-    /// They were equal already.
+    /// They were already equal.
     NoEffect,
-    /// The target could not be built, or its type is another.
+    /// The target could not be built, or has a different type.
     Refused,
 }
 
-/// Builds the target of a match and makes it equal to the source; e-nodes that did not exist before are pushed to
-/// `created`.
+/// Builds the target of a match and merges it with the source; new e-nodes are pushed to `created`.
 fn apply(rule: &Rule, egraph: &mut EGraph, found: &Match<Id>, created: &mut Vec<(ENode, Id)>) -> (Outcome, Vec<Id>) {
     let mut sink = EGraphSink {
         egraph,

@@ -1,4 +1,4 @@
-//! A rule on trial: both sides of a match, side by side in one graph.
+//! Trials of a rule: both sides of a match, next to each other in one graph.
 
 use std::sync::Arc;
 
@@ -9,20 +9,20 @@ use crate::diag::Diagnostics;
 use crate::graph::{Graph, VertexId};
 use crate::rule::{PatternId, Rule};
 
-/// A rule made ready for matching.
+/// A rule prepared for matching.
 pub(crate) struct Trial {
     program: Program,
 }
 
-/// A match with the target built beside it, in a graph with all vertices of both.
+/// A match and its target, in a graph with all vertices of both.
 pub(crate) struct Sides {
     /// The graph.
     pub(crate) graph: Graph,
     /// The outputs of the match.
     pub(crate) source: Vec<VertexId>,
-    /// What variables, literals and wildcards of the source stand for.
+    /// The values matched by variables, literals and wildcards of the source.
     pub(crate) inputs: Vec<VertexId>,
-    /// What vertices of the pattern stand for.
+    /// The values matched by vertices of the pattern.
     pub(crate) bound: Vec<(PatternId, VertexId)>,
     /// The outputs of the target, or why it cannot be built.
     pub(crate) target: Result<Vec<VertexId>, Diagnostics>,
@@ -47,7 +47,7 @@ impl Trial {
         }
     }
 
-    /// Which conditions hold at the first match at `at` at which the first `taken` hold.
+    /// Which conditions hold at the first match at `at` for which the first `taken` conditions hold.
     pub(crate) fn conditions(&self, graph: Graph, at: &[VertexId], taken: usize) -> Option<Vec<bool>> {
         let index = Index::new(graph);
         let program = &self.program;
@@ -64,7 +64,7 @@ impl Trial {
         found
     }
 
-    /// The first match in `graph`, at the outputs `at` if they are given; conditions hold as they do for the engines.
+    /// The first match in `graph`, at the outputs `at` if given; conditions are checked as in the engines.
     pub(crate) fn sides(&self, graph: Graph, at: Option<&[VertexId]>) -> Option<Sides> {
         let index = Index::new(graph);
         let program = &self.program;

@@ -1,4 +1,4 @@
-//! Rules that the bodies of composite operators give for free: a body written out is the operator.
+//! Rules derived from the bodies of composite operators: a body written out equals the operator.
 
 use std::sync::{Arc, OnceLock};
 
@@ -10,11 +10,11 @@ use crate::op::{OpDef, OperandKind, table};
 
 /// One rule for each composite operator whose body is a pattern: `{body} => name(operands)`.
 ///
-/// Operators with attributes are left out, since a number of the body cannot be bound to an attribute, and so are
-/// those whose body depends on which operands are given.
+/// Operators with attributes are omitted, since a number in the body cannot be bound to an attribute, and so are those
+/// whose body depends on which operands are given.
 ///
 /// # Errors
-/// Problems of the generated rules; a test keeps them free of any.
+/// Problems of the generated rules; a test checks that there are none.
 ///
 /// ```
 /// let rules = tautomer::rule::composite_rules().unwrap();

@@ -1,4 +1,4 @@
-//! Examples: what a rule does to a program, and programs it leaves alone.
+//! Examples of what a rule does to a program, and of programs it leaves unchanged.
 
 use std::sync::Arc;
 
@@ -11,14 +11,14 @@ pub struct Example {
     pub rule: Arc<str>,
     /// The program before.
     pub source: Graph,
-    /// What is expected.
+    /// The expected result.
     pub kind: ExampleKind,
 }
 
-/// What an example expects.
+/// The expected result of an example.
 #[derive(Debug, Clone)]
 pub enum ExampleKind {
-    /// The rule makes this of it.
+    /// The rule rewrites the program to this graph.
     Becomes(Box<Graph>),
     /// The rule does not fire.
     MustNotFire,

@@ -1,4 +1,4 @@
-//! The rules that come with the tool.
+//! The rules shipped with the tool.
 
 use std::sync::{Arc, OnceLock};
 
@@ -22,7 +22,7 @@ const FILES: &[(&str, &str)] = &[
     ("rules/attention.rules", include_str!("../../rules/attention.rules")),
 ];
 
-/// Sets of rules that come with the tool and take part only where they are asked for: their names and files.
+/// Optional sets of rules shipped with the tool, used only on request: their names and files.
 const SETS: &[(&str, &[(&str, &str)])] = &[
     (
         "gsl",
@@ -69,7 +69,7 @@ pub fn library_files() -> &'static [(&'static str, &'static str)] {
 /// The built-in rules.
 ///
 /// # Errors
-/// Problems of the files; the tests of the library keep them free of any.
+/// Problems of the files; the tests of the library check that there are none.
 ///
 /// ```
 /// assert!(!tautomer::rule::library().unwrap().rules.is_empty());
@@ -84,10 +84,10 @@ pub fn library_set_files() -> &'static [(&'static str, &'static [(&'static str, 
     SETS
 }
 
-/// The set of that name, which comes with the tool and is no part of the [`library`].
+/// The shipped set of that name, which is not part of the [`library`].
 ///
 /// # Errors
-/// Problems of the files; the tests of the sets keep them free of any.
+/// Problems of the files; the tests of the sets check that there are none.
 ///
 /// ```
 /// let set = tautomer::rule::library_set("gsl").unwrap().unwrap();

@@ -1,6 +1,6 @@
-//! Checked rules: patterns, conditions and targets, with everything in them resolved against the operator table.
+//! Checked rules: patterns, conditions and targets, resolved against the operator table.
 //!
-//! Knows operators and expressions, and nothing of the engines that apply rules.
+//! This module knows operators and expressions, but not the engines that apply rules.
 
 mod check;
 mod composite;
@@ -26,7 +26,7 @@ pub use pattern::{
 use crate::diag::{Diagnostics, Span};
 use crate::lang::ast::{Ast, Block, ExprId, Numerics, RuleClass};
 
-/// How equal the two sides of a rule are; ordered from the strictest.
+/// How closely the two sides of a rule agree, from the strictest class to the weakest.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Class {
     /// The same bits for every input, NaN payloads aside.
@@ -81,38 +81,38 @@ impl fmt::Display for Class {
 /// A rule in one direction.
 #[derive(Debug, Clone)]
 pub struct Rule {
-    /// Its name; the backward direction of a rule with `<=>` has `-reversed` appended.
+    /// Its name; the reverse direction of a rule with `<=>` has the suffix `-reversed`.
     pub name: Arc<str>,
     /// Its documentation.
     pub doc: String,
-    /// How equal the sides are.
+    /// How closely the sides agree.
     pub class: Class,
-    /// Facts about values that it takes for granted, as written.
+    /// Facts about values that it assumes, as written.
     pub assuming: Vec<String>,
     /// Its variables.
     pub variables: Vec<Variable>,
     /// Its operator variables.
     pub operators: Vec<OpVariable>,
-    /// What is looked for.
+    /// The pattern to find.
     pub source: Pattern,
     /// Conditions on a match.
     pub conditions: Vec<ExprId>,
-    /// What takes the place of the match.
+    /// The replacement for the match.
     pub target: Block,
     /// The names of rests of attributes that the source binds.
     pub rests: Vec<Arc<str>>,
     /// Written with `<=>`: an equality without a direction.
     pub both_ways: bool,
-    /// Where it stands.
+    /// Its span.
     pub span: Span,
-    /// Where its name stands.
+    /// The span of its name.
     pub name_span: Span,
     /// The syntax tree that conditions and target are part of.
     pub ast: Arc<Ast>,
 }
 
 impl Rule {
-    /// The place of the variable of that name.
+    /// The index of the variable with that name.
     pub fn variable(&self, name: &str) -> Option<usize> {
         self.variables.iter().position(|v| &*v.name == name)
     }
@@ -127,7 +127,7 @@ pub struct RuleSet {
     pub examples: Vec<Example>,
     /// The sets, in order.
     pub groups: Vec<Group>,
-    /// What is no error and should be better, such as rules without documentation.
+    /// Warnings, such as rules without documentation.
     pub warnings: Diagnostics,
 }
 
@@ -152,11 +152,11 @@ pub struct Group {
     pub members: Vec<Arc<str>>,
 }
 
-/// What may stand for a variable, in words.
+/// A description of what a variable of that class may match.
 pub fn class_name(class: RuleClass) -> &'static str {
     match class {
         RuleClass::Any => "any value",
-        RuleClass::Param => "a value that depends on parameters and constants alone",
+        RuleClass::Param => "a value that depends only on parameters and constants",
         RuleClass::Const => "a constant",
     }
 }

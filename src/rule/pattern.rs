@@ -12,7 +12,7 @@ pub struct Variable {
     pub name: Arc<str>,
     /// What it may match.
     pub class: RuleClass,
-    /// Its type, if the rule gives one; lone names among the dimensions are bound by the match.
+    /// Its type, if the rule gives one; dimensions that are names are bound by the match.
     pub ty: Option<TypeExpr>,
     /// True for `w[i]`: one value for each index of a comprehension.
     pub indexed: bool,
@@ -27,7 +27,7 @@ pub struct OpVariable {
     pub choices: Vec<&'static OpDef>,
 }
 
-/// A vertex of a [`Pattern`].
+/// A node of a [`Pattern`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PatternId(pub u32);
 
@@ -40,20 +40,20 @@ pub struct FamilyId(pub u32);
 pub struct Family {
     /// The running index.
     pub index: Arc<str>,
-    /// How many there are.
+    /// The number of members.
     pub count: Count,
 }
 
-/// How often a comprehension repeats its body.
+/// The number of times a comprehension repeats its body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Count {
-    /// This often.
+    /// A fixed number.
     Exactly(u32),
-    /// As often as the match says; the name is bound, and means the same everywhere.
+    /// The number in the match, to which the name is bound; every occurrence of the name has the same value.
     Bind(Arc<str>),
 }
 
-/// What stands in an operand list.
+/// An entry of an operand list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Item {
     /// One operand.
@@ -63,7 +63,7 @@ pub enum Item {
 }
 
 impl Item {
-    /// The vertex, or the body of the comprehension.
+    /// The node, or the body of the comprehension.
     pub fn vertex(self) -> PatternId {
         match self {
             Item::One(id) | Item::Each(id, _) => id,
@@ -71,16 +71,16 @@ impl Item {
     }
 }
 
-/// What a vertex of a pattern matches.
+/// What a node of a pattern matches.
 #[derive(Debug, Clone)]
 pub enum PatternNode {
-    /// The variable of that place: anything its class allows, the same value everywhere.
+    /// The variable with this index: anything its class allows, the same value at every occurrence.
     Variable(usize),
     /// Anything, unnamed.
     Wildcard,
-    /// A constant all elements of which have this value.
+    /// A constant whose elements all have this value.
     Literal(f64),
-    /// An operand that is left out.
+    /// An omitted operand.
     Absent,
     /// A call.
     Call {
@@ -93,18 +93,18 @@ pub enum PatternNode {
     },
     /// A call of the operator that a variable stands for.
     CallOf {
-        /// The place of the operator variable.
+        /// The index of the operator variable.
         variable: usize,
         /// Its operands.
         operands: Vec<Item>,
-        /// The name of all attributes together; without one, all have their defaults.
+        /// The name bound to all attributes together; without it, all have their defaults.
         rest: Option<Arc<str>>,
     },
     /// A tuple.
     Tuple(Vec<Item>),
     /// An element of a tuple.
     Proj(PatternId, ProjIndex),
-    /// Whatever one of these matches.
+    /// Anything that one of these matches.
     AnyOf(Vec<PatternId>),
 }
 
@@ -113,30 +113,30 @@ pub enum PatternNode {
 pub enum ProjIndex {
     /// This one.
     At(u32),
-    /// The one of the running index.
+    /// The element at the running index.
     Running,
     /// Any; the number is bound.
     Bind(Arc<str>),
 }
 
-/// What an attribute of a call must be.
+/// The pattern of an attribute.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AttrPattern {
     /// This value.
     Value(AttrValue),
-    /// What the operator takes when the attribute is left out, for the operands at hand.
+    /// The default of the operator for the operands of the call.
     Default,
     /// Anything.
     Any,
-    /// Anything; the name is bound, and means the same everywhere.
+    /// Anything; the name is bound to it and has the same value at every occurrence.
     Bind(Arc<str>),
     /// Anything, one value for each index; the name is bound to the list of them.
     BindEach(Arc<str>),
-    /// Anything; it belongs to the rest of that name.
+    /// Anything; the attribute belongs to the rest with that name.
     Rest(Arc<str>),
     /// A list with these elements.
     List(Vec<ListItem>),
-    /// The value of an expression of what the rest of the source binds.
+    /// The value of an expression over names bound elsewhere in the source.
     Computed(ExprId),
 }
 
@@ -155,30 +155,30 @@ pub enum ListItem {
 #[derive(Debug, Clone, Default)]
 pub struct Pattern {
     nodes: Vec<PatternNode>,
-    /// For each vertex, the comprehension it stands in.
+    /// For each node, the comprehension that contains it.
     within: Vec<Option<FamilyId>>,
     /// The comprehensions.
     pub families: Vec<Family>,
-    /// The outputs, in order: some vertices, or a single comprehension.
+    /// The outputs, in order: some nodes, or a single comprehension.
     pub outputs: Vec<Item>,
-    /// Inner vertices that the rule names.
+    /// Inner nodes that the rule names.
     pub named: Vec<(Arc<str>, PatternId)>,
 }
 
 impl Pattern {
-    /// Adds a vertex; its operands have been added before.
+    /// Adds a node whose operands have been added before.
     pub fn push(&mut self, node: PatternNode, within: Option<FamilyId>) -> PatternId {
         self.nodes.push(node);
         self.within.push(within);
         PatternId(self.nodes.len() as u32 - 1)
     }
 
-    /// The vertex `id`.
+    /// The node `id`.
     pub fn node(&self, id: PatternId) -> &PatternNode {
         &self.nodes[id.0 as usize]
     }
 
-    /// The comprehension that `id` stands in.
+    /// The comprehension that contains `id`.
     pub fn within(&self, id: PatternId) -> Option<FamilyId> {
         self.within[id.0 as usize]
     }
@@ -188,22 +188,22 @@ impl Pattern {
         &self.families[id.0 as usize]
     }
 
-    /// The number of vertices.
+    /// The number of nodes.
     pub fn len(&self) -> usize {
         self.nodes.len()
     }
 
-    /// True without vertices.
+    /// True if there are no nodes.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
 
-    /// All vertices, operands before users.
+    /// All nodes, operands before users.
     pub fn nodes(&self) -> impl Iterator<Item = (PatternId, &PatternNode)> {
         self.nodes.iter().enumerate().map(|(i, n)| (PatternId(i as u32), n))
     }
 
-    /// The comprehension that the outputs are, if their number varies.
+    /// The comprehension that gives the outputs, if their number varies.
     pub fn varying(&self) -> Option<(PatternId, FamilyId)> {
         match self.outputs.as_slice() {
             [Item::Each(body, family)] => Some((*body, *family)),
@@ -216,7 +216,7 @@ impl Pattern {
         self.outputs.len() > 1 || self.varying().is_some()
     }
 
-    /// The operator of a call whose two operands may change places.
+    /// The operator of a call whose two operands may be swapped.
     pub fn swappable(&self, id: PatternId) -> Option<&'static OpDef> {
         match self.node(id) {
             PatternNode::Call { def, operands, .. } if def.traits.contains(OpTraits::COMMUTATIVE) => {
@@ -226,14 +226,14 @@ impl Pattern {
         }
     }
 
-    /// Exchanges the two operands of a call.
+    /// Swaps the two operands of a call.
     pub fn swap(&mut self, id: PatternId) {
         if let PatternNode::Call { operands, .. } = &mut self.nodes[id.0 as usize] {
             operands.reverse();
         }
     }
 
-    /// Operands of a vertex, alternatives included.
+    /// The operands of a node, including alternatives.
     pub fn operands(&self, id: PatternId) -> Vec<PatternId> {
         match self.node(id) {
             PatternNode::Call { operands, .. }
@@ -245,7 +245,7 @@ impl Pattern {
         }
     }
 
-    /// The vertices that every match has: those that are part of no alternative.
+    /// The nodes that every match contains, that is, those outside all alternatives.
     pub fn required(&self) -> Vec<PatternId> {
         let mut out = Vec::new();
         let mut seen = vec![false; self.len()];

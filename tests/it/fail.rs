@@ -147,7 +147,7 @@ fn patterns_beyond_the_limit() {
     let first = found.iter().next().unwrap();
     assert_eq!(
         (first.code, first.message.as_str()),
-        ("T0604", "a pattern may be nested 200 deep")
+        ("T0604", "a pattern may be nested at most 200 deep")
     );
     assert_eq!(found.len(), 1, "{found}");
 }

@@ -97,7 +97,7 @@ fn try_rows(folder: &Path, rows: &[Row<'_>]) {
 
 const RANK: &str = "more than 64 axes";
 const PARTS: &str = "more than 1024 parts";
-const TUPLES: &str = "more than 1048576 elements together";
+const TUPLES: &str = "more than 1048576 elements in total";
 const NESTED: &str = "nested more than 64 deep";
 const INLINED: &str = "--max-inlined N";
 const STEPS: &str = "more than 1048576 steps";

@@ -223,7 +223,7 @@ fn files_are_compared_with_each_other() {
             "rules check a.rules b.rules",
             &[
                 "`other` is the rule `one` with other names",
-                "`one` stands in a.rules:2:6",
+                "`one` is defined in a.rules:2:6",
                 "`within` does nothing that `other` does not do",
             ][..],
         ),

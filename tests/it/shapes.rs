@@ -214,17 +214,17 @@ fn shapes_that_do_not_fit_are_refused() {
     for (shapes, wanted) in [
         (
             vec![("x", Shape::from([2, 4]))],
-            "axis 1 of input `x` has the extent 3, not 4",
+            "axis 1 of input `x` has size 3, not 4",
         ),
-        (vec![("x", Shape::from([2]))], "another number of axes"),
+        (vec![("x", Shape::from([2]))], "a different rank"),
         (vec![("z", Shape::from([2, 3]))], "there is no input `z`"),
         (
             vec![("x", Shape::from([2, 3])), ("y", Shape::from([4, 2]))],
-            "n is 2, and axis 0 of input `y` makes it 4",
+            "n is 2, but axis 0 of input `y` makes it 4",
         ),
         (
             vec![("x", Shape::from([2, 3])), ("y", Shape::from([2, 5]))],
-            "`matmul` is refused",
+            "`matmul` is invalid",
         ),
     ] {
         let problem = bound(text, &shapes).unwrap_err();

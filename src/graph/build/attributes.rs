@@ -1,4 +1,4 @@
-//! Attributes of calls: what stands in braces, and functions that operators call.
+//! Attributes of calls, including functions that operators call.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::graph::term::{self, Term};
 use crate::lang::ast::{Attrs, ExprId, ExprKind, Function};
 use crate::op::{AttrValue, Region};
 
-/// Functions that are given to operators may call each other this deep.
+/// The maximum nesting depth of calls among functions passed to operators.
 const MAX_FUNCTION_NESTING: usize = 32;
 
 impl<'a, K: Sink> Builder<'a, K> {
@@ -65,7 +65,7 @@ impl<'a, K: Sink> Builder<'a, K> {
             let attr = term::to_attr(&value)
                 .or_else(|| literal::tensor(&value, Wanted::Any).ok().map(AttrValue::Tensor))
                 .or_else(|| {
-                    // A constant of the graph is as good as its value.
+                    // A constant of the graph may be given in place of its value.
                     match &value {
                         Term::Value(v) => self.sink.value(v).map(AttrValue::Tensor),
                         _ => None,
@@ -86,13 +86,13 @@ impl<'a, K: Sink> Builder<'a, K> {
                         Diagnostic::error(
                             "T0103",
                             format!(
-                                "attribute `{}` needs a value known now, not {}",
+                                "attribute `{}` needs a constant, not {}",
                                 entry.name.name,
                                 term::kind(&value)
                             ),
                         )
-                        .label(self.ast.span(entry.value), "known only when the graph runs")
-                        .help("attributes are made of literals, dimensions and constants"),
+                        .label(self.ast.span(entry.value), "known only at run time")
+                        .help("attributes consist of literals, dimensions and constants"),
                     );
                     ok = false;
                 }
@@ -101,7 +101,7 @@ impl<'a, K: Sink> Builder<'a, K> {
         ok.then_some(out)
     }
 
-    /// The function that an expression names, if it is the name of one and of nothing else.
+    /// The function that an expression names, if the name refers only to a function.
     fn function_name(&self, id: ExprId) -> Option<&'a Function> {
         match self.ast.kind(id) {
             ExprKind::Name(name) if self.lookup(name).is_none() => self.function(name),

@@ -1,4 +1,4 @@
-//! How much may be built from a text: what is written once may be evaluated very often.
+//! Limits on what is built from a text, since an expression written once may be evaluated very often.
 
 use crate::diag::Diagnostic;
 use crate::graph::program::BuildOptions;
@@ -6,36 +6,36 @@ use crate::graph::term::MAX_TERM_STEPS;
 use crate::lang::ast::Ast;
 use crate::tensor::Type;
 
-/// What to do about tuples that are too large.
-pub(super) const TUPLE_HELP: &str = "take the elements that are needed out of a tuple before it is part of another one";
+/// Help for tuples that are too large.
+pub(super) const TUPLE_HELP: &str = "select the needed elements of a tuple before making it part of another one";
 
-/// The most elements of all constants together that functions of a script make.
+/// The maximum total number of elements in constants made by functions of a script.
 const MAX_CONSTANTS: usize = 1 << 26;
 
-/// How many names are compared with unknown ones: for the first hundreds of problems, whoever reads them.
+/// The maximum number of comparisons for suggesting names: enough for the first hundreds of problems.
 const MAX_COMPARISONS: usize = 200_000;
 
-/// What is left for the functions of one program.
+/// The remaining budget for the functions of one program.
 #[derive(Debug, Clone)]
 pub(crate) struct Budget {
-    /// The limits as they were set.
+    /// The configured limits.
     limits: BuildOptions,
-    /// Evaluations of expressions.
+    /// Remaining evaluations of expressions.
     evaluations: usize,
-    /// Steps of attribute expressions.
+    /// Remaining steps of attribute expressions.
     pub(super) steps: usize,
-    /// Elements of tuples.
+    /// Remaining elements of tuples.
     elements: usize,
-    /// Elements of the constants that functions of a script make.
+    /// Remaining elements of constants made by functions of a script.
     constants: usize,
-    /// Names that an unknown one is compared with, to say which was meant.
+    /// Remaining comparisons with unknown names, for suggestions.
     comparisons: usize,
-    /// Whether its end has been reported.
+    /// True once its exhaustion has been reported.
     pub(crate) spent: bool,
 }
 
 impl Default for Budget {
-    /// The budget for a few expressions that are added to a graph of any size.
+    /// The budget for a few expressions added to a graph of any size.
     fn default() -> Budget {
         let options = BuildOptions {
             max_vertices: usize::MAX,
@@ -54,7 +54,7 @@ impl Default for Budget {
 }
 
 impl Budget {
-    /// The budget for a text: each of its expressions is evaluated once, those in functions that are called and in
+    /// The budget for a text. Each of its expressions is evaluated once, and those in called functions and
     /// comprehensions more often.
     pub(crate) fn new(ast: &Ast, options: &BuildOptions) -> Budget {
         Budget {
@@ -71,7 +71,7 @@ impl Budget {
         }
     }
 
-    /// What is left, and as much again for another text as its own length allows.
+    /// The remaining budget, extended for another text according to its length.
     pub(crate) fn for_more(&self, ast: &Ast) -> Budget {
         Budget {
             evaluations: self.evaluations.saturating_add(ast.len()),
@@ -81,7 +81,7 @@ impl Budget {
         }
     }
 
-    /// Counts the elements of a constant that a script makes; what to report if there are more than may be.
+    /// Counts the elements of a constant that a script makes; returns a problem if the limit is exceeded.
     pub(super) fn constant(&mut self, elements: usize) -> Option<Diagnostic> {
         match self.constants.checked_sub(elements) {
             Some(left) => {
@@ -91,28 +91,26 @@ impl Budget {
             None => Some(
                 Diagnostic::error(
                     "T0603",
-                    format!(
-                        "the constants of a script have more than {MAX_CONSTANTS} elements together, the most they may"
-                    ),
+                    format!("the constants of a script have more than {MAX_CONSTANTS} elements in total, the limit"),
                 )
                 .help("read large arrays from files: `tautomer run FILE --input x=x.npy` with a program"),
             ),
         }
     }
 
-    /// Whether an unknown name may be compared with so many others.
+    /// Whether an unknown name may be compared with this many others.
     pub(super) fn compare(&mut self, names: usize) -> bool {
         let left = self.comparisons.checked_sub(names);
         self.comparisons = left.unwrap_or(0);
         left.is_some()
     }
 
-    /// Counts so many evaluations, beside values made so far; what to report if there are more than may be.
+    /// Counts `count` evaluations, with `vertices` values made so far; returns a problem if a limit is exceeded.
     pub(super) fn evaluate(&mut self, count: usize, vertices: usize) -> Option<Diagnostic> {
         let problem = if vertices > self.limits.max_vertices {
             Diagnostic::error(
                 "T0603",
-                format!("the program has more than {} vertices", self.limits.max_vertices),
+                format!("the program has more than {} nodes", self.limits.max_vertices),
             )
             .help("the limit is `max_vertices` of `BuildOptions`")
         } else if let Some(left) = self.evaluations.checked_sub(count) {
@@ -120,7 +118,7 @@ impl Budget {
             return None;
         } else {
             let most = self.limits.max_inlined;
-            let problem = format!("functions and comprehensions are written out to more than {most} expressions");
+            let problem = format!("functions and comprehensions expand to more than {most} expressions");
             Diagnostic::error("T0603", problem)
                 .note(
                     "functions are inlined where they are called: a few that call each other twice grow exponentially",
@@ -131,14 +129,14 @@ impl Budget {
         Some(problem)
     }
 
-    /// Notes how many steps of attribute expressions are left. Without any, nothing more is built: that they have ended has
+    /// Sets the remaining steps of attribute expressions. With none left, nothing more is built, since the problem has
     /// been reported.
     pub(super) fn leave_steps(&mut self, steps: usize) {
         self.steps = steps;
         self.spent |= steps == 0;
     }
 
-    /// Counts the elements of a tuple that is made; what to report if there are more than may be.
+    /// Counts the elements of a new tuple; returns a problem if the limit is exceeded.
     pub(super) fn tuple(&mut self, parts: usize) -> Option<Diagnostic> {
         match self.elements.checked_sub(parts) {
             Some(left) => {
@@ -149,14 +147,14 @@ impl Budget {
                 self.spent = true;
                 let most = self.limits.max_tuple_elements;
                 let problem =
-                    format!("the tuples have more than {most} elements together, those of inner tuples counted");
+                    format!("the tuples have more than {most} elements in total, including those of inner tuples");
                 Some(Diagnostic::error("T0605", problem).help(TUPLE_HELP))
             }
         }
     }
 }
 
-/// How many elements a type has that is a tuple, those of inner tuples counted, and how deep they are nested.
+/// The number of elements of a tuple type, including those of inner tuples, and its nesting depth.
 pub(crate) fn tuple_size(ty: &Type) -> (usize, usize) {
     match ty {
         Type::Tuple(items) => items

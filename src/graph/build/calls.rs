@@ -57,7 +57,7 @@ impl<'a, K: Sink> Builder<'a, K> {
                 self.report(match did_you_mean(callee, names.iter().map(String::as_str)) {
                     Some(close) => problem.help(format!("did you mean `{close}`?")),
                     None => problem.help(format!(
-                        "an operator that is only carried along is declared: `opaque {callee}(x: f32[..]) -> f32[..];`"
+                        "declare an unsupported operator as opaque: `opaque {callee}(x: f32[..]) -> f32[..];`"
                     )),
                 });
                 None
@@ -118,11 +118,11 @@ impl<'a, K: Sink> Builder<'a, K> {
         if let ExprKind::Tuple(items) | ExprKind::List(items) = self.ast.kind(rhs)
             && items.is_empty()
         {
-            let problem = Diagnostic::error("T0015", "nothing is in an empty list");
+            let problem = Diagnostic::error("T0015", "membership in an empty list never holds");
             self.report(problem.label(self.ast.span(rhs), "no members").help(term::NO_MEMBERS));
             return None;
         }
-        // One type for the value and all members, whichever of them has one.
+        // The value and all members have one type, given by whichever of them has one.
         let def = op::lookup("equal")?;
         let wanted = match self.wanted(def, &args) {
             Wanted::Any => self
@@ -151,7 +151,7 @@ impl<'a, K: Sink> Builder<'a, K> {
         found.or(Some(Term::Bool(false)))
     }
 
-    /// A call of a table operator written as an operator sign.
+    /// A call of a table operator that is written as a symbol.
     pub(super) fn known_call(&mut self, name: &str, args: Vec<Term<K::V>>, ids: &[ExprId], span: Span) -> Val<K::V> {
         let def = op::lookup(name)?;
         self.operator(def, args, ids, Vec::new(), span)
@@ -170,7 +170,7 @@ impl<'a, K: Sink> Builder<'a, K> {
         let mut terms = Vec::with_capacity(args.len());
         let mut places = Vec::with_capacity(args.len());
         for (i, arg) in args.into_iter().enumerate() {
-            // `cast(x, f64)`: an element type is no operand, so it can only be the attribute.
+            // `cast(x, f64)`: an element type is never an operand, so it must be the attribute.
             if let Term::DType(dtype) = arg
                 && let Some(attr) = def.attrs.iter().find(|a| a.kind == AttrKind::DType)
             {
@@ -208,7 +208,7 @@ impl<'a, K: Sink> Builder<'a, K> {
         self.emit(def, operands, &places, &given, span).map(Term::Value)
     }
 
-    /// The element type of the first operand of numbers that has one.
+    /// The element type of the first numeric operand that has one.
     pub(super) fn typed(&self, args: &[Term<K::V>]) -> Option<DType> {
         args.iter().find_map(|t| match t {
             Term::Value(v) => self.sink.ty(v).as_tensor().map(|t| t.dtype).filter(|d| d.is_number()),
@@ -269,7 +269,7 @@ impl<'a, K: Sink> Builder<'a, K> {
         problem
     }
 
-    /// A help in which operands are called what the text calls them, where that is short.
+    /// The help with operands written as in the source text, where that is short.
     fn in_own_words(&self, name: &str, help: &str, spans: &[Span]) -> String {
         let mut out = help.to_owned();
         for (i, span) in spans.iter().enumerate() {
@@ -284,14 +284,14 @@ impl<'a, K: Sink> Builder<'a, K> {
         out
     }
 
-    /// What stands at a place, if it is short and on one line.
+    /// The source text of a span, if it is short and on one line.
     fn written(&self, span: Span) -> Option<&str> {
         let text = self.ast.source.text.get(span.start as usize..span.end as usize)?;
         let short = !text.is_empty() && text.len() <= 24 && !text.contains('\n');
         short.then_some(text)
     }
 
-    /// What to write instead of operands that are too many for an operator with attributes.
+    /// Help for excess operands of an operator with attributes: how to write them as attributes.
     fn attribute_instead(
         &self,
         def: &OpDef,

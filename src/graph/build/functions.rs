@@ -1,4 +1,4 @@
-//! Calls of functions of the program, which are inlined.
+//! Inlining of calls of functions of the program.
 
 use super::work::Task;
 use super::{Builder, Frame, Val};
@@ -82,7 +82,7 @@ impl<'a, K: Sink> Builder<'a, K> {
     }
 }
 
-/// A call with another number of operands than `what` says, as in "`f` takes".
+/// A problem about a wrong number of operands; `what` begins the message, as in "`f` takes".
 pub(super) fn wrong_count(what: &str, wanted: usize, given: usize) -> Diagnostic {
     let plural = if wanted == 1 { "" } else { "s" };
     let are = if given == 1 { "is" } else { "are" };

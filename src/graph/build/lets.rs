@@ -1,4 +1,4 @@
-//! Names that `let` gives, to values and to elements of tuples, with the types that were declared.
+//! Definitions by `let`: names for values and tuple elements, with their declared types.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ impl<'a, K: Sink> Builder<'a, K> {
     pub(super) fn bind_let(&mut self, item: &'a Let, value: Val<K::V>) {
         let value = match (value, self.ascribed.remove(&item.value)) {
             (Some(term), Some(declared)) => self.ascribe(term, &declared, item),
-            // A literal that was given a type is one vertex, however often it is used.
+            // A literal with a declared type is one vertex, no matter how often it is used.
             (Some(Term::Tensor(t)), None) => Some(Term::Value(self.sink.constant(t))),
             (value, _) => value,
         };
@@ -40,8 +40,8 @@ impl<'a, K: Sink> Builder<'a, K> {
         }
     }
 
-    /// Element `i` of what gets the names of `item`, a tuple of `count` elements if it is a tuple; that the number of
-    /// names is wrong is told at the first.
+    /// Element `i` of the value named by `item`, which has `count` elements if it is a tuple. A wrong number of names
+    /// is reported at the first element.
     fn part(&mut self, value: &Term<K::V>, i: usize, item: &'a Let, count: Option<usize>) -> Val<K::V> {
         let names = match &item.names {
             LetNames::One(_) => 1,
@@ -84,11 +84,11 @@ impl<'a, K: Sink> Builder<'a, K> {
         self.report(
             Diagnostic::error("T0204", format!("{names} names for {what}"))
                 .label(item.span, "")
-                .help("the names on the left must be as many as the elements of the tuple"),
+                .help("the number of names on the left must equal the number of elements of the tuple"),
         );
     }
 
-    /// Values keep the names that the outermost function gives them.
+    /// Values keep the names given by the outermost function.
     fn name_value(&mut self, value: &Val<K::V>, name: &Arc<str>) {
         if let Some(Term::Value(v)) = value
             && self.frames.len() == 1
@@ -111,7 +111,7 @@ impl<'a, K: Sink> Builder<'a, K> {
                 let wanted = declared.as_tensor().map_or(Wanted::Any, |t| Wanted::Exactly(t.dtype));
                 let built = literal::tensor(literal, wanted).and_then(|t| {
                     match declared.as_tensor().and_then(|d| d.shape.as_ref()?.to_concrete()) {
-                        // `[]` says nothing of the inner extents; the declaration does.
+                        // `[]` does not give the inner dimensions; the declaration does.
                         Some(shape) if t.is_empty() => {
                             t.reshaped(&shape).ok_or_else(|| format!("no elements for {declared}"))
                         }
@@ -131,7 +131,7 @@ impl<'a, K: Sink> Builder<'a, K> {
             .map(Term::Value)
     }
 
-    /// A value where a type is declared at `place`; literals take its element type.
+    /// A value with the type declared at `place`; literals take its element type.
     pub(crate) fn ascribed(&mut self, term: Term<K::V>, declared: &Type, at: Span, place: Span) -> Option<K::V> {
         let term = self.coerced(term, declared, at)?;
         let v = self.vertex(term, at)?;

@@ -1,4 +1,4 @@
-//! From syntax tree to values: names resolved, functions inlined, literals typed, every call checked.
+//! From syntax tree to values: resolves names, inlines functions, types literals and checks every call.
 
 mod attributes;
 pub(crate) mod budget;
@@ -28,7 +28,7 @@ use crate::lang::ast::{Ast, Block, ExprId, ExprKind, Function, OpaqueDecl};
 use crate::op::{AttrValue, OpDef};
 use crate::tensor::Type;
 
-/// What an expression evaluates to; `None` where a problem has been reported.
+/// The value of an expression; `None` if a problem has been reported.
 pub(crate) type Val<V> = Option<Term<V>>;
 
 /// Evaluates expressions of one syntax tree into a [`Sink`].
@@ -36,30 +36,30 @@ pub(crate) struct Builder<'a, K: Sink> {
     pub(crate) ast: &'a Ast,
     pub(crate) sink: &'a mut K,
     pub(crate) problems: Diagnostics,
-    /// Arithmetic of literals and attributes is done at once instead of becoming calls.
+    /// If true, arithmetic of literals and attributes is evaluated immediately instead of becoming calls.
     pub(crate) fold_terms: bool,
-    /// What may still be built.
+    /// The remaining budget.
     pub(crate) budget: Budget,
-    /// What the file defines.
+    /// The definitions of the file.
     items: Option<Arc<Items<'a>>>,
     /// Functions that are being built for the operators that call them, outermost first.
     pub(crate) path: Vec<Arc<str>>,
     symbols: BTreeSet<Arc<str>>,
     frames: Vec<Frame<K::V>>,
     ascribed: FxHashMap<ExprId, Type>,
-    /// Operators that names stand for.
+    /// Names that stand for operators.
     operators: FxHashMap<Arc<str>, &'static OpDef>,
-    /// Values of what does not depend on the running variable of the comprehension at hand.
+    /// Values that do not depend on the loop variable of the current comprehension.
     hoisted: FxHashMap<ExprId, Val<K::V>>,
     /// Values that have no element type yet.
     opens: Vec<open::Open<K::V>>,
-    /// The next unknown extent of a declaration.
+    /// The number of the next unknown dimension of a declaration.
     pub(crate) unknown: u32,
-    /// What scripts have besides.
+    /// Additional state of scripts.
     pub(crate) script: Option<script::ScriptState<K::V>>,
 }
 
-/// The functions and declarations of a file by name. All functions of a program share one: there may be thousands.
+/// The functions and declarations of a file by name. All functions of a program share it, since there may be thousands.
 #[derive(Debug, Default)]
 pub(crate) struct Items<'a> {
     functions: IndexMap<Arc<str>, &'a Function>,
@@ -67,7 +67,7 @@ pub(crate) struct Items<'a> {
 }
 
 impl<'a> Items<'a> {
-    /// What a file defines, and the problems of functions that are defined twice.
+    /// The definitions of a file, and problems for functions that are defined twice.
     pub(crate) fn new(functions: &'a [Function], opaques: &'a [OpaqueDecl]) -> (Items<'a>, Diagnostics) {
         let mut problems = Diagnostics::new();
         let mut items = Items::default();
@@ -130,7 +130,7 @@ impl<'a, K: Sink> Builder<'a, K> {
         }
     }
 
-    /// Makes functions and declarations of the file known.
+    /// Sets the functions and declarations of the file.
     pub(crate) fn declare(&mut self, items: &Arc<Items<'a>>) {
         self.items = Some(items.clone());
     }
@@ -145,19 +145,19 @@ impl<'a, K: Sink> Builder<'a, K> {
         self.items.as_ref()?.opaques.get(name).copied()
     }
 
-    /// Makes `name` stand for `term` from here on.
+    /// Binds `name` to `term` from here on.
     pub(crate) fn bind(&mut self, name: &Arc<str>, term: Val<K::V>) {
         let frame = self.frame();
         frame.names.entry(name.clone()).or_default().push(term);
         frame.undo.push(name.clone());
     }
 
-    /// Makes `name` stand for an operator from here on.
+    /// Binds `name` to an operator from here on.
     pub(crate) fn bind_operator(&mut self, name: &Arc<str>, def: &'static OpDef) {
         self.operators.insert(name.clone(), def);
     }
 
-    /// Makes `..name` stand for these attributes.
+    /// Binds `..name` to these attributes.
     pub(crate) fn bind_rest(&mut self, name: &Arc<str>, attrs: Vec<(Arc<str>, AttrValue)>) {
         self.frame().rests.insert(name.clone(), attrs);
     }
@@ -195,7 +195,7 @@ impl<'a, K: Sink> Builder<'a, K> {
         }
     }
 
-    /// Whether a condition over attribute values holds.
+    /// Whether a condition on attribute values holds.
     fn condition(&mut self, id: ExprId) -> Result<bool, TermError> {
         let mut steps = self.budget.steps;
         let holds = term::condition_within(self.ast, id, &*self, &mut steps);
@@ -209,7 +209,7 @@ impl<'a, K: Sink> Builder<'a, K> {
         self.has_room(parts, depth, span).then_some(value)
     }
 
-    /// Whether the budget has room for element `index` of a tuple, which is looked at before it is taken.
+    /// Whether the budget has room for element `index` of a tuple, checked before it is taken.
     fn has_room_for_element(&mut self, tuple: &K::V, index: usize, span: Span) -> bool {
         let (parts, depth) = self.sink.with_ty(tuple, &|ty| match ty {
             Type::Tuple(items) => items.get(index).map_or((0, 0), tuple_size),
@@ -218,7 +218,7 @@ impl<'a, K: Sink> Builder<'a, K> {
         self.has_room(parts, depth, span)
     }
 
-    /// Whether the budget has room for a tuple; else the problem is reported.
+    /// Whether the budget has room for a tuple; reports a problem if not.
     fn has_room(&mut self, parts: usize, depth: usize, span: Span) -> bool {
         let problem = self.tuple_problem(parts, depth);
         let fits = problem.is_none();
@@ -228,11 +228,11 @@ impl<'a, K: Sink> Builder<'a, K> {
         fits
     }
 
-    /// Counts the elements of a tuple that is made; what to report if there are too many or they are nested too deep.
+    /// Counts the elements of a new tuple; returns a problem if there are too many or they are nested too deep.
     fn tuple_problem(&mut self, parts: usize, depth: usize) -> Option<Diagnostic> {
         match self.budget.tuple(parts) {
             None if depth > MAX_TYPE_NESTING => {
-                let problem = format!("tuples are nested more than {MAX_TYPE_NESTING} deep, the most they may be");
+                let problem = format!("tuples are nested more than {MAX_TYPE_NESTING} deep, the limit");
                 Some(Diagnostic::error("T0605", problem).help(budget::TUPLE_HELP))
             }
             problem => problem,
@@ -261,7 +261,7 @@ impl<'a, K: Sink> Builder<'a, K> {
         values
     }
 
-    /// The values of operands, comprehensions spread out.
+    /// The values of operands, with comprehensions expanded.
     fn run_all(&mut self, items: &'a [ExprId]) -> Option<Vec<Term<K::V>>> {
         let mut tasks = Vec::new();
         self.push_args(items, &mut tasks);

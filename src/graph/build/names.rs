@@ -1,4 +1,4 @@
-//! What names stand for: in frames of functions, as symbols, as element types.
+//! Name resolution: in function frames, as symbols, and as element types.
 
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ impl<'a, K: Sink> Builder<'a, K> {
         Some(script.names.get(name)?.clone().map(Term::Value))
     }
 
-    /// The name that an unknown one was probably meant to be.
+    /// The name that an unknown one is probably a misspelling of.
     fn close_name(&mut self, name: &str) -> Option<String> {
         if !self.budget.compare(self.name_count()) {
             return None;
@@ -64,7 +64,7 @@ impl<K: Sink> Scope for Builder<'_, K> {
     }
 
     fn indexed(&self, name: &str, index: i64) -> Option<Term<K::V>> {
-        // Borrowed: a family may have any number of members, and each is asked for.
+        // Borrowed, since a family may have any number of members, and each is looked up.
         match self.frames.last()?.names.get(name)?.last()?.as_ref()? {
             Term::List(items) => items.get(usize::try_from(index).ok()?).cloned(),
             _ => None,

@@ -1,4 +1,4 @@
-//! Calls of operators that only their format knows.
+//! Calls of opaque operators.
 
 use std::sync::Arc;
 

@@ -1,9 +1,9 @@
-//! Values made of literals alone: they wait for a use that decides their element type.
+//! Values made only of literals, whose element type is decided by a later use.
 //!
 //! A literal without a suffix has no element type of its own, and neither has a call of such literals whose result has
-//! the type of its operands: `2 + 3`, `sqrt(2)`, `where(c, 1, 2)`. Such a call is kept as an [`Open`] until a use wants a
-//! type, which goes down to the literals, or until nothing is left that could want one, and the default is taken. What
-//! the operators want is asked of their type inference, so no operator is listed here.
+//! the type of its operands: `2 + 3`, `sqrt(2)`, `where(c, 1, 2)`. Such a call is kept as an [`Open`] until a use
+//! requires a type, which is passed down to the literals, or until no further use can require one, and the default is
+//! taken. The requirements of operators come from their type inference, so no operator is listed here.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -18,10 +18,11 @@ use crate::graph::term::{OpenId, Term};
 use crate::op::{self, AttrValue, Fact, Op, OpDef, OpTraits};
 use crate::tensor::{DType, Tensor, Type};
 
-/// Attributes as they are given, with their places.
+/// Attributes as given, with their spans.
 pub(super) type Given = Vec<(Arc<str>, AttrValue, Span)>;
 
-/// All ways to type this many literals of one call are tried; of more, only those that treat them alike.
+/// For up to this many literals in one call, all combinations of types are tried; for more, only those that treat them
+/// alike.
 const MOST_CHOICES: usize = 4;
 
 /// A value without an element type.
@@ -30,7 +31,7 @@ pub(super) struct Open<V> {
     /// Its type with the default element type.
     ty: Type,
     default: DType,
-    /// The values that have been made of it, by element type; nothing where a problem has been reported.
+    /// The values made from it, by element type; `None` where a problem has been reported.
     made: Vec<(DType, Val<V>)>,
 }
 
@@ -40,7 +41,7 @@ enum What<V> {
         def: &'static OpDef,
         args: Vec<Term<V>>,
         spans: Vec<Span>,
-        /// What each literal operand wants; nothing for those that have the type of the result.
+        /// The required type of each literal operand; `None` for those that have the type of the result.
         wanted: Vec<Option<Wanted>>,
         given: Given,
         span: Span,
@@ -52,7 +53,7 @@ enum What<V> {
 pub(super) enum Choice {
     /// The call has no element type either.
     Open(OpenId),
-    /// What each operand wants.
+    /// The required type of each operand.
     Typed(Vec<Wanted>),
 }
 
@@ -71,7 +72,7 @@ impl<'a, K: Sink> Builder<'a, K> {
         OpenId(self.opens.len() as u32 - 1)
     }
 
-    /// The element type that a term takes if nothing wants another one; nothing for terms that have a type.
+    /// The element type that a term takes if no use requires another; `None` for terms that have a type.
     pub(super) fn default_type(&self, term: &Term<K::V>, integer: DType) -> Option<DType> {
         match term {
             Term::Open(id) if matches!(self.open(*id).what, What::Tuple(..)) => None,
@@ -80,7 +81,7 @@ impl<'a, K: Sink> Builder<'a, K> {
         }
     }
 
-    /// The default of several literals that are to have one type.
+    /// The common default of several literals that must have the same type.
     pub(super) fn common_default<'t>(
         &self,
         terms: impl Iterator<Item = &'t Term<K::V>>,
@@ -93,12 +94,12 @@ impl<'a, K: Sink> Builder<'a, K> {
         terms.filter_map(|t| self.default_type(t, integer)).max_by_key(rank)
     }
 
-    /// The type of an open value, by default; none of a tuple.
+    /// The default type of an open value; a tuple has none.
     pub(super) fn type_of_open(&self, id: OpenId) -> Type {
         self.open(id).ty.clone()
     }
 
-    /// The literal that an open value is, if it is no call.
+    /// The literal of an open value that is not a call.
     pub(super) fn literal_of_open(&self, id: OpenId) -> Option<&Term<K::V>> {
         match &self.open(id).what {
             What::Literal(term, _) => Some(term),
@@ -106,7 +107,7 @@ impl<'a, K: Sink> Builder<'a, K> {
         }
     }
 
-    /// The members, if an open value is a tuple.
+    /// The members of an open value that is a tuple.
     pub(super) fn members_of_open(&self, id: OpenId) -> Option<&[Term<K::V>]> {
         match &self.open(id).what {
             What::Tuple(items, _) => Some(items),
@@ -114,7 +115,7 @@ impl<'a, K: Sink> Builder<'a, K> {
         }
     }
 
-    /// A term that is given to a function which declares no type: literals of numbers stay open.
+    /// A term passed to a function parameter without a declared type: numeric literals stay open.
     pub(super) fn undeclared(&mut self, term: Term<K::V>, span: Span) -> Val<K::V> {
         if let Term::List(_) = &term
             && let Some(default) = self.default_type(&term, DType::I32)
@@ -130,11 +131,11 @@ impl<'a, K: Sink> Builder<'a, K> {
         }
     }
 
-    /// A tuple; it stays open if members of it do.
+    /// A tuple, which stays open if any member is open.
     pub(super) fn tuple_of(&mut self, items: Vec<Term<K::V>>, span: Span) -> Val<K::V> {
         let is_open = |t: &Term<K::V>| matches!(t, Term::Open(_)) || self.default_type(t, DType::I32).is_some();
         if items.iter().any(is_open) {
-            // Its type is not kept: that of tuples in tuples grows without bound.
+            // Its type is not kept, since the types of nested tuples grow without bound.
             let open = self.push_open(What::Tuple(items, span), Type::Absent, DType::I32);
             return Some(Term::Open(open));
         }
@@ -161,7 +162,7 @@ impl<'a, K: Sink> Builder<'a, K> {
         }
         match first {
             Wanted::Like(_) | Wanted::Exactly(_) => return Choice::Typed(all(first)),
-            // Indices or numbers: inference says which.
+            // They may be indices or numbers, which inference decides.
             Wanted::FloatLike(_) | Wanted::Index if self.typed(args).is_some() => {
                 let Some(like) = self.typed(args).map(Wanted::Like) else {
                     return Choice::Typed(all(first));
@@ -193,7 +194,7 @@ impl<'a, K: Sink> Builder<'a, K> {
         };
         let mut defaults = vec![common];
         if !common.is_float() {
-            // `sqrt(2)`: there are operators of fractions alone.
+            // `sqrt(2)`: some operators take only floating-point numbers.
             defaults.push(DType::F32);
         }
         let mut groups: Vec<&[usize]> = Vec::new();
@@ -245,7 +246,7 @@ impl<'a, K: Sink> Builder<'a, K> {
         Choice::Typed(fitting.unwrap_or_else(|| all(first)))
     }
 
-    /// The type of a call whose operands want these types; nothing if it has none.
+    /// The type of a call with operands of these types; `None` if it has none.
     fn probe(&self, def: &'static OpDef, args: &[Term<K::V>], given: &Given, wanted: &[Wanted]) -> Option<Type> {
         let mut types: Vec<(Type, Option<Tensor>)> = Vec::with_capacity(args.len());
         for (arg, &wanted) in args.iter().zip(wanted) {
@@ -272,7 +273,7 @@ impl<'a, K: Sink> Builder<'a, K> {
         Some(op::normalize(def, &facts, &attrs, &fresh).ok()?.ty)
     }
 
-    /// The value that an open one becomes where `wanted` is wanted.
+    /// The value of an open one where the type `wanted` is required.
     pub(super) fn settle(&mut self, id: OpenId, wanted: Wanted) -> Option<K::V> {
         let root = (id, self.open(id).dtype(wanted));
         let mut needed: Vec<(OpenId, DType)> = Vec::new();
@@ -285,7 +286,7 @@ impl<'a, K: Sink> Builder<'a, K> {
             needed.push((id, dtype));
             stack.extend(self.open_operands(id, dtype));
         }
-        // Operands are older than what is made of them.
+        // Operands have smaller ids than the calls that use them.
         needed.sort_unstable_by_key(|(id, _)| *id);
         for (id, dtype) in needed {
             let made = self.make(id, dtype).map(Term::Value);
@@ -302,7 +303,7 @@ impl<'a, K: Sink> Builder<'a, K> {
         made.iter().find(|(d, _)| *d == dtype).map(|(_, value)| value)
     }
 
-    /// The open operands of an open value, with the element types that they take.
+    /// The open operands of an open value, with the element types they take.
     fn open_operands(&self, id: OpenId, dtype: DType) -> Vec<(OpenId, DType)> {
         let inner = |term: &Term<K::V>, wanted: Wanted| match term {
             Term::Open(id) => Some((*id, self.open(*id).dtype(wanted))),
@@ -320,7 +321,7 @@ impl<'a, K: Sink> Builder<'a, K> {
         }
     }
 
-    /// Makes a value of which the open operands have been made.
+    /// Makes a value whose open operands have been made.
     fn make(&mut self, id: OpenId, dtype: DType) -> Option<K::V> {
         let (def, args, spans, wanted, given, span) = match &self.open(id).what {
             What::Literal(term, span) => {
@@ -389,7 +390,7 @@ impl<'a, K: Sink> Builder<'a, K> {
         }
     }
 
-    /// A term where a type is declared: what is open takes the declared element type. Other terms stay as they are.
+    /// A term with a declared type: open values take the declared element type. Other terms are unchanged.
     pub(crate) fn coerced(&mut self, term: Term<K::V>, declared: &Type, span: Span) -> Val<K::V> {
         match (&term, declared) {
             (Term::Open(id), Type::Tuple(types)) => {
@@ -419,7 +420,7 @@ impl<'a, K: Sink> Builder<'a, K> {
 }
 
 impl<V> Open<V> {
-    /// The element type that the value takes where `wanted` is wanted.
+    /// The element type that the value takes where `wanted` is required.
     fn dtype(&self, wanted: Wanted) -> DType {
         match wanted {
             _ if matches!(self.what, What::Tuple(..)) => self.default,

@@ -17,7 +17,7 @@ use crate::op::{self, AttrValue};
 use crate::tensor::DType;
 use crate::tensor::{Dim, MAX_RANK, Tensor, Type};
 
-/// The functions that scripts have besides operators.
+/// The functions that scripts have in addition to operators.
 pub(crate) const FUNCTIONS: &[&str] = &[
     "rand",
     "one",
@@ -42,7 +42,7 @@ pub(crate) const FUNCTIONS: &[&str] = &[
     "tensor_slice",
 ];
 
-/// Functions by their names in the small tensor language, and by those that they have here.
+/// Functions by their names in the small tensor language, with their names here.
 const OTHER_NAMES: &[(&str, &str)] = &[
     ("init_random", "rand"),
     ("init_one", "one"),
@@ -53,22 +53,22 @@ const OTHER_NAMES: &[(&str, &str)] = &[
     ("tensor_slice", "slice"),
 ];
 
-/// The most elements of a value of a script, unless it is told otherwise.
+/// The default maximum number of elements of a value in a script.
 pub(crate) const MAX_ELEMENTS: usize = 1 << 24;
 
 /// The message about a value with too many elements.
 pub(crate) fn too_many_elements(most: usize) -> Diagnostic {
     Diagnostic::error(
         "T0603",
-        format!("a value of a script has more than {most} elements, the most it may"),
+        format!("a value of a script has more than {most} elements, the limit"),
     )
     .help("raise the limit with `--max-elements N`, in a library call with `Session::with_max_elements`")
 }
 
-/// The names that a script gives, each with its value; nothing for a name whose value had a problem.
+/// The names defined by a script, each with its value; `None` for a name whose value had a problem.
 #[derive(Debug, Clone)]
 pub(crate) struct Names<V> {
-    /// With the place of each in the order in which they were given.
+    /// Each value is stored with its position in the order of definition.
     values: FxHashMap<Arc<str>, (usize, Option<V>)>,
     given: usize,
 }
@@ -87,7 +87,7 @@ impl<V> Names<V> {
         self.values.get(name).map(|(_, value)| value)
     }
 
-    /// Gives a name a value; the name is the youngest then.
+    /// Sets the value of a name, which becomes the most recent.
     pub(crate) fn insert(&mut self, name: Arc<str>, value: Option<V>) {
         self.given += 1;
         self.values.insert(name, (self.given, value));
@@ -98,7 +98,7 @@ impl<V> Names<V> {
         self.values.len()
     }
 
-    /// The names with their values, those that were given first before the others.
+    /// The names with their values, in order of definition.
     #[expect(clippy::iter_over_hash_type, reason = "the result is sorted")]
     pub(crate) fn oldest_first(&self) -> Vec<(&str, &Option<V>)> {
         let mut all = Vec::with_capacity(self.values.len());
@@ -110,18 +110,18 @@ impl<V> Names<V> {
     }
 }
 
-/// What a script adds to the language.
+/// The state of a script.
 #[derive(Debug, Clone)]
 pub(crate) struct ScriptState<V> {
-    /// The names given so far.
+    /// The names defined so far.
     pub(crate) names: Names<V>,
-    /// The most elements of a value.
+    /// The maximum number of elements of a value.
     pub(crate) max_elements: usize,
     /// Its spelling.
     pub(crate) compat: Compat,
-    /// Where random numbers go on.
+    /// The state of the random number generator.
     pub(crate) random: u64,
-    /// What constructors made.
+    /// The values made by constructors.
     pub(crate) made: Vec<V>,
 }
 
@@ -142,7 +142,7 @@ impl<'a, K: Sink> Builder<'a, K> {
         self.run(Task::Eval(id))
     }
 
-    /// Whether a call is one of a script's own functions, and not of an operator of the same name.
+    /// Whether a call refers to a script function, and not to an operator of the same name.
     pub(super) fn is_script_call(&self, name: &str, args: &[Term<K::V>], attrs: Option<&Attrs>) -> bool {
         self.script.is_some()
             && attrs.is_none()
@@ -193,7 +193,7 @@ impl<'a, K: Sink> Builder<'a, K> {
             _ if shape.iter().any(|d| *d < 0) => Diagnostic::error("T0202", "a dimension cannot be negative"),
             _ if shape.len() > MAX_RANK => Diagnostic::error(
                 "T0202",
-                format!("a tensor has at most {MAX_RANK} axes, and this one {}", shape.len()),
+                format!("a tensor has at most {MAX_RANK} axes, and this one has {}", shape.len()),
             ),
             Some(n) if n <= most => {
                 if let Some(problem) = self.budget.constant(n) {
@@ -220,7 +220,7 @@ impl<'a, K: Sink> Builder<'a, K> {
         None
     }
 
-    /// Integers beside fractions become fractions.
+    /// Converts integers mixed with floating-point numbers to floating point.
     pub(super) fn promoted(&mut self, args: Vec<Term<K::V>>, ids: &[ExprId]) -> Option<Vec<Term<K::V>>> {
         let dtype = |builder: &Self, term: &Term<K::V>| match term {
             Term::Value(v) => builder.sink.ty(v).as_tensor().map(|t| t.dtype),
@@ -254,7 +254,7 @@ impl<'a, K: Sink> Builder<'a, K> {
         Some(out)
     }
 
-    /// The sum over the last axis of the left operand and the first axis of the right one.
+    /// The product summed over the last axis of the left operand and the first axis of the right one.
     pub(super) fn dot(&mut self, args: Vec<Term<K::V>>, ids: &[ExprId], span: Span) -> Val<K::V> {
         let args = self.promoted(args, ids)?;
         let wanted = self.wanted(op::lookup("add")?, &args);
@@ -277,8 +277,8 @@ impl<'a, K: Sink> Builder<'a, K> {
         };
         if last != first {
             let problem = format!(
-                "`dot`: the left operand is {ta} and the right one {tb}: the last axis of the left has {last} positions and the \
-                 first axis of the right {first}, and they must be as many"
+                "`dot`: the left operand is {ta} and the right one {tb}: the last axis of the left has size {last} \
+                 and the first axis of the right has size {first}, but they must be equal"
             );
             self.report(self.between(problem, &[ta, tb], ids, span));
             return None;
@@ -314,12 +314,12 @@ impl<'a, K: Sink> Builder<'a, K> {
         self.infix(op, args, *lhs, *rhs, span)
     }
 
-    /// `size` positions of each axis from `begin` on; -1 for all that follow.
+    /// `size` elements of each axis from `begin` on; -1 takes all that follow.
     fn slice_of_size(&mut self, args: Vec<Term<K::V>>, ids: &[ExprId], span: Span) -> Val<K::V> {
         let [at, begin_at, size_at] = [0, 1, 2].map(|i| ids.get(i).map_or(span, |id| self.ast.span(*id)));
         let [tensor, begin, size] = <[Term<K::V>; 3]>::try_from(args).ok()?;
         let begin = self.integers(&begin, begin_at, "positions");
-        let size = self.integers(&size, size_at, "extents");
+        let size = self.integers(&size, size_at, "sizes");
         let v = self.vertex(tensor, at)?;
         let (begin, size, ty) = (begin?, size?, self.sink.ty(&v));
         let shape = self.extents(&v)?;
@@ -339,9 +339,9 @@ impl<'a, K: Sink> Builder<'a, K> {
             let end = if n == -1 { extent } else { from.saturating_add(n) };
             if from < 0 || n < -1 || from > extent || end > extent {
                 let problem = format!(
-                    "`slice`: axis {axis} of {ty} has {extent} positions, and {n} from position {from} on are asked for"
+                    "`slice`: axis {axis} of {ty} has size {extent}, but {n} elements from {from} on are requested"
                 );
-                let help = "positions begin at 0; a size of -1 takes all that follow";
+                let help = "positions begin at 0; a size of -1 takes all following elements";
                 self.report(
                     Diagnostic::error("T0202", problem)
                         .label(size_at, "")
@@ -386,7 +386,7 @@ impl<'a, K: Sink> Builder<'a, K> {
         self.operator(op::lookup(name)?, vec![tensor], ids, given.collect(), span)
     }
 
-    /// What is known of a tensor from its type alone.
+    /// A property of a tensor that follows from its type.
     fn property(&mut self, name: &str, args: Vec<Term<K::V>>, span: Span) -> Val<K::V> {
         let v = self.vertex(args.into_iter().next()?, span)?;
         let ty = self.sink.ty(&v);
@@ -405,21 +405,21 @@ impl<'a, K: Sink> Builder<'a, K> {
             ("shape", Some(shape)) => Some(Term::List(shape.into_iter().map(int).collect())),
             ("shape" | "size", None) => self.known_call(name, vec![Term::Value(v)], &[], span),
             _ => {
-                let problem = format!("`{name}`: the extents of {ty} are not known before it is computed");
+                let problem = format!("`{name}`: the dimensions of {ty} are not known before it is computed");
                 self.report(Diagnostic::error("T0202", problem).label(span, ""));
                 None
             }
         }
     }
 
-    /// The extents of a value, if all are known.
+    /// The dimensions of a value, if all are known.
     fn extents(&self, v: &K::V) -> Option<Vec<i64>> {
         let ty = self.sink.ty(v);
         let shape = ty.as_tensor()?.shape.as_ref()?.to_concrete()?;
         shape.iter().map(|d| i64::try_from(*d).ok()).collect()
     }
 
-    /// Integers that are known before anything runs: a list or tuple of them, or a name for one.
+    /// Integers that are known before the script runs: a list or tuple of them, or a name for one.
     fn integers(&mut self, term: &Term<K::V>, span: Span, what: &str) -> Option<Vec<i64>> {
         let of_tensor = |t: Tensor| -> Option<Vec<i64>> {
             let all = t.to_ints().filter(|_| t.shape().len() <= 1)?;
@@ -456,7 +456,7 @@ impl<'a, K: Sink> Builder<'a, K> {
         found
     }
 
-    /// `x[i]` and `x[a..b]` of a tensor: a position of its first axis, or several.
+    /// `x[i]` and `x[a..b]` of a tensor: one or several positions of its first axis.
     pub(super) fn tensor_index(&mut self, id: ExprId, v: K::V) -> Val<K::V> {
         let span = self.ast.span(id);
         let ast = self.ast;
@@ -468,7 +468,7 @@ impl<'a, K: Sink> Builder<'a, K> {
                     && !(-extent..extent).contains(&i)
                 {
                     let ty = self.sink.ty(&v);
-                    let problem = format!("there is no position {i} in the first axis of {ty}");
+                    let problem = format!("position {i} is out of range for the first axis of {ty}");
                     self.report(Diagnostic::error("T0202", problem).label(span, ""));
                     return None;
                 }
@@ -496,7 +496,7 @@ impl<'a, K: Sink> Builder<'a, K> {
         }
     }
 
-    /// A problem between operands.
+    /// A problem that involves several operands.
     fn between(&self, message: String, types: &[Type], ids: &[ExprId], span: Span) -> Diagnostic {
         let operands = types.iter().zip(ids);
         operands.fold(

@@ -11,7 +11,7 @@ use crate::lang::ast::{DimExpr, Dims, ExprId, ExprKind, TypeExpr, TypeKind};
 use crate::tensor::{Dim, MAX_RANK, Shape, Tensor, TensorType, Type};
 
 impl<K: Sink> Builder<'_, K> {
-    /// The type a type expression stands for; symbols in it become known.
+    /// The type of a type expression; symbols in it become defined.
     pub(crate) fn type_of(&mut self, ty: &TypeExpr, unknown: &mut dyn FnMut() -> Dim) -> Option<Type> {
         match &ty.kind {
             TypeKind::Tuple(items) => items
@@ -34,10 +34,7 @@ impl<K: Sink> Builder<'_, K> {
                     Dims::Scalar => Some(Shape::scalar()),
                     Dims::AnyRank => None,
                     Dims::List(list) if list.len() > MAX_RANK => {
-                        let problem = format!(
-                            "a tensor of {} axes: the most that a tensor may have is {MAX_RANK}",
-                            list.len()
-                        );
+                        let problem = format!("a tensor of {} axes: a tensor may have at most {MAX_RANK}", list.len());
                         self.report(Diagnostic::error("T0202", problem).label(ty.span, ""));
                         return None;
                     }
@@ -54,7 +51,7 @@ impl<K: Sink> Builder<'_, K> {
         }
     }
 
-    /// The type a declaration inside the body stands for; each `?` is another extent.
+    /// The type of a declaration inside the body; each `?` is a new unknown dimension.
     pub(crate) fn declared_type(&mut self, ty: &TypeExpr) -> Option<Type> {
         let mut next = self.unknown;
         let ty = self.type_of(ty, &mut || {
@@ -97,7 +94,7 @@ impl<K: Sink> Builder<'_, K> {
         }
     }
 
-    /// Names inside a dimension are symbols.
+    /// Declares the names inside a dimension as symbols.
     pub(super) fn declare_symbols(&mut self, id: ExprId) {
         let mut stack = vec![id];
         while let Some(id) = stack.pop() {
@@ -114,7 +111,7 @@ impl<K: Sink> Builder<'_, K> {
     }
 }
 
-/// The scope of a dimension: symbols and nothing else.
+/// The scope of a dimension, which contains only symbols.
 struct DimScope<'a> {
     symbols: &'a BTreeSet<Arc<str>>,
 }

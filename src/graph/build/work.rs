@@ -1,4 +1,4 @@
-//! Expressions are evaluated by tasks on a stack: what is nested deeply needs no recursion.
+//! Evaluates expressions by tasks on a stack, so that deep nesting needs no recursion.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::graph::term::{self, Term};
 use crate::lang::ast::{Ast, BinaryOp, Block, ExprId, ExprKind, Let, TypeExpr, TypeKind, UnaryOp};
 use crate::tensor::{Dim, TensorType, Type};
 
-/// What is still to be done; results of expressions wait on a stack of values.
+/// A pending task; results of expressions are kept on a stack of values.
 pub(super) enum Task<'a, V> {
     Eval(ExprId),
     /// Makes the value of an expression from the values above this height.
@@ -25,7 +25,7 @@ pub(super) enum Task<'a, V> {
 }
 
 impl<'a, K: Sink> Builder<'a, K> {
-    /// Does all tasks, the last one first; the values they leave.
+    /// Runs all tasks, the last one first, and returns the values they leave.
     pub(super) fn work(&mut self, mut tasks: Vec<Task<'a, K::V>>) -> Vec<Val<K::V>> {
         let mut values: Vec<Val<K::V>> = Vec::new();
         while let Some(task) = tasks.pop() {
@@ -112,7 +112,7 @@ impl<'a, K: Sink> Builder<'a, K> {
             ExprKind::Field { base, name } if self.script.is_some() && name.as_str() == "data" => {
                 tasks.push(Task::Eval(*base));
             }
-            // The base is looked at once it is known what it is; rules have families there.
+            // The base is evaluated once its kind is known, because in rules it may be a family.
             ExprKind::Index { base: of, .. } | ExprKind::Slice { base: of, .. } if !self.fold_terms => {
                 tasks.extend([Task::Finish(id, base), Task::Eval(*of)]);
             }
@@ -181,7 +181,7 @@ impl<'a, K: Sink> Builder<'a, K> {
         let value = match ast.kind(id) {
             ExprKind::Unary { .. } | ExprKind::Binary { .. } if literal => self.term(id),
             ExprKind::Tuple(_) if literal => Some(Term::List(args)),
-            // Scripts have no tuples: `(3, 3)` is a shape.
+            // Scripts have no tuples; `(3, 3)` is a shape.
             ExprKind::Tuple(_) if self.script.is_some() && !args.iter().any(typed) => Some(Term::List(args)),
             ExprKind::Tuple(_) => self.tuple_of(args, span),
             ExprKind::Project { index, .. } => self.project(args, *index as usize, span),
@@ -244,7 +244,7 @@ impl<'a, K: Sink> Builder<'a, K> {
         values.push(value);
     }
 
-    /// A tuple, if the budget has room for its type. Its type is looked at before it is made.
+    /// A tuple, if the budget has room for its type, which is checked before the tuple is made.
     pub(super) fn tuple_of_values(&mut self, items: &[K::V], span: Span) -> Option<K::V> {
         let sizes = items.iter().map(|item| self.sink.with_ty(item, &tuple_size));
         let (parts, depth) = sizes.fold((0, 1), |(size, depth), (inner, nested)| {
@@ -292,8 +292,8 @@ impl<'a, K: Sink> Builder<'a, K> {
     }
 }
 
-/// The largest calls inside of `body` that do not mention `name`: in a comprehension they are written once and mean
-/// one value. What stands under other binders is left where it is.
+/// The largest calls inside `body` that do not mention `name`: in a comprehension they are written once and denote one
+/// value. Calls under other binders are not moved.
 fn invariant_calls(ast: &Ast, body: ExprId, name: &str) -> Vec<ExprId> {
     let mut out = Vec::new();
     let mut stack = vec![body];
@@ -304,7 +304,7 @@ fn invariant_calls(ast: &Ast, body: ExprId, name: &str) -> Vec<ExprId> {
             {
                 out.push(id);
             }
-            // Attributes are no values of the graph.
+            // Attributes are not values of the graph.
             ExprKind::Call { args, .. } | ExprKind::Tuple(args) => stack.extend(args),
             ExprKind::Unary { .. } | ExprKind::Binary { .. } | ExprKind::Project { .. } | ExprKind::Field { .. } => {
                 stack.extend(ast.operands(id));

@@ -1,11 +1,11 @@
-//! Attribute expressions are evaluated by recursion, down to a depth that is limited.
+//! Recursive evaluation of attribute expressions, with a limited depth.
 
 use super::{Evaluator, MAX_TERM_DEPTH, Result, Scope, Term, TermError, joined, kind, known, letters};
 use crate::diag::Span;
 use crate::lang::ast::{ExprId, ExprKind, UnaryOp};
 use crate::tensor::{DType, Tensor};
 
-/// The most elements of a range.
+/// The maximum number of elements of a range.
 const MAX_RANGE: i64 = 1 << 16;
 
 impl<S: Scope> Evaluator<'_, S> {
@@ -14,7 +14,7 @@ impl<S: Scope> Evaluator<'_, S> {
         if self.depth >= MAX_TERM_DEPTH {
             return Err(TermError::new(
                 span,
-                format!("attribute expressions may be nested {MAX_TERM_DEPTH} deep"),
+                format!("attribute expressions may be nested at most {MAX_TERM_DEPTH} deep"),
             ));
         }
         self.spend(1, span)?;
@@ -80,7 +80,7 @@ impl<S: Scope> Evaluator<'_, S> {
                 let (items, text) = match base {
                     Term::List(items) => (items, false),
                     Term::Str(text) => (letters(&text), true),
-                    _ => return Err(TermError::new(span, "only lists and texts have slices")),
+                    _ => return Err(TermError::new(span, "only lists and strings have slices")),
                 };
                 let n = items.len() as i64;
                 let clamp = |v: i64| (if v < 0 { v.saturating_add(n) } else { v }).clamp(0, n) as usize;
@@ -110,13 +110,13 @@ impl<S: Scope> Evaluator<'_, S> {
             ExprKind::Binary { op, lhs, rhs } => self.binary(*op, *lhs, *rhs, span),
             ExprKind::If { cond, then, otherwise } | ExprKind::When { cond, then, otherwise } => {
                 let Term::Bool(holds) = self.eval(*cond)? else {
-                    return Err(TermError::new(ast.span(*cond), "a condition must be a truth value"));
+                    return Err(TermError::new(ast.span(*cond), "a condition must be a boolean"));
                 };
                 let block = if holds { then } else { otherwise };
                 if !block.lets.is_empty() {
                     return Err(TermError::new(
                         block.span,
-                        "`let` has no place inside an attribute expression",
+                        "`let` is not allowed in an attribute expression",
                     ));
                 }
                 self.eval(block.result)
@@ -130,7 +130,7 @@ impl<S: Scope> Evaluator<'_, S> {
                     _ => {
                         return Err(TermError::new(
                             ast.span(*iter),
-                            "`for` runs over a list, a range or a text",
+                            "`for` runs over a list, a range or a string",
                         ));
                     }
                 };
@@ -141,7 +141,7 @@ impl<S: Scope> Evaluator<'_, S> {
                     let value = match kept {
                         Ok(None | Some(Term::Bool(true))) => self.eval(*body).map(Some),
                         Ok(Some(Term::Bool(false))) => Ok(None),
-                        Ok(Some(_)) => Err(TermError::new(span, "a condition must be a truth value")),
+                        Ok(Some(_)) => Err(TermError::new(span, "a condition must be a boolean")),
                         Err(e) => Err(e),
                     };
                     self.locals.pop();
@@ -185,7 +185,7 @@ impl<S: Scope> Evaluator<'_, S> {
         if let Ok(dtype) = name.parse::<DType>() {
             return Ok(Term::DType(dtype));
         }
-        // What is looked for costs steps, too; without a suggestion the problem is still told.
+        // The search for a suggestion costs steps, too; without steps left, the problem is reported without one.
         let names = match self.steps.checked_sub(self.scope.name_count()) {
             Some(left) => {
                 self.steps = left;
@@ -216,7 +216,7 @@ impl<S: Scope> Evaluator<'_, S> {
         if length > MAX_RANGE {
             return Err(TermError::new(
                 span,
-                format!("the range {from}..{to} has {length} elements, and a range may have {MAX_RANGE}"),
+                format!("the range {from}..{to} has {length} elements, and a range may have at most {MAX_RANGE}"),
             ));
         }
         self.spend(usize::try_from(length).unwrap_or(0), span)?;

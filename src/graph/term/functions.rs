@@ -61,7 +61,7 @@ impl<S: Scope> Evaluator<'_, S> {
         Ok(match (name, args.as_slice()) {
             ("len", [Term::List(items)]) => Term::Int(items.len().into()),
             ("len", [Term::Str(text)]) => Term::Int(text.chars().count().into()),
-            // The place of a letter of a layout, or of an element of a list.
+            // The position of a letter in a layout, or of an element in a list.
             ("index", [Term::Str(text), Term::Str(letter)]) => {
                 let place = letters::<S::V>(text)
                     .iter()
@@ -211,7 +211,7 @@ impl<S: Scope> Evaluator<'_, S> {
                     Term::Int(d) => Ok(d.clone()),
                     other => Err(TermError::new(
                         span,
-                        format!("a shape is made of integers, not of {}", kind(other)),
+                        format!("the elements of a shape must be integers, not {}", kind(other)),
                     )),
                 })
                 .collect(),
@@ -223,7 +223,7 @@ impl<S: Scope> Evaluator<'_, S> {
     }
 }
 
-/// True if `shape` broadcasts to `whole` and not the other way round.
+/// True if `shape` broadcasts to `whole`, and `whole` itself need not be broadcast.
 fn broadcasts_to(shape: &Shape, whole: &Shape) -> bool {
     let fits = |(d, w): (&Dim, &Dim)| match (d.equals(w), d.equals(&Dim::Const(1))) {
         (Some(true), _) | (_, Some(true)) => Some(true),

@@ -1,5 +1,5 @@
-//! Attribute expressions: integers, lists, texts and conditions over types, as programs, composite bodies and rules
-//! write them.
+//! Attribute expressions: integers, lists, strings and conditions on types, as used in programs, composite bodies and
+//! rules.
 
 mod eval;
 mod functions;
@@ -17,42 +17,42 @@ use crate::tensor::{DType, Dim, MAX_DIM_PARTS, Tensor, Type, assume};
 pub use self::functions::TERM_FUNCTIONS;
 pub use self::value::{from_attr, kind, to_attr};
 
-/// The value of an attribute expression; `V` names a value of the graph.
+/// The value of an attribute expression; `V` identifies a value of the graph.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Term<V> {
     /// An integer, possibly symbolic.
     Int(Dim),
-    /// An integer that does not fit 64 bits with a sign.
+    /// An integer that does not fit in 64 signed bits.
     Wide(i128),
     /// A number.
     Float(f64),
-    /// A truth value.
+    /// A boolean.
     Bool(bool),
-    /// A text.
+    /// A string.
     Str(Arc<str>),
     /// An element type.
     DType(DType),
     /// A list.
     List(Vec<Term<V>>),
-    /// What is left out.
+    /// An omitted operand or attribute.
     None,
-    /// A tensor known as such.
+    /// A known tensor.
     Tensor(Tensor),
-    /// A value only its format can read.
+    /// A value that only its file format can interpret.
     Foreign(AttrValue),
-    /// A value made of literals alone, whose element type its use decides; the builder of the graph keeps it.
+    /// A value made only of literals, whose element type is decided by its use; it is stored in the graph builder.
     Open(OpenId),
     /// A value of the graph.
     Value(V),
 }
 
-/// Names a value in its builder that has no element type yet.
+/// Identifies a value in its builder that has no element type yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct OpenId(pub(crate) u32);
 
-/// What names mean in an attribute expression.
+/// The meaning of names in an attribute expression.
 pub trait Scope {
-    /// Names a value of the graph.
+    /// Identifies a value of the graph.
     type V: Clone + PartialEq + std::fmt::Debug;
     /// The meaning of a name.
     fn name(&self, name: &str) -> Option<Term<Self::V>>;
@@ -64,15 +64,15 @@ pub trait Scope {
     fn ty(&self, v: &Self::V) -> Type;
     /// The constant value, if it is one.
     fn constant(&self, v: &Self::V) -> Option<Tensor>;
-    /// The type that a value without an element type has by default.
+    /// The default type of a value without an element type.
     fn open_type(&self, _open: OpenId) -> Option<Type> {
         None
     }
-    /// True if the value depends on parameters and constants alone.
+    /// True if the value depends only on parameters and constants.
     fn is_static(&self, _v: &Self::V) -> bool {
         false
     }
-    /// How many names there are, for suggestions.
+    /// The number of names, for suggestions.
     fn name_count(&self) -> usize {
         0
     }
@@ -85,12 +85,12 @@ pub trait Scope {
 /// Evaluates the attribute expression `id`.
 ///
 /// # Errors
-/// With the place of the part that has no value.
+/// An error at the part that has no value.
 pub fn eval<S: Scope>(ast: &Ast, id: ExprId, scope: &S) -> Result<S::V> {
     eval_within(ast, id, scope, &mut MAX_TERM_STEPS.clone())
 }
 
-/// Evaluates the attribute expression `id` in no more than `steps` steps, from which those it takes are subtracted.
+/// Evaluates the attribute expression `id` in at most `steps` steps, and subtracts those used from `steps`.
 ///
 /// # Errors
 /// As [`eval`].
@@ -110,12 +110,12 @@ pub(crate) fn eval_within<S: Scope>(ast: &Ast, id: ExprId, scope: &S, steps: &mu
 /// Evaluates a condition.
 ///
 /// # Errors
-/// As [`eval`], and if the value is not a truth value.
+/// As [`eval`], and if the value is not a boolean.
 pub fn condition<S: Scope>(ast: &Ast, id: ExprId, scope: &S) -> std::result::Result<bool, TermError> {
     condition_within(ast, id, scope, &mut MAX_TERM_STEPS.clone())
 }
 
-/// Evaluates a condition in no more than `steps` steps, from which those it takes are subtracted.
+/// Evaluates a condition in at most `steps` steps, and subtracts those used from `steps`.
 ///
 /// # Errors
 /// As [`condition`].
@@ -129,23 +129,23 @@ pub(crate) fn condition_within<S: Scope>(
         Term::Bool(b) => Ok(b),
         other => Err(TermError::new(
             ast.span(id),
-            format!("a condition must be a truth value, and this is {}", kind(&other)),
+            format!("a condition must be a boolean, and this is {}", kind(&other)),
         )),
     }
 }
 
-/// An evaluation, with the running variables of the comprehensions around.
+/// An evaluation, with the loop variables of the enclosing comprehensions.
 struct Evaluator<'a, S: Scope> {
     ast: &'a Ast,
     scope: &'a S,
     locals: Vec<(Arc<str>, Term<S::V>)>,
     depth: usize,
-    /// How many steps may still be taken.
+    /// The remaining steps.
     steps: usize,
 }
 
 impl<S: Scope> Evaluator<'_, S> {
-    /// Counts steps: one for each expression that is evaluated, and one for each element of a list that is made.
+    /// Counts steps: one for each expression evaluated, and one for each list element made.
     fn spend(&mut self, steps: usize, span: Span) -> std::result::Result<(), TermError> {
         match self.steps.checked_sub(steps) {
             Some(left) => {
@@ -155,11 +155,11 @@ impl<S: Scope> Evaluator<'_, S> {
             None => {
                 self.steps = 0;
                 Err(TermError {
-                    help: Some("make the lists that comprehensions run over shorter".into()),
+                    help: Some("shorten the lists that comprehensions run over".into()),
                     ..TermError::new(
                         span,
                         format!(
-                            "an attribute expression takes more than {MAX_TERM_STEPS} steps to evaluate, the most it may"
+                            "an attribute expression takes more than {MAX_TERM_STEPS} steps to evaluate, the limit"
                         ),
                     )
                 })
@@ -167,16 +167,14 @@ impl<S: Scope> Evaluator<'_, S> {
         }
     }
 
-    /// Refuses an integer whose expression has too many parts.
+    /// Rejects an integer whose expression has too many parts.
     fn limited(&self, term: Term<S::V>, span: Span) -> Result<S::V> {
         match &term {
             Term::Int(d) if d.is_too_large() => Err(TermError {
-                help: Some("let a symbol of its own stand for the dimension".into()),
+                help: Some("replace the dimension by a symbol of its own".into()),
                 ..TermError::new(
                     span,
-                    format!(
-                        "the dimension has more than {MAX_DIM_PARTS} parts when it is multiplied out, the most it may"
-                    ),
+                    format!("the dimension has more than {MAX_DIM_PARTS} parts when it is multiplied out, the limit"),
                 )
             }),
             _ => Ok(term),
@@ -184,16 +182,16 @@ impl<S: Scope> Evaluator<'_, S> {
     }
 }
 
-/// Why an attribute expression has no value.
+/// The reason why an attribute expression has no value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TermError {
-    /// Where.
+    /// The location.
     pub span: Span,
     /// What is wrong.
     pub message: String,
     /// What to do.
     pub help: Option<String>,
-    /// True if the expression is sound but needs an extent or a value that is not known.
+    /// True if the expression is valid but needs an unknown dimension or value.
     pub unknown: bool,
 }
 
@@ -216,19 +214,19 @@ impl TermError {
     }
 }
 
-/// What to write instead of membership in an empty list.
-pub(crate) const NO_MEMBERS: &str = "`x in (1, 2)` lists at least one member; what never holds is written `false`";
+/// Help for membership in an empty list.
+pub(crate) const NO_MEMBERS: &str = "list at least one member, as in `x in (1, 2)`, or write `false`";
 
-/// How deep an attribute expression may be nested.
+/// The maximum nesting depth of an attribute expression.
 pub const MAX_TERM_DEPTH: usize = 200;
 
-/// How many steps the evaluation of an attribute expression may take: expressions evaluated, and elements of lists made.
-/// The expressions of a program have them together, and so many more as its text is long.
+/// The maximum number of steps for evaluating attribute expressions: expressions evaluated, and list elements made. All
+/// expressions of a program share them, plus as many as its text is long.
 pub const MAX_TERM_STEPS: usize = 1 << 20;
 
 type Result<V> = std::result::Result<Term<V>, TermError>;
 
-/// An integer that is no expression of symbols.
+/// The value of an integer without symbols.
 fn known(dim: &Dim, span: Span) -> std::result::Result<i64, TermError> {
     dim.as_const()
         .ok_or_else(|| TermError::unknown(span, format!("`{dim}` is not a known integer")))

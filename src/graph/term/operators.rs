@@ -24,7 +24,7 @@ impl<S: Scope> Evaluator<'_, S> {
         {
             return Err(TermError {
                 help: Some(NO_MEMBERS.to_owned()),
-                ..TermError::new(self.ast.span(rhs), "nothing is in an empty list")
+                ..TermError::new(self.ast.span(rhs), "membership in an empty list never holds")
             });
         }
         let b = self.eval(rhs)?;
@@ -93,7 +93,7 @@ impl<S: Scope> Evaluator<'_, S> {
         })
     }
 
-    /// Equality; lists of different length differ, symbolic integers are equal if they are one expression.
+    /// Equality. Lists of different lengths differ; symbolic integers are equal if they are the same expression.
     pub(super) fn equal(&self, a: &Term<S::V>, b: &Term<S::V>, span: Span) -> std::result::Result<bool, TermError> {
         Ok(match (a, b) {
             (Term::Int(x), Term::Int(y)) => match x.equals(y) {

@@ -1,12 +1,12 @@
-//! What terms are as attributes, as tensors and as text.
+//! Conversions of terms to attributes, tensors and text.
 
 use super::Term;
 use crate::op::{AttrValue, Real};
 use crate::tensor::{DType, Tensor, assume};
 
 impl<V> Term<V> {
-    /// What it costs to work with the term: the elements of lists and of lists in them, the length of a text, the terms
-    /// of a symbolic integer.
+    /// The cost of working with the term: the elements of lists and nested lists, the length of a string, the terms of
+    /// a symbolic integer.
     pub(super) fn weight(&self) -> usize {
         match self {
             Term::List(items) => items.iter().map(|item| 1 + item.weight()).sum(),
@@ -17,7 +17,7 @@ impl<V> Term<V> {
     }
 }
 
-/// The attribute value a term stands for; `None` for values of the graph and mixed lists.
+/// The attribute value of a term; `None` for values of the graph and mixed lists.
 pub fn to_attr<V>(term: &Term<V>) -> Option<AttrValue> {
     Some(match term {
         Term::None => AttrValue::None,
@@ -46,7 +46,7 @@ pub fn to_attr<V>(term: &Term<V>) -> Option<AttrValue> {
     })
 }
 
-/// The term an attribute value is.
+/// The term of an attribute value.
 pub fn from_attr<V>(value: &AttrValue) -> Term<V> {
     match value {
         AttrValue::None => Term::None,
@@ -63,13 +63,13 @@ pub fn from_attr<V>(value: &AttrValue) -> Term<V> {
     }
 }
 
-/// What kind of term this is, for messages.
+/// A description of the kind of term, for messages.
 pub fn kind<V>(term: &Term<V>) -> &'static str {
     match term {
         Term::Int(_) | Term::Wide(_) => "an integer",
         Term::Float(_) => "a number",
-        Term::Bool(_) => "a truth value",
-        Term::Str(_) => "a text",
+        Term::Bool(_) => "a boolean",
+        Term::Str(_) => "a string",
         Term::DType(_) => "an element type",
         Term::List(_) => "a list",
         Term::None => "nothing",
@@ -92,7 +92,7 @@ pub(super) fn float<V>(term: &Term<V>) -> Option<f64> {
     }
 }
 
-/// A list of scalars as a term; a scalar if there is one element, whatever the rank.
+/// A list of scalars as a term; a scalar if there is one element, independent of the rank.
 pub(super) fn from_tensor<V>(tensor: &Tensor) -> Option<Term<V>> {
     let items: Vec<Term<V>> = if tensor.dtype() == DType::Bool {
         tensor.to_ints()?.into_iter().map(|x| Term::Bool(x != 0)).collect()
@@ -112,12 +112,12 @@ pub(super) fn from_tensor<V>(tensor: &Tensor) -> Option<Term<V>> {
     }
 }
 
-/// The letters of a text, each a text of its own.
+/// The letters of a string, each as a separate string.
 pub(super) fn letters<V>(text: &str) -> Vec<Term<V>> {
     text.chars().map(|c| Term::Str(c.to_string().into())).collect()
 }
 
-/// Letters as one text.
+/// Letters joined to one string.
 pub(super) fn joined<V>(letters: &[Term<V>]) -> Term<V> {
     let text: String = letters
         .iter()

@@ -1,4 +1,4 @@
-//! Calls of operators: by their signs where they have one, with the attributes that inference does not find itself.
+//! Calls of operators: by their symbols where they have one, with the attributes that inference does not determine.
 
 use std::cell::Cell;
 
@@ -38,14 +38,14 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// The sign of an operator that has one.
+    /// The symbol of an operator that has one.
     fn sugar(&self, def: &OpDef, args: &[ExprId], operands: &Operands) -> Option<ExprKind> {
         if let [operand] = *args {
             let op = match def.name {
                 "neg" => UnaryOp::Neg,
                 "bitwise_not" => UnaryOp::BitNot,
                 "not" => {
-                    // `a != b` stands for the two calls.
+                    // `a != b` stands for two calls.
                     if let Some(Written::Inline { .. }) = self.written.get(&operands[0])
                         && let ExprKind::Binary {
                             op: BinaryOp::Eq,
@@ -84,7 +84,7 @@ impl Writer<'_, '_> {
             "and" => BinaryOp::And,
             "or" => BinaryOp::Or,
             "xor" => BinaryOp::BitXor,
-            // Whether bits are meant shows from the types of values.
+            // The types of values show whether the bitwise operators are meant.
             "bitwise_and" if !literal(lhs) || !literal(rhs) => BinaryOp::BitAnd,
             "bitwise_or" if !literal(lhs) || !literal(rhs) => BinaryOp::BitOr,
             "bitwise_xor" if !literal(lhs) || !literal(rhs) => BinaryOp::BitXor,
@@ -109,11 +109,11 @@ pub(super) fn call(callee: &str, quoted: bool, args: Vec<ExprId>, entries: Optio
     }
 }
 
-/// The attributes that must be written for the call to have these attributes again.
+/// The attributes that must be written so that the call has the same attributes when read back.
 fn needed(def: &'static OpDef, facts: &[Fact<'_>], attrs: &[AttrValue]) -> Vec<usize> {
     let same = |given: &[usize]| {
         let named: Vec<(&str, AttrValue)> = given.iter().map(|&i| (def.attrs[i].name, attrs[i].clone())).collect();
-        // The types are thrown away, and their unknown extents with them.
+        // The types are discarded together with their unknown dimensions.
         let fresh = Cell::new(u32::MAX / 2);
         normalize(def, facts, &named, &fresh).is_ok_and(|n| n.attrs == attrs)
     };

@@ -1,7 +1,7 @@
 //! From graphs to syntax trees: the text of the result parses to the same graph.
 //!
-//! What is used more than once is named by a `let`, so that sharing survives; the rest is written in place, as long as
-//! it stays readable.
+//! Values used more than once are named by a `let`, which preserves sharing; other values are written in place while
+//! they remain readable.
 
 mod calls;
 mod names;
@@ -29,8 +29,8 @@ const MAX_PARTS: u32 = 12;
 /// Constants with more elements than this are named.
 const MAX_INLINE_ELEMENTS: usize = 4;
 
-/// The graph as a program of one function, which builds to the same graph: the same vertices, shared in the same
-/// places, with predecessors and outputs in the same order. Vertices that no result depends on are left out.
+/// The graph as a program of one function that builds the same graph: the same vertices and sharing, with predecessors
+/// and outputs in the same order. Vertices that no result depends on are omitted.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -43,7 +43,7 @@ const MAX_INLINE_ELEMENTS: usize = 4;
 /// assert_eq!(printed, text.replace("neg(x)", "-x"));
 /// ```
 pub fn to_program(graph: &Graph) -> Program {
-    // A function hides the operator of its name.
+    // A function hides the operator of the same name.
     let name = if is_name(&graph.name) && lookup(&graph.name).is_none() {
         graph.name.as_str()
     } else {
@@ -61,16 +61,16 @@ pub fn to_program(graph: &Graph) -> Program {
     shared.program
 }
 
-/// What the functions of one program have in common.
+/// The state shared by the functions of one program.
 struct Shared {
     program: Program,
     /// Names of the functions that operators call.
     names: IndexMap<Arc<Region>, Arc<str>>,
-    /// Functions that are written.
+    /// Functions already written.
     written: FxHashSet<Arc<str>>,
-    /// What symbols are called, once the outermost function has decided.
+    /// The names of symbols, once chosen by the outermost function.
     symbols: Option<FxHashMap<Arc<str>, Arc<str>>>,
-    /// Names that stand for extents somewhere.
+    /// Names used for dimensions somewhere.
     symbol_names: FxHashSet<String>,
 }
 
@@ -102,7 +102,7 @@ fn write_function(graph: &Graph, name: &str, shared: &mut Shared) -> Function {
     }
 }
 
-/// How the value of a vertex is written where it is used.
+/// The form in which the value of a vertex is written where it is used.
 enum Written {
     /// By name.
     Name(Arc<str>),
@@ -119,18 +119,18 @@ struct Writer<'g, 's> {
     lets: Vec<Let>,
     uses: FxHashMap<VertexId, u32>,
     written: FxHashMap<VertexId, Written>,
-    /// Tuples whose elements get a name each.
+    /// Tuples whose elements are named separately.
     split: FxHashMap<VertexId, Vec<Option<VertexId>>>,
     /// Vertices that attributes refer to.
     named: FxHashSet<VertexId>,
     taken: FxHashMap<String, u32>,
-    /// Names of inputs and parameters that are kept for them.
+    /// Names reserved for inputs and parameters.
     kept: FxHashSet<Arc<str>>,
-    /// What symbols are called where their own names do not do.
+    /// Replacement names for symbols whose own names cannot be used.
     symbols: FxHashMap<Arc<str>, Arc<str>>,
-    /// What unknown extents are called that occur more than once.
+    /// Names of unknown dimensions that occur more than once.
     unknowns: FxHashMap<u32, Arc<str>>,
-    /// Where unknown extents can be read off.
+    /// The values and axes from which unknown dimensions can be read.
     read: FxHashMap<u32, (VertexId, usize)>,
     auto: u32,
 }
@@ -191,7 +191,7 @@ impl<'g, 's> Writer<'g, 's> {
         self.shared.program.ast.make(kind)
     }
 
-    /// Writes `v`, whose predecessors are written.
+    /// Writes `v`, whose predecessors have been written.
     fn vertex(&mut self, v: VertexId) {
         if self.written.contains_key(&v) {
             return;
@@ -286,7 +286,7 @@ impl<'g, 's> Writer<'g, 's> {
         });
     }
 
-    /// The name of a function that an operator calls; it is written where that was not done yet.
+    /// The name of a function that an operator calls; the function is written if it has not been yet.
     fn function(&mut self, region: &Arc<Region>) -> Arc<str> {
         let name = self.shared.names.get(region).cloned().unwrap_or_else(|| "body".into());
         if self.shared.written.insert(name.clone()) {

@@ -1,4 +1,4 @@
-//! What a program calls its functions, values and extents: names that nothing else has.
+//! Unique names for the functions, values and dimensions of a program.
 
 use std::sync::Arc;
 
@@ -11,20 +11,20 @@ use crate::lang::is_name;
 use crate::op::{AttrValue, Op, Region, RegionStep, lookup};
 use crate::tensor::{Atom, DType, Dim, Type};
 
-/// Symbols and unknown extents of one function.
+/// The symbols and unknown dimensions of one function.
 #[derive(Default)]
 struct Extents {
     symbols: Vec<Arc<str>>,
     /// Symbols that attributes mention.
     in_attrs: FxHashSet<Arc<str>>,
-    /// Unknown extents that occur more than once, in order.
+    /// Unknown dimensions that occur more than once, in order.
     several: Vec<u32>,
-    /// Unknown extents that attributes alone mention.
+    /// Unknown dimensions that only attributes mention.
     in_attrs_alone: FxHashSet<u32>,
 }
 
 impl Writer<'_, '_> {
-    /// Chooses names for all symbols, and for unknown extents that occur in more than one place.
+    /// Chooses names for all symbols, and for unknown dimensions that occur in more than one place.
     pub(super) fn collect_dims(&mut self) {
         let signature: Vec<VertexId> = self.signature().into_iter().map(|(v, _)| v).collect();
         let found = self.extents(&signature);
@@ -39,7 +39,7 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// The symbols and unknown extents in types of the signature and of opaque calls, and in attributes.
+    /// The symbols and unknown dimensions in types of the signature and of opaque calls, and in attributes.
     fn extents(&self, signature: &[VertexId]) -> Extents {
         let graph = self.graph;
         let mut types: Vec<&Type> = signature.iter().map(|v| graph.ty(*v)).collect();
@@ -85,7 +85,7 @@ impl Writer<'_, '_> {
         out
     }
 
-    /// Symbols keep their names where nothing else needs them; the outermost function decides for all.
+    /// Symbols keep their names unless these are needed elsewhere; the outermost function decides for all.
     fn name_symbols(&mut self, signature: &[VertexId], found: &Extents) {
         let graph = self.graph;
         let inputs: FxHashSet<&str> = signature
@@ -119,7 +119,7 @@ impl Writer<'_, '_> {
                 self.taken.insert(symbol.to_string(), 0);
             }
         }
-        // Inputs keep their names before anything gets a new one.
+        // Inputs keep their names, so they come before any new names.
         for v in signature {
             if let Some(name) = graph.vertex(*v).name.as_deref().filter(|n| is_variable(n)) {
                 if !is_main && self.taken.contains_key(name) {
@@ -140,7 +140,7 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// Names the first value that has each of these extents on an axis of its own.
+    /// Names the first value with an axis of exactly each of these dimensions.
     fn read_off(&mut self, wanted: &FxHashSet<u32>) {
         for &v in &self.order {
             let Some(shape) = self.graph.ty(v).as_tensor().and_then(|t| t.shape.as_ref()) else {
@@ -158,7 +158,7 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// A name like `wanted` that nothing has yet.
+    /// An unused name similar to `wanted`.
     pub(super) fn fresh_name(&mut self, wanted: &str) -> Arc<str> {
         let mut base: String = wanted
             .chars()
@@ -200,7 +200,7 @@ impl Writer<'_, '_> {
     }
 }
 
-/// A name for each function that is called in the graph or in another function: that of nothing else.
+/// A unique name for each function that is called in the graph or in another function.
 pub(super) fn function_names(graph: &Graph, main: &str) -> IndexMap<Arc<Region>, Arc<str>> {
     let mut regions: IndexSet<Arc<Region>> = IndexSet::new();
     let mut taken: FxHashSet<Arc<str>> = FxHashSet::default();
@@ -242,7 +242,7 @@ pub(super) fn function_names(graph: &Graph, main: &str) -> IndexMap<Arc<Region>,
     names
 }
 
-/// The symbols in types and attributes of a function; those of functions that it calls are asked for by themselves.
+/// The symbols in types and attributes of a function, without those of functions that it calls.
 fn symbols_of(region: &Region, out: &mut Vec<Arc<str>>) {
     let mut note = |d: &Dim| {
         d.visit_atoms(&mut |atom| {
@@ -268,7 +268,7 @@ fn extents_of(value: &AttrValue) -> &[Dim] {
     }
 }
 
-/// Names that no variable may have: element types and `none` mean something in attributes.
+/// True for valid variable names. Element types and `none` are excluded because they have a meaning in attributes.
 fn is_variable(name: &str) -> bool {
     is_name(name) && name != "none" && name != "_" && name.parse::<DType>().is_err()
 }

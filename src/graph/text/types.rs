@@ -1,4 +1,4 @@
-//! Parameters, types, and extents as expressions.
+//! Parameters, types, and dimensions as expressions.
 
 use rustc_hash::FxHashSet;
 
@@ -45,7 +45,7 @@ impl Writer<'_, '_> {
         out
     }
 
-    /// The parameters that results depend on, and all inputs, as they follow each other.
+    /// The parameters that results depend on and all inputs, in order.
     pub(super) fn signature(&self) -> Vec<(VertexId, ParamClass)> {
         let reached: FxHashSet<VertexId> = self.order.iter().copied().collect();
         let mut inputs = self.graph.inputs().iter().copied().peekable();
@@ -169,7 +169,7 @@ impl Writer<'_, '_> {
         })
     }
 
-    /// An unknown extent: by its name, or as the extent of something that has a name.
+    /// An unknown dimension, by its name or as a dimension of a named value.
     fn unknown(&mut self, id: u32) -> ExprId {
         if let Some(name) = self.unknowns.get(&id) {
             return self.shared.program.ast.make(ExprKind::Name(name.clone()));

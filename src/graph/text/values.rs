@@ -1,4 +1,4 @@
-//! Constants, and values of attributes.
+//! Constants and attribute values.
 
 use super::Writer;
 use crate::graph::literal::foreign_text;
@@ -7,7 +7,7 @@ use crate::op::AttrValue;
 use crate::tensor::{DType, Tensor};
 
 impl Writer<'_, '_> {
-    /// A constant; if it gets a name and is no number, it needs a type to be one vertex.
+    /// A constant; if it is named and is not a number, it needs a type to be one vertex.
     pub(super) fn constant(&mut self, value: &Tensor, named: bool, ty: &mut Option<TypeExpr>) -> ExprId {
         let scalar = value.shape().is_empty() && value.dtype().is_number();
         let typed = named && !scalar;
@@ -36,7 +36,7 @@ impl Writer<'_, '_> {
                 let values = value.to_ints().unwrap_or_default();
                 let number = |(i, value): (usize, i128)| ExprKind::Int {
                     value,
-                    // Without a suffix, integers have 64 bits and a sign.
+                    // Without a suffix, integers are 64-bit signed.
                     suffix: first(i).or(i64::try_from(value).is_err().then_some(dtype)),
                 };
                 values.into_iter().enumerate().map(number).collect()
@@ -92,7 +92,7 @@ impl Writer<'_, '_> {
                 self.constant(t, false, &mut None)
             }
             AttrValue::Tensor(t) => {
-                // A list alone would be a list of numbers; the value of a constant keeps its type.
+                // A plain list would be a list of numbers; the value of a constant must keep its type.
                 let mut ty = None;
                 let value = self.constant(t, true, &mut ty);
                 let constant = self.fresh_name(name);
@@ -111,7 +111,7 @@ impl Writer<'_, '_> {
     }
 }
 
-/// The number with the fewest digits that is rounded to `value`.
+/// The number with the fewest digits that rounds to `value`.
 fn short(value: f64, dtype: DType) -> f64 {
     if dtype != DType::F32 {
         return value;

@@ -4,7 +4,7 @@ use crate::diag::Span;
 
 use super::{Ast, Block, ExprId, Ident, Let, TypeExpr};
 
-/// What a parameter of a function stands for.
+/// The kind of a function parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ParamClass {
     /// Given at each run.
@@ -20,35 +20,35 @@ pub struct Param {
     pub name: Ident,
     /// The number of a positional input.
     pub positional: Option<u32>,
-    /// What it stands for.
+    /// Its kind.
     pub class: ParamClass,
     /// The declared type.
     pub ty: Option<TypeExpr>,
-    /// Where it stands.
+    /// Its span.
     pub span: Span,
 }
 
 /// `fn name(x: f32[n]) -> f32[n] { … }`
 #[derive(Debug, Clone, PartialEq)]
 pub struct Function {
-    /// The text of the doc comment, lines joined.
+    /// The doc comment, its lines joined.
     pub doc: Option<String>,
     /// Its name; examples have none.
     pub name: Option<Ident>,
     /// Its parameters.
     pub params: Vec<Param>,
-    /// The declared result.
+    /// The declared result type.
     pub result: Option<TypeExpr>,
     /// Its value.
     pub body: Block,
-    /// Where it stands.
+    /// Its span.
     pub span: Span,
 }
 
 /// `opaque "com.microsoft::Gelu"(x: f32[..]) -> f32[..];`
 #[derive(Debug, Clone, PartialEq)]
 pub struct OpaqueDecl {
-    /// The text of the doc comment, lines joined.
+    /// The doc comment, its lines joined.
     pub doc: Option<String>,
     /// The operator.
     pub name: Ident,
@@ -58,7 +58,7 @@ pub struct OpaqueDecl {
     pub params: Vec<Param>,
     /// The type of its value.
     pub result: TypeExpr,
-    /// Where it stands.
+    /// Its span.
     pub span: Span,
 }
 
@@ -67,9 +67,9 @@ pub struct OpaqueDecl {
 pub struct Comment {
     /// Where it stands, from the slashes to the end of the line.
     pub span: Span,
-    /// Nothing else stands before it on its line.
+    /// True if nothing precedes it on its line.
     pub own_line: bool,
-    /// The line before it is blank.
+    /// True if the line before it is blank.
     pub after_blank: bool,
 }
 
@@ -78,9 +78,9 @@ pub struct Comment {
 pub struct Program {
     /// All expressions.
     pub ast: Ast,
-    /// Where `pragma power_caret` stands.
+    /// The span of `pragma power_caret`.
     pub pragma: Option<Span>,
-    /// Declared unknown operators.
+    /// Declarations of opaque operators.
     pub opaques: Vec<OpaqueDecl>,
     /// Functions, in order.
     pub functions: Vec<Function>,
@@ -91,7 +91,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// A program without text.
+    /// A program that was not parsed from text.
     pub fn synthetic() -> Self {
         Program {
             ast: Ast::synthetic(),
@@ -122,7 +122,7 @@ pub struct RuleFile {
 pub struct Use {
     /// The path as written.
     pub path: String,
-    /// Where it stands.
+    /// Its span.
     pub span: Span,
 }
 
@@ -140,7 +140,7 @@ pub enum Item {
 }
 
 impl Item {
-    /// Where it stands.
+    /// Its span.
     pub fn span(&self) -> Span {
         match self {
             Item::Rule(rule) => rule.span,
@@ -153,7 +153,7 @@ impl Item {
 /// A rewrite rule.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rule {
-    /// The text of the doc comment, lines joined.
+    /// The doc comment, its lines joined.
     pub doc: Option<String>,
     /// Its name, in kebab case.
     pub name: Ident,
@@ -161,9 +161,9 @@ pub struct Rule {
     pub ops: Vec<OpBinder>,
     /// Its variables.
     pub params: Vec<RuleParam>,
-    /// What is looked for.
+    /// The pattern to find.
     pub source: Side,
-    /// What takes its place.
+    /// The replacement.
     pub target: Side,
     /// Written with `<=>`.
     pub both_ways: bool,
@@ -173,7 +173,7 @@ pub struct Rule {
     pub numerics: Option<NumericsClause>,
     /// `assuming …`
     pub assuming: Vec<ExprId>,
-    /// Where it stands.
+    /// Its span.
     pub span: Span,
 }
 
@@ -182,9 +182,9 @@ pub struct Rule {
 pub struct OpBinder {
     /// The variable.
     pub var: Ident,
-    /// The traits the operator has, all of them; or the operators it may be.
+    /// The traits that the operator must all have, or the operators it may be.
     pub bound: Vec<Ident>,
-    /// Where it stands.
+    /// Its span.
     pub span: Span,
 }
 
@@ -193,7 +193,7 @@ pub struct OpBinder {
 pub enum RuleClass {
     /// Any value.
     Any,
-    /// What depends on model parameters and constants alone.
+    /// A value that depends only on model parameters and constants.
     Param,
     /// A constant.
     Const,
@@ -210,22 +210,22 @@ pub struct RuleParam {
     pub class: RuleClass,
     /// Its type; names in it are bound by the match.
     pub ty: Option<TypeExpr>,
-    /// Where it stands.
+    /// Its span.
     pub span: Span,
 }
 
 /// One side of a rule.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Side {
-    /// Shared inner vertices.
+    /// Shared inner nodes.
     pub lets: Vec<Let>,
-    /// The output; a tuple is several, a comprehension one per index.
+    /// The output; a tuple stands for several outputs, a comprehension for one per index.
     pub outputs: ExprId,
-    /// Where it stands.
+    /// Its span.
     pub span: Span,
 }
 
-/// How equal the two sides of a rule are.
+/// How closely the two sides of a rule agree.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Numerics {
     /// The same bits, NaN payloads aside.
@@ -239,16 +239,16 @@ pub enum Numerics {
 /// `numerics real`
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct NumericsClause {
-    /// How equal the sides are.
+    /// How closely the sides agree.
     pub class: Numerics,
-    /// Where it stands.
+    /// Its span.
     pub span: Span,
 }
 
-/// An example of a rule at work, or of a program it leaves alone.
+/// An example of applying a rule, or of a program that the rule leaves unchanged.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Example {
-    /// The text of the doc comment, lines joined.
+    /// The doc comment, its lines joined.
     pub doc: Option<String>,
     /// The rule.
     pub name: Ident,
@@ -256,19 +256,19 @@ pub struct Example {
     pub source: Function,
     /// The program after; absent if the rule must not fire.
     pub target: Option<Function>,
-    /// Where it stands.
+    /// Its span.
     pub span: Span,
 }
 
 /// `ruleset name { a, b }`
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuleSet {
-    /// The text of the doc comment, lines joined.
+    /// The doc comment, its lines joined.
     pub doc: Option<String>,
     /// Its name.
     pub name: Ident,
     /// The rules and sets in it.
     pub members: Vec<Ident>,
-    /// Where it stands.
+    /// Its span.
     pub span: Span,
 }

@@ -1,4 +1,4 @@
-//! Operators and how tightly they bind.
+//! Operators and their precedence.
 
 /// A prefix operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -32,9 +32,9 @@ pub enum BinaryOp {
     Div,
     Rem,
     Pow,
-    /// `@`: the product of matrices.
+    /// `@`: the matrix product.
     MatMul,
-    /// `++`: one list after the other.
+    /// `++`: list concatenation.
     Concat,
     Eq,
     Ne,
@@ -52,8 +52,8 @@ pub enum BinaryOp {
 }
 
 impl BinaryOp {
-    /// The operator that the sign is another spelling of; `&`, `^` and `and`, `or` are those of truth values. Nothing
-    /// for signs that stand for several operators or for none.
+    /// The name of the operator that the symbol stands for; `&`, `^`, `and` and `or` stand for the boolean operators.
+    /// `None` for symbols that stand for several operators or for none.
     pub const fn operator(self) -> Option<&'static str> {
         Some(match self {
             BinaryOp::Add => "add",
@@ -109,7 +109,7 @@ impl BinaryOp {
         }
     }
 
-    /// How tightly it binds; see [`prec`].
+    /// Its precedence; see [`prec`].
     pub const fn prec(self) -> u8 {
         match self {
             BinaryOp::Or => prec::OR,
@@ -130,7 +130,7 @@ impl BinaryOp {
     }
 }
 
-/// Binding strength, loosest first; as in Rust, with `**` above the prefix operators.
+/// Precedence levels, loosest first: as in Rust, with `**` above the prefix operators.
 pub mod prec {
     /// `e for i in r`
     pub const COMPREHENSION: u8 = 0;
@@ -156,7 +156,7 @@ pub mod prec {
     pub const MUL: u8 = 10;
     /// `- ! ~` before an operand
     pub const UNARY: u8 = 11;
-    /// `**`, to the right
+    /// `**`, right-associative
     pub const POW: u8 = 12;
     /// Literals, names, calls, brackets, projections.
     pub const ATOM: u8 = 13;

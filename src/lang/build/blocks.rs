@@ -199,7 +199,7 @@ impl<'s> Builder<'s> {
                 Rule::any_rank => dims = Dims::AnyRank,
                 _ => {
                     let list: Vec<DimExpr> = part.into_inner().map(|dim| self.dim(dim)).collect();
-                    // `f32[]` is `f32`; without an element type the brackets are all there is.
+                    // `f32[]` means `f32`; without an element type only the brackets are written.
                     dims = if list.is_empty() {
                         Dims::Scalar
                     } else {

@@ -1,4 +1,4 @@
-//! Expressions: precedence by a stack of operators.
+//! Expressions, parsed with an operator stack for precedence.
 
 use pest::iterators::Pairs;
 
@@ -9,11 +9,11 @@ use super::super::literal;
 use super::super::syntax::{Pair, Rule};
 use super::Builder;
 
-/// An operand that waits for its operator.
+/// An operand waiting for its operator.
 #[derive(Clone, Copy)]
 pub(super) struct Value {
     id: ExprId,
-    /// With the parentheses around it.
+    /// Including the parentheses around it.
     span: Span,
     parens: bool,
 }
@@ -45,7 +45,7 @@ impl<'s> Builder<'s> {
                 Rule::prefix => {
                     let operator = match part.as_str() {
                         "-" => Operator::Prefix(UnaryOp::Neg, prec::UNARY),
-                        // A number with its sign is the number.
+                        // The sign is part of the number literal.
                         "+" => continue,
                         "!" => Operator::Prefix(UnaryOp::Not, prec::UNARY),
                         "~" => Operator::Prefix(UnaryOp::BitNot, prec::UNARY),
@@ -86,7 +86,7 @@ impl<'s> Builder<'s> {
             "^" if self.ast.power_caret => BinaryOp::Pow,
             sign => binary_op(sign),
         };
-        // `**` is taken from the right: an equal one stays on the stack.
+        // `**` is right-associative: an operator of equal precedence stays on the stack.
         let limit = if op == BinaryOp::Pow { op.prec() + 1 } else { op.prec() };
         let at = self.span(part);
         if op.is_comparison()
@@ -104,7 +104,7 @@ impl<'s> Builder<'s> {
         self.operators.push((Operator::Infix(op), at));
     }
 
-    /// Applies the operators that bind at least as tightly as `limit`; says where a comparison was among them.
+    /// Applies the operators that bind at least as tightly as `limit`; returns the span of a comparison among them.
     fn release(&mut self, first: usize, limit: u8) -> Option<Span> {
         let mut comparison = None;
         while self.operators.len() > first
@@ -209,7 +209,7 @@ impl<'s> Builder<'s> {
         });
     }
 
-    /// An expression that says whether it is one pair of parentheses.
+    /// An expression, with the information whether it is a single pair of parentheses.
     fn value(&mut self, pair: Pair<'s>) -> Value {
         let mut inner = pair.clone().into_inner();
         let parens = inner.next().is_some_and(|first| first.as_rule() == Rule::paren) && inner.next().is_none();

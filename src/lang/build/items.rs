@@ -41,7 +41,7 @@ impl<'s> Builder<'s> {
         })
     }
 
-    /// `pragma power_caret`, the only one that programs have.
+    /// `pragma power_caret`, the only pragma allowed in programs.
     fn pragma(&mut self, pair: Pair<'s>) -> Option<Span> {
         let span = self.span(&pair);
         let name = pair.into_inner().find(|part| part.as_rule() == Rule::label)?;

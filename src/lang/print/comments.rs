@@ -6,7 +6,7 @@ use super::super::ast::Comment;
 use super::layout::Printer;
 
 impl Printer<'_> {
-    /// What stands before an item: a blank line, comments, documentation. An example follows its rule directly.
+    /// Writes what precedes an item: a blank line, comments, documentation. An example follows its rule directly.
     pub(super) fn item(&mut self, doc: &Option<String>, comments_up_to: u32, blank: bool) {
         let commented = self
             .comments
@@ -35,7 +35,7 @@ impl Printer<'_> {
         self.start_line(0);
     }
 
-    /// Writes the comments that begin before `end`, each on its line, at the beginning of a line.
+    /// At the beginning of a line, writes the comments that begin before `end`, each on its own line.
     pub(super) fn comments_before(&mut self, end: u32, indent: u32) {
         while let Some((comment, rest)) = self
             .comments
@@ -74,7 +74,7 @@ impl Printer<'_> {
         }
     }
 
-    /// Documentation that belongs to no item becomes a comment, so that it does not get to belong to one.
+    /// Documentation that belongs to no item becomes an ordinary comment, so that it is not attached to the next item.
     pub(super) fn comment(&mut self, comment: &Comment) {
         let text = self.ast.source.slice(comment.span);
         match text.strip_prefix("///").filter(|rest| !rest.starts_with('/')) {
@@ -103,7 +103,7 @@ impl Printer<'_> {
         }
     }
 
-    /// Begins a line; leaves one blank where the source has some.
+    /// Begins a line; leaves one line blank where the source has blank lines.
     pub(super) fn start_statement(&mut self, start: u32, indent: u32) {
         self.start_line(indent);
         let before = self.ast.source.slice(Span::new(0, start));

@@ -88,7 +88,7 @@ impl<'a> Printer<'a> {
     }
 
     fn rule(&mut self, rule: &'a Rule) {
-        // Comments after the head stay inside: on the next run they stand there.
+        // Comments after the head stay inside, where formatting again finds them.
         let head_end = rule.params.last().map_or(rule.name.span.end, |param| param.span.end);
         self.item(&rule.doc, head_end, true);
         self.text(&format!("rule {}", rule.name.as_str()));
@@ -166,7 +166,7 @@ impl<'a> Printer<'a> {
         bare && self.fits(width) && !self.has_comments(rule.span)
     }
 
-    /// True if the class follows the target on its line and nothing follows the class.
+    /// True if the class is on the line of the target and nothing follows it.
     fn ends_with_class(&self, rule: &Rule) -> bool {
         let bare = rule.target.lets.is_empty() && rule.conditions.is_empty() && rule.assuming.is_empty();
         let width = self.width(rule.target.outputs, prec::COMPREHENSION) + class_words(rule).len() as u32;
@@ -236,7 +236,7 @@ impl<'a> Printer<'a> {
         self.text("}");
     }
 
-    /// Definitions and the value, each on its line; ends with an open line.
+    /// Definitions and the value, each on its own line; the last line is left open.
     fn body(&mut self, lets: &'a [Let], result: ExprId, min: u8, indent: u32) {
         for (i, stmt) in lets.iter().enumerate() {
             if i > 0 {
@@ -345,7 +345,7 @@ impl<'a> Printer<'a> {
     }
 }
 
-/// ` numerics real`, or nothing if it is left out.
+/// ` numerics real`, or an empty string if the class is omitted.
 fn class_words(rule: &Rule) -> String {
     match rule.numerics.as_ref().map(|clause| clause.class) {
         None => String::new(),

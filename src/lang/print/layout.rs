@@ -1,26 +1,26 @@
-//! Expressions on lines.
+//! Line layout of expressions.
 
 use std::borrow::Cow;
 
 use super::super::ast::*;
 use super::{base_prec, callee_text, iter_prec, leaf, operand_precs, prec_of, unary_prec};
 
-/// Where lines end.
+/// The maximum width of a line.
 pub(super) const COLUMNS: u32 = 100;
 
-/// Lines are not indented further: the text stays linear in the size of the tree.
+/// The maximum indentation, which keeps the text linear in the size of the tree.
 const MAX_INDENT: u32 = 60;
 
 /// A width that fits no line.
 pub(super) const WIDE: u32 = 1 << 20;
 
-/// Text under construction.
+/// The text being written.
 pub(super) struct Printer<'a> {
     pub(super) ast: &'a Ast,
     pub(super) comments: &'a [Comment],
     pub(super) out: String,
     pub(super) column: u32,
-    /// Of each expression on one line, without parentheses around it.
+    /// The width of each expression on one line, without enclosing parentheses.
     pub(super) widths: Vec<u32>,
     tasks: Vec<Task<'a>>,
 }
@@ -75,7 +75,7 @@ impl<'a> Printer<'a> {
         self.out.extend(std::iter::repeat_n(' ', self.column as usize));
     }
 
-    /// A type, written beside the text.
+    /// A type as a separate string.
     pub(super) fn type_text(&mut self, ty: &TypeExpr) -> String {
         let (out, tasks) = (std::mem::take(&mut self.out), std::mem::take(&mut self.tasks));
         let column = self.column;

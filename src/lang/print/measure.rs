@@ -48,7 +48,7 @@ impl Printer<'_> {
                 self.width(*lhs, left) + self.width(*rhs, right) + 2 + self.ast.symbol(*op).len() as u32
             }
             ExprKind::If { cond, then, otherwise } => {
-                // `if (` … `) { ` … ` } else { ` … ` }`; with `else if` a little less.
+                // `if (` … `) { ` … ` } else { ` … ` }`; with `else if` slightly less.
                 self.width(*cond, prec::COMPREHENSION) + self.block_width(then) + self.block_width(otherwise) + 20
             }
             ExprKind::When { cond, then, otherwise } => {

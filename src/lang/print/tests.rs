@@ -1,4 +1,4 @@
-//! Text and tree, there and back.
+//! Round trips between text and tree.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ fn rules(text: &str) -> RuleFile {
     parse_rules(source(text)).unwrap_or_else(|problems| panic!("{problems}\n{text}"))
 }
 
-/// The tree without places.
+/// The tree without spans.
 fn bare(value: &impl std::fmt::Debug) -> String {
     let text = format!("{value:?}");
     let mut out = String::new();
@@ -157,7 +157,7 @@ fn literals_read_back() {
     }
 }
 
-/// Turns bytes into a tree; runs out of bytes into leaves.
+/// Turns bytes into a tree; when the bytes run out, only leaves are added.
 struct Grow<'b> {
     bytes: std::slice::Iter<'b, u8>,
     ast: Ast,
@@ -353,7 +353,7 @@ impl Grow<'_> {
     }
 }
 
-/// A tree with every subtree written out, whatever the numbering.
+/// A tree with every subtree written out, independent of its numbering.
 fn dump(ast: &Ast, id: ExprId) -> String {
     let mut text = bare(ast.kind(id));
     let mut out = String::new();

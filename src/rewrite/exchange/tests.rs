@@ -1,4 +1,4 @@
-//! Exchanges on problems that are small, long, cyclic or random.
+//! Exchanges on small, long, cyclic and random problems.
 
 use egg::Id;
 
@@ -40,7 +40,8 @@ fn improved(problem: &Problem, start: &[Option<u32>]) -> (u64, Vec<Option<u32>>)
 
 #[test]
 fn what_is_shared_is_paid_once() {
-    // The root needs 1 and 2; each is cheapest alone, and both are cheaper by what they could share.
+    // The root needs 1 and 2; each has a cheapest form of its own, but both are cheaper in a form that shares an
+    // operand.
     let shared: [Given; 4] = [
         &[(1, &[1, 2])],
         &[(5, &[]), (1, &[3])],
@@ -55,7 +56,7 @@ fn what_is_shared_is_paid_once() {
 
 #[test]
 fn cycles_are_refused() {
-    // Free e-nodes lead from 1 to 2 and back: one of them may be chosen.
+    // Cheap e-nodes lead from 1 to 2 and back, and only one of them may be chosen.
     let cyclic: [Given; 3] = [&[(1, &[1, 2])], &[(9, &[]), (1, &[2])], &[(9, &[]), (1, &[1])]];
     let p = listed(&cyclic, &[0]);
     let (cost, choice) = improved(&p, &[Some(0), Some(0), Some(0)]);
@@ -75,7 +76,7 @@ fn exchanges_deep_down_are_found_in_a_long_chain() {
         classes.push(vec![(2, vec![2 * i]), (1, vec![2 * i + 2])]);
         classes.push(vec![(0, vec![2 * i])]);
     }
-    // Odd places hold the chain, even ones the detours; a detour begins where the chain is.
+    // Odd positions hold the chain, even ones the detours; a detour starts at the chain.
     for i in 0..STEPS as usize {
         let before = if i == 0 { 0 } else { 2 * i as u32 - 1 };
         classes[2 * i + 1][0].1 = vec![before];
@@ -152,6 +153,6 @@ fn results_of_random_problems_are_valid_and_no_worse() {
         assert!(p.trees().1 <= least.unwrap());
         optimal += usize::from(Some(cost) == least);
     }
-    // Local exchanges are not exact; on problems of this size they nearly are.
+    // Local exchanges are not exact, but nearly so on problems of this size.
     assert!(optimal >= 350, "{optimal} of 400 are optimal");
 }

@@ -1,4 +1,4 @@
-//! Attributes of a call against what the pattern asks for.
+//! Matching the attributes of a call against the pattern.
 
 use std::cell::Cell;
 
@@ -75,7 +75,7 @@ impl<'h, H: Host> Searcher<'h, H> {
         }
     }
 
-    /// True if the attribute is these axes, those below zero counted from the end.
+    /// True if the attribute equals these axes, with negative ones counted from the end.
     pub(super) fn is_axis(&self, attr: &AttrDef, value: &AttrValue, number: u32, form: &Form<'h, H::V>) -> bool {
         let rank = form.operands.first().and_then(|&v| self.host.ty(v).as_tensor()?.rank());
         let Some(rank) = rank else { return false };
@@ -96,7 +96,7 @@ impl<'h, H: Host> Searcher<'h, H> {
         resolved.equals(self.host.attr_value(number))
     }
 
-    /// True if the attribute is what the operator takes when it is left out of this call.
+    /// True if the attribute has the default of the operator for this call.
     pub(super) fn is_default(&self, def: &'static OpDef, place: usize, number: u32, form: &Form<'h, H::V>) -> bool {
         let values: Vec<&AttrValue> = (0..def.attrs.len())
             .map(|i| self.host.attr_value(self.host.attr(form, i)))
@@ -123,7 +123,7 @@ impl<'h, H: Host> Searcher<'h, H> {
     }
 }
 
-/// The attribute number of a form that keeps its attributes in either way.
+/// The attribute number at index `i`, for either representation of attributes.
 pub(in crate::rewrite) fn attr_ref<V: Copy>(attrs: &AttrRefs<'_, V>, i: usize, number: impl Fn(V) -> u32) -> u32 {
     match attrs {
         AttrRefs::Numbers(all) => all[i],

@@ -1,4 +1,4 @@
-//! What a search binds, and whether it may stand.
+//! The bindings of a search, and the check whether they are valid.
 
 use std::hash::{BuildHasher, Hash, Hasher};
 
@@ -9,12 +9,12 @@ use super::search::Searcher;
 use super::trace::Reason;
 use crate::rule::{PatternId, PatternNode};
 
-/// What a match binds: pattern vertices to values, attribute slots to attributes, operator variables to operators.
+/// The bindings of a match: pattern vertices to values, attribute slots to attributes, operator variables to operators.
 #[derive(Debug, Clone)]
 pub(in crate::rewrite) struct Binding<V> {
-    /// The value of each vertex outside of comprehensions.
+    /// The value of each vertex outside comprehensions.
     pub(super) one: Vec<Option<V>>,
-    /// The values of vertices inside, by vertex and index; sorted.
+    /// The values of vertices inside comprehensions, by vertex and index; sorted.
     pub(super) rows: Vec<((u32, u32), V)>,
     /// Attribute slots.
     pub(super) attrs: Vec<Option<SlotValue>>,
@@ -26,12 +26,12 @@ pub(in crate::rewrite) struct Binding<V> {
     pub(super) counts: Vec<Option<u32>>,
     /// The values of the outputs.
     pub(in crate::rewrite) outputs: Vec<V>,
-    /// The forms that matched, as values with the places of their forms.
+    /// The forms that matched: values with the indices of their forms.
     pub(in crate::rewrite) forms: Vec<(V, u32)>,
 }
 
 impl<V: Copy + Hash> Binding<V> {
-    /// A number for recognising the binding again, `f` giving the present names of its values.
+    /// A hash that identifies the binding, with `f` mapping its values to their current ids.
     pub(in crate::rewrite) fn key(&self, f: impl Fn(V) -> V) -> u64 {
         let mut hasher = FxBuildHasher.build_hasher();
         for v in self.one.iter().flatten() {
@@ -52,17 +52,17 @@ impl<V: Copy + Hash> Binding<V> {
     }
 }
 
-/// What an attribute slot holds.
+/// The content of an attribute slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(in crate::rewrite) enum SlotValue {
     /// The attribute of that number.
     Attr(u32),
-    /// The place of an element of a tuple.
+    /// The index of an element of a tuple.
     Place(u32),
 }
 
 impl<H: Host> Searcher<'_, H> {
-    /// What is bound, if outputs are different values and, where the host asks for it, all vertices are.
+    /// The current binding, if the outputs are distinct values and, where the host requires it, so are all vertices.
     pub(super) fn binding(&mut self) -> Option<Binding<H::V>> {
         let pattern = &self.program.rule.source;
         let outputs: Vec<H::V> = pattern
@@ -77,7 +77,7 @@ impl<H: Host> Searcher<'_, H> {
         self.is_exact(&binding).then_some(binding)
     }
 
-    /// A copy of all that is bound.
+    /// A copy of all current bindings.
     pub(super) fn snapshot(&self, outputs: Vec<H::V>) -> Binding<H::V> {
         let mut rows: Vec<_> = self.rows.iter().map(|(k, v)| (*k, *v)).collect();
         rows.sort_unstable_by_key(|(k, _)| *k);
@@ -95,8 +95,8 @@ impl<H: Host> Searcher<'_, H> {
         }
     }
 
-    /// Where the host keeps vertices apart: no value stands for two vertices of the pattern that are not both inputs,
-    /// and only the match itself uses an inner value (the bijection and condition f4 of `rewrite::substitute`).
+    /// Where the host distinguishes vertices: no value is bound to two vertices of the pattern that are not both
+    /// inputs, and only the match itself uses inner values (the bijection and condition f4 of `rewrite::substitute`).
     pub(super) fn is_exact(&mut self, binding: &Binding<H::V>) -> bool {
         if self.host.merges() {
             return true;
@@ -119,7 +119,7 @@ impl<H: Host> Searcher<'_, H> {
             return self.fail(root, v, || Reason::Twice);
         }
         let strict: Vec<H::V> = inner.iter().copied().filter(|v| !binding.outputs.contains(v)).collect();
-        // An input of the match stays in the graph, and so would an inner value that it uses.
+        // An input of the match stays in the graph, and so would any inner value that it uses.
         if !self.host.closed(&strict, &inner) {
             let open = strict.iter().copied().find(|v| !self.host.closed(&[*v], &inner));
             let open = open.unwrap_or(binding.outputs[0]);
@@ -129,7 +129,7 @@ impl<H: Host> Searcher<'_, H> {
     }
 }
 
-/// True for what a pattern takes from outside: variables, literals, anything.
+/// True for pattern nodes that match values from outside, such as variables, literals and wildcards.
 pub(in crate::rewrite) fn is_input(node: &PatternNode) -> bool {
     matches!(
         node,

@@ -1,6 +1,6 @@
-//! An e-graph as something to match against: a class is a value, its e-nodes are its forms.
+//! Matching in an e-graph: a class is a value, and its e-nodes are its forms.
 //!
-//! While nothing changes, a [`Snapshot`] finds classes by one load; an e-graph in the middle of changes looks them up.
+//! A [`Snapshot`] of an unchanging e-graph finds a class with one load; an e-graph that is being changed looks it up.
 
 use egg::{EClass, Id};
 use rustc_hash::FxHashSet;
@@ -30,14 +30,14 @@ impl Classes for EGraph {
     }
 }
 
-/// An e-graph that has been rebuilt, its classes by number.
+/// A rebuilt e-graph, with its classes by number.
 pub(in crate::rewrite) struct Snapshot<'a> {
     egraph: &'a EGraph,
     classes: Vec<Option<&'a EClass<ENode, ClassData>>>,
 }
 
 impl<'a> Snapshot<'a> {
-    /// A view of an e-graph that needs no rebuilding.
+    /// A view of an e-graph that has been rebuilt.
     pub(in crate::rewrite) fn new(egraph: &'a EGraph) -> Snapshot<'a> {
         let size = egraph.classes().map(|c| usize::from(c.id) + 1).max().unwrap_or(0);
         let mut classes = vec![None; size];
@@ -47,7 +47,7 @@ impl<'a> Snapshot<'a> {
         Snapshot { egraph, classes }
     }
 
-    /// For each class by number, how many users of users away it is from one of `changed`; at most `most`, else more.
+    /// For each class by number, its distance from `changed` along users; more than `most` if it is farther than that.
     pub(in crate::rewrite) fn distances(&self, changed: &[Id], most: u8) -> Vec<u8> {
         let mut out = vec![u8::MAX; self.classes.len()];
         let mut level: Vec<Id> = Vec::new();
@@ -105,7 +105,7 @@ impl<C: Classes> Host for C {
             (Want::Proj(place), Head::Proj(i)) => place.is_none_or(|p| p == i),
             _ => false,
         };
-        // E-nodes are sorted by head, so that those of one operator stand together.
+        // E-nodes are sorted by head, so those of one operator are adjacent.
         let first = match want {
             Want::Op(op) if from == 0 && nodes.len() > 16 => nodes.partition_point(|n| n.head < Head::Op(op)),
             _ => from,

@@ -1,4 +1,4 @@
-//! What a binding means: the names of the rule with their values.
+//! The meaning of a binding: the names of the rule with their values.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::tensor::{Dim, Tensor, Type};
 pub(in crate::rewrite) struct Match<V> {
     /// The values of the outputs.
     pub(in crate::rewrite) outputs: Vec<V>,
-    /// Names of values, lists of values, attributes, extents and counts.
+    /// Names of values, lists of values, attributes, dimensions and counts.
     pub(in crate::rewrite) names: FxHashMap<Arc<str>, Term<V>>,
     /// Rests of attributes.
     pub(in crate::rewrite) rests: FxHashMap<Arc<str>, Vec<(Arc<str>, AttrValue)>>,
@@ -63,7 +63,7 @@ impl<H: Host> Scope for MatchScope<'_, H> {
 /// The meaning of a binding.
 ///
 /// # Errors
-/// What does not fit: a type, a list, a computed attribute.
+/// The first mismatch: a type, a list, or a computed attribute.
 pub(in crate::rewrite) fn resolve<H: Host>(
     host: &H,
     program: &Program,
@@ -92,7 +92,7 @@ pub(in crate::rewrite) fn resolve<H: Host>(
     Ok(found)
 }
 
-/// The meaning of what is bound outside of comprehensions.
+/// The meaning of the bindings outside comprehensions.
 pub(super) fn outer<H: Host>(
     host: &H,
     program: &Program,
@@ -172,14 +172,14 @@ pub(super) fn outer<H: Host>(
             _ => {}
         }
     }
-    // A rest without attributes is a rest all the same.
+    // A rest without attributes is bound as well.
     for rest in &rule.rests {
         found.rests.entry(rest.clone()).or_default();
     }
     Ok(found)
 }
 
-/// True if both are one value, as far as that is known.
+/// True if both are known to be the same value.
 fn same_meaning<V: PartialEq>(a: &Term<V>, b: &Term<V>) -> bool {
     match (a, b) {
         (Term::Int(a), Term::Int(b)) => a.equals(b) == Some(true),
@@ -213,7 +213,7 @@ impl<V: Copy> Binding<V> {
 }
 
 impl<V: Copy + Eq + std::hash::Hash + Ord + std::fmt::Debug> Match<V> {
-    /// Gives a name a meaning; `None` if it has another.
+    /// Binds a name; `None` if it is already bound to something else.
     fn bind(&mut self, name: &Arc<str>, term: Term<V>) -> Option<()> {
         match self.names.get(name) {
             Some(before) => same_meaning(before, &term).then_some(()),
@@ -224,7 +224,7 @@ impl<V: Copy + Eq + std::hash::Hash + Ord + std::fmt::Debug> Match<V> {
         }
     }
 
-    /// Checks the type of a variable and binds the names among its extents.
+    /// Checks the type of a variable and binds the names among its dimensions.
     fn bind_variable<H: Host<V = V>>(
         &mut self,
         host: &H,
@@ -268,7 +268,7 @@ impl<V: Copy + Eq + std::hash::Hash + Ord + std::fmt::Debug> Match<V> {
         })
     }
 
-    /// Appends what is bound for one index to the lists of the indexed names.
+    /// Appends the bindings for one index to the lists of the indexed names.
     pub(super) fn push_member<H: Host<V = V>>(
         &mut self,
         host: &H,
@@ -303,7 +303,7 @@ impl<V: Copy + Eq + std::hash::Hash + Ord + std::fmt::Debug> Match<V> {
         }
     }
 
-    /// Takes back [`push_member`](Self::push_member): lists of indexed names are cut to `n`.
+    /// Reverts [`push_member`](Self::push_member): truncates the lists of indexed names to `n`.
     pub(super) fn cut(&mut self, program: &Program, n: usize) {
         let variables = program.rule.variables.iter().filter(|v| v.indexed).map(|v| &v.name);
         let attrs = program.slots.iter().filter_map(|s| match s {
@@ -317,7 +317,7 @@ impl<V: Copy + Eq + std::hash::Hash + Ord + std::fmt::Debug> Match<V> {
         }
     }
 
-    /// Whether each condition holds; one that cannot be decided does not.
+    /// Whether each condition holds; an undecidable condition counts as false.
     pub(in crate::rewrite) fn holding<H: Host<V = V>>(&self, host: &H, program: &Program) -> Vec<bool> {
         let rule = &program.rule;
         let scope = MatchScope {
@@ -328,7 +328,7 @@ impl<V: Copy + Eq + std::hash::Hash + Ord + std::fmt::Debug> Match<V> {
         rule.conditions.iter().map(holds).collect()
     }
 
-    /// The first condition that does not hold; one that cannot be decided does not.
+    /// The first condition that does not hold; an undecidable condition counts as false.
     pub(in crate::rewrite) fn failing<H: Host<V = V>>(&self, host: &H, program: &Program) -> Option<usize> {
         let rule = &program.rule;
         let scope = MatchScope {

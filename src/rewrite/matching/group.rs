@@ -1,8 +1,9 @@
-//! Outputs by comprehension: the largest groups of values that match one body with everything else in common.
+//! Outputs given by a comprehension: the maximal groups of values that match one body and share everything else.
 //!
-//! A group is made from the values in order: the first one begins it, and each later one joins if all conditions
-//! `all(c for i in 0..n)` hold with it and it neither makes nor takes what another one makes. What did not join begins the next
-//! group. So every value is in exactly one group, and no group can be made larger by a value that is in none before it.
+//! A group is formed from the values in order: the first one begins it, and each later one joins if all conditions
+//! `all(c for i in 0..n)` hold with it and it neither computes nor uses a value that another member computes. The first
+//! value that did not join begins the next group. So every value is in exactly one group, and no value outside the
+//! earlier groups can be added to a group.
 
 use std::hash::{BuildHasher, Hash};
 use std::sync::Arc;
@@ -17,7 +18,7 @@ use crate::graph::term::{self, Scope, Term};
 use crate::rule::{Count, FamilyId, PatternId, PatternNode, ProjIndex};
 use crate::tensor::{Tensor, Type};
 
-/// Values that are in a group already, with a hash of what the group has in common.
+/// Values that are already in a group, with a hash of what the group shares.
 pub(in crate::rewrite) struct Seen<V>(FxHashSet<(u64, V)>);
 
 impl<V> Default for Seen<V> {
@@ -42,7 +43,7 @@ impl<H: Host> Searcher<'_, H> {
         while found {
             let shared = self.snapshot(Vec::new());
             let key = FxBuildHasher.hash_one((&shared.one, &shared.attrs, &shared.ops, &shared.counts));
-            // A value that something else keeps from being a member takes no others into its group.
+            // A value that cannot be a member for other reasons does not form a group.
             if !seen.0.contains(&(key, value)) && self.is_member(body, 0, value, &shared.one) {
                 let members = self.members(body, value);
                 for group in self.partition(family, &members) {
@@ -61,7 +62,7 @@ impl<H: Host> Searcher<'_, H> {
         !self.is_exhausted()
     }
 
-    /// True if the body projects a tuple by the running index: then a member's index is its place in the tuple.
+    /// True if the body projects a tuple by the running index; a member's index is then its position in the tuple.
     fn runs_over_tuple(&self, body: PatternId) -> bool {
         let pattern = &self.program.rule.source;
         let mut stack = vec![body];
@@ -79,7 +80,7 @@ impl<H: Host> Searcher<'_, H> {
         false
     }
 
-    /// All values that match the body with what is bound outside of it, in order, each with the index it has for now.
+    /// All values that match the body with the bindings outside it, in order, each with its preliminary index.
     fn members(&mut self, body: PatternId, value: H::V) -> Vec<(u32, H::V)> {
         let mut members = vec![(0, value)];
         let outer: Vec<Option<H::V>> = self.snapshot(Vec::new()).one;
@@ -104,7 +105,7 @@ impl<H: Host> Searcher<'_, H> {
         members
     }
 
-    /// True if the values found for one index bind nothing else outside, and only the match uses the inner ones.
+    /// True if the values found for one index add no bindings outside, and only the match uses the inner ones.
     fn is_member(&self, body: PatternId, index: u32, value: H::V, outer: &[Option<H::V>]) -> bool {
         let now = self.snapshot(Vec::new());
         if now.one != outer {
@@ -140,7 +141,7 @@ impl<H: Host> Searcher<'_, H> {
             Count::Bind(_) => usize::MAX,
         };
         if self.by_place {
-            // Places without a gap, from the first one on; the first value at each.
+            // Consecutive positions from the first on, with the first value at each.
             let mut run: Vec<usize> = Vec::new();
             for (m, (index, _)) in members.iter().enumerate() {
                 if run.len() < most && self.place(*index) == Some(run.len() as u32) {
@@ -186,7 +187,7 @@ impl<H: Host> Searcher<'_, H> {
         groups
     }
 
-    /// The values of each member, where a value may not be what is matched and what it is taken from at once.
+    /// The values of each member, for hosts where a value may not be both an inner value and an input of a match.
     fn parts(&self, binding: &Binding<H::V>) -> FxHashMap<u32, Parts<H::V>> {
         let mut parts: FxHashMap<u32, Parts<H::V>> = FxHashMap::default();
         if self.host.merges() {
@@ -203,7 +204,7 @@ impl<H: Host> Searcher<'_, H> {
         parts
     }
 
-    /// The binding of one group, its members numbered from 0.
+    /// The binding of one group, with its members numbered from 0.
     fn grouped(&mut self, family: FamilyId, members: &[(u32, H::V)], group: &[usize]) -> Option<Binding<H::V>> {
         let count = match self.program.count(family) {
             Ok(count) => Some(count),
@@ -243,11 +244,11 @@ impl<H: Host> Searcher<'_, H> {
     }
 }
 
-/// What one member of a group consists of.
+/// The values of one member of a group.
 struct Parts<V> {
-    /// Values its body makes, the member itself among them.
+    /// Values its body computes, including the member itself.
     inner: Vec<V>,
-    /// Values its body takes from outside.
+    /// Values its body uses from outside.
     inputs: Vec<V>,
 }
 
@@ -260,7 +261,7 @@ impl<V> Default for Parts<V> {
     }
 }
 
-/// What the members of a group consist of together.
+/// The values of all members of a group together.
 struct Taken<V> {
     inner: FxHashSet<V>,
     inputs: FxHashSet<V>,
@@ -276,7 +277,7 @@ impl<V> Default for Taken<V> {
 }
 
 impl<V: Copy + Eq + Hash> Taken<V> {
-    /// True if no value is made twice, and none is made by one member and taken by another.
+    /// True if no value is computed twice, and none is computed by one member and used by another.
     fn is_apart(&self, member: &Parts<V>) -> bool {
         member
             .inner
@@ -308,7 +309,7 @@ fn joins<H: Host>(host: &H, program: &Program, found: &Match<H::V>, index: usize
     })
 }
 
-/// The names of a group in the making, and the index of its last member.
+/// The names of a group under construction, and the index of its last member.
 struct MemberScope<'a, H: Host> {
     inner: MatchScope<'a, H>,
     var: &'a Arc<str>,

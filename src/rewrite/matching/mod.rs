@@ -1,9 +1,9 @@
-//! Matching: where the source of a rule occurs. One matcher serves both engines, so that a pattern means the same in
-//! a graph and in an e-graph.
+//! Matching: finds where the source of a rule occurs. One matcher serves both engines, so that a pattern has the same
+//! meaning in a graph and in an e-graph.
 //!
-//! A [`Host`] is what is searched: every value of it has one form (a graph) or several (a class of an e-graph). The
-//! [`Program`] is a rule made ready; a [`Searcher`] walks it over a host by backtracking without recursion; a
-//! [`Binding`] is what it finds, and [`Match`] what a binding means for the names of the rule.
+//! A [`Host`] is searched: each of its values has one form (in a graph) or several (a class of an e-graph). A
+//! [`Program`] is a rule prepared for matching; a [`Searcher`] runs it on a host by backtracking without recursion; a
+//! [`Binding`] is a result of the search, and a [`Match`] gives its meaning for the names of the rule.
 
 mod attributes;
 mod binding;
@@ -32,40 +32,40 @@ use crate::op::{AttrValue, OpDef};
 use crate::rule::Variable;
 use crate::tensor::{Tensor, Type};
 
-/// What patterns are matched against.
+/// A structure that patterns are matched against.
 pub(super) trait Host {
-    /// Names a value.
+    /// Identifies a value.
     type V: Copy + Eq + Hash + Ord + Debug;
 
-    /// The number this host has for an operator; `None` if it does not occur.
+    /// The number of an operator in this host; `None` if it does not occur.
     fn op(&self, def: &'static OpDef) -> Option<u32>;
-    /// The first form of `v` at or after `from` that is as wanted, and where to look for the next.
+    /// The first form of `v` at or after `from` that satisfies `want`, and where to continue the search.
     fn next_form(&self, v: Self::V, want: Want<'_>, from: usize) -> Option<(usize, Form<'_, Self::V>)>;
-    /// The values that have a form as wanted, by rank.
+    /// The values that have a form that satisfies `want`, by rank.
     fn values(&self, want: Want<'_>) -> Vec<Self::V>;
     /// The values that have `v` as an operand, by rank, without repetition.
     fn users(&self, v: Self::V) -> Vec<Self::V>;
-    /// The place of `v` in the order of all values.
+    /// The position of `v` in the order of all values.
     fn rank(&self, v: Self::V) -> u64;
-    /// The number of the attribute at place `i` of a call.
+    /// The number of the attribute at index `i` of a call.
     fn attr(&self, form: &Form<'_, Self::V>, i: usize) -> u32;
     /// The attribute value of that number.
     fn attr_value(&self, attr: u32) -> &AttrValue;
     /// The type of a value.
     fn ty(&self, v: Self::V) -> &Type;
-    /// The constant that `v` is, if it is one.
+    /// The value of `v`, if it is constant.
     fn constant(&self, v: Self::V) -> Option<&Tensor>;
-    /// True if `v` depends on parameters and constants alone.
+    /// True if `v` depends only on parameters and constants.
     fn is_static(&self, v: Self::V) -> bool;
-    /// True if different vertices of a pattern, its inputs aside, may stand for one value.
+    /// True if different vertices of a pattern, other than its inputs, may match the same value.
     fn merges(&self) -> bool {
         true
     }
-    /// True if no one but `matched` uses the values of `inner`.
+    /// True if only `matched` uses the values of `inner`.
     fn closed(&self, _inner: &[Self::V], _matched: &[Self::V]) -> bool {
         true
     }
-    /// True if `v` may stand for `variable`, its type aside.
+    /// True if `v` may match `variable`, ignoring its type.
     fn admits(&self, variable: &Variable, v: Self::V) -> bool {
         use crate::lang::ast::RuleClass;
         match variable.class {
@@ -76,7 +76,7 @@ pub(super) trait Host {
     }
 }
 
-/// What kind of form is looked for.
+/// The kind of form to find.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Want<'a> {
     /// A call of the operator of that number.
@@ -85,24 +85,24 @@ pub(super) enum Want<'a> {
     OneOf(&'a [&'static OpDef]),
     /// A tuple.
     Tuple,
-    /// A projection: of that element, or of any.
+    /// A projection of that element, or of any element.
     Proj(Option<u32>),
 }
 
-/// One way a value is computed.
+/// One way of computing a value.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Form<'h, V> {
-    /// What it is.
+    /// Its kind.
     pub(super) head: FormHead,
-    /// Its place among the forms of the value.
+    /// Its index among the forms of the value.
     pub(super) place: u32,
     /// Its operands.
     pub(super) operands: &'h [V],
-    /// Its attributes, as the host keeps them.
+    /// Its attributes, as stored by the host.
     pub(super) attrs: AttrRefs<'h, V>,
 }
 
-/// What a form is.
+/// The kind of a form.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum FormHead {
     Call(&'static OpDef),
@@ -110,7 +110,7 @@ pub(super) enum FormHead {
     Proj(u32),
 }
 
-/// Attributes of a form: numbers, or values that stand for them.
+/// The attributes of a form: numbers, or values that represent them.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum AttrRefs<'h, V> {
     Numbers(&'h [u32]),

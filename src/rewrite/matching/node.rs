@@ -1,4 +1,4 @@
-//! One vertex of a pattern against one value: its kind, its form, what it binds.
+//! Matching one vertex of a pattern against one value: its kind, its form and its bindings.
 
 use super::binding::SlotValue;
 use super::program::AttrCheck;
@@ -18,7 +18,7 @@ impl<'h, H: Host> Searcher<'h, H> {
         false
     }
 
-    /// Binds a vertex; `None` if it stands for something else.
+    /// Binds a vertex; `None` if it is already bound to something else.
     pub(super) fn bind(&mut self, at: PatternId, index: u32, value: H::V) -> Option<bool> {
         if self.program.rule.source.within(at).is_some() {
             return match self.rows.get(&(at.0, index)) {
@@ -87,7 +87,7 @@ impl<'h, H: Host> Searcher<'h, H> {
         while let Some((next, form)) = self.host.next_form(value, want, from) {
             some = true;
             from = next;
-            // An operator occurs once in most classes: only look for more where there may be more.
+            // An operator occurs once in most classes, so an alternative is pushed only if there is another form.
             let more = self.host.next_form(value, want, next).is_some();
             if more {
                 self.choose(Alternative::Form { at, index, value, next });
@@ -183,7 +183,7 @@ impl<'h, H: Host> Searcher<'h, H> {
     }
 }
 
-/// True if a constant holds this number everywhere, rounded to its element type.
+/// True if all elements of a constant equal this number, rounded to its element type.
 fn equals_literal(value: &Tensor, number: f64) -> bool {
     if value.is_empty() || !value.is_uniform() {
         return false;

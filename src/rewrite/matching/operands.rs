@@ -1,4 +1,4 @@
-//! Operand lists, comprehensions among them, and the way to later outputs.
+//! Operand lists, including comprehensions, and the paths to later outputs.
 
 use super::Host;
 use super::search::{OUTSIDE, Searcher};
@@ -16,7 +16,7 @@ impl<'h, H: Host> Searcher<'h, H> {
         values: &'h [H::V],
     ) -> bool {
         if items.iter().all(|item| matches!(item, Item::One(_))) {
-            // What is written as left out at the end need not be there.
+            // Trailing operands that the pattern omits need not exist.
             let pattern = &self.program.rule.source;
             let left_out = |item: &Item| matches!(pattern.node(item.vertex()), PatternNode::Absent);
             let needed = items.len() - items.iter().rev().take_while(|i| left_out(i)).count();
@@ -87,7 +87,7 @@ impl<'h, H: Host> Searcher<'h, H> {
         }
     }
 
-    /// How many members a family has, if that is known.
+    /// The number of members of a family, if it is known.
     pub(super) fn count_of(&self, family: FamilyId) -> Option<u32> {
         match self.program.count(family) {
             Ok(count) => self.counts[count],
@@ -95,7 +95,7 @@ impl<'h, H: Host> Searcher<'h, H> {
         }
     }
 
-    /// Fixes the number of members of a family; `false` if it is another.
+    /// Fixes the number of members of a family; `false` if it is already fixed to another.
     pub(super) fn set_count(&mut self, family: FamilyId, n: u32) -> bool {
         match self.program.count(family) {
             Err(fixed) => fixed == n,
@@ -122,7 +122,7 @@ impl<'h, H: Host> Searcher<'h, H> {
         let Item::Each(body, family) = self.item_list(node)[item] else {
             return false;
         };
-        // Lengths after which a value follows that the next pattern cannot stand for are not tried one by one.
+        // Lengths after which the next pattern cannot match the following value are skipped.
         if let Some(Item::One(next)) = self.item_list(node).get(item + 1) {
             while n < most && values.get(n).is_some_and(|&v| !self.may_be(*next, v)) {
                 n += 1;
@@ -159,7 +159,7 @@ impl<'h, H: Host> Searcher<'h, H> {
         true
     }
 
-    /// False if the value has no form that the pattern asks for.
+    /// False if the value has no form that the pattern requires.
     fn may_be(&self, at: PatternId, value: H::V) -> bool {
         match self.program.rule.source.node(at) {
             PatternNode::AnyOf(items) => items.iter().any(|&item| self.may_be_one(item, value)),
@@ -183,7 +183,7 @@ impl<'h, H: Host> Searcher<'h, H> {
         self.value(root, OUTSIDE, values.into(), 0)
     }
 
-    /// Values that output `k` may have, given what is bound.
+    /// Values that output `k` may have, given the current bindings.
     pub(super) fn reachable(&self, k: usize, root: PatternId) -> Vec<H::V> {
         let start = self.program.reach[k].as_ref().and_then(|reach| {
             let from = self.one[reach.from.0 as usize]?;

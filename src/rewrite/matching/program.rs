@@ -1,4 +1,4 @@
-//! A rule made ready for matching: names numbered, attribute checks chosen, ways to later outputs found.
+//! A rule prepared for matching: its names numbered, its attribute checks chosen, and the paths to later outputs found.
 
 use std::sync::Arc;
 
@@ -9,47 +9,47 @@ use crate::op::{AttrDef, AttrKind, AttrValue, Default, OpDef};
 use crate::rule::{AttrPattern, Count, FamilyId, Item, ListItem, PatternId, PatternNode, Rule};
 use crate::tensor::Dim;
 
-/// A rule ready for matching.
+/// A rule prepared for matching.
 #[derive(Debug)]
 pub(in crate::rewrite) struct Program {
     /// The rule.
     pub(in crate::rewrite) rule: Arc<Rule>,
-    /// For each vertex of the pattern, what its attributes must be.
+    /// For each vertex of the pattern, the checks of its attributes.
     pub(super) checks: Vec<Vec<AttrCheck>>,
-    /// What the attribute slots mean.
+    /// The meanings of the attribute slots.
     pub(super) slots: Vec<Slot>,
     /// The first slot of a rest of an operator variable, for each vertex.
     pub(super) rest_slot: Vec<Option<usize>>,
     /// The names of counts.
     pub(super) counts: Vec<Arc<str>>,
-    /// For each output after the first, and for the outputs of a comprehension, how it is reached.
+    /// For each output after the first, and for the outputs of a comprehension, the path that reaches it.
     pub(super) reach: Vec<Option<Reach>>,
-    /// The longest way from an output of the source to an input.
+    /// The length of the longest path from an output of the source to an input.
     pub(in crate::rewrite) depth: usize,
-    /// The conditions on each member of a varying number of outputs: a body, and the name of the index.
+    /// The conditions on each member of a variable number of outputs: a body and the name of the index.
     pub(super) each_conditions: Vec<(ExprId, Arc<str>)>,
 }
 
-/// What one attribute must be.
+/// The check of one attribute.
 #[derive(Debug, Clone)]
 pub(super) enum AttrCheck {
     /// This value.
     Fixed(AttrValue),
-    /// This value, axes counted from the front only when the rank of the first operand is known.
+    /// This value, whose axes can be counted from the front only when the rank of the first operand is known.
     Axis(AttrValue),
-    /// What the operator takes when it is left out, for the operands at hand.
+    /// The default of the operator for the operands of the call.
     Default,
     /// Anything.
     Free,
     /// The value of this slot.
     Slot(usize),
-    /// The value of this slot for the index at hand.
+    /// The value of this slot for the current index.
     SlotEach(usize),
-    /// A list that fits; it is kept in this slot.
+    /// A list that matches these items; it is stored in this slot.
     List(usize, Vec<ListItem>),
 }
 
-/// What an attribute slot means.
+/// The meaning of an attribute slot.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Slot {
     /// A name.
@@ -58,32 +58,32 @@ pub(super) enum Slot {
     NameEach(Arc<str>),
     /// An attribute of a rest.
     Rest(Arc<str>, &'static str),
-    /// The attribute at a place of the call of an operator variable.
+    /// An attribute of the call of an operator variable, by its index.
     RestOf(Arc<str>, usize, usize),
-    /// A list with names in it.
+    /// A list that contains names.
     List(Vec<ListItem>),
-    /// What an expression must be.
+    /// An attribute that must equal the value of an expression.
     Computed(ExprId, &'static AttrDef),
 }
 
-/// A way from a vertex that is matched earlier up to an output.
+/// A path from a previously matched vertex up to an output.
 #[derive(Debug, Clone)]
 pub(super) struct Reach {
-    /// Where it begins.
+    /// The vertex where it begins.
     pub(super) from: PatternId,
-    /// Users of users, up to the output.
+    /// The successive users, up to the output.
     pub(super) path: Vec<PatternId>,
 }
 
 impl Program {
-    /// Makes a rule ready.
+    /// Prepares a rule.
     pub(in crate::rewrite) fn new(rule: Arc<Rule>) -> Program {
         let pattern = &rule.source;
         let mut slots: Vec<Slot> = Vec::new();
         let mut checks = Vec::with_capacity(pattern.len());
         let mut rest_slot = vec![None; pattern.len()];
         let mut slot = |slot: Slot| -> usize {
-            // Two lists with an open element need not be equal.
+            // Two lists with a wildcard element need not be equal.
             let open = matches!(&slot, Slot::List(items) if items.contains(&ListItem::Any));
             match slots.iter().position(|s| !open && *s == slot) {
                 Some(i) => i,
@@ -154,7 +154,7 @@ impl Program {
         }
     }
 
-    /// The place of the count of a family among all counts, or how many there are.
+    /// The index of the count of a family among all counts, or the fixed number of members.
     pub(super) fn count(&self, family: FamilyId) -> Result<usize, u32> {
         match &self.rule.source.family(family).count {
             Count::Exactly(n) => Err(*n),
@@ -205,7 +205,7 @@ fn depth(rule: &Rule) -> usize {
     depths.into_iter().max().unwrap_or(0)
 }
 
-/// For each output, a way to it from what the outputs before it have matched; for a comprehension, from what all its
+/// For each output, a path to it from what the outputs before it have matched; for a comprehension, from what all its
 /// bodies share.
 fn reaches(rule: &Rule) -> Vec<Option<Reach>> {
     let pattern = &rule.source;
@@ -218,7 +218,7 @@ fn reaches(rule: &Rule) -> Vec<Option<Reach>> {
             Item::Each(..) => pattern.within(*id).is_none() && !is_shapeless(pattern.node(*id)),
             Item::One(_) => k > 0 && matched.contains(id) && !is_shapeless(pattern.node(*id)),
         };
-        // Nearest first: fewer steps up.
+        // Prefers the nearest start, with the fewest steps up.
         let best = below
             .iter()
             .filter(|(id, _)| known(id))
@@ -232,7 +232,7 @@ fn reaches(rule: &Rule) -> Vec<Option<Reach>> {
     out
 }
 
-/// Constants and operands left out have users everywhere: no way begins there.
+/// Constants and omitted operands have users everywhere, so no path begins there.
 fn is_shapeless(node: &PatternNode) -> bool {
     matches!(
         node,
@@ -240,7 +240,7 @@ fn is_shapeless(node: &PatternNode) -> bool {
     )
 }
 
-/// The vertices below `root`, each with the path from it up to `root`; what is part of an alternative is left out.
+/// The vertices below `root`, each with the path from it up to `root`, except those inside alternatives.
 fn below(rule: &Rule, root: PatternId) -> Vec<(PatternId, Vec<PatternId>)> {
     let pattern = &rule.source;
     let mut seen: FxHashSet<PatternId> = FxHashSet::default();
@@ -263,7 +263,7 @@ fn below(rule: &Rule, root: PatternId) -> Vec<(PatternId, Vec<PatternId>)> {
     out
 }
 
-/// The conditions `all(c for i in 0..n)` over the outputs of a comprehension: each member has to fulfil them.
+/// The conditions `all(c for i in 0..n)` over the outputs of a comprehension, which each member must satisfy.
 fn each_conditions(rule: &Rule, family: FamilyId) -> Vec<(ExprId, Arc<str>)> {
     let Count::Bind(count) = &rule.source.family(family).count else {
         return Vec::new();

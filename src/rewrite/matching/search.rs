@@ -1,4 +1,4 @@
-//! The search: backtracking over an explicit stack, so that neither deep patterns nor long operand lists recurse.
+//! The search: backtracking with an explicit stack, so that neither deep patterns nor long operand lists recurse.
 
 use rustc_hash::FxHashMap;
 
@@ -11,14 +11,14 @@ use super::{Host, Want};
 use crate::op::OpDef;
 use crate::rule::{PatternId, PatternNode, ProjIndex};
 
-/// The index of what stands in no comprehension.
+/// The index of vertices outside comprehensions.
 pub(super) const OUTSIDE: u32 = u32::MAX;
 
-/// Walks a program over a host.
+/// Runs a program on a host.
 pub(in crate::rewrite) struct Searcher<'h, H: Host> {
     pub(super) host: &'h H,
     pub(super) program: &'h Program,
-    /// The host's numbers of the operators of the pattern; `None` where one does not occur.
+    /// The host's numbers for the operators of the pattern; `None` for an operator that does not occur.
     pub(super) ops_of: Vec<Option<u32>>,
     pub(super) one: Vec<Option<H::V>>,
     pub(super) rows: FxHashMap<(u32, u32), H::V>,
@@ -29,18 +29,18 @@ pub(in crate::rewrite) struct Searcher<'h, H: Host> {
     pub(super) forms: Vec<(H::V, u32)>,
     pub(super) trail: Vec<Undo>,
     pub(super) choices: Vec<Choice<'h, H::V>>,
-    /// Goals as linked lists; the number is the place of the next one.
+    /// Goals as linked lists; each number is the index of the next goal.
     pub(super) agenda: Vec<(Goal<'h, H::V>, usize)>,
     pub(super) goals: usize,
-    /// A projection by the running index matches any place, and the place becomes the index.
+    /// If true, a projection by the running index matches any position, which becomes the index.
     pub(super) by_place: bool,
-    /// Where matching came furthest, if that is asked for.
+    /// Where matching got furthest, if requested.
     pub(in crate::rewrite) trace: Option<Trace<H::V>>,
-    /// Steps that may still be made; a search that has none left finds nothing more.
+    /// The remaining steps; a search without any finds nothing more.
     pub(in crate::rewrite) steps: usize,
 }
 
-/// Steps of a search that is not told how many it may make.
+/// The default maximum number of steps of a search.
 pub(in crate::rewrite) const MOST_STEPS: usize = 10_000_000;
 
 impl<'h, H: Host> Searcher<'h, H> {
@@ -79,7 +79,7 @@ impl<'h, H: Host> Searcher<'h, H> {
         })
     }
 
-    /// All matches, in the order of the first output's value, until `emit` says no.
+    /// All matches, in the order of the first output's value, until `emit` returns false.
     pub(in crate::rewrite) fn all(&mut self, emit: &mut dyn FnMut(Binding<H::V>) -> bool) {
         self.among(&|_| true, emit);
     }
@@ -99,9 +99,9 @@ impl<'h, H: Host> Searcher<'h, H> {
         }
     }
 
-    /// The matches whose first output is `value`, until `emit` says no.
+    /// The matches whose first output is `value`, until `emit` returns false.
     ///
-    /// Groups of a varying number of outputs that are in `seen` are left out, those found are added.
+    /// Groups of a variable number of outputs that are in `seen` are skipped, and those found are added.
     pub(in crate::rewrite) fn rooted(
         &mut self,
         value: H::V,
@@ -127,7 +127,7 @@ impl<'h, H: Host> Searcher<'h, H> {
         });
         let mut found = self.run(0);
         while found {
-            // A match costs what it binds.
+            // A match costs as many steps as it has bindings.
             self.steps = self.steps.saturating_sub(self.trail.len());
             if let Some(binding) = self.binding()
                 && !emit(binding)
@@ -139,12 +139,12 @@ impl<'h, H: Host> Searcher<'h, H> {
         !self.is_exhausted()
     }
 
-    /// True if the search ended because it had made all its steps.
+    /// True if the search ended because no steps were left.
     pub(in crate::rewrite) fn is_exhausted(&self) -> bool {
         self.steps == 0
     }
 
-    /// Values that `at` may stand for, by its operator.
+    /// Values that `at` may match, by its operator.
     pub(super) fn candidates(&self, at: PatternId) -> Vec<H::V> {
         let pattern = &self.program.rule.source;
         match pattern.node(at) {
@@ -158,7 +158,7 @@ impl<'h, H: Host> Searcher<'h, H> {
         }
     }
 
-    /// What form a value of `at` has; `None` if the operator does not occur, or for what has no form of its own.
+    /// The form required by `at`; `None` if the operator does not occur, or if `at` requires no form.
     pub(super) fn want(&self, at: PatternId) -> Option<Want<'h>> {
         let rule = &self.program.rule;
         match rule.source.node(at) {

@@ -1,4 +1,4 @@
-//! The stack of a search: goals to work off, alternatives to come back to, and a trail of what was bound.
+//! The stack of a search: open goals, alternatives for backtracking, and a trail of bindings.
 
 use super::Host;
 use super::binding::SlotValue;
@@ -6,16 +6,16 @@ use super::search::Searcher;
 use crate::rule::PatternId;
 
 pub(super) enum Goal<'h, V> {
-    /// The vertex stands for the value.
+    /// The vertex must match the value.
     Node { at: PatternId, index: u32, value: V },
-    /// The operands from one place on stand for the values from another place on.
+    /// The operands from one index on must match the values from another index on.
     Items {
         node: PatternId,
         index: u32,
         item: usize,
         values: &'h [V],
     },
-    /// The output of that number is found.
+    /// The output with that number must be found.
     Output(usize),
 }
 
@@ -61,7 +61,7 @@ pub(super) enum Alternative<'h, V> {
 
 pub(super) struct Choice<'h, V> {
     pub(super) alternative: Alternative<'h, V>,
-    /// The goals to go on with, as a place in `agenda`.
+    /// The goals to continue with, as an index into `agenda`.
     pub(super) goals: usize,
     pub(super) agenda: usize,
     pub(super) trail: usize,
@@ -80,11 +80,11 @@ pub(super) enum Undo {
 
 pub(super) const EMPTY: usize = usize::MAX;
 
-/// The slot that keeps the place in a tuple of a member of a group.
+/// The slot that holds the position in a tuple of a group member.
 pub(super) const PLACE: usize = u32::MAX as usize;
 
 impl<'h, H: Host> Searcher<'h, H> {
-    /// Forgets everything.
+    /// Clears all state.
     pub(super) fn reset(&mut self) {
         self.undo(0);
         self.choices.clear();
@@ -97,7 +97,7 @@ impl<'h, H: Host> Searcher<'h, H> {
         self.goals = self.agenda.len() - 1;
     }
 
-    /// Makes `at` stand for `value` and everything that follows from it; `false` if it cannot.
+    /// Matches `at` with `value` and everything below it; `false` if there is no match.
     pub(super) fn solve(&mut self, at: PatternId, index: u32, value: H::V) -> bool {
         let base = self.choices.len();
         self.goals = EMPTY;
@@ -105,17 +105,17 @@ impl<'h, H: Host> Searcher<'h, H> {
         self.run(base)
     }
 
-    /// Another way to do what [`solve`](Self::solve) did.
+    /// Finds the next solution after [`solve`](Self::solve).
     pub(super) fn again(&mut self, base: usize) -> bool {
         self.backtrack(base) && self.run(base)
     }
 
-    /// Keeps the present way: alternatives made since `base` are forgotten.
+    /// Commits to the current solution: drops alternatives added since `base`.
     pub(super) fn commit(&mut self, base: usize) {
         self.choices.truncate(base);
     }
 
-    /// The place in a tuple that the member of that index projects.
+    /// The position in a tuple that the member with that index projects.
     pub(super) fn place(&self, index: u32) -> Option<u32> {
         match self.attr_rows.get(&(PLACE as u32, index)) {
             Some(SlotValue::Place(i)) => Some(*i),
@@ -123,7 +123,7 @@ impl<'h, H: Host> Searcher<'h, H> {
         }
     }
 
-    /// Where the trail is, to come back to by [`undo`](Self::undo).
+    /// The current position of the trail, for [`undo`](Self::undo).
     pub(super) fn mark(&self) -> usize {
         self.trail.len()
     }
@@ -132,7 +132,7 @@ impl<'h, H: Host> Searcher<'h, H> {
         self.choices.len()
     }
 
-    /// Takes back what was bound since `mark`.
+    /// Undoes all bindings since `mark`.
     pub(super) fn undo(&mut self, mark: usize) {
         while self.trail.len() > mark {
             match self.trail.pop() {
@@ -154,7 +154,7 @@ impl<'h, H: Host> Searcher<'h, H> {
         }
     }
 
-    /// Works off the goals; `false` once no alternative made since `base` is left.
+    /// Solves all goals; `false` if no alternative added since `base` is left.
     pub(super) fn run(&mut self, base: usize) -> bool {
         loop {
             if self.goals == EMPTY {
@@ -191,7 +191,7 @@ impl<'h, H: Host> Searcher<'h, H> {
         });
     }
 
-    /// Goes on with the latest alternative.
+    /// Continues with the latest alternative.
     pub(super) fn backtrack(&mut self, base: usize) -> bool {
         while self.choices.len() > base && self.steps > 0 {
             let Some(choice) = self.choices.pop() else { break };

@@ -1,4 +1,4 @@
-//! Matching against brute force: complete and correct, for one output, several, and as many as there are.
+//! Compares matching with brute force, for one output, several outputs and a variable number of outputs.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -38,7 +38,7 @@ const FIXED: &[&str] = &[
     "rule u(x) { let s = relu(x); (s, neg(s)) => (x, x) }",
 ];
 
-/// What the engine finds.
+/// The matches found by the engine.
 fn found(graph: &Graph, rule: &Arc<Rule>) -> Vec<(Vec<VertexId>, Vec<Term<VertexId>>)> {
     let program = Program::new(rule.clone());
     let index = Index::new(graph.clone());
@@ -69,7 +69,7 @@ fn engine(graph: &Graph, rule: &Arc<Rule>) -> BTreeSet<Found> {
         .collect()
 }
 
-/// A rule with comprehensions, and what it is for `n` members.
+/// A rule with comprehensions, and its unrolled form for `n` members.
 struct Varying {
     rule: &'static str,
     unrolled: fn(usize) -> String,
@@ -187,7 +187,7 @@ proptest! {
                 by_force.extend(all.into_iter().map(|(outputs, _)| outputs).filter(|o| in_order(o)));
             }
             let contains = |large: &[VertexId], small: &[VertexId]| small.iter().all(|v| large.contains(v));
-            // Where one value is made of another, both may belong to a third one, and the first of them does.
+            // If one value is computed from another, both may fit in a group with a third, and the first one joins it.
             let values: BTreeSet<VertexId> = by_force.iter().flatten().copied().collect();
             let entangled = values.iter().any(|&v| graph.reach(v).iter().any(|u| *u != v && values.contains(u)));
             if entangled {
@@ -211,7 +211,7 @@ proptest! {
     }
 }
 
-/// A value that is made of another member is in a group of its own.
+/// A value that is computed from another member is in a separate group.
 #[test]
 fn values_made_of_each_other_are_in_different_groups() {
     let text = "fn main(x: f32[2], y: f32[2]) { let v = relu(y + x); let w = relu(y + v); (relu(v + v), relu(y + w), relu(y + x * x)) }";
@@ -225,7 +225,7 @@ fn values_made_of_each_other_are_in_different_groups() {
     assert_eq!(sizes, [1, 1, 3]);
 }
 
-/// The tests above would say nothing if nothing matched.
+/// The tests above would be vacuous if nothing matched.
 #[test]
 fn every_pattern_matches_some_graph() {
     use proptest::strategy::ValueTree;
@@ -241,8 +241,8 @@ fn every_pattern_matches_some_graph() {
     }
 }
 
-/// A class is one value however many e-nodes it has: in an e-graph that holds one graph, the matches are those of the
-/// graph, but that look-alikes are one and inner values may be used elsewhere.
+/// A class is one value regardless of its number of e-nodes: in the e-graph of a single graph, the matches are those of
+/// the graph, except that equal values are merged and inner values may be used elsewhere.
 #[test]
 fn an_egraph_has_the_matches_of_its_graph() {
     use proptest::strategy::ValueTree;
@@ -276,7 +276,7 @@ fn an_egraph_has_the_matches_of_its_graph() {
     }
 }
 
-/// Patterns use the node kinds the brute force knows.
+/// The unrolled patterns use only node kinds that the brute force supports.
 #[test]
 fn unrolled_rules_have_no_comprehension() {
     for varying in OPERANDS.iter().chain(OUTPUTS) {

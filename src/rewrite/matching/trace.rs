@@ -1,42 +1,42 @@
-//! Where matching came furthest, for saying why a rule does not apply.
+//! Records where matching got furthest, to explain why a rule does not apply.
 
 use crate::rule::PatternId;
 
-/// Why a vertex does not match.
+/// The reason why a vertex does not match.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::rewrite) enum Reason<V> {
-    /// Another operator, or none.
+    /// A different operator, or none.
     Operator,
     /// The attribute of that name has another value, given by its number.
     Attribute(&'static str, u32),
-    /// So many operands are wanted, and so many there are.
+    /// The required and the actual number of operands.
     Operands(usize, usize),
-    /// Another element of a tuple.
+    /// A different element of a tuple.
     Element(u32),
-    /// The pattern has one value here and elsewhere, and the graph two.
+    /// The pattern has the same value here and elsewhere, but the graph has two.
     OtherValue,
-    /// Not a parameter, or not a constant, as the variable asks for.
+    /// Not a parameter or not a constant, as the variable requires.
     Class,
     /// Not a constant of that number.
     Literal,
-    /// An operand that should be left out is given.
+    /// An operand is given that the pattern omits.
     Given,
-    /// One value for two vertices of the pattern.
+    /// One value matches two vertices of the pattern.
     Twice,
-    /// Something outside of the match uses an inner value.
+    /// An inner value is used outside the match.
     UsedOutside,
     /// The type is not that of the variable.
     Type(V),
-    /// The count means something else elsewhere.
+    /// The count has another value elsewhere.
     Count(u32),
 }
 
 /// A place where matching stopped.
 #[derive(Debug, Clone)]
 pub(in crate::rewrite) struct Failure<V> {
-    /// How much had been bound.
+    /// The number of bindings made.
     pub(in crate::rewrite) progress: usize,
-    /// How many operators of the pattern had been found.
+    /// The number of operators of the pattern that were found.
     pub(in crate::rewrite) forms: usize,
     /// The value at which the pattern begins.
     pub(in crate::rewrite) root: V,
@@ -44,11 +44,11 @@ pub(in crate::rewrite) struct Failure<V> {
     pub(in crate::rewrite) at: PatternId,
     /// The value it was compared with.
     pub(in crate::rewrite) value: V,
-    /// Why they differ.
+    /// The reason why they differ.
     pub(in crate::rewrite) reason: Reason<V>,
 }
 
-/// Remembers the failure that came furthest.
+/// Records the failure that got furthest.
 #[derive(Debug, Clone)]
 pub(in crate::rewrite) struct Trace<V> {
     /// The furthest failure so far, the first one among equals.
@@ -62,7 +62,7 @@ impl<V> Default for Trace<V> {
 }
 
 impl<V: Copy> Trace<V> {
-    /// Keeps a failure if it came further than those before; `found` are the values that stand for operators so far.
+    /// Records a failure if it got further than earlier ones; `found` are the values matched with operators so far.
     pub(super) fn note(
         &mut self,
         progress: usize,

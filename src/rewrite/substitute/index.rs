@@ -1,4 +1,4 @@
-//! A graph with what matching needs at hand: operands, attribute numbers, ranks, what is static.
+//! A graph with an index for matching: operands, attribute numbers, ranks, and which vertices are static.
 
 use std::collections::BTreeSet;
 
@@ -12,10 +12,10 @@ use crate::graph::{Graph, Node, Operands, VertexId};
 use crate::op::{AttrValue, Op, OpDef, OpTraits};
 use crate::tensor::{Tensor, Type};
 
-/// The distance of ranks in the beginning, so that new vertices find a place between.
+/// The initial distance between ranks, which leaves room for new vertices.
 const SPACING: u64 = 1 << 20;
 
-/// What is kept of a vertex.
+/// The index entry of a vertex.
 #[derive(Debug, Clone, Default)]
 struct Entry {
     operands: Operands,
@@ -25,15 +25,15 @@ struct Entry {
     /// A topological number: greater than those of the operands.
     rank: u64,
     is_static: bool,
-    /// It is a result of the graph.
+    /// True if it is a result of the graph.
     is_output: bool,
-    /// It is computed at run time, whatever it is made of.
+    /// True if it is computed at run time even if its operands are static.
     stays: bool,
-    /// Rules that made it, or the vertex in whose place it stands: a number of `Lineages`.
+    /// The rules that made it or the vertex it replaced, as a number of `Lineages`.
     lineage: u32,
 }
 
-/// A graph that is rewritten in place.
+/// A graph rewritten in place.
 #[derive(Debug)]
 pub(in crate::rewrite) struct Index {
     pub(super) graph: Graph,
@@ -45,12 +45,12 @@ pub(in crate::rewrite) struct Index {
 }
 
 impl Index {
-    /// Takes over a graph.
+    /// Indexes a graph.
     pub(in crate::rewrite) fn new(graph: Graph) -> Index {
         Index::folding(graph, false)
     }
 
-    /// Takes over a graph of which everything is computed ahead of time that can be, if `fold_all` is given.
+    /// Indexes a graph; with `fold_all`, everything that can be computed ahead of time is.
     pub(in crate::rewrite) fn folding(graph: Graph, fold_all: bool) -> Index {
         let order = graph.rpo();
         let mut index = Index {
@@ -72,7 +72,7 @@ impl Index {
         index
     }
 
-    /// The graph, without what no result needs.
+    /// The graph, without vertices that no result needs.
     pub(super) fn into_graph(self) -> Graph {
         self.graph.compacted()
     }
@@ -138,7 +138,7 @@ impl Index {
         self.entries.insert(v, entry);
     }
 
-    /// Vertices below `roots` that are not part of the index yet, operands before users.
+    /// Vertices below `roots` that are not yet indexed, operands before users.
     pub(super) fn new_below(&self, roots: &[VertexId]) -> Vec<VertexId> {
         let mut out = Vec::new();
         let mut seen: FxHashSet<VertexId> = FxHashSet::default();
@@ -154,7 +154,7 @@ impl Index {
         out
     }
 
-    /// Makes new vertices part of the index; operands come before users.
+    /// Adds new vertices to the index; operands come before users.
     pub(super) fn adopt(&mut self, created: &[VertexId]) {
         for &v in created {
             let below = self.graph.pred(v).iter().map(|u| self.entries[u].rank).max();
@@ -162,7 +162,7 @@ impl Index {
         }
     }
 
-    /// Forgets vertices that nothing uses.
+    /// Removes unused vertices from the index.
     pub(super) fn discard(&mut self, vertices: &[VertexId]) {
         for &v in vertices.iter().rev() {
             self.entries.remove(&v);
@@ -170,7 +170,7 @@ impl Index {
         }
     }
 
-    /// True if letting each `new` take the place of its `old` closes a cycle.
+    /// True if replacing each old vertex by its new one closes a cycle.
     pub(super) fn closes_cycle(&self, places: &[(VertexId, VertexId)]) -> bool {
         if places.len() < 2 {
             return false;
@@ -182,7 +182,7 @@ impl Index {
             .map(|e| e.rank)
             .min();
         let lowest = lowest.unwrap_or(0);
-        // 1: on the way, 2: done.
+        // 1: in progress, 2: done.
         let mut state: FxHashMap<VertexId, u8> = FxHashMap::default();
         for &(_, root) in places {
             let mut stack = vec![(root, false)];
@@ -200,7 +200,7 @@ impl Index {
                 stack.push((v, true));
                 for u in self.graph.pred(v) {
                     let u = redirect(u);
-                    // What ranks below all replaced vertices depends on none of them.
+                    // Vertices ranked below all replaced ones depend on none of them.
                     if self.entries.get(&u).is_some_and(|e| e.rank < lowest) {
                         continue;
                     }
@@ -215,7 +215,7 @@ impl Index {
         false
     }
 
-    /// Lets the users of `old`, results included and `created` aside, use `new` instead.
+    /// Makes the users of `old`, including results but not `created`, use `new` instead.
     pub(super) fn replace(&mut self, old: VertexId, new: VertexId, created: &[VertexId]) {
         let users: Vec<VertexId> = self.graph.replace_uses_except(old, new, created);
         if self.entry(old).is_output {
@@ -238,7 +238,7 @@ impl Index {
         self.settle(users);
     }
 
-    /// Restores ranks and what is static above changed vertices.
+    /// Updates ranks and static flags above changed vertices.
     fn settle(&mut self, changed: Vec<VertexId>) {
         let mut todo: BTreeSet<(u64, VertexId)> = BTreeSet::new();
         todo.extend(
@@ -267,9 +267,10 @@ impl Index {
         }
     }
 
-    /// Forgets `vertices` and what only they used, as far as nothing else does; gives how many.
+    /// Removes those of `vertices` that are unused, and what only they used, from the index; returns how many.
     ///
-    /// They stay in the graph until the end: to remove one of many users of a value takes time with their number.
+    /// They stay in the graph until the end, because removing one of many users of a value takes time proportional to
+    /// their number.
     pub(super) fn remove_dead(&mut self, vertices: &[VertexId]) -> usize {
         let mut gone = 0;
         let mut stack: Vec<VertexId> = vertices.to_vec();

@@ -1,24 +1,25 @@
-//! Rewriting by substitution on the graph itself: one match after the other is replaced, until none is left.
+//! Rewriting by substitution on the graph itself: replaces one match after the other, until none is left.
 //!
-//! A substitution is the definition of the literature: a map *f* from the source pattern to a part of the graph such
-//! that (f1) the image is a subgraph, (f2) kinds and attributes match, (f3) the order of predecessors is kept, and
-//! (f4) no edge leaves the inside of the match; and a map *g* from the target pattern to what takes its place, with
-//! (g1) kinds and attributes and (g2) the order of predecessors. What that definition leaves open is decided so:
+//! Substitution follows the definition in the literature: a map *f* from the source pattern to a part of the graph such
+//! that (f1) the image is a subgraph, (f2) kinds and attributes match, (f3) the order of predecessors is kept, and (f4)
+//! no edge leaves the inside of the match; and a map *g* from the target pattern to its replacement, which preserves
+//! (g1) kinds and attributes and (g2) the order of predecessors. The points that this definition leaves open are
+//! decided as follows:
 //!
-//! * *f* is injective but for the inputs of the pattern: two variables may stand for one vertex, an inner vertex and
-//!   another one may not. Literals and operands left out count as inputs.
-//! * An inner vertex that is a result of the graph counts as used from outside: no match. So does one that an input of
-//!   the match uses: the input stays, and the inner vertex would have to stay with it, while (f4) is there so that none
-//!   does.
-//! * Every result of a match, wherever it is used, is replaced, also where it is a result of the graph.
-//! * A match with several outputs may depend on itself through vertices outside of it, so that its replacement closes
-//!   a cycle: no substitution.
-//! * An output keeps its type, or there is no substitution.
+//! * *f* is injective except on the inputs of the pattern: two variables may match the same vertex, but an inner vertex
+//!   and another one may not. Literals and omitted operands count as inputs.
+//! * An inner vertex that is a result of the graph counts as used from outside, so there is no match. So does one that
+//!   an input of the match uses: the input is kept, and the inner vertex would have to be kept with it, which (f4) is
+//!   meant to exclude.
+//! * Every result of a match is replaced wherever it is used, also where it is a result of the graph.
+//! * A match with several outputs may depend on itself through vertices outside of it, so that its replacement would
+//!   close a cycle. Then there is no substitution.
+//! * Every output must keep its type; otherwise there is no substitution.
 //!
-//! Order: vertices in reverse post-order, at each the rules in their order; what a substitution makes is looked at
-//! next. The run ends when a whole round finds nothing, or at the limit of substitutions. An equality (`<=>`) is
-//! applied only where the result costs less; so is a rule at a place that it has been applied at before or that it has
-//! made, and one that matches its own result: otherwise rules that undo each other or themselves would never end.
+//! Vertices are visited in reverse post-order, and at each the rules in their order; the result of a substitution is
+//! visited next. The run ends when a whole round finds nothing, or at the limit on substitutions. An equality (`<=>`)
+//! is applied only where the result costs less; so is a rule at a place where it was applied before or that it created,
+//! and a rule that matches its own result: otherwise rules that undo each other or themselves would never terminate.
 
 mod index;
 mod recorder;
@@ -43,25 +44,25 @@ use crate::graph::{Graph, Node, VertexId};
 use crate::op::Op;
 use crate::rule::Rule;
 
-/// What substitution did.
+/// The results of substitution.
 pub struct Substitution {
-    /// The rules, in order, with what each did.
+    /// The rules, in order, with the effects of each.
     pub rules: Vec<(Arc<Rule>, RuleReport)>,
-    /// Rounds over the whole graph.
+    /// The number of rounds over the whole graph.
     pub rounds: usize,
-    /// Why it ended.
+    /// The reason why it ended.
     pub stop: StopReason,
     /// Every substitution, in order.
     pub steps: Vec<Step>,
-    /// Vertices that each removed and added.
+    /// The numbers of vertices that each step removed and added.
     pub sizes: Vec<(usize, usize)>,
-    /// With [`substitute_explored`]: every vertex that there ever was, and what took whose place.
+    /// With [`substitute_explored`]: every vertex that ever existed, and which one replaced which.
     pub explored: Option<Explored>,
 }
 
 /// Replaces matches of `rules` in `graph` until none is left, or `limit` substitutions are done.
 ///
-/// The limit without one given is 1000, and 20 for every vertex. What `model` forbids is not made.
+/// The default limit is 1000 plus 20 for every vertex. Operators that `model` forbids are not created.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -83,7 +84,7 @@ pub fn substitute(
     run(graph, rules, limit, model, None, &|_| {})
 }
 
-/// As [`substitute`], with every vertex that there ever was kept, so that the whole run can be checked.
+/// Like [`substitute`], but records every vertex that ever existed, so that the whole run can be checked.
 pub fn substitute_explored(
     graph: Graph,
     rules: &[Arc<Rule>],
@@ -94,7 +95,8 @@ pub fn substitute_explored(
     run(graph, rules, limit, model, Some(trail), &|_| {})
 }
 
-/// As [`substitute`] or, if `explored`, [`substitute_explored`]; `watch` is told the number of substitutions after each.
+/// Like [`substitute`] or, if `explored`, [`substitute_explored`]; calls `watch` with the number of substitutions after
+/// each.
 pub fn substitute_watched(
     graph: Graph,
     rules: &[Arc<Rule>],
@@ -145,7 +147,7 @@ fn run(
             break StopReason::FixedPoint;
         }
     };
-    // What stood in the way of a rule at a place that another rule has replaced since counts no more.
+    // A forbidden operator at a place that another rule has since replaced no longer counts.
     for &(rule, op, root) in &run.kept_from {
         if run.index.contains(root) {
             *run.reports[rule].forbidden.entry(op).or_default() += 1;
@@ -167,34 +169,34 @@ fn run(
     )
 }
 
-/// Steps that each search may make, however many were made before.
+/// The number of steps that each search may always make.
 const LEAST_STEPS: usize = 10_000;
 
-/// Users this far above a change are looked at again before the next round.
+/// Users up to this distance above a change are revisited before the next round.
 const NEARBY: usize = 128;
 
 struct Run<'a> {
     programs: &'a [Program],
     model: &'a CostModel<'a>,
     by_root: ByRoot,
-    /// The longest way from an output of a source to its inputs.
+    /// The length of the longest path from an output of a source to its inputs.
     depth: usize,
     index: Index,
     lineages: Lineages,
     reports: Vec<RuleReport>,
     seen: Vec<Seen<VertexId>>,
-    /// Steps of searches that are left to each rule, besides those that each search may make.
+    /// The remaining search steps of each rule, in addition to those that each search may always make.
     steps_left: Vec<usize>,
     steps: Vec<Step>,
     sizes: Vec<(usize, usize)>,
     trail: Option<Trail>,
     limit: usize,
-    /// Rules that were not applied for an operator that the result may not contain, and where.
+    /// Rules that were not applied because of an operator that the result may not contain, and where.
     kept_from: BTreeSet<(usize, &'static str, VertexId)>,
     watch: &'a dyn Fn(usize),
 }
 
-/// What is to be replaced.
+/// A match to be replaced.
 struct Found {
     rule: usize,
     binding: Binding<VertexId>,
@@ -205,9 +207,9 @@ impl Run<'_> {
     /// One round over the graph; `false` at the limit.
     fn round(&mut self) -> bool {
         let mut todo = self.index.ordered();
-        // A group that is no match is not made again for each of its members; the next round looks at it afresh.
+        // A group that is not a match is not formed again for each of its members; the next round tries it again.
         self.seen.iter_mut().for_each(|seen| *seen = Seen::default());
-        // Matches that may not be replaced at the present state of the graph around them.
+        // Matches that may not be replaced in the current state of the graph around them.
         let mut refused: FxHashSet<(usize, u64)> = FxHashSet::default();
         while let Some(found) = self.next(&mut todo, &refused) {
             if self.steps.len() >= self.limit {
@@ -277,7 +279,7 @@ impl Run<'_> {
         None
     }
 
-    /// Carries out a substitution; gives the vertices around it, or nothing where it is not allowed.
+    /// Performs a substitution; returns the vertices around it, or `None` if it is not allowed.
     fn replace(&mut self, found: &Found) -> Option<Vec<VertexId>> {
         let program = &self.programs[found.rule];
         let rule = &program.rule;
@@ -327,7 +329,7 @@ impl Run<'_> {
             .filter(|(at, _)| !is_input(rule.source.node(*at)))
             .map(|(_, v)| v)
             .collect();
-        // An alternative and what it chose stand for one vertex.
+        // An alternative and the pattern it chose match the same vertex.
         removed.sort_unstable();
         removed.dedup();
         let lineage = self.index.lineage(outputs[0]);
@@ -393,7 +395,8 @@ impl Run<'_> {
         matches
     }
 
-    /// True if what is made costs less than what goes, or as much with fewer vertices; static ones cost nothing.
+    /// True if the created vertices cost less than the removed ones, or as much with fewer vertices; static ones cost
+    /// nothing.
     fn is_cheaper(&self, removed: &[VertexId], created: &[VertexId]) -> bool {
         let cost = |vertices: &[VertexId]| -> (u64, usize) {
             let running = vertices.iter().filter(|v| !self.index.is_static(**v));
@@ -405,7 +408,7 @@ impl Run<'_> {
         cost(created) < cost(removed)
     }
 
-    /// Puts the vertices at which a change may have made a match possible back on the list.
+    /// Adds the vertices at which a change may have enabled a match to the work list.
     fn revisit(&self, changed: &[VertexId], todo: &mut BTreeSet<(u64, VertexId)>) {
         let mut level: Vec<VertexId> = changed.to_vec();
         let mut left = NEARBY;
@@ -428,7 +431,7 @@ fn key(rule: usize, binding: &Binding<VertexId>) -> (usize, u64) {
     (rule, binding.key(|v| v))
 }
 
-/// The name of a value, or what computes it.
+/// The name of a value, or the operator that computes it.
 pub(super) fn describe(graph: &Graph, v: VertexId) -> String {
     let vertex = graph.vertex(v);
     match (&vertex.name, vertex.op()) {

@@ -1,10 +1,10 @@
-//! A graph as a place to build targets in, with a list of what was built.
+//! A graph in which targets are built, with a list of the new vertices.
 
 use crate::graph::{Graph, Sink, VertexId};
 use crate::op::{AttrValue, Op, OpError, OpaqueOp};
 use crate::tensor::{Tensor, Type};
 
-/// Builds in a graph and remembers what it built.
+/// Builds in a graph and records the new vertices.
 pub(super) struct Recorder<'a> {
     pub(super) graph: &'a mut Graph,
     pub(super) made: Vec<VertexId>,
@@ -21,7 +21,7 @@ impl Sink for Recorder<'_> {
 
     fn opaque(&mut self, op: OpaqueOp, _: &[VertexId], _: Vec<AttrValue>) -> Result<VertexId, OpError> {
         Err(OpError::new(format!(
-            "`{}` is only carried along and cannot be built by a rule",
+            "`{}` is opaque and cannot be built by a rule",
             op.name
         )))
     }

@@ -1,4 +1,4 @@
-//! Which rules are tried where: by what stands at the root of their source, and by what was done at a place before.
+//! Selects which rules are tried at a vertex: by the root of their source, and by earlier applications there.
 
 use indexmap::IndexSet;
 use rustc_hash::{FxBuildHasher, FxHashMap};
@@ -6,7 +6,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 use super::super::matching::Program;
 use crate::rule::{PatternId, PatternNode};
 
-/// The rules that may match at a vertex of some kind, in order.
+/// The rules that may match at each kind of vertex, in order.
 #[derive(Default)]
 pub(super) struct ByRoot {
     pub(super) ops: FxHashMap<&'static str, Vec<usize>>,

@@ -1,4 +1,5 @@
-//! Substitution step by step: every step keeps the graph valid and acyclic, its values and types, and builds the target.
+//! Checks substitution step by step: every step keeps the graph valid and acyclic, preserves values and types, and
+//! builds the target.
 
 use proptest::prelude::*;
 
@@ -8,7 +9,7 @@ use super::substitute;
 use crate::graph::{Graph, Node, interpret};
 use crate::tensor::Tensor;
 
-/// Right rules over the operators of random graphs, with the pattern that their target leaves.
+/// Correct rules over the operators of random graphs, with the pattern of their target.
 const RULES: &[(&str, Option<&str>)] = &[
     (
         "rule a(x) { relu(relu(x)) => relu(x) }",
@@ -65,7 +66,7 @@ const RULES: &[(&str, Option<&str>)] = &[
     ("rule n(x, y) { x + y <=> y + x }", None),
 ];
 
-/// Values for the inputs and parameters, the same for every form of a graph.
+/// The results for fixed inputs and parameters, the same for every form of a graph.
 fn values(graph: &Graph) -> Vec<Tensor> {
     let number = |seed: usize, i: usize| ((seed * 31 + i * 17) % 23) as f64 / 8.0 - 1.2;
     interpret(graph, &|v| {
@@ -136,7 +137,7 @@ proptest! {
     }
 }
 
-/// The tests above would say nothing if no rule were applied.
+/// The tests above would be vacuous if no rule were applied.
 #[test]
 fn every_rule_is_applied_somewhere() {
     use proptest::strategy::ValueTree;
@@ -191,7 +192,7 @@ fn a_replacement_that_needs_itself_is_none() {
 fn variables_may_share_a_vertex() {
     let rule = "/// .\nrule r(x, y) { relu(x) + relu(y) => relu(x) * relu(y) }";
     assert_eq!(steps("fn main(x: f32[2]) { relu(x) + relu(x) }", rule), 1);
-    // One vertex for two inner vertices of the pattern is no bijection.
+    // Matching one vertex with two inner vertices of the pattern is not a bijection.
     assert_eq!(steps("fn main(x: f32[2]) { let r = relu(x); r + r }", rule), 0);
 }
 
@@ -224,7 +225,8 @@ fn the_limit_counts_steps() {
     );
 }
 
-/// The input `y` of the rule is computed from the inner `relu`: what is replaced would stay, and be made once more.
+/// The input `y` of the rule is computed from the inner `relu`, so the replaced vertex would have to stay and be
+/// computed twice.
 #[test]
 fn an_input_that_uses_an_inner_value_is_no_match() {
     let rule = "/// .\nrule m(x, y) { relu(x) + y => y + relu(x) }";

@@ -1,4 +1,4 @@
-//! Calls of a pattern: operators, operator variables, and what their attributes must be.
+//! Calls in a pattern: operators, operator variables, and the patterns of their attributes.
 
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ impl Checker<'_> {
             attr.filter(|_| spread == 0 && is_literal(self.ast, args[i]))
         };
         let literals: Vec<Option<&'static str>> = (0..args.len()).map(literal).collect();
-        // What is a constant in the place of an attribute is the attribute, as it is in every graph.
+        // A constant passed where the operator has an attribute is that attribute, as in every graph.
         let mut operands = Some(Vec::with_capacity(args.len()));
         let kept = literals.iter().rposition(Option::is_none).map_or(0, |last| last + 1);
         for (arg, attr) in args.iter().zip(&literals).take(kept) {
@@ -70,7 +70,7 @@ impl Checker<'_> {
                         format!("`{name}` is given both as an operand and as an attribute"),
                     )
                     .label(self.ast.span(*arg), "")
-                    .help("leave one of them out"),
+                    .help("remove one of them"),
                 );
                 return None;
             }
@@ -84,7 +84,7 @@ impl Checker<'_> {
         Some(state.push(node))
     }
 
-    /// Complains about constants that a pattern has as operands where every graph has attributes.
+    /// Reports constants that a pattern has as operands where every graph has attributes.
     fn constants_as_operands(
         &mut self,
         def: &'static OpDef,
@@ -140,12 +140,12 @@ impl Checker<'_> {
             1 => (
                 "the constant",
                 "as an operand: it is the attribute",
-                "it is not a variable then",
+                "it is then not a variable",
             ),
             _ => (
                 "the constants",
                 "as operands: they are the attributes",
-                "they are not variables then",
+                "they are then not variables",
             ),
         };
         let written = format!("{}({}) {{{}}}", def.name, operands.join(", "), entries.join(", "));
@@ -180,7 +180,7 @@ impl Checker<'_> {
                 Diagnostic::error(
                     "T0102",
                     format!(
-                        "no operator that `{}` may be takes {} operand{}",
+                        "no operator that `{}` may stand for takes {} operand{}",
                         state.operators[variable].name,
                         args.len(),
                         if args.len() == 1 { "" } else { "s" }
@@ -195,7 +195,7 @@ impl Checker<'_> {
         if let Some(attrs) = attrs {
             if let Some(entry) = attrs.entries.first() {
                 self.problems.push(
-                    Diagnostic::error("T0103", "a variable operator has no attributes of known names")
+                    Diagnostic::error("T0103", "an operator variable has no named attributes")
                         .label(entry.name.span, "")
                         .help("`{..a}` binds all of them; without it, they have their defaults"),
                 );
@@ -230,7 +230,7 @@ impl Checker<'_> {
             out.push(match (entry, &rest) {
                 (Some(entry), _) => self.attribute(attr, entry.value, state)?,
                 (None, Some(rest)) => AttrPattern::Rest(rest.clone()),
-                // Left open: the pattern does not care.
+                // An omitted required attribute may have any value.
                 (None, None) if attr.default == AttrDefault::Required => AttrPattern::Any,
                 (None, None) => AttrPattern::Default,
             });
@@ -281,14 +281,14 @@ impl Checker<'_> {
         }
         let value = match term::eval(ast, id, &NoNames) {
             Ok(value) => value,
-            // What mentions names is computed for each match.
+            // An expression with unbound names is computed for each match.
             Err(_) if has_open_name(ast, id, &mut Vec::new()) => {
                 state.computed.push(id);
                 return Some(AttrPattern::Computed(id));
             }
             Err(e) => {
                 let help = e.help.unwrap_or_else(|| {
-                    "an attribute of a pattern is a value, a name to bind, a list of these, or an expression of what is bound elsewhere".to_owned()
+                    "an attribute of a pattern is a value, a name to bind, a list of these, or an expression over names bound elsewhere".to_owned()
                 });
                 self.problems
                     .push(Diagnostic::error("T0106", e.message).label(e.span, "").help(help));
@@ -316,12 +316,12 @@ impl Checker<'_> {
     }
 }
 
-/// True for a name that stands for no element type and not for `none`.
+/// True if the name is neither an element type nor `none`.
 fn is_free(name: &str) -> bool {
     name.parse::<crate::tensor::DType>().is_err() && name != "none"
 }
 
-/// True for numbers, and for lists.
+/// True for numbers and lists.
 fn is_literal(ast: &Ast, id: ExprId) -> bool {
     match ast.kind(id) {
         ExprKind::Int { .. } | ExprKind::Float { .. } | ExprKind::Bool(_) | ExprKind::List(_) => true,
@@ -333,7 +333,7 @@ fn is_literal(ast: &Ast, id: ExprId) -> bool {
     }
 }
 
-/// True if the expression has a name that none of its comprehensions binds.
+/// True if the expression has a name that is not bound by one of its comprehensions.
 fn has_open_name(ast: &Ast, id: ExprId, bound: &mut Vec<Arc<str>>) -> bool {
     match ast.kind(id) {
         ExprKind::Name(name) => is_free(name) && !bound.contains(name),
@@ -350,7 +350,7 @@ fn has_open_name(ast: &Ast, id: ExprId, bound: &mut Vec<Arc<str>>) -> bool {
     }
 }
 
-/// A scope in which nothing is known.
+/// A scope without names.
 struct NoNames;
 
 impl term::Scope for NoNames {

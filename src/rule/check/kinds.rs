@@ -1,11 +1,11 @@
-//! Conditions that compare what can never be equal: found by the kinds of their parts, whatever the match is.
+//! Finds conditions that compare values of different kinds, which are never equal for any match.
 
 use crate::diag::Diagnostic;
 use crate::lang::ast::{Ast, BinaryOp, ExprId, ExprKind, LetNames, Rule as RuleAst, UnaryOp};
 use crate::lang::format_expr;
 use crate::tensor::DType;
 
-/// What an expression is, whatever the match.
+/// The kind of an expression, for every match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// A value of the graph.
@@ -16,7 +16,7 @@ enum Kind {
     Str,
     DType,
     List,
-    /// Nothing is certain.
+    /// Not known.
     Open,
 }
 
@@ -25,7 +25,7 @@ impl Kind {
         match self {
             Kind::Value => "a tensor",
             Kind::Number => "a number",
-            Kind::Bool => "a truth value",
+            Kind::Bool => "a boolean",
             Kind::Str => "a string",
             Kind::DType => "an element type",
             Kind::List => "a list",
@@ -34,7 +34,7 @@ impl Kind {
     }
 }
 
-/// What is wrong with the first part of a condition that has no value whatever the match is, or never holds.
+/// The problem with the first part of a condition that has no value for any match, or never holds.
 pub(super) fn problem(ast: &Ast, rule: &RuleAst, condition: ExprId) -> Option<Diagnostic> {
     let kinds = Kinds { ast, rule };
     let mut stack = vec![condition];
@@ -60,13 +60,13 @@ impl Kinds<'_> {
         let (a, b) = (self.kind(lhs), self.kind(rhs));
         let compared = |other: ExprId, b: Kind| -> Option<Diagnostic> {
             let differ = a != Kind::Open && b != Kind::Open && a != b;
-            // Which of two tensors is less is no question of types.
+            // The order of two tensors cannot be decided from their types.
             let ordered = matches!(op, B::Lt | B::Le | B::Gt | B::Ge) && a == Kind::Value && b == Kind::Value;
             if !differ && !ordered {
                 return None;
             }
             let text = match op {
-                B::Ne => format!("`{}` says nothing", self.text(id)),
+                B::Ne => format!("`{}` is always true", self.text(id)),
                 _ => "this condition never holds".to_owned(),
             };
             let label = format!("{} and {}", a.name(), b.name());
@@ -92,17 +92,17 @@ impl Kinds<'_> {
         }
     }
 
-    /// Says how to write what was meant.
+    /// Adds help on how to write what was probably meant.
     fn help(&self, problem: Diagnostic, sides: [(ExprId, Kind); 2]) -> Diagnostic {
         let [(lhs, a), (rhs, b)] = sides;
         for (id, kind, other, against) in [(lhs, a, rhs, b), (rhs, b, lhs, a)] {
             let text = self.text(id);
             match (kind, against, self.ast.kind(other)) {
                 (Kind::DType, Kind::Str, ExprKind::Str(name)) if name.parse::<DType>().is_ok() => {
-                    return problem.help(format!("element types stand without quotes: `{name}`"));
+                    return problem.help(format!("write element types without quotes: `{name}`"));
                 }
                 (Kind::DType, Kind::Str, _) => {
-                    return problem.help("element types stand without quotes: `f32`, `i64`");
+                    return problem.help("write element types without quotes: `f32`, `i64`");
                 }
                 (Kind::Value, ..) => {
                     return problem.help(format!(
@@ -112,20 +112,20 @@ impl Kinds<'_> {
                 _ => {}
             }
         }
-        problem.help("both sides of a comparison are of one kind")
+        problem.help("both sides of a comparison must be of the same kind")
     }
 
     fn text(&self, id: ExprId) -> String {
         format_expr(self.ast, id)
     }
 
-    /// True for a variable of the rule with or without an index, as `indexed` says.
+    /// True for a variable of the rule that has an index or not, as given by `indexed`.
     fn is_variable(&self, name: &str, indexed: bool) -> bool {
         let mut params = self.rule.params.iter();
         params.any(|p| p.name.as_str() == name && p.index.is_some() == indexed)
     }
 
-    /// True for a part of the source that `let` names.
+    /// True for a part of the source that is named by `let`.
     fn is_part(&self, name: &str) -> bool {
         let mut lets = self.rule.source.lets.iter();
         lets.any(|item| matches!(&item.names, LetNames::One(own) if own.as_str() == name))

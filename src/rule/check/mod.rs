@@ -1,4 +1,4 @@
-//! The loader: from a parsed rule file to checked rules, all problems collected.
+//! The loader: from a parsed rule file to checked rules, collecting all problems.
 
 mod calls;
 mod kinds;
@@ -22,7 +22,7 @@ use crate::graph::{BuildOptions, build_function};
 use crate::lang::ast::{Ast, Attrs, Block, Example as ExampleAst, Item, OpBinder, Rule as RuleAst, RuleFile, Side};
 use crate::op::{self, OpDef, OpTraits};
 
-/// How deep an expression of a rule may be nested.
+/// The maximum nesting depth of an expression in a rule.
 const MAX_RULE_DEPTH: usize = 200;
 
 /// The checked rules and examples of a parsed file.
@@ -41,7 +41,7 @@ pub fn load_rules(file: RuleFile) -> Result<RuleSet, Diagnostics> {
     load(file, true)
 }
 
-/// As [`load_rules`], for rules that have been checked before: they are neither tried on operands nor compared.
+/// Like [`load_rules`], for rules that were checked before: they are neither tried on operands nor compared.
 ///
 /// # Errors
 /// Every problem found, with its place.
@@ -91,12 +91,12 @@ fn load(file: RuleFile, thorough: bool) -> Result<RuleSet, Diagnostics> {
 struct Checker<'a> {
     ast: &'a Ast,
     problems: Diagnostics,
-    /// Tries the rules on operands as well.
+    /// True to try the rules on operands as well.
     thorough: bool,
 }
 
 impl Checker<'_> {
-    /// A rule in each of its directions; none, if it has problems.
+    /// A rule in each of its directions; none if it has problems.
     fn rule(&mut self, rule: &RuleAst, ast: &Arc<Ast>) -> Vec<Rule> {
         let before = self.problems.len();
         let variables: Vec<Variable> = rule
@@ -122,7 +122,7 @@ impl Checker<'_> {
             self.problems.push(
                 Diagnostic::warning("T0310", format!("the rule `{}` has no documentation", rule.name.name))
                     .label(rule.name.span, "")
-                    .help("say in one line what it does: `/// …`"),
+                    .help("describe in one line what it does: `/// …`"),
             );
         }
         let operators: Vec<OpVariable> = rule.ops.iter().map(|b| self.operator_variable(b)).collect();
@@ -217,16 +217,19 @@ impl Checker<'_> {
             self.problems.push(
                 Diagnostic::error(
                     "T0311",
-                    format!("no operator is all that `{}` asks for", binder.var.as_str()),
+                    format!(
+                        "no operator has all the properties that `{}` requires",
+                        binder.var.as_str()
+                    ),
                 )
                 .label(binder.span, "")
-                .help("leave one of the properties out"),
+                .help("remove one of the properties"),
             );
             ok = false;
         }
         OpVariable {
             name: binder.var.name.clone(),
-            // After a problem it may be any, for the rest of the rule has no part in it.
+            // After a problem it may be any operator, so that the rest of the rule is still checked.
             choices: if ok { choices } else { op::table().collect() },
         }
     }
@@ -267,7 +270,7 @@ impl Checker<'_> {
         })
     }
 
-    /// The sets of the file; members may be rules and sets of the file, and of the files it uses.
+    /// The sets of the file. Their members are rules and sets of the file and of the files it uses.
     fn groups(&mut self, items: &[Item], rules: &BTreeMap<Arc<str>, Span>, uses: bool) -> Vec<Group> {
         let mut known: BTreeMap<Arc<str>, Span> = rules.clone();
         let mut out = Vec::new();
@@ -275,7 +278,7 @@ impl Checker<'_> {
             let Item::RuleSet(set) = item else { continue };
             if let Some(before) = known.insert(set.name.name.clone(), set.name.span) {
                 self.problems.push(
-                    Diagnostic::error("T0306", format!("`{}` is there twice", set.name.name))
+                    Diagnostic::error("T0306", format!("`{}` is defined twice", set.name.name))
                         .label(set.name.span, "again here")
                         .secondary(before, "first here")
                         .help("rules and sets are selected by name; rename one"),
@@ -306,7 +309,7 @@ impl Checker<'_> {
         out
     }
 
-    /// Complains about sets that are part of themselves, each circle once.
+    /// Reports sets that are part of themselves, each cycle once.
     fn circles(&mut self, items: &[Item], groups: &[Group]) {
         let place = |name: &Arc<str>| groups.iter().position(|g| g.name == *name);
         let mut told = vec![false; groups.len()];
@@ -319,7 +322,7 @@ impl Checker<'_> {
                 }
             }
             if seen[start] && !told[start] {
-                // Whatever is reached from here and reaches this set is part of the same circles.
+                // Sets reachable from here are not reported again, since those on the same cycles are among them.
                 told.iter_mut().zip(&seen).for_each(|(told, seen)| *told |= *seen);
                 let name = &groups[start].name;
                 let spans = items.iter().filter_map(|item| match item {
@@ -330,7 +333,7 @@ impl Checker<'_> {
                 self.problems.push(
                     spans
                         .fold(problem, |p, span| p.label(span, ""))
-                        .help("leave one of its members out, or name the rules themselves"),
+                        .help("remove one of its members, or list the rules themselves"),
                 );
             }
         }
@@ -350,7 +353,7 @@ impl Checker<'_> {
         );
     }
 
-    /// Complains if the operator takes another number of operands; with `open`, more may come.
+    /// Reports a wrong number of operands; with `open`, more operands may follow.
     fn arity(&mut self, def: &'static OpDef, given: usize, open: bool, span: Span) -> bool {
         let (least, most) = def.arity();
         if (open || given >= least) && most.is_none_or(|m| given <= m) {
@@ -383,7 +386,7 @@ impl Checker<'_> {
         let attrs: Vec<&str> = def.attrs.iter().map(|a| a.name).take(too_many).collect();
         self.problems.push(match attrs.first() {
             Some(first) => problem.help(format!(
-                "attributes stand in braces behind the operands: `{}({}) {{{first} = …}}`",
+                "write attributes in braces after the operands: `{}({}) {{{first} = …}}`",
                 def.name,
                 names.join(", ")
             )),

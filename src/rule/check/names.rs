@@ -1,4 +1,4 @@
-//! Names of a rule: every one in the target and the conditions has a meaning, every variable a use.
+//! Checks the names of a rule: every name in the target and the conditions is bound, and every variable is used.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::lang::ast::{Ast, DimExpr, Dims, ExprId, ExprKind, LetNames, Rule as R
 use crate::op;
 
 impl Checker<'_> {
-    /// Every name of the target and the conditions is bound by the source, and every variable occurs in it.
+    /// Checks that the source binds every name of the target and the conditions, and contains every variable.
     pub(super) fn check_names(&mut self, rule: &RuleAst, source: &Side, target: &Side, state: &mut SideState<'_>) {
         let mut known: FxHashSet<Arc<str>> = state.bound.clone();
         known.extend(state.names.keys().cloned());
@@ -60,7 +60,7 @@ impl Checker<'_> {
         }
         let used = names.used;
         self.check_alternatives(rule, source, state, &used);
-        // A direction of its own for each side: what one side alone has, the other direction reports as unbound.
+        // In a rule with two directions, the other direction reports what only one side has as unbound.
         for (i, param) in rule.params.iter().enumerate() {
             let ty_names = dimension_names(self.ast, std::slice::from_ref(param));
             let says_something = param.class != crate::lang::ast::RuleClass::Any
@@ -73,9 +73,9 @@ impl Checker<'_> {
                 && !says_something
             {
                 self.problems.push(
-                    Diagnostic::warning("T0312", format!("`{}` occurs in the source alone", param.name.name))
+                    Diagnostic::warning("T0312", format!("`{}` occurs only in the source", param.name.name))
                         .label(param.span, "the target does not depend on it")
-                        .help("write `_` in its place to say that any value will do"),
+                        .help("write `_` in its place if any value is allowed"),
                 );
             }
         }
@@ -94,7 +94,7 @@ impl Checker<'_> {
         count
     }
 
-    /// What only some alternatives bind has no meaning elsewhere.
+    /// Reports names used elsewhere that only some alternatives bind.
     fn check_alternatives(&mut self, rule: &RuleAst, source: &Side, state: &SideState<'_>, used: &FxHashSet<Arc<str>>) {
         let pattern = &state.pattern;
         let bound = Self::bound_names(pattern, state);
@@ -129,12 +129,12 @@ impl Checker<'_> {
             self.problems.push(
                 Diagnostic::error("T0301", format!("only some alternatives of the source bind `{name}`"))
                     .label(self.ast.span(source.outputs), "")
-                    .help("what the target or a condition uses occurs in every alternative"),
+                    .help("names used by the target or a condition must occur in every alternative"),
             );
         }
     }
 
-    /// For each vertex, the names that every match of it binds.
+    /// For each node, the names that every match of it binds.
     fn bound_names(pattern: &Pattern, state: &SideState<'_>) -> Vec<FxHashSet<Arc<str>>> {
         let mut all: Vec<FxHashSet<Arc<str>>> = Vec::with_capacity(pattern.len());
         for (id, node) in pattern.nodes() {
@@ -182,7 +182,7 @@ impl Checker<'_> {
             self.problems.push(
                 Diagnostic::error(
                     "T0604",
-                    format!("an expression of a rule may be nested {MAX_RULE_DEPTH} deep"),
+                    format!("an expression of a rule may be nested at most {MAX_RULE_DEPTH} deep"),
                 )
                 .label(span, ""),
             );
@@ -198,8 +198,7 @@ impl Checker<'_> {
                     let close = did_you_mean(name, scope.iter().map(|n| &**n)).map(str::to_owned);
                     self.problems.push(match close {
                         Some(close) => problem.help(format!("did you mean `{close}`?")),
-                        None => problem
-                            .help("the source binds variables, and attributes by their names for them: `{axis = k}`"),
+                        None => problem.help("the source binds variables, and names for attributes as in `{axis = k}`"),
                     });
                 }
             }
@@ -239,7 +238,7 @@ impl Checker<'_> {
                         self.problems.push(
                             Diagnostic::error("T0301", format!("`..{}` is not bound by the source", rest.name))
                                 .label(rest.span, "")
-                                .help(format!("the source binds it by `{{..{}}}`", rest.name)),
+                                .help(format!("bind it in the source with `{{..{}}}`", rest.name)),
                         );
                     }
                     if let Some(def) = def {
@@ -290,7 +289,7 @@ impl Checker<'_> {
     }
 }
 
-/// What is known while the names of a side are checked.
+/// The state while the names of a side are checked.
 struct Names<'a, 's> {
     state: &'a SideState<'s>,
     operators: &'a [Arc<str>],

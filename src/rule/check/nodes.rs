@@ -1,4 +1,4 @@
-//! From an expression of a source to vertices of a pattern.
+//! From an expression of a source to nodes of a pattern.
 
 use std::sync::Arc;
 
@@ -16,7 +16,11 @@ impl Checker<'_> {
         let span = ast.span(id);
         if depth > MAX_RULE_DEPTH {
             self.problems.push(
-                Diagnostic::error("T0604", format!("a pattern may be nested {MAX_RULE_DEPTH} deep")).label(span, ""),
+                Diagnostic::error(
+                    "T0604",
+                    format!("a pattern may be nested at most {MAX_RULE_DEPTH} deep"),
+                )
+                .label(span, ""),
             );
             return None;
         }
@@ -83,7 +87,7 @@ impl Checker<'_> {
                     _ => ("bitwise_xor", "xor"),
                 };
                 let args = [*lhs, *rhs];
-                // As in a program, the element type says which operator it is; where none is declared, either.
+                // As in a program, the element type determines the operator; if none is declared, it may be either.
                 return match args.iter().find_map(|arg| self.is_logical(*arg, state)) {
                     Some(true) => self.call(logic, span, &args, None, span, state, depth),
                     Some(false) => self.call(bits, span, &args, None, span, state, depth),
@@ -97,7 +101,7 @@ impl Checker<'_> {
             ExprKind::Binary { op, lhs, rhs } => {
                 let Some(name) = op.operator() else {
                     self.problems.push(
-                        Diagnostic::error("T0308", format!("`{}` has no place in a pattern", op.symbol()))
+                        Diagnostic::error("T0308", format!("`{}` is not allowed in a pattern", op.symbol()))
                             .label(span, ""),
                     );
                     return None;
@@ -113,15 +117,15 @@ impl Checker<'_> {
                 let args = [*cond, then.result, otherwise.result];
                 return self.call("where", span, &args, None, span, state, depth);
             }
-            // In parentheses of its own, a comprehension is a tuple.
+            // A comprehension in its own parentheses is a tuple.
             ExprKind::Comprehension { .. } => PatternNode::Tuple(vec![self.item(id, state, depth)?]),
             ExprKind::List(_) => {
                 let text = format_expr(ast, id);
                 self.problems.push(
-                    Diagnostic::error("T0308", "a list has no place among the operands of a pattern")
+                    Diagnostic::error("T0308", "a list is not allowed as an operand in a pattern")
                         .label(span, "")
                         .help(format!(
-                            "declare a constant in its place, `c: const`, and say what it is: `where value(c) == {text}`"
+                            "declare a constant in its place, `c: const`, with a condition `where value(c) == {text}`"
                         )),
                 );
                 return None;
@@ -134,7 +138,7 @@ impl Checker<'_> {
         Some(state.push(node))
     }
 
-    /// Whether the values of an expression are truth values, as far as variables declare it.
+    /// Whether the values of an expression are booleans, as far as the declarations of variables determine it.
     fn is_logical(&self, id: ExprId, state: &SideState<'_>) -> Option<bool> {
         match self.ast.kind(id) {
             ExprKind::Name(name) => {
@@ -162,7 +166,7 @@ impl Checker<'_> {
         }
     }
 
-    /// A variable of the rule, or a name given by `let`; with the index that stands after it.
+    /// A variable of the rule or a name given by `let`, with its index if it has one.
     fn variable(
         &mut self,
         name: &Arc<str>,
@@ -192,7 +196,7 @@ impl Checker<'_> {
         let problem = match (variable.indexed, index) {
             (true, None) => Some((
                 format!("`{name}` is a family of values"),
-                format!("its members are `{name}[i]`, inside of `… for i in 0..n`"),
+                format!("its members are `{name}[i]`, inside `… for i in 0..n`"),
             )),
             (false, Some(_)) => Some((
                 format!("`{name}` is one value"),
@@ -200,7 +204,7 @@ impl Checker<'_> {
             )),
             (true, Some(i)) if running != Some(i) => Some((
                 format!("`{i}` is not the index of a comprehension here"),
-                "a member stands inside of `… for i in 0..n`, and has the index `i`".to_owned(),
+                "a member must be inside `… for i in 0..n` and have the index `i`".to_owned(),
             )),
             _ => None,
         };
@@ -237,7 +241,7 @@ impl Checker<'_> {
             return refuse(
                 self,
                 span,
-                "a comprehension in a comprehension has no place in a pattern",
+                "a comprehension inside a comprehension is not allowed in a pattern",
                 "name the inner values by a second rule, or list them",
             );
         }
@@ -246,7 +250,7 @@ impl Checker<'_> {
                 self,
                 self.ast.span(*cond),
                 "a comprehension of a pattern has no `if`",
-                "all members are matched; conditions on them stand after `where`",
+                "all members are matched; put conditions on them after `where`",
             );
         }
         let Some(count) = self.count(*iter) else {
@@ -292,9 +296,11 @@ impl Checker<'_> {
 
     fn no_place(&mut self, span: Span) {
         self.problems.push(
-            Diagnostic::error("T0308", "this has no place in a pattern")
+            Diagnostic::error("T0308", "this is not allowed in a pattern")
                 .label(span, "")
-                .help("patterns are made of variables, literals, calls, tuples and projections; conditions stand after `where`"),
+                .help(
+                    "patterns consist of variables, literals, calls, tuples, projections; conditions go after `where`",
+                ),
         );
     }
 }

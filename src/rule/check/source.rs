@@ -1,4 +1,4 @@
-//! The source of a rule as a pattern, and what is checked of it as a whole.
+//! The source of a rule as a pattern, and the checks on it as a whole.
 
 use std::sync::Arc;
 
@@ -16,18 +16,18 @@ pub(super) struct SideState<'a> {
     pub(super) variables: FxHashMap<usize, PatternId>,
     pub(super) bound: FxHashSet<Arc<str>>,
     pub(super) rests: Vec<Arc<str>>,
-    /// Computed attributes: their names are checked once all others are known.
+    /// Computed attributes, whose names are checked once all others are known.
     pub(super) computed: Vec<ExprId>,
     pub(super) given: &'a [Variable],
     pub(super) operators: &'a [OpVariable],
-    /// Variables that a condition takes for constants.
+    /// Variables that a condition treats as constants.
     pub(super) taken_for_constants: FxHashSet<Arc<str>>,
-    /// The comprehension at hand, with its index.
+    /// The current comprehension, with its index.
     pub(super) within: Option<(FamilyId, Arc<str>)>,
 }
 
 impl SideState<'_> {
-    /// The name of the variable that the vertex is.
+    /// The name of the variable, if the node is one.
     pub(super) fn variable_name(&self, id: PatternId) -> Option<Arc<str>> {
         let (i, _) = self.variables.iter().find(|(_, at)| **at == id)?;
         Some(self.given[*i].name.clone())
@@ -48,7 +48,7 @@ impl SideState<'_> {
 }
 
 impl Checker<'_> {
-    /// The pattern of one side and the rests it binds, with all names of the other side checked against it.
+    /// The pattern of one side and the rests it binds; all names of the other side are checked against it.
     pub(super) fn side(
         &mut self,
         rule: &RuleAst,
@@ -101,15 +101,18 @@ impl Checker<'_> {
             self.problems.push(
                 Diagnostic::error("T0304", "a source without outputs")
                     .label(self.ast.span(source.outputs), "")
-                    .help("a source begins with an operator"),
+                    .help("a source must begin with an operator"),
             );
             return None;
         }
         let varies = |item: &Item| matches!(item, Item::Each(..));
         if state.pattern.outputs.len() > 1 && state.pattern.outputs.iter().any(varies) {
             self.problems.push(
-                Diagnostic::error("T0308", "the outputs are listed, or one comprehension: not both")
-                    .label(self.ast.span(source.outputs), ""),
+                Diagnostic::error(
+                    "T0308",
+                    "outputs are either listed or given by one comprehension, not both",
+                )
+                .label(self.ast.span(source.outputs), ""),
             );
             return None;
         }
@@ -125,16 +128,16 @@ impl Checker<'_> {
             self.problems.push(
                 Diagnostic::error(
                     "T0304",
-                    "a source that is a lone variable or literal matches everywhere",
+                    "a source that is a single variable or literal matches everywhere",
                 )
                 .label(self.ast.span(source.outputs), "")
-                .help("a source begins with an operator"),
+                .help("a source must begin with an operator"),
             );
         }
         Some((state.pattern, state.rests))
     }
 
-    /// The variables that conditions ask for their values.
+    /// The variables whose values are used in conditions.
     fn taken_for_constants(&self, rule: &RuleAst) -> FxHashSet<Arc<str>> {
         let mut found = FxHashSet::default();
         let mut stack = rule.conditions.clone();
@@ -158,7 +161,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Both sides have as many outputs.
+    /// Checks that both sides have the same number of outputs.
     fn check_counts(&mut self, source: &Side, target: &Side, pattern: &Pattern) {
         let help = "the k-th output of one side replaces the k-th of the other";
         let targets = self.outputs(target.outputs);
@@ -167,10 +170,10 @@ impl Checker<'_> {
             .filter(|t| matches!(self.ast.kind(**t), ExprKind::Comprehension { .. }))
             .count();
         let message = match pattern.varying() {
-            // What a comprehension of the target runs over may be computed: the number is compared at each match.
+            // The range of a comprehension in the target may be computed, so the number is compared at each match.
             Some(_) if spread == 0 => {
                 format!(
-                    "the source has as many outputs as its comprehension says, the other side {}",
+                    "the comprehension of the source gives its number of outputs, but the other side has {}",
                     targets.len()
                 )
             }
@@ -182,7 +185,7 @@ impl Checker<'_> {
                 )
             }
             None if spread > 0 && pattern.outputs.len() == 1 => {
-                "the source has one output, and the other side a number that varies".to_owned()
+                "the source has one output, but the other side has a variable number".to_owned()
             }
             _ => return,
         };
@@ -194,7 +197,7 @@ impl Checker<'_> {
         );
     }
 
-    /// The seed's condition on several outputs: each reaches something that an earlier one reaches.
+    /// The condition for finding several outputs from the first: each reaches something that an earlier one reaches.
     fn check_connected(&mut self, source: &Side, pattern: &Pattern) {
         let reach = |root: PatternId| {
             let mut seen = FxHashSet::default();
@@ -210,7 +213,7 @@ impl Checker<'_> {
             && reach(body).iter().all(|id| pattern.within(*id).is_some())
         {
             self.problems.push(
-                Diagnostic::error("T0305", "the outputs of the comprehension share nothing")
+                Diagnostic::error("T0305", "the outputs of the comprehension share no operand")
                     .label(self.ast.span(source.outputs), "")
                     .help("something without the index must occur in the body: `conv(x, w[i])` shares `x`"),
             );
@@ -230,7 +233,7 @@ impl Checker<'_> {
     }
 }
 
-/// True for a pattern, or an alternative of one, that no operator begins.
+/// True if the pattern, or one of its alternatives, does not begin with an operator.
 fn is_everywhere(pattern: &Pattern, id: PatternId) -> bool {
     match pattern.node(id) {
         PatternNode::Variable(_) | PatternNode::Wildcard | PatternNode::Literal(_) | PatternNode::Absent => true,

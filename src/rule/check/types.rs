@@ -1,4 +1,4 @@
-//! Messages about types: sources that never have one, targets that never have that of the source.
+//! Messages about types: sources that never have a type, and targets that never have the type of the source.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::rule::Rule;
 use crate::tensor::{Dim, Shape, Tensor, TensorType, Type};
 
 impl Checker<'_> {
-    /// Complains about conditions that are false whatever the match.
+    /// Reports conditions that are false for every match.
     pub(super) fn check_conditions(&mut self, rule: &RuleAst) {
         let scope = Declared::new(self.ast, rule);
         for &condition in &rule.conditions {
@@ -22,7 +22,7 @@ impl Checker<'_> {
                 self.problems.push(problem);
                 continue;
             }
-            // What a value depends on is seen in a match alone.
+            // Only a match shows what a value depends on.
             if calls(self.ast, condition, "is_static") {
                 continue;
             }
@@ -30,9 +30,9 @@ impl Checker<'_> {
             let problem = match term::condition(self.ast, condition, &scope) {
                 Ok(true) => continue,
                 Ok(false) => Diagnostic::error("T0311", "this condition never holds")
-                    .label(span, "false whatever the match")
+                    .label(span, "false for every match")
                     .help("a rule applies where all of its conditions hold"),
-                // Where a name is not known, nothing is certain.
+                // If a name is unknown, the value of the condition is not certain.
                 Err(e) if e.unknown || !self.knows_all(condition, &scope) => continue,
                 Err(e) => {
                     let help = e
@@ -45,7 +45,7 @@ impl Checker<'_> {
         }
     }
 
-    /// True if the scope has a meaning for every name of the expression.
+    /// True if the scope defines every name of the expression.
     fn knows_all(&self, id: ExprId, scope: &Declared) -> bool {
         let mut stack = vec![id];
         while let Some(id) = stack.pop() {
@@ -58,7 +58,7 @@ impl Checker<'_> {
         true
     }
 
-    /// Complains about dimensions that no type has: names, integers and `?` alone are compared.
+    /// Reports dimensions that no type has: only names, integers and `?` are compared.
     pub(super) fn check_dimensions(&mut self, rule: &RuleAst) {
         for param in &rule.params {
             let Some(TypeKind::Tensor {
@@ -74,11 +74,11 @@ impl Checker<'_> {
                     ExprKind::Name(_) | ExprKind::Int { .. } => continue,
                     ExprKind::Range { start: None, end: None } => (
                         "`..` beside other dimensions".to_owned(),
-                        format!("`[..]` alone is any rank: write it, and a condition such as `{name}.rank >= 2`"),
+                        format!("`[..]` alone means any rank: use it with a condition such as `{name}.rank >= 2`"),
                     ),
                     _ => (
                         format!("`{}` as a dimension", format_expr(self.ast, *id)),
-                        "name the dimension, and say in a condition what it is: `where m == 2 * n`".to_owned(),
+                        "name the dimension, and constrain it in a condition: `where m == 2 * n`".to_owned(),
                     ),
                 };
                 self.problems.push(
@@ -90,7 +90,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Warns about attributes that calls have in another form.
+    /// Warns about attributes that calls in graphs have in another form.
     pub(super) fn check_forms(&mut self, ast: &RuleAst, rule: &Rule) {
         let Some(found) = rewritten(rule) else { return };
         let Rewritten {
@@ -102,25 +102,25 @@ impl Checker<'_> {
         } = found;
         let actual: Vec<String> = actual.iter().map(|(name, value)| format!("{name} = {value}")).collect();
         let text = format!(
-            "no `{op}` with operands of known shape has `{attr} = {written}`, so that `{}` does not match there",
+            "no `{op}` with operands of known shape has `{attr} = {written}`, so `{}` does not match there",
             rule.name
         );
         self.problems.push(
             Diagnostic::warning("T0311", text)
                 .label(self.ast.span(ast.source.outputs), "")
                 .note(format!(
-                    "a graph has what it stands for: for {} that is `{{{}}}`",
+                    "graphs have the resolved form: for {} that is `{{{}}}`",
                     operands.join(", "),
                     actual.join(", ")
                 ))
                 .help(match written {
-                    AttrValue::Str(_) => "write what it stands for, or bind that to names with conditions".to_owned(),
-                    _ => format!("bind the attribute, `{{{attr} = v}}`, and say in a condition what `v` must be"),
+                    AttrValue::Str(_) => "write the resolved form, or bind its parts, with conditions".to_owned(),
+                    _ => format!("bind the attribute, `{{{attr} = v}}`, and constrain `v` in a condition"),
                 }),
         );
     }
 
-    /// Complains about a rule whose sides never have one type.
+    /// Reports a rule whose sides never have the same type.
     pub(super) fn check_types(&mut self, ast: &RuleAst, rule: &Rule) {
         let name = &rule.name;
         let source = self.ast.span(ast.source.outputs);
@@ -132,8 +132,8 @@ impl Checker<'_> {
                     "T0311",
                     format!("the source of `{name}` never has a type: {op}{reason}"),
                 )
-                .label(source, "whatever the operands are")
-                .help("an operator only ever stands in a graph with operands that it takes")
+                .label(source, "for any operands")
+                .help("graphs contain an operator only with operands that it accepts")
             }
             Verdict::Differs(difference) => {
                 let Difference {
@@ -145,7 +145,7 @@ impl Checker<'_> {
                 let severity = if certain { Severity::Error } else { Severity::Warning };
                 let never = if certain { "never has" } else { "does not have" };
                 let tried = match certain {
-                    true => format!("whatever the operands are; for example {}", operands.join(", ")),
+                    true => format!("for any operands; for example {}", operands.join(", ")),
                     false => format!(
                         "for none of the operands that were tried, such as {}",
                         operands.join(", ")
@@ -175,7 +175,7 @@ impl Checker<'_> {
                 };
                 problem
                     .note(tried)
-                    .help("the target takes the place of the source: the same element type, the same extents")
+                    .help("the target replaces the source, so it needs the same element type and dimensions")
             }
         };
         self.problems.push(problem);
@@ -199,7 +199,7 @@ fn list(types: &[Type]) -> String {
     format!("this is {}", all.join(", "))
 }
 
-/// What the variables of a rule declare, and nothing else.
+/// The declarations of the variables of a rule.
 struct Declared {
     names: Vec<(Arc<str>, Term<usize>)>,
     types: Vec<Type>,
@@ -213,7 +213,7 @@ impl Declared {
         };
         let mut unknown = u32::MAX / 2;
         for param in rule.params.iter().filter(|p| p.index.is_none()) {
-            // Without an element type, nothing is said that holds for all of them.
+            // Without an element type, the declaration is not one type.
             let Some(TypeKind::Tensor {
                 dtype: Some(dtype),
                 dims,

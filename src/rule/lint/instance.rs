@@ -1,14 +1,14 @@
-//! When one term is a special case of another.
+//! Decides whether one term is a special case of another.
 
 use super::sides::type_term;
 use super::terms::{Head, Meaning, TermId, Terms};
 use crate::lang::ast::RuleClass;
 use crate::rule::Rule;
 
-/// How many steps a comparison may take; what takes longer counts as different.
+/// The maximum number of steps of a comparison; terms that take longer count as different.
 const MAX_STEPS: usize = 2000;
 
-/// How many alternatives may be chosen from, one after the other.
+/// The maximum number of alternatives that may be tried in sequence.
 const MAX_ALTERNATIVES: usize = 50;
 
 /// Compares terms of `general`, whose names may stand for anything they match, with terms of `special`.
@@ -19,7 +19,7 @@ pub(super) struct Instance<'a> {
 }
 
 impl Instance<'_> {
-    /// What the names of the general terms stand for, if `special` is a case of them.
+    /// The meaning of the names in the general terms, if `special` is a case of them.
     pub(super) fn of(&mut self, general: &[TermId], special: &[TermId]) -> Option<Meaning> {
         if general.len() != special.len() {
             return None;
@@ -114,7 +114,7 @@ impl Instance<'_> {
         variable.is_some_and(|v| v.choices.iter().any(|def| def.name == op))
     }
 
-    /// True if the name is no operator variable, or may stand for each operator that the other one does.
+    /// True if the name is not an operator variable, or may stand for each operator that the other one may stand for.
     fn operators_allow(&self, name: &str, head: &Head) -> bool {
         let Some(variable) = self.general.operators.iter().find(|v| *v.name == *name) else {
             return true;
@@ -130,7 +130,7 @@ impl Instance<'_> {
         }
     }
 
-    /// True if all that `term` matches belongs to the class of the variable.
+    /// True if everything that `term` matches belongs to the class of the variable.
     fn class_allows(&self, variable: usize, term: TermId) -> bool {
         let class = match self.terms.head(term) {
             Head::Name(name) => match self.special.variable(name) {
@@ -147,7 +147,7 @@ impl Instance<'_> {
         }
     }
 
-    /// What is left to compare of the types; nothing, if the type of `term` is not known to fit.
+    /// The parts of the types that are left to compare; `None` if the type of `term` is not known to fit.
     #[expect(clippy::option_option, reason = "fits or not, with or without types to compare")]
     fn type_of(&mut self, variable: usize, term: TermId) -> Option<Option<(TermId, TermId)>> {
         let general = &self.general.variables[variable];
@@ -159,7 +159,7 @@ impl Instance<'_> {
         };
         let given = &self.special.variables[self.special.variable(&name)?];
         let given = type_term(self.terms, &self.special.ast, given)?;
-        // The element types first: any of them will do for a general type that names none.
+        // The element types first: a general type without one admits any.
         let any = self.terms.form("any", Vec::new());
         let (a, b) = (self.terms.below(wanted).to_vec(), self.terms.below(given).to_vec());
         let fits = a.len() == b.len() && a.iter().zip(&b).all(|(x, y)| *x == any || *y != any);

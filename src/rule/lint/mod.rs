@@ -1,4 +1,4 @@
-//! Rules that say nothing new, and rules that never end: what is seen by comparing both sides of all rules.
+//! Redundant and nonterminating rules, found by comparing both sides of all rules.
 //!
 //! Everything here is a warning. A comparison that finds nothing proves nothing.
 
@@ -21,8 +21,8 @@ use terms::{Head, Meaning, TermId, Terms};
 use super::Rule;
 use crate::diag::{Diagnostic, Diagnostics};
 
-/// Compares all rules with each other and with themselves: rules that are equal up to names (T0313), rules that
-/// another one makes superfluous (T0314), and rules that match what they make and grow for ever (T0315).
+/// Compares all rules with each other and with themselves: rules that are equal up to names (T0313), rules that another
+/// one makes redundant (T0314), and rules that match their own result and grow without bound (T0315).
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -37,13 +37,13 @@ pub fn compare_rules(rules: &[Arc<Rule>]) -> Diagnostics {
     compare(rules, &|_, _| true)
 }
 
-/// As [`compare_rules`], for rules of several files that have been compared within each file: only those of different
-/// files are compared.
+/// Like [`compare_rules`], for rules of several files that were already compared within each file: only rules of
+/// different files are compared.
 pub fn compare_files(rules: &[Arc<Rule>]) -> Diagnostics {
     compare(rules, &|a, b| !Arc::ptr_eq(&a.ast.source, &b.ast.source))
 }
 
-/// Compares the pairs that are `wanted`; a rule with itself if the pair of it is.
+/// Compares the pairs that are `wanted`, including a rule paired with itself.
 fn compare(rules: &[Arc<Rule>], wanted: &dyn Fn(&Rule, &Rule) -> bool) -> Diagnostics {
     let mut terms = Terms::default();
     let sides: Vec<Sides> = rules.iter().map(|r| Sides::new(&mut terms, r)).collect();
@@ -85,7 +85,7 @@ fn compare(rules: &[Arc<Rule>], wanted: &dyn Fn(&Rule, &Rule) -> bool) -> Diagno
         if first(known).is_some() {
             continue;
         }
-        // Of rules that are equal, the first one is named.
+        // Of several equal rules, the message names the first.
         let found = first(reported.into_iter().filter(|&k| !superfluous[k]).collect());
         problems.extend(found.map(|k| contained(&rules[k], rule)));
     }
@@ -144,7 +144,7 @@ fn up_to_names(terms: &mut Terms, rule: &Rule, sides: &Sides) -> Vec<TermId> {
 fn candidates(terms: &Terms, sides: &Sides, shapes: &Shapes) -> Vec<usize> {
     let mut out = BTreeSet::new();
     for part in terms.parts(&sides.source) {
-        // A part that is a name is no match for a source, which begins with an operator.
+        // A part that is a name cannot match a source, which begins with an operator.
         if !matches!(terms.head(part), Head::Name(_)) {
             shapes.of(terms, part, &mut out);
         }
@@ -152,7 +152,7 @@ fn candidates(terms: &Terms, sides: &Sides, shapes: &Shapes) -> Vec<usize> {
     out.into_iter().collect()
 }
 
-/// True if whatever `special` does is done by `general`, perhaps at a part of what `special` matches.
+/// True if `general` does everything that `special` does, perhaps at a part of what `special` matches.
 fn implies(terms: &mut Terms, general: (&Rule, &Sides), special: (&Rule, &Sides)) -> bool {
     let ((general, a), (special, b)) = (general, special);
     let stronger = special.class.allows(general.class) && general.assuming.iter().all(|f| special.assuming.contains(f));
@@ -203,7 +203,7 @@ fn holds(terms: &mut Terms, a: &Sides, b: &Sides, names: &Meaning) -> bool {
         .all(|c| b.conditions.contains(&terms.with_names(*c, names)))
 }
 
-/// A rule that matches what it has made, and makes it larger again.
+/// Reports a rule that matches its own result and makes it larger again.
 fn endless(terms: &mut Terms, rule: &Rule, sides: &Sides) -> Option<Diagnostic> {
     let ([source], [target]) = (sides.source.as_slice(), sides.target.as_slice()) else {
         return None;
@@ -214,7 +214,7 @@ fn endless(terms: &mut Terms, rule: &Rule, sides: &Sides) -> Option<Diagnostic> 
         special: rule,
     }
     .of(&[*source], &[*target])?;
-    // A condition may end it, unless it is one that held before.
+    // A condition may end it, unless it also held before.
     if !holds(terms, sides, sides, &names) {
         return None;
     }
@@ -222,11 +222,11 @@ fn endless(terms: &mut Terms, rule: &Rule, sides: &Sides) -> Option<Diagnostic> 
     if terms.size(next) <= terms.size(*target) {
         return None;
     }
-    let help = "add a condition that the result does not fulfil, or turn the rule around";
+    let help = "add a condition that the result does not satisfy, or reverse the rule";
     Some(
         Diagnostic::warning(
             "T0315",
-            format!("`{}` matches what it makes, which grows for ever", rule.name),
+            format!("`{}` matches its own result, which grows without bound", rule.name),
         )
         .label(rule.ast.span(rule.target.result), "the source matches here again")
         .help(help)
@@ -247,10 +247,10 @@ fn contained(general: &Rule, special: &Rule) -> Diagnostic {
         "T0314",
         format!("`{}` does nothing that `{}` does not do", special.name, general.name),
     );
-    place_both(problem, general, special).help("remove it, or say what is different about it by a condition")
+    place_both(problem, general, special).help("remove it, or add a condition that makes it different")
 }
 
-/// Points at a rule, and at another one that explains the problem, which may stand in another file.
+/// Points at a rule, and at another one that explains the problem and may be in another file.
 fn place_both(problem: Diagnostic, other: &Rule, rule: &Rule) -> Diagnostic {
     let problem = problem.label(rule.name_span, "").in_source(&rule.ast.source);
     let source = &other.ast.source;
@@ -258,5 +258,8 @@ fn place_both(problem: Diagnostic, other: &Rule, rule: &Rule) -> Diagnostic {
         return problem.secondary(other.name_span, "the other one");
     }
     let (line, column) = source.line_column(other.name_span.start);
-    problem.note(format!("`{}` stands in {}:{line}:{column}", other.name, source.name))
+    problem.note(format!(
+        "`{}` is defined in {}:{line}:{column}",
+        other.name, source.name
+    ))
 }

@@ -1,4 +1,4 @@
-//! Sources of rules by their shape, so that a rule is compared only with those that may match a part of it.
+//! An index of sources by their shape, so that a rule is compared only with rules that may match a part of it.
 
 use std::collections::BTreeSet;
 
@@ -6,25 +6,25 @@ use rustc_hash::FxHashMap;
 
 use super::terms::{Head, TermId, Terms};
 
-/// Symbols of a source that are looked at; what agrees in these counts as a candidate.
+/// The number of symbols of a source that are compared; sources that agree in these are candidates.
 const LONGEST: usize = 64;
 
-/// Places of the tree that one question may come to; beyond, the rest of a source is not looked at.
+/// The maximum number of tree positions that one query visits; beyond it, the rest of a source is not compared.
 const MOST_PLACES: usize = 10_000;
 
-/// What stands at a place of a source, in order of writing.
+/// The symbol at a position of a source, in order of writing.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Symbol {
-    /// What a name, a choice of operators or of patterns stands for: any term.
+    /// Any term: what a name, or a choice of operators or patterns, may stand for.
     Any,
-    /// A term that begins so, with so many terms below.
+    /// A term with this head and this number of subterms.
     Of(Head, usize),
 }
 
 #[derive(Debug, Default)]
 struct Place {
     next: FxHashMap<Symbol, usize>,
-    /// Rules whose sources end here, or are not looked at any further.
+    /// Rules whose sources end here or are not compared any further.
     rules: Vec<usize>,
 }
 

@@ -1,4 +1,4 @@
-//! From a checked rule to terms.
+//! Converts a checked rule to terms.
 
 use std::sync::Arc;
 
@@ -57,7 +57,7 @@ struct Reader<'a> {
     ast: &'a Ast,
     vertices: FxHashMap<PatternId, TermId>,
     names: Meaning,
-    /// Of comprehensions.
+    /// The nesting depth of comprehensions.
     depth: usize,
 }
 
@@ -81,7 +81,7 @@ impl Reader<'_> {
         self.terms.add(Head::List, items)
     }
 
-    /// What stands for nothing else: its name cannot be written in a rule.
+    /// A fresh name, which cannot be written in a rule.
     fn anything(&mut self, at: PatternId, place: usize) -> TermId {
         self.terms.name(&format!("_{}.{place}", at.0).into())
     }
@@ -174,7 +174,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Gives the names of a block their meaning.
+    /// Binds the names of a block.
     fn lets(&mut self, block: &Block) {
         for item in &block.lets {
             let value = self.expr(item.value);
@@ -346,7 +346,7 @@ impl Reader<'_> {
     }
 }
 
-/// The type that a variable asks for, its names as names of terms.
+/// The type that a variable requires, its names as names of terms.
 pub(super) fn type_term(terms: &mut Terms, ast: &Ast, variable: &Variable) -> Option<TermId> {
     let TypeKind::Tensor { dtype, dims } = &variable.ty.as_ref()?.kind else {
         return None;

@@ -1,16 +1,16 @@
-//! Both sides of rules as terms that can be compared: one number for each, equal terms have equal numbers.
+//! Both sides of rules as comparable terms: each has a number, and equal terms have equal numbers.
 
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-/// Numbers a term of [`Terms`].
+/// The number of a term in [`Terms`].
 pub(super) type TermId = u32;
 
-/// What a term begins with.
+/// The head of a term.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Head {
-    /// A name that a match of the rule gives a meaning.
+    /// A name that is bound by a match of the rule.
     Name(Arc<str>),
     /// A call of an operator of the table; below are its operands and its attributes.
     Op(&'static str),
@@ -24,7 +24,7 @@ pub(super) enum Head {
     Form(Arc<str>),
 }
 
-/// Terms, each once.
+/// A set of distinct terms.
 #[derive(Debug, Default)]
 pub(super) struct Terms {
     nodes: Vec<(Head, Vec<TermId>)>,
@@ -33,7 +33,7 @@ pub(super) struct Terms {
     index: FxHashMap<(Head, Vec<TermId>), TermId>,
 }
 
-/// What names stand for.
+/// The terms that names stand for.
 pub(super) type Meaning = FxHashMap<Arc<str>, TermId>;
 
 impl Terms {
@@ -61,7 +61,7 @@ impl Terms {
         self.add(Head::Name(name.clone()), Vec::new())
     }
 
-    /// What an attribute is that takes the default of its operator.
+    /// The value of an attribute with the default of its operator.
     pub(super) fn left_out(&mut self) -> TermId {
         self.form("default", Vec::new())
     }
@@ -78,7 +78,7 @@ impl Terms {
         self.sizes[id as usize]
     }
 
-    /// The term, parts of it replaced: `known` says by what, and receives what is found.
+    /// The term with parts replaced as given by `known`, which also caches the results.
     fn rebuild(&mut self, id: TermId, known: &mut FxHashMap<TermId, TermId>) -> TermId {
         let mut stack = vec![(id, false)];
         while let Some((at, ready)) = stack.pop() {
@@ -131,7 +131,7 @@ impl Terms {
         self.rebuild(id, &mut FxHashMap::from_iter([(part, by)]))
     }
 
-    /// All parts of terms, the terms themselves included, each once, the largest first.
+    /// All parts of terms, including the terms themselves, each once and the largest first.
     pub(super) fn parts(&self, roots: &[TermId]) -> Vec<TermId> {
         let mut seen: Vec<TermId> = Vec::new();
         let mut stack = roots.to_vec();

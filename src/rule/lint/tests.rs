@@ -1,4 +1,4 @@
-//! Warnings about rules that say nothing new.
+//! Warnings about redundant rules.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ fn the_library_says_nothing_twice() {
     let mut rules = library().unwrap().rules.clone();
     let found = compare_rules(&rules);
     assert!(found.is_empty(), "{}", found.render(false));
-    // Bodies of operators that the library has written out itself are found again, and have the same names.
+    // Rules for operator bodies that the library also contains are reported as duplicates, and have the same names.
     rules.extend(composite_rules().unwrap().iter().cloned());
     let found = compare_files(&rules);
     assert!(!found.is_empty());

@@ -1,4 +1,4 @@
-//! One attempt: the source of a rule as a graph, with the choices at hand.
+//! One attempt: builds the source of a rule as a graph, with the current choices.
 
 use std::sync::Arc;
 
@@ -18,13 +18,13 @@ use crate::tensor::{DType, Dim, Shape, TensorType, Type};
 pub(super) struct Failure {
     /// The choices that led to it.
     pub(super) blame: Blame,
-    /// Choices that may have a part in it.
+    /// Choices that may have contributed to it.
     pub(super) wider: Blame,
-    /// What the operator says.
+    /// The error of the operator.
     pub(super) reason: Option<Box<OpError>>,
-    /// Which operator.
+    /// The operator.
     pub(super) op: Option<&'static OpDef>,
-    /// How many vertices had a type.
+    /// The number of nodes that had a type.
     pub(super) depth: usize,
 }
 
@@ -48,7 +48,7 @@ pub(super) struct Attempt<'a> {
     pub(super) choices: &'a mut Choices,
     pub(super) found: Found,
     pub(super) known: FxHashMap<(PatternId, u32), (VertexId, Blame)>,
-    /// What the meaning of a name is due to.
+    /// The choices that determined the meaning of each name.
     pub(super) blame: FxHashMap<Arc<str>, Blame>,
 }
 
@@ -64,7 +64,7 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    /// The source, typed, and its conditions fulfilled.
+    /// The source with types, and its conditions satisfied.
     pub(super) fn run(mut self) -> Result<Found> {
         let rule = self.rule;
         for output in &rule.source.outputs {
@@ -76,7 +76,7 @@ impl<'a> Attempt<'a> {
             let (value, blame) = self.vertex(*id, 0)?;
             self.bind(name, Term::Value(value), blame)?;
         }
-        // Shapes decide conditions; without them, none is known to be false.
+        // Conditions depend on shapes; without them, no condition is known to be false.
         if self.mode == Mode::Shapes {
             for &condition in &rule.conditions {
                 let holds = term::condition(&rule.ast, condition, &self.found);
@@ -189,7 +189,7 @@ impl<'a> Attempt<'a> {
         let count = match self.found.graph.ty(base) {
             Type::Tuple(items) => items.len(),
             _ if is_open(self.rule, tuple) => {
-                // It may be a tuple, and none was tried.
+                // It may be a tuple, and no tuples were tried.
                 self.choices.complete = false;
                 return Err(Failure::of(blame));
             }
@@ -333,7 +333,7 @@ impl<'a> Attempt<'a> {
         Ok((value, blame))
     }
 
-    /// Gives a name a meaning, unless it has another.
+    /// Binds a name, unless it is already bound to something else.
     pub(super) fn bind(&mut self, name: &Arc<str>, term: Term<VertexId>, blame: Blame) -> Result<()> {
         match self.found.names.get(name) {
             Some(before) if *before != term => Err(Failure::of(blame | self.blame[name])),
@@ -359,7 +359,7 @@ impl<'a> Attempt<'a> {
     }
 }
 
-/// True for what may have any type.
+/// True for nodes that may have any type.
 fn is_open(rule: &Rule, at: PatternId) -> bool {
     match rule.source.node(at) {
         PatternNode::Variable(_) | PatternNode::Wildcard => true,

@@ -1,4 +1,4 @@
-//! Calls of an attempt: attributes are chosen, and names get what the call has in normal form.
+//! Calls of an attempt: attributes are chosen, and names are bound to the normal form that the call has.
 
 use super::build::{Attempt, Failure, Result};
 use super::choices::{Blame, Key};
@@ -49,7 +49,7 @@ impl Attempt<'_> {
                     Some(i) => blames[i],
                     None => all(&mut pointed.iter().filter_map(|i| operands.get(*i)).map(|(_, b)| *b)),
                 };
-                // Attributes that no choice was made for might have had other values.
+                // Attributes without a choice might have had other values.
                 self.choices.complete &= !free;
                 return Err(Failure {
                     blame,
@@ -101,14 +101,14 @@ impl Attempt<'_> {
         Ok((vertex, blame))
     }
 
-    /// A value of any shape that the call has with other attributes.
+    /// A value of any shape that the call may have with other attributes.
     fn widened(&mut self, vertex: VertexId) -> VertexId {
         match self.found.graph.ty(vertex).clone() {
             Type::Tensor(ty) => self
                 .found
                 .graph
                 .input("_", Type::Tensor(TensorType::any_rank(ty.dtype))),
-            // Another attribute may mean another number of elements.
+            // Other attributes may give another number of elements.
             _ => {
                 self.choices.complete = false;
                 vertex

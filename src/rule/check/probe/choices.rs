@@ -1,22 +1,22 @@
-//! Choices that a search makes, and taking them back: a failure names the choices that led to it, and the search
-//! returns to the latest of these.
+//! The choices of a search, and backtracking: a failure names the choices that led to it, and the search returns to the
+//! latest of these.
 
 use std::sync::Arc;
 
 use crate::rule::{FamilyId, PatternId};
 
-/// A set of choices, by their place in the trail.
+/// A set of choices, by their position in the trail.
 pub(super) type Blame = u128;
 
-/// The trail holds at most so many choices.
+/// The maximum number of choices in the trail.
 const MAX_CHOICES: usize = 128;
 
-/// What is chosen.
+/// The subject of a choice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Key {
-    /// The type or value of a vertex.
+    /// The type or value of a node.
     Vertex(PatternId),
-    /// The extent that a name stands for.
+    /// The dimension that a name stands for.
     Extent(Arc<str>),
     /// An attribute of a call.
     Attr(PatternId, usize),
@@ -34,7 +34,7 @@ struct Choice {
     key: Key,
     taken: usize,
     options: usize,
-    /// Earlier choices that failures after this one were due to.
+    /// Earlier choices that contributed to failures after this one.
     blame: Blame,
 }
 
@@ -42,9 +42,9 @@ struct Choice {
 #[derive(Default)]
 pub(super) struct Choices {
     trail: Vec<Choice>,
-    /// Another order of options.
+    /// The number of the round, which determines the order of options.
     pub(super) round: usize,
-    /// False once an option or a failure was left out of account.
+    /// False once an option or a failure was not taken into account.
     pub(super) complete: bool,
 }
 
@@ -57,7 +57,7 @@ impl Choices {
         }
     }
 
-    /// The option that is taken, and the choice to blame for it; `None` without options, or with too many choices.
+    /// The option taken, and the choice to blame for it; `None` if there are no options or too many choices.
     pub(super) fn take(&mut self, key: Key, options: usize) -> Option<(usize, Blame)> {
         let known = self.trail.iter().position(|c| c.key == key);
         let at = known.unwrap_or(self.trail.len());
@@ -74,7 +74,7 @@ impl Choices {
             });
         }
         let choice = &self.trail[at];
-        // Rounds begin with other options.
+        // Each round begins with different options.
         let shift = self.round * (at * 7 + 3) + self.round * self.round;
         Some(((choice.taken + shift) % choice.options, 1 << at))
     }
@@ -87,8 +87,8 @@ impl Choices {
         }
     }
 
-    /// Changes the latest choice that is to blame; choices in `wider` may have a part in it, and come next. `false` if
-    /// there is no other option left.
+    /// Changes the latest choice in `blame`, then those in `wider`, which may have contributed. `false` if no option is
+    /// left.
     pub(super) fn go_back(&mut self, mut blame: Blame, wider: Blame) -> bool {
         if blame == 0 {
             blame = wider;

@@ -1,4 +1,4 @@
-//! Attributes that are written in a form which no call of a graph has.
+//! Attributes of a source in a form that no call in a graph has.
 
 use super::build::Attempt;
 use super::choices::Choices;
@@ -8,29 +8,28 @@ use crate::op::{AttrDef, AttrKind, AttrValue, AxisOf, OpDef};
 use crate::rule::{AttrPattern, PatternNode, Rule};
 use crate::tensor::Dim;
 
-/// Calls that are tried.
+/// The number of calls to try.
 const FOUND: usize = 4;
 
-/// Attempts to find them.
+/// The number of attempts to find them.
 const ATTEMPTS: usize = 600;
 
-/// An attribute that a source asks for, and what calls have in its place.
+/// An attribute that a source requires, and what calls have in its place.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::rule::check) struct Rewritten {
     /// The operator.
     pub(in crate::rule::check) op: &'static str,
     /// The attribute.
     pub(in crate::rule::check) attr: &'static str,
-    /// As the source has it.
+    /// Its value in the source.
     pub(in crate::rule::check) written: AttrValue,
-    /// All attributes that are other ones in the call: their names and values there.
+    /// All attributes that differ in the call: their names and values there.
     pub(in crate::rule::check) actual: Vec<(&'static str, AttrValue)>,
     /// The types of the operands.
     pub(in crate::rule::check) operands: Vec<String>,
 }
 
-/// The first attribute of the source that calls never have as it is written: none of those that were tried, which have
-/// operands of known shapes.
+/// The first attribute of the source that no tried call has as written; the calls have operands of known shapes.
 pub(in crate::rule::check) fn rewritten(rule: &Rule) -> Option<Rewritten> {
     let fixed = |node: &PatternNode| match node {
         PatternNode::Call { def, attrs, .. } => def.canonical.is_some() && attrs.iter().any(is_fixed),
@@ -69,12 +68,12 @@ pub(in crate::rule::check) fn rewritten(rule: &Rule) -> Option<Rewritten> {
     left?.into_iter().next()
 }
 
-/// True for what asks for one value.
+/// True if the pattern requires one value.
 pub(super) fn is_fixed(pattern: &AttrPattern) -> bool {
     matches!(pattern, AttrPattern::Value(_) | AttrPattern::Computed(_))
 }
 
-/// What of a call is not as its pattern has it.
+/// The attributes of a call that differ from its pattern.
 pub(super) fn difference(
     graph: &Graph,
     def: &'static OpDef,

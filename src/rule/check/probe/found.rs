@@ -1,4 +1,4 @@
-//! A source with types, and what its target makes of it.
+//! A source with types, and the target built for it.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub(super) struct Found {
     pub(super) names: FxHashMap<Arc<str>, Term<VertexId>>,
     pub(super) rests: FxHashMap<Arc<str>, Vec<(Arc<str>, AttrValue)>>,
     pub(super) ops: FxHashMap<Arc<str>, &'static OpDef>,
-    /// Names in the order they got a meaning.
+    /// Names in the order in which they were bound.
     pub(super) order: Vec<Arc<str>>,
     /// Attributes that calls have in another form than the source.
     pub(super) rewritten: Vec<Rewritten>,
@@ -52,7 +52,7 @@ pub(super) fn differs(rule: &Rule, mut found: Found) -> Option<Difference> {
     })
 }
 
-/// The outputs of the target; without them, the first problem, if it has a place.
+/// The outputs of the target; or the first problem, if it has a location.
 fn target(rule: &Rule, found: &mut Found) -> Result<Vec<VertexId>, Option<Diagnostic>> {
     let like = found
         .outputs

@@ -1,4 +1,4 @@
-//! Do the two sides of a rule ever have one type? Tried on operands for which the source has types.
+//! Whether the two sides of a rule can have the same type, tried on operands for which the source has types.
 
 mod build;
 mod call;
@@ -17,38 +17,38 @@ use crate::graph::{Graph, VertexId};
 use crate::rule::{AttrPattern, PatternNode, Rule};
 use crate::tensor::Type;
 
-/// Each round tries options in another order.
+/// The number of rounds; each tries options in another order.
 const ROUNDS: usize = 16;
 
-/// Operands that are tried in a round.
+/// The number of instances tried in a round.
 const FOUND: usize = 4;
 
-/// Attempts in a round.
+/// The number of attempts in a round.
 const ATTEMPTS: usize = 600;
 
-/// Attempts to find an element type for each value.
+/// The number of attempts to find an element type for each value.
 const ATTEMPTS_ANY_SHAPE: usize = 1000;
 
-/// What is tried for operands.
+/// The operands to try.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
-    /// Some shapes of some element types.
+    /// Some shapes with some element types.
     Shapes,
-    /// Every element type; nothing is known of shapes, except what the rule declares.
+    /// Every element type; shapes are unknown, except what the rule declares.
     AnyShape,
 }
 
-/// What was found out about a rule.
+/// The findings about a rule.
 pub(super) enum Verdict {
-    /// The sides have one type for some operands.
+    /// The sides have the same type for some operands.
     Agrees,
     /// No operands were found for which the source has a type and its conditions hold.
     Unknown,
     /// The source never has a type.
     Never {
-        /// The operator that refuses its operands, if it is one.
+        /// The operator that rejects its operands, if there is one.
         op: Option<&'static str>,
-        /// Why.
+        /// The reason.
         reason: String,
     },
     /// The target never has the type of the source.
@@ -61,7 +61,7 @@ pub(super) struct Difference {
     pub(super) operands: Vec<String>,
     /// The types of the outputs of the source.
     pub(super) source: Vec<Type>,
-    /// Those of the target, or why it has none.
+    /// The types of the outputs of the target, or why it has none.
     pub(super) target: Result<Vec<Type>, Box<Diagnostic>>,
     /// No other operands can change this.
     pub(super) certain: bool,
@@ -100,8 +100,8 @@ pub(super) fn judge(rule: &Rule) -> Verdict {
     })
 }
 
-/// Sources with types and their outputs, at most `most`: operands that the search finds and the conditions allow, in at
-/// most `attempts` attempts.
+/// At most `most` sources with types, and their outputs, for operands that the search finds within `attempts` attempts
+/// and that satisfy the conditions.
 pub(crate) fn instances(rule: &Rule, most: usize, mut attempts: usize) -> Vec<(Graph, Vec<VertexId>)> {
     let mut out = Vec::new();
     for round in 0..ROUNDS {
@@ -124,7 +124,7 @@ pub(crate) fn instances(rule: &Rule, most: usize, mut attempts: usize) -> Vec<(G
     out
 }
 
-/// True if the sides differ for every element type of every value, whatever the shapes.
+/// True if the types of the sides differ for every element type of every value, independent of shapes.
 fn always_differs(rule: &Rule) -> bool {
     let mut choices = Choices::new(0);
     for _ in 0..ATTEMPTS_ANY_SHAPE {
@@ -162,7 +162,7 @@ fn binds_no_attributes(rule: &Rule) -> bool {
     })
 }
 
-/// Why the source has no type for any operands, if that is certain.
+/// The reason why the source has no type for any operands, if that is certain.
 fn never(rule: &Rule) -> Option<Verdict> {
     let mut choices = Choices::new(0);
     let mut last: Option<Failure> = None;

@@ -1,13 +1,13 @@
-//! What operands and attributes are tried.
+//! The operands and attributes to try.
 
 use super::Mode;
 use crate::op::{AttrDef, AttrKind, AttrValue};
 use crate::tensor::{DType, DTypeClass, Dim, Shape, Tensor, TensorType};
 
-/// An extent that nothing is known about.
+/// The dimension used where nothing is known.
 const SIDE: i64 = 4;
 
-/// Shapes that are tried, likely ones first.
+/// Shapes to try, likely ones first.
 const SHAPES: &[&[i64]] = &[
     &[SIDE, SIDE],
     &[SIDE, SIDE, SIDE, SIDE],
@@ -27,25 +27,25 @@ const SHAPES: &[&[i64]] = &[
     &[2],
 ];
 
-/// Shapes that are tried with element types other than `f32`.
+/// The number of shapes to try with element types other than `f32`.
 const OTHER_SHAPES: usize = 4;
 
-/// Numbers that constants are made of.
+/// The elements of constants to try.
 const NUMBERS: &[f64] = &[2.0, 1.0, 0.0, 0.5, 3.0, -1.0, 4.0];
 
-/// Extents that a name may stand for.
+/// Dimensions that a name may stand for.
 pub(super) const EXTENTS: &[i64] = &[SIDE, 1, 2, 3];
 
-/// Numbers of members that are tried.
+/// Numbers of members to try.
 pub(super) const COUNTS: &[u32] = &[2, 3, 1];
 
-/// Element types that are tried with shapes.
+/// Element types to try with shapes.
 const DTYPES: &[DType] = &[DType::F32, DType::I64, DType::Bool, DType::I32, DType::F64, DType::U8];
 
-/// The narrow type that stands for all of them: operators take one as they take another.
+/// The narrow type that represents all of them, since operators treat them alike.
 const NARROW: DType = DType::I4;
 
-/// Every element type but the other narrow ones, the usual ones first.
+/// Every element type except the other narrow ones, common ones first.
 fn all_dtypes() -> Vec<DType> {
     let alike = |d: DType| d.class() == DTypeClass::Narrow && d != NARROW;
     let others = DType::ALL.iter().filter(|&&d| !DTYPES.contains(&d) && !alike(d));
@@ -65,7 +65,7 @@ pub(super) fn types(mode: Mode) -> Vec<TensorType> {
     out
 }
 
-/// The types of any rank with that element type, or with any.
+/// The types of any rank with that element type, or with any element type.
 pub(super) fn types_of(mode: Mode, dtype: Option<DType>) -> Vec<TensorType> {
     match dtype {
         None => types(mode),
@@ -87,7 +87,7 @@ fn tensor(dtype: DType, shape: &[i64]) -> TensorType {
     TensorType::new(dtype, shape.iter().map(|&n| Dim::from(n)).collect::<Shape>())
 }
 
-/// Constants of a type, if all of its extents are known.
+/// Constants of a type, if all of its dimensions are known.
 pub(super) fn constants(ty: &TensorType) -> Vec<Tensor> {
     let Some(shape) = ty.shape.as_ref().and_then(Shape::to_concrete) else {
         return Vec::new();
@@ -98,7 +98,7 @@ pub(super) fn constants(ty: &TensorType) -> Vec<Tensor> {
         .collect()
 }
 
-/// A tensor of one number; `None` if the element type does not have it.
+/// A tensor filled with one number; `None` if the element type cannot represent it.
 pub(super) fn filled(dtype: DType, shape: &[usize], number: f64) -> Option<Tensor> {
     let n = shape.iter().product();
     if dtype.is_float() {
@@ -110,7 +110,7 @@ pub(super) fn filled(dtype: DType, shape: &[usize], number: f64) -> Option<Tenso
     }
 }
 
-/// Values of an attribute; `None` leaves it out.
+/// Values of an attribute to try; `None` omits it.
 pub(super) fn attributes(attr: &AttrDef) -> Vec<Option<AttrValue>> {
     let ints = |lists: &[&[i64]]| -> Vec<AttrValue> { lists.iter().map(|l| AttrValue::ints(l)).collect() };
     let values: Vec<AttrValue> = match attr.kind {
