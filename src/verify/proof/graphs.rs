@@ -21,7 +21,7 @@ const VERTICES: usize = 200;
 /// Why it is not proved.
 pub(in crate::verify) fn prove_graphs(original: &Graph, optimized: &Graph) -> Result<bool, String> {
     super::with_stack(|| prove_here(original, optimized))
-        .unwrap_or_else(|| Err("the proof failed: this is a fault of the tool".to_owned()))
+        .unwrap_or_else(|| Err("internal error: the proof failed".to_owned()))
 }
 
 fn prove_here(original: &Graph, optimized: &Graph) -> Result<bool, String> {

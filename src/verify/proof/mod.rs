@@ -118,7 +118,7 @@ pub(super) fn with_stack<T: Send>(f: impl FnOnce() -> T + Send) -> Option<T> {
 /// # Errors
 /// Why it is not proved.
 pub(super) fn prove(task: &Task<'_>) -> Result<Coverage, String> {
-    with_stack(|| prove_here(task)).unwrap_or_else(|| Err("the proof failed: this is a fault of the tool".to_owned()))
+    with_stack(|| prove_here(task)).unwrap_or_else(|| Err("internal error: the proof failed".to_owned()))
 }
 
 fn prove_here(task: &Task<'_>) -> Result<Coverage, String> {
