@@ -1,4 +1,4 @@
-//! Operators that move elements: views, joins, cuts, padding, and those that make tensors.
+//! Operators that move elements: views, concatenations, slices, padding; and those that create tensors.
 
 use super::case::{Res, Stop, has_bound};
 use super::expr::Expr;
@@ -258,12 +258,12 @@ impl Meaning<'_> {
         }))
     }
 
-    /// The extents asked for: each above 0, and as many elements as there are.
+    /// The shape that `reshape` produces: it has to have as many elements as the operand.
     fn reshaped(&self, x: &[Dim], wanted: &[Dim], allow_zero: bool) -> Res<Vec<Dim>> {
         let mut out = Vec::with_capacity(wanted.len());
         for (i, d) in wanted.iter().enumerate() {
             match d.as_const() {
-                Some(-1) => return Err(open("an extent is left to be inferred")),
+                Some(-1) => return Err(open("a dimension of -1 is not inferred")),
                 Some(0) if !allow_zero => out.push(x.get(i).cloned().ok_or(Stop::Empty)?),
                 Some(_) => out.push(d.clone()),
                 None => {
@@ -282,7 +282,7 @@ impl Meaning<'_> {
                 self.require_at_least(d, 1)?;
             }
         }
-        // A common factor that is not 0 says nothing.
+        // Cancel common factors that are not 0.
         let (mut left, mut right) = (total, asked);
         for d in x {
             if let (Some(a), Some(b)) = (left.exact_div(d), right.exact_div(d))
@@ -357,7 +357,7 @@ impl Meaning<'_> {
         Ok(out)
     }
 
-    /// The element of the operand that lies at the place along the axis.
+    /// The element of the concatenation: that of the operand which covers the index along the axis.
     fn joined(&self, operands: &[VertexId], axis: usize, index: &[Dim]) -> Res<Cases> {
         let Some((first, rest)) = operands.split_first() else {
             return Err(Stop::Empty);
@@ -374,7 +374,7 @@ impl Meaning<'_> {
         })
     }
 
-    /// The value inside of the extents, else another one.
+    /// `value` if the index is within the shape, else `outside`.
     pub(super) fn inside(
         &self,
         place: &[Dim],
@@ -414,7 +414,7 @@ impl Meaning<'_> {
                 }
             }
             None if number_is_bound(number) => return Err(open("an index depends on what is summed")),
-            // An index that is data: a symbol that stands for it.
+            // An index that is data gets a symbol.
             None => self.case.symbol(Made::Datum(number.clone(), extent.clone())),
         };
         if self.given && number.as_dim().is_some() {
@@ -442,7 +442,7 @@ fn permutation(call: &Call, rank: usize) -> Res<Vec<usize>> {
     Ok(call.axes("perm", rank)?.unwrap_or_else(|| (0..rank).rev().collect()))
 }
 
-/// Axes that are inserted, ascending.
+/// The inserted axes, ascending.
 fn inserted(call: &Call, rank: usize) -> Res<Vec<usize>> {
     let n = call
         .ints("axes")
@@ -453,7 +453,7 @@ fn inserted(call: &Call, rank: usize) -> Res<Vec<usize>> {
     Ok(axes)
 }
 
-/// What is added before and after each axis.
+/// How much is added before and after each axis.
 fn paddings(call: &Call, rank: usize) -> Res<Vec<(Dim, Dim)>> {
     let pads = call.ints("pads").ok_or_else(|| open("the pads are computed"))?;
     let axes = call.axes("axes", rank)?.unwrap_or_else(|| (0..rank).collect());

@@ -1,11 +1,11 @@
-//! Diagonals and windows: the same elements seen through other axes.
+//! Diagonals and windows: strided views of the same elements.
 
 use super::case::{Res, Stop};
 use super::fold::Cases;
 use super::meaning::{At, Call, Meaning, open};
 use crate::tensor::Dim;
 
-/// The axes of a diagonal, and where it begins along each.
+/// The axes of a diagonal, and where it starts along each.
 struct Line {
     axes: [usize; 2],
     starts: [Dim; 2],
