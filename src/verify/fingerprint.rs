@@ -47,7 +47,7 @@ pub fn fingerprint(rule: &Rule) -> String {
             found.calls_of(&file.ast);
             text.push_str(&format_rules(&file));
         }
-        // The source of a rule that does not parse on its own stands for itself.
+        // Text that does not parse on its own is hashed as it is.
         Err(_) => text.push_str(&source.text),
     }
     for def in found.with_those_of_bodies() {

@@ -93,7 +93,7 @@ impl Meaning<'_> {
                 let axis = call.axis("axis", x.len())?;
                 let sizes = call
                     .ints("sizes")
-                    .ok_or_else(|| open("the sizes of parts are not known"))?;
+                    .ok_or_else(|| open("the sizes of the parts are unknown"))?;
                 for d in &sizes {
                     self.require_at_least(d, 0)?;
                 }
@@ -198,7 +198,7 @@ impl Meaning<'_> {
                 let axis = call.axis("axis", shape.len())?;
                 let sizes = call
                     .ints("sizes")
-                    .ok_or_else(|| open("the sizes of parts are not known"))?;
+                    .ok_or_else(|| open("the sizes of the parts are unknown"))?;
                 let mut place = index();
                 place[axis] = place[axis].clone() + sizes[..output].iter().cloned().sum();
                 self.element(x()?, &At::Index(place))?
@@ -298,7 +298,7 @@ impl Meaning<'_> {
     fn squeezed(&self, call: &Call, x: &[Dim]) -> Res<Vec<usize>> {
         let mut axes = match call.axes("axes", x.len())? {
             Some(axes) => axes,
-            None => return Err(open("the axes that fall away are not known")),
+            None => return Err(open("the squeezed axes are unknown")),
         };
         axes.sort_unstable();
         for &axis in &axes {
@@ -402,7 +402,7 @@ impl Meaning<'_> {
         let rank = self.shape(indices)?.len();
         let chosen = self.element(indices, &At::Index(index[axis..axis + rank].to_vec()))?;
         let [(guards, number)] = chosen.as_slice() else {
-            return Err(open("an index depends on what is summed"));
+            return Err(open("an index depends on a bound index"));
         };
         let extent = &shape[axis];
         let at = match number.as_dim() {
@@ -413,7 +413,7 @@ impl Meaning<'_> {
                     i + extent.clone()
                 }
             }
-            None if number_is_bound(number) => return Err(open("an index depends on what is summed")),
+            None if number_is_bound(number) => return Err(open("an index depends on a bound index")),
             // An index that is data gets a symbol.
             None => self.case.symbol(Made::Datum(number.clone(), extent.clone())),
         };
@@ -446,7 +446,7 @@ fn permutation(call: &Call, rank: usize) -> Res<Vec<usize>> {
 fn inserted(call: &Call, rank: usize) -> Res<Vec<usize>> {
     let n = call
         .ints("axes")
-        .ok_or_else(|| open("the axes that are inserted are computed"))?
+        .ok_or_else(|| open("the inserted axes are computed"))?
         .len();
     let mut axes = call.axes("axes", rank + n)?.unwrap_or_default();
     axes.sort_unstable();

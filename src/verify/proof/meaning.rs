@@ -94,7 +94,7 @@ impl Call {
         let axis = self
             .int(name)
             .and_then(|d| d.as_const())
-            .ok_or_else(|| open("an axis is not known"))?;
+            .ok_or_else(|| open("an axis is unknown"))?;
         place(axis, rank)
     }
 
@@ -103,7 +103,7 @@ impl Call {
         let Some(axes) = self.ints(name) else { return Ok(None) };
         let axes = axes
             .iter()
-            .map(|d| place(d.as_const().ok_or_else(|| open("an axis is not known"))?, rank));
+            .map(|d| place(d.as_const().ok_or_else(|| open("an axis is unknown"))?, rank));
         axes.collect::<Res<Vec<usize>>>().map(Some)
     }
 }
@@ -169,7 +169,7 @@ impl<'a> Meaning<'a> {
         }
         let (dim, divisor) = (self.case.simplified(dim), self.case.simplified(divisor));
         dim.exact_div(&divisor)
-            .ok_or_else(|| open(format!("whether {divisor} divides {dim} is not known")))
+            .ok_or_else(|| open(format!("whether {divisor} divides {dim} is unknown")))
     }
 
     pub(super) fn call(&self, v: VertexId) -> Option<Call> {
@@ -205,7 +205,7 @@ impl<'a> Meaning<'a> {
             Some(shape) if !shape.iter().any(Dim::has_unknown) => {
                 Ok(shape.iter().map(|d| self.case.simplified(d)).collect())
             }
-            _ => Err(open(format!("the type {ty} is not known"))),
+            _ => Err(open(format!("the type {ty} is not fully known"))),
         };
         types.iter().map(shape).collect()
     }
@@ -239,7 +239,7 @@ impl<'a> Meaning<'a> {
             }
             Node::Absent => vec![Vec::new()],
             Node::Call { .. } => {
-                let call = self.call(v).ok_or_else(|| open("an operator is not known"))?;
+                let call = self.call(v).ok_or_else(|| open("an operator is unknown"))?;
                 self.call_shapes(&call)?
             }
         };
@@ -428,7 +428,7 @@ impl<'a> Meaning<'a> {
             }
             Node::Absent => return Err(open("an omitted operand has no value")),
             Node::Call { .. } => {
-                let call = self.call(v).ok_or_else(|| open("an operator is not known"))?;
+                let call = self.call(v).ok_or_else(|| open("an operator is unknown"))?;
                 self.call_element(&call, output, at)?
             }
         };
