@@ -13,7 +13,7 @@ use super::{Options, Repair, Report, Subject, repair, verify};
 /// caller's thread. If it returns an error, no further rule is started.
 ///
 /// # Errors
-/// What `each` refuses with.
+/// The first error of `each`.
 ///
 /// ```
 /// use tautomer::verify::{Level, Options, shipped_rules, verify_all};
@@ -37,7 +37,7 @@ pub fn verify_all<T: Send, E>(
 /// Looks for repairs of refuted rules on `threads` threads; `each` is called as for [`verify_all`].
 ///
 /// # Errors
-/// What `each` refuses with.
+/// The first error of `each`.
 pub fn repair_all<E>(
     subjects: &[&Subject],
     options: &Options,

@@ -88,7 +88,7 @@ fn row(title: &str, entries: &[&Entry]) -> String {
     out
 }
 
-/// What a verdict rests on, in a few words.
+/// The evidence for a verdict, in a few words.
 fn evidence(entry: &Entry) -> String {
     let plural = if entry.instances == 1 { "" } else { "s" };
     let mut out = String::new();

@@ -417,7 +417,7 @@ pub(super) fn replaced(dim: &Dim, symbol: &str, by: &Dim) -> Dim {
     })
 }
 
-/// Equal factors together.
+/// Merges equal factors.
 fn collected(mut product: Product) -> Product {
     product.sort();
     let mut out: Product = Vec::with_capacity(product.len());

@@ -97,7 +97,7 @@ pub(super) fn whole(name: &'static str, args: Vec<Expr>, dtype: DType) -> Expr {
             }
             lattice(name, args.iter().map(|e| in_order(e, dtype)).collect())
         }
-        // What is unsigned is its own magnitude.
+        // An unsigned integer is its own magnitude.
         ("abs", [x]) => magnitude(x, dtype),
         ("sign", [x]) if !dtype.is_signed() => Expr::apply(Fun::In("sign", dtype), vec![x.clone()]),
         ("where", [c, a, b]) if dtype.is_signed() && a.add(b).is_zero() => match slopes(c, a, b) {
@@ -116,7 +116,7 @@ fn is_minus_one(x: &BigRational) -> bool {
 
 /// The magnitude of an integer; the least integer is its own magnitude.
 fn magnitude(x: &Expr, dtype: DType) -> Expr {
-    // What is unsigned is its own magnitude.
+    // An unsigned integer is its own magnitude.
     if !dtype.is_signed() || matches!(x.as_factor(), Some(Factor::Apply(Fun::In("abs", _), _))) {
         return x.clone();
     }

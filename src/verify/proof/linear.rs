@@ -1,4 +1,4 @@
-//! Detects contradictory linear inequalities by Fourier–Motzkin elimination, with products of symbols as unknowns.
+//! Detects contradictory linear inequalities by Fourier-Motzkin elimination, with products of symbols as unknowns.
 
 use rustc_hash::FxHashMap;
 

@@ -502,7 +502,7 @@ impl<'a> Meaning<'a> {
         for &v in &operands {
             values.push(self.element(v, &self.broadcast_at(v, shape, at)?)?);
         }
-        // Bounds that are given as operands.
+        // Bounds given as operands are not supported.
         for (i, &v) in call.operands.iter().enumerate() {
             if call.def.operand(i).is_some_and(|o| o.attr.is_some()) && self.is_given(v) {
                 return Err(open(format!("an attribute of `{}` is computed", call.def.name)));

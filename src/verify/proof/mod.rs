@@ -324,7 +324,7 @@ struct Given {
     tokens: Rc<[f64]>,
 }
 
-/// What was proved of a form.
+/// The result of proving a form.
 struct Proved {
     /// The number of cases; 0 if the rule applies at no sizes.
     cases: usize,
