@@ -203,9 +203,9 @@ pub fn rules(text: &str) -> bool {
             for rule in &set.rules {
                 let report = verify::verify(rule, &set.examples, &options);
                 let says = report.verdict.to_string();
-                assert!(!says.contains("fault of the tool"), "{}: {says}", rule.name);
+                assert!(!says.contains("internal error"), "{}: {says}", rule.name);
                 let why = report.not_proved.unwrap_or_default();
-                assert!(!why.contains("fault of the tool"), "{}: {why}", rule.name);
+                assert!(!why.contains("internal error"), "{}: {why}", rule.name);
             }
             true
         }

@@ -1,4 +1,4 @@
-//! Many rules at once, on several threads.
+//! Verification and repair of many rules on several threads.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -6,14 +6,14 @@ use std::sync::mpsc;
 
 use super::{Options, Repair, Report, Subject, repair, verify};
 
-/// Tries rules on so many threads, and gives what `finish` makes of each with its report, in the order of the rules.
-/// Reports do not depend on the number of threads.
+/// Verifies rules on `threads` threads, and returns what `finish` makes of each rule and its report, in the order of
+/// the rules. Reports do not depend on the number of threads.
 ///
-/// `each` sees every result, in order, as soon as it and all before it are there; it runs on the thread of the caller.
-/// If it refuses one, no further rule is begun.
+/// `each` is called with every result, in order, as soon as that result and all before it are ready; it runs on the
+/// caller's thread. If it returns an error, no further rule is started.
 ///
 /// # Errors
-/// What `each` refuses with.
+/// The first error of `each`.
 ///
 /// ```
 /// use tautomer::verify::{Level, Options, shipped_rules, verify_all};
@@ -34,10 +34,10 @@ pub fn verify_all<T: Send, E>(
     in_order(subjects, threads, one, each)
 }
 
-/// Looks for repairs of rules that are refuted, on so many threads; `each` sees them as [`verify_all`] shows reports.
+/// Looks for repairs of refuted rules on `threads` threads; `each` is called as for [`verify_all`].
 ///
 /// # Errors
-/// What `each` refuses with.
+/// The first error of `each`.
 pub fn repair_all<E>(
     subjects: &[&Subject],
     options: &Options,
@@ -51,10 +51,10 @@ pub fn repair_all<E>(
     in_order(subjects, threads, one, each)
 }
 
-/// The stack of a thread: patterns and programs are nested, and what looks at them follows.
+/// The stack of a thread: code that walks patterns and programs recurses as deep as they nest.
 const STACK: usize = 64 << 20;
 
-/// What `work` makes of each item, on so many threads; `each` sees it in the order of the items.
+/// Runs `work` on each item on `threads` threads; `each` is called with the results in the order of the items.
 fn in_order<I: Sync, T: Send, E>(
     items: &[I],
     threads: usize,

@@ -1,4 +1,4 @@
-//! Both sides in double precision, with bounds of the error that follow the computation.
+//! Comparison in double precision, with error bounds propagated through the computation.
 
 use super::data::{self, Data, Results, Values};
 use super::judge::{Apart, Differing, Fault, Finding, Ground, lacking, other_elements, shown};
@@ -9,23 +9,23 @@ use crate::rewrite::Sides;
 use crate::rule::Class;
 use crate::tensor::Nd;
 
-/// Where a choice hangs on rounding, how far apart the results may lie, relative to the scale of the result.
+/// The allowed difference where a branch depends on rounding, relative to the scale of the result.
 const TOLERANCE: f64 = 2e-6;
 
-/// The same, relative to the largest number on the way to a result.
+/// The same, relative to the largest intermediate value.
 const ROUNDING: f64 = 3e-7;
 
-/// What comparisons in double precision found.
+/// Measurements of comparisons in double precision.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Measured {
-    /// The largest bound that an agreement rests on, relative to the largest element of the result.
+    /// The largest bound within which results agreed, relative to the largest element of the result.
     pub(super) loose: f64,
-    /// The largest difference that is beyond the bounds, relative to the largest element of the result.
+    /// The largest difference beyond the bounds, relative to the largest element of the result.
     pub(super) error: f64,
 }
 
 impl Measured {
-    /// Both together.
+    /// Takes the maximum of both.
     pub(super) fn add(&mut self, other: Measured) {
         self.loose = self.loose.max(other.loose);
         self.error = self.error.max(other.error);
@@ -47,7 +47,7 @@ pub(super) fn in_reals(
     }))
 }
 
-/// Compares on some values.
+/// Compares at the given values.
 pub(super) fn at(
     class: Class,
     sides: &Sides,
@@ -61,14 +61,14 @@ pub(super) fn at(
     let ((a, b), trace) = under(Laws::NONE, || (run(&sides.source), run(target)));
     let Some(a) = a else { return Finding::Unknown };
     let Some(b) = b else { return lacking(values) };
-    // A choice that hangs on rounding goes beyond all bounds.
+    // The bounds do not cover a branch that depends on rounding.
     let slack = if trace.unsure {
         Some(magnitude(&a).max(magnitude(&b)).max(1e-3))
     } else {
         None
     };
-    // Whole numbers and truth values do not show that they were made of what is no real number, or of what is different
-    // but for rounding.
+    // Integer and boolean results can hide that they came from infinity or NaN, or from numbers that differ only by
+    // rounding.
     let finite = |x: &Bounded| x.value.is_finite();
     let defined = !kind.is_lenient() && a.inner.iter().filter_map(|v| v.real().ok()).flatten().all(finite);
     for (output, (x, y)) in a.outputs.iter().zip(&b.outputs).enumerate() {
@@ -101,7 +101,7 @@ fn largest<'a>(numbers: impl Iterator<Item = &'a Bounded>) -> f64 {
     finite.fold(0.0, f64::max)
 }
 
-/// The first elements that are further apart than the class and the bounds allow.
+/// The first elements that differ by more than the class and the bounds allow.
 fn apart(
     class: Class,
     x: &Nd<Bounded>,
@@ -119,7 +119,7 @@ fn apart(
     let mut found = Measured::default();
     let mut place = None;
     for (i, (p, q)) in x.iter().zip(y.iter()).enumerate() {
-        // Where the source is not a real number, nothing is said; and a target may overflow.
+        // A rule promises nothing where the source is infinite or NaN; and on lenient data a target may overflow.
         if !p.value.is_finite() {
             continue;
         }
@@ -138,7 +138,7 @@ fn apart(
         if distance > bound && scale > 0.0 {
             found.error = found.error.max(distance / scale);
         }
-        // Where all elements are small, bounds are small too, or the data said little.
+        // Relative to the largest element, so that a large value here means that the comparison was weak.
         if bound.is_finite() && scale > 0.0 {
             found.loose = found.loose.max(bound / scale);
         }

@@ -1,8 +1,8 @@
-//! How equal the sides of a rule are: bits on every number, or on those where they may go wrong.
+//! Sweeps that decide the class of a rule: bits compared on every number, or on corner cases.
 //!
-//! Where a rule works on each position alone and has one operand of real numbers, there are as many inputs as numbers:
-//! all of `f16` and `bf16` are tried, and of `f32` patterns of every sign and exponent with the least and largest digits
-//! and others at random, or all. With two operands, numbers at which bits may go wrong are tried in pairs.
+//! If a rule is elementwise and has one real operand, a single number is the whole input. A sweep tries all of `f16`
+//! and `bf16`; of `f32`, patterns of every sign and exponent with the least, middle and largest mantissas and with
+//! random ones, or all. With two operands it tries all pairs of corner cases.
 
 use std::fmt;
 
@@ -15,10 +15,10 @@ use crate::rewrite::{Sides, Trial};
 use crate::rule::{Class, Rule};
 use crate::tensor::{DType, Tensor};
 
-/// Numbers that are tried at once.
+/// How many numbers are tried at once.
 const AT_ONCE: usize = 4096;
 
-/// How many numbers of 16 bits there are.
+/// The number of 16-bit patterns.
 const NARROW: u64 = 1 << 16;
 
 /// Numbers of an element type on which the bits of both sides were compared.
@@ -26,11 +26,11 @@ const NARROW: u64 = 1 << 16;
 pub struct Sweep {
     /// The element type.
     pub dtype: DType,
-    /// How many numbers, or pairs of them.
+    /// The number of values, or of pairs of them.
     pub values: u64,
-    /// Real operands: one or two.
+    /// The number of real operands: one or two.
     pub operands: u32,
-    /// These are all numbers of the element type.
+    /// True if these are all numbers of the element type.
     pub exhaustive: bool,
 }
 
@@ -45,17 +45,17 @@ impl fmt::Display for Sweep {
     }
 }
 
-/// The strongest class that nothing speaks against.
+/// The strongest class consistent with everything compared.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decided {
     /// The class.
     pub class: Class,
-    /// Numbers that were tried; without any, the bits of the instances alone say so.
+    /// The sweeps; without any, the class rests on the bits at the instances alone.
     pub sweeps: Vec<Sweep>,
 }
 
 impl Decided {
-    /// Whether the class rests on all numbers there are of an element type.
+    /// Whether the class rests on all numbers of an element type.
     pub fn is_exhaustive(&self) -> bool {
         self.sweeps.iter().any(|s| s.exhaustive)
     }
@@ -72,13 +72,13 @@ impl fmt::Display for Decided {
     }
 }
 
-/// Numbers of a recipe at which bits differ.
+/// An instance and values at which bits differ.
 pub(super) type Found = (Recipe, Sides, Box<Apart>);
 
 /// Compares bits on many numbers: `patterns` of each element type, or all of them.
 ///
 /// # Errors
-/// The first numbers on which they differ.
+/// The first numbers at which they differ.
 pub(super) fn sweep(
     rule: &Rule,
     trial: &Trial,
@@ -87,7 +87,7 @@ pub(super) fn sweep(
     random: &mut Random,
 ) -> Result<Vec<Sweep>, Box<Found>> {
     let mut out = Vec::new();
-    // What a rule assumes of its values, it assumes of these.
+    // Some of these numbers may violate what the rule assumes about its values.
     if !rule.assuming.is_empty() {
         return Ok(out);
     }
@@ -155,7 +155,7 @@ pub(super) fn sweep(
     Ok(out)
 }
 
-/// How many operands the source has, if all are real and it works on each position alone.
+/// The number of operands of the source, if all are real and the source is elementwise.
 fn operand_count(recipe: &Recipe) -> Option<usize> {
     let mut leaves = 0;
     for step in &recipe.steps {
@@ -170,7 +170,7 @@ fn operand_count(recipe: &Recipe) -> Option<usize> {
     Some(leaves)
 }
 
-/// The instance with operands of `n` numbers of an element type, if the rule is applied there.
+/// The instance with operands that are vectors of `n` numbers of an element type, if the rule applies there.
 fn instance(trial: &Trial, recipe: &Recipe, dtype: DType, n: usize) -> Option<(Recipe, Sides)> {
     let mut recipe = recipe.clone();
     for step in &mut recipe.steps {
@@ -188,7 +188,7 @@ fn instance(trial: &Trial, recipe: &Recipe, dtype: DType, n: usize) -> Option<(R
     sides.types_agree().then_some((recipe, sides))
 }
 
-/// The numbers alone at which the sides differ.
+/// The instance reduced to the one position at which the sides differ.
 fn alone(trial: &Trial, recipe: &Recipe, dtype: DType, apart: &Apart) -> Option<Found> {
     let place = *apart.element.as_ref()?.first()?;
     let (recipe, sides) = instance(trial, recipe, dtype, 1)?;
@@ -202,9 +202,9 @@ fn alone(trial: &Trial, recipe: &Recipe, dtype: DType, apart: &Apart) -> Option<
     }
 }
 
-/// Number `i` of a sweep: the one of these bits, or for `f32` a pattern that looks random after the first ones.
+/// Number `i` of a sweep: the number with those bits; for `f32`, unless all are tried, a [`pattern`].
 fn number(dtype: DType, i: u64, all: bool, random: &mut Random) -> f64 {
-    // Where these are not all, every sign and exponent comes early: the odd factor permutes the patterns.
+    // In a partial sweep, every sign and exponent should come early: the odd factor permutes the patterns.
     let narrow = i.wrapping_mul(40_503) as u16;
     match dtype {
         DType::F16 => half::f16::from_bits(narrow).to_f64(),
@@ -214,7 +214,7 @@ fn number(dtype: DType, i: u64, all: bool, random: &mut Random) -> f64 {
     }
 }
 
-/// Bits of an `f32`: each sign and exponent in turn, with the digits at the ends first and any digits after that.
+/// The bits of an `f32`: every sign and exponent in turn, first with extreme and middle mantissas, then random ones.
 fn pattern(i: u64, random: &mut Random) -> u32 {
     const DIGITS: u32 = (1 << 23) - 1;
     const MIDDLE: u32 = 1 << 22;

@@ -1,22 +1,22 @@
-//! Instances at which numbers coincide: extents that are equal by chance, and extents of one.
+//! Instances with coinciding dimensions: dimensions that happen to be equal, and dimensions of 1.
 //!
-//! A wrong rule may have the right type only where two extents happen to be the same, as where an operand is read
-//! transposed that should not be. A change of one number at a time seldom comes there; so the extents of an instance,
-//! told apart by their values, are mapped to ones and twos, in each way.
+//! A wrong rule may have the right type only where two dimensions happen to be equal, for example if it transposes an
+//! operand by mistake. Mutating one number at a time rarely gets there. So the distinct dimensions of an instance are
+//! replaced by 1 and 2 in every combination.
 
 use super::change::Place;
 use super::random::Random;
 use super::recipe::{Recipe, Step};
 use crate::op::{AttrKind, AttrValue};
 
-/// What extents become.
+/// The values that replace dimensions.
 const SMALL: [i64; 2] = [1, 2];
 
-/// Different extents that are mapped in each way; of more of them, the first.
+/// Limit on the distinct dimensions that are replaced; of more, the first ones are.
 const CLASSES: usize = 6;
 
-/// An instance with its extents mapped to ones and twos in each way, in random order; the same with each flag the other
-/// way, and with a leading axis of one for all leaves of one rank: one list for each of these forms.
+/// An instance with its dimensions replaced by 1 and 2 in every combination, in random order; the same with each flag
+/// flipped, and with a leading axis of dimension 1 on all leaves of one rank: one list for each of these variants.
 pub(super) fn coincidences(recipe: &Recipe, random: &mut Random) -> Vec<Vec<Recipe>> {
     let mut forms = vec![recipe.clone()];
     forms.extend(widened(recipe));
@@ -29,7 +29,7 @@ pub(super) fn coincidences(recipe: &Recipe, random: &mut Random) -> Vec<Vec<Reci
     forms.iter().map(&mut small).collect()
 }
 
-/// Each flag the other way, in all calls that share it.
+/// Each flag flipped, in all calls of the operator that has it.
 fn flipped(recipe: &Recipe) -> Vec<Recipe> {
     let mut seen: Vec<(&str, usize)> = Vec::new();
     let mut out = Vec::new();
@@ -56,7 +56,7 @@ fn flipped(recipe: &Recipe) -> Vec<Recipe> {
     out
 }
 
-/// A leading axis of one, for all leaves of one rank.
+/// A leading axis of dimension 1 on all leaves of one rank.
 fn widened(recipe: &Recipe) -> Vec<Recipe> {
     let ranks = |recipe: &Recipe| {
         (0..recipe.steps.len())
@@ -80,7 +80,7 @@ fn widened(recipe: &Recipe) -> Vec<Recipe> {
     ranks.into_iter().map(with_axis).collect()
 }
 
-/// Each map of the different extents of leaves to ones and twos.
+/// Every combination of 1 and 2 for the distinct dimensions of leaves.
 fn small_extents(recipe: &Recipe) -> Vec<Recipe> {
     let extents: Vec<(Place, i64)> = recipe
         .integers()

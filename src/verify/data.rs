@@ -1,4 +1,4 @@
-//! Data for the leaves of an instance, and what both sides make of it.
+//! Data for the leaves of an instance, and evaluation of both sides on it.
 
 use rustc_hash::FxHashMap;
 
@@ -7,33 +7,33 @@ use crate::graph::{Graph, Node, VertexId, interpret_over, interpret_vertices};
 use crate::op::{AttrValue, Bounded, Field, Number, System, Value};
 use crate::tensor::{DType, Shape, Tensor};
 
-/// How data is distributed.
+/// Kinds of data, by distribution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Data {
-    /// Around zero, few numbers twice.
+    /// Around zero, with few duplicates.
     Balanced,
     /// Greater than zero.
     Positive,
-    /// Whole numbers around zero, many of them twice.
+    /// Small integers around zero, with many duplicates.
     Ties,
-    /// Beyond the bounds of what saturates.
+    /// Beyond the range in which saturating functions vary.
     Large,
     /// Close to zero, where a small constant matters.
     Small,
-    /// Both zeros, and little else.
+    /// Mostly zeros of both signs.
     Zeros,
-    /// Of all magnitudes, from very small to very large.
+    /// Of all magnitudes, from tiny to huge.
     Wide,
-    /// Close to the numbers that stand in the graph, on either side of them.
+    /// Close to the numbers in the graph, on either side of them.
     Near,
-    /// Both zeros, infinities, what is no number, the largest and the smallest numbers.
+    /// Zeros of both signs, infinities, NaN, the largest and the smallest numbers.
     Special,
 }
 
 impl Data {
-    /// The ones that say something of real functions.
+    /// The kinds for comparing real functions.
     pub(super) const REAL: [Data; 5] = [Data::Balanced, Data::Positive, Data::Ties, Data::Small, Data::Large];
-    /// The ones that say something of the real functions of a rule, whose numbers draw lines.
+    /// The kinds for comparing the real functions of a rule, which may change behaviour at the numbers it contains.
     pub(super) const RULE: [Data; 7] = [
         Data::Balanced,
         Data::Positive,
@@ -43,7 +43,7 @@ impl Data {
         Data::Wide,
         Data::Near,
     ];
-    /// The ones for exact numbers.
+    /// The kinds for exact numbers.
     pub(super) const EXACT: [Data; 7] = [
         Data::Ties,
         Data::Balanced,
@@ -53,9 +53,9 @@ impl Data {
         Data::Wide,
         Data::Near,
     ];
-    /// The ones that say something of bits.
+    /// The kinds for comparing bits.
     pub(super) const BITS: [Data; 5] = [Data::Balanced, Data::Special, Data::Zeros, Data::Ties, Data::Positive];
-    /// The ones that say something of integers and of the bits of a rule.
+    /// The kinds for comparing integers and the bits of a rule.
     pub(super) const WHOLE: [Data; 7] = [
         Data::Balanced,
         Data::Special,
@@ -66,12 +66,12 @@ impl Data {
         Data::Near,
     ];
 
-    /// True where numbers are so large that one side may overflow and the other not.
+    /// True where numbers are so large that one side may overflow while the other does not.
     pub(super) const fn is_lenient(self) -> bool {
         matches!(self, Data::Large | Data::Wide | Data::Near)
     }
 
-    /// A word for it.
+    /// Its name.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Data::Balanced => "balanced",
@@ -90,12 +90,12 @@ impl Data {
 /// The values of the leaves of a graph.
 pub(super) type Values = FxHashMap<VertexId, Tensor>;
 
-/// The inputs and parameters, in order.
+/// The inputs, then the parameters, in order.
 pub(super) fn leaves(graph: &Graph) -> impl Iterator<Item = VertexId> + '_ {
     graph.inputs().iter().chain(graph.params()).copied()
 }
 
-/// The extents of a value.
+/// The element type and the concrete shape of a value.
 pub(super) fn shape_of(graph: &Graph, v: VertexId) -> Option<(DType, Vec<usize>)> {
     let ty = graph.ty(v).as_tensor()?;
     Some((ty.dtype, ty.shape.as_ref().and_then(Shape::to_concrete)?))
@@ -103,7 +103,7 @@ pub(super) fn shape_of(graph: &Graph, v: VertexId) -> Option<(DType, Vec<usize>)
 
 /// Values for all leaves.
 pub(super) fn values(graph: &Graph, data: Data, random: &mut Random) -> Option<Values> {
-    // Where extents depend on data, integers stay small.
+    // Where dimensions depend on data, integers stay small.
     let extents_are_known = graph.ids().all(|v| {
         let mut known = true;
         graph.ty(v).visit_dims(&mut |d| known &= d.as_const().is_some());
@@ -129,10 +129,10 @@ pub(super) fn values(graph: &Graph, data: Data, random: &mut Random) -> Option<V
         .collect()
 }
 
-/// The most numbers of a graph that data is drawn close to.
+/// Limit on the numbers of a graph that data is drawn close to.
 const ANCHORS: usize = 24;
 
-/// The numbers that stand in a graph, as constants and as attributes.
+/// The numbers in a graph, from constants and attributes.
 fn anchors(graph: &Graph) -> Vec<f64> {
     let mut out: Vec<f64> = Vec::new();
     for v in graph.ids() {
@@ -152,13 +152,13 @@ fn anchors(graph: &Graph) -> Vec<f64> {
     out
 }
 
-/// True if a number is none of the infinities in a type.
+/// True if the number does not become infinite in that type.
 fn is_finite_in(dtype: DType, number: f64) -> bool {
     let rounded = Tensor::from_f64s(dtype, &[], &[number]).and_then(|t| t.to_f64s());
     rounded.is_none_or(|list| list.iter().all(|x| x.is_finite()))
 }
 
-/// Elements on either side of some numbers, of their negations, and of twice and half of them.
+/// Elements on either side of the given numbers, their negations, their doubles and their halves.
 fn close_to(near: &[f64], dtype: DType, shape: &[usize], random: &mut Random) -> Option<Tensor> {
     let n: usize = shape.iter().product();
     let near: Vec<f64> = near.iter().copied().filter(|x| is_finite_in(dtype, *x)).collect();
@@ -167,7 +167,7 @@ fn close_to(near: &[f64], dtype: DType, shape: &[usize], random: &mut Random) ->
         let times = random.pick(&[1.0, -1.0, 1.0, 2.0, -2.0, 0.5]).unwrap_or(1.0);
         let aside = random.pick(&[0.0, 1.0, -1.0, 0.125, -0.125]).unwrap_or(0.0);
         let number = anchor * times + aside;
-        // Twice the largest number of a type is none of its numbers: infinities are data of their own.
+        // Twice the largest number of a type overflows; infinities belong to `Special`.
         if is_finite_in(dtype, number) { number } else { anchor }
     };
     let numbers: Vec<f64> = (0..n).map(|_| one()).collect();
@@ -204,7 +204,7 @@ pub(super) fn tensor(dtype: DType, shape: &[usize], data: Data, random: &mut Ran
             _ => random.below(200) as i128 - 100,
         },
         (_, Data::Wide) => {
-            // Of any number of digits.
+            // With any number of binary digits.
             let (least, most) = dtype.int_range().unwrap_or((-8, 8));
             let digits = random.below(1 + (128 - most.leading_zeros()) as usize) as u32;
             let size = i128::from(random.next()) & ((1i128 << digits) - 1);
@@ -219,7 +219,7 @@ pub(super) fn tensor(dtype: DType, shape: &[usize], data: Data, random: &mut Ran
 }
 
 fn number(data: Data, corners: &[f64], random: &mut Random) -> f64 {
-    // Multiples of a power of two: exact in every element type but the narrowest.
+    // Multiples of a power of two are exact in all but the narrowest element types.
     let eighths = |random: &mut Random, n: usize| (random.below(n) as f64 + 1.0) / 8.0;
     let sign = if random.chance(1, 2) { 1.0 } else { -1.0 };
     match data {
@@ -240,13 +240,13 @@ fn number(data: Data, corners: &[f64], random: &mut Random) -> f64 {
     }
 }
 
-/// Results over a number system, and all values on the way there.
+/// Results over a number system, with all intermediate values.
 pub(super) struct Results<S> {
     pub(super) outputs: Vec<Value<S>>,
     pub(super) inner: Vec<Value<S>>,
 }
 
-/// The values of `roots` over a number system; nothing, where it has no meaning for a function.
+/// The values of `roots` over a number system; `None` where it does not define a function.
 pub(super) fn over<S: System>(
     graph: &Graph,
     roots: &[VertexId],
@@ -267,12 +267,12 @@ pub(super) fn over<S: System>(
     Some(Results { outputs, inner })
 }
 
-/// Results with the element types that the graph says.
+/// Results in the element types of the graph.
 pub(super) fn typed(graph: &Graph, roots: &[VertexId], values: &Values) -> Option<Vec<Tensor>> {
     interpret_vertices(graph, &|v| values.get(&v).cloned(), roots).ok()
 }
 
-/// Results in double precision with bounds; the values of leaves are exact.
+/// Results in double precision with error bounds; the leaves are exact.
 pub(super) fn bounded(graph: &Graph, roots: &[VertexId], values: &Values) -> Option<Results<Bounded>> {
     let leaf = |v: VertexId| {
         let tensor = values.get(&v)?;
@@ -285,7 +285,7 @@ pub(super) fn bounded(graph: &Graph, roots: &[VertexId], values: &Values) -> Opt
     over::<Bounded>(graph, roots, &leaf)
 }
 
-/// Points for the leaves with real elements; the others keep their values.
+/// Points for the leaves with real elements; other leaves keep their values.
 pub(super) fn points<S: Number>(
     graph: &Graph,
     values: &Values,
@@ -296,7 +296,7 @@ pub(super) fn points<S: Number>(
         .collect()
 }
 
-/// A point for each element, if they are real; else the tensor as it is.
+/// A point for each element of a real tensor; other tensors as they are.
 fn at_points<S: Number>(tensor: &Tensor, mut point: impl FnMut() -> S) -> Option<Value<S>> {
     if !tensor.dtype().is_float() {
         return Value::from_tensor(tensor).ok();
@@ -304,26 +304,26 @@ fn at_points<S: Number>(tensor: &Tensor, mut point: impl FnMut() -> S) -> Option
     real(tensor, (0..tensor.len()).map(|_| point()).collect())
 }
 
-/// A variable of the field.
+/// A random variable of the field.
 pub(super) fn variable(random: &mut Random) -> Field {
     Field::variable(random.next() >> 3, random.next() >> 3)
 }
 
-/// A variable of the field for each element, if they are real; else the tensor as it is.
+/// A random variable of the field for each element of a real tensor; other tensors as they are.
 pub(super) fn variables(tensor: &Tensor, random: &mut Random) -> Option<Value<Field>> {
     at_points(tensor, || variable(random))
 }
 
-/// Real elements in place of those of a tensor.
+/// A value with the shape of a tensor and the given real elements.
 fn real<S: Number>(tensor: &Tensor, elements: Vec<S>) -> Option<Value<S>> {
     let array = ndarray::ArcArray::from_shape_vec(ndarray::IxDyn(tensor.shape()), elements);
     array.ok().map(Value::Real)
 }
 
-/// Numbers of an element type at which bits may go wrong: zeros, the least and the largest numbers, infinities, what is
-/// no number, the neighbours of one, and ties of rounding.
+/// The corner cases of an element type, at which bits are likely to differ: zeros, the smallest and the largest
+/// numbers, infinities, NaN, the neighbours of 1, and rounding ties.
 pub(super) fn corners(dtype: DType) -> Vec<f64> {
-    // Exponents of the least normal and of the largest number, and digits of the mantissa.
+    // Exponents of the least normal and of the largest number, and bits of the mantissa.
     let (least, most, digits) = match dtype {
         DType::F16 => (-14, 15, 10),
         DType::BF16 => (-126, 127, 7),

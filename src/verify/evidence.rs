@@ -1,4 +1,4 @@
-//! Tests: what verdicts rest on, and which class is decided.
+//! Tests of the evidence for verdicts, and of the class that is decided.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ fn options() -> Options {
     }
 }
 
-/// What instances alone say, without a proof for all sizes.
+/// The verdict from instances alone, without a proof for all sizes.
 fn by_instances(text: &str, laws: Laws) -> Verdict {
     let set = load(text);
     let options = Options { laws, ..options() };
@@ -99,17 +99,17 @@ fn verdicts_name_the_laws_that_were_needed() {
             matches!(&verdict, Verdict::Proved { laws, error: None, .. } if *laws == all),
             "{text}: {verdict}"
         );
-        // Without one of them, double precision is left.
+        // Without one of the laws, only double precision remains.
         for law in expected {
             let verdict = by_instances(text, Laws::ALL.without(*law));
             let compared = matches!(&verdict, Verdict::Tested { instances, exact, .. } if exact < instances);
-            // What one law says, another one may say too.
+            // Other laws may imply the missing one.
             let otherwise = matches!(&verdict, Verdict::Proved { laws, .. } if !laws.contains(*law));
             assert!(compared || otherwise, "{text} without {}: {verdict}", law.name());
         }
         let verdict = by_instances(text, Laws::NONE);
         assert!(
-            // Where there is no element, nothing is left to assume.
+            // Instances without elements are exact with no laws.
             matches!(&verdict, Verdict::Tested { instances, exact, laws } if exact < instances && laws.is_empty()),
             "{text}: {verdict}"
         );

@@ -1,4 +1,4 @@
-//! Numbers for symbolic extents.
+//! Concrete values for symbolic dimensions.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,25 +9,25 @@ use crate::graph::{Graph, VertexId};
 use crate::op::AttrValue;
 use crate::tensor::{Atom, Dim, Type};
 
-/// What the symbols and unknown extents of a graph are.
+/// Values for the symbols and unknown dimensions of a graph.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Extents {
-    /// The symbols of inputs and parameters, in order of appearance.
+    /// The symbols and unknown dimensions of inputs and parameters, in order of appearance.
     symbols: Vec<(Atom, i64)>,
-    /// Unknown extents that were seen on the way.
+    /// Other unknown dimensions, as learned from computed values.
     learned: FxHashMap<Atom, i64>,
-    /// The rank of leaves of any rank.
+    /// The rank of leaves with unknown rank.
     rank: usize,
 }
 
-/// Equal extents that are tried, small ones first: strides and pools need room.
+/// Values tried for all dimensions at once. Some are large, since strides and pools need room.
 const EQUAL: [i64; 9] = [4, 1, 8, 16, 32, 64, 224, 640, 16_000];
 
-/// Ranks that are tried for inputs of any rank.
+/// Ranks tried for inputs of unknown rank.
 const RANKS: [usize; 4] = [2, 3, 4, 1];
 
 impl Extents {
-    /// Choices to try in order: different small numbers, then equal ones. One choice, if there is nothing to choose.
+    /// Choices in the order to try: distinct small numbers, then equal ones. There is one choice if nothing is open.
     pub(super) fn choices(graph: &Graph) -> Vec<Extents> {
         let of_any_rank = |v: &VertexId| graph.ty(*v).as_tensor().is_some_and(|t| t.shape.is_none());
         let mut out = Extents::numbers(graph);
@@ -55,7 +55,7 @@ impl Extents {
         let mut out = vec![with(&|i| 2 + i as i64)];
         for extent in EQUAL {
             out.push(with(&|_| extent));
-            // The first one is mostly the number of samples.
+            // The first symbol is usually the batch size.
             if extent > 1 && atoms.len() > 1 {
                 out.push(with(&|i| if i == 0 { 2 } else { extent }));
             }
@@ -99,7 +99,7 @@ impl Extents {
         }
     }
 
-    /// Takes note of what an unknown extent of `ty` is, now that a value of that type is there.
+    /// Learns the unknown dimensions of `ty` from the shape of a computed value of that type.
     pub(super) fn learn(&mut self, ty: &Type, shape: &[usize]) {
         let Some(dims) = ty.as_tensor().and_then(|t| t.shape.as_ref()) else {
             return;
@@ -113,14 +113,14 @@ impl Extents {
         }
     }
 
-    /// True if all extents of `ty` that are known now are possible.
+    /// True if no dimension of `ty` that is known by now is negative.
     pub(super) fn fits(&self, ty: &Type) -> bool {
         let mut fits = true;
         ty.visit_dims(&mut |d| fits &= self.dim(d).as_const().is_none_or(|n| n >= 0));
         fits
     }
 
-    /// The named symbols with their numbers.
+    /// The named symbols with their values.
     pub(super) fn named(&self) -> Vec<(Arc<str>, i64)> {
         let named = self.symbols.iter().filter_map(|(atom, n)| match atom {
             Atom::Symbol(name) => Some((name.clone(), *n)),
@@ -131,7 +131,7 @@ impl Extents {
 }
 
 impl fmt::Display for Extents {
-    /// `n = 2, m = 3`; unknown extents of inputs are not named.
+    /// `n = 2, m = 3`; unknown dimensions of inputs are not listed.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, (name, n)) in self.named().iter().enumerate() {
             let comma = if i > 0 { ", " } else { "" };
@@ -141,7 +141,7 @@ impl fmt::Display for Extents {
     }
 }
 
-/// The symbols and unknown extents of inputs and parameters, in order of appearance.
+/// The symbols and unknown dimensions that occur in the types of inputs and parameters, in order of appearance.
 fn atoms(graph: &Graph) -> Vec<Atom> {
     let mut out: Vec<Atom> = Vec::new();
     for &v in graph.inputs().iter().chain(graph.params()) {

@@ -1,4 +1,4 @@
-//! What a verdict is about: the text of a rule and the rows of its operators, as one number.
+//! The fingerprint of a rule: a hash of everything its verdict depends on, its text and the rows of its operators.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -12,11 +12,11 @@ use crate::lang::{format_program, format_rules, parse_program, parse_rules};
 use crate::op::{OpDef, lookup};
 use crate::rule::{Example, ExampleKind, Rule};
 
-/// 32 hexadecimal digits that change with whatever a verdict of the rule depends on: its name, its direction, its class,
-/// its text in canonical form without comments and documentation, and the rows of all operators in it, with those that
-/// the bodies of composite operators call.
+/// 32 hexadecimal digits that change with anything the verdict of the rule depends on: its name, direction and class,
+/// its text in canonical form without comments and documentation, and the rows of all operators in it, including those
+/// that the bodies of composite operators call.
 ///
-/// What primitive operators compute is not part of it; [`VERIFIER`](super::VERIFIER) stands for that.
+/// What primitive operators compute is not included; [`VERIFIER`](super::VERIFIER) covers that.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -47,7 +47,7 @@ pub fn fingerprint(rule: &Rule) -> String {
             found.calls_of(&file.ast);
             text.push_str(&format_rules(&file));
         }
-        // A rule without a text of its own is what its source holds.
+        // Text that does not parse on its own is hashed as it is.
         Err(_) => text.push_str(&source.text),
     }
     for def in found.with_those_of_bodies() {
@@ -56,7 +56,7 @@ pub fn fingerprint(rule: &Rule) -> String {
     format!("{:032x}", fnv1a(text.as_bytes()))
 }
 
-/// 32 hexadecimal digits that change with the examples of the rule, where the search for instances begins.
+/// 32 hexadecimal digits that change with the examples of the rule, which seed the search for instances.
 ///
 /// ```
 /// use tautomer::verify::{examples_fingerprint, shipped_rules};
@@ -76,7 +76,7 @@ pub fn examples_fingerprint(rule: &Rule, examples: &[Example]) -> String {
     format!("{:032x}", fnv1a(text.as_bytes()))
 }
 
-/// Operators that were found, and those whose bodies have not been looked at yet.
+/// Operators found whose bodies have not been searched yet.
 #[derive(Default)]
 struct Operators {
     waiting: Vec<&'static OpDef>,
@@ -99,7 +99,7 @@ impl Operators {
         }
     }
 
-    /// All of them, by name.
+    /// All operators found, including those that bodies call, sorted by name.
     fn with_those_of_bodies(mut self) -> impl Iterator<Item = &'static OpDef> {
         let mut names = BTreeSet::new();
         while let Some(def) = self.waiting.pop() {
@@ -115,7 +115,7 @@ impl Operators {
     }
 }
 
-/// A row of the operator table, as far as it can be written down.
+/// A row of the operator table, as far as it can be printed.
 fn row(def: &OpDef) -> String {
     let mut out = format!("{}(", def.name);
     for operand in def.operands {
@@ -135,8 +135,8 @@ fn row(def: &OpDef) -> String {
     out
 }
 
-/// The hash of Fowler, Noll and Vo in 128 bits. Nobody gains by two rules of one hash: who can choose the text of a
-/// rule can choose its verdict as well.
+/// The 128-bit FNV-1a hash. A collision is no attack: anyone who can choose the text of a rule can choose its verdict
+/// as well.
 fn fnv1a(bytes: &[u8]) -> u128 {
     const BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
     const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;

@@ -1,10 +1,10 @@
-//! What the agreements of a rule rest on, counted.
+//! Counts of the evidence for the agreements of a rule.
 
 use super::Verdict;
 use super::judge::Ground;
 use crate::op::Laws;
 
-/// What the agreements rest on, counted.
+/// How many agreements have which kind of evidence.
 #[derive(Debug, Default)]
 pub(super) struct Grounds {
     decided: usize,

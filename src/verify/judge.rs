@@ -1,4 +1,4 @@
-//! Both sides of a rule at one instance: types, then values over number systems.
+//! Comparison of both sides of a rule at one instance: types, then values over number systems.
 
 use std::fmt;
 
@@ -12,14 +12,14 @@ use crate::rewrite::Sides;
 use crate::rule::{Class, Rule};
 use crate::tensor::{DType, Tensor, Type};
 
-/// What is wrong at an instance.
+/// The kind of error at an instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// An output of the target has another type.
+    /// An output of the target has a different type.
     Types,
     /// The values differ by more than the class allows.
     Values,
-    /// The values are equal in the reals, and their bits are not.
+    /// The values are equal over the reals, but their bits differ.
     Bits,
 }
 
@@ -28,7 +28,7 @@ impl fmt::Display for Fault {
         f.write_str(match self {
             Fault::Types => "the sides differ in type",
             Fault::Values => "the sides differ in value",
-            Fault::Bits => "the sides are equal in the reals, and their bits differ",
+            Fault::Bits => "the sides are equal over the reals, but their bits differ",
         })
     }
 }
@@ -37,24 +37,24 @@ impl fmt::Display for Fault {
 #[derive(Debug, Clone)]
 pub(super) struct Apart {
     pub(super) fault: Fault,
-    /// Which output.
+    /// The index of the output.
     pub(super) output: usize,
-    /// Which element of it, by axes.
+    /// The multi-index of the element.
     pub(super) element: Option<Vec<usize>>,
     pub(super) source: String,
     pub(super) target: String,
     pub(super) values: Values,
 }
 
-/// What an agreement rests on.
+/// The evidence for an agreement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ground {
-    /// Both sides are the same polynomials of real numbers and of functions that obey the laws; `error` is the `n` of
-    /// the probability `2^-n` that they are not, where it is known.
+    /// Both sides are the same polynomials over real numbers and functions that obey the laws; `error` is `n` if the
+    /// probability that they are not is below `2^-n`, where that is known.
     Field { error: Option<u32>, laws: Laws },
-    /// They are equal at exact numbers, with the laws.
+    /// They are equal at exact numbers, assuming the laws.
     Exact(Laws),
-    /// Elements are no real numbers, and are the same on all data.
+    /// No input has real elements, and the results are equal on all data.
     Whole,
     /// They are equal up to rounding on all data.
     Data,
@@ -72,19 +72,19 @@ impl Ground {
     }
 }
 
-/// What is assumed, and what was found so.
+/// What comparisons assume, and what they have measured so far.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Terms {
-    /// Other types are a fault.
+    /// A difference in type is a fault.
     pub(super) strict: bool,
     /// Laws of functions.
     pub(super) assumed: Assumed,
-    /// What comparisons with bounds found so far.
+    /// Measurements of comparisons with bounds so far.
     pub(super) measured: Measured,
 }
 
 impl Terms {
-    /// Terms to begin with.
+    /// The initial terms.
     pub(super) fn new(strict: bool, laws: Laws) -> Terms {
         Terms {
             strict,
@@ -94,20 +94,20 @@ impl Terms {
     }
 }
 
-/// What an instance says.
+/// The result of comparing the sides at an instance.
 pub(super) enum Finding {
     /// The sides agree.
     Agree(Ground),
-    /// The target has no type here, or another one: no engine applies the rule.
+    /// The target has no type here or a different one, so no engine applies the rule; and why.
     Refused(String),
     /// Nothing could be computed.
     Unknown,
-    /// They do not agree.
+    /// The sides differ.
     Apart(Box<Apart>),
 }
 
 impl Finding {
-    /// What kinds of data say together, one after the other: a difference ends it.
+    /// The combined finding for several kinds of data; the first difference ends the comparison.
     pub(super) fn of_kinds(kinds: impl Iterator<Item = Finding>) -> Finding {
         let mut computed = false;
         for finding in kinds {
@@ -124,7 +124,7 @@ impl Finding {
     }
 }
 
-/// Compares the sides of an instance under all laws; other types are a fault if `strict`.
+/// Compares the sides of an instance under all laws; a difference in type is a fault if `strict`.
 pub(super) fn judge(rule: &Rule, sides: &Sides, strict: bool, random: &mut Random) -> Finding {
     examine(rule, sides, &mut Terms::new(strict, Laws::ALL), random)
 }
@@ -146,7 +146,10 @@ pub(super) fn examine(rule: &Rule, sides: &Sides, terms: &mut Terms, random: &mu
         return if terms.strict {
             Finding::Apart(Box::new(apart))
         } else {
-            Finding::Refused(format!("it would be {} instead of {}", apart.target, apart.source))
+            Finding::Refused(format!(
+                "the target has type {} instead of {}",
+                apart.target, apart.source
+            ))
         };
     }
     if is_whole(sides) {
@@ -163,7 +166,7 @@ pub(super) fn examine(rule: &Rule, sides: &Sides, terms: &mut Terms, random: &mu
     let ground = match exact {
         Exactly::Apart(apart) => return Finding::Apart(apart),
         Exactly::Same(ground) => Some(ground),
-        // Where fields alone say that the sides differ, constants are rounded: they are equal but for that.
+        // A difference in the fields alone comes from rounded constants: in double precision the sides are equal.
         Exactly::Unknown => matches!(real, Finding::Agree(_)).then_some(Ground::Data),
     };
     if rule.class == Class::Bitwise {
@@ -176,7 +179,7 @@ pub(super) fn examine(rule: &Rule, sides: &Sides, terms: &mut Terms, random: &mu
     ground.map_or(Finding::Unknown, Finding::Agree)
 }
 
-/// The sides with the elements of outputs that are tuples as outputs of their own, if there are such.
+/// The sides with each element of a tuple output as an output of its own, if any output is a tuple.
 fn in_parts(sides: &Sides) -> Option<Sides> {
     let target = sides.target.as_ref().ok()?;
     let count = |v: VertexId| match sides.graph.ty(v) {
@@ -207,7 +210,7 @@ fn in_parts(sides: &Sides) -> Option<Sides> {
     })
 }
 
-/// What is wrong where no engine applies the rule.
+/// The difference in type at an instance where no engine applies the rule.
 pub(super) fn untyped(sides: &Sides) -> Apart {
     match &sides.target {
         Ok(target) => types(sides, target),
@@ -243,7 +246,7 @@ fn types(sides: &Sides, target: &[VertexId]) -> Apart {
     }
 }
 
-/// The target has no value at all.
+/// The finding for a target that has no value.
 pub(super) fn lacking(values: Values) -> Finding {
     Finding::Apart(Box::new(Apart {
         fault: Fault::Values,
@@ -255,10 +258,10 @@ pub(super) fn lacking(values: Values) -> Finding {
     }))
 }
 
-/// Which element differs, and what the sides have there.
+/// The index of the element that differs, and the values of both sides there.
 pub(super) type Differing = (Option<Vec<usize>>, String, String);
 
-/// The first element that differs in values that are no real numbers.
+/// The first element that differs, in values that are not real.
 pub(super) fn other_elements<S: std::fmt::Debug>(
     sides: &Sides,
     output: usize,
@@ -272,7 +275,7 @@ pub(super) fn other_elements<S: std::fmt::Debug>(
     other_whole(dtype, a, b)
 }
 
-/// The first element that differs in values of that element type, which are no real numbers.
+/// The first element that differs, in values of that element type, which is not real.
 pub(super) fn other_whole<S: std::fmt::Debug>(dtype: DType, a: &Value<S>, b: &Value<S>) -> Option<Differing> {
     match (a, b) {
         (Value::Int(x), Value::Int(y)) if x.shape() == y.shape() => {
@@ -288,11 +291,15 @@ pub(super) fn other_whole<S: std::fmt::Debug>(dtype: DType, a: &Value<S>, b: &Va
             let at = x.iter().zip(y.iter()).position(|(p, q)| p != q)?;
             Some(shown(x.shape(), at, x.iter().nth(at), y.iter().nth(at)))
         }
-        _ => Some((None, "one kind of value or shape".to_owned(), "another".to_owned())),
+        _ => Some((
+            None,
+            "a value".to_owned(),
+            "one of a different kind or shape".to_owned(),
+        )),
     }
 }
 
-/// An element as its number system writes it.
+/// An element as its number system prints it.
 struct Written<'a, T>(&'a T);
 
 impl<T: fmt::Debug> fmt::Display for Written<'_, T> {
@@ -301,19 +308,19 @@ impl<T: fmt::Debug> fmt::Display for Written<'_, T> {
     }
 }
 
-/// An extent of each axis, as types write them.
+/// A shape as types print it.
 pub(super) fn extents(shape: &[usize]) -> String {
     let all: Vec<String> = shape.iter().map(ToString::to_string).collect();
     format!("[{}]", all.join(", "))
 }
 
-/// An element that differs, as text.
+/// An element that differs, formatted.
 pub(super) fn shown<T: fmt::Debug>(shape: &[usize], at: usize, a: Option<&T>, b: Option<&T>) -> Differing {
     let text = |v: Option<&T>| v.map_or_else(String::new, |v| Written(v).to_string());
     (Some(index(shape, at)), text(a), text(b))
 }
 
-/// The axes' places of an element.
+/// The multi-index of an element at a row-major position.
 fn index(shape: &[usize], mut at: usize) -> Vec<usize> {
     let mut out = vec![0; shape.len()];
     for (place, extent) in out.iter_mut().zip(shape).rev() {
@@ -322,7 +329,7 @@ fn index(shape: &[usize], mut at: usize) -> Vec<usize> {
     out
 }
 
-/// The same fault on other values, if it is one there too.
+/// The same fault at other values, if it occurs there too.
 pub(super) fn again(rule: &Rule, sides: &Sides, fault: Fault, values: Values) -> Option<Box<Apart>> {
     let target = sides.target.as_ref().ok()?;
     let found = match fault {
@@ -353,7 +360,7 @@ pub(super) fn is_whole(sides: &Sides) -> bool {
     !data::leaves(graph).any(|v| graph.ty(v).as_tensor().is_some_and(|t| t.dtype.is_float()))
 }
 
-/// True if the bits of both sides are the same on all data; nothing, if they are whole numbers or cannot be computed.
+/// Whether the bits of both sides are equal on all data; `None` if no input is real or nothing can be computed.
 pub(super) fn same_bits(rule: &Rule, sides: &Sides, random: &mut Random) -> Option<bool> {
     let target = sides.target.as_ref().ok()?;
     if is_whole(sides) {
@@ -366,12 +373,12 @@ pub(super) fn same_bits(rule: &Rule, sides: &Sides, random: &mut Random) -> Opti
     }
 }
 
-/// Compares bits, what is no number aside.
+/// Compares bits; all NaNs count as equal.
 fn in_bits(rule: &Rule, sides: &Sides, target: &[VertexId], random: &mut Random) -> Finding {
     let graph = &sides.graph;
     let fault = if is_whole(sides) { Fault::Values } else { Fault::Bits };
     Finding::of_kinds(Data::WHOLE.into_iter().filter_map(|kind| {
-        // What a rule assumes of its values, it assumes of special ones.
+        // The special values may violate what the rule assumes about its values.
         if kind == Data::Special && !rule.assuming.is_empty() {
             return None;
         }
@@ -380,7 +387,7 @@ fn in_bits(rule: &Rule, sides: &Sides, target: &[VertexId], random: &mut Random)
     }))
 }
 
-/// Compares bits on some values.
+/// Compares bits at the given values.
 pub(super) fn bits_at(sides: &Sides, target: &[VertexId], values: Values, fault: Fault) -> Finding {
     let graph = &sides.graph;
     let Some(a) = data::typed(graph, &sides.source, &values) else {
@@ -404,7 +411,7 @@ pub(super) fn bits_at(sides: &Sides, target: &[VertexId], values: Values, fault:
     Finding::Agree(Ground::Data)
 }
 
-/// The first element with other bits.
+/// The first element whose bits differ.
 pub(super) fn other_bits(a: &Tensor, b: &Tensor) -> Option<Differing> {
     if a.dtype() != b.dtype() || a.shape() != b.shape() {
         return Some((None, a.ty().to_string(), b.ty().to_string()));
@@ -420,11 +427,11 @@ pub(super) fn other_bits(a: &Tensor, b: &Tensor) -> Option<Differing> {
             let at = x.iter().zip(&y).position(|(p, q)| p != q)?;
             Some(shown(a.shape(), at, x.get(at), y.get(at)))
         }
-        _ => (!a.same_bits(b)).then(|| (None, "a tensor".to_owned(), "another".to_owned())),
+        _ => (!a.same_bits(b)).then(|| (None, "a tensor".to_owned(), "a different tensor".to_owned())),
     }
 }
 
-/// A number and its bits in that element type.
+/// A number, and its bits in that element type.
 fn with_bits(dtype: DType, value: f64) -> String {
     match dtype {
         DType::F16 => format!("{} (0x{:04x})", Written(&value), half::f16::from_f64(value).to_bits()),

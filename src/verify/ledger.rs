@@ -1,15 +1,15 @@
-//! What a proof ranges over: one line for each thing about a rule that may vary.
+//! The scope of a proof: one line for each thing about a rule that may vary.
 
 use std::fmt;
 
 /// How a proof treats something that may vary.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Covers {
-    /// As a symbol, which stands for every value.
+    /// As a symbol that stands for every value.
     Symbolic,
-    /// Value by value, each of them.
+    /// Value by value, with none left out.
     Exhausted,
-    /// At some values, which the line names.
+    /// At some values only, which the line names.
     Sampled(String),
 }
 
@@ -22,7 +22,7 @@ pub struct Line {
     pub covers: Covers,
 }
 
-/// All that may vary about a rule, and how a proof covers it.
+/// Everything that may vary about a rule, and how a proof covers it.
 ///
 /// ```
 /// use tautomer::verify::{Covers, Ledger};
@@ -44,18 +44,18 @@ impl Ledger {
         self.lines.push(Line { what, covers });
     }
 
-    /// All lines, in the order in which they were added.
+    /// All lines, in insertion order.
     pub fn lines(&self) -> &[Line] {
         &self.lines
     }
 
-    /// True if everything that may vary is covered as a whole.
+    /// True if everything that may vary is covered in full.
     pub fn is_complete(&self) -> bool {
         !self.lines.iter().any(|line| matches!(line.covers, Covers::Sampled(_)))
     }
 }
 
-/// The lines that are not covered as a whole, with the values that were.
+/// The lines that are not covered in full, with the values that are.
 impl fmt::Display for Ledger {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut between = "";

@@ -1,4 +1,4 @@
-//! How sure a verdict is.
+//! The confidence level of a verdict.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Verdict;
 
-/// How sure a verdict is; ordered from refuted to proved for all sizes.
+/// The confidence level of a verdict, ordered from refuted to proved for all sizes.
 ///
 /// ```
 /// use tautomer::verify::Level;
@@ -18,19 +18,19 @@ use super::Verdict;
 pub enum Level {
     /// The rule is wrong at some instance.
     Refuted,
-    /// Nothing was found out.
+    /// No result.
     Undecided,
-    /// The sides agree at all instances that were tried.
+    /// The sides agree at all instances tried.
     Tested,
-    /// The sides are the same for a part of what the rule admits, which the verdict names: at all values at the shapes
-    /// that were tried, or for all sizes in the forms that were.
+    /// The sides are equal for a part of what the rule admits, which the verdict names: at all values for the shapes
+    /// tried, or at all sizes for the forms tried.
     Proved,
-    /// The sides are the same at all values and sizes.
+    /// The sides are equal at all values and sizes.
     ProvedAll,
 }
 
 impl Level {
-    /// All of them, the surest first.
+    /// All levels, the strongest first.
     pub const ALL: [Level; 5] = [
         Level::ProvedAll,
         Level::Proved,
@@ -39,7 +39,7 @@ impl Level {
         Level::Refuted,
     ];
 
-    /// One word, as lock files and reports write it.
+    /// The word that lock files and reports use.
     pub const fn word(self) -> &'static str {
         match self {
             Level::Refuted => "refuted",
@@ -50,7 +50,7 @@ impl Level {
         }
     }
 
-    /// What it means, in a few words.
+    /// The meaning, in a few words.
     pub const fn phrase(self) -> &'static str {
         match self {
             Level::Refuted => "refuted",
@@ -61,7 +61,7 @@ impl Level {
         }
     }
 
-    /// The level of that word.
+    /// The level with that word.
     ///
     /// ```
     /// use tautomer::verify::Level;
@@ -79,7 +79,7 @@ impl fmt::Display for Level {
 }
 
 impl Verdict {
-    /// How sure it is.
+    /// Its confidence level.
     pub fn level(&self) -> Level {
         match self {
             Verdict::ProvedForAll(_) => Level::ProvedAll,

@@ -1,8 +1,8 @@
-//! Lock files: verdicts that are kept beside the rules, one line of JSON for each rule.
+//! Lock files: verdicts kept beside the rules, one line of JSON for each rule.
 //!
-//! There is one lock in each folder of rule files, named [`LOCK_NAME`], so that a rule that moves from file to file
-//! leaves no second file behind. Lines are sorted by file and rule and hold no time, so that a lock changes where a
-//! verdict does.
+//! There is one lock in each directory of rule files, named [`LOCK_NAME`], so moving a rule to another file of the
+//! directory leaves no stale lock behind. Lines are sorted by file and rule and contain no timestamps, so a lock
+//! changes only where a verdict does.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,80 +12,80 @@ use serde::{Deserialize, Serialize};
 use super::{Coverage, Level, Options, Report, Subject, Verdict, examples_fingerprint, fingerprint, place_of};
 use crate::op::Laws;
 
-/// The name of the lock of a folder.
+/// The name of the lock file in a directory.
 pub const LOCK_NAME: &str = "verdicts.lock";
 
-/// The version of the verifier: a verdict of another version is no current one. It is raised with every change to the
-/// verifier or to what an operator computes after which a verdict may be another.
+/// The version of the verifier; a verdict of another version is out of date. Raise it with every change to the
+/// verifier, or to what an operator computes, that may change a verdict.
 pub const VERIFIER: u32 = 7;
 
-/// The version of the format of locks.
+/// The version of the lock file format.
 const FORMAT: u32 = 1;
 
-/// The verdict of a rule, and what it rests on.
+/// The verdict of a rule and the evidence for it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Entry {
-    /// The rule file, without its folder; the name of the source for rules that are in no file.
+    /// The rule file, without its directory; the name of the source for rules that are in no file.
     pub file: String,
-    /// The rule; the backward direction of a rule with `<=>` has an entry of its own.
+    /// The rule; the backward direction of a `<=>` rule has an entry of its own.
     pub rule: String,
     /// The class that the rule declares.
     pub class: String,
-    /// How sure the verdict is.
+    /// The confidence level of the verdict.
     pub verdict: Level,
-    /// The verdict in words, with its numbers.
+    /// The verdict as text, with its numbers.
     pub says: String,
     /// Instances that were compared.
     pub instances: usize,
     /// How many of them each number system decided.
     pub systems: BTreeMap<String, usize>,
-    /// Forms of the source that were proved for all sizes, and the cases into which they were divided.
+    /// The forms of the source that were proved for all sizes, and the cases they were divided into.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proof: Option<Forms>,
-    /// Instances where the target has no type, or another one.
+    /// Instances where the target has no type or a different type.
     pub refused: usize,
-    /// Where the random choices began.
+    /// The seed of all random choices.
     pub seed: u64,
     /// Instances that were asked for.
     pub budget: usize,
-    /// Changes that were allowed for each instance.
+    /// Mutations that were allowed for each instance.
     pub attempts: usize,
-    /// Whether types that differ counted as wrong.
+    /// Whether a difference in type counted as an error.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub strict: bool,
-    /// Laws of functions that might be assumed, by name; nothing, if all might.
+    /// The laws of functions that were allowed, by name; `None` for all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub laws: Option<String>,
-    /// Numbers of an element type on which bits were to be compared; none, where a lock does not say.
+    /// How many numbers of an element type to compare bits on; 0 if the lock does not say.
     #[serde(default, skip_serializing_if = "is_none")]
     pub patterns: u64,
-    /// Whether they were to be compared on all numbers.
+    /// Whether to compare bits on all numbers.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub exhaustive: bool,
-    /// Whether no proof for all sizes was looked for.
+    /// Whether the proof for all sizes was skipped.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub without_proof: bool,
     /// The version of the verifier.
     pub verifier: u32,
-    /// What the verdict is about: the [`fingerprint`] of the rule.
+    /// The [`fingerprint`] of the rule that the verdict is about.
     pub hash: String,
-    /// Where the search for instances began: the [`examples_fingerprint`] of the rule.
+    /// The [`examples_fingerprint`] of the rule, whose examples seeded the search for instances.
     pub examples: String,
 }
 
-/// How much a proof for all sizes covers.
+/// The extent of a proof for all sizes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Forms {
-    /// Ranks, axes, orders and members, with all extents left open.
+    /// Combinations of ranks, axes, permutations and members, with all dimensions symbolic.
     pub forms: usize,
-    /// Cases into which these were divided.
+    /// The cases these were divided into.
     pub cases: usize,
 }
 
 impl Entry {
-    /// The entry for what was found out about a rule.
+    /// The entry for a report on a rule.
     pub fn new(subject: &Subject, report: &Report, options: &Options) -> Entry {
         Entry {
             file: place_of(&subject.source).1.to_owned(),
@@ -122,12 +122,12 @@ impl Entry {
         }
     }
 
-    /// Whether the verdict is about a rule of this fingerprint, by this version of the verifier.
+    /// Whether the verdict is about the rule with this fingerprint and by this version of the verifier.
     pub fn is_current(&self, hash: &str) -> bool {
         self.hash == hash && self.verifier == VERIFIER
     }
 
-    /// Whether a search with `options` from these examples would be no more than the one that led here.
+    /// Whether a search with `options` from these examples would try no more than the one that led to this verdict.
     pub fn covers(&self, options: &Options, examples: &str) -> bool {
         self.examples == examples
             && self.budget >= options.instances
@@ -139,17 +139,17 @@ impl Entry {
     }
 }
 
-/// Whether there is nothing to write.
+/// Whether the count is not written.
 const fn is_none(count: &u64) -> bool {
     *count == 0
 }
 
-/// The names of laws that may be assumed; nothing for all of them.
+/// The names of the laws that may be assumed; `None` for all.
 fn allowed(laws: Laws) -> Option<String> {
     (laws != Laws::ALL).then(|| laws.to_string())
 }
 
-/// The verdicts of the rules of a folder.
+/// The verdicts of the rules in a directory.
 ///
 /// ```
 /// use tautomer::verify::Lock;
@@ -170,7 +170,7 @@ struct Head {
 }
 
 impl Lock {
-    /// Reads the text of a lock.
+    /// Parses the text of a lock.
     ///
     /// # Errors
     /// What is wrong with it, and in which line.
@@ -179,7 +179,7 @@ impl Lock {
         let head = lines.next().map(|(_, line)| serde_json::from_str::<Head>(line));
         match head {
             Some(Ok(Head { lock: FORMAT })) => {}
-            Some(Ok(Head { lock })) => return Err(format!("its format is {lock}, and {FORMAT} is known")),
+            Some(Ok(Head { lock })) => return Err(format!("unsupported format {lock}, expected {FORMAT}")),
             _ => return Err(format!("its first line is not `{{\"lock\":{FORMAT}}}`")),
         }
         let mut out = Lock::default();
@@ -201,17 +201,17 @@ impl Lock {
         self.entries.get(&(file.to_owned(), rule.to_owned()))
     }
 
-    /// Puts an entry in the place of the one of the same rule, which is returned.
+    /// Replaces the entry of the same rule, which is returned.
     pub fn insert(&mut self, entry: Entry) -> Option<Entry> {
         self.entries.insert((entry.file.clone(), entry.rule.clone()), entry)
     }
 
-    /// Drops the entries that `keep` refuses.
+    /// Keeps only the entries for which `keep` returns true.
     pub fn retain(&mut self, mut keep: impl FnMut(&Entry) -> bool) {
         self.entries.retain(|_, entry| keep(entry));
     }
 
-    /// All entries, by file and rule.
+    /// All entries, sorted by file and rule.
     pub fn entries(&self) -> impl Iterator<Item = &Entry> {
         self.entries.values()
     }
@@ -287,7 +287,7 @@ mod tests {
         let twice = format!("{good}{}\n", good.lines().nth(1).unwrap_or_default());
         for (text, part) in [
             ("", "first line"),
-            ("{\"lock\":99}\n", "format is 99"),
+            ("{\"lock\":99}\n", "unsupported format 99"),
             (&*good.replace("\"seed\":0,", ""), "line 2: missing field `seed`"),
             (
                 &*good.replace("proved-all", "certain"),

@@ -1,25 +1,27 @@
-//! Are the rules true? Each rule is tried at many small instances, over exact numbers where its operators allow it.
+//! Verification of rules, results and runs. Each rule is compared at many small instances, over exact numbers where its
+//! operators allow it. `README.md` in this directory maps the files and defines the terms.
 //!
-//! An instance is the source of a rule as a concrete graph: types, attributes, constants and numbers of members are
-//! chosen, inference accepts it, and the matcher of the engines finds the rule in it, so that the conditions are
-//! exactly those under which an engine applies the rule. Both sides are built and compared: their types, then their
-//! values, over the number systems that say most first.
+//! An instance is the source of a rule as a concrete graph: types, attributes, constants and member counts are chosen,
+//! inference accepts it, and the engines' own matcher finds the rule in it. So the rule's conditions hold exactly as
+//! they do when an engine applies it. Both sides are built and compared: first their types, then their values, starting
+//! with the number systems that prove most.
 //!
-//! * Over two prime fields, agreement at random points decides that two polynomials are equal, whatever the functions in
-//!   them are, but for an error that is stated.
-//! * Over fields in which `exp`, `log`, roots and powers are there, laws of functions decide more. Those that were needed
-//!   are named, and may be switched off.
-//! * Over rational numbers an order is decided: `max`, `relu`, `clip`, comparisons, roundings. Sides that differ there
-//!   refute the rule.
-//! * What is left is compared in double precision, with bounds of the rounding that follow the computation. A constant
-//!   with many digits may stand for a number close by, and its bound says so.
-//! * Bits are compared where the class says `bitwise`, and where it could: on all instances, on every number of `f16`
-//!   and `bf16` and on very many of `f32` where there is one operand, and on pairs of numbers at which bits may go wrong.
+//! * Over two prime fields, agreement at random points shows that two polynomials are equal, whatever the functions in
+//!   them are, up to a stated probability of error.
+//! * Over fields that have `exp`, `log`, roots and powers, laws of functions prove more. The verdict names the laws it
+//!   needed; laws can be disabled.
+//! * Rational numbers are ordered, so they decide `max`, `relu`, `clip`, comparisons and rounding. Sides that differ
+//!   there refute the rule.
+//! * Everything else is compared in double precision, with error bounds propagated through the computation. A constant
+//!   with many digits may be a rounded number, and its bound accounts for that.
+//! * Bits are compared where the class is `bitwise`, and where it could be: on all instances, on every `f16` and `bf16`
+//!   number and very many `f32` numbers if there is one operand, and on pairs of corner cases if there are two.
 //!
-//! A proof for all sizes keeps a ledger of what may vary about a rule and of how it is covered ([`Ledger`]).
+//! A proof for all sizes keeps a ledger of everything that may vary about a rule, and of how each item is covered
+//! ([`Ledger`]).
 //!
-//! Instances begin with the examples of the rule and with what the loader's search for operands finds, and are changed
-//! one number, attribute or axis at a time, with what is tied to it. Everything depends on the seed alone.
+//! The search starts from the rule's examples and from the operands that the loader's search finds, and mutates one
+//! number, attribute or axis at a time, together with whatever is tied to it. Everything depends on the seed alone.
 
 mod all;
 mod audit;
@@ -90,7 +92,7 @@ pub use self::report::{Counterexample, Report, Verdict};
 pub use self::shipped::{Subject, is_shipped, place_of, shipped_locks, shipped_rules, shipped_verdict};
 pub use self::table::verdict_table;
 
-/// Tries a rule; `examples` are those of its file.
+/// Verifies a rule; `examples` are those of its file.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -101,23 +103,22 @@ pub use self::table::verdict_table;
 /// assert!(matches!(report.verdict, Verdict::Refuted(_)));
 /// ```
 pub fn verify(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Report {
-    // A fault of the tool costs the verdict of one rule and not those of all that are tried with it.
+    // A panic costs the verdict of one rule, not of all rules verified in the same run.
     std::panic::catch_unwind(AssertUnwindSafe(|| verified(rule, examples, options))).unwrap_or_else(|_| {
         let mut report = Report::new(rule);
-        report.verdict =
-            Verdict::Undecided("the verifier failed on this rule, which is a fault of the tool".to_owned());
+        report.verdict = Verdict::Undecided("internal error: the verifier panicked on this rule".to_owned());
         report
     })
 }
 
-/// The most vertices of a source, and the most alternatives in it.
+/// Limits on the vertices and on the alternatives of a source.
 const VERTICES: usize = 1000;
 const ALTERNATIVES: usize = 300;
 
-/// The most expressions of the text of a rule.
+/// Limit on the expressions in the text of a rule.
 const EXPRESSIONS: usize = 10_000;
 
-/// Why a rule is too large to be tried, if it is.
+/// Why a rule is too large to verify, if it is.
 fn too_large(rule: &Rule) -> Option<String> {
     let vertices = rule.source.len();
     let alternatives = rule.source.nodes().map(|(_, node)| match node {
@@ -134,7 +135,7 @@ fn too_large(rule: &Rule) -> Option<String> {
     ];
     let (count, most, what) = counts.into_iter().find(|(count, most, _)| count > most)?;
     Some(format!(
-        "the limit of {most} {what} is exceeded, there are {count}; several smaller rules can be verified"
+        "there are {count} {what}, more than the limit of {most}; split it into smaller rules"
     ))
 }
 
@@ -152,7 +153,7 @@ fn verified(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Report
     let strict = options.strict || apart.as_ref().is_some_and(|(_, _, apart)| apart.fault == Fault::Types);
     let proof = match apart {
         None if options.prove && options.laws != Laws::ALL => Some(Err(
-            "the proof takes all laws of functions for granted, and some are not assumed".to_owned(),
+            "the proof relies on all laws of functions, and some are disabled".to_owned(),
         )),
         None if options.prove => {
             let forms = run.forms();
@@ -164,7 +165,9 @@ fn verified(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Report
                     refused: run.refused(),
                     all_types: run.all_types,
                 }),
-                n => Err(format!("no operands were found for {n} alternatives of its source")),
+                n => Err(format!(
+                    "no instance was found for {n} of the alternatives in its source"
+                )),
             })
         }
         _ => None,
@@ -184,11 +187,11 @@ fn verified(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Report
         (None, Some(Ok(coverage))) => Verdict::ProvedFor(coverage),
         (None, _) if report.instances > 0 => grounds.verdict(),
         (None, _) if report.refused > 0 => Verdict::Undecided(format!(
-            "at none of the instances that were found has the target the type of the source: {}",
+            "the target has the type of the source at none of the instances found: {}",
             report.refusal.as_deref().unwrap_or("it differs")
         )),
         (None, _) => Verdict::Undecided(
-            "no operands were found that it matches; an `example` of the rule would show where to begin".to_owned(),
+            "no operands were found that it matches; an `example` of the rule would give the search a start".to_owned(),
         ),
     };
     report

@@ -1,4 +1,4 @@
-//! Both sides over exact number systems: fields, fields in which functions have laws, rational numbers.
+//! Comparison over exact number systems: fields, fields in which functions obey laws, rational numbers.
 
 use super::data::{self, Data, Results, Values};
 use super::judge::{Apart, Differing, Fault, Ground, other_elements, shown};
@@ -8,38 +8,38 @@ use crate::op::{Exact, Field, Law, Lawful, Laws, System, Trace, Value, under};
 use crate::rewrite::Sides;
 use crate::rule::Class;
 
-/// Points of the field at each instance.
+/// How many points of the field are tried at each instance.
 const POINTS: u32 = 2;
 
-/// Binary digits of fields with laws in which each element must agree.
+/// In how many bits, summed over fields with laws and over points, each element must agree.
 const DIGITS: u32 = 60;
 
-/// Points of the fields with laws at each instance, at most.
+/// Limit on the points of the fields with laws at each instance.
 const LAWFUL_POINTS: usize = 12;
 
-/// What exact numbers say of both sides.
+/// The result of comparing both sides over exact numbers.
 pub(super) enum Exactly {
-    /// They are equal, and why.
+    /// They are equal, with the evidence.
     Same(Ground),
-    /// They are not, at these values.
+    /// They differ, at these values.
     Apart(Box<Apart>),
-    /// Nothing.
+    /// Inconclusive.
     Unknown,
 }
 
-/// Laws of functions for exact numbers, and what came of them at the instances of a rule so far.
+/// Laws of functions for exact numbers, and how useful they were at the instances of a rule so far.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Assumed {
-    /// Laws that may be assumed.
+    /// The laws that may be assumed.
     pub(super) laws: Laws,
-    /// Those that instances needed.
+    /// The laws that instances needed.
     needed: Laws,
-    /// Instances at which exact numbers said nothing, since the last one at which they did.
+    /// How many instances in a row were inconclusive over exact numbers.
     fruitless: u32,
 }
 
 impl Assumed {
-    /// Nothing is needed so far.
+    /// The initial state: no law is needed.
     pub(super) const fn new(laws: Laws) -> Assumed {
         Assumed {
             laws,
@@ -49,10 +49,10 @@ impl Assumed {
     }
 }
 
-/// Instances at which laws or an order are tried in vain before that ends.
+/// After so many inconclusive instances in a row, only the plain field is tried.
 const FRUITLESS: u32 = 8;
 
-/// Both sides over exact numbers, the ones that assume least first.
+/// Compares both sides over exact numbers, starting with the systems that assume least.
 pub(super) fn exactly(
     class: Class,
     sides: &Sides,
@@ -63,7 +63,7 @@ pub(super) fn exactly(
     let real = data::leaves(&sides.graph).all(|v| sides.graph.ty(v).as_tensor().is_some_and(|t| t.dtype.is_float()));
     let field = in_field(sides, target, random);
     if let Some(Some(error)) = field {
-        // Elements that are no real numbers are the same at every point.
+        // Elements that are not real do not vary between points, so they are only tested.
         return Exactly::Same(if real {
             Ground::Field {
                 error: Some(error),
@@ -83,7 +83,7 @@ pub(super) fn exactly(
         random: random.clone(),
     };
     let in_lawful = || with_laws(laws, needed, |laws| lawful.agree(laws));
-    // Where the field knows no order, rational numbers do.
+    // The field has no order; the rational numbers do.
     let mut found = if field.is_some() { in_lawful() } else { None };
     let unordered = found.is_some_and(|(trace, _)| !trace.ordered && real);
     if !unordered {
@@ -110,10 +110,10 @@ pub(super) fn exactly(
     })
 }
 
-/// Whether the sides agree over the rational numbers, on data of each kind.
+/// Whether the sides agree over the rational numbers, on data of each kind; `None` if that is inconclusive.
 ///
 /// # Errors
-/// Where they certainly do not.
+/// A difference that is certain.
 fn in_rationals(
     class: Class,
     sides: &Sides,
@@ -157,8 +157,8 @@ fn in_rationals(
     }
 }
 
-/// What both sides came across, if they agree where the laws of `first` may be assumed, or else those of `laws`; then
-/// also which of the latter that takes.
+/// The trace of both sides if they agree under the laws of `first`; else their trace under as few of `laws` as
+/// possible, and those laws.
 fn with_laws(laws: Laws, first: Laws, mut agree: impl FnMut(Laws) -> Option<Trace>) -> Option<(Trace, Laws)> {
     let first = first.and(laws);
     if let Some(trace) = agree(first) {
@@ -170,7 +170,7 @@ fn with_laws(laws: Laws, first: Laws, mut agree: impl FnMut(Laws) -> Option<Trac
     let mut trace = agree(laws)?;
     let mut needed = trace.laws;
     let mut assumed: Vec<Law> = needed.iter().collect();
-    // Those that others imply are the later ones.
+    // Laws that others imply come later, so those are dropped first.
     assumed.reverse();
     for law in assumed {
         if let Some(fewer) = agree(needed.without(law)) {
@@ -180,7 +180,7 @@ fn with_laws(laws: Laws, first: Laws, mut agree: impl FnMut(Laws) -> Option<Trac
     Some((trace, needed))
 }
 
-/// Whether the sides are equal at random points of the field, and how surely; nothing, if they have no meaning there.
+/// Whether the sides are equal at random points of the field, and with what error; `None` if they are undefined there.
 fn in_field(sides: &Sides, target: &[VertexId], random: &mut Random) -> Option<Option<u32>> {
     let graph = &sides.graph;
     let (mut degree, mut unknown) = (0, 0);
@@ -198,7 +198,7 @@ fn in_field(sides: &Sides, target: &[VertexId], random: &mut Random) -> Option<O
             return Some(None);
         }
         degree = pairs.iter().map(|(a, b)| a.degree(b)).fold(degree, u32::max);
-        // Arguments are compared as well.
+        // Equal arguments of uninterpreted functions also rest on the field, so their degrees count.
         let inner = a.inner.iter().chain(&b.inner).filter_map(|v| v.real().ok()).flatten();
         if trace.unknown > 0 {
             degree = inner.map(|x| x.degree(x)).fold(degree, u32::max);
@@ -208,16 +208,16 @@ fn in_field(sides: &Sides, target: &[VertexId], random: &mut Random) -> Option<O
     Some(Some(Field::error(degree, unknown, POINTS)))
 }
 
-/// Both sides over fields in which functions have laws.
+/// Both sides over fields in which functions obey laws.
 struct Lawfully<'a> {
     sides: &'a Sides,
     target: &'a [VertexId],
-    /// Where the points begin.
+    /// The generator of the points.
     random: Random,
 }
 
 impl Lawfully<'_> {
-    /// What the evaluation came across, if the sides agree and every element was compared.
+    /// The trace of the evaluation, if the sides agree and every element was compared.
     fn agree(&self, laws: Laws) -> Option<Trace> {
         let graph = &self.sides.graph;
         let mut random = self.random.clone();
@@ -253,7 +253,7 @@ impl Lawfully<'_> {
     }
 }
 
-/// The real elements of the outputs side by side; nothing, if others differ.
+/// The real elements of the outputs, paired; `None` if shapes or other elements differ.
 fn pairs<'a, S: System>(sides: &Sides, a: &'a Results<S>, b: &'a Results<S>) -> Option<Vec<(&'a S, &'a S)>> {
     let mut out = Vec::new();
     for (output, (x, y)) in a.outputs.iter().zip(&b.outputs).enumerate() {
@@ -269,10 +269,10 @@ fn pairs<'a, S: System>(sides: &Sides, a: &'a Results<S>, b: &'a Results<S>) -> 
     Some(out)
 }
 
-/// What the rational numbers say at some values.
+/// The result of comparing over the rational numbers at given values.
 enum At {
     Same(Trace),
-    /// Which output differs, and where.
+    /// The output that differs, and where.
     Apart(Trace, (usize, Differing)),
     Nothing,
 }
@@ -285,7 +285,7 @@ fn at(sides: &Sides, target: &[VertexId], laws: Laws, values: &Values) -> At {
     let run = |roots: &[VertexId]| data::over::<Exact>(graph, roots, &|v| points.get(&v).cloned());
     let ((a, b), trace) = under(laws, || (run(&sides.source), run(target)));
     let (Some(a), Some(b)) = (a, b) else { return At::Nothing };
-    // Whole numbers and truth values do not show that they were made of what is no real number.
+    // Integer and boolean results can hide that they came from infinity or NaN.
     let reals = |r: &Results<Exact>| {
         r.inner
             .iter()
@@ -299,7 +299,7 @@ fn at(sides: &Sides, target: &[VertexId], laws: Laws, values: &Values) -> At {
         let apart = match (x, y) {
             (Value::Real(x), Value::Real(y)) if x.shape() == y.shape() => {
                 seen |= x.is_empty() || x.iter().any(Exact::is_finite);
-                // Where the source is not a real number, nothing is said.
+                // A rule promises nothing where the source is infinite or NaN.
                 let differs = |(p, q): (&Exact, &Exact)| p.is_finite() && p != q;
                 let place = x.iter().zip(y.iter()).position(differs);
                 if place.and_then(|i| y.iter().nth(i)).is_some_and(Exact::is_undefined) {

@@ -1,28 +1,28 @@
-//! How much is tried.
+//! Options: how much is tried.
 
 use crate::op::Laws;
 
 /// How much is tried.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Where the random choices begin.
+    /// The seed of all random choices.
     pub seed: u64,
-    /// Instances of each rule.
+    /// Instances for each rule.
     pub instances: usize,
-    /// Changes that are tried for each instance before the search ends.
+    /// Mutations tried for each instance before the search ends.
     pub attempts: usize,
-    /// A rule is wrong where its target has another type than its source; without this, such instances are counted as
-    /// refused, for no engine applies the rule there.
+    /// Treat a target whose type differs from the source's as an error. Otherwise such instances count as refused,
+    /// because no engine applies the rule there.
     pub strict: bool,
-    /// A proof for all sizes is looked for; it takes longer than the instances, and refutes nothing.
+    /// Attempt a proof for all sizes; it takes longer than the instances, and never refutes a rule.
     pub prove: bool,
     /// Laws of functions that may be assumed.
     pub laws: Laws,
-    /// Numbers of an element type on which the bits of a rule with one real operand are compared.
+    /// How many numbers of an element type to compare bits on, for a rule with one real operand.
     pub patterns: u64,
-    /// All of them instead, those of `f32` as well.
+    /// Compare bits on all of them instead, including all of `f32`.
     pub exhaustive: bool,
-    /// Changes that are tried to make a counterexample smaller.
+    /// Mutations tried to shrink a counterexample.
     pub shrinking: usize,
 }
 

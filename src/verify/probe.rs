@@ -1,5 +1,5 @@
-//! Instances that are tried one by one, because a search by chance seldom meets them: each element type, each order of
-//! axes where all extents are equal, each number near one that the rule says.
+//! Instances that are enumerated, because random search rarely finds them: each element type, each order of axes where
+//! all dimensions are equal, each number near one in the rule, and so on.
 
 use super::change::{Place, Words};
 use super::random::Random;
@@ -7,34 +7,34 @@ use super::recipe::{Recipe, Step};
 use crate::op::{AttrKind, AttrValue};
 use crate::tensor::DType;
 
-/// Element types by which it is found out which operands have one type.
+/// Element types used to find out which operands share a type.
 const TELLING: [DType; 5] = [DType::F64, DType::F16, DType::I32, DType::U8, DType::Bool];
 
-/// The most combinations of element types.
+/// Limit on the combinations of element types.
 const COMBINATIONS: usize = 150;
 
-/// Extents along all axes where they are made equal.
+/// The dimensions of all axes where they are made equal.
 const EQUAL: [i64; 2] = [2, 3];
 
-/// The most axes that are put in every order; of more, all are moved on by one.
+/// Up to so many axes are permuted in every order; more are only rotated.
 const AXES: usize = 4;
 
-/// The most numbers that are tried in one place.
+/// Limit on the numbers tried in one place.
 const NUMBERS: usize = 400;
 
-/// Extents that differ from operand to operand.
+/// Dimensions that are tried in every combination over the operands.
 const SMALL: [i64; 3] = [1, 2, 0];
 
-/// The most operands whose extents differ in each way.
+/// Limit on the operands whose dimensions are combined.
 const MIXED: usize = 5;
 
-/// Windows that are tried.
+/// The number of windows tried.
 const WINDOWS: usize = 300;
 
-/// Choices of integers that are tried.
+/// The number of choices of integers tried.
 const INTEGERS: usize = 400;
 
-/// The largest number of the rule that becomes an extent.
+/// The largest number of the rule that is used as a dimension.
 const LARGEST: i64 = 64;
 
 fn dtype(recipe: &Recipe, step: usize) -> Option<DType> {
@@ -45,7 +45,7 @@ fn dtype(recipe: &Recipe, step: usize) -> Option<DType> {
     }
 }
 
-/// The recipe with another element type at some steps; nothing, if a constant cannot have it.
+/// The recipe with another element type at some steps; `None` if a constant cannot have it.
 fn retyped(recipe: &Recipe, steps: &[usize], to: DType) -> Option<Recipe> {
     let mut out = recipe.clone();
     for &step in steps {
@@ -63,8 +63,8 @@ fn retyped(recipe: &Recipe, steps: &[usize], to: DType) -> Option<Recipe> {
     Some(out)
 }
 
-/// The recipe with all element types that it may have, and whether these are really all; `fits` says whether the rule
-/// matches and types agree.
+/// The recipe with every element type that it admits, and whether the list is complete; `fits` tells whether the rule
+/// matches and the types agree.
 pub(super) fn with_types(recipe: &Recipe, fits: &dyn Fn(&Recipe) -> bool) -> (Vec<Recipe>, bool) {
     let typed: Vec<usize> = (0..recipe.steps.len())
         .filter(|&i| dtype(recipe, i).is_some())
@@ -74,7 +74,7 @@ pub(super) fn with_types(recipe: &Recipe, fits: &dyn Fn(&Recipe) -> bool) -> (Ve
             steps.iter().any(|&i| dtype(recipe, i) != Some(to)) && retyped(recipe, steps, to).is_some_and(|r| fits(&r))
         })
     };
-    // Operands that change by themselves, with one other, or with all others of their type.
+    // Operands whose type can change alone, together with one other, or with all others of their type.
     let mut groups: Vec<Vec<usize>> = Vec::new();
     let mut left: Vec<usize> = Vec::new();
     for &i in &typed {
@@ -99,7 +99,7 @@ pub(super) fn with_types(recipe: &Recipe, fits: &dyn Fn(&Recipe) -> bool) -> (Ve
             .or_else(|| may_change(&alike).then_some(alike))
             .unwrap_or_else(|| vec![first]);
         left.retain(|i| !group.contains(i));
-        // What changes with one of a pair changes with both.
+        // An operand tied to one member of a pair is tied to both.
         groups.push(group);
     }
     let admitted = |group: &Vec<usize>| -> Vec<DType> {
@@ -128,7 +128,7 @@ pub(super) fn with_types(recipe: &Recipe, fits: &dyn Fn(&Recipe) -> bool) -> (Ve
     (out, complete)
 }
 
-/// The recipe with one number for all extents of operands, in a few ways.
+/// The recipe with all dimensions of operands equal, for a few values.
 pub(super) fn with_equal_extents(recipe: &Recipe) -> Vec<Recipe> {
     EQUAL.iter().map(|&n| squared(recipe, n)).collect()
 }
@@ -143,7 +143,7 @@ fn squared(recipe: &Recipe, n: i64) -> Recipe {
     out
 }
 
-/// Each list of axes that is an order of them in each other order, with equal extents.
+/// Each list of axes that is a permutation replaced by every other permutation, with equal dimensions.
 pub(super) fn with_orders(recipe: &Recipe) -> Vec<Recipe> {
     let mut out = Vec::new();
     let mut seen: Vec<Vec<i64>> = Vec::new();
@@ -159,7 +159,7 @@ pub(super) fn with_orders(recipe: &Recipe) -> Vec<Recipe> {
             if !matches!(declared.kind, AttrKind::Axes(_)) || !is_order || seen.contains(&list) {
                 continue;
             }
-            // With fewer axes there is no order but its own inverse.
+            // With fewer than three axes every permutation is its own inverse.
             for axes in [list.len(), 3] {
                 for order in orders(axes) {
                     out.push(with_order(recipe, &list, &order));
@@ -171,7 +171,7 @@ pub(super) fn with_orders(recipe: &Recipe) -> Vec<Recipe> {
     out
 }
 
-/// The recipe with another order in the place of one, and operands of as many axes.
+/// The recipe with one permutation replaced by another, and with operands of matching rank.
 fn with_order(recipe: &Recipe, before: &[i64], order: &[i64]) -> Recipe {
     let mut out = squared(recipe, EQUAL[0]);
     for i in 0..out.steps.len() {
@@ -192,7 +192,7 @@ fn with_order(recipe: &Recipe, before: &[i64], order: &[i64]) -> Recipe {
     out
 }
 
-/// Integers of attributes that are no axes, all at a time, and extents that leave room for them.
+/// Random values for all integer attributes that are not axes at once, with dimensions that leave room for them.
 pub(super) fn with_integers(recipe: &Recipe, random: &mut Random) -> Vec<Recipe> {
     let is_axis = |i: usize, k: usize| match &recipe.steps[i] {
         Step::Call { def, .. } => !matches!(def.attrs[k].kind, AttrKind::Int | AttrKind::Ints),
@@ -220,7 +220,7 @@ pub(super) fn with_integers(recipe: &Recipe, random: &mut Random) -> Vec<Recipe>
     (0..INTEGERS).map(|_| one(random)).collect()
 }
 
-/// Orders of so many axes: all, or, of many, those that move each axis on.
+/// Permutations of `n` axes: all of them, or only the rotations if there are many axes.
 fn orders(n: usize) -> Vec<Vec<i64>> {
     if n > AXES {
         let moved = |by: usize| (0..n).map(|i| ((i + by) % n) as i64).collect();
@@ -242,14 +242,14 @@ fn orders(n: usize) -> Vec<Vec<i64>> {
     out
 }
 
-/// A place with a number: a constant, or an attribute in all calls of an operator that have the same value.
+/// A place with a number: a constant, or an attribute in all calls of an operator in which it has the same value.
 enum Numbered {
     Constant(usize),
     Attribute(&'static str, usize, f64),
 }
 
-/// The recipe with each constant and each number of an attribute at the numbers near which the rule may draw a line: one
-/// list for each.
+/// The recipe with each constant and each float attribute replaced by numbers at which the rule may change its
+/// behaviour: one list for each.
 pub(super) fn with_numbers(recipe: &Recipe, words: &Words, random: &mut Random) -> Vec<Vec<Recipe>> {
     let mut places: Vec<Numbered> = Vec::new();
     for (i, step) in recipe.steps.iter().enumerate() {
@@ -310,8 +310,8 @@ fn with_number(recipe: &Recipe, place: &Numbered, number: f64) -> Recipe {
     out
 }
 
-/// One operand with its axes in another order, without axes of one, or with one more, where all other extents are equal:
-/// there it fits, wherever it should not.
+/// One operand with its axes permuted, without axes of dimension 1, or with one more. All other dimensions are equal,
+/// so it fits even where a correct rule should not accept it.
 pub(super) fn with_moved_axes(recipe: &Recipe) -> Vec<Recipe> {
     let mut out = Vec::new();
     for n in EQUAL {
@@ -344,7 +344,7 @@ pub(super) fn with_moved_axes(recipe: &Recipe) -> Vec<Recipe> {
     out
 }
 
-/// Extents of one axis, counted from the end, that differ from operand to operand: nothing, one, and more.
+/// Dimensions 0, 1 and 2 in every combination over the operands, along one axis counted from the end.
 pub(super) fn with_small_extents(recipe: &Recipe, random: &mut Random) -> Vec<Recipe> {
     let leaves: Vec<usize> = (0..recipe.steps.len()).filter(|&i| recipe.shape(i).is_some()).collect();
     let most = leaves
@@ -377,8 +377,7 @@ pub(super) fn with_small_extents(recipe: &Recipe, random: &mut Random) -> Vec<Re
     out
 }
 
-/// Windows along one spatial axis, with all their numbers at a time: kernels, strides, dilations, pads on either side,
-/// and whether a last window may be cut off.
+/// Random windows, the same along every spatial axis: kernels, strides, dilations, pads on either side, `ceil_mode`.
 pub(super) fn with_windows(recipe: &Recipe, random: &mut Random) -> Vec<Recipe> {
     let has_windows = |step: &Step| matches!(step, Step::Call { def, .. } if def.attr_index("strides").is_some());
     if !recipe.steps.iter().any(has_windows) {
@@ -398,7 +397,7 @@ pub(super) fn with_windows(recipe: &Recipe, random: &mut Random) -> Vec<Recipe> 
             let (windows, padding) = (def.attr_index("strides").is_some(), def.name == "pad");
             let name = def.name;
             for (declared, value) in def.attrs.iter().zip(attrs.iter_mut()) {
-                // Lists as long as they are: for each axis the same, but for those of pads.
+                // Lists keep their length and have one value for every axis; pads have one value for each end.
                 let n = match value {
                     Some(AttrValue::Ints(list)) => Some(list.len()),
                     _ => None,
@@ -442,7 +441,7 @@ pub(super) fn with_windows(recipe: &Recipe, random: &mut Random) -> Vec<Recipe> 
     (0..WINDOWS).map(|_| one(random)).collect()
 }
 
-/// The recipe with extents and integers of attributes beyond the integers that the rule says.
+/// The recipe with dimensions and integer attributes beyond the integers in the rule.
 pub(super) fn with_sizes(recipe: &Recipe, words: &Words) -> Vec<Recipe> {
     let integers = recipe.integers();
     let mut out = Vec::new();
@@ -474,7 +473,7 @@ pub(super) fn with_sizes(recipe: &Recipe, words: &Words) -> Vec<Recipe> {
             }
         }
     }
-    // Calls with more operands than the rule says.
+    // Calls with more operands than any integer in the rule.
     let most = sizes.last().map_or(6, |n| (n + 1).clamp(6, 20)) as usize;
     for (i, step) in recipe.steps.iter().enumerate() {
         let Step::Call { def, operands, .. } = step else {
@@ -487,7 +486,7 @@ pub(super) fn with_sizes(recipe: &Recipe, words: &Words) -> Vec<Recipe> {
     out
 }
 
-/// The recipe with more operands of a call: copies of the last, with leaves of their own.
+/// The recipe with more operands of a call: copies of the last one, with leaves of their own.
 fn with_members(recipe: &Recipe, call: usize, most: usize) -> Option<Recipe> {
     let mut out = Recipe {
         steps: recipe.steps[..call].to_vec(),
@@ -521,12 +520,12 @@ fn with_members(recipe: &Recipe, call: usize, most: usize) -> Option<Recipe> {
     Some(out)
 }
 
-/// A copy of a step with leaves of its own; what is beside these is shared.
+/// A copy of a step with leaves of its own; everything else is shared.
 fn copied(recipe: &mut Recipe, step: usize) -> Option<usize> {
     let mut copy = recipe.steps.get(step)?.clone();
     match &mut copy {
         Step::Call { operands, .. } => {
-            // The first operand is what differs from member to member.
+            // Members differ in their first operand.
             if let Some(&first) = operands.first() {
                 operands[0] = copied(recipe, first)?;
             }

@@ -1,11 +1,11 @@
-//! Numbers that look random; the same ones for the same seed.
+//! Pseudo-random numbers, reproducible from the seed.
 
-/// A generator: SplitMix64.
+/// A SplitMix64 generator.
 #[derive(Debug, Clone)]
 pub(super) struct Random(u64);
 
 impl Random {
-    /// A generator for a part of the work, which does not depend on how the others are used.
+    /// A generator for one part of the work, independent of how the other generators are used.
     pub(super) fn part(seed: u64, name: &str) -> Random {
         // FNV-1a
         let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325, |h: u64, b| {
@@ -22,12 +22,12 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// Less than `n`; 0 if that is 0.
+    /// A number below `n`; 0 if `n` is 0.
     pub(super) fn below(&mut self, n: usize) -> usize {
         (self.next() % (n.max(1) as u64)) as usize
     }
 
-    /// True `part` times in `whole`.
+    /// True with probability `part / whole`.
     pub(super) fn chance(&mut self, part: usize, whole: usize) -> bool {
         self.below(whole) < part
     }
@@ -37,7 +37,7 @@ impl Random {
         items.get(self.below(items.len())).copied()
     }
 
-    /// Puts the items in another order.
+    /// Shuffles the items in place.
     pub(super) fn shuffle<T>(&mut self, items: &mut [T]) {
         for i in (1..items.len()).rev() {
             items.swap(i, self.below(i + 1));

@@ -1,5 +1,5 @@
-//! Instances of rules whose conditions the first search does not fulfil: they are fulfilled one after the other, by
-//! changes of instances that fulfil the ones before.
+//! First instances of rules whose conditions random operands rarely satisfy: satisfies the conditions one at a time, by
+//! mutating instances that satisfy the earlier ones.
 
 use std::sync::Arc;
 
@@ -11,13 +11,13 @@ use super::sketch::{Given, sketch};
 use crate::rewrite::Trial;
 use crate::rule::{Rule, instances};
 
-/// Instances that are kept for each number of conditions.
+/// How many instances are kept at each number of conditions.
 const KEPT: usize = 12;
 
-/// How often a pattern is filled with what variables stood for elsewhere.
+/// How often a pattern is instantiated with the bindings of another match.
 const TRANSFERS: usize = 24;
 
-/// Instances of the rule in which variables stand for what they stood for in matches of the rule it is a part of.
+/// Instances of the rule whose variables are bound as in matches of the rule that it was restricted from.
 pub(super) fn transferred(rule: &Arc<Rule>, given: &[Given], random: &mut Random) -> Vec<Recipe> {
     let words = Words::of(rule);
     let trial = Trial::new(rule.clone());
@@ -29,14 +29,14 @@ pub(super) fn transferred(rule: &Arc<Rule>, given: &[Given], random: &mut Random
     out
 }
 
-/// True if the recipe is an instance of the rule on trial.
+/// True if the recipe is an instance of the rule under trial.
 pub(super) fn matches(trial: &Trial, recipe: &Recipe) -> bool {
     let built = recipe.build().ok();
     built.is_some_and(|(graph, roots)| trial.sides(graph, Some(&roots)).is_some())
 }
 
-/// Instances of the rule, if changes lead there: so many recipes are made from the pattern, and so many changes are tried
-/// for all conditions together.
+/// Instances of the rule that mutations reach: makes up to `attempts` recipes from the pattern, and tries up to
+/// `attempts` mutations for all conditions together.
 pub(super) fn reached(rule: &Arc<Rule>, attempts: usize, random: &mut Random) -> Vec<Recipe> {
     let words = Words::of(rule);
     let with = |conditions: usize| {

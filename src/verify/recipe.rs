@@ -1,7 +1,7 @@
-//! A recipe: how the source of a rule is built at one choice of types, attributes and constants.
+//! Recipes: how to build the source of a rule for one choice of types, attributes and constants.
 //!
-//! Recipes are what the search for instances and for small counterexamples changes: a recipe is plain data, and
-//! building it runs inference on every call.
+//! The search for instances and the shrinking of counterexamples mutate recipes. A recipe is plain data; building it
+//! runs inference on every call.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::graph::{Graph, Node, VertexId};
 use crate::op::{AttrValue, Op, OpDef, OpTraits};
 use crate::tensor::{Atom, DType, Dim, Shape, Tensor, Type};
 
-/// One vertex.
+/// How to build one vertex.
 #[derive(Debug, Clone)]
 pub(super) enum Step {
     /// An input, or a parameter.
@@ -28,11 +28,11 @@ pub(super) enum Step {
         shape: Vec<i64>,
         value: f64,
     },
-    /// Another constant.
+    /// Any other constant.
     Const(Tensor),
-    /// An operand left out.
+    /// An omitted operand.
     Absent,
-    /// A call; attributes in declared order, `None` for what is left out.
+    /// A call; attributes in declared order, `None` for omitted ones.
     Call {
         def: &'static OpDef,
         operands: Vec<usize>,
@@ -42,7 +42,7 @@ pub(super) enum Step {
     Proj(usize, usize),
 }
 
-/// Vertices, operands before users, and which of them are the outputs.
+/// The steps, operands before users, and which of them are the outputs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(super) struct Recipe {
     pub(super) steps: Vec<Step>,
@@ -50,7 +50,8 @@ pub(super) struct Recipe {
 }
 
 impl Step {
-    /// What tells it from others: all of it, with numbers by their bits and operators by their names.
+    /// The key for equality and hashing: numbers by their bits, operators by their names, all else as it is. The tensor
+    /// of a `Const` is missing: `eq` and `hash` add it.
     #[expect(clippy::type_complexity, reason = "it is taken apart at once, and has no other use")]
     fn parts(
         &self,
@@ -102,15 +103,15 @@ impl Hash for Step {
     }
 }
 
-/// The most elements of a value.
+/// The maximum number of elements of a value.
 const MOST_ELEMENTS: i64 = 4096;
 
-/// Extents that symbols in examples get, in the order of the symbols.
+/// Dimensions assigned to the symbols in examples, in order of appearance.
 const SYMBOLS: [i64; 4] = [3, 2, 4, 5];
 
 impl Recipe {
-    /// The recipe of what `roots` depend on down to `inputs`, which become leaves; nothing, if it has opaque operators
-    /// or extents that are not known.
+    /// The recipe of everything that `roots` depend on down to `inputs`, which become leaves; `None` if that has opaque
+    /// or nondeterministic operators or unknown dimensions.
     pub(super) fn of(graph: &Graph, roots: &[VertexId], inputs: &[VertexId]) -> Option<Recipe> {
         let cut: FxHashSet<VertexId> = inputs.iter().copied().collect();
         let mut recipe = Recipe::default();
@@ -152,12 +153,12 @@ impl Recipe {
         Some(recipe)
     }
 
-    /// The graph and its outputs; `Err` with the step that inference refuses.
+    /// Builds the graph and its outputs; `Err` with the step that inference rejects.
     pub(super) fn build(&self) -> Result<(Graph, Vec<VertexId>), usize> {
         self.build_steps().map(|(graph, roots, _)| (graph, roots))
     }
 
-    /// The graph, its outputs, and the vertex of each step; `Err` with the step that inference refuses.
+    /// Builds the graph, its outputs, and the vertex of each step; `Err` with the step that inference rejects.
     pub(super) fn build_steps(&self) -> Result<(Graph, Vec<VertexId>, Vec<VertexId>), usize> {
         let mut graph = Graph::new();
         let mut made: Vec<VertexId> = Vec::with_capacity(self.steps.len());
@@ -171,7 +172,7 @@ impl Recipe {
         Ok((graph, roots, made))
     }
 
-    /// A number for recognising it again.
+    /// A hash that identifies the recipe.
     pub(super) fn fingerprint(&self) -> u64 {
         let mut hasher = FxHasher::default();
         self.hash(&mut hasher);
@@ -207,7 +208,7 @@ impl Recipe {
         }
     }
 
-    /// Leaves attributes out that inference fills in alike, so that they go along with other types.
+    /// Drops attributes that inference fills in with the same value, so that they adapt when types change.
     fn leave_out_defaults(&mut self) {
         let mut graph = Graph::new();
         let mut made: Vec<VertexId> = Vec::with_capacity(self.steps.len());
@@ -236,7 +237,7 @@ impl Recipe {
         }
     }
 
-    /// The number of axes of each leaf and constant.
+    /// The rank of each leaf and of each constant with equal elements.
     pub(super) fn ranks(&self) -> Vec<usize> {
         (0..self.steps.len())
             .filter_map(|i| self.shape(i))
@@ -244,7 +245,7 @@ impl Recipe {
             .collect()
     }
 
-    /// True without values that have no elements, and without constants that may broadcast the others.
+    /// True if no leaf is empty and every constant with equal elements is a scalar, so that none broadcasts a leaf.
     pub(super) fn is_plain(&self) -> bool {
         self.steps.iter().all(|step| match step {
             Step::Leaf { shape, .. } => !shape.contains(&0),
@@ -253,7 +254,7 @@ impl Recipe {
         })
     }
 
-    /// The extents of a leaf or constant.
+    /// The shape of a leaf, or of a constant with equal elements.
     pub(super) fn shape(&self, step: usize) -> Option<&Vec<i64>> {
         match &self.steps[step] {
             Step::Leaf { shape, .. } | Step::Fill { shape, .. } => Some(shape),
@@ -261,7 +262,7 @@ impl Recipe {
         }
     }
 
-    /// The extents of a leaf or constant, for changes.
+    /// The same, mutably.
     pub(super) fn shape_mut(&mut self, step: usize) -> Option<&mut Vec<i64>> {
         match &mut self.steps[step] {
             Step::Leaf { shape, .. } | Step::Fill { shape, .. } => Some(shape),
@@ -280,7 +281,7 @@ impl Step {
         }
     }
 
-    /// Gives the steps it uses other numbers.
+    /// Renumbers the steps it uses.
     pub(super) fn renumber(&mut self, f: &dyn Fn(usize) -> usize) {
         match self {
             Step::Call { operands, .. } | Step::Tuple(operands) => operands.iter_mut().for_each(|u| *u = f(*u)),
@@ -297,7 +298,7 @@ fn attributes(graph: &Graph, v: VertexId) -> Option<&[AttrValue]> {
     }
 }
 
-/// Vertices that depend on parameters and constants alone.
+/// Vertices that depend only on parameters and constants.
 fn statics(graph: &Graph, roots: &[VertexId]) -> FxHashSet<VertexId> {
     let mut out = FxHashSet::default();
     for v in graph.rpo_from(roots.iter().copied()) {
@@ -349,7 +350,7 @@ pub(super) fn fill(dtype: DType, shape: &[usize], value: f64) -> Option<Tensor> 
     }
 }
 
-/// An extent with numbers for its symbols.
+/// The dimension with its symbols replaced by numbers.
 fn extent(dim: &Dim, symbols: &mut Vec<Arc<str>>) -> Dim {
     dim.visit_atoms(&mut |atom| {
         if let Atom::Symbol(name) = atom
@@ -422,7 +423,7 @@ pub(super) fn add(graph: &mut Graph, step: &Step, made: &[VertexId]) -> Option<V
     is_small(graph.ty(v)).then_some(v)
 }
 
-/// True if the value is not too large, as far as its extents are known.
+/// True if the value is not too large, as far as its dimensions are known.
 fn is_small(ty: &Type) -> bool {
     match ty {
         Type::Tensor(t) => t.shape.as_ref().is_none_or(|shape| {

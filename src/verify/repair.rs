@@ -1,8 +1,8 @@
-//! Conditions under which a wrong rule is right: the weakest ones of a vocabulary that no counterexample fulfils.
+//! Repair of wrong rules: the weakest conditions of a vocabulary that exclude all counterexamples.
 //!
-//! All conditions of the vocabulary are evaluated at each instance at once. A repair is up to three of them that
-//! exclude each wrong instance and keep as many right ones as possible. It is verified; a counterexample is one more
-//! wrong instance, and the choice begins again.
+//! All conditions of the vocabulary are evaluated at once for each instance. A candidate is up to three of them that
+//! exclude every wrong instance and keep as many right ones as possible. The candidate is verified; a counterexample
+//! becomes one more wrong instance, and the choice starts again.
 
 mod vocabulary;
 
@@ -17,42 +17,42 @@ use crate::rule::{Example, Rule, load_checked_rules};
 
 use vocabulary::{Vocabulary, vocabulary};
 
-/// Repairs that are verified.
+/// Limit on the candidates that are verified.
 const VERIFIED: usize = 48;
 
-/// Searches that begin with other random numbers, where the one before finds no repair: a wrong instance may be such
-/// that no words tell it from right ones.
+/// The number of searches with other seeds when no repair is found: a search may hit a wrong instance that no condition
+/// of the vocabulary distinguishes from right ones.
 const TRIES: u64 = 2;
 
-/// Searches for a counterexample of what is to be a repair, each with other random numbers.
+/// The number of searches for a counterexample of a candidate, with a different seed each.
 const CHECKS: u64 = 3;
 
-/// Wrong instances that are made smaller.
+/// Limit on the wrong instances that are shrunk.
 const SHRUNK: usize = 3;
 
-/// How many times as many instances a repair is tried at before it is shown.
+/// The factor on the number of instances for the final verification of a repair.
 const LARGER: usize = 5;
 
-/// A repair keeps at least one of so many right instances.
+/// A repair must keep at least one in this many of the right instances.
 const KEEPS: usize = 4;
 
-/// Conditions that are combined with others.
+/// Limit on the conditions that are combined with others.
 const COMBINED: usize = 60;
 
-/// A condition that makes a rule right, as far as it is tried.
+/// A change under which nothing refutes a rule.
 #[derive(Debug, Clone)]
 pub struct Repair {
-    /// What is added: conditions, or attributes of the source.
+    /// The change: added conditions, or attributes of the source.
     pub change: String,
-    /// The rule with it.
+    /// The text of the changed rule.
     pub text: String,
-    /// Right instances that it keeps, of all that were found.
+    /// How many of the right instances it keeps.
     pub kept: usize,
-    /// Right instances that were found.
+    /// How many right instances were found.
     pub of: usize,
 }
 
-/// The weakest extra conditions of a vocabulary under which nothing refutes the rule; nothing, if there are none.
+/// The weakest extra conditions of a vocabulary under which nothing refutes the rule; `None` if there are none.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -70,14 +70,14 @@ pub struct Repair {
 /// assert!(!matches!(verify(&load(&found.text).rules[0], &[], &options).verdict, Verdict::Refuted(_)), "{}", found.change);
 /// ```
 pub fn repair(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Option<Repair> {
-    // What other instances suggest has to hold for the usual ones as well.
+    // A repair found with another seed has to hold with the given one as well.
     others(options, TRIES)
         .filter_map(|other| found(rule, examples, &other))
         .filter(|repair| repair.kept * KEEPS >= repair.of)
         .find(|repair| is_verified(rule, &repair.text, examples, options))
 }
 
-/// Whether the rule of that text has a verdict as rules of files have, after a longer search, and is not refuted.
+/// Whether the rule with that text is proved or tested by a longer search.
 fn is_verified(rule: &Arc<Rule>, text: &str, examples: &[Example], options: &Options) -> bool {
     let Some(changed) = load(rule, text) else { return false };
     let longer = Options {
@@ -119,7 +119,7 @@ fn found(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Option<Re
             break;
         };
         let kept = right.iter().filter(|facts| chosen.iter().all(|&i| facts[i])).count();
-        // What says that two rests are the same keeps as much, or more.
+        // Prefer uniting two rests if that keeps at least as many right instances.
         let better = rests
             .iter()
             .position(|rest| rest.kept >= kept)
@@ -147,7 +147,7 @@ fn found(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Option<Re
         .find(|rest| holds(rule, &rest.text, examples, options))
 }
 
-/// Repairs that make one of two rests that may differ; those that keep the most first.
+/// Candidates that unite two rests of attributes; those that keep the most instances first.
 fn one_rest(rule: &Arc<Rule>, words: &Vocabulary, right: &[Recipe]) -> Vec<Repair> {
     let kept = |text: &str| {
         let trial = Trial::new(load(rule, text)?);
@@ -167,12 +167,12 @@ fn one_rest(rule: &Arc<Rule>, words: &Vocabulary, right: &[Recipe]) -> Vec<Repai
     all
 }
 
-/// Whether the rule of that text loads, and nothing refutes it.
+/// Whether the rule with that text loads, and nothing refutes it.
 fn holds(rule: &Arc<Rule>, text: &str, examples: &[Example], options: &Options) -> bool {
     load(rule, text).is_some_and(|changed| counterexample(&changed, examples, options).is_none())
 }
 
-/// Which instances fulfil each condition, as bits.
+/// For each condition, which instances satisfy it, as a bit set.
 struct Bits {
     columns: Vec<Vec<u64>>,
     rows: usize,
@@ -193,7 +193,7 @@ impl Bits {
         }
     }
 
-    /// How many instances fulfil all of the conditions.
+    /// How many instances satisfy all of the conditions.
     fn count(&self, chosen: &[usize]) -> usize {
         let both = |at: usize| chosen.iter().fold(u64::MAX, |all, &i| all & self.columns[i][at]);
         (0..self.rows.div_ceil(64))
@@ -202,10 +202,10 @@ impl Bits {
     }
 }
 
-/// Up to three conditions that exclude all wrong instances: those that keep the most, and fewer rather than more.
+/// Up to three conditions that exclude all wrong instances and keep the most right ones, preferring fewer conditions.
 fn choose(words: &Vocabulary, right: &[Vec<bool>], wrong: &[Vec<bool>], failed: &[Vec<usize>]) -> Option<Vec<usize>> {
     let (right, wrong) = (Bits::new(words.len(), right), Bits::new(words.len(), wrong));
-    // What excludes nothing says nothing, and what keeps nothing is no repair.
+    // A useful condition excludes a wrong instance and keeps a right one.
     let mut useful: Vec<(usize, usize)> = (0..words.len())
         .map(|i| (right.count(&[i]) * (wrong.rows - wrong.count(&[i])), i))
         .filter(|(worth, _)| *worth > 0)
@@ -216,7 +216,7 @@ fn choose(words: &Vocabulary, right: &[Vec<bool>], wrong: &[Vec<bool>], failed: 
         if wrong.count(chosen) > 0 || failed.iter().any(|f| f == chosen) {
             return;
         }
-        // One more condition has to keep a tenth more.
+        // Each additional condition has to keep about a tenth more.
         let worth = right.count(chosen) * (11 - chosen.len());
         if worth > 0 && best.as_ref().is_none_or(|(other, _)| worth > *other) {
             best = Some((worth, chosen.to_vec()));
@@ -240,12 +240,12 @@ fn choose(words: &Vocabulary, right: &[Vec<bool>], wrong: &[Vec<bool>], failed: 
     best.map(|(_, chosen)| chosen)
 }
 
-/// An instance at which the rule is wrong, if one of several searches as long as that of a verdict finds one.
+/// An instance at which the rule is wrong, if one of several full searches finds one.
 fn counterexample(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Option<Recipe> {
     others(options, CHECKS).find_map(|options| searched(rule, examples, &options))
 }
 
-/// The options of searches with other random numbers, the given ones first.
+/// The options with different seeds, the given seed first.
 fn others(options: &Options, searches: u64) -> impl Iterator<Item = Options> {
     (0..searches).map(|more| Options {
         seed: options.seed.wrapping_add(more),
@@ -262,7 +262,7 @@ fn searched(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Option
     found.map(|(recipe, ..)| recipe)
 }
 
-/// Instances at which the rule is right, and at which it is wrong.
+/// Instances at which the rule is right, and instances at which it is wrong.
 fn instances(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> (Vec<Recipe>, Vec<Recipe>) {
     let mut random = Random::part(options.seed, &rule.name);
     let trial = Trial::new(rule.clone());
@@ -281,7 +281,7 @@ fn instances(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> (Vec<
         };
         if let Some(found) = run.attempt(next, &mut random) {
             wrong.push(found.0.clone());
-            // A small one says more of what is not needed to be wrong.
+            // A small wrong instance shows better which properties are irrelevant.
             if wrong.len() <= SHRUNK {
                 let (sides, _) = shrink(rule, &trial, found, (options.strict, options.shrinking), &mut random);
                 small.extend(Recipe::of(&sides.graph, &sides.source, &sides.inputs));
@@ -292,7 +292,7 @@ fn instances(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> (Vec<
     (run.right().cloned().collect(), wrong)
 }
 
-/// The rule of that text which takes the place of `rule`.
+/// The rule in that text that corresponds to `rule`.
 fn load(rule: &Rule, text: &str) -> Option<Arc<Rule>> {
     let file = parse_rules(Arc::new(Source::new("repair", text))).ok()?;
     let set = load_checked_rules(file).ok()?;

@@ -1,4 +1,4 @@
-//! Verdicts, and what they rest on.
+//! Verdicts and the evidence for them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,36 +14,36 @@ use crate::op::Laws;
 use crate::rewrite::Sides;
 use crate::rule::{Class, Rule};
 
-/// What was found out about a rule.
+/// The result of verifying a rule.
 #[derive(Debug, Clone)]
 pub enum Verdict {
-    /// Both sides are equal for all extents, in all forms of the source that instances were found of.
+    /// Both sides are equal for all dimensions, and the ledger leaves out nothing that the rule admits.
     ProvedForAll(Coverage),
-    /// Both sides are equal for all extents; beside them, what the ledger says is covered, and it is not all that the
-    /// rule admits.
+    /// Both sides are equal for all dimensions; of everything else, the ledger covers only a part of what the rule
+    /// admits.
     ProvedFor(Coverage),
-    /// Both sides are the same polynomials, perhaps of functions that may be any, at every shape that was tried.
+    /// Both sides are the same polynomials, possibly over uninterpreted functions, at every shape tried.
     Proved {
-        /// How many shapes.
+        /// The number of shapes.
         shapes: usize,
-        /// `n`, if they differ at such a shape and were not found to with a probability less than `2^-n`; nothing,
-        /// where laws were assumed.
+        /// `n`, where the probability that the sides differ at such a shape and went undetected is below `2^-n`;
+        /// `None` if laws were assumed.
         error: Option<u32>,
         /// Laws of functions that were assumed.
         laws: Laws,
     },
     /// The sides agree at all instances.
     Tested {
-        /// How many instances.
+        /// The number of instances.
         instances: usize,
-        /// At how many of them exact numbers say so.
+        /// The number of those at which exact numbers agree.
         exact: usize,
         /// Laws of functions that were assumed there.
         laws: Laws,
     },
     /// The rule is wrong.
     Refuted(Box<Counterexample>),
-    /// Nothing was found out, and why.
+    /// No result, and why.
     Undecided(String),
 }
 
@@ -84,26 +84,26 @@ fn with_laws(f: &mut fmt::Formatter<'_>, laws: Laws) -> fmt::Result {
 /// An instance at which a rule is wrong.
 #[derive(Debug, Clone)]
 pub struct Counterexample {
-    /// What is wrong.
+    /// The kind of error.
     pub fault: Fault,
     /// The source, with one result for each output.
     pub source: Graph,
-    /// What the rule makes of it.
+    /// The graph the rule rewrites it to.
     pub target: Graph,
     /// Values of the inputs and parameters of the source, by name; empty if the types differ.
     pub values: Params,
-    /// The output that differs.
+    /// The index of the output that differs.
     pub output: usize,
-    /// Where in it.
+    /// The index of the first differing element.
     pub element: Option<Vec<usize>>,
-    /// What the source has there.
+    /// The value of the source there.
     pub expected: String,
-    /// What the target has there.
+    /// The value of the target there.
     pub found: String,
 }
 
 impl Counterexample {
-    /// Source and target with their values: programs without inputs, which run as they are.
+    /// Source and target with their values: programs without inputs, ready to run.
     pub fn workloads(&self) -> [Workload; 2] {
         [&self.source, &self.target].map(|graph| {
             let graph = without_inputs(graph);
@@ -122,7 +122,7 @@ impl Counterexample {
 
 pub(super) fn counterexample(sides: &Sides, apart: Apart) -> Counterexample {
     let mut graph = sides.graph.clone();
-    // Members of a comprehension have one name.
+    // Members of a comprehension share one name.
     let mut taken: FxHashSet<Arc<str>> = FxHashSet::default();
     for v in data::leaves(&sides.graph) {
         let name = graph.vertex(v).name.clone().unwrap_or_else(|| "x".into());
@@ -148,7 +148,7 @@ pub(super) fn counterexample(sides: &Sides, apart: Apart) -> Counterexample {
     }
 }
 
-/// The graph with parameters for inputs.
+/// The graph with its inputs turned into parameters.
 pub(super) fn without_inputs(graph: &Graph) -> Graph {
     let mut out = Graph::new();
     let mut places: FxHashMap<VertexId, VertexId> = FxHashMap::default();
@@ -169,7 +169,7 @@ pub(super) fn without_inputs(graph: &Graph) -> Graph {
     out
 }
 
-/// A verdict, and what it rests on.
+/// A verdict and the evidence for it.
 #[derive(Debug, Clone)]
 pub struct Report {
     /// The rule.
@@ -178,27 +178,27 @@ pub struct Report {
     pub verdict: Verdict,
     /// Instances that were compared.
     pub instances: usize,
-    /// How many of them each number system decided, by name: `field` the fields, `exact` rational numbers and fields
-    /// beside elements that are no real numbers, `f64` double precision with bounds, `bits` elements as they are.
+    /// How many of them each number system decided, by name: `field` for the fields, `exact` for rational numbers and
+    /// for fields where some elements are not real, `f64` for double precision with bounds, `bits` for exact bits.
     pub systems: BTreeMap<&'static str, usize>,
-    /// Instances where the target has no type, or another one, so that no engine applies the rule.
+    /// Instances where the target has no type or a different type, so no engine applies the rule.
     pub refused: usize,
-    /// Why, at the first of these.
+    /// The reason at the first of these.
     pub refusal: Option<String>,
-    /// Changes that were tried.
+    /// Mutations that were tried.
     pub attempts: usize,
-    /// Why the rule is not proved for all sizes; nothing, if it is, or if it was not tried.
+    /// Why the rule is not proved for all sizes; `None` if it is, or if no proof was attempted.
     pub not_proved: Option<String>,
-    /// The strongest class that nothing speaks against; nothing, if no instance says.
+    /// The strongest class consistent with all instances; `None` if nothing was compared.
     pub class: Option<Decided>,
-    /// The largest bound of rounding that an agreement in double precision rests on, relative to the largest element.
+    /// The largest rounding bound within which an agreement in double precision holds, relative to the largest element.
     pub loose: f64,
-    /// The largest difference beyond these bounds, relative to the largest element: what an approximation is off by.
+    /// The largest difference beyond these bounds, relative to the largest element: the error of an approximation.
     pub error: f64,
 }
 
 impl Report {
-    /// A report on a rule of which nothing is known yet.
+    /// A report before anything is known about the rule.
     pub(super) fn new(rule: &Arc<Rule>) -> Report {
         Report {
             rule: rule.clone(),
@@ -215,11 +215,11 @@ impl Report {
         }
     }
 
-    /// What the rule could declare instead of its class, if that is stronger.
+    /// The class that the rule could declare instead of its own, if it is stronger.
     pub fn stronger_class(&self) -> Option<Class> {
         let Decided { class: decided, sweeps } = self.class.as_ref()?;
         let decided = *decided;
-        // Bits that were the same at instances alone say little of zeros and infinities.
+        // Equal bits at the instances alone are weak evidence for zeros and infinities.
         if decided == Class::Bitwise && sweeps.is_empty() {
             return None;
         }

@@ -1,4 +1,4 @@
-//! The search for instances of a rule: from the first ones on, by changes that inference accepts.
+//! The search for instances of a rule: it starts from the seeds and mutates instances that inference accepts.
 
 use std::sync::Arc;
 
@@ -12,24 +12,24 @@ use super::{Decided, Options, Report, change, class, coincide, probe, solve};
 use crate::rewrite::{Sides, Trial};
 use crate::rule::{Class, Rule};
 
-/// Changes after one that inference refuses.
+/// Mutations tried to repair a recipe that inference rejects.
 const MENDINGS: usize = 8;
 
-/// Instances of different ranks that are varied one value at a time.
+/// Instances, of different ranks, that are varied one value at a time.
 const BEGINNINGS: usize = 3;
 
-/// One more instance for this many has extents that coincide.
+/// For every so many instances asked for, one more with coinciding dimensions is tried.
 const COINCIDENCES: usize = 2;
 
-/// A rule is wrong if its target has another type than its source, or none, at this many plain instances, and more often
-/// by this factor than it has the same type: engines would seldom apply it.
+/// A rule is wrong if its target has no type or a type other than the source's at `NEVER` plain instances or more, and
+/// over `OFTEN` times as often as the same type: engines would hardly ever apply it.
 const NEVER: usize = 8;
 const OFTEN: usize = 4;
 
-/// Instances that are kept of those where no engine applies the rule.
+/// How many of the instances where no engine applies the rule are kept.
 const REFUSED: usize = 30;
 
-/// Instances of a kind that are tried one by one, however few are asked for.
+/// The least number of instances tried of each kind, however few are asked for.
 const LEAST: usize = 2;
 
 /// A search for instances.
@@ -38,21 +38,21 @@ pub(super) struct Run<'a> {
     words: change::Words,
     trial: &'a Trial,
     seen: FxHashSet<u64>,
-    /// Instances so far, for changes; the wrong ones aside.
+    /// Instances so far, as bases for mutations; wrong ones are left out.
     pool: Vec<Recipe>,
     /// Those among them at which the sides agree.
     right: Vec<usize>,
-    /// How many of those the proof takes its forms from: where extents coincide, a form says nothing new.
+    /// How many of those the proof takes its forms from: an instance with coinciding dimensions gives no new form.
     forms: usize,
     terms: Terms,
     pub(super) grounds: Grounds,
-    /// Whether the bits are the same at all instances so far, if any says.
+    /// Whether the bits are equal at all instances so far, if bits were compared at any.
     same_bits: Option<bool>,
-    /// Instances where no engine applies the rule, for the type of the target.
+    /// Instances where no engine applies the rule, because of the type of the target.
     refused: Vec<Recipe>,
-    /// Instances of element types of which nothing could be computed.
+    /// Indices into `pool` of instances with element types for which nothing was compared.
     typed: Vec<usize>,
-    /// The instances have all element types that operators and conditions admit.
+    /// True if the instances cover all element types that operators and conditions admit.
     pub(super) all_types: bool,
     /// Plain instances at which the sides agree.
     applied: usize,
@@ -89,7 +89,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// An instance at which the rule is wrong, if the search finds one; if not, the class is decided.
+    /// Returns an instance at which the rule is wrong, if the search finds one; otherwise decides the class.
     pub(super) fn search(&mut self, seeds: Vec<Recipe>, options: &Options, random: &mut Random) -> Option<Found> {
         let found = self
             .wander(seeds, options, random)
@@ -102,7 +102,7 @@ impl<'a> Run<'a> {
             .or_else(|| self.decide_class(options, random))
     }
 
-    /// Instances where no engine applies the rule, for the type of the target.
+    /// Instances where no engine applies the rule, because of the type of the target.
     pub(super) fn refused(&self) -> &[Recipe] {
         &self.refused
     }
@@ -112,13 +112,13 @@ impl<'a> Run<'a> {
         self.right.iter().map(|&i| &self.pool[i])
     }
 
-    /// Those among them that the proof takes its forms from.
+    /// The instances that the proof takes its forms from.
     pub(super) fn forms(&self) -> Vec<&Recipe> {
         let typed = self.typed.iter().map(|&i| &self.pool[i]);
         self.right().take(self.forms).chain(typed).collect()
     }
 
-    /// Instances from the first ones on, by changes.
+    /// Tries the seeds, then mutations of them.
     fn wander(&mut self, seeds: Vec<Recipe>, options: &Options, random: &mut Random) -> Option<Found> {
         for recipe in seeds {
             if let Some(found) = self.attempt(recipe, random) {
@@ -126,7 +126,7 @@ impl<'a> Run<'a> {
             }
         }
         let most = options.instances.saturating_mul(options.attempts);
-        // Each attribute at each value that counts, for as long as half of what is allowed lasts.
+        // Every relevant value of each attribute first, with at most half of the budget.
         let begin = self.beginnings().into_iter();
         let begin = begin
             .map(|i| change::variants(&self.pool[i], &self.words, random))
@@ -148,9 +148,9 @@ impl<'a> Run<'a> {
         None
     }
 
-    /// One instance with each element type that it may have.
+    /// Tries one instance with each element type that it admits.
     fn types(&mut self, options: &Options, random: &mut Random) -> Option<Found> {
-        // The smallest one is as good as any: what operators admit does not depend on extents.
+        // The smallest instance is as good as any: the element types that operators admit do not depend on dimensions.
         let size = |i: &&usize| self.pool[**i].ranks().iter().sum::<usize>();
         let has_axes = |i: &&usize| self.pool[**i].ranks().iter().any(|&rank| rank > 0);
         let base = self
@@ -173,7 +173,7 @@ impl<'a> Run<'a> {
                 continue;
             }
             if self.report.instances >= enough {
-                // The proof has the others as forms.
+                // The others still become forms of the proof.
                 self.typed.push(self.pool.len());
                 self.pool.push(next);
                 continue;
@@ -183,19 +183,19 @@ impl<'a> Run<'a> {
                 return Some(found);
             }
             if self.right.len() == right {
-                // There is no data of that type, or nothing is computed in it; the proof has it as a form.
+                // There is no data of that type, or no operator computes in it; it still becomes a form of the proof.
                 self.typed.extend(self.pool.len().checked_sub(1));
             }
         }
         None
     }
 
-    /// Instances that chance seldom meets: equal extents where types differ, every order of axes, numbers near those of
-    /// the rule, sizes beyond them.
+    /// Tries instances that random search rarely finds: equal dimensions where types differed, every order of axes,
+    /// numbers near those in the rule, sizes beyond them.
     fn one_by_one(&mut self, options: &Options, random: &mut Random) -> Option<Found> {
-        // Choices of their own: how many there are does not change what else is found.
+        // A generator of its own, so that the number of draws here does not change the rest of the search.
         let mut own = Random::part(options.seed, "one by one");
-        // The first ones are plain, those in the middle of the search are not.
+        // The first instances are plain; later ones are more varied.
         let mut beginnings = self.beginnings();
         let some = [1, 2, 3].map(|part| self.right.get(part * self.right.len() / 4).copied());
         beginnings.extend(some.into_iter().flatten());
@@ -231,9 +231,9 @@ impl<'a> Run<'a> {
         None
     }
 
-    /// Instances where extents coincide; they differ from those that are known in nothing but this.
+    /// Tries known instances again with coinciding dimensions.
     fn coincide(&mut self, options: &Options, random: &mut Random) -> Option<Found> {
-        // Choices of their own: how many there are does not change what else is found.
+        // A generator of its own, so that the number of draws here does not change the rest of the search.
         let mut apart = Random::part(options.seed, "coincidences");
         let lists = self.beginnings().into_iter();
         let lists = lists
@@ -251,7 +251,7 @@ impl<'a> Run<'a> {
         None
     }
 
-    /// The first instances of different ranks.
+    /// The first instances with different ranks.
     fn beginnings(&self) -> Vec<usize> {
         let (mut ranks, mut out) = (Vec::new(), Vec::new());
         for &i in &self.right {
@@ -264,13 +264,13 @@ impl<'a> Run<'a> {
         out
     }
 
-    /// A recipe that differs a little from one before, or from one of `more`.
+    /// A mutation of a recipe in the pool, or of one of `more`.
     pub(super) fn next(&self, more: &[Recipe], random: &mut Random) -> Option<Recipe> {
         let all = self.pool.len() + more.len();
         if all == 0 {
             return None;
         }
-        // The newest ones lead away from the beginning, the others back.
+        // Mutating the newest recipes leads away from the seeds; mutating the others leads back.
         let from = if random.chance(1, 3) {
             all - 1 - random.below(all.min(4))
         } else if random.chance(1, 4)
@@ -288,7 +288,7 @@ impl<'a> Run<'a> {
         Some(mend(next, random))
     }
 
-    /// Compares the sides at an instance that is new; what it is if they differ.
+    /// Compares the sides at a new instance; returns it if they differ.
     pub(super) fn attempt(&mut self, recipe: Recipe, random: &mut Random) -> Option<Found> {
         self.report.attempts += 1;
         if !self.seen.insert(recipe.fingerprint()) {
@@ -330,7 +330,7 @@ impl<'a> Run<'a> {
         None
     }
 
-    /// An instance where no engine applies the rule, if engines seldom do.
+    /// An instance where no engine applies the rule, if engines rarely do.
     fn seldom(&mut self) -> Option<Found> {
         if self.unapplied < NEVER || self.unapplied <= OFTEN * self.applied {
             return None;
@@ -340,7 +340,8 @@ impl<'a> Run<'a> {
         Some((recipe, sides, apart))
     }
 
-    /// Decides the class, on more numbers where that is possible; numbers on which a rule is wrong that says `bitwise`.
+    /// Decides the class, by sweeps over many numbers where possible; returns numbers at which bits differ if the rule
+    /// declares `bitwise`.
     fn decide_class(&mut self, options: &Options, random: &mut Random) -> Option<Found> {
         let measured = self.terms.measured;
         (self.report.loose, self.report.error) = (measured.loose, measured.error);
@@ -377,8 +378,8 @@ fn in_turn(lists: Vec<Vec<Recipe>>) -> Vec<Recipe> {
     }
 }
 
-/// The recipe changed further until inference accepts it, if a few changes are enough: one is kept if inference comes
-/// as far as before.
+/// Mutates the recipe until inference accepts it, in a few attempts: a mutation is kept if inference gets at least as
+/// far as before.
 pub(super) fn mend(mut recipe: Recipe, random: &mut Random) -> Recipe {
     let mut failing = recipe.build().err();
     for _ in 0..MENDINGS {

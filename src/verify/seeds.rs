@@ -1,4 +1,4 @@
-//! Instances to begin with: from examples, from the search of the loader, and for each alternative of a source.
+//! Initial instances: from examples, from the loader's search, and for each alternative of a source.
 
 use std::sync::Arc;
 
@@ -8,10 +8,10 @@ use super::{reach, sketch};
 use crate::rewrite::Trial;
 use crate::rule::{Example, ExampleKind, Rule, instances};
 
-/// Changes that are tried to reach first instances where the loader's search finds none.
+/// Mutations tried to reach a first instance where the loader's search finds none.
 const REACHING: usize = 1500;
 
-/// Instances to begin with.
+/// The initial instances of a search.
 pub(super) fn seeds(rule: &Arc<Rule>, trial: &Trial, examples: &[Example]) -> Vec<Recipe> {
     let mut out = Vec::new();
     let mut given = Vec::new();
@@ -27,7 +27,7 @@ pub(super) fn seeds(rule: &Arc<Rule>, trial: &Trial, examples: &[Example]) -> Ve
             }
         }
     }
-    // Where there are examples, the search need not go far.
+    // With examples, a short search is enough.
     let attempts = if out.is_empty() { 4000 } else { 100 };
     for (graph, outputs) in instances(rule, 6, attempts) {
         out.extend(Recipe::of(&graph, &outputs, &[]));
@@ -55,7 +55,7 @@ pub(super) fn seeds(rule: &Arc<Rule>, trial: &Trial, examples: &[Example]) -> Ve
     out
 }
 
-/// Alternatives of the source that none of the instances has.
+/// The number of alternatives in the source that no instance matches.
 pub(super) fn unreached(rule: &Rule, instances: &[&Recipe]) -> usize {
     let alternatives = sketch::alternatives(rule).into_iter();
     let reached = |one: Arc<Rule>| {
@@ -65,7 +65,7 @@ pub(super) fn unreached(rule: &Rule, instances: &[&Recipe]) -> usize {
     alternatives.filter(|one| !reached(one.clone())).count()
 }
 
-/// The examples of a rule; those of an equality are of both directions.
+/// The examples of a rule; those of an equality apply to both directions.
 pub(super) fn examples_of<'a>(rule: &Rule, examples: &'a [Example]) -> impl Iterator<Item = &'a Example> {
     let base = rule.name.strip_suffix("-reversed").unwrap_or(&rule.name).to_owned();
     let name = rule.name.clone();

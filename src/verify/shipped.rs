@@ -1,4 +1,4 @@
-//! The rules that come with the tool, with their verdicts.
+//! The built-in rules with their verdicts.
 
 use std::sync::{Arc, OnceLock};
 
@@ -6,7 +6,7 @@ use super::{Entry, Lock};
 use crate::diag::{Diagnostics, Source};
 use crate::rule::{Example, Rule, composite_rules, library, library_files, library_set, library_set_files};
 
-/// The locks of the folders of built-in rules.
+/// The locks of the directories of built-in rules.
 const LOCKS: &[(&str, &str)] = &[
     ("rules", include_str!("../../rules/verdicts.lock")),
     ("rules/gsl", include_str!("../../rules/gsl/verdicts.lock")),
@@ -16,16 +16,16 @@ const LOCKS: &[(&str, &str)] = &[
 /// A rule with its examples.
 #[derive(Debug, Clone)]
 pub struct Subject {
-    /// The name of the text that the rule stands in, mostly a path.
+    /// The name of the source text that contains the rule, usually a path.
     pub source: String,
     /// The rule.
     pub rule: Arc<Rule>,
-    /// The examples of that text.
+    /// The examples in that source text.
     pub examples: Arc<[Example]>,
 }
 
 impl Subject {
-    /// Rules with the examples that stand in the same text.
+    /// Rules with the examples of the same source text.
     pub fn of(rules: &[Arc<Rule>], examples: Arc<[Example]>) -> impl Iterator<Item = Subject> {
         rules.iter().map(move |rule| Subject {
             source: rule.ast.source.name.clone(),
@@ -35,10 +35,10 @@ impl Subject {
     }
 }
 
-/// All rules that come with the tool: the library, those of the bodies of composite operators, the sets.
+/// All built-in rules: the library, the rules made of the bodies of composite operators, and the sets.
 ///
 /// # Errors
-/// Problems of the files; tests keep them free of any.
+/// Problems in the files; the tests ensure that there are none.
 ///
 /// ```
 /// let shipped = tautomer::verify::shipped_rules().unwrap();
@@ -56,8 +56,8 @@ pub fn shipped_rules() -> Result<Vec<Subject>, Diagnostics> {
     Ok(out)
 }
 
-/// The folder and the name of the lock's entries for a text: those of its path; the library's folder for rules that are
-/// in no file.
+/// The directory of the lock for a source text, and the file name in its entries: those of its path, or the library's
+/// directory for rules that are in no file.
 pub fn place_of(source: &str) -> (&str, &str) {
     if source.starts_with('<') {
         return ("rules", source);
@@ -65,7 +65,7 @@ pub fn place_of(source: &str) -> (&str, &str) {
     source.rsplit_once('/').unwrap_or(("", source))
 }
 
-/// The locks of the rules that come with the tool, by folder; empty where one cannot be read, which tests exclude.
+/// The locks of the built-in rules, by directory; a lock that cannot be parsed is empty, which the tests rule out.
 pub fn shipped_locks() -> &'static [(&'static str, Lock)] {
     static READ: OnceLock<Vec<(&'static str, Lock)>> = OnceLock::new();
     READ.get_or_init(|| {
@@ -76,7 +76,7 @@ pub fn shipped_locks() -> &'static [(&'static str, Lock)] {
     })
 }
 
-/// The verdict of a rule that comes with the tool, unchanged; nothing for other rules.
+/// The verdict of an unmodified built-in rule; `None` for other rules.
 ///
 /// ```
 /// use tautomer::{rule::library, verify::{Level, shipped_verdict}};
@@ -93,7 +93,7 @@ pub fn shipped_verdict(rule: &Rule) -> Option<&'static Entry> {
     lock.get(file, &rule.name)
 }
 
-/// Whether a text of rules comes with the tool and is unchanged.
+/// Whether a source text is a built-in rule file, unmodified.
 pub fn is_shipped(source: &Source) -> bool {
     let sets = library_set_files().iter().flat_map(|(_, files)| files.iter());
     let composite = || composite_rules().ok()?.first().map(|rule| &rule.ast.source);

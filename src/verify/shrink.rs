@@ -1,4 +1,4 @@
-//! Smaller counterexamples: every number of a recipe as small as it can be while the rule stays wrong in the same way.
+//! Shrinking of counterexamples: every number of a recipe gets as small as possible while the fault stays the same.
 
 use super::change::{Place, tied};
 use super::data::leaves;
@@ -10,11 +10,11 @@ use crate::rewrite::{Sides, Trial};
 use crate::rule::Rule;
 use crate::tensor::Tensor;
 
-/// Values that are tried.
+/// The number of values tried.
 const EVALUATIONS: usize = 400;
 
-/// A counterexample that no single step makes smaller, unless the steps ran out: types count if `strict`, and so many
-/// recipes are tried.
+/// A counterexample that no single shrinking step improves, unless `attempts` recipes were tried before. A difference
+/// in type counts as a fault if `strict`.
 pub(super) fn shrink(
     rule: &Rule,
     trial: &Trial,
@@ -51,7 +51,7 @@ pub(super) fn shrink(
     (sides, apart)
 }
 
-/// The same fault on simpler values: zeros and ones where these will do.
+/// The same fault at simpler values: zeros and ones where they suffice.
 fn simplified(rule: &Rule, sides: &Sides, apart: Box<Apart>) -> Box<Apart> {
     let mut best = apart;
     let mut left = EVALUATIONS;
@@ -91,7 +91,7 @@ fn with(rule: &Rule, sides: &Sides, apart: &Apart, v: VertexId, tensor: Tensor) 
     again(rule, sides, apart.fault, values)
 }
 
-/// The tensor with another element; nothing, if it has that already.
+/// The tensor with one element replaced; `None` if it has that value already.
 fn with_element(tensor: &Tensor, at: usize, number: f64) -> Option<Tensor> {
     if tensor.dtype().is_float() {
         let mut all = tensor.to_f64s()?;
@@ -125,7 +125,7 @@ fn wrong(
     }
 }
 
-/// Steps, axes, numbers: what counts first.
+/// The size of a recipe: the number of steps, then of axes and attributes, then the sum of all integers.
 fn weight(recipe: &Recipe) -> (usize, usize, u128) {
     let integers = recipe.integers();
     let given = recipe.steps.iter().map(|step| match step {
@@ -137,10 +137,10 @@ fn weight(recipe: &Recipe) -> (usize, usize, u128) {
     (recipe.steps.len(), axes + given.sum::<usize>(), sum)
 }
 
-/// Recipes that are one step smaller.
+/// Recipes that are one shrinking step smaller.
 fn smaller(recipe: &Recipe, random: &mut Random) -> Vec<Recipe> {
     let mut out = Vec::new();
-    // An axis less in one leaf, in all of its rank, in all.
+    // One axis less in one leaf, in all leaves of its rank, or in all leaves.
     for i in 0..recipe.steps.len() {
         let Some(rank) = recipe.shape(i).map(Vec::len) else {
             continue;

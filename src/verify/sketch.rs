@@ -1,4 +1,4 @@
-//! Recipes made from a pattern alone: every choice at random, so that they need mending.
+//! Recipes made from a pattern alone. Every choice is random, so inference usually rejects them until they are mended.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use crate::rewrite::Sides;
 use crate::rule::{AttrPattern, Count, Item, ListItem, Pattern, PatternId, PatternNode, ProjIndex, Rule};
 use crate::tensor::{DType, Dim};
 
-/// What variables stand for, by number.
+/// The steps that variables are bound to, by the number of the variable.
 pub(super) type Given = FxHashMap<usize, Step>;
 
-/// What the variables of the rule stand for in a match.
+/// The steps that the variables of the rule are bound to in a match.
 pub(super) fn given(rule: &Rule, sides: &Sides) -> Given {
     let mut out = Given::default();
     for &(at, v) in &sides.bound {
@@ -49,7 +49,7 @@ pub(super) fn given(rule: &Rule, sides: &Sides) -> Given {
     out
 }
 
-/// A recipe for the source of the rule; it need not fit together.
+/// A recipe for the source of the rule; inference may reject it.
 pub(super) fn sketch(rule: &Rule, words: &Words, given: &Given, random: &mut Random) -> Option<Recipe> {
     let rank = random.pick(&[2, 4, 1, 3, 0])?;
     let mut sketch = Sketch {
@@ -73,7 +73,7 @@ pub(super) fn sketch(rule: &Rule, words: &Words, given: &Given, random: &mut Ran
     Some(recipe)
 }
 
-/// The rule with each of its alternatives alone.
+/// The rule restricted to each of its alternatives in turn.
 pub(super) fn alternatives(rule: &Rule) -> Vec<Arc<Rule>> {
     let mut out = Vec::new();
     for (at, node) in rule.source.nodes() {
@@ -106,7 +106,7 @@ struct Sketch<'a> {
     members: u32,
     recipe: Recipe,
     made: FxHashMap<(PatternId, u32), usize>,
-    /// What names in declared types stand for.
+    /// The dimensions chosen for names in declared types.
     extents: FxHashMap<String, i64>,
     random: &'a mut Random,
 }
@@ -137,7 +137,7 @@ impl Sketch<'_> {
     }
 
     fn vertex(&mut self, id: PatternId, index: u32) -> Option<usize> {
-        // What stands in no comprehension is one for all members.
+        // A vertex outside of comprehensions is shared by all members.
         let key = (
             id,
             if self.rule.source.within(id).is_some() {

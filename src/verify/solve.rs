@@ -1,12 +1,13 @@
-//! Extents and attributes that an operator accepts, from those of its operands: what a family of operators wants.
+//! Dimensions and attributes that an operator accepts, derived from the shapes of its operands: the constraints of each
+//! family of operators.
 
 use super::random::Random;
 use super::recipe::{Recipe, Step};
 use crate::op::{AttrValue, OpTraits};
 use crate::tensor::Dim;
 
-/// The recipe with operands and attributes of the call at `step` set so that its operator may accept them; operands
-/// that are no leaves stay as they are.
+/// The recipe with the operands and attributes of the call at `step` set so that its operator is likely to accept
+/// them; only operands that are leaves, or constants with equal elements, change.
 pub(super) fn solved(recipe: &Recipe, step: usize, random: &mut Random) -> Recipe {
     let mut out = recipe.clone();
     let Step::Call { def, operands, .. } = &recipe.steps[step] else {
@@ -44,7 +45,7 @@ pub(super) fn solved(recipe: &Recipe, step: usize, random: &mut Random) -> Recip
     out
 }
 
-/// The shapes of the operands, as far as they have types.
+/// The shapes of the operands, as far as inference gives them types.
 fn shapes(recipe: &Recipe, step: usize, operands: &[usize]) -> Vec<Option<Vec<i64>>> {
     let mut before = Recipe {
         steps: recipe.steps[..step].to_vec(),
@@ -54,7 +55,7 @@ fn shapes(recipe: &Recipe, step: usize, operands: &[usize]) -> Vec<Option<Vec<i6
     let Ok((graph, _)) = before.build() else {
         return vec![None; operands.len()];
     };
-    // Vertices are made in the order of the steps.
+    // Vertices are created in the order of the steps.
     let ids: Vec<_> = graph.ids().collect();
     operands
         .iter()
@@ -78,7 +79,7 @@ impl Call<'_> {
         self.shapes.get(i)?.clone()
     }
 
-    /// Gives operand `i` a shape, if it is a leaf.
+    /// Sets the shape of operand `i`, if it is a leaf.
     fn set(&mut self, i: usize, shape: Vec<i64>) {
         if let Some(&u) = self.operands.get(i)
             && let Some(place) = self.recipe.shape_mut(u)
@@ -106,7 +107,7 @@ impl Call<'_> {
         }
     }
 
-    /// Cuts or fills lists to a number of elements: so many for each of `n` axes.
+    /// Truncates or pads lists to a fixed number of elements for each of `n` axes.
     fn lists(&mut self, n: usize, lists: &[(&str, usize, i64)]) {
         for (name, each, fill) in lists {
             if let Some(Some(AttrValue::Ints(list))) = self.attr(name) {
@@ -122,7 +123,7 @@ impl Call<'_> {
         }
     }
 
-    /// An extent of a kernel.
+    /// A random dimension of a kernel.
     fn window(&mut self) -> i64 {
         1 + self.random.below(3) as i64
     }
@@ -202,7 +203,7 @@ impl Call<'_> {
                 1 => b[0] = inner,
                 n => b[n - 2] = inner,
             }
-            // Axes of batches: none, or those of the other.
+            // Batch axes: none, or those of the other operand.
             if a.len() > 2 && b.len() >= 2 && self.random.chance(1, 2) {
                 b.splice(..b.len() - 2, a[..a.len() - 2].iter().copied());
             } else if b.len() > 2 {
@@ -252,7 +253,7 @@ impl Call<'_> {
         }
     }
 
-    /// The other operands have the extents of the operand's axis: `1`, or the last one.
+    /// The other operands are vectors with the dimension of the first operand along `axis`, or along its last axis.
     fn per_channel(&mut self, axis: usize) {
         let Some(x) = self.shape(0) else { return };
         let Some(&channels) = x.get(axis.min(x.len().saturating_sub(1))) else {
@@ -263,7 +264,7 @@ impl Call<'_> {
         }
     }
 
-    /// The other operands have the extent of the axis that the attribute names.
+    /// The other operands are vectors with the dimension along the axis that the attribute names.
     fn along(&mut self) {
         let Some(x) = self.shape(0) else { return };
         if x.is_empty() {
@@ -280,7 +281,7 @@ impl Call<'_> {
         self.per_channel(axis as usize);
     }
 
-    /// Axes that the operand has, each once; for `squeeze`, of extent 1.
+    /// Distinct valid axes; for `squeeze`, the operand gets dimension 1 along them.
     fn axes(&mut self, added: bool) {
         let Some(mut x) = self.shape(0) else { return };
         let n = match self.attr("axes") {
@@ -303,7 +304,7 @@ impl Call<'_> {
         }
     }
 
-    /// Lists of one length, with axes that the operand has.
+    /// Lists of equal length, with valid axes.
     fn slice(&mut self) {
         let Some(x) = self.shape(0) else { return };
         let n = match self.attr("axes") {
@@ -330,7 +331,7 @@ impl Call<'_> {
 
     fn reshape(&mut self) {
         let Some(mut x) = self.shape(0) else { return };
-        // The same extents with a one more, a one less, or two joined.
+        // The same shape with a 1 inserted, a 1 removed, or two axes joined.
         match self.random.below(4) {
             0 => x.insert(self.random.below(x.len() + 1), 1),
             1 => {
@@ -388,7 +389,7 @@ impl Call<'_> {
         }
     }
 
-    /// One of the leaves gets the shape of another operand, with ones and without some axes in front.
+    /// One of the leaves gets the shape of another operand, perhaps with a 1 along one axis or without leading axes.
     fn broadcast(&mut self) {
         let known: Vec<Vec<i64>> = self.shapes.iter().flatten().cloned().collect();
         let leaves: Vec<usize> = (0..self.operands.len()).filter(|&i| self.is_leaf(i)).collect();

@@ -1,12 +1,12 @@
-//! The table of verdicts, as a document.
+//! The table of verdicts, as a Markdown document.
 
 use std::fmt::Write as _;
 
 use super::{Entry, Forms, Level};
 
-/// A document in Markdown: how many rules have which verdict, in all and in each text, and then each rule with its class,
-/// its verdict and what that rests on. Each entry comes with the name of the text that its rule stands in; a text
-/// becomes a section where its first rule stands.
+/// A Markdown document: how many rules have which verdict, in total and for each source text, then each rule with its
+/// class, its verdict and the evidence for it. Each entry comes with the name of the source text of its rule; sections
+/// follow the order in which source texts first appear.
 ///
 /// ```
 /// use tautomer::verify::{shipped_rules, shipped_verdict, verdict_table};
@@ -65,7 +65,7 @@ pub fn verdict_table(rules: &[(&str, &Entry)]) -> String {
     out
 }
 
-/// A file by its name; what is no file in words.
+/// The title for a source: a file name as code; the words between `<` and `>` for rules that are in no file.
 fn title(source: &str) -> String {
     match source.strip_prefix('<').and_then(|rest| rest.strip_suffix('>')) {
         Some(words) => words.to_owned(),
@@ -73,7 +73,7 @@ fn title(source: &str) -> String {
     }
 }
 
-/// How many entries have which verdict, with their share.
+/// How many entries have which verdict, with percentages.
 fn row(title: &str, entries: &[&Entry]) -> String {
     let mut out = format!("| {title} | {} |", entries.len());
     for level in Level::ALL {
@@ -88,7 +88,7 @@ fn row(title: &str, entries: &[&Entry]) -> String {
     out
 }
 
-/// What a verdict rests on, in a few words.
+/// The evidence for a verdict, in a few words.
 fn evidence(entry: &Entry) -> String {
     let plural = if entry.instances == 1 { "" } else { "s" };
     let mut out = String::new();

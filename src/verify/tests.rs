@@ -1,4 +1,4 @@
-//! Wrong rules are refuted, and the rules that come with the tool are not.
+//! Wrong rules are refuted, and the built-in rules are not.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ fn load(text: &str) -> RuleSet {
     }
 }
 
-/// Prints what is refuted and what has no instances.
+/// Descriptions of refuted rules, and of undecided ones.
 fn unsound(reports: &[Report]) -> (Vec<String>, Vec<String>) {
     let mut refuted = Vec::new();
     let mut undecided = Vec::new();
@@ -44,7 +44,7 @@ fn unsound(reports: &[Report]) -> (Vec<String>, Vec<String>) {
     (refuted, undecided)
 }
 
-/// Tries rules at fewer instances than their kept verdicts rest on.
+/// Verifies rules at fewer instances than their stored verdicts used.
 fn check_rules(subjects: &[Subject]) {
     let options = Options {
         instances: 25,
@@ -146,7 +146,7 @@ fn a_refusal_ends_the_work() {
     assert_eq!((refused, seen), (Err("enough"), 3));
 }
 
-/// Rules that are wrong somewhere, each with the faults that may be found.
+/// Rules that are wrong somewhere, each with the faults that may be reported.
 const WRONG: &[(&str, &[Fault], &str)] = &[
     (
         "product of matrices commutes",
@@ -333,8 +333,8 @@ fn counterexamples_are_small_and_the_same_each_time() {
     assert!(elements <= 8, "{}", text(&first));
 }
 
-/// An instance of a shipped rule, as what leads to it: which rule, which of the instances that the search begins with,
-/// and a change for each number. Fewer changes are a simpler instance, so that failures shrink.
+/// An instance of a built-in rule, as the way to reach it: the rule, the seed to start from, and a mutation for each
+/// number. Fewer mutations give a simpler instance, so failures shrink.
 fn instance() -> impl Strategy<Value = (usize, usize, Vec<u64>)> {
     (
         any::<usize>(),

@@ -1,6 +1,6 @@
-//! Values of whole graphs and of classes: equal up to a tolerance.
+//! Comparison of values of whole graphs and e-classes up to a tolerance.
 //!
-//! These have too many operations, and run by kernels too, for bounds that follow the computation.
+//! They have too many operations to propagate error bounds through, and may be computed by kernels.
 
 use super::data::Data;
 use super::judge::{Differing, extents, other_whole, shown};
@@ -8,14 +8,14 @@ use crate::op::Value;
 use crate::rule::Class;
 use crate::tensor::DType;
 
-/// How far apart, relative to the scale of a result, two real results may lie. Rules have constants that exporters
-/// rounded to a few digits.
+/// The allowed difference of two real results, relative to the scale of the result. Rules have constants that
+/// exporters rounded to a few digits.
 const TOLERANCE: f64 = 2e-6;
 
-/// Rounding of these constants and in double precision, relative to the largest number on the way to a result.
+/// Rounding of these constants and in double precision, relative to the largest intermediate value of a result.
 const ROUNDING: f64 = 3e-7;
 
-/// The first element that differs by more than the class allows; `magnitude` is the largest number on the way.
+/// The first element that differs by more than the class allows; `magnitude` is the largest intermediate value.
 pub(super) fn differing(
     class: Class,
     a: &Value<f64>,
@@ -42,7 +42,7 @@ pub(super) fn differing(
     let scale = numbers.fold(0.0, |most, v| f64::max(most, v.abs()));
     let bound = allowed * scale + ROUNDING * magnitude;
     let apart = |(p, q): (&f64, &f64)| {
-        // Where the source is not a real number, nothing is said; and a target may overflow.
+        // A rule promises nothing where the source is infinite or NaN; and on lenient data a target may overflow.
         p.is_finite()
             && if q.is_finite() {
                 (p - q).abs() > bound

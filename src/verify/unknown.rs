@@ -1,8 +1,8 @@
-//! Calls that the field has no meaning for, as functions of which nothing is known but that they are functions: equal
+//! Uninterpreted functions over the field, for calls that the field does not define: all that is assumed is that equal
 //! operands and attributes give equal results.
 //!
-//! What is equal then is equal whatever these operators do. Elementwise operators are functions of elements, so that
-//! they may change places with what moves elements.
+//! Results that agree then agree whatever these operators compute. Elementwise operators are functions of single
+//! elements, so they commute with operators that move elements.
 
 use std::hash::{Hash as _, Hasher as _};
 
@@ -12,8 +12,8 @@ use rustc_hash::FxHasher;
 use crate::op::{AttrValue, Field, OpDef, OpTraits, Value};
 use crate::tensor::{DType, Type};
 
-/// The results of a call of a function of which nothing is known; nothing, if they have whole numbers or texts, or if
-/// their extents are not known.
+/// The results of a call as an uninterpreted function; `None` if they have integers or strings, if their dimensions are
+/// unknown, or if the operator is nondeterministic.
 pub(super) fn unknown(
     def: &'static OpDef,
     attrs: &[AttrValue],
@@ -93,14 +93,14 @@ pub(super) fn unknown(
     items.iter().enumerate().map(one).collect()
 }
 
-/// Whether every number has a value: a quotient by zero has none, and nothing is known of it either.
+/// Whether every number is defined: a quotient by zero is not, and is not an uninterpreted value either.
 pub(super) fn has_meaning(value: &Value<Field>) -> bool {
     value
         .real()
         .map_or(true, |numbers| numbers.iter().all(Field::is_defined))
 }
 
-/// A number for each element, equal for equal ones.
+/// A number for each element, equal for equal elements.
 fn tokens(value: &Value<Field>) -> Option<ArcArray<u64, IxDyn>> {
     match value {
         Value::Real(a) => {

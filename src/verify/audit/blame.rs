@@ -1,4 +1,4 @@
-//! Which application of a rule gave a class two values, and what it looks like.
+//! Finds the application of a rule that gave a class two values, and prints it.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -10,7 +10,7 @@ use crate::lang::format_program;
 use crate::op::Field;
 use crate::rewrite::{Explored, Formula};
 
-/// Values that terms have by themselves, whatever was made equal.
+/// The values of terms by themselves, regardless of unions.
 struct Own<'a, S> {
     point: &'a Point<'a>,
     leaf: LeafOf<'a, S>,
@@ -59,7 +59,7 @@ impl<'a, S: Judged> Own<'a, S> {
         self.values[&term].as_ref().map_err(|lack| *lack)
     }
 
-    /// Where the values of two terms differ; an error if nothing can be said.
+    /// Where the values of two terms differ; an error if they cannot be compared.
     fn apart(&mut self, a: u32, b: u32) -> Said {
         self.of(a).map_err(|_| ())?;
         self.of(b).map_err(|_| ())?;
@@ -75,7 +75,7 @@ impl<'a, S: Judged> Own<'a, S> {
     }
 }
 
-/// The first union among those of `classes` that joins two terms of different value: its number, and the terms.
+/// The first union in `classes` that joins two terms of different value: its number, and the terms.
 pub(super) fn first_wrong(
     point: &Point<'_>,
     classes: &FxHashSet<u32>,
@@ -98,7 +98,7 @@ pub(super) fn first_wrong(
     None
 }
 
-/// The terms below `term`, itself included.
+/// The terms that `term` depends on, including itself.
 fn below(space: &Explored, term: u32) -> FxHashSet<u32> {
     let mut seen: FxHashSet<u32> = FxHashSet::default();
     let mut stack = vec![term];
@@ -110,7 +110,7 @@ fn below(space: &Explored, term: u32) -> FxHashSet<u32> {
     seen
 }
 
-/// Two terms as programs; what both have in common, and what stands far below, is an input.
+/// Two terms as programs; shared parts, and parts far below the root, become inputs.
 pub(super) fn programs(graph: &Graph, space: &Explored, pair: (u32, u32)) -> [String; 2] {
     let (left, right) = (below(space, pair.0), below(space, pair.1));
     let common: FxHashSet<u32> = left.intersection(&right).copied().collect();
@@ -118,7 +118,7 @@ pub(super) fn programs(graph: &Graph, space: &Explored, pair: (u32, u32)) -> [St
     [pair.0, pair.1].map(|term| program(graph, space, term, &common, &mut names))
 }
 
-/// Levels of a term that are shown.
+/// The number of levels of a term that are shown.
 const LEVELS: usize = 6;
 
 fn program(
@@ -130,7 +130,7 @@ fn program(
 ) -> String {
     let mut depths: FxHashMap<u32, usize> = FxHashMap::default();
     depths.insert(root, 0);
-    // Users have greater numbers, so the depth of a term is known before its operands are looked at.
+    // Users have greater numbers, so the depth of a term is known before its operands are visited.
     let mut order: Vec<u32> = below(space, root).into_iter().collect();
     order.sort_unstable();
     let is_cut = |t: u32, depth: usize| {
@@ -179,6 +179,6 @@ fn program(
     if let Some(&v) = made.get(&root) {
         out.output(v, None);
     }
-    // Leaves that a shallower way made unnecessary.
+    // Drop leaves that became unnecessary because a shorter path was found.
     format_program(&to_program(&out.compacted()))
 }

@@ -1,11 +1,11 @@
-//! A check of a whole run: every term that an engine made is computed, and each class should have one value.
+//! Audit of a whole run: every term that an engine created is computed, and every e-class must have a single value.
 //!
-//! Rules are verified one by one; here is what they did together, at the shapes and with the operators of a model.
-//! Each e-node is computed from one value for each class, so that an error shows at the class where it arises. Values
-//! are points of the prime field, where functions take equals to equals, and numbers in double precision; what the
-//! field tells apart, such as a law of a function or a rounded constant, is decided by numbers. Where a class has two
-//! values, the applications that made its terms equal are looked at in order, each term with the value that it has by
-//! itself: the first that joins two values is to blame.
+//! Rules are verified one by one; the audit checks what they did together, at the shapes and with the operators of a
+//! model. Each e-node is computed from one value for each operand class, so an error shows at the class where it
+//! arises. Values are points of the prime field, where functions it does not define are uninterpreted, and numbers in
+//! double precision. A difference over the field, which may come from a law of a function or a rounded constant, is
+//! decided by the numbers. If a class has two values, the applications that united its terms are examined in order,
+//! with the value that each term has by itself: the first that unites two different values is to blame.
 
 mod blame;
 mod pass;
@@ -22,31 +22,31 @@ use crate::graph::{Graph, Params};
 use crate::rewrite::{Explored, Step};
 use crate::rule::Class;
 
-/// How much is computed over one number system at one point.
+/// Limits on the computation over one number system at one point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Operations, by the cost of each operator.
+    /// Operations, according to the cost of each operator.
     pub operations: u64,
-    /// Operations of the machine, which runs what takes more, in single precision.
+    /// Operations of the machine, which runs calls that exceed this, in single precision.
     pub machine: u64,
-    /// Elements that are held at one time.
+    /// Elements held at one time.
     pub elements: usize,
 }
 
-/// What an audit does.
+/// Options of an audit.
 #[derive(Clone)]
 pub struct Options<'a> {
-    /// Where the random choices begin.
+    /// The seed of all random choices.
     pub seed: u64,
-    /// For how many choices of the symbolic extents.
+    /// The number of choices of the symbolic dimensions.
     pub shapes: usize,
     /// The weakest class of equality among the rules.
     pub class: Class,
-    /// Facts about values were assumed: only numbers greater than zero are tried.
+    /// True if rules assumed facts about values: then only positive numbers are tried.
     pub assuming: bool,
-    /// Budgets.
+    /// Limits on the computation.
     pub limits: Limits,
-    /// What runs calls that take more than the reference definitions may.
+    /// Runs calls that exceed the limits of the reference definitions.
     pub machine: Option<Machine<'a>>,
 }
 
@@ -67,52 +67,52 @@ impl Default for Options<'_> {
     }
 }
 
-/// What an audit found.
+/// The result of an audit.
 #[derive(Debug, Clone, Default)]
 pub struct Audit {
-    /// E-nodes, attributes not counted; for substitution the vertices that there ever were.
+    /// The number of e-nodes, not counting attributes; for substitution, of all vertices that ever existed.
     pub enodes: usize,
-    /// Their classes.
+    /// The number of their e-classes.
     pub classes: usize,
     /// E-nodes with the value of their class over the field.
     pub field: usize,
-    /// Those with the value of their class in double precision alone.
+    /// E-nodes with the value of their class in double precision only.
     pub real: usize,
-    /// Those where the machine had a part in it, in single precision.
+    /// E-nodes with the value of their class in a computation that used the machine, in single precision.
     pub single: usize,
-    /// Calls without a definition, the value of which may be any.
+    /// Calls without a definition, whose value may be anything.
     pub free: usize,
-    /// Those that were not computed.
+    /// E-nodes that were not computed.
     pub unchecked: usize,
-    /// Those among them that take more than the budget.
+    /// Those among the unchecked that exceed the budget.
     pub over_budget: usize,
-    /// Why the first of those could not be computed, if it was not the budget.
+    /// Why the first of the unchecked could not be computed, unless the budget was the reason.
     pub reason: Option<String>,
-    /// The extents that were chosen, such as `n = 2`; empty texts without symbols.
+    /// The chosen dimensions, such as `n = 2`; empty strings if there are no symbols.
     pub shapes: Vec<String>,
-    /// Classes with two values.
+    /// The number of classes with two values.
     pub broken: usize,
-    /// What broke the first of them.
+    /// The fault in the first of them.
     pub fault: Option<Box<Fault>>,
 }
 
-/// Two terms that were made equal and are not.
+/// Two terms that were made equal although they differ.
 #[derive(Debug, Clone)]
 pub struct Fault {
-    /// The rule and where it was applied; nothing, if no application joins two values, as when folding of constants or
-    /// the encoding is wrong.
+    /// The rule and where it was applied; `None` if no application unites two values, for example because constant
+    /// folding or the encoding is wrong.
     pub step: Option<Step>,
-    /// What was matched, as a program; what both have in common is an input.
+    /// The matched term, as a program; parts that both terms share are inputs.
     pub left: String,
-    /// What was made of it.
+    /// The term it was rewritten to.
     pub right: String,
-    /// The extents at which they differ.
+    /// The dimensions at which they differ.
     pub shapes: String,
-    /// The first element that differs, by axes.
+    /// The multi-index of the first element that differs.
     pub element: Option<Vec<usize>>,
-    /// What the left one has there.
+    /// The value of the left term there.
     pub expected: String,
-    /// What the right one has there.
+    /// The value of the right term there.
     pub found: String,
 }
 
@@ -146,7 +146,7 @@ impl Audit {
     }
 }
 
-/// Checks everything that an engine made of `graph`; parameters without a value get random ones.
+/// Checks every term that an engine created from `graph`; parameters without a value get random ones.
 ///
 /// ```
 /// # use std::sync::Arc;

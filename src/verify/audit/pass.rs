@@ -1,5 +1,5 @@
-//! One value for each class, over one number system at one point: each term is computed once, from the values of the
-//! classes of its operands, and compared with the value that its class has already.
+//! One pass over all terms, for one number system and one point: each term is computed once, from the values of its
+//! operands' classes, and compared with the value that its class already has.
 
 use std::cell::{Cell, RefCell};
 use std::cmp::Reverse;
@@ -22,33 +22,33 @@ use crate::verify::random::Random;
 /// Why a term has no value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lack {
-    /// Its operands have none.
+    /// An operand has no value.
     Operands,
-    /// The number system, or nobody, has a meaning for it.
+    /// The number system does not define it, or it has no definition at all.
     Meaning,
-    /// It may be anything, and of unknown extents.
+    /// Its value may be anything, but its dimensions are unknown.
     Extents,
-    /// It takes more than is left of the budget.
+    /// It exceeds the rest of the budget.
     Budget,
-    /// Nothing can be compared: no number on either side.
+    /// There is nothing to compare.
     Numbers,
 }
 
-/// What became of a term.
+/// The result for a term.
 #[derive(Debug, Clone)]
 pub(super) enum Finding {
-    /// Its class has its value; true, if single precision had a part in it.
+    /// Its value becomes the value of its class; true if single precision was involved.
     Gave(bool),
-    /// Its class had the same value already.
+    /// Its class already has the same value; true if single precision was involved.
     Agrees(bool),
-    /// Its operator has no definition: its value may be any.
+    /// Its operator has no definition, so its value may be anything.
     Free,
-    /// Its class has another value; the term that gave it, and where they differ.
+    /// Its class has another value: the term that gave that value, and where they differ.
     Apart(u32, Differing),
     Lacks(Lack),
 }
 
-/// What leaves are at a point.
+/// One point: the choices that determine the values of the leaves, and the limits.
 pub(super) struct Point<'a> {
     pub(super) space: &'a Explored,
     pub(super) extents: Extents,
@@ -57,13 +57,13 @@ pub(super) struct Point<'a> {
     pub(super) class: Class,
     pub(super) limits: Limits,
     pub(super) machine: Option<Machine<'a>>,
-    /// Why the first term that could not be computed could not.
+    /// Why the first term that could not be computed failed.
     pub(super) reason: RefCell<Option<String>>,
-    /// The first term that cannot be computed is the last one.
+    /// True if the pass stops at the first term that cannot be computed.
     pub(super) stops: bool,
 }
 
-/// Operations that are left.
+/// The remaining operations.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Budget {
     reference: u64,
@@ -82,13 +82,13 @@ impl Budget {
 /// The value of a leaf over `S`.
 pub(super) type LeafOf<'a, S> = &'a dyn Fn(VertexId) -> Option<Value<S>>;
 
-/// What became of each term.
+/// Computes all terms; returns the finding for each.
 pub(super) fn pass<S: Judged>(point: &mut Point<'_>, leaf: LeafOf<'_, S>) -> Vec<Finding> {
     let space = point.space;
     let classes = space.types.len();
     let mut members = vec![0usize; classes];
     let mut users: Vec<Vec<u32>> = vec![Vec::new(); classes];
-    // Terms that still need the value of a class, its own ones among them.
+    // How many terms, of the class itself and of its users, still need the value of a class.
     let mut left = vec![0usize; classes];
     let mut waits = vec![0usize; space.terms.len()];
     let mut ready: BinaryHeap<Reverse<u32>> = BinaryHeap::new();
@@ -185,7 +185,7 @@ fn operand_classes(space: &Explored, term: &Term) -> Vec<u32> {
     out
 }
 
-/// True for what may have no definition.
+/// True for terms that may have no definition.
 pub(super) fn is_free(formula: &Formula) -> bool {
     match formula {
         Formula::Call { op: Op::Opaque(_), .. } => true,
@@ -301,7 +301,7 @@ fn call<S: Judged>(
         match evaluate_call_over::<S>(op, &values, &types, &attrs) {
             Ok(results) if results.iter().all(S::has_meaning) => results,
             other => S::made_up(def, &concrete).ok_or_else(|| {
-                let why = other.map_or_else(|e| e.to_string(), |_| "a number without a value".to_owned());
+                let why = other.map_or_else(|e| e.to_string(), |_| "a number is undefined".to_owned());
                 let mut reason = point.reason.borrow_mut();
                 reason.get_or_insert_with(|| format!("`{}`: {why}", def.name));
                 Lack::Meaning
@@ -314,7 +314,7 @@ fn call<S: Judged>(
     }
 }
 
-/// Some value for a term that has no definition.
+/// An arbitrary value for a term that has no definition.
 pub(super) fn any<S: Judged>(point: &Point<'_>, term: &Term) -> Result<Known<S>, Lack> {
     let mut random = Random::part(point.seed, &format!("class {}", term.class));
     let mut one = |ty: &Type| -> Option<Value<S>> {

@@ -1,4 +1,4 @@
-//! The points at which a run is checked, and what they say together.
+//! The points at which a run is checked, and their combined result.
 
 use std::cell::RefCell;
 
@@ -16,7 +16,7 @@ use crate::verify::extents::Extents;
 use crate::verify::judge::Differing;
 use crate::verify::random::Random;
 
-/// What all points say of a term.
+/// The combined result of all points for a term.
 #[derive(Debug, Clone, Copy, Default)]
 struct Mark {
     field: bool,
@@ -35,7 +35,7 @@ pub(super) struct Run<'a> {
     /// Classes with two values.
     broken: FxHashSet<u32>,
     fault: Option<Box<Fault>>,
-    /// Why the first term that could not be computed could not.
+    /// Why the first term that could not be computed failed.
     reason: Option<String>,
     shapes: Vec<String>,
 }
@@ -57,7 +57,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// At as many choices of the extents as are asked for.
+    /// Runs the audit at the requested number of choices of dimensions.
     pub(super) fn audit(mut self) -> Audit {
         let choices = Extents::choices(self.graph);
         let mut best: Option<(usize, &Extents)> = None;
@@ -72,7 +72,7 @@ impl<'a> Run<'a> {
                 best = Some((failures, extents));
             }
         }
-        // The graph may hold what cannot be computed at any extents.
+        // Some graphs cannot be computed in full for any choice.
         if let (true, Some((_, extents))) = (self.shapes.is_empty(), best) {
             self.at(extents, 0);
         }
@@ -124,7 +124,7 @@ impl<'a> Run<'a> {
         out
     }
 
-    /// The kinds of data that numbers are taken from.
+    /// The kinds of data to draw numbers from.
     fn kinds(&self) -> &'static [Data] {
         if self.options.assuming {
             &[Data::Positive]
@@ -133,7 +133,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// How many vertices of the graph are left when the first one cannot be computed with these extents.
+    /// How badly these dimensions fail: the number of terms of the graph without a value, or more if some dimension is
+    /// negative.
     fn failures(&self, extents: &Extents, number: usize) -> usize {
         let of_graph = |t: &&Term| t.vertex.is_some();
         let terms = || self.space.terms.iter().filter(of_graph);
@@ -144,7 +145,7 @@ impl<'a> Run<'a> {
             return misfits * self.space.terms.len();
         }
         let leaves = self.leaves(extents, self.kinds()[0], number);
-        // The graph alone: its terms come first.
+        // Only the graph itself: its terms come first.
         let count = self
             .space
             .terms
@@ -218,7 +219,7 @@ impl<'a> Run<'a> {
                         };
                         marks.push((t, mark));
                     }
-                    // Over the field both are the same: what is left is rounding.
+                    // Over the field both are equal, so the difference is rounding.
                     Finding::Apart(giver, _) if same[t] && same[giver as usize] => {}
                     Finding::Apart(giver, difference) => apart.push((giver, t as u32, difference)),
                     Finding::Lacks(_) => {}

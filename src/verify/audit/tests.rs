@@ -27,7 +27,7 @@ fn all_rules() -> Vec<Arc<Rule>> {
     rules.filter(|r| r.assuming.is_empty()).cloned().collect()
 }
 
-/// What both engines explore.
+/// The terms that both engines explore.
 fn explored(graph: &Graph, rules: &[Arc<Rule>]) -> [Explored; 2] {
     let mut encoded = encode(graph);
     let limits = RunLimits {
@@ -77,7 +77,7 @@ fn symbols_are_bound_several_times() {
     assert_eq!(audit.shapes, [String::new()]);
 }
 
-/// Rules that are wrong, with a program in which each is applied among right ones.
+/// Wrong rules, each with a program to which it is applied among correct ones.
 const WRONG: [(&str, &str); 7] = [
     (
         "rule wrong(x) { relu(x) => x numerics real }",
@@ -116,7 +116,7 @@ fn a_wrong_rule_is_named() {
         all.extend(rules(&format!("/// Wrong.\n{wrong}")));
         let workload = workload(program);
         for (i, explored) in explored(&workload.graph, &all).iter().enumerate() {
-            // Substitution may come to another end before.
+            // Substitution may end before it applies the rule.
             if !explored.unions.iter().any(|u| &*u.step.rule == "wrong") {
                 assert_eq!(i, 1, "{wrong}");
                 continue;
@@ -178,7 +178,7 @@ fn a_budget_leaves_the_rest_unchecked() {
         "{report}"
     );
     assert!(report.field > 0, "{report}");
-    // A machine takes more.
+    // With a machine, larger calls are computed too.
     let machine = |graph: &Graph, inputs: &[Tensor]| {
         let place = |v: VertexId| graph.inputs().iter().position(|&u| u == v);
         interpret(graph, &|v| inputs.get(place(v)?).cloned()).map_err(|e| e.to_string())

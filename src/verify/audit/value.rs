@@ -1,4 +1,4 @@
-//! Values of terms over a number system, and when two of them are one.
+//! Values of terms over a number system, and when two of them count as equal.
 
 use crate::graph::Graph;
 use crate::op::{AttrValue, Field, Op, OpDef, System, Value};
@@ -10,28 +10,28 @@ use crate::verify::judge::Differing;
 use crate::verify::tolerance::differing;
 use crate::verify::unknown::{has_meaning, unknown};
 
-/// Where two values differ, if they do; an error if nothing can be said of them.
+/// Where two values differ, if they do; an error if they cannot be compared.
 pub(super) type Said = Result<Option<Differing>, ()>;
 
-/// A number system in which values of a class are compared.
+/// A number system over which the values of a class are compared.
 pub(super) trait Judged: System {
-    /// Where two values differ; an error if nothing can be said of them.
+    /// Where two values differ; an error if they cannot be compared.
     fn compare(a: &Known<Self>, b: &Known<Self>, ty: &Type, class: Class) -> Said;
-    /// The largest number inside.
+    /// The largest magnitude in the value.
     fn most(value: &Value<Self>) -> f64;
-    /// True if every number inside is one.
+    /// True if the value has no infinity and no NaN.
     fn is_defined(value: &Value<Self>) -> bool;
-    /// True if every number inside has a meaning.
+    /// True if every number in the value is defined.
     fn has_meaning(_: &Value<Self>) -> bool {
         true
     }
-    /// The results of a call by a machine in single precision, if the system takes such.
+    /// The results of a call by a machine in single precision, if the system accepts such values.
     fn fast(machine: Machine<'_>, call: &Concrete<'_, Self>) -> Option<Vec<Value<Self>>>;
-    /// The results of a call for which the system has no meaning, if it makes some up.
+    /// The results of a call that the system does not define, as an uninterpreted function, if the system has those.
     fn made_up(def: &'static OpDef, call: &Concrete<'_, Self>) -> Option<Vec<Value<Self>>>;
 }
 
-/// A call with all extents known.
+/// A call with all dimensions known.
 pub(super) struct Concrete<'a, S> {
     pub(super) op: &'a Op,
     pub(super) attrs: &'a [AttrValue],
@@ -62,15 +62,15 @@ impl<S: System> Slot<S> {
     }
 }
 
-/// A value with what is known of the way to it.
+/// A value and how it was computed.
 #[derive(Debug)]
 pub(super) struct Known<S> {
     pub(super) slot: Slot<S>,
-    /// The largest number in it and in what it was made of.
+    /// The largest magnitude in it and in the values it was computed from.
     pub(super) magnitude: f64,
-    /// No number on the way is infinite or none.
+    /// No intermediate value is infinite or NaN.
     pub(super) defined: bool,
-    /// It was computed in single precision, or something that it was made of.
+    /// It, or a value it was computed from, was computed in single precision.
     pub(super) single: bool,
 }
 
@@ -82,10 +82,10 @@ pub(super) fn items(ty: &Type) -> &[Type] {
     }
 }
 
-/// How much coarser than constants sums in single precision are rounded, where what they are made of cancels.
+/// How much larger the rounding of single-precision sums with cancellation may be than that of constants.
 const SINGLE: f64 = 30.0;
 
-/// How far apart the values of a class may be: constants are rounded to their element type when they are computed.
+/// The allowed difference of values in one class: folded constants are rounded to their element type.
 pub(super) fn allowed(class: Class, ty: &Type, is_rounded: bool) -> Class {
     let dtype = items(ty).iter().find_map(|t| t.as_tensor()).map(|t| t.dtype);
     let rounding = match dtype {
@@ -103,7 +103,7 @@ pub(super) fn allowed(class: Class, ty: &Type, is_rounded: bool) -> Class {
 /// How two tensors are compared.
 type One<'a, S> = dyn Fn(&Value<S>, &Value<S>, DType) -> Said + 'a;
 
-/// The first of several values that differs.
+/// Where the first of several values differs.
 fn each<S: System>(a: &Slot<S>, b: &Slot<S>, ty: &Type, one: &One<'_, S>) -> Said {
     let (a, b) = (a.values(), b.values());
     if a.len() != b.len() {
@@ -126,7 +126,8 @@ fn each<S: System>(a: &Slot<S>, b: &Slot<S>, ty: &Type, one: &One<'_, S>) -> Sai
 
 impl Judged for Field {
     fn compare(a: &Known<Field>, b: &Known<Field>, ty: &Type, _: Class) -> Said {
-        // Constants are rounded, and functions obey laws: what differs here may be equal, and nobody asks where.
+        // Values that differ here may still be equal, by rounded constants or by laws of functions, so the difference
+        // is never reported.
         each(&a.slot, &b.slot, ty, &|a, b, _| {
             Ok((a != b).then(|| (None, String::new(), String::new())))
         })
@@ -159,7 +160,7 @@ impl Judged for f64 {
         let magnitude = a.magnitude.max(b.magnitude).max(1e-3) * coarser;
         let defined = a.defined && b.defined;
         each(&a.slot, &b.slot, ty, &|a, b, dtype| {
-            // Whole numbers may come of what is no number.
+            // Integer and boolean values can hide that they came from NaN or infinity.
             if !defined && a.real().is_err() {
                 return Err(());
             }
@@ -170,7 +171,7 @@ impl Judged for f64 {
             {
                 return Err(());
             }
-            // Of the two, either may be the one that overflows.
+            // Either of the two may overflow.
             Ok(differing(class, a, b, dtype, magnitude, Data::Large))
         })
     }

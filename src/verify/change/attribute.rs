@@ -1,4 +1,4 @@
-//! Changes of attributes.
+//! Mutations of attributes.
 
 use super::{DTYPES, Words};
 use crate::op::{AttrDef, AttrKind, AttrValue};
@@ -75,7 +75,7 @@ pub(super) fn other_value(
                         list.remove(at);
                     }
                     _ => {
-                        // One more here, one less there: the sum stays, as for the parts of a split.
+                        // Keep the sum, as the sizes of a split require.
                         list[at] = list[at].saturating_add(1);
                         list[other] = list[other].saturating_sub(1);
                     }
@@ -83,7 +83,7 @@ pub(super) fn other_value(
                 AttrValue::ints(&list)
             }
             _ => {
-                // As many as there are spatial axes, axes, or padded ends.
+                // One for each spatial axis, axis, or padded end.
                 let n = match random.below(4) {
                     0 => rank.saturating_sub(2),
                     1 => 2 * rank.saturating_sub(2),

@@ -1,11 +1,11 @@
-//! Changes of convolutions, whose attributes and extents fit together in few ways.
+//! Mutations of convolutions, whose attributes and dimensions fit together in few ways.
 
 use super::{Words, number};
 use crate::op::AttrValue;
 use crate::verify::random::Random;
 use crate::verify::recipe::{Recipe, Step};
 
-/// Other groups, channels, kernels, strides, dilations and pads, in all convolutions alike.
+/// Changes groups, channels, kernels, strides, dilations and pads, in the same way for all convolutions.
 pub(super) fn convolution(recipe: &mut Recipe, words: &Words, random: &mut Random) {
     let calls: Vec<usize> = recipe
         .calls()
@@ -17,7 +17,7 @@ pub(super) fn convolution(recipe: &mut Recipe, words: &Words, random: &mut Rando
     }
     let small = |random: &mut Random| 1 + random.below(3) as i64;
     let group = random.pick(&[1, 1, 2, 3]).unwrap_or(1);
-    // As many channels as groups: each channel for itself.
+    // With 1, there are as many channels as groups: a depthwise convolution.
     let inner = if random.chance(1, 3) { 1 } else { small(random) };
     let outer = small(random);
     let kernel = [small(random), small(random), small(random)];

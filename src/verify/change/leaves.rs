@@ -1,11 +1,11 @@
-//! Changes of shapes, element types and constants.
+//! Mutations of shapes, element types and constants.
 
 use super::{DTYPES, EXTENTS, Words, number};
 use crate::tensor::Tensor;
 use crate::verify::random::Random;
 use crate::verify::recipe::{Recipe, Step};
 
-/// Values of constants that are tried.
+/// Values of constants to try.
 const NUMBERS: [f64; 7] = [0.0, 1.0, -1.0, 2.0, 0.5, 3.0, 6.0];
 
 pub(super) fn rank(recipe: &mut Recipe, random: &mut Random) {
@@ -20,7 +20,7 @@ pub(super) fn rank(recipe: &mut Recipe, random: &mut Random) {
     let from_end = random.chance(1, 2);
     let extent = random.pick(&EXTENTS).unwrap_or(1);
     let mode = random.below(4);
-    // What one call depends on, such as the parts of a join.
+    // The steps that one call depends on, such as the operands of a `concat`.
     let mut below = vec![false; recipe.steps.len()];
     if let Some(call) = random.pick(&recipe.calls()) {
         below[call] = true;
@@ -50,7 +50,7 @@ pub(super) fn rank(recipe: &mut Recipe, random: &mut Random) {
     }
 }
 
-/// Gives a leaf the shape of another one, or ones on some axes.
+/// Gives a leaf the shape of another one, or dimension 1 on some axes.
 pub(super) fn one_shape(recipe: &mut Recipe, random: &mut Random) {
     let shaped = recipe.shaped();
     let (Some(a), Some(b)) = (random.pick(&shaped), random.pick(&shaped)) else {

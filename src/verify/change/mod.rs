@@ -1,8 +1,8 @@
-//! Changes of a recipe: one extent, one attribute, one axis at a time, together with what is tied to it.
+//! Mutations of a recipe: one dimension, attribute or axis at a time, together with whatever is tied to it.
 //!
-//! Which extents are tied is not known beforehand: the operators of a rule, its types and its conditions tie them. So a
-//! change of a number takes some of the places with the same number along: all places that leaves have it at, those
-//! on the same axis, attributes too, or none. What does not fit together is refused by inference or by the matcher.
+//! Operators, types and conditions of a rule tie dimensions together, in ways not known beforehand. So a mutation of a
+//! number also changes some of the places that hold the same number: all dimensions of leaves, those on the same axis,
+//! attributes as well, or none. Inference or the matcher rejects what does not fit.
 
 mod attribute;
 mod convolution;
@@ -26,13 +26,13 @@ pub(super) use self::structure::with_operators;
 pub(super) use self::variants::variants;
 pub(super) use self::words::Words;
 
-/// Extents that are tried.
+/// Dimensions to try.
 const EXTENTS: [i64; 8] = [1, 2, 3, 4, 5, 1, 6, 0];
 
-/// Element types that are tried.
+/// Element types to try.
 const DTYPES: [DType; 6] = [DType::F32, DType::F64, DType::I32, DType::I64, DType::Bool, DType::U8];
 
-/// A recipe that differs a little; it need not fit together.
+/// A random small mutation; inference may reject it.
 pub(super) fn changed(recipe: &Recipe, words: &Words, random: &mut Random) -> Recipe {
     let mut out = recipe.clone();
     match random.below(22) {
@@ -50,7 +50,7 @@ pub(super) fn changed(recipe: &Recipe, words: &Words, random: &mut Random) -> Re
     out
 }
 
-/// Changes a number that the call at `step` depends on, so that inference may accept it.
+/// Changes a number that the call at `step` depends on, in the hope that inference accepts the result.
 pub(super) fn mended(recipe: &Recipe, step: usize, random: &mut Random) -> Recipe {
     let mut below = vec![false; step + 1];
     below[step] = true;

@@ -1,21 +1,21 @@
-//! Places with integers, and which of them change together.
+//! Places that hold integers, and which of them change together.
 
 use crate::op::AttrValue;
 use crate::tensor::Dim;
 use crate::verify::random::Random;
 use crate::verify::recipe::{Recipe, Step};
 
-/// A place with an integer.
+/// A place that holds an integer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::verify) enum Place {
-    /// Axis of a leaf or constant.
+    /// A step and an axis: a dimension of a leaf, or of a constant with equal elements.
     Extent(usize, usize),
-    /// Element of an integer list of a call, or its integer.
+    /// A call, an attribute, and an index in its list of integers (0 for a single integer).
     Attr(usize, usize, usize),
 }
 
 impl Recipe {
-    /// All integers, with their places.
+    /// All integers with their places.
     pub(in crate::verify) fn integers(&self) -> Vec<(Place, i64)> {
         let mut out = Vec::new();
         for (i, step) in self.steps.iter().enumerate() {
@@ -40,7 +40,7 @@ impl Recipe {
         out
     }
 
-    /// Puts an integer in its place.
+    /// Stores an integer in its place.
     pub(in crate::verify) fn set(&mut self, place: Place, value: i64) {
         match place {
             Place::Extent(i, axis) => {
@@ -61,7 +61,7 @@ impl Recipe {
         }
     }
 
-    /// The leaves and the constants with equal elements.
+    /// The leaves, and the constants with equal elements.
     pub(super) fn shaped(&self) -> Vec<usize> {
         (0..self.steps.len()).filter(|&i| self.shape(i).is_some()).collect()
     }
@@ -73,7 +73,7 @@ impl Recipe {
     }
 }
 
-/// The places that change with `place` if they have its value, by how much is taken along.
+/// The places that change together with `place`: a selection, by `mode`, of those that hold the same value.
 pub(in crate::verify) fn tied(recipe: &Recipe, place: Place, mode: usize, random: &mut Random) -> Vec<Place> {
     let integers = recipe.integers();
     let Some(&(_, value)) = integers.iter().find(|(p, _)| *p == place) else {

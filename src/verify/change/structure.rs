@@ -1,4 +1,4 @@
-//! Changes of the graph itself: leaves that become one, other operators, other numbers of operands.
+//! Mutations of the graph itself: merging leaves, exchanging operators, changing the number of operands.
 
 use super::attribute::other_value;
 use super::{Words, number};
@@ -12,7 +12,7 @@ const OTHERS: usize = 8;
 /// The rank that drawn axes are for.
 const RANK: usize = 2;
 
-/// Lets one leaf stand where another one does.
+/// Replaces a leaf by another one.
 pub(super) fn merge(recipe: &mut Recipe, random: &mut Random) {
     let leaves: Vec<usize> = (0..recipe.steps.len())
         .filter(|&i| matches!(recipe.steps[i], Step::Leaf { .. }))
@@ -27,7 +27,7 @@ pub(super) fn merge(recipe: &mut Recipe, random: &mut Random) {
     recipe.prune();
 }
 
-/// Lets an operator variable stand for another of its choices.
+/// Gives an operator variable another one of its choices.
 pub(super) fn operator(recipe: &mut Recipe, words: &Words, random: &mut Random) {
     let choices: Vec<&'static OpDef> = words
         .rule
@@ -105,7 +105,7 @@ pub(in crate::verify) fn with_operators(recipe: &Recipe, words: &Words, random: 
     out
 }
 
-/// One more or one fewer operand of a call that takes any number: a copy of the last, with leaves of its own.
+/// Removes an operand of a call with any number of them, or adds a copy of the last one with leaves of its own.
 pub(super) fn members(recipe: &mut Recipe, words: &Words, random: &mut Random) {
     let variadic = |i: &usize| match &recipe.steps[*i] {
         Step::Call { def, operands, .. } => def.arity().1.is_none() && !operands.is_empty(),
@@ -124,7 +124,7 @@ pub(super) fn members(recipe: &mut Recipe, words: &Words, random: &mut Random) {
         return;
     }
     let last = operands[operands.len() - 1];
-    // What other operands use too stays one value.
+    // Steps that other operands use as well stay shared.
     let mut shared = vec![false; recipe.steps.len()];
     let Step::Call { operands, .. } = recipe.steps[call].clone() else {
         return;

@@ -1,4 +1,4 @@
-//! Each attribute and each extent of a recipe at each of the values that count.
+//! Systematic variants: each attribute and each dimension of a recipe at each relevant value.
 
 use super::attribute::{attribute, other_value};
 use super::convolution::{convolution, is_convolution};
@@ -8,13 +8,14 @@ use crate::op::{AttrKind, AttrValue};
 use crate::verify::random::Random;
 use crate::verify::recipe::{Recipe, Step};
 
-/// Other numbers of members that are tried first.
+/// The number of variants with other member counts.
 const MEMBERS: usize = 6;
 
-/// Kinds of convolutions that are tried first.
+/// The number of variants of convolutions.
 const CONVOLUTIONS: usize = 16;
 
-/// Recipes with one attribute at each of its values that count, in all calls that share it, in random order.
+/// Recipes with one attribute at each of its relevant values, in all calls that share it; and with other shapes; in
+/// random order.
 pub(in crate::verify) fn variants(recipe: &Recipe, words: &Words, random: &mut Random) -> Vec<Recipe> {
     let rank = recipe
         .shaped()
@@ -80,7 +81,7 @@ pub(in crate::verify) fn variants(recipe: &Recipe, words: &Words, random: &mut R
             }
         }
     }
-    // Where all extents are one number, what is transposed or swapped has the same type.
+    // With equal dimensions, transposed or swapped operands have the same type.
     let square: Vec<Recipe> = out.iter().map(|next| squared(next, &[2, 3][..], random)).collect();
     for next in square {
         if random.chance(1, 3) {
@@ -103,7 +104,8 @@ pub(in crate::verify) fn variants(recipe: &Recipe, words: &Words, random: &mut R
     out
 }
 
-/// Each operand broadcast along each of its axes, and without its first one; each extent nothing, one, and one more.
+/// Each operand broadcast along each of its axes, and with a leading axis more or less; each dimension 0, 1, and one
+/// larger.
 fn shapes(recipe: &Recipe, random: &mut Random) -> Vec<Recipe> {
     let mut out = Vec::new();
     for i in recipe.shaped() {
@@ -124,7 +126,7 @@ fn shapes(recipe: &Recipe, random: &mut Random) -> Vec<Recipe> {
         }
         change(&|shape| shape.insert(0, 2));
     }
-    // One operand with an axis more, another with one less.
+    // One operand with one axis more, another with one less.
     let shaped = recipe.shaped();
     for &i in &shaped {
         for &j in &shaped {
@@ -169,7 +171,7 @@ fn shapes(recipe: &Recipe, random: &mut Random) -> Vec<Recipe> {
     out
 }
 
-/// The recipe with one number for all extents of leaves.
+/// The recipe with the same number for all dimensions of leaves.
 fn squared(recipe: &Recipe, sides: &[i64], random: &mut Random) -> Recipe {
     let mut out = recipe.clone();
     let side = random.pick(sides).unwrap_or(2);

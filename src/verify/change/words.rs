@@ -1,4 +1,4 @@
-//! What the text of a rule suggests.
+//! Values suggested by the text of a rule.
 
 use std::sync::Arc;
 
@@ -6,17 +6,17 @@ use crate::lang::ast::ExprKind;
 use crate::rule::Rule;
 use crate::verify::random::Random;
 
-/// The most numbers of a rule about which others are tried.
+/// Limit on the numbers of a rule whose neighbourhoods are tried.
 const MOST_LINES: usize = 16;
 
-/// Numbers that a rule says, and their neighbours: where a condition or a literal draws a line, both sides are tried.
+/// Numbers in a rule and their neighbours: at the threshold of a condition or literal, both sides are tried.
 #[derive(Debug, Clone)]
 pub(in crate::verify) struct Words {
     /// The rule.
     pub(in crate::verify) rule: Arc<Rule>,
     integers: Vec<i64>,
     numbers: Vec<f64>,
-    /// The integers and numbers as they are written.
+    /// The integers and the numbers as written.
     written: (Vec<i64>, Vec<f64>),
 }
 
@@ -56,13 +56,13 @@ impl Words {
         }
     }
 
-    /// The integers that the rule says.
+    /// The integers in the rule.
     pub(in crate::verify) fn written(&self) -> &[i64] {
         &self.written.0
     }
 
-    /// Numbers about those that the rule says: on either side of each, between two of them, and as far from one as
-    /// another one is large.
+    /// Numbers around those in the rule: on either side of each, between two neighbours, and at distances from one that
+    /// are comparable to another.
     pub(in crate::verify) fn lines(&self) -> Vec<f64> {
         let mut own: Vec<f64> = self
             .written
@@ -93,7 +93,7 @@ impl Words {
         out
     }
 
-    /// An integer of the rule, or one of those that are tried anyway.
+    /// An integer of the rule, or one of `others`.
     pub(super) fn integer(&self, others: &[i64], random: &mut Random) -> i64 {
         let own = if random.chance(1, 4) {
             random.pick(&self.integers)

@@ -1,4 +1,4 @@
-//! The values of a graph at chosen extents.
+//! Evaluation of a graph at chosen dimensions.
 
 use std::cell::Cell;
 
@@ -10,10 +10,10 @@ use crate::tensor::{Shape, Tensor, Type};
 use crate::verify::extents::Extents;
 use crate::verify::unknown::{has_meaning, unknown};
 
-/// The values of some vertices of a graph.
+/// Computes the values of some vertices of a graph.
 pub(super) type Evaluate<'a> = dyn Fn(&Graph, &[VertexId]) -> Result<Vec<Value<f64>>, String> + 'a;
 
-/// The values of some vertices by the reference definitions.
+/// Computes the values of some vertices by the reference definitions.
 pub(super) fn reference(graph: &Graph, roots: &[VertexId], leaves: &[Tensor]) -> Result<Vec<Value<f64>>, String> {
     let mut graph = graph.clone();
     graph.clear_outputs();
@@ -23,7 +23,7 @@ pub(super) fn reference(graph: &Graph, roots: &[VertexId], leaves: &[Tensor]) ->
     interpret_over::<f64>(&graph, &value).map_err(|e| e.to_string())
 }
 
-/// The results over the field; calls that it has no meaning for are functions of which nothing is known.
+/// The results over the field; calls that the field does not define are uninterpreted functions.
 pub(super) fn over_field(graph: &Graph, leaves: &[Value<Field>]) -> Option<Vec<Value<Field>>> {
     let mut values: FxHashMap<VertexId, Vec<Value<Field>>> = FxHashMap::default();
     values.extend(
@@ -69,11 +69,11 @@ pub(super) fn over_field(graph: &Graph, leaves: &[Value<Field>]) -> Option<Vec<V
         .collect()
 }
 
-/// The graph with numbers for its extents.
+/// The graph with its dimensions replaced by numbers.
 pub(super) fn bound(graph: &Graph, extents: &Extents) -> Graph {
     let mut out = Graph::new();
     let mut places: FxHashMap<VertexId, VertexId> = FxHashMap::default();
-    // Both graphs keep the order of their inputs.
+    // The order of the inputs has to stay the same.
     for v in graph.inputs().iter().copied().chain(graph.rpo()) {
         if places.contains_key(&v) {
             continue;
@@ -97,7 +97,7 @@ pub(super) fn bound(graph: &Graph, extents: &Extents) -> Graph {
     out
 }
 
-/// Operations of one call, by the cost of its operator.
+/// The number of operations of one call, according to the cost of its operator.
 pub(super) fn work(graph: &Graph, v: VertexId) -> u64 {
     let Node::Call {
         op: Op::Known(def),

@@ -1,4 +1,4 @@
-//! Where two graphs begin to differ: the first value of the optimized graph that has a counterpart and is another.
+//! Where two graphs begin to differ: the first value of the optimized graph that differs from its counterpart.
 
 use std::sync::Arc;
 
@@ -14,30 +14,30 @@ use crate::tensor::{DType, Type};
 /// A value of the optimized graph that differs from its counterpart in the original.
 #[derive(Debug, Clone)]
 pub struct Differs {
-    /// The value by name, or by what computes it.
+    /// The name of the value, or of the call that computes it.
     pub value: String,
-    /// Its operator, or what else it is.
+    /// Its operator, or its kind if it is not a call.
     pub operator: String,
     /// Its type.
     pub ty: String,
     /// Its counterpart in the original.
     pub counterpart: String,
-    /// The first element that differs, by axes.
+    /// The multi-index of the first element that differs.
     pub element: Option<Vec<usize>>,
-    /// What the original has there.
+    /// The value of the original there.
     pub expected: String,
-    /// What the optimized graph has there.
+    /// The value of the optimized graph there.
     pub found: String,
-    /// Its operands, each with a value of the original that is equal to it.
+    /// Its operands, each with an equal value of the original, if there is one.
     pub operands: Vec<(String, Option<String>)>,
-    /// The first value on the way to it that the original does not have, although it has all its operands.
+    /// The first value it depends on that has no equal value in the original, although all its operands do.
     pub strange: Option<String>,
 }
 
 /// Values of vertices.
 pub(super) type Values = FxHashMap<VertexId, Value<f64>>;
 
-/// What is compared.
+/// The graphs and values to compare.
 pub(super) struct Sides<'a> {
     pub(super) original: &'a Graph,
     pub(super) optimized: &'a Graph,
@@ -46,7 +46,7 @@ pub(super) struct Sides<'a> {
     pub(super) tolerance: Tolerance,
 }
 
-/// The name of a value, or what computes it.
+/// The name of a value, or of the call that computes it.
 pub(super) fn describe(graph: &Graph, v: VertexId) -> String {
     let vertex = graph.vertex(v);
     match (&vertex.name, vertex.op()) {
@@ -62,13 +62,13 @@ impl Sides<'_> {
         self.optimized.ty(v).as_tensor().map_or(DType::F32, |t| t.dtype)
     }
 
-    /// Where the values of `u` in the original and of `v` differ; nothing, if they do not or have none.
+    /// Where `u` of the original and `v` of the optimized graph differ; `None` if they are equal or have no values.
     fn apart(&self, u: VertexId, v: VertexId) -> Option<Differing> {
         let (a, b) = (self.expected.get(&u)?, self.found.get(&v)?);
         self.tolerance.apart(a, b, self.dtype(v))
     }
 
-    /// A value of the original that is equal to `v`: itself by name, if that is equal, else the first one.
+    /// A value of the original that is equal to `v`: preferably the one with the same name, else the first one.
     fn equal(&self, order: &[VertexId], v: VertexId) -> Option<VertexId> {
         let b = self.found.get(&v)?;
         let name = &self.optimized.vertex(v).name;
@@ -84,13 +84,14 @@ impl Sides<'_> {
         by_name.or_else(|| order.iter().find(|u| is_equal(u))).copied()
     }
 
-    /// The first difference on the way to `output` of the optimized graph, whose counterpart is `counterpart`.
+    /// The first difference among the values that `output` of the optimized graph depends on; its counterpart is
+    /// `counterpart`.
     pub(super) fn first(&self, counterpart: VertexId, output: VertexId) -> Option<Differs> {
         let theirs = self.original.rpo();
         let mut named: FxHashMap<Arc<str>, Option<VertexId>> = FxHashMap::default();
         for &u in &theirs {
             if let Some(name) = &self.original.vertex(u).name {
-                // A name that occurs twice says nothing.
+                // A name that occurs twice is ambiguous.
                 named.entry(name.clone()).and_modify(|v| *v = None).or_insert(Some(u));
             }
         }
@@ -124,7 +125,7 @@ impl Sides<'_> {
                 Some(op) => op.name(),
                 None => "an element".to_owned(),
             },
-            Node::Tuple | Node::Absent => "no tensor".to_owned(),
+            Node::Tuple | Node::Absent => "not a tensor".to_owned(),
         };
         let found = |w: VertexId| self.equal(theirs, w).map(|u| describe(self.original, u));
         let operands = self
@@ -154,7 +155,7 @@ impl Sides<'_> {
         }
     }
 
-    /// The first value on the way to `v` without an equal one in the original.
+    /// The first value that `v` depends on without an equal one in the original.
     fn strange(&self, theirs: &[VertexId], v: VertexId) -> Option<VertexId> {
         let mut known: FxHashSet<VertexId> = FxHashSet::default();
         for w in self.optimized.rpo_from([v]) {

@@ -1,10 +1,10 @@
-//! Is a graph what another one was made into? Translation validation of a result, whatever made it.
+//! Translation validation: is an optimized graph equal to the original, whatever tool produced it?
 //!
-//! Inputs, parameters and results are paired by name, else by position. Then, cheapest first: types; both graphs in one
-//! graph where equal calls are one (`symbolic`); the prime field at random points, for several choices of the symbolic
-//! extents; double precision with a tolerance. Constants that were computed ahead of time are rounded: where there are
-//! such, results may differ by as much. Where results differ, values inside are compared in order, to show where the
-//! difference begins.
+//! Inputs, parameters and results are paired by name, else by position. Then the graphs are compared, by the cheapest
+//! method first: types; both merged into one graph that shares equal calls (`symbolic`); the prime field at random
+//! points, for several choices of the symbolic dimensions; double precision with a tolerance. Constants that were
+//! folded ahead of time are rounded, and results may differ by as much. Where results differ, intermediate values are
+//! compared in order, to show where the difference begins.
 
 mod evaluate;
 mod first;
@@ -33,23 +33,23 @@ use crate::tensor::{DType, Tensor};
 pub use self::first::Differs;
 pub use self::symbolic::Proof;
 
-/// Runs a graph fast: its results for its inputs in order, or why there are none.
+/// A fast way to run a graph: its results for its inputs in order, or why there are none.
 pub type Machine<'a> = &'a dyn Fn(&Graph, &[Tensor]) -> Result<Vec<Tensor>, String>;
 
 /// How two graphs are compared.
 #[derive(Clone)]
 pub struct Options<'a> {
-    /// Where the random choices begin.
+    /// The seed of all random choices.
     pub seed: u64,
-    /// For how many choices of the symbolic extents.
+    /// The number of choices of the symbolic dimensions.
     pub shapes: usize,
     /// How equal the results must be.
     pub class: Class,
-    /// A proof for all sizes is looked for where the class is not `bitwise`.
+    /// Attempt a proof for all sizes, unless the class is `bitwise`.
     pub prove: bool,
-    /// What the reference definitions may take for one choice, and the machine, which runs what takes more, for all.
+    /// Limits on the reference definitions for one choice, and on the machine for all choices.
     pub limits: Limits,
-    /// What runs graphs that take more.
+    /// Runs graphs that exceed the limits of the reference definitions.
     pub machine: Option<Machine<'a>>,
 }
 
@@ -70,60 +70,60 @@ impl Default for Options<'_> {
     }
 }
 
-/// What was found out about two graphs.
+/// The result of comparing two graphs.
 #[derive(Debug, Clone)]
 pub enum Verdict {
-    /// They are equal, whatever their inputs are.
+    /// They are equal for all inputs.
     Proved(Proof),
-    /// They are the same polynomials at every shape that was tried, but for an error of probability less than 2^-90.
+    /// They are the same polynomials at every shape tried, with a probability of error below 2^-90.
     ProvedAt {
-        /// How many shapes.
+        /// The number of shapes.
         shapes: usize,
     },
-    /// Their results agree on all data that was tried.
+    /// Their results agree on all data tried.
     Tested {
-        /// How many runs.
+        /// The number of runs.
         instances: usize,
     },
-    /// They are not equal.
+    /// They differ.
     Refuted(Box<Difference>),
-    /// Nothing was found out, and why.
+    /// No result, and why.
     Undecided(String),
 }
 
 /// Where and how two graphs differ.
 #[derive(Debug, Clone)]
 pub struct Difference {
-    /// What differs, in words.
+    /// A description of the difference.
     pub what: String,
-    /// The result that differs; nothing, if the graphs do not have the same inputs and results.
+    /// The result that differs; `None` if the graphs do not have the same inputs and results.
     pub output: Option<String>,
-    /// The first element of it that differs, by axes.
+    /// The multi-index of its first element that differs.
     pub element: Option<Vec<usize>>,
-    /// What the original has there.
+    /// The value of the original there.
     pub expected: String,
-    /// What the optimized graph has there.
+    /// The value of the optimized graph there.
     pub found: String,
-    /// The symbolic extents.
+    /// The values chosen for symbolic dimensions.
     pub shapes: String,
-    /// Values of inputs, and of parameters that had none.
+    /// The values of inputs, and of parameters without a value.
     pub values: Params,
     /// Where the difference begins.
     pub first: Option<Differs>,
-    /// Both graphs at these extents with these values: they run as they are.
+    /// Both graphs with these dimensions and values, ready to run.
     pub workloads: Option<Box<[Workload; 2]>>,
 }
 
-/// A verdict, and what it rests on.
+/// A verdict and the evidence for it.
 #[derive(Debug, Clone)]
 pub struct Report {
     /// The verdict.
     pub verdict: Verdict,
     /// The names of the results.
     pub outputs: Vec<String>,
-    /// The extents that were chosen; empty texts without symbols.
+    /// The chosen dimensions; empty strings if there are no symbols.
     pub shapes: Vec<String>,
-    /// What else is to be known: how things were paired, what was left out.
+    /// Remarks: how inputs and results were paired, what was left out.
     pub notes: Vec<String>,
 }
 
@@ -150,13 +150,13 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// How far apart results may lie.
+/// The allowed difference of results.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Tolerance {
     class: Class,
-    /// The largest number on the way.
+    /// The largest intermediate value.
     magnitude: f64,
-    /// Infinite numbers may come of numbers that are too large.
+    /// True if infinities may come from overflow.
     is_lenient: bool,
 }
 
@@ -209,7 +209,7 @@ pub fn verify_graphs(original: &Workload, optimized: &Workload, options: &Option
     report.verdict = match types(&pair) {
         Some(difference) => Verdict::Refuted(Box::new(difference)),
         None => match symbolic(&pair.original, &pair.optimized) {
-            // Equal expressions of equal numbers have equal bits, but for constants that were computed.
+            // Equal expressions of equal values have equal bits, except for rounding in folded constants.
             Some(proof) => Verdict::Proved(proof),
             None => computed(&pair, options, &mut report),
         },
@@ -217,7 +217,7 @@ pub fn verify_graphs(original: &Workload, optimized: &Workload, options: &Option
     report
 }
 
-/// What numbers say, and the proof for all sizes unless they speak against it: it knows no rounding.
+/// The comparison of numbers, then the proof for all sizes unless that refutes: the proof ignores rounding.
 fn computed(pair: &Pair, options: &Options<'_>, report: &mut Report) -> Verdict {
     let verdict = Run { pair, options }.verdict(report);
     if matches!(verdict, Verdict::Refuted(_)) || !options.prove || options.class == Class::Bitwise {
@@ -229,7 +229,7 @@ fn computed(pair: &Pair, options: &Options<'_>, report: &mut Report) -> Verdict 
     }
 }
 
-/// A result whose types cannot be equal.
+/// The first result whose types cannot be equal.
 fn types(pair: &Pair) -> Option<Difference> {
     let results = pair.original.outputs().iter().zip(pair.optimized.outputs());
     results.zip(&pair.outputs).find_map(|((a, b), name)| {

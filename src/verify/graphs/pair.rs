@@ -1,7 +1,7 @@
-//! Two workloads as two graphs that can be compared: the same leaves with the same names, results in the same order.
+//! Pairing of two workloads: makes two graphs with the same leaves under the same names and results in the same order.
 //!
-//! Parameters become inputs with given values. A call that has no definition is cut out: its results are inputs that
-//! both graphs share, and its operands are results that have to be equal.
+//! Parameters become inputs with given values. A call without a definition is cut out: its results become inputs that
+//! both graphs share, and its operands become results that have to be equal.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::side::{Side, cut};
 use crate::graph::{Graph, Params, VertexId, Workload};
 use crate::tensor::{Atom, Dim, Tensor, Type};
 
-/// Parameters of one graph alone are constants up to this many elements.
+/// Parameters that only one graph has become constants, up to this many elements.
 const CONSTANT: usize = 4096;
 
 /// Two graphs with the same inputs, in order, and no parameters.
@@ -23,7 +23,7 @@ pub(super) struct Pair {
     pub(super) given: Params,
     /// The names of the results; operands of calls that were cut out come last.
     pub(super) outputs: Vec<String>,
-    /// Constants were computed ahead of time, and rounded.
+    /// True if constants were folded ahead of time, and thus rounded.
     pub(super) is_rounded: bool,
     pub(super) notes: Vec<String>,
 }
@@ -33,11 +33,11 @@ pub(super) struct Pair {
 pub(super) enum Unpaired {
     /// They do not have the same inputs or results.
     Different(String),
-    /// Nothing can be said.
+    /// The comparison is impossible.
     Unknown(String),
 }
 
-/// Puts two workloads side by side.
+/// Pairs two workloads.
 pub(super) fn pair(original: &Workload, optimized: &Workload) -> Result<Pair, Unpaired> {
     let mut notes = Vec::new();
     let renamed = inputs(&original.graph, &optimized.graph, &mut notes)?;
@@ -95,7 +95,7 @@ pub(super) fn pair(original: &Workload, optimized: &Workload) -> Result<Pair, Un
             (true, _, None) => {}
             (false, _, None) => {
                 return Err(Unpaired::Unknown(format!(
-                    "parameter `{leaf}` of the optimized one has no value, and the original has none of that name"
+                    "parameter `{leaf}` of the optimized graph has no value, and the original has no leaf of that name"
                 )));
             }
             (_, _, Some(new)) => {
@@ -148,7 +148,7 @@ fn output_name(graph: &Graph, i: usize) -> String {
     name.map_or_else(|| format!("output {i}"), |name| name.to_string())
 }
 
-/// The names that inputs of the optimized graph have in the original.
+/// For each input of the optimized graph, its name in the original.
 fn inputs(
     original: &Graph,
     optimized: &Graph,
@@ -176,7 +176,7 @@ fn inputs(
     Ok(optimized.inputs().iter().copied().zip(old).collect())
 }
 
-/// For each result of the original the place of that of the optimized graph.
+/// For each result of the original, the index of the matching result of the optimized graph.
 fn outputs(original: &Graph, optimized: &Graph, notes: &mut Vec<String>) -> Result<Vec<usize>, Unpaired> {
     let n = original.outputs().len();
     if n != optimized.outputs().len() {
@@ -214,7 +214,7 @@ pub(super) fn substituted(dim: &Dim, dims: &Dims) -> Dim {
     dim.substitute(&|atom| dims.get(atom).cloned())
 }
 
-/// What symbols of either graph are called, or are, in both.
+/// For each graph, the shared name or the value of its symbols and unknown dimensions.
 fn extents(
     original: &Graph,
     optimized: &Graph,
@@ -267,7 +267,7 @@ fn extents(
         }
     }
     let first = out[0].clone();
-    #[expect(clippy::iter_over_hash_type, reason = "each by itself")]
+    #[expect(clippy::iter_over_hash_type, reason = "each value changes independently")]
     for dim in out[1].values_mut() {
         *dim = substituted(dim, &first);
     }

@@ -1,4 +1,5 @@
-//! Two graphs on numbers: in the field, in double precision, by bits, and by the machine where they are large.
+//! Numeric comparison of two graphs: over the field, in double precision, by bits, and with the machine if they are
+//! large.
 
 use super::evaluate::{Evaluate, bound, over_field, reference, work};
 use super::first::{Differs, Sides, Values};
@@ -14,21 +15,21 @@ use crate::verify::judge::{Differing, other_bits};
 use crate::verify::random::Random;
 use crate::verify::report::without_inputs;
 
-/// Both graphs at chosen extents.
+/// Both graphs at chosen dimensions.
 struct Instance {
     extents: Extents,
     original: Graph,
     optimized: Graph,
-    /// Operations of both.
+    /// The operations of both graphs.
     operations: u64,
-    /// Elements of all values of both.
+    /// The elements of all values in both graphs.
     elements: usize,
 }
 
-/// What a run says.
+/// The result of a run.
 enum Compared {
     Agree,
-    /// The original has no value here.
+    /// The original cannot be computed here, and why.
     Nothing(String),
     Apart(Box<Difference>),
 }
@@ -41,7 +42,7 @@ pub(super) struct Run<'a> {
 impl Run<'_> {
     pub(super) fn verdict(&self, report: &mut Report) -> Verdict {
         let (mut decided, mut instances) = (0, 0);
-        // Operations of the machine.
+        // Operations spent on the machine.
         let mut spent = 0u64;
         let mut why = None;
         for (number, extents) in Extents::choices(&self.pair.original).into_iter().enumerate() {
@@ -51,7 +52,7 @@ impl Run<'_> {
             let instance = self.instance(extents);
             let fits = |graph: &Graph| graph.ids().all(|v| instance.extents.fits(graph.ty(v)));
             if !fits(&instance.original) {
-                why.get_or_insert_with(|| "no extents that were tried suit the original".to_owned());
+                why.get_or_insert_with(|| "the original is not valid for any of the dimensions tried".to_owned());
                 continue;
             }
             let compared = if self.is_small(&instance) {
@@ -130,7 +131,7 @@ impl Run<'_> {
         graph.inputs().iter().map(drawn).collect()
     }
 
-    /// In the field and in double precision: whether the field decides, and how many runs agree.
+    /// Compares over the field and in double precision: whether the field proves equality, and how many runs agree.
     fn by_reference(&self, instance: &Instance, number: usize) -> Result<(bool, usize), Compared> {
         let in_field = self.in_field(instance, number) == Some(true);
         let mut runs = 0;
@@ -153,16 +154,16 @@ impl Run<'_> {
         }
         match lack {
             Some(why) if runs == 0 => Err(Compared::Nothing(why)),
-            _ if runs == 0 => Err(Compared::Nothing("there are no values for its inputs".to_owned())),
+            _ if runs == 0 => Err(Compared::Nothing("no values could be made for the inputs".to_owned())),
             _ => Ok((in_field, runs)),
         }
     }
 
-    /// Whether all results are the same at points of the field; nothing, if they have no meaning there.
+    /// Whether all results are equal at points of the field; `None` if they are undefined there.
     fn in_field(&self, instance: &Instance, number: usize) -> Option<bool> {
         let graph = &instance.original;
         let real = |v: &VertexId| graph.ty(*v).as_tensor().is_some_and(|t| t.dtype.is_float());
-        // Elements that are no real numbers are the same at every point.
+        // Elements that are not real do not vary between points.
         if !graph.inputs().iter().all(real) {
             return None;
         }
@@ -172,7 +173,7 @@ impl Run<'_> {
             let mut points: Vec<Value<Field>> = Vec::new();
             for (&v, leaf) in graph.inputs().iter().zip(&leaves) {
                 let name = graph.vertex(v).name.as_ref()?;
-                // What was computed from given values ahead of time holds for these alone.
+                // Constants folded from given values are right only for these values.
                 points.push(if self.pair.given.contains_key(name) {
                     Value::from_tensor(leaf).ok()?
                 } else {
@@ -210,7 +211,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// By the machine, until its operations are spent, but at least once: how many runs agree.
+    /// Compares on the machine, at least once and until its budget is spent: how many runs agree.
     fn by_machine(&self, instance: &Instance, number: usize, spent: &mut u64) -> Result<usize, Compared> {
         let Some(machine) = self.options.machine else {
             let why = format!("it takes {:.1e} operations", instance.operations as f64);
@@ -223,7 +224,7 @@ impl Run<'_> {
             }
             *spent = spent.saturating_add(instance.operations.max(1));
             let leaves = self.leaves(instance, kind, number);
-            let leaves = leaves.ok_or_else(|| Compared::Nothing("its inputs are too large".to_owned()))?;
+            let leaves = leaves.ok_or_else(|| Compared::Nothing("the inputs are too large".to_owned()))?;
             let evaluate = |graph: &Graph, roots: &[VertexId]| -> Result<Vec<Value<f64>>, String> {
                 let mut graph = graph.clone();
                 graph.clear_outputs();
@@ -262,7 +263,7 @@ impl Run<'_> {
             Err(why) => {
                 let nothing = (None, "a value".to_owned(), format!("nothing: {why}"));
                 let mut difference = self.difference(instance, leaves, 0, nothing);
-                difference.what = "the optimized one cannot be computed".to_owned();
+                difference.what = "the optimized graph cannot be computed".to_owned();
                 return Compared::Apart(Box::new(difference));
             }
         };
@@ -323,7 +324,7 @@ impl Run<'_> {
         }
     }
 
-    /// Where the difference of two results begins.
+    /// Where the difference between two results begins.
     fn first(
         &self,
         instance: &Instance,

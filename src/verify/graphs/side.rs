@@ -1,5 +1,5 @@
-//! One of two graphs, made anew: leaves that both share, names of extents that both have, and no call without a
-//! definition.
+//! One of two graphs, rebuilt for the comparison: with leaves and names of dimensions shared by both, and without calls
+//! that have no definition.
 
 use std::sync::Arc;
 
@@ -13,14 +13,14 @@ use crate::tensor::{Tensor, Type};
 
 /// A call that was cut out.
 struct Cut {
-    /// The same for calls that may be the same one: operator, attributes and type.
+    /// Operator, attributes and type: equal for calls that may correspond.
     key: (Op, Attrs, Type),
     name: Option<Arc<str>>,
     operands: Vec<VertexId>,
     call: VertexId,
 }
 
-/// A graph that is made.
+/// A graph under construction.
 pub(super) struct Side {
     pub(super) graph: Graph,
     /// The new vertex of each old one.
@@ -66,7 +66,7 @@ impl Side {
                 Node::Input | Node::Param => match (names.get(&v).and_then(|n| by_name.get(n)), constants.get(&v)) {
                     (Some(&leaf), _) => leaf,
                     (None, Some(value)) => self.graph.constant(value.clone()),
-                    // Nobody reads an input that was not paired.
+                    // Inputs without a counterpart are not read.
                     (None, None) => self.graph.absent(),
                 },
                 Node::Call { op, attrs } if is_unknown(op) => {
@@ -105,7 +105,7 @@ fn attr(value: &AttrValue, dims: &Dims) -> AttrValue {
     }
 }
 
-/// True for a call of which nothing is known, or that has another value each time.
+/// True for opaque and nondeterministic operators.
 fn is_unknown(op: &Op) -> bool {
     match op {
         Op::Opaque(_) => true,
@@ -113,7 +113,7 @@ fn is_unknown(op: &Op) -> bool {
     }
 }
 
-/// Lets both graphs share the results of calls without a definition.
+/// Replaces calls without a definition by inputs that both graphs share.
 pub(super) fn cut(
     a: &mut Side,
     b: &mut Side,
@@ -133,7 +133,7 @@ pub(super) fn cut(
         let named = free
             .iter()
             .position(|o| fits(o) && o.as_ref().is_some_and(|o| o.name.is_some() && o.name == cut.name));
-        // One that the optimized graph lacks is of no use to its results, or they differ.
+        // A call without a counterpart either does not affect the results, or makes them differ.
         let Some(other) = named
             .or_else(|| free.iter().position(fits))
             .and_then(|i| free[i].take())
@@ -170,7 +170,7 @@ pub(super) fn cut(
     Ok(())
 }
 
-/// Puts inputs in the place of a call.
+/// Replaces a call by inputs.
 fn replace(side: &mut Side, cut: &Cut, number: usize) {
     let ty = side.graph.ty(cut.call).clone();
     let new = match &ty {
@@ -187,7 +187,7 @@ fn replace(side: &mut Side, cut: &Cut, number: usize) {
     side.graph.replace_uses(cut.call, new);
 }
 
-/// Gives `side` the inputs that [`replace`] gave the other, unused.
+/// Adds the inputs that [`replace`] added to the other side, unused.
 fn leave(side: &mut Side, other: &Side, call: VertexId, number: usize) {
     match other.graph.ty(call).clone() {
         Type::Tuple(items) => {

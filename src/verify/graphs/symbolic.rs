@@ -1,23 +1,23 @@
-//! Equality of two graphs without a number: both in one graph where equal calls are one.
+//! Symbolic equality of two graphs: both are merged into one graph that shares equal calls.
 
 use crate::graph::{Graph, expand_composites};
 use crate::rewrite::{encode, encode_into};
 
-/// How two graphs were proved equal, whatever their inputs are.
+/// How two graphs were proved equal for all inputs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Proof {
     /// Each result is the same expression.
     SameExpression,
     /// Each result is the same expression once composite operators are written out.
     SameOnceExpanded,
-    /// Each element of each result is the same formula over the real numbers, whatever the extents are.
+    /// Each element of each result is the same formula over the real numbers, for all dimensions.
     SameFormulas {
-        /// Constants are equal but for their last digits, to one in a million.
+        /// True if some constants are equal only up to one part in a million.
         rounded: bool,
     },
 }
 
-/// Tries to prove that the results of two graphs with inputs of the same names are equal expressions.
+/// Tries to prove that the results of two graphs whose inputs have the same names are equal expressions.
 pub(super) fn symbolic(original: &Graph, optimized: &Graph) -> Option<Proof> {
     if is_same(original, optimized) {
         return Some(Proof::SameExpression);

@@ -16,7 +16,7 @@ fn workload(text: &str) -> Workload {
     }
 }
 
-/// What numbers alone say.
+/// The report without a proof.
 fn compared(original: &str, optimized: &str) -> Report {
     let options = Options {
         prove: false,
@@ -27,7 +27,7 @@ fn compared(original: &str, optimized: &str) -> Report {
 
 #[test]
 fn values_that_are_used_often_do_not_fill_the_memory() {
-    // As one expression, the last value is longer than any memory.
+    // Written as one expression, the last value would not fit in memory.
     let net = |last: &str| {
         let lines: String = (0..60)
             .map(|i| format!("let a{} = tanh(a{i} * tanh(a{i}) + x);\n", i + 1))
@@ -74,7 +74,7 @@ fn equal_formulas_are_proved_for_all_sizes() {
             "{original}\n{optimized}"
         );
     }
-    // Equal for some extents alone.
+    // Equal only for some dimensions.
     for (original, optimized) in [
         (
             "fn main(x: f32[n, m]) { reshape(x) {shape = [n * m]} }",
@@ -183,7 +183,7 @@ fn names_of_symbols_and_inputs_may_differ() {
     let fixed = compared(original, "fn main(x: f32[1, 3], y: f32[1, 3]) { (x + y, y * x) }");
     assert_eq!(fixed.verdict.to_string(), "proved at 1 shape");
     assert_eq!(fixed.notes, ["only where n is 1, as in the optimized one"]);
-    // By name, whatever the order.
+    // By name, in any order.
     let report = compared(
         "fn main(x: f32[2], y: f32[2]) { let p = x - y; let q = x * y; (p, q) }",
         "fn main(y: f32[2], x: f32[2]) { let p = x - y; let q = x * y; (q, p) }",
@@ -203,7 +203,7 @@ fn the_first_difference_is_shown() {
     assert_eq!(first.strange, None);
     assert_eq!(found.shapes, "n = 2");
     assert!(found.values.contains_key("x"));
-    // Without a name inside: the result itself, and where it comes from.
+    // Without intermediate names: the result itself, and where the difference comes from.
     let found = difference(compared(
         "fn main(x: f32[2, 2]) { exp(relu(tanh(x)) + 1.0) }",
         "fn main(x: f32[2, 2]) { exp(abs(tanh(x)) + 1.0) }",
@@ -244,7 +244,7 @@ fn parameters_that_were_computed_ahead_are_rounded() {
     optimized.params = values(&[("u", vec![0.07, 0.1, 0.3301])]);
     let report = verify_graphs(&original, &optimized, &Options::default());
     assert_eq!(difference(report).element.map(|e| e[1]), Some(2));
-    // The same name with other values is another parameter.
+    // A parameter with the same name and other values is a different one.
     let mut changed = original.clone();
     changed.params = values(&[("v", vec![0.1, 0.2, 0.3]), ("w", vec![0.7, 0.5, 1.2])]);
     difference(verify_graphs(&original, &changed, &Options::default()));
@@ -339,7 +339,7 @@ fn bits_are_compared_where_that_is_asked_for() {
     assert!(found.what.starts_with("the bits of"), "{}", found.what);
 }
 
-/// Attributes of operators without a definition are compared as values: a tensor is longer than what is printed of it.
+/// Attributes of operators without a definition are compared by value: tensors are only partly printed.
 #[test]
 fn unknown_calls_with_other_tensors_are_other_calls() {
     let with = |place: usize| {
@@ -373,7 +373,7 @@ fn unknown_calls_with_other_tensors_are_other_calls() {
     }
 }
 
-/// So are the functions that a call has, with the constants in them.
+/// So are the functions of a call, with the constants in them.
 #[test]
 fn branches_with_other_constants_are_other_branches() {
     let with = |place: usize| {

@@ -1,4 +1,4 @@
-//! One case of a proof: questions are answered from its facts, and those that are open divide it into two.
+//! One case of a proof: its facts answer questions, and a question they leave open splits the case in two.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -8,24 +8,24 @@ use super::facts::{Facts, Made, common_factors};
 use crate::tensor::assume::Assumptions;
 use crate::tensor::{Atom, Dim};
 
-/// Why a case ends before both sides were compared.
+/// Why a case ends before both sides are compared.
 #[derive(Debug)]
 pub(super) enum Stop {
-    /// Other cases take its place.
+    /// Other cases replace it.
     Divided,
     /// The rule does not apply in it.
     Empty,
-    /// It was not decided, and why.
+    /// It is undecided, and why.
     Open(String),
 }
 
 pub(super) type Res<T> = Result<T, Stop>;
 
-/// The facts of a case, and the cases that were set aside.
+/// The facts of a case, and the cases split off from it.
 #[derive(Debug)]
 pub(super) struct Case {
     facts: RefCell<Facts>,
-    /// Cases to be looked at after this one.
+    /// Cases to examine after this one.
     aside: RefCell<Vec<Facts>>,
     divided: Cell<bool>,
     open: Cell<bool>,
@@ -34,12 +34,12 @@ pub(super) struct Case {
     fresh: Cell<u32>,
 }
 
-/// True for symbols that run over a range inside an expression.
+/// True for bound symbols, which run over a range inside an expression.
 pub(super) fn is_bound(name: &str) -> bool {
     name.starts_with(['%', '#'])
 }
 
-/// True for positions in the result.
+/// True for symbols that are indices of the result.
 pub(super) fn is_position(name: &str) -> bool {
     name.starts_with('@')
 }
@@ -50,7 +50,7 @@ fn any_symbol(dim: &Dim, test: &dyn Fn(&str) -> bool) -> bool {
     found
 }
 
-/// The terms that the divisor divides, divided, and the others.
+/// The quotient of the terms that `b` divides, and the sum of the other terms.
 fn multiples(a: &Dim, b: &Dim) -> (Dim, Dim) {
     let (mut whole, mut rest) = (Dim::Const(0), Dim::Const(0));
     for (product, c) in a.terms() {
@@ -69,7 +69,7 @@ pub(super) fn has_bound(dim: &Dim) -> bool {
     any_symbol(dim, &is_bound)
 }
 
-/// True if the value depends on extents and attributes alone.
+/// True if the value depends only on dimensions and attributes.
 pub(super) fn is_size(dim: &Dim) -> bool {
     !any_symbol(dim, &|name| is_bound(name) || is_position(name))
 }
@@ -87,12 +87,12 @@ impl Case {
         }
     }
 
-    /// Cases that were set aside.
+    /// The cases that were split off.
     pub(super) fn take_aside(&self) -> Vec<Facts> {
         self.aside.take()
     }
 
-    /// Constants were taken for equal that differ in their last digits.
+    /// Records that constants were taken for equal that differ in their last digits.
     pub(super) fn round(&self) {
         self.rounded.set(true);
     }
@@ -108,27 +108,25 @@ impl Case {
         format!("%{n}").into()
     }
 
-    /// A number of the graph: a symbol, if it stands for any number.
+    /// A number of the graph: a symbol if it is a token.
     pub(super) fn number(&self, value: f64) -> Expr {
         let place = self.facts.borrow().tokens.iter().position(|t| *t == value);
         place.map_or_else(|| Expr::float(value), |i| Expr::apply(Fun::Number(i), Vec::new()))
     }
 
-    /// The symbol that stands for that, and for nothing else.
+    /// The symbol for `made`.
     pub(super) fn symbol(&self, made: Made) -> Dim {
         let names = self.facts.borrow().names.clone();
         names.borrow_mut().symbol(made)
     }
 
-    /// What stopped an evaluation that could not say so itself.
+    /// Reports a stop during an evaluation that could not return it.
     pub(super) fn stopped(&self) -> Res<()> {
         if self.divided.get() {
             return Err(Stop::Divided);
         }
         if self.open.get() {
-            return Err(Stop::Open(
-                "a condition or type asks for an extent that is not known".into(),
-            ));
+            return Err(Stop::Open("a condition or type depends on an unknown dimension".into()));
         }
         Ok(())
     }
@@ -169,7 +167,7 @@ impl Case {
         out
     }
 
-    /// How many facts this case has learned.
+    /// The number of facts this case has learned.
     pub(super) fn version(&self) -> usize {
         self.version.get()
     }
@@ -179,7 +177,7 @@ impl Case {
         add(&mut self.facts.borrow_mut());
     }
 
-    /// Goes on in another case, in which the value is 0.
+    /// Continues in another case, in which the value is 0.
     fn go_where_zero(&self, dim: &Dim) -> Res<bool> {
         let mut next = self.facts.borrow().unscoped();
         if next.equate(dim, &is_position) {
@@ -190,7 +188,7 @@ impl Case {
         Ok(true)
     }
 
-    /// Whether the value is 0; if it may be and may not be, this case goes on where it is not.
+    /// Whether the value is 0. If the facts leave that open, the case is split, and this one continues where it is not.
     pub(super) fn is_zero(&self, dim: &Dim) -> Res<bool> {
         self.in_bounds()?;
         let dim = self.simplified(dim);
@@ -204,13 +202,13 @@ impl Case {
         }
         let dim = self.facts.borrow().cancelled(&dim);
         match self.known_zero(&dim) {
-            // What is 0 is written so from now on.
+            // Continue in a case that defines a symbol by the equation.
             Some(true) if dim.as_const().is_none() && !has_bound(&dim) => return self.go_where_zero(&dim),
             Some(known) => return Ok(known),
             None => {}
         }
         if has_bound(&dim) {
-            return Err(Stop::Open(format!("whether {dim} is 0 depends on what is summed")));
+            return Err(Stop::Open(format!("whether {dim} is 0 depends on a bound index")));
         }
         let mut zero = self.facts.borrow().unscoped();
         zero.equate(&dim, &is_position);
@@ -219,7 +217,8 @@ impl Case {
         Ok(false)
     }
 
-    /// Whether the value is at least 0; if it may be and may not be, this case goes on where it is.
+    /// Whether the value is at least 0. If the facts leave that open, the case is split, and this one continues where
+    /// it is.
     pub(super) fn is_at_least_zero(&self, dim: &Dim) -> Res<bool> {
         self.in_bounds()?;
         if let Some(known) = self.known_sign(dim) {
@@ -227,9 +226,9 @@ impl Case {
         }
         let dim = self.simplified(dim);
         if has_bound(&dim) {
-            return Err(Stop::Open(format!("the sign of {dim} depends on what is summed")));
+            return Err(Stop::Open(format!("the sign of {dim} depends on a bound index")));
         }
-        // Of two cases, one may be an equation.
+        // Either case may turn out to be an equation.
         let below = -dim.clone() - Dim::Const(1);
         let mut other = self.facts.borrow().unscoped();
         if other.follows(&-below.clone()) {
@@ -250,7 +249,7 @@ impl Case {
         Ok(true)
     }
 
-    /// The value is 0, or the case is empty.
+    /// Assumes that the value is 0; if it cannot be, the case is empty.
     pub(super) fn assume_zero(&self, dim: &Dim) -> Res<()> {
         let dim = self.facts.borrow().cancelled(&self.simplified(dim));
         match self.known_zero(&dim) {
@@ -266,7 +265,7 @@ impl Case {
         }
     }
 
-    /// The value is at least 0, or the case is empty.
+    /// Assumes that the value is at least 0; if it cannot be, the case is empty.
     pub(super) fn assume_at_least_zero(&self, dim: &Dim) -> Res<()> {
         match self.known_sign(dim) {
             Some(true) => Ok(()),
@@ -279,7 +278,7 @@ impl Case {
         }
     }
 
-    /// `divisor` divides `dim`: the quotient, for which a symbol is made if need be.
+    /// Assumes that `divisor` divides `dim`, and returns the quotient, as a new symbol if necessary.
     pub(super) fn assume_multiple(&self, dim: &Dim, divisor: &Dim) -> Res<Dim> {
         let (dim, divisor) = (self.simplified(dim), self.simplified(divisor));
         if let Some(quotient) = dim.exact_div(&divisor) {
@@ -293,7 +292,7 @@ impl Case {
         Err(Stop::Divided)
     }
 
-    /// Quotient and remainder of what is not negative, as symbols of their own: the dividend is made of them.
+    /// Introduces symbols for quotient and remainder of a nonnegative value, and expresses the dividend by them.
     pub(super) fn assume_quotient(&self, dim: &Dim, divisor: &Dim) -> Res<Dim> {
         let (dim, divisor) = (self.simplified(dim), self.simplified(divisor));
         if let Some(quotient) = self.quotient(&dim, &divisor) {
@@ -312,7 +311,7 @@ impl Case {
         Err(Stop::Divided)
     }
 
-    /// A symbol for what is not negative.
+    /// A symbol for a nonnegative value.
     pub(super) fn assume_named(&self, dim: &Dim) -> Res<Dim> {
         let dim = self.simplified(dim);
         if dim.as_const().is_some() || dim.as_symbol().is_some() {
@@ -339,20 +338,20 @@ impl Case {
         out
     }
 
-    /// An error where the proof takes more than is allowed.
+    /// An error if the proof has spent its effort.
     pub(super) fn in_bounds(&self) -> Res<()> {
         if self.facts.borrow().effort.is_spent() {
-            return Err(Stop::Open("it takes more than is allowed".to_owned()));
+            return Err(Stop::Open("the proof exceeds its effort limit".to_owned()));
         }
         Ok(())
     }
 
-    /// What holds of bound symbols.
+    /// The facts about bound symbols.
     pub(super) fn scope(&self) -> Vec<Dim> {
         self.facts.borrow().in_scope().to_vec()
     }
 
-    /// True if nothing satisfies `facts` in this case.
+    /// True if `facts` contradict this case.
     pub(super) fn contradicts(&self, facts: &[Dim]) -> bool {
         self.within(facts, || Ok(self.facts.borrow().is_empty()))
             .unwrap_or(false)
@@ -370,7 +369,7 @@ impl Case {
         Ok(if larger { b.clone() } else { a.clone() })
     }
 
-    /// Quotient, rounded down, and remainder.
+    /// The quotient, rounded down, and the remainder.
     pub(super) fn divide(&self, a: &Dim, b: &Dim) -> (Dim, Dim) {
         let (a, b) = (self.simplified(a), self.simplified(b));
         let quotient = self.quotient(&a, &b).unwrap_or_else(|| {
@@ -381,7 +380,7 @@ impl Case {
         (quotient, rest)
     }
 
-    /// The quotient without a division, if facts give it.
+    /// The quotient without a division atom, if the facts determine it.
     fn quotient(&self, a: &Dim, b: &Dim) -> Option<Dim> {
         if let Some(whole) = a.exact_div(b) {
             return Some(whole);
@@ -393,7 +392,7 @@ impl Case {
         if self.follows(&rest) && self.follows(&(b.clone() - Dim::Const(1) - rest.clone())) {
             return Some(whole);
         }
-        // A quotient that is taken away again.
+        // A quotient that cancels.
         let part = rest.floor_div(b);
         if let Some(atom) = part.as_atom() {
             let out = whole + part.clone();
@@ -403,7 +402,7 @@ impl Case {
                 return Some(out);
             }
         }
-        // By one factor of the divisor after the other.
+        // Divide by the factors of the divisor one after the other.
         let terms = b.terms();
         let [(product, c)] = terms.as_slice() else { return None };
         let mut factors: Vec<Dim> = product.iter().cloned().map(Dim::atom).collect();
@@ -420,7 +419,7 @@ impl Case {
         })
     }
 
-    /// The value with everything replaced that the facts say.
+    /// The value simplified by the facts.
     pub(super) fn simplified(&self, dim: &Dim) -> Dim {
         let dim = self.resolve(dim);
         let mut composite = false;
@@ -462,7 +461,7 @@ impl Case {
 }
 
 impl Case {
-    /// The answer, or what stands for one until the case is left.
+    /// The answer, or a placeholder until the case is abandoned.
     fn answer(&self, value: &Dim, answer: Res<bool>) -> bool {
         match answer {
             Ok(answer) if !value.has_unknown() => answer,

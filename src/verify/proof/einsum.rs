@@ -1,4 +1,4 @@
-//! Products of tensors summed along axes that an equation names.
+//! `einsum`: products of tensors summed along the axes that an equation names.
 
 use super::case::{Res, Stop};
 use super::expr::{Expr, Kind};
@@ -7,11 +7,11 @@ use super::meaning::{At, Call, Meaning};
 use crate::op::einsum_axes;
 use crate::tensor::Dim;
 
-/// What an equation says of operands: axes with one number run together.
+/// The axes of an equation: axes with the same number share an index.
 struct Axes {
     operands: Vec<Vec<usize>>,
     result: Vec<usize>,
-    /// The extent of each number.
+    /// The dimension for each number.
     extents: Vec<Dim>,
 }
 

@@ -1,4 +1,4 @@
-//! Elements of tensors as formulas: polynomials over elements of leaves, extents, functions and sums.
+//! Elements of tensors as formulas: polynomials over elements of leaves, dimensions, functions and sums.
 
 use std::fmt;
 use std::rc::Rc;
@@ -13,49 +13,49 @@ use crate::tensor::{Atom, DType, Dim};
 
 /// A number: a sum of products with rational coefficients, in a normal form.
 ///
-/// `==` decides equality of polynomials; what is divided by a sum stays a factor of its own.
+/// `==` decides equality of polynomials; the inverse of a sum stays a factor of its own.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Expr(Rc<[(Product, BigRational)]>);
 
 /// Factors with their exponents, sorted; no exponent is 0.
 pub(super) type Product = Vec<(Factor, i32)>;
 
-/// What is multiplied.
+/// A factor of a product.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Factor {
-    /// An integer: an extent, an index, or what is made of them.
+    /// An integer: a dimension, an index, or an expression of them.
     Size(Atom),
-    /// The element of a leaf at a place in row-major order.
+    /// The element of a leaf at a row-major position.
     Element(u32, Dim),
-    /// A function of numbers of which only what [`super::laws`] says is known.
+    /// A function of numbers, about which only the laws in [`super::laws`] are known.
     Apply(Fun, Vec<Expr>),
     /// One divided by a sum.
     Inverse(Expr),
-    /// A sum, or the like, over ranges.
+    /// A reduction over ranges.
     Fold(Rc<Fold>),
-    /// An element of what an operator makes of whole tensors.
+    /// An element of the result of an operator on whole tensors.
     Whole(Rc<Whole>),
 }
 
-/// A function of numbers. Two are the same only where all that they are made of is.
+/// A function of numbers. Two are equal only if all their parts are.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Fun {
-    /// A function of which [`super::laws`] may know something.
+    /// A function that may have laws in [`super::laws`].
     Named(&'static str),
-    /// An operator with attributes: nothing is known of it.
+    /// An operator with attributes: uninterpreted.
     With(&'static str, Vec<AttrValue>),
     /// An operator that depends on the element type of its result.
     In(&'static str, DType),
-    /// The constants of a tensor, by their place.
+    /// The elements of a constant tensor, by position.
     Table(Vec<Expr>),
     /// An infinity, or NaN, by its bits in `f64`.
     Special(u64),
-    /// The number of an attribute that may be any.
+    /// An arbitrary number of an attribute.
     Number(usize),
 }
 
 impl Fun {
-    /// The name by which laws know it; empty, if they do not.
+    /// The name that laws refer to; empty if there are no laws for it.
     pub(super) fn name(&self) -> &'static str {
         match self {
             Fun::Named(name) => name,
@@ -98,7 +98,7 @@ fn with_attributes(f: &mut fmt::Formatter<'_>, name: &str, attrs: &[AttrValue]) 
     f.write_str(if begin == ", " { "}" } else { "" })
 }
 
-/// How elements are combined.
+/// The operation that combines the elements of a fold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Kind {
     Sum,
@@ -118,17 +118,17 @@ impl fmt::Display for Kind {
     }
 }
 
-/// Elements combined over all values of bound symbols at which no guard is negative.
+/// A reduction over all values of bound symbols at which no guard is negative.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Fold {
     pub(super) kind: Kind,
-    /// Symbols and how many values each takes, from 0.
+    /// Bound symbols, each with the number of values it takes, from 0.
     pub(super) ranges: Vec<(Arc<str>, Dim)>,
     pub(super) guards: Vec<Dim>,
     pub(super) body: Expr,
 }
 
-/// An element of the result of an operator that is not taken apart.
+/// An element of the result of an operator that is not expanded.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Whole {
     pub(super) name: &'static str,
@@ -137,7 +137,7 @@ pub(super) struct Whole {
     /// The element types of the operands.
     pub(super) dtypes: Vec<DType>,
     pub(super) output: usize,
-    /// Shapes of the operands, and their elements by cases over index symbols of their own.
+    /// The shapes of the operands, and their elements, by cases, at index symbols of their own.
     pub(super) operands: Vec<(Vec<Dim>, Cases)>,
     pub(super) at: Vec<Dim>,
 }
@@ -158,9 +158,9 @@ impl Expr {
         Expr::number(BigRational::from_integer(value.into()))
     }
 
-    /// The binary fraction that a float is; infinities and NaN are symbols.
+    /// The exact value of a float; infinities and NaN are symbols.
     pub(super) fn float(value: f64) -> Expr {
-        // All NaN are one.
+        // All NaNs are the same symbol.
         let bits = if value.is_nan() { f64::NAN } else { value }.to_bits();
         BigRational::from_float(value).map_or_else(|| Expr::apply(Fun::Special(bits), Vec::new()), Expr::number)
     }
@@ -194,7 +194,7 @@ impl Expr {
         Expr(merged.into())
     }
 
-    /// The value, if it is a number without symbols.
+    /// The value, if it is a constant.
     pub(super) fn as_number(&self) -> Option<BigRational> {
         match &*self.0 {
             [] => Some(BigRational::zero()),
@@ -203,7 +203,7 @@ impl Expr {
         }
     }
 
-    /// The factor, if it is nothing but one.
+    /// The factor, if the expression is a single one.
     pub(super) fn as_factor(&self) -> Option<&Factor> {
         match &*self.0 {
             [(product, value)] if value.is_one() => match product.as_slice() {
@@ -285,7 +285,7 @@ impl Expr {
                 out
             }
             several => {
-                // Sums that differ by a number alone have one inverse.
+                // Sums that differ only by a constant factor share one inverse.
                 let leading = several[several.len() - 1].1.clone();
                 let monic = self.mul(&Expr::number(leading.recip()));
                 Expr::factor(Factor::Inverse(monic)).mul(&Expr::number(leading.recip()))
@@ -293,7 +293,7 @@ impl Expr {
         }
     }
 
-    /// True if the sum has no inverse of a sum left over; both sides of an equation are multiplied by them.
+    /// True if the expression is 0 once it is multiplied by all sums that it divides by.
     pub(super) fn is_zero_as_fraction(&self) -> bool {
         let mut difference = self.clone();
         for _ in 0..8 {
@@ -317,12 +317,12 @@ impl Expr {
         difference.is_zero()
     }
 
-    /// The expression with each integer expression in it replaced.
+    /// The expression with `f` applied to each integer expression in it.
     pub(super) fn map(&self, f: &dyn Fn(&Dim) -> Dim) -> Expr {
         self.mapped(f).unwrap_or_else(|| self.clone())
     }
 
-    /// The expression with integer expressions replaced; nothing, if each stays.
+    /// The same; `None` if nothing changes.
     fn mapped(&self, f: &dyn Fn(&Dim) -> Dim) -> Option<Expr> {
         let mut changed = false;
         let mut out = Vec::with_capacity(self.0.len());
@@ -347,7 +347,7 @@ impl Expr {
         changed.then(|| Expr::from_terms(out))
     }
 
-    /// The expression with factors replaced where `f` says so.
+    /// The expression with factors replaced where `f` returns a replacement.
     pub(super) fn map_factors(&self, f: &dyn Fn(&Factor) -> Option<Expr>) -> Expr {
         let mut out = Expr::zero();
         for (product, c) in self.0.iter() {
@@ -374,7 +374,7 @@ impl Expr {
         }
     }
 
-    /// Takes the number of parts from what is left; false if there are more.
+    /// Subtracts the number of parts from `left`; false if there are more.
     pub(super) fn fits(&self, left: &mut usize) -> bool {
         self.terms().iter().all(|(product, _)| {
             product.iter().all(|(factor, _)| {
@@ -417,7 +417,7 @@ pub(super) fn replaced(dim: &Dim, symbol: &str, by: &Dim) -> Dim {
     })
 }
 
-/// Equal factors together.
+/// Merges equal factors.
 fn collected(mut product: Product) -> Product {
     product.sort();
     let mut out: Product = Vec::with_capacity(product.len());
@@ -432,7 +432,7 @@ fn collected(mut product: Product) -> Product {
 }
 
 impl Factor {
-    /// What the factor becomes where integer expressions are replaced; nothing, if it stays.
+    /// The factor with `f` applied to each integer expression in it; `None` if nothing changes.
     fn mapped(&self, f: &dyn Fn(&Dim) -> Dim) -> Option<Expr> {
         let mut changed = false;
         let mut dim = |d: &Dim| {

@@ -1,4 +1,4 @@
-//! What holds of the symbols in one case of a proof, and what follows from it.
+//! The facts about the symbols in one case of a proof, and their consequences.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -12,16 +12,16 @@ use super::linear;
 use super::models::Models;
 use crate::tensor::{Atom, Dim};
 
-/// How often facts are multiplied to reach products that a question has.
+/// How often facts are multiplied to reach the products that a question contains.
 const ROUNDS: usize = 2;
 
-/// The most inequalities that are compared for one rule.
+/// Limit on the inequalities that are compared for one rule.
 pub(super) const EFFORT: u64 = 5_000_000;
 
-/// The most facts that go into the answer to one question.
+/// Limit on the facts that go into the answer to one question.
 const MOST: usize = 60;
 
-/// What a symbol stands for that the proof has made.
+/// What a symbol introduced by the proof stands for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Made {
     /// A quotient, rounded down.
@@ -30,7 +30,7 @@ pub(super) enum Made {
     Remainder(Dim, Dim),
     /// An expression.
     Whole(Dim),
-    /// An index that is data, along an axis of that extent.
+    /// An index that is data, along an axis of that dimension.
     Datum(Expr, Dim),
 }
 
@@ -45,7 +45,7 @@ impl fmt::Display for Made {
     }
 }
 
-/// The symbols that the proof has made. Each stands for one thing alone, whatever it looks like in print.
+/// The symbols introduced by the proof. Each stands for one thing, even if two print alike.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     known: FxHashMap<Made, Dim>,
@@ -53,7 +53,7 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// The symbol for that.
+    /// The symbol for `made`.
     pub(super) fn symbol(&mut self, made: Made) -> Dim {
         if let Some(known) = self.known.get(&made) {
             return known.clone();
@@ -68,12 +68,12 @@ impl Names {
     }
 }
 
-/// How many inequalities may still be compared for a rule; without any left, nothing follows any more.
+/// How many inequalities may still be compared for a rule; once that is 0, nothing follows any more.
 #[derive(Debug)]
 pub(super) struct Effort(Cell<u64>);
 
 impl Effort {
-    /// So many comparisons.
+    /// A budget of that many comparisons.
     pub(super) fn of(comparisons: u64) -> Effort {
         Effort(Cell::new(comparisons))
     }
@@ -93,27 +93,27 @@ impl Default for Effort {
     }
 }
 
-/// A case: symbols that are expressions in others, and what is not negative or not zero.
+/// The facts of a case: symbols defined by expressions, and expressions that are nonnegative or nonzero.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Facts {
-    /// Symbols that are defined by an equation, with what they are.
+    /// Symbols defined by an equation, with their values.
     pub(super) defined: Vec<(Arc<str>, Dim)>,
     /// Each is at least 0.
     pub(super) at_least_zero: Vec<Dim>,
-    /// None is 0.
+    /// Each is different from 0.
     pub(super) not_zero: Vec<Dim>,
-    /// How many of the last inequalities hold for bound symbols alone, as long as these are in scope.
+    /// How many of the last inequalities hold only while bound symbols are in scope.
     scoped: usize,
-    /// What follows, and how many inequalities were in scope.
+    /// Known answers to [`follows`](Facts::follows), and how many inequalities were in scope.
     answers: RefCell<FxHashMap<Dim, (bool, usize)>>,
     models: RefCell<Models>,
-    /// Shared with the cases that it came from and that come from it.
+    /// Shared with the cases it was split from and those split from it.
     pub(super) effort: Rc<Effort>,
-    /// Shared with these as well.
+    /// Shared likewise.
     pub(super) names: Rc<RefCell<Names>>,
-    /// Numbers that stand for any number, each for one.
+    /// Numbers that stand for arbitrary ones, each for one.
     pub(super) tokens: Rc<[f64]>,
-    /// The least values of atoms.
+    /// Cached least values of atoms.
     lower: RefCell<FxHashMap<Atom, Option<i64>>>,
 }
 
@@ -132,7 +132,7 @@ impl Facts {
     /// Adds that `dim` is at least 0.
     pub(super) fn add(&mut self, dim: Dim) {
         let dim = self.resolve(&dim);
-        // Below 0: nothing satisfies this case.
+        // A negative constant is kept: it makes the case empty.
         if dim.as_const().map_or(!self.at_least_zero.contains(&dim), |v| v < 0) {
             let at = self.at_least_zero.len() - self.scoped;
             self.models.borrow_mut().keep(&dim);
@@ -163,7 +163,7 @@ impl Facts {
         self.answers.borrow_mut().retain(|_, (follows, _)| *follows);
     }
 
-    /// Takes back the last `n` facts that were entered.
+    /// Removes the last `n` facts that were entered.
     pub(super) fn leave(&mut self, n: usize) {
         self.scoped -= n;
         self.lower.borrow_mut().clear();
@@ -172,19 +172,19 @@ impl Facts {
         self.answers.borrow_mut().retain(|_, (_, scoped)| *scoped <= left);
     }
 
-    /// What was entered and not left.
+    /// The facts that are entered and not yet left.
     pub(super) fn in_scope(&self) -> &[Dim] {
         &self.at_least_zero[self.at_least_zero.len() - self.scoped..]
     }
 
-    /// The case without what is in scope.
+    /// The case without the facts in scope.
     pub(super) fn unscoped(&self) -> Facts {
         let mut out = self.clone();
         out.leave(self.scoped);
         out
     }
 
-    /// Adds that `dim` is 0: a symbol is defined by it if one can be; true if so.
+    /// Adds that `dim` is 0. Returns true if that defines a symbol.
     pub(super) fn equate(&mut self, dim: &Dim, fixed: &dyn Fn(&str) -> bool) -> bool {
         let dim = self.cancelled(&self.resolve(dim));
         if let Some(parts) = self.at_least_values(&dim) {
@@ -212,7 +212,7 @@ impl Facts {
         true
     }
 
-    /// The expression without common factors that are not 0: it is 0 where this is.
+    /// The expression divided by common factors that are not 0: it is 0 exactly where `dim` is.
     pub(super) fn cancelled(&self, dim: &Dim) -> Dim {
         let mut out = dim.clone();
         for atom in common_factors(dim) {
@@ -226,7 +226,7 @@ impl Facts {
         out
     }
 
-    /// Equations that follow where a sum of products is as small as its atoms allow.
+    /// Equations that follow if `dim` is 0 and a sum of products is as small as the least values of its atoms allow.
     fn at_least_values(&self, dim: &Dim) -> Option<Vec<Dim>> {
         let mut terms = dim.terms();
         if terms.len() < 2 || terms.iter().all(|(p, _)| p.len() < 2) {
@@ -235,7 +235,7 @@ impl Facts {
         if terms.last().is_some_and(|(_, c)| *c < 0) {
             terms.iter_mut().for_each(|(_, c)| *c = -*c);
         }
-        // A product of whole numbers is 1 where each is.
+        // A product of nonnegative integers is 1 only if each is 1.
         if let [(one, -1), (product, 1)] = terms.as_slice()
             && one.is_empty()
         {
@@ -299,7 +299,7 @@ impl Facts {
         if self.follows(&dim) && self.follows(&minus) {
             return Some(true);
         }
-        // A product without a factor of 0.
+        // A product of nonzero factors is not 0.
         if let [(product, _)] = dim.terms().as_slice()
             && product.len() > 1
             && product.iter().all(|a| self.zero(&Dim::atom(a.clone())) == Some(false))
@@ -338,7 +338,7 @@ impl Facts {
         answer
     }
 
-    /// The least value that a fact about the atom alone gives.
+    /// The least value of an atom according to facts about it alone.
     fn least(&self, atom: &Atom) -> Option<i64> {
         if let Some(known) = self.lower.borrow().get(atom) {
             return *known;
@@ -358,7 +358,7 @@ impl Facts {
         least
     }
 
-    /// The least value of a product of atoms, if each has one that is not negative.
+    /// The least value of a product of atoms, if the least value of each is known and nonnegative.
     fn least_product(&self, product: &[Atom]) -> Option<i64> {
         product.iter().try_fold(1i64, |out, atom| {
             let least = self.least(atom).filter(|l| *l >= 0)?;
@@ -367,7 +367,7 @@ impl Facts {
     }
 
     fn derive(&self, goal: &Dim) -> bool {
-        // Sums of what is not negative.
+        // Sums of nonnegative terms.
         let mut plain = Some(0i64);
         goal.each_term(&mut |product, c| {
             plain = plain.and_then(|sum| {
@@ -432,7 +432,7 @@ impl Facts {
             let this = Dim::atom(atom.clone());
             match atom {
                 Atom::FloorDiv(a, b) if self.positive(b) => {
-                    // From a < b * c follows that the quotient is less than c.
+                    // a < b * c implies that the quotient is less than c.
                     for fact in &self.at_least_zero {
                         let limit = fact.clone() + a.clone() + Dim::Const(1);
                         if let Some(c) = limit.exact_div(b) {
@@ -485,7 +485,8 @@ impl Facts {
         }
     }
 
-    /// Multiplies facts about one factor of a product by the others, which are not negative; false if nothing is new.
+    /// Multiplies facts about one factor of a product by the other factors, which are nonnegative; false if there is
+    /// nothing new.
     fn multiply(&self, used: &mut Vec<Dim>, products: &FxHashSet<Vec<Atom>>, seen: &mut FxHashSet<Dim>) -> bool {
         let mut sorted: Vec<&Vec<Atom>> = products.iter().filter(|p| p.len() > 1).collect();
         sorted.sort();
@@ -518,7 +519,7 @@ impl Facts {
     }
 }
 
-/// Symbols that are factors of every term.
+/// Atoms that are factors of every term.
 pub(super) fn common_factors(dim: &Dim) -> Vec<Atom> {
     let terms = dim.terms();
     let Some(((first, _), rest)) = terms.split_first() else {
@@ -530,10 +531,10 @@ pub(super) fn common_factors(dim: &Dim) -> Vec<Atom> {
     common
 }
 
-/// A symbol and its value, from an expression that is 0; `fixed` symbols are not replaced.
+/// Solves an expression that is 0 for a symbol: the symbol and its value; `fixed` symbols are not solved for.
 fn solved(dim: &Dim, fixed: &dyn Fn(&str) -> bool) -> Option<(Arc<str>, Dim)> {
     let mut terms = dim.terms();
-    // Extents give way before attributes and quotients.
+    // Prefer to eliminate dimensions, before attributes and quotients.
     terms.sort_by_key(|(product, _)| !matches!(&product[..], [Atom::Symbol(name)] if name.starts_with('d')));
     for (product, c) in &terms {
         let [Atom::Symbol(name)] = &product[..] else {
@@ -570,7 +571,7 @@ mod tests {
         facts.add(b.clone() - one.clone() - j.clone());
         assert!(facts.follows(&(a.clone() - i.clone())));
         assert!(!facts.follows(&(i.clone() - a.clone())));
-        // i < a and j < b make i * b + j < a * b.
+        // i < a and j < b imply i * b + j < a * b.
         let place = i.clone() * b.clone() + j.clone();
         assert!(facts.follows(&(a.clone() * b.clone() - one - place.clone())));
         assert!(!facts.follows(&(a.clone() * b.clone() - Dim::Const(2) - place)));

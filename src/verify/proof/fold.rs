@@ -1,5 +1,5 @@
-//! Sums and the like over ranges, in a normal form: ranges as tight as the guards make them, what does not depend on
-//! them outside, bound symbols numbered.
+//! Reductions over ranges, in a normal form: ranges are as tight as the guards allow, factors and terms that do not
+//! depend on them are moved outside, and bound symbols are numbered.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -12,13 +12,13 @@ use super::expr::{Expr, Factor, Fold, Kind, Product, mentions, replaced};
 use super::laws;
 use crate::tensor::Dim;
 
-/// A number that depends on conditions on bound symbols: exactly one case holds.
+/// A value with conditions on bound symbols: exactly one case holds.
 pub(super) type Cases = Vec<(Vec<Dim>, Expr)>;
 
-/// The most bound symbols of one size whose order is tried out.
+/// Limit on the bound symbols with equal ranges whose order is searched.
 const MOST_ALIKE: usize = 4;
 
-/// A fold in the making.
+/// A fold under construction.
 #[derive(Clone)]
 struct Parts {
     ranges: Vec<(Arc<str>, Dim)>,
@@ -26,7 +26,7 @@ struct Parts {
     body: Expr,
 }
 
-/// The elements combined for all values of `symbol` from 0 to below `count`.
+/// The elements combined over all values of `symbol` from 0 to below `count`.
 pub(super) fn fold(case: &Case, kind: Kind, symbol: &Arc<str>, count: &Dim, cases: &Cases) -> Res<Expr> {
     let range = || vec![(symbol.clone(), count.clone())];
     if kind == Kind::Sum {
@@ -42,7 +42,7 @@ pub(super) fn fold(case: &Case, kind: Kind, symbol: &Arc<str>, count: &Dim, case
     let mut parts = Vec::new();
     let nothing = nothing(kind);
     for (guards, value) in cases {
-        // What never wins.
+        // The neutral element never wins.
         if kind != Kind::Product && *value == nothing {
             continue;
         }
@@ -62,7 +62,7 @@ pub(super) fn fold(case: &Case, kind: Kind, symbol: &Arc<str>, count: &Dim, case
     })
 }
 
-/// What a fold that is no sum is without elements.
+/// The value of a fold without elements.
 fn nothing(kind: Kind) -> Expr {
     match kind {
         Kind::Max => Expr::float(f64::NEG_INFINITY),
@@ -80,7 +80,7 @@ fn sum(case: &Case, mut ranges: Vec<(Arc<str>, Dim)>, mut guards: Vec<Dim>, prod
     for (factor, exponent) in product {
         let single = Expr::from_terms(vec![(vec![(factor.clone(), exponent)], BigRational::one())]);
         match &factor {
-            // A sum inside becomes one with this.
+            // Merge an inner sum into this one.
             Factor::Fold(inner) if inner.kind == Kind::Sum && exponent == 1 && single.mentions(&symbol) => {
                 let opened = renamed(case, inner);
                 ranges.extend(opened.ranges);
@@ -112,7 +112,7 @@ fn sum_of_one(case: &Case, mut parts: Parts) -> Res<Expr> {
             return Ok(Expr::zero());
         };
         parts = next;
-        // What does not depend on a range is taken as often as it has values.
+        // If nothing depends on a range, multiply by its size.
         let idle = parts.ranges.iter().position(|(v, _)| {
             !parts.body.mentions(v)
                 && !parts.guards.iter().any(|g| mentions(g, v))
@@ -129,7 +129,7 @@ fn sum_of_one(case: &Case, mut parts: Parts) -> Res<Expr> {
         }
         break;
     }
-    // Factors without any of the symbols stand outside.
+    // Factors without any of the symbols move outside.
     let mut outside = Expr::int(1);
     let mut inside = Expr::int(1);
     for (product, c) in parts.body.terms() {
@@ -150,7 +150,7 @@ fn sum_of_one(case: &Case, mut parts: Parts) -> Res<Expr> {
     Ok(value.mul(&outside).mul(&times))
 }
 
-/// A fold that is no sum.
+/// A fold other than a sum.
 fn other(case: &Case, kind: Kind, parts: Parts) -> Res<Expr> {
     if kind == Kind::Product {
         return plain(case, kind, parts);
@@ -165,7 +165,7 @@ fn other(case: &Case, kind: Kind, parts: Parts) -> Res<Expr> {
     } else {
         ("min", Kind::Max)
     };
-    // Over nothing, a bound would be the result.
+    // Over an empty range the result would be a bound.
     let mut bounded = false;
     if let Some(Factor::Apply(f, args)) = parts.body.as_factor()
         && matches!(f.name(), "max" | "min")
@@ -177,14 +177,14 @@ fn other(case: &Case, kind: Kind, parts: Parts) -> Res<Expr> {
         }
     }
     match (parts.body.as_factor(), parts.body.terms()) {
-        // The largest of pairs is the larger of the largest.
+        // The maximum of pairwise maxima is the maximum of the maxima.
         (Some(Factor::Apply(f, args)), _) if f.is(name) && (bounded || !args.iter().any(free)) => {
             let args = args
                 .iter()
                 .map(|a| if free(a) { Ok(a.clone()) } else { again(kind, a.clone()) });
             return Ok(laws::apply(name, args.collect::<Res<_>>()?));
         }
-        // Growing functions keep the order.
+        // Nondecreasing functions commute with maximum and minimum.
         (Some(Factor::Apply(f, args)), _) if laws::GROWING.contains(&f.name()) && args.len() == 1 => {
             return Ok(laws::apply(f.clone(), vec![again(kind, args[0].clone())?]));
         }
@@ -199,7 +199,7 @@ fn other(case: &Case, kind: Kind, parts: Parts) -> Res<Expr> {
             let inner = again(if c.is_negative() { turned } else { kind }, rest)?;
             return Ok(inner.mul(&Expr::number(c.clone())));
         }
-        // What is the same for all is added afterwards.
+        // Terms that are the same for all elements are added afterwards.
         (_, [_, _, ..]) => {
             let single = |t: &(Product, BigRational)| Expr::from_terms(vec![t.clone()]);
             let (out, inside): (Vec<Expr>, Vec<Expr>) = parts.body.terms().iter().map(single).partition(free);
@@ -251,7 +251,7 @@ fn plain(case: &Case, kind: Kind, mut parts: Parts) -> Res<Expr> {
     Ok(numbered(kind, parts))
 }
 
-/// The inside of a fold with bound symbols that occur nowhere else.
+/// The parts of a fold with fresh bound symbols.
 fn renamed(case: &Case, fold: &Fold) -> Parts {
     let names: Vec<(Arc<str>, Arc<str>)> = fold.ranges.iter().map(|(v, _)| (v.clone(), case.fresh())).collect();
     let rename = |dim: &Dim| {
@@ -271,7 +271,8 @@ fn renamed(case: &Case, fold: &Fold) -> Parts {
     }
 }
 
-/// With guards that bound one range put into its limits, and those dropped that follow; nothing, if no values are left.
+/// Turns guards that bound a single range into limits of that range, and drops guards that follow; `None` if no values
+/// are left.
 fn narrowed(case: &Case, mut parts: Parts) -> Res<Option<Parts>> {
     'again: loop {
         for (_, n) in &mut parts.ranges {
@@ -316,7 +317,7 @@ fn narrowed(case: &Case, mut parts: Parts) -> Res<Option<Parts>> {
         }
         break;
     }
-    // Guards that follow from the ranges and the others.
+    // Drop guards that follow from the ranges and the other guards.
     let ranges: Vec<Dim> = limits(&parts.ranges);
     let mut at = 0;
     while at < parts.guards.len() {
@@ -345,7 +346,7 @@ fn narrowed(case: &Case, mut parts: Parts) -> Res<Option<Parts>> {
     Ok(Some(parts))
 }
 
-/// What the ranges say of their symbols.
+/// The facts that the ranges imply for their symbols.
 pub(super) fn limits(ranges: &[(Arc<str>, Dim)]) -> Vec<Dim> {
     let limits = ranges.iter().flat_map(|(symbol, n)| {
         let symbol = Dim::symbol(symbol);
@@ -354,7 +355,7 @@ pub(super) fn limits(ranges: &[(Arc<str>, Dim)]) -> Vec<Dim> {
     limits.collect()
 }
 
-/// Coefficient of the symbol and the rest, if the expression is linear in it.
+/// The coefficient of the symbol and the rest, if the expression is linear in it.
 fn linear_in(dim: &Dim, symbol: &str) -> Option<(i64, Dim)> {
     let this = Dim::symbol(symbol);
     let atom = this.as_atom()?.clone();
@@ -372,14 +373,14 @@ fn put(parts: &mut Parts, symbol: &str, value: &Dim) {
     parts.body = parts.body.map(&f);
 }
 
-/// Two ranges as one, if their symbols occur as `i * b + j` alone, with `j` below `b`.
+/// Joins two ranges, if their symbols only occur as `i * b + j` with `j` below `b`.
 fn joined(parts: &Parts) -> Option<Parts> {
     for (a, (i, m)) in parts.ranges.iter().enumerate() {
         for (b, (j, n)) in parts.ranges.iter().enumerate() {
             if a == b || has_bound(m) || has_bound(n) {
                 continue;
             }
-            // Both are one place if what depends on i at j = 0 is what depends on j there.
+            // They occur only as `both` if setting i to 0 and then j to `both` changes nothing.
             let both = Dim::symbol(i) * n.clone() + Dim::symbol(j);
             let only_j = |dim: &Dim| replaced(dim, i, &Dim::Const(0));
             let back = |dim: &Dim| replaced(&only_j(dim), j, &both);
@@ -402,7 +403,7 @@ fn joined(parts: &Parts) -> Option<Parts> {
     None
 }
 
-/// The fold with bound symbols numbered, in the order that gives the least expression.
+/// The fold with its bound symbols numbered in the order that gives the least expression.
 fn numbered(kind: Kind, parts: Parts) -> Expr {
     let base = depth(&parts.body);
     let mut order: Vec<usize> = (0..parts.ranges.len()).collect();
@@ -438,7 +439,7 @@ fn numbered(kind: Kind, parts: Parts) -> Expr {
     best.map_or_else(Expr::zero, |fold| Expr::factor(Factor::Fold(Rc::new(fold))))
 }
 
-/// Orders that differ in ranges of one extent alone.
+/// All orders that differ only among ranges of the same size.
 fn orders(sorted: &[usize], ranges: &[(Arc<str>, Dim)]) -> Vec<Vec<usize>> {
     let mut out: Vec<Vec<usize>> = vec![Vec::new()];
     for group in sorted.chunk_by(|a, b| ranges[*a].1 == ranges[*b].1) {
@@ -471,7 +472,7 @@ fn permutations(items: &[usize]) -> Vec<Vec<usize>> {
     out
 }
 
-/// One more than the largest number of a bound symbol inside.
+/// One more than the largest number of a bound symbol in the expression.
 fn depth(expr: &Expr) -> usize {
     let of_factor = |factor: &Factor| match factor {
         Factor::Fold(fold) => {

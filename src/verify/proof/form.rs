@@ -1,4 +1,4 @@
-//! The form of an instance: its vertices, ranks and axes, with symbols for extents and for numbers that may be any.
+//! The form of an instance: its vertices, ranks and axes, with symbols for dimensions and for attributes that are free.
 
 use std::rc::Rc;
 
@@ -9,7 +9,7 @@ use crate::graph::{Graph, Node, VertexId};
 use crate::op::{AttrDef, AttrKind, AttrValue, OpTraits};
 use crate::tensor::{Dim, Shape, TensorType};
 
-/// Attributes that are numbers of elements or positions; others tell one form from another.
+/// Attributes that count elements or are positions, and become symbols; all others are part of the form.
 pub(super) const FREE: [&str; 10] = [
     "pads",
     "strides",
@@ -23,7 +23,7 @@ pub(super) const FREE: [&str; 10] = [
     "shape",
 ];
 
-/// The recipe with axes that depend on extents written out.
+/// The recipe with omitted axes, and attributes that depend on dimensions, written out.
 fn with_axes(recipe: &Recipe) -> Recipe {
     let mut out = recipe.clone();
     let mut graph = Graph::new();
@@ -49,15 +49,16 @@ fn with_axes(recipe: &Recipe) -> Recipe {
     out
 }
 
-/// A source at any extents.
+/// A source with symbolic dimensions.
 #[derive(Debug, Clone)]
 pub(super) struct Form {
     recipe: Recipe,
-    /// Extents of the leaves, by step.
+    /// The dimensions of the leaves, by step.
     extents: Vec<Vec<Dim>>,
 }
 
-/// Constants with equal elements that elementwise operators alone use: of these any extents are as good.
+/// For each step, whether it is a constant with equal elements used only by elementwise operators: such a constant may
+/// have any dimensions.
 fn spread(recipe: &Recipe) -> Vec<bool> {
     let mut out: Vec<bool> = recipe
         .steps
@@ -76,7 +77,7 @@ fn spread(recipe: &Recipe) -> Vec<bool> {
     out
 }
 
-/// True if a constant has extents that the proof does not vary.
+/// True if a constant has dimensions that the proof does not vary.
 pub(super) fn has_sized_constants(recipe: &Recipe) -> bool {
     let spread = spread(recipe);
     recipe.steps.iter().zip(spread).any(|(step, spread)| match step {
@@ -111,7 +112,7 @@ impl Form {
                         match value {
                             Some(AttrValue::Int(d)) => *d = symbol(0),
                             Some(AttrValue::Ints(list)) => {
-                                // An extent of 0 is written apart.
+                                // In `shape`, 0 and -1 are not dimensions, and stay as they are.
                                 let written = |d: &Dim| declared.name == "shape" && d.as_const().is_none_or(|n| n <= 0);
                                 for (k, d) in list.iter_mut().enumerate().filter(|(_, d)| !written(d)) {
                                     *d = symbol(k);
@@ -128,12 +129,12 @@ impl Form {
         Form { recipe, extents }
     }
 
-    /// What is the same for the same form.
+    /// The key that identifies the form.
     pub(super) fn key(&self) -> &Recipe {
         &self.recipe
     }
 
-    /// The operators of the form, in words.
+    /// The names of the operators, for messages.
     pub(super) fn operators(&self) -> String {
         let names = self.recipe.steps.iter().filter_map(|step| match step {
             Step::Call { def, .. } => Some(format!("`{}`", def.name)),
@@ -150,7 +151,7 @@ impl Form {
             .map(|(_, e)| e.len())
     }
 
-    /// True if each axis is alone in all calls.
+    /// True if all calls treat each axis alone.
     pub(super) fn axes_alone(&self) -> bool {
         self.recipe.steps.iter().all(|step| match step {
             Step::Call { def, .. } => super::has_axes_alone(def),
@@ -158,7 +159,7 @@ impl Form {
         })
     }
 
-    /// What holds of every extent.
+    /// The initial facts: every dimension is at least 0.
     pub(super) fn facts(&self, effort: Rc<Effort>, tokens: Rc<[f64]>) -> Facts {
         let mut facts = Facts::default();
         facts.effort = effort;
@@ -169,7 +170,7 @@ impl Form {
         facts
     }
 
-    /// The graph in a case, and its outputs; nothing, if inference refuses it.
+    /// The graph in a case, and its outputs; `None` if inference rejects it.
     pub(super) fn build(&self, case: &Case) -> Option<(Graph, Vec<VertexId>)> {
         let mut graph = Graph::new();
         let mut made: Vec<VertexId> = Vec::with_capacity(self.recipe.steps.len());
@@ -198,7 +199,7 @@ impl Form {
                     add(&mut graph, &step, &made)?
                 }
                 Step::Fill { dtype, shape, value } if !extents.is_empty() => {
-                    // One element stands for all.
+                    // A tensor with one element represents the constant.
                     let v = graph.constant(fill(*dtype, &vec![1; shape.len()], *value)?);
                     let shape: Shape = extents.iter().map(|d| case.resolve(d)).collect();
                     graph.vertex_mut(v).ty = TensorType::new(*dtype, shape).into();

@@ -1,4 +1,4 @@
-//! Proof that two graphs are equal for all extents.
+//! Proof that two graphs are equal for all dimensions.
 
 use std::rc::Rc;
 
@@ -11,22 +11,22 @@ use super::{CASES, check_source, compare, expanded, numbered_leaves};
 use crate::graph::{Graph, Node, VertexId};
 use crate::tensor::{Atom, Dim};
 
-/// The most vertices of both.
+/// Limit on the vertices of both graphs together.
 const VERTICES: usize = 200;
 
-/// Proves that two graphs with the same inputs, in order, have equal results over the real numbers, for all values of
-/// their symbolic extents; true if constants are equal but for their last digits.
+/// Proves that two graphs with the same inputs, in the same order, have equal results over the real numbers, for all
+/// values of their symbolic dimensions; returns true if constants are equal only up to their last digits.
 ///
 /// # Errors
 /// Why it is not proved.
 pub(in crate::verify) fn prove_graphs(original: &Graph, optimized: &Graph) -> Result<bool, String> {
     super::with_stack(|| prove_here(original, optimized))
-        .unwrap_or_else(|| Err("the proof failed: this is a fault of the tool".to_owned()))
+        .unwrap_or_else(|| Err("internal error: the proof failed".to_owned()))
 }
 
 fn prove_here(original: &Graph, optimized: &Graph) -> Result<bool, String> {
     if original.len() + optimized.len() > VERTICES {
-        return Err(format!("they have more than {VERTICES} vertices together"));
+        return Err(format!("the graphs have more than {VERTICES} nodes together"));
     }
     let (joint, pairs) = joined(original, optimized)?;
     let mut rounded = false;
@@ -49,14 +49,14 @@ fn prove_here(original: &Graph, optimized: &Graph) -> Result<bool, String> {
         match outcome {
             Ok(()) | Err(Stop::Divided) => {}
             Err(Stop::Empty) if case.contradicts(&[]) => {}
-            Err(Stop::Empty) => return Err("their types differ at some extents".to_owned()),
+            Err(Stop::Empty) => return Err("the types differ for some dimensions".to_owned()),
             Err(Stop::Open(why)) => return Err(why),
         }
     }
     Ok(rounded)
 }
 
-/// What holds of every extent.
+/// The initial facts about dimensions.
 fn given(graph: &Graph) -> Facts {
     let mut facts = Facts::default();
     facts.effort = Rc::new(Effort::default());
@@ -74,13 +74,13 @@ fn given(graph: &Graph) -> Facts {
     facts
 }
 
-/// Both graphs as one, whose outputs are those of the first and then those of the second, and how many each has.
+/// Both graphs in one, whose outputs are those of the first, then those of the second; and how many each has.
 fn joined(original: &Graph, optimized: &Graph) -> Result<(Graph, usize), String> {
     let known = |d: &Dim| !d.has_unknown();
     for &v in original.inputs() {
         let shape = original.ty(v).as_tensor().and_then(|t| t.shape.as_ref());
         if !shape.is_some_and(|s| s.iter().all(known)) {
-            return Err("an input has a shape of which not all is known".to_owned());
+            return Err("the shape of an input is not fully known".to_owned());
         }
     }
     let mut joint = original.clone();
@@ -95,7 +95,7 @@ fn joined(original: &Graph, optimized: &Graph) -> Result<(Graph, usize), String>
         }
         let vertex = optimized.vertex(v).clone();
         if matches!(vertex.node, Node::Input | Node::Param) {
-            return Err("they do not have the same inputs".to_owned());
+            return Err("the graphs do not have the same inputs".to_owned());
         }
         let operands: Vec<VertexId> = optimized.pred(v).iter().map(|u| places[u]).collect();
         let new = joint.push(vertex, &operands);
@@ -103,7 +103,7 @@ fn joined(original: &Graph, optimized: &Graph) -> Result<(Graph, usize), String>
     }
     let count = original.outputs().len();
     if count != optimized.outputs().len() {
-        return Err("they do not have the same number of results".to_owned());
+        return Err("the graphs do not have the same number of results".to_owned());
     }
     for output in optimized.outputs() {
         joint.output(places[&output.vertex], None::<&str>);

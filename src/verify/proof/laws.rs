@@ -1,4 +1,4 @@
-//! What is known of functions: each call of one in a normal form.
+//! Laws of functions: rewrites each call of a function to a normal form.
 
 use num_rational::BigRational;
 use num_traits::{One, Signed, ToPrimitive, Zero};
@@ -6,12 +6,12 @@ use num_traits::{One, Signed, ToPrimitive, Zero};
 use super::expr::{Expr, Factor, Fun, Product};
 use crate::tensor::DType;
 
-/// Functions that grow with their operand.
+/// Nondecreasing functions.
 pub(super) const GROWING: [&str; 13] = [
     "exp", "log", "sqrt", "tanh", "erf", "floor", "ceil", "round", "sign", "asinh", "atan", "sinh", "asin",
 ];
 
-/// A function of numbers, in the normal form that its laws give.
+/// A function of numbers, in the normal form according to its laws.
 pub(super) fn apply(fun: impl Into<Fun>, args: Vec<Expr>) -> Expr {
     let fun = fun.into();
     let name = fun.name();
@@ -39,7 +39,7 @@ pub(super) fn apply(fun: impl Into<Fun>, args: Vec<Expr>) -> Expr {
             commutative(name, args)
         }
         ("equal" | "xor" | "bitwise_and" | "bitwise_or" | "bitwise_xor", _) => commutative(name, args),
-        // One relation for both directions.
+        // One relation serves for both directions.
         ("greater", [a, b]) => apply("less", vec![b.clone(), a.clone()]),
         ("greater_or_equal", [a, b]) => apply("less_or_equal", vec![b.clone(), a.clone()]),
         ("abs", [x]) => match (x.as_factor(), x.as_number()) {
@@ -47,7 +47,7 @@ pub(super) fn apply(fun: impl Into<Fun>, args: Vec<Expr>) -> Expr {
             (Some(Factor::Apply(f, _)), _) if matches!(f.name(), "abs" | "exp" | "sqrt") => x.clone(),
             _ => {
                 let x = positive(x);
-                // A common factor stands outside.
+                // Move a common factor outside.
                 let scale = x.terms().last().map_or_else(BigRational::one, |(_, c)| c.clone());
                 let inner = x.mul(&Expr::number(scale.recip()));
                 Expr::apply("abs", vec![inner]).mul(&Expr::number(scale))
@@ -76,8 +76,8 @@ pub(super) fn apply(fun: impl Into<Fun>, args: Vec<Expr>) -> Expr {
     }
 }
 
-/// A function of integers, in a normal form. They wrap around, so that polynomials are equal as they are in a ring, and
-/// nothing that scales or shifts keeps an order.
+/// A function of integers, in a normal form. Integers wrap around, so polynomials over them are equal as in a ring, but
+/// scaling and shifting do not preserve order.
 pub(super) fn whole(name: &'static str, args: Vec<Expr>, dtype: DType) -> Expr {
     match (name, args.as_slice()) {
         ("relu", [x]) => whole("max", vec![x.clone(), Expr::zero()], dtype),
@@ -97,7 +97,7 @@ pub(super) fn whole(name: &'static str, args: Vec<Expr>, dtype: DType) -> Expr {
             }
             lattice(name, args.iter().map(|e| in_order(e, dtype)).collect())
         }
-        // What is unsigned is its own magnitude.
+        // An unsigned integer is its own magnitude.
         ("abs", [x]) => magnitude(x, dtype),
         ("sign", [x]) if !dtype.is_signed() => Expr::apply(Fun::In("sign", dtype), vec![x.clone()]),
         ("where", [c, a, b]) if dtype.is_signed() && a.add(b).is_zero() => match slopes(c, a, b) {
@@ -114,16 +114,16 @@ fn is_minus_one(x: &BigRational) -> bool {
     x.is_negative() && x.abs().is_one()
 }
 
-/// The magnitude of an integer; that of the least one is the least one itself.
+/// The magnitude of an integer; the least integer is its own magnitude.
 fn magnitude(x: &Expr, dtype: DType) -> Expr {
-    // What is unsigned is its own magnitude.
+    // An unsigned integer is its own magnitude.
     if !dtype.is_signed() || matches!(x.as_factor(), Some(Factor::Apply(Fun::In("abs", _), _))) {
         return x.clone();
     }
     Expr::apply(Fun::In("abs", dtype), vec![positive(x)])
 }
 
-/// A value of integers as one whole, so that what is known of sums and products of reals is not used of it.
+/// An integer value wrapped as one factor, so that laws for sums and products of reals do not apply to it.
 pub(super) fn in_order(x: &Expr, dtype: DType) -> Expr {
     if dtype.is_float() || x.as_number().is_some() || x.as_factor().is_some() {
         return x.clone();
@@ -131,7 +131,7 @@ pub(super) fn in_order(x: &Expr, dtype: DType) -> Expr {
     Expr::apply(Fun::In("value", dtype), vec![x.clone()])
 }
 
-/// An operand whose negation is another one, and the other operands.
+/// An operand whose negation is also an operand, and the remaining operands.
 fn beside_its_negation(args: &[Expr]) -> Option<(Expr, Vec<Expr>)> {
     for (i, x) in args.iter().enumerate() {
         let negated = x.neg();
@@ -146,7 +146,7 @@ fn beside_its_negation(args: &[Expr]) -> Option<(Expr, Vec<Expr>)> {
     None
 }
 
-/// One of two numbers; of reals, a bend in a line is a maximum or a minimum.
+/// `where(c, a, b)`; a piecewise linear choice between reals becomes a maximum or minimum.
 fn choice(c: &Expr, a: &Expr, b: &Expr, real: bool) -> Expr {
     if a == b {
         return a.clone();
@@ -168,7 +168,7 @@ fn choice(c: &Expr, a: &Expr, b: &Expr, real: bool) -> Expr {
     bent.unwrap_or_else(|| Expr::apply("where", vec![c.clone(), a.clone(), b.clone()]))
 }
 
-/// The powers that are products, inverses and roots.
+/// A power; those with small integer exponents become products and inverses, and that with exponent 1/2 a root.
 fn power(x: &Expr, y: &Expr) -> Expr {
     let whole = |v: &BigRational| {
         v.is_integer()
@@ -186,17 +186,17 @@ fn power(x: &Expr, y: &Expr) -> Expr {
     }
 }
 
-/// A whole power; the square of a root is what it is the root of.
+/// An integer power, with squares of roots simplified.
 pub(super) fn product_power(x: &Expr, n: u32) -> Expr {
     (0..n).fold(Expr::int(1), |out, _| multiply(&out, x))
 }
 
-/// The product, with squares of roots taken.
+/// The product, with squares of roots and magnitudes simplified.
 pub(super) fn multiply(a: &Expr, b: &Expr) -> Expr {
     settled(&a.mul(b))
 }
 
-/// The expression with squares of roots and magnitudes taken: `sqrt(x)² = x`, `|x|² = x²`.
+/// The expression with squares of roots and magnitudes simplified: `sqrt(x)² = x`, `|x|² = x²`.
 pub(super) fn settled(x: &Expr) -> Expr {
     let special = |f: &Factor| matches!(f, Factor::Apply(name, _) if matches!(name.name(), "sqrt" | "abs"));
     if !x
@@ -248,7 +248,8 @@ fn exponential(x: &Expr) -> Expr {
     out
 }
 
-/// `log(a · b) = log a + log b` for what is positive, `log(exp x) = x`, `log(1 + exp x) = max(x, 0) + log(1 + exp -|x|)`
+/// `log(a · b) = log a + log b` for positive factors, `log(exp x) = x`,
+/// `log(1 + exp x) = max(x, 0) + log(1 + exp -|x|)`
 fn logarithm(x: &Expr) -> Expr {
     if let [(product, c)] = x.terms()
         && c.is_one()
@@ -283,7 +284,7 @@ fn logarithm(x: &Expr) -> Expr {
     whole(x)
 }
 
-/// True for what is above 0 wherever it is defined.
+/// True for factors that are positive wherever they are defined.
 fn is_positive(factor: &Factor) -> bool {
     match factor {
         Factor::Apply(fun, _) => fun.is("exp"),
@@ -300,14 +301,14 @@ fn is_positive(factor: &Factor) -> bool {
     }
 }
 
-/// `where(x >= 0, a x, b x)` is the larger or the smaller of both.
+/// `where(x >= 0, a x, b x)` is the maximum or the minimum of `a x` and `b x`.
 fn bend(condition: &Expr, a: &Expr, b: &Expr) -> Option<Expr> {
     let (above, below) = slopes(condition, a, b)?;
     let name = if above >= below { "max" } else { "min" };
     Some(lattice(name, vec![a.clone(), b.clone()]))
 }
 
-/// The slopes above and below 0 of what is one multiple of `x` on either side of `x = 0`.
+/// The slopes above and below 0 of a choice by the sign of `x` between two multiples of `x`.
 fn slopes(condition: &Expr, a: &Expr, b: &Expr) -> Option<(BigRational, BigRational)> {
     let Some(Factor::Apply(relation, sides)) = condition.as_factor() else {
         return None;
@@ -342,10 +343,10 @@ pub(super) fn equal(a: &Expr, b: &Expr) -> bool {
     settled(&a.sub(&b)).is_zero_as_fraction()
 }
 
-/// How far apart, relative to the larger, constants are that exporters rounded.
+/// The allowed relative difference of constants that exporters rounded.
 const ROUNDED: f64 = 1e-6;
 
-/// True if both are equal but for the last digits of constants.
+/// True if both are equal up to the last digits of constants.
 pub(super) fn nearly_equal(a: &Expr, b: &Expr) -> bool {
     let mut left: Vec<_> = b.terms().iter().collect();
     a.terms().len() == left.len()
@@ -380,7 +381,7 @@ fn nearly_equal_factors(a: &Factor, b: &Factor) -> bool {
     match (a, b) {
         (Factor::Apply(f, args), Factor::Apply(g, others)) => {
             let mut left: Vec<&Expr> = others.iter().collect();
-            // Operands of a lattice are sorted, and may be sorted otherwise.
+            // The operands of a lattice are sorted, and rounding may change their order.
             let any_order = matches!(f.name(), "max" | "min");
             f == g
                 && args.len() == left.len()
@@ -401,7 +402,7 @@ fn nearly_equal_factors(a: &Factor, b: &Factor) -> bool {
     }
 }
 
-/// `tanh x = 2 / (1 + exp(-2 x)) - 1`, everywhere inside.
+/// Applies `tanh x = 2 / (1 + exp(-2 x)) - 1` everywhere inside.
 fn by_exponentials(x: &Expr) -> Expr {
     x.map_factors(&|factor| match factor {
         Factor::Apply(name, args) if name.is("tanh") => {
@@ -421,7 +422,7 @@ fn positive(x: &Expr) -> Expr {
     }
 }
 
-/// True if it is 0 or 1.
+/// True if the value is 0 or 1.
 fn is_truth(x: &Expr) -> bool {
     const RELATIONS: [&str; 9] = [
         "less",
@@ -442,11 +443,11 @@ fn commutative(name: &'static str, mut args: Vec<Expr>) -> Expr {
     Expr::apply(name, args)
 }
 
-/// The largest or smallest of numbers: associative, commutative, idempotent, between constants the other way round, and
-/// of a number and its negation the magnitude.
+/// The maximum or minimum of numbers in a normal form. It is associative, commutative and idempotent; a maximum of a
+/// minimum with constants becomes a minimum of a maximum; and for a number and its negation it is the magnitude.
 ///
-/// A common factor stands outside. It is the largest of the leading coefficients, and what is inside is the greater of
-/// the operands and of their negations; so neither step can follow on itself.
+/// A common factor is moved outside. It is the largest of the leading coefficients, and of the operands and their
+/// negations the greater list stays inside; so neither step can apply to its own result.
 fn lattice(name: &'static str, args: Vec<Expr>) -> Expr {
     let better = |a: &BigRational, b: &BigRational| if name == "max" { a >= b } else { a <= b };
     let other = if name == "max" { "min" } else { "max" };
@@ -475,7 +476,7 @@ fn lattice(name: &'static str, args: Vec<Expr>) -> Expr {
     }
     flat.sort();
     flat.dedup();
-    // A magnitude is not below its number, nor below the negation of it; and the negation of a magnitude is above neither.
+    // |x| is at least x and -x; and -|x| is at most either.
     let size = |x: &Expr| apply("abs", vec![x.clone()]);
     let wins = |x: &Expr, y: &Expr| {
         let (high, low) = if name == "max" { (x, y) } else { (y, x) };
@@ -483,7 +484,7 @@ fn lattice(name: &'static str, args: Vec<Expr>) -> Expr {
     };
     let kept = flat.iter().filter(|y| !flat.iter().any(|x| wins(x, y)));
     flat = kept.cloned().collect();
-    // A magnitude is not below 0.
+    // A magnitude is at least 0.
     let magnitude = |x: &Expr| {
         let x = if name == "max" { x.clone() } else { x.neg() };
         matches!(x.terms(), [(product, c)] if c.is_positive() && matches!(product.as_slice(), [(Factor::Apply(f, _), 1)] if f.is("abs")))
@@ -515,7 +516,7 @@ fn lattice(name: &'static str, args: Vec<Expr>) -> Expr {
             return lattice(name, inside.collect()).mul(&Expr::number(scale));
         }
     }
-    // Between two constants: max(min(x, b), a) is a, if a is not less than b, else min(max(x, a), b).
+    // Between two constants: max(min(x, b), a) is a if a >= b, else min(max(x, a), b).
     if let (Some(v), [x]) = (&bound, flat.as_slice())
         && let Some(Factor::Apply(f, inner)) = x.as_factor()
         && f.is(other)
@@ -533,7 +534,7 @@ fn lattice(name: &'static str, args: Vec<Expr>) -> Expr {
             }
         }
     }
-    // What is at least `a` already: max(max(x, a), b) went flat; min(max(x, a), b) with b <= a is b, seen above.
+    // Nothing else is left: max(max(x, a), b) was flattened, and min(max(x, a), b) with b <= a was handled above.
     flat.extend(bound.map(Expr::number));
     flat.sort();
     match flat.as_slice() {

@@ -1,4 +1,4 @@
-//! Operators that move elements: views, joins, cuts, padding, and those that make tensors.
+//! Operators that move elements: views, concatenations, slices, padding; and those that create tensors.
 
 use super::case::{Res, Stop, has_bound};
 use super::expr::Expr;
@@ -93,7 +93,7 @@ impl Meaning<'_> {
                 let axis = call.axis("axis", x.len())?;
                 let sizes = call
                     .ints("sizes")
-                    .ok_or_else(|| open("the sizes of parts are not known"))?;
+                    .ok_or_else(|| open("the sizes of the parts are unknown"))?;
                 for d in &sizes {
                     self.require_at_least(d, 0)?;
                 }
@@ -198,7 +198,7 @@ impl Meaning<'_> {
                 let axis = call.axis("axis", shape.len())?;
                 let sizes = call
                     .ints("sizes")
-                    .ok_or_else(|| open("the sizes of parts are not known"))?;
+                    .ok_or_else(|| open("the sizes of the parts are unknown"))?;
                 let mut place = index();
                 place[axis] = place[axis].clone() + sizes[..output].iter().cloned().sum();
                 self.element(x()?, &At::Index(place))?
@@ -258,12 +258,12 @@ impl Meaning<'_> {
         }))
     }
 
-    /// The extents asked for: each above 0, and as many elements as there are.
+    /// The shape that `reshape` produces: it has to have as many elements as the operand.
     fn reshaped(&self, x: &[Dim], wanted: &[Dim], allow_zero: bool) -> Res<Vec<Dim>> {
         let mut out = Vec::with_capacity(wanted.len());
         for (i, d) in wanted.iter().enumerate() {
             match d.as_const() {
-                Some(-1) => return Err(open("an extent is left to be inferred")),
+                Some(-1) => return Err(open("a dimension of -1 is not inferred")),
                 Some(0) if !allow_zero => out.push(x.get(i).cloned().ok_or(Stop::Empty)?),
                 Some(_) => out.push(d.clone()),
                 None => {
@@ -282,7 +282,7 @@ impl Meaning<'_> {
                 self.require_at_least(d, 1)?;
             }
         }
-        // A common factor that is not 0 says nothing.
+        // Cancel common factors that are not 0.
         let (mut left, mut right) = (total, asked);
         for d in x {
             if let (Some(a), Some(b)) = (left.exact_div(d), right.exact_div(d))
@@ -298,7 +298,7 @@ impl Meaning<'_> {
     fn squeezed(&self, call: &Call, x: &[Dim]) -> Res<Vec<usize>> {
         let mut axes = match call.axes("axes", x.len())? {
             Some(axes) => axes,
-            None => return Err(open("the axes that fall away are not known")),
+            None => return Err(open("the squeezed axes are unknown")),
         };
         axes.sort_unstable();
         for &axis in &axes {
@@ -357,7 +357,7 @@ impl Meaning<'_> {
         Ok(out)
     }
 
-    /// The element of the operand that lies at the place along the axis.
+    /// The element of the concatenation: that of the operand which covers the index along the axis.
     fn joined(&self, operands: &[VertexId], axis: usize, index: &[Dim]) -> Res<Cases> {
         let Some((first, rest)) = operands.split_first() else {
             return Err(Stop::Empty);
@@ -374,7 +374,7 @@ impl Meaning<'_> {
         })
     }
 
-    /// The value inside of the extents, else another one.
+    /// `value` if the index is within the shape, else `outside`.
     pub(super) fn inside(
         &self,
         place: &[Dim],
@@ -402,7 +402,7 @@ impl Meaning<'_> {
         let rank = self.shape(indices)?.len();
         let chosen = self.element(indices, &At::Index(index[axis..axis + rank].to_vec()))?;
         let [(guards, number)] = chosen.as_slice() else {
-            return Err(open("an index depends on what is summed"));
+            return Err(open("an index depends on a bound index"));
         };
         let extent = &shape[axis];
         let at = match number.as_dim() {
@@ -413,8 +413,8 @@ impl Meaning<'_> {
                     i + extent.clone()
                 }
             }
-            None if number_is_bound(number) => return Err(open("an index depends on what is summed")),
-            // An index that is data: a symbol that stands for it.
+            None if number_is_bound(number) => return Err(open("an index depends on a bound index")),
+            // An index that is data gets a symbol.
             None => self.case.symbol(Made::Datum(number.clone(), extent.clone())),
         };
         if self.given && number.as_dim().is_some() {
@@ -442,18 +442,18 @@ fn permutation(call: &Call, rank: usize) -> Res<Vec<usize>> {
     Ok(call.axes("perm", rank)?.unwrap_or_else(|| (0..rank).rev().collect()))
 }
 
-/// Axes that are inserted, ascending.
+/// The inserted axes, ascending.
 fn inserted(call: &Call, rank: usize) -> Res<Vec<usize>> {
     let n = call
         .ints("axes")
-        .ok_or_else(|| open("the axes that are inserted are computed"))?
+        .ok_or_else(|| open("the inserted axes are computed"))?
         .len();
     let mut axes = call.axes("axes", rank + n)?.unwrap_or_default();
     axes.sort_unstable();
     Ok(axes)
 }
 
-/// What is added before and after each axis.
+/// How much is added before and after each axis.
 fn paddings(call: &Call, rank: usize) -> Res<Vec<(Dim, Dim)>> {
     let pads = call.ints("pads").ok_or_else(|| open("the pads are computed"))?;
     let axes = call.axes("axes", rank)?.unwrap_or_else(|| (0..rank).collect());

@@ -1,17 +1,16 @@
-//! Whether linear inequalities contradict one another: elimination of one unknown after the other (Fourier and
-//! Motzkin), with products of symbols as unknowns.
+//! Detects contradictory linear inequalities by Fourier-Motzkin elimination, with products of symbols as unknowns.
 
 use rustc_hash::FxHashMap;
 
 use crate::tensor::{Atom, Dim};
 
-/// The most inequalities at a time; beyond that the answer is that nothing was found.
+/// Limit on the inequalities at a time; beyond it, no contradiction is reported.
 const MOST: usize = 160;
 
 /// `sum of coefficients times unknowns + constant >= 0`
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Row {
-    /// By unknown, ascending; none is 0.
+    /// Sorted by unknown; none is 0.
     coefficients: Vec<(usize, i128)>,
     constant: i128,
 }
@@ -23,7 +22,7 @@ impl Row {
             .map_or(0, |at| self.coefficients[at].1)
     }
 
-    /// Divided by what all coefficients have in common: for integers, the constant is rounded down.
+    /// Divided by the greatest common divisor of the coefficients; for integers, the constant is rounded down.
     fn reduced(mut self) -> Row {
         let gcd = self.coefficients.iter().fold(0i128, |g, (_, c)| gcd(g, c.abs()));
         if gcd > 1 {
@@ -33,7 +32,7 @@ impl Row {
         self
     }
 
-    /// `self * a + other * b`, for `a` and `b` above 0; nothing, if the numbers become too large.
+    /// `self * a + other * b`, for positive `a` and `b`; `None` on overflow.
     fn combined(&self, a: i128, other: &Row, b: i128) -> Option<Row> {
         let mut coefficients = Vec::with_capacity(self.coefficients.len() + other.coefficients.len());
         let (mut i, mut j) = (0, 0);
@@ -71,7 +70,7 @@ fn gcd(a: i128, b: i128) -> i128 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// True if no integers satisfy all of `facts`, each at least 0; false if that was not found.
+/// True if no integers make all of `facts` at least 0; false if no contradiction was found.
 pub(super) fn contradictory(facts: &[Dim]) -> bool {
     let mut unknowns: FxHashMap<&[Atom], usize> = FxHashMap::default();
     let mut rows: Vec<Row> = Vec::new();
@@ -99,7 +98,7 @@ pub(super) fn contradictory(facts: &[Dim]) -> bool {
         }
         rows.retain(|r| !r.coefficients.is_empty());
         tightest(&mut rows);
-        // The unknown whose elimination makes the fewest inequalities.
+        // Eliminate the unknown that creates the fewest inequalities.
         let cost = |u: usize| {
             let above = rows.iter().filter(|r| r.of(u) > 0).count();
             let below = rows.iter().filter(|r| r.of(u) < 0).count();
@@ -129,7 +128,7 @@ pub(super) fn contradictory(facts: &[Dim]) -> bool {
     }
 }
 
-/// Of inequalities with the same unknowns keeps the tightest.
+/// Keeps only the tightest of the inequalities with the same coefficients.
 fn tightest(rows: &mut Vec<Row>) {
     rows.sort_by(|a, b| (&a.coefficients, a.constant).cmp(&(&b.coefficients, b.constant)));
     rows.dedup_by(|later, first| later.coefficients == first.coefficients);

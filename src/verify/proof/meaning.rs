@@ -1,7 +1,7 @@
-//! What each vertex of a graph is: its shape, and its element at a symbolic place.
+//! The meaning of each vertex of a graph: its shape, and its element at a symbolic index.
 //!
-//! Operators are taken apart into arithmetic on places and numbers; one that is not becomes a function of whole
-//! tensors. Each meaning is compared with the operator's reference semantics at concrete extents by the tests.
+//! Operators are expanded into arithmetic on indices and numbers; an operator that is not expanded becomes a function
+//! of whole tensors. The tests compare each meaning with the operator's reference semantics at concrete dimensions.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::graph::{Graph, Node, VertexId};
 use crate::op::{AttrValue, Op, OpDef, OpTraits};
 use crate::tensor::{DType, Dim, Tensor, Type};
 
-/// The place of an element.
+/// The position of an element.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum At {
     /// An index for each axis.
@@ -25,31 +25,32 @@ pub(super) enum At {
     Flat(Dim),
 }
 
-/// An element of one of the results of a vertex, with what holds of the bound symbols in its place.
+/// An element of one of the results of a vertex, with the facts about the bound symbols in its index.
 type Place = (VertexId, usize, At, Vec<Dim>);
 
-/// How deep elements may depend on one another; each step takes some stack.
+/// How deep elements may depend on one another; each level takes some stack.
 const DEPTH: usize = 400;
 
-/// Parts of the elements of one vertex; where values are used more than once, longer ones soon fill the memory.
+/// Limit on the parts of an element: where values are used more than once, expressions grow exponentially.
 const LONGEST: usize = 20_000;
 
-/// Meanings of the vertices of one graph in one case.
+/// The meanings of the vertices of one graph in one case.
 pub(super) struct Meaning<'a> {
     pub(super) graph: &'a Graph,
     pub(super) case: &'a Case,
-    /// Leaves, in an order that both sides share.
+    /// The leaves, numbered in an order that both sides share.
     leaves: FxHashMap<VertexId, u32>,
     shapes: RefCell<FxHashMap<VertexId, Vec<Vec<Dim>>>>,
-    /// By what holds of bound symbols as well, which simplifies them.
+    /// The key includes the facts about bound symbols, since these simplify elements.
     elements: RefCell<FxHashMap<Place, Cases>>,
-    /// Conditions of operators hold, for there is an instance; otherwise they are questions.
+    /// If true, the requirements of operators are assumed, since the source is known to be valid; otherwise they are
+    /// checked.
     pub(super) given: bool,
     nested: std::cell::Cell<usize>,
     depth: std::cell::Cell<usize>,
 }
 
-/// A call with what its meaning needs.
+/// A call with everything its meaning needs.
 pub(super) struct Call {
     pub(super) vertex: VertexId,
     pub(super) def: &'static OpDef,
@@ -93,7 +94,7 @@ impl Call {
         let axis = self
             .int(name)
             .and_then(|d| d.as_const())
-            .ok_or_else(|| open("an axis is not known"))?;
+            .ok_or_else(|| open("an axis is unknown"))?;
         place(axis, rank)
     }
 
@@ -102,7 +103,7 @@ impl Call {
         let Some(axes) = self.ints(name) else { return Ok(None) };
         let axes = axes
             .iter()
-            .map(|d| place(d.as_const().ok_or_else(|| open("an axis is not known"))?, rank));
+            .map(|d| place(d.as_const().ok_or_else(|| open("an axis is unknown"))?, rank));
         axes.collect::<Res<Vec<usize>>>().map(Some)
     }
 }
@@ -130,13 +131,13 @@ impl<'a> Meaning<'a> {
         }
     }
 
-    /// Forgets what was found with fewer facts.
+    /// Clears the caches after facts were added.
     pub(super) fn forget(&self) {
         self.shapes.borrow_mut().clear();
         self.elements.borrow_mut().clear();
     }
 
-    /// A condition of an operator: that the value is 0.
+    /// A requirement of an operator: the value is 0.
     pub(super) fn require_zero(&self, dim: &Dim) -> Res<()> {
         if self.given {
             return self.case.assume_zero(dim);
@@ -148,7 +149,7 @@ impl<'a> Meaning<'a> {
         }
     }
 
-    /// A condition of an operator: that the value is at least 0.
+    /// A requirement of an operator: the value is at least `least`.
     pub(super) fn require_at_least(&self, dim: &Dim, least: i64) -> Res<()> {
         let dim = dim.clone() - Dim::Const(least);
         if self.given {
@@ -161,14 +162,14 @@ impl<'a> Meaning<'a> {
         }
     }
 
-    /// A condition of an operator: that the divisor divides; the quotient.
+    /// A requirement of an operator: `divisor` divides `dim`. Returns the quotient.
     pub(super) fn require_multiple(&self, dim: &Dim, divisor: &Dim) -> Res<Dim> {
         if self.given {
             return self.case.assume_multiple(dim, divisor);
         }
         let (dim, divisor) = (self.case.simplified(dim), self.case.simplified(divisor));
         dim.exact_div(&divisor)
-            .ok_or_else(|| open(format!("whether {divisor} divides {dim} is not known")))
+            .ok_or_else(|| open(format!("whether {divisor} divides {dim} is unknown")))
     }
 
     pub(super) fn call(&self, v: VertexId) -> Option<Call> {
@@ -194,7 +195,7 @@ impl<'a> Meaning<'a> {
         !matches!(self.graph.ty(v), Type::Absent)
     }
 
-    /// The type that inference gave: every extent must be known.
+    /// The inferred shapes: every dimension must be known.
     pub(super) fn inferred(&self, v: VertexId) -> Res<Vec<Vec<Dim>>> {
         let types = match self.graph.ty(v) {
             Type::Tuple(items) => items.clone(),
@@ -204,7 +205,7 @@ impl<'a> Meaning<'a> {
             Some(shape) if !shape.iter().any(Dim::has_unknown) => {
                 Ok(shape.iter().map(|d| self.case.simplified(d)).collect())
             }
-            _ => Err(open(format!("the type {ty} is not known"))),
+            _ => Err(open(format!("the type {ty} is not fully known"))),
         };
         types.iter().map(shape).collect()
     }
@@ -232,13 +233,13 @@ impl<'a> Meaning<'a> {
                     .pred(v)
                     .into_iter()
                     .next()
-                    .ok_or_else(|| open("a projection of nothing"))?;
+                    .ok_or_else(|| open("a projection without an operand"))?;
                 let shapes = self.shapes(tuple)?;
                 vec![shapes.get(*i as usize).cloned().ok_or(Stop::Empty)?]
             }
             Node::Absent => vec![Vec::new()],
             Node::Call { .. } => {
-                let call = self.call(v).ok_or_else(|| open("an operator is not known"))?;
+                let call = self.call(v).ok_or_else(|| open("an operator is unknown"))?;
                 self.call_shapes(&call)?
             }
         };
@@ -277,7 +278,7 @@ impl<'a> Meaning<'a> {
         self.inferred(call.vertex)
     }
 
-    /// Operands that are broadcast; those that stand for attributes have no part in it.
+    /// Operands that are broadcast, without those that stand for attributes.
     fn elementwise_operands(&self, call: &Call) -> Vec<VertexId> {
         let counted = |(i, v): (usize, &VertexId)| {
             let attr = call.def.operand(i).is_some_and(|o| o.attr.is_some());
@@ -322,7 +323,7 @@ impl<'a> Meaning<'a> {
         Ok(a.clone())
     }
 
-    /// The place of an operand that is broadcast to `shape`.
+    /// The position in an operand that is broadcast to `shape`.
     pub(super) fn broadcast_at(&self, operand: VertexId, shape: &[Dim], at: &At) -> Res<At> {
         let own = self.shape(operand)?;
         let one = Dim::Const(1);
@@ -346,7 +347,7 @@ impl<'a> Meaning<'a> {
         Ok(At::Index(out))
     }
 
-    /// The indices of a place.
+    /// The indices of a position.
     pub(super) fn index(&self, at: &At, shape: &[Dim]) -> Vec<Dim> {
         let flat = match at {
             At::Index(index) => return index.clone(),
@@ -363,7 +364,7 @@ impl<'a> Meaning<'a> {
                 rest = quotient;
             }
         }
-        // Axes of extent 1 in front take nothing.
+        // Leading axes of dimension 1 have index 0.
         if let Some(first) = shape
             .iter()
             .position(|d| *d != Dim::Const(1))
@@ -374,12 +375,12 @@ impl<'a> Meaning<'a> {
         out
     }
 
-    /// The position of a place in row-major order.
+    /// The row-major position.
     pub(super) fn flat(&self, at: &At, shape: &[Dim]) -> Dim {
         match at {
             At::Flat(flat) => flat.clone(),
             At::Index(index) => index.iter().zip(shape).fold(Dim::Const(0), |sum, (i, d)| {
-                // There is one place along an axis of extent 1.
+                // Along an axis of dimension 1 the index is 0.
                 let alone = self.case.known_zero(&(d.clone() - Dim::Const(1))) == Some(true);
                 if alone { sum } else { sum * d.clone() + i.clone() }
             }),
@@ -396,7 +397,7 @@ impl<'a> Meaning<'a> {
         self.case.in_bounds()?;
         let depth = self.depth.get();
         if depth >= DEPTH {
-            return Err(open(format!("a value depends on operators more than {DEPTH} deep")));
+            return Err(open(format!("a value depends on more than {DEPTH} nested operators")));
         }
         self.depth.set(depth + 1);
         let out = self.element_below(v, output, at);
@@ -425,9 +426,9 @@ impl<'a> Meaning<'a> {
                 let tuple = self.graph.pred(v).into_iter().next().ok_or(Stop::Empty)?;
                 self.element_of(tuple, *i as usize, at)?
             }
-            Node::Absent => return Err(open("the value of an operand that was left out")),
+            Node::Absent => return Err(open("an omitted operand has no value")),
             Node::Call { .. } => {
-                let call = self.call(v).ok_or_else(|| open("an operator is not known"))?;
+                let call = self.call(v).ok_or_else(|| open("an operator is unknown"))?;
                 self.call_element(&call, output, at)?
             }
         };
@@ -440,7 +441,7 @@ impl<'a> Meaning<'a> {
     }
 
     fn leaf(&self, v: VertexId, at: &At) -> Res<Cases> {
-        let number = *self.leaves.get(&v).ok_or_else(|| open("a leaf of one side alone"))?;
+        let number = *self.leaves.get(&v).ok_or_else(|| open("only one side has this leaf"))?;
         let flat = self.flat(at, &self.shape(v)?);
         Ok(single(Expr::factor(Factor::Element(
             number,
@@ -457,7 +458,7 @@ impl<'a> Meaning<'a> {
             let exact = |i: i128| Expr::number(num_rational::BigRational::from_integer(i.into()));
             tensor.to_ints().map(|all| all.into_iter().map(exact).collect())
         };
-        let numbers = numbers.ok_or_else(|| open("a constant that is no number"))?;
+        let numbers = numbers.ok_or_else(|| open("a constant is not numeric"))?;
         if let Some(first) = numbers.first()
             && numbers.iter().all(|n| n == first)
         {
@@ -467,7 +468,7 @@ impl<'a> Meaning<'a> {
         if let Some(i) = flat.as_const().and_then(|i| usize::try_from(i).ok()) {
             return Ok(single(numbers.get(i).cloned().ok_or(Stop::Empty)?));
         }
-        // Equal constants are one function of their place.
+        // Equal constants are the same function of the position.
         Ok(single(Expr::apply(Fun::Table(numbers), vec![Expr::of_dim(&flat)])))
     }
 
@@ -501,7 +502,7 @@ impl<'a> Meaning<'a> {
         for &v in &operands {
             values.push(self.element(v, &self.broadcast_at(v, shape, at)?)?);
         }
-        // Bounds that are given as operands.
+        // Bounds given as operands are not supported.
         for (i, &v) in call.operands.iter().enumerate() {
             if call.def.operand(i).is_some_and(|o| o.attr.is_some()) && self.is_given(v) {
                 return Err(open(format!("an attribute of `{}` is computed", call.def.name)));
@@ -514,7 +515,7 @@ impl<'a> Meaning<'a> {
         })
     }
 
-    /// A function of numbers in all cases that can be together.
+    /// A function of numbers, for all combinations of cases that do not contradict.
     pub(super) fn combined(&self, values: &[Cases], f: &dyn Fn(Vec<Expr>) -> Res<Expr>) -> Res<Cases> {
         let mut rows: Vec<(Vec<Dim>, Vec<Expr>)> = vec![(Vec::new(), Vec::new())];
         for cases in values {
@@ -536,7 +537,7 @@ impl<'a> Meaning<'a> {
         rows.into_iter().map(|(guards, args)| Ok((guards, f(args)?))).collect()
     }
 
-    /// Chooses by the sign of an expression: at least 0, or less.
+    /// Chooses by the sign of an expression: `then` if it is at least 0, else `otherwise`.
     pub(super) fn choose(
         &self,
         condition: &Dim,
@@ -566,7 +567,7 @@ impl<'a> Meaning<'a> {
         }
     }
 
-    /// An element of what an operator makes of whole tensors.
+    /// An element of the result of an operator that is not expanded.
     fn whole(&self, call: &Call, output: usize, shape: &[Dim], at: &At) -> Res<Cases> {
         if call.def.traits.contains(OpTraits::NONDETERMINISTIC) {
             return Err(open(format!("`{}` is random", call.def.name)));
@@ -620,7 +621,7 @@ pub(super) fn is_elementwise(def: &OpDef) -> bool {
     def.traits.contains(OpTraits::ELEMENTWISE) || matches!(def.name, "identity" | "dropout")
 }
 
-/// True if every integer of the one type is one of the other.
+/// True if `to` can represent every integer of `from`.
 fn holds_all(from: DType, to: DType) -> bool {
     let bits = |d: DType| 8 * d.size() as u32;
     let signed = |d: DType| matches!(d, DType::I8 | DType::I16 | DType::I32 | DType::I64);
@@ -632,7 +633,7 @@ fn holds_all(from: DType, to: DType) -> bool {
         }
 }
 
-/// True for what is the element of a tensor, or a number.
+/// True for a single element, function value or number.
 fn is_one_value(x: &Expr) -> bool {
     x.as_number().is_some() || x.as_factor().is_some()
 }
@@ -655,7 +656,7 @@ fn function(call: &Call, args: Vec<Expr>, from: DType, to: DType, number: &dyn F
         }
         ("clip", [x]) => {
             let (mut low, mut high) = (call.float("min"), call.float("max"));
-            // Nothing finite lies beyond.
+            // A bound beyond all finite numbers has no effect.
             let largest = match to {
                 DType::F16 => 65504.0,
                 DType::F32 => f64::from(f32::MAX) * (1.0 - 1e-8),
@@ -687,7 +688,7 @@ fn function(call: &Call, args: Vec<Expr>, from: DType, to: DType, number: &dyn F
             } else if to == DType::Bool {
                 laws::apply("not", vec![laws::apply("equal", vec![x.clone(), Expr::zero()])])
             } else if from == DType::Bool || (from.is_int() && (real || holds_all(from, to))) && is_one_value(x) {
-                // A sum or product of integers wraps around in its own type first.
+                // Only a single value: a sum or product of integers wraps around in its own type first.
                 x.clone()
             } else {
                 laws::apply(

@@ -1,10 +1,10 @@
-//! Proof for all sizes: both sides of a rule as formulas of symbolic places, extents and numbers.
+//! Proof for all sizes: both sides of a rule as formulas over symbolic indices, dimensions and numbers.
 //!
-//! The form of an instance has symbols for its extents and for attributes that are numbers of elements. The engines'
-//! own matcher and inference run on it; a question that the symbols leave open, such as whether two extents are equal,
-//! divides the proof into two cases, so that all cases together are all values. In each case, the element of either side
-//! at a symbolic place becomes a formula in a normal form, and the formulas are compared. What is proved holds for the
-//! numbers of the reals, and for functions of which no more is known than the laws say.
+//! The form of an instance has symbols for its dimensions and for attributes that count elements. The engines' own
+//! matcher and inference run on it. A question that the symbols leave open, such as whether two dimensions are equal,
+//! splits the proof into two cases, so the cases together cover all values. In each case, the element of either side at
+//! a symbolic index becomes a formula in a normal form, and the formulas are compared. A proof holds over the real
+//! numbers, and for all functions that obey the laws.
 
 mod case;
 mod einsum;
@@ -45,32 +45,32 @@ use crate::rewrite::Trial;
 use crate::rule::Rule;
 use crate::tensor::{Dim, Shape, TensorType, assume};
 
-/// The most cases of one form.
+/// Limit on the cases of one form.
 const CASES: usize = 500;
 
-/// The most combinations of truth values and words that are proved for one form.
+/// Limit on the combinations of booleans and words that are proved for one form.
 const WORDS: usize = 64;
 
-/// Forms whose truth values and words are varied.
+/// The number of forms whose booleans and words are varied.
 const VARIED: usize = 2;
 
-/// The stack of a proof, which follows the operands of a graph down.
+/// The stack of a proof, which recurses through the operands of a graph.
 const STACK: usize = 64 << 20;
 
-/// What was proved of a rule.
+/// What a proof of a rule covers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Coverage {
-    /// Forms of its source: ranks, axes, orders and members, with all extents left open.
+    /// The forms of its source: combinations of ranks, axes, permutations and members, with all dimensions symbolic.
     pub forms: usize,
-    /// Cases into which these were divided.
+    /// The cases these were divided into.
     pub cases: usize,
-    /// True if axes have no part in the rule, so that it holds for all ranks.
+    /// True if the rule treats each axis alone, so that it holds for all ranks.
     pub any_rank: bool,
-    /// True if it took that constants are equal but for their last digits, to one in a million.
+    /// True if the proof took constants for equal that differ by up to one part in a million.
     pub rounded: bool,
     /// The least and the largest rank of an operand.
     pub ranks: (usize, usize),
-    /// All that may vary about the rule, and how the proof covers it.
+    /// Everything that may vary about the rule, and how the proof covers it.
     pub ledger: Ledger,
 }
 
@@ -93,19 +93,19 @@ impl fmt::Display for Coverage {
     }
 }
 
-/// What there is to prove.
+/// The task of a proof.
 pub(super) struct Task<'a> {
     pub(super) rule: &'a Rule,
     pub(super) trial: &'a Trial,
     /// Instances at which the sides agree.
     pub(super) agreeing: &'a [&'a Recipe],
-    /// Instances where no engine applies the rule, for the type of the target: at other sizes one may.
+    /// Instances where no engine applies the rule, because of the type of the target: at other sizes one may.
     pub(super) refused: &'a [Recipe],
-    /// The instances have all element types that operators and conditions admit.
+    /// True if the instances cover all element types that operators and conditions admit.
     pub(super) all_types: bool,
 }
 
-/// Runs a proof where there is stack enough for the deepest one; nothing, if it panics.
+/// Runs a proof on a thread with a large stack; `None` if it panics.
 pub(super) fn with_stack<T: Send>(f: impl FnOnce() -> T + Send) -> Option<T> {
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, f);
@@ -113,12 +113,12 @@ pub(super) fn with_stack<T: Send>(f: impl FnOnce() -> T + Send) -> Option<T> {
     })
 }
 
-/// Proves that both sides are equal for all extents, in all forms that the instances have.
+/// Proves that both sides are equal for all dimensions, in all forms that the instances have.
 ///
 /// # Errors
 /// Why it is not proved.
 pub(super) fn prove(task: &Task<'_>) -> Result<Coverage, String> {
-    with_stack(|| prove_here(task)).unwrap_or_else(|| Err("the proof failed: this is a fault of the tool".to_owned()))
+    with_stack(|| prove_here(task)).unwrap_or_else(|| Err("internal error: the proof failed".to_owned()))
 }
 
 fn prove_here(task: &Task<'_>) -> Result<Coverage, String> {
@@ -147,7 +147,7 @@ fn prove_here(task: &Task<'_>) -> Result<Coverage, String> {
     last
 }
 
-/// A proof that takes instances as general as a level says.
+/// A proof attempt that generalizes instances up to a level.
 struct AtLevel<'a> {
     task: &'a Task<'a>,
     scope: &'a Scope<'a>,
@@ -160,7 +160,7 @@ impl AtLevel<'_> {
         self.scope.prepared(recipe, self.task.trial, self.level, second)
     }
 
-    /// The forms of the instances at which the sides agree, each once.
+    /// The distinct forms of the instances at which the sides agree.
     fn forms(&self, second: bool) -> Vec<Prepared> {
         let mut seen: FxHashSet<Recipe> = FxHashSet::default();
         let forms = self.task.agreeing.iter().filter_map(|r| self.prepared(r, second));
@@ -189,7 +189,7 @@ impl AtLevel<'_> {
         };
         let given = self.given(EFFORT, false);
         let mut forms = self.forms(false);
-        // As long as each axis is alone on both sides, what holds for two axes holds for more.
+        // If both sides treat each axis alone, a proof for two axes holds for more.
         let is_small = |form: &Form| !form.axes_alone() || form.ranks().all(|rank| rank <= 2);
         let mut axes_alone = self.scope.ignores_ranks();
         let mut large = Vec::new();
@@ -228,11 +228,14 @@ impl AtLevel<'_> {
         Ok(coverage)
     }
 
-    /// Proves a form of an instance; true if each axis is alone on both sides.
+    /// Proves a form of an instance; returns true if both sides treat each axis alone.
     fn required(&self, form: &Form, given: &Given, coverage: &mut Coverage) -> Result<bool, String> {
         let proved = prove_form(self.trial, form, given)?;
         if proved.cases == 0 {
-            return Err(format!("no sizes are left for a form of {}", form.operators()));
+            return Err(format!(
+                "the rule applies at no sizes of a form of {}",
+                form.operators()
+            ));
         }
         coverage.forms += 1;
         coverage.cases += proved.cases;
@@ -243,7 +246,7 @@ impl AtLevel<'_> {
         Ok(proved.axes_alone)
     }
 
-    /// True if the rule is proved where all operands whose rank is open have two axes.
+    /// True if the rule is proved with two axes for every operand whose rank is open.
     fn holds_for_two_axes(&self, forms: &[Prepared], given: &Given) -> bool {
         forms.iter().any(|prepared| {
             let form = Form::of(&self.scope.with_two_axes(prepared));
@@ -254,7 +257,7 @@ impl AtLevel<'_> {
         })
     }
 
-    /// Numbers that stand for those of attributes are any: a proof that rests on what they are fails with others.
+    /// Repeats the proof with other tokens for the numbers of attributes: a proof that depends on their values fails.
     fn again_with_other_numbers(&self, forms: &[Prepared]) -> Result<(), String> {
         if self.level != Level::All {
             return Ok(());
@@ -269,7 +272,7 @@ impl AtLevel<'_> {
         Ok(())
     }
 
-    /// Sizes at which an engine applies the rule, where it does not at those of the instances.
+    /// Proves the forms of refused instances: at other sizes, an engine may apply the rule.
     fn refused(&self, given: &Given) -> Result<(), String> {
         let mut seen: FxHashSet<Recipe> = FxHashSet::default();
         for recipe in self.task.refused {
@@ -279,13 +282,13 @@ impl AtLevel<'_> {
             let form = Form::of(&prepared.recipe);
             if seen.insert(form.key().clone()) {
                 prove_form(self.trial, &form, given)
-                    .map_err(|why| format!("at sizes where the types agree, of instances where they do not: {why}"))?;
+                    .map_err(|why| format!("for a refused instance, at other sizes where the types agree: {why}"))?;
             }
         }
         Ok(())
     }
 
-    /// Proves forms at all truth values and words together, and adds them; true if all are proved.
+    /// Proves forms at all combinations of booleans and words, and adds them; true if all are proved.
     fn words(&self, forms: &mut Vec<Prepared>) -> bool {
         let given = self.given(EFFORT / 4, false);
         let mut seen: FxHashSet<Recipe> = forms.iter().map(|p| Form::of(&p.recipe).key().clone()).collect();
@@ -317,17 +320,17 @@ impl AtLevel<'_> {
 /// What a proof may use.
 struct Given {
     effort: Rc<Effort>,
-    /// Numbers that are symbols.
+    /// Numbers that stand for symbols.
     tokens: Rc<[f64]>,
 }
 
-/// What was proved of a form.
+/// The result of proving a form.
 struct Proved {
-    /// In how many cases; none, if the rule applies at no sizes.
+    /// The number of cases; 0 if the rule applies at no sizes.
     cases: usize,
-    /// Each axis is alone on both sides.
+    /// Both sides treat each axis alone.
     axes_alone: bool,
-    /// Constants were taken for equal that differ in their last digits.
+    /// Constants that differ in their last digits were taken for equal.
     rounded: bool,
 }
 
@@ -373,7 +376,7 @@ fn prove_form(trial: &Trial, form: &Form, given: &Given) -> Result<Proved, Strin
     Ok(out)
 }
 
-/// Compares both sides in one case; true if each axis is alone on both.
+/// Compares both sides in one case; returns true if both treat each axis alone.
 fn prove_case(trial: &Trial, form: &Form, case: &Rc<Case>) -> Res<bool> {
     let (mut graph, roots) = form.build(case).ok_or(Stop::Empty)?;
     check_source(graph.clone(), case)?;
@@ -381,8 +384,8 @@ fn prove_case(trial: &Trial, form: &Form, case: &Rc<Case>) -> Res<bool> {
     let sides = assume::under(case.clone(), || trial.sides(graph, Some(&roots)));
     case.stopped()?;
     let sides = sides.ok_or(Stop::Empty)?;
-    // What is not built only because it is made of symbols has left the case open. What inference refuses, it
-    // refuses for all values of them: no engine applies the rule.
+    // A target that fails to build only because of symbols has left the case open, which `stopped` reports. One that
+    // inference rejects is rejected for all values of the symbols: no engine applies the rule.
     let target = sides.target.map_err(|_| Stop::Empty)?;
     let (mut graph, source) = (sides.graph, sides.source);
     if source.len() != target.len() {
@@ -404,7 +407,7 @@ fn prove_case(trial: &Trial, form: &Form, case: &Rc<Case>) -> Res<bool> {
     Ok(graph.rpo().into_iter().all(alone))
 }
 
-/// True for operators that treat each axis for itself, so that one more axis changes nothing along the others.
+/// True for operators that treat each axis alone: another axis changes nothing along the existing ones.
 fn has_axes_alone(def: &OpDef) -> bool {
     def.name == "expand" || def.traits.contains(OpTraits::ELEMENTWISE)
 }
@@ -416,7 +419,7 @@ fn expanded(mut graph: Graph, case: &Rc<Case>) -> Res<Graph> {
     Ok(graph)
 }
 
-/// Makes what the operators of the source ask for facts of the case.
+/// Adds what the operators of the source require to the facts of the case.
 fn check_source(graph: Graph, case: &Rc<Case>) -> Res<()> {
     let graph = expanded(graph, case)?;
     let mut meaning = Meaning::new(&graph, case, numbered_leaves(&graph));
@@ -429,7 +432,7 @@ fn check_source(graph: Graph, case: &Rc<Case>) -> Res<()> {
     Ok(())
 }
 
-/// Extents that inference leaves open, and that the meaning of the operators gives.
+/// Fills in dimensions that inference leaves open and the meaning of the operators determines.
 fn complete_types(graph: &mut Graph, case: &Rc<Case>) -> Res<()> {
     let unclear = |d: &Dim| d.as_const().is_none() && d.as_symbol().is_none();
     let mut types = Vec::new();
@@ -463,7 +466,7 @@ fn numbered_leaves(graph: &Graph) -> FxHashMap<VertexId, u32> {
 fn compare(meaning: &Meaning<'_>, a: VertexId, b: VertexId) -> Res<()> {
     let case = meaning.case;
     let (left, right) = (meaning.shape(a)?, meaning.shape(b)?);
-    // An engine does not replace a value by one of another type.
+    // An engine never replaces a value by one of another type.
     if meaning.dtype(a) != meaning.dtype(b) || left.len() != right.len() {
         return Err(Stop::Empty);
     }
@@ -481,7 +484,7 @@ fn compare(meaning: &Meaning<'_>, a: VertexId, b: VertexId) -> Res<()> {
             place.push(Dim::Const(0));
             continue;
         }
-        // There is an element: no factor of the extent is 0.
+        // There is an element, so no factor of the dimension is 0.
         if let [(product, c)] = extent.terms().as_slice()
             && *c > 0
         {
@@ -498,7 +501,7 @@ fn compare(meaning: &Meaning<'_>, a: VertexId, b: VertexId) -> Res<()> {
         place.push(i);
     }
     let at = At::Index(place);
-    // Again with what was learned on the way, until nothing is.
+    // Repeat with the facts learned on the way until there are no new ones.
     let (x, y) = loop {
         let version = case.version();
         let (x, y) = (meaning.element(a, &at)?, meaning.element(b, &at)?);
@@ -520,13 +523,13 @@ fn compare(meaning: &Meaning<'_>, a: VertexId, b: VertexId) -> Res<()> {
     if case.contradicts(&[]) {
         return Err(Stop::Empty);
     }
-    // An extent that is 0 or 1 is one of them.
+    // Split on a dimension that can only be 0 or 1.
     for d in case.symbols() {
         if case.known_sign(&(Dim::Const(1) - d.clone())) == Some(true) {
             case.is_zero(&d)?;
             return case
                 .is_zero(&(d - Dim::Const(1)))
-                .and(Err(Stop::Open("an extent is 0 or 1".to_owned())));
+                .and(Err(Stop::Open("a dimension is 0 or 1".to_owned())));
         }
     }
     Err(Stop::Open(format!(

@@ -1,4 +1,4 @@
-//! Values of the symbols at which the facts hold: what is false at one of them does not follow.
+//! Models: values of the symbols that satisfy the facts. A goal that is false at a model does not follow.
 
 use std::sync::Arc;
 
@@ -7,34 +7,34 @@ use rustc_hash::FxHashMap;
 use super::facts::Effort;
 use crate::tensor::{Atom, Dim};
 
-/// How many are kept.
+/// The number of models that are kept.
 const KEPT: usize = 6;
 
-/// Where the search begins anew, and how many symbols it changes from there.
+/// The number of restarts of the search, and of symbols changed after each.
 const STARTS: usize = 8;
 const STEPS: usize = 24;
 
 type Model = FxHashMap<Arc<str>, i64>;
 
-/// Symbols with values, at which all facts hold.
+/// Assignments that satisfy all facts.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Models {
     found: Vec<Model>,
-    /// They were looked for since the facts changed.
+    /// True if models were searched for since the facts changed.
     searched: bool,
-    /// Of how many facts none was found: with more, there is none either.
+    /// The number of facts for which no model was found: with more facts, the search is not repeated.
     without: Option<usize>,
     random: u64,
 }
 
 impl Models {
-    /// Keeps those at which another fact holds too; symbols that are new in it get values.
+    /// Keeps the models that satisfy one more fact; symbols that are new in it get values.
     pub(super) fn keep(&mut self, fact: &Dim) {
         let symbols = symbols(fact);
         self.found.retain_mut(|model| {
             for symbol in &symbols {
                 if !model.contains_key(*symbol) {
-                    // The value that lets the fact hold, if a small one does.
+                    // A small value that satisfies the fact, if there is one.
                     let holds = |v: i64| {
                         let value = |s: &str| {
                             if s == &***symbol {
@@ -54,7 +54,7 @@ impl Models {
         self.searched &= !self.found.is_empty();
     }
 
-    /// Keeps those at which the facts hold after a symbol was defined in them.
+    /// Keeps the models that still satisfy the facts after a symbol was defined.
     pub(super) fn define(&mut self, symbol: &Arc<str>, value: &Dim, facts: &[Dim]) {
         self.found.retain_mut(|model| {
             let Some(value) = value.evaluate(&|s| model.get(s).copied()) else {
@@ -66,7 +66,7 @@ impl Models {
         self.searched = false;
     }
 
-    /// True if the goal is less than 0 at a model of the facts.
+    /// True if the goal is negative at a model of the facts.
     pub(super) fn refute(&mut self, goal: &Dim, facts: &[Dim], effort: &Effort) -> bool {
         let hopeless = self.without.is_some_and(|n| n <= facts.len());
         if !self.searched && self.found.len() < 2 && !hopeless {
@@ -77,7 +77,7 @@ impl Models {
         let wanted = symbols(goal);
         self.found.iter_mut().any(|model| {
             for symbol in &wanted {
-                // Nothing is known of a symbol without facts.
+                // A symbol without facts may have any value.
                 if !model.contains_key(*symbol) {
                     model.insert((*symbol).clone(), 1);
                 }
@@ -86,7 +86,8 @@ impl Models {
         })
     }
 
-    /// From small random values, changes the symbol of a fact that does not hold so that the most facts hold.
+    /// Local search: starts from small random values, and repeatedly changes a symbol of a violated fact to satisfy as
+    /// many facts as possible.
     fn search(&mut self, facts: &[Dim], effort: &Effort) {
         let mut all: Vec<&Arc<str>> = Vec::new();
         let mut within: Vec<Vec<usize>> = Vec::new();

@@ -1,4 +1,4 @@
-//! Products of tensors: of matrices, and convolutions.
+//! Matrix products and convolutions.
 
 use std::sync::Arc;
 
@@ -12,12 +12,12 @@ use crate::graph::VertexId;
 use crate::tensor::Dim;
 
 impl Meaning<'_> {
-    /// The elements that `f` gives for all indices below the extents, combined.
+    /// The elements that `f` returns for all indices within `extents`, combined.
     pub(super) fn over(&self, kind: Kind, extents: &[Dim], f: &dyn Fn(&[Dim]) -> Res<Cases>) -> Res<Expr> {
         let cases = self.over_from(kind, extents, &mut Vec::new(), f)?;
         match cases.as_slice() {
             [(guards, value)] if guards.is_empty() => Ok(value.clone()),
-            // Nothing to run over, under conditions of what is around.
+            // Without ranges, but with conditions on outer symbols.
             several => {
                 let symbol = self.case.fresh();
                 fold(self.case, kind, &symbol, &Dim::Const(1), &several.to_vec())
@@ -34,7 +34,7 @@ impl Meaning<'_> {
     ) -> Res<Cases> {
         let Some((extent, rest)) = extents.split_first() else {
             let cases = f(index)?;
-            // Without ranges, conditions are those of what is around.
+            // Without ranges, the conditions are on outer symbols.
             return Ok(cases);
         };
         if *extent == Dim::Const(1) {
@@ -150,10 +150,10 @@ impl Meaning<'_> {
         }
     }
 
-    /// The spatial extents of a transposed convolution.
+    /// The spatial dimensions of a transposed convolution.
     fn transposed(&self, call: &Call, x: &[Dim], w: &[Dim]) -> Res<Vec<Dim>> {
         if call.text("auto_pad") != "NOTSET" || call.ints("output_shape").is_some() {
-            return Err(open("pads that follow from an extent"));
+            return Err(open("the pads depend on a dimension"));
         }
         let windows = Windows::of(self, call, &w[2..])?;
         let extra = call.ints("output_padding");
@@ -189,7 +189,7 @@ impl Meaning<'_> {
         let (a, b) = (call.operands[0], call.operands[1]);
         let (xs, ys) = (self.shape(a)?, self.shape(b)?);
         let batch = shape.len() - usize::from(xs.len() > 1) - usize::from(ys.len() > 1);
-        // The place in an operand's leading axes.
+        // The index along an operand's leading axes.
         let leading = |own: &[Dim]| {
             let own = &own[..own.len().saturating_sub(2)];
             let skipped = batch - own.len();
@@ -286,7 +286,7 @@ impl Meaning<'_> {
         let inner = self.require_multiple(&ws[0], &self.group(call)?)?;
         let (part, channel) = self.case.divide(&index[1], &ws[1]);
         let axes = shape.len() - 2;
-        // Channels of the part, places of the input, places of the kernel.
+        // The channels of the group, the positions of the input, the positions in the kernel.
         let mut extents = vec![inner.clone()];
         extents.extend(xs[2..].iter().cloned());
         extents.extend(ws[2..].iter().cloned());

@@ -1,8 +1,9 @@
-//! What may vary about a rule, read off its pattern, and how the forms that were proved cover it.
+//! What may vary about a rule, according to its pattern, and how the proved forms cover it.
 //!
-//! A form comes from an instance. Before it is proved it is made as general as the rule allows: constants of which only
-//! the type counts become operands, attributes that are left out are written out, so that they get symbols, and numbers
-//! that the rule only hands on become symbols too. What is still a value in all forms was sampled, and the ledger says so.
+//! A form comes from an instance, which is first generalized as far as the rule allows: constants whose value does not
+//! matter become operands, omitted attributes are written out so that they get symbols, and numbers that the rule only
+//! passes through become tokens, which stand for any number. What is still a value in all forms was only sampled, and
+//! the ledger says so.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -19,32 +20,32 @@ use crate::rewrite::Trial;
 use crate::rule::{AttrPattern, Count, ListItem, Pattern, PatternId, PatternNode, ProjIndex, Rule};
 use crate::tensor::DType;
 
-/// The most values that a line of the ledger names.
+/// Limit on the values that a line of the ledger names.
 const SHOWN: usize = 6;
 
-/// By how much numbers that stand for integers are larger than those that stand for reals.
+/// The factor between tokens for reals and tokens for integers.
 const WHOLE: f64 = 128.0;
 
-/// The most combinations of alternatives that are told apart.
+/// Limit on the combinations of alternatives that are counted.
 const COMBINATIONS: usize = 256;
 
-/// How much of an instance is made general.
+/// How far an instance is generalized.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Level {
-    /// All that the rule allows.
+    /// As far as the rule allows.
     All,
-    /// All but the numbers of attributes.
+    /// Everything but the numbers of attributes.
     Sizes,
-    /// Nothing but the sizes that are written in the instance.
+    /// Only the sizes that are written in the instance.
     Written,
 }
 
-/// Something that may vary: an attribute by the name the rule has for it, or by its place.
+/// An attribute that may vary, by its name in the rule or by its place.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Source {
     /// Bound to a name.
     Name(Arc<str>),
-    /// Part of a rest of attributes.
+    /// Part of a rest of attributes (`..rest`).
     Rest(Arc<str>, &'static str),
     /// At a place of the pattern.
     Place(u32, &'static str),
@@ -57,29 +58,29 @@ pub(super) struct Open {
     pub(super) step: usize,
     pub(super) attr: usize,
     pub(super) def: &'static OpDef,
-    /// The number of elements is fixed by the pattern.
+    /// True if the pattern fixes the number of elements.
     fixed_length: bool,
 }
 
-/// An instance made general.
+/// A generalized instance.
 #[derive(Debug, Clone)]
 pub(super) struct Prepared {
     pub(super) recipe: Recipe,
     pub(super) open: Vec<Open>,
-    /// Which steps the vertices of the pattern stand for.
+    /// The steps that the vertices of the pattern match.
     pub(super) bound: Vec<(PatternId, usize)>,
     /// Attributes with defaults filled in, by step.
     pub(super) filled: Vec<Vec<AttrValue>>,
 }
 
-/// What the text of a rule says of its variables.
+/// What the text of a rule says about its variables.
 pub(super) struct Scope<'a> {
     rule: &'a Rule,
-    /// The rule with `param` for constants of which only the type counts.
+    /// The rule with `param` in place of `const` where the value does not matter.
     pub(super) relaxed: Arc<Rule>,
-    /// Variables that are constants whose values count.
+    /// For each variable, whether it is a constant whose value matters.
     valued: Vec<bool>,
-    /// Numbers that stand for those of attributes; none is a number of the rule.
+    /// Tokens for the numbers of attributes; none of them occurs in the rule.
     tokens: Vec<f64>,
 }
 
@@ -104,7 +105,7 @@ impl<'a> Scope<'a> {
                 _ => continue,
             };
         }
-        // Few digits, so that every element type has them, and unlike what anyone writes.
+        // Few digits, so that every element type represents them, and values that no rule is likely to contain.
         let tokens = (0..63).map(|i| f64::from(65 + i) / 128.0);
         let tokens = tokens.filter(|t| {
             let whole = t * WHOLE;
@@ -123,7 +124,7 @@ impl<'a> Scope<'a> {
         if second { b } else { a }
     }
 
-    /// The numbers that stand for those of attributes, in one of two ways: of reals, and then of integers.
+    /// One of the two sets of tokens: those for reals, then those for integers.
     pub(super) fn tokens(&self, second: bool) -> Vec<f64> {
         let numbers = self.numbers(second);
         numbers
@@ -133,7 +134,7 @@ impl<'a> Scope<'a> {
             .collect()
     }
 
-    /// An instance made general; nothing, if the rule does not match it.
+    /// The generalized instance; `None` if the rule does not match it.
     pub(super) fn prepared(&self, recipe: &Recipe, trial: &Trial, level: Level, second: bool) -> Option<Prepared> {
         let (graph, roots, made) = recipe.build_steps().ok()?;
         let step_of = |v: VertexId| made.iter().position(|u| *u == v);
@@ -198,7 +199,7 @@ impl<'a> Scope<'a> {
         Some(out)
     }
 
-    /// Constants that are bound to variables of which only the type counts become operands.
+    /// Turns constants that are bound to variables whose value does not matter into operands.
     fn make_operands(&self, out: &mut Prepared) {
         let pattern = &self.rule.source;
         let keeps = |step: usize| {
@@ -239,7 +240,7 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// Numbers that the rule only hands on become tokens.
+    /// Turns numbers that the rule only passes through into tokens.
     fn make_tokens(&self, out: &mut Prepared, second: bool) {
         let mut given: Vec<&Source> = Vec::new();
         let real = dtypes(&out.recipe).iter().any(|dtype| dtype.is_float());
@@ -255,7 +256,7 @@ impl<'a> Scope<'a> {
                 continue;
             };
             let token = if real { token } else { token * WHOLE };
-            // What is left out and has no default is no number.
+            // An omitted attribute without a default is not a number.
             if out.filled[open.step]
                 .get(open.attr)
                 .and_then(AttrValue::as_float)
@@ -269,7 +270,8 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// What a pattern leaves open of an attribute, if anything, and whether it fixes the number of elements.
+    /// The source of an attribute that the pattern leaves open, if it does, and whether it fixes the number of
+    /// elements.
     fn open(&self, at: PatternId, def: &'static OpDef, attr: usize) -> Option<(Source, bool)> {
         let name = def.attrs[attr].name;
         let place = || Source::Place(at.0, name);
@@ -288,7 +290,7 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// True if the rule does nothing with the value but to give it to a call of the target.
+    /// True if the rule only passes the value to a call of the target.
     fn hands_on(&self, source: &Source) -> bool {
         let (Source::Name(name) | Source::Rest(name, _)) = source else {
             return true;
@@ -318,7 +320,7 @@ impl<'a> Scope<'a> {
         true
     }
 
-    /// True if an attribute of the source is an expression of which that holds.
+    /// True if an attribute of the source is an expression that satisfies `test`.
     fn has_computed(&self, test: &dyn Fn(ExprId) -> bool) -> bool {
         self.rule.source.nodes().any(|(_, node)| match node {
             PatternNode::Call { attrs, .. } => attrs
@@ -333,7 +335,7 @@ impl<'a> Scope<'a> {
         target.lets.iter().map(|l| l.value).chain([target.result]).collect()
     }
 
-    /// True if a condition says that what `is_it` accepts is one value.
+    /// True if a condition equates an expression that `is_it` accepts with a literal.
     fn is_fixed(&self, is_it: &dyn Fn(ExprId) -> bool) -> bool {
         let ast = &self.rule.ast;
         let literal = |id: ExprId| match ast.kind(id) {
@@ -361,7 +363,7 @@ impl<'a> Scope<'a> {
                 && matches!(args.as_slice(), [arg] if matches!(ast.kind(*arg), ExprKind::Name(own) if &**own == name)))
     }
 
-    /// The rank that the rule says a variable has.
+    /// The rank that the rule fixes for a variable.
     fn pinned(&self, i: usize) -> Option<usize> {
         let variable = &self.rule.variables[i];
         if let Some(TypeKind::Tensor { dims, .. }) = variable.ty.as_ref().map(|ty| &ty.kind) {
@@ -385,7 +387,7 @@ impl<'a> Scope<'a> {
                 return usize::try_from(*value).ok();
             }
         }
-        // Operators whose operands are matrices.
+        // The first two operands of `gemm` are matrices.
         let matrix = self.rule.source.nodes().any(|(_, node)| match node {
             PatternNode::Call { def, operands, .. } if def.name == "gemm" => operands
                 .iter()
@@ -396,7 +398,7 @@ impl<'a> Scope<'a> {
         matrix.then_some(2)
     }
 
-    /// True if a variable has one element whatever its rank.
+    /// True if a condition says that a variable has one element, whatever its rank.
     fn is_single(&self, i: usize) -> bool {
         let ast = &self.rule.ast;
         let name = &self.rule.variables[i].name;
@@ -406,7 +408,7 @@ impl<'a> Scope<'a> {
         })
     }
 
-    /// True if nothing in the rule tells ranks above two from one another.
+    /// True if nothing in the rule distinguishes ranks above two.
     pub(super) fn ignores_ranks(&self) -> bool {
         let ast = &self.rule.ast;
         let sizes = |id: ExprId| {
@@ -420,7 +422,7 @@ impl<'a> Scope<'a> {
         let harmless = |id: ExprId| {
             let (op, lhs, rhs) = match ast.kind(id) {
                 ExprKind::Binary { op, lhs, rhs } => (op, lhs, rhs),
-                // Whether operands broadcast is decided on each axis by itself.
+                // Whether operands broadcast is decided for each axis alone.
                 ExprKind::Call { callee, args, .. } => {
                     return callee.as_str() == "broadcasts" && args.iter().all(is_name);
                 }
@@ -458,7 +460,7 @@ impl<'a> Scope<'a> {
                 .any(|v| v.ty.as_ref().is_some_and(|ty| typed(&ty.kind)))
     }
 
-    /// The form with two axes for every operand whose rank is open: what holds of it holds of more axes.
+    /// The form with two axes for every operand whose rank is open: what holds for it holds for more axes.
     pub(super) fn with_two_axes(&self, prepared: &Prepared) -> Recipe {
         let mut out = prepared.recipe.clone();
         for &(at, step) in &prepared.bound {
@@ -473,7 +475,7 @@ impl<'a> Scope<'a> {
         out
     }
 
-    /// The same form at all values that truth values and words may have together; nothing, if they are too many.
+    /// The same form at all combinations of booleans and words; `None` if there are too many.
     pub(super) fn finite(&self, prepared: &Prepared, most: usize) -> Option<Vec<Recipe>> {
         let mut sources: BTreeMap<&Source, Vec<AttrValue>> = BTreeMap::new();
         for open in &prepared.open {
@@ -507,7 +509,7 @@ impl<'a> Scope<'a> {
         Some(out)
     }
 
-    /// What the proved forms cover.
+    /// The ledger of the proved forms.
     pub(super) fn ledger(&self, forms: &[Prepared], found: &Found) -> Ledger {
         let mut out = Ledger::default();
         let sized = forms.iter().any(|form| has_sized_constants(&form.recipe));
@@ -607,7 +609,7 @@ impl<'a> Scope<'a> {
             seen.values.sort();
             let (def, declared) = (seen.open.def, &seen.open.def.attrs[seen.open.attr]);
             let what = format!("`{}` of `{}`", declared.name, def.name);
-            // Parts of a list that the pattern does not count.
+            // Lists whose length the pattern does not fix.
             let counted = seen.open.fixed_length || !matches!(declared.name, "sizes");
             let finite = domain(declared.kind).is_some();
             let named = |id: ExprId| match (&seen.open.source, self.rule.ast.kind(id)) {
@@ -662,7 +664,7 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// Numbers of members, operators that variables stand for, alternatives.
+    /// Adds lines for member counts, operator variables and alternatives.
     fn structure(&self, forms: &[Prepared], out: &mut Ledger) {
         let pattern = &self.rule.source;
         for family in &pattern.families {
@@ -728,19 +730,19 @@ impl<'a> Scope<'a> {
     }
 }
 
-/// What was found out beside the forms.
+/// Results of the proof beside the forms.
 pub(super) struct Found {
-    /// What holds for two axes holds for more.
+    /// The proof for two axes extends to more.
     pub(super) any_rank: bool,
-    /// Instances have all element types that the operators and conditions admit.
+    /// The instances cover all element types that the operators and conditions admit.
     pub(super) all_types: bool,
-    /// Truth values and words were tried in all combinations.
+    /// Booleans and words were tried in all combinations.
     pub(super) all_words: bool,
-    /// Numbers that stand for those of attributes.
+    /// Tokens for the numbers of attributes.
     pub(super) tokens: Vec<f64>,
 }
 
-/// True if a rule looks at the elements of a constant.
+/// True if the rule depends on the elements of a constant.
 fn counts_by_value(rule: &Rule, name: &str) -> bool {
     const LOOKING: [&str; 5] = ["value", "is_zero", "is_one", "is_uniform", "given"];
     let is_name = |id: ExprId| matches!(rule.ast.kind(id), ExprKind::Name(own) if &**own == name);
@@ -751,7 +753,7 @@ fn counts_by_value(rule: &Rule, name: &str) -> bool {
                 ExprKind::Call { callee, args, .. } => {
                     LOOKING.contains(&callee.as_str()) && args.iter().any(|&a| rule.ast.mentions(a, &|n| n == name))
                 }
-                // An element of a list that is a constant.
+                // An element of a constant list.
                 ExprKind::Index { base, .. } | ExprKind::Slice { base, .. } => is_name(*base),
                 ExprKind::Comprehension { iter, .. } => is_name(*iter),
                 _ => false,
@@ -779,7 +781,7 @@ fn calls(ast: &Ast, id: ExprId, names: &[&str]) -> bool {
     false
 }
 
-/// All values of an attribute, if they are few whatever its operands are.
+/// All values of an attribute, if its kind has a fixed and finite set of them.
 fn domain(kind: AttrKind) -> Option<Vec<AttrValue>> {
     match kind {
         AttrKind::Bool => Some([false, true].map(AttrValue::Bool).to_vec()),
@@ -805,7 +807,7 @@ fn shown(value: &AttrValue) -> String {
     }
 }
 
-/// The first few, and how many more there are.
+/// The first few, and the number of the others.
 fn listed(all: impl Iterator<Item = String>) -> String {
     let all: Vec<String> = all.collect();
     let more = all.len().saturating_sub(SHOWN);
@@ -816,10 +818,11 @@ fn listed(all: impl Iterator<Item = String>) -> String {
     out
 }
 
-/// Which alternative each of the places with some has, where it is part of a match; nothing, if there are too many.
+/// All combinations of alternatives, with a choice for each `AnyOf` vertex that is part of the match; `None` if there
+/// are too many.
 fn combinations(pattern: &Pattern) -> Option<Vec<Vec<Option<usize>>>> {
     let mut out = vec![vec![None; pattern.len()]];
-    // Users come after operands, so that what is chosen above is known.
+    // Users come after operands, so going backwards the choices of all users are known.
     for at in (0..pattern.len()).rev() {
         let id = PatternId(at as u32);
         let PatternNode::AnyOf(items) = pattern.node(id) else {
@@ -845,7 +848,7 @@ fn combinations(pattern: &Pattern) -> Option<Vec<Vec<Option<usize>>>> {
     Some(out)
 }
 
-/// True if a vertex is part of the matches that choose so; what is not chosen yet leads nowhere.
+/// True if a vertex is part of matches with that choice; alternatives without a choice are not followed.
 fn is_reached(pattern: &Pattern, choice: &[Option<usize>], wanted: PatternId) -> bool {
     let mut seen = vec![false; pattern.len()];
     let mut waiting: Vec<PatternId> = pattern.outputs.iter().map(|o| o.vertex()).collect();
@@ -865,7 +868,7 @@ fn is_reached(pattern: &Pattern, choice: &[Option<usize>], wanted: PatternId) ->
     false
 }
 
-/// What a form chooses at each place with alternatives: the one that is bound to something no other choice explains.
+/// The alternative that a form has at each `AnyOf` vertex: a bound call if there is one, else a bound variable.
 fn chosen(pattern: &Pattern, form: &Prepared) -> Vec<Option<usize>> {
     let bound: FxHashSet<PatternId> = form.bound.iter().map(|(at, _)| *at).collect();
     let mut out = vec![None; pattern.len()];
@@ -876,7 +879,7 @@ fn chosen(pattern: &Pattern, form: &Prepared) -> Vec<Option<usize>> {
                 .iter()
                 .position(|item| is_call(item) && bound.contains(item))
                 .or_else(|| items.iter().position(|item| bound.contains(item)));
-            // An alternative of an alternative is chosen with it.
+            // An item that is an `AnyOf` itself is chosen if one of its items is.
             let nested = |item: &PatternId| match pattern.node(*item) {
                 PatternNode::AnyOf(_) => out[item.0 as usize].is_some(),
                 _ => false,

@@ -1,11 +1,11 @@
-//! Diagonals and windows: the same elements seen through other axes.
+//! Diagonals and windows: strided views of the same elements.
 
 use super::case::{Res, Stop};
 use super::fold::Cases;
 use super::meaning::{At, Call, Meaning, open};
 use crate::tensor::Dim;
 
-/// The axes of a diagonal, and where it begins along each.
+/// The axes of a diagonal, and where it starts along each.
 struct Line {
     axes: [usize; 2],
     starts: [Dim; 2],
@@ -69,7 +69,7 @@ impl Meaning<'_> {
         if axes[0] == axes[1] || axes.iter().any(|&axis| axis >= rank) {
             return Err(Stop::Empty);
         }
-        let offset = call.int("offset").ok_or_else(|| open("an offset is not known"))?;
+        let offset = call.int("offset").ok_or_else(|| open("an offset is unknown"))?;
         let zero = Dim::Const(0);
         let starts = if self.case.is_at_least_zero(&offset)? {
             [zero, offset]
@@ -82,6 +82,6 @@ impl Meaning<'_> {
 
 /// Size and step of the windows.
 fn window(call: &Call) -> Res<(Dim, Dim)> {
-    let int = |name: &str| call.int(name).ok_or_else(|| open("a window is not known"));
+    let int = |name: &str| call.int(name).ok_or_else(|| open("a window is unknown"));
     Ok((int("size")?, int("step")?))
 }

@@ -1,4 +1,4 @@
-//! Meanings at concrete extents are what the reference semantics compute, and only right rules are proved.
+//! Meanings at concrete dimensions agree with the reference semantics, and only correct rules are proved.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -19,10 +19,10 @@ use crate::lang::parse_rules;
 use crate::op::Value;
 use crate::rule::{RuleSet, library, library_set, load_rules};
 
-/// How many places of a result are compared, at most.
+/// Limit on the elements compared for each result.
 const PLACES: usize = 12;
 
-/// A formula with numbers for the elements of leaves; nothing, if it has a function that is not known here.
+/// The value of a formula for given elements of leaves; `None` if it has a function that is not supported here.
 fn number(expr: &Expr, leaves: &[Vec<f64>], symbols: &FxHashMap<Arc<str>, i64>) -> Option<f64> {
     let of = |d: &Dim| d.evaluate(&|s| symbols.get(s).copied());
     expr.terms().iter().try_fold(0.0, |sum, (product, c)| {
@@ -109,7 +109,7 @@ fn function(name: &str, args: &[f64]) -> Option<f64> {
     })
 }
 
-/// Compares all elements of one output with what the reference computes; how many were compared.
+/// Compares elements of the outputs with the reference; returns how many were compared.
 fn compare_with_reference(graph: &Graph, random: &mut Random) -> usize {
     let Ok(graph) = expanded(graph.clone(), &Rc::new(Case::new(Facts::default()))) else {
         return 0;
@@ -222,7 +222,7 @@ fn families_of_rules_are_proved() {
 #[test]
 fn what_holds_at_some_sizes_alone_is_not_proved() {
     for text in [
-        // The right side needs square operands, or gives other numbers.
+        // The target needs square operands, or gives other numbers.
         "rule r(a, b) { matmul(a, b) => matmul(b, a) where a.shape == b.shape numerics real }",
         "rule r(x) { reduce_mean(x) {axes = [0]} => reduce_sum(x) {axes = [0]} numerics real }",
         "rule r(x) { slice(x) {starts = [1], ends = [3], axes = [0]} => slice(x) {starts = [0], ends = [2], axes = [0]} numerics real }",
@@ -283,7 +283,7 @@ fn a_lattice_has_one_form() {
     let double = |e: &Expr| e.mul(&number(2));
     assert_eq!(max(&[&double(&x), &double(&y)]), double(&max(&[&x, &y])));
     assert_eq!(max(&[&x.sub(&y), &y.sub(&x)]), laws::apply("abs", vec![y.sub(&x)]));
-    // With whatever coefficients, in whatever order.
+    // With any coefficients, in any order.
     let all: Vec<Expr> = (-3..=3).filter(|n| *n != 0).map(|n| x.mul(&number(n))).collect();
     for a in &all {
         for b in &all {
@@ -317,7 +317,7 @@ fn integers_wrap_around_in_proofs() {
     }
 }
 
-/// A verdict says what it covers, and `proved-all` leaves nothing out.
+/// A verdict names what it covers, and `proved-all` leaves nothing out.
 #[test]
 fn what_was_only_tried_is_not_proved_for_all() {
     for (text, part) in [

@@ -1,4 +1,4 @@
-//! Windows over spatial axes, pools, and reductions.
+//! Windows over spatial axes, pooling, and reductions.
 
 use super::case::{Res, Stop};
 use super::expr::{Expr, Fun, Kind};
@@ -7,13 +7,13 @@ use super::laws;
 use super::meaning::{At, Call, Meaning, open, single};
 use crate::tensor::Dim;
 
-/// A window by its attributes, one entry for each spatial axis.
+/// The attributes of a window, with one entry for each spatial axis.
 pub(super) struct Windows {
     kernel: Vec<Dim>,
     pub(super) strides: Vec<Dim>,
     pub(super) dilations: Vec<Dim>,
     before_and_after: Vec<Dim>,
-    /// As many outputs as strides fit: whether the odd element comes last.
+    /// For `SAME` padding: whether the odd element of padding comes last.
     same: Option<bool>,
     ceil: bool,
 }
@@ -65,7 +65,7 @@ impl Windows {
         )
     }
 
-    /// How many windows lie along an axis.
+    /// The number of windows along an axis.
     pub(super) fn count(&self, meaning: &Meaning<'_>, i: usize, input: &Dim) -> Res<Dim> {
         let case = meaning.case;
         if self.same.is_some() {
@@ -75,7 +75,7 @@ impl Windows {
         let one = Dim::Const(1);
         let room = input.clone() + before.clone() + after - self.span(i);
         if !case.is_at_least_zero(&room)? {
-            // Without elements there are no windows.
+            // No window fits, which is only valid for an empty input.
             meaning.require_zero(input)?;
             return Ok(Dim::Const(0));
         }
@@ -91,7 +91,7 @@ impl Windows {
         case.min(&(room.ceil_div(&self.strides[i]) + one), &starts)
     }
 
-    /// The place in the input that an element of the window lies at.
+    /// The index in the input of an element of the window.
     pub(super) fn place(&self, meaning: &Meaning<'_>, i: usize, input: &Dim, window: &Dim, tap: &Dim) -> Res<Dim> {
         let before = match self.same {
             None => self.pads(i).0,
@@ -177,13 +177,13 @@ impl Meaning<'_> {
         }
         let include = call.flag("count_include_pad");
         if include && windows.same.is_some() {
-            return Err(open("padding that is counted follows from an extent"));
+            return Err(open("counted padding depends on a dimension"));
         }
         let count = over(&|_| Ok(single(Expr::int(1))), include)?;
         Ok(Some(single(laws::multiply(&value, &count.inverse()))))
     }
 
-    /// The axes that a call reduces, if it is a reduction that is taken apart.
+    /// The axes that a call reduces, if it is a reduction that is expanded.
     fn reduced(&self, call: &Call, rank: usize) -> Res<Option<Vec<usize>>> {
         const KNOWN: [&str; 10] = [
             "reduce_sum",
@@ -270,7 +270,7 @@ impl Meaning<'_> {
         })?;
         let size: Dim = extents.into_iter().product();
         Ok(Some(single(match call.def.name {
-            // Functions of the sum alone, rounded to whole numbers.
+            // Functions of the sum only, rounded to integers.
             name @ ("reduce_mean" | "reduce_l2" | "reduce_log_sum") if whole => {
                 let size = if name == "reduce_mean" {
                     Expr::of_dim(&size)

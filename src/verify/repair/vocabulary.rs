@@ -1,10 +1,10 @@
-//! Conditions that may be missing.
+//! The vocabulary: conditions that a wrong rule may be missing.
 
 use std::sync::Arc;
 
 use crate::rule::{AttrPattern, PatternNode, Rule};
 
-/// Attributes in a rest, with the values that make a rule simpler: as a literal, or as a condition on the bound name.
+/// Attributes in a rest, with the value that restricts a rule: as a condition on a bound name, and as a literal.
 const IN_A_REST: [(&str, &str, &str); 8] = [
     ("group", "== 1", "1"),
     ("keepdims", "== true", "true"),
@@ -21,8 +21,8 @@ const IN_A_REST: [(&str, &str, &str); 8] = [
 struct Word {
     /// The condition.
     condition: String,
-    /// For an attribute in a rest: the rest, the attribute, the name it is bound to, and the value, if it can be
-    /// written in place of the name.
+    /// For an attribute in a rest: the rest, the attribute, the name it is bound to, and the value as a literal, if
+    /// there is one.
     rest: Option<(Arc<str>, &'static str, String, &'static str)>,
 }
 
@@ -31,9 +31,9 @@ struct Word {
 pub(super) struct Vocabulary {
     /// The text of the rule.
     text: String,
-    /// Where conditions are added.
+    /// The position at which conditions are inserted.
     end: usize,
-    /// The rule has conditions.
+    /// True if the rule has conditions already.
     has_conditions: bool,
     words: Vec<Word>,
 }
@@ -43,7 +43,7 @@ impl Vocabulary {
         self.words.len()
     }
 
-    /// The rule with all conditions; nothing matches it.
+    /// The rule with all conditions, which is not meant to match anything.
     pub(super) fn with_all(&self) -> String {
         let all: Vec<usize> = (0..self.words.len()).collect();
         self.make(&all, false)
@@ -54,7 +54,7 @@ impl Vocabulary {
         self.make(chosen, true)
     }
 
-    /// Some conditions in words.
+    /// A description of some conditions.
     pub(super) fn says(&self, chosen: &[usize]) -> String {
         let mut parts: Vec<String> = Vec::new();
         let mut conditions: Vec<String> = Vec::new();
@@ -76,7 +76,7 @@ impl Vocabulary {
         parts.join(", ")
     }
 
-    /// The rule with two of its rests as one, in words and as text.
+    /// The rule with two of its rests united: descriptions and texts.
     pub(super) fn one_rest(&self, rule: &Rule) -> Vec<(String, String)> {
         let mut out = Vec::new();
         for (i, a) in rule.rests.iter().enumerate() {
@@ -118,11 +118,11 @@ impl Vocabulary {
     }
 }
 
-/// The vocabulary for a rule; `loads` says whether a text is a rule.
+/// The vocabulary for a rule; `loads` tells whether a text is a valid rule.
 pub(super) fn vocabulary(rule: &Rule, loads: &dyn Fn(&str) -> bool) -> Vocabulary {
     let range = rule.span.start as usize..rule.span.end as usize;
     let text = rule.ast.source.text.get(range).unwrap_or_default().to_owned();
-    // Conditions stand before the class and what is assumed.
+    // Conditions come before the class and the assumptions.
     let last = rule
         .conditions
         .last()
@@ -148,7 +148,7 @@ pub(super) fn vocabulary(rule: &Rule, loads: &dyn Fn(&str) -> bool) -> Vocabular
     out
 }
 
-/// Attributes in a rest cannot be named by a condition: they are taken out of it.
+/// A condition cannot name an attribute in a rest, so the attribute is taken out of the rest and bound.
 fn in_rests(rule: &Rule, out: &mut Vocabulary, loads: &dyn Fn(&str) -> bool) {
     for rest in &rule.rests {
         for (attr, condition, value) in IN_A_REST {
@@ -169,7 +169,7 @@ fn in_rests(rule: &Rule, out: &mut Vocabulary, loads: &dyn Fn(&str) -> bool) {
     }
 }
 
-/// The variables that are no families.
+/// The names of variables that are not indexed.
 fn names(rule: &Rule) -> Vec<&str> {
     rule.variables.iter().filter(|v| !v.indexed).map(|v| &*v.name).collect()
 }
