@@ -1,4 +1,4 @@
-//! `tautomer rules import`: rule files of other programs.
+//! `tautomer rules import`: imports rule files of other programs.
 
 use std::path::PathBuf;
 
@@ -15,10 +15,10 @@ pub(super) struct Args {
     /// Rules of TASO, such as `graph_subst.pb`, or of TENSAT, such as `converted.txt`
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Where to write the rules; without it, standard output
+    /// Where to write the rules; by default, to standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// How the names of the rules begin
+    /// The prefix of the rule names
     #[arg(long, value_name = "NAME", default_value = "taso")]
     prefix: String,
 }

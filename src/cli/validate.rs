@@ -19,15 +19,15 @@ use super::{Done, Failure, Shell, output};
 
 #[derive(clap::Args)]
 pub(super) struct GraphArgs {
-    /// For two programs or models: how equal they must be: `bitwise`, `real`, or `approx(e)` with a relative error
+    /// For two programs or models: how close they must be: `bitwise`, `real`, or `approx(e)` with a relative error
     #[arg(long, value_parser = parse_class, default_value = "real")]
     class: Class,
-    /// For two programs or models: choices of their symbolic extents
+    /// For two programs or models: how many choices of their symbolic dimensions to check
     #[arg(long, value_name = "N", default_value_t = GraphOptions::default().shapes)]
     shapes: usize,
 }
 
-/// The two graphs that are named; nothing, if rules are.
+/// The two graphs, if graphs are given; `None` if rules are.
 pub(super) fn graphs(files: &[PathBuf]) -> Result<Option<[&Path; 2]>, Failure> {
     let is_graph = |path: &&PathBuf| {
         path.extension()
@@ -65,7 +65,7 @@ pub(super) fn run(files: [&Path; 2], args: &GraphArgs, seed: u64, save: Option<&
     };
     let report = verify_graphs(&original, &optimized, &options);
     if let GraphVerdict::Undecided(why) = &report.verdict {
-        let problem = Diagnostic::error("T0406", format!("nothing was found out: {why}"));
+        let problem = Diagnostic::error("T0406", format!("no verdict: {why}"));
         return Err(report
             .notes
             .iter()
@@ -86,7 +86,7 @@ pub(super) fn run(files: [&Path; 2], args: &GraphArgs, seed: u64, save: Option<&
     }
 }
 
-/// The results of a graph by the kernels.
+/// The results of a graph, computed by the kernels.
 pub(super) fn fast(graph: &Graph, inputs: &[Tensor]) -> Result<Vec<Tensor>, String> {
     let workload = Workload {
         graph: graph.clone(),
@@ -101,7 +101,7 @@ pub(super) fn fast(graph: &Graph, inputs: &[Tensor]) -> Result<Vec<Tensor>, Stri
     results.map_err(|why| meter.excess().map_or(why, words))
 }
 
-/// What one run of the kernels may take.
+/// Limits on one run of the kernels.
 const MACHINE: Allowance = Allowance {
     bytes: 800_000_000,
     operations: 1_000_000_000_000,

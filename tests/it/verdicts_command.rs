@@ -120,7 +120,7 @@ fn without_lock_nothing_is_written() {
             "0 current verdicts, 0 refuted, 2 stale",
         ),
         ("verify a.rules --force", 2, "--lock"),
-        ("verify gsl --lock --budget 1", 2, "no file here"),
+        ("verify gsl --lock --budget 1", 2, "not a file here"),
         ("verify gsl --check-lock", 0, "0 stale"),
         ("verify --check-lock", 0, "0 stale"),
         ("verify --built-in a.rules", 2, "cannot be used with"),

@@ -1,4 +1,4 @@
-//! What is known of each rule that was applied: its text, its verdict, and what that rests on.
+//! What is known about each applied rule: its text, its verdict, and the evidence for it.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use tautomer::verify::Entry;
 
 use super::escaped;
 
-/// The place of a rule's verdict on the page.
+/// The anchor of a rule's verdict on the page.
 pub(super) fn anchor(rule: &str) -> String {
     format!("verdict-{}", escaped(rule))
 }
