@@ -204,7 +204,7 @@ fn the_command_writes_rules_and_says_what_became_of_them() {
     std::fs::write(path("r.pb"), b"\x0a\x05ab").unwrap();
     let (code, _, err) = run(&["rules", "import", "r.pb"]);
     assert!(
-        code == Some(2) && err.contains("r.pb: byte 0: rule 0 has 5 bytes, and 2 are left"),
+        code == Some(2) && err.contains("r.pb: byte 0: rule 0 has 5 bytes, but 2 are left"),
         "{err}"
     );
     assert_eq!(run(&["rules", "import", "none.pb"]).0, Some(2));
