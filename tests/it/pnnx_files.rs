@@ -229,19 +229,19 @@ fn shapes_that_do_not_fit_are_refused_with_their_ranks() {
     for (lines, message) in [
         (
             conv(&format!("{plain} @weight=(4)f32"), "(1,2,8,8)"),
-            "its weight has rank 1, and rank 4 is needed",
+            "its weight has rank 1, but rank 4 is required",
         ),
         (
             conv("padding=same padding_mode=zeros @weight=(4,2)f32", "(1,2,8,8)"),
-            "its weight has rank 2, and rank 4 is needed",
+            "its weight has rank 2, but rank 4 is required",
         ),
         (
             conv(&format!("{plain} @weight=(4,2,3,3)f32"), "(8)"),
-            "its input has rank 1, and rank 4 is needed",
+            "its input has rank 1, but rank 4 is required",
         ),
         (
             pool("F.adaptive_avg_pool2d", "output_size=(2,3)", "(8)"),
-            "its input has rank 1, and rank 4 is needed",
+            "its input has rank 1, but rank 4 is required",
         ),
         (
             pool(
@@ -249,15 +249,15 @@ fn shapes_that_do_not_fit_are_refused_with_their_ranks() {
                 "output_size=(2,3,1) return_indices=True",
                 "(2,8)",
             ),
-            "its input has rank 2, and rank 5 is needed",
+            "its input has rank 2, but rank 5 is required",
         ),
         (
             pool("F.max_pool2d", "kernel_size=(2,2) stride=(2,2)", "()"),
-            "its input has rank 0, and rank 4 is needed",
+            "its input has rank 0, but rank 4 is required",
         ),
         (
             pool("F.interpolate", "mode=nearest size=(2,3,4)", "(1,2,4,4)"),
-            "`size` has length 3, and length 2 is needed",
+            "`size` has length 3, but length 2 is required",
         ),
         (
             pool("torch.unsqueeze", "dim=9223372036854775807", "(2,3)"),
