@@ -47,8 +47,8 @@ fn a_declared_shape_that_is_wrong_is_told_and_not_used() {
     assert_eq!(
         warnings,
         [
-            "T0508 \"y\" is declared as f32[n, 11, 5], and is f32[n, c, 4]",
-            "T0508 \"r\" is declared as f32[7, 7], and is f32[c]",
+            "T0508 \"y\" is declared as f32[n, 11, 5], but is f32[n, c, 4]",
+            "T0508 \"r\" is declared as f32[7, 7], but is f32[c]",
         ]
     );
     let written = write(&imported).model;
