@@ -249,7 +249,7 @@ fn damaged_messages_are_refused_at_their_place() {
             |r| r.dst_op[2].input[0].ts_id = Some(1),
             "refers to result 1 of operator 1",
         ),
-        (|r| r.src_op[0].input.truncate(1), "takes 2 operands, and 1 are given"),
+        (|r| r.src_op[0].input.truncate(1), "takes 2 operands, but 1 are given"),
         (|r| r.src_op[0].para[0].value = Some(9), "9 is not an activation"),
         (|r| r.mapped_output.clear(), "there is no output"),
         (
