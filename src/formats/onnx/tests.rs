@@ -1,4 +1,4 @@
-//! Models into graphs and back.
+//! Models imported as graphs and exported again.
 
 mod control;
 mod declared;

@@ -1,6 +1,6 @@
-//! Mutants that are no wrong rules.
+//! Mutants that are not wrong rules.
 
-/// Names of mutants, and why each is equal to the rule that it was made from, or right as well.
+/// Names of mutants, and why each is equivalent to the original rule, or also correct.
 pub(crate) const EQUIVALENT: &[(&str, &str)] = &[
     (
         "masked-attention-of-scaled-queries: condition dropped: s != none -> true @185",
