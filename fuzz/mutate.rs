@@ -11,9 +11,14 @@ use tautomer_fuzz::{Random, TARGETS};
 fn main() {
     let args: Vec<String> = std::env::args().collect();
     let names: Vec<&str> = TARGETS.iter().map(|target| target.name).collect();
-    let target = args.get(1).and_then(|name| TARGETS.iter().find(|target| target.name == name));
+    let target = args
+        .get(1)
+        .and_then(|name| TARGETS.iter().find(|target| target.name == name));
     let (Some(target), Some(folder)) = (target, args.get(2)) else {
-        eprintln!("mutate TARGET DIR [SECONDS [FIRST]]; the targets are {}", names.join(", "));
+        eprintln!(
+            "mutate TARGET DIR [SECONDS [FIRST]]; the targets are {}",
+            names.join(", ")
+        );
         std::process::exit(2);
     };
     let seconds = args.get(3).and_then(|s| s.parse().ok()).unwrap_or(10);

@@ -180,7 +180,7 @@ fn once(
             continue;
         }
         let Some((mut inputs, params)) = values(&before.graph, &before.params, &mut random, &extents) else {
-            last = "the original does not run here: there are no random values for its inputs".to_owned();
+            last = "the original cannot be run here: no random values can be drawn for its inputs".to_owned();
             continue;
         };
         let first = Workload {
@@ -195,7 +195,7 @@ fn once(
                     Some(excess) => {
                         beyond_limits.get_or_insert(excess);
                     }
-                    None => last = format!("the original does not run here: {why}"),
+                    None => last = format!("the original cannot be run here: {why}"),
                 }
                 continue;
             }

@@ -28,7 +28,7 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
     if !args.prefix.split('-').all(is_name) {
         return Err(Failure::new(
             "T0402",
-            format!("`{}` does not begin a name", args.prefix),
+            format!("`{}` is not a valid beginning of a name", args.prefix),
         ));
     }
     let bytes = input::bytes(&args.file, whole::MAX_TEXT)?;
@@ -51,7 +51,7 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
 fn summary(rules: &ImportedRules) -> String {
     let (silent, repeated, refused) = (rules.saying_nothing.len(), rules.repeated.len(), rules.refused.len());
     format!(
-        "{} rules: {} written, {silent} say nothing, {repeated} repeat another, {refused} have no form",
+        "{} rules: {} written, {silent} trivial, {repeated} duplicates, {refused} not expressible",
         rules.written + silent + repeated + refused,
         rules.written,
     )

@@ -205,7 +205,7 @@ fn bind_inputs(loaded: &mut Loaded, given: &[String], shell: &Shell) -> Result<V
             };
             return Err(Failure::new(
                 "T0407",
-                format!("{text}: there is no input left, the program has {inputs}"),
+                format!("{text}: too many inputs, the program has {inputs}"),
             ));
         };
         values.insert(name.as_str().into(), value);
@@ -295,7 +295,7 @@ fn conversion(wanted: &Type, value: &Tensor) -> Option<String> {
     if let Some(order) = orders.iter().find(fits) {
         let order: Vec<String> = order.iter().map(ToString::to_string).collect();
         return Some(format!(
-            "are its axes in another order? `x.transpose({})`",
+            "are its axes in a different order? try `x.transpose({})`",
             order.join(", ")
         ));
     }

@@ -170,9 +170,12 @@ fn difference_text(difference: &Difference) -> String {
 }
 
 fn first_text(first: &Differs) -> String {
-    let mut out = format!("  it begins at {} ({}, {})", first.value, first.operator, first.ty);
+    let mut out = format!(
+        "  first difference at {} ({}, {})",
+        first.value, first.operator, first.ty
+    );
     if first.counterpart != first.value {
-        out.push_str(&format!(", which is {} in the original", first.counterpart));
+        out.push_str(&format!(", called {} in the original", first.counterpart));
     }
     let at = place(first.element.as_ref());
     out.push_str(&format!(
@@ -181,17 +184,13 @@ fn first_text(first: &Differs) -> String {
     ));
     for (operand, equal) in &first.operands {
         match equal {
-            Some(equal) => out.push_str(&format!(
-                "    its operand {operand} is equal to {equal} of the original\n"
-            )),
-            None => out.push_str(&format!(
-                "    its operand {operand} is equal to no value of the original\n"
-            )),
+            Some(equal) => out.push_str(&format!("    its operand {operand} equals {equal} of the original\n")),
+            None => out.push_str(&format!("    its operand {operand} equals no value of the original\n")),
         }
     }
     if let Some(strange) = &first.strange {
         out.push_str(&format!(
-            "    the first value on the way that the original lacks is {strange}\n"
+            "    the first value leading to it that the original lacks is {strange}\n"
         ));
     }
     out

@@ -382,7 +382,7 @@ fn text(report: &Report, width: usize, verbose: bool) -> String {
     if let Some(class) = report.stronger_class() {
         let rests = report.class.as_ref().map_or_else(String::new, ToString::to_string);
         out.push_str(&format!(
-            "  it could declare `numerics {class}`: nothing that was tried speaks against it ({rests})\n"
+            "  it could declare `numerics {class}`: no checked instance contradicts it ({rests})\n"
         ));
     }
     if let Verdict::Refuted(example) = &report.verdict {

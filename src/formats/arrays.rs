@@ -124,7 +124,7 @@ mod tests {
         fs::write(&path, b"\x93NUMPY\x01\x00").unwrap();
         let message = read(&path).unwrap_err().to_string();
         assert!(
-            message.contains("broken.npy") && message.contains("cut short"),
+            message.contains("broken.npy") && message.contains("truncated"),
             "{message}"
         );
         assert!(matches!(

@@ -37,13 +37,13 @@ pub fn read_npy(bytes: &[u8]) -> Result<Tensor, Problem> {
         [major, minor, ..] if !(1..=3).contains(major) => {
             return Err(Problem::malformed(format!("unknown version {major}.{minor}")));
         }
-        _ => return Err(Problem::malformed("the header is cut short")),
+        _ => return Err(Problem::malformed("the header is truncated")),
     };
     if length > MAX_HEADER {
         return Err(Problem::malformed(format!("a header of {length} bytes")));
     }
     let Some((header, data)) = rest.split_at_checked(length) else {
-        return Err(Problem::malformed("the header is cut short"));
+        return Err(Problem::malformed("the header is truncated"));
     };
     let header = std::str::from_utf8(header)
         .ok()
@@ -145,7 +145,7 @@ fn text(
     let strings: Option<Vec<String>> = data.chunks_exact(width).take(count).map(one).collect();
     strings
         .and_then(|strings| Tensor::new(shape, strings))
-        .ok_or_else(|| Problem::malformed("an element is not valid text"))
+        .ok_or_else(|| Problem::malformed("an element is not a valid string"))
 }
 
 fn code_points(bytes: &[u8], endian: Endian) -> Option<String> {

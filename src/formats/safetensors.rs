@@ -54,9 +54,9 @@ const fn file_dtype(dtype: DType) -> Option<Dtype> {
 pub fn read(bytes: &[u8]) -> Result<IndexMap<String, Tensor>, Problem> {
     let file = SafeTensors::deserialize(bytes).map_err(|e| match e {
         SafeTensorError::InvalidHeaderLength | SafeTensorError::HeaderTooSmall => {
-            Problem::malformed("the header is cut short")
+            Problem::malformed("the header is truncated")
         }
-        SafeTensorError::MetadataIncompleteBuffer => Problem::malformed("the file is cut short or has bytes left over"),
+        SafeTensorError::MetadataIncompleteBuffer => Problem::malformed("the file is truncated or has trailing bytes"),
         other => Problem::malformed(other.to_string()),
     })?;
     // The library iterates in hash map order.

@@ -119,7 +119,7 @@ fn run_computes_prints_and_writes() {
     );
     let many = run(dir.path(), "run scale.taut --input x.npy --input x.npy");
     assert!(
-        many.code == 2 && many.err.contains("there is no input left, the program has 1 input"),
+        many.code == 2 && many.err.contains("too many inputs, the program has 1 input"),
         "{}",
         many.err
     );

@@ -183,10 +183,7 @@ fn the_command_writes_rules_and_says_what_became_of_them() {
     std::fs::write(path("r.txt"), lines).unwrap();
     let (code, out, err) = run(&["rules", "import", "r.txt", "-o", "r.rules"]);
     assert_eq!((code, out.as_str()), (Some(0), ""));
-    assert_eq!(
-        err,
-        "3 rules: 1 written, 1 say nothing, 1 repeat another, 0 have no form\n"
-    );
+    assert_eq!(err, "3 rules: 1 written, 1 trivial, 1 duplicates, 0 not expressible\n");
     let written = std::fs::read_to_string(path("r.rules")).unwrap();
     assert!(written.contains("rule taso-0-relu-of-relu(x1) {"), "{written}");
     assert_eq!(run(&["rules", "check", "r.rules"]).0, Some(0));

@@ -47,7 +47,7 @@ impl<'a> Archive<'a> {
             .get(cursor.at.saturating_sub(4)..)
             .and_then(|rest| rest.first_chunk::<4>());
         if !next.is_some_and(|word| ends.contains(&u32::from_le_bytes(*word))) {
-            return Err(Problem::malformed("the archive is cut short"));
+            return Err(Problem::malformed("the archive is truncated"));
         }
         Ok(Archive {
             members,
@@ -98,7 +98,7 @@ impl<'a> Cursor<'a> {
 
     /// A member whose signature has been read.
     fn member(&mut self) -> Result<(String, &'a [u8]), Problem> {
-        let short = || Problem::malformed("the archive is cut short");
+        let short = || Problem::malformed("the archive is truncated");
         let header = |cursor: &mut Cursor<'a>| {
             let (_version, flags, method) = (cursor.u16()?, cursor.u16()?, cursor.u16()?);
             let (_time, _date) = (cursor.u16()?, cursor.u16()?);

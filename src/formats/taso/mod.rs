@@ -8,10 +8,10 @@
 //! | `ewadd`, `ewmul`, `matmul`, `relu`, … | `+`, `*`, `matmul`, `relu`, …; equal ranks of variables that a target joins or convolves |
 //! | an activation of an operator | a call around it |
 //! | `conv2d`, padding VALID | `conv` without pads |
-//! | `conv2d`, padding SAME | `conv` with the pads that keep each extent, divided by the stride |
+//! | `conv2d`, padding SAME | `conv` with the pads that preserve each dimension, divided by the stride |
 //! | groups of `conv2d`, which follow from the shapes | any `group` in a source, channels of the input over those of the kernel in a target |
 //! | `concat` with its number of axes | `concat`, and a condition on the rank |
-//! | `split`, cut where a `concat` joined | `split` with the extents of what that `concat` joins as `sizes` |
+//! | `split` at the positions where a `concat` joined | `split` whose `sizes` are the dimensions of the operands of that `concat` |
 //! | `enlarge` | `pad` of a kernel with zeros around it |
 //! | `poolmax`, `poolavg` | `max_pool`, `average_pool` that counts its padding |
 //! | a kernel of averages | `full` in a target |
@@ -109,7 +109,7 @@ pub fn import_rules(name: &str, bytes: &[u8], prefix: &str) -> Result<ImportedRu
             },
             Err(Why::SaysNothing) => {
                 out.saying_nothing.push(name.clone());
-                "says nothing: both sides are the same".to_owned()
+                "trivial: both sides are the same".to_owned()
             }
             Err(Why::NoForm(reason)) => {
                 out.refused.push((name.clone(), reason.clone()));

@@ -188,7 +188,7 @@ fn meaning(operator: &OperatorProto) -> Result<Meaning, String> {
             padding: padding(get(key::PAD)?)?,
         })
     };
-    let no_form = |what: &str| Ok((Op::NoForm(format!("{what} has no form")), None, None));
+    let no_form = |what: &str| Ok((Op::NoForm(format!("{what} cannot be expressed")), None, None));
     let named = |name: &'static str, operands: usize| Ok((Op::Named(name), around, Some(operands)));
     match number {
         3 => Ok((Op::Conv(window()?), around, Some(2))),
@@ -218,8 +218,8 @@ fn meaning(operator: &OperatorProto) -> Result<Meaning, String> {
         19 => Ok((Op::Scale, around, Some(2))),
         20 => Ok((Op::Enlarge(pair(key::KERNEL)?), around, Some(1))),
         21 => no_form("a kernel whose groups are merged"),
-        22 => no_form("an identity matrix, whose extent follows from where it is used,"),
-        23 => no_form("a kernel that changes nothing, whose channels follow from where it is used,"),
+        22 => no_form("an identity matrix, whose size follows from where it is used,"),
+        23 => no_form("an identity kernel, whose channels follow from where it is used,"),
         24 => Ok((Op::Ones, around, Some(0))),
         25 => Ok((Op::Averages(pair(key::KERNEL)?), around, Some(0))),
         28 => named("sub", 2),

@@ -162,7 +162,7 @@ fn side(offset: usize, text: &str, terms: &mut RuleTerms) -> Result<Id, Wrong> {
                 return Err((
                     offset + start,
                     offset + at,
-                    "one expression is expected on a side".to_owned(),
+                    "expected one expression on each side".to_owned(),
                 ));
             }
         }
@@ -221,7 +221,7 @@ fn call(items: Vec<Item>, terms: &mut RuleTerms) -> Result<Item, String> {
         ("concat" | "concat3" | "concat4" | "concat5", [N(along), N(rank), parts @ ..]) if parts.len() > 1 => {
             let parts = parts.iter().map(|p| if let T(id) = p { Some(*id) } else { None });
             let Some(parts) = parts.collect::<Option<Vec<Id>>>() else {
-                return Err("what is joined are expressions".to_owned());
+                return Err("the operands of a concat must be expressions".to_owned());
             };
             Node::Call(Op::Concat(axis(*along)?, Some(axis(*rank)?)), parts)
         }
@@ -244,10 +244,8 @@ fn call(items: Vec<Item>, terms: &mut RuleTerms) -> Result<Item, String> {
         ("batchnorm", [T(x), T(s), T(b), T(m), T(v)]) => term(Op::Named("batch_normalization"), &[*x, *s, *b, *m, *v]),
         ("Cpool", [N(h), N(w)]) => term(Op::Averages(positive([*h, *w])?), &[]),
         ("Iewmul", []) => term(Op::Ones, &[]),
-        ("Imatmul", []) => no_form("an identity matrix, whose extent follows from where it is used,"),
-        ("Iconv", [N(_), N(_)]) => {
-            no_form("a kernel that changes nothing, whose channels follow from where it is used,")
-        }
+        ("Imatmul", []) => no_form("an identity matrix, whose size follows from where it is used,"),
+        ("Iconv", [N(_), N(_)]) => no_form("an identity kernel, whose channels follow from where it is used,"),
         (known, _) if OPERATORS.contains(&known) => return Err(format!("`{known}` does not take these arguments")),
         (other, _) => {
             let close = did_you_mean(other, OPERATORS).map(|name| format!(": did you mean `{name}`?"));
@@ -258,7 +256,7 @@ fn call(items: Vec<Item>, terms: &mut RuleTerms) -> Result<Item, String> {
 }
 
 fn no_form(what: &str) -> Node {
-    Node::Call(Op::NoForm(format!("{what} has no form")), Vec::new())
+    Node::Call(Op::NoForm(format!("{what} cannot be expressed")), Vec::new())
 }
 
 fn is_split(terms: &RuleTerms, id: Id) -> bool {

@@ -122,7 +122,7 @@ fn rules_that_say_nothing_or_repeat_are_comments() {
     assert_eq!(rules.repeated, ["t-2-add-of-add"]);
     assert_eq!(rules.refused[0].0, "t-3-matmul-of-other");
     for comment in [
-        "// `t-0-relu-of-conv`: says nothing",
+        "// `t-0-relu-of-conv`: trivial",
         "// `t-2-add-of-add`: the same as `t-1-add-of-add`.",
     ] {
         assert!(rules.text.contains(comment), "{}", rules.text);

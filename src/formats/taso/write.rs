@@ -253,10 +253,7 @@ impl<'a> Writer<'a> {
                     return Err(no_form("no concat determines where its split cuts"));
                 };
                 if parts.len() != 2 {
-                    return Err(no_form(format!(
-                        "a split into two of what is joined of {}",
-                        parts.len()
-                    )));
+                    return Err(no_form(format!("a split into two of a concat of {}", parts.len())));
                 }
                 let mut sizes = Vec::new();
                 for part in parts {

@@ -373,7 +373,7 @@ fn check_types(graph: &Graph, args: &[Arg], schema: &Schema) -> Result<(), Strin
             return Err(format!("does not take {dtype} elements"));
         }
         match bound.iter().find(|(var, _)| *var == formal.types) {
-            Some((_, other)) if *other != dtype => return Err(format!("takes no {dtype} beside {other}")),
+            Some((_, other)) if *other != dtype => return Err(format!("does not take {dtype} together with {other}")),
             Some(_) => {}
             None if formal.types.starts_with('#') => {}
             None => bound.push((formal.types, dtype)),

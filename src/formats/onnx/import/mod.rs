@@ -120,7 +120,7 @@ fn model_info(model: ModelProto, graph: &GraphProto) -> (OnnxInfo, Diagnostics) 
         let opset = *opsets.entry(String::new()).or_insert(1);
         if opset > NEWEST {
             problems.push(structure(format!(
-                "the model uses operator set {opset}; the newest one known is {NEWEST}"
+                "the model uses operator set {opset}, but the newest known is {NEWEST}"
             )));
         }
     }

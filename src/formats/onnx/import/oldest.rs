@@ -35,7 +35,7 @@ pub(super) fn broadcast(importer: &mut Importer<'_>, mut draft: Draft) -> Result
     let after = long as i64 - short as i64 - axis;
     if axis < 0 || after < 0 {
         return Err(OpError::new(format!(
-            "an operand of rank {short} does not fit into one of rank {long} from axis {axis} on"
+            "an operand of rank {short} does not fit into one of rank {long} starting at axis {axis}"
         )));
     }
     if after > 0 {

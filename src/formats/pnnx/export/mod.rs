@@ -396,7 +396,7 @@ impl<'a> Exporter<'a> {
         }
         match self.names.get(&v).map(Vec::as_slice) {
             Some([name]) => Ok(name.clone()),
-            _ => Err("a tuple or nothing where a tensor is expected".to_owned()),
+            _ => Err("a tuple or a missing value where a tensor is expected".to_owned()),
         }
     }
 }

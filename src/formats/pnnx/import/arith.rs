@@ -226,7 +226,7 @@ impl Importer<'_> {
         };
         match tensor {
             Some(tensor) => Ok(self.graph.constant(tensor)),
-            None => wrong("there are no elements of that type"),
+            None => wrong("unsupported element type"),
         }
     }
 }

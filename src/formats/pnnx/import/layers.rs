@@ -208,7 +208,7 @@ impl Importer<'_> {
                     _ => ElementType::of_torch(&args.text("dtype")),
                 };
                 let Some(to) = to else {
-                    return unknown("the element type it is made of");
+                    return unknown("unsupported target element type");
                 };
                 Ok(vec![self.cast(x, to)?.into()])
             }

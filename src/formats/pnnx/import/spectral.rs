@@ -184,7 +184,7 @@ impl Importer<'_> {
             .dtype()
             .and_then(|dtype| Tensor::from_f64s(dtype, &[2], &[1.0, -1.0]))
         else {
-            return wrong("there are no numbers of that type");
+            return wrong("no numbers have that type");
         };
         let signs = self.graph.constant(signs);
         self.call("mul", &[v, signs], &[])
@@ -307,7 +307,7 @@ impl Importer<'_> {
         }
         let real = x.element.real();
         let Some(dtype) = real.dtype() else {
-            return wrong("there are no numbers of that type");
+            return wrong("no numbers have that type");
         };
         let mut window = match args.get("window", None) {
             Val::Tensor(t) => self.cast(t, real)?.v,
