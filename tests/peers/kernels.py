@@ -1,15 +1,15 @@
-"""Writes which element types the kernels of ONNX Runtime for CPUs take, for each operator and operator set.
+"""Writes the element types that the CPU kernels of ONNX Runtime support, for each operator and operator set.
 
     python kernels.py > ../../src/formats/onnx/kernels.txt
 
-Reads the registry of the installed runtime; run it in the environment of run.sh. One line for each operator set from
-which on something changed: `name opset | row ; row`, newest last. A row is a kernel, or several that differ in one type:
-`T=2 T1=c0`, where the mask has bit *i* for data type *i* of ONNX. A type variable that a row does not name is free. A
-call has a kernel if its types fit one row. A line without a row says that there is no kernel.
+Reads the registry of the installed runtime; run it in the environment of run.sh. There is one line for each operator
+set with a change: `name opset | row ; row`, newest last. A row is a kernel, or several that differ in one type: `T=2
+T1=c0`, where bit *i* of the mask stands for ONNX data type *i*. A type variable that a row does not name is
+unrestricted. A call has a kernel if its types match a row. A line without rows means that there is no kernel.
 
-Beside its kernels, the runtime takes nodes whose definition has a body, if it has kernels for the body; whether it does
-depends on the operator set, so that such nodes are tried. It computes half precision in single precision where it has no
-kernel for it.
+In addition, the runtime accepts nodes whose definition has a body, if it has kernels for the body; that depends on the
+operator set, so such nodes are loaded to find out. It computes half precision in single precision if it has no
+half-precision kernel.
 """
 
 import itertools
@@ -25,13 +25,13 @@ FIRST = 7
 LAST_VERSION = 2**31 - 1
 HALF, SINGLE = 1 << TensorProto.FLOAT16, 1 << TensorProto.FLOAT
 
-# More combinations of types than this are not tried.
+# The maximum number of type combinations to try.
 MAX_TRIED = 600
 
-# Attributes that a node must have, where their kinds alone do not say a value that makes sense.
+# Required attributes for which the kind alone does not determine a sensible value.
 GIVEN = {"num_groups": 2, "axes": [0], "to": 1, "kv_num_heads": 2, "q_num_heads": 2}
 
-# The data types by the names that schemas and kernels have for them.
+# Data types by the names that schemas and kernels use.
 NAMES = {
     "float": 1, "uint8": 2, "int8": 3, "uint16": 4, "int16": 5, "int32": 6, "int64": 7, "string": 8, "bool": 9,
     "float16": 10, "double": 11, "uint32": 12, "uint64": 13, "complex64": 14, "complex128": 15, "bfloat16": 16,
@@ -41,7 +41,7 @@ NAMES = {
 
 
 def mask(types):
-    """The data types of tensors among these types; sequences and the like are left out."""
+    """The data types of tensors among these types; sequences and other kinds are left out."""
     out = 0
     for name in types:
         if name.startswith("tensor(") and name[7:-1] in NAMES:
@@ -63,7 +63,7 @@ def schemas():
 
 
 def kernels():
-    """The types of each kernel, by operator, with the first and the last version that it is for."""
+    """The types of each kernel, by operator, with its first and last version."""
     found = defaultdict(list)
     for kernel in state.get_all_opkernel_def():
         if kernel.provider == "CPUExecutionProvider" and kernel.domain in ("", "ai.onnx"):
@@ -73,7 +73,7 @@ def kernels():
 
 
 def merged(rows):
-    """The rows with those joined that differ in one variable, in a fixed order."""
+    """Merges rows that differ in one variable; the order is fixed."""
     rows = sorted({tuple(sorted(row.items())) for row in rows})
     again = True
     while again:
@@ -91,20 +91,20 @@ def merged(rows):
 
 
 def allowed(schema):
-    """The data types that each type variable of a definition may stand for."""
+    """The data types that each type variable of a definition allows."""
     return {c.type_param_str: mask(c.allowed_type_strs) for c in schema.type_constraints}
 
 
 def loads(schema, opset, types):
-    """True if the runtime takes a node of this definition whose type variables stand for these data types, with what may
-    be left out and without."""
+    """True if the runtime accepts a node of this definition with these data types for its type variables, both with
+    and without its optional inputs."""
     optional = onnx.defs.OpSchema.FormalParameterOption.Optional
     more = any(p.option == optional for p in schema.inputs)
     return all(loads_with(schema, opset, types, full) for full in ([False, True] if more else [False]))
 
 
 def loads_with(schema, opset, types, full):
-    """The same with all inputs, or with those alone that must be there."""
+    """The same with all inputs, or only with the required ones."""
 
     def info(name, text):
         number = types.get(text) or next(iter(bits(mask([text]))), 0)
@@ -124,20 +124,20 @@ def loads_with(schema, opset, types, full):
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
     try:
         ort.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
-    except Exception:  # noqa: BLE001 - whatever the reason, it is not taken
+    except Exception:  # noqa: BLE001 - whatever the reason, it is not accepted
         return False
     return True
 
 
 def bodies(schema, opset, rows):
-    """Rows for types that no kernel takes and that the body of the definition does."""
+    """Rows for types that no kernel supports, but the body of the definition does."""
     variables = allowed(schema)
     if not variables or any(value == 0 for value in variables.values()):
         return []
     names = sorted(variables)
     combinations = list(itertools.islice(itertools.product(*(bits(variables[n]) for n in names)), MAX_TRIED + 1))
     if len(combinations) > MAX_TRIED:
-        # The usual ones: one type for all variables that have it.
+        # The usual combinations: one type for all variables that allow it.
         every = sorted({bit for value in variables.values() for bit in bits(value)})
         combinations = [
             tuple(bit if variables[n] >> bit & 1 else bits(variables[n])[0] for n in names) for bit in every
@@ -152,7 +152,7 @@ def bodies(schema, opset, rows):
 
 
 def last_opset():
-    """The newest operator set that the runtime takes."""
+    """The newest operator set that the runtime accepts."""
     relu = onnx.defs.get_schema("Relu", 14)
     newest = onnx.defs.onnx_opset_version()
     return max(opset for opset in range(FIRST, newest + 1) if loads(relu, opset, {"T": TensorProto.FLOAT}))

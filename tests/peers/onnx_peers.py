@@ -1,12 +1,13 @@
-"""Vertices and latency of optimized models, side by side with other optimizers.
+"""Compares node counts and latency of optimized models with those of other optimizers.
 
     python onnx_peers.py [--runs N] [--only TEXT] [--no-latency]
 
-Takes the models of onnx_agree.py. Each is optimized by tautomer, onnxsim, onnxslim and ONNX Runtime (BASIC and ALL,
-saved), and vertices (`Constant` not counted, subgraphs counted) are printed as a ratio to the original. The results run
+Uses the models of onnx_agree.py. Each is optimized by tautomer, onnxsim, onnxslim and ONNX Runtime (BASIC and ALL,
+saved), and node counts (without `Constant`, with subgraphs) are printed as a ratio to the original. The results are run
 under ONNX Runtime on one thread, with its own optimizations off and on: the lower quartiles of the processor time of
-interleaved runs, which other work on the machine disturbs least, as a ratio to the original in the same run. The last lines are geometric means over the models that each column has. It needs the
-environment of run.sh and, in it, `pip install onnxsim==0.8.1 onnxslim==0.1.98`.
+interleaved runs, which other work on the machine affects least, as a ratio to the original in the same run. The last
+lines are geometric means over the models in each column. It needs the environment of run.sh with
+`pip install onnxsim==0.8.1 onnxslim==0.1.98`.
 """
 
 import argparse
@@ -27,7 +28,7 @@ COLUMNS = ["tautomer", "onnxsim", "onnxslim", "ort-basic", "ort-all"]
 
 
 def vertices(graph):
-    """Nodes of a graph and of the graphs in it."""
+    """The number of nodes of a graph and its nested graphs."""
     count = 0
     for node in graph.node:
         count += node.op_type != "Constant"
@@ -88,12 +89,12 @@ def session(path, level):
 
 
 def latencies(name, paths, level, runs):
-    """Lower quartiles in milliseconds of the processor time of interleaved runs; short ones are repeated more often."""
+    """Lower quartiles of the processor time of interleaved runs, in milliseconds; short runs are repeated more."""
     opened = {}
     for key, path in paths.items():
         try:
             opened[key] = session(path, level)
-        except Exception:  # what a peer wrote may not load
+        except Exception:  # a model written by a peer may not load
             continue
     feed = inputs_of(name, opened["original"])
     times = {key: [] for key in opened}

@@ -1,7 +1,7 @@
 """Writes tests/data/op_vectors.json: calls of ONNX operators with the results of the ONNX reference evaluator.
 
-Where the reference evaluator fails or departs from the specification, the case says `by="ort"` and ONNX Runtime gives
-the results. Everything is seeded, so the file only changes when a case or one of the two packages does.
+If the reference evaluator fails or deviates from the specification, the case has `by="ort"`, and the results come from
+ONNX Runtime. Everything is seeded, so the file only changes if a case or one of the two packages does.
 """
 
 import json
@@ -22,7 +22,7 @@ cases = []
 
 
 def f(*shape, low=-16, high=17, dtype=np.float32):
-    """Numbers of few bits."""
+    """Numbers with few bits."""
     return np.asarray(rng.integers(low, high, shape) / 8, dtype=dtype)
 
 
@@ -74,8 +74,8 @@ def tensor(value):
 
 
 def case(onnx_name, inputs, op=None, outputs=1, by="reference", order=None, own=None, tolerance=None, opset=OPSET, **attrs):
-    """One call. `op` is the table's operator where the ONNX name does not tell it, `order` the places of its operands
-    among those of ONNX, `own` its attributes where they differ."""
+    """One call. `op` is the table's operator if the ONNX name does not determine it, `order` the positions of its
+    operands among those of ONNX, `own` its attributes if they differ."""
     results = evaluate(onnx_name, inputs, attrs, outputs, by, opset)
     row = {"onnx": onnx_name}
     if op:

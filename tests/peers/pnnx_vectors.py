@@ -1,4 +1,4 @@
-"""What torch computes for small models, and what the exporter of PNNX writes for them: `tests/it/pnnx/vectors.txt`.
+"""Writes torch's results for small models, and PNNX's exports of them, to `tests/it/pnnx/vectors.txt`.
 
 Needs torch, torchvision and pnnx from PyPI: python tests/peers/pnnx_vectors.py > tests/it/pnnx/vectors.txt
 """
@@ -81,7 +81,7 @@ mod("rrelu_layer", nn.RReLU(), x23)
 for mode in ("bilinear","nearest","bicubic"):
     for pad in ("zeros","border","reflection"):
         if (mode, pad) == ("bicubic", "border"):
-            continue  # the operator moves the place, torch each element that it weighs
+            continue  # the operator clamps the position, torch each element of the kernel
         fn(f"grid_sample_{mode}_{pad}", lambda x,g,mode=mode,pad=pad: F.grid_sample(x,g,mode=mode,padding_mode=pad,align_corners=(pad=="border")), R(1,2,4,5), R(1,3,3,2)*0.7)
 fn("grid_sample_3d", lambda x,g: F.grid_sample(x,g,align_corners=False), R(1,2,3,4,5), R(1,2,2,2,3)*0.7)
 fn("affine_grid", lambda t: F.affine_grid(t, (1,2,3,4), align_corners=False), R(1,2,3))
@@ -223,7 +223,7 @@ fn("lerp", lambda x,y: torch.lerp(x,y,0.25), x23, R(2,3))
 fn("dot", lambda a,b: torch.dot(a,b), R(3), R(3))
 fn("take_along", lambda x,i: torch.take_along_dim(x,i,1), x23, I(3,2,2))
 
-# The exporter writes layers by their names only where they are parts of others.
+# The exporter writes layers by name only if they are parts of other layers.
 class Wrap(nn.Module):
     def __init__(s, m): super().__init__(); s.layer = m
     def forward(s, *a): return s.layer(*a)
@@ -238,7 +238,7 @@ for (name, m, inputs) in list(C):
 fn("ihfft", lambda x: torch.view_as_real(torch.fft.ihfft(x).resolve_conj()), R(3,4))
 C.append(("index_bool_dyn", Fn(lambda x: x[x > 0] * 2), (R(4,3),)))
 
-# Layers that exporters keep where they are told to: lines written by hand, with weights of torch's layers.
+# Layers that exporters keep on request: lines written by hand, with the weights of torch's layers.
 HAND = []
 
 
@@ -335,7 +335,7 @@ def main():
         seen = set()
         for name, module, inputs in C:
             lines, members = exported(pathlib.Path(folder), name, module, inputs)
-            # A layer inside of another may be written like one that stands alone.
+            # A layer inside another may be written like a top-level one.
             key = tuple(" ".join(line.split()) for line in lines if name.removeprefix("w_") not in line)
             if name.startswith("w_") and not any(f" layer " in line and line.split()[0] != "pnnx.Attribute" for line in lines):
                 continue

@@ -1,11 +1,12 @@
-"""Views copied, sorted rows and runs: tautomer beside torch and NumPy, one run, one thread each.
+"""Copied views, sorted rows and runs: compares tautomer with torch and NumPy, one run, one thread each.
 
     python strided.py [--rounds N] [--only TEXT] [--strict]
 
-Runs the cases of benches/strided.rs ($TAUTOMER_BENCH names the built benchmark, else `cargo bench --no-run` makes it)
-and the same in torch and NumPy, in turns, round by round, and prints for each case the median of the rounds' medians in
-milliseconds, the speed against the faster of the two, and the bound that is to be met. With --strict the exit code is 1
-if one is not. On a machine that does other work, --by fastest takes the fastest run of all rounds instead. It needs the environment of run.sh and, in it, `pip install torch==2.15.0 numpy`.
+Runs the cases of benches/strided.rs ($TAUTOMER_BENCH names the built benchmark, else `cargo bench --no-run` builds it)
+and the same in torch and NumPy, in turn, round by round, and prints for each case the median of the rounds' medians in
+milliseconds, the speed relative to the faster of the two, and the required bound. With --strict, the exit code is 1 if a
+bound is missed. On a machine with other work, --by fastest uses the fastest run of all rounds instead. It needs the
+environment of run.sh with `pip install torch==2.15.0 numpy`.
 """
 
 import argparse
@@ -29,7 +30,7 @@ SECONDS = 0.5
 
 
 def build():
-    """The benchmark, built if need be."""
+    """The benchmark, built if necessary."""
     given = os.environ.get("TAUTOMER_BENCH")
     if given:
         return given
@@ -55,7 +56,7 @@ def by_tautomer(binary, case):
 
 
 def by_python(f):
-    """The median and the fastest of repeated calls, in milliseconds; nothing where there is no function."""
+    """The median and the fastest of repeated calls, in milliseconds; None without a function."""
     if f is None:
         return None
     f()
@@ -68,7 +69,7 @@ def by_python(f):
 
 
 def cases():
-    """Name, function in torch, function in NumPy, and the bound: how many times faster than what."""
+    """Name, function in torch, function in NumPy, and the bound: how many times faster than which one."""
     random = np.random.default_rng(7)
 
     def numbers(*shape, distinct=97):

@@ -26,7 +26,7 @@ pub(super) fn section(out: &mut String, rule: &Arc<Rule>, verdict: Option<&Entry
     );
     let (line, _) = source.line_column(rule.span.start);
     let mut facts = vec![
-        ("stands in", format!("{}:{line}", source.name)),
+        ("defined in", format!("{}:{line}", source.name)),
         ("class", rule.class.to_string()),
     ];
     match verdict {
@@ -38,7 +38,7 @@ pub(super) fn section(out: &mut String, rule: &Arc<Rule>, verdict: Option<&Entry
             if let Some(proof) = &entry.proof {
                 facts.push(("proof", format!("{} forms in {} cases", proof.forms, proof.cases)));
             }
-            facts.push(("to repeat", format!("--seed {} --budget {}", entry.seed, entry.budget)));
+            facts.push(("reproduce with", format!("--seed {} --budget {}", entry.seed, entry.budget)));
         }
     }
     out.push_str("<dl>\n");
