@@ -309,7 +309,7 @@ pub fn read_npz(bytes: &[u8]) -> Result<IndexMap<String, Tensor>, Problem> {
         let Some(name) = name.strip_suffix(".npy").map(String::from) else {
             continue;
         };
-        // The uncompressed size in the archive is trusted only up to a limit.
+        // A size stated in the archive can rule a member out, but a small one is not trusted.
         let size = member.size();
         let contents = match size {
             _ if size > left => Err(std::io::ErrorKind::FileTooLarge.into()),

@@ -29,8 +29,8 @@ pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
             "this is a directory, not a file",
         ));
     }
-    // A device may be endless, and opening a pipe blocks until there is a writer. If the file is already open, that is
-    // expected.
+    // A device may be endless, and opening a pipe blocks until there is a writer. Files that are already open, such as
+    // standard input, may be either.
     if !meta.is_file() && !is_open_already(path) {
         return Err(io::Error::new(
             io::ErrorKind::InvalidInput,

@@ -3,8 +3,8 @@
     python kernels.py > ../../src/formats/onnx/kernels.txt
 
 Reads the registry of the installed runtime; run it in the environment of run.sh. There is one line for each operator
-set with a change: `name opset | row ; row`, newest last. A row is a kernel, or several that differ in one type: `T=2
-T1=c0`, where bit *i* of the mask stands for ONNX data type *i*. A type variable that a row does not name is
+set with a change: `name opset | row ; row`, newest last. A row is a kernel, or several that differ in one type:
+`T=2 T1=c0`, where bit *i* of the mask stands for ONNX data type *i*. A type variable that a row does not name is
 unrestricted. A call has a kernel if its types match a row. A line without rows means that there is no kernel.
 
 In addition, the runtime accepts nodes whose definition has a body, if it has kernels for the body; that depends on the

@@ -8,7 +8,8 @@ optimized by `tautomer optimize MODEL -o OUT --no-check` ($TAUTOMER names the bi
 again with `--opset` and the newest operator set that the runtime accepts, and converted. A result fails if the
 runtime or onnx.checker rejects it but accepts the original (for the newer operator set: the original as converted by
 onnx.version_converter, if it can), or if the tool exits with a code other than 0 for a model that both accept. Prints
-the results that fail; the exit code is 1 if there are any. Runs in the environment of run.sh. """
+the results that fail; the exit code is 1 if there are any. Runs in the environment of run.sh.
+"""
 
 import argparse
 import concurrent.futures

@@ -1,10 +1,10 @@
 //! The signature of each version of each ONNX operator, from operator set 7 on; from 6 on for operators that changed
 //! much.
 //!
-//! `schema.txt` has one line for each version with a change, extracted from the definitions of ONNX 1.22: `name version
-//! | inputs | outputs | attributes | types`. An input is `name:types`, marked `?` if it is optional and `*` if it
-//! repeats; types are a variable of the last column or a set, each set a hexadecimal mask where bit *i* stands for data
-//! type *i*. An attribute is `name:kind=default`, marked `!` if it is required.
+//! `schema.txt` has one line for each version with a change, extracted from the definitions of ONNX 1.22:
+//! `name version | inputs | outputs | attributes | types`. An input is `name:types`, marked `?` if it is optional and
+//! `*` if it repeats; types are a variable of the last column or a set, each set a hexadecimal mask where bit *i*
+//! stands for data type *i*. An attribute is `name:kind=default`, marked `!` if it is required.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
