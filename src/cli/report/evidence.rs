@@ -38,7 +38,10 @@ pub(super) fn section(out: &mut String, rule: &Arc<Rule>, verdict: Option<&Entry
             if let Some(proof) = &entry.proof {
                 facts.push(("proof", format!("{} forms in {} cases", proof.forms, proof.cases)));
             }
-            facts.push(("reproduce with", format!("--seed {} --budget {}", entry.seed, entry.budget)));
+            facts.push((
+                "reproduce with",
+                format!("--seed {} --budget {}", entry.seed, entry.budget),
+            ));
         }
     }
     out.push_str("<dl>\n");
