@@ -1,6 +1,6 @@
-//! Kernels through the executor, one call at a time: `cargo bench --bench exec`.
+//! Benchmarks of kernels through the executor, one call at a time: `cargo bench --bench exec`.
 //!
-//! Items are floating-point operations, so that the throughput divan shows is FLOP/s.
+//! Items are floating-point operations, so the throughput that divan shows is FLOP/s.
 
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
@@ -190,7 +190,7 @@ impl Net {
     }
 }
 
-/// ResNet-50, batch normalisation folded into the convolutions.
+/// ResNet-50, with batch normalization folded into the convolutions.
 #[divan::bench(sample_count = 5, sample_size = 1)]
 fn resnet50(bencher: Bencher<'_, '_>) {
     let (mut net, x) = Net::new();

@@ -1,6 +1,7 @@
-//! One rule to its fixed point on whole networks, by both engines, and the whole library on graphs of growing size.
+//! Applies single rules to their fixed points on whole networks by both engines, and the whole library to graphs of
+//! growing size.
 //!
-//! Items are applications, so that the rate is applications per second.
+//! Items are applications, so the rate is applications per second.
 
 mod models;
 
@@ -19,7 +20,7 @@ fn main() {
     divan::main();
 }
 
-/// A network and the one rule that is applied to it.
+/// A network and the single rule applied to it.
 struct Case {
     name: &'static str,
     model: fn() -> String,
@@ -40,8 +41,8 @@ fn encoder() -> String {
     transformer::encoder(transformer::SMALL)
 }
 
-/// Convolutions of one input, each alone, with its bias, and with its bias and relu; dense layers of one input; equal
-/// elementwise calls; two, three, any number of them.
+/// Convolutions of one input, plain, with bias, and with bias and relu; dense layers of one input; equal elementwise
+/// calls; each with rules for two, three, and any number of them.
 const CASES: &[Case] = &[
     Case {
         name: "conv_2",
@@ -247,7 +248,7 @@ fn applied(rules: &[(Arc<Rule>, tautomer::rewrite::RuleReport)]) -> usize {
     rules.iter().map(|(_, report)| report.applied).sum()
 }
 
-/// Saturation of the encoded graph; rules with several outputs are searched in the first round, as everywhere.
+/// Saturation of the encoded graph; rules with several outputs are searched only in the first round, as usual.
 #[divan::bench(args = CASES, sample_count = 15, sample_size = 1)]
 fn saturation(bencher: divan::Bencher<'_, '_>, case: &Case) {
     let (graph, rules) = (graph_of(&(case.model)()), rules_of(case.rule));
@@ -271,7 +272,7 @@ fn substitution(bencher: divan::Bencher<'_, '_>, case: &Case) {
         .bench_local_values(run);
 }
 
-/// A shape of [`shapes`], and how many vertices.
+/// A shape from [`shapes`] and a number of vertices.
 struct Size(&'static str, usize);
 
 impl Display for Size {

@@ -1,4 +1,4 @@
-//! From text to typed graph, and saturation: bytes, matches and e-nodes per second.
+//! Benchmarks from text to typed graph, and of saturation: bytes, matches and e-nodes per second.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ fn chain(vertices: usize) -> String {
     text
 }
 
-/// Encoder layers of a transformer, everything written out: layer normalization, gelu, softmax, heads.
+/// Encoder layers of a transformer, fully spelled out: layer normalization, gelu, softmax, heads.
 fn encoder(layers: usize) -> String {
     let mut params = String::new();
     let mut body = String::new();
@@ -71,7 +71,7 @@ fn encoder(layers: usize) -> String {
     format!("fn main(x0: f32[1, 64, 256]{params}) {{\n{body}  x{layers}\n}}\n")
 }
 
-/// Sums and products of sums over a few inputs: all of algebra applies everywhere.
+/// Sums and products of sums over a few inputs, to which all algebraic rules apply everywhere.
 fn polynomial(terms: usize) -> String {
     let mut sum = String::from("x * y");
     for i in 0..terms {
@@ -121,7 +121,7 @@ fn saturation(bencher: divan::Bencher<'_, '_>, name: &str, items: fn(&tautomer::
         .bench_local_values(|mut encoded| saturate(&mut encoded, &rules, limits).matches());
 }
 
-/// The whole of `optimize`, with its folding.
+/// All of `optimize`, including folding.
 #[divan::bench(sample_count = 5, sample_size = 1)]
 fn optimize_encoder(bencher: divan::Bencher<'_, '_>) {
     let graph = graph_of(&encoder(12));

@@ -1,6 +1,6 @@
-//! Views copied, sorted rows and runs through the executor: `cargo bench --bench strided`.
+//! Benchmarks of copied views, sorted rows and runs through the executor: `cargo bench --bench strided`.
 //!
-//! `tests/peers/strided.py` runs the same beside torch and NumPy.
+//! `tests/peers/strided.py` runs the same cases with torch and NumPy.
 
 use divan::counter::BytesCount;
 use divan::{Bencher, black_box};
@@ -13,7 +13,7 @@ fn main() {
     divan::main();
 }
 
-/// Numbers without order; `distinct` of them.
+/// `distinct` different numbers in no particular order.
 fn numbers(shape: &[usize], distinct: u64) -> Tensor {
     let mut state = 0x9e37_79b9_7f4a_7c15u64;
     let elements = (0..shape.iter().product()).map(|_| {
@@ -25,7 +25,7 @@ fn numbers(shape: &[usize], distinct: u64) -> Tensor {
     Tensor::new(shape, elements.collect()).expect("elements that fill the shape")
 }
 
-/// The tensor as an operator gives it, in memory of the executor.
+/// The tensor as the result of an operator, in the executor's memory.
 fn made(x: Tensor) -> Tensor {
     let mut graph = Graph::new();
     let rank = x.shape().len();
@@ -40,7 +40,7 @@ fn made(x: Tensor) -> Tensor {
     executor.run(&[x], &Params::new()).expect("a run").remove(0)
 }
 
-/// Runs one call of `op`; the bytes of operand and results are counted.
+/// Runs one call of `op`; counts the bytes of operand and results.
 fn call(bencher: Bencher<'_, '_>, op: &str, x: Tensor, attrs: &[(&str, AttrValue)]) {
     let mut graph = Graph::new();
     let input = graph.input("x", Type::tensor(DType::F32, Shape::from(x.shape())));
@@ -77,7 +77,7 @@ fn dims(first: i64, second: i64) -> [(&'static str, AttrValue); 2] {
 
 const IMAGES: [usize; 4] = [8, 64, 112, 112];
 
-/// A plain copy of 26 MB, to compare with.
+/// A plain copy of 26 MB, for comparison.
 #[divan::bench]
 fn copy(bencher: Bencher<'_, '_>) {
     let x = numbers(&IMAGES, 97);
@@ -134,7 +134,7 @@ fn diagonal_small(bencher: Bencher<'_, '_>) {
     call(bencher, "diagonal", numbers(&[256, 256, 8, 8], 97), &dims(2, 3));
 }
 
-/// The last one with a counter that makes a list of each position, as it is often written.
+/// The previous benchmark with a counter that creates a list for each position, as often written.
 #[divan::bench]
 fn diagonal_small_by_positions(bencher: Bencher<'_, '_>) {
     struct Counter {
@@ -251,7 +251,7 @@ fn with_both() -> Vec<(&'static str, AttrValue)> {
     ]
 }
 
-/// Rows of 64 numbers, every second of which repeats the one before.
+/// Rows of 64 numbers; every second row repeats the one before.
 #[divan::bench]
 fn unique_rows(bencher: Bencher<'_, '_>) {
     let rows = numbers(&[10_000, 1, 64], 3).to_f64s().expect("numbers");

@@ -1,4 +1,4 @@
-//! What the fuzz targets do with bytes.
+//! The implementation of the fuzz targets.
 
 mod pnnx;
 
@@ -17,13 +17,13 @@ use tautomer::rewrite::Limits;
 use tautomer::rule::load_checked_rules;
 use tautomer::verify;
 
-/// A target that needs no more than bytes.
+/// A target that needs only bytes.
 pub struct Target {
-    /// Its name, that of its file in `fuzz_targets`.
+    /// Its name, which is that of its file in `fuzz_targets`.
     pub name: &'static str,
-    /// What it does with bytes; true if it could use them.
+    /// Runs the target on bytes; true if they were usable.
     pub run: fn(&[u8]) -> bool,
-    /// How one of the seeds is changed.
+    /// Changes one of the seeds.
     pub change: fn(&[Vec<u8>], &mut Random) -> Vec<u8>,
 }
 
@@ -56,11 +56,11 @@ pub const TARGETS: &[Target] = &[
     },
 ];
 
-/// The most elements of a value of a script here.
+/// The maximum number of elements of a value of a script.
 const MAX_ELEMENTS: usize = 4096;
 
-/// Checks a text as a script in each spelling, statement by statement, and computes what it shows; there are values of the
-/// types that were said, or there are messages. True if something was computed.
+/// Checks a text as a script in each spelling, statement by statement, and computes what it shows; there must be values
+/// of the declared types, or messages. True if something was computed.
 pub fn scripts(bytes: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(bytes) else {
         return false;
@@ -71,7 +71,7 @@ pub fn scripts(bytes: &[u8]) -> bool {
         let script = match parse_script(source, compat) {
             Ok(script) => script,
             Err(problems) => {
-                assert!(problems.has_errors(), "a script was refused without a reason");
+                assert!(problems.has_errors(), "a script was rejected without a reason");
                 let _ = problems.render(false);
                 continue;
             }
@@ -93,7 +93,7 @@ pub fn scripts(bytes: &[u8]) -> bool {
             if values.is_empty() || !is_small(&workload.graph) {
                 continue;
             }
-            // A position may be outside of its tensor, and an operator without a kernel may have no value.
+            // An index may be out of range, and an operator without a kernel may have no value.
             let Ok(plan) = Plan::compile(&workload.graph) else {
                 continue;
             };
@@ -107,7 +107,7 @@ pub fn scripts(bytes: &[u8]) -> bool {
                 let ty = session.graph().ty(v);
                 assert!(
                     ty.admits(&result.ty().into()),
-                    "{ty} was said, and {} computed",
+                    "{ty} was declared, but {} computed",
                     result.ty()
                 );
                 session.remember(v, result);
@@ -118,7 +118,7 @@ pub fn scripts(bytes: &[u8]) -> bool {
     computed
 }
 
-/// True if the sizes of all values are known before they are computed, and small.
+/// True if the sizes of all values are known in advance and small.
 fn is_small(graph: &Graph) -> bool {
     graph.ids().all(|v| {
         let mut small = true;
@@ -129,7 +129,7 @@ fn is_small(graph: &Graph) -> bool {
     })
 }
 
-/// Reads a model; whatever the bytes, there is a model or there are messages. True for a model.
+/// Reads a model; any bytes must give a model or messages. True for a model.
 pub fn read(bytes: &[u8]) -> bool {
     let Ok(model) = decode_model(bytes.to_vec().into()) else {
         return false;
@@ -141,15 +141,15 @@ pub fn read(bytes: &[u8]) -> bool {
             true
         }
         Err(problems) => {
-            assert!(problems.has_errors(), "a model was refused without a reason");
+            assert!(problems.has_errors(), "a model was rejected without a reason");
             let _ = problems.render(false);
             false
         }
     }
 }
 
-/// Imports, optimizes, writes, and imports again: what was written is read, with as many results of the same types.
-/// True for a model that could be written.
+/// Imports, optimizes, writes, and imports again: what was written must be readable, with the same number of results of
+/// the same types. True for a model that could be written.
 pub fn round_trip(bytes: &[u8]) -> bool {
     let Ok(model) = decode_model(bytes.to_vec().into()) else {
         return false;
@@ -166,7 +166,7 @@ pub fn round_trip(bytes: &[u8]) -> bool {
         ..Options::default()
     };
     let before = imported.workload.graph.clone();
-    // An expression of parameters may have no value: a position outside of its tensor.
+    // An expression of parameters may have no value, such as an index out of range.
     let Ok(outcome) = optimize(imported.workload, &options) else {
         return false;
     };
@@ -176,17 +176,17 @@ pub fn round_trip(bytes: &[u8]) -> bool {
         return false;
     };
     let written = exported.model.encode_to_vec();
-    let again = decode_model(written.into()).unwrap_or_else(|e| panic!("what was written is no model: {e}"));
-    let again = import(again, None).unwrap_or_else(|e| panic!("what was written is refused: {}", e.render(false)));
+    let again = decode_model(written.into()).unwrap_or_else(|e| panic!("what was written is not a model: {e}"));
+    let again = import(again, None).unwrap_or_else(|e| panic!("what was written is rejected: {}", e.render(false)));
     assert_eq!(before.outputs().len(), again.workload.graph.outputs().len());
     for (a, b) in before.outputs().iter().zip(again.workload.graph.outputs()) {
         let (a, b) = (before.ty(a.vertex), again.workload.graph.ty(b.vertex));
-        assert!(a.admits(b), "a result was {a} and is {b}");
+        assert!(a.admits(b), "a result was {a} but is {b}");
     }
     true
 }
 
-/// Loads any text as rules and verifies them, with a small budget. True for rules that load.
+/// Loads any text as rules and verifies them with a small budget. True for rules that load.
 pub fn rules(text: &str) -> bool {
     let Ok(file) = parse_rules(Arc::new(Source::new("text", text))) else {
         return false;
@@ -210,18 +210,18 @@ pub fn rules(text: &str) -> bool {
             true
         }
         Err(problems) => {
-            assert!(problems.has_errors(), "rules were refused without a reason");
+            assert!(problems.has_errors(), "rules were rejected without a reason");
             let _ = problems.render(false);
             false
         }
     }
 }
 
-/// Numbers that follow from a seed.
+/// Pseudo-random numbers from a seed.
 pub struct Random(pub u64);
 
 impl Random {
-    /// One of 0 to `n - 1`.
+    /// A number from 0 to `n - 1`.
     pub fn below(&mut self, n: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -230,7 +230,7 @@ impl Random {
     }
 }
 
-/// One of the seeds with a few bytes changed, left out, repeated, or taken from another.
+/// One of the seeds with a few bytes changed, removed, repeated, or taken from another.
 pub fn changed(seeds: &[Vec<u8>], random: &mut Random) -> Vec<u8> {
     let mut bytes = seeds[random.below(seeds.len())].clone();
     for _ in 0..=random.below(3) {
@@ -253,7 +253,7 @@ pub fn changed(seeds: &[Vec<u8>], random: &mut Random) -> Vec<u8> {
                 let end = (from + random.below(64)).min(other.len());
                 bytes.splice(at..at, other[from..end].iter().copied());
             }
-            // Most lengths in a message stay right if the number of bytes does.
+            // Most lengths in a message stay correct if the number of bytes does not change.
             4..8 if !bytes.is_empty() => bytes[at] ^= 1 << random.below(8),
             _ if !bytes.is_empty() => {
                 let from = random.below(bytes.len());

@@ -1,11 +1,11 @@
-//! PNNX models: a text is a model or there is a message, and what is written of a model is read again.
+//! PNNX models: a text is a model or gives a message, and a written model can be read back.
 
 use tautomer::formats::pnnx::{ParamFile, export, import};
 use tautomer::graph::Workload;
 
 use super::Random;
 
-/// Reads a text, writes the model, and reads what was written. The first is true for a model, the second for one that
+/// Reads a text, writes the model, and reads it back. The first result is true for a model, the second for one that
 /// could be written.
 pub fn pnnx(bytes: &[u8]) -> (bool, bool) {
     let Ok(text) = std::str::from_utf8(bytes) else {
@@ -17,7 +17,7 @@ pub fn pnnx(bytes: &[u8]) -> (bool, bool) {
     let imported = match import("fuzzed", text, &file, None) {
         Ok(imported) => imported,
         Err(problems) => {
-            assert!(problems.has_errors(), "a model was refused without a reason");
+            assert!(problems.has_errors(), "a model was rejected without a reason");
             let _ = problems.render(false);
             return (false, false);
         }
@@ -32,18 +32,18 @@ pub fn pnnx(bytes: &[u8]) -> (bool, bool) {
     let again = import("written", &text, &file, None).unwrap_or_else(|e| panic!("{}{text}", e.render(false)));
     let again = &again.workload.graph;
     assert_eq!(graph.outputs().len(), again.outputs().len(), "{text}");
-    // What is carried along unread may be written so that it can be read.
+    // Nodes that are carried along unread may become readable when written.
     if imported.notes.iter().any(|note| note.code == "T0505") {
         return (true, true);
     }
     for (a, b) in graph.outputs().iter().zip(again.outputs()) {
         let (a, b) = (graph.ty(a.vertex), again.ty(b.vertex));
-        assert!(a.admits(b) || b.admits(a), "a result was {a} and is {b}\n{text}");
+        assert!(a.admits(b) || b.admits(a), "a result was {a} but is {b}\n{text}");
     }
     (true, true)
 }
 
-/// One of the texts with a few words changed: for ones that break readers, or for words of this or another text.
+/// One of the texts with a few words replaced by words that break readers, or by words of this or another text.
 pub fn changed_words(seeds: &[Vec<u8>], random: &mut Random) -> Vec<u8> {
     const ODD: &[&str] = &[
         "",

@@ -1,12 +1,12 @@
-//! The tests that come with ONNX: single operators and small models with inputs and results, each run as it is,
-//! optimized, and optimized, exported and imported again.
+//! The tests that come with ONNX: single operators and small models with inputs and results, each run as is, optimized,
+//! and optimized, exported and imported again.
 //!
-//! `TAUTOMER_CONFORMANCE` is the folder with the tests, `onnx/backend/test/data` of the wheel of onnx 1.22.0;
-//! `tests/conformance/run.sh` fetches it. Without it nothing is tested, and that is said.
+//! `TAUTOMER_CONFORMANCE` is the directory with the tests, `onnx/backend/test/data` of the wheel of onnx 1.22.0;
+//! `tests/conformance/run.sh` downloads it. Without it, nothing is tested, and a message says so.
 //! `cargo test --test conformance -- lstm` runs the tests whose names contain `lstm`.
 //!
-//! What fails is written down in `tests/conformance/expected_failures.txt`: a test that fails and is not listed is an
-//! error, and so is one that is listed and passes. `TAUTOMER_WRITE_TABLES=1` writes the list anew.
+//! Failures are recorded in `tests/conformance/expected_failures.txt`: a test that fails without being listed is an
+//! error, and so is a listed test that passes. `TAUTOMER_WRITE_TABLES=1` rewrites the list.
 
 #![allow(
     clippy::print_stdout,
@@ -30,10 +30,10 @@ use libtest_mimic::{Arguments, Failed, FormatSetting, Trial};
 use case::{Case, Failure, Mode};
 use table::{Failures, Line};
 
-/// The folders of the suite, as it groups its tests.
+/// The directories of the suite, as it groups its tests.
 const FOLDERS: [&str; 4] = ["node", "simple", "pytorch-converted", "pytorch-operator"];
 
-/// What became of a test.
+/// The outcome of a test.
 struct Outcome {
     folder: &'static str,
     plain: bool,
@@ -88,7 +88,7 @@ fn main() -> ExitCode {
             })
         })
         .collect();
-    // A panic of a test is caught and is its result; what it says beside that helps nobody.
+    // A panic of a test is caught as its result; the message it prints is not needed.
     std::panic::set_hook(Box::new(|_| {}));
     let conclusion = libtest_mimic::run(&args, trials);
     let outcomes = outcomes.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -113,7 +113,7 @@ fn main() -> ExitCode {
     conclusion.exit_code()
 }
 
-/// All tests in the folder, sorted by name.
+/// All tests in the directory, sorted by name.
 fn cases(data: &Path) -> Result<Vec<Case>, String> {
     let mut cases = Vec::new();
     for folder in FOLDERS {

@@ -1,8 +1,9 @@
-//! Programs in `tests/files/run`, each run in every mode: by the reference semantics, by the kernels, optimised,
-//! printed and read again, exported to ONNX and imported again. All modes give the same results; the first line of a
-//! file says how many operator calls optimisation leaves. Both engines are audited: each class has one value.
+//! Programs in `tests/files/run`, each run in every mode: by the reference semantics, by the kernels, optimized,
+//! printed and parsed again, exported to ONNX and imported again. All modes must give the same results; the first line
+//! of a file states how many operator calls are left after optimization. Both engines are audited: each class has one
+//! value.
 //!
-//! `UPDATE_FILES=1` writes the first lines anew.
+//! `UPDATE_FILES=1` rewrites the first lines.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -56,7 +57,7 @@ fn read(file: &Path) -> Result<(String, Graph), String> {
     Ok((text, graph))
 }
 
-/// A value for every input and parameter; the same for the same name and type.
+/// A value for every input and parameter, determined by name and type.
 fn value(graph: &Graph, v: VertexId) -> Tensor {
     let ty = graph.ty(v).as_tensor().unwrap();
     let shape: Vec<usize> = ty
@@ -151,7 +152,7 @@ fn run(file: &Path, mode: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Integers and truth values agree exactly, numbers to 1e-5 of the scale of the result.
+/// Integers and booleans must agree exactly, floats to 1e-5 of the scale of the result.
 fn agree(expected: &Tensor, actual: &Tensor) -> Result<(), String> {
     if expected.ty() != actual.ty() {
         return Err(format!("{} instead of {}", actual.ty(), expected.ty()));
@@ -175,7 +176,7 @@ fn agree(expected: &Tensor, actual: &Tensor) -> Result<(), String> {
     }
 }
 
-/// Every class that an engine makes has one value, and all of it is computed.
+/// Every class that an engine makes has one value, and all of them are computed.
 fn audited(file: &Path, engine: Engine) -> Result<(), String> {
     let original = workload(read(file)?.1);
     let options = Options {

@@ -1,13 +1,13 @@
-//! Inception-v3, all of it: 94 convolutions, branches of one input, a dense layer at the end.
+//! Inception-v3, complete: 94 convolutions, branches of one input, a dense layer at the end.
 
 use super::{Text, Value, Window, input};
 
-/// What follows a convolution.
+/// The operators that follow a convolution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Block {
     /// A bias and a relu.
     Bias,
-    /// Normalization by given statistics and a relu.
+    /// Normalization with given statistics, and a relu.
     BatchNorm,
 }
 
@@ -47,7 +47,7 @@ impl Net {
         self.square(x, channels, 1, 1, 0)
     }
 
-    /// A kernel of `h` rows or `w` columns that keeps the extents.
+    /// A convolution with a kernel of `h` rows or `w` columns that preserves the shape.
     fn line(&mut self, x: &Value, channels: usize, kernel: [usize; 2]) -> Value {
         let pad = [kernel[0] / 2, kernel[1] / 2];
         self.conv(x, channels, Window { kernel, stride: 1, pad })
@@ -121,7 +121,7 @@ impl Net {
     }
 }
 
-/// The program of Inception-v3 for one image of 299 by 299.
+/// The program of Inception-v3 for one 299-by-299 image.
 pub(crate) fn inception_v3(block: Block) -> String {
     let shape = [1, 3, 299, 299];
     let mut net = Net {

@@ -1,6 +1,6 @@
-//! Networks that benches run on: text of programs, the same each time.
+//! Networks for benchmarks, as program text that is always the same.
 
-#![allow(dead_code, reason = "each bench takes the networks it needs")]
+#![allow(dead_code, reason = "each benchmark uses the networks it needs")]
 
 pub(crate) mod inception;
 pub(crate) mod nasnet;
@@ -29,14 +29,14 @@ pub(crate) fn rules_of(text: &str) -> Vec<Arc<Rule>> {
     load_rules(file).unwrap_or_else(|e| panic!("{}", e.render(false))).rules
 }
 
-/// A program under construction: definitions with numbered names, parameters as they are needed.
+/// A program under construction: definitions with numbered names, and parameters added as needed.
 pub(crate) struct Text {
     params: String,
     body: String,
     count: usize,
 }
 
-/// A value of the program: its name, and its extents.
+/// A value of the program: its name and its shape.
 #[derive(Clone, Debug)]
 pub(crate) struct Value {
     pub(crate) name: String,
@@ -75,7 +75,7 @@ impl Text {
         self.let_(expr, &x.shape)
     }
 
-    /// Values joined along axis 1.
+    /// Concatenates values along axis 1.
     pub(crate) fn concat(&mut self, parts: &[&Value]) -> Value {
         let names: Vec<&str> = parts.iter().map(|v| v.name.as_str()).collect();
         let mut shape = parts[0].shape.clone();
@@ -83,7 +83,7 @@ impl Text {
         self.let_(&format!("concat({}) {{axis = 1}}", names.join(", ")), &shape)
     }
 
-    /// The whole program: one input `x`, one result.
+    /// The whole program, with one input `x` and one result.
     pub(crate) fn finish(self, input: &[usize], result: &Value) -> String {
         let Text { params, body, .. } = self;
         format!("fn main(x: f32{input:?}{params}) {{\n{body}  {}\n}}\n", result.name)
@@ -98,7 +98,7 @@ pub(crate) fn input(shape: &[usize]) -> Value {
     }
 }
 
-/// A window that slides over two axes: extents, stride, zeros around each axis.
+/// A window that slides over two axes: size, stride, zero padding at both ends of each axis.
 #[derive(Clone, Copy)]
 pub(crate) struct Window {
     pub(crate) kernel: [usize; 2],
@@ -116,7 +116,7 @@ impl Window {
         }
     }
 
-    /// The extents after the window has slid over a tensor with two spatial axes.
+    /// The shape of the result when the window slides over a tensor with two spatial axes.
     pub(crate) fn over(self, shape: &[usize], channels: usize) -> Vec<usize> {
         let extent = |axis: usize| (shape[axis + 2] + 2 * self.pad[axis] - self.kernel[axis]) / self.stride + 1;
         vec![shape[0], channels, extent(0), extent(1)]

@@ -1,8 +1,8 @@
-//! NASNet-A, the mobile one: each separable convolution begins with a relu of its own, so that many are equal.
+//! NASNet-A (mobile): each separable convolution starts with its own relu, so many of them are equal.
 
 use super::{Text, Value, Window, input};
 
-/// Normal cells in each of the three stages.
+/// The number of normal cells in each of the three stages.
 const CELLS: usize = 4;
 
 struct Net {
@@ -38,7 +38,7 @@ impl Net {
         self.text.same(&format!("{} + {}", x.name, y.name), x)
     }
 
-    /// Twice a relu, a convolution of each channel, one of all channels at each point, a normalization.
+    /// Twice: a relu, a depthwise convolution, a pointwise convolution, a normalization.
     fn separable(&mut self, x: &Value, channels: usize, kernel: usize, stride: usize) -> Value {
         let mut y = x.clone();
         for stride in [stride, 1] {
@@ -57,7 +57,7 @@ impl Net {
         self.norm(&y)
     }
 
-    /// The two inputs of a cell with as many channels and the extents of the second.
+    /// The two inputs of a cell with equal numbers of channels and the spatial size of the second.
     fn adjust(&mut self, before: &Value, x: &Value, channels: usize) -> (Value, Value) {
         let stride = before.shape[2].div_ceil(x.shape[2]);
         let before = self.squeeze(before, channels, stride);
@@ -96,7 +96,7 @@ impl Net {
     }
 }
 
-/// The program of NASNet-A for one image of 224 by 224.
+/// The program of NASNet-A for one 224-by-224 image.
 pub(crate) fn nasnet() -> String {
     let shape = [1, 3, 224, 224];
     let mut net = Net { text: Text::new() };

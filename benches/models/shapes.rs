@@ -1,15 +1,14 @@
-//! Graphs of any size in one shape, for curves.
+//! Graphs of any size in one shape, for scaling curves.
 
 use std::fmt::Write as _;
 
-/// The shapes that [`text`] knows.
+/// The shapes that [`text`] supports.
 pub(crate) const SHAPES: [&str; 4] = ["chain", "residual", "wide", "denses"];
 
 /// A program of about `vertices` calls.
 ///
-/// `chain`: unary operators one after the other, a magnitude of an opposite every five; `residual`: each step is used
-/// by the next two; `wide`: steps beside each other, one sum of an opposite in each; `denses`: layers of two products
-/// of one input.
+/// `chain`: unary operators in a row, with an `abs` of a `neg` every five; `residual`: each step is used by the next
+/// two; `wide`: parallel steps, with a sum with a negation in each; `denses`: layers of two products of one input.
 pub(crate) fn text(shape: &str, vertices: usize) -> String {
     let mut params = String::new();
     let mut body = String::new();

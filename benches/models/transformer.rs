@@ -1,4 +1,4 @@
-//! The encoder of a transformer: attention whose queries, keys and values are dense layers of one input.
+//! The encoder of a transformer: attention whose queries, keys and values are dense layers of the same input.
 
 use super::{Text, Value, input};
 

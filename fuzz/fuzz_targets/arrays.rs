@@ -1,4 +1,4 @@
-//! Any bytes as a file of arrays.
+//! Reads any bytes as a file of arrays.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

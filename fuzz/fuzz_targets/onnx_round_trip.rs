@@ -1,4 +1,4 @@
-//! Any bytes as a model that is optimized, written, and read again.
+//! Reads any bytes as a model that is optimized, written, and read back.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Any text is a PNNX model, or there is a message; what is written of a model is read again.
+//! Any text must be a PNNX model or give a message; a written model is read back.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {

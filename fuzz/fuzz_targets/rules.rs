@@ -1,4 +1,4 @@
-//! Any text as rules, which are loaded and verified with a small budget: messages or verdicts.
+//! Loads any text as rules and verifies them with a small budget, for messages or verdicts.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Any text as a script that is checked and run with small budgets: values of the types that were said, or messages.
+//! Checks and runs any text as a script with small budgets, for values of the declared types or messages.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,5 @@
-//! Any text as a program, a rule file, a script and an expression: messages, or what can be printed and parsed again.
+//! Parses any text as a program, a rule file, a script and an expression, for messages or for something that can be
+//! printed and parsed again.
 #![no_main]
 
 use std::sync::Arc;
@@ -31,7 +32,7 @@ fuzz_target!(|text: &str| {
         let _ = load_rules(rules);
     }
     for compat in [Compat::Off, Compat::Full] {
-        // Constructors make what they are asked for: large numbers are left out.
+        // Constructors allocate what they are asked for, so large numbers are left out.
         let digits = text.split(|c: char| !c.is_ascii_digit()).map(str::len).max().unwrap_or(0);
         if let (Ok(script), true) = (parse_script(source(text), compat), digits < 4) {
             let _ = Session::new(compat, 0).add_all(&script);

@@ -1,4 +1,4 @@
-//! `tautomer optimize --audit`: what the check of a whole run says.
+//! `tautomer optimize --audit`: checks everything that a run made.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use tautomer::verify::{Audit, AuditOptions, audit};
 
 use super::validate::fast;
 
-/// The check of what the engine made, if it kept that.
+/// Audits everything the engine made, if it was kept.
 pub(super) fn of(original: &Workload, outcome: &Outcome, class: Class, assuming: bool, seed: u64) -> Option<Audit> {
     let explored = outcome.explored.as_ref()?;
     let options = AuditOptions {
@@ -41,7 +41,7 @@ pub(super) fn text(audit: &Audit) -> String {
     let blamed = match &fault.step {
         Some(step) if step.place.is_empty() => format!("`{}` made two values equal", step.rule),
         Some(step) => format!("`{}` at {} made two values equal", step.rule, step.place.join(", ")),
-        None => "no rule made these two values equal; folding of constants, or the engine did".to_owned(),
+        None => "no rule made these two values equal; constant folding or the engine did".to_owned(),
     };
     out.push_str(&format!("\n{blamed}\n"));
     for (title, program) in [("what it matched", &fault.left), ("what it made", &fault.right)] {
@@ -63,7 +63,7 @@ pub(super) fn text(audit: &Audit) -> String {
     out
 }
 
-/// The result as data.
+/// The result as JSON.
 pub(super) fn data(audit: &Audit) -> Value {
     json!({
         "ok": audit.is_right(),

@@ -29,36 +29,36 @@ pub(super) struct Args {
     /// How rules are applied
     #[arg(long, value_enum, default_value = "saturate", value_name = "ENGINE")]
     engine: EngineName,
-    /// How equal the results must be: `bitwise`, `real`, or `approx(e)` with a relative error
+    /// How close the results must be: `bitwise`, `real`, or `approx(e)` with a relative error
     #[arg(long, value_parser = parse_class, default_value = "real")]
     class: Class,
-    /// Facts that hold, such as `finite(x)`; rules that assume others are left out
+    /// Facts that hold, such as `finite(x)`; rules that assume others are excluded
     #[arg(long, value_name = "FACT")]
     assume: Vec<String>,
-    /// Compare on this many random inputs
+    /// Compare on N random inputs
     #[arg(long, value_name = "N", default_value_t = 3)]
     runs: u64,
-    /// Where the random numbers begin
+    /// Random seed
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
-    /// Values of the parameters of a program (.safetensors or .npz)
+    /// Values for the parameters of a program (.safetensors or .npz)
     #[arg(long, value_name = "FILE")]
     params: Option<PathBuf>,
-    /// What the file is, whatever its suffix
+    /// The file type, regardless of its suffix
     #[arg(long, value_enum, value_name = "KIND")]
     from: Option<Kind>,
     #[command(flatten)]
     limits: CheckArgs,
 }
 
-/// What an optimisation with a limit of applications gives.
+/// The outcome of optimizing with a limited number of applications.
 struct Trial {
-    /// The largest difference, if it is too large.
+    /// The largest difference, if it exceeds what is allowed.
     apart: Option<f64>,
     applications: Vec<Step>,
-    /// What the result rests on.
+    /// The applications that the result depends on.
     chain: Vec<Step>,
-    /// Both sides of each of these.
+    /// The two sides of each application in `chain`.
     sides: Vec<Option<Graph>>,
 }
 
@@ -129,7 +129,7 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
 
 type Run<'a> = dyn Fn(Option<usize>) -> Result<Trial, Failure> + 'a;
 
-/// The first substitution with which the result is wrong, by halving their number.
+/// Finds the first substitution with which the result is wrong by binary search.
 fn first_step(total: usize, whole: Trial, trial: &Run<'_>) -> Result<Option<(usize, Step)>, Failure> {
     let (mut good, mut bad, mut found) = (0, total, whole);
     while bad - good > 1 {
@@ -148,10 +148,10 @@ fn first_step(total: usize, whole: Trial, trial: &Run<'_>) -> Result<Option<(usi
         .map(|step| (bad, step)))
 }
 
-/// The first application among those the wrong result rests on whose two sides have different values.
+/// The first application whose two sides have different values, among those that the wrong result depends on.
 ///
-/// Halving the number of applications would say little here: an e-graph holds what a wrong rule made long before it is
-/// cheap enough to be taken.
+/// Binary search over the number of applications does not work here: an e-graph contains what a wrong rule made long
+/// before it is cheap enough to be extracted.
 fn first_of_chain(original: &Workload, whole: &Trial, (runs, seed): (u64, u64), allowed: f64) -> Option<(usize, Step)> {
     let number = |step: &Step| whole.applications.iter().position(|a| a == step).map_or(0, |i| i + 1);
     let mut wrong: Vec<(usize, Step)> = Vec::new();
@@ -166,7 +166,7 @@ fn first_of_chain(original: &Workload, whole: &Trial, (runs, seed): (u64, u64), 
     wrong.into_iter().min_by_key(|(number, _)| *number)
 }
 
-/// The rule that made a result of saturation wrong, if it is seen.
+/// The rule that made a result of saturation wrong, if it can be found.
 pub(super) fn blamed(original: &Workload, options: &Options<'_>, runs: (u64, u64), allowed: f64) -> Option<Step> {
     if !matches!(options.engine, Engine::Saturate) {
         return None;
@@ -211,7 +211,7 @@ fn sides_differ(original: &Workload, sides: &Graph, seed: u64, allowed: f64) -> 
     false
 }
 
-/// The largest difference on random inputs, if it is too large.
+/// The largest difference on random inputs, if it exceeds what is allowed.
 fn difference(before: &Workload, after: &Workload, args: &Args, allowed: f64) -> Result<Option<f64>, Failure> {
     let how = Comparing {
         runs: (args.runs, args.seed),

@@ -1,4 +1,4 @@
-//! `tautomer check`: the problems of files.
+//! `tautomer check`: reports the problems of files.
 
 use std::path::{Path, PathBuf};
 
@@ -17,9 +17,9 @@ pub(super) struct Args {
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// The shape of an input: a number, a name or `?` for each axis, as in `x=1,3,h,w`
-    #[arg(long = "shape", value_name = "[NAME=]EXTENTS")]
+    #[arg(long = "shape", value_name = "[NAME=]DIMS")]
     shapes: Vec<String>,
-    /// What the files are, whatever their suffix
+    /// The type of the files, regardless of their suffixes
     #[arg(long, value_enum, value_name = "KIND")]
     from: Option<Kind>,
 }
@@ -31,7 +31,7 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
         let (problems, answered) = match check(path, args, shell) {
             Ok(()) => (Diagnostics::new(), true),
             Err(Failure::Problems(problems)) => {
-                // A file that cannot be read has no answer.
+                // An unreadable file can be neither accepted nor rejected.
                 let answered = problems.iter().all(|p| !matches!(p.code, "T0401" | "T0402" | "T0606"));
                 (problems, answered)
             }

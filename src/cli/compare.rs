@@ -1,9 +1,9 @@
 //! Comparison of two workloads on random inputs.
 //!
-//! Both run on the same inputs, and results may lie as far apart as their class allows. Where they lie further apart, the
-//! question is whose fault that is. The original is run again on inputs that differ by one part in a million: if its own
-//! results change by as much, the model is unstable there, and nothing can be said at these inputs. Then others are
-//! tried, and the rules that were applied are tried one by one.
+//! Both run on the same inputs, and results may differ by as much as their class allows. If they differ by more, the
+//! cause has to be found. The original is run again on inputs changed by one part in a million: if its own results
+//! change by as much, the model is unstable there, and these inputs are inconclusive. Then other inputs are tried, and
+//! the applied rules are tested one by one.
 
 use indexmap::IndexMap;
 use tautomer::exec::Estimate;
@@ -18,61 +18,62 @@ use super::extents::{Extents, likely};
 use super::random::{NUDGE, Random, difference, input_bytes, nudged, spread, tell, values};
 use super::run::{evaluate, evaluate_within, in_double};
 
-/// What a comparison on random inputs found.
+/// The outcome of a comparison on random inputs.
 #[derive(Debug)]
 pub(super) enum Verdict {
-    /// The runs show a difference, or none.
+    /// Both were run; they may or may not differ.
     Apart {
-        /// The largest difference, relative to the scale of the result, at inputs where that says something.
+        /// The largest difference, relative to the scale of the result, at inputs where the model is stable.
         most: f64,
-        /// Some results were one number throughout, or no number, whatever inputs were tried: they say little.
+        /// Some results were constant or NaN on all inputs that were tried, so they are inconclusive.
         blind: bool,
         /// How many inputs were compared.
         runs: u64,
-        /// At how many others the model is unstable, and how far its results lie apart there at most.
+        /// The number of other inputs at which the model is unstable, and the largest difference of the results there.
         unstable: Option<(u64, f64)>,
-        /// The results are not those of the original.
+        /// The results differ from those of the original.
         wrong: bool,
-        /// The first value that differs, if both have a value of its name.
+        /// The first named value that differs, if both graphs have a value of its name.
         first: Option<String>,
     },
-    /// Nothing was compared, and why.
+    /// Nothing was compared, for this reason.
     Unchecked(String),
 }
 
-/// How many inputs are tried besides, if the first ones say nothing.
+/// How many more inputs are tried if the first ones are inconclusive.
 const MORE: u64 = 8;
 
-/// A difference is that of the model itself up to this many times the change of its own results.
+/// A difference of up to this many times the change of the model's own results is attributed to the model.
 const UNSTABLE: f64 = 8.0;
 
-/// Operations of the reference semantics up to which results are computed in double precision.
+/// Results are computed in double precision up to this many operations of the reference semantics.
 const IN_DOUBLE: f64 = 3e8;
 
-/// Bytes of the values that are kept to find the first that differs.
+/// Bytes of values kept to find the first one that differs.
 const KEPT: u64 = 256 << 20;
 
 /// One comparison at one choice of inputs.
 enum Once {
-    /// The results lie so far apart, and that is allowed, or is the fault of the result.
+    /// The results differ by this much, which is either allowed or a fault of the result.
     Apart {
         most: f64,
         blind: bool,
         first: Option<String>,
     },
-    /// So far apart, which a small change of the inputs does as well.
+    /// The results differ by this much, but a small change of the inputs has the same effect.
     Unstable { most: f64, agree: bool },
 }
 
 /// How comparisons are made.
 pub(super) struct Comparing<'a> {
-    /// How many inputs, and where the random numbers begin.
+    /// The number of inputs, and the random seed.
     pub(super) runs: (u64, u64),
-    /// How far results may lie apart.
+    /// By how much results may differ.
     pub(super) allowed: f64,
-    /// What one run may take.
+    /// Limits on one run.
     pub(super) allowance: Allowance,
-    /// Whether a rule is found wrong by itself, where inputs say nothing; nothing, if rules cannot be tried by themselves.
+    /// Whether a rule turns out to be wrong on its own, where the inputs are inconclusive; `None` if rules cannot be
+    /// tested one by one.
     pub(super) blamed: &'a dyn Fn() -> Option<bool>,
 }
 
@@ -118,8 +119,8 @@ pub(super) fn compare(before: &Workload, after: &Workload, how: &Comparing<'_>) 
             break;
         }
     }
-    // Inputs at which nothing can be said may be those at which the result is wrong: then double precision says it is not, or
-    // the rules are tried by themselves.
+    // Inconclusive inputs may be those at which the result is wrong: double precision can rule that out, or the rules
+    // are tested one by one.
     let doubtful = || unstable > 0 && !agree_there && (how.blamed)().unwrap_or(runs == 0);
     let wrong = most > how.allowed || doubtful();
     Ok(Verdict::Apart {
@@ -132,7 +133,7 @@ pub(super) fn compare(before: &Workload, after: &Workload, how: &Comparing<'_>) 
     })
 }
 
-/// The words for a limit that a comparison would exceed.
+/// Names the limit that a comparison would exceed.
 fn beyond(excess: Excess) -> String {
     match excess {
         Excess::Bytes(needed, limit) => {
@@ -151,24 +152,24 @@ fn beyond(excess: Excess) -> String {
     }
 }
 
-/// What a run of both would take beyond what it may, as far as that is known before.
+/// The limit that running both would exceed, as far as that is known in advance.
 fn too_much(before: &Graph, after: &Graph, extents: &Extents, allowance: Allowance) -> Option<Excess> {
     let bound = |graph: &Graph| graph.with_symbols(&|name| extents.get(name).copied()).ok();
     let old = Estimate::of(&bound(before)?);
     let mut new = bound(after).map_or(Estimate::default(), |graph| Estimate::of(&graph));
-    // The results of the original are still there when the other one runs.
+    // The results of the original are still in memory while the other graph runs.
     new.bytes += old.results;
     old.excess(allowance).or_else(|| new.excess(allowance))
 }
 
-/// Compares at one choice of inputs; or says why that cannot be done.
+/// Compares at one choice of inputs, or returns the reason why that is impossible.
 fn once(
     before: &Workload,
     after: &Workload,
     mut random: Random,
     how: &Comparing<'_>,
 ) -> Result<Result<Once, String>, Failure> {
-    let mut last = "no extents of its symbolic dimensions suit it".to_owned();
+    let mut last = "no values of its symbolic dimensions fit".to_owned();
     let mut beyond_limits = None;
     for extents in likely(&before.graph, &before.params, &mut random) {
         let drawn = input_bytes(&before.graph, &before.params, &extents);
@@ -179,7 +180,7 @@ fn once(
             continue;
         }
         let Some((mut inputs, params)) = values(&before.graph, &before.params, &mut random, &extents) else {
-            last = "the original does not run here: there are no random values for its inputs".to_owned();
+            last = "the original cannot be run here: no random values can be drawn for its inputs".to_owned();
             continue;
         };
         let first = Workload {
@@ -194,7 +195,7 @@ fn once(
                     Some(excess) => {
                         beyond_limits.get_or_insert(excess);
                     }
-                    None => last = format!("the original does not run here: {why}"),
+                    None => last = format!("the original cannot be run here: {why}"),
                 }
                 continue;
             }
@@ -245,7 +246,7 @@ fn once(
     Ok(Err(beyond_limits.map_or(last, beyond)))
 }
 
-/// Two workloads at inputs.
+/// Two workloads and their inputs.
 struct Pair<'a> {
     first: &'a Workload,
     second: &'a Workload,
@@ -255,7 +256,7 @@ struct Pair<'a> {
 }
 
 impl Pair<'_> {
-    /// Whether a difference is that of the model itself; nothing, if it is not.
+    /// Attributes a difference to the model itself; `None` if the model does not explain it.
     fn judged(&self, apart: f64, extents: &Extents, random: &mut Random) -> Option<Once> {
         let cheap = |workload: &Workload| {
             let bound = workload.graph.with_symbols(&|name| extents.get(name).copied());
@@ -263,12 +264,13 @@ impl Pair<'_> {
         };
         let double = |workload: &Workload| cheap(workload).then(|| in_double(workload, self.inputs)).flatten();
         let exact = double(self.first);
-        // Without rounding both say the same: what is left was rounding.
+        // If both agree without rounding, the difference is due to rounding.
         let agree = match (&exact, double(self.second)) {
             (Some(old), Some(new)) => furthest(old, &new) <= self.how.allowed,
             _ => false,
         };
-        // How far results of the original lie from what they should be, and how far a small change takes them.
+        // How far the original's results are from the exact ones, and how much a small change of the inputs changes
+        // them.
         let mut own = exact.as_ref().map_or(0.0, |exact| {
             let rounded = |(x, y): (&Tensor, &Tensor)| {
                 let as_given = x.to_f64s().and_then(|v| Tensor::from_f64s(y.dtype(), y.shape(), &v));
@@ -293,7 +295,7 @@ impl Pair<'_> {
         (agree && apart <= ROUNDING * self.how.allowed).then_some(Once::Unstable { most: apart, agree })
     }
 
-    /// The first named value of the original that is another one in the result.
+    /// The first named value of the original that differs in the result.
     fn first_difference(&self) -> Option<String> {
         let mut kept: IndexMap<String, Tensor> = IndexMap::new();
         let mut left = KEPT;
@@ -321,13 +323,13 @@ impl Pair<'_> {
     }
 }
 
-/// Small changes that are tried.
+/// How many small changes are tried.
 const TRIES: usize = 3;
 
-/// Rounding alone takes results no further than this many times what is allowed.
+/// Rounding alone changes results by at most this many times the allowed difference.
 const ROUNDING: f64 = 100.0;
 
-/// Inputs of other magnitudes on which the results tell inputs apart, and those results.
+/// Inputs of other magnitudes on which the results are conclusive, and those results.
 fn telling(
     workload: &Workload,
     inputs: &[Tensor],
@@ -343,7 +345,7 @@ fn telling(
     })
 }
 
-/// What was compared, in one line; `asked` if the comparison was asked for.
+/// The comparison in one line; `asked` if it was requested.
 pub(super) fn line(verdict: &Verdict, allowed: f64, asked: bool) -> String {
     let limit = if allowed == 0.0 {
         "limit 0".to_owned()
@@ -369,7 +371,7 @@ pub(super) fn line(verdict: &Verdict, allowed: f64, asked: bool) -> String {
                 n => format!("checked on {}: max relative error {most:.1e} ({limit})", count(*n)),
             };
             let says_little = if *blind {
-                ", which says little: on random inputs the results are one number, or none"
+                ", inconclusive: outputs are constant or NaN on random inputs"
             } else {
                 ""
             };
@@ -381,7 +383,7 @@ pub(super) fn line(verdict: &Verdict, allowed: f64, asked: bool) -> String {
                      the original as much: the model is unstable; {}",
                     count(*n),
                     if *wrong {
-                        "looked at one by one, a rule that was applied is wrong, or none could be tried: WRONG"
+                        "tested one by one, an applied rule is wrong, or none could be tested: WRONG"
                     } else {
                         "in double precision, or rule by rule, both agree: OK"
                     }
@@ -405,7 +407,7 @@ fn short(number: f64) -> String {
     }
 }
 
-/// How far results may lie apart: what the class allows, and rounding in the narrowest type that occurs.
+/// The allowed difference: what the class allows, plus rounding in the narrowest type that occurs.
 pub(super) fn tolerance(class: Class, workload: &Workload) -> f64 {
     let graph = &workload.graph;
     let narrow = |dtype: DType| {
@@ -427,21 +429,22 @@ pub(super) fn tolerance(class: Class, workload: &Workload) -> f64 {
     }
 }
 
-/// Estimated microseconds up to which the reference semantics decides; it takes a thousand times as long.
+/// Graphs of up to this many estimated microseconds are decided by the reference semantics, which takes a thousand
+/// times as long.
 const DECIDED: f64 = 2e4;
 
-/// Whether results that differ are computed again by the reference semantics: kernels round in ways of their own, and where
-/// no difference is allowed, bits are those of the reference.
+/// Whether results that differ are computed again by the reference semantics: kernels round in their own ways, and
+/// where no difference is allowed, the bits must be those of the reference.
 pub(super) fn is_decided_by_reference(allowed: f64, graph: &Graph, extents: &Extents) -> bool {
     let bound = || graph.with_symbols(&|name| extents.get(name).copied());
     allowed == 0.0 && bound().is_ok_and(|graph| graph_cost(&graph) <= DECIDED)
 }
 
-/// Estimated microseconds of runs in search of inputs that tell something, and how many there are at most.
+/// Estimated microseconds spent searching for conclusive inputs, and the maximum number of runs.
 const SOUGHT: f64 = 1e6;
 const MOST_TRIES: f64 = 30.0;
 
-/// How far two lists of results lie apart.
+/// The largest difference between two lists of results.
 pub(super) fn furthest(old: &[Tensor], new: &[Tensor]) -> f64 {
     let apart = old.iter().zip(new).map(|(a, b)| difference(a, b)).fold(0.0, f64::max);
     if old.len() == new.len() { apart } else { f64::INFINITY }

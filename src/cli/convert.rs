@@ -10,20 +10,23 @@ pub(super) struct Args {
     /// A program (.taut) or model (.onnx, .pnnx.param); `-` is standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Where to write it (.taut, .onnx or .pnnx.param); weights of a .pnnx.param go into the .bin beside it
+    /// Where to write it (.taut, .onnx or .pnnx.param); the weights of a .pnnx.param go into the .bin file beside it
     #[arg(value_name = "RESULT")]
     result: PathBuf,
-    /// Values of the parameters (.safetensors or .npz); without it, a .safetensors file beside the program
+    /// Values for the parameters (.safetensors or .npz) [default: the .safetensors file beside the program]
     #[arg(long, value_name = "FILE")]
     params: Option<PathBuf>,
-    /// What the file is, whatever its suffix
+    /// The file type, regardless of its suffix
     #[arg(long, value_enum, value_name = "KIND")]
     from: Option<Kind>,
 }
 
 pub(super) fn run(args: &Args, shell: &Shell) -> Done {
     if input::is_standard(&args.result) {
-        return Err(Failure::new("T0402", "a result of convert is a file"));
+        return Err(Failure::new(
+            "T0402",
+            "`convert` writes to a file, not to standard output",
+        ));
     }
     output::destination(&args.result)?;
     let loaded = Loaded::read(&args.file, args.from, args.params.as_deref(), shell)?;

@@ -1,4 +1,4 @@
-//! `tautomer explain`: what a code means.
+//! `tautomer explain`: the meaning of a message code.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Extents for symbolic dimensions at which a graph runs.
+//! Values for symbolic dimensions at which a graph can be run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,32 +10,33 @@ use tautomer::tensor::{Atom, Dim, Tensor};
 
 use super::random::Random;
 
-/// An extent for each symbol in the types of inputs and parameters.
+/// A value for each symbol in the types of inputs and parameters.
 pub(super) type Extents = BTreeMap<Arc<str>, i64>;
 
-/// Extents that all symbols but batches get at once, when small ones are refused: windows need room.
+/// Values given to all symbols except batch sizes when small ones are rejected: windows need room.
 const LEVELS: [i64; 6] = [8, 32, 64, 224, 640, 16_000];
 
-/// Smaller extents that are tried in place of one that is admitted.
+/// Smaller values that are tried in place of an accepted one.
 const SMALLER: [i64; 14] = [2, 3, 5, 8, 12, 16, 24, 32, 48, 64, 96, 128, 224, 320];
 
-/// Extents at which the graph is estimated to take longer, in microseconds, are taken only if there are no others.
+/// Values at which the graph is estimated to take longer than this, in microseconds, are used only if there are no
+/// others.
 const LONGEST: f64 = 5e6;
 
-/// How many calls may be inferred in search of extents: about half a second.
+/// How many calls may be inferred while searching for values: about half a second.
 const MOST_CALLS: usize = 100_000;
 
-/// Extents to run the graph at, the likeliest first.
+/// Values of the symbols at which to run the graph, the likeliest first.
 ///
-/// All of them have passed inference, if any do: small ones; else large ones, made as small as inference admits one by
-/// one. Larger ones follow, for values can forbid extents, too, which only a run shows. `given` says some of them: what
-/// inputs and parameters have values already.
+/// All of them have passed inference, if any do: small ones first, otherwise large ones, each made as small as
+/// inference accepts. Larger ones follow, because a value can also be rejected at run time. `given` fixes the symbols
+/// of inputs and parameters that already have values.
 pub(super) fn likely(graph: &Graph, given: &Params, random: &mut Random) -> Vec<Extents> {
     let value = |v| given.get(graph.vertex(v).name.as_deref()?);
     let fixed = decided(graph, &value);
     let bound = match graph.with_symbols(&|name| fixed.get(name).copied()) {
         Ok(bound) => bound,
-        // What is given does not fit: the run says so.
+        // If the given values do not fit, the run reports it.
         Err(_) => graph.clone(),
     };
     let mut found = free(&bound, random);
@@ -45,7 +46,7 @@ pub(super) fn likely(graph: &Graph, given: &Params, random: &mut Random) -> Vec<
     found
 }
 
-/// The symbols that values of inputs and parameters decide.
+/// The symbols determined by the values of inputs and parameters.
 pub(super) fn decided<'a>(graph: &Graph, value: &dyn Fn(VertexId) -> Option<&'a Tensor>) -> Extents {
     let mut found = Extents::new();
     for &v in graph.inputs().iter().chain(graph.params()) {
@@ -66,7 +67,7 @@ pub(super) fn decided<'a>(graph: &Graph, value: &dyn Fn(VertexId) -> Option<&'a 
     found
 }
 
-/// Extents for all symbols of the graph.
+/// Values for all symbols of the graph.
 fn free(graph: &Graph, random: &mut Random) -> Vec<Extents> {
     let symbols = symbols(graph);
     let small: Extents = symbols
@@ -90,7 +91,7 @@ fn free(graph: &Graph, random: &mut Random) -> Vec<Extents> {
     let mut starts = vec![small.clone()];
     starts.extend(levels(&batch));
     if !batch.is_empty() {
-        // What looks like a batch may be what windows run over.
+        // A symbol that looks like a batch size may be an axis that windows slide over.
         starts.extend(levels(&[]));
     }
     let mut search = Search {
@@ -137,7 +138,7 @@ pub(super) fn symbols(graph: &Graph) -> BTreeSet<Arc<str>> {
     found
 }
 
-/// What a symbol may have to be: the extents and integers in the graph, then all small numbers.
+/// Values a symbol may need: the dimensions and integers in the graph, then all small numbers.
 fn candidates(graph: &Graph) -> Vec<i64> {
     let mut numbers = BTreeSet::new();
     for v in graph.ids() {
@@ -158,15 +159,15 @@ fn candidates(graph: &Graph) -> Vec<i64> {
     [known, rest].concat()
 }
 
-/// Tries of inference, as long as there is an allowance.
+/// Inference attempts, limited by a budget.
 struct Search<'a> {
     graph: &'a Graph,
     left: usize,
 }
 
 impl Search<'_> {
-    /// Whether inference admits the extents and the graph does not take too long; else how many vertices it admits, all of
-    /// them if time is what is against it.
+    /// `Ok` if inference accepts the values and the graph does not take too long; otherwise how many vertices it
+    /// accepts, which is all of them if only the time is too long.
     fn admits(&mut self, extents: &Extents) -> Result<(), usize> {
         let (reached, verdict) = match self.graph.with_symbols(&|name| extents.get(name).copied()) {
             Ok(graph) if graph_cost(&graph) <= LONGEST => (graph.len(), Ok(())),
@@ -177,7 +178,8 @@ impl Search<'_> {
         verdict
     }
 
-    /// Changes one symbol after the other, always to what admits most, until all is admitted.
+    /// Changes one symbol at a time, always to the value with which inference accepts the most vertices, until it
+    /// accepts all.
     fn climb(&mut self, mut extents: Extents, candidates: &[i64]) -> Option<Extents> {
         let mut reached = self.admits(&extents).err()?;
         let names: Vec<Arc<str>> = extents.keys().cloned().collect();
@@ -204,8 +206,8 @@ impl Search<'_> {
         }
     }
 
-    /// The same with each symbol as small as is admitted of those extents that no other has, so that axes are told apart
-    /// where that can be.
+    /// The same with each symbol reduced to the smallest accepted value that no other symbol has, so that axes are
+    /// distinguishable where possible.
     fn shrunk(&mut self, mut extents: Extents) -> Extents {
         let names: Vec<Arc<str>> = extents.keys().cloned().collect();
         for name in names {

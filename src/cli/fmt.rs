@@ -1,4 +1,4 @@
-//! `tautomer fmt`: canonical form.
+//! `tautomer fmt`: canonical formatting.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,12 +19,12 @@ pub(super) struct Args {
     /// Write nothing; name the files that are not in canonical form
     #[arg(long)]
     check: bool,
-    /// What the files are, whatever their suffix
+    /// The type of the files, regardless of their suffixes
     #[arg(long, value_enum, value_name = "KIND")]
     from: Option<Kind>,
 }
 
-/// Brings rule files into canonical form, whatever their suffix.
+/// Formats rule files canonically, regardless of their suffixes.
 pub(super) fn rules(files: &[PathBuf], check: bool, shell: &Shell) -> Done {
     let args = Args {
         files: files.to_vec(),
@@ -68,7 +68,7 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
     Ok(())
 }
 
-/// A text, and its canonical form.
+/// A text and its canonical form.
 fn formatted(path: &Path, from: Option<Kind>) -> Result<(Arc<Source>, String), Failure> {
     let no_form = |what: &str, help: &str| {
         let problem = Diagnostic::error("T0402", format!("{}: {what} has no canonical form", input::shown(path)));

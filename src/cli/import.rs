@@ -1,4 +1,4 @@
-//! `tautomer rules import`: rule files of other programs.
+//! `tautomer rules import`: imports rule files of other programs.
 
 use std::path::PathBuf;
 
@@ -15,10 +15,10 @@ pub(super) struct Args {
     /// Rules of TASO, such as `graph_subst.pb`, or of TENSAT, such as `converted.txt`
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Where to write the rules; without it, standard output
+    /// Where to write the rules; by default, to standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// How the names of the rules begin
+    /// The prefix of the rule names
     #[arg(long, value_name = "NAME", default_value = "taso")]
     prefix: String,
 }
@@ -28,7 +28,7 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
     if !args.prefix.split('-').all(is_name) {
         return Err(Failure::new(
             "T0402",
-            format!("`{}` does not begin a name", args.prefix),
+            format!("`{}` is not a valid beginning of a name", args.prefix),
         ));
     }
     let bytes = input::bytes(&args.file, whole::MAX_TEXT)?;
@@ -51,7 +51,7 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
 fn summary(rules: &ImportedRules) -> String {
     let (silent, repeated, refused) = (rules.saying_nothing.len(), rules.repeated.len(), rules.refused.len());
     format!(
-        "{} rules: {} written, {silent} say nothing, {repeated} repeat another, {refused} have no form",
+        "{} rules: {} written, {silent} trivial, {repeated} duplicates, {refused} not expressible",
         rules.written + silent + repeated + refused,
         rules.written,
     )

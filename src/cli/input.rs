@@ -17,7 +17,7 @@ use tautomer::tensor::{Tensor, Type};
 
 use super::{Done, Failure, Shell, script};
 
-/// What a file holds.
+/// The contents of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Kind {
     /// A program.
@@ -30,7 +30,7 @@ pub(super) enum Kind {
     Pnnx,
 }
 
-/// A file without a known suffix is not looked into if it is longer than this.
+/// A file without a known suffix is not read to find out its kind if it is larger than this.
 const LONGEST_SCRIPT: u64 = 16 << 20;
 
 impl Kind {
@@ -41,14 +41,14 @@ impl Kind {
         ("param", Kind::Pnnx),
     ];
 
-    /// The kind that the suffix of the file shows.
+    /// The kind that the suffix of the file indicates.
     pub(super) fn of_suffix(path: &Path) -> Option<Kind> {
         let suffix = path.extension()?;
         let known = Kind::SUFFIXES.iter().find(|(known, _)| *known == suffix);
         known.map(|(_, kind)| *kind)
     }
 
-    /// The kind of file that a result is written to.
+    /// The kind of file to write a result to.
     pub(super) fn of_result(path: &Path) -> Result<Kind, Failure> {
         let suffix = path.extension().unwrap_or_default().to_string_lossy();
         let known = Kind::of_suffix(path);
@@ -63,12 +63,12 @@ impl Kind {
         let close = did_you_mean(&suffix, written.map(|(written, _)| *written));
         Err(match close.filter(|_| known.is_none() && !suffix.is_empty()) {
             Some(close) => problem.help(format!("did you mean `.{close}`?")),
-            None => problem.help("the suffix says the format: `.taut`, `.onnx` or `.pnnx.param`"),
+            None => problem.help("the suffix determines the format: `.taut`, `.onnx` or `.pnnx.param`"),
         }
         .into())
     }
 
-    /// The kind that `--from` names, or that the suffix of the file shows.
+    /// The kind that `--from` names, or that the suffix of the file indicates.
     pub(super) fn of(path: &Path, from: Option<Kind>) -> Result<Kind, Failure> {
         if let Some(kind) = from {
             return Ok(kind);
@@ -79,15 +79,15 @@ impl Kind {
             {
                 return Ok(Kind::Taut);
             }
-            return Err(Diagnostic::error("T0402", "the kind of standard input is not known")
-                .help("say it: `--from taut`, `--from rules`, `--from onnx` or `--from pnnx`")
+            return Err(Diagnostic::error("T0402", "the kind of standard input is unknown")
+                .help("specify it: `--from taut`, `--from rules`, `--from onnx` or `--from pnnx`")
                 .into());
         }
         let suffix = path.extension().unwrap_or_default().to_string_lossy();
         if let Some(kind) = Kind::of_suffix(path) {
             return Ok(kind);
         }
-        // Scripts have no suffix of their own: they are known by what is in them.
+        // Scripts have no suffix of their own and are recognized by their contents.
         let short = std::fs::metadata(path).is_ok_and(|m| m.is_file() && m.len() <= LONGEST_SCRIPT);
         if short
             && let Ok(source) = source(path)
@@ -104,28 +104,28 @@ impl Kind {
             );
         }
         let problem = if suffix.is_empty() {
-            Diagnostic::error("T0402", format!("{shown}: a file without a suffix may be anything"))
+            Diagnostic::error("T0402", format!("{shown}: a file without a suffix may be of any kind"))
         } else {
             Diagnostic::error("T0402", format!("{shown}: unknown suffix `.{suffix}`"))
         };
         let close = did_you_mean(&suffix, Kind::SUFFIXES.iter().map(|(known, _)| *known));
         let problem = match close {
             Some(close) if !suffix.is_empty() => problem.help(format!("did you mean `.{close}`?")),
-            _ => problem.note("known are `.taut`, `.rules`, `.onnx` and `.param`"),
+            _ => problem.note("known suffixes are `.taut`, `.rules`, `.onnx` and `.param`"),
         };
-        Err(problem.help("or say what it is: `--from taut`").into())
+        Err(problem.help("or specify the kind: `--from taut`").into())
     }
 }
 
-/// Files that people have beside their models: what they are, and what to do with them.
+/// Files that people have beside their models: a description, and what to do with them.
 fn foreign(suffix: &str) -> Option<(&'static str, &'static str)> {
     Some(match suffix {
         "pt" | "pth" | "ckpt" | "pt2" | "mar" => (
-            "a file of PyTorch",
+            "a PyTorch file",
             "export the model first: `torch.onnx.export(model, args, \"model.onnx\")`",
         ),
         "bin" => (
-            "a file of weights",
+            "a weights file",
             "give the `.pnnx.param` file beside it, or export the model to ONNX",
         ),
         "safetensors" | "npz" | "npy" => (
@@ -133,11 +133,11 @@ fn foreign(suffix: &str) -> Option<(&'static str, &'static str)> {
             "give a program or model; `--params` takes values of parameters, and `run --input` those of inputs",
         ),
         "tflite" => (
-            "a file of TensorFlow Lite",
+            "a TensorFlow Lite file",
             "convert it first: `python -m tf2onnx.convert --tflite FILE --output model.onnx`",
         ),
         "pb" | "h5" | "keras" => (
-            "a file of TensorFlow",
+            "a TensorFlow file",
             "convert it first: `python -m tf2onnx.convert --output model.onnx`",
         ),
         "mlir" | "gguf" | "json" | "xml" | "ort" => (
@@ -157,7 +157,7 @@ pub(super) fn is_standard(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-/// A file as messages show it.
+/// The name of a file in messages.
 pub(super) fn shown(path: &Path) -> String {
     if is_standard(path) {
         "<stdin>".to_owned()
@@ -192,7 +192,7 @@ pub(super) fn unreadable(path: &Path, e: &std::io::Error) -> Failure {
     .into()
 }
 
-/// What the system says, without the number of the error.
+/// The system's message without the error number.
 pub(super) fn plain(e: &std::io::Error) -> String {
     let text = e.to_string();
     match text.find(" (os error") {
@@ -209,7 +209,7 @@ pub(super) fn bytes(path: &Path, most: u64) -> Result<Vec<u8>, Failure> {
     whole::read_within(std::io::stdin().lock(), most).map_err(|e| unreadable(path, &e))
 }
 
-/// The text of a file, or of standard input, which gives it to all who ask.
+/// The text of a file, or of standard input, which is read once for all callers.
 pub(super) fn source(path: &Path) -> Result<Arc<Source>, Failure> {
     static STANDARD: OnceLock<Arc<Source>> = OnceLock::new();
     if !is_standard(path) {
@@ -236,7 +236,7 @@ fn decoded(path: &Path) -> Result<Arc<Source>, Failure> {
     }
 }
 
-/// The text of a file, if it is a script, or one in the other spelling if `compat` is set.
+/// The text of a file if it is a script; if `compat` is set, a script in the other spelling.
 pub(super) fn script_source(path: &Path, from: Option<Kind>, compat: bool) -> Result<Option<Arc<Source>>, Failure> {
     let kind = match Kind::of(path, from) {
         Err(_) if compat => Kind::Taut,
@@ -249,14 +249,14 @@ pub(super) fn script_source(path: &Path, from: Option<Kind>, compat: bool) -> Re
     Ok((compat || is_script(&source.text)).then_some(source))
 }
 
-/// Says what is likely wrong with a model that cannot be read, and one thing once.
+/// Explains what is likely wrong with a model that cannot be read, and reports missing external data once.
 fn explained(path: &Path, problems: Diagnostics) -> Diagnostics {
     let all: Vec<Diagnostic> = problems.iter().cloned().collect();
     let mut missing = all
         .iter()
         .filter(|p| p.code == "T0504" && p.message.contains("external data"));
     if let Some(first) = missing.next() {
-        // What uses an initializer that is not there fails for that alone.
+        // Other problems follow from the missing initializer.
         let problem = match missing.count() {
             0 => first.clone(),
             1 => first.clone().note("1 other initializer is missing as well"),
@@ -265,10 +265,10 @@ fn explained(path: &Path, problems: Diagnostics) -> Diagnostics {
                 .note(format!("{n} other initializers are missing as well")),
         };
         return problem
-            .help("the weights of this model are in files of their own, which stand in the directory of the model")
+            .help("the weights of this model are in separate files in the directory of the model")
             .into();
     }
-    // A pipe would be waited for.
+    // Reading a pipe again would block.
     let is_file = std::fs::metadata(path).is_ok_and(|m| m.is_file());
     if !is_file || all.len() != 1 || all.iter().any(|p| p.code != "T0501") {
         return problems;
@@ -279,34 +279,34 @@ fn explained(path: &Path, problems: Diagnostics) -> Diagnostics {
         (Err(_), _) => return problems,
         (Ok(0), _) => "the file is empty",
         (_, b"PK\x03\x04") => "this is an archive, as PyTorch writes it: export the model with `torch.onnx.export`",
-        (_, [0x80, ..]) => "this is a pickle of Python: export the model with `torch.onnx.export`",
-        (_, b"vers") => "this is a pointer of Git LFS: `git lfs pull` fetches the model itself",
-        (_, b"\x89HDF") => "this is a file of HDF5, as Keras writes it: convert it to ONNX",
-        (_, [b'<' | b'{', ..]) => "this is text, perhaps a page of a web server",
-        _ => "the file is cut short, or is not an ONNX model",
+        (_, [0x80, ..]) => "this is a Python pickle: export the model with `torch.onnx.export`",
+        (_, b"vers") => "this is a Git LFS pointer: `git lfs pull` fetches the model itself",
+        (_, b"\x89HDF") => "this is an HDF5 file, as Keras writes it: convert it to ONNX",
+        (_, [b'<' | b'{', ..]) => "this is text, perhaps a web page",
+        _ => "the file is truncated, or is not an ONNX model",
     };
     all.into_iter().map(|p| p.help(help)).collect()
 }
 
-/// The newest version of the file format that is known.
+/// The newest known version of the file format.
 const NEWEST_IR: i64 = 13;
 
-/// Warns of a model in a newer file format.
+/// Warns about a model in a newer file format.
 fn newer_format(path: &Path, info: &OnnxInfo) -> Diagnostics {
     if info.ir_version <= NEWEST_IR {
         return Diagnostics::new();
     }
     let text = format!(
-        "{}: the IR version of the model is {}, and the newest known is {NEWEST_IR}",
+        "{}: the IR version of the model is {}, but the newest known is {NEWEST_IR}",
         shown(path),
         info.ir_version
     );
     Diagnostic::warning("T0502", text)
-        .help("it is read as one of a known version; what is new in it is not seen")
+        .help("it is read as if of a known version; features of the newer version are ignored")
         .into()
 }
 
-/// The value, or nothing and its problems set aside.
+/// The value, or `None` after moving its problems to `problems`.
 pub(super) fn kept<T>(result: Result<T, Failure>, problems: &mut Diagnostics) -> Result<Option<T>, Failure> {
     match result {
         Ok(value) => Ok(Some(value)),
@@ -318,7 +318,7 @@ pub(super) fn kept<T>(result: Result<T, Failure>, problems: &mut Diagnostics) ->
     }
 }
 
-/// A file of arrays.
+/// Reads a file of arrays.
 pub(super) fn read_arrays(path: &Path) -> Result<IndexMap<String, Tensor>, Failure> {
     arrays::read(path).map_err(|e| match &e {
         FormatError::Io { source, .. } => unreadable(path, source),
@@ -328,21 +328,21 @@ pub(super) fn read_arrays(path: &Path) -> Result<IndexMap<String, Tensor>, Failu
 
 /// A program or a model, ready to work with.
 pub(super) struct Loaded {
-    /// The computation and the values of its parameters, as far as they are given.
+    /// The computation, and the values of its parameters as far as they are known.
     pub(super) workload: Workload,
-    /// What else a model says.
+    /// What else an ONNX model contains.
     pub(super) info: Option<OnnxInfo>,
     /// The syntax tree of a program.
     pub(super) program: Option<Program>,
-    /// What was found odd about the file.
+    /// Notes about the file.
     notes: Diagnostics,
     kind: Kind,
     path: PathBuf,
 }
 
 impl Loaded {
-    /// Reads a program or a model. Values of the parameters of a program come from `params`, or from a file of the
-    /// same stem beside it.
+    /// Reads a program or a model. The parameter values of a program come from `params`, or from a file of the same
+    /// stem beside it.
     pub(super) fn read(
         path: &Path,
         from: Option<Kind>,
@@ -354,7 +354,7 @@ impl Loaded {
         Ok(loaded)
     }
 
-    /// Prints what was found odd about the file.
+    /// Prints the notes about the file.
     fn tell(&self, shell: &Shell) {
         if self.kind != Kind::Onnx {
             shell.notes(&self.notes);
@@ -364,7 +364,7 @@ impl Loaded {
         }
     }
 
-    /// Reads a file to find its problems: what other programs refuse is one too.
+    /// Reads a file to report its problems: what other programs reject is an error here.
     pub(super) fn checked(path: &Path, from: Option<Kind>, shell: &Shell) -> Result<Loaded, Failure> {
         let mut loaded = Loaded::quietly(path, from, None, shell)?;
         let (wrong, odd): (Vec<Diagnostic>, Vec<Diagnostic>) =
@@ -386,7 +386,7 @@ impl Loaded {
         let mut loaded = match kind {
             Kind::Rules => {
                 return Err(
-                    Diagnostic::error("T0402", format!("{}: a rule file is no program", shown(path)))
+                    Diagnostic::error("T0402", format!("{}: a rule file is not a program", shown(path)))
                         .help("rule files are read by `check`, `fmt` and `rules`")
                         .into(),
                 );
@@ -397,7 +397,7 @@ impl Loaded {
                         .map_err(|e| Failure::new("T0501", format!("{}: {e}", shown(path))))?;
                     import(model, None)?
                 } else {
-                    // A missing file is told apart before the reader sees it.
+                    // Reports a missing file here, with suggestions.
                     std::fs::metadata(path).map_err(|e| unreadable(path, &e))?;
                     read_model(path).map_err(|problems| explained(path, problems))?
                 };
@@ -478,7 +478,10 @@ impl Loaded {
                 .iter()
                 .find(|&&v| graph.vertex(v).name.as_deref() == Some(&*name))
             else {
-                shell.detail(&format!("{}: `{name}` is no parameter and not used", file.display()));
+                shell.detail(&format!(
+                    "{}: `{name}` is not a parameter and is ignored",
+                    file.display()
+                ));
                 continue;
             };
             let actual = Type::from(value.ty());
@@ -486,7 +489,7 @@ impl Loaded {
                 let problem = Diagnostic::error(
                     "T0404",
                     format!(
-                        "{}: parameter `{name}` is {}, and the file holds {actual}",
+                        "{}: parameter `{name}` is {}, but the file holds {actual}",
                         file.display(),
                         graph.ty(v)
                     ),
@@ -504,7 +507,7 @@ impl Loaded {
         Ok(())
     }
 
-    /// Gives inputs the shapes that `--shape` says.
+    /// Gives inputs the shapes from `--shape`.
     pub(super) fn reshape(&mut self, shapes: &[String]) -> Done {
         let graph = std::mem::take(&mut self.workload.graph);
         self.workload.graph = super::shape::with_shapes(graph, shapes)?;
@@ -521,7 +524,7 @@ impl Loaded {
             .collect()
     }
 
-    /// Builds a program anew, now that the types of its untyped inputs are known.
+    /// Rebuilds a program once the types of its untyped inputs are known.
     pub(super) fn retype(&mut self, types: &[(String, Type)], shell: &Shell) -> Result<(), Failure> {
         let Some(program) = &self.program else { return Ok(()) };
         let options = BuildOptions {

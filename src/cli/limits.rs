@@ -1,26 +1,26 @@
-//! Options that say what folding and comparing may take.
+//! Options that limit folding and comparison.
 
 use tautomer::graph::Allowance;
 use tautomer::rewrite::{Folding, Limits};
 
 #[derive(clap::Args)]
 pub(super) struct FoldArgs {
-    /// Compute ahead of time also what makes the file larger, such as weights that are stored in fewer bits
+    /// Also precompute values that make the file larger, such as weights that are stored in fewer bits
     #[arg(long)]
     fold_all: bool,
-    /// Bytes that computing ahead of time may hold, such as `2G`, besides eight times the parameters
+    /// Memory limit for precomputing values, such as `2G`, in addition to eight times the parameters
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes, default_value = "268M")]
     max_fold_bytes: u64,
-    /// Operations that computing ahead of time may take, such as `1e10`, besides 16 for each byte of the parameters
+    /// Operation limit for precomputing values, such as `1e10`, in addition to 16 for each byte of the parameters
     #[arg(long, value_name = "N", value_parser = parse_count, default_value = "1e9")]
     max_fold_operations: u64,
-    /// Steps that the search for one rule may take, such as `1e8`, besides what follows from the size of the graph
+    /// Step limit for the search for one rule, such as `1e8`, in addition to what follows from the size of the graph
     #[arg(long, value_name = "N", value_parser = parse_count)]
     match_steps: Option<u64>,
 }
 
 impl FoldArgs {
-    /// When rewriting stops, as far as these options say.
+    /// The step limit of matching.
     pub(super) fn steps(&self) -> usize {
         self.match_steps
             .map_or(Limits::default().steps, |n| usize::try_from(n).unwrap_or(usize::MAX))
@@ -37,10 +37,10 @@ impl FoldArgs {
 
 #[derive(clap::Args)]
 pub(super) struct CheckArgs {
-    /// Bytes that one comparison of input and result may hold, such as `48G`
+    /// Memory limit for one comparison of input and result, such as `48G`
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes, default_value = "800M")]
     check_memory: u64,
-    /// Operations that one run may take when input and result are compared, such as `1e13`
+    /// Operation limit for one run when input and result are compared, such as `1e13`
     #[arg(long, value_name = "N", value_parser = parse_count, default_value = "1e12")]
     check_operations: u64,
 }

@@ -1,7 +1,7 @@
 //! The command line: arguments, what is printed where, exit codes.
 //!
-//! Results go to standard output, everything else to standard error. The exit code is 0 if all is well, 1 if the answer
-//! is no (findings, outputs that differ), 2 if the tool could not do its work.
+//! Results go to standard output, everything else to standard error. The exit code is 0 on success, 1 if the answer is
+//! negative (findings, outputs that differ), and 2 if the tool could not do its work.
 
 mod audit;
 mod bisect;
@@ -39,7 +39,7 @@ use serde_json::{Value, json};
 use tautomer::diag::{Diagnostic, Diagnostics};
 use tautomer::graph::BuildOptions;
 
-/// The version of the JSON that commands print.
+/// The schema version of the JSON that commands print.
 const SCHEMA: u32 = 1;
 
 /// Rewrites tensor computation graphs with rules from files.
@@ -60,21 +60,21 @@ struct Global {
     /// Print nothing but results and errors
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     quiet: bool,
-    /// Print more about what is done
+    /// Print more details
     #[arg(short, long, global = true)]
     verbose: bool,
-    /// Let inlined functions and comprehensions of a program have this many expressions
+    /// Let the inlined functions and comprehensions of a program expand to at most N expressions
     #[arg(long, global = true, value_name = "N", default_value_t = BuildOptions::default().max_inlined, hide_short_help = true)]
     max_inlined: usize,
 }
 
 #[derive(Subcommand)]
 enum Command {
-    /// Find the problems of programs, rule files and models
+    /// Report problems in programs, rule files and models
     Check(check::Args),
-    /// Bring programs and rule files into canonical form
+    /// Format programs and rule files canonically
     Fmt(fmt::Args),
-    /// Show a program or model at some stage
+    /// Show a program or model at some stage of processing
     Print(print::Args),
     /// Run a program or model on arrays, or a script
     Run(run::Args),
@@ -82,30 +82,30 @@ enum Command {
     Convert(convert::Args),
     /// Run statements at a prompt
     Repl(repl::Args),
-    /// Rewrite a program or model into an equal one that costs less
+    /// Rewrite a program or model into an equivalent one that costs less
     Optimize(Box<optimize::Args>),
     /// Find the first rule application that changes a result
     Bisect(bisect::Args),
-    /// Look at rules and run their examples
+    /// Inspect rules and run their examples
     Rules(rules::Args),
-    /// Try whether rules are true
+    /// Check whether rules are correct
     Verify(verify::Args),
-    /// Explain the code of a message
+    /// Explain a message code
     Explain(explain::Args),
 }
 
-/// Why a command did not say yes.
+/// Why a command did not succeed.
 enum Failure {
-    /// The answer is no; it has been printed.
+    /// The answer is negative; it has been printed.
     No,
-    /// Problems of the input, still to be printed.
+    /// Problems with the input, still to be printed.
     Problems(Diagnostics),
-    /// Nobody reads the output any more.
+    /// The reader of standard output closed it.
     Closed,
 }
 
 impl Failure {
-    /// One problem without a place.
+    /// A problem without a source location.
     fn new(code: &'static str, message: impl Into<String>) -> Failure {
         Failure::Problems(Diagnostic::error(code, message).into())
     }
@@ -145,7 +145,7 @@ impl Shell {
         }
     }
 
-    /// Prints a result as JSON; `value` is an object, to which the version is added.
+    /// Prints a result as JSON; `value` is an object, to which the schema version is added.
     fn json(&self, mut value: Value) -> Done {
         if let Value::Object(map) = &mut value {
             map.insert("schema".to_owned(), json!(SCHEMA));
@@ -153,7 +153,7 @@ impl Shell {
         self.result(&format!("{value:#}\n"))
     }
 
-    /// How graphs are built from programs.
+    /// Options for building graphs from programs.
     fn build_options(&self) -> BuildOptions {
         BuildOptions {
             max_inlined: self.max_inlined,
@@ -182,7 +182,7 @@ impl Shell {
         }
     }
 
-    /// Prints what was made of a file that says something odd; what is carried along only if `--verbose`.
+    /// Prints notes about a file; notes about nodes that are carried along unread only if `--verbose`.
     fn notes(&self, notes: &Diagnostics) {
         for note in notes
             .iter()
@@ -193,12 +193,12 @@ impl Shell {
     }
 
     fn error_text(&self, text: &str) {
-        // There is nobody left to tell if this fails.
+        // Nothing can be done if standard error cannot be written.
         let _ = io::stderr().lock().write_all(text.as_bytes());
     }
 }
 
-/// Runs the command that the arguments of the process name.
+/// Runs the command named by the arguments of the process.
 pub(crate) fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,

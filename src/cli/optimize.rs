@@ -1,4 +1,4 @@
-//! `tautomer optimize`: an equal computation that costs less.
+//! `tautomer optimize`: an equivalent computation that costs less.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -25,7 +25,7 @@ use super::report::{self, Page};
 use super::verdicts::{self, Least};
 use super::{Done, Failure, Shell, audit, output, rule_files};
 
-/// Rules that the table shows.
+/// How many rules the table shows.
 const SHOWN_RULES: usize = 8;
 
 #[derive(clap::Args)]
@@ -34,86 +34,88 @@ pub(super) struct Args {
     /// A program (.taut) or model (.onnx, .pnnx.param); `-` is standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Where to write the result (.taut, .onnx or .pnnx.param); without it, a program is printed
+    /// Where to write the result (.taut, .onnx or .pnnx.param); by default, a program is printed
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// The shape of an input: a number, a name or `?` for each axis, as in `x=1,3,h,w`; may be given once for each input
+    /// The shape of an input: a number, a name or `?` for each axis, as in `x=1,3,h,w`; may be repeated, once for each
+    /// input
     #[arg(long = "shape", value_name = "[NAME=]DIMS")]
     shapes: Vec<String>,
-    /// Values of the parameters of a program (.safetensors or .npz) [default: the .safetensors file beside it]
+    /// Values for the parameters of a program (.safetensors or .npz) [default: the .safetensors file beside it]
     #[arg(long, value_name = "FILE")]
     params: Option<PathBuf>,
-    /// What the file is, whatever its suffix
+    /// The file type, regardless of its suffix
     #[arg(long, value_enum, value_name = "KIND")]
     from: Option<Kind>,
-    /// Write the model for this ONNX operator set, whose operators may say more than those of its own
+    /// Write the model for this ONNX operator set, whose operators may be more general than those of its own
     #[arg(long, value_name = "N")]
     opset: Option<i64>,
 
-    /// Rule files, directories of them, or sets that come with the tool (`gsl`, `taso`, `built-in`), to use instead of the
-    /// built-in rules; may be given several times: `--rules my.rules --rules built-in` uses both
+    /// Rule files, directories of rule files, or sets that come with the tool (`gsl`, `taso`, `built-in`), to use
+    /// instead of the built-in rules; may be repeated: `--rules my.rules --rules built-in` uses both
     #[arg(long, value_name = "FILE", help_heading = RULES)]
     rules: Vec<PathBuf>,
     /// Use only these rules or sets, separated by commas
     #[arg(long, value_delimiter = ',', value_name = "NAMES", help_heading = RULES)]
     only_rules: Vec<String>,
-    /// Leave out these rules or sets, separated by commas
+    /// Exclude these rules or sets, separated by commas
     #[arg(long, value_delimiter = ',', value_name = "NAMES", help_heading = RULES)]
     skip_rules: Vec<String>,
-    /// How equal the result must be: `bitwise`, `real`, or `approx(e)` with a relative error
+    /// How close the result must be: `bitwise`, `real`, or `approx(e)` with a relative error
     #[arg(long, value_parser = parse_class, default_value = "real", help_heading = RULES)]
     class: Class,
     /// Use only rules with at least this verdict
     #[arg(long, value_enum, default_value = "any", value_name = "LEVEL", help_heading = RULES)]
     verdict: Least,
-    /// Apply rules that are known to be wrong
+    /// Apply rules that are known to be wrong, too
     #[arg(long, help_heading = RULES)]
     allow_refuted: bool,
-    /// A fact that holds, such as `finite(x)`, for rules that assume it; may be given several times
+    /// A fact that holds, such as `finite(x)`, for rules that assume it; may be repeated
     #[arg(long, value_name = "FACT", help_heading = RULES)]
     assume: Vec<String>,
 
     /// How rules are applied
     #[arg(long, value_enum, default_value = "saturate", value_name = "ENGINE", help_heading = WORK)]
     engine: EngineName,
-    /// Stop after N rewrites [default: no limit for saturate; 1000 and 20 for each node for substitute]
+    /// Stop after N rewrites [default: no limit for saturate; 1000 plus 20 for each node for substitute]
     #[arg(long, value_name = "N", help_heading = WORK)]
     max_rewrites: Option<usize>,
-    /// Stop when the e-graph has N nodes, or four times as many as the graph
+    /// Stop when the e-graph has N nodes, or four times as many as the graph, whichever is larger
     #[arg(long, value_name = "N", default_value_t = Limits::default().nodes, help_heading = WORK)]
     node_limit: usize,
     /// Stop after N rounds of searching all rules
     #[arg(long, value_name = "N", default_value_t = Limits::default().iterations, help_heading = WORK)]
     iter_limit: usize,
-    /// Do not compute ahead of time what depends on parameters and constants alone
+    /// Do not precompute values that depend only on parameters and constants
     #[arg(long, help_heading = WORK)]
     no_fold: bool,
     #[command(flatten, next_help_heading = WORK)]
     folding: FoldArgs,
 
-    /// Run input and result on N random inputs (3 without a number) and compare; a wrong result is not written [default: 1]
+    /// Run input and result on N random inputs (3 if N is omitted) and compare; a wrong result is not written [default:
+    /// 1]
     #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "3", value_parser = parse_runs,
         help_heading = CHECKS)]
     check: Option<u64>,
     #[command(flatten, next_help_heading = CHECKS)]
     checking: CheckArgs,
-    /// Do not run input and result
+    /// Do not compare input and result on random inputs
     #[arg(long, conflicts_with = "check", help_heading = CHECKS)]
     no_check: bool,
     /// Compute everything that the rules made, and name the rule that made two different values equal
     #[arg(long, help_heading = CHECKS)]
     audit: bool,
-    /// Random seed of the inputs
+    /// Random seed for the inputs
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = CHECKS)]
     seed: u64,
 
     /// Show the rewrites that produced the result, in dataflow order
     #[arg(long, help_heading = SHOWS)]
     explain: bool,
-    /// Say why a rule does not apply, instead of optimizing
+    /// Explain why a rule does not apply, instead of optimizing
     #[arg(long, value_name = "RULE", help_heading = SHOWS)]
     why_not: Option<String>,
-    /// Write what was done into this file, as one page of HTML
+    /// Write a report of the run to this file, as one HTML page
     #[arg(long, value_name = "FILE", help_heading = SHOWS)]
     report: Option<PathBuf>,
 }
@@ -139,17 +141,17 @@ fn parse_runs(text: &str) -> Result<u64, String> {
             "text"
         };
         format!(
-            "this is {what}, and `--check` takes a number of runs: write `--check=3`, or put `--check` behind the file"
+            "this is {what}, and `--check` takes a number of runs: write `--check=3`, or put `--check` after the file"
         )
     })
 }
 
-/// How rules are applied, by name.
+/// The engines, by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum EngineName {
     /// By equality saturation: the cheapest of all graphs found equal
     Saturate,
-    /// By substitution: each match is replaced, until there is none
+    /// By substitution: matches are replaced until none is left
     Substitute,
 }
 
@@ -173,7 +175,7 @@ pub(super) fn parse_class(text: &str) -> Result<Class, String> {
     let bound = text.strip_prefix("approx(").and_then(|rest| rest.strip_suffix(')'));
     match bound.map(|digits| digits.trim().parse::<f64>()) {
         Some(Ok(e)) if e >= 0.0 && e.is_finite() => Ok(Class::Approx(e)),
-        _ => Err("expected `bitwise`, `real` or `approx(e)` with a number that is not negative".to_owned()),
+        _ => Err("expected `bitwise`, `real` or `approx(e)` with a nonnegative number".to_owned()),
     }
 }
 
@@ -193,7 +195,7 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
         let info = loaded.info.get_or_insert_default();
         raise_opset(&loaded.workload.graph, info, opset)?;
     }
-    // What the format of the result has no form for stays out, unless it is there already.
+    // Rewrites may not introduce what the result format cannot express; what is already in the graph may stay.
     let to_pnnx = target == Some(Kind::Pnnx);
     let own = OnnxInfo::default();
     let info = loaded.info.as_ref().unwrap_or(&own);
@@ -202,7 +204,7 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
     let forbidden = |call: &Infer<'_>, result: &Type| {
         as_onnx.as_ref().is_some_and(|target| !target.allows(call, result)) || to_pnnx && !pnnx::has_form(call.def)
     };
-    // Operators that are in no operator set of ONNX are steps on the way for substitution, if their bodies can be written.
+    // Substitution may pass through operators that no ONNX operator set has, if their bodies can be written.
     let in_onnx = |def: &OpDef| def.onnx.is_some_and(|onnx| i64::from(onnx.since) <= opset);
     let expand =
         |def: &OpDef| to_onnx && def.onnx.is_none() && op::lookup(def.name).is_some_and(|d| has_body(d, &in_onnx));
@@ -257,7 +259,7 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
                 runs: (n, args.seed),
                 allowed,
                 allowance: args.checking.allowance(),
-                // Substitution does not say what each of its steps rests on.
+                // Substitution does not record what each of its steps depends on.
                 blamed: &|| {
                     let by_saturation = matches!(args.engine, EngineName::Saturate);
                     by_saturation.then(|| blamed(&original, &options, (n, args.seed), allowed).is_some())
@@ -270,14 +272,14 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
         progress.stage("auditing");
     }
     let audit = audit::of(&original, &outcome, args.class, !args.assume.is_empty(), args.seed);
-    // A result that is wrong is not written.
+    // A wrong result is not written.
     let differs = matches!(verdict, Some(Verdict::Apart { wrong: true, .. }));
     let blamed = differs
         .then(|| blamed(&original, &options, (runs, args.seed), allowed))
         .flatten();
     let wrong = differs || audit.as_ref().is_some_and(|audit| !audit.is_right());
     let file = input::shown(&args.file);
-    // The nodes of a model are those of its file, so that it is written before they are told.
+    // The summary counts the nodes of the written file, so a model is written first.
     let is_model = target == Some(Kind::Onnx) && !wrong;
     if is_model {
         progress.stage("writing");
@@ -310,7 +312,7 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
                 n => format!(" and {n} more"),
             };
             shell.say(&format!(
-                "`{first}`{more} not searched for to the end: the limit of {} steps (`--match-steps` raises it)",
+                "`{first}`{more} not searched exhaustively: limit of {} steps reached (`--match-steps` raises it)",
                 args.folding.steps()
             ));
         }
@@ -375,10 +377,10 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
     if wrong { Err(Failure::No) } else { Ok(()) }
 }
 
-/// How many expressions that are left to run time are named one by one.
+/// How many expressions left to run time are listed individually.
 const SHOWN_UNFOLDED: usize = 3;
 
-/// What was not computed ahead of time, and what would have it computed.
+/// Expressions that were not computed ahead of time, and how to have them computed.
 fn unfolded(report: &Report) -> Diagnostics {
     let (larger, others): (Vec<_>, Vec<_>) = report.unfolded.iter().partition(|note| note.bytes > 0);
     let mut out: Diagnostics = others
@@ -417,7 +419,7 @@ fn unfolded(report: &Report) -> Diagnostics {
     out
 }
 
-/// The chain of applications, one line each.
+/// The rewrites that produced the result, one per line.
 fn steps_text(steps: &[Step]) -> String {
     if steps.is_empty() {
         return "no rewrite produced this result".to_owned();
@@ -459,7 +461,7 @@ fn why_not(
             .verdict
             .to_possible_value()
             .map_or_else(String::new, |v| v.get_name().to_owned());
-        found.answer = format!("it is left out: its verdict is {verdict}, and `--verdict {level}` asks for more");
+        found.answer = format!("it is left out: its verdict is {verdict}, and `--verdict {level}` requires more");
         found.hints.clear();
     }
     for name in &found.forbidden {
@@ -471,7 +473,7 @@ fn why_not(
                     onnx.since, onnx.since
                 ),
                 (None, Some(_)) => {
-                    format!("`{name}` has no form in ONNX: write the result as .taut, or leave the format open")
+                    format!("`{name}` cannot be expressed in ONNX: write the result as .taut, or leave the format open")
                 }
                 _ => format!("the format of the result has no `{name}`"),
             });
@@ -492,7 +494,7 @@ fn why_not(
     shell.result(&text)
 }
 
-/// The rules of files, with their sets; nothing without files.
+/// The rules of the given files, with their sets; `None` without files.
 pub(super) fn read_rules(files: &[PathBuf], shell: &Shell) -> Result<Option<RuleSet>, Failure> {
     if files.is_empty() {
         return Ok(None);
@@ -524,7 +526,7 @@ fn write(args: &Args, workload: &Workload, info: Option<&OnnxInfo>, shell: &Shel
     }
 }
 
-/// What was done, in a few lines.
+/// A summary of the run, in a few lines.
 fn table(file: &str, report: &Report, sizes: &Sizes, assumed: &str, seconds: f64) -> String {
     let name = Path::new(file)
         .file_name()
@@ -560,13 +562,13 @@ fn table(file: &str, report: &Report, sizes: &Sizes, assumed: &str, seconds: f64
     out
 }
 
-/// How large model and result are.
+/// Sizes of the model and of the result.
 struct Sizes {
-    /// Nodes as viewers of the file count them; of a program, its calls.
+    /// Node counts as viewers of the file show them; for a program, its calls.
     nodes: (usize, usize),
-    /// Bytes of the files, if both are files of one format.
+    /// Sizes of the files in bytes, if both are ONNX files.
     files: Option<(u64, u64)>,
-    /// Bytes of the parameters.
+    /// Size of the parameters in bytes.
     parameters: (usize, usize),
 }
 
@@ -579,7 +581,7 @@ impl Sizes {
         let bytes = |path: Option<&Path>| Some(std::fs::metadata(path?).ok()?.len());
         Sizes {
             nodes: (
-                // A model that was written over can no longer be counted.
+                // An overwritten model can no longer be counted.
                 count(before.filter(|_| !replaced)).unwrap_or(report.vertices.0),
                 count(written).unwrap_or(report.vertices.1),
             ),
@@ -588,7 +590,7 @@ impl Sizes {
         }
     }
 
-    /// What is said of sizes: of files, else of parameters, where there is a difference.
+    /// The size change of the files, or else of the parameters; `None` if the parameters are as large as before.
     fn text(&self) -> Option<String> {
         let (what, before, after) = match (self.files, self.parameters) {
             (Some((before, after)), _) => ("file", before, after),
@@ -611,10 +613,10 @@ impl Sizes {
     }
 }
 
-/// Growth by so many bytes is not spoken of.
+/// Growth by at most this many bytes is not explained.
 const GROWTH: u64 = 4096;
 
-/// The extents that the estimate assumes, if there are any.
+/// The dimensions that the estimate assumes, if any.
 fn assumed(graph: &Graph) -> String {
     let symbols: Vec<_> = super::extents::symbols(graph).into_iter().collect();
     let batch = batch_symbols(graph);
@@ -646,10 +648,10 @@ fn assumed(graph: &Graph) -> String {
     }
 }
 
-/// Names of dimensions in the summary.
+/// How many symbolic dimensions the summary lists.
 const SHOWN_SYMBOLS: usize = 4;
 
-/// What the format of the result kept from it.
+/// What the result would contain if its format could express it.
 fn missing_text(missing: &[Missing], given: Vec<String>, opset: Option<i64>) -> Vec<String> {
     let since = |name: &str| {
         op::lookup(name)
@@ -682,7 +684,7 @@ fn missing_text(missing: &[Missing], given: Vec<String>, opset: Option<i64>) -> 
             None => "PNNX".to_owned(),
         };
         out.push(format!(
-            "{} not used, for what they make has no form in {format}: {}",
+            "{} not used, as their results cannot be expressed in {format}: {}",
             match never.len() {
                 1 => "1 rule was".to_owned(),
                 n => format!("{n} rules were"),
@@ -693,7 +695,8 @@ fn missing_text(missing: &[Missing], given: Vec<String>, opset: Option<i64>) -> 
     out
 }
 
-/// True if a composite operator is written with operators for which `known` holds, or with such composites.
+/// True if `def` is a composite operator whose body uses only operators for which `known` holds, or other such
+/// composites.
 fn has_body(def: &'static OpDef, known: &dyn Fn(&OpDef) -> bool) -> bool {
     let mut seen: Vec<&str> = vec![def.name];
     let mut stack = vec![def];
@@ -726,7 +729,7 @@ fn number(n: usize, what: &str) -> String {
     }
 }
 
-/// Estimated time.
+/// The estimated time, for people.
 fn cost(microseconds: f64) -> String {
     match microseconds {
         t if t >= 1e6 => format!("{:.2} s", t / 1e6),

@@ -19,16 +19,16 @@ use tautomer::tensor::{DType, Tensor};
 use super::input::{Kind, plain};
 use super::{Done, Failure};
 
-/// More elements than this are abbreviated.
+/// Tensors with more elements than this are abbreviated.
 const MAX_ELEMENTS: usize = 1000;
 
-/// Of tensors with more elements than this, the inner ones of their axes left out, nothing is shown.
+/// Tensors with more elements than this even after abbreviation are not shown at all.
 const MAX_SHOWN: usize = 10_000;
 
 /// Elements shown at either end of an abbreviated axis.
 const EDGE: usize = 3;
 
-/// The kind of file that a workload is to be written to. What cannot be written is refused before work is done for it.
+/// The kind of file to write a workload to. Called before any work is done, to reject what cannot be written.
 pub(super) fn destination(path: &Path) -> Result<Kind, Failure> {
     let kind = Kind::of_result(path)?;
     has_folder(path)?;
@@ -38,7 +38,7 @@ pub(super) fn destination(path: &Path) -> Result<Kind, Failure> {
     Ok(kind)
 }
 
-/// Refuses a path that no file can be written to.
+/// Rejects a path that no file can be written to.
 pub(super) fn has_folder(path: &Path) -> Done {
     let problem = match path.parent() {
         _ if path.is_dir() => format!("{}: is a directory", path.display()),
@@ -58,13 +58,13 @@ pub(super) fn has_folder(path: &Path) -> Done {
     Err(Failure::new("T0401", problem))
 }
 
-/// Writes a text, in one step.
+/// Writes a text file atomically.
 pub(super) fn write_text(path: &Path, text: &str) -> Done {
     atomic::write(path, text.as_bytes())
         .map_err(|e| Failure::new("T0401", format!("{}: {}", path.display(), plain(&e))))
 }
 
-/// The text of a workload, and the values of its parameters under the names they have there.
+/// The text of a workload, and the values of its parameters under the names that the text uses.
 pub(super) fn program_text(workload: &Workload) -> (String, IndexMap<String, Tensor>) {
     let program = to_program(&workload.graph);
     let text = format_program(&program);
@@ -82,7 +82,7 @@ pub(super) fn program_text(workload: &Workload) -> (String, IndexMap<String, Ten
     (text, values.collect())
 }
 
-/// Writes a workload: as a program with a file of parameters beside it, or as a model.
+/// Writes a workload as a model, or as a program with a parameter file beside it.
 pub(super) fn write_workload(
     path: &Path,
     workload: &Workload,
@@ -123,7 +123,7 @@ pub(super) fn output_name(graph: &Graph, i: usize) -> String {
     own.map_or_else(|| format!("out{i}"), |name| name.to_string())
 }
 
-/// A tensor like NumPy prints it; inner elements of large ones are left out.
+/// Formats a tensor as NumPy does; inner elements of large tensors are left out.
 pub(super) fn tensor_text(tensor: &Tensor) -> String {
     let shape = tensor.shape();
     if tensor.is_empty() {
@@ -138,7 +138,7 @@ pub(super) fn tensor_text(tensor: &Tensor) -> String {
     let mut out = String::new();
     let mut places = vec![0usize; shape.len()];
     let mut at = 0;
-    // An odometer over the shown elements, brackets opened and closed where axes begin and end.
+    // Like an odometer over the shown elements: brackets open and close where axes begin and end.
     let rank = shape.len();
     out.push_str(&"[".repeat(rank));
     loop {
@@ -166,7 +166,7 @@ pub(super) fn tensor_text(tensor: &Tensor) -> String {
     }
 }
 
-/// What stands between two elements whose places differ first in `axis`.
+/// Appends the separator between two elements whose indices first differ in `axis`.
 fn separate(out: &mut String, rank: usize, axis: usize, cut: bool) {
     let closed = rank - 1 - axis;
     out.push_str(&"]".repeat(closed));
@@ -183,7 +183,7 @@ fn separate(out: &mut String, rank: usize, axis: usize, cut: bool) {
     out.push_str(&"[".repeat(closed));
 }
 
-/// The texts of the elements that are shown, in order.
+/// The shown elements as strings, in order.
 pub(super) fn element_texts(tensor: &Tensor, brief: bool) -> Vec<String> {
     let shape = tensor.shape();
     let shown = |n: usize| -> Vec<usize> {
@@ -192,7 +192,7 @@ pub(super) fn element_texts(tensor: &Tensor, brief: bool) -> Vec<String> {
             false => (0..n).collect(),
         }
     };
-    // An odometer over the positions of each axis that are shown; all others are never looked at.
+    // Like an odometer over the shown positions of each axis; the others are never visited.
     let axes: Vec<Vec<usize>> = shape.iter().map(|&n| shown(n)).collect();
     let count: usize = axes.iter().map(Vec::len).product();
     let mut places = vec![0usize; axes.len()];
@@ -219,13 +219,13 @@ pub(super) fn element_texts(tensor: &Tensor, brief: bool) -> Vec<String> {
     }
 }
 
-/// How many elements are shown.
+/// The number of elements shown.
 fn shown_count(shape: &[usize], brief: bool) -> usize {
     let shown = shape.iter().map(|&n| if brief { n.min(2 * EDGE) } else { n });
     shown.fold(1, usize::saturating_mul)
 }
 
-/// What stands for the elements of a tensor with more than can be shown, whatever is left out of its axes.
+/// The text shown for a tensor that is too large even when abbreviated.
 pub(super) fn not_shown(tensor: &Tensor) -> Option<String> {
     let brief = tensor.len() > MAX_ELEMENTS;
     (shown_count(tensor.shape(), brief) > MAX_SHOWN).then(|| {
@@ -255,7 +255,7 @@ fn number<T: Into<f64> + std::fmt::Display + std::fmt::LowerExp + Copy>(value: T
     }
 }
 
-/// A tensor as JSON; large ones without their elements.
+/// A tensor as JSON; large tensors without their elements.
 pub(super) fn tensor_json(name: &str, tensor: &Tensor) -> Value {
     let mut out = json!({ "name": name, "dtype": tensor.dtype().name(), "shape": tensor.shape() });
     if tensor.len() <= MAX_ELEMENTS
@@ -272,7 +272,7 @@ pub(super) fn tensor_json(name: &str, tensor: &Tensor) -> Value {
     out
 }
 
-/// JSON has no infinities; they are texts.
+/// JSON has no infinities or NaN; they become strings.
 fn real_json(v: &f64) -> Value {
     if v.is_finite() { json!(v) } else { json!(v.to_string()) }
 }
@@ -281,12 +281,12 @@ fn int_json(v: &i128) -> Value {
     i64::try_from(*v).map_or_else(|_| json!(v.to_string()), |v| json!(v))
 }
 
-/// Refuses a path at which there is something else than a directory.
+/// Rejects a path at which there is something other than a directory.
 pub(super) fn is_directory(folder: &Path) -> Done {
     match folder.exists() && !folder.is_dir() {
         true => Err(
             Diagnostic::error("T0401", format!("{}: is not a directory", folder.display()))
-                .help("each result becomes a file of its own; name a directory for them")
+                .help("each result is written to its own file; name a directory for them")
                 .into(),
         ),
         false => Ok(()),

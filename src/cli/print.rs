@@ -1,4 +1,4 @@
-//! `tautomer print`: a program or model at some stage.
+//! `tautomer print`: a program or model at some stage of processing.
 
 use std::path::PathBuf;
 
@@ -26,7 +26,7 @@ pub(super) struct Args {
     /// How to show it
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
-    /// What the file is, whatever its suffix
+    /// The file type, regardless of its suffix
     #[arg(long, value_enum, value_name = "KIND")]
     from: Option<Kind>,
 }
@@ -39,9 +39,10 @@ enum Stage {
     Graph,
     /// The execution plan
     Plan,
-    /// Of an expression as KuiperInfer has them, written in place of the file: `add(@0,mul(@1,@2))`
+    /// The tokens of an expression as KuiperInfer reads it; the expression takes the place of the file:
+    /// `add(@0,mul(@1,@2))`
     Tokens,
-    /// The same in reverse Polish order
+    /// The same in reverse Polish notation
     Rpn,
 }
 
@@ -96,7 +97,7 @@ fn ast(args: &Args, format: Format, shell: &Shell) -> Done {
     shell.result(&text)
 }
 
-/// Tokens or reverse Polish order of an expression.
+/// Prints the tokens or the reverse Polish notation of an expression.
 fn expression(args: &Args, format: Format, shell: &Shell) -> Done {
     let text = match args.file.is_file() {
         true => input::source(&args.file)?.text.to_string(),
@@ -124,7 +125,7 @@ fn no_form(what: &str, format: &str) -> Failure {
     Failure::new("T0402", format!("{what} has no {format} form"))
 }
 
-/// The graph as JSON: vertices in reverse post-order, operands by place in that order.
+/// The graph as JSON: vertices in reverse post-order, operands as indices into that order.
 fn graph_json(graph: &Graph) -> Value {
     let mut order = graph.rpo();
     let reached: rustc_hash::FxHashSet<_> = order.iter().copied().collect();

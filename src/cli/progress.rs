@@ -1,4 +1,4 @@
-//! A line on the terminal that says what work is going on, how far it is and how fast.
+//! A progress line on the terminal: the current work, how far it is and how fast.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
@@ -10,22 +10,22 @@ use tautomer::pipeline::Event;
 
 use super::Shell;
 
-/// Work that takes less than this is not spoken of.
+/// Work shorter than this is not shown.
 const SILENT: Duration = Duration::from_secs(1);
 
-/// How often the line is written anew.
+/// How often the line is redrawn.
 const TICK: Duration = Duration::from_millis(200);
 
-/// What the line says.
+/// The contents of the line.
 #[derive(Debug, Clone)]
 struct State {
     stage: String,
-    /// How many things of the stage are done, and what they are called; of how many, if that is known.
+    /// How many items of the stage are done, of how many if known, and what they are called.
     count: Option<(usize, Option<usize>, &'static str)>,
     begin: Instant,
 }
 
-/// Shows what goes on until it is dropped. Nothing is shown where standard error is no terminal, or with `--quiet`.
+/// Shows progress until dropped. Nothing is shown if standard error is not a terminal, or with `--quiet`.
 pub(super) struct Progress {
     state: Arc<Mutex<State>>,
     ticker: Option<(Sender<()>, JoinHandle<()>)>,
@@ -57,7 +57,7 @@ impl Progress {
         Progress { state, ticker }
     }
 
-    /// Another stage begins.
+    /// Starts another stage.
     pub(super) fn stage(&self, stage: &str) {
         *self.state.lock().unwrap_or_else(PoisonError::into_inner) = State {
             stage: stage.to_owned(),
@@ -66,12 +66,12 @@ impl Progress {
         };
     }
 
-    /// So many of the stage are done.
+    /// Sets how many items of the stage are done.
     pub(super) fn count(&self, done: usize, all: Option<usize>, what: &'static str) {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).count = Some((done, all, what));
     }
 
-    /// Takes over what the library tells.
+    /// Shows an event of the library.
     pub(super) fn event(&self, event: Event) {
         match event {
             Event::Stage(stage) => self.stage(match stage {
@@ -90,16 +90,16 @@ impl Progress {
 impl Drop for Progress {
     fn drop(&mut self) {
         if let Some((stop, thread)) = self.ticker.take() {
-            // Either way the thread ends, and its line is gone.
+            // The thread ends and clears its line whether or not this succeeds.
             let _ = stop.send(());
             let _ = thread.join();
         }
     }
 }
 
-/// Writes a line in the place of the last one.
+/// Replaces the line.
 fn write(text: &str) {
-    // There is nobody left to tell if this fails.
+    // Nothing can be done if standard error cannot be written.
     let _ = write!(std::io::stderr().lock(), "\r\x1b[K{text}");
 }
 

@@ -1,14 +1,14 @@
-//! Random inputs from a seed, and how far two results lie apart.
+//! Random inputs from a seed, and the difference between two results.
 
 use tautomer::graph::{Graph, Params};
 use tautomer::tensor::{DType, Dim, Tensor, Type};
 
 use super::extents::Extents;
 
-/// The most elements of one random tensor.
+/// The maximum number of elements of a random tensor.
 const LARGEST_INPUT: usize = 1 << 26;
 
-/// Numbers that look random; the same ones for the same seed.
+/// A pseudo-random number generator; the same seed gives the same numbers.
 pub(super) struct Random(u64);
 
 impl Random {
@@ -35,7 +35,7 @@ impl Random {
         self.next() % n.max(1)
     }
 
-    /// A tensor of that type: floats balanced around zero, integers small and not negative.
+    /// A tensor of that type: floats balanced around zero, small nonnegative integers.
     fn tensor(&mut self, dtype: DType, shape: &[usize]) -> Option<Tensor> {
         let n: usize = shape.iter().try_fold(1usize, |n, extent| n.checked_mul(*extent))?;
         if n > LARGEST_INPUT {
@@ -55,7 +55,7 @@ impl Random {
     }
 }
 
-/// The inputs with other floats, of each input up to a thousand times larger, and of every other one without a sign.
+/// The inputs with other floats: each input is scaled by up to a thousand, and every other one is made nonnegative.
 pub(super) fn spread(inputs: &[Tensor], random: &mut Random) -> Vec<Tensor> {
     let mut one = |x: &Tensor| {
         let (scale, signed) = (10f64.powi(random.below(4) as i32), random.below(2) == 0);
@@ -89,10 +89,10 @@ pub(super) fn nudged(inputs: &[Tensor], params: &Params, random: &mut Random) ->
     (inputs, params)
 }
 
-/// By what part numbers are changed to see what a small change does.
+/// The relative change of inputs that tests how stable a result is.
 pub(super) const NUDGE: f64 = 1e-6;
 
-/// Whether results tell inputs apart, by their looks: one of them has different elements, or is one number other than zero.
+/// Whether results appear to depend on the inputs: one has different elements, or is a single number other than zero.
 pub(super) fn tell(results: &[Tensor]) -> bool {
     let varies = |values: &mut dyn Iterator<Item = f64>, len: usize| {
         let mut finite = values.filter(|v| v.is_finite());
@@ -110,7 +110,7 @@ pub(super) fn tell(results: &[Tensor]) -> bool {
     })
 }
 
-/// Bytes that it takes to draw values for all inputs, and for parameters that have none, with these extents for symbols.
+/// The bytes needed to draw values for all inputs, and for parameters without values, with these values for symbols.
 pub(super) fn input_bytes(graph: &Graph, params: &Params, extents: &Extents) -> f64 {
     let given = |v| {
         graph
@@ -125,13 +125,13 @@ pub(super) fn input_bytes(graph: &Graph, params: &Params, extents: &Extents) -> 
         let shape = ty.shape.as_ref()?;
         let extent = |d: &Dim| d.bind(&|name| extents.get(name).copied()).as_const().unwrap_or(2);
         let elements: f64 = shape.iter().map(|d| extent(d).max(0) as f64).product();
-        // Numbers are drawn in double precision, integers with 16 bytes.
+        // Numbers are drawn in double precision, integers as 16 bytes.
         Some(elements * (ty.dtype.size() as f64 + if ty.dtype.is_float() { 8.0 } else { 16.0 }))
     };
     drawn.filter_map(|&v| bytes(graph.ty(v))).sum()
 }
 
-/// Values for all inputs in order, and for parameters that have none, with these extents for symbols.
+/// Values for all inputs in order, and for parameters without values, with these values for symbols.
 pub(super) fn values(
     graph: &Graph,
     params: &Params,
@@ -170,13 +170,13 @@ pub(super) fn values(
     Some((inputs, all))
 }
 
-/// The largest difference of two results, relative to the largest magnitude in the first; infinite if types differ or
-/// one is a number where the other is not.
+/// The largest difference between two results, relative to the largest magnitude in the first; infinite if types differ
+/// or only one of the two is NaN.
 pub(super) fn difference(a: &Tensor, b: &Tensor) -> f64 {
     if a.dtype() != b.dtype() || a.shape() != b.shape() {
         return f64::INFINITY;
     }
-    // Large results are looked at where they are.
+    // Large results are compared without copying them.
     if let (Tensor::F32(x), Tensor::F32(y)) = (a, b) {
         let x = || x.iter().map(|v| f64::from(*v));
         return apart(x, || y.iter().map(|v| f64::from(*v)));

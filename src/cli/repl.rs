@@ -36,7 +36,7 @@ pub(super) struct Args {
     /// A script to run first
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
-    /// Keep the lines of former sessions in this file instead of the usual one
+    /// Keep the history of previous sessions in this file instead of the usual one
     #[arg(long, value_name = "FILE")]
     history: Option<PathBuf>,
 }
@@ -54,7 +54,7 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
         repl.say(concat!(
             "tautomer ",
             env!("CARGO_PKG_VERSION"),
-            ": expressions and statements; `:help` lists what there is, `:quit` leaves"
+            ": expressions and statements; `:help` lists the commands, `:quit` leaves"
         ))?;
     }
     if let Some(path) = &args.file {
@@ -70,7 +70,7 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
     }));
     let history = args.history.clone().or_else(usual_history);
     if let Some(path) = &history {
-        // There is none the first time.
+        // There is no history the first time.
         let _ = editor.load_history(path);
     }
     loop {
@@ -83,7 +83,7 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
                 }
                 Err(other) => return Err(other),
             },
-            // The line is given up, not the session.
+            // This discards the line but keeps the session.
             Err(ReadlineError::Interrupted) => false,
             Err(ReadlineError::Eof) => true,
             Err(e) => return Err(terminal(&e)),
@@ -106,7 +106,7 @@ fn terminal(e: &ReadlineError) -> Failure {
     Failure::new("T0401", format!("the terminal: {e}"))
 }
 
-/// Where the lines of former sessions are kept: `tautomer/history` in the folder for the state of programs.
+/// Where the history is kept: `tautomer/history` in the directory for program state.
 fn usual_history() -> Option<PathBuf> {
     let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
     let state = set("XDG_STATE_HOME").or_else(|| Some(set("HOME")?.join(".local/state")))?;
@@ -130,17 +130,17 @@ struct Repl<'a> {
     session: Session,
     /// The texts of functions, by name.
     functions: IndexMap<String, String>,
-    /// Rules beside the built-in ones.
+    /// Rules in addition to the built-in ones.
     rules: RuleSet,
     /// The program or model that was loaded last.
     loaded: Option<Workload>,
-    /// Inputs so far; problems name the one they are in.
+    /// The number of inputs so far; problems name the input they are in.
     lines: usize,
     shell: &'a Shell,
 }
 
 impl Repl<'_> {
-    /// Does what a line says; whether it says to leave.
+    /// Executes a line; returns whether to leave.
     fn line(&mut self, line: &str) -> Result<bool, Failure> {
         self.lines += 1;
         let line = line.trim();
@@ -201,7 +201,7 @@ impl Repl<'_> {
         Ok(false)
     }
 
-    /// Parses statements; the functions that were defined before stand behind them.
+    /// Parses statements, followed by the functions that were defined before.
     fn parse(&self, name: String, text: &str) -> Result<Script, Failure> {
         let defined = |name: &str| text.contains(&format!("fn {name}"));
         let mut whole = text.to_owned();
@@ -219,7 +219,7 @@ impl Repl<'_> {
         )?)
     }
 
-    /// Runs statements; those before a wrong one stay.
+    /// Runs statements; those before a wrong one remain in effect.
     fn statements(&mut self, name: String, text: &str) -> Done {
         let script = self.parse(name, text)?;
         self.session.spell(&script);
@@ -256,14 +256,14 @@ impl Repl<'_> {
         Ok(())
     }
 
-    /// Rules at the prompt.
+    /// Adds rules given at the prompt.
     fn add_rules(&mut self, text: &str) -> Done {
         let source = Arc::new(Source::new(format!("input {}", self.lines), text));
         let set = load_rules(parse_rules(source)?)?;
         self.take_rules(set)
     }
 
-    /// Rules in addition to those that there are; one of the same name takes the place of the former one.
+    /// Adds rules to the existing ones; a rule replaces an earlier one of the same name.
     fn take_rules(&mut self, set: RuleSet) -> Done {
         let names: BTreeSet<String> = set.rules.iter().map(|r| r.name.to_string()).collect();
         self.rules.rules.retain(|r| !names.contains(&*r.name));
@@ -310,7 +310,7 @@ impl Repl<'_> {
         }
     }
 
-    /// Keeps a program or model, for `:graph` and `:optimize`.
+    /// Keeps a program or model for `:graph` and `:optimize`.
     fn take(&mut self, loaded: Loaded) -> Done {
         let graph = &loaded.workload.graph;
         let inputs = (0..graph.inputs().len())
@@ -329,7 +329,7 @@ impl Repl<'_> {
         self.say(&said)
     }
 
-    /// `:type`, `:graph`, `:optimize`: the session stays as it is.
+    /// `:type`, `:graph`, `:optimize`: the session does not change.
     fn look(&self, command: &str, text: &str) -> Done {
         let script = self.parse(format!("input {}", self.lines), text)?;
         let mut session = self.session.clone();
@@ -354,7 +354,7 @@ impl Repl<'_> {
             return self.shell.result(&output::program_text(&workload).0);
         }
         let options = Options {
-            // What does not depend on inputs would be computed ahead of time, and nothing would be left to see.
+            // Values that do not depend on inputs would be precomputed, leaving nothing to show.
             fold: !workload.graph.inputs().is_empty(),
             rules: Some(self.all_rules()?),
             ..Options::default()
@@ -399,7 +399,7 @@ impl Repl<'_> {
         self.shell.result(&format!("{text}\n"))
     }
 
-    /// What completion knows.
+    /// Names for completion.
     fn names(&self) -> BTreeSet<String> {
         let own = self.session.names().map(|(name, _)| name.to_owned());
         let own = own.chain(self.functions.keys().cloned());

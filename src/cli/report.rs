@@ -1,4 +1,4 @@
-//! `optimize --report`: what was done, as one page of HTML that needs nothing beside it.
+//! `optimize --report`: a report of the run as one self-contained HTML page.
 
 mod evidence;
 mod picture;
@@ -17,26 +17,26 @@ use tautomer::verify::Entry;
 use super::compare::Verdict;
 use picture::picture;
 
-/// The most regions that are drawn.
+/// The maximum number of regions drawn.
 const DRAWN: usize = 60;
 
-/// What a page is made of.
+/// The contents of a page.
 pub(super) struct Page<'a> {
     /// The file that was optimized.
     pub(super) file: &'a str,
-    /// Before.
+    /// The original.
     pub(super) original: &'a Workload,
-    /// After, with what the result rests on.
+    /// The result, with the rewrites that it depends on.
     pub(super) outcome: &'a Outcome,
-    /// Nodes before and after, as the summary has them.
+    /// Node counts before and after, as in the summary.
     pub(super) nodes: (usize, usize),
-    /// Comparison on random inputs: how many runs, and what they say.
+    /// The comparison on random inputs: the number of runs, and the verdict.
     pub(super) check: Option<(u64, &'a Verdict)>,
-    /// The largest difference that is allowed, relative to the scale of the result.
+    /// The largest allowed difference, relative to the scale of the result.
     pub(super) allowed: f64,
-    /// The weakest class that was allowed.
+    /// The weakest allowed class.
     pub(super) class: Class,
-    /// The rules that took part.
+    /// The rules used.
     pub(super) rules: &'a [Arc<Rule>],
     /// Verdicts of rules, by name.
     pub(super) verdicts: &'a BTreeMap<String, Entry>,
@@ -71,7 +71,7 @@ impl Page<'_> {
                 if *runs == 1 { "run" } else { "runs" },
                 self.allowed,
                 if *blind {
-                    ", of results that are one number or none"
+                    ", inconclusive: outputs are constant or NaN"
                 } else {
                     ""
                 }
@@ -174,7 +174,7 @@ impl Page<'_> {
         out.push_str("</table>\n");
     }
 
-    /// Each rule that was applied, with what its verdict rests on.
+    /// A section for each applied rule, with the evidence for its verdict.
     fn verdicts(&self, out: &mut String, report: &Report) {
         if report.rules.is_empty() {
             return;
@@ -187,7 +187,7 @@ impl Page<'_> {
         }
     }
 
-    /// One picture for each rule that the result rests on: where it was applied first.
+    /// A picture for each rule that the result depends on, at its first application.
     fn regions(&self, out: &mut String) {
         let mut places: FxHashMap<&str, Vec<usize>> = FxHashMap::default();
         let mut order: Vec<&str> = Vec::new();
@@ -201,7 +201,7 @@ impl Page<'_> {
         if order.is_empty() {
             return;
         }
-        out.push_str("<h2>Changed regions</h2>\n<p>The first place of each rule that the result rests on.</p>\n");
+        out.push_str("<h2>Changed regions</h2>\n<p>The first place of each rule that the result depends on.</p>\n");
         for name in order.into_iter().take(DRAWN) {
             let all = &places[name];
             let at = self.outcome.steps[all[0]].place.join(", ");
@@ -209,7 +209,7 @@ impl Page<'_> {
                 String::new()
             } else {
                 format!(
-                    ", the first of {} rewrites by this rule that the result rests on",
+                    ", the first of {} rewrites by this rule that the result depends on",
                     all.len()
                 )
             };
@@ -244,7 +244,7 @@ fn counts(graph: &Graph) -> BTreeMap<String, usize> {
     counts
 }
 
-/// The bytes of all results of calls together, if every extent is known.
+/// The total bytes of the results of all calls, if every dimension is known.
 fn values(graph: &Graph) -> Option<usize> {
     let mut sum = 0usize;
     for v in graph.rpo() {
@@ -257,7 +257,7 @@ fn values(graph: &Graph) -> Option<usize> {
     Some(sum)
 }
 
-/// A number of bytes for people.
+/// A number of bytes, for people.
 pub(super) fn bytes(n: usize) -> String {
     match n {
         0..10_000 => format!("{n} B"),

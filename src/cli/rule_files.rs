@@ -1,4 +1,4 @@
-//! Reading rule files: folders, sets that come with the tool, files that use others.
+//! Reading rule files: directories, sets that come with the tool, files that use other files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -12,9 +12,9 @@ use tautomer::verify::is_shipped;
 use super::input::{Kind, kept, source, unreadable};
 use super::{Failure, Shell};
 
-/// The texts of rule files and of those that they use, each once, a used file before its user; of a directory all
-/// rule files in it. The name of a set that comes with the tool is that set, whatever else has the name: a directory is
-/// then written `./gsl`. All files that cannot be read are reported, and with them what does not parse.
+/// The sources of rule files and of the files they use, each once, a used file before its user; for a directory, all
+/// rule files in it. The name of a set that comes with the tool always means that set: a directory of that name has to
+/// be written as `./gsl`. All unreadable files and all syntax errors are reported together.
 pub(super) fn sources(files: &[PathBuf]) -> Result<Vec<Arc<Source>>, Failure> {
     enum Visit {
         Enter(PathBuf),
@@ -77,7 +77,7 @@ pub(super) fn sources(files: &[PathBuf]) -> Result<Vec<Arc<Source>>, Failure> {
                 let folder = path.parent().unwrap_or(Path::new(""));
                 stack.extend(file.uses.iter().rev().map(|u| Visit::Enter(folder.join(&*u.path))));
             }
-            // Whoever loads the file reports it, if loading comes to pass.
+            // If loading happens, it reports this file.
             Err(found) => malformed.extend(found),
         }
     }
@@ -91,7 +91,7 @@ pub(super) fn sources(files: &[PathBuf]) -> Result<Vec<Arc<Source>>, Failure> {
 /// The name of the built-in rules among the sets.
 const BUILT_IN: &str = "built-in";
 
-/// The files of the set of that name.
+/// The files of the set with that name.
 fn named_set(path: &Path) -> Option<&'static [(&'static str, &'static str)]> {
     if path == Path::new(BUILT_IN) {
         return Some(library_files());
@@ -100,7 +100,7 @@ fn named_set(path: &Path) -> Option<&'static [(&'static str, &'static str)]> {
     sets.find(|(name, _)| Path::new(name) == path).map(|(_, files)| *files)
 }
 
-/// The sets that may be named, for messages.
+/// The names of the sets, for messages.
 fn known_sets() -> String {
     let names = library_set_files().iter().map(|(name, _)| *name).chain([BUILT_IN]);
     let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
@@ -116,7 +116,7 @@ pub(super) fn read(files: &[PathBuf], shell: &Shell) -> Result<RuleSet, Failure>
         for rule in &set.rules {
             let own = &rule.ast.source;
             match places.get(&rule.name) {
-                // Sets that come with the tool have rules in common, and say so.
+                // Sets that come with the tool share rules on purpose.
                 Some(first) if is_shipped(first) && is_shipped(own) => {}
                 Some(first) => twice.push(format!("`{}` in {} and {}", rule.name, first.name, own.name)),
                 None => {
@@ -139,30 +139,30 @@ pub(super) fn read(files: &[PathBuf], shell: &Shell) -> Result<RuleSet, Failure>
         );
     }
     if !twice.is_empty() && !shell.quiet {
-        let warning = Diagnostic::warning("T0306", "two files have rules of one name");
+        let warning = Diagnostic::warning("T0306", "two files have rules of the same name");
         let warning = twice.into_iter().fold(warning, Diagnostic::note);
         shell.problems(
             &warning
-                .help("all of them take part; rules are reported, selected and skipped by their names, so rename one")
+                .help("all of them are used; rules are reported, selected and skipped by name, so rename one")
                 .into(),
         );
     }
     Ok(all)
 }
 
-/// The rules of texts as one set, the problems of all of them collected.
+/// The rules of the sources as one set, or the problems of all of them.
 pub(super) fn load(sources: Vec<Arc<Source>>) -> Result<RuleSet, Diagnostics> {
     let mut all = RuleSet::default();
     load_each(sources)?.into_iter().for_each(|set| all.extend(set));
     Ok(all)
 }
 
-/// The rules of each text, the problems of all of them collected.
+/// The rules of each source, or the problems of all of them.
 pub(super) fn load_each(sources: Vec<Arc<Source>>) -> Result<Vec<RuleSet>, Diagnostics> {
     let mut sets = Vec::new();
     let mut problems = Diagnostics::new();
     for source in sources {
-        // What comes with the tool has been checked.
+        // Sets that come with the tool have already been checked.
         let load = if is_shipped(&source) {
             load_checked_rules
         } else {
@@ -176,14 +176,14 @@ pub(super) fn load_each(sources: Vec<Arc<Source>>) -> Result<Vec<RuleSet>, Diagn
     if problems.has_errors() { Err(problems) } else { Ok(sets) }
 }
 
-/// The rule files of a folder and of those in it, by name.
+/// The rule files of a directory and its subdirectories, by name.
 fn files_in(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let mut out = Vec::new();
     let mut entries = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(|e| unreadable(folder, &e))? {
         entries.push(entry.map_err(|e| unreadable(folder, &e))?.path());
     }
-    // Files of a folder stand before those of the folders in it.
+    // Files of a directory come before those of its subdirectories.
     entries.sort_by_key(|path| (path.is_dir(), path.clone()));
     for path in entries {
         let hidden = path

@@ -29,19 +29,19 @@ pub(super) struct Args {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Find the problems of rule files
+    /// Report problems in rule files
     Check {
-        /// Rule files; without any, the built-in ones
+        /// Rule files; by default, the built-in ones
         #[arg(value_name = "FILE")]
         files: Vec<PathBuf>,
     },
     /// List rules with their classes and verdicts
     List {
-        /// Rule files; without any, the built-in ones
+        /// Rule files; by default, the built-in ones
         #[arg(value_name = "FILE")]
         files: Vec<PathBuf>,
     },
-    /// Bring rule files into canonical form
+    /// Format rule files canonically
     Fmt {
         /// Rule files, rewritten in place; `-` reads standard input and writes standard output
         #[arg(required = true, value_name = "FILE")]
@@ -50,20 +50,20 @@ enum Command {
         #[arg(long)]
         check: bool,
     },
-    /// Show one rule: what it says, what it matches, its examples
+    /// Show one rule: its text, what it matches, its examples
     Show {
         /// The name of the rule
         name: String,
         /// How to show it
         #[arg(long, value_enum, default_value = "text")]
         format: Format,
-        /// Rule files; without any, the built-in ones
+        /// Rule files; by default, the built-in ones
         #[arg(value_name = "FILE")]
         files: Vec<PathBuf>,
     },
     /// Run the examples of rules
     Test {
-        /// Rule files; without any, the built-in ones
+        /// Rule files; by default, the built-in ones
         #[arg(value_name = "FILE")]
         files: Vec<PathBuf>,
     },
@@ -73,13 +73,13 @@ enum Command {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// Its page
+    /// As text
     Text,
     /// Source and target as a graph for Graphviz
     Dot,
     /// Source and target as a picture
     Svg,
-    /// Its page as data
+    /// As JSON
     Json,
 }
 
@@ -96,7 +96,7 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
     }
 }
 
-/// The texts of rule files: those given, else the built-in ones.
+/// The sources of the given rule files, or of the built-in ones.
 pub(super) fn sources(files: &[PathBuf]) -> Result<Vec<Arc<Source>>, Failure> {
     if files.is_empty() {
         return Ok(library_files()
@@ -196,12 +196,12 @@ fn list(files: &[PathBuf], shell: &Shell) -> Done {
 }
 
 fn show(name: &str, format: Format, files: &[PathBuf], shell: &Shell) -> Done {
-    // The backward direction of a rule is written with it.
+    // The reversed direction of a rule is written as part of it.
     let wanted = name.strip_suffix("-reversed").unwrap_or(name);
     let mut names: Vec<String> = Vec::new();
     let mut sources = sources(files)?;
     if files.is_empty() {
-        // Rules that bodies of operators give are in no file.
+        // Rules derived from operator bodies are in no file.
         sources.extend(
             composite_rules()
                 .map_err(Clone::clone)?

@@ -17,25 +17,26 @@ use super::{Done, Failure, Shell, output};
 
 #[derive(clap::Args)]
 pub(super) struct Args {
-    /// A program (.taut), a script (statements, whatever the suffix) or a model (.onnx, .pnnx.param); `-` is standard input
+    /// A program (.taut), a script (statements, regardless of the suffix) or a model (.onnx, .pnnx.param); `-` is
+    /// standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// An array for an input (.npy, .npz, .safetensors, .pb); without a name, inputs are taken in order
     #[arg(long = "input", short, value_name = "[NAME=]FILE")]
     inputs: Vec<String>,
-    /// Values of the parameters (.safetensors or .npz); without it, a .safetensors file beside the program
+    /// Values for the parameters (.safetensors or .npz) [default: the .safetensors file beside the program]
     #[arg(long, value_name = "FILE")]
     params: Option<PathBuf>,
-    /// Write the results as out0.npy, out1.npy, … into this folder
-    #[arg(long, value_name = "FOLDER")]
+    /// Write the results as out0.npy, out1.npy, … to this directory
+    #[arg(long, value_name = "DIR")]
     output_dir: Option<PathBuf>,
-    /// Compute by the reference definitions of the operators, not by fast kernels
+    /// Compute by the reference definitions of the operators instead of fast kernels
     #[arg(long)]
     reference: bool,
     /// The shape of an input: a number, a name or `?` for each axis, as in `x=1,3,h,w`
-    #[arg(long = "shape", value_name = "[NAME=]EXTENTS")]
+    #[arg(long = "shape", value_name = "[NAME=]DIMS")]
     shapes: Vec<String>,
-    /// What the file is, whatever its suffix
+    /// The file type, regardless of its suffix
     #[arg(long, value_enum, value_name = "KIND")]
     from: Option<Kind>,
     #[command(flatten)]
@@ -101,8 +102,7 @@ pub(super) fn evaluate(workload: &Workload, inputs: &[Tensor], reference: bool) 
         .map_err(|e| failed(e.to_string()))
 }
 
-/// The results of a workload by kernels, as long as it stays within what `meter` allows; `observer` sees each value that
-/// has a name.
+/// The results of a workload by kernels, unless it exceeds what `meter` allows; `observer` sees each named value.
 pub(super) fn evaluate_within(
     workload: &Workload,
     inputs: &[Tensor],
@@ -121,20 +121,21 @@ pub(super) fn evaluate_within(
         .map_err(|e| e.to_string())
 }
 
-/// The results by the reference semantics, at the extents that the values have.
+/// The results by the reference semantics, with symbols bound to the sizes of the given values.
 fn by_reference(workload: &Workload, inputs: &[Tensor]) -> Result<Vec<Tensor>, Failure> {
     let value = |graph: &Graph, v: VertexId| match graph.inputs().iter().position(|&u| u == v) {
         Some(i) => inputs.get(i),
         None => workload.params.get(graph.vertex(v).name.as_deref()?),
     };
     let extents = decided(&workload.graph, &|v| value(&workload.graph, v));
-    // Values that do not fit are for the interpreter to refuse.
+    // If values do not fit, the interpreter reports it.
     let bound = workload.graph.with_symbols(&|name| extents.get(name).copied());
     let graph = bound.as_ref().unwrap_or(&workload.graph);
     interpret(graph, &|v| value(graph, v).cloned()).map_err(|e| Failure::new("T0406", e.to_string()))
 }
 
-/// The results in double precision by the reference semantics, at the extents that the values have, if there are any.
+/// The results in double precision by the reference semantics, with symbols bound to the sizes of the given values, if
+/// possible.
 pub(super) fn in_double(workload: &Workload, inputs: &[Tensor]) -> Option<Vec<Tensor>> {
     let value = |graph: &Graph, v: VertexId| match graph.inputs().iter().position(|&u| u == v) {
         Some(i) => inputs.get(i),
@@ -161,7 +162,8 @@ fn bind_inputs(loaded: &mut Loaded, given: &[String], shell: &Shell) -> Result<V
     let mut values = Params::default();
     let mut unnamed = Vec::new();
     for text in given {
-        // A name may not contain `=`, a path may: `a=b.npy` is the file b.npy for `a` unless there is a file of that name.
+        // A name may not contain `=`, but a path may: `a=b.npy` is the file b.npy for `a` unless there is a file of
+        // that name.
         match text.split_once('=').filter(|_| !Path::new(text).exists()) {
             Some((name, path)) => {
                 known_input(name, &names)?;
@@ -173,7 +175,7 @@ fn bind_inputs(loaded: &mut Loaded, given: &[String], shell: &Shell) -> Result<V
             None => {
                 let path = Path::new(text);
                 let mut arrays = input::read_arrays(path)?;
-                // A file of several arrays names them; the name of a .npy file says nothing.
+                // A file of several arrays names them; the name inside a .npy file means nothing.
                 let named = path.extension().is_none_or(|e| e != "npy")
                     && (arrays.len() != 1 || arrays.keys().any(|name| names.contains(name)));
                 if !named {
@@ -203,12 +205,12 @@ fn bind_inputs(loaded: &mut Loaded, given: &[String], shell: &Shell) -> Result<V
             };
             return Err(Failure::new(
                 "T0407",
-                format!("{text}: there is no input left, the program has {inputs}"),
+                format!("{text}: too many inputs, the program has {inputs}"),
             ));
         };
         values.insert(name.as_str().into(), value);
     }
-    // An input that has a value of its own need not be given one.
+    // An input with a default value need not be given.
     free.retain(|name| match loaded.workload.params.get(name.as_str()) {
         Some(value) => values.insert(name.as_str().into(), value.clone()).is_some(),
         None => true,
@@ -251,7 +253,7 @@ fn check_types(loaded: &Loaded, names: &[String], values: &[Tensor]) -> Done {
         if !graph.ty(v).admits(&actual) {
             let problem = Diagnostic::error(
                 "T0407",
-                format!("input `{name}` is {}, and {actual} is given", graph.ty(v)),
+                format!("input `{name}` is {}, but {actual} is given", graph.ty(v)),
             );
             let problem = match conversion(graph.ty(v), value) {
                 Some(help) => problem.help(help),
@@ -269,7 +271,7 @@ fn check_types(loaded: &Loaded, names: &[String], values: &[Tensor]) -> Done {
     Ok(())
 }
 
-/// How to make a value fit: another element type, or another order of axes.
+/// Suggests how to make a value fit: another element type, or another order of axes.
 fn conversion(wanted: &Type, value: &Tensor) -> Option<String> {
     let wanted = wanted.as_tensor()?;
     if wanted.dtype != value.dtype() {
@@ -284,7 +286,7 @@ fn conversion(wanted: &Type, value: &Tensor) -> Option<String> {
     }
     let shape = wanted.shape.as_ref()?;
     let rank = value.shape().len();
-    // The common orders of images, sequences and matrices; others are not guessed.
+    // Only the common orders of images, sequences and matrices are suggested.
     let orders: [&[usize]; 4] = [&[0, 3, 1, 2], &[0, 2, 3, 1], &[0, 2, 1], &[1, 0]];
     let fits = |order: &&&[usize]| {
         let same = |(&i, d): (&usize, &Dim)| d.as_const().is_none_or(|n| usize::try_from(n) == Ok(value.shape()[i]));
@@ -293,11 +295,11 @@ fn conversion(wanted: &Type, value: &Tensor) -> Option<String> {
     if let Some(order) = orders.iter().find(fits) {
         let order: Vec<String> = order.iter().map(ToString::to_string).collect();
         return Some(format!(
-            "are its axes in another order? `x.transpose({})`",
+            "are its axes in a different order? try `x.transpose({})`",
             order.join(", ")
         ));
     }
-    (rank + 1 == shape.len()).then(|| "is the axis of the batch missing? `x[None]` adds it".to_owned())
+    (rank + 1 == shape.len()).then(|| "is the batch axis missing? `x[None]` adds it".to_owned())
 }
 
 fn known_input(name: &str, names: &[String]) -> Done {
@@ -320,7 +322,7 @@ fn one(path: &Path) -> Result<(String, Tensor), Failure> {
         (_, n) => {
             let problem = Diagnostic::error("T0407", format!("{} holds {} arrays", path.display(), n + 1));
             Err(problem
-                .help("give the file without a name; its arrays have names")
+                .help("give the file without a name; its arrays are named")
                 .into())
         }
     }

@@ -23,16 +23,16 @@ pub(super) enum Spelling {
     Full,
 }
 
-/// What scripts take.
+/// Options for scripts.
 #[derive(clap::Args, Debug, Clone, Copy)]
 pub(super) struct ScriptArgs {
     /// Read the file as a script in which `.` is the elementwise product and `*` is `dot`, as `pragma compat` does
     #[arg(long, value_enum, num_args = 0..=1, default_missing_value = "spelling", require_equals = true, value_name = "LEVEL")]
     compat: Option<Spelling>,
-    /// Where the random numbers of a script begin
+    /// Random seed of the script
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
-    /// Let a value of a script have this many elements
+    /// Allow values of a script to have up to N elements
     #[arg(long, value_name = "N", default_value_t = 1 << 24)]
     max_elements: usize,
 }
@@ -46,7 +46,7 @@ impl ScriptArgs {
         }
     }
 
-    /// Whether the other spelling is asked for.
+    /// Whether the other spelling was requested.
     pub(super) fn is_compat(self) -> bool {
         self.compat.is_some()
     }
@@ -56,7 +56,7 @@ impl ScriptArgs {
     }
 }
 
-/// Checks a script, computes what it shows, and shows it.
+/// Checks and computes a script, and shows what its statements show.
 pub(super) fn run(source: Arc<Source>, args: ScriptArgs, reference: bool, shell: &Shell) -> Done {
     let script = parse_script(source, args.compat())?;
     let mut session = args.session();
@@ -78,7 +78,7 @@ pub(super) fn run(source: Arc<Source>, args: ScriptArgs, reference: bool, shell:
     shell.result(&text)
 }
 
-/// Refuses to compute what depends on inputs: a script has no values for them.
+/// Rejects statements that depend on inputs, as a script has no values for them.
 fn no_inputs(session: &Session, script: &Script, steps: &[Step]) -> Done {
     for step in steps.iter().filter(|step| step.name.is_none()) {
         let Some(&input) = values(step)
@@ -99,7 +99,7 @@ fn no_inputs(session: &Session, script: &Script, steps: &[Step]) -> Done {
     Ok(())
 }
 
-/// The graph of what a script shows, for commands that do not run it; of its last name, if it shows nothing.
+/// The graph of everything a script shows, or of its last name if it shows nothing, for commands that do not run it.
 pub(super) fn workload(source: Arc<Source>) -> Result<Workload, Failure> {
     let script = parse_script(source, Compat::Off)?;
     let mut session = Session::new(script.compat, 0);
@@ -112,7 +112,7 @@ pub(super) fn workload(source: Arc<Source>) -> Result<Workload, Failure> {
     Ok(session.program(&roots, false))
 }
 
-/// The tensors among what a statement shows.
+/// The tensors among the values that a statement shows.
 pub(super) fn values(step: &Step) -> impl Iterator<Item = VertexId> {
     step.values.iter().filter_map(|shown| match shown {
         Shown::Value(v) => Some(*v),
@@ -120,7 +120,7 @@ pub(super) fn values(step: &Step) -> impl Iterator<Item = VertexId> {
     })
 }
 
-/// The values of some vertices, from those that are known.
+/// Computes the values of some vertices from known ones.
 pub(super) fn compute(session: &Session, roots: &[VertexId], reference: bool) -> Result<Vec<Tensor>, Failure> {
     if roots.is_empty() {
         return Ok(Vec::new());
@@ -129,7 +129,7 @@ pub(super) fn compute(session: &Session, roots: &[VertexId], reference: bool) ->
     evaluate(&session.program(&roots, true), &[], reference)
 }
 
-/// What a statement shows: the type of what it names, or values.
+/// The text a statement shows: the type of what it names, or values.
 pub(super) fn step_text(session: &Session, step: &Step) -> String {
     let mut out = String::new();
     if let Some(name) = &step.name {
@@ -169,7 +169,7 @@ fn concrete(ty: &Type) -> Option<Vec<usize>> {
     ty.as_tensor()?.shape.as_ref()?.to_concrete()
 }
 
-/// Larger tensors are not shown as nested lists, which leave nothing out.
+/// Larger tensors are not shown as nested lists, which cannot be abbreviated.
 const MAX_NESTED: usize = 1 << 16;
 
 fn value_text(tensor: &Tensor, compat: Compat) -> String {

@@ -11,7 +11,7 @@ use tautomer::tensor::{Dim, MAX_RANK, Shape};
 use super::Failure;
 use super::input::input_name;
 
-/// The graph with the inputs that `given` names in the shapes that it says, such as `x=1,3,h,w`; one input needs no name.
+/// The graph with inputs reshaped as given, such as `x=1,3,h,w`; the name may be omitted if there is one input.
 pub(super) fn with_shapes(graph: Graph, given: &[String]) -> Result<Graph, Failure> {
     if given.is_empty() {
         return Ok(graph);
@@ -22,14 +22,12 @@ pub(super) fn with_shapes(graph: Graph, given: &[String]) -> Result<Graph, Failu
             Some((name, extents)) => (name.to_owned(), extents),
             None if graph.inputs().len() == 1 => (input_name(&graph, 0), text.as_str()),
             None => {
-                return Err(
-                    Diagnostic::error("T0408", format!("`{text}` does not say for which input"))
-                        .help(match suggestion(text).filter(|_| text.contains(':')) {
-                            Some(meant) => format!("write `--shape {meant}`"),
-                            None => format!("write `--shape {}={text}`", input_name(&graph, 0)),
-                        })
-                        .into(),
-                );
+                return Err(Diagnostic::error("T0408", format!("`{text}` does not name an input"))
+                    .help(match suggestion(text).filter(|_| text.contains(':')) {
+                        Some(meant) => format!("write `--shape {meant}`"),
+                        None => format!("write `--shape {}={text}`", input_name(&graph, 0)),
+                    })
+                    .into());
             }
         };
         let shape = parse(extents)?;
@@ -40,7 +38,7 @@ pub(super) fn with_shapes(graph: Graph, given: &[String]) -> Result<Graph, Failu
     Ok(graph.with_shapes(&shapes)?)
 }
 
-/// Extents with commas between them: numbers, names, and `?`.
+/// Parses dimensions separated by commas: numbers, names, and `?`.
 fn parse(text: &str) -> Result<Shape, Failure> {
     let text = text.trim().trim_start_matches('[').trim_end_matches(']');
     if text.trim().is_empty() {
@@ -58,7 +56,7 @@ fn parse(text: &str) -> Result<Shape, Failure> {
                 let problem = Diagnostic::error("T0408", format!("`{word}` is not a valid dimension"));
                 Err(match suggestion(text) {
                     Some(meant) => problem.help(format!("write `--shape {meant}`")),
-                    None => problem.help("a dimension is a number, a name, or `?` where it stays open"),
+                    None => problem.help("a dimension is a number, a name, or `?` for an unknown one"),
                 }
                 .into())
             }
@@ -79,7 +77,7 @@ fn parse(text: &str) -> Result<Shape, Failure> {
     Ok(shape)
 }
 
-/// The shape as it is to be written, if it is written as other tools have it: `x:1,240`, `1x240`, `1 240`.
+/// Rewrites a shape from the notation of other tools, such as `x:1,240`, `1x240` or `1 240`, if it is in one.
 fn suggestion(text: &str) -> Option<String> {
     let (name, rest) = match text.rsplit_once(':') {
         Some((name, rest)) => (Some(name), rest),

@@ -19,15 +19,15 @@ use super::{Done, Failure, Shell, output};
 
 #[derive(clap::Args)]
 pub(super) struct GraphArgs {
-    /// For two programs or models: how equal they must be: `bitwise`, `real`, or `approx(e)` with a relative error
+    /// For two programs or models: how close they must be: `bitwise`, `real`, or `approx(e)` with a relative error
     #[arg(long, value_parser = parse_class, default_value = "real")]
     class: Class,
-    /// For two programs or models: choices of their symbolic extents
+    /// For two programs or models: how many choices of their symbolic dimensions to check
     #[arg(long, value_name = "N", default_value_t = GraphOptions::default().shapes)]
     shapes: usize,
 }
 
-/// The two graphs that are named; nothing, if rules are.
+/// The two graphs, if graphs are given; `None` if rules are.
 pub(super) fn graphs(files: &[PathBuf]) -> Result<Option<[&Path; 2]>, Failure> {
     let is_graph = |path: &&PathBuf| {
         path.extension()
@@ -65,7 +65,7 @@ pub(super) fn run(files: [&Path; 2], args: &GraphArgs, seed: u64, save: Option<&
     };
     let report = verify_graphs(&original, &optimized, &options);
     if let GraphVerdict::Undecided(why) = &report.verdict {
-        let problem = Diagnostic::error("T0406", format!("nothing was found out: {why}"));
+        let problem = Diagnostic::error("T0406", format!("no verdict: {why}"));
         return Err(report
             .notes
             .iter()
@@ -86,7 +86,7 @@ pub(super) fn run(files: [&Path; 2], args: &GraphArgs, seed: u64, save: Option<&
     }
 }
 
-/// The results of a graph by the kernels.
+/// The results of a graph, computed by the kernels.
 pub(super) fn fast(graph: &Graph, inputs: &[Tensor]) -> Result<Vec<Tensor>, String> {
     let workload = Workload {
         graph: graph.clone(),
@@ -101,7 +101,7 @@ pub(super) fn fast(graph: &Graph, inputs: &[Tensor]) -> Result<Vec<Tensor>, Stri
     results.map_err(|why| meter.excess().map_or(why, words))
 }
 
-/// What one run of the kernels may take.
+/// Limits on one run of the kernels.
 const MACHINE: Allowance = Allowance {
     bytes: 800_000_000,
     operations: 1_000_000_000_000,
@@ -170,9 +170,12 @@ fn difference_text(difference: &Difference) -> String {
 }
 
 fn first_text(first: &Differs) -> String {
-    let mut out = format!("  it begins at {} ({}, {})", first.value, first.operator, first.ty);
+    let mut out = format!(
+        "  first difference at {} ({}, {})",
+        first.value, first.operator, first.ty
+    );
     if first.counterpart != first.value {
-        out.push_str(&format!(", which is {} in the original", first.counterpart));
+        out.push_str(&format!(", called {} in the original", first.counterpart));
     }
     let at = place(first.element.as_ref());
     out.push_str(&format!(
@@ -181,17 +184,13 @@ fn first_text(first: &Differs) -> String {
     ));
     for (operand, equal) in &first.operands {
         match equal {
-            Some(equal) => out.push_str(&format!(
-                "    its operand {operand} is equal to {equal} of the original\n"
-            )),
-            None => out.push_str(&format!(
-                "    its operand {operand} is equal to no value of the original\n"
-            )),
+            Some(equal) => out.push_str(&format!("    its operand {operand} equals {equal} of the original\n")),
+            None => out.push_str(&format!("    its operand {operand} equals no value of the original\n")),
         }
     }
     if let Some(strange) = &first.strange {
         out.push_str(&format!(
-            "    the first value on the way that the original lacks is {strange}\n"
+            "    the first value leading to it that the original lacks is {strange}\n"
         ));
     }
     out

@@ -1,4 +1,4 @@
-//! Verdicts that are kept: lock files beside the rules, and what commands make of them.
+//! Stored verdicts: lock files beside the rules, and how commands use them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{IsTerminal as _, Write as _};
@@ -18,15 +18,15 @@ use tautomer::verify::{
 
 use super::{Done, Failure, Shell, output};
 
-/// Names of rules in a message.
+/// How many rules a message names.
 const SHOWN: usize = 5;
 
-/// The least verdict of the rules that take part.
+/// The weakest verdict of the rules that are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Least {
     /// Proved for all that the rule admits
     ProvedAll,
-    /// Proved, perhaps for a part of that alone
+    /// Proved, perhaps only for a part of it
     Proved,
     /// Tested or proved
     Tested,
@@ -45,25 +45,25 @@ impl Least {
     }
 }
 
-/// The locks of the folders that rules stand in, read when they are first asked for.
+/// The locks of the directories that contain rules, read on first use.
 #[derive(Default)]
 pub(super) struct Locks {
     folders: BTreeMap<PathBuf, Held>,
 }
 
-/// A lock, and what is to change in it.
+/// A lock and its pending changes.
 struct Held {
     lock: Lock,
     put: Vec<Entry>,
     dropped: Vec<Entry>,
 }
 
-/// Reads the lock of a folder, and its text; both are empty if there is none.
+/// Reads the lock of a directory, and its text; both are empty if there is none.
 fn read(folder: &Path) -> Result<(String, Lock), Failure> {
     let path = folder.join(LOCK_NAME);
     let broken = |why: String| -> Failure {
         Diagnostic::error("T0322", format!("{}: {why}", path.display()))
-            .help("delete it; `tautomer verify FILE --lock` writes it anew")
+            .help("delete it; `tautomer verify FILE --lock` recreates it")
             .into()
     };
     match std::fs::read_to_string(&path) {
@@ -76,14 +76,15 @@ fn read(folder: &Path) -> Result<(String, Lock), Failure> {
     }
 }
 
-/// Waits until no other process changes the lock of a folder, for as long as what is returned is kept.
+/// Waits until no other process is changing the lock of a directory; the exclusion lasts while the returned value
+/// exists.
 fn alone_in(folder: &Path) -> std::io::Result<std::fs::File> {
     let folder = if folder.as_os_str().is_empty() {
         Path::new(".")
     } else {
         folder
     };
-    // The lock itself is replaced when it is written, so that something else has to be held.
+    // Writing replaces the lock file itself, so another file has to be locked.
     let held = if cfg!(unix) {
         std::fs::File::open(folder)?
     } else {
@@ -93,7 +94,7 @@ fn alone_in(folder: &Path) -> std::io::Result<std::fs::File> {
     Ok(held)
 }
 
-/// The folder of a text of rules, and the name of the text in there.
+/// The directory of a rule source, and the name of its file there.
 fn place(source: &str) -> (PathBuf, String) {
     if source.starts_with('<') {
         let (folder, file) = place_of(source);
@@ -120,13 +121,13 @@ impl Locks {
         }
     }
 
-    /// The entry of the lock beside a rule, current or not.
+    /// The lock entry for a rule, whether current or not.
     fn beside(&mut self, rule: &Rule) -> Result<Option<&Entry>, Failure> {
         let (folder, file) = place(&rule.ast.source.name);
         Ok(self.folder(&folder)?.lock.get(&file, &rule.name))
     }
 
-    /// The current verdict of a rule, from the lock beside it or from those that come with the tool.
+    /// The current verdict of a rule, from the lock beside it or from the built-in locks.
     pub(super) fn verdict(&mut self, rule: &Rule) -> Result<Option<Entry>, Failure> {
         if let Some(shipped) = shipped_verdict(rule) {
             return Ok(Some(shipped.clone()));
@@ -135,7 +136,7 @@ impl Locks {
         Ok(kept.filter(|e| e.is_current(&fingerprint(rule))).cloned())
     }
 
-    /// The entry of a rule that need not be tried again. Refuted rules are, for their counterexamples.
+    /// The entry of a rule that need not be checked again. Refuted rules are checked again, for their counterexamples.
     pub(super) fn kept(
         &mut self,
         subject: &Subject,
@@ -149,7 +150,7 @@ impl Locks {
             .cloned())
     }
 
-    /// Takes an entry for a rule of `source` into its lock.
+    /// Stores an entry for a rule of `source` in its lock.
     pub(super) fn keep(&mut self, source: &str, mut entry: Entry) -> Done {
         let (folder, file) = place(source);
         entry.file = file;
@@ -160,7 +161,7 @@ impl Locks {
         Ok(())
     }
 
-    /// Entries for rules that are gone from the texts of `subjects`, and for files that are gone.
+    /// Entries for rules no longer in the sources of `subjects`, and for files that no longer exist.
     fn idle(&self, subjects: &[Subject]) -> Vec<(PathBuf, Entry)> {
         let mut rules: BTreeMap<(PathBuf, String), BTreeSet<&str>> = BTreeMap::new();
         for subject in subjects {
@@ -184,7 +185,7 @@ impl Locks {
         out
     }
 
-    /// Drops the entries of rules that are gone.
+    /// Drops the entries of rules that no longer exist.
     pub(super) fn prune(&mut self, subjects: &[Subject]) {
         for (folder, gone) in self.idle(subjects) {
             if let Some(held) = self.folders.get_mut(&folder) {
@@ -194,7 +195,7 @@ impl Locks {
         }
     }
 
-    /// Writes the locks that have changed. What other processes have written since they were read stays.
+    /// Writes the changed locks, keeping what other processes have written since they were read.
     pub(super) fn write(&self, shell: &Shell) -> Done {
         for (folder, held) in &self.folders {
             if held.put.is_empty() && held.dropped.is_empty() {
@@ -219,7 +220,7 @@ impl Locks {
     }
 }
 
-/// A line on the terminal that says how far the work is; nothing where standard error is no terminal.
+/// A progress line on the terminal; nothing if standard error is not a terminal.
 pub(super) struct Progress {
     terminal: bool,
 }
@@ -231,22 +232,22 @@ impl Progress {
         }
     }
 
-    /// Shows a line in the place of the last one.
+    /// Replaces the line.
     pub(super) fn show(&self, text: &str) {
         if self.terminal {
-            // There is nobody left to tell if this fails.
+            // Nothing can be done if standard error cannot be written.
             let _ = write!(std::io::stderr().lock(), "\r\x1b[K{text}");
         }
     }
 
-    /// Takes the line away.
+    /// Clears the line.
     pub(super) fn clear(&self) {
         self.show("");
     }
 }
 
-/// Whether a text of rules is a file here, as it is, so that a lock stands beside it. Rules that are in no file are where
-/// the built-in ones are.
+/// Whether a rule source is an unchanged file on disk, so that a lock can be beside it. Rules that are in no file are
+/// located with the built-in ones.
 fn is_here(source: &Source) -> bool {
     let same = |name: &str, text: &str| std::fs::read_to_string(name).is_ok_and(|here| here == text);
     if source.name.starts_with('<') && is_shipped(source) {
@@ -255,14 +256,14 @@ fn is_here(source: &Source) -> bool {
     same(&source.name, &source.text)
 }
 
-/// Refuses rules that no lock can stand beside.
+/// Rejects rules that cannot have a lock file beside them.
 pub(super) fn has_places(subjects: &[Subject]) -> Done {
     let mut seen = BTreeSet::new();
     for subject in subjects.iter().filter(|s| seen.insert(&s.source)) {
         if !is_here(&subject.rule.ast.source) {
             return Err(Diagnostic::error(
                 "T0402",
-                format!("{}: no file here, so that no lock can stand beside it", subject.source),
+                format!("{}: not a file here, so no lock file can be beside it", subject.source),
             )
             .help("verdicts of the rules that come with the tool are built in: `tautomer rules list` shows them")
             .into());
@@ -271,7 +272,7 @@ pub(super) fn has_places(subjects: &[Subject]) -> Done {
     Ok(())
 }
 
-/// Answers `--check-lock`.
+/// Implements `--check-lock`.
 pub(super) fn check(subjects: &[Subject], whole: bool, least_budget: Option<usize>, shell: &Shell) -> Done {
     let mut locks = Locks::default();
     let mut stale: Vec<(String, String, String)> = Vec::new();
@@ -291,7 +292,9 @@ pub(super) fn check(subjects: &[Subject], whole: bool, least_budget: Option<usiz
             Some(e) if e.examples != examples_fingerprint(&subject.rule, &subject.examples) => {
                 "its examples have changed".to_owned()
             }
-            Some(e) if least_budget.is_some_and(|n| e.budget < n) => format!("it was tried at {} instances", e.budget),
+            Some(e) if least_budget.is_some_and(|n| e.budget < n) => {
+                format!("it was checked at {} instances", e.budget)
+            }
             Some(e) => {
                 refuted += usize::from(e.verdict == Level::Refuted);
                 continue;
@@ -304,7 +307,7 @@ pub(super) fn check(subjects: &[Subject], whole: bool, least_budget: Option<usiz
         let gone = locks.idle(subjects).into_iter();
         stale.extend(gone.map(|(folder, e)| {
             let source = folder.join(&e.file).display().to_string();
-            (source, e.rule, "it is no longer there".to_owned())
+            (source, e.rule, "it no longer exists".to_owned())
         }));
     }
     if shell.json {
@@ -329,17 +332,17 @@ pub(super) fn check(subjects: &[Subject], whole: bool, least_budget: Option<usiz
     }
 }
 
-/// The rules that take part, chosen by their verdicts.
+/// The rules that are used, chosen by their verdicts.
 pub(super) struct Chosen {
     /// The rules.
     pub(super) rules: Vec<Arc<Rule>>,
-    /// Those among them without a current verdict.
+    /// The rules without a current verdict.
     pub(super) without: Vec<String>,
-    /// Those among them that are refuted.
+    /// The refuted rules.
     pub(super) refuted: Vec<String>,
-    /// Those that are left out for their verdict.
+    /// The rules excluded because of their verdicts.
     pub(super) left_out: Vec<String>,
-    /// What is known of each rule that has a verdict.
+    /// What is known about each rule that has a verdict.
     pub(super) entries: BTreeMap<String, Entry>,
 }
 
@@ -350,7 +353,7 @@ impl Chosen {
     }
 }
 
-/// Leaves out rules with a lesser verdict than asked for, warns about rules without one, and refuses refuted ones.
+/// Excludes rules with a weaker verdict than required, warns about rules without one, and rejects refuted ones.
 pub(super) fn choose(
     options: &Options<'_>,
     least: Least,
@@ -394,7 +397,7 @@ pub(super) fn choose(
             format!("{} refuted: {}", are(&out.refuted), some(&out.refuted)),
         )
         .help(format!("`tautomer verify {files}` shows a counterexample"))
-        .help("`--verdict tested` leaves refuted rules out, `--allow-refuted` applies them")
+        .help("`--verdict tested` excludes refuted rules, `--allow-refuted` applies them")
         .into());
     }
     if !out.left_out.is_empty() {
@@ -403,7 +406,7 @@ pub(super) fn choose(
             n => format!("{n} rules are"),
         };
         shell.say(&format!(
-            "{left} left out for want of a verdict: {}",
+            "{left} excluded, lacking the required verdict: {}",
             some(&out.left_out)
         ));
     }
@@ -417,7 +420,7 @@ pub(super) fn choose(
         shell.problems(
             &warning
                 .help(format!(
-                    "`tautomer verify {files} --lock` tries whether they are true, and keeps the answer"
+                    "`tautomer verify {files} --lock` checks them and keeps the verdicts"
                 ))
                 .into(),
         );
@@ -425,7 +428,7 @@ pub(super) fn choose(
     Ok(out)
 }
 
-/// The verdict of a rule, if it is less than what is asked for.
+/// The verdict of a rule, if it is weaker than required.
 pub(super) fn lesser(options: &Options<'_>, name: &str, least: Least) -> Result<Option<String>, Failure> {
     let (Some(least), Some(rule)) = (
         least.level(),

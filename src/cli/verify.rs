@@ -1,4 +1,4 @@
-//! `tautomer verify`: are rules true?
+//! `tautomer verify`: are rules correct?
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -19,41 +19,41 @@ use super::{Done, Failure, Shell, output, rule_files, validate};
 
 #[derive(clap::Args)]
 pub(super) struct Args {
-    /// Rule files, folders of them, or names of sets that come with the tool; without any, the built-in rules. Or two
-    /// programs or models: whether the second, made of the first, is equal to it
+    /// Rule files, directories of rule files, or names of sets that come with the tool; by default, the built-in rules.
+    /// Or two programs or models: checks whether the second, made from the first, is equal to it
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
     /// All rules that come with the tool: the built-in ones and the sets
     #[arg(long, conflicts_with = "files")]
     built_in: bool,
-    /// Try this rule alone; may be given several times
+    /// Check only this rule; may be repeated
     #[arg(long, value_name = "NAME")]
     rule: Vec<String>,
     /// Instances of each rule [default: 100]
     #[arg(long, value_name = "N")]
     budget: Option<usize>,
-    /// Where the random choices begin
+    /// Random seed
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
-    /// A rule is wrong where its target has another type than its source, although no engine applies it there
+    /// Treat a rule as wrong where its target has another type than its source, although no engine applies it there
     #[arg(long)]
     strict: bool,
-    /// Laws of functions that may be assumed at instances, such as exp-sum,sqrt-square; all, if this is left out
+    /// Laws of functions that may be assumed at instances, such as exp-sum,sqrt-square [default: all]
     #[arg(long, value_name = "LAWS", conflicts_with = "no_laws")]
     laws: Option<Laws>,
-    /// Assume nothing of functions but that equal arguments have equal values
+    /// Assume nothing about functions except that equal arguments give equal values
     #[arg(long)]
     no_laws: bool,
-    /// Compare the bits of rules with one operand on all numbers of f32
+    /// Compare rules with one operand bit by bit on all f32 numbers
     #[arg(long)]
     exhaustive: bool,
-    /// Keep the verdicts in a lock file beside the rules; rules with a current one there are not tried again
+    /// Keep the verdicts in a lock file beside the rules; rules with a current verdict there are not checked again
     #[arg(long)]
     lock: bool,
-    /// With `--lock`: try all rules again
+    /// With `--lock`: check all rules again
     #[arg(long, requires = "lock")]
     force: bool,
-    /// Try nothing; the answer is no if the lock beside the rules is stale, or a rule is refuted there
+    /// Check nothing; fail if the lock beside the rules is stale, or a rule is refuted there
     #[arg(long, conflicts_with_all = ["lock", "save", "table"])]
     check_lock: bool,
     /// Print the verdicts as a table in Markdown
@@ -62,24 +62,24 @@ pub(super) struct Args {
     /// Where to write the table
     #[arg(long, short, value_name = "FILE", requires = "table")]
     output: Option<PathBuf>,
-    /// Write both sides of each counterexample into this folder, as programs with values
-    #[arg(long, value_name = "FOLDER")]
+    /// Write both sides of each counterexample to this directory, as programs with values
+    #[arg(long, value_name = "DIR")]
     save: Option<PathBuf>,
-    /// Look for no conditions under which refuted rules are right
+    /// Do not look for conditions under which refuted rules are correct
     #[arg(long)]
     no_repair: bool,
-    /// Rules that are tried at a time; the verdicts do not depend on it [default: one for each core]
+    /// How many rules are checked in parallel; the verdicts do not depend on it [default: one for each core]
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
     #[command(flatten)]
     graphs: validate::GraphArgs,
 }
 
-/// What there is to say about a rule.
+/// The outcome for a rule.
 enum Row {
-    /// It was tried.
+    /// It was checked.
     Tried(Box<Report>, Option<Repair>),
-    /// Its verdict was kept.
+    /// Its verdict was kept in the lock.
     Kept(Box<Entry>),
 }
 
@@ -180,7 +180,7 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
     summary(args, &rows, seconds, shell)
 }
 
-/// Tries the rules that have no row yet, and prints all rows in order.
+/// Checks the rules that have no row yet, and prints all rows in order.
 fn tried(
     args: &Args,
     subjects: &[Subject],
@@ -205,7 +205,7 @@ fn tried(
         }
     };
     let finish = |_: &Subject, report: Report| Row::Tried(Box::new(report), None);
-    // Kept rows up to the next rule that is tried are printed with it.
+    // Kept rows are printed together with the next checked rule, so that rows stay in order.
     let mut at = 0;
     let mut each = |row: &Row| {
         progress.clear();
@@ -240,7 +240,7 @@ fn tried(
         .collect())
 }
 
-/// Looks for repairs of the rules that are refuted, once all verdicts are there.
+/// Looks for repairs of refuted rules, once all verdicts are known.
 fn repairs(open: &[&Subject], found: &mut [Row], options: &Options, threads: usize, shell: &Shell) -> Done {
     let refuted: Vec<usize> = (0..found.len())
         .filter(|&i| found[i].level() == Level::Refuted)
@@ -277,12 +277,12 @@ fn repair_text(name: &str, repair: &Repair) -> String {
     let lines: String = text.lines().map(|l| format!("    {l}\n")).collect();
     let share = (100 * kept).checked_div(*of).unwrap_or(0);
     format!(
-        "{name}: with {change} nothing refutes it; {share} % of the instances at which it was right remain ({kept} of \
+        "{name}: with {change} nothing refutes it; {share} % of the instances at which it held remain ({kept} of \
          {of}):\n{lines}"
     )
 }
 
-/// Prints the report as data, and how many rules have which verdict.
+/// Prints the report as JSON, or how many rules have which verdict.
 fn summary(args: &Args, rows: &[Row], seconds: f64, shell: &Shell) -> Done {
     let count = |level: Level| rows.iter().filter(|row| row.level() == level).count();
     let kept = rows.iter().filter(|row| matches!(row, Row::Kept(_))).count();
@@ -358,7 +358,7 @@ fn load(args: &Args) -> Result<Vec<Subject>, Failure> {
     Ok(all)
 }
 
-/// Laws that a verdict rests on.
+/// The laws that a verdict depends on.
 fn laws(verdict: &Verdict) -> Laws {
     match verdict {
         Verdict::Proved { laws, .. } | Verdict::Tested { laws, .. } => *laws,
@@ -371,7 +371,7 @@ fn text(report: &Report, width: usize, verbose: bool) -> String {
     if report.refused > 0 {
         let why = report.refusal.as_deref().unwrap_or_default();
         out.push_str(&format!(
-            "  at {} more instances the target has another type, or none, so that no engine applies it; at the first: \
+            "  at {} more instances the target has another type, or none, so no engine applies the rule; at the first: \
              {why}\n",
             report.refused
         ));
@@ -382,7 +382,7 @@ fn text(report: &Report, width: usize, verbose: bool) -> String {
     if let Some(class) = report.stronger_class() {
         let rests = report.class.as_ref().map_or_else(String::new, ToString::to_string);
         out.push_str(&format!(
-            "  it could declare `numerics {class}`: nothing that was tried speaks against it ({rests})\n"
+            "  it could declare `numerics {class}`: no checked instance contradicts it ({rests})\n"
         ));
     }
     if let Verdict::Refuted(example) = &report.verdict {

@@ -1,4 +1,4 @@
-//! From a graph to its plan.
+//! Compiling a graph into a plan.
 
 use std::sync::Arc;
 
@@ -23,13 +23,14 @@ impl Plan {
     /// The plan of a graph. Composite operators without a kernel are replaced by their bodies.
     ///
     /// # Errors
-    /// If it calls an operator without a definition, or has a tuple where only a tensor can stand.
+    /// If it calls an operator without a definition, or has a tuple where only a tensor is possible.
     pub fn compile(graph: &Graph) -> Result<Plan, PlanError> {
         let slow = |def: &OpDef| def.composite_body().is_some() && kernels::of(def.name).is_empty();
         let is_slow = |v: VertexId| graph.vertex(v).op().and_then(Op::def).is_some_and(slow);
         if graph.ids().any(is_slow) {
             let mut expanded = graph.clone();
-            // A body that does not type yet, for want of a rank, stays a call; its operands tell more in a run.
+            // A body that cannot be typed yet, because a rank is unknown, stays a call; its operands are better known
+            // at run time.
             if expand_composites(&mut expanded, &slow).is_ok() {
                 return Plan::compile_flat(&expanded);
             }
@@ -97,7 +98,7 @@ impl Builder<'_> {
         self.plan.slots.len() - 1
     }
 
-    /// The type of a value that has a slot of its own.
+    /// The type of a value that gets its own slot.
     fn held_type(&self, v: VertexId, ty: &Type, place: &str) -> Result<Type, PlanError> {
         match ty {
             Type::Tensor(_) | Type::Sequence(_) | Type::Optional(_) => Ok(ty.clone()),
@@ -204,7 +205,7 @@ impl Builder<'_> {
     }
 
     fn output(&mut self, v: VertexId, name: Option<Arc<str>>, held: &Held) -> Result<(), PlanError> {
-        // Tuples inside tuples, with a stack of what is still to come.
+        // Flattens nested tuples; the stack holds what is still to be visited.
         let mut stack = vec![(name, held)];
         while let Some((name, held)) = stack.pop() {
             match held {

@@ -1,4 +1,4 @@
-//! Why a graph has no plan, and why a run fails.
+//! Errors of planning and of running.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use crate::graph::VertexId;
 use crate::op::OpError;
 use crate::tensor::Type;
 
-/// Why a graph has no plan.
+/// The reason why a graph has no plan.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlanError {
@@ -15,37 +15,37 @@ pub enum PlanError {
     Opaque {
         /// Its name.
         op: String,
-        /// Where it is called.
+        /// The vertex that calls it.
         vertex: VertexId,
     },
     /// A tuple where a tensor is needed.
-    #[error("{place} is a tuple ({ty}), and only tensors can stand there")]
+    #[error("{place} is a tuple ({ty}), but only tensors are possible there")]
     Tuple {
-        /// Where.
+        /// The place, in words.
         place: String,
         /// Its type.
         ty: Type,
         /// The vertex.
         vertex: VertexId,
     },
-    /// An operand that was left out stands for a value.
-    #[error("a value is left out where one is needed")]
+    /// A missing operand is used as a value.
+    #[error("a value is missing where one is required")]
     Absent {
         /// The vertex that needs it.
         vertex: VertexId,
     },
 }
 
-/// Why a run failed.
+/// The reason why a run failed.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
     /// The wrong number of inputs.
     #[error("{expected} inputs expected, {given} given")]
     Count {
-        /// How many the plan has.
+        /// The number of inputs of the plan.
         expected: usize,
-        /// How many came.
+        /// The number of inputs given.
         given: usize,
     },
     /// An input or a parameter without a value.
@@ -58,16 +58,16 @@ pub enum RunError {
         /// Its type.
         expected: Box<Type>,
     },
-    /// A value for an input that there is none of.
+    /// An unknown input name.
     #[error("there is no input `{name}`; the inputs are {known}")]
     Unknown {
-        /// The name that came.
+        /// The unknown name.
         name: Arc<str>,
         /// The names of the inputs.
         known: String,
     },
-    /// A value of the wrong element type, rank or extent.
-    #[error("{what} `{name}` must be {expected}, and is {given}")]
+    /// A value of the wrong element type, rank or dimensions.
+    #[error("{what} `{name}` must be {expected}, but is {given}")]
     Type {
         /// `input` or `parameter`.
         what: &'static str,
@@ -78,30 +78,30 @@ pub enum RunError {
         /// The type of the value.
         given: Box<Type>,
     },
-    /// Two values disagree about a dimension.
+    /// Two values disagree about a symbolic dimension.
     #[error("dimension `{symbol}` is {first} in `{first_place}` and {second} in `{second_place}`")]
     Symbol {
         /// The dimension.
         symbol: Arc<str>,
-        /// Its value at first.
+        /// Its first value.
         first: i64,
         /// The input or parameter that gave it.
         first_place: Arc<str>,
         /// Its other value.
         second: i64,
-        /// The input or parameter that gave that.
+        /// The input or parameter that gave the other value.
         second_place: Arc<str>,
     },
     /// A step failed.
     #[error("step {step}, `{op}({operands})`: {source}")]
     Step {
-        /// Its place in the plan.
+        /// Its index in the plan.
         step: usize,
         /// The operator.
         op: String,
         /// Types of its operands.
         operands: String,
-        /// What is wrong.
+        /// The cause.
         source: Box<OpError>,
     },
     /// An operator that the table does not define.
@@ -110,15 +110,15 @@ pub enum RunError {
         /// Its name.
         op: String,
     },
-    /// A result that is no tensor, where only tensors are taken.
-    #[error("result `{name}` is no tensor: {ty}")]
+    /// A result that is not a tensor, where only tensors are possible.
+    #[error("result `{name}` is not a tensor: {ty}")]
     NoTensor {
         /// Its name.
         name: Arc<str>,
         /// Its type.
         ty: Box<Type>,
     },
-    /// A plan that does not hold together; only one that was read from elsewhere can.
+    /// An inconsistent plan; only a plan that was read from elsewhere can be one.
     #[error("the plan is broken: {0}")]
     Broken(String),
 }

@@ -1,4 +1,4 @@
-//! What a run takes, estimated from types before it begins.
+//! The resources of a run, estimated from types in advance.
 
 use std::cell::Cell;
 
@@ -8,10 +8,10 @@ use crate::graph::{Allowance, Excess, Graph, Node, VertexId, Weights, weighted};
 use crate::op::{Fact, Infer, Op, OpDef, Semantics, work};
 use crate::tensor::{DType, Type};
 
-/// What a run takes. What depends on values is not in it: a run counts that as it goes.
+/// The resources of a run. Costs that depend on values are not included; a run counts them as it goes.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Estimate {
-    /// Bytes of all values that are computed and held at one time.
+    /// Bytes of all computed values that are held at one time.
     pub bytes: f64,
     /// Bytes of the results.
     pub results: f64,
@@ -22,7 +22,7 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// The estimate of a graph whose extents are known.
+    /// The estimate of a graph whose dimensions are known.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -63,7 +63,7 @@ impl Estimate {
         };
         let mut taken = work(&call, graph.ty(v));
         if matches!(def.semantics, Semantics::Flow(_)) {
-            // The work of its functions, each as often as it is known to be called.
+            // The work of its functions, multiplied by the number of calls as far as that is known.
             taken.operations += def.cost.apply(&call, graph.ty(v)).flops;
         }
         let first = facts.first().and_then(|f| f.ty.as_tensor()).map(|t| t.dtype);
@@ -71,7 +71,7 @@ impl Estimate {
         self.reference += weighted(&taken, Weights::REFERENCE);
     }
 
-    /// What of it is beyond an allowance.
+    /// The limit of `allowance` that the estimate exceeds, if any.
     pub fn excess(&self, allowance: Allowance) -> Option<Excess> {
         if self.bytes > allowance.bytes as f64 {
             return Some(Excess::Bytes(self.bytes, allowance.bytes));
@@ -86,12 +86,12 @@ fn bytes_of(ty: &crate::tensor::TensorType) -> f64 {
     shape.map_or(0.0, |s| s.iter().fold(ty.dtype.size() as f64, |n, &d| n * d as f64))
 }
 
-/// How operations of a call are weighted: by whether there is a kernel for its first operand.
+/// How the operations of a call are weighted, depending on whether there is a kernel for its first operand.
 pub(super) fn weights(def: &OpDef, first: Option<DType>) -> Weights {
     let fits = |kernel: &kernels::Kernel| kernel.dtype.is_none() || kernel.dtype == first;
     let narrow = matches!(first, Some(DType::F16 | DType::BF16));
     let has_kernel = kernels::of(def.name).iter().any(|kernel| narrow || fits(kernel));
-    // Bodies run by the kernels of what they call.
+    // Bodies are run by the kernels of the operators they call.
     if has_kernel || def.composite_body().is_some() || matches!(def.semantics, Semantics::Flow(_)) {
         Weights::KERNELS
     } else {

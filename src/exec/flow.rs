@@ -1,4 +1,4 @@
-//! Steps that call functions, or that hold values that are no tensors.
+//! Steps that call functions or hold values other than tensors.
 
 use super::error::RunError;
 use super::plan::{Plan, Step};
@@ -7,7 +7,7 @@ use crate::graph::{Datum, Meter, Params, Weights, datum_bytes, evaluate_flow, fi
 use crate::op::{AttrValue, Flow, OpError};
 use crate::tensor::{Tensor, Type};
 
-/// Executors of the functions that a step calls, by the place of the attribute.
+/// Executors of the functions that a step calls, indexed by attribute.
 pub(super) fn functions(step: &Step, mode: Mode) -> Result<Vec<Option<Executor>>, RunError> {
     if step.attrs.iter().all(|attr| attr.region().is_none()) {
         return Ok(Vec::new());

@@ -1,4 +1,4 @@
-//! Lifetimes of values and their places in one arena.
+//! Lifetimes of values and their offsets in one arena.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,27 +6,27 @@ use serde::{Deserialize, Serialize};
 
 use super::plan::{Plan, SlotId};
 
-/// Every value begins at a multiple of this many bytes: a cache line, and the widest vector register.
+/// Every value starts at a multiple of this many bytes: a cache line, and the widest vector register.
 pub(super) const ALIGN: u64 = 64;
 
-/// How much memory the values take that the steps of a plan compute; those of unknown size are not counted.
+/// The memory taken by the values that the steps of a plan compute; values of unknown size are not counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Memory {
     /// Bytes of the arena.
     pub arena: u64,
-    /// The most bytes that live at one time: no arena can be smaller.
+    /// The maximum number of bytes alive at one time: no arena can be smaller.
     pub peak: u64,
-    /// Bytes of all values together: what a run takes that frees nothing.
+    /// Bytes of all values together: the memory of a run that frees nothing.
     pub total: u64,
 }
 
-/// Finds the last use of every slot, what each step frees, and a place in the arena.
+/// Finds the last use of every slot, the slots each step frees, and the offsets in the arena.
 pub(super) fn assign(plan: &mut Plan) {
     lifetimes(plan);
     let mut arena = Arena::default();
     let mut memory = Memory::default();
     let mut live = 0u64;
-    // A value nothing reads is gone as soon as its step is done.
+    // A value that nothing reads is freed after its step.
     let owned = |plan: &Plan, slot: SlotId| plan.slots[slot].view_of.is_none() && plan.slots[slot].born.is_some();
     for i in 0..plan.steps.len() {
         for slot in plan.steps[i].results.clone() {
@@ -49,12 +49,12 @@ pub(super) fn assign(plan: &mut Plan) {
     plan.memory = memory;
 }
 
-/// `bytes` up to the alignment; sizes near the limit of the type stay, no machine has them.
+/// `bytes` rounded up to the alignment; sizes near the limit of the type stay unchanged, as no machine has them.
 fn round_up(bytes: u64) -> u64 {
     bytes.checked_next_multiple_of(ALIGN).unwrap_or(bytes)
 }
 
-/// Fills in `dies` and `frees`. A value that a view shows lives as long as the view.
+/// Fills in `dies` and `frees`. A value lives as long as its views.
 fn lifetimes(plan: &mut Plan) {
     let mut kept = vec![false; plan.slots.len()];
     for port in &plan.outputs {
@@ -66,7 +66,7 @@ fn lifetimes(plan: &mut Plan) {
             last[slot] = Some(i);
         }
     }
-    // Views come after what they show, so one pass from the back reaches the owner.
+    // Views come after the values they show, so one backward pass reaches the owner.
     for slot in (0..plan.slots.len()).rev() {
         if let Some(of) = plan.slots[slot].view_of {
             last[of] = last[of].max(last[slot]);
@@ -84,16 +84,16 @@ fn lifetimes(plan: &mut Plan) {
 /// Free ranges of an arena that grows at its end.
 #[derive(Default)]
 struct Arena {
-    /// Length by first byte.
+    /// Lengths by offset.
     by_offset: BTreeMap<u64, u64>,
-    /// (length, first byte) of the same ranges.
+    /// (length, offset) of the same ranges.
     by_size: BTreeSet<(u64, u64)>,
     end: u64,
 }
 
 impl Arena {
-    /// The smallest free range that is large enough, the first of them; else the end of the arena, together with the
-    /// free range before it.
+    /// The smallest free range that is large enough, the first of those; otherwise the end of the arena, together with
+    /// a free range directly before it.
     fn take(&mut self, bytes: u64) -> u64 {
         if bytes == 0 {
             return 0;

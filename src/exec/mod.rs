@@ -1,7 +1,7 @@
 //! Execution: a graph becomes a [`Plan`], and an [`Executor`] runs the plan on tensors.
 //!
-//! A plan is plain data. What a step computes is said by the operator table; a kernel of [`kernels`] may compute the
-//! same faster, and an executor in [`Mode::Reference`] uses none of them.
+//! A plan is plain data. The operator table defines what a step computes; a kernel of [`kernels`] may compute the same
+//! faster, and an executor in [`Mode::Reference`] uses no kernels.
 
 mod build;
 mod error;

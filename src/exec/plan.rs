@@ -8,7 +8,7 @@ use super::memory::Memory;
 use crate::op::AttrValue;
 use crate::tensor::{Tensor, Type};
 
-/// Names a slot of one plan: its place in [`Plan::slots`].
+/// A slot of a plan: its index in [`Plan::slots`].
 pub type SlotId = usize;
 
 /// What to compute, in which order, and where the values live. Plain data: it can be printed, stored and read back.
@@ -37,7 +37,7 @@ pub struct Plan {
     pub name: String,
     /// Every value, in order of first appearance.
     pub slots: Vec<Slot>,
-    /// What is given at each run, in order.
+    /// The inputs of each run, in order.
     pub inputs: Vec<Port>,
     /// Parameters of the model, in order.
     pub params: Vec<Port>,
@@ -45,9 +45,9 @@ pub struct Plan {
     pub constants: Vec<Constant>,
     /// The calls, each after those it depends on.
     pub steps: Vec<Step>,
-    /// The results, in order; a tuple gives one for each of its elements.
+    /// The results, in order; a tuple becomes one port for each of its elements.
     pub outputs: Vec<Port>,
-    /// How much memory a run takes.
+    /// The memory that a run takes.
     pub memory: Memory,
 }
 
@@ -56,15 +56,15 @@ pub struct Plan {
 pub struct Slot {
     /// What it holds: a tensor, a sequence, or an optional value.
     pub ty: Type,
-    /// Bytes of its elements, if every extent is known.
+    /// Bytes of its elements, if every dimension is known.
     pub bytes: Option<u64>,
-    /// Its first byte in the arena, if it is computed by a step, owns its elements, and every extent is known.
+    /// Its offset in the arena, if it is computed by a step, owns its elements, and every dimension is known.
     pub offset: Option<u64>,
-    /// The slot whose elements it shows under another shape.
+    /// The slot whose elements it shows with another shape.
     pub view_of: Option<SlotId>,
-    /// The step that computes it; `None` if it is given.
+    /// The step that computes it; `None` for inputs, parameters and constants.
     pub born: Option<usize>,
-    /// The last step that reads it, its views included; `None` if it is an output, or if nothing reads it.
+    /// The last step that reads it or one of its views; `None` if it is an output, or if nothing reads it.
     pub dies: Option<usize>,
 }
 
@@ -73,14 +73,14 @@ pub struct Slot {
 pub struct Port {
     /// Its name; outputs may have none.
     pub name: Option<Arc<str>>,
-    /// Where it is.
+    /// Its slot.
     pub slot: SlotId,
 }
 
 /// A value that is part of the graph.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Constant {
-    /// Where it is.
+    /// Its slot.
     pub slot: SlotId,
     /// The value.
     pub value: Tensor,
@@ -95,21 +95,21 @@ pub struct Step {
     pub attrs: Vec<AttrValue>,
     /// The operands; `None` where one is left out.
     pub operands: Vec<Option<SlotId>>,
-    /// Where the results go.
+    /// The slots of the results.
     pub results: Vec<SlotId>,
-    /// Slots no later step and no output needs.
+    /// Slots that no later step and no output needs.
     pub frees: Vec<SlotId>,
     /// The name of the value in the graph, if it has one.
     pub name: Option<Arc<str>>,
 }
 
 impl Plan {
-    /// True if every extent is known, so that every value has a place in the arena.
+    /// True if every dimension is known, so that every value has an offset in the arena.
     pub fn is_static(&self) -> bool {
         self.slots.iter().all(|s| s.bytes.is_some())
     }
 
-    /// Checks that every slot named exists; a compiled plan passes.
+    /// Checks that all slots exist; a compiled plan always passes.
     pub(super) fn check(&self) -> Result<(), String> {
         let n = self.slots.len();
         let ports = [&self.inputs, &self.params, &self.outputs].into_iter().flatten();
@@ -128,9 +128,9 @@ impl Plan {
         }
     }
 
-    /// The slot that owns the elements `slot` shows.
+    /// The slot that owns the elements shown by `slot`.
     pub fn owner(&self, mut slot: SlotId) -> SlotId {
-        // A view names an earlier slot; the bound keeps a plan that was read from elsewhere from looping.
+        // A view names an earlier slot; the bound avoids an endless loop in a plan that was read from elsewhere.
         for _ in 0..self.slots.len() {
             match self.slots.get(slot).and_then(|s| s.view_of) {
                 Some(of) if of < slot => slot = of,

@@ -5,7 +5,7 @@ use std::fmt;
 use super::plan::{Plan, Port, SlotId};
 use crate::op::lookup;
 
-/// A number of bytes for people: `1.5 MiB`.
+/// A byte count, for people: `1.5 MiB`.
 pub(super) struct Bytes(pub(super) u64);
 
 impl fmt::Display for Bytes {
@@ -51,8 +51,8 @@ impl Plan {
     }
 }
 
-/// One line for each input, parameter, constant, step and output: types, arena places (`@first+bytes`), and what is
-/// free after a step.
+/// One line for each input, parameter, constant, step and output: types, arena ranges (`@first+bytes`), and the slots
+/// freed after a step.
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = if self.name.is_empty() { "main" } else { &self.name };

@@ -14,20 +14,20 @@ use crate::graph::{Datum, Meter, Params, Weights, datum_bytes, evaluate_call};
 use crate::op::{AttrValue, Op, OpDef, OpError, Semantics, lookup};
 use crate::tensor::{Dim, Tensor, Type};
 
-/// What computes the steps.
+/// How steps are computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mode {
-    /// A kernel where there is one, else the reference semantics.
+    /// By a kernel if there is one, otherwise by the reference semantics.
     #[default]
     Kernels,
-    /// The reference semantics alone.
+    /// By the reference semantics alone.
     Reference,
 }
 
-/// Called after every step with its place, what it is, and its results.
+/// Called after every step with its index, the step, and its results.
 pub type Observer<'a> = &'a mut dyn FnMut(usize, &Step, &[Tensor]);
 
-/// Runs one plan, any number of times.
+/// Runs one plan any number of times.
 ///
 /// ```
 /// use tautomer::exec::{Executor, Mode, Plan};
@@ -51,7 +51,7 @@ pub struct Executor {
     mode: Mode,
     threads: usize,
     defs: Vec<&'static OpDef>,
-    /// For each step, the functions that it calls, by the place of the attribute.
+    /// The functions that each step calls, indexed by attribute.
     functions: Vec<Vec<Option<Executor>>>,
 }
 
@@ -59,7 +59,7 @@ impl Executor {
     /// An executor of `plan`, on one thread.
     ///
     /// # Errors
-    /// If the plan calls an operator that the table does not define, or does not hold together.
+    /// If the plan calls an operator that the table does not define, or is inconsistent.
     pub fn new(plan: Plan, mode: Mode) -> Result<Executor, RunError> {
         let defs = plan
             .steps
@@ -107,7 +107,7 @@ impl Executor {
     /// Runs the plan on inputs by name.
     ///
     /// # Errors
-    /// As [`run`](Executor::run), and if a name is not that of an input.
+    /// As for [`run`](Executor::run), and if a name is not that of an input.
     pub fn run_named(&self, inputs: &Params, params: &Params) -> Result<Vec<Tensor>, RunError> {
         let inputs = inputs
             .iter()
@@ -115,10 +115,10 @@ impl Executor {
         self.tensors(self.run_data(&inputs.collect(), params)?)
     }
 
-    /// Runs the plan on inputs by name, inputs and results being of any type.
+    /// Runs the plan on inputs by name; inputs and results may be of any type.
     ///
     /// # Errors
-    /// As [`run_named`](Executor::run_named).
+    /// As for [`run_named`](Executor::run_named).
     pub fn run_data(
         &self,
         inputs: &IndexMap<Arc<str>, Datum<Tensor>>,
@@ -138,7 +138,7 @@ impl Executor {
             .iter()
             .map(|port| {
                 let value = port.name.as_ref().and_then(|name| inputs.get(name)).cloned();
-                // An input may have a value of its own that a caller can replace.
+                // An input may have a default value that a caller can replace.
                 let default = || port.name.as_ref().and_then(|name| params.get(name)).cloned();
                 value
                     .or_else(|| default().map(Datum::One))
@@ -148,10 +148,10 @@ impl Executor {
         self.steps(ordered, params, &Symbols::new(), &mut |_, _, _| {}, None)
     }
 
-    /// Runs the plan and shows the results of every step to `observer`.
+    /// Runs the plan and passes the results of every step to `observer`.
     ///
     /// # Errors
-    /// As [`run`](Executor::run).
+    /// As for [`run`](Executor::run).
     pub fn run_observed(
         &self,
         inputs: &[Tensor],
@@ -162,10 +162,10 @@ impl Executor {
         self.tensors(self.steps(inputs, params, &Symbols::new(), observer, None)?)
     }
 
-    /// Runs the plan as long as it stays within what `meter` allows, and shows the results of every step to `observer`.
+    /// Runs the plan within the limits of `meter`, and passes the results of every step to `observer`.
     ///
     /// # Errors
-    /// As [`run`](Executor::run), and if it takes more than is allowed.
+    /// As for [`run`](Executor::run), and if a limit is exceeded.
     pub fn run_within(
         &self,
         inputs: &[Tensor],
@@ -188,7 +188,7 @@ impl Executor {
         self.plan.outputs.iter().zip(results).map(one).collect()
     }
 
-    /// Runs the steps; `outer` are symbolic dimensions that are known already.
+    /// Runs the steps; `outer` holds symbolic dimensions that are already known.
     pub(super) fn steps(
         &self,
         inputs: Vec<Datum<Tensor>>,
@@ -198,7 +198,7 @@ impl Executor {
         meter: Option<&Meter>,
     ) -> Result<Vec<Datum<Tensor>>, RunError> {
         let plan = &self.plan;
-        // Bytes of computed values, as they are counted.
+        // The bytes counted for each computed value.
         let mut held: Vec<u64> = vec![0; if meter.is_some() { plan.slots.len() } else { 0 }];
         if inputs.len() != plan.inputs.len() {
             return Err(RunError::Count {
@@ -212,7 +212,7 @@ impl Executor {
             match (value, &plan.slots[port.slot].ty) {
                 (Datum::One(value), Type::Tensor(_)) => given.push(("input", port, value)),
                 (Datum::List(_), Type::Sequence(_) | Type::Optional(_)) => {}
-                // A tensor stands for an optional value that is there; what holds it is made below.
+                // A tensor can be given for an optional value; it is wrapped below.
                 (Datum::One(_), Type::Optional(_)) => {}
                 _ => return Err(self.missing("input", port)),
             }
@@ -274,7 +274,7 @@ impl Executor {
                 }
             }
         }
-        // What is left are the results, which the caller counts.
+        // Only the results are left, and the caller counts those.
         if let Some(meter) = meter {
             held.iter().for_each(|bytes| meter.release(*bytes));
         }
@@ -306,12 +306,12 @@ impl Executor {
         self.defs[i]
     }
 
-    /// The function at attribute `place` of step `i`.
+    /// The function in attribute `place` of step `i`.
     pub(super) fn function(&self, i: usize, place: usize) -> Option<&Executor> {
         self.functions.get(i)?.get(place)?.as_ref()
     }
 
-    /// Counts a step that is about to be made.
+    /// Counts a step before it runs.
     fn count(
         &self,
         meter: &Meter,
@@ -393,11 +393,11 @@ impl Executor {
                 }
             }
         }
-        // A function has symbols of its own; the others are those of the call.
+        // A function has its own symbols; the others are those of the caller.
         for (symbol, value) in outer {
             symbols.entry(symbol.clone()).or_insert_with(|| value.clone());
         }
-        // With every symbol known, the extents that are expressions.
+        // Now that every symbol is known, dimensions that are expressions can be checked.
         for &(what, port, value) in given {
             let ty = self.plan.slots[port.slot].ty.as_tensor();
             let shape = ty.and_then(|t| t.shape.as_ref()).into_iter().flat_map(|s| s.iter());

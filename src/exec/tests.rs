@@ -22,7 +22,7 @@ fn ones(shape: &[usize]) -> Tensor {
     Tensor::new(shape, vec![1.0f32; shape.iter().product()]).unwrap()
 }
 
-/// A graph of `add` over two inputs: each row names two earlier vertices and whether the sum is a result.
+/// A graph of `add` over two inputs: each row gives two earlier vertices and whether the sum is a result.
 fn dag(rows: &[(usize, usize, bool)], width: usize) -> Graph {
     let mut g = Graph::new();
     let mut vertices: Vec<VertexId> = vec![
@@ -42,7 +42,7 @@ fn dag(rows: &[(usize, usize, bool)], width: usize) -> Graph {
     g
 }
 
-/// The steps during which a slot's bytes are in use: from its own to its last reader, or to the end.
+/// The steps during which a slot's bytes are in use: from its own step to its last reader, or to the end.
 fn lifetime(plan: &Plan, slot: usize) -> (usize, usize) {
     let data = &plan.slots[slot];
     (data.born.unwrap(), data.dies.unwrap_or(plan.steps.len()))
@@ -80,7 +80,7 @@ proptest! {
         let g = dag(&rows, width);
         let plan = Plan::compile(&g).unwrap();
         check_memory(&plan);
-        // What the plan frees is never read again: both modes give the same values.
+        // The plan never reads freed values: both modes give the same results.
         let inputs = [ones(&[width, 1]), ones(&[1, width])];
         let run = |mode| Executor::new(plan.clone(), mode).unwrap().run(&inputs, &Params::new()).unwrap();
         prop_assert_eq!(run(Mode::Kernels), run(Mode::Reference));
@@ -105,9 +105,9 @@ fn symbols_are_bound_and_compared() {
     let error = run(&[3, 2], &[4], &[6]).unwrap_err();
     assert_eq!(error.to_string(), "dimension `n` is 3 in `x` and 4 in `y`");
     let error = run(&[3, 2], &[3], &[7]).unwrap_err();
-    assert_eq!(error.to_string(), "input `z` must be f32[2*n], and is f32[7]");
+    assert_eq!(error.to_string(), "input `z` must be f32[2*n], but is f32[7]");
     let error = run(&[3, 5], &[3], &[6]).unwrap_err();
-    assert_eq!(error.to_string(), "input `x` must be f32[n, 2], and is f32[3, 5]");
+    assert_eq!(error.to_string(), "input `x` must be f32[n, 2], but is f32[3, 5]");
 }
 
 #[test]
@@ -120,13 +120,13 @@ fn wrong_inputs_are_named() {
         "1 inputs expected, 0 given"
     );
     let error = e.run(&[Tensor::vector(vec![1i64, 2])], &params).unwrap_err();
-    assert_eq!(error.to_string(), "input `x` must be f32[2], and is i64[2]");
+    assert_eq!(error.to_string(), "input `x` must be f32[2], but is i64[2]");
     let error = e.run(&[ones(&[2])], &Params::new()).unwrap_err();
     assert_eq!(error.to_string(), "parameter `w` of type f32[2] has no value");
     let error = e
         .run(&[ones(&[2])], &Params::from_iter([(Arc::from("w"), ones(&[2, 1]))]))
         .unwrap_err();
-    assert_eq!(error.to_string(), "parameter `w` must be f32[2], and is f32[2, 1]");
+    assert_eq!(error.to_string(), "parameter `w` must be f32[2], but is f32[2, 1]");
     let error = e
         .run_named(&Params::from_iter([(Arc::from("u"), ones(&[2]))]), &params)
         .unwrap_err();

@@ -1,4 +1,4 @@
-//! Files of named tensors, the kind told by the suffix of the name.
+//! Files of named tensors; the suffix of the file name determines the format.
 
 use std::path::Path;
 
@@ -16,12 +16,12 @@ pub enum ArrayFormat {
     Npz,
     /// Safetensors.
     Safetensors,
-    /// One tensor as ONNX stores it, the form of its test cases.
+    /// One tensor in ONNX's format, as in its test cases.
     Onnx,
 }
 
 impl ArrayFormat {
-    /// The kind that the suffix of a file name stands for.
+    /// The kind that the suffix of a file name indicates.
     pub fn of(path: &Path) -> Option<ArrayFormat> {
         Some(match path.extension()?.to_str()? {
             "npy" => ArrayFormat::Npy,
@@ -50,7 +50,7 @@ fn format_of(path: &Path) -> Result<ArrayFormat, FormatError> {
     })
 }
 
-/// Reads a file of tensors; a file of one tensor without a name gives it the name of the file.
+/// Reads a file of tensors; in a file of one unnamed tensor, the tensor gets the name of the file.
 ///
 /// # Errors
 /// The suffix is unknown, or the file cannot be read or is damaged.
@@ -70,7 +70,7 @@ pub fn read(path: &Path) -> Result<IndexMap<String, Tensor>, FormatError> {
     tensors.map_err(|problem| FormatError::at(path, format.name(), problem))
 }
 
-/// Writes a file of tensors, in one step.
+/// Writes a file of tensors atomically.
 ///
 /// # Errors
 /// The suffix is unknown, the format cannot hold the tensors, or the file cannot be written.
@@ -124,7 +124,7 @@ mod tests {
         fs::write(&path, b"\x93NUMPY\x01\x00").unwrap();
         let message = read(&path).unwrap_err().to_string();
         assert!(
-            message.contains("broken.npy") && message.contains("cut short"),
+            message.contains("broken.npy") && message.contains("truncated"),
             "{message}"
         );
         assert!(matches!(

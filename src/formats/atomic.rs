@@ -1,4 +1,4 @@
-//! Writing files so that a reader sees the old contents or the new ones, never a part.
+//! Atomic file writes: a reader sees either the old contents or the new ones, never a mixture.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 
 use tempfile::{Builder, NamedTempFile};
 
-/// The beginning of the names of temporary files; the number of the process follows.
+/// The prefix of temporary file names; the process ID follows.
 const PREFIX: &str = ".tautomer-";
 
-/// Symbolic links that are followed, one after the other.
+/// The maximum length of a chain of symbolic links.
 const MAX_LINKS: usize = 40;
 
-/// Writes `bytes` to `path`, replacing what was there in one step.
+/// Writes `bytes` to `path`, replacing the previous contents atomically.
 ///
 /// # Errors
 /// What the system reports; the old contents are then still in place.
@@ -20,7 +20,7 @@ pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     write_with(path, |out| out.write_all(bytes))
 }
 
-/// Writes to `path` what `contents` writes, replacing what was there in one step.
+/// Writes the output of `contents` to `path`, replacing the previous contents atomically.
 ///
 /// # Errors
 /// What the system or `contents` reports; the old contents are then still in place.
@@ -28,16 +28,16 @@ pub fn write_with(path: &Path, contents: impl FnOnce(&mut dyn Write) -> io::Resu
     Pending::new(path, contents)?.commit()
 }
 
-/// New contents of a file that are complete and not in place yet. Files that belong together are all made first and then
-/// put in place one after the other.
+/// New contents of a file, complete but not yet in place. Files that belong together are all created first and then put
+/// in place one after the other.
 #[derive(Debug)]
 pub struct Pending(Option<(NamedTempFile, PathBuf)>);
 
 impl Pending {
-    /// The contents that `contents` writes, for `path`.
+    /// Creates new contents for `path`, as written by `contents`.
     ///
-    /// They go to a temporary file in the same directory. A symbolic link is followed; devices and pipes are written to
-    /// directly. Temporary files that processes left behind there which no longer run are removed.
+    /// They go to a temporary file in the same directory. Symbolic links are followed; devices and pipes are written
+    /// directly. Temporary files left behind there by processes that no longer run are removed.
     ///
     /// # Errors
     /// What the system or `contents` reports.
@@ -61,7 +61,7 @@ impl Pending {
         Ok(Pending(Some((temporary, path))))
     }
 
-    /// Puts the contents in place, in one step.
+    /// Puts the contents in place atomically.
     ///
     /// # Errors
     /// What the system reports; the old contents are then still in place.
@@ -73,10 +73,10 @@ impl Pending {
     }
 }
 
-/// Finds out whether a file can be written, before work is done for it; nothing is changed.
+/// Checks whether a file can be written, before any work is done for it; changes nothing.
 ///
 /// # Errors
-/// The path is a directory, the file is read-only, or its directory does not exist or takes no new files.
+/// The path is a directory, the file is read-only, or its directory does not exist or accepts no new files.
 pub fn writable(path: &Path) -> io::Result<()> {
     let path = resolved(path);
     if let Ok(old) = fs::metadata(&path) {
@@ -103,7 +103,7 @@ fn directory_of(path: &Path) -> PathBuf {
     }
 }
 
-/// The file that a path leads to, which need not be there.
+/// The file that a path leads to, which need not exist.
 fn resolved(path: &Path) -> PathBuf {
     if let Ok(path) = fs::canonicalize(path) {
         return path;
@@ -116,7 +116,7 @@ fn resolved(path: &Path) -> PathBuf {
     path
 }
 
-/// A temporary file with the number of this process in its name, locked as long as this process has it open.
+/// A temporary file with this process's ID in its name, locked while this process has it open.
 fn temporary_in(directory: &Path) -> io::Result<NamedTempFile> {
     let prefix = format!("{PREFIX}{}-", std::process::id());
     let mut builder = Builder::new();
@@ -127,12 +127,12 @@ fn temporary_in(directory: &Path) -> io::Result<NamedTempFile> {
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
     let temporary = builder.tempfile_in(directory)?;
-    // A file system without locks has the number of the process alone.
+    // On a file system without locks, only the process ID identifies the owner.
     let _ = temporary.as_file().try_lock();
     Ok(temporary)
 }
 
-/// Removes temporary files of processes that no longer run. What cannot be removed stays.
+/// Removes temporary files of processes that no longer run. Those that cannot be removed stay.
 fn remove_leftovers(directory: &Path) {
     let Ok(entries) = fs::read_dir(directory) else { return };
     for entry in entries.filter_map(Result::ok) {
@@ -143,20 +143,20 @@ fn remove_leftovers(directory: &Path) {
     }
 }
 
-/// The number of the process that a temporary file belongs to, by its name.
+/// The ID of the process that a temporary file belongs to, from its name.
 fn owner(name: &str) -> Option<u32> {
     let (pid, rest) = name.strip_prefix(PREFIX)?.split_once('-')?;
     let random = rest.len() == 6 && rest.chars().all(|c| c.is_ascii_alphanumeric());
     random.then(|| pid.parse().ok()).flatten()
 }
 
-/// False if there is no such process. It may be one of another container that shares the directory, so that this alone
-/// does not say that a file is left behind.
+/// False if there is no such process. The process may be in another container that shares the directory, so this alone
+/// does not prove that a file was left behind.
 fn may_run(pid: u32) -> bool {
     pid == std::process::id() || Path::new("/proc").join(pid.to_string()).exists()
 }
 
-/// True if no process holds the lock of a file.
+/// True if no process holds a lock on the file.
 fn is_unlocked(path: &Path) -> bool {
     File::open(path).is_ok_and(|file| file.try_lock().is_ok())
 }
@@ -204,7 +204,7 @@ mod tests {
     #[test]
     fn leftovers_of_dead_processes_are_removed() -> io::Result<()> {
         let folder = tempfile::tempdir()?;
-        // Numbers of processes end far below this one.
+        // Process IDs are always far below this one.
         let (dead, held, other) = (
             folder.path().join(".tautomer-4294967295-abcdef"),
             folder.path().join(".tautomer-4294967294-abcdef"),

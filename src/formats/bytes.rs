@@ -1,4 +1,4 @@
-//! Elements of tensors as bytes, the part that all binary formats share.
+//! Elements of tensors as bytes, shared by all binary formats.
 
 use half::{bf16, f16};
 use ndarray::IxDyn;
@@ -6,7 +6,7 @@ use ndarray::IxDyn;
 use crate::tensor::{DType, Element, MAX_RANK, Nd, Tensor};
 use crate::tensor::{F4E2M1, F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ, F8E8M0, I2, I4, U2, U4};
 
-/// Order of the bytes of one element.
+/// The byte order of an element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Endian {
     /// Least significant byte first.
@@ -15,12 +15,12 @@ pub(super) enum Endian {
     Big,
 }
 
-/// The number of elements of a shape read from a file, if it and the size in bytes are representable.
+/// The number of elements of a shape read from a file, if that number and the size in bytes are representable.
 pub(super) fn element_count(shape: &[usize], element_size: usize) -> Option<usize> {
     if shape.len() > MAX_RANK {
         return None;
     }
-    // An array of size zero must still have strides that do not overflow.
+    // Even an array of size zero must have strides that do not overflow.
     let strides = shape
         .iter()
         .filter(|&&d| d != 0)
@@ -77,8 +77,8 @@ impl Fixed for bool {
     }
 }
 
-/// A tensor from its elements in row-major order, narrow ones in a byte each; `None` if their number does not fit the shape or the elements have
-/// no fixed width.
+/// A tensor from its elements in row-major order, with sub-byte elements in one byte each; `None` if their number does
+/// not fit the shape or the elements have no fixed width.
 pub(super) fn decode(dtype: DType, shape: &[usize], bytes: &[u8], endian: Endian) -> Option<Tensor> {
     fn go<T: Fixed>(shape: &[usize], bytes: &[u8], endian: Endian) -> Option<Tensor> {
         let count = element_count(shape, T::DTYPE.size())?;
@@ -116,7 +116,7 @@ pub(super) fn decode(dtype: DType, shape: &[usize], bytes: &[u8], endian: Endian
     decode(shape, bytes, endian)
 }
 
-/// The elements in row-major order, little endian; `None` for text.
+/// The elements in row-major order, little endian; `None` for strings.
 pub(super) fn encode(tensor: &Tensor) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(tensor.bytes());
     match tensor {
@@ -148,7 +148,7 @@ pub(super) fn encode(tensor: &Tensor) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// The tensor with its axes reversed but for the last `kept`, elements in row-major order of the result.
+/// The tensor with its axes reversed except for the last `kept`, elements in row-major order of the result.
 pub(super) fn reversed_axes(tensor: Tensor, kept: usize) -> Tensor {
     fn go<T: Element>(array: Nd<T>, kept: usize) -> Tensor {
         let rank = array.ndim();

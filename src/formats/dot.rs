@@ -6,14 +6,14 @@ use crate::graph::{Graph, Node, VertexId};
 use crate::op::Op;
 use crate::tensor::Tensor;
 
-/// Graphs are drawn up to this many vertices.
+/// The default maximum number of vertices in a drawing.
 pub const DOT_LIMIT: usize = 2000;
 
-/// Attribute values longer than this are cut.
+/// Attribute values longer than this are truncated.
 const MAX_VALUE: usize = 40;
 
-/// The graph as DOT text: operators as boxes with their types and attributes, parameters and constants as small
-/// notes. Of a graph with more than `limit` vertices, the first ones in reverse post-order are drawn, and a note says
+/// The graph as DOT text: operators as boxes with their types and attributes, parameters and constants as small notes.
+/// If the graph has more than `limit` vertices, only the first ones in reverse post-order are drawn, and a note says
 /// how many are missing.
 ///
 /// ```
@@ -26,7 +26,7 @@ const MAX_VALUE: usize = 40;
 /// ```
 pub fn to_dot(graph: &Graph, limit: usize) -> String {
     let mut order = graph.rpo();
-    // Inputs nobody uses are shown as well.
+    // Unused inputs are shown as well.
     let reached: rustc_hash::FxHashSet<VertexId> = order.iter().copied().collect();
     order.extend(graph.inputs().iter().copied().filter(|v| !reached.contains(v)));
     let hidden = order.len().saturating_sub(limit);

@@ -1,10 +1,10 @@
-//! What is drawn: boxes with edges between them, in parts that stand side by side.
+//! Drawings: boxes with edges between them, in parts placed side by side.
 
 use std::fmt::Write as _;
 
 use super::dot::quoted;
 
-/// How a box looks.
+/// The shape of a box.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
     /// A call: a rounded box.
@@ -13,7 +13,7 @@ pub enum Shape {
     Value,
     /// A constant: a small grey box.
     Constant,
-    /// What only connects others: text without a frame.
+    /// Something that only connects others: text without a frame.
     Plain,
 }
 
@@ -22,29 +22,29 @@ pub enum Shape {
 pub struct DrawnBox {
     /// Its lines; the first one is set in bold.
     pub lines: Vec<String>,
-    /// How it looks.
+    /// Its shape.
     pub shape: Shape,
 }
 
 /// An edge between two boxes of one part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Edge {
-    /// The box it comes from.
+    /// The box where it starts.
     pub from: usize,
-    /// The box it leads to.
+    /// The box where it ends.
     pub to: usize,
-    /// What stands beside it; may be empty.
+    /// Its label; may be empty.
     pub text: String,
 }
 
-/// Boxes under one title.
+/// A group of boxes under one title.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Part {
     /// The title.
     pub title: String,
     /// The boxes.
     pub boxes: Vec<DrawnBox>,
-    /// The edges; they lead from a box to one that is added later, so that there is no circle.
+    /// The edges; each leads from a box to one added later, so the graph is acyclic.
     pub edges: Vec<Edge>,
 }
 
@@ -57,7 +57,7 @@ impl Part {
         }
     }
 
-    /// Adds a box; its number.
+    /// Adds a box and returns its index.
     pub fn add(&mut self, lines: Vec<String>, shape: Shape) -> usize {
         self.boxes.push(DrawnBox { lines, shape });
         self.boxes.len() - 1
@@ -73,7 +73,7 @@ impl Part {
     }
 }
 
-/// Parts under one title.
+/// Several parts under one title.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Drawing {
     /// The title.
@@ -83,7 +83,7 @@ pub struct Drawing {
 }
 
 impl Drawing {
-    /// The drawing as DOT text, each part a cluster.
+    /// The drawing as DOT text, with each part as a cluster.
     ///
     /// ```
     /// use tautomer::formats::{Drawing, Part, Shape};

@@ -1,4 +1,4 @@
-//! Files: what other programs write, read and draw.
+//! File formats: reading and writing the files of other programs, and drawings.
 
 pub mod arrays;
 pub mod atomic;
@@ -20,7 +20,7 @@ use std::path::Path;
 pub use dot::{DOT_LIMIT, to_dot};
 pub use drawing::{Drawing, DrawnBox, Edge, Part, Shape};
 
-/// Why a file was refused.
+/// The reason why a file was rejected.
 #[derive(Debug, thiserror::Error)]
 pub enum FormatError {
     /// The file could not be read or written.
@@ -28,10 +28,10 @@ pub enum FormatError {
     Io {
         /// The file.
         file: String,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// The file is damaged, cut short, or of another format.
+    /// The file is damaged, truncated, or of another format.
     #[error("{file}: not a valid {format} file: {reason}")]
     Malformed {
         /// The file.
@@ -41,7 +41,7 @@ pub enum FormatError {
         /// What is wrong with it.
         reason: String,
     },
-    /// The contents are fine and cannot be represented.
+    /// The contents are valid but cannot be represented.
     #[error("{file}: {reason}")]
     Unsupported {
         /// The file.
@@ -68,13 +68,13 @@ impl FormatError {
     }
 }
 
-/// What is wrong with the bytes of a file, before its name is known.
+/// What is wrong with the bytes of a file, without the file name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
-    /// Damaged, cut short, or of another format.
+    /// Damaged, truncated, or of another format.
     #[error("{0}")]
     Malformed(String),
-    /// Fine and impossible to represent.
+    /// Valid but impossible to represent.
     #[error("{0}")]
     Unsupported(String),
 }

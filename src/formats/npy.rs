@@ -11,7 +11,7 @@ use crate::tensor::{DType, Nd, Tensor};
 
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
 
-/// NumPy itself refuses longer headers unless told otherwise.
+/// NumPy itself rejects longer headers by default.
 const MAX_HEADER: usize = 10_000;
 
 struct Header {
@@ -20,10 +20,10 @@ struct Header {
     shape: Vec<usize>,
 }
 
-/// Reads a `.npy` file; complex numbers become pairs of real ones along a last axis.
+/// Reads a `.npy` file; complex numbers become pairs of real ones along a new last axis.
 ///
 /// # Errors
-/// The file is cut short, of another format, or holds elements of a type that tensors do not have.
+/// The file is truncated, of another format, or has an element type that tensors do not support.
 pub fn read_npy(bytes: &[u8]) -> Result<Tensor, Problem> {
     let Some((magic, rest)) = bytes.split_first_chunk::<6>() else {
         return Err(Problem::malformed("the file is too short for a header"));
@@ -37,13 +37,13 @@ pub fn read_npy(bytes: &[u8]) -> Result<Tensor, Problem> {
         [major, minor, ..] if !(1..=3).contains(major) => {
             return Err(Problem::malformed(format!("unknown version {major}.{minor}")));
         }
-        _ => return Err(Problem::malformed("the header is cut short")),
+        _ => return Err(Problem::malformed("the header is truncated")),
     };
     if length > MAX_HEADER {
         return Err(Problem::malformed(format!("a header of {length} bytes")));
     }
     let Some((header, data)) = rest.split_at_checked(length) else {
-        return Err(Problem::malformed("the header is cut short"));
+        return Err(Problem::malformed("the header is truncated"));
     };
     let header = std::str::from_utf8(header)
         .ok()
@@ -63,7 +63,7 @@ fn elements(header: &Header, data: &[u8]) -> Result<Tensor, Problem> {
         true => header.shape.iter().rev().copied().collect(),
         false => header.shape.clone(),
     };
-    // Complex numbers are pairs of real ones along a last axis.
+    // Complex numbers become pairs of real ones along a new last axis.
     if let Some(dtype) = complex_part(kind) {
         let shape = [&shape[..], &[2]].concat();
         let tensor = element_count(&shape, dtype.size())
@@ -118,7 +118,7 @@ fn elements(header: &Header, data: &[u8]) -> Result<Tensor, Problem> {
     })
 }
 
-/// The type of the two parts of complex numbers.
+/// The type of the real and imaginary parts of complex numbers.
 fn complex_part(kind: &str) -> Option<DType> {
     match kind {
         "c8" => Some(DType::F32),
@@ -138,14 +138,14 @@ fn text(
     one: impl Fn(&[u8]) -> Option<String>,
 ) -> Result<Tensor, Problem> {
     let width = width.ok_or_else(|| cut_short(shape, data.len()))?;
-    // Elements of width zero would need no data at all.
+    // Zero-width elements would need no data at all, for any shape.
     let count = element_count(shape, width.max(DType::Utf8.size()))
         .filter(|&count| width > 0 && count.checked_mul(width).is_some_and(|n| n <= data.len()))
         .ok_or_else(|| cut_short(shape, data.len()))?;
     let strings: Option<Vec<String>> = data.chunks_exact(width).take(count).map(one).collect();
     strings
         .and_then(|strings| Tensor::new(shape, strings))
-        .ok_or_else(|| Problem::malformed("an element is not valid text"))
+        .ok_or_else(|| Problem::malformed("an element is not a valid string"))
 }
 
 fn code_points(bytes: &[u8], endian: Endian) -> Option<String> {
@@ -158,7 +158,7 @@ fn code_points(bytes: &[u8], endian: Endian) -> Option<String> {
     points[..end].iter().map(|&p| char::from_u32(p)).collect()
 }
 
-/// Reads the Python dictionary of a header; no nesting beyond the tuple of extents.
+/// Parses the Python dictionary of a header; the only nested value is the shape tuple.
 struct HeaderParser<'a> {
     rest: &'a str,
 }
@@ -202,7 +202,7 @@ impl<'a> HeaderParser<'a> {
             match key {
                 "descr" => match self.string() {
                     Some(one) => descr = Some(one.to_string()),
-                    // A list of fields: its text serves the message alone.
+                    // A list of fields is kept only for the error message.
                     None if self.rest.starts_with('[') => {
                         descr = Some(self.rest.split(']').next().unwrap_or_default().to_string());
                         fortran_order.get_or_insert(false);
@@ -232,7 +232,7 @@ impl<'a> HeaderParser<'a> {
 /// Writes a `.npy` file.
 ///
 /// # Errors
-/// NumPy has no bfloat16, and cuts trailing NUL characters off text.
+/// NumPy has no bfloat16, and strips trailing NUL characters from strings.
 pub fn write_npy(tensor: &Tensor) -> Result<Vec<u8>, Problem> {
     let (descr, data) = match tensor {
         Tensor::Utf8(array) => encode_text(array)?,
@@ -260,7 +260,7 @@ pub fn write_npy(tensor: &Tensor) -> Result<Vec<u8>, Problem> {
         "{{'descr': '{descr}', 'fortran_order': False, 'shape': ({}), }}",
         extents.trim_end()
     );
-    // Magic, version, length and header end at a multiple of 64, the last byte is a newline.
+    // Magic, version, length and header together are a multiple of 64 bytes; the last byte is a newline.
     let padded = (10 + header.len() + 1).next_multiple_of(64) - 10;
     header.extend(std::iter::repeat_n(' ', padded - header.len() - 1));
     header.push('\n');
@@ -276,7 +276,7 @@ pub fn write_npy(tensor: &Tensor) -> Result<Vec<u8>, Problem> {
 
 fn encode_text(array: &Nd<String>) -> Result<(String, Vec<u8>), Problem> {
     if array.iter().any(|s| s.ends_with('\0')) {
-        return Err(Problem::unsupported("NumPy files cannot hold text that ends in NUL"));
+        return Err(Problem::unsupported("NumPy files cannot hold strings that end in NUL"));
     }
     let width = array.iter().map(|s| s.chars().count()).max().unwrap_or(0).max(1);
     let mut data = Vec::new();
@@ -309,7 +309,7 @@ pub fn read_npz(bytes: &[u8]) -> Result<IndexMap<String, Tensor>, Problem> {
         let Some(name) = name.strip_suffix(".npy").map(String::from) else {
             continue;
         };
-        // What the archive says of the size is not believed where it is small.
+        // A size stated in the archive can rule a member out, but a small one is not trusted.
         let size = member.size();
         let contents = match size {
             _ if size > left => Err(std::io::ErrorKind::FileTooLarge.into()),
@@ -317,7 +317,7 @@ pub fn read_npz(bytes: &[u8]) -> Result<IndexMap<String, Tensor>, Problem> {
         };
         let contents = contents.map_err(|e| match e.kind() {
             std::io::ErrorKind::FileTooLarge => Problem::unsupported(format!(
-                "the archive has {} bytes and unpacks to more than {limit}, the most that it may; unpack it, and read its \
+                "the archive has {} bytes and unpacks to more than {limit}, the limit; unpack it, and read its \
                  arrays from `.npy` files",
                 bytes.len()
             )),
@@ -339,13 +339,13 @@ pub fn read_npz(bytes: &[u8]) -> Result<IndexMap<String, Tensor>, Problem> {
 /// Writes a `.npz` archive.
 ///
 /// # Errors
-/// One of the tensors cannot be held by a NumPy file.
+/// A NumPy file cannot hold one of the tensors.
 pub fn write_npz(tensors: &IndexMap<String, Tensor>) -> Result<Vec<u8>, Problem> {
     let failed = |e: &dyn std::fmt::Display| Problem::unsupported(e.to_string());
     let mut archive = zip::ZipWriter::new(Cursor::new(Vec::new()));
     for (name, tensor) in tensors {
         let contents = write_npy(tensor)?;
-        // A fixed time, so that equal tensors give equal files.
+        // A fixed time stamp, so that equal tensors give equal files.
         let options = zip::write::SimpleFileOptions::default()
             .compression_method(zip::CompressionMethod::Stored)
             .last_modified_time(zip::DateTime::default())

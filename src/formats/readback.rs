@@ -1,14 +1,14 @@
-//! What is written is read back before it is in place.
+//! Reading back what was written before it is put in place.
 
 use crate::diag::{Diagnostic, Diagnostics, Severity};
 use crate::graph::Graph;
 use crate::tensor::Type;
 
-/// Finds out whether what was read back is what was written: as many inputs and results, of the same types. The reader
-/// may know less of a shape than the writer did, and nothing else.
+/// Checks that what was read back equals what was written: the same number of inputs and results, with the same types.
+/// The only allowed difference is that the reader knows less about a shape than the writer.
 ///
 /// # Errors
-/// It is not, or could not be read.
+/// They differ, or the file could not be read back.
 pub fn check(file: &str, written: &Graph, again: Result<Graph, Diagnostics>) -> Result<(), Diagnostics> {
     let problem = match again {
         Ok(again) => match differs(written, &again) {
@@ -18,11 +18,11 @@ pub fn check(file: &str, written: &Graph, again: Result<Graph, Diagnostics>) -> 
         Err(problems) => {
             let first = problems.iter().find(|p| p.severity == Severity::Error);
             let first = first.map_or_else(String::new, |p| {
-                // The first line of a message that quotes another.
+                // Messages can quote others; only the first line is the reason.
                 let line = p.message.lines().next().unwrap_or_default();
                 format!("[{}] {line}", p.code)
             });
-            refused(file, &format!("the reader refuses it: {first}"))
+            refused(file, &format!("the reader rejects it: {first}"))
         }
     };
     Err(problem.into())
@@ -34,7 +34,7 @@ fn refused(file: &str, why: &str) -> Diagnostic {
         .help("write another format: `.taut`, `.onnx` or `.pnnx.param`")
 }
 
-/// The first input or result that is another one in `again`.
+/// The first difference of inputs or results in `again`.
 fn differs(written: &Graph, again: &Graph) -> Option<String> {
     let inputs = |graph: &Graph| graph.inputs().iter().map(|&v| graph.ty(v).clone()).collect();
     let results = |graph: &Graph| graph.outputs().iter().map(|o| graph.ty(o.vertex).clone()).collect();
@@ -46,17 +46,17 @@ fn apart(many: &str, one: &str, written: Vec<Type>, again: Vec<Type>) -> Option<
     let (written, again) = (parts(written), parts(again));
     if written.len() != again.len() {
         return Some(format!(
-            "it has {} {many} and is read with {}",
+            "it has {} {many} but is read back with {}",
             written.len(),
             again.len()
         ));
     }
     let mut pairs = written.iter().zip(&again).enumerate();
     let (i, (a, b)) = pairs.find(|(_, (a, b))| !may_be(a, b))?;
-    Some(format!("{one} {i} is {a} and is read as {b}"))
+    Some(format!("{one} {i} is {a} but is read back as {b}"))
 }
 
-/// The elements of tuples, which formats write one by one. One without elements stands for a type that is not known.
+/// The elements of tuples, which formats write individually. An empty tuple stands for an unknown type.
 fn parts(types: Vec<Type>) -> Vec<Type> {
     let mut out = Vec::new();
     let mut left: Vec<Type> = types.into_iter().rev().collect();
@@ -69,7 +69,7 @@ fn parts(types: Vec<Type>) -> Vec<Type> {
     out
 }
 
-/// True if nothing that is known of both types tells them apart.
+/// True if both types may be the same, as far as they are known.
 fn may_be(a: &Type, b: &Type) -> bool {
     match (a, b) {
         (Type::Tensor(a), Type::Tensor(b)) => {

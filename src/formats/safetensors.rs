@@ -47,19 +47,19 @@ const fn file_dtype(dtype: DType) -> Option<Dtype> {
     })
 }
 
-/// Reads a file; the tensors are in the order in which it stores them.
+/// Reads a file; the tensors are in file order.
 ///
 /// # Errors
-/// The file is damaged or holds elements of a type that tensors do not have.
+/// The file is damaged or has an element type that tensors do not support.
 pub fn read(bytes: &[u8]) -> Result<IndexMap<String, Tensor>, Problem> {
     let file = SafeTensors::deserialize(bytes).map_err(|e| match e {
         SafeTensorError::InvalidHeaderLength | SafeTensorError::HeaderTooSmall => {
-            Problem::malformed("the header is cut short")
+            Problem::malformed("the header is truncated")
         }
-        SafeTensorError::MetadataIncompleteBuffer => Problem::malformed("the file is cut short or has bytes left over"),
+        SafeTensorError::MetadataIncompleteBuffer => Problem::malformed("the file is truncated or has trailing bytes"),
         other => Problem::malformed(other.to_string()),
     })?;
-    // The order of the library is that of a hash map.
+    // The library iterates in hash map order.
     let mut views: Vec<_> = file.iter().collect();
     views.sort_by_key(|(name, view)| (view.data().as_ptr().addr(), *name));
     let mut out = IndexMap::with_capacity(views.len());
@@ -107,7 +107,7 @@ impl View for Stored {
 /// Writes a file.
 ///
 /// # Errors
-/// One of the tensors holds text.
+/// One of the tensors holds strings.
 pub fn write(tensors: &IndexMap<String, Tensor>) -> Result<Vec<u8>, Problem> {
     let mut stored = Vec::with_capacity(tensors.len());
     for (name, tensor) in tensors {

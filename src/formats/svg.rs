@@ -1,10 +1,10 @@
-//! Drawings as SVG. Boxes stand in layers: one below the lowest of those that lead to it.
+//! Drawings as SVG. Boxes are arranged in layers: each is one layer below the lowest of those that lead to it.
 
 use std::fmt::Write as _;
 
 use super::drawing::{Drawing, Part, Shape};
 
-/// Pixels.
+/// Sizes in pixels.
 const CHARACTER: f64 = 6.7;
 const LINE: f64 = 14.0;
 const MARGIN: f64 = 16.0;
@@ -13,26 +13,26 @@ const BETWEEN_LAYERS: f64 = 38.0;
 const BETWEEN_PARTS: f64 = 44.0;
 const TITLE: f64 = 22.0;
 
-/// How often boxes are moved towards what they are connected with.
+/// How many times boxes are moved toward their neighbors.
 const SWEEPS: usize = 6;
 
-/// A box with its place, or a bend of an edge that passes a layer.
+/// A placed box, or a bend where an edge passes through a layer.
 struct Placed {
-    /// The middle.
+    /// The x-coordinate of the center.
     x: f64,
     width: f64,
     height: f64,
     layer: usize,
-    /// The number of the box; none for a bend.
+    /// The index of the box; `None` for a bend.
     drawn: Option<usize>,
 }
 
-/// A part with the places of its boxes.
+/// A part with its boxes placed.
 struct Layout {
     placed: Vec<Placed>,
-    /// For each edge, what it passes, ends included.
+    /// For each edge, what it passes through, including its ends.
     routes: Vec<Vec<usize>>,
-    /// The upper end of each layer, and the height of the highest box.
+    /// The top of each layer, and the height of its tallest box.
     layers: Vec<(f64, f64)>,
     width: f64,
     height: f64,
@@ -152,7 +152,7 @@ fn lay_out(part: &Part) -> Layout {
     }
 }
 
-/// Puts the boxes of each row side by side, near what they are connected with; the width of the widest row.
+/// Places the boxes of each row side by side, close to their neighbors; returns the width of the widest row.
 fn arrange(placed: &mut [Placed], rows: &mut [Vec<usize>], routes: &[Vec<usize>]) -> f64 {
     let row_width = |placed: &[Placed], row: &[usize]| -> f64 {
         row.iter().map(|&i| placed[i].width).sum::<f64>() + BETWEEN_BOXES * (row.len() as f64 + 1.0)
@@ -203,7 +203,7 @@ fn draw(out: &mut String, part: &Part, layout: &Layout) {
         layout.width / 2.0,
         escaped(&part.title)
     );
-    // Edges of one box end side by side, in the order of its operands.
+    // Edges that end at one box are placed side by side, in operand order.
     let mut entered = vec![0usize; part.boxes.len()];
     let mut arriving = vec![0usize; part.boxes.len()];
     for edge in &part.edges {
@@ -287,7 +287,7 @@ fn draw(out: &mut String, part: &Part, layout: &Layout) {
     }
 }
 
-/// Text as XML; what XML 1.0 has no place for is left out.
+/// Text escaped for XML, without the characters that XML 1.0 does not allow.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -343,7 +343,7 @@ mod tests {
                 assert!(a.layer != b.layer || apart);
             }
         }
-        // The edge past the middle layer has a bend in it.
+        // The edge past the middle layer has a bend there.
         assert_eq!(layout.routes[2].len(), 3);
     }
 }

@@ -1,16 +1,16 @@
-//! Files read as a whole, within limits: what is no file, or is larger than anything of its kind, is not read.
+//! Reading whole files within limits: anything that is not a regular file or is implausibly large is not read.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
 
-/// The most bytes of a text: a program, rules, a script, the text of a PNNX model.
+/// The maximum size in bytes of a text: a program, rules, a script, the text of a PNNX model.
 pub const MAX_TEXT: u64 = 256 << 20;
 
-/// The most bytes of a file of weights or arrays.
+/// The maximum size in bytes of a file of weights or arrays.
 pub const MAX_DATA: u64 = 1 << 38;
 
-/// A compressed archive may unpack to this many bytes, however small it is.
+/// A compressed archive may always unpack to this many bytes, however small it is.
 const MIN_UNPACKED: u64 = 256 << 20;
 
 /// A compressed archive may unpack to this many times its own size.
@@ -29,11 +29,12 @@ pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
             "this is a directory, not a file",
         ));
     }
-    // A device may have no end, and opening a pipe waits for a writer. Those that are open already are no surprise.
+    // A device may be endless, and opening a pipe blocks until there is a writer. Files that are already open, such as
+    // standard input, may be either.
     if !meta.is_file() && !is_open_already(path) {
         return Err(io::Error::new(
             io::ErrorKind::InvalidInput,
-            "this is a device or a pipe, and only regular files are read",
+            "this is a device or a pipe, but only regular files are read",
         ));
     }
     if meta.is_file() && meta.len() > most {
@@ -42,10 +43,10 @@ pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     read_within(File::open(path)?, most)
 }
 
-/// All that a reader gives.
+/// Everything that a reader returns.
 ///
 /// # Errors
-/// It fails, or gives more than `most` bytes ([`io::ErrorKind::FileTooLarge`]).
+/// It fails, or returns more than `most` bytes ([`io::ErrorKind::FileTooLarge`]).
 pub fn read_within(reader: impl Read, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     reader.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
@@ -55,7 +56,7 @@ pub fn read_within(reader: impl Read, most: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The most bytes that the members of a compressed archive of this size may have together.
+/// The maximum total size of the members of a compressed archive of this size.
 pub(super) fn unpacked_limit(packed: usize) -> u64 {
     MIN_UNPACKED.max((packed as u64).saturating_mul(MAX_RATIO))
 }
@@ -67,11 +68,11 @@ fn too_large(most: u64) -> io::Error {
     };
     io::Error::new(
         io::ErrorKind::FileTooLarge,
-        format!("the file is larger than {size}, the most that is read of a file of this kind"),
+        format!("the file is larger than {size}, the limit for files of this kind"),
     )
 }
 
-/// True for standard input and what the process that started this one has opened for it.
+/// True for standard input and for files that the parent process opened for this one.
 fn is_open_already(path: &Path) -> bool {
     path == Path::new("/dev/stdin") || path.starts_with("/dev/fd") || path.starts_with("/proc/self/fd")
 }

@@ -1,4 +1,4 @@
-//! One test of the suite: a model, inputs, and the results that they give.
+//! One test of the suite: a model, inputs, and the expected results.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,12 +19,12 @@ use tautomer::tensor::Tensor;
 
 use super::kind;
 
-/// Results agree if they differ by no more than this, relative to what is expected,
+/// Results agree if they differ by at most this, relative to the expected value,
 const RELATIVE: f64 = 1e-3;
-/// and this besides.
+/// plus this.
 const ABSOLUTE: f64 = 1e-5;
 
-/// What was done with the model before it ran.
+/// What is done with the model before it runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Mode {
     /// Nothing.
@@ -46,7 +46,7 @@ impl Mode {
     }
 }
 
-/// The first mode that fails, and why; later ones build on it.
+/// The first mode that fails, and the reason; later modes build on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Failure {
     pub(crate) mode: Mode,
@@ -69,7 +69,7 @@ struct Data {
 type Values = IndexMap<Arc<str>, Datum<Tensor>>;
 
 impl Case {
-    /// The name of its folder; the suite has no two alike.
+    /// The name of its directory, which is unique in the suite.
     pub(crate) fn name(&self) -> String {
         self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
@@ -152,7 +152,7 @@ impl Case {
     }
 }
 
-/// The files `input_0.pb`, `input_1.pb` and so on, or those of outputs.
+/// The files `input_0.pb`, `input_1.pb` and so on, or the corresponding output files.
 fn read(folder: &Path, what: &str, ports: &[ValueInfoProto]) -> Result<Vec<Datum<Tensor>>, String> {
     let mut tensors = Vec::new();
     for (i, port) in ports.iter().enumerate() {
@@ -212,7 +212,8 @@ fn compare(expected: &[Datum<Tensor>], actual: &[Datum<Tensor>], random: bool) -
     Ok(())
 }
 
-/// The first element that is not as expected: integers, truth values and text agree exactly, NaN with NaN.
+/// The first element that differs from the expected one: integers, booleans and strings must agree exactly, and NaN
+/// agrees with NaN.
 fn differs(expected: &Tensor, actual: &Tensor) -> Option<usize> {
     if !expected.dtype().holds_floats() {
         return (expected != actual)

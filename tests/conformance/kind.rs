@@ -1,11 +1,11 @@
-//! What kind of test a model is.
+//! Classification of the models of tests.
 
 use tautomer::formats::onnx::proto::{GraphProto, ModelProto, NodeProto, TypeProto, TypeValue};
 
 /// Element types of the plain subset: f32, i32, i64, bool.
 const PLAIN: [i32; 4] = [1, 6, 7, 9];
 
-/// Operators whose results are drawn at random.
+/// Operators with random results.
 const RANDOM: [&str; 6] = [
     "Bernoulli",
     "Multinomial",
@@ -15,7 +15,7 @@ const RANDOM: [&str; 6] = [
     "RandomUniformLike",
 ];
 
-/// True if inputs, results and initializers are tensors of f32, i32, i64 and bool, there is no control flow and no
+/// True if inputs, results and initializers are tensors of f32, i32, i64 and bool, and there is no control flow and no
 /// operator of another domain.
 pub(crate) fn is_plain(model: &ModelProto) -> bool {
     let Some(graph) = &model.graph else { return false };
@@ -35,7 +35,7 @@ fn is_plain_node(node: &NodeProto) -> bool {
         && !node.op_type.as_deref().is_some_and(|op| control.contains(&op))
 }
 
-/// The element type of a tensor; nothing for other types.
+/// The element type of a tensor; `None` for other types.
 pub(crate) fn elements(ty: &TypeProto) -> Option<i32> {
     match ty.value.as_ref()? {
         TypeValue::TensorType(tensor) => tensor.elem_type,
@@ -43,7 +43,7 @@ pub(crate) fn elements(ty: &TypeProto) -> Option<i32> {
     }
 }
 
-/// True if the values of the results are drawn at random, so that only their types can be compared.
+/// True if the results are random, so that only their types can be compared.
 pub(crate) fn is_random(name: &str, graph: &GraphProto) -> bool {
     let draws = |node: &NodeProto| node.op_type.as_deref().is_some_and(|op| RANDOM.contains(&op));
     let drops = name.starts_with("test_training_dropout") && !name.contains("zero_ratio");

@@ -1,11 +1,11 @@
-//! The list of tests that fail.
+//! The list of failing tests.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::case::Failure;
 
-/// Longer reasons are cut.
+/// Longer reasons are truncated.
 const LONGEST: usize = 160;
 
 const HEAD: &str = "\
@@ -30,7 +30,7 @@ impl From<&Failure> for Line {
     }
 }
 
-/// Failures by name of the test.
+/// Failures by test name.
 pub(crate) struct Failures(BTreeMap<String, Line>);
 
 fn path() -> PathBuf {
@@ -56,7 +56,7 @@ impl Failures {
         Ok(Failures(failures))
     }
 
-    /// An error if the test does not end as listed.
+    /// Reports an error if the test does not end as listed.
     pub(crate) fn verdict(&self, name: &str, failure: Option<&Failure>) -> Result<(), String> {
         match (self.0.get(name), failure) {
             (None, None) => Ok(()),
@@ -72,13 +72,13 @@ impl Failures {
         }
     }
 
-    /// Listed names that no test has.
+    /// Listed names that are no tests.
     pub(crate) fn unknown(&self, known: &[String]) -> Vec<&str> {
         let names = self.0.keys().map(String::as_str);
         names.filter(|name| !known.iter().any(|k| k == name)).collect()
     }
 
-    /// Writes the list with what became of the tests that ran; the others of `known` stay as they are.
+    /// Writes the list with the outcomes of the tests that ran; the others in `known` are kept.
     pub(crate) fn rewritten(
         &self,
         outcomes: impl Iterator<Item = (String, Option<Line>)>,

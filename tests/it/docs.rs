@@ -1,5 +1,5 @@
 //! The code blocks of the documents: programs are built, printed and parsed again, rules are loaded, and blocks marked
-//! `fail` are refused.
+//! `fail` are rejected.
 
 use std::sync::Arc;
 
@@ -67,7 +67,7 @@ fn build(name: &str, text: &str) -> Result<Graph, Diagnostics> {
     build_program(&program, &BuildOptions::default())
 }
 
-/// The block is refused, and every code of the message is explained.
+/// The block is rejected, and every code of the message has an explanation.
 fn refused(block: &Block, problems: Option<Diagnostics>) {
     let Some(problems) = problems else {
         panic!("{} is marked `fail` and has no problem", block.place);
@@ -142,7 +142,7 @@ fn rules_of_the_documents_load() {
     }
 }
 
-/// The rule fires where it should and makes what the example says; it does not fire where it must not.
+/// The rule matches where it should, with the result that the example states; it does not match where it must not.
 fn run_example(place: &str, set: &RuleSet, example: &Example) {
     let rule = set.rules.iter().find(|rule| rule.name == example.rule).unwrap();
     let mut encoded = encode(&example.source);
@@ -159,7 +159,7 @@ fn run_example(place: &str, set: &RuleSet, example: &Example) {
     assert!(same, "{place}: `{}` makes something else", rule.name);
 }
 
-/// The examples of the repository are optimized, twice with one result.
+/// The examples of the repository are optimized twice, with the same result.
 #[test]
 fn examples_are_optimized_the_same_way_each_time() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/examples");
@@ -191,7 +191,7 @@ fn examples_are_optimized_the_same_way_each_time() {
     assert!(count >= 2);
 }
 
-/// What the front page shows is what the command prints; times and differences aside.
+/// The front page shows what the command prints, except for times and differences.
 #[test]
 fn the_readme_shows_what_the_command_prints() {
     let text = include_str!("../../examples/mlp.taut");

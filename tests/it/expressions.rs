@@ -1,6 +1,7 @@
-//! Expressions of scalars: what literals without a suffix become, and the functional tests of ExprTk.
+//! Scalar expressions: the types of literals without a suffix, and the functional tests of ExprTk.
 //!
-//! `tests/data/exprtk.tsv` is a sample; with `TAUTOMER_TEST_DATA`, all expressions in its folder `expressions` are tried.
+//! `tests/data/exprtk.tsv` is a sample; with `TAUTOMER_TEST_DATA`, all expressions in its directory `expressions` are
+//! checked.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -28,7 +29,7 @@ fn evaluate(graph: &Graph, values: &Values) -> Vec<Tensor> {
     interpret(graph, &value).unwrap()
 }
 
-/// The value, in double precision, of an expression over `f64` variables in which `^` is power.
+/// The double-precision value of an expression over `f64` variables in which `^` is power.
 fn number(expression: &str, values: &Values) -> Result<f64, String> {
     let inputs: Vec<String> = values.iter().map(|(name, _)| format!("{name}: f64")).collect();
     let text = format!(
@@ -47,7 +48,7 @@ fn variables(text: &str) -> Values {
     text.split_whitespace().filter_map(pair).collect()
 }
 
-/// Tries lines of expression, TAB, value; how many there were, and those that are wrong by class of problem.
+/// Checks lines of expression, TAB, value; returns their number, and the wrong ones by class of problem.
 fn try_lines<'a>(
     lines: impl Iterator<Item = &'a str>,
     mut values: Values,
@@ -159,7 +160,7 @@ fn expressions_as_other_languages_write_them() {
 #[test]
 fn literals_take_the_type_that_their_use_wants() {
     let rows = [
-        // Operands, whatever the depth.
+        // Operands at any depth.
         ("fn main(x: f64) { x - 5.123 * 7.123 }", "f64"),
         ("fn main(x: u64) { add(add(x, 1), add(2, 3)) }", "u64"),
         ("fn main(x: u64) { add(add(2, 3), add(1, x)) }", "u64"),
@@ -197,7 +198,7 @@ fn literals_take_the_type_that_their_use_wants() {
         ("fn f(a, b) { a * b } fn main(x: f64[2]) { f([1, 2], x) }", "f64[2]"),
         ("fn f() -> f64 { 1 / 3 } fn main(x: f64) { f() + x }", "f64"),
         ("fn f(a) { a.shape[0] * a } fn main(x: f32) { f([1, 2]) * x }", "f32[2]"),
-        // Without a use, the defaults.
+        // Defaults if nothing determines the type.
         ("fn main() { 2 + 3 }", "i32"),
         ("fn main() { 2 + 0.5 }", "f32"),
         ("fn main() { sqrt(2) }", "f32"),
@@ -218,7 +219,7 @@ fn literals_take_the_type_that_their_use_wants() {
     assert_eq!(evaluate(&third, &Vec::new())[0].to_f64s().unwrap(), [1.0 / 3.0]);
 }
 
-/// What does not fit is refused where it stands.
+/// A mismatch is reported at its source location.
 #[test]
 fn literals_that_do_not_fit_are_told() {
     let rows = [
@@ -237,7 +238,7 @@ fn literals_that_do_not_fit_are_told() {
     }
 }
 
-/// Literals nested deeply or added up without end need no recursion.
+/// Deeply nested literals and very long sums do not need recursion.
 #[test]
 fn many_literals_need_no_stack() {
     let sum = vec!["1"; 20_000].join(" + ");

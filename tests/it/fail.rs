@@ -1,4 +1,4 @@
-//! Wrong programs: every message as a snapshot.
+//! Invalid programs: every message is a snapshot.
 
 use std::path::Path;
 use std::process::Command;
@@ -152,7 +152,7 @@ fn patterns_beyond_the_limit() {
     assert_eq!(found.len(), 1, "{found}");
 }
 
-/// A value that is used twice, of one that is used twice, and so on: as a tree it is as large as nothing can be.
+/// A value used twice, by a value used twice, and so on: as a tree it would be astronomically large.
 #[test]
 fn patterns_that_double() {
     let lets: String = (0..100).map(|i| format!("let a{} = a{i} + a{i};\n", i + 1)).collect();

@@ -1,5 +1,5 @@
-//! Models that are cut short, damaged or malicious: a message that names the place, exit code 2, bounded memory, and
-//! nothing written.
+//! Truncated, damaged or malicious models: a message that names the place, exit code 2, bounded memory, and nothing
+//! written.
 
 use std::path::Path;
 use std::process::Command;
@@ -14,7 +14,7 @@ use tautomer::graph::{BuildOptions, Params, build_program};
 use tautomer::lang::parse_program;
 use tautomer::tensor::Tensor;
 
-/// Address space that a run may take, in KiB: far below what the models ask for.
+/// The address space of a run, in KiB: far less than the models ask for.
 const MEMORY: u64 = 3 << 20;
 
 fn model(program: &str) -> ModelProto {
@@ -64,7 +64,7 @@ fn named(name: &str, shape: &[usize], values: Vec<i64>) -> TensorProto {
     from_tensor(name, &Tensor::new(shape, values).unwrap())
 }
 
-/// What `optimize` says of the bytes; whatever it says, a former result is still there, or a whole new one.
+/// The output of `optimize` for the bytes; in any case, a previous result is still there, or a complete new one.
 fn said(bytes: &[u8]) -> (Option<i32>, String) {
     let folder = tempfile::tempdir().unwrap();
     let (input, output) = (folder.path().join("in.onnx"), folder.path().join("out.onnx"));
@@ -105,7 +105,7 @@ fn run(input: &Path, output: &Path) -> (Option<i32>, String) {
     (out.status.code(), String::from_utf8_lossy(&out.stderr).into_owned())
 }
 
-/// The model is refused, and the message has these words.
+/// The model is rejected with a message that contains these words.
 fn refused(model: &ModelProto, words: &[&str]) {
     let (code, text) = said(&model.encode_to_vec());
     assert_eq!(code, Some(2), "{text}");
@@ -155,7 +155,7 @@ fn extents_beyond_all_memory_are_refused_or_carried() {
     let mut model = base();
     graph(&mut model).initializer[0].dims = vec![-3, -4];
     refused(&model, &[&name]);
-    // Computing these ahead of time would take more memory than there is.
+    // Precomputing these would take more memory than there is.
     for program in [
         "fn main(x: f32[2]) { x + reduce_sum(expand(1.0) {shape = [1099511627776]}) }",
         "fn main(x: f32[1099511627776]) { relu(relu(x)) }",
@@ -253,7 +253,7 @@ fn files_of_weights_that_are_missing_are_named() {
         value: Some("gone.bin".to_owned()),
     }];
     refused(&model, &["gone.bin"]);
-    // Out of the folder of the model.
+    // Outside the directory of the model.
     graph(&mut model).initializer[0].external_data[0].value = Some("../../etc/passwd".to_owned());
     refused(&model, &["passwd"]);
 }

@@ -1,7 +1,7 @@
-//! Optimizing a result changes nothing.
+//! Optimizing a result again changes nothing.
 //!
-//! Models that are too large for the repository are looked for in `$TAUTOMER_TEST_DATA`: all of them in a release build, the
-//! small ones otherwise.
+//! Models too large for the repository are taken from `$TAUTOMER_TEST_DATA`: all of them in a release build, otherwise
+//! only the small ones.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use tautomer::pipeline::{Engine, Options, optimize};
 use tautomer::rewrite::Limits;
 use tautomer::tensor::{Tensor, Type};
 
-/// Larger models are left out of a build that is not optimized.
+/// Larger models are skipped in unoptimized builds.
 const SMALL: u64 = 20_000;
 
 fn options() -> Options<'static> {
@@ -37,7 +37,7 @@ fn text(graph: &Graph) -> String {
     format_program(&to_program(graph))
 }
 
-/// Two workloads are the same, values of parameters included.
+/// True if two workloads are the same, including parameter values.
 fn same(a: &Workload, b: &Workload) -> Result<(), String> {
     same_graph(&a.graph, &b.graph)?;
     if a.params.len() != b.params.len() {
@@ -50,7 +50,7 @@ fn same(a: &Workload, b: &Workload) -> Result<(), String> {
     }
 }
 
-/// The result, after a check that optimizing it again gives it back.
+/// Optimizes a workload, and checks that optimizing the result again does not change it.
 fn settled(workload: Workload, options: &Options<'_>) -> Result<Workload, String> {
     let run = |w: Workload| optimize(w, options).map_err(|e| e.render(false));
     let once = run(workload)?.workload;
@@ -63,7 +63,7 @@ fn settled(workload: Workload, options: &Options<'_>) -> Result<Workload, String
     Ok(once)
 }
 
-/// Values for the parameters, as the names say.
+/// Values for the parameters, determined by their names.
 fn with_values(graph: Graph) -> Workload {
     let value = |name: &str, ty: &Type| -> Option<Tensor> {
         let ty = ty.as_tensor()?;
@@ -133,7 +133,7 @@ fn programs_are_settled_after_one_run() {
     }
 }
 
-/// Optimizes a model, writes and reads the result, and optimizes that.
+/// Optimizes a model, writes and reads the result, and optimizes it again.
 fn model_is_settled(model: Imported) -> Result<(), String> {
     let settled_for = |workload: Workload, info: &OnnxInfo| {
         let target = Target::new(&workload.graph, info);
@@ -169,7 +169,7 @@ fn model_is_settled(model: Imported) -> Result<(), String> {
 fn models_are_settled_after_one_run() {
     let mut tried = 0;
     for path in files("tests/data/found", "onnx") {
-        // Some of them are damaged and refused.
+        // Some of them are damaged and are rejected.
         let Ok(model) = read_model(&path) else { continue };
         model_is_settled(model).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
         tried += 1;
@@ -200,7 +200,7 @@ fn shared_models_are_settled_after_one_run() {
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }
 
-/// A graph that is shown as its program.
+/// A graph whose debug output is its program.
 struct Shown(Graph);
 
 impl std::fmt::Debug for Shown {

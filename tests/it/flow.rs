@@ -22,7 +22,7 @@ const PROGRAMS: &[(&str, &[Given], &str)] = &[
         "[1.0, 2.0] [6.0]",
     ),
     (
-        // Powers, until one is more than a bound.
+        // Powers, until one exceeds a bound.
         "fn step(i: i64, c: bool, a: f32[n], w: f32[n], most: f32) {
           let next = a * w;
           (reduce_max(next) {keepdims = false} < most, next, next)
@@ -43,7 +43,7 @@ const PROGRAMS: &[(&str, &[Given], &str)] = &[
         "[6.0, 25.0] [[3.0, 5.0, 6.0], [16.0, 21.0, 25.0]]",
     ),
     (
-        // Each row less its largest element, and how many rows there are.
+        // Each row minus its maximum, and the number of rows.
         "fn center(x: f32[..], by: f32) { x - reduce_max(x) + by }
         fn main(x: f32[n, m]) {
           let rows = split_to_sequence(x) {axis = 0, keepdims = false};
@@ -64,7 +64,7 @@ const PROGRAMS: &[(&str, &[Given], &str)] = &[
         "[1.0, 1.0] false [2.0]",
     ),
     (
-        // A loop in a branch, whose function refers to what is around both.
+        // A loop in a branch, whose function refers to values outside both.
         "fn step(i: i64, c: bool, a: f32[n], w: f32[n]) { (c, a + w) }
         fn run(a: f32[n], w: f32[n]) { loop(3i64, true, a, w) {body = step, carried = 1} }
         fn keep(a: f32[n], w: f32[n]) { a }
@@ -208,7 +208,7 @@ fn what_is_decided_is_not_decided_again() {
         &format!("{functions} fn main(x: f32[n]) {{ branch(false, x) {{then_branch = f, else_branch = g}} }}"),
         "fn main(x: f32[n]) { relu(x) }",
     );
-    // The condition is found out: the extent is known.
+    // The condition is known, and therefore also the dimension.
     becomes(
         &format!(
             "{functions} fn main(x: f32[4]) {{
@@ -217,7 +217,7 @@ fn what_is_decided_is_not_decided_again() {
         ),
         "fn main(x: f32[4]) { -x }",
     );
-    // Both branches do the same.
+    // Both branches compute the same.
     becomes(
         "fn f(x: f32[n]) { relu(x) } fn g(x: f32[n]) { relu(x) }
          fn main(c: bool, x: f32[n]) { branch(c, x) {then_branch = f, else_branch = g} }",
@@ -239,7 +239,7 @@ fn what_is_decided_is_not_decided_again() {
     );
 }
 
-/// The program with both results of its branches compared with the original.
+/// Compares the program with the original for both values of the condition.
 fn same_results(program: &str, inputs: &[Tensor]) -> Outcome {
     let outcome = optimized(graph(program), Params::default());
     let plain = Workload {
@@ -265,7 +265,7 @@ fn loops_are_written_out_where_that_adds_no_calls() {
              fn main(x: f32[2]) {{ loop(4i64, none, x) {{body = step, carried = 1}} }}"
         )
     };
-    // Four additions of a number are one.
+    // Four additions of a constant become one.
     let outcome = same_results(&program("a + 1.0"), &x);
     assert_eq!(
         outcome.workload.graph.call_count(),
@@ -273,7 +273,7 @@ fn loops_are_written_out_where_that_adds_no_calls() {
         "{}",
         text(&outcome.workload.graph)
     );
-    // Twelve calls are more than a loop and three.
+    // Twelve calls cost more than a loop and three.
     let outcome = same_results(&program("sin(a) * exp(a)"), &x);
     assert_eq!(
         outcome.workload.graph.call_count(),
@@ -281,7 +281,7 @@ fn loops_are_written_out_where_that_adds_no_calls() {
         "{}",
         text(&outcome.workload.graph)
     );
-    // One of two loops is worth it.
+    // For one of two loops it pays off.
     let both = "fn step(i: i64, c: bool, a: f32[2]) { (c, a + 1.0) }
         fn more(i: i64, c: bool, a: f32[2]) { (c, sin(a) * exp(a)) }
         fn main(x: f32[2]) {
@@ -321,11 +321,11 @@ fn branches_on_ranks_follow_other_branches() {
             assert_eq!(after.matches("branch(").count(), 1, "{condition}\n{after}");
         }
     }
-    // It has less than five axes in both cases.
+    // It has fewer than five axes in both cases.
     let outcome = same_results(&program("size(shape(y)) < 5i64"), &matrix(3));
     let after = text(&outcome.workload.graph);
     assert!(!after.contains("relu"), "{after}");
-    // Nothing is known of the value itself.
+    // The value itself is unknown.
     let outcome = same_results(&program("reduce_max(y) {keepdims = false} > 2.0"), &matrix(3));
     let after = text(&outcome.workload.graph);
     assert_eq!(after.matches("branch(").count(), 2, "{after}");
@@ -361,7 +361,7 @@ fn functions_are_optimized_like_the_graph_around_them() {
         params: params.clone(),
     };
     let outcome = optimized(graph(program), params);
-    // One addition, one relu, and the branch itself: what depends on the parameter alone is computed ahead.
+    // One addition, one relu, and the branch itself: values that depend only on the parameter are precomputed.
     assert_eq!(outcome.report.vertices, (7, 3), "{}", text(&outcome.workload.graph));
     assert!(outcome.report.rules.iter().any(|rule| rule.name.contains("relu")));
     for c in [true, false] {

@@ -1,11 +1,11 @@
-//! Models that were once written wrong: damaged ones of a few hundred bytes, found at random.
+//! Damaged models of a few hundred bytes, found by random search, that were once written incorrectly.
 
 use prost::Message as _;
 
 use tautomer::formats::onnx::{decode_model, export, import};
 use tautomer::pipeline::{Options, optimize};
 
-/// What is written is read again, with results of the same types; what is refused is refused with a message.
+/// A written model can be read back, with results of the same types; a rejected one has a message.
 #[test]
 fn what_is_written_is_read_again() {
     let mut read = 0;
@@ -25,7 +25,7 @@ fn what_is_written_is_read_again() {
         assert_eq!(before.inputs().len(), again.inputs().len(), "{}", path.display());
         for (a, b) in before.outputs().iter().zip(again.outputs()) {
             let (a, b) = (before.ty(a.vertex), again.ty(b.vertex));
-            assert!(a.admits(b), "{}: a result was {a} and is {b}", path.display());
+            assert!(a.admits(b), "{}: a result was {a} but is {b}", path.display());
         }
         read += 1;
     }

@@ -1,4 +1,4 @@
-//! What the fuzz targets do, on their seeds and on some hundred changed ones; `TAUTOMER_CASES` asks for more.
+//! Runs the fuzz targets on their seeds and on a few hundred mutated ones; `TAUTOMER_CASES` sets their number.
 
 #[path = "../../fuzz/lib.rs"]
 #[expect(unreachable_pub, reason = "it is a library of its own")]
@@ -75,7 +75,7 @@ fn changed_seeds_are_models_or_refused() {
         models += u64::from(is_model);
         written += u64::from(back);
     }
-    // Not all of them are refused at once.
+    // Not all of them are rejected immediately.
     assert!(
         models * 20 > cases && written * 40 > cases,
         "{models} and {written} of {cases}"
@@ -127,6 +127,6 @@ fn changed_rules_have_verdicts_or_messages() {
         let tried = std::panic::catch_unwind(|| rules(&text));
         loaded += u64::from(tried.unwrap_or_else(|_| panic!("case {case}: {text}")));
     }
-    // Not all of them are refused at once.
+    // Not all of them are rejected immediately.
     assert!(loaded * 20 > cases, "{loaded} of {cases}");
 }

@@ -18,7 +18,7 @@ fn reparse(text: &str) -> Graph {
         .unwrap_or_else(|problems| panic!("{text}\n{}", problems.render(false)))
 }
 
-/// The same graph with its vertices created in another order: inputs first, then depth-first from the last result.
+/// The same graph with its vertices created in a different order: inputs first, then depth-first from the last result.
 fn recreate(graph: &Graph) -> Graph {
     let mut copy = Graph::new();
     let mut map: HashMap<VertexId, VertexId> = HashMap::new();
@@ -55,7 +55,7 @@ proptest! {
         let text = format_program(&to_program(&graph));
         let back = reparse(&text);
         same_graph(&graph, &back).unwrap_or_else(|e| panic!("{e}\n{text}"));
-        // And once more: what was parsed prints to text that parses.
+        // The parsed graph prints to text that parses again.
         let again = format_program(&to_program(&back));
         same_graph(&back, &reparse(&again)).unwrap_or_else(|e| panic!("{e}\n{again}"));
         // The text is in canonical form.

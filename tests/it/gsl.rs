@@ -1,5 +1,5 @@
-//! The rules of GSL: all 38 are there, no longer than published, both engines keep programs equal by them, and what was
-//! published without its conditions is wrong.
+//! The rules of GSL: all 38 are present, no longer than published, both engines prove programs equal with them, and the
+//! versions published without their conditions are wrong.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -14,8 +14,8 @@ use tautomer::rule::{Class, ExampleKind, Rule, RuleSet, library_set, library_set
 
 use crate::values::{difference, run};
 
-/// Lines of the rules in GSL, and of the passes of TVM that B compares with. Those of B are published with the rules,
-/// those of A are counted in the same way: the body of the function without blank lines and comments.
+/// Lines of the rules in GSL, and of the passes of TVM with which B compares. Those of B are published with the rules,
+/// those of A are counted the same way: the body of the function without blank lines and comments.
 const PUBLISHED: &[(&str, usize, Option<usize>)] = &[
     ("a1", 4, None),
     ("a2", 5, None),
@@ -67,12 +67,12 @@ fn set() -> RuleSet {
         .unwrap_or_else(|e| panic!("{}", e.render(false)))
 }
 
-/// The rules of a number, such as `b7`.
+/// The rules with a number, such as `b7`.
 fn members<'a>(set: &'a RuleSet, number: &str) -> Vec<&'a Arc<Rule>> {
     let group = set.groups.iter().find(|group| &*group.name == number);
     let names = &group.unwrap_or_else(|| panic!("there is no {number}")).members;
     let find = |name: &Arc<str>| set.rules.iter().find(|r| r.name == *name);
-    // Another number that this one begins with is counted where it stands.
+    // A longer number that starts with this one is counted separately.
     let is_rule = |name: &&Arc<str>| set.groups.iter().all(|group| group.name != **name);
     names
         .iter()
@@ -81,7 +81,7 @@ fn members<'a>(set: &'a RuleSet, number: &str) -> Vec<&'a Arc<Rule>> {
         .collect()
 }
 
-/// The lines a rule takes in canonical form, without documentation and blank ones.
+/// The number of lines of a rule in canonical form, without documentation and blank lines.
 fn lines(rule: &str) -> usize {
     let files = library_set_files().iter().find(|(name, _)| *name == "gsl").unwrap().1;
     let head = format!("rule {rule}");
@@ -169,13 +169,13 @@ fn rules_are_no_longer_than_published() {
     }
 }
 
-/// What comes of running two graphs on random values.
+/// The outcome of running two graphs on random values.
 enum Compared {
     /// The results are equal.
     Equal,
-    /// They are not.
+    /// The results differ.
     Apart(String),
-    /// A graph has a symbol where values need a number, or the values do not fit the first one.
+    /// A graph has a symbol where values need a number, or the first graph cannot take the values.
     NoValues,
 }
 

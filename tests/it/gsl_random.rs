@@ -1,4 +1,4 @@
-//! The rules of GSL on random programs: wherever a rule applies, the results stay what they were.
+//! The rules of GSL on random programs: applying a rule does not change the results.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -12,10 +12,10 @@ use tautomer::rule::library_set;
 
 use crate::values::{difference, run};
 
-/// Programs of each kind.
+/// The number of programs of each kind.
 const PROGRAMS: u64 = 150;
 
-/// Numbers that look random and are the same each time.
+/// Pseudo-random numbers that are the same in every run.
 struct Dice(u64);
 
 impl Dice {
@@ -27,7 +27,7 @@ impl Dice {
         (self.0 >> 33) % n
     }
 
-    /// From `low` to `high`, both included.
+    /// A number from `low` to `high`, inclusive.
     fn between(&mut self, low: i64, high: i64) -> i64 {
         low + self.below((high - low + 1) as u64) as i64
     }
@@ -63,7 +63,7 @@ struct Conv {
     attrs: String,
 }
 
-/// Convolutions of `x` and of `y` with random attributes, mostly the same ones, combined in one of many ways.
+/// Convolutions of `x` and of `y` with random attributes, mostly equal ones, combined in one of many ways.
 fn convolutions(d: &mut Dice) -> String {
     let rank = d.of(&[1, 1, 2]);
     let group = d.of(&[1, 1, 1, 2]);
@@ -140,7 +140,7 @@ fn convolutions(d: &mut Dice) -> String {
     )
 }
 
-/// Calls with fills, biases, functions that are computed twice.
+/// Calls with constant tensors, biases, and functions computed twice.
 fn elementwise(d: &mut Dice) -> String {
     let rank = d.of(&[1, 2, 2, 3]);
     let shape = |d: &mut Dice, rank| {
@@ -174,7 +174,7 @@ fn elementwise(d: &mut Dice) -> String {
     format!("fn main(x: {}, y: {}, b: f32[3]) {{ {body} }}", ty(&x), ty(&y))
 }
 
-/// Orders of axes, shapes, parts.
+/// Permutations of axes, reshapes, slices.
 fn movements(d: &mut Dice) -> String {
     let rank = d.of(&[2, 3, 3, 4]);
     let x = d.list(rank, 1, 4);
@@ -226,7 +226,7 @@ fn movements(d: &mut Dice) -> String {
     format!("fn main(x: {}, y: {}) {{ {body} }}", ty(&x), ty(&small))
 }
 
-/// Normalizations along axes, and products of matrices side by side.
+/// Normalizations along axes, and parallel matrix products.
 fn norms_and_products(d: &mut Dice) -> String {
     let rank = d.of(&[2, 3, 4]);
     let mut x = d.list(rank, 1, 3);
@@ -265,7 +265,7 @@ fn norms_and_products(d: &mut Dice) -> String {
     )
 }
 
-/// What models of ONNX are made of, which the rules of `onnx.rules` bring to the operators of the others.
+/// Patterns of ONNX models, which `onnx.rules` converts to the operators of the other rules.
 fn operators_of_models(d: &mut Dice) -> String {
     let (rows, columns, batch) = (d.between(1, 3), d.between(1, 4), d.between(1, 2));
     let bias = d.of(&[columns, columns, columns, 1]);

@@ -1,32 +1,32 @@
-//! Small files that ask for a lot: crashes, endless work, all memory. Each ends with a message or a right result, within
-//! an address space that is far below what it asks for. A run is ended after a generous time so that the test ends; how
-//! long a run takes is not tested.
+//! Small files that ask for a lot: crashes, endless work, all memory. Each must end with a message or a correct result,
+//! in an address space far smaller than what it asks for. A run is killed after a generous time so that the test ends;
+//! how long a run takes is not tested.
 //!
-//! The files of `TAUTOMER_TEST_DATA/hostile` are tried if that folder is there; smaller ones are in `tests/data/hostile`,
-//! and what follows a pattern is made here.
+//! The files of `TAUTOMER_TEST_DATA/hostile` are used if that directory exists; smaller ones are in
+//! `tests/data/hostile`, and those that follow a pattern are generated here.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Address space that a run may take, in KiB.
+/// The address space of a run, in KiB.
 const MEMORY: u64 = 2 << 20;
 
-/// A run that takes longer is ended.
+/// A run that takes longer is killed.
 const PATIENCE: Duration = Duration::from_secs(240);
 
-/// What a run ended with.
+/// The outcome of a run.
 #[derive(Debug)]
 struct Ran {
-    /// Nothing, if it was ended by a signal or for taking too long.
+    /// `None` if it was killed by a signal or for taking too long.
     code: Option<i32>,
     out: String,
     err: String,
 }
 
 impl Ran {
-    /// What is wrong with it whatever it was asked for.
+    /// Problems with it regardless of the command.
     fn fault(&self) -> Option<String> {
         let last: String = self.err.lines().rev().take(4).collect::<Vec<_>>().join(" | ");
         match self.code {
@@ -38,7 +38,7 @@ impl Ran {
     }
 }
 
-/// Runs the program in a folder with little memory.
+/// Runs the program in a directory with little memory.
 fn run(folder: &Path, args: &[&str]) -> Ran {
     let scratch = tempfile::tempdir().unwrap();
     let (out, err) = (scratch.path().join("out"), scratch.path().join("err"));
@@ -74,10 +74,10 @@ fn run(folder: &Path, args: &[&str]) -> Ran {
     }
 }
 
-/// A file, what is done with it, the exit code, and what is said.
+/// A file, the command, the exit code, and the output.
 type Row<'a> = (&'a str, &'a str, i32, &'a str);
 
-/// Runs the rows in a folder and compares what they end with.
+/// Runs the rows in a directory and compares the outcomes.
 fn try_rows(folder: &Path, rows: &[Row<'_>]) {
     let mut wrong = Vec::new();
     for &(file, command, code, said) in rows {
@@ -353,7 +353,7 @@ fn only_files_are_read() {
     );
 }
 
-/// The files of the shared data, with what is done with each; `OUT` is a file to write, which `check` takes if it is
+/// The files of the shared data with their commands; `OUT` is a file to write, which is checked with `check` if it was
 /// written.
 const SHARED: &[(&str, &str)] = &[
     ("1.taut", "check FILE"),

@@ -1,4 +1,4 @@
-//! What optimizing may take: folding, matching and comparing have limits, and what exceeds them is told.
+//! Limits of optimizing: folding, matching and comparing are limited, and exceeding a limit is reported.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ fn bytes(path: &Path) -> u64 {
     std::fs::metadata(path).map_or(0, |m| m.len())
 }
 
-/// Programs whose constants are too large to compute, and what stays of them.
+/// Programs whose constants are too large to compute, and what is left of them.
 const BOMBS: &[(&str, &str)] = &[
     ("fn main() { range(0i64, 1000000000i64, 1i64) }", "range("),
     ("fn main() { range(0i64, 1000000000000i64, 1i64) }", "range("),
@@ -95,7 +95,7 @@ fn an_expression_that_fails_stays() {
     );
 }
 
-/// Programs that take too much to compare.
+/// Programs that are too expensive to compare.
 const LARGE: &[&str] = &[
     "fn main() { constant_of_shape([536870912]) }",
     "fn main(x: f32[30000, 1], y: f32[1, 30000]) { x + y }",
@@ -150,7 +150,7 @@ fn searches_for_a_rule_have_a_limit() {
         let done = run(dir.path(), &command);
         assert_eq!(done.code, 0, "{}", done.err);
         if engine == "saturate" {
-            assert!(done.err.contains("`wide` not searched for to the end"), "{}", done.err);
+            assert!(done.err.contains("`wide` not searched exhaustively"), "{}", done.err);
         }
     }
 }
@@ -217,7 +217,7 @@ fn weights_that_others_use_are_not_stored_twice() {
     assert!(bytes(&dir.path().join("out.onnx")) < 130_000, "{}", done.err);
 }
 
-/// A loop that takes the largest of many nearly equal sums and goes on from there: rounding decides where it ends.
+/// A loop that continues from the largest of many nearly equal sums: rounding decides the outcome.
 fn unstable() -> (&'static str, Vec<(&'static str, Tensor)>) {
     let text = "fn step(i: i64, go: bool, h: f32[1, 64], a: f32[64, 64], e: f32[64, 64]) {\n  \
                 let s = tanh(matmul(h, a) * 6.0 * 1.0 + 0.0);\n  \

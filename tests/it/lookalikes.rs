@@ -1,5 +1,5 @@
-//! Programs that optimizers have been known to change: each result is validated against its program, and what only looks
-//! like a known operator does not become one.
+//! Programs that other optimizers have been known to miscompile: each result is validated against its program, and
+//! patterns that only resemble a known operator are not recognized as it.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ fn workload(text: &str) -> Workload {
     }
 }
 
-/// The optimized program, which is equal to the program.
+/// The optimized program, which is checked to be equal to the program.
 fn validated(text: &str) -> Workload {
     let original = workload(text);
     let optimized = match optimize(original.clone(), &Options::default()) {
@@ -57,7 +57,7 @@ fn padding_before_pools() {
             "fn main(x: f32[1, 2, 5, 6]) {{ let p = pad(x) {pads}; {pool} }}"
         ));
     }
-    // What is padded with another number is no padding of a convolution.
+    // Padding with a value other than zero is not the padding of a convolution.
     validated(
         "fn main(x: f32[1, 2, 5, 6], param w: f32[3, 2, 3, 3]) {
            conv(pad(x) {pads = [0, 0, 1, 1, 0, 0, 1, 1], value = 1.0}, w)
@@ -144,13 +144,13 @@ fn slices_and_squeezes_that_follow_each_other() {
 fn what_looks_like_layer_normalization() {
     let params = "x: f32[2, 4, 4], param s: f32[4], param b: f32[4]";
     for body in [
-        // Another axis for the mean than for the variance.
+        // The mean is over a different axis than the variance.
         "let d = x - reduce_mean(x) {axes = [1]}; d / sqrt(reduce_mean(d * d) {axes = [2]} + 0.001) * s + b",
-        // An axis that is not the last one.
+        // The axis is not the last one.
         "let d = x - reduce_mean(x) {axes = [1]}; d / sqrt(reduce_mean(d * d) {axes = [1]} + 0.001) * s + b",
-        // Epsilon outside the root.
+        // Epsilon is outside the root.
         "let d = x - reduce_mean(x) {axes = [2]}; d / (sqrt(reduce_mean(d * d) {axes = [2]}) + 0.001) * s + b",
-        // A sum, no mean.
+        // A sum instead of a mean.
         "let d = x - reduce_mean(x) {axes = [2]}; d / sqrt(reduce_sum(d * d) {axes = [2]} + 0.001) * s + b",
         // The square of the number itself.
         "let d = x - reduce_mean(x) {axes = [2]}; d / sqrt(reduce_mean(x * x) {axes = [2]} + 0.001) * s + b",

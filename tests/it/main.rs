@@ -1,4 +1,4 @@
-//! Tests of the library and the program from outside, in one binary: each file is a subject.
+//! Tests of the library and the program from outside, in one binary: each file covers one subject.
 
 #![allow(
     clippy::print_stderr,

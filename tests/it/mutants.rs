@@ -1,7 +1,7 @@
-//! Wrong rules are refuted: rules made from the shipped ones by one change each, the way mistakes are made.
+//! Wrong rules are refuted: each is made from a shipped rule by one change that resembles a typical mistake.
 //!
-//! `TAUTOMER_MUTANTS=4000` tries that many of them instead of a few hundred, and `TAUTOMER_MUTANTS_SHOW=1` prints what
-//! becomes of each.
+//! `TAUTOMER_MUTANTS=4000` checks that many of them instead of a few hundred, and `TAUTOMER_MUTANTS_SHOW=1` prints the
+//! outcome of each.
 
 mod equivalent;
 mod make;
@@ -18,28 +18,28 @@ use tautomer::verify::{Fault, Options, Verdict, verify};
 use self::equivalent::EQUIVALENT;
 use self::make::{Mutant, mutants};
 
-/// Mutants that are tried.
+/// The number of mutants to check.
 const TRIED: usize = 420;
 
-/// What became of a mutant.
+/// The outcome of a mutant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Outcome {
-    /// The loader refuses it.
+    /// The loader rejects it.
     Unloadable(String),
     /// It is refuted.
     Refuted,
-    /// It is refuted for the type of its target alone: no engine would apply it there. Either it has another type nearly
-    /// everywhere, or somewhere, where the rule that it was made from has not.
+    /// It is refuted only because of the type of its target, where no engine would apply it. Either it has another type
+    /// nearly everywhere, or somewhere where the original rule does not.
     OtherType,
     /// It is not refuted.
     Survived(String),
 }
 
-/// The rules that mutants are made from.
+/// The rules from which mutants are made.
 struct Shipped {
     mutants: Vec<Mutant>,
     rules: RuleSet,
-    /// Whether the types of a rule agree at all instances.
+    /// Whether both sides of a rule have the same types at all instances.
     typed: Mutex<BTreeMap<String, bool>>,
 }
 
@@ -101,7 +101,7 @@ impl Shipped {
         typed
     }
 
-    /// What becomes of the mutants, on all cores.
+    /// The outcomes of the mutants, computed on all cores.
     #[expect(clippy::print_stdout, reason = "shown as they come, where that is asked for")]
     fn outcomes(&self, chosen: &[&Mutant], options: &Options) -> Vec<Outcome> {
         let next = AtomicUsize::new(0);
@@ -127,7 +127,7 @@ impl Shipped {
     }
 }
 
-/// A number that is spread evenly and is the same each time: FNV-1a, mixed.
+/// An evenly distributed number that is the same in every run: FNV-1a, mixed.
 fn hash(text: &str) -> u64 {
     let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325, |h: u64, b| {
         (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3)
@@ -135,7 +135,8 @@ fn hash(text: &str) -> u64 {
     (hash ^ (hash >> 31)).wrapping_mul(0x94d0_49bb_1331_11eb)
 }
 
-/// Some of the mutants, spread over rules and kinds of change: each kind in turn gives one of a rule that has given few.
+/// Some of the mutants, spread over rules and kinds of change: each kind in turn contributes one from a rule that has
+/// contributed few.
 fn spread(all: &[Mutant], most: usize) -> Vec<&Mutant> {
     let mut kinds: BTreeMap<&str, Vec<&Mutant>> = BTreeMap::new();
     for mutant in all {

@@ -1,4 +1,4 @@
-//! Every operator against results of the ONNX reference evaluator; `tests/peers/op_vectors.py` writes the file.
+//! Compares every operator with results of the ONNX reference evaluator; `tests/peers/op_vectors.py` writes the file.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,7 +10,7 @@ use tautomer::tensor::{DType, Dim, Shape, Tensor, TensorType, Type};
 
 const VECTORS: &str = include_str!("../data/op_vectors.json");
 
-/// How far a floating-point result may be off, relative to its magnitude plus one.
+/// The allowed error of a floating-point result, relative to its magnitude plus one.
 const TOLERANCE: f64 = 1e-5;
 
 fn list(json: &Json) -> &[Json] {
@@ -56,7 +56,7 @@ fn attr(json: &Json) -> AttrValue {
     }
 }
 
-/// The results of the call in normal form: constants stand for attributes wherever they may.
+/// The results of the call in normal form: operands are replaced by attributes wherever possible.
 fn run(def: &'static OpDef, case: &Json) -> Result<Vec<Tensor>, String> {
     let inputs: Vec<Option<Tensor>> = list(&case["inputs"]).iter().map(tensor).collect();
     let types: Vec<Type> = inputs
@@ -155,11 +155,11 @@ fn operators_agree_with_onnx() {
     );
 }
 
-/// Numbers that follow from a seed.
+/// Pseudo-random numbers from a seed.
 struct Random(u64);
 
 impl Random {
-    /// One of 0 to `n - 1`.
+    /// A number from 0 to `n - 1`.
     fn below(&mut self, n: usize) -> usize {
         self.0 = self
             .0
@@ -177,7 +177,7 @@ struct Call {
     attrs: Vec<(&'static str, AttrValue)>,
 }
 
-/// A tensor of that shape with these elements, over and over.
+/// A tensor of that shape that repeats these elements.
 fn filled(like: &Tensor, shape: &[usize]) -> Option<Tensor> {
     let n: usize = shape.iter().product();
     if n > 4096 {
@@ -197,7 +197,7 @@ fn filled(like: &Tensor, shape: &[usize]) -> Option<Tensor> {
     }
 }
 
-/// Calls of operators that the file has none of: the name in ONNX, operands with their first elements, attributes.
+/// Calls of operators that are not in the file: the ONNX name, operands with their first elements, attributes.
 const MORE: &[(&str, &str, &str)] = &[
     ("AffineGrid", "f32[2,2,3]; i64[4] 2 3 4 5", ""),
     ("Attention", "f32[1,2,3,4]; f32[1,2,5,4]; f32[1,2,5,4]", ""),
@@ -295,7 +295,7 @@ fn attrs_of(def: &'static OpDef, json: &Json) -> Vec<(&'static str, AttrValue)> 
 }
 
 impl Call {
-    /// The calls of the file, and for each operator of the table some with operands of a few shapes.
+    /// The calls of the file, and for each operator of the table some calls with operands of a few shapes.
     fn all() -> Vec<Call> {
         let cases: Json = serde_json::from_str(VECTORS).unwrap();
         let mut out: Vec<Call> = list(&cases)
@@ -346,7 +346,7 @@ impl Call {
         out
     }
 
-    /// The call with one thing changed: an extent, all extents of one size, an operand, an attribute.
+    /// The call with one change: a dimension, all dimensions of one size, an operand, an attribute.
     fn change(&mut self, random: &mut Random, numbers: &[i64]) {
         let operand = random.below(self.operands.len());
         match random.below(6) {
@@ -382,7 +382,7 @@ impl Call {
                 0 => drop(self.operands.pop()),
                 1 if !self.operands.is_empty() => self.operands[operand] = None,
                 _ if !self.operands.is_empty() => {
-                    // An axis more or less.
+                    // One axis more or less.
                     let Some(t) = &self.operands[operand] else { return };
                     let mut shape = t.shape().to_vec();
                     if random.below(2) == 0 {
@@ -415,7 +415,7 @@ impl Call {
         }
     }
 
-    /// The types of the operands; some extents are symbols or not known, the others are what they are.
+    /// The types of the operands; some dimensions are symbols or unknown, the others are unchanged.
     fn types(&self, mut open: impl FnMut(usize, usize) -> Option<Dim>) -> Vec<Type> {
         let mut ty = |i: usize, t: &Tensor| {
             let dims = t.shape().iter().enumerate();
@@ -430,7 +430,7 @@ impl Call {
             .collect()
     }
 
-    /// The call in normal form; the values of operands that stand for attributes are known or not.
+    /// The call in normal form; the values of operands that stand for attributes are known or unknown.
     fn normal(&self, types: &[Type], values: bool) -> Option<Normalized> {
         let facts: Vec<Fact<'_>> = types
             .iter()
@@ -466,7 +466,7 @@ fn some_value(kind: AttrKind, random: &mut Random, numbers: &[i64]) -> AttrValue
     }
 }
 
-/// How many changed calls are tried of each that is given.
+/// The number of changed calls made from each given one.
 fn cases() -> usize {
     std::env::var("TAUTOMER_CASES")
         .ok()
@@ -474,7 +474,7 @@ fn cases() -> usize {
         .unwrap_or(24)
 }
 
-/// The types of the values that are computed, if they are computed.
+/// The types of the computed values, if they can be computed.
 fn computed(call: &Call, normal: &Normalized) -> Option<Vec<TensorType>> {
     let operands: Vec<Option<Tensor>> = normal
         .operands
@@ -485,7 +485,7 @@ fn computed(call: &Call, normal: &Normalized) -> Option<Vec<TensorType>> {
     Some(results.iter().map(Tensor::ty).collect())
 }
 
-/// Whether a type that was inferred, with symbols that have these values, says what is computed.
+/// Whether an inferred type, with these values for its symbols, matches the computed one.
 fn says(inferred: &Type, computed: &[TensorType], value: &dyn Fn(&str) -> Option<i64>) -> bool {
     let items = match inferred {
         Type::Tuple(items) => items.as_slice(),
@@ -518,9 +518,9 @@ fn results_have_the_inferred_types() {
                 if !says(&normal.ty, &results, &|_| None) {
                     return Some(Err(format!("{} is inferred, and {results:?} computed", normal.ty)));
                 }
-                // What is inferred of less is true as well.
+                // A type inferred from less information must also be correct.
                 let left_open = |values: bool, random: &mut Random, symbols: bool| {
-                    // A symbol stands for an extent of at least 1, so that the larger of two is what they broadcast to.
+                    // Symbols stand for dimensions of at least 1, so the broadcast size is the larger of the two.
                     let types = call.types(|place, n| match random.below(3) {
                         0 if symbols && n == 0 => None,
                         0 if symbols => Some(Dim::symbol(&format!("s{place}_{n}"))),
@@ -567,7 +567,7 @@ fn results_have_the_inferred_types() {
     );
 }
 
-/// Integers at which arithmetic overflows, and some that are allowed.
+/// Integers at which arithmetic overflows, and some valid ones.
 const EXTREMES: [i64; 12] = [
     i64::MIN,
     i64::MIN + 1,

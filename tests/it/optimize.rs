@@ -1,4 +1,4 @@
-//! Optimising random graphs with the whole library: the same results, for no more cost, in the same way each time.
+//! Optimizing random graphs with the whole library: the same results, at no higher cost, deterministically.
 
 use std::sync::{Arc, OnceLock};
 
@@ -17,7 +17,7 @@ use tautomer::rule::{Class, Rule, composite_rules, library, library_set, load_ru
 use tautomer::tensor::{DType, Tensor, Type};
 use tautomer::verify::{AuditOptions, audit};
 
-/// A value for an input or parameter, by its name; variances are positive.
+/// A value for an input or parameter, determined by its name; variances are positive.
 fn value(graph: &Graph, v: VertexId, special: bool) -> Option<Tensor> {
     const SPECIAL: [f64; 8] = [
         -0.0,
@@ -91,7 +91,7 @@ fn outputs(workload: &Workload, special: bool) -> Result<Vec<Tensor>, String> {
     interpret(&workload.graph, &|v| lookup(workload, v, special)).map_err(|e| e.to_string())
 }
 
-/// The largest magnitude of a floating-point value on the way to the results; none if some value is not finite.
+/// The largest magnitude of a floating-point intermediate value; `None` if some value is not finite.
 fn scale(workload: &Workload) -> Option<f64> {
     let graph = &workload.graph;
     let vertices: Vec<VertexId> = graph
@@ -127,7 +127,7 @@ fn options(class: Class) -> Options<'static> {
     }
 }
 
-/// Optimises, with what holds whatever the rules.
+/// Optimizes, and checks properties that hold for any rules.
 fn optimized(before: &Workload, options: Options<'_>) -> Result<(Workload, String), TestCaseError> {
     let fail = |what: String| TestCaseError::fail(format!("{what}\n{}", text(&before.graph)));
     let run = || optimize(before.clone(), &options).map_err(|e| fail(e.render(false)));
@@ -156,7 +156,7 @@ fn optimized(before: &Workload, options: Options<'_>) -> Result<(Workload, Strin
     Ok((after, story))
 }
 
-/// Every class that an engine made has one value, whether the result shows it or not.
+/// Every class that an engine made has one value, whether or not the result depends on it.
 fn audited(before: &Workload, explored: &Explored) -> Result<(), TestCaseError> {
     let options = AuditOptions {
         shapes: 1,
@@ -172,7 +172,7 @@ fn audited(before: &Workload, explored: &Explored) -> Result<(), TestCaseError> 
     }
 }
 
-/// A graph that is shown as its program.
+/// A graph whose debug output is its program.
 struct Shown(Graph);
 
 impl std::fmt::Debug for Shown {
@@ -185,7 +185,7 @@ fn shown(graphs: impl Strategy<Value = Graph>) -> impl Strategy<Value = Shown> {
     graphs.prop_map(Shown)
 }
 
-/// The results differ by more than rounding.
+/// True if the results differ by more than rounding.
 fn differ(before: &Workload, after: &Workload) -> Option<String> {
     let scale = scale(before).filter(|&s| s < 1e6)?;
     let Ok(expected) = outputs(before, false) else {
@@ -205,7 +205,7 @@ fn differ(before: &Workload, after: &Workload) -> Option<String> {
     })
 }
 
-/// The rules of the library and of the published sets that assume nothing.
+/// The rules of the library and of the published sets that have no assumptions.
 fn every_rule() -> &'static [Arc<Rule>] {
     static ALL: OnceLock<Vec<Arc<Rule>>> = OnceLock::new();
     ALL.get_or_init(|| {
@@ -246,7 +246,7 @@ proptest! {
         }
     }
 
-    /// Both engines, with some rules of all sets: outputs and types stay equal.
+    /// Both engines with some rules of all sets: outputs and types stay the same.
     #[test]
     fn both_engines_keep_results(graph in shown(crate::common::rich::graph(12)), chosen in proptest::collection::vec(any::<proptest::sample::Index>(), 1..40)) {
         let before = workload(&graph.0, false);
@@ -271,7 +271,7 @@ proptest! {
         }
     }
 
-    /// The whole library: not the result alone is right, but all that was explored.
+    /// The whole library: not only the result is correct, but everything explored.
     #[test]
     fn every_class_has_one_value(graph in shown(crate::common::rich::graph(12))) {
         let before = workload(&graph.0, false);
@@ -280,7 +280,7 @@ proptest! {
         audited(&before, &after.explored.unwrap())?;
     }
 
-    // What no rule is about, symbols and opaque operators among it.
+    // Graphs that include parts no rule matches, such as symbols and opaque operators.
     #[test]
     fn any_graph_can_be_optimized(graph in shown(crate::common::graph(20))) {
         let before = Workload { graph: graph.0, params: Params::default() };
@@ -291,7 +291,7 @@ proptest! {
     }
 }
 
-/// Shapes that rules look for do occur, and many rules are applied.
+/// Patterns that rules match do occur, and many rules are applied.
 #[test]
 fn random_graphs_are_of_use() {
     use proptest::strategy::ValueTree;
@@ -307,7 +307,7 @@ fn random_graphs_are_of_use() {
     assert!(fired.len() >= 40, "only {} rules: {fired:?}", fired.len());
 }
 
-/// The comparison is sharp enough to find rules that are wrong.
+/// The comparison is precise enough to detect wrong rules.
 #[test]
 fn wrong_rules_are_found() {
     use proptest::strategy::ValueTree;
@@ -342,7 +342,7 @@ fn wrong_rules_are_found() {
     }
 }
 
-/// Parses, prints, optimises in two rounds and runs, before and after, on a thread with an ordinary stack.
+/// Parses, prints, optimizes in two rounds and runs, before and after, on a thread with a normal stack.
 fn goes_through(program: String, calls: usize) {
     let work = move || {
         let graph = parse(&program);

@@ -1,6 +1,6 @@
-//! PNNX models against what torch computed, and their files against themselves.
+//! PNNX models compared with torch's results, and their files written and read back.
 //!
-//! The models are no part of this repository; without `TAUTOMER_TEST_DATA` these tests say so and do nothing.
+//! The models are not part of this repository; without `TAUTOMER_TEST_DATA` these tests print a message and do nothing.
 
 #![expect(
     clippy::print_stdout,
@@ -21,7 +21,7 @@ use tautomer::graph::Workload;
 use tautomer::pipeline::{Options, optimize};
 use tautomer::tensor::Tensor;
 
-/// The folder with the data, if there is one.
+/// The directory with the data, if there is one.
 fn data() -> Option<PathBuf> {
     let folder = std::env::var_os("TAUTOMER_TEST_DATA").map(|d| Path::new(&d).join("pnnx"));
     let found = folder.filter(|folder| folder.is_dir());
@@ -88,7 +88,7 @@ fn run(workload: &Workload, inputs: &[Tensor]) -> Result<Vec<Tensor>, String> {
     executor.run(inputs, &workload.params).map_err(|e| e.to_string())
 }
 
-/// The differences between what a model computes and what torch did, before and after optimization.
+/// The differences between the results of a model and torch's, before and after optimization.
 fn check(export: &Export, inputs: &[PathBuf], outputs: &[PathBuf]) -> Result<Difference, String> {
     let imported = read_model(&export.param).map_err(|e| e.render(false))?;
     if let Some(carried) = imported.notes.iter().find(|note| note.code == "T0505") {
@@ -101,7 +101,7 @@ fn check(export: &Export, inputs: &[PathBuf], outputs: &[PathBuf]) -> Result<Dif
     for (stage, workload) in [("", &imported.workload), ("optimized: ", &optimized.workload)] {
         let results = run(workload, &inputs).map_err(|e| format!("{stage}{e}"))?;
         let mut found = compare(&results, &expected).map_err(|e| format!("{stage}{e}"))?;
-        // Optimized, a model need only be as close as its scale says.
+        // An optimized model only has to be as accurate as the scale of its results allows.
         if !stage.is_empty() {
             found.ulps = 0;
         }
@@ -252,7 +252,7 @@ fn every_expression_is_read_and_printed() {
     assert_eq!(count, 191);
 }
 
-/// A model written and read again, with what was noted when it was written.
+/// A model written and read back, with the notes from writing it.
 fn written(workload: &Workload) -> Result<(Workload, String), String> {
     use tautomer::formats::pnnx::{Archive, export, import, write_archive};
     let exported = export(&workload.graph, &workload.params).map_err(|e| e.render(false))?;
@@ -324,7 +324,7 @@ fn models_survive_onnx() {
             .and_then(|imported| {
                 let results = run(&imported.workload, &inputs)?;
                 compare(&results, &outputs)?;
-                // And to PNNX again.
+                // And back to PNNX.
                 let (again, text) = written(&imported.workload)?;
                 same_graph(&imported.workload.graph, &again.graph).map_err(|e| format!("{e}\n{text}"))
             });

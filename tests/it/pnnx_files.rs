@@ -1,4 +1,4 @@
-//! Small PNNX models, written here: what their lines mean, what is noted, and what the program does with them.
+//! Small PNNX models, written here: the meaning of their lines, notes, and how the program handles them.
 
 use crate::command::{Ran, run_with};
 use proptest::prelude::*;
@@ -24,7 +24,7 @@ fn results(lines: &str, inputs: &[Tensor]) -> Vec<Tensor> {
     interpret(&graph, &value).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// The one result of an expression of two tensors.
+/// The single result of an expression of two tensors.
 fn expression(text: &str, a: &Tensor, b: &Tensor) -> Tensor {
     let ty = |t: &Tensor| {
         let extents: Vec<String> = t.shape().iter().map(usize::to_string).collect();
@@ -229,19 +229,19 @@ fn shapes_that_do_not_fit_are_refused_with_their_ranks() {
     for (lines, message) in [
         (
             conv(&format!("{plain} @weight=(4)f32"), "(1,2,8,8)"),
-            "its weight has rank 1, and rank 4 is needed",
+            "its weight has rank 1, but rank 4 is required",
         ),
         (
             conv("padding=same padding_mode=zeros @weight=(4,2)f32", "(1,2,8,8)"),
-            "its weight has rank 2, and rank 4 is needed",
+            "its weight has rank 2, but rank 4 is required",
         ),
         (
             conv(&format!("{plain} @weight=(4,2,3,3)f32"), "(8)"),
-            "its input has rank 1, and rank 4 is needed",
+            "its input has rank 1, but rank 4 is required",
         ),
         (
             pool("F.adaptive_avg_pool2d", "output_size=(2,3)", "(8)"),
-            "its input has rank 1, and rank 4 is needed",
+            "its input has rank 1, but rank 4 is required",
         ),
         (
             pool(
@@ -249,15 +249,15 @@ fn shapes_that_do_not_fit_are_refused_with_their_ranks() {
                 "output_size=(2,3,1) return_indices=True",
                 "(2,8)",
             ),
-            "its input has rank 2, and rank 5 is needed",
+            "its input has rank 2, but rank 5 is required",
         ),
         (
             pool("F.max_pool2d", "kernel_size=(2,2) stride=(2,2)", "()"),
-            "its input has rank 0, and rank 4 is needed",
+            "its input has rank 0, but rank 4 is required",
         ),
         (
             pool("F.interpolate", "mode=nearest size=(2,3,4)", "(1,2,4,4)"),
-            "`size` has length 3, and length 2 is needed",
+            "`size` has length 3, but length 2 is required",
         ),
         (
             pool("torch.unsqueeze", "dim=9223372036854775807", "(2,3)"),
@@ -282,7 +282,7 @@ fn npy(folder: &std::path::Path, name: &str, value: &Tensor) -> String {
     path.display().to_string()
 }
 
-/// A model of a linear layer in a folder, and the path of its text.
+/// Writes a model of a linear layer into a directory; returns the path of its text.
 fn linear(folder: &std::path::Path) -> String {
     let text = model(
         "pnnx.Input x 0 1 0 #0=(1,2)f32\n\
@@ -309,7 +309,7 @@ fn ok(ran: &Ran) -> String {
     ran.out.clone()
 }
 
-/// True if what was printed is what the linear layer gives for ones.
+/// True if the output is the result of the linear layer for ones.
 fn is_right(ran: &Ran) -> bool {
     let printed = ok(ran);
     let words: Vec<&str> = printed.split_whitespace().collect();
@@ -376,7 +376,7 @@ fn plans_take_extents_from_inputs() {
     }
 }
 
-/// The graph of what a graph is written as; nothing if it has no form.
+/// The graph that results from writing and reading back; `None` if it cannot be written.
 fn written(graph: &Graph) -> Option<Result<(Graph, String), String>> {
     let text = export(graph, &Default::default()).ok()?.file.text();
     let again = ParamFile::read("written", &text).and_then(|file| import("written", &text, &file, None));
@@ -397,7 +397,8 @@ proptest! {
 
     #[test]
     fn random_graphs_survive_their_files(graph in crate::common::graph(12)) {
-        // What has no form is refused; what has one is read as the same graph, but that unknown extents get names.
+        // A graph that cannot be expressed is rejected; any other is read back as the same graph, except that unknown
+        // dimensions get names.
         let Some(first) = written(&graph) else { return Ok(()) };
         let (again, text) = first.map_err(TestCaseError::fail)?;
         if graph.ids().all(|v| is_known(graph.ty(v))) {

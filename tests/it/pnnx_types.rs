@@ -1,6 +1,6 @@
-//! Element types of expressions, against the tables that torch gave.
+//! Element types of expressions compared with tables produced by torch.
 //!
-//! The tables are no part of this repository; without `TAUTOMER_TEST_DATA` these tests say so and do nothing.
+//! The tables are not part of this repository; without `TAUTOMER_TEST_DATA` these tests print a message and do nothing.
 
 #![expect(clippy::print_stderr, reason = "tests say that they were skipped")]
 
@@ -37,7 +37,7 @@ fn rows(tables: &Map<String, Value>, name: &str) -> Vec<(Vec<String>, Option<Ele
     table.iter().map(row).collect()
 }
 
-/// A tensor of a type, or a number of the host.
+/// A tensor of a type, or a host number.
 fn operand(name: &str, host: bool) -> (ElementType, Weight) {
     let number = match name {
         "bool" if host => ElementType::Bool,
@@ -58,7 +58,7 @@ fn types_are_promoted_as_torch_does() {
     }
 }
 
-/// Every row of a table of functions, with its operands; those at `hosts` are numbers.
+/// Every row of a table of functions, with its operands; those at `hosts` are host numbers.
 fn each(
     table: &str,
     hosts: [bool; 2],
@@ -69,7 +69,7 @@ fn each(
     let count = rows.len();
     for (names, expected) in rows {
         let function = Function::by_name(&names[0]).unwrap_or_else(|| panic!("{names:?}"));
-        // In the tables of numbers a name may mean both: the number stands where the table says.
+        // In the tables of numbers, a name may mean both: at the given position it is a number.
         let operands: Vec<_> = names[1..]
             .iter()
             .zip(hosts)
@@ -97,7 +97,7 @@ fn results_have_torchs_types() {
     }
 }
 
-/// A number of that type, as an expression has it.
+/// A number of that type, as written in an expression.
 fn number(ty: ElementType) -> &'static str {
     match ty {
         ElementType::Bool => "True",

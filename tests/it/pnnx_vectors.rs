@@ -1,5 +1,5 @@
-//! Small PNNX models of one operator or a few against what torch computed: `tests/it/pnnx/vectors.txt`, which
-//! `tests/peers/pnnx_vectors.py` writes. Each is read, run, written, read again and run again, and optimized and run.
+//! Small PNNX models of one or a few operators compared with torch's results: `tests/it/pnnx/vectors.txt`, which
+//! `tests/peers/pnnx_vectors.py` writes. Each is read, run, written, read back and run again, and optimized and run.
 
 use super::pnnx::compare::compare;
 use tautomer::exec::{Executor, Mode, Plan};
@@ -55,7 +55,7 @@ fn bytes(value: &Tensor) -> Vec<u8> {
     }
 }
 
-/// The numbers as the comparison wants them, which knows single precision alone.
+/// The numbers in single precision, the only precision that the comparison supports.
 fn single(values: &[Tensor]) -> Vec<Tensor> {
     let narrow = |value: &Tensor| match value {
         Tensor::F64(a) => {

@@ -1,7 +1,7 @@
 //! Rules as they were published, without the conditions that they have here: a verdict for each, a counterexample for
-//! the wrong ones, and a condition under which nothing refutes them. The documents of the sets have tables of them.
+//! the wrong ones, and a condition under which nothing refutes them. The documents of the sets contain tables of them.
 //!
-//! `TAUTOMER_WRITE_TABLES=1 cargo test --test it published::` writes the tables anew, from what the search finds.
+//! `TAUTOMER_WRITE_TABLES=1 cargo test --test it published::` rewrites the tables with what the search finds.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,13 +18,14 @@ use tautomer::verify::{Counterexample, Fault, Options, Verdict, repair, verify};
 const BEGIN: &str = "<!-- as published -->\n";
 const END: &str = "<!-- end of the table of published rules -->\n";
 
-/// What stands in place of a repair.
+/// The text in place of a repair.
 const NONE: &str = "none found";
 
-/// Where the sides of a published rule differ in type, it is wrong: nothing says that the rule is not meant there.
+/// A published rule is wrong where the types of its sides differ, as nothing says that the rule is not meant to apply
+/// there.
 fn options() -> Options {
     Options {
-        // A variable of operators has some forty choices: those that fall apart should be among the instances.
+        // A variable operator has about forty choices, and the instances should include those for which the rule fails.
         instances: 300,
         strict: true,
         prove: false,
@@ -32,7 +33,7 @@ fn options() -> Options {
     }
 }
 
-/// The same for verdicts alone.
+/// The same, for verdicts alone.
 fn quick() -> Options {
     Options {
         shrinking: 0,
@@ -49,7 +50,7 @@ fn load(name: &str, text: &str) -> Vec<Arc<Rule>> {
     set.unwrap_or_else(|e| panic!("{}", e.render(false))).rules
 }
 
-/// The text of a rule with one more condition or with an attribute taken out of a rest, in the words of a repair.
+/// The text of a rule with one more condition, or with an attribute removed from a rest, as a repair describes it.
 fn repaired(rule: &Rule, change: &str) -> String {
     let mut text = rule.ast.source.text[rule.span.range()].to_owned();
     if let Some((one, other)) = change.split_once(" in place of ") {
@@ -72,7 +73,7 @@ fn repaired(rule: &Rule, change: &str) -> String {
     text
 }
 
-/// What the search finds at rules, on all cores, in order.
+/// The findings of the search for rules, computed on all cores, in order.
 fn in_parallel<T: Send>(rules: &[Arc<Rule>], work: &(dyn Fn(&Arc<Rule>) -> T + Sync)) -> Vec<T> {
     let next = AtomicUsize::new(0);
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
@@ -99,7 +100,7 @@ fn fault(example: &Counterexample) -> &'static str {
     }
 }
 
-/// A counterexample in one line: the source, and what differs.
+/// A counterexample in one line: the source, and the difference.
 fn line(example: &Counterexample) -> String {
     let text = format_program(&to_program(&example.source));
     let text: Vec<&str> = text.lines().map(str::trim).collect();
@@ -113,7 +114,7 @@ fn line(example: &Counterexample) -> String {
     )
 }
 
-/// Rows of the table: rule, what differs, counterexample, repair, conditions here.
+/// Rows of the table: rule, difference, counterexample, repair, conditions here.
 fn table(rules: &[Arc<Rule>], shipped: &BTreeMap<String, String>) -> String {
     let row = |rule: &Arc<Rule>| {
         let Verdict::Refuted(example) = verify(rule, &[], &options()).verdict else {
@@ -138,7 +139,7 @@ fn table(rules: &[Arc<Rule>], shipped: &BTreeMap<String, String>) -> String {
     format!("{head}{}", rows.into_iter().flatten().collect::<String>())
 }
 
-/// The conditions of the rules of a set, by name.
+/// The conditions of the rules of a set, by rule name.
 fn conditions(set: &str) -> BTreeMap<String, String> {
     let rules = library_set(set).unwrap().unwrap().rules;
     let text = |rule: &Rule| {
@@ -156,7 +157,7 @@ fn conditions(set: &str) -> BTreeMap<String, String> {
     rules.iter().map(|r| (r.name.to_string(), text(r))).collect()
 }
 
-/// Compares the table of a document with verdicts, or writes it.
+/// Compares the table of a document with verdicts, or rewrites it.
 #[expect(clippy::print_stdout, reason = "the numbers are what the test is for")]
 fn check(document: &Path, rules: &[Arc<Rule>], shipped: &BTreeMap<String, String>) {
     let text = std::fs::read_to_string(document).unwrap();
@@ -227,7 +228,7 @@ fn rules_of_taso_as_published() {
 fn rules_of_gsl_as_published() {
     let text = include_str!("../data/gsl-published.rules");
     let rules = load("gsl-published.rules", text);
-    // A comment names the rules here that stand for the published one.
+    // A comment names the rules here that correspond to the published one.
     let mut shipped = BTreeMap::new();
     let conditions = conditions("gsl");
     for rule in &rules {

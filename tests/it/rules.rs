@@ -1,5 +1,5 @@
-//! Every rule file under `rules/`: examples fire, counter-examples do not, each condition has a counter-example of its
-//! own, and both sides agree on random values.
+//! Every rule file under `rules/`: examples match, counterexamples do not, each condition has its own counterexample,
+//! and both sides agree on random values.
 
 mod files;
 mod readme;
@@ -19,7 +19,7 @@ use tautomer::verify::{AuditOptions, audit};
 use crate::values::{difference, run};
 use files::{RulesFile, files};
 
-/// How many substitutions an example takes at most.
+/// The maximum number of substitutions in an example.
 const MOST_STEPS: usize = 20;
 
 /// Problems of all rules, reported together.
@@ -56,7 +56,7 @@ fn compare(problems: &mut Problems, rule: &str, what: &str, class: Class, a: &Gr
                         return;
                     }
                 }
-                // Types with symbols are compared in the e-graph alone.
+                // Types with symbols are compared only in the e-graph.
                 (Err(e), _) | (_, Err(e)) if e.contains("is not known") => return,
                 (x, y) => {
                     problems.add(rule, format!("{what}: {:?} {:?}", x.err(), y.err()));
@@ -67,13 +67,13 @@ fn compare(problems: &mut Problems, rule: &str, what: &str, class: Class, a: &Gr
     }
 }
 
-/// Rules by which what a rule makes may differ from what its example says: axes that are none, shapes at hand.
+/// Rules by which the result of a rule may differ from its example: empty lists of axes, known shapes.
 fn identities() -> &'static [Arc<Rule>] {
     let file = files().iter().find(|f| f.name == "rules/identity.rules").unwrap();
     &file.set.rules
 }
 
-/// True if the results of both graphs are values of the same classes after saturation by the rules.
+/// True if the results of both graphs are in the same classes after saturation with the rules.
 fn same_classes(a: &Graph, b: &Graph, rules: &[Arc<Rule>]) -> (usize, bool) {
     let mut encoded = encode(a);
     let wanted = encode_into(&mut encoded, a, b);
@@ -88,10 +88,10 @@ fn same_classes(a: &Graph, b: &Graph, rules: &[Arc<Rule>]) -> (usize, bool) {
     (report.rules.iter().map(|r| r.1.applied).sum(), same(&encoded))
 }
 
-/// What the rule does to the program: applications, and whether the results are then those of `target`.
+/// Applies the rule to the program: the number of applications, and whether the results are then those of `target`.
 ///
-/// By saturation, and where that has nothing to do or another choice, by substitution: calls that look alike are one
-/// value from the start in an e-graph, and a group of any size takes in the calls of `target`.
+/// By saturation, and where saturation has nothing to do or makes another choice, by substitution: in an e-graph,
+/// identical calls are one value from the start, and a group of any size also includes the calls of `target`.
 fn fire(rule: &Arc<Rule>, source: &Graph, target: Option<&Graph>) -> (usize, bool) {
     let rules = std::slice::from_ref(rule);
     let (applied, same) = same_classes(source, target.unwrap_or(source), rules);
@@ -174,7 +174,7 @@ fn examples_fire_and_their_targets_are_equal() {
     }
 }
 
-/// True if a match of the rule gets past the conditions, whether or not its target has a type.
+/// True if the conditions hold for some match of the rule, whether or not its target has a type.
 fn gets_past_conditions(rule: &Rule, graph: &Graph) -> bool {
     let limits = Limits {
         iterations: 1,
@@ -281,7 +281,8 @@ fn all_rules_together_keep_the_examples_equal() {
     );
 }
 
-/// The program with one of its parameters as an input, for each of them, and with all of them as inputs.
+/// The program with one of its parameters turned into an input, for each of them, and with all of them turned into
+/// inputs.
 fn with_more_inputs(graph: &Graph) -> Vec<Graph> {
     let text = format_program(&to_program(graph));
     let one = |(at, word): (usize, &str)| format!("{}{}", &text[..at], &text[at + word.len()..]);

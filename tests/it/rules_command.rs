@@ -76,7 +76,7 @@ fn a_rule_has_a_page() {
     );
 }
 
-/// The tags of a document close in order; the number of each.
+/// Checks that the tags of a document are closed in order; returns the number of each.
 fn elements(svg: &str) -> std::collections::BTreeMap<&str, usize> {
     let mut open = Vec::new();
     let mut count = std::collections::BTreeMap::new();
@@ -111,7 +111,8 @@ fn rules_are_drawn() {
     let dir = folder(&[("a.rules", VARYING)]);
     let svg = out(&run(dir.path(), "rules show parts a.rules --format svg"));
     let count = elements(&svg);
-    // Two parts; x, f, concat, result on one side, x, n and so on on the other; an edge to each but x, and one tip.
+    // Two parts: x, f, concat, result on one side, x, n and so on on the other; an edge to each except x, and one
+    // arrowhead.
     assert_eq!((count["svg"], count["g"], count["marker"]), (1, 2, 1));
     assert_eq!(count["path"], 1 + 3 + 3, "{svg}");
     assert!(svg.contains(">for i in 0..n<"), "{svg}");
@@ -126,7 +127,7 @@ fn rules_are_drawn() {
 #[test]
 fn built_in_rules_are_found_wherever_they_stand() {
     let dir = folder(&[]);
-    // Of the library, of a set, of the body of an operator.
+    // From the library, from a set, and from the body of an operator.
     for name in ["transpose-of-transpose", "two-parallel-convs", "silu-written-out"] {
         let done = run(dir.path(), &format!("rules show {name}"));
         assert!(out(&done).contains(&format!("rule {name}(")), "{}", err(&done));
@@ -178,20 +179,12 @@ fn examples_are_compared_with_what_is_made() {
         (
             "fires.rules",
             1,
-            &[
-                "makes something of another value: result 0 differs by",
-                "against",
-                "sigmoid(x)",
-            ][..],
+            &["makes a different value: result 0 differs by", "against", "sigmoid(x)"][..],
         ),
         (
             "says.rules",
             1,
-            &[
-                "makes something else than its example says: result 0 differs by",
-                "x * 2",
-                "x * 3",
-            ][..],
+            &["result differs from the example: result 0 differs by", "x * 2", "x * 3"][..],
         ),
         (
             "quiet.rules",

@@ -1,4 +1,4 @@
-//! Checks of whole runs on the command line: `optimize --audit`, and `verify` of a graph against the one it was made of.
+//! Checks of whole runs on the command line: `optimize --audit`, and `verify` of a graph against its original.
 
 use std::path::Path;
 
@@ -162,7 +162,7 @@ fn graphs_and_rules_do_not_mix() {
         "{}",
         missing.err
     );
-    // Rules as before.
+    // The same rules as before.
     let rules = run(dir.path(), "verify a.rules --rule relu-of-relu");
     assert!(
         rules.code == 0 && rules.out.starts_with("relu-of-relu  "),

@@ -1,5 +1,5 @@
-//! Scripts in `tests/scripts`, each with what it prints beside it, computed by kernels and by the reference definitions;
-//! and a session at a terminal. `UPDATE_FILES=1` writes what they print.
+//! Scripts in `tests/scripts`, each with its expected output beside it, computed by kernels and by the reference
+//! definitions; and a session at a terminal. `UPDATE_FILES=1` rewrites the expected output.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,7 +8,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scripts")
 }
 
-/// What a script prints, and where it complains; paths as they are in the folder.
+/// The output and messages of a script; paths are relative to the directory.
 fn run(file: &Path, more: &[&str]) -> String {
     let text = std::fs::read_to_string(file).unwrap();
     let arguments = text
@@ -72,14 +72,14 @@ fn a_session_at_a_terminal() {
         p.exp_string(answer).unwrap_or_else(|e| panic!("{line}: {e}"));
     };
     says("x = [1, 2, 3]", "x: i32[3]");
-    // An open bracket: the statement goes on.
+    // With an open bracket, the statement continues.
     says("y = dot(x, [[1], [2],", "");
     says("[3]])", "y: i32[1]");
     says("y", "[14]");
     says(":type x * 2 > 3", "bool[3]");
     says(":graph x + x", "fn main(x: i32[3])");
     says(":optimize neg(neg(x)) + 0", "before, 0 after");
-    // What is symbolic has a type and no value; the rules that fired are listed.
+    // A symbolic value has a type but no value; the applied rules are listed.
     says("a: f32[n, 8]", "a: f32[n, 8]");
     says("b = relu(a)", "b: f32[n, 8]");
     says(":optimize relu(b * 1.0)", "relu-of-relu");
@@ -139,7 +139,7 @@ fn lines_from_a_pipe_are_a_session_as_well() {
     assert!(out.status.success());
 }
 
-/// What a session says to lines from a pipe.
+/// The output of a session for lines from a pipe.
 fn session(lines: &str, folder: &Path) -> String {
     use std::io::Write as _;
     let mut child = Command::new(env!("CARGO_BIN_EXE_tautomer"))

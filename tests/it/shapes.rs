@@ -1,4 +1,4 @@
-//! Shapes that models compute: what integers are known while a graph is built, and what the inputs say.
+//! Shapes that models compute: the integers known while a graph is built, and what follows from the inputs.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ fn optimized(graph: Graph) -> Graph {
     optimize(workload, &Options::default()).unwrap().workload.graph
 }
 
-/// What is computed from `s`, the extents of `x: f32[n, 3, h]`.
+/// Values computed from `s`, the shape of `x: f32[n, 3, h]`.
 const COMPUTED: &[(&str, &str)] = &[
     ("s", "n, 3, h"),
     ("gather(s, 2)", "h"),
@@ -78,7 +78,7 @@ fn integers_that_follow_from_extents_are_known() {
     }
 }
 
-/// What is known is what the reference semantics compute, whatever the extents are.
+/// Known values are what the reference semantics computes, for all dimensions.
 #[test]
 fn known_integers_are_what_the_reference_computes() {
     for (text, _) in COMPUTED {
@@ -108,7 +108,7 @@ fn known_integers_are_what_the_reference_computes() {
     }
 }
 
-/// What is divided may be negative, and what decides is not known: nothing is said.
+/// If the dividend may be negative, or the condition is unknown, nothing is inferred.
 #[test]
 fn what_is_not_sure_is_not_known() {
     for text in [
@@ -127,7 +127,7 @@ fn what_is_not_sure_is_not_known() {
     }
 }
 
-/// The nodes that compute a shape are gone where inputs determine it, and the type of the result says all of it.
+/// Nodes that compute a shape disappear if the inputs determine it, and the type of the result is fully known.
 #[test]
 fn shapes_computed_by_nodes_become_attributes() {
     let heads =
@@ -165,7 +165,7 @@ fn shapes_computed_by_nodes_become_attributes() {
     }
 }
 
-/// Extents that nothing determines are copied or left to be computed, never guessed.
+/// Dimensions that nothing determines are copied or left to be computed, never guessed.
 #[test]
 fn one_unknown_extent_of_a_reshape_is_left_to_it() {
     let text = "fn main(x: f32[n, 8]) {

@@ -1,4 +1,4 @@
-//! One function in the spellings of many exporters: each is recognised as the operator it is.
+//! The same function as written by various exporters: each form is recognized as the operator.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use tautomer::graph::{BuildOptions, Node, Params, Workload, build_program};
 use tautomer::lang::parse_program;
 use tautomer::pipeline::{Options, optimize};
 
-/// The operators of the result, without those of constants.
+/// The operators of the result, except those of constants.
 fn optimized(text: &str) -> Vec<String> {
     let source = Arc::new(Source::new("spelling", text));
     let graph = parse_program(source).and_then(|program| build_program(&program, &BuildOptions::default()));
@@ -131,7 +131,7 @@ fn attention() {
         "attention",
         "q: f32[b, 4, s, 16], k: f32[b, 4, t, 16], v: f32[b, 4, t, 16]",
         &[
-            // The queries scaled before, the keys, the scores by a product or a quotient.
+            // The queries scaled first, the keys scaled, or the scores scaled by a product or a quotient.
             "matmul(softmax(matmul(q * 0.25, transpose(k) {perm = [0, 1, 3, 2]})), v)",
             "matmul(softmax(matmul(q / 4.0, transpose(k) {perm = [0, 1, 3, 2]})), v)",
             "matmul(softmax(matmul(q, transpose(k * 0.25) {perm = [0, 1, 3, 2]})), v)",
@@ -141,9 +141,9 @@ fn attention() {
             // Half of the scale on either side, as PyTorch writes scaled_dot_product_attention.
             "let r = sqrt(0.25); matmul(softmax(matmul(q * r, transpose(k) {perm = [0, 1, 3, 2]} * r)), v)",
             "let r = sqrt(sqrt(16.0)); matmul(softmax(matmul(q / r, transpose(k / r) {perm = [0, 1, 3, 2]})), v)",
-            // Without a scale.
+            // Without scaling.
             "matmul(softmax(matmul(q, transpose(k) {perm = [0, 1, 3, 2]})), v)",
-            // By the letters of axes.
+            // By einsum.
             "einsum(softmax(einsum(q, k) {equation = \"bhid,bhjd->bhij\"} * 0.25), v) {equation = \"bhij,bhjd->bhid\"}",
         ],
     );
@@ -166,7 +166,7 @@ fn attention_with_a_mask() {
 
 #[test]
 fn masks_of_one_row_get_all_rows() {
-    // ONNX Runtime takes no others.
+    // ONNX Runtime supports no others.
     for mask in ["f32[b, 1, 1, t]", "f32[1, t]"] {
         let found = optimized(&format!(
             "fn main(q: f32[b, 4, s, 16], k: f32[b, 4, t, 16], v: f32[b, 4, t, 16], m: {mask}) {{
@@ -199,7 +199,7 @@ fn attention_of_joined_heads() {
             "matmul(softmax(matmul({q}, transpose({k}) {{perm = [0, 1, 3, 2]}}) * 0.25), {v})"
         )),
         joined(&format!("matmul(softmax(matmul({q} * 0.25, {turned})), {v})")),
-        // As Keras writes it.
+        // As written by Keras.
         by_letters.to_owned(),
     ];
     let bodies: Vec<&str> = bodies.iter().map(String::as_str).collect();
@@ -234,7 +234,7 @@ fn attention_of_joined_batch_and_heads() {
 
 #[test]
 fn attention_of_heads_behind_the_sequence() {
-    // PyTorch's multi-head attention: of batch and heads one axis is made, behind that of the sequence.
+    // PyTorch's multi-head attention: batch and heads are merged into one axis, after that of the sequence.
     let heads = |x: &str, perm: &str| format!("transpose(reshape({x}) {{shape = [5, 8, 16]}}) {{perm = {perm}}}");
     let (q, k, v) = (
         heads("q", "[1, 0, 2]"),

@@ -1,4 +1,4 @@
-//! Diagonals, sorting, runs, blocks and broadcasting against what torch and NumPy compute.
+//! Diagonals, sorting, runs, blocks and broadcasting compared with torch and NumPy.
 
 use std::cell::Cell;
 
@@ -33,7 +33,7 @@ fn tensor(json: &Json) -> Tensor {
     .unwrap()
 }
 
-/// The operator, its operands and its attributes, as the case names them.
+/// The operator, its operands and its attributes, as named in the case.
 fn call(case: &Json) -> (&'static str, Vec<Tensor>, Vec<(&'static str, AttrValue)>) {
     let args = &case["args"];
     let int = |name: &str| AttrValue::int(args[name].as_i64().unwrap());
@@ -72,7 +72,7 @@ fn call(case: &Json) -> (&'static str, Vec<Tensor>, Vec<(&'static str, AttrValue
             let (mut starts, mut ends, mut steps) = (Vec::new(), Vec::new(), Vec::new());
             for range in list(&args["slices"]) {
                 let step = range[2].as_i64().unwrap_or(1);
-                // What is left out is the one end or the other.
+                // An omitted bound means the respective end.
                 let (first, last) = if step > 0 { (0, i64::MAX) } else { (i64::MAX, i64::MIN) };
                 starts.push(range[0].as_i64().unwrap_or(first));
                 ends.push(range[1].as_i64().unwrap_or(last));
@@ -90,7 +90,7 @@ fn call(case: &Json) -> (&'static str, Vec<Tensor>, Vec<(&'static str, AttrValue
     }
 }
 
-/// The results by the reference semantics, after the same by the kernel, if there is one.
+/// The results by the reference semantics, compared with those of the kernel if there is one.
 fn run(name: &str, operands: Vec<Tensor>, attrs: &[(&str, AttrValue)]) -> Result<Vec<Tensor>, String> {
     let def = lookup(name).unwrap();
     let types: Vec<Type> = operands.iter().map(|t| t.ty().into()).collect();

@@ -1,5 +1,5 @@
-//! The rules of TASO: the file as it was published converts, and the set in `rules/taso` is right: examples, a
-//! counter-example for each condition, and random instances of every rule, computed with the reference semantics.
+//! The rules of TASO: the published file can be converted, and the set in `rules/taso` is correct: examples, a
+//! counterexample for each condition, and random instances of every rule, computed with the reference semantics.
 
 mod random;
 
@@ -17,7 +17,7 @@ use tautomer::tensor::Tensor;
 
 use self::random::{Random, instance, program};
 
-/// A rule with the text of its sides, to make programs of.
+/// A rule with the text of its sides, for making programs from it.
 struct Loaded {
     rule: Arc<Rule>,
     source: String,
@@ -72,12 +72,13 @@ fn all() -> Vec<Loaded> {
     files().iter().flat_map(|(name, text)| load(name, text)).collect()
 }
 
-/// The number that TASO's file gives a rule.
+/// The number of a rule in TASO's file.
 fn number(name: &str) -> usize {
     name.split('-').nth(1).and_then(|n| n.parse().ok()).unwrap()
 }
 
-/// Values of the outputs for inputs made from their names; `odd` ones are zeros of both signs, infinities and NaN.
+/// Values of the outputs for inputs determined by their names; `odd` inputs include zeros of both signs, infinities and
+/// NaN.
 fn values(graph: &Graph, seed: u64, odd: bool) -> Option<Vec<Tensor>> {
     let value = |v: VertexId| {
         if !matches!(graph.vertex(v).node, Node::Input | Node::Param) {
@@ -87,7 +88,7 @@ fn values(graph: &Graph, seed: u64, odd: bool) -> Option<Vec<Tensor>> {
         let shape = ty.shape.as_ref()?.to_concrete()?;
         let name = graph.vertex(v).name.as_deref().unwrap_or("");
         let mut random = Random(name.bytes().fold(seed, |h, b| h.wrapping_mul(31) + u64::from(b)));
-        // Whole numbers: sums and products are exact, so that the sides agree or not.
+        // With integers, sums and products are exact, so the sides either agree or do not.
         let odd_ones = [-0.0, 0.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 1e30, -1e30, 1.5];
         let mut number = || {
             if odd {
@@ -102,7 +103,7 @@ fn values(graph: &Graph, seed: u64, odd: bool) -> Option<Vec<Tensor>> {
     interpret(graph, &value).ok()
 }
 
-/// True if there are values and they are the same; bits, payloads of NaN aside, for rules that promise them.
+/// True if there are values and they are the same; bit by bit for rules that promise it, except for NaN payloads.
 fn agree(rule: &Rule, a: &Graph, b: &Graph, seed: u64) -> bool {
     let bits = |graph: &Graph| -> Option<Vec<(String, Vec<u64>)>> {
         let odd = rule.class == Class::Bitwise && seed.is_multiple_of(2);
@@ -130,7 +131,7 @@ fn report(graph: &Graph, rule: &Arc<Rule>) -> RuleReport {
     report.rules[0].1.clone()
 }
 
-/// The rule with all conditions but this one.
+/// The rule with all conditions except this one.
 fn without(rule: &Rule, condition: usize) -> Arc<Rule> {
     let mut rule = rule.clone();
     rule.conditions.remove(condition);
@@ -155,12 +156,12 @@ fn published_rules_convert_and_load() {
     assert_eq!((rules.written, published.len()), (119, 119));
     let parsed = parse_rules(Arc::new(Source::new("graph_subst.rules", rules.text.as_str()))).unwrap();
     assert_eq!(format_rules(&parsed), rules.text);
-    // What is shipped are these rules.
+    // These are the shipped rules.
     let names: BTreeSet<&str> = published.iter().map(|r| &*r.rule.name).collect();
     for shipped in all() {
         assert!(names.contains(&*shipped.rule.name), "{}", shipped.rule.name);
     }
-    // A file that is cut short anywhere is refused or ends between two rules.
+    // A truncated file is either rejected or ends between two rules.
     for cut in (0..bytes.len()).step_by(97) {
         if let Ok(part) = import_rules("graph_subst.pb", &bytes[..cut], "taso") {
             assert!(part.written < 119);
@@ -182,10 +183,7 @@ fn the_command_writes_rules_and_says_what_became_of_them() {
     std::fs::write(path("r.txt"), lines).unwrap();
     let (code, out, err) = run(&["rules", "import", "r.txt", "-o", "r.rules"]);
     assert_eq!((code, out.as_str()), (Some(0), ""));
-    assert_eq!(
-        err,
-        "3 rules: 1 written, 1 say nothing, 1 repeat another, 0 have no form\n"
-    );
+    assert_eq!(err, "3 rules: 1 written, 1 trivial, 1 duplicates, 0 not expressible\n");
     let written = std::fs::read_to_string(path("r.rules")).unwrap();
     assert!(written.contains("rule taso-0-relu-of-relu(x1) {"), "{written}");
     assert_eq!(run(&["rules", "check", "r.rules"]).0, Some(0));
@@ -196,7 +194,7 @@ fn the_command_writes_rules_and_says_what_became_of_them() {
         (&json["written"], &json["repeated"][0]),
         (&1.into(), &"mine-1-relu-of-relu".into())
     );
-    // What is refused leaves the old file alone.
+    // A rejected file leaves the old one unchanged.
     std::fs::write(path("r.txt"), "(relu ?a)=>(relu ?a\n").unwrap();
     let (code, _, err) = run(&["rules", "import", "r.txt", "-o", "r.rules"]);
     assert!(code == Some(2) && err.contains("r.txt:1:12"), "{err}");
@@ -204,7 +202,7 @@ fn the_command_writes_rules_and_says_what_became_of_them() {
     std::fs::write(path("r.pb"), b"\x0a\x05ab").unwrap();
     let (code, _, err) = run(&["rules", "import", "r.pb"]);
     assert!(
-        code == Some(2) && err.contains("r.pb: byte 0: rule 0 has 5 bytes, and 2 are left"),
+        code == Some(2) && err.contains("r.pb: byte 0: rule 0 has 5 bytes, but 2 are left"),
         "{err}"
     );
     assert_eq!(run(&["rules", "import", "none.pb"]).0, Some(2));
@@ -302,7 +300,7 @@ fn every_condition_is_needed() {
     assert!(missing.is_empty(), "no counter-example needs\n{}", missing.join("\n"));
 }
 
-/// Every rule fires on random instances that fulfil its conditions; the target then has a type, and the same value.
+/// Every rule matches random instances that satisfy its conditions; the target then has a type, and the same value.
 #[test]
 fn random_instances_agree() {
     const WANTED: usize = 12;

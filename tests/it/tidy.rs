@@ -1,15 +1,15 @@
-//! Rules of the house that no compiler checks. ARCHITECTURE.md says why they hold.
+//! Project rules that no compiler checks. ARCHITECTURE.md explains them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use tautomer::rule::{library_files, library_set_files};
 
-/// What each module may use of the crate, in order: a module uses only what stands above it.
+/// The modules of the crate that each module may use, in order: a module uses only modules listed above it.
 ///
-/// `op` knows `diag` for its suggestions of names; `graph` builds from syntax trees, so it stands above `lang`; a rule
-/// has examples, which are graphs; `rewrite` reads the expressions of rules. `exec` and `formats` know graphs and
-/// nothing of rules. Only `pipeline` puts stages together.
+/// `op` uses `diag` to suggest names; `graph` builds from syntax trees, so it comes after `lang`; a rule has examples,
+/// which are graphs; `rewrite` reads the expressions of rules. `exec` and `formats` know graphs but not rules. Only
+/// `pipeline` combines stages.
 const USES: &[(&str, &[&str])] = &[
     ("tensor", &[]),
     ("diag", &[]),
@@ -26,7 +26,7 @@ const USES: &[(&str, &[&str])] = &[
         "pipeline",
         &["tensor", "diag", "lang", "op", "graph", "rule", "rewrite"],
     ),
-    ("cli", &[]), // a program of its own: it uses the library by its name
+    ("cli", &[]), // a separate program that uses the library by name
     ("main", &[]),
     ("lib", &[]),
 ];
@@ -40,7 +40,7 @@ fn read(path: impl AsRef<Path>) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
-/// The files below `folder` with their texts, by path from the root.
+/// The files under `folder` with their texts, by path from the root.
 fn files(folder: &str, suffix: &str) -> BTreeMap<String, String> {
     let mut out = BTreeMap::new();
     let mut folders = vec![root().join(folder)];
@@ -63,7 +63,7 @@ fn files(folder: &str, suffix: &str) -> BTreeMap<String, String> {
     out
 }
 
-/// The code of the library and the program: no comments, no tests.
+/// The code of the library and the program, without comments and tests.
 fn sources() -> BTreeMap<String, String> {
     let mut out = files("src", ".rs");
     let test = |name: &str| name.ends_with("tests.rs") || name.ends_with("/testing.rs") || name == "src/op/check.rs";
@@ -86,7 +86,7 @@ fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// The places where `word` stands alone.
+/// The positions where `word` occurs as a separate word.
 fn words<'a>(text: &'a str, word: &'a str) -> impl Iterator<Item = usize> + 'a {
     text.match_indices(word).map(|(at, _)| at).filter(move |&at| {
         let before = text[..at].chars().next_back();
@@ -99,7 +99,7 @@ fn word_at(text: &str) -> &str {
     &text[..text.find(|c| !is_word(c)).unwrap_or(text.len())]
 }
 
-/// Panics with all problems at once.
+/// Panics with all problems at once, if there are any.
 fn none(problems: &[String]) {
     assert!(problems.is_empty(), "\n{}\n", problems.join("\n"));
 }
@@ -186,7 +186,7 @@ fn clocks_are_read_by_the_pipeline_alone() {
     none(&problems);
 }
 
-/// A test that draws other cases in each run fails by chance, for somebody else.
+/// A test that draws different cases in each run fails by chance, for somebody else.
 #[test]
 fn every_random_test_has_a_fixed_seed() {
     let fresh = [
@@ -276,7 +276,7 @@ fn operators_are_defined_once_and_in_one_place() {
     none(&problems);
 }
 
-/// No text says where it was written.
+/// No text reveals where it was written.
 #[test]
 fn no_absolute_paths() {
     let homes = ["home", "root", "Users", "work", "tmp"].map(|folder| format!("/{folder}/"));
@@ -307,7 +307,7 @@ fn no_absolute_paths() {
 
 const DOCUMENTS: &[&str] = &["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"];
 
-/// The first shell block of the README holds the two commands that a newcomer runs, and every change runs.
+/// The first shell block of the README holds the two commands that a newcomer runs, and every change runs them.
 #[test]
 fn commands_of_the_readme_are_checked() {
     let readme = read("README.md");
@@ -358,7 +358,7 @@ fn named_tests_exist() {
     none(&problems);
 }
 
-/// The code map of ARCHITECTURE.md has every module, its table every dependency.
+/// The code map of ARCHITECTURE.md has every module, and its table every dependency.
 #[test]
 fn the_map_is_complete() {
     let text = read("ARCHITECTURE.md");
@@ -392,14 +392,14 @@ fn the_map_is_complete() {
     none(&problems);
 }
 
-/// Two things are the same where their values are, and not where they look alike in print: what is printed leaves parts
-/// out. So text made by `Debug` may be shown, by an `impl` of `Display` or `Debug`, and nothing else.
+/// Two things are the same if their values are, not if they print alike: printed text leaves parts out. So text made by
+/// `Debug` may be shown by an `impl` of `Display` or `Debug`, and used for nothing else.
 #[test]
 fn the_verifier_compares_values_and_not_their_text() {
     let mut found = Vec::new();
     for (name, text) in files("src/verify", ".rs") {
         let is_test = name.ends_with("tests.rs") || name.ends_with("evidence.rs");
-        // The fingerprint is of the rows of operators, which are constants of the program.
+        // The fingerprint covers rows of operators, which are constants of the program.
         if is_test || name.ends_with("fingerprint.rs") {
             continue;
         }

@@ -1,13 +1,13 @@
-//! Values for the graphs of examples, and how far results may be apart.
+//! Values for the graphs of examples, and the allowed difference of results.
 
 use tautomer::graph::{Graph, Node, VertexId, interpret};
 use tautomer::rule::Class;
 use tautomer::tensor::{DType, Tensor};
 
-/// A value for an input or parameter: by its name, so that two graphs get the same one.
+/// A value for an input or parameter, determined by its name, so that two graphs get the same one.
 fn value(graph: &Graph, v: VertexId, seed: u64, special: bool) -> Option<Tensor> {
     let ty = graph.ty(v).as_tensor()?;
-    // Symbolic extents are 3; what has an unknown rank is a matrix.
+    // Symbolic dimensions are 3; tensors of unknown rank are matrices.
     let shape: Vec<usize> = ty.shape.as_ref().map_or_else(
         || vec![3, 3],
         |shape| shape.iter().map(|d| d.as_const().map_or(3, |n| n as usize)).collect(),
@@ -77,7 +77,7 @@ pub(super) fn run(graph: &Graph, seed: u64, special: bool) -> Result<Vec<Tensor>
     .map_err(|e| e.to_string())
 }
 
-/// The first difference of two results.
+/// The first difference between two lists of results.
 pub(super) fn difference(class: Class, a: &Tensor, b: &Tensor) -> Option<String> {
     if a.ty() != b.ty() {
         return Some(format!("{} against {}", a.ty(), b.ty()));

@@ -1,4 +1,4 @@
-//! Every rule that comes with the tool has a verdict that is kept, current, and not against it; the table of the
+//! Every rule that comes with the tool has a stored verdict that is current and not a refutation; the table in the
 //! documents shows these verdicts.
 
 use std::collections::BTreeSet;
@@ -12,7 +12,7 @@ use tautomer::verify::{
     shipped_locks, shipped_rules, shipped_verdict, verdict_table, verify_all,
 };
 
-/// What brings locks and table up to date.
+/// The command that updates locks and table.
 const COMMAND: &str = "tautomer verify --built-in --lock --table -o rules/VERDICTS.md";
 
 fn none(problems: &[String]) {
@@ -104,7 +104,7 @@ fn the_table_is_current() {
     );
 }
 
-/// The README says how many rules have which verdict.
+/// The README states how many rules have which verdict.
 #[test]
 fn the_readme_counts_the_verdicts() {
     let entries: Vec<&Entry> = shipped_locks().iter().flat_map(|(_, lock)| lock.entries()).collect();
@@ -120,7 +120,7 @@ fn the_readme_counts_the_verdicts() {
     assert!(words.join(" ").contains(&wanted), "the README lacks: {wanted}");
 }
 
-/// Rules that are wrong, and that were once said to be proved: none is proved for all sizes, and most are refuted.
+/// Wrong rules that were once reported as proved: none is proved for all sizes, and most are refuted.
 #[test]
 fn no_wrong_rule_is_proved_for_all() {
     let Ok(data) = std::env::var("TAUTOMER_TEST_DATA") else {

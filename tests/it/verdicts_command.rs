@@ -1,4 +1,4 @@
-//! Verdicts that are kept: `verify --lock`, `--check-lock`, `--table`, and what `optimize` and `rules list` make of them.
+//! Stored verdicts: `verify --lock`, `--check-lock`, `--table`, and how `optimize` and `rules list` use them.
 
 use std::path::Path;
 
@@ -24,7 +24,7 @@ const WRONG: &str = "/// Not at all.\nrule sum(x, y) { relu(x + y) => relu(x) + 
 
 const PROGRAM: &str = "fn main(x: f32[4], y: f32[4]) { relu(relu(x + y)) }\n";
 
-/// The line of a rule in a lock.
+/// The line for a rule in a lock.
 fn line<'a>(lock: &'a str, rule: &str) -> &'a str {
     let wanted = format!("\"rule\":\"{rule}\"");
     lock.lines()
@@ -43,7 +43,7 @@ fn only_what_changed_is_tried_again() {
     let lock = read(folder, "verdicts.lock");
     assert_eq!(lock.lines().count(), 3, "{lock}");
 
-    // The same in other words.
+    // The same rules in other words.
     let other = "// Comments.\nrule twice(x) {\n  relu((relu(x))) => relu(x) numerics bitwise\n}\n\
                  rule swap(x,y) { x*y => y*x numerics bitwise } // More.\n";
     write(folder, "a.rules", other);
@@ -51,14 +51,14 @@ fn only_what_changed_is_tried_again() {
     assert!(again.err.contains("2 of 2 verdicts from the lock"), "{}", again.err);
     assert_eq!((&again.out, read(folder, "verdicts.lock")), (&first.out, lock.clone()));
 
-    // More instances, and everything by force, which finds the same.
+    // More instances, and a forced check of everything, which finds the same.
     let more = run(folder, "verify a.rules --lock --budget 9");
     assert!(more.err.contains("0 of 2 verdicts from the lock"), "{}", more.err);
     let forced = run(folder, "verify a.rules --lock --force --budget 8");
     assert!(forced.err.contains("0 of 2 verdicts from the lock"), "{}", forced.err);
     assert_eq!(read(folder, "verdicts.lock"), lock);
 
-    // One rule changes its class, one goes.
+    // One rule changes its class, and one is removed.
     write(
         folder,
         "a.rules",
@@ -96,10 +96,10 @@ fn a_folder_has_one_lock() {
     assert_eq!(read(folder, "set/more/verdicts.lock").lines().count(), 2);
     assert!(!done.err.contains('\u{1b}'), "progress without a terminal");
 
-    // One rule, and one file, leave the verdicts of the others.
+    // One rule, and one file, leave the verdicts of the others unchanged.
     assert_eq!(run(folder, "verify set/a.rules --lock --rule swap --budget 4").code, 0);
     assert_eq!(read(folder, "set/verdicts.lock"), lock);
-    // A file that is gone takes its verdicts along.
+    // A removed file takes its verdicts with it.
     std::fs::remove_file(folder.join("set/b.rules")).unwrap();
     write(folder, "set/a.rules", parts[1]);
     assert_eq!(run(folder, "verify set/a.rules --lock --budget 4").code, 0);
@@ -120,7 +120,7 @@ fn without_lock_nothing_is_written() {
             "0 current verdicts, 0 refuted, 2 stale",
         ),
         ("verify a.rules --force", 2, "--lock"),
-        ("verify gsl --lock --budget 1", 2, "no file here"),
+        ("verify gsl --lock --budget 1", 2, "not a file here"),
         ("verify gsl --check-lock", 0, "0 stale"),
         ("verify --check-lock", 0, "0 stale"),
         ("verify --built-in a.rules", 2, "cannot be used with"),
@@ -138,7 +138,7 @@ fn a_stale_lock_is_found_out() {
     let folder = dir.path();
     write(folder, "a.rules", &format!("{RIGHT}{WRONG}"));
     assert_eq!(run(folder, "verify a.rules --lock --budget 4").code, 1);
-    // Refuted rules are never fine, and are tried again for their counterexample.
+    // Refuted rules are never accepted, and are checked again for their counterexamples.
     let refuted = run(folder, "verify a.rules --check-lock");
     assert_eq!((refuted.code, refuted.out.as_str()), (1, ""));
     assert!(
@@ -219,7 +219,7 @@ fn verdicts_decide_which_rules_take_part() {
     };
     let mut said = String::new();
     let mut note = |done: &Ran| {
-        // The line with the time stands after the problems.
+        // The line with the time comes after the problems.
         let problems = done.err.split("optimized").next().unwrap_or_default();
         said.push_str(&format!("exit {}\n{problems}\n", done.code));
     };
@@ -242,11 +242,11 @@ fn verdicts_decide_which_rules_take_part() {
     assert_eq!(allowed.code, 0);
     assert!(names(&allowed).contains(&"sum".to_owned()), "{}", allowed.out);
     assert_eq!(allowed.json()["verdicts"]["refuted"][0], "sum");
-    // What takes no part anyway refuses nothing.
+    // A rule that is not used anyway rejects nothing.
     note(&rules("--skip-rules sum"));
     note(&rules("--class bitwise"));
 
-    // A rule that changes has no verdict any more; a list of many names is cut off.
+    // A changed rule no longer has a verdict; a long list of names is truncated.
     write(
         folder,
         "a.rules",
@@ -323,7 +323,7 @@ fn the_table_is_the_same_from_the_lock() {
     assert_eq!(read(folder, "table.md"), printed.out);
 }
 
-/// Each process adds its verdicts to those that others have written in the meantime.
+/// Each process adds its verdicts to those written by others in the meantime.
 #[test]
 fn processes_that_write_one_lock_lose_nothing() {
     let dir = tempfile::tempdir().unwrap();

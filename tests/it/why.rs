@@ -1,4 +1,4 @@
-//! Questions about a rewriting on the command line: which engine, what the result rests on, why a rule does not apply,
+//! Questions about a rewrite on the command line: which engine, what the result depends on, why a rule does not apply,
 //! which application changes a result.
 
 use crate::command::{self, Ran};

@@ -1,6 +1,7 @@
-//! Files that are written: read back before they are in place, and by whoever comes next.
+//! Written files: they are read back before they are put in place, and by later readers.
 //!
-//! Some of the models are no part of this repository; without `TAUTOMER_TEST_DATA` those tests say so and do nothing.
+//! Some of the models are not part of this repository; without `TAUTOMER_TEST_DATA` those tests print a message and do
+//! nothing.
 
 use std::path::{Path, PathBuf};
 
@@ -84,7 +85,7 @@ fn the_target_is_looked_at_before_the_work() {
         ("a.taut/b.taut", "is not a directory"),
         ("old.taut", "read-only"),
     ] {
-        // The program is broken, which is not found out.
+        // The program is invalid, which is not detected.
         for command in [
             format!("convert a.taut {target}"),
             format!("optimize a.taut -o {target}"),
@@ -144,7 +145,7 @@ fn a_branch_that_only_names_a_value_is_found_and_mended() {
     assert_eq!(run(dir.path(), "check a.onnx").code, 0);
     let bytes = std::fs::read(dir.path().join("a.onnx")).unwrap();
     let mut model = ModelProto::decode(bytes.as_slice()).unwrap();
-    // As a tool writes it that leaves out nodes which do nothing.
+    // As written by a tool that leaves out nodes that do nothing.
     let graph = model.graph.as_mut().unwrap();
     let node = graph.node.iter_mut().find(|n| n.op_type() == "If").unwrap();
     let other = node.attribute.iter_mut().find(|a| a.name() == "else_branch").unwrap();

@@ -1,4 +1,4 @@
-//! What the prompt says about itself: statements, commands, functions, operators, rules.
+//! Help at the prompt: statements, commands, functions, operators, rules.
 
 use tautomer::diag::{Diagnostic, did_you_mean};
 use tautomer::op::{self, Default as Usual, OpDef, OperandKind};
@@ -6,18 +6,18 @@ use tautomer::op::{self, Default as Usual, OpDef, OperandKind};
 use super::Repl;
 use crate::cli::Done;
 
-/// Commands, what they take, and what they do.
+/// Commands: name, operand, description.
 pub(super) const COMMANDS: &[(&str, &str, &str)] = &[
-    (":type", "EXPR", "the type of an expression, which is not computed"),
+    (":type", "EXPR", "the type of an expression, without computing it"),
     (
         ":graph",
         "[EXPR]",
-        "the program that computes it; without it, of the loaded file",
+        "the program that computes it; without EXPR, of the loaded file",
     ),
     (
         ":optimize",
         "[EXPR]",
-        "the program after rewriting, and the rules that fired; without it, of the loaded file",
+        "the program after rewriting, and the rules that were applied; without EXPR, of the loaded file",
     ),
     (":rules", "[TEXT]", "the rules whose names contain the text"),
     (":names", "", "all names and their types"),
@@ -25,28 +25,25 @@ pub(super) const COMMANDS: &[(&str, &str, &str)] = &[
     (
         ":help",
         "[NAME]",
-        "this list, or what an operator, a function, a rule or a command is",
+        "this list, or a description of an operator, a function, a rule or a command",
     ),
-    (":quit", "", "leave; so do `quit`, `exit` and the end of the input"),
+    (":quit", "", "leave, as do `quit`, `exit` and the end of the input"),
 ];
 
-/// What statements look like.
+/// The forms of statements.
 const FORMS: &[(&str, &str)] = &[
     ("EXPR", "shows a value; `_` is the one shown last"),
     ("NAME = EXPR", "names a value"),
-    ("NAME: f32[n, 8]", "declares an input, of which nothing is computed"),
+    ("NAME: f32[n, 8]", "declares an input without a value"),
     ("fn f(x) { EXPR }", "defines a function"),
-    (
-        "rule r(x) { P => Q }",
-        "adds a rule to the ones that `:optimize` applies",
-    ),
+    ("rule r(x) { P => Q }", "adds a rule to those that `:optimize` applies"),
     (
         "pragma compat",
         "changes the spelling; also `compat full`, `power_caret`",
     ),
 ];
 
-/// The functions of scripts, what they take and what they give.
+/// Functions of scripts: name, operands, result.
 const FUNCTIONS: &[(&str, &str, &str)] = &[
     ("rand, init_random", "(shape)", "integers from 0 to 9"),
     ("one, ones, init_one", "(shape)", "a tensor of ones"),
@@ -65,7 +62,7 @@ const FUNCTIONS: &[(&str, &str, &str)] = &[
     (
         "slice, tensor_slice",
         "(x, begin, size)",
-        "`size` positions of each axis from `begin` on; -1 for all that follow",
+        "`size` positions of each axis starting at `begin`; -1 for all that follow",
     ),
     ("shape, get_shape", "(x)", "the size of each axis"),
     ("size, get_tensor_size", "(x)", "the number of elements"),
@@ -94,7 +91,7 @@ impl Repl<'_> {
         self.shell.result(&text)
     }
 
-    /// What an operator, a function, a rule or a command is.
+    /// Describes an operator, a function, a rule or a command.
     fn explain(&self, name: &str) -> Done {
         let mut texts = Vec::new();
         for (names, takes, what) in FUNCTIONS {
@@ -127,7 +124,7 @@ impl Repl<'_> {
     }
 }
 
-/// What an operator takes and does.
+/// Describes an operator.
 fn operator_text(def: &'static OpDef) -> String {
     let operands: Vec<String> = def
         .operands

@@ -1,4 +1,4 @@
-//! What the line editor asks of the prompt: completions, and whether a statement is whole.
+//! What the line editor needs: completions, and whether a statement is complete.
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
@@ -19,11 +19,11 @@ use super::help::COMMANDS;
 /// The fields of tensors.
 const FIELDS: [&str; 5] = ["data", "dtype", "rank", "shape", "size"];
 
-/// What the line editor asks: completions, and whether a statement is whole.
+/// What the line editor needs: completions, and whether a statement is complete.
 pub(super) struct Prompt {
-    /// What can be named.
+    /// The names in scope.
     pub(super) names: Rc<RefCell<BTreeSet<String>>>,
-    /// How statements are spelled.
+    /// The spelling of statements.
     pub(super) compat: Rc<Cell<Compat>>,
 }
 
@@ -62,7 +62,7 @@ impl Completer for Prompt {
     }
 }
 
-/// The attributes that may be named where `before` ends: it ends inside of the braces of a call, before a name.
+/// The attributes that can complete `before`, which must end inside the braces of a call where a name is expected.
 fn attributes_at(before: &str) -> Option<Vec<&'static str>> {
     let open = before.rfind(['{', '}']).filter(|&i| before[i..].starts_with('{'))?;
     let inside = before[open + 1..].trim_end();

@@ -1,4 +1,4 @@
-//! What is known of each rule that was applied: its text, its verdict, and what that rests on.
+//! What is known about each applied rule: its text, its verdict, and the evidence for it.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use tautomer::verify::Entry;
 
 use super::escaped;
 
-/// The place of a rule's verdict on the page.
+/// The anchor of a rule's verdict on the page.
 pub(super) fn anchor(rule: &str) -> String {
     format!("verdict-{}", escaped(rule))
 }
@@ -26,7 +26,7 @@ pub(super) fn section(out: &mut String, rule: &Arc<Rule>, verdict: Option<&Entry
     );
     let (line, _) = source.line_column(rule.span.start);
     let mut facts = vec![
-        ("stands in", format!("{}:{line}", source.name)),
+        ("defined in", format!("{}:{line}", source.name)),
         ("class", rule.class.to_string()),
     ];
     match verdict {
@@ -38,7 +38,10 @@ pub(super) fn section(out: &mut String, rule: &Arc<Rule>, verdict: Option<&Entry
             if let Some(proof) = &entry.proof {
                 facts.push(("proof", format!("{} forms in {} cases", proof.forms, proof.cases)));
             }
-            facts.push(("to repeat", format!("--seed {} --budget {}", entry.seed, entry.budget)));
+            facts.push((
+                "reproduce with",
+                format!("--seed {} --budget {}", entry.seed, entry.budget),
+            ));
         }
     }
     out.push_str("<dl>\n");

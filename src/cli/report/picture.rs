@@ -5,10 +5,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use tautomer::formats::{Drawing, Part, Shape};
 use tautomer::graph::{Graph, Node, VertexId};
 
-/// The most boxes of a picture.
+/// The maximum number of boxes in a picture.
 const BOXES: usize = 40;
 
-/// Both sides of an application: what the one computes that the other does not.
+/// Both sides of an application, each without what the two share.
 pub(super) fn picture(sides: &Graph) -> Option<String> {
     let outputs: Vec<VertexId> = sides.outputs().iter().map(|o| o.vertex).collect();
     let (source, target) = outputs.split_at(outputs.len() / 2);
@@ -72,7 +72,7 @@ fn part(
     part
 }
 
-/// What stands in a box; `outside` is a value that both sides take.
+/// The text of a box; `outside` marks a value that both sides use.
 fn label(graph: &Graph, v: VertexId, outside: bool) -> (Vec<String>, Shape) {
     let vertex = graph.vertex(v);
     let ty = vertex.ty.to_string();

@@ -1,4 +1,4 @@
-//! A rule as a drawing: its source and its target side by side.
+//! A rule as a drawing, with source and target side by side.
 
 use std::collections::BTreeMap;
 
@@ -195,7 +195,7 @@ impl Target<'_> {
         result
     }
 
-    /// A box, and what is said about it being taken more than once.
+    /// A box, with a note if it stands for more than one operand.
     fn operand(&mut self, id: ExprId) -> (usize, String) {
         match self.ast.kind(id) {
             ExprKind::Comprehension { body, var, iter, .. } => {

@@ -14,7 +14,7 @@ use tautomer::verify::Entry;
 
 use super::draw;
 
-/// A rule with what belongs to it.
+/// A rule and everything that belongs to it.
 pub(super) struct Page {
     /// The rule as written, with its examples.
     pub(super) text: String,
@@ -26,7 +26,7 @@ pub(super) struct Page {
     pub(super) verdicts: Vec<Option<Entry>>,
 }
 
-/// What a file says about one rule, in canonical form.
+/// The part of a file about one rule, in canonical form.
 pub(super) fn written(mut file: RuleFile, name: &str) -> Option<String> {
     let belongs = |item: &Item| matches!(item, Item::Rule(rule) if rule.name.as_str() == name);
     if !file.items.iter().any(belongs) {
@@ -104,7 +104,7 @@ impl Page {
         out
     }
 
-    /// The page as data.
+    /// The page as JSON.
     pub(super) fn json(&self) -> Value {
         let rule = self.rule();
         let (saturation, substitution) = engines(rule);
@@ -204,7 +204,7 @@ fn conditions(rule: &Rule) -> Vec<String> {
     rule.conditions.iter().map(|c| format_expr(&rule.ast, *c)).collect()
 }
 
-/// What the rule is for saturation and for substitution.
+/// How saturation and substitution use the rule.
 fn engines(rule: &Rule) -> (&'static str, &'static str) {
     let saturation = if rule.source.varying().is_some() {
         "one equation for each member of a group; searched in the first rounds"
@@ -216,9 +216,9 @@ fn engines(rule: &Rule) -> (&'static str, &'static str) {
         "an equation, found from its source"
     };
     let substitution = if rule.both_ways {
-        "either side takes the place of the other where nothing else uses inner values"
+        "either side replaces the other where nothing else uses inner values"
     } else {
-        "the target takes the place of the source where nothing else uses inner values"
+        "the target replaces the source where nothing else uses inner values"
     };
     (saturation, substitution)
 }

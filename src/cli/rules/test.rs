@@ -1,4 +1,4 @@
-//! `tautomer rules test`: what a rule makes of its examples, compared with what they say.
+//! `tautomer rules test`: compares what a rule makes of its examples with the expected results.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,19 +16,19 @@ use tautomer::tensor::{DType, Tensor};
 use crate::cli::extents::likely;
 use crate::cli::random::{Random, difference, values};
 
-/// Random values that both sides are computed with.
+/// How many sets of random values both sides are computed with.
 const RUNS: u64 = 4;
 
-/// Substitutions in one example.
+/// The maximum number of substitutions in one example.
 const MOST_STEPS: usize = 20;
 
-/// What came of an example.
+/// The outcome of an example.
 pub(super) struct Outcome {
     /// How often the rule was applied.
     pub(super) applied: usize,
     /// What is wrong.
     pub(super) problem: Option<String>,
-    /// Programs that show it.
+    /// Programs that illustrate the problem.
     pub(super) details: Vec<(&'static str, String)>,
 }
 
@@ -43,7 +43,7 @@ pub(super) fn run(rule: &Arc<Rule>, example: &Example) -> Outcome {
     let made = if applied > 0 {
         made(before, &encoded, &saturation, &origins)
     } else {
-        // An e-graph merges calls that look alike before any rule can; in a graph they are apart.
+        // An e-graph merges identical calls before any rule can match; a graph keeps them separate.
         let (graph, report) = substitute(before.clone(), rules, Some(MOST_STEPS), &CostModel::default());
         applied = report.steps.len();
         graph
@@ -68,7 +68,7 @@ pub(super) fn run(rule: &Arc<Rule>, example: &Example) -> Outcome {
         ExampleKind::Becomes(after) => after,
     };
     if let Some(apart) = apart(rule.class, before, &made) {
-        let problem = format!("makes something of another value: {apart}");
+        let problem = format!("makes a different value: {apart}");
         return outcome(Some(problem), vec![("the example", before), ("it makes", &made)]);
     }
     let added = encode_into(&mut encoded, before, after);
@@ -78,14 +78,14 @@ pub(super) fn run(rule: &Arc<Rule>, example: &Example) -> Outcome {
         encoded.roots.len() == added.len() && encoded.roots.iter().zip(&added).all(|(a, b)| find(*a) == find(*b));
     match apart(rule.class, &made, after).filter(|_| !same) {
         Some(apart) => outcome(
-            Some(format!("makes something else than its example says: {apart}")),
+            Some(format!("result differs from the example: {apart}")),
             vec![("it makes", &made), ("the example says", after)],
         ),
         None => outcome(None, Vec::new()),
     }
 }
 
-/// Why the rule is not applied to its example.
+/// Why the rule does not apply to its example.
 fn why(rule: &Arc<Rule>, example: &Graph) -> Option<String> {
     let options = Options {
         rules: Some(vec![rule.clone()]),
@@ -109,7 +109,7 @@ fn text(graph: &Graph) -> String {
     format_program(&to_program(graph))
 }
 
-/// The graph with what the rule made in it, wherever it made something.
+/// The graph with everything the rule made included wherever possible.
 fn made(before: &Graph, encoded: &Encoded, saturation: &Saturation, origins: &[ENode]) -> Graph {
     let egraph = &encoded.egraph;
     let canonical = |node: &ENode| ENode {
@@ -124,7 +124,7 @@ fn made(before: &Graph, encoded: &Encoded, saturation: &Saturation, origins: &[E
         bound: 0.0,
         improves: true,
     };
-    // The cheapest trees, a vertex of the original counting as much as many new ones where there is a new one.
+    // Extracts the cheapest trees; a node of the original costs as much as many new ones if its class has a new one.
     let mut costs = BTreeMap::new();
     let mut changed = true;
     while changed {
@@ -156,8 +156,8 @@ fn is_leaf(node: &ENode) -> bool {
     !matches!(node.head, Head::Op(_) | Head::Tuple | Head::Proj(_))
 }
 
-/// How far the results of two graphs lie apart on random values; nothing, if they agree as far as the class says, or
-/// if the first one does not run.
+/// The difference between the results of two graphs on random values; `None` if they agree as far as the class
+/// requires, or if the first one does not run.
 fn apart(class: Class, a: &Graph, b: &Graph) -> Option<String> {
     let (wanted, actual) = (types(a), types(b));
     if wanted != actual {

@@ -1,9 +1,9 @@
-//! Loops over arrays that broadcast to one shape: axes merged, the innermost one a plain loop over slices.
+//! Loops over arrays that broadcast to one shape: axes are merged, and the innermost one is a plain loop over slices.
 
 use pulp::{Arch, NullaryFnOnce};
 
-/// Axes of the result with the strides of each operand, outermost first, after merging: an axis of extent 1 is gone,
-/// and neighbours that every operand walks through alike are one. Strides along the last axis are 0 or 1.
+/// The axes of the result with the strides of each operand, outermost first, after merging: axes of size 1 are dropped,
+/// and adjacent axes that every operand traverses alike become one. Strides along the last axis are 0 or 1.
 pub(super) struct Axes<const N: usize> {
     outer: Vec<(usize, [usize; N])>,
     inner: (usize, [usize; N]),
@@ -43,7 +43,7 @@ impl<const N: usize> Axes<N> {
         Some(Axes { outer: axes, inner })
     }
 
-    /// Calls `row` with the first place of each operand for every row of the result, in order.
+    /// Calls `row` with the first index of each operand for every row of the result, in order.
     #[inline(always)]
     fn rows(&self, mut row: impl FnMut([usize; N])) {
         if self.outer.iter().any(|&(extent, _)| extent == 0) {

@@ -1,4 +1,4 @@
-//! What a kernel sees of a call: operands with values, attributes filled in, the type of the result.
+//! What a kernel knows about a call: operands with values, attributes filled in, the type of the result.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -10,13 +10,13 @@ use crate::tensor::{Element, Nd, Tensor, TensorType, Type};
 pub struct Call<'a> {
     /// The operator.
     pub def: &'static OpDef,
-    /// The operands; `None` where one is left out.
+    /// The operands; `None` for a missing one.
     pub operands: &'a [Option<Tensor>],
     /// The attributes in declared order; those given as operands are filled in.
     pub attrs: Vec<AttrValue>,
     /// The type of the result.
     pub result: Type,
-    /// How many threads it may use.
+    /// The number of threads the kernel may use.
     pub threads: usize,
 }
 
@@ -24,7 +24,7 @@ impl<'a> Call<'a> {
     /// Fills in attributes and infers the type of the result.
     ///
     /// # Errors
-    /// If operands or attributes do not fit the operator.
+    /// If operands or attributes are invalid for the operator.
     pub fn new(
         def: &'static OpDef,
         operands: &'a [Option<Tensor>],
@@ -59,7 +59,8 @@ impl<'a> Call<'a> {
                 value => value,
             })
             .collect();
-        // What depended on unknown extents is known by now, such as pads that keep the extent.
+        // Dimensions are now known, so attributes that depended on them can be resolved, such as pads that preserve the
+        // dimension.
         if let Some(canonical) = def.canonical {
             let before = attrs.clone();
             canonical(
@@ -90,23 +91,24 @@ impl<'a> Call<'a> {
     /// Operand `i`.
     ///
     /// # Errors
-    /// If it is left out.
+    /// If it is missing.
     pub fn tensor(&self, i: usize) -> Result<&'a Tensor, OpError> {
         self.optional(i)
             .ok_or_else(|| OpError::new(format!("operand {i} is missing")))
     }
 
-    /// Operand `i`, or `None` if it was left out.
+    /// Operand `i`, or `None` if it is missing.
     pub fn optional(&self, i: usize) -> Option<&'a Tensor> {
         self.operands.get(i)?.as_ref()
     }
 
-    /// Extents of operand `i`; none for one that is left out.
+    /// The shape of operand `i`; empty if it is missing.
     pub fn shape(&self, i: usize) -> &'a [usize] {
         self.optional(i).map_or(&[], Tensor::shape)
     }
 
-    /// The elements of operand `i` in row-major order, if they are of type `T`; copied only if they lie otherwise.
+    /// The elements of operand `i` in row-major order, if they are of type `T`; copied only if they are stored
+    /// differently.
     pub fn slice<T: Element + Copy>(&self, i: usize) -> Option<Cow<'a, [T]>> {
         self.optional(i).and_then(contiguous)
     }
@@ -121,12 +123,12 @@ impl<'a> Call<'a> {
         self.result.as_tensor()
     }
 
-    /// Extents of the result, if it is one tensor, all are known, and it is not too large to make.
+    /// The shape of the result, if it is one tensor, all dimensions are known, and it is not too large to create.
     pub fn out_shape(&self) -> Option<Vec<usize>> {
         extents(self.result.as_tensor()?)
     }
 
-    /// Extents of each result, under the same conditions.
+    /// The shape of each result, under the same conditions.
     pub fn out_shapes(&self) -> Option<Vec<Vec<usize>>> {
         match &self.result {
             Type::Tuple(items) => items.iter().map(|ty| extents(ty.as_tensor()?)).collect(),
@@ -149,8 +151,8 @@ impl<'a> Call<'a> {
         self.attr(name).as_ints()
     }
 
-    /// The list attribute `name` of `n` values that are not negative, or `n` times `default` if it was left out;
-    /// `None` if it is of another form.
+    /// The list attribute `name` of `n` nonnegative values, or `n` times `default` if it was omitted; `None` if it has
+    /// another form.
     pub fn sizes(&self, name: &str, n: usize, default: usize) -> Option<Vec<usize>> {
         if self.attr(name).is_none() {
             return Some(vec![default; n]);
@@ -163,7 +165,7 @@ impl<'a> Call<'a> {
         (list.len() == n).then_some(list)
     }
 
-    /// The truth value `name`, given as such or as an integer; false if left out.
+    /// The boolean `name`, given as such or as an integer; false if omitted.
     pub fn flag(&self, name: &str) -> bool {
         match self.attr(name) {
             AttrValue::Bool(v) => *v,
@@ -171,12 +173,12 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// The number `name`.
+    /// The floating-point attribute `name`.
     pub fn float(&self, name: &str) -> Option<f64> {
         self.attr(name).as_float()
     }
 
-    /// The text `name`; empty if left out.
+    /// The string `name`; empty if omitted.
     pub fn text(&self, name: &str) -> &str {
         self.attr(name).as_str().unwrap_or_default()
     }
@@ -186,7 +188,7 @@ impl<'a> Call<'a> {
         front(self.int(name)?, rank)
     }
 
-    /// The axes attribute `name`, counted from the front; all axes if it was left out.
+    /// The axes attribute `name`, counted from the front; all axes if it was omitted.
     pub fn axes(&self, name: &str, rank: usize) -> Option<Vec<usize>> {
         match self.attr(name) {
             AttrValue::None => Some((0..rank).collect()),
@@ -195,7 +197,7 @@ impl<'a> Call<'a> {
     }
 }
 
-/// Larger results are left to the reference semantics, which refuse them.
+/// Larger results are left to the reference semantics, which reject them.
 const MAX_ELEMENTS: usize = 1 << 30;
 
 fn extents(ty: &TensorType) -> Option<Vec<usize>> {
@@ -211,7 +213,7 @@ fn front(axis: i64, rank: usize) -> Option<usize> {
     usize::try_from(axis).ok().filter(|_| axis < rank)
 }
 
-/// The elements of a tensor in row-major order, if they are of type `T`; copied only if they lie otherwise.
+/// The elements of a tensor in row-major order, if they are of type `T`; copied only if they are stored differently.
 pub(super) fn contiguous<T: Element + Copy>(tensor: &Tensor) -> Option<Cow<'_, [T]>> {
     let array: &Nd<T> = T::array(tensor)?;
     Some(match array.as_slice() {
@@ -220,7 +222,7 @@ pub(super) fn contiguous<T: Element + Copy>(tensor: &Tensor) -> Option<Cow<'_, [
     })
 }
 
-/// One result of that shape; the kernel vouches for the number of elements.
+/// One result of that shape; the kernel guarantees the number of elements.
 pub(super) fn done<T: Element>(shape: &[usize], elements: Vec<T>) -> Result<Option<Vec<Tensor>>, OpError> {
     let n = elements.len();
     match Tensor::new(shape, elements) {
@@ -229,7 +231,7 @@ pub(super) fn done<T: Element>(shape: &[usize], elements: Vec<T>) -> Result<Opti
     }
 }
 
-/// Unwraps an option inside a kernel: without a value the kernel declines the call.
+/// Unwraps an option inside a kernel; on `None` the kernel declines the call.
 macro_rules! or_decline {
     ($option:expr) => {
         match $option {

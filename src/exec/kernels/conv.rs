@@ -14,7 +14,7 @@ pub(super) const KERNELS: &[Kernel] = &[Kernel::f32("conv", conv), Kernel::f32("
 
 type Done = Result<Option<Vec<Tensor>>, OpError>;
 
-/// Elements of the column matrix that are made at a time: half a megabyte stays in a second-level cache.
+/// How many elements of the column matrix are made at a time: half a megabyte stays in a second-level cache.
 const TILE: usize = 1 << 17;
 
 fn conv(call: &Call<'_>) -> Done {
@@ -87,8 +87,8 @@ fn conv(call: &Call<'_>) -> Done {
     done(&shape, out)
 }
 
-/// Writes, for each element of the window over each channel, a row of what it covers in windows `first..first +
-/// count`; zero in the padding.
+/// For each window element over each channel, writes a row of the values it covers in windows `first..first + count`;
+/// zero in the padding.
 fn image_to_columns(w: &Window, image: &[f32], depth: usize, first: usize, count: usize, columns: &mut [f32]) {
     let [_, oh, ow] = w.output;
     let [kd, kh, kw] = w.kernel;
@@ -99,7 +99,7 @@ fn image_to_columns(w: &Window, image: &[f32], depth: usize, first: usize, count
             let inside = w.inside(2, x);
             let Some(row) = rows.next() else { return };
             let mut done = 0;
-            // The windows of one output row at a time.
+            // Handles the windows of one output row at a time.
             while done < count {
                 let o = first + done;
                 let (line, start) = (o / ow, o % ow);
@@ -173,7 +173,7 @@ impl NullaryFnOnce for Depthwise<'_> {
     }
 }
 
-/// Adds to each channel of `out` the convolution of the same channel of `x` with its own window; two spatial axes.
+/// Adds to each channel of `out` the convolution of the same channel of `x` with its own window, over two spatial axes.
 fn depthwise(w: &Window, x: &[f32], weights: &[f32], out: &mut [f32], channels: usize) {
     let (size_in, size_out, size_k) = (w.input_size(), w.output_size(), w.kernel_size());
     for (i, out) in out.chunks_exact_mut(size_out).enumerate() {
@@ -196,7 +196,7 @@ fn conv_transpose(call: &Call<'_>) -> Done {
     let ([n, channels, input @ ..], [_, rows, kernel @ ..]) = (call.shape(0), call.shape(1)) else {
         return Ok(None);
     };
-    // The window of the convolution that this is the transpose of: it slides over the result.
+    // The window of the convolution of which this is the transpose: it slides over the result.
     let window = or_decline!(Window::of(call, shape.get(2..).unwrap_or(&[]), input, kernel));
     let groups = or_decline!(call.int("group").and_then(|g| usize::try_from(g).ok())).max(1);
     let (n, channels, rows) = (*n, *channels, *rows);
@@ -204,7 +204,7 @@ fn conv_transpose(call: &Call<'_>) -> Done {
     if channels % groups != 0 || call.shape(1)[0] != channels || shape[..2] != [n, filters] {
         return Ok(None);
     }
-    // Padding that came from a wanted output shape is not in the attributes.
+    // Padding derived from a requested output shape is not in the attributes.
     let explicit = (0..3).all(|a| {
         let covered =
             (window.output[a].max(1) - 1) * window.stride[a] + (window.kernel[a].max(1) - 1) * window.dilation[a] + 1;
@@ -254,7 +254,7 @@ fn conv_transpose(call: &Call<'_>) -> Done {
     done(&shape, out)
 }
 
-/// Adds every row of `columns` to what its element of the window covers.
+/// Adds every row of `columns` to the positions its window element covers.
 fn columns_to_image(w: &Window, columns: &[f32], image: &mut [f32]) {
     let [od, oh, ow] = w.output;
     let [kd, kh, kw] = w.kernel;

@@ -1,11 +1,10 @@
-//! Copies of what a view shows, written in order: transposition, slicing, diagonals, repetition.
+//! Copying views into contiguous memory: transposition, slicing, diagonals, repetition.
 //!
-//! Words are copied as they are, whatever they mean. If neighbours of the result are neighbours of the source, runs
-//! are copied; if other axes are closer together in the source, both are walked in tiles that either finds in the
-//! cache.
+//! Words are copied as bits, whatever their type. If neighbours in the result are neighbours in the source, whole runs
+//! are copied; if other axes are closer together in the source, both sides are traversed in tiles that fit the cache.
 #![allow(
     unsafe_code,
-    reason = "words are read and written by place; the view vouches for every place, the result for its room"
+    reason = "words are accessed through pointers; the view guarantees every source location, the result its capacity"
 )]
 
 use std::any::TypeId;
@@ -26,7 +25,7 @@ pub(super) fn gather<T: Clone + 'static>(view: &View<'_, T>) -> Vec<T> {
     }
 }
 
-/// The size of an element that is nothing but its bits.
+/// The size of an element that is plain bits; `None` for other types.
 fn word<T: 'static>() -> Option<usize> {
     macro_rules! any_of {
         ($($ty:ty),*) => {
@@ -37,28 +36,28 @@ fn word<T: 'static>() -> Option<usize> {
     (plain && align_of::<T>() == size_of::<T>()).then_some(size_of::<T>())
 }
 
-/// An axis that is walked on both sides.
+/// An axis that is traversed on both sides.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Axis {
-    /// Extent.
+    /// Size.
     pub(super) n: usize,
-    /// From each element to the next in the source.
+    /// The stride in the source.
     pub(super) from: isize,
-    /// The same in the result.
+    /// The stride in the result.
     pub(super) to: isize,
 }
 
 fn words<T: 'static, W: Word>(view: &View<'_, T>) -> Vec<T> {
     let layout = view.layout().coalesced();
-    // Smaller results get pages that the allocator has used before, and rows whose distance is a power of two share few
-    // sets of the cache in large pages.
+    // Smaller results get pages that the allocator has used before, and with large pages, rows at power-of-two
+    // distances map to few cache sets.
     let mut out: Vec<T> = room(layout.len(), 32 << 20);
     if layout.is_empty() {
         return out;
     }
-    // SAFETY: `T` is one of the types of `word`, of the size and alignment of `W` and valid for the bits it has. The
-    // view was checked when it was made, so every place of the layout lies in its elements; the result has room for
-    // one word for each place, and `fill` writes each once.
+    // SAFETY: `T` is one of the types of `word`, has the size and alignment of `W`, and accepts any of its bit
+    // patterns. The view was checked when it was created, so every location of the layout is within its elements; the
+    // result has room for one word for each location, and `fill` writes each once.
     unsafe {
         let source = view.elements().as_ptr().cast::<W>().add(layout.start());
         fill(source, out.as_mut_ptr().cast::<W>(), &layout);
@@ -67,8 +66,8 @@ fn words<T: 'static, W: Word>(view: &View<'_, T>) -> Vec<T> {
     out
 }
 
-/// Room for `n` elements; from `large` bytes on in large pages if the system has them: there are fewer to be made and
-/// found.
+/// Capacity for `n` elements; from `large` bytes on, in large pages if the system has them, which costs fewer page
+/// faults and TLB misses.
 pub(super) fn room<T>(n: usize, large: usize) -> Vec<T> {
     let out: Vec<T> = Vec::with_capacity(n);
     #[cfg(target_os = "linux")]
@@ -78,8 +77,8 @@ pub(super) fn room<T>(n: usize, large: usize) -> Vec<T> {
         if bytes >= large.max(PAGE) {
             let start = out.as_ptr().addr().next_multiple_of(PAGE);
             let whole = (out.as_ptr().addr() + bytes - start) / PAGE * PAGE;
-            // SAFETY: the pages lie in memory that is owned here; advice changes nothing that is in them, and whether
-            // it is taken does not matter.
+            // SAFETY: the pages are memory owned here; the advice does not change their contents, and it does not
+            // matter whether the system follows it.
             unsafe {
                 libc::madvise(std::ptr::without_provenance_mut(start), whole, libc::MADV_HUGEPAGE);
             }
@@ -90,10 +89,10 @@ pub(super) fn room<T>(n: usize, large: usize) -> Vec<T> {
     out
 }
 
-/// Writes the words of a merged layout that is not empty, the first of them at `source`, in order.
+/// Writes the words of a merged, non-empty layout in order; `source` points at the first.
 ///
 /// # Safety
-/// Every place of the layout can be read, and the result has room for as many words as it has places.
+/// Every location of the layout can be read, and the result has room for as many words as there are locations.
 unsafe fn fill<W: Word>(source: *const W, out: *mut W, layout: &Layout) {
     let mut to = 1;
     let mut axes: Vec<Axis> = Vec::with_capacity(layout.rank());
@@ -103,14 +102,14 @@ unsafe fn fill<W: Word>(source: *const W, out: *mut W, layout: &Layout) {
     }
     axes.reverse();
     let Some((&last, outer)) = axes.split_last() else {
-        // SAFETY: a layout without axes has one place.
+        // SAFETY: a layout without axes has one location.
         unsafe { out.write(*source) };
         return;
     };
     let near = |axis: &&Axis| axis.from != 0 && axis.from.unsigned_abs() < last.from.unsigned_abs();
     let closest = outer.iter().filter(near).min_by_key(|axis| axis.from.unsigned_abs());
     if let Some(closest) = closest {
-        // SAFETY: as of this function.
+        // SAFETY: upheld by the caller.
         return unsafe { tiled(source, out, &axes, closest.to) };
     }
     let (middle, outer) = match outer.split_last() {
@@ -119,7 +118,7 @@ unsafe fn fill<W: Word>(source: *const W, out: *mut W, layout: &Layout) {
     };
     each(outer, |from, to| {
         for i in 0..middle.n as isize {
-            // SAFETY: both are the places of one position of the layout, with all of the last axis before them.
+            // SAFETY: both are the locations of one position of the layout, with all of the last axis after them.
             unsafe {
                 run(
                     source.offset(from + i * middle.from),
@@ -135,12 +134,12 @@ unsafe fn fill<W: Word>(source: *const W, out: *mut W, layout: &Layout) {
 /// Copies `n` words that lie `step` apart.
 ///
 /// # Safety
-/// They can be read, and written one after the other.
+/// They can be read, and written contiguously.
 #[inline(always)]
 unsafe fn run<W: Word>(source: *const W, out: *mut W, n: usize, step: isize) {
     // Longer runs are left to the C library.
     const SHORT: usize = 16;
-    // SAFETY: as of this function.
+    // SAFETY: upheld by the caller.
     unsafe {
         match step {
             1 if n >= SHORT => source.copy_to_nonoverlapping(out, n),
@@ -153,19 +152,19 @@ unsafe fn run<W: Word>(source: *const W, out: *mut W, n: usize, step: isize) {
     }
 }
 
-/// Copies in tiles: rows along the axis of the result whose stride is `row`, which is close together in the source,
+/// Copies in tiles: rows along the axis with stride `row` in the result, which is close together in the source, and
 /// columns along the last axes of the result.
 ///
 /// # Safety
-/// As of [`fill`].
+/// As for [`fill`].
 unsafe fn tiled<W: Word>(source: *const W, out: *mut W, axes: &[Axis], row: isize) {
-    /// Rows and columns of a tile.
+    /// The maximum number of rows and columns of a tile.
     const SIDE: usize = 128;
-    /// So many columns are enough.
+    /// This many columns are enough.
     const COLUMNS: usize = 1024;
     let at = axes.iter().position(|axis| axis.to == row).unwrap_or(0);
     let rows = axes[at];
-    // The places of the columns, relative to the first.
+    // The offsets of the columns, relative to the first.
     let mut columns: Vec<isize> = vec![0];
     let mut first = axes.len();
     while first > at + 1 {
@@ -184,12 +183,12 @@ unsafe fn tiled<W: Word>(source: *const W, out: *mut W, axes: &[Axis], row: isiz
     let lines = (columns.len() * size_of::<W>()).is_multiple_of(LINE) && columns.len() as isize == rows.to;
     if bytes >= PAST && lines && W::streams(rows.from) {
         each(&others, |from, to| {
-            // SAFETY: the rows and columns of one part of the layout.
+            // SAFETY: these are the rows and columns of one part of the layout.
             unsafe { streamed(source.offset(from), out.offset(to), rows, &columns) };
         });
         return fence();
     }
-    // With few columns, the places that come next in the source are far from those at hand.
+    // With few columns, the next locations in the source are far from the current ones.
     let far = columns.len() <= SIDE;
     each(&others, |from, to| {
         for i in (0..rows.n).step_by(SIDE) {
@@ -202,7 +201,7 @@ unsafe fn tiled<W: Word>(source: *const W, out: *mut W, axes: &[Axis], row: isiz
                 columns.iter().for_each(|c| soon(below.wrapping_offset(*c), SIDE));
             }
             for (j, part) in columns.chunks(SIDE).enumerate() {
-                // SAFETY: the tile is a part of the positions of the layout; its rows and columns are theirs.
+                // SAFETY: the tile is part of the layout's positions, and so are its rows and columns.
                 unsafe {
                     let source = source.offset(from + i as isize * rows.from);
                     let out = out.offset(to + i as isize * rows.to + (j * SIDE) as isize);
@@ -213,13 +212,13 @@ unsafe fn tiled<W: Word>(source: *const W, out: *mut W, axes: &[Axis], row: isiz
     });
 }
 
-/// Copies rows that follow each other without a gap, whole lines of the cache at a time and past the caches.
+/// Copies contiguous rows in whole cache lines, bypassing the caches.
 ///
-/// The result may begin within a line. Then what is written as a row begins with the first whole line: it ends with the
-/// first words of the row after it.
+/// The result may start within a line. Then each written row starts at the first whole line and ends with the first
+/// words of the row after it.
 ///
 /// # Safety
-/// As of [`Word::tile`]; the columns fill lines, and `W` streams.
+/// As for [`Word::tile`]; the columns fill whole lines, and `W` streams.
 unsafe fn streamed<W: Word>(source: *const W, out: *mut W, rows: Axis, columns: &[isize]) {
     let head = out.align_offset(LINE).min(columns.len());
     let (first, later) = columns.split_at(head);
@@ -229,7 +228,7 @@ unsafe fn streamed<W: Word>(source: *const W, out: *mut W, rows: Axis, columns: 
         .copied()
         .chain(first.iter().map(|c| c + rows.from))
         .collect();
-    // SAFETY: the first words of the first row, the turned rows, and what is left of the last row.
+    // SAFETY: the first words of the first row, the rotated rows, and the rest of the last row.
     unsafe {
         W::tile(source, out, Axis { n: 1, ..rows }, first);
         let begin = out.add(head);
@@ -246,18 +245,18 @@ unsafe fn streamed<W: Word>(source: *const W, out: *mut W, rows: Axis, columns: 
     }
 }
 
-/// Bytes of a line of the cache.
+/// Bytes of a cache line.
 const LINE: usize = 64;
 
-/// So many bytes do not stay in the caches until they are read.
+/// Results of this many bytes do not stay in the caches until they are read.
 const PAST: usize = 8 << 20;
 
-/// Says that `n` words will be read soon.
+/// Prefetches `n` words.
 #[inline(always)]
 fn soon<W>(place: *const W, n: usize) {
     #[cfg(target_arch = "x86_64")]
     for line in (0..n * size_of::<W>()).step_by(LINE) {
-        // SAFETY: a hint reads nothing.
+        // SAFETY: a prefetch hint reads nothing.
         unsafe {
             std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(
                 place.cast::<i8>().wrapping_add(line),
@@ -268,7 +267,7 @@ fn soon<W>(place: *const W, n: usize) {
     let _ = (place, n);
 }
 
-/// Calls `f` with the places of every position on both sides, in order.
+/// Calls `f` with the offsets of every position on both sides, in order.
 fn each(axes: &[Axis], mut f: impl FnMut(isize, isize)) {
     let count: usize = axes.iter().map(|axis| axis.n).product();
     let mut index = vec![0usize; axes.len()];

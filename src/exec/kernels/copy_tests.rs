@@ -17,7 +17,7 @@ fn views_are_copied_in_order() {
     assert!(view(&source, &[0, 2], &[1, 12], 0).is_empty());
 }
 
-/// Every size of a word, every remainder of a tile.
+/// Covers every word size and every remainder of a tile.
 #[test]
 fn tiles_cover_everything() {
     fn check<T: Copy + PartialEq + std::fmt::Debug + 'static>(make: impl Fn(usize) -> T) {
@@ -66,8 +66,8 @@ fn many_short_axes_are_joined() {
     assert_eq!(gather(&view), view.to_vec());
 }
 
-/// Results that are too large for the caches, written from any place in a line: few columns, many, and rows that no
-/// square fits.
+/// Results too large for the caches, starting anywhere in a cache line: few columns, many columns, and rows that
+/// squares do not divide.
 #[test]
 fn large_results_are_whole() {
     for (images, rows, columns) in [(8, 5003, 64), (2, 1023, 1040), (131, 7, 2304), (1, 1, 1 << 21)] {
@@ -79,10 +79,10 @@ fn large_results_are_whole() {
         let view = View::new(&source, Layout::new(&shape, &strides, 0, n).unwrap()).unwrap();
         let expected = view.to_vec();
         assert!(gather(&view) == expected, "{shape:?}");
-        // A place within a line that an allocation does not begin at.
+        // An offset within a cache line at which allocations do not start.
         for shift in 0..16 {
             let mut out = vec![0u32; n + 16];
-            // SAFETY: the layout lies in the source, and the result has room behind the shift.
+            // SAFETY: the layout is within the source, and the result has room after the shift.
             unsafe { fill(source.as_ptr(), out.as_mut_ptr().add(shift), &view.layout().coalesced()) };
             assert!(out[shift..shift + n] == expected, "{shape:?} from {shift}");
             assert!(

@@ -1,4 +1,4 @@
-//! Operators that work on each position alone, after broadcasting.
+//! Elementwise operators, with broadcasting.
 
 use super::broadcast::{select, zip};
 use super::call::{contiguous, done, or_decline};
@@ -27,13 +27,13 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::any("where", choose),
 ];
 
-/// The larger of two numbers, NaN if one is.
+/// The larger of two numbers, NaN if either is NaN.
 #[inline(always)]
 pub(super) fn larger(a: f32, b: f32) -> f32 {
     if a > b || a.is_nan() { a } else { b }
 }
 
-/// The smaller of two numbers, NaN if one is.
+/// The smaller of two numbers, NaN if either is NaN.
 #[inline(always)]
 pub(super) fn smaller(a: f32, b: f32) -> f32 {
     if a < b || a.is_nan() { a } else { b }
@@ -72,7 +72,7 @@ fn many(call: &Call<'_>, f: impl Fn(f32, f32) -> f32 + Copy, finish: impl Fn(f32
     done(&shape, acc)
 }
 
-/// Powers; the frequent exponents without a call of the general function.
+/// Powers; frequent exponents avoid the general function.
 fn pow(call: &Call<'_>) -> Done {
     let exponent = or_decline!(call.f32s(1));
     match &exponent[..] {

@@ -1,4 +1,4 @@
-//! The safe door to the matrix product of the `gemm-f32` crate, the one part of `gemm` that is called.
+//! A safe interface to the matrix product of the `gemm-f32` crate, the only part of `gemm` that is called.
 #![allow(
     unsafe_code,
     reason = "the crate's entry takes raw pointers; the bounds are checked here"
@@ -6,7 +6,7 @@
 
 use gemm_common::Parallelism;
 
-/// A matrix inside a slice: element (i, j) stands at `start + i * row + j * col`.
+/// A matrix inside a slice: element (i, j) is at `start + i * row + j * col`.
 #[derive(Clone, Copy)]
 pub(super) struct Layout {
     pub(super) start: usize,
@@ -15,7 +15,7 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// Rows one after the other, `width` elements apart.
+    /// Consecutive rows, `width` elements apart.
     pub(super) fn rows(start: usize, width: usize) -> Layout {
         Layout {
             start,
@@ -43,19 +43,19 @@ impl Layout {
     }
 }
 
-/// What happens to the elements of the destination before the product is added.
+/// The treatment of the destination's elements before the product is added.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Dst {
-    /// They are forgotten.
+    /// They are overwritten.
     Overwrite,
-    /// They are multiplied.
+    /// They are multiplied by this factor.
     Scale(f32),
 }
 
 /// `c = dst(c) + beta * a b` for matrices of `m` by `k` and `k` by `n`.
 ///
 /// # Panics
-/// If one of the matrices does not lie within its slice, or if two elements of `c` share a place.
+/// If one of the matrices is not within its slice, or if two elements of `c` share a location.
 #[expect(clippy::too_many_arguments, reason = "the signature of every matrix product")]
 pub(super) fn gemm(
     (m, n, k): (usize, usize, usize),
@@ -72,8 +72,8 @@ pub(super) fn gemm(
     if m == 0 || n == 0 {
         return;
     }
-    assert!(cl.fits(m, n, c.len()), "the destination lies outside its slice");
-    // Distinct elements have distinct places: one stride steps over all that the other one reaches.
+    assert!(cl.fits(m, n, c.len()), "the destination is outside its slice");
+    // Distinct elements have distinct locations: one stride exceeds everything that the other one reaches.
     assert!(
         (m == 1 || cl.row >= 1)
             && (n == 1 || cl.col >= 1)
@@ -93,20 +93,20 @@ pub(super) fn gemm(
         }
         return;
     }
-    assert!(al.fits(m, k, a.len()), "the left matrix lies outside its slice");
-    assert!(bl.fits(k, n, b.len()), "the right matrix lies outside its slice");
+    assert!(al.fits(m, k, a.len()), "the left matrix is outside its slice");
+    assert!(bl.fits(k, n, b.len()), "the right matrix is outside its slice");
     let parallelism = match threads {
         0 | 1 => Parallelism::None,
         n => Parallelism::Rayon(n),
     };
-    // The micro-kernels write columns: a destination in rows is the transposed product, as `gemm::gemm` has it.
+    // The micro-kernels write columns: a destination in rows is computed as the transposed product, as in `gemm::gemm`.
     let (m, n, cl, (a, al), (b, bl)) = if cl.col < cl.row {
         (n, m, cl.transposed(), (b, bl.transposed()), (a, al.transposed()))
     } else {
         (m, n, cl, (a, al), (b, bl))
     };
-    // SAFETY: every element (i, j) that the call reads or writes lies inside its slice (the three assertions above,
-    // whose strides are those passed here and fit `isize` because the last element's place does), elements of `c` do
+    // SAFETY: every element (i, j) that the call reads or writes is inside its slice (by the three assertions above,
+    // whose strides are those passed here and fit `isize` because the last element's index does), elements of `c` do
     // not overlap, and `c` is borrowed exclusively while `a` and `b` are borrowed shared, so they are disjoint.
     unsafe {
         gemm_f32::gemm::f32::get_gemm_fn()(

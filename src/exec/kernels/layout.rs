@@ -1,4 +1,4 @@
-//! Operators that move elements and compute nothing.
+//! Operators that move elements without computing anything.
 
 use ndarray::IxDyn;
 
@@ -30,7 +30,7 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::any("cast", cast),
 ];
 
-/// The elements in row-major order; copied only if they lie otherwise.
+/// The elements in row-major order; copied only if they are stored differently.
 fn rows<T: Element>(array: &Nd<T>) -> std::borrow::Cow<'_, [T]> {
     match array.as_slice() {
         Some(slice) => slice.into(),
@@ -52,7 +52,7 @@ fn view(call: &Call<'_>) -> Done {
     with_array!(call.tensor(0)?, array => shared(array, &shape))
 }
 
-/// The first operand seen through the layout that `f` makes of its own.
+/// The first operand viewed through the layout that `f` makes from its own.
 pub(super) fn seen(call: &Call<'_>, f: &dyn Fn(&Layout) -> Result<Layout, LayoutError>) -> Done {
     fn typed<T: Element>(array: &Nd<T>, shape: &[usize], f: &dyn Fn(&Layout) -> Result<Layout, LayoutError>) -> Done {
         let own;
@@ -63,7 +63,7 @@ pub(super) fn seen(call: &Call<'_>, f: &dyn Fn(&Layout) -> Result<Layout, Layout
                 or_decline!(View::row_major(&own, array.shape()).ok())
             }
         };
-        // What the layout refuses is left to the reference semantics to report.
+        // Invalid layouts are left to the reference semantics to report.
         let view = or_decline!(whole.map(f).ok());
         if view.layout().shape() != shape {
             return Ok(None);
@@ -188,7 +188,7 @@ fn gather(call: &Call<'_>) -> Done {
     with_array!(call.tensor(0)?, array => typed(array, &places, axis, &shape))
 }
 
-/// Constant padding; other modes and cuts are declined.
+/// Constant padding; declines other modes and negative padding.
 fn pad(call: &Call<'_>) -> Done {
     fn typed<T: Element>(array: &Nd<T>, fill: Option<T>, shape: &[usize], pads: &[usize]) -> Done {
         let mut out = vec![or_decline!(fill); shape.iter().product()];

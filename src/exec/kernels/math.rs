@@ -1,19 +1,19 @@
-//! Functions of one `f32` without branches or calls, so that loops over them become vector code.
+//! Functions of one `f32` without branches or calls, so that loops over them can be vectorized.
 //!
-//! The bounds in ULP are tested against double precision over the whole range of `f32`. Plain multiplication and
-//! addition throughout: the results are the same on every machine.
+//! The bounds in ULP are tested against double precision over the whole range of `f32`. All functions use plain
+//! multiplication and addition, so the results are the same on every machine.
 
 /// `e` to the power of `x`, within 2 ULP; below the smallest normal number, within one unit of the subnormals.
 #[inline(always)]
 pub(super) fn exp(x: f32) -> f32 {
-    // Past these the result is infinite or zero. Comparisons this way round keep NaN.
+    // Beyond these, the result is infinite or zero. Written this way, the comparisons preserve NaN.
     let x = if x > 89.0 { 89.0 } else { x };
     let x = if x < -104.0 { -104.0 } else { x };
     // x = n ln 2 + r; adding 1.5 * 2^23 rounds to an integer and leaves it in the low bits.
     let shifted = x * std::f32::consts::LOG2_E + 12_582_912.0;
     let n = (shifted.to_bits() as i32).wrapping_sub(0x4b40_0000);
     let count = shifted - 12_582_912.0;
-    // ln 2 in two parts; the first has so few bits that its product is exact.
+    // ln 2 in two parts; the first has so few bits that its product with `count` is exact.
     let r = x - count * 0.693_359_4;
     let r = r - count * -2.121_944_4e-4;
     let mut p = 1.987_569_2e-4;
@@ -23,7 +23,7 @@ pub(super) fn exp(x: f32) -> f32 {
     p = p * r + 1.666_666_5e-1;
     p = p * r + 0.5;
     p = p * (r * r) + r + 1.0;
-    // 2^n in two factors: one alone would overflow or lose a subnormal result.
+    // 2^n as two factors: one alone would overflow or flush a subnormal result.
     let half = n >> 1;
     p * power_of_two(half) * power_of_two(n.wrapping_sub(half))
 }
@@ -93,8 +93,8 @@ pub(super) fn softplus(x: f32) -> f32 {
 mod tests {
     use super::*;
 
-    /// The largest distance to `exact` in ULP of the exact result, over every 509th bit pattern; distances below the
-    /// smallest normal number are measured in its ULP.
+    /// The largest distance from `exact` in ULP of the exact result, over every 509th bit pattern; below the smallest
+    /// normal number, distances are measured in its ULP.
     fn worst(f: fn(f32) -> f32, exact: fn(f64) -> f64) -> (f64, f32) {
         let mut worst = (0.0, 0.0);
         for bits in (0..=u32::MAX).step_by(509) {

@@ -35,12 +35,12 @@ fn dense(call: &Call<'_>) -> Done {
     product(call, true, bias.as_deref())
 }
 
-/// The product of the first two operands, the second one transposed on request, plus a row.
+/// The product of the first two operands, the second transposed if `transposed`, plus a row.
 fn product(call: &Call<'_>, transposed: bool, bias: Option<&[f32]>) -> Done {
     let (a, b) = (or_decline!(call.f32s(0)), or_decline!(call.f32s(1)));
     let shape = or_decline!(call.out_shape());
     let (sa, sb) = (call.shape(0), call.shape(1));
-    // A vector on the left is one row, on the right one column.
+    // A vector on the left is treated as one row, on the right as one column.
     let (batch_a, m, k) = match sa {
         [] => return Ok(None),
         [k] => (&[][..], 1, *k),
@@ -88,7 +88,7 @@ fn product(call: &Call<'_>, transposed: bool, bias: Option<&[f32]>) -> Done {
         );
     };
     if batch_b.iter().all(|&e| e == 1) && batch_a == batch {
-        // One right matrix for all: the batch is more rows.
+        // With one right matrix for all, the batch is just more rows.
         one(count * m, 0, 0, 0);
     } else {
         let starts = batch_starts(batch, batch_a, m * k)
@@ -101,7 +101,7 @@ fn product(call: &Call<'_>, transposed: bool, bias: Option<&[f32]>) -> Done {
     done(&shape, out)
 }
 
-/// Where the matrix of each position of `batch` begins in an operand whose own batch extents broadcast to it.
+/// Where the matrix of each position of `batch` starts in an operand whose own batch dimensions broadcast to it.
 fn batch_starts(batch: &[usize], own: &[usize], size: usize) -> Vec<usize> {
     let mut starts = vec![0];
     let missing = batch.len() - own.len();

@@ -1,10 +1,10 @@
 //! Fast implementations of operators, each tested against the reference semantics.
 //!
-//! A kernel computes what the operator's definition says; it may reassociate sums, and it may decline a call, which
-//! then goes to the reference semantics. The only `unsafe` of the library is here, each block with its reason.
+//! A kernel computes what the operator's definition says; it may reassociate sums, and it may decline a call, which is
+//! then computed by the reference semantics. The library's only `unsafe` code is here, each block with a justification.
 //!
-//! Loops over `f32` are compiled for several instruction sets and chosen at run time. They use no fused
-//! multiply-add, so that elementwise results are the same on every machine.
+//! Loops over `f32` are compiled for several instruction sets, one of which is chosen at run time. They use no fused
+//! multiply-add, so elementwise results are the same on every machine.
 
 mod broadcast;
 mod call;
@@ -48,7 +48,7 @@ pub struct Kernel {
     pub op: &'static str,
     /// The element type of the first operand; `None` for any.
     pub dtype: Option<DType>,
-    /// True if the result shows the elements of the first operand.
+    /// True if the result is a view of the elements of the first operand.
     pub view: bool,
     /// The implementation.
     pub run: KernelFn,
@@ -104,7 +104,7 @@ pub fn table() -> impl Iterator<Item = &'static Kernel> {
     KERNELS.iter().flat_map(|family| family.iter())
 }
 
-/// The kernels of the operator `op`; the one for an element type comes before the one for any.
+/// The kernels of the operator `op`; a kernel for one element type comes before one for any.
 pub fn of(op: &str) -> &'static [Kernel] {
     static INDEX: OnceLock<FxHashMap<&'static str, Vec<Kernel>>> = OnceLock::new();
     let index = INDEX.get_or_init(|| {
@@ -112,7 +112,7 @@ pub fn of(op: &str) -> &'static [Kernel] {
         for kernel in table() {
             index.entry(kernel.op).or_default().push(*kernel);
         }
-        // Stable: rows of equal generality stay in table order.
+        // A stable sort keeps rows of equal generality in table order.
         index
             .values_mut()
             .for_each(|kernels| kernels.sort_by_key(|k| k.dtype.is_none()));
@@ -121,10 +121,10 @@ pub fn of(op: &str) -> &'static [Kernel] {
     index.get(op).map_or(&[], Vec::as_slice)
 }
 
-/// The results of a call by the first kernel that takes it; `None` if none does.
+/// The results of a call by the first kernel that accepts it; `None` if none does.
 ///
 /// # Errors
-/// If operands or attributes do not fit the operator.
+/// If operands or attributes are invalid for the operator.
 pub fn run(
     def: &'static OpDef,
     operands: &[Option<Tensor>],
@@ -151,7 +151,7 @@ pub fn run(
     Ok(None)
 }
 
-/// True if the result of `op` shows the elements of its first operand.
+/// True if the result of `op` is a view of the elements of its first operand.
 pub fn is_view(op: &str) -> bool {
     of(op).iter().any(|kernel| kernel.view)
 }

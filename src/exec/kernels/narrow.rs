@@ -1,7 +1,7 @@
-//! Floats of 16 bits by the kernels for `f32`: widened, computed, rounded.
+//! 16-bit floats by the `f32` kernels: widened, computed, rounded.
 //!
-//! Sums, products, quotients and square roots are those that rounding once gives, since `f32` has more than twice the
-//! digits (Figueroa, "When is double rounding innocuous?", 1995).
+//! Sums, products, quotients and square roots are correctly rounded, since `f32` has more than twice the digits
+//! (Figueroa, "When is double rounding innocuous?", 1995).
 
 use half::{bf16, f16, slice::HalfFloatSliceExt};
 
@@ -37,7 +37,7 @@ pub(super) fn run(
     Ok(None)
 }
 
-/// True for the types of 16 bits.
+/// True for the 16-bit types.
 pub(super) fn is_narrow(dtype: DType) -> bool {
     matches!(dtype, DType::F16 | DType::BF16)
 }
@@ -54,7 +54,7 @@ fn widened(tensor: &Tensor) -> Tensor {
     wide().unwrap_or_else(|| tensor.clone())
 }
 
-/// The result in the type that the call on narrow operands has in its place `i`.
+/// Result `i`, converted to the type that the call on narrow operands gives it.
 fn rounded(result: Tensor, expected: &Type, i: usize) -> Option<Tensor> {
     let expected = match expected {
         Type::Tuple(items) => items.get(i)?.as_tensor()?.dtype,
@@ -122,7 +122,7 @@ mod tests {
                 .ulp(0.0)
                 .check()
         );
-        // Truth values stay what they are.
+        // Booleans stay unchanged.
         assert!(Case::new("less", &[x.clone(), x]).ulp(0.0).check());
     }
 }

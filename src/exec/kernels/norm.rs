@@ -1,4 +1,4 @@
-//! Normalisations and softmax.
+//! Normalizations and softmax.
 
 use pulp::{Arch, NullaryFnOnce};
 
@@ -67,7 +67,7 @@ fn log_softmax(row: &mut [f32]) {
     row.iter_mut().for_each(|x| *x = (*x - shift) - log);
 }
 
-/// `f` of every row along the axis of the call.
+/// Applies `f` to every row along the axis of the call.
 fn along(call: &Call<'_>, f: impl Fn(&mut [f32])) -> Done {
     let shape = call.shape(0);
     let mut out = or_decline!(call.f32s(0)).into_owned();

@@ -1,4 +1,4 @@
-//! Pooling: the largest or the mean element of every window.
+//! Pooling: the maximum or the mean of every window.
 
 use super::call::{done, or_decline};
 use super::elementwise::larger;
@@ -39,7 +39,7 @@ fn average_pool(call: &Call<'_>) -> Done {
     let w = or_decline!(window(call, &shape));
     let mut out = vec![0.0f32; shape.iter().product()];
     slide(&w, &x, &mut out, |acc, x| *acc += x);
-    // How many elements of each window count, along each axis.
+    // The number of elements of each window that count, along each axis.
     let padded = call.flag("count_include_pad");
     let counts: [Vec<f32>; 3] = std::array::from_fn(|axis| {
         (0..w.output[axis])
@@ -65,7 +65,7 @@ fn average_pool(call: &Call<'_>) -> Done {
     done(&shape, out)
 }
 
-/// Folds what each window covers into its place of `out`.
+/// Folds the elements that each window covers into its element of `out`.
 fn slide(w: &Window, x: &[f32], out: &mut [f32], fold: impl Fn(&mut f32, f32)) {
     let [_, oh, ow] = w.output;
     let [kd, kh, kw] = w.kernel;

@@ -1,4 +1,4 @@
-//! Recurrent layers: the products with the inputs of all steps at once, then one product with the state for each step.
+//! Recurrent layers: the products with the inputs of all steps at once, then one product with the state in each step.
 
 use std::borrow::Cow;
 
@@ -16,7 +16,7 @@ pub(super) const KERNELS: &[Kernel] = &[Kernel::f32("lstm", lstm), Kernel::f32("
 
 type Done = Result<Option<Vec<Tensor>>, OpError>;
 
-/// Products of a step larger than this are worth more than one thread.
+/// Products larger than this are worth more than one thread in each step.
 const LARGE: usize = 1 << 21;
 
 fn lstm(call: &Call<'_>) -> Done {
@@ -55,14 +55,14 @@ struct Layer<'a> {
     gates: usize,
     hidden: usize,
     r: &'a [f32],
-    /// Added to the product of the last gate with the state, before it is reset; empty where the reset comes first.
+    /// Added to the product of the last gate with the state, before the reset; empty if the reset comes first.
     inner: &'a [f32],
     linear: bool,
     threads: usize,
 }
 
 impl Layer<'_> {
-    /// `out += h r'` for the gates from `first` to `last`, rows of `out` holding `width` numbers.
+    /// `out += h r'` for the gates from `first` to `last`; each row of `out` has `width` numbers.
     fn add_state(&self, h: &[f32], out: &mut [f32], width: usize, first: usize, last: usize) {
         let n = self.hidden;
         let rows = h.len() / n.max(1);
@@ -82,7 +82,7 @@ impl Layer<'_> {
         );
     }
 
-    /// Takes the products with the inputs to gates, and `h` and `c` to the states after the step, into `next`.
+    /// Computes the state after a step into `next`, given the products of the inputs in `gates`, and `h` and `c`.
     fn step(&self, gates: &mut [f32], scratch: &mut [f32], h: &[f32], c: &mut [f32], next: &mut [f32]) {
         let (n, width) = (self.hidden, self.gates * self.hidden);
         if self.gates == 4 {
@@ -133,7 +133,7 @@ impl Layer<'_> {
     }
 }
 
-/// Steps that each element of the batch has.
+/// The sequence length of each element of the batch.
 fn lengths(call: &Call<'_>, steps: usize, batch: usize) -> Option<Vec<usize>> {
     if call.optional(4).is_none() {
         return Some(vec![steps; batch]);
@@ -143,13 +143,13 @@ fn lengths(call: &Call<'_>, steps: usize, batch: usize) -> Option<Vec<usize>> {
     given.iter().map(within).collect()
 }
 
-/// Part `i` of `n` equal ones.
+/// Part `i` of `n` equal parts.
 fn part(all: &[f32], i: usize, n: usize) -> &[f32] {
     let each = all.len() / n.max(1);
     &all[i * each..(i + 1) * each]
 }
 
-/// What is added to the product with the inputs, and what to that with the state where this is kept apart.
+/// The bias added to the product with the inputs, and the one added to the product with the state where it is separate.
 fn biases<'b>(bias: &'b [f32], gates: usize, hidden: usize, linear: bool, zeros: &'b [f32]) -> (Vec<f32>, &'b [f32]) {
     if bias.is_empty() {
         return (vec![0.0; gates * hidden], zeros);
@@ -238,7 +238,7 @@ fn run(call: &Call<'_>, gates: usize, activations: &[&str]) -> Done {
         let mut next = vec![0.0f32; batch * n];
         let backward = d == 1 || call.text("direction") == "reverse";
         for step in 0..longest {
-            // The place in the sequence, for those that are not over.
+            // The position in the sequence, for sequences that have not ended.
             let place = |k: usize| match lengths[k] {
                 length if step >= length => None,
                 length if backward => Some(length - 1 - step),
@@ -287,7 +287,7 @@ mod tests {
     use super::super::testing::{Case, f32s};
     use super::*;
 
-    /// So small that rounding does not grow from step to step.
+    /// Weights so small that rounding errors do not grow from step to step.
     fn weights(shape: &[usize], seed: u64) -> Tensor {
         let numbers = f32s(shape, seed).to_f64s().unwrap();
         Tensor::from_f64s(

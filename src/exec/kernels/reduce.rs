@@ -28,7 +28,7 @@ pub(super) const KERNELS: &[Kernel] = &[
     }),
 ];
 
-/// Partial results that are kept side by side, so that a row is folded in vectors.
+/// Number of partial results, so that a row is folded in vectors.
 const LANES: usize = 32;
 
 struct Row<'a, M, F> {
@@ -121,7 +121,7 @@ fn reduce(
     let reduced = |axis: usize| axes.contains(&axis);
     let count: usize = axes.iter().map(|&a| shape[a]).product();
     let kept: usize = (0..shape.len()).filter(|&a| !reduced(a)).map(|a| shape[a]).product();
-    // The axes as kept · reduced · kept; where they come in another order, the reduced ones are moved to the end.
+    // Groups the axes as kept · reduced · kept; if they are in another order, the reduced ones are moved to the end.
     let first = (0..shape.len()).find(|&a| reduced(a) && shape[a] != 1).unwrap_or(0);
     let run = (first..shape.len()).take_while(|&a| reduced(a) || shape[a] == 1);
     let end = run.last().map_or(first, |a| a + 1);

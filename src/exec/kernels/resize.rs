@@ -1,4 +1,4 @@
-//! Resizing one axis after the other, to the nearest element or by linear interpolation.
+//! Resizing one axis at a time, to the nearest element or by linear interpolation.
 
 use super::call::{done, or_decline};
 use super::{Call, Kernel};
@@ -10,7 +10,7 @@ type Done = Result<Option<Vec<Tensor>>, OpError>;
 /// The kernels of this family.
 pub(super) const KERNELS: &[Kernel] = &[Kernel::f32("resize", resize)];
 
-/// An element of the result along one axis: two elements of the operand, and the weight of the second.
+/// An element of the result along one axis: the indices of two elements of the operand, and the weight of the second.
 type Tap = (usize, usize, f32);
 
 fn resize(call: &Call<'_>) -> Done {
@@ -52,7 +52,7 @@ fn resize(call: &Call<'_>) -> Done {
     done(&shape, values)
 }
 
-/// Where position `at` of the result lies among `from` elements.
+/// The position among `from` elements that corresponds to `at` in the result.
 fn position(mode: &str, at: f64, from: usize, to: usize, scale: f64) -> Option<f64> {
     let extent = scale * from as f64;
     Some(match mode {
@@ -65,7 +65,7 @@ fn position(mode: &str, at: f64, from: usize, to: usize, scale: f64) -> Option<f
     })
 }
 
-/// The elements at a place, the edge repeated; one alone if rounding is given.
+/// The elements at a position, with the edge repeated; a single one if a rounding mode is given.
 fn tap(place: f64, from: usize, rounding: Option<&str>) -> Option<Tap> {
     let clamp = |x: f64| x.clamp(0.0, from as f64 - 1.0) as usize;
     let (low, part) = (place.floor(), place - place.floor());
@@ -81,7 +81,7 @@ fn tap(place: f64, from: usize, rounding: Option<&str>) -> Option<Tap> {
     Some((clamp(rounded), clamp(rounded), 0.0))
 }
 
-/// Replaces one axis of an array of that shape.
+/// Resizes one axis of an array of that shape.
 fn along(x: &[f32], shape: &[usize], axis: usize, taps: &[Tap]) -> Vec<f32> {
     let inner: usize = shape[axis + 1..].iter().product();
     let block = shape[axis] * inner;

@@ -17,7 +17,7 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::any("unique_consecutive", unique_consecutive),
 ];
 
-/// Runs `$f` for the element type of the tensor if it is one that is ordered by a key; declines otherwise.
+/// Runs `$f` for the element type of the tensor if that type is ordered by a key; otherwise declines.
 macro_rules! by_type {
     ($tensor:expr, $f:ident $args:tt) => {
         match $tensor {
@@ -39,10 +39,10 @@ macro_rules! by_type {
     };
 }
 
-/// An element whose order is that of a key of so many bits.
+/// An element that is ordered by an integer key of `BITS` bits.
 trait Keyed: Element + Copy {
     const BITS: u32;
-    /// Ordered like the element; all that are no number share the largest key, and both zeros have one.
+    /// Ordered like the element; all NaNs share the largest key, and both zeros have the same key.
     fn key(self) -> u64;
 }
 
@@ -72,7 +72,7 @@ keyed! {
     f16: 32, x => x.to_f32().key();
     bf16: 32, x => x.to_f32().key();
     f32: 32, x => {
-        // Adding zero makes the negative zero positive.
+        // Adding zero turns negative zero into positive zero.
         let bits = (x + 0.0).to_bits();
         let ordered = bits ^ ((((bits as i32) >> 31) as u32) | 0x8000_0000);
         u64::from(if x.is_nan() { u32::MAX } else { ordered })
@@ -84,20 +84,20 @@ keyed! {
     };
 }
 
-/// Shorter rows are sorted by comparison.
+/// Rows shorter than this are sorted by comparison.
 const SHORT: usize = 128;
 
-/// Rows sorted in place, with room that is used again for each.
+/// Sorts rows, reusing the same buffers for each.
 #[derive(Default)]
 struct Sorter {
-    /// Key above, place below.
+    /// The key in the upper half, the index in the lower.
     narrow: Vec<u64>,
     other: Vec<u64>,
     wide: Vec<(u64, u32)>,
 }
 
 impl Sorter {
-    /// The places of the elements of a row in order; equal elements keep theirs. Fewer than 2^32 elements.
+    /// Passes the indices of a row's elements in sorted order to `put`; the sort is stable. Fewer than 2^32 elements.
     fn order<T: Keyed>(&mut self, row: &[T], descending: bool, mut put: impl FnMut(usize, u32)) {
         let mask = if T::BITS == 64 { u64::MAX } else { (1 << T::BITS) - 1 };
         let key = |x: T| if descending { !x.key() & mask } else { x.key() };
@@ -122,7 +122,7 @@ impl Sorter {
             .for_each(|(to, &item)| put(to, item as u32));
     }
 
-    /// Sorts by the keys, digit by digit from the last: equal digits keep their order.
+    /// Radix sort by the keys, from the last digit on; each pass is stable.
     fn by_digits(&mut self, bits: u32) {
         const DIGIT: u32 = 8;
         const VALUES: usize = 1 << DIGIT;
@@ -138,7 +138,7 @@ impl Sorter {
         self.other.resize(self.narrow.len(), 0);
         let n = self.narrow.len() as u32;
         for (d, counts) in counts.iter_mut().enumerate().take(digits) {
-            // One digit for all says nothing.
+            // A digit that all keys share does not change the order.
             if counts[digit(self.narrow[0], d)] == n {
                 continue;
             }
@@ -156,7 +156,7 @@ impl Sorter {
     }
 }
 
-/// The axes with `axis` last, and the order that undoes it.
+/// The axis order with `axis` last, and its inverse.
 fn last(axis: usize, rank: usize) -> (Vec<i64>, Vec<i64>) {
     let order: Vec<i64> = (0..rank)
         .filter(|&a| a != axis)
@@ -170,7 +170,7 @@ fn last(axis: usize, rank: usize) -> (Vec<i64>, Vec<i64>) {
     (order, back)
 }
 
-/// Elements of one shape with the axes in another order.
+/// Elements of one shape with the axes permuted.
 fn permuted<T: Clone + 'static>(elements: &[T], shape: &[usize], order: &[i64]) -> Option<(Vec<T>, Vec<usize>)> {
     let view = View::row_major(elements, shape).ok()?.map(|l| l.permute(order)).ok()?;
     Some((gather(&view), view.layout().shape().to_vec()))
@@ -285,7 +285,7 @@ fn unique_typed<T: Keyed>(call: &Call<'_>, x: &Tensor) -> Done {
     Ok(Some(results))
 }
 
-/// Rows that differ from the one before.
+/// The rows that differ from the one before.
 struct Distinct<T> {
     kept: usize,
     values: Vec<T>,
@@ -293,7 +293,7 @@ struct Distinct<T> {
     counts: Vec<i64>,
 }
 
-/// So many elements, to be written over.
+/// `n` placeholder elements, to be overwritten.
 fn filled<T: Clone + Default>(n: usize) -> Vec<T> {
     const LARGE: usize = 2 << 20;
     let mut out = room(n, LARGE);
@@ -301,9 +301,9 @@ fn filled<T: Clone + Default>(n: usize) -> Vec<T> {
     out
 }
 
-/// The first row of each run of equal ones; to which run each row belongs, and how long the runs are, if asked for.
+/// The first row of each run of equal rows; if requested, the run of each row and the lengths of the runs.
 ///
-/// Runs are counted first, so that no more memory is asked for than is filled: new pages cost more than a second look.
+/// Runs are counted first, so that no more memory is allocated than is filled: new pages cost more than a second pass.
 fn runs<T: Keyed>(rows: &[T], n: usize, length: usize, (inverse, counts): (bool, bool)) -> Distinct<T> {
     let row = |i: usize| &rows[i * length..][..length];
     let kept = match length {
@@ -326,7 +326,7 @@ fn runs<T: Keyed>(rows: &[T], n: usize, length: usize, (inverse, counts): (bool,
         out.values = filled(kept);
     }
     let mut firsts = vec![0; if length == 1 { 0 } else { kept }];
-    // From the last to the first: of what is written in one place, the first of a run stays, and nothing is asked.
+    // Going backward, the first of a run is written last and stays, without a branch.
     let mut run = kept;
     for i in (0..n).rev() {
         if length == 1 {

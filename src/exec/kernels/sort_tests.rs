@@ -5,7 +5,7 @@ use super::super::testing::{Case, f32s};
 use crate::op::AttrValue;
 use crate::tensor::Tensor;
 
-/// Few different numbers, so that many are equal; some are none.
+/// A few different numbers, so that many are equal; some are NaN.
 fn coarse(shape: &[usize], seed: u64) -> Vec<f32> {
     let numbers = [f32::NAN, -0.0, 0.0, 1.0, -1.0, f32::INFINITY, f32::NEG_INFINITY, 0.5];
     let raw = f32s(shape, seed).to_f64s().unwrap();
@@ -102,7 +102,7 @@ fn runs_agree_with_the_reference() {
 proptest! {
     #![proptest_config(crate::testing::random_cases(64))]
 
-    /// Any bits of numbers, in rows long enough for digits.
+    /// Arbitrary bit patterns, in rows long enough for radix sort.
     #[test]
     fn any_numbers_are_sorted(bits in proptest::collection::vec(any::<u32>(), 100..400)) {
         let numbers: Vec<f32> = bits.iter().map(|&b| f32::from_bits(b)).collect();

@@ -1,4 +1,4 @@
-//! Operators whose result is the operand seen through another layout.
+//! Operators whose result is a view of the operand.
 
 use super::call::or_decline;
 use super::layout::seen;

@@ -40,7 +40,7 @@ impl Case {
         }
     }
 
-    /// An operand that may be left out.
+    /// Adds an operand, or `None` for a missing one.
     pub(crate) fn operand(mut self, tensor: Option<Tensor>) -> Case {
         self.operands.push(tensor);
         self
@@ -59,7 +59,7 @@ impl Case {
         self.attr(name, AttrValue::int(value))
     }
 
-    /// The error allowed, relative to the largest magnitude of the result.
+    /// Sets the allowed error, relative to the largest magnitude of the result.
     pub(crate) fn ulp(mut self, tolerance: f32) -> Case {
         self.tolerance = tolerance;
         self
@@ -117,7 +117,8 @@ fn reference(def: &'static crate::op::OpDef, operands: &[Option<Tensor>], attrs:
     crate::graph::evaluate_call(&crate::op::Op::Known(def), operands, attrs).unwrap()
 }
 
-/// Asserts that the tensors agree, numbers up to `tolerance` times the largest finite magnitude, at least 1.
+/// Asserts that the tensors agree; floats may differ by `tolerance` times the largest finite magnitude, or times 1 if
+/// that is larger.
 pub(crate) fn assert_close(got: &Tensor, want: &Tensor, tolerance: f32, what: &str) {
     if !matches!(want.dtype(), DType::F32 | DType::F16 | DType::BF16) {
         assert!(got.same_bits(want), "{what}: {got:?} instead of {want:?}");

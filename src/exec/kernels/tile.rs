@@ -1,6 +1,9 @@
-//! Tiles of a transposition: words that are neighbours along the rows of the source become neighbours along the
-//! columns of the result.
-#![allow(unsafe_code, reason = "vector instructions over places that the caller vouches for")]
+//! Tiles of a transposition: words adjacent along the rows of the source become adjacent along the columns of the
+//! result.
+#![allow(
+    unsafe_code,
+    reason = "vector instructions over locations that the caller guarantees"
+)]
 
 use super::copy::Axis;
 
@@ -9,22 +12,22 @@ pub(super) trait Word: Copy + 'static {
     /// `out[i * rows.to + j] = source[i * rows.from + columns[j]]` for all rows `i` and columns `j`.
     ///
     /// # Safety
-    /// All these places can be read and written, and both sides are apart.
+    /// All these locations can be read and written, and the two sides do not overlap.
     unsafe fn tile(source: *const Self, out: *mut Self, rows: Axis, columns: &[isize]) {
-        // SAFETY: as of this function.
+        // SAFETY: upheld by the caller.
         unsafe { plain(source, out, rows, columns) }
     }
 
-    /// The same past the caches, where [`Word::streams`] is true; [`fence`] ends it.
+    /// The same, bypassing the caches, where [`Word::streams`] is true; must be followed by [`fence`].
     ///
     /// # Safety
-    /// As of [`Word::tile`]; `out` begins a line of the cache, `rows.to` and the columns fill lines.
+    /// As for [`Word::tile`]; `out` starts at a cache line, and `rows.to` and the columns fill whole lines.
     unsafe fn stream(source: *const Self, out: *mut Self, rows: Axis, columns: &[isize]) {
-        // SAFETY: as of this function.
+        // SAFETY: upheld by the caller.
         unsafe { Self::tile(source, out, rows, columns) }
     }
 
-    /// True if the machine writes whole lines of the cache for rows that lie so far apart in the source.
+    /// True if the machine writes whole cache lines for rows that are this far apart in the source.
     fn streams(_from: isize) -> bool {
         false
     }
@@ -37,21 +40,21 @@ impl Word for u32 {
     unsafe fn tile(source: *const u32, out: *mut u32, rows: Axis, columns: &[isize]) {
         #[cfg(target_arch = "x86_64")]
         if rows.from == 1 && columns.len() >= 16 && std::arch::is_x86_feature_detected!("avx512f") {
-            // SAFETY: as of this function; the machine has the instructions.
+            // SAFETY: upheld by the caller; the machine has the instructions.
             return unsafe { wide::tile(source, out, rows, columns) };
         }
         #[cfg(target_arch = "x86_64")]
         if rows.from == 1 && std::arch::is_x86_feature_detected!("avx2") {
-            // SAFETY: as of this function; the machine has the instructions.
+            // SAFETY: upheld by the caller; the machine has the instructions.
             return unsafe { vectors::tile_32(source, out, rows, columns) };
         }
-        // SAFETY: as of this function.
+        // SAFETY: upheld by the caller.
         unsafe { plain(source, out, rows, columns) }
     }
 
     #[cfg(target_arch = "x86_64")]
     unsafe fn stream(source: *const u32, out: *mut u32, rows: Axis, columns: &[isize]) {
-        // SAFETY: as of this function; `streams` says that the machine has the instructions.
+        // SAFETY: upheld by the caller; `streams` has checked that the machine has the instructions.
         unsafe { wide::stream(source, out, rows, columns) }
     }
 
@@ -61,7 +64,7 @@ impl Word for u32 {
     }
 }
 
-/// Orders what was written past the caches before all that is written later.
+/// Orders the writes that bypassed the caches before all later writes.
 pub(super) fn fence() {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: every machine of this architecture has the instruction.
@@ -74,22 +77,22 @@ impl Word for u64 {
     unsafe fn tile(source: *const u64, out: *mut u64, rows: Axis, columns: &[isize]) {
         #[cfg(target_arch = "x86_64")]
         if rows.from == 1 && std::arch::is_x86_feature_detected!("avx2") {
-            // SAFETY: as of this function; the machine has the instructions.
+            // SAFETY: upheld by the caller; the machine has the instructions.
             return unsafe { vectors::tile_64(source, out, rows, columns) };
         }
-        // SAFETY: as of this function.
+        // SAFETY: upheld by the caller.
         unsafe { plain(source, out, rows, columns) }
     }
 }
 
-/// A tile word by word.
+/// Copies a tile word by word.
 ///
 /// # Safety
-/// As of [`Word::tile`].
+/// As for [`Word::tile`].
 unsafe fn plain<W: Word>(source: *const W, out: *mut W, rows: Axis, columns: &[isize]) {
     for i in 0..rows.n as isize {
         for (j, column) in columns.iter().enumerate() {
-            // SAFETY: row `i` and column `j` of the tile.
+            // SAFETY: row `i` and column `j` are in the tile.
             unsafe {
                 out.offset(i * rows.to)
                     .add(j)
@@ -105,22 +108,22 @@ mod vectors {
 
     use super::{Axis, plain};
 
-    /// Tiles of vectors, and what is left over word by word: the rows at the bottom, the columns on the right.
+    /// Copies a tile with vectors, and the remaining bottom rows and right columns word by word.
     macro_rules! tiled {
         ($name:ident, $word:ty, $lanes:literal, $square:ident) => {
             /// # Safety
-            /// As of `Word::tile` with rows that are contiguous; the machine has AVX2.
+            /// As for `Word::tile` with rows that are contiguous; the machine has AVX2.
             #[target_feature(enable = "avx2")]
             pub(super) unsafe fn $name(source: *const $word, out: *mut $word, rows: Axis, columns: &[isize]) {
                 const LANES: usize = $lanes;
-                // Two by two, which is a line of the cache on both sides.
+                // A block of two by two vectors is a cache line on both sides.
                 const BLOCK: usize = 2 * LANES;
                 let (height, width) = (rows.n / LANES * LANES, columns.len() / LANES * LANES);
                 for i0 in (0..height).step_by(BLOCK) {
                     for j0 in (0..width).step_by(BLOCK) {
                         for i in (i0..height.min(i0 + BLOCK)).step_by(LANES) {
                             for j in (j0..width.min(j0 + BLOCK)).step_by(LANES) {
-                                // SAFETY: the square lies in the tile.
+                                // SAFETY: the square is inside the tile.
                                 unsafe {
                                     $square(
                                         source.add(i),
@@ -133,7 +136,7 @@ mod vectors {
                         }
                     }
                 }
-                // SAFETY: both lie in the tile.
+                // SAFETY: both are inside the tile.
                 unsafe {
                     if width < columns.len() {
                         plain(
@@ -163,14 +166,14 @@ mod vectors {
     tiled!(tile_32, u32, 8, square_32);
     tiled!(tile_64, u64, 4, square_64);
 
-    /// Eight words of each of eight columns, as eight rows.
+    /// Turns eight words of each of eight columns into eight rows.
     ///
     /// # Safety
     /// They can be read and written; the machine has AVX2.
     #[inline]
     #[target_feature(enable = "avx2")]
     unsafe fn square_32(source: *const u32, out: *mut u32, to: isize, columns: &[isize]) {
-        // SAFETY: as of this function; neither side has to be aligned.
+        // SAFETY: upheld by the caller; neither side has to be aligned.
         unsafe {
             let column = |j: usize| _mm256_loadu_ps(source.offset(columns[j]).cast());
             let pair = |j: usize| {
@@ -198,14 +201,14 @@ mod vectors {
         }
     }
 
-    /// Four words of each of four columns, as four rows.
+    /// Turns four words of each of four columns into four rows.
     ///
     /// # Safety
     /// They can be read and written; the machine has AVX2.
     #[inline]
     #[target_feature(enable = "avx2")]
     unsafe fn square_64(source: *const u64, out: *mut u64, to: isize, columns: &[isize]) {
-        // SAFETY: as of this function; neither side has to be aligned.
+        // SAFETY: upheld by the caller; neither side has to be aligned.
         unsafe {
             let column = |j: usize| _mm256_loadu_pd(source.offset(columns[j]).cast());
             let pair = |j: usize| {
@@ -233,15 +236,15 @@ mod wide {
 
     const LANES: usize = 16;
 
-    /// Squares of sixteen words, and what is left over in smaller ones.
+    /// Copies squares of sixteen words, and the remainder in smaller ones.
     ///
     /// # Safety
-    /// As of `Word::tile` with rows that are contiguous; the machine has AVX-512.
+    /// As for `Word::tile` with rows that are contiguous; the machine has AVX-512.
     #[target_feature(enable = "avx512f,avx2")]
     pub(super) unsafe fn tile(source: *const u32, out: *mut u32, rows: Axis, columns: &[isize]) {
         let (height, width) = (rows.n / LANES * LANES, columns.len() / LANES * LANES);
         for i in (0..height).step_by(LANES) {
-            // SAFETY: the row of squares lies in the tile.
+            // SAFETY: the row of squares is inside the tile.
             unsafe {
                 let line = out.offset(i as isize * rows.to);
                 for (j, part) in columns.chunks_exact(LANES).enumerate() {
@@ -249,7 +252,7 @@ mod wide {
                 }
             }
         }
-        // SAFETY: both lie in the tile.
+        // SAFETY: both are inside the tile.
         unsafe {
             if width < columns.len() {
                 vectors::tile_32(source, out.add(width), Axis { n: height, ..rows }, &columns[width..]);
@@ -264,33 +267,34 @@ mod wide {
         }
     }
 
-    /// Squares of sixteen words, written past the caches.
+    /// Copies squares of sixteen words, bypassing the caches.
     ///
-    /// The machine reads ahead along a few streams, not along as many as there are columns: it is told what comes next.
+    /// The hardware prefetcher follows a few streams, fewer than there are columns, so upcoming lines are prefetched
+    /// explicitly.
     ///
     /// # Safety
-    /// As of `Word::stream`; the machine has AVX-512.
+    /// As for `Word::stream`; the machine has AVX-512.
     #[target_feature(enable = "avx512f,avx2")]
     pub(super) unsafe fn stream(source: *const u32, out: *mut u32, rows: Axis, columns: &[isize]) {
         /// Rows of a block.
         const DOWN: usize = 512;
         /// Its columns.
         const ACROSS: usize = 128;
-        /// So many squares before it is used, a line is asked for.
+        /// A line is prefetched this many squares before it is used.
         const AHEAD: usize = 2;
         if rows.n < LANES {
-            // SAFETY: as of this function.
+            // SAFETY: upheld by the caller.
             return unsafe { tile(source, out, rows, columns) };
         }
         if columns.len() <= ACROSS {
-            // Few columns: down all rows, sixteen columns at a time.
+            // With few columns: all rows, sixteen columns at a time.
             for top in (0..rows.n).step_by(ACROSS) {
                 for (j, part) in columns.chunks_exact(LANES).enumerate() {
                     for i in (top..rows.n.min(top + ACROSS)).step_by(LANES) {
                         let i = i.min(rows.n - LANES);
                         let place = out.wrapping_offset(i as isize * rows.to).wrapping_add(j * LANES);
                         ask(source.wrapping_add(i + 2 * AHEAD * LANES), part);
-                        // SAFETY: the square lies in the tile, and its rows begin lines.
+                        // SAFETY: the square is inside the tile, and its rows start at cache lines.
                         unsafe { square::<true>(source.add(i), place, rows.to, part) };
                     }
                 }
@@ -300,12 +304,12 @@ mod wide {
         for top in (0..rows.n).step_by(DOWN) {
             for (left, block) in columns.chunks(ACROSS).enumerate() {
                 for i in (top..rows.n.min(top + DOWN)).step_by(LANES) {
-                    // The last rows are written twice rather than by less than a square.
+                    // The last rows are written twice rather than as less than a square.
                     let i = i.min(rows.n - LANES);
                     let line = out.wrapping_offset(i as isize * rows.to).wrapping_add(left * ACROSS);
                     for (j, part) in block.chunks_exact(LANES).enumerate() {
                         ask(source.wrapping_add(i + AHEAD * LANES), part);
-                        // SAFETY: the square lies in the tile, and its rows begin lines.
+                        // SAFETY: the square is inside the tile, and its rows start at cache lines.
                         unsafe { square::<true>(source.add(i), line.wrapping_add(j * LANES), rows.to, part) };
                     }
                 }
@@ -313,26 +317,27 @@ mod wide {
         }
     }
 
-    /// Says that one word of each of these columns will be read soon, and what stands in its line.
+    /// Prefetches the cache line of one word of each of these columns.
     #[inline(always)]
     fn ask(source: *const u32, columns: &[isize]) {
         for column in columns {
-            // SAFETY: a hint reads nothing.
+            // SAFETY: a prefetch hint reads nothing.
             unsafe { _mm_prefetch::<_MM_HINT_T0>(source.wrapping_offset(*column).cast()) };
         }
     }
 
-    /// Sixteen words of each of sixteen columns, as sixteen rows.
+    /// Turns sixteen words of each of sixteen columns into sixteen rows.
     ///
     /// # Safety
-    /// They can be read and written; the machine has AVX-512. If `PAST` the caches, each row begins a line.
+    /// They can be read and written; the machine has AVX-512. If the write goes `PAST` the caches, each row starts at a
+    /// cache line.
     #[inline]
     #[target_feature(enable = "avx512f")]
     unsafe fn square<const PAST: bool>(source: *const u32, out: *mut u32, to: isize, columns: &[isize]) {
-        // Four rows of each of four columns in each quarter of a vector.
+        // Each quarter of a vector holds four rows of four columns.
         let mut quads = [_mm512_setzero_ps(); LANES];
         for i in 0..4 {
-            // SAFETY: as of this function; the source need not be aligned.
+            // SAFETY: upheld by the caller; the source need not be aligned.
             let column = |j: usize| unsafe { _mm512_loadu_ps(source.offset(columns[4 * i + j]).cast()) };
             let (a, b, c, d) = (column(0), column(1), column(2), column(3));
             let (low, high) = (_mm512_unpacklo_ps(a, b), _mm512_unpackhi_ps(a, b));
@@ -358,7 +363,7 @@ mod wide {
                 _mm512_shuffle_f32x4::<0xdd>(odd, more_odd),
             ];
             for (i, row) in rows.into_iter().enumerate() {
-                // SAFETY: as of this function; the result need not be aligned if it does not go past the caches.
+                // SAFETY: upheld by the caller; the result need not be aligned if the write does not bypass the caches.
                 unsafe {
                     let place = out.offset((4 * i + k) as isize * to).cast();
                     if PAST {

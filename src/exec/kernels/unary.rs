@@ -1,4 +1,4 @@
-//! Functions of one number, activations among them.
+//! Functions of one number, including activations.
 
 use super::broadcast::{map, zip};
 use super::call::{done, or_decline};
@@ -80,7 +80,7 @@ fn gelu(call: &Call<'_>) -> Done {
     }
 }
 
-/// A bound of `clip`, given as a number, as a tensor, or not at all.
+/// A bound of `clip`: a number, a tensor, or omitted.
 fn bound(call: &Call<'_>, name: &str, place: usize, none: f32) -> Option<f32> {
     let one = |t: &Tensor| t.to_f64s().filter(|v| v.len() == 1).map(|v| v[0] as f32);
     if let Some(value) = call.optional(place) {

@@ -2,28 +2,28 @@
 
 use super::Call;
 
-/// A window sliding over the spatial axes; missing axes come first, with extent 1.
+/// A window sliding over the spatial axes; missing axes come first, with size 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Window {
-    /// Extents of the input.
+    /// Sizes of the input.
     pub(super) input: [usize; 3],
-    /// Extents of the output.
+    /// Sizes of the output.
     pub(super) output: [usize; 3],
-    /// Extents of the window.
+    /// Sizes of the window.
     pub(super) kernel: [usize; 3],
     /// Distance between windows.
     pub(super) stride: [usize; 3],
     /// Distance between the elements of a window.
     pub(super) dilation: [usize; 3],
-    /// Padding in front.
+    /// Padding at the beginning.
     pub(super) pad: [usize; 3],
-    /// Padding behind.
+    /// Padding at the end.
     pub(super) pad_end: [usize; 3],
 }
 
 impl Window {
-    /// The window of a call with attributes `strides`, `dilations` and `pads`, between spatial extents; `None` if
-    /// there are more than three axes or padding is not given as numbers.
+    /// The window of a call with attributes `strides`, `dilations` and `pads`, between spatial shapes; `None` if there
+    /// are more than three axes or padding is not given as numbers.
     pub(super) fn of(call: &Call<'_>, input: &[usize], output: &[usize], kernel: &[usize]) -> Option<Window> {
         let rank = input.len();
         if !(1..=3).contains(&rank) || output.len() != rank || kernel.len() != rank {
@@ -49,22 +49,22 @@ impl Window {
         })
     }
 
-    /// Positions of the input.
+    /// Number of positions of the input.
     pub(super) fn input_size(&self) -> usize {
         self.input.iter().product()
     }
 
-    /// Positions of the output.
+    /// Number of positions of the output.
     pub(super) fn output_size(&self) -> usize {
         self.output.iter().product()
     }
 
-    /// Elements of the window.
+    /// Number of elements of the window.
     pub(super) fn kernel_size(&self) -> usize {
         self.kernel.iter().product()
     }
 
-    /// True if every window is one element and they come one after the other.
+    /// True if every window is a single element and the windows are adjacent.
     pub(super) fn is_pointwise(&self) -> bool {
         self.kernel == [1; 3] && self.stride == [1; 3] && self.pad == [0; 3] && self.input == self.output
     }

@@ -1,4 +1,4 @@
-//! `AttributeProto` to [`AttrValue`] and back.
+//! Converts `AttributeProto` to [`AttrValue`] and back.
 
 use prost::Message;
 
@@ -7,10 +7,10 @@ use super::{from_tensor, to_tensor};
 use crate::op::{AttrValue, Real};
 use crate::tensor::Dim;
 
-/// What the bytes of a foreign attribute value are.
+/// The format of the bytes in a foreign attribute value.
 pub(super) const FOREIGN: &str = "onnx.AttributeProto";
 
-/// The kind of an attribute; files of IR version 1 do not say it.
+/// The kind of an attribute; files of IR version 1 do not state it.
 fn kind(attr: &AttributeProto) -> T {
     match T::try_from(attr.r#type.unwrap_or(0)) {
         Ok(T::Undefined) | Err(_) => {}
@@ -29,7 +29,7 @@ fn kind(attr: &AttributeProto) -> T {
     }
 }
 
-/// The value of an attribute; what tensors and numbers cannot express stays encoded.
+/// The value of an attribute; values that tensors and numbers cannot express stay encoded.
 pub(super) fn to_value(attr: &AttributeProto) -> AttrValue {
     let text = |bytes: &[u8]| std::str::from_utf8(bytes).ok().map(Into::into);
     let plain = match kind(attr) {
@@ -60,7 +60,7 @@ pub(super) fn to_value(attr: &AttributeProto) -> AttrValue {
     })
 }
 
-/// The message for a value; `Err` says why there is none.
+/// The message for a value; `Err` gives the reason why there is none.
 pub(super) fn from_value(name: &str, value: &AttrValue) -> Result<AttributeProto, String> {
     let mut attr = AttributeProto {
         name: Some(name.to_string()),

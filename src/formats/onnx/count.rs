@@ -1,15 +1,15 @@
-//! How many nodes a model file has, without reading its weights.
+//! Counts the nodes of a model file without reading its weights.
 
 use std::fs::File;
 use std::io::{BufReader, Read as _};
 use std::path::Path;
 
-/// The graph among the fields of a model, and a node among those of a graph.
+/// Field numbers: the graph in a model, and a node in a graph.
 const GRAPH: u64 = 7;
 const NODE: u64 = 1;
 
-/// The nodes of the main graph of a model file, those of functions and of graphs inside nodes not counted: what viewers
-/// show. Nothing, if the file is no model.
+/// The number of nodes in the main graph of a model file, as viewers show it, without those of functions and nested
+/// graphs. `None` if the file is not a model.
 ///
 /// ```
 /// assert_eq!(tautomer::formats::onnx::count_nodes("missing.onnx".as_ref()), None);
@@ -39,15 +39,15 @@ pub fn count_nodes(path: &Path) -> Option<usize> {
     nodes
 }
 
-/// The fields of a message, one after the other.
+/// Iterates over the fields of a message.
 struct Fields {
     file: BufReader<File>,
-    /// Bytes that are not read yet.
+    /// The number of unread bytes.
     left: u64,
 }
 
 impl Fields {
-    /// The number of the next field, and how many bytes of it are still to be skipped.
+    /// The number of the next field, and the number of its bytes still to be skipped.
     fn next(&mut self) -> Option<(u64, u64)> {
         let key = self.varint()?;
         let size = match key & 7 {

@@ -1,4 +1,4 @@
-//! Elements of tensors that a model keeps in files beside it.
+//! Tensor elements stored in files beside the model.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -7,7 +7,7 @@ use std::path::{Component, Path};
 use super::proto::TensorProto;
 use super::tensor::TensorError;
 
-/// The bytes of a tensor that needs `needed` of them, from the file that the message names.
+/// Reads the bytes of a tensor, `needed` of them, from the file that the message names.
 pub(super) fn read(proto: &TensorProto, folder: Option<&Path>, needed: usize) -> Result<Vec<u8>, TensorError> {
     let refused = |reason: String| TensorError::External(reason);
     let value = |key: &str| {
@@ -22,8 +22,8 @@ pub(super) fn read(proto: &TensorProto, folder: Option<&Path>, needed: usize) ->
         },
     };
     let location = value("location").ok_or_else(|| refused("no location".to_string()))?;
-    let folder = folder.ok_or_else(|| refused("the model has no folder to look in".to_string()))?;
-    // An empty parent is the current folder.
+    let folder = folder.ok_or_else(|| refused("the model has no directory to look in".to_string()))?;
+    // An empty parent is the current directory.
     let folder = if folder.as_os_str().is_empty() {
         Path::new(".")
     } else {
@@ -31,14 +31,16 @@ pub(super) fn read(proto: &TensorProto, folder: Option<&Path>, needed: usize) ->
     };
     let inside = |c: Component| matches!(c, Component::Normal(_) | Component::CurDir);
     if location.is_empty() || !Path::new(location).components().all(inside) {
-        return Err(refused(format!("{location:?} is outside the folder of the model")));
+        return Err(refused(format!("{location:?} is outside the directory of the model")));
     }
     let failed = |e: std::io::Error| refused(format!("{location}: {e}"));
     let path = folder.join(location).canonicalize().map_err(failed)?;
     if !path.starts_with(folder.canonicalize().map_err(failed)?) {
-        return Err(refused(format!("{location:?} leads outside the folder of the model")));
+        return Err(refused(format!(
+            "{location:?} leads outside the directory of the model"
+        )));
     }
-    // Opening a pipe would wait for a writer.
+    // Opening a pipe would block until there is a writer.
     let meta = path.metadata().map_err(failed)?;
     if !meta.is_file() {
         return Err(refused(format!("{location} is not a file")));
@@ -47,10 +49,10 @@ pub(super) fn read(proto: &TensorProto, folder: Option<&Path>, needed: usize) ->
     let offset = number("offset")?.unwrap_or(0);
     let length = number("length")?.unwrap_or(needed as u64);
     if length != needed as u64 {
-        return Err(refused(format!("length is {length} where the shape needs {needed}")));
+        return Err(refused(format!("length is {length}, but the shape needs {needed}")));
     }
     if offset.checked_add(length).is_none_or(|end| end > size) {
-        let reason = format!("{location} has {size} bytes where the tensor needs {length} from {offset}");
+        let reason = format!("{location} has {size} bytes, but the tensor needs {length} from {offset}");
         return Err(refused(reason));
     }
     let mut file = File::open(&path).map_err(failed)?;

@@ -12,20 +12,20 @@ use crate::diag::{Diagnostic, Diagnostics};
 use crate::formats::{FormatError, Problem, atomic, readback, whole};
 use crate::graph::{Graph, Params};
 
-/// Messages of Protocol Buffers end here.
+/// The maximum size of a Protocol Buffers message.
 const MAX_MODEL: usize = i32::MAX as usize;
 
-/// Smaller tensors stay in the model when the others move to a file of their own.
+/// Smaller tensors stay in the model when the others are moved to a separate file.
 const MIN_EXTERNAL: usize = 1024;
 
 fn refused(error: FormatError) -> Diagnostics {
     Diagnostic::error("T0501", error.to_string()).into()
 }
 
-/// Reads a model file, with the external data beside it.
+/// Reads a model file, including its external data.
 ///
 /// # Errors
-/// The file cannot be read, is no model, or the model is broken.
+/// The file cannot be read, is not a model, or the model is invalid.
 pub fn read_model(path: &Path) -> Result<Imported, Diagnostics> {
     let bytes = whole::read(path, MAX_MODEL as u64).map_err(|e| refused(FormatError::io(path, e)))?;
     let model = decode_model(bytes.into()).map_err(|e| refused(FormatError::at(path, "onnx", e)))?;
@@ -35,7 +35,7 @@ pub fn read_model(path: &Path) -> Result<Imported, Diagnostics> {
 /// Decodes a model.
 ///
 /// # Errors
-/// The bytes are no model.
+/// The bytes are not a model.
 pub fn decode_model(bytes: Bytes) -> Result<ModelProto, Problem> {
     let model: ModelProto = decode(bytes)?;
     if model.graph.is_none() && model.opset_import.is_empty() {
@@ -44,11 +44,11 @@ pub fn decode_model(bytes: Bytes) -> Result<ModelProto, Problem> {
     Ok(model)
 }
 
-/// Writes a graph as a model file, which is read back before it is in place; beyond 2 GB the weights go to a file beside
-/// it. Returns notes.
+/// Writes a graph as a model file, which is read back before it is put in place; beyond 2 GB, the weights go to a file
+/// beside it. Returns notes.
 ///
 /// # Errors
-/// The graph has no form in ONNX, is another one when read back, or a file cannot be written.
+/// The graph cannot be expressed in ONNX, differs when read back, or a file cannot be written.
 pub fn write_model(path: &Path, graph: &Graph, params: &Params, info: &OnnxInfo) -> Result<Diagnostics, Diagnostics> {
     let mut exported = export(graph, params, info)?;
     check_back(path, graph, &exported.model)?;
@@ -56,7 +56,7 @@ pub fn write_model(path: &Path, graph: &Graph, params: &Params, info: &OnnxInfo)
     Ok(exported.notes)
 }
 
-/// Reads a model that is to be written.
+/// Reads back a model before it is written.
 fn check_back(path: &Path, graph: &Graph, model: &ModelProto) -> Result<(), Diagnostics> {
     let again = import(model.clone(), None).and_then(|imported| {
         let broken = imported.notes.iter().find(|note| note.code == "T0512");
@@ -76,7 +76,7 @@ fn write_limited(path: &Path, model: &mut ModelProto, limit: usize) -> Result<()
     atomic::write(path, &bytes).map_err(|e| FormatError::io(path, e))
 }
 
-/// Moves the elements of initializers to `path` with `.data` added.
+/// Moves the elements of initializers to the file `path` with `.data` appended.
 fn externalize(path: &Path, model: &mut ModelProto) -> Result<(), FormatError> {
     let Some(name) = path.file_name() else {
         return Err(FormatError::Unsupported {
@@ -93,7 +93,7 @@ fn externalize(path: &Path, model: &mut ModelProto) -> Result<(), FormatError> {
             let Some(raw) = tensor.raw_data.take_if(|raw| raw.len() >= MIN_EXTERNAL) else {
                 continue;
             };
-            // Readers map the file into memory and want whole pages.
+            // Readers map the file into memory, so tensors start at page boundaries.
             let start = offset.next_multiple_of(4096);
             out.write_all(&vec![0; start - offset])?;
             out.write_all(&raw)?;

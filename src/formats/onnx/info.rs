@@ -1,4 +1,4 @@
-//! What a model says beside its computation, kept for writing it back.
+//! The parts of a model besides its computation, kept for writing it back.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use super::proto::{
 };
 use super::types::Symbols;
 
-/// The operator set for graphs that do not come from a model.
+/// The operator set of graphs that do not come from a model.
 const DEFAULT_OPSET: i64 = 21;
 
-/// Everything of a model that its graph and parameters do not hold.
+/// Everything in a model that its graph and parameters do not hold.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OnnxInfo {
     /// Version of the file format.
@@ -44,25 +44,25 @@ pub struct OnnxInfo {
     pub quantization: Vec<TensorAnnotation>,
     /// Values as declared, by name.
     pub values: IndexMap<Arc<str>, ValueInfoProto>,
-    /// What nodes say beside their computation, by the name of their first result.
+    /// Information about nodes besides their computation, by the name of their first result.
     pub nodes: IndexMap<Arc<str>, NodeInfo>,
     /// Initializers that a caller of the model could replace.
     pub overridable: Vec<Arc<str>>,
-    /// Tensors that quantization parameters refer to, by name.
+    /// Tensors used as quantization parameters, by name.
     pub(super) annotated: IndexMap<Arc<str>, TensorProto>,
-    /// Types of values that are not tensors, or of elements tensors do not have.
+    /// Types of values that are not tensors, or whose element type tensors do not support.
     pub(super) foreign: IndexMap<Arc<str>, TypeProto>,
     pub(super) symbols: Symbols,
 }
 
-/// What a node says beside its computation.
+/// Information about a node besides its computation.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct NodeInfo {
     /// Its name.
     pub name: Option<String>,
     /// Its operator.
     pub op_type: String,
-    /// Which of several functions of one name.
+    /// The overload, if several functions share a name.
     pub overload: Option<String>,
     /// Documentation.
     pub doc_string: Option<String>,
@@ -73,7 +73,7 @@ pub struct NodeInfo {
 }
 
 impl OnnxInfo {
-    /// Keeps what a node says; two nested graphs may have a value of one name each.
+    /// Stores information about a node; values of two nested graphs may have the same name.
     pub(super) fn keep_node(&mut self, first: Arc<str>, node: NodeInfo) {
         let other = self.nodes.get(&first).is_some_and(|old| old.op_type != node.op_type);
         let key = match other {
@@ -83,7 +83,7 @@ impl OnnxInfo {
         self.nodes.insert(key, node);
     }
 
-    /// What a node of that operator said whose first result had that name.
+    /// The information about the node with that operator and that name of its first result.
     pub(super) fn node(&self, first: &str, op_type: &str) -> Option<&NodeInfo> {
         let same = |node: &&NodeInfo| node.op_type == op_type;
         let other = || self.nodes.get(format!("{first}\0{op_type}").as_str());

@@ -1,7 +1,7 @@
-//! Which element types the kernels of ONNX Runtime for CPUs take.
+//! The element types that the CPU kernels of ONNX Runtime support.
 //!
-//! `kernels.txt` is written by `tests/peers/kernels.py`, which says what its lines are. What is written should load
-//! there wherever the original does; see [`fits`](super::export::fits).
+//! `kernels.txt` is written by `tests/peers/kernels.py`, which describes its lines. A written model should load there
+//! whenever the original does; see [`fits`](super::export::fits).
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -10,8 +10,8 @@ use super::data_type;
 use super::schema::{Formal, Schema};
 use crate::tensor::DType;
 
-/// The kernels of an operator from an operator set on: type variables, or names of operands, with the data types that
-/// they may be, bit *i* for data type *i*.
+/// The kernels of an operator starting with an operator set: type variables, or names of operands, with their possible
+/// data types, where bit *i* stands for data type *i*.
 struct Kernels {
     opset: i64,
     rows: Vec<Vec<(&'static str, u32)>>,
@@ -49,8 +49,8 @@ fn table() -> &'static HashMap<&'static str, Vec<Kernels>> {
     })
 }
 
-/// True if there is a kernel in that operator set for operands and results of these element types; `None` stands for
-/// what is left out or is no tensor.
+/// True if there is a kernel in that operator set for operands and results of these element types; `None` stands for a
+/// missing operand or one that is not a tensor.
 pub(super) fn has_kernel(
     op: &str,
     schema: &Schema,

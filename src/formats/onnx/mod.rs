@@ -29,10 +29,10 @@ pub use import::{Imported, import};
 pub use info::{NodeInfo, OnnxInfo};
 pub use tensor::{TensorError, data_type, dense, dtype_of, from_tensor, to_tensor};
 
-/// Decodes a message, sharing the storage of `bytes` where it can.
+/// Decodes a message, sharing the storage of `bytes` where possible.
 ///
 /// # Errors
-/// The bytes are not such a message, or nest too deep.
+/// The bytes are not such a message, or are nested too deeply.
 pub fn decode<M: Message + Default>(bytes: Bytes) -> Result<M, Problem> {
     M::decode(bytes).map_err(|e| {
         let reason = e.to_string();
@@ -46,10 +46,10 @@ pub fn decode<M: Message + Default>(bytes: Bytes) -> Result<M, Problem> {
     })
 }
 
-/// Reads a file of one tensor with its name, which may be empty; `folder` is where it was found.
+/// Reads a file of one tensor with its name, which may be empty; `folder` is the directory of the file.
 ///
 /// # Errors
-/// The file is damaged or holds elements of a type that tensors do not have.
+/// The file is damaged or has an element type that tensors do not support.
 pub fn read_tensor_file(bytes: &[u8], folder: Option<&Path>) -> Result<(String, Tensor), Problem> {
     let proto: proto::TensorProto = decode(Bytes::copy_from_slice(bytes))?;
     let tensor = to_tensor(&proto, folder).map_err(|e| match e {
@@ -59,10 +59,10 @@ pub fn read_tensor_file(bytes: &[u8], folder: Option<&Path>) -> Result<(String, 
     Ok((proto.name.unwrap_or_default(), tensor))
 }
 
-/// Reads a file of one value of a type: a tensor, a sequence or an optional value.
+/// Reads a file of one value of the given type: a tensor, a sequence or an optional value.
 ///
 /// # Errors
-/// As [`read_tensor_file`].
+/// As for [`read_tensor_file`].
 pub fn read_value_file(bytes: &[u8], ty: &proto::TypeProto, folder: Option<&Path>) -> Result<Datum<Tensor>, Problem> {
     let bytes_of = || Bytes::copy_from_slice(bytes);
     match &ty.value {
@@ -77,7 +77,7 @@ fn element(tensor: &proto::TensorProto, folder: Option<&Path>) -> Result<Datum<T
     Ok(Datum::One(tensor))
 }
 
-// Decoding bounds the depth of both.
+// Decoding limits the nesting depth of both.
 fn sequence(value: &proto::SequenceProto, folder: Option<&Path>) -> Result<Datum<Tensor>, Problem> {
     let tensors = value.tensor_values.iter().map(|t| element(t, folder));
     let sequences = value.sequence_values.iter().map(|s| sequence(s, folder));

@@ -1,9 +1,10 @@
-//! What each version of each ONNX operator takes, from operator set 7 on; where that changed much, from 6 on.
+//! The signature of each version of each ONNX operator, from operator set 7 on; from 6 on for operators that changed
+//! much.
 //!
-//! `schema.txt` has one line for each version that changed something, extracted from the definitions of ONNX 1.22:
-//! `name version | inputs | outputs | attributes | types`. An input is `name:types`, marked `?` if it may be left out
-//! and `*` if it repeats; types are a variable of the last column or a set, each set a hexadecimal mask with bit *i*
-//! for data type *i*. An attribute is `name:kind=default`, marked `!` if it must be given.
+//! `schema.txt` has one line for each version with a change, extracted from the definitions of ONNX 1.22:
+//! `name version | inputs | outputs | attributes | types`. An input is `name:types`, marked `?` if it is optional and
+//! `*` if it repeats; types are a variable of the last column or a set, each set a hexadecimal mask where bit *i*
+//! stands for data type *i*. An attribute is `name:kind=default`, marked `!` if it is required.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -28,7 +29,7 @@ pub(super) struct Formal {
 }
 
 impl Formal {
-    /// True if elements of that type may stand here.
+    /// True if elements of that type are allowed.
     pub(super) fn allows(&self, dtype: DType) -> bool {
         data_type(dtype).is_some_and(|d| self.mask >> (d as u32) & 1 == 1)
     }
@@ -44,7 +45,7 @@ pub(super) struct AttrSchema {
 }
 
 impl AttrSchema {
-    /// The value when left out, if the schema names one.
+    /// The default value, if the schema has one.
     pub(super) fn default(&self) -> Option<AttrValue> {
         let text = self.default?;
         let items = || text.split(',').filter(|s| !s.is_empty());
@@ -67,7 +68,7 @@ impl AttrSchema {
 pub(super) struct Schema {
     /// The operator set that introduced it.
     pub(super) since: i64,
-    /// From this version on the operator is no longer there.
+    /// From this version on, the operator no longer exists.
     pub(super) removed: bool,
     pub(super) inputs: Vec<Formal>,
     pub(super) outputs: Vec<Formal>,
@@ -80,7 +81,7 @@ impl Schema {
         self.attrs.iter().find(|a| a.name == name)
     }
 
-    /// The input at position `i`; a variadic one repeats.
+    /// The input at position `i`; the last one repeats if it is variadic.
     pub(super) fn input(&self, i: usize) -> Option<&Formal> {
         self.inputs.get(i).or_else(|| self.inputs.last().filter(|f| f.variadic))
     }
@@ -143,7 +144,7 @@ fn table() -> &'static HashMap<&'static str, Vec<Schema>> {
     })
 }
 
-/// The operator of the default domain as operator set `opset` has it.
+/// The operator of the default domain in operator set `opset`.
 pub(super) fn schema(op: &str, opset: i64) -> Option<&'static Schema> {
     let versions = table().get(op)?;
     versions.iter().rev().find(|s| s.since <= opset).filter(|s| !s.removed)
@@ -154,7 +155,7 @@ pub(super) fn newest(op: &str) -> Option<&'static Schema> {
     table().get(op)?.iter().rev().find(|s| !s.removed)
 }
 
-/// The position in the newest version of input `i` of `schema`.
+/// The position of input `i` of `schema` in the newest version.
 pub(super) fn newest_position(op: &str, schema: &Schema, i: usize) -> usize {
     let (Some(formal), Some(newest)) = (schema.inputs.get(i), newest(op)) else {
         return i;

@@ -1,4 +1,4 @@
-//! `TensorProto` to [`Tensor`] and back.
+//! Converts `TensorProto` to [`Tensor`] and back.
 
 use std::path::Path;
 
@@ -10,49 +10,49 @@ use super::proto::{DataLocation, DataType, SparseTensorProto, TensorProto};
 use crate::formats::bytes::{Endian, decode, element_count, encode};
 use crate::tensor::{DType, DTypeClass, Element, MAX_RANK, Tensor};
 
-/// A sparse tensor is refused if its dense form takes more bytes.
+/// A sparse tensor is rejected if its dense form takes more bytes.
 const MAX_DENSE: usize = 1 << 28;
 
-/// Why a stored tensor was refused.
+/// The reason why a stored tensor was rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TensorError {
-    /// The number stands for no element type.
+    /// The number does not stand for an element type.
     #[error("element type {0} is unknown")]
     UnknownType(i32),
-    /// The element type is one that tensors do not have.
+    /// Tensors do not support the element type.
     #[error("elements of type {0} are not supported")]
     UnsupportedType(&'static str),
-    /// An extent is negative, or the extents are too many or too large.
-    #[error("the shape {0:?} is not possible")]
+    /// A dimension is negative, or there are too many dimensions, or they are too large.
+    #[error("the shape {0:?} is invalid")]
     Shape(Vec<i64>),
-    /// The elements are not as many as the shape needs.
-    #[error("{found} where the shape {shape:?} needs {needed}")]
+    /// The number of elements does not match the shape.
+    #[error("{found}, but the shape {shape:?} needs {needed}")]
     Size {
-        /// Extents.
+        /// The dimensions.
         shape: Vec<i64>,
-        /// What the shape needs.
+        /// The size that the shape needs.
         needed: String,
-        /// What there is.
+        /// The size found.
         found: String,
     },
-    /// Text that is not UTF-8.
-    #[error("a text is not valid UTF-8")]
+    /// A string is not UTF-8.
+    #[error("a string is not valid UTF-8")]
     Text,
-    /// The tensor is stored in pieces.
+    /// The tensor is stored in segments.
     #[error("tensors stored in segments are not supported")]
     Segments,
-    /// The file that has the elements cannot be used.
+    /// The file with the elements cannot be used.
     #[error("external data: {0}")]
     External(String),
-    /// The places of a sparse tensor are not inside its shape, or do not match its elements.
+    /// The indices of a sparse tensor are outside its shape, or do not match its elements.
     #[error("sparse tensor: {0}")]
     Sparse(&'static str),
 }
 
-/// The element type that an ONNX number stands for.
+/// The element type for an ONNX data type number.
 ///
 /// # Errors
-/// The number is unknown, or tensors do not have such elements.
+/// The number is unknown, or tensors do not support the type.
 pub fn dtype_of(data_type: i32) -> Result<DType, TensorError> {
     let known = DataType::try_from(data_type).map_err(|_| TensorError::UnknownType(data_type))?;
     Err(TensorError::UnsupportedType(match known {
@@ -86,7 +86,7 @@ pub fn dtype_of(data_type: i32) -> Result<DType, TensorError> {
     }))
 }
 
-/// The ONNX element type, if there is one.
+/// The ONNX data type, if there is one.
 pub const fn data_type(dtype: DType) -> Option<DataType> {
     Some(match dtype {
         DType::Bool => DataType::Bool,
@@ -134,7 +134,7 @@ const fn packed(dtype: DType) -> usize {
     }
 }
 
-/// The first `count` elements, each in a byte of its own; the first of those that share one is in its lowest places.
+/// Unpacks the first `count` elements into one byte each; within a byte, the first element is in the lowest bits.
 fn unpack(bytes: &[u8], packed: usize, count: usize) -> Vec<u8> {
     let width = 8 / packed;
     let places = |byte: u8| (0..packed).map(move |i| byte >> (i * width) & ((1 << width) - 1));
@@ -150,11 +150,11 @@ fn pack(bytes: Vec<u8>, packed: usize) -> Vec<u8> {
     }
 }
 
-/// The tensor that a message stores, in whichever of its fields; `folder` is where external data is looked for.
+/// The tensor stored in a message, in any of its fields; external data is looked up in `folder`.
 ///
 /// # Errors
-/// Elements of a type that tensors do not have, a size that does not fit the shape, or external data that is not
-/// there or outside the folder.
+/// An unsupported element type, a size that does not match the shape, or external data that is missing or outside the
+/// directory.
 pub fn to_tensor(proto: &TensorProto, folder: Option<&Path>) -> Result<Tensor, TensorError> {
     let dtype = dtype_of(proto.data_type.unwrap_or(0))?;
     if proto.segment.is_some() {
@@ -228,7 +228,7 @@ pub fn to_tensor(proto: &TensorProto, folder: Option<&Path>) -> Result<Tensor, T
 /// The dense form of a sparse tensor, and its name.
 ///
 /// # Errors
-/// As [`to_tensor`]; also places outside the shape, or a dense form that is too large.
+/// As for [`to_tensor`]; also indices outside the shape, or a dense form that is too large.
 pub fn dense(proto: &SparseTensorProto, folder: Option<&Path>) -> Result<(String, Tensor), TensorError> {
     let values = proto
         .values
@@ -250,7 +250,11 @@ pub fn dense(proto: &SparseTensorProto, folder: Option<&Path>) -> Result<(String
     let row = match *indices.shape() {
         [n] if n == elements.len() => 1,
         [n, rank] if n == elements.len() && rank == shape.len() && rank > 0 => rank,
-        _ => return Err(TensorError::Sparse("there is not one index for each element")),
+        _ => {
+            return Err(TensorError::Sparse(
+                "the number of indices differs from the number of elements",
+            ));
+        }
     };
     let linear = |place: &[i64]| -> Option<usize> {
         if indices.ndim() == 1 {
@@ -280,7 +284,7 @@ pub fn dense(proto: &SparseTensorProto, folder: Option<&Path>) -> Result<(String
     Ok((values.name.clone().unwrap_or_default(), tensor))
 }
 
-/// The message that stores a tensor.
+/// The message for a tensor.
 pub fn from_tensor(name: &str, tensor: &Tensor) -> TensorProto {
     let mut proto = TensorProto {
         name: Some(name.to_string()),

@@ -1,4 +1,4 @@
-//! Models into graphs and back.
+//! Models imported as graphs and exported again.
 
 mod control;
 mod declared;
@@ -100,7 +100,7 @@ fn same_graph(a: &Graph, b: &Graph) -> bool {
         })
 }
 
-/// Export of an import, imported again.
+/// Exports an imported model and imports it again.
 fn round_trip(model: ModelProto) -> (Imported, ModelProto) {
     let first = read(model);
     first.workload.graph.validate().unwrap();
@@ -241,7 +241,7 @@ fn nested_graphs_keep_what_they_refer_to() {
     let m = model(13, &inputs, &nodes, &[floats("y", [2])]);
     let (imported, exported) = round_trip(m);
     assert_eq!(graph_of(&exported).node, nodes);
-    // Under another name the nested graphs follow.
+    // When outer values are renamed, nested graphs follow.
     let mut renamed = imported;
     let graph = &mut renamed.workload.graph;
     let d = graph
@@ -318,7 +318,7 @@ fn broken_models_are_described() {
             "nothing computes its operand \"q\"",
         ),
         (vec![node("Add", &["x", "y"], &["y"])], "cycle"),
-        (vec![node("Add", &["x", "x"], &["x"])], "named \"x\" already"),
+        (vec![node("Add", &["x", "x"], &["x"])], "already named \"x\""),
         (
             vec![node("Add", &["x", "x"], &["a"])],
             "nothing computes the result \"y\"",
@@ -395,7 +395,7 @@ fn deep_and_wide_models_work() {
     assert_eq!(graph_of(&write(&imported).model).node.len(), 20_000);
 }
 
-/// The operators of the graph in order, and the model that it is written as.
+/// The operators of the graph in order, and the exported model.
 fn ops(opset: i64, nodes: &[NodeProto], x: [i64; 3]) -> (Vec<String>, ModelProto) {
     let m = model(opset, &[floats("x", x)], nodes, &[floats("y", x)]);
     let constants = [

@@ -1,4 +1,4 @@
-//! `TypeProto` to [`Type`] and back, with the names of dimensions.
+//! Converts `TypeProto` to [`Type`] and back, including dimension names.
 
 use indexmap::IndexMap;
 
@@ -7,7 +7,7 @@ use super::{data_type, dtype_of};
 use crate::graph::Graph;
 use crate::tensor::{Dim, MAX_RANK, Shape, TensorType, Type};
 
-/// The type of a value that the graph can carry and not look into: a sequence, a map, elements of an unknown type.
+/// The type of a value that the graph can carry along unread: a sequence, a map, elements of an unknown type.
 pub(super) fn foreign() -> Type {
     Type::Tuple(Vec::new())
 }
@@ -17,7 +17,7 @@ pub(super) fn is_foreign(ty: &Type) -> bool {
     matches!(ty, Type::Tuple(items) if items.is_empty())
 }
 
-/// True for a tensor whose elements are not said to be of any type, as good as no declaration.
+/// True for a tensor with undefined element type, which is equivalent to no declaration.
 pub(super) fn is_undefined(proto: &TypeProto) -> bool {
     match &proto.value {
         None => true,
@@ -26,7 +26,7 @@ pub(super) fn is_undefined(proto: &TypeProto) -> bool {
     }
 }
 
-/// True for two tensors with elements of one type.
+/// True for two tensors with the same element type.
 pub(super) fn same_elements(a: &TypeProto, b: &TypeProto) -> bool {
     let elements = |proto: &TypeProto| match &proto.value {
         Some(TypeValue::TensorType(tensor)) => tensor.elem_type,
@@ -35,12 +35,12 @@ pub(super) fn same_elements(a: &TypeProto, b: &TypeProto) -> bool {
     elements(a).is_some() && elements(a) == elements(b)
 }
 
-/// Names of dimensions: those of programs, which are identifiers, with those of the file.
+/// Maps between dimension names of programs, which are identifiers, and those of the file.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Symbols(IndexMap<String, String>);
 
 impl Symbols {
-    /// The dimension that the file calls `original`.
+    /// The dimension named `original` in the file.
     fn import(&mut self, original: &str) -> Dim {
         let mut name = identifier(original);
         while self.0.get(&name).is_some_and(|taken| taken != original) {
@@ -51,7 +51,7 @@ impl Symbols {
         dim
     }
 
-    /// A dimension of its own for an axis of an input that the file leaves open without a name.
+    /// A new dimension for an axis of an input that has neither size nor name in the file.
     pub(super) fn unnamed(&mut self, input: &str, axis: usize) -> Dim {
         let mut name = identifier(&format!("{input}_{axis}"));
         while self.0.contains_key(&name) {
@@ -62,14 +62,14 @@ impl Symbols {
         dim
     }
 
-    /// The name of a symbol in the file; nothing if it has none there.
+    /// The name of a symbol in the file, if it has one there.
     fn export(&self, name: &str) -> Option<String> {
         let original = self.0.get(name).map_or(name, String::as_str);
         (!original.is_empty()).then(|| original.to_string())
     }
 }
 
-/// The identifier that is most like a name.
+/// An identifier similar to a name.
 fn identifier(name: &str) -> String {
     let letters = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' });
     let mut out: String = letters.take(64).collect();
@@ -79,14 +79,14 @@ fn identifier(name: &str) -> String {
     out
 }
 
-/// The type, if values of graphs can have it.
+/// The type, if graphs support it.
 pub(super) fn import_type(proto: &TypeProto, symbols: &mut Symbols, graph: &mut Graph) -> Option<Type> {
     let mut inside = |nested: &NestedType| -> Option<Box<Type>> {
         Some(Box::new(import_type(nested.elem_type.as_ref()?, symbols, graph)?))
     };
     let tensor = match proto.value.as_ref()? {
         TypeValue::TensorType(tensor) => tensor,
-        // Decoding bounds the depth.
+        // Decoding limits the nesting depth.
         TypeValue::SequenceType(nested) => return inside(nested).map(Type::Sequence),
         TypeValue::OptionalType(nested) => return inside(nested).map(Type::Optional),
         _ => return None,
@@ -106,7 +106,7 @@ pub(super) fn import_type(proto: &TypeProto, symbols: &mut Symbols, graph: &mut 
     Some(Type::tensor(dtype, dims.collect::<Shape>()))
 }
 
-/// The message for a type; `None` for what ONNX has no type for.
+/// The message for a type; `None` if ONNX has no such type.
 pub(super) fn export_type(ty: &Type, symbols: &Symbols) -> Option<TypeProto> {
     let inside = |item: &Type| -> Option<NestedType> {
         Some(NestedType {

@@ -1,7 +1,7 @@
-//! `.pnnx.bin` files: archives of tensors, by the name of operator and attribute.
+//! `.pnnx.bin` files: archives of tensors, named by operator and attribute.
 //!
-//! Members are stored as they are, one after the other, and found through their own headers, as PNNX does; the list at
-//! the end of the file is for other programs.
+//! Members are stored uncompressed, one after the other, and found through their own headers, as PNNX does; the
+//! directory at the end of the file is for other programs.
 
 use indexmap::IndexMap;
 
@@ -12,16 +12,16 @@ const LISTED: u32 = 0x0201_4b50;
 const END: u32 = 0x0605_4b50;
 const END_64: u32 = 0x0606_4b50;
 const LOCATOR_64: u32 = 0x0706_4b50;
-/// Stands for a number that is in the extra field.
+/// Marks a number that is stored in the extra field.
 const ELSEWHERE: u32 = u32::MAX;
-/// Bytes of the last entry, without the comment that ends it.
+/// Bytes of the last entry, without its trailing comment.
 const LAST: usize = 22;
-/// The beginning of the comment that names the text of a model.
+/// The beginning of the comment that identifies the text of the model.
 const PARTNER: &str = "tautomer: written with the text ";
 /// Bytes of the extra field that PNNX writes.
 const EXTRA: u16 = 32;
 
-/// Members of an archive by name; their bytes stay where they were read.
+/// The members of an archive by name; their bytes are borrowed from the input.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Archive<'a> {
     members: IndexMap<String, &'a [u8]>,
@@ -29,10 +29,10 @@ pub struct Archive<'a> {
 }
 
 impl<'a> Archive<'a> {
-    /// Reads an archive of either size of numbers.
+    /// Reads an archive with 32-bit or 64-bit sizes.
     ///
     /// # Errors
-    /// The file is cut short, a member is compressed or damaged, or two have one name.
+    /// The file is truncated, a member is compressed or damaged, or two members have the same name.
     pub fn read(bytes: &'a [u8]) -> Result<Archive<'a>, Problem> {
         let mut cursor = Cursor { bytes, at: 0 };
         let mut members = IndexMap::new();
@@ -47,7 +47,7 @@ impl<'a> Archive<'a> {
             .get(cursor.at.saturating_sub(4)..)
             .and_then(|rest| rest.first_chunk::<4>());
         if !next.is_some_and(|word| ends.contains(&u32::from_le_bytes(*word))) {
-            return Err(Problem::malformed("the archive is cut short"));
+            return Err(Problem::malformed("the archive is truncated"));
         }
         Ok(Archive {
             members,
@@ -55,8 +55,8 @@ impl<'a> Archive<'a> {
         })
     }
 
-    /// True if the archive says that it was written with another text than this one. An archive that says nothing was
-    /// written by another program.
+    /// True if the archive was written for a different text, according to its comment. An archive without such a
+    /// comment was written by another program.
     pub fn belongs_elsewhere(&self, text: &[u8]) -> bool {
         self.comment.starts_with(PARTNER.as_bytes()) && self.comment != partner(text).as_bytes()
     }
@@ -96,9 +96,9 @@ impl<'a> Cursor<'a> {
         self.take(8)?.first_chunk().map(|b| u64::from_le_bytes(*b))
     }
 
-    /// A member behind its signature.
+    /// A member whose signature has been read.
     fn member(&mut self) -> Result<(String, &'a [u8]), Problem> {
-        let short = || Problem::malformed("the archive is cut short");
+        let short = || Problem::malformed("the archive is truncated");
         let header = |cursor: &mut Cursor<'a>| {
             let (_version, flags, method) = (cursor.u16()?, cursor.u16()?, cursor.u16()?);
             let (_time, _date) = (cursor.u16()?, cursor.u16()?);
@@ -108,8 +108,8 @@ impl<'a> Cursor<'a> {
             Some((flags, method, crc, stored, size, name, cursor.take(extra.into())?))
         };
         let (flags, method, crc, stored, size, name, extra) = header(self).ok_or_else(short)?;
-        let name =
-            String::from_utf8(name.to_vec()).map_err(|_| Problem::malformed("the name of a member is no text"))?;
+        let name = String::from_utf8(name.to_vec())
+            .map_err(|_| Problem::malformed("the name of a member is not UTF-8 text"))?;
         if method != 0 || flags & 1 != 0 {
             return Err(Problem::unsupported(format!(
                 "member {name:?} is compressed or encrypted"
@@ -117,7 +117,7 @@ impl<'a> Cursor<'a> {
         }
         if flags & 8 != 0 {
             return Err(Problem::unsupported(format!(
-                "the size of member {name:?} stands behind it"
+                "the size of member {name:?} follows its data, which is unsupported"
             )));
         }
         let size = match (size, stored) {
@@ -135,7 +135,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// What is said at the end of an archive, behind all else.
+/// The comment at the end of an archive.
 fn comment(bytes: &[u8]) -> Option<&[u8]> {
     let first = bytes.len().saturating_sub(LAST + usize::from(u16::MAX));
     let starts = (first..bytes.len().checked_sub(LAST)? + 1).rev();
@@ -147,12 +147,12 @@ fn comment(bytes: &[u8]) -> Option<&[u8]> {
     })
 }
 
-/// What an archive says of the text that it was written with.
+/// The comment of an archive that was written for this text.
 fn partner(text: &[u8]) -> String {
     format!("{PARTNER}{:08x} {}", crc32(text), text.len())
 }
 
-/// The size that an extra field has.
+/// The 64-bit size in an extra field.
 fn size_64(extra: &[u8]) -> Option<u64> {
     let mut cursor = Cursor { bytes: extra, at: 0 };
     loop {
@@ -197,8 +197,8 @@ pub fn write_archive(members: &IndexMap<String, Vec<u8>>) -> Result<Vec<u8>, Pro
     archive(members, "")
 }
 
-/// Writes an archive that is to stand beside this text of a model. A comment at its end, which other programs skip, tells
-/// the text from others: where one of the two files is of another model, [`Archive::belongs_elsewhere`] finds out.
+/// Writes an archive to accompany this text of a model. A comment at its end, which other programs ignore, identifies
+/// the text: if either file is from another model, [`Archive::belongs_elsewhere`] detects it.
 ///
 /// # Errors
 /// A name is longer than 65535 bytes.
@@ -290,7 +290,7 @@ mod tests {
         let archive = Archive::read(&bytes).unwrap();
         assert!(!archive.belongs_elsewhere(b"7767517\n"));
         assert!(archive.belongs_elsewhere(b"7767517") && archive.belongs_elsewhere(b"7767518\n"));
-        // One of another program says nothing.
+        // An archive of another program does not identify its text.
         let plain = write_archive(&members()).unwrap();
         assert!(!Archive::read(&plain).unwrap().belongs_elsewhere(b"other"));
         let read = zip::ZipArchive::new(Bytes::new(bytes.as_slice())).unwrap();

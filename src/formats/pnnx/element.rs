@@ -1,4 +1,4 @@
-//! Element types of PNNX, and how torch combines them.
+//! Element types of PNNX, and torch's type promotion.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use crate::tensor::DType;
 
 use super::expression::Function;
 
-/// An element type as `.pnnx.param` files write it.
+/// An element type as written in `.pnnx.param` files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[expect(missing_docs, reason = "the names are those of the format")]
 pub enum ElementType {
@@ -26,10 +26,10 @@ pub enum ElementType {
     Bf16,
 }
 
-/// What kind of numbers an element type holds; a kind holds all numbers of those before it.
+/// The category of numbers that an element type holds; each category includes the previous ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Category {
-    /// Truth values.
+    /// Booleans.
     Bool,
     /// Integers.
     Int,
@@ -39,21 +39,21 @@ pub enum Category {
     Complex,
 }
 
-/// How an operand takes part in the choice of the type of a result.
+/// How an operand affects the type of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Weight {
     /// A tensor with axes.
     Tensor,
     /// A tensor without axes.
     Scalar,
-    /// A number of the host, such as a literal.
+    /// A host number, such as a literal.
     Host,
 }
 
 use ElementType as E;
 
 impl ElementType {
-    /// Every element type, in the order of their numbers in the format.
+    /// Every element type, in the order of its number in the format.
     pub const ALL: [ElementType; 14] = [
         E::Null,
         E::F32,
@@ -71,7 +71,7 @@ impl ElementType {
         E::Bf16,
     ];
 
-    /// As the format writes it.
+    /// The name in the format.
     pub const fn name(self) -> &'static str {
         match self {
             E::Null => "null",
@@ -91,7 +91,7 @@ impl ElementType {
         }
     }
 
-    /// As torch writes it; its short names are read as well.
+    /// The element type with this torch name; torch's short names are accepted as well.
     ///
     /// ```
     /// use tautomer::formats::pnnx::ElementType;
@@ -116,7 +116,7 @@ impl ElementType {
         })
     }
 
-    /// The name that [`of_torch`](ElementType::of_torch) reads, without the prefix.
+    /// The torch name, as accepted by [`of_torch`](ElementType::of_torch), without the prefix.
     pub const fn torch_name(self) -> &'static str {
         match self {
             E::Null => "None",
@@ -148,7 +148,7 @@ impl ElementType {
         }
     }
 
-    /// The type of tensors that holds these elements; complex numbers are pairs of real ones along a last axis.
+    /// The type of tensors with these elements; complex numbers are pairs of real ones along a last axis.
     pub const fn dtype(self) -> Option<DType> {
         Some(match self {
             E::Null => return None,
@@ -165,7 +165,7 @@ impl ElementType {
         })
     }
 
-    /// The element type of a tensor of real numbers, integers or truth values.
+    /// The element type of a tensor of real numbers, integers or booleans.
     pub const fn of_dtype(dtype: DType) -> Option<ElementType> {
         Some(match dtype {
             DType::F32 => E::F32,
@@ -182,7 +182,7 @@ impl ElementType {
         })
     }
 
-    /// What kind of numbers it holds.
+    /// The category of its numbers.
     pub const fn category(self) -> Category {
         match self {
             E::Bool => Category::Bool,
@@ -192,12 +192,12 @@ impl ElementType {
         }
     }
 
-    /// True of complex numbers.
+    /// True for complex types.
     pub fn is_complex(self) -> bool {
         self.category() == Category::Complex
     }
 
-    /// The complex numbers made of two of these; torch has none of bfloat16.
+    /// The complex type with parts of this type; torch has none for bfloat16.
     const fn complex(self) -> Option<ElementType> {
         Some(match self {
             E::F16 | E::C32 => E::C32,
@@ -207,7 +207,7 @@ impl ElementType {
         })
     }
 
-    /// The real numbers that a complex one is made of; other types stay.
+    /// The type of the parts of a complex type; other types are unchanged.
     pub const fn real(self) -> ElementType {
         match self {
             E::C32 => E::F16,
@@ -217,7 +217,7 @@ impl ElementType {
         }
     }
 
-    /// The smallest type that torch lets hold both.
+    /// The smallest type that holds both, according to torch.
     ///
     /// ```
     /// use tautomer::formats::pnnx::ElementType as E;
@@ -242,7 +242,7 @@ impl ElementType {
         low.wider(high)
     }
 
-    /// The wider of two types of one category.
+    /// The wider of two types of the same category.
     fn wider(self, other: ElementType) -> Option<ElementType> {
         Some(match (self, other) {
             _ if self == other => self,
@@ -267,8 +267,8 @@ impl std::str::FromStr for ElementType {
     }
 }
 
-/// The type that torch computes with: tensors with axes decide, then those without, then numbers of the host, each
-/// only if its kind of numbers is none of the kinds before. `None` if there is no such type.
+/// The type that torch computes with: tensors with axes decide, then tensors without axes, then host numbers, each only
+/// if its category is higher than those before. `None` if there is no such type.
 ///
 /// ```
 /// use tautomer::formats::pnnx::{ElementType as E, Weight, common_type};
@@ -296,7 +296,7 @@ pub fn common_type(operands: &[(ElementType, Weight)]) -> Option<ElementType> {
     out
 }
 
-/// The element type of the result of a function of tensors and numbers, as torch has it; `None` where torch refuses.
+/// The element type of the result of a function of tensors and numbers in torch; `None` if torch rejects it.
 ///
 /// ```
 /// use tautomer::formats::pnnx::{ElementType as E, Function, Weight, result_type};
@@ -324,7 +324,7 @@ pub fn result_type(function: Function, operands: &[(ElementType, Weight)]) -> Op
         }
         F::Erf => (category != Category::Complex).then_some(float),
         F::Sub => (!any_bool).then_some(common),
-        // Half precision has no complex quotient where the tensor stands first.
+        // Torch has no complex half-precision division with the tensor as dividend.
         F::Div => {
             let halves = common == E::C32 && operands.first().is_some_and(|(ty, _)| !ty.is_complex());
             (!halves).then_some(float)

@@ -12,7 +12,7 @@ fn refused(error: &FormatError) -> Diagnostics {
     Diagnostic::error("T0501", error.to_string()).into()
 }
 
-/// Where the weights of a `.param` file are: the file of the same name that ends in `.bin`.
+/// The file with the weights of a `.param` file: the same name, ending in `.bin`.
 ///
 /// ```
 /// use std::path::Path;
@@ -23,10 +23,10 @@ pub fn weights_beside(path: &Path) -> PathBuf {
     path.with_extension("bin")
 }
 
-/// Reads a model; without a file of weights its parameters have no values.
+/// Reads a model; without a file of weights, its parameters have no values.
 ///
 /// # Errors
-/// A file cannot be read, or the model is broken.
+/// A file cannot be read, or the model is invalid.
 pub fn read_model(path: &Path) -> Result<Imported, Diagnostics> {
     let text = whole::read(path, whole::MAX_TEXT).map_err(|e| refused(&FormatError::io(path, e)))?;
     let name = path.display().to_string();
@@ -46,20 +46,20 @@ pub fn read_model(path: &Path) -> Result<Imported, Diagnostics> {
     let mut imported = import(&name, &text, &file, Some(&archive))?;
     if archive.belongs_elsewhere(text.as_bytes()) {
         let message = format!(
-            "{}: these weights were written with another text than that of {name}",
+            "{}: these weights were written for a different text than {name}",
             beside.display()
         );
         let problem = Diagnostic::new(Severity::Warning, "T0514", message);
-        let help = "if the text was not changed since, write the model again";
+        let help = "unless the text was edited since, write the model again";
         imported.notes.push(problem.help(help));
     }
     Ok(imported)
 }
 
-/// Writes a graph as a model: two files, which are read back before either is in place. Returns notes.
+/// Writes a graph as a model of two files, which are read back before either is put in place. Returns notes.
 ///
 /// # Errors
-/// The graph has no form in PNNX, is another one when read back, or a file cannot be written.
+/// The graph cannot be expressed in PNNX, differs when read back, or a file cannot be written.
 pub fn write_model(path: &Path, graph: &Graph, params: &Params) -> Result<Diagnostics, Diagnostics> {
     let exported = export(graph, params)?;
     let beside = weights_beside(path);
@@ -113,7 +113,7 @@ mod tests {
             assert!(read.notes.iter().all(|note| note.code != "T0514"));
             assert_eq!(read.workload.params.len(), 1);
         }
-        // Writing `a` over `b` ends when the weights are in place.
+        // Simulates writing `a` over `b` and stopping once the weights are in place.
         fs::copy(weights_beside(&a), weights_beside(&b)).unwrap();
         let read = read_model(&b).unwrap();
         assert!(read.notes.iter().any(|note| note.code == "T0514"));
@@ -124,7 +124,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("m.pnnx.param");
         let mut graph = Graph::new();
-        // A line says an element type beside a shape, and this has none.
+        // A line gives an element type only together with a shape, and this input has no shape.
         let x = graph.input("x", TensorType::any_rank(DType::Bool));
         let y = graph.call(Op::Known(lookup("not").unwrap()), &[x], &[]).unwrap();
         graph.output(y, None);

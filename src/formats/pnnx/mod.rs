@@ -1,7 +1,7 @@
-//! PNNX models: networks as torch's exporter of that name writes them, a text of operators with an archive of weights.
+//! PNNX models: networks written by torch's exporter of that name, a text of operators with an archive of weights.
 //!
-//! The text is read into [`ParamFile`] and the archive into [`Archive`] whatever is in them; [`import`] makes a graph of
-//! both, and [`export`] makes both of a graph.
+//! [`ParamFile`] reads the text and [`Archive`] the archive without interpreting them; [`import`] makes a graph from
+//! both, and [`export`] makes both from a graph.
 
 mod archive;
 mod element;

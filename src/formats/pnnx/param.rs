@@ -1,4 +1,4 @@
-//! `.pnnx.param` files: one operator in each line.
+//! `.pnnx.param` files: one operator per line.
 
 use std::collections::HashSet;
 use std::fmt::{self, Write as _};
@@ -9,7 +9,7 @@ use crate::tensor::MAX_RANK;
 
 use super::{ElementType, Value};
 
-/// What a file of PNNX begins with.
+/// The first line of a PNNX file.
 pub const MAGIC: &str = "7767517";
 
 /// The lines of a `.pnnx.param` file.
@@ -24,17 +24,17 @@ pub struct ParamFile {
 pub struct Operator {
     /// `nn.Conv2d`
     pub kind: String,
-    /// Its name, which no other operator has.
+    /// Its name, which is unique.
     pub name: String,
-    /// The names of the values it uses, in order; one may occur twice.
+    /// The names of the values it uses, in order; a name may occur twice.
     pub inputs: Vec<String>,
-    /// The names it gives its results.
+    /// The names of its results.
     pub outputs: Vec<String>,
-    /// Parameters as they are written, without `=`.
+    /// Parameters as written, without `=`.
     pub params: Vec<(String, String)>,
-    /// Tensors beside the text, by name, with their types.
+    /// Tensors stored in the archive, by name, with their types.
     pub attributes: Vec<(String, ValueType)>,
-    /// Names of inputs, and which values they are.
+    /// Names of inputs, with the values they stand for.
     pub input_names: Vec<(String, String)>,
     /// Types of inputs and results.
     pub types: Vec<(String, ValueType)>,
@@ -45,13 +45,13 @@ pub struct Operator {
 /// Shape and element type of a value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ValueType {
-    /// The extents.
+    /// The dimensions.
     pub shape: Vec<Extent>,
     /// The element type.
     pub element: ElementType,
 }
 
-/// An extent of a shape.
+/// A dimension of a shape.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Extent {
     /// A number.
@@ -71,12 +71,12 @@ impl Operator {
             .map(|(_, text)| Value::read(text))
     }
 
-    /// The type that the line gives a value.
+    /// The type that the line gives for a value.
     pub fn type_of(&self, value: &str) -> Option<&ValueType> {
         self.types.iter().find(|(name, _)| name == value).map(|(_, ty)| ty)
     }
 
-    /// The name of each input, where it has one. Two names of one value stand for two inputs, in order.
+    /// The name of each input, if it has one. Two names of the same value stand for two inputs, in order.
     ///
     /// ```
     /// use tautomer::formats::pnnx::ParamFile;
@@ -133,10 +133,10 @@ impl std::str::FromStr for ValueType {
 }
 
 impl ParamFile {
-    /// Reads the text of a file; `name` is what messages call it.
+    /// Parses the text of a file; `name` is its name in messages.
     ///
     /// # Errors
-    /// Lines that are no operators, values that no line above gives, and two operators of one name.
+    /// Lines that are not operators, values that no earlier line produces, and two operators with the same name.
     pub fn read(name: &str, text: &str) -> Result<ParamFile, Diagnostics> {
         let source = Arc::new(Source::new(name, text));
         let mut reader = Reader {
@@ -166,7 +166,7 @@ impl ParamFile {
         let mut out = format!("{MAGIC}\n{} {}\n", self.operators.len(), values.len());
         for op in &self.operators {
             let counts = (op.inputs.len(), op.outputs.len());
-            // Writing to a text cannot fail.
+            // Writing to a string cannot fail.
             let _ = write!(out, "{:<24} {:<24} {} {}", op.kind, op.name, counts.0, counts.1);
             for value in op.inputs.iter().chain(&op.outputs) {
                 let _ = write!(out, " {value}");
@@ -222,7 +222,7 @@ impl Reader<'_> {
         let counted = counts.and_then(|line| self.source.slice(line).split_whitespace().next()?.parse::<usize>().ok());
         let Some(counted) = counted else {
             let problem = refused(
-                "the second line has the numbers of operators and values",
+                "the second line must have the numbers of operators and values",
                 counts.unwrap_or(magic),
             );
             self.problems.push(problem);
@@ -238,7 +238,7 @@ impl Reader<'_> {
             }
             for value in op.inputs.iter().filter(|v| !values.contains(*v)) {
                 self.problems
-                    .push(refused(format!("no line above gives the value `{value}`"), line));
+                    .push(refused(format!("no earlier line produces the value `{value}`"), line));
             }
             for value in &op.outputs {
                 if !values.insert(value.clone()) {
@@ -251,7 +251,7 @@ impl Reader<'_> {
         if counted != file.operators.len() && !self.problems.has_errors() {
             let found = file.operators.len();
             let problem = refused(
-                format!("the file says that it has {counted} operators, and has {found}"),
+                format!("the file declares {counted} operators, but has {found}"),
                 counts.unwrap_or(magic),
             );
             self.problems.push(problem);
@@ -259,7 +259,7 @@ impl Reader<'_> {
         file
     }
 
-    /// One line; a problem is reported and gives nothing.
+    /// Parses a line; `None` if there is a problem, which is reported.
     fn operator(&mut self, line: Span) -> Option<Operator> {
         let text = self.source.slice(line);
         let place = |word: &str| {
@@ -271,7 +271,7 @@ impl Reader<'_> {
         let counts = [words.next(), words.next()].map(|w| w.and_then(|w| w.parse::<usize>().ok()));
         let (Some(kind), Some(name), [Some(inputs), Some(outputs)]) = (kind, name, counts) else {
             self.problems
-                .push(refused("a line has a type, a name and two numbers", line));
+                .push(refused("a line must have a type, a name and two numbers", line));
             return None;
         };
         let mut op = Operator {
@@ -283,7 +283,7 @@ impl Reader<'_> {
         for (count, list) in [(inputs, &mut op.inputs), (outputs, &mut op.outputs)] {
             for _ in 0..count {
                 let Some(word) = words.next() else {
-                    let problem = format!("`{name}` has {inputs} inputs and {outputs} results, and not all are named");
+                    let problem = format!("`{name}` has {inputs} inputs and {outputs} results, but not all are named");
                     self.problems.push(refused(problem, line));
                     return None;
                 };
@@ -346,7 +346,7 @@ mod tests {
             (
                 "7767517\n1 1\npnnx.Output x 1 0 7\n",
                 "m:3:1",
-                "no line above gives the value `7`",
+                "no earlier line produces the value `7`",
             ),
             (
                 "7767517\n1 1\npnnx.Input x 0 1 0 #0=(2)f31\n",

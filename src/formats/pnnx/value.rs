@@ -1,4 +1,4 @@
-//! Values of parameters, which files write without saying what they are.
+//! Values of parameters, whose types the files do not state.
 
 /// The value of a parameter.
 #[derive(Debug, Clone, PartialEq)]
@@ -9,25 +9,25 @@ pub enum Value {
     Bool(bool),
     /// An integer.
     Int(i64),
-    /// A number.
+    /// A real number.
     Float(f64),
     /// A complex number: its real and its imaginary part.
     Complex(f64, f64),
-    /// Anything else.
+    /// Any other string.
     Text(String),
     /// A list of integers.
     Ints(Vec<i64>),
-    /// A list of numbers.
+    /// A list of real numbers.
     Floats(Vec<f64>),
     /// A list of anything else.
     Texts(Vec<String>),
 }
 
-/// Stands for "to the end" and for "no place" in slices.
+/// Stands for "to the end" and for "omitted" in slices.
 pub const NO_END: i64 = i32::MAX as i64;
 
 impl Value {
-    /// What a text in a file means: the rules of the reader of PNNX, and complex numbers beside them.
+    /// Parses a value by the rules of PNNX's reader, extended by complex numbers.
     ///
     /// ```
     /// use tautomer::formats::pnnx::Value;
@@ -63,7 +63,7 @@ impl Value {
     }
 }
 
-/// A number with or without a fraction.
+/// A number with or without a fractional part.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Number {
     Int(i64),
@@ -88,7 +88,7 @@ fn special(text: &str) -> Option<f64> {
     Some(if text.starts_with('-') { -value } else { value })
 }
 
-/// A number as a part of a complex one.
+/// A part of a complex number.
 fn part(text: &str) -> Option<f64> {
     special(text).or_else(|| {
         let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
@@ -97,7 +97,7 @@ fn part(text: &str) -> Option<f64> {
     })
 }
 
-/// A decimal number, an infinity or NaN; one with a point or an exponent is no integer.
+/// A decimal number, an infinity or NaN; a number with a point or an exponent is not an integer.
 pub(super) fn number(text: &str) -> Option<Number> {
     if let Some(value) = special(text) {
         return Some(Number::Float(value));
@@ -107,7 +107,7 @@ pub(super) fn number(text: &str) -> Option<Number> {
     }
     match text.parse::<i64>() {
         Ok(v) => Some(Number::Int(v)),
-        // An integer beyond all integers, as some exporters write infinities.
+        // An integer that overflows, as some exporters write infinities.
         Err(_) if text.trim_start_matches('-').chars().all(|c| c.is_ascii_digit()) && !text.is_empty() => {
             Some(Number::Int(if text.starts_with('-') { i64::MIN } else { i64::MAX }))
         }
@@ -118,7 +118,7 @@ pub(super) fn number(text: &str) -> Option<Number> {
 /// `1.0e+00-2.0e+00j`
 pub(super) fn complex(text: &str) -> Option<(f64, f64)> {
     let body = text.strip_suffix('j')?;
-    // The sign between the parts is the last one that belongs to no exponent.
+    // The sign between the parts is the last one that does not belong to an exponent.
     let signs = body.char_indices().skip(1).filter(|(_, c)| matches!(c, '+' | '-'));
     let at = signs
         .map(|(at, _)| at)
@@ -158,8 +158,8 @@ fn list<'a>(items: impl Iterator<Item = &'a str> + Clone) -> Value {
     }
 }
 
-/// A number as PNNX writes it, always with a point, and with an exponent from 1e6 and below 1e-4; with as many digits as
-/// it takes to be read as the same number.
+/// A number as PNNX writes it: always with a point, with an exponent from 1e6 on and below 1e-4, and with as many
+/// digits as are needed to read the same number back.
 ///
 /// ```
 /// use tautomer::formats::pnnx::float_text;
@@ -179,7 +179,7 @@ pub fn float_text(value: f64) -> String {
     if text.contains('.') { text } else { format!("{text}.0") }
 }
 
-/// A number of single precision as PNNX writes it: as short as that precision allows.
+/// A single-precision number as PNNX writes it: as short as that precision allows.
 ///
 /// ```
 /// use tautomer::formats::pnnx::single_text;
@@ -194,7 +194,7 @@ pub fn single_text(value: f32) -> String {
         return value.to_string();
     }
     if has_exponent(f64::from(value.abs())) {
-        // Six digits where they are enough.
+        // Uses six digits if they are enough.
         let short = format!("{value:.6e}");
         return if short.parse() == Ok(value) {
             short

@@ -1,17 +1,17 @@
-//! Rules of the optimizers TASO and TENSAT, as text of the rule language.
+//! Rules of the optimizers TASO and TENSAT, converted to the rule language.
 //!
-//! TASO keeps rules in Protocol Buffers (`graph_subst.pb`), TENSAT as expressions, one rule a line. Both are read into
-//! `terms` and written as one rule each, *as published*: neither format has conditions beyond the number of axes.
+//! TASO stores rules in Protocol Buffers (`graph_subst.pb`), TENSAT as expressions, one rule per line. Both are read
+//! into `terms`, and each rule is written *as published*: neither format has conditions beyond the number of axes.
 //!
 //! | there | here |
 //! | --- | --- |
 //! | `ewadd`, `ewmul`, `matmul`, `relu`, … | `+`, `*`, `matmul`, `relu`, …; equal ranks of variables that a target joins or convolves |
 //! | an activation of an operator | a call around it |
 //! | `conv2d`, padding VALID | `conv` without pads |
-//! | `conv2d`, padding SAME | `conv` with the pads that keep each extent, divided by the stride |
+//! | `conv2d`, padding SAME | `conv` with the pads that preserve each dimension, divided by the stride |
 //! | groups of `conv2d`, which follow from the shapes | any `group` in a source, channels of the input over those of the kernel in a target |
 //! | `concat` with its number of axes | `concat`, and a condition on the rank |
-//! | `split`, cut where a `concat` joined | `split` with the extents of what that `concat` joins as `sizes` |
+//! | `split` at the positions where a `concat` joined | `split` whose `sizes` are the dimensions of the operands of that `concat` |
 //! | `enlarge` | `pad` of a kernel with zeros around it |
 //! | `poolmax`, `poolavg` | `max_pool`, `average_pool` that counts its padding |
 //! | a kernel of averages | `full` in a target |
@@ -31,29 +31,29 @@ use crate::diag::{Diagnostic, Diagnostics, Source};
 use crate::lang::{format_rules, parse_rules};
 use write::{Why, write_rule};
 
-/// What became of a file of rules.
+/// The result of importing a file of rules.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImportedRules {
-    /// The rules, formatted; one that is left out is a comment with the reason.
+    /// The rules, formatted; a rule that is left out appears as a comment with the reason.
     pub text: String,
     /// The number of rules in the text.
     pub written: usize,
-    /// Names of rules whose sides are the same once activations are calls.
+    /// Names of rules whose sides are the same once activations are written as calls.
     pub saying_nothing: Vec<String>,
-    /// Names of rules that are the same as an earlier one.
+    /// Names of rules that duplicate an earlier one.
     pub repeated: Vec<String>,
-    /// Names of rules that cannot be written, with the reason.
+    /// Names of rules that cannot be expressed, with the reason.
     pub refused: Vec<(String, String)>,
 }
 
-/// Converts a file of rules; `name` is its path, for messages and to tell the formats apart, and names of rules begin
-/// with `prefix`.
+/// Converts a file of rules; `name` is its path, used for messages and for telling the formats apart, and `prefix`
+/// starts the names of the rules.
 ///
-/// A file whose name ends in `.pb` is TASO's, one that ends in `.txt` TENSAT's; any other is TENSAT's if it is text.
-/// If a target in a text has a variable that its source lacks, two lines make one rule with two outputs.
+/// A file whose name ends in `.pb` is TASO's, one that ends in `.txt` is TENSAT's; any other is TENSAT's if it is text.
+/// If any target in a TENSAT file has a variable that its source lacks, every two lines form a rule with two outputs.
 ///
 /// # Errors
-/// The file is damaged: where, as a byte of a binary file, or as line and column of a text.
+/// The file is damaged; the message gives the byte of a binary file, or the line and column of a text.
 ///
 /// ```
 /// use tautomer::formats::taso::import_rules;
@@ -73,7 +73,7 @@ pub fn import_rules(name: &str, bytes: &[u8], prefix: &str) -> Result<ImportedRu
             let what = if at == bytes.len() {
                 "there is no rule `left=>right`"
             } else {
-                "this is no UTF-8 text"
+                "this is not UTF-8 text"
             };
             return Err(Diagnostic::error("T0501", format!("{name}: byte {at}: {what}")).into());
         }
@@ -109,7 +109,7 @@ pub fn import_rules(name: &str, bytes: &[u8], prefix: &str) -> Result<ImportedRu
             },
             Err(Why::SaysNothing) => {
                 out.saying_nothing.push(name.clone());
-                "says nothing: both sides are the same".to_owned()
+                "trivial: both sides are the same".to_owned()
             }
             Err(Why::NoForm(reason)) => {
                 out.refused.push((name.clone(), reason.clone()));
@@ -118,7 +118,7 @@ pub fn import_rules(name: &str, bytes: &[u8], prefix: &str) -> Result<ImportedRu
         };
         let _ = write!(out.text, "\n// `{name}`: {comment}.\n");
     }
-    // What is written here parses, unless the prefix is no name.
+    // The generated text always parses unless the prefix is not a valid name.
     let parsed = parse_rules(Arc::new(Source::new(format!("rules of {name}"), out.text.as_str())))?;
     out.text = format_rules(&parsed);
     Ok(out)

@@ -1,4 +1,4 @@
-//! TASO's file of rules: `RuleCollection` of its `rules.proto`.
+//! TASO's rule file: `RuleCollection` from its `rules.proto`.
 
 use prost::Message;
 use prost::encoding::{WireType, decode_key, decode_varint};
@@ -28,7 +28,7 @@ pub(super) struct OperatorProto {
     pub(super) para: Vec<ParameterProto>,
 }
 
-/// A result of an operator of the same side, or a variable if the number of the operator is negative.
+/// A result of an operator of the same side, or a variable if the operator's number is negative.
 #[derive(Clone, Copy, PartialEq, Message)]
 pub(super) struct TensorProto {
     #[prost(int32, optional, tag = "1")]
@@ -59,7 +59,7 @@ pub(super) struct MapOutputProto {
     pub(super) dst_ts_id: Option<i32>,
 }
 
-/// Attributes by their number.
+/// Attribute numbers.
 mod key {
     pub(super) const KERNEL: [i32; 2] = [4, 5];
     pub(super) const STRIDE: [i32; 2] = [6, 7];
@@ -84,12 +84,12 @@ pub(super) fn read(name: &str, bytes: &[u8]) -> Result<Vec<RuleTerms>, Diagnosti
         let start = at(left);
         let (tag, wire) = decode_key(&mut left).map_err(|e| refused(start, e.to_string()))?;
         if (tag, wire) != (1, WireType::LengthDelimited) {
-            return Err(refused(start, format!("no rule begins here, but field {tag}")));
+            return Err(refused(start, format!("expected a rule here, found field {tag}")));
         }
         let length = decode_varint(&mut left).map_err(|e| refused(start, e.to_string()))?;
         let body = usize::try_from(length).ok().and_then(|n| left.split_at_checked(n));
         let Some((body, rest)) = body else {
-            let what = format!("rule {} has {length} bytes, and {} are left", out.len(), left.len());
+            let what = format!("rule {} has {length} bytes, but {} are left", out.len(), left.len());
             return Err(refused(start, what));
         };
         let problem = |what: String| refused(start, format!("rule {}: {what}", out.len()));
@@ -120,7 +120,7 @@ fn rule(message: &RuleProto) -> Result<RuleTerms, String> {
     Ok(terms)
 }
 
-/// The operators of a side, each made of earlier ones.
+/// The operators of a side, each using only earlier ones.
 fn side(operators: &[OperatorProto], terms: &mut RuleTerms) -> Result<Vec<Id>, String> {
     if operators.len() > MAX_OPERATORS {
         return Err(format!(
@@ -140,7 +140,7 @@ fn side(operators: &[OperatorProto], terms: &mut RuleTerms) -> Result<Vec<Id>, S
             && takes != operands.len()
         {
             return Err(called(format!(
-                "takes {takes} operands, and {} are given",
+                "takes {takes} operands, but {} are given",
                 operands.len()
             )));
         }
@@ -156,7 +156,7 @@ fn tensor(op: Option<i32>, part: Option<i32>, known: &[Id], terms: &mut RuleTerm
     };
     let Some(&id) = known.get(at) else {
         return Err(format!(
-            "refers to operator {op}, and there are {} before it",
+            "refers to operator {op}, but there are {} before it",
             known.len()
         ));
     };
@@ -167,7 +167,7 @@ fn tensor(op: Option<i32>, part: Option<i32>, known: &[Id], terms: &mut RuleTerm
     }
 }
 
-/// The operator, its activation, and the number of its operands if it is fixed.
+/// The operator, its activation, and the number of its operands if that is fixed.
 type Meaning = (Op, Option<&'static str>, Option<usize>);
 
 fn meaning(operator: &OperatorProto) -> Result<Meaning, String> {
@@ -188,7 +188,7 @@ fn meaning(operator: &OperatorProto) -> Result<Meaning, String> {
             padding: padding(get(key::PAD)?)?,
         })
     };
-    let no_form = |what: &str| Ok((Op::NoForm(format!("{what} has no form")), None, None));
+    let no_form = |what: &str| Ok((Op::NoForm(format!("{what} cannot be expressed")), None, None));
     let named = |name: &'static str, operands: usize| Ok((Op::Named(name), around, Some(operands)));
     match number {
         3 => Ok((Op::Conv(window()?), around, Some(2))),
@@ -218,8 +218,8 @@ fn meaning(operator: &OperatorProto) -> Result<Meaning, String> {
         19 => Ok((Op::Scale, around, Some(2))),
         20 => Ok((Op::Enlarge(pair(key::KERNEL)?), around, Some(1))),
         21 => no_form("a kernel whose groups are merged"),
-        22 => no_form("an identity matrix, whose extent follows from where it is used,"),
-        23 => no_form("a kernel that changes nothing, whose channels follow from where it is used,"),
+        22 => no_form("an identity matrix, whose size follows from where it is used,"),
+        23 => no_form("an identity kernel, whose channels follow from where it is used,"),
         24 => Ok((Op::Ones, around, Some(0))),
         25 => Ok((Op::Averages(pair(key::KERNEL)?), around, Some(0))),
         28 => named("sub", 2),

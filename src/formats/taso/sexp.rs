@@ -1,7 +1,7 @@
-//! TENSAT's rules: `left=>right`, both sides expressions in parentheses.
+//! TENSAT's rules: `left=>right`, where both sides are parenthesized expressions.
 //!
-//! The file came in two forms: the later one has the activation before the operands of `matmul` and the number of axes
-//! after the axis of `concat`. Both are read.
+//! There are two versions of the format: the later one has the activation before the operands of `matmul`, and the
+//! number of axes after the axis of `concat`. Both are read.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ const OPERATORS: [&str; 24] = [
     "Iewmul",
 ];
 
-/// What stands between parentheses.
+/// An item inside parentheses.
 #[derive(Debug, Clone)]
 enum Item {
     Number(i64),
@@ -49,7 +49,7 @@ struct Frame {
     items: Vec<Item>,
 }
 
-/// Where something is wrong: bytes of the text.
+/// An error and where it is, in bytes of the text.
 type Wrong = (usize, usize, String);
 
 /// The rules of a file.
@@ -73,7 +73,7 @@ pub(super) fn read(source: &Arc<Source>) -> Result<Vec<RuleTerms>, Diagnostics> 
     for &(start, line) in &lines {
         single.push(rule(&[(start, line)]).map_err(refused)?);
     }
-    // Only a second line can bind what a first one leaves free.
+    // Only a second line can bind variables that are free in the first one.
     if single.iter().all(is_closed) {
         return Ok(single);
     }
@@ -81,7 +81,7 @@ pub(super) fn read(source: &Arc<Source>) -> Result<Vec<RuleTerms>, Diagnostics> 
     for pair in lines.chunks(2) {
         let &[first, second] = pair else {
             let (start, line) = pair[0];
-            let what = "two lines make a rule of this file, and this is the last line".to_owned();
+            let what = "two lines make a rule of this file, but this is the last line".to_owned();
             return Err(refused((start, start + line.len(), what)));
         };
         out.push(rule(&[first, second]).map_err(refused)?);
@@ -89,7 +89,7 @@ pub(super) fn read(source: &Arc<Source>) -> Result<Vec<RuleTerms>, Diagnostics> 
     Ok(out)
 }
 
-/// True if each variable of the target is one of the source.
+/// True if every variable of the target occurs in the source.
 fn is_closed(rule: &RuleTerms) -> bool {
     let (sources, targets): (Vec<Id>, Vec<Id>) = rule.outputs.iter().copied().unzip();
     let bound = rule.below(&sources);
@@ -162,7 +162,7 @@ fn side(offset: usize, text: &str, terms: &mut RuleTerms) -> Result<Id, Wrong> {
                 return Err((
                     offset + start,
                     offset + at,
-                    "one expression is expected on a side".to_owned(),
+                    "expected one expression on each side".to_owned(),
                 ));
             }
         }
@@ -221,7 +221,7 @@ fn call(items: Vec<Item>, terms: &mut RuleTerms) -> Result<Item, String> {
         ("concat" | "concat3" | "concat4" | "concat5", [N(along), N(rank), parts @ ..]) if parts.len() > 1 => {
             let parts = parts.iter().map(|p| if let T(id) = p { Some(*id) } else { None });
             let Some(parts) = parts.collect::<Option<Vec<Id>>>() else {
-                return Err("what is joined are expressions".to_owned());
+                return Err("the operands of a concat must be expressions".to_owned());
             };
             Node::Call(Op::Concat(axis(*along)?, Some(axis(*rank)?)), parts)
         }
@@ -237,17 +237,15 @@ fn call(items: Vec<Item>, terms: &mut RuleTerms) -> Result<Item, String> {
             let perm = perm.map_err(|_| "the order of axes is written `1_0`".to_owned())?;
             term(Op::Transpose(permutation(perm)?), &[*x])
         }
-        // A transposition of a matrix.
+        // Transposition of a matrix.
         ("transpose", [T(x)]) => term(Op::Transpose(vec![1, 0]), &[*x]),
         ("enlarge", [N(h), N(w), T(k)]) => term(Op::Enlarge(positive([*h, *w])?), &[*k]),
         ("enlarge", [T(k), T(like)]) => term(Op::EnlargeLike, &[*k, *like]),
         ("batchnorm", [T(x), T(s), T(b), T(m), T(v)]) => term(Op::Named("batch_normalization"), &[*x, *s, *b, *m, *v]),
         ("Cpool", [N(h), N(w)]) => term(Op::Averages(positive([*h, *w])?), &[]),
         ("Iewmul", []) => term(Op::Ones, &[]),
-        ("Imatmul", []) => no_form("an identity matrix, whose extent follows from where it is used,"),
-        ("Iconv", [N(_), N(_)]) => {
-            no_form("a kernel that changes nothing, whose channels follow from where it is used,")
-        }
+        ("Imatmul", []) => no_form("an identity matrix, whose size follows from where it is used,"),
+        ("Iconv", [N(_), N(_)]) => no_form("an identity kernel, whose channels follow from where it is used,"),
         (known, _) if OPERATORS.contains(&known) => return Err(format!("`{known}` does not take these arguments")),
         (other, _) => {
             let close = did_you_mean(other, OPERATORS).map(|name| format!(": did you mean `{name}`?"));
@@ -258,7 +256,7 @@ fn call(items: Vec<Item>, terms: &mut RuleTerms) -> Result<Item, String> {
 }
 
 fn no_form(what: &str) -> Node {
-    Node::Call(Op::NoForm(format!("{what} has no form")), Vec::new())
+    Node::Call(Op::NoForm(format!("{what} cannot be expressed")), Vec::new())
 }
 
 fn is_split(terms: &RuleTerms, id: Id) -> bool {

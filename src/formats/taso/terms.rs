@@ -1,17 +1,17 @@
-//! The two sides of a rule as terms: equal terms are one.
+//! The two sides of a rule as hash-consed terms: equal terms have one ID.
 
 use rustc_hash::FxHashMap;
 
-/// A term of a rule.
+/// The ID of a term of a rule.
 pub(super) type Id = usize;
 
-/// More operators than this on one side are refused.
+/// The maximum number of operators on one side.
 pub(super) const MAX_OPERATORS: usize = 100;
 
 /// How a window is padded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Padding {
-    /// The result has the extents of the input, divided by the strides.
+    /// The result has the size of the input, divided by the strides.
     Same,
     /// None.
     Valid,
@@ -20,49 +20,49 @@ pub(super) enum Padding {
 /// A window over the two spatial axes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Window {
-    /// Its extents; a convolution without them takes those of its kernel.
+    /// Its size; for a convolution without one, the size of its kernel.
     pub(super) kernel: Option<[i64; 2]>,
-    /// Its steps.
+    /// Its strides.
     pub(super) strides: [i64; 2],
-    /// What is around the input.
+    /// Its padding.
     pub(super) padding: Padding,
 }
 
 /// An operator with its attributes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Op {
-    /// One of the table that has no attributes.
+    /// An operator of the table without attributes.
     Named(&'static str),
-    /// A convolution over two axes in groups that follow from the shapes.
+    /// A convolution over two axes; the number of groups follows from the shapes.
     Conv(Window),
-    /// The largest element of each window.
+    /// The maximum of each window.
     MaxPool(Window),
-    /// The mean of each window, padding counted.
+    /// The mean of each window, including padding.
     AveragePool(Window),
-    /// Joined along an axis; the number of axes, if it is told.
+    /// A concatenation along an axis; the number of axes, if it is known.
     Concat(i64, Option<i64>),
-    /// Two parts along an axis, cut where they were joined.
+    /// Two parts along an axis, split where they were concatenated.
     Split(i64),
-    /// Axes in another order.
+    /// A permutation of the axes.
     Transpose(Vec<i64>),
-    /// A kernel with zeros around it, of these extents.
+    /// A kernel padded with zeros to this size.
     Enlarge([i64; 2]),
-    /// A kernel with zeros around it, of the extents of the second operand.
+    /// A kernel padded with zeros to the size of the second operand.
     EnlargeLike,
-    /// Scaled by one number.
+    /// Multiplication by a single number.
     Scale,
     /// A tensor of ones.
     Ones,
-    /// A kernel that averages windows of these extents.
+    /// A kernel that averages windows of this size.
     Averages([i64; 2]),
-    /// What has no form in the rule language, and why.
+    /// Something that cannot be expressed in the rule language, and the reason.
     NoForm(String),
 }
 
 /// A term.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Node {
-    /// A variable, by the name it has in the file.
+    /// A variable, by its name in the file.
     Variable(String),
     /// A call.
     Call(Op, Vec<Id>),
@@ -70,7 +70,7 @@ pub(super) enum Node {
     Part(Id, usize),
 }
 
-/// A rule: terms, and for each output the source and the target.
+/// A rule: terms, and for each output the IDs of source and target.
 #[derive(Debug, Clone, Default)]
 pub(super) struct RuleTerms {
     nodes: Vec<Node>,
@@ -79,7 +79,7 @@ pub(super) struct RuleTerms {
 }
 
 impl RuleTerms {
-    /// The term, which is added unless it is there.
+    /// Adds a term unless it exists, and returns its ID.
     pub(super) fn add(&mut self, node: Node) -> Id {
         if let Some(&id) = self.known.get(&node) {
             return id;
@@ -89,7 +89,7 @@ impl RuleTerms {
         self.nodes.len() - 1
     }
 
-    /// A call, and around it the call of its activation.
+    /// Adds a call, and the call of its activation around it.
     pub(super) fn activated(&mut self, op: Op, operands: Vec<Id>, activation: Option<&'static str>) -> Id {
         let id = self.add(Node::Call(op, operands));
         match activation {
@@ -102,7 +102,7 @@ impl RuleTerms {
         &self.nodes[id]
     }
 
-    /// What a term is made of directly.
+    /// The direct operands of a term.
     pub(super) fn operands(&self, id: Id) -> &[Id] {
         match self.node(id) {
             Node::Variable(_) => &[],
@@ -111,7 +111,7 @@ impl RuleTerms {
         }
     }
 
-    /// The terms below `roots` and themselves, operands before their users.
+    /// The terms `roots` and everything they are made of, operands before users.
     pub(super) fn below(&self, roots: &[Id]) -> Vec<Id> {
         let mut seen = vec![false; self.nodes.len()];
         let mut stack = roots.to_vec();
@@ -125,48 +125,48 @@ impl RuleTerms {
     }
 }
 
-/// The activation of that number, which both programs count alike.
+/// The activation with that number, which is the same in both programs.
 pub(super) fn activation(number: i64) -> Result<Option<&'static str>, String> {
     Ok(match number {
         0 => None,
         1 => Some("sigmoid"),
         2 => Some("relu"),
         3 => Some("tanh"),
-        _ => return Err(format!("{number} is no activation: 0 to 3 are")),
+        _ => return Err(format!("{number} is not an activation: expected 0 to 3")),
     })
 }
 
-/// The padding of that number, which both programs count alike.
+/// The padding with that number, which is the same in both programs.
 pub(super) fn padding(number: i64) -> Result<Padding, String> {
     match number {
         0 => Ok(Padding::Same),
         1 => Ok(Padding::Valid),
-        _ => Err(format!("{number} is no padding: 0 and 1 are")),
+        _ => Err(format!("{number} is not a padding: expected 0 or 1")),
     }
 }
 
-/// Extents or steps, which are positive and small.
+/// Checks sizes or strides, which must be positive and small.
 pub(super) fn positive(pair: [i64; 2]) -> Result<[i64; 2], String> {
     match pair.iter().find(|v| !(1..=1_000_000).contains(*v)) {
-        Some(v) => Err(format!("{v} is no extent and no step of a window")),
+        Some(v) => Err(format!("{v} is not a valid window size or stride")),
         None => Ok(pair),
     }
 }
 
-/// An axis or a number of axes.
+/// Checks an axis or a number of axes.
 pub(super) fn axis(number: i64) -> Result<i64, String> {
     if (0..=64).contains(&number) {
         return Ok(number);
     }
-    Err(format!("{number} is no axis"))
+    Err(format!("{number} is not a valid axis"))
 }
 
-/// The axes of a transposition in their new order.
+/// Checks an order of axes.
 pub(super) fn permutation(perm: Vec<i64>) -> Result<Vec<i64>, String> {
     let mut sorted = perm.clone();
     sorted.sort_unstable();
     if sorted.iter().enumerate().all(|(i, &axis)| axis == i as i64) {
         return Ok(perm);
     }
-    Err(format!("{perm:?} is no order of axes"))
+    Err(format!("{perm:?} is not a permutation of axes"))
 }

@@ -14,13 +14,13 @@ fn refused(name: &str, bytes: &[u8]) -> String {
     }
 }
 
-/// Without blanks and final commas.
+/// Removes blanks and final commas.
 fn dense(text: &str) -> String {
     let text: String = text.split_whitespace().collect();
     text.replace(",)", ")").replace(",}", "}").replace(",]", "]")
 }
 
-/// The only rule, dense.
+/// The only rule, without blanks and final commas.
 fn body(rules: &ImportedRules) -> String {
     let at = rules.text.find("rule ").unwrap_or_else(|| panic!("{}", rules.text));
     dense(&rules.text[at..])
@@ -60,7 +60,7 @@ fn file(rules: &[RuleProto]) -> Vec<u8> {
     bytes
 }
 
-/// `(x · v, x · w)` in one product.
+/// `(x · v, x · w)` as one product.
 fn parallel_products() -> RuleProto {
     RuleProto {
         src_op: vec![
@@ -122,7 +122,7 @@ fn rules_that_say_nothing_or_repeat_are_comments() {
     assert_eq!(rules.repeated, ["t-2-add-of-add"]);
     assert_eq!(rules.refused[0].0, "t-3-matmul-of-other");
     for comment in [
-        "// `t-0-relu-of-conv`: says nothing",
+        "// `t-0-relu-of-conv`: trivial",
         "// `t-2-add-of-add`: the same as `t-1-add-of-add`.",
     ] {
         assert!(rules.text.contains(comment), "{}", rules.text);
@@ -135,8 +135,11 @@ fn forms_without_a_counterpart_are_refused_with_a_reason() {
         ("?x=>(ewadd ?x ?x)", "a source that is a variable"),
         ("(relu ?x)=>(split_0 (split 1 (relu ?x)))", "where its split cuts"),
         ("(matmul 0 ?x Imatmul)=>(relu ?x)", "an identity matrix"),
-        ("(conv2d 1 1 0 0 ?x (Cpool 3 3))=>(poolavg 3 3 1 1 0 ?x)", "averages"),
-        ("(concat 0 2 ?x Iewmul)=>(relu ?x)", "ones that are no factor"),
+        (
+            "(conv2d 1 1 0 0 ?x (Cpool 3 3))=>(poolavg 3 3 1 1 0 ?x)",
+            "an averaging kernel",
+        ),
+        ("(concat 0 2 ?x Iewmul)=>(relu ?x)", "a tensor of ones"),
     ] {
         let rules = text(line);
         assert_eq!(rules.written, 0, "{line}");
@@ -186,9 +189,13 @@ fn damaged_texts_are_refused_at_their_place() {
         ("(relu ?x)=>?x ?y", "r.txt:1:15", "one expression"),
         ("(relu ?x)=>", "r.txt:1:12", "a side is missing"),
         ("(ewadd ?x)=>?x", "r.txt:1:1", "does not take these arguments"),
-        ("(conv2d 0 1 0 0 ?x ?w)=>?x", "r.txt:1:1", "no step"),
-        ("(conv2d 1 1 2 0 ?x ?w)=>?x", "r.txt:1:1", "no padding"),
-        ("(transpose ?x 1_1 0)=>?x", "r.txt:1:1", "no order of axes"),
+        (
+            "(conv2d 0 1 0 0 ?x ?w)=>?x",
+            "r.txt:1:1",
+            "not a valid window size or stride",
+        ),
+        ("(conv2d 1 1 2 0 ?x ?w)=>?x", "r.txt:1:1", "not a padding"),
+        ("(transpose ?x 1_1 0)=>?x", "r.txt:1:1", "not a permutation of axes"),
         ("(relu ?x)=>(relu ?y)", "r.txt:1:1", "two lines make a rule"),
         ("((relu ?x))=>?x", "r.txt:1:1", "begins with the name"),
     ] {
@@ -209,7 +216,7 @@ fn damaged_messages_are_refused_at_their_place() {
             assert!(refused("r.pb", damaged).contains("byte "), "{cut}");
         }
     }
-    // Any byte may be wrong: no panic, and what is refused names a place.
+    // Any byte may be wrong: this must not panic, and errors must name a place.
     for at in 0..good.len() {
         for flip in [1, 0x80, 0xff] {
             let mut damaged = good.clone();
@@ -242,8 +249,8 @@ fn damaged_messages_are_refused_at_their_place() {
             |r| r.dst_op[2].input[0].ts_id = Some(1),
             "refers to result 1 of operator 1",
         ),
-        (|r| r.src_op[0].input.truncate(1), "takes 2 operands, and 1 are given"),
-        (|r| r.src_op[0].para[0].value = Some(9), "9 is no activation"),
+        (|r| r.src_op[0].input.truncate(1), "takes 2 operands, but 1 are given"),
+        (|r| r.src_op[0].para[0].value = Some(9), "9 is not an activation"),
         (|r| r.mapped_output.clear(), "there is no output"),
         (
             |r| r.mapped_output[0].src_op_id = Some(7),
@@ -266,7 +273,7 @@ fn damaged_messages_are_refused_at_their_place() {
 
 #[test]
 fn long_and_shared_terms_are_written_once() {
-    // Each operator takes the one before it twice: as a tree, the last one has 2^90 leaves.
+    // Each operator uses the previous one twice: as a tree, the last one has 2^90 leaves.
     let mut rule = RuleProto::default();
     for i in 0..90 {
         rule.src_op.push(operator(16, &[(i - 1, 0), (i - 1, 0)], &[]));

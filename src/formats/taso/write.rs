@@ -1,4 +1,4 @@
-//! Terms as text of the rule language.
+//! Writes terms in the rule language.
 
 mod windows;
 
@@ -6,11 +6,11 @@ use rustc_hash::FxHashMap;
 
 use super::terms::{Id, Node, Op, RuleTerms};
 
-/// Why a rule is not written.
+/// The reason why a rule is not written.
 pub(super) enum Why {
     /// Both sides are the same.
     SaysNothing,
-    /// For this reason.
+    /// It cannot be expressed, for this reason.
     NoForm(String),
 }
 
@@ -18,7 +18,7 @@ fn no_form(reason: impl Into<String>) -> Why {
     Why::NoForm(reason.into())
 }
 
-/// What the sources of a rule look like, as the end of a name: `-add-of-convs`.
+/// A description of the sources of a rule as the end of its name: `-add-of-convs`.
 pub(super) fn name_of(rule: &RuleTerms) -> String {
     let word = |id: Id| match rule.node(id) {
         Node::Variable(_) => None,
@@ -54,7 +54,7 @@ pub(super) fn name_of(rule: &RuleTerms) -> String {
     out.replace('_', "-")
 }
 
-/// The rule from its variables to its end: `(x1, x2) { … => … }`.
+/// The text of a rule after its name: `(x1, x2) { … => … }`.
 pub(super) fn write_rule(rule: &RuleTerms) -> Result<String, Why> {
     if rule.outputs.iter().all(|(source, target)| source == target) {
         return Err(Why::SaysNothing);
@@ -101,15 +101,15 @@ pub(super) fn write_rule(rule: &RuleTerms) -> Result<String, Why> {
 struct Writer<'a> {
     rule: &'a RuleTerms,
     variables: Vec<String>,
-    /// What a term is called: variables, and what `let` names.
+    /// The names of terms: variables, and names bound by `let`.
     names: FxHashMap<Id, String>,
-    /// Terms with more than one user on the side at hand.
+    /// Terms with more than one user on the current side.
     shared: Vec<bool>,
     lets: String,
     conditions: Vec<String>,
     in_source: bool,
     bound: usize,
-    /// True if the target joins or convolves, where a missing axis is not filled up as in a sum.
+    /// True if the target concatenates or convolves: unlike sums, these do not broadcast a missing axis.
     ranks_count: bool,
 }
 
@@ -153,7 +153,7 @@ impl<'a> Writer<'a> {
         Ok((std::mem::take(&mut self.lets), outputs))
     }
 
-    /// A name for a term, by `let` if it has none.
+    /// The name of a term, introduced by `let` if it has none.
     fn name(&mut self, id: Id) -> Result<String, Why> {
         if let Some(name) = self.names.get(&id) {
             return Ok(name.clone());
@@ -180,7 +180,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// An attribute whose value is computed: in a source, a bound name and the condition that it is this.
+    /// An attribute with a computed value; in a source, it is bound to a name, with a condition on the value.
     fn computed(&mut self, attribute: &str, value: String) -> String {
         if !self.in_source {
             return format!("{attribute} = {value}");
@@ -222,8 +222,10 @@ impl<'a> Writer<'a> {
                 }
                 Ok(format!("({} * {number})", self.term(*a)?))
             }
-            (Op::Ones, _) => Err(no_form("ones that are no factor have no form")),
-            (Op::Averages(_), _) => Err(no_form("averages that are no kernel in a target have no form")),
+            (Op::Ones, _) => Err(no_form("a tensor of ones cannot be expressed except as a factor")),
+            (Op::Averages(_), _) => Err(no_form(
+                "an averaging kernel cannot be expressed except as a kernel in a target",
+            )),
             (Op::Conv(window), [x, kernel]) => self.conv(window, *x, *kernel),
             (Op::MaxPool(window), [x]) => self.pool("max_pool", "", window, *x),
             (Op::AveragePool(window), [x]) => self.pool("average_pool", ", count_include_pad = true", window, *x),
@@ -248,13 +250,10 @@ impl<'a> Writer<'a> {
             }
             (Op::Split(axis), [x]) => {
                 let Some((parts, along)) = self.joined(*x, *axis) else {
-                    return Err(no_form("where its split cuts is not told by a concat"));
+                    return Err(no_form("no concat determines where its split cuts"));
                 };
                 if parts.len() != 2 {
-                    return Err(no_form(format!(
-                        "a split into two of what is joined of {}",
-                        parts.len()
-                    )));
+                    return Err(no_form(format!("a split into two of a concat of {}", parts.len())));
                 }
                 let mut sizes = Vec::new();
                 for part in parts {
@@ -285,7 +284,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// True for what has four axes because strides are given for two.
+    /// True if the term must have four axes because strides are given for two.
     fn has_two_spatial_axes(&self, id: Id) -> bool {
         match self.rule.node(id) {
             Node::Call(Op::Conv(_), _) => true,
@@ -296,14 +295,14 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// What a tensor is joined of along an axis, and along which axis of the parts.
+    /// The parts of which a tensor is concatenated along an axis, and that axis of the parts.
     fn joined(&self, id: Id, axis: i64) -> Option<(Vec<Id>, i64)> {
         let (mut todo, mut seen) = (vec![(id, axis)], Vec::new());
         while let Some((id, axis)) = todo.pop() {
             let Node::Call(op, operands) = self.rule.node(id) else {
                 continue;
             };
-            // Terms are shared: each is looked at once.
+            // Terms are shared; each is visited once.
             if seen.contains(&(id, axis)) {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! The program, run as a user runs it.
+//! Runs the program as a user does.
 
 #![allow(dead_code, reason = "every test program uses a part of this")]
 
@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-/// What a run ended with.
+/// The outcome of a run.
 pub(crate) struct Ran {
     pub(crate) code: i32,
     pub(crate) out: String,
@@ -16,7 +16,7 @@ pub(crate) struct Ran {
 }
 
 impl Ran {
-    /// The report that was asked for with `--json`.
+    /// The report requested with `--json`.
     pub(crate) fn json(&self) -> Value {
         let value: Value = serde_json::from_str(&self.out).unwrap_or_else(|e| panic!("{e}: {}{}", self.out, self.err));
         assert_eq!(value["schema"], 1);
@@ -24,7 +24,7 @@ impl Ran {
     }
 }
 
-/// Runs the program in a folder, with a text on its standard input.
+/// Runs the program in a directory, with text on its standard input.
 pub(crate) fn run_with(folder: &Path, args: &[&str], input: &str) -> Ran {
     let mut child = Command::new(env!("CARGO_BIN_EXE_tautomer"))
         .args(args)
@@ -34,7 +34,7 @@ pub(crate) fn run_with(folder: &Path, args: &[&str], input: &str) -> Ran {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // A command that reads nothing may be gone already.
+    // A command that does not read its input may already have exited.
     let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
     let done = child.wait_with_output().unwrap();
     Ran {
@@ -44,12 +44,12 @@ pub(crate) fn run_with(folder: &Path, args: &[&str], input: &str) -> Ran {
     }
 }
 
-/// Runs the program in a folder.
+/// Runs the program in a directory.
 pub(crate) fn run(folder: &Path, args: &str) -> Ran {
     run_with(folder, &args.split_whitespace().collect::<Vec<_>>(), "")
 }
 
-/// A folder with these files.
+/// A directory with these files.
 pub(crate) fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (name, text) in files {

@@ -9,7 +9,7 @@ use tautomer::graph::{Graph, VertexId};
 use tautomer::op::{AttrValue, Op, OpaqueOp, lookup};
 use tautomer::tensor::{DType, Dim, Shape, Tensor, Type};
 
-/// Decisions that a graph is grown by.
+/// The decisions from which a graph is grown.
 pub(crate) type Seeds = Vec<(u16, u16, u16)>;
 
 /// Decisions for up to `most` vertices.
@@ -22,7 +22,7 @@ pub(crate) fn graph(most: usize) -> impl Strategy<Value = Graph> {
     seeds(most).prop_map(|seeds| grow(&seeds))
 }
 
-/// The graph that these decisions lead to; decisions that fit nothing are skipped.
+/// The graph for these decisions; inapplicable decisions are skipped.
 pub(crate) fn grow(seeds: &Seeds) -> Graph {
     let mut graph = Graph::new();
     let symbolic = seeds.first().is_some_and(|s| s.0 % 3 == 0);
@@ -55,7 +55,7 @@ fn matrix(rows: Dim) -> Type {
 }
 
 fn step(graph: &mut Graph, pool: &mut Vec<VertexId>, (kind, a, b): (u16, u16, u16)) {
-    // Recent values are more likely to be used.
+    // Recent values are more likely to be chosen.
     let pick = |k: u16| {
         let n = pool.len();
         let back = (k as usize % n).min(k as usize / 7 % n);
@@ -178,7 +178,7 @@ fn step(graph: &mut Graph, pool: &mut Vec<VertexId>, (kind, a, b): (u16, u16, u1
                 },
                 name: "Mystery".into(),
                 attr_names: vec!["alpha".into(), "raw".into(), "t".into()],
-                // A declared extent that nothing is known of is a new one.
+                // An unknown declared dimension is replaced by a new one.
                 result: graph
                     .ty(p)
                     .map_dims(&|d| if d.has_unknown() { Dim::from(5) } else { d.clone() }),

@@ -1,7 +1,7 @@
-//! Random graphs full of what rules look for.
+//! Random graphs full of patterns that rules match.
 //!
-//! Values stay moderate and nothing is ill-conditioned: roots, quotients and logarithms are taken of numbers away
-//! from zero, and comparisons only of inputs, so that a difference between two graphs is a defect and not rounding.
+//! Values stay moderate and nothing is ill-conditioned: roots, quotients and logarithms are taken only of numbers away
+//! from zero, and comparisons only of inputs, so a difference between two graphs is a defect and not rounding.
 
 use proptest::prelude::*;
 use tautomer::graph::{Graph, VertexId};
@@ -15,7 +15,7 @@ pub(crate) fn graph(most: usize) -> impl Strategy<Value = Graph> {
     prop::collection::vec((any::<u16>(), any::<u16>(), any::<u16>()), 1..most).prop_map(|seeds| grow(&seeds))
 }
 
-/// The graph that these decisions lead to; decisions that fit nothing are skipped.
+/// The graph for these decisions; inapplicable decisions are skipped.
 pub(crate) fn grow(seeds: &Seeds) -> Graph {
     let mut g = Grower::default();
     let inputs: [(&str, DType, &[usize]); 6] = [
@@ -77,7 +77,7 @@ impl Grower {
         (self.shape(v).is_none_or(|s| s.iter().product::<usize>() <= 256)).then_some(v)
     }
 
-    /// A parameter of that type; one in three is one that was there before.
+    /// A parameter of that type; one in three is an existing one.
     fn param(&mut self, kind: &str, dtype: DType, shape: &[usize], seed: u16) -> VertexId {
         let ty = Type::tensor(dtype, shape);
         if seed.is_multiple_of(3) {
@@ -124,7 +124,7 @@ impl Grower {
         let axis = if rank == 0 { 0 } else { usize::from(b) % rank };
         let pick = usize::from(kind) / 24;
         match kind % 24 {
-            // What changes nothing.
+            // Identities.
             0 => {
                 let (op, value, left) = [
                     ("add", 0.0, false),
@@ -205,7 +205,7 @@ impl Grower {
                 }
                 Some(pair)
             }
-            // A split whose parts meet again, or do not.
+            // A split whose parts are joined again, or are not.
             9 | 10 => {
                 let extent = *shape.get(axis)?;
                 let cut = 1 + usize::from(a) % extent.max(1);
@@ -229,7 +229,7 @@ impl Grower {
                     }
                 }
             }
-            // Chains of bounds.
+            // Chains of clips.
             11 => {
                 let low = f64::from(b % 7) - 3.0;
                 let high = low + f64::from(a % 5);
@@ -309,9 +309,9 @@ impl Grower {
                     _ => Some(product),
                 }
             }
-            // Convolutions, and what follows them.
+            // Convolutions and the operators that follow them.
             14..=17 => self.convolution(p, &shape, pick, a, b),
-            // Normalization by given statistics, alone.
+            // Normalization with given statistics, alone.
             18 if b.is_multiple_of(2) => self.batch_norm(p, b),
             18 => {
                 let c = self.param("c", dtype, &[*shape.last()?], a);
@@ -395,7 +395,7 @@ impl Grower {
                     }
                 }
             }
-            // Activations written out.
+            // Activations in expanded form.
             21 if float => {
                 let one = self.number(dtype, 1.0)?;
                 match pick % 5 {

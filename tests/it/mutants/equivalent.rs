@@ -1,206 +1,206 @@
-//! Mutants that are no wrong rules.
+//! Mutants that are not wrong rules.
 
-/// Names of mutants, and why each is equal to the rule that it was made from, or right as well.
+/// Names of mutants, and why each is equivalent to the original rule, or also correct.
 pub(crate) const EQUIVALENT: &[(&str, &str)] = &[
     (
         "masked-attention-of-scaled-queries: condition dropped: s != none -> true @185",
-        "a scale that is left out has no product with a number: the target has no type",
+        "a missing scale cannot be multiplied by a number: the target has no type",
     ),
     (
         "max-keeps-axes: flag flipped: true -> false @135",
-        "the change of shape gives the same result from either form",
+        "the reshape gives the same result in either case",
     ),
     (
         "sum-square-keeps-axes: flag flipped: true -> false @156",
-        "the change of shape gives the same result from either form",
+        "the reshape gives the same result in either case",
     ),
     (
         "split-then-add: condition off by one: 1 -> 0 @154",
-        "a term of the last axis alone is right as well",
+        "a term with only the last axis is also correct",
     ),
     (
         "attention-of-scaled-scores: condition weakened: > -> >= @238",
-        "a scale of zero is right as well",
+        "a scale of zero is also correct",
     ),
     (
         "attention-written-out: type of a variable dropped: : [b, h, t, e] ->  @62",
-        "where the types are the same, so are the values: heads are repeated as axes of one are; elsewhere the target has no type",
+        "the values agree wherever the types do, as heads are repeated like axes of size one; elsewhere the target has no type",
     ),
     (
         "attention-of-scaled-scores: type of a variable dropped: : [b, h, s, d] ->  @33",
-        "where the types are the same, so are the values: heads are repeated as axes of one are; elsewhere the target has no type",
+        "the values agree wherever the types do, as heads are repeated like axes of size one; elsewhere the target has no type",
     ),
     (
         "diagonal-of-transpose: condition weakened: and -> || @223",
-        "the same numbers where the two axes come last, and no order of axes otherwise: the target has no type",
+        "the same if the two axes come last; otherwise it is not a permutation of axes, and the target has no type",
     ),
     (
         "channels-nearby-by-roots: list the other way round: [1, 1, s, 1] -> reverse([1, 1, s, 1]) @193",
-        "the kernel has one channel only for a size of one, where both lists are the same",
+        "the kernel has one channel only for size one, where both lists are the same",
     ),
     (
         "product-of-joined-batches: stronger class: numerics real -> numerics bitwise @222",
-        "its bits agree: the class is weaker than it might be",
+        "its bits agree: the class is weaker than necessary",
     ),
     (
         "mean-keeps-axes: flag flipped: true -> false @138",
-        "the change of shape gives the same result from either form",
+        "the reshape gives the same result in either case",
     ),
     (
         "reshape-then-scale: condition off by one: 0 -> -1 @175",
-        "where the types are the same, so are the values; elsewhere the target has no type, or another one, as it may for the rule itself",
+        "the values agree wherever the types do; elsewhere the target has no type or a different one, as for the rule itself",
     ),
     (
         "reshape-then-scale: condition weakened: > -> >= @173",
-        "where the types are the same, so are the values; elsewhere the target has no type, or another one, as it may for the rule itself",
+        "the values agree wherever the types do; elsewhere the target has no type or a different one, as for the rule itself",
     ),
     (
         "taso-129-relu-of-conv-and-relu-of-conv: attribute of the source lost: group = 1 ->  @115",
-        "the target says one group, and has no type for another number",
+        "the target has one group, and has no type for any other number",
     ),
     (
         "scale-by-one-number-then-biased-conv: condition dropped: c.rank <= x.rank -> true @173",
-        "where the types are the same, so are the values; elsewhere the target has no type, or another one, as it may for the rule itself",
+        "the values agree wherever the types do; elsewhere the target has no type or a different one, as for the rule itself",
     ),
     (
         "biased-gemm-then-add: condition off by one: 1 -> 2 @143",
-        "a matrix that broadcasts to the result is right as well",
+        "a matrix that broadcasts to the result is also correct",
     ),
     (
         "reshape-of-reshape: condition weakened: > -> >= @115",
-        "an extent 0 stands for itself in the normal form",
+        "a dimension 0 means 0 in the normal form",
     ),
     (
         "two-parallel-convs-of-different-kernels: list the other way round: [0, 0] ++ [m[i] - p[i] for i in 0..r] ++ [0, 0] ++ [m[i] - p[i] for i in r..2 * r] -> reverse(([0, 0] ++ [m[i] - p[i] for i in 0..r] ++ [0, 0] ++ [m[i] - p[i] for i in r..2 * r])) @299",
-        "where the types are the same, so are the values; elsewhere the target has no type, or another one, as it may for the rule itself",
+        "the values agree wherever the types do; elsewhere the target has no type or a different one, as for the rule itself",
     ),
     (
         "max-pool-of-relu: attribute of the source lost: ceil_mode = false,  ->  @91",
-        "right for either value, which the target takes over",
+        "correct for either value, as the target uses the same",
     ),
     (
         "biased-conv-transpose-then-add: list the other way round: b.shape -> reverse(b.shape) @168",
-        "where the types are the same, so are the values; elsewhere the target has no type, or another one, as it may for the rule itself",
+        "the values agree wherever the types do; elsewhere the target has no type or a different one, as for the rule itself",
     ),
     (
         "taso-79-matmul-and-matmul: off by one: 0 -> -1 @170",
-        "where the types are the same, so are the values; elsewhere the target has no type, or another one, as it may for the rule itself",
+        "the values agree wherever the types do; elsewhere the target has no type or a different one, as for the rule itself",
     ),
     (
         "lower-batch-norm: second choice: when len(t) == 0 { h } else { unsqueeze(h) {axes = t} } -> unsqueeze(h) {axes = t} @351",
-        "`unsqueeze` without axes, a transposition in order, an expansion to the same shape: each is nothing",
+        "`unsqueeze` without axes, the identity permutation and expansion to the same shape are identities",
     ),
     (
         "max-of-max: stronger class: numerics real -> numerics bitwise @195",
-        "its bits agree: the class is weaker than it might be",
+        "its bits agree: the class is weaker than necessary",
     ),
     (
         "two-parallel-convs: attribute of the source lost: group = 1 ->  @69",
-        "the target says one group, and has no type for another number",
+        "the target has one group, and has no type for any other number",
     ),
     (
         "squeeze-of-sum: condition off by one: 0 -> -1 @158",
-        "right without axes too; the condition keeps out what gains nothing",
+        "also correct without axes; the condition only excludes rewrites that gain nothing",
     ),
     (
         "lower-group-norm: flag flipped: true -> false @323",
-        "matters for tensors without elements alone",
+        "only matters for tensors without elements",
     ),
     (
         "slice-of-second-part: off by one: 1 -> 2 @160",
-        "where the types are the same, so are the values; elsewhere the target has no type, or another one, as it may for the rule itself",
+        "the values agree wherever the types do; elsewhere the target has no type or a different one, as for the rule itself",
     ),
     (
         "gelu-by-tanh: condition weakened: < -> <= @477",
-        "no number of a type lies on the bound",
+        "no number of any element type is exactly on the bound",
     ),
     (
         "unsqueeze-of-l1: rest lost: , ..r ->  @137",
-        "what is lost says what an empty list of axes means, and the list is given",
+        "the lost attribute only determines the meaning of an empty list of axes, and the list is given",
     ),
     (
         "scale-then-conv: call lost: reshape(c) {shape = [w.shape[1]] ++ [1 for i in range(2, w.rank)]} -> c @97",
-        "where the types are the same, so are the values; elsewhere the target has no type, or another one, as it may for the rule itself",
+        "the values agree wherever the types do; elsewhere the target has no type or a different one, as for the rule itself",
     ),
     (
         "gemm-then-add: condition off by one: 1 -> 2 @119",
-        "a matrix that broadcasts to the result is right as well",
+        "a matrix that broadcasts to the result is also correct",
     ),
     (
         "leaky-relu-from-max: condition weakened: < -> <= @119",
-        "with a slope of 1 both sides are the operand",
+        "with a slope of 1, both sides are the operand",
     ),
     (
         "lower-bias-add: second choice: when k == x.rank - 1 { b } else { unsqueeze(b) {axes = range(1, x.rank - k)} } -> unsqueeze(b) {axes = range(1, x.rank - k)} @71",
-        "`unsqueeze` without axes, a transposition in order, an expansion to the same shape: each is nothing",
+        "`unsqueeze` without axes, the identity permutation and expansion to the same shape are identities",
     ),
     (
         "transpose-of-squeeze: condition weakened: > -> >= @237",
-        "right without axes too; the condition keeps out what gains nothing",
+        "also correct without axes; the condition only excludes rewrites that gain nothing",
     ),
     (
         "conv-then-add-one-number: list the other way round: [1] -> reverse([1]) @119",
-        "a list of one element or none is its own reverse",
+        "a list of at most one element is its own reverse",
     ),
     (
         "lower-group-norm: operator replaced by a sibling: / -> * @281",
-        "where the types are the same, so are the values; elsewhere the target has no type, or another one, as it may for the rule itself",
+        "the values agree wherever the types do; elsewhere the target has no type or a different one, as for the rule itself",
     ),
     (
         "min-of-min: stronger class: numerics real -> numerics bitwise @195",
-        "its bits agree: the class is weaker than it might be",
+        "its bits agree: the class is weaker than necessary",
     ),
     (
         "parallel-batch-matmuls: condition off by one: 2 -> 1 @254",
-        "one member is a group as well; the condition keeps out what gains nothing",
+        "a single member is also a group; the condition only excludes rewrites that gain nothing",
     ),
     (
         "max-pool-of-relu: condition weakened: < -> <= @303",
-        "a window of padding alone has no value, in the source already",
+        "a window that covers only padding has no value, also in the source",
     ),
     (
         "two-parallel-convs-of-different-kernels: operands swapped: [0, 0] ++ [m[i] - q[i] for i in 0..r] ++ [0, 0] -> [m[i] - q[i] for i in r..2 * r], [m[i] - q[i] for i in r..2 * r] -> ([0, 0] ++ [m[i] - q[i] for i in 0..r] ++ [0, 0]) @419",
-        "where the types are the same, so are the values; elsewhere the target has no type, or another one, as it may for the rule itself",
+        "the values agree wherever the types do; elsewhere the target has no type or a different one, as for the rule itself",
     ),
     (
         "identity-element: second choice: when y.shape == x.shape { x } else { expand(x) {shape = y.shape} } -> expand(x) {shape = y.shape} @237",
-        "`unsqueeze` without axes, a transposition in order, an expansion to the same shape: each is nothing",
+        "`unsqueeze` without axes, the identity permutation and expansion to the same shape are identities",
     ),
     (
         "pad-then-max-pool: condition weakened: < -> <= @620",
-        "a window of padding alone has no value, in the source already",
+        "a window that covers only padding has no value, also in the source",
     ),
     (
         "biased-conv-transpose-then-scale: list the other way round: [g, 1, w.shape[1]] -> reverse([g, 1, w.shape[1]]) @182",
-        "where the types are the same, so are the values; elsewhere the target has no type, or another one, as it may for the rule itself",
+        "the values agree wherever the types do; elsewhere the target has no type or a different one, as for the rule itself",
     ),
     (
         "unsqueeze-of-log-sum-exp: rest lost: , ..r ->  @164",
-        "what is lost says what an empty list of axes means, and the list is given",
+        "the lost attribute only determines the meaning of an empty list of axes, and the list is given",
     ),
     (
         "transpose-twice: second choice: when [p[i] for i in q] == range(x.rank) { x } else { transpose(x) {perm = [p[i] for i in q]} } -> transpose(x) {perm = [p[i] for i in q]} @79",
-        "`unsqueeze` without axes, a transposition in order, an expansion to the same shape: each is nothing",
+        "`unsqueeze` without axes, the identity permutation and expansion to the same shape are identities",
     ),
     (
         "max-pool-of-max: attribute of the source lost: ceil_mode = false,  ->  @102",
-        "right for either value, which the target takes over",
+        "correct for either value, as the target uses the same",
     ),
     (
         "conv-transpose-then-batch-norm: off by one: w.shape[..2] -> w.shape[1..2] @333",
-        "where the types are the same, so are the values; elsewhere the target has no type, or another one, as it may for the rule itself",
+        "the values agree wherever the types do; elsewhere the target has no type or a different one, as for the rule itself",
     ),
     (
         "hard-swish-from-hard-sigmoid: condition weakened: < -> <= @135",
-        "no number of a type lies on the bound",
+        "no number of any element type is exactly on the bound",
     ),
     (
         "lower-layer-norm-along: second choice: when len(t) == 0 { g } else { unsqueeze(g) {axes = t} } -> unsqueeze(g) {axes = t} @267",
-        "`unsqueeze` without axes, a transposition in order, an expansion to the same shape: each is nothing",
+        "`unsqueeze` without axes, the identity permutation and expansion to the same shape are identities",
     ),
     (
         "matmul-of-transposes: attribute lost: perm = [1, 0] ->  @129",
-        "the axes of matrices are exchanged by default, and the exchange is its own inverse",
+        "the axes of matrices are swapped by default, and the swap is its own inverse",
     ),
     (
         "reduction-of-ones-without-axes: attribute of the source lost: keepdims = false,  ->  @230",
@@ -208,179 +208,179 @@ pub(crate) const EQUIVALENT: &[(&str, &str)] = &[
     ),
     (
         "max-pool-of-max: condition dropped: all(p[i + x.rank - 2] < k[i] for i in range(x.rank - 2)) -> true @325",
-        "a window of padding alone has no value, in the source already",
+        "a window that covers only padding has no value, also in the source",
     ),
     (
         "reshape-of-unsqueeze: condition off by one: 0 -> -1 @149",
-        "right without axes too; the condition keeps out what gains nothing",
+        "also correct without axes; the condition only excludes rewrites that gain nothing",
     ),
     (
         "transpose-as-reshape: condition weakened: > -> >= @228",
-        "a condition on more axes is a stronger one",
+        "a condition on more axes is stronger",
     ),
     (
         "lower-group-norm: second choice: when len(t) == 0 { b } else { unsqueeze(b) {axes = t} } -> unsqueeze(b) {axes = t} @552",
-        "`unsqueeze` without axes, a transposition in order, an expansion to the same shape: each is nothing",
+        "`unsqueeze` without axes, the identity permutation and expansion to the same shape are identities",
     ),
     (
         "size-of-known: condition off by one: 0 -> -1 @58",
-        "no size is negative: the condition says that it is known",
+        "no size is negative: the condition only requires that it is known",
     ),
     (
         "biased-conv-then-scale: condition dropped: c.size == w.shape[0] -> true @222",
-        "where the types are the same, so are the values; elsewhere the target has no type, or another one, as it may for the rule itself",
+        "the values agree wherever the types do; elsewhere the target has no type or a different one, as for the rule itself",
     ),
     (
         "parallel-matmuls: condition off by one: 1 -> 0 @235",
-        "one member is a group as well; the condition keeps out what gains nothing",
+        "a single member is also a group; the condition only excludes rewrites that gain nothing",
     ),
     (
         "parallel-matmuls: condition weakened: > -> >= @233",
-        "one member is a group as well; the condition keeps out what gains nothing",
+        "a single member is also a group; the condition only excludes rewrites that gain nothing",
     ),
     (
         "biased-pointwise-convs: list the other way round: w2.shape[..2] -> reverse(w2.shape[..2]) @191",
-        "where the types are the same, so are the values; elsewhere the target has no type, or another one, as it may for the rule itself",
+        "the values agree wherever the types do; elsewhere the target has no type or a different one, as for the rule itself",
     ),
     (
         "scale-then-conv: off by one: 1 -> 2 @126",
-        "where the types are the same, so are the values; elsewhere the target has no type, or another one, as it may for the rule itself",
+        "the values agree wherever the types do; elsewhere the target has no type or a different one, as for the rule itself",
     ),
     (
         "unsqueeze-of-l1: attribute lost: keepdims = true,  ->  @122",
-        "the default is the same value",
+        "this is the default value",
     ),
     (
         "scale-then-biased-conv: attribute of the source lost: group = 1,  ->  @84",
-        "the target says one group, and has no type for another number",
+        "the target has one group, and has no type for any other number",
     ),
     (
         "reshape-of-squeeze: condition dropped: (0 in k) == false -> true @118",
-        "matters for extents that are not known alone",
+        "only matters for unknown dimensions",
     ),
     (
         "pad-then-plain-average-pool: condition weakened: < -> <= @543",
-        "a window of padding alone has no value, in the source already",
+        "a window that covers only padding has no value, also in the source",
     ),
     (
         "scale-and-shift-then-biased-conv: list the other way round: [] -> reverse([]) @149",
-        "a list of one element or none is its own reverse",
+        "a list of at most one element is its own reverse",
     ),
     (
         "taso-106-conv-of-concats: operands swapped: y -> x, x -> y @149",
-        "a convolution of a tensor with itself is the same for any order of its channels",
+        "a convolution of a tensor with itself does not depend on the order of its channels",
     ),
     (
         "batch-norm-as-bias-add: second choice: when a == x.rank - 1 { k } else { unsqueeze(k) {axes = range(1, x.rank - a)} } -> unsqueeze(k) {axes = range(1, x.rank - a)} @204",
-        "`unsqueeze` without axes, a transposition in order, an expansion to the same shape: each is nothing",
+        "`unsqueeze` without axes, the identity permutation and expansion to the same shape are identities",
     ),
     (
         "gemm-from-matmul-and-add: condition dropped: broadcasts([a.shape[0], b.shape[1]], c) -> true @111",
-        "where the types are the same, so are the values; elsewhere the target has no type, or another one, as it may for the rule itself",
+        "the values agree wherever the types do; elsewhere the target has no type or a different one, as for the rule itself",
     ),
     (
         "reshape-of-reshape-by-symbols: condition weakened: > -> >= @130",
-        "an extent 0 stands for itself in the normal form",
+        "a dimension 0 means 0 in the normal form",
     ),
     (
         "biased-conv-transpose-then-batch-norm: operands swapped: w.shape[0] -> g, g -> w.shape[0] @314",
-        "where the types are the same, so are the values; elsewhere the target has no type, or another one, as it may for the rule itself",
+        "the values agree wherever the types do; elsewhere the target has no type or a different one, as for the rule itself",
     ),
     (
         "reshape-of-reshape: rest lost: , ..r ->  @96",
-        "what is lost says what an extent 0 means, and there is none",
+        "the lost attribute determines the meaning of a dimension 0, but there is none",
     ),
     (
         "taso-78-concat-of-matmuls: stronger class: numerics real -> numerics bitwise @178",
-        "its bits agree: the class is weaker than it might be",
+        "its bits agree: the class is weaker than necessary",
     ),
     (
         "unsqueeze-of-prod: rest lost: , ..r ->  @143",
-        "what is lost says what an empty list of axes means, and the list is given",
+        "the lost attribute only determines the meaning of an empty list of axes, and the list is given",
     ),
     (
         "lower-instance-norm: second choice: when len(t) == 0 { b } else { unsqueeze(b) {axes = t} } -> unsqueeze(b) {axes = t} @374",
-        "`unsqueeze` without axes, a transposition in order, an expansion to the same shape: each is nothing",
+        "`unsqueeze` without axes, the identity permutation and expansion to the same shape are identities",
     ),
     (
         "taso-72-concat-of-muls: condition dropped: x.shape == y.shape -> true @149",
-        "where the types are the same, so are the values; elsewhere the target has no type, or another one, as it may for the rule itself",
+        "the values agree wherever the types do; elsewhere the target has no type or a different one, as for the rule itself",
     ),
     (
         "min-of-relu: condition off by one: 0 -> -1 @139",
-        "`clip` takes the smaller bound last, so that a bound below 0 gives the same",
+        "`clip` applies the upper bound last, so an upper bound below 0 gives the same",
     ),
     (
         "lower-batch-norm: second choice: when len(t) == 0 { k } else { unsqueeze(k) {axes = t} } -> unsqueeze(k) {axes = t} @284",
-        "`unsqueeze` without axes, a transposition in order, an expansion to the same shape: each is nothing",
+        "`unsqueeze` without axes, the identity permutation and expansion to the same shape are identities",
     ),
     (
         "biased-conv-transpose-then-scale: attribute lost: group = g,  ->  @338",
-        "where the types are the same, so are the values; elsewhere the target has no type, or another one, as it may for the rule itself",
+        "the values agree wherever the types do; elsewhere the target has no type or a different one, as for the rule itself",
     ),
     (
         "concat-of-nothing: condition weakened: > -> >= @160",
-        "where all parts are empty, the target has no type",
+        "if all parts are empty, the target has no type",
     ),
     (
         "unsqueeze-of-log-sum: rest lost: , ..r ->  @152",
-        "what is lost says what an empty list of axes means, and the list is given",
+        "the lost attribute only determines the meaning of an empty list of axes, and the list is given",
     ),
     (
         "lower-layer-norm-along: second choice: when len(t) == 0 { b } else { unsqueeze(b) {axes = t} } -> unsqueeze(b) {axes = t} @334",
-        "`unsqueeze` without axes, a transposition in order, an expansion to the same shape: each is nothing",
+        "`unsqueeze` without axes, the identity permutation and expansion to the same shape are identities",
     ),
     (
         "two-parallel-convs: stronger class: numerics real -> numerics bitwise @245",
-        "its bits agree: the class is weaker than it might be",
+        "its bits agree: the class is weaker than necessary",
     ),
     (
         "lower-group-norm: wrong axis: t -> [other + 1 for other in t] @536",
-        "where the types are the same, so are the values; elsewhere the target has no type, or another one, as it may for the rule itself",
+        "the values agree wherever the types do; elsewhere the target has no type or a different one, as for the rule itself",
     ),
     (
         r#"pad-then-conv: attribute of the source lost: auto_pad = "NOTSET",  ->  @107"#,
-        "the normal form of a call has pads written out: there is no other value",
+        "the normal form of a call has explicit pads: there is no other value",
     ),
     (
         "reshape-then-add: call lost: reshape(x + c) {shape = s, ..r} -> (x + c) @74",
-        "where the types are the same, so are the values; elsewhere the target has no type, or another one, as it may for the rule itself",
+        "the values agree wherever the types do; elsewhere the target has no type or a different one, as for the rule itself",
     ),
     (
         "taso-79-matmul-and-matmul: condition off by one: 2 -> 3 @207",
-        "where the types are the same, so are the values; elsewhere the target has no type, or another one, as it may for the rule itself",
+        "the values agree wherever the types do; elsewhere the target has no type or a different one, as for the rule itself",
     ),
     (
         "matmul-of-transposes: list the other way round: [1, 0] -> inverse([1, 0]) @136",
-        "the axes of matrices are exchanged by default, and the exchange is its own inverse",
+        "the axes of matrices are swapped by default, and the swap is its own inverse",
     ),
     (
         "taso-93-relu-of-conv: operands swapped: x -> z, z -> x @151",
-        "a convolution of a tensor with itself is the same for any order of its channels",
+        "a convolution of a tensor with itself does not depend on the order of its channels",
     ),
     (
         "lower-group-norm: second choice: when len(t) == 0 { g } else { unsqueeze(g) {axes = t} } -> unsqueeze(g) {axes = t} @485",
-        "`unsqueeze` without axes, a transposition in order, an expansion to the same shape: each is nothing",
+        "`unsqueeze` without axes, the identity permutation and expansion to the same shape are identities",
     ),
     (
         "masked-attention-of-joined-batch-by-one-mask: type of a variable dropped: : [b, t, e] ->  @79",
-        "where the types are the same, so are the values; elsewhere the target has no type, or another one, as it may for the rule itself",
+        "the values agree wherever the types do; elsewhere the target has no type or a different one, as for the rule itself",
     ),
     (
         "pad-of-transpose: operator replaced by a sibling: * -> / @228",
-        "where the types are the same, so are the values; elsewhere the target has no type, or another one, as it may for the rule itself",
+        "the values agree wherever the types do; elsewhere the target has no type or a different one, as for the rule itself",
     ),
     (
         "elementwise-of-squeeze-and-param: condition weakened: > -> >= @264",
-        "without axes to remove, nothing is removed and nothing is added",
+        "without axes to remove, neither side removes or adds any",
     ),
     (
         "matmul-of-einsum-of-values: list the other way round: [0, 2, 1, 3] -> inverse([0, 2, 1, 3]) @130",
-        "the exchange of two axes is its own inverse",
+        "the swap of two axes is its own inverse",
     ),
     (
         "matmul-of-einsum-by-rows: stronger class: numerics real -> numerics bitwise @103",
-        "the reference sums either one in the same order",
+        "the reference semantics sums both in the same order",
     ),
     (
         "masked-attention-written-out: stronger class: numerics real -> numerics bitwise @325",

@@ -1,4 +1,4 @@
-//! Wrong rules made from right ones: one place of the text of a rule is changed at a time.
+//! Makes wrong rules from correct ones by changing one place in the text of a rule.
 
 use std::collections::BTreeSet;
 
@@ -8,11 +8,11 @@ use tautomer::lang::ast::{Ast, BinaryOp, Block, ExprId, ExprKind, Item, Let, Num
 /// A rule with one change.
 #[derive(Debug, Clone)]
 pub(crate) struct Mutant {
-    /// The rule it was made from.
+    /// The original rule.
     pub(crate) rule: String,
     /// The kind of change.
     pub(crate) kind: &'static str,
-    /// What took the place of what.
+    /// What replaced what.
     pub(crate) change: String,
     /// The changed rule, with a line of documentation.
     pub(crate) text: String,
@@ -25,7 +25,7 @@ impl Mutant {
     }
 }
 
-/// All mutants of the rules of a file, in the order of the text.
+/// All mutants of the rules of a file, in text order.
 pub(crate) fn mutants(file: &RuleFile) -> Vec<Mutant> {
     let mut out = Vec::new();
     for item in &file.items {
@@ -38,7 +38,7 @@ pub(crate) fn mutants(file: &RuleFile) -> Vec<Mutant> {
     out
 }
 
-/// Operators that stand for each other, when one of them is mistaken.
+/// Groups of operators that are easily confused.
 const SIBLINGS: &[(&str, &str)] = &[
     ("abs", "relu"),
     ("relu", "abs"),
@@ -87,7 +87,7 @@ const SIBLINGS: &[(&str, &str)] = &[
     ("reciprocal", "neg"),
 ];
 
-/// Operators that do not see the order of their operands.
+/// Operators that are insensitive to the order of their operands.
 const COMMUTATIVE: &[&str] = &[
     "add",
     "mul",
@@ -104,14 +104,14 @@ const COMMUTATIVE: &[&str] = &[
     "bitwise_xor",
 ];
 
-/// Where an expression stands.
+/// Where an expression occurs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     /// A value of the graph in the source.
     Source,
     /// A value of the graph in the target.
     Target,
-    /// An attribute or a size of the target.
+    /// An attribute or a size in the target.
     Attribute,
     /// A condition.
     Condition,
@@ -147,7 +147,7 @@ impl<'a> Maker<'a> {
         &self.ast.source.text[span.range()]
     }
 
-    /// The text of an expression, in brackets where it needs them.
+    /// The text of an expression, in brackets if it needs them.
     fn whole(&self, id: ExprId) -> String {
         let text = self.text(self.ast.span(id));
         match self.ast.kind(id) {
@@ -156,7 +156,7 @@ impl<'a> Maker<'a> {
         }
     }
 
-    /// Puts texts in the place of parts of the rule.
+    /// Replaces parts of the rule's text.
     fn edit(&mut self, kind: &'static str, edits: &[(Span, String)]) {
         let start = self.rule.span.start as usize;
         let mut text = self.text(self.rule.span).to_owned();
@@ -173,7 +173,7 @@ impl<'a> Maker<'a> {
         if text == self.text(self.rule.span) || !self.seen.insert(text.clone()) {
             return;
         }
-        // The same change at two places of a rule is told apart by the place.
+        // The same change at two places of a rule is distinguished by its place.
         let change = format!("{} @{at}", change.join(", "));
         self.out.push(Mutant {
             rule: self.rule.name.name.to_string(),
@@ -204,7 +204,7 @@ impl<'a> Maker<'a> {
         self.walk(outputs, place);
     }
 
-    /// False for what can only be an attribute or a size.
+    /// False for expressions that can only be an attribute or a size.
     fn is_value(&self, id: ExprId) -> bool {
         match self.ast.kind(id) {
             ExprKind::Call { callee, .. } => {
@@ -253,7 +253,7 @@ impl<'a> Maker<'a> {
                 self.walk(*rhs, place);
             }
             ExprKind::Unary { op, operand } => {
-                // Without its opposite, a condition is another one, and neither weaker nor wrong.
+                // Without the negation, a condition is a different one, which is neither weaker nor necessarily wrong.
                 if matches!(place, Place::Target | Place::Attribute) {
                     let kind = if *op == UnaryOp::Not {
                         "negation lost"
@@ -362,7 +362,7 @@ impl<'a> Maker<'a> {
             if args.len() >= 2 {
                 let last = args[args.len() - 1];
                 let gap = Span::new(self.ast.span(args[args.len() - 2]).end, self.ast.span(last).end);
-                // Brackets around an operand are no part of its span.
+                // The span of an operand does not include brackets around it.
                 if self.text(gap).matches(')').count() == self.text(gap).matches('(').count() {
                     self.edit("operand lost", &[(gap, String::new())]);
                 }
@@ -380,7 +380,7 @@ impl<'a> Maker<'a> {
             .map(|e| e.name.span.to(self.ast.span(e.value)))
             .collect();
         for (i, entry) in attrs.entries.iter().enumerate() {
-            // In a source, what is left out may be anything only where a rest takes it.
+            // In a source, an omitted attribute may only have any value if a rest captures it.
             if place == Place::Target || attrs.rest.is_some() {
                 let span = match spans.get(i + 1) {
                     Some(next) => Span::new(spans[i].start, next.start),
@@ -441,7 +441,7 @@ impl<'a> Maker<'a> {
 
     fn binary(&mut self, id: ExprId, op: BinaryOp, lhs: ExprId, rhs: ExprId, place: Place) {
         use BinaryOp::*;
-        // A source may have alternatives, and is changed in its constants alone.
+        // Only constants are changed in a source, which may have alternatives.
         if place == Place::Source {
             return;
         }
@@ -456,13 +456,13 @@ impl<'a> Maker<'a> {
             })
         };
         let other: &[BinaryOp] = match op {
-            // Another number in a condition is another condition, and neither weaker nor wrong.
+            // A condition with another number is a different one, which is neither weaker nor necessarily wrong.
             Add | Sub | Mul | Div if place == Place::Condition => &[],
             Add => &[Sub],
             Sub => &[Add],
             Mul => &[Div],
             Div => &[Mul],
-            // A stronger condition is no mistake that makes a rule wrong.
+            // A stronger condition does not make a rule wrong.
             Lt if place == Place::Condition => &[Le],
             Gt if place == Place::Condition => &[Ge],
             Eq | Le | Ge if place == Place::Condition => &[],
@@ -525,7 +525,7 @@ impl<'a> Maker<'a> {
         }
     }
 
-    /// The variables other than `name`, if that is one; not those of families.
+    /// The variables other than `name`, if that is a variable; without those of families.
     fn others(&self, name: &str) -> Vec<String> {
         let plain = |p: &&tautomer::lang::ast::RuleParam| p.index.is_none();
         let names: Vec<&str> = self.rule.params.iter().filter(plain).map(|p| &*p.name.name).collect();

@@ -1,17 +1,17 @@
-//! How far results lie apart.
+//! How far results may differ.
 
 use std::fmt;
 
 use tautomer::formats::pnnx::ParamFile;
 use tautomer::tensor::Tensor;
 
-/// How far apart, relative to the largest number of a result, its elements may lie.
+/// The allowed difference of elements, relative to the largest number of a result.
 const TOLERANCE: f64 = 1e-4;
 
-/// How far apart, in units in the last place, results of expressions alone may lie.
+/// The allowed difference, in units in the last place, of results of expressions alone.
 pub(crate) const MOST_ULPS: u64 = 1;
 
-/// The largest differences that were found.
+/// The largest differences found.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Difference {
     pub(crate) relative: f64,
@@ -33,7 +33,7 @@ impl fmt::Display for Difference {
     }
 }
 
-/// True of models that are expressions and nothing else.
+/// True for models that are expressions and nothing else.
 pub(crate) fn is_expressions_only(file: &ParamFile) -> bool {
     let plain = |kind: &str| kind.starts_with("pnnx.") || kind.starts_with("prim::Tuple");
     file.operators.iter().all(|op| plain(&op.kind))
@@ -76,7 +76,7 @@ fn one(a: &Tensor, b: &Tensor) -> Result<Difference, String> {
         if !p.is_finite() || !q.is_finite() || apart > TOLERANCE * scale {
             return Err(format!("element {k} is {p}, not {q} (scale {scale})"));
         }
-        // Where terms cancel, what is left of their rounding is small beside the terms.
+        // If terms cancel, the remaining rounding error is small relative to the terms.
         if apart <= f64::from(f32::EPSILON) / 2.0 * scale {
             worst = worst.larger(Difference {
                 relative: apart / scale,

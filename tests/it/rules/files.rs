@@ -21,7 +21,7 @@ pub(super) fn parse(name: &str, text: &str) -> RuleSet {
         .unwrap_or_else(|e| panic!("{}", e.render(false)))
 }
 
-/// All files below the folder, in order of their names.
+/// All files under the directory, sorted by name.
 fn walk(folder: &Path, out: &mut Vec<std::path::PathBuf>) {
     let entries = std::fs::read_dir(folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
     let mut paths: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
@@ -35,7 +35,7 @@ fn walk(folder: &Path, out: &mut Vec<std::path::PathBuf>) {
     }
 }
 
-/// Every rule file of the repository, whether built in or not, and the blocks of the document beside them.
+/// Every rule file of the repository, whether built in or not, and the code blocks of the documents beside them.
 pub(super) fn files() -> &'static [RulesFile] {
     static FILES: OnceLock<Vec<RulesFile>> = OnceLock::new();
     FILES.get_or_init(|| {
@@ -60,7 +60,7 @@ pub(super) fn files() -> &'static [RulesFile] {
 }
 
 impl RulesFile {
-    /// The rules as they are written: each with its directions, the forward one first.
+    /// The rules as written: each with its directions, the forward one first.
     pub(super) fn rules(&self) -> Vec<&[Arc<Rule>]> {
         self.set
             .rules

@@ -1,4 +1,4 @@
-//! The document of the rules: its table of the library is current, its points have examples, its passes rules.
+//! The rules document: its table of the library is current, its points have examples, its passes have rules.
 
 use std::fmt::Write as _;
 
@@ -44,7 +44,7 @@ fn readme_is_current() {
     }
 }
 
-/// The part of a document below a heading, up to the next one of that level or above.
+/// The part of a document below a heading, up to the next heading of the same or a higher level.
 fn section<'a>(text: &'a str, heading: &str) -> &'a str {
     let (level, _) = heading.split_once(' ').unwrap();
     let from = text

@@ -8,7 +8,7 @@ use tautomer::lang::parse_program;
 
 use super::Loaded;
 
-/// The same numbers on every machine.
+/// Numbers that are the same on every machine.
 pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
@@ -28,7 +28,7 @@ impl Random {
         values[self.below(values.len())]
     }
 
-    /// An extent, mostly small, so that extents of several tensors are often equal, and often 1.
+    /// A dimension, mostly small, so that dimensions of several tensors are often equal, and often 1.
     fn extent(&mut self) -> usize {
         self.of(&[0, 1, 1, 1, 1, 2, 2, 2, 2, 2, 3, 3])
     }
@@ -42,7 +42,7 @@ impl Random {
     }
 }
 
-/// Shapes of the variables, and what stands for the attributes that the source binds.
+/// Shapes of the variables, and values of the attributes that the source binds.
 pub(crate) fn instance(loaded: &Loaded, random: &mut Random) -> (Vec<Vec<usize>>, Vec<(&'static str, String)>) {
     let names: Vec<&str> = loaded.rule.variables.iter().map(|v| &*v.name).collect();
     if !loaded.source.contains("..a") {
@@ -67,7 +67,7 @@ pub(crate) fn instance(loaded: &Loaded, random: &mut Random) -> (Vec<Vec<usize>>
     let (grouped, single) = (loaded.source.contains("group = g"), loaded.source.contains("group = 1"));
     let g = if single { 1 } else { random.of(&[1, 1, 2, 3]) };
     let h = if grouped { random.of(&[g, 1, 2]) } else { g };
-    // A tensor that is its own kernel has no room to move in without padding.
+    // A tensor that is its own kernel needs padding for the window to move.
     let own_kernel = names.contains(&"z");
     let pads = random.list(2 * spatial, if own_kernel { &[1, 2] } else { &[0, 0, 1, 2] });
     let mut rest = format!(

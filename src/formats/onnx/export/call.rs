@@ -1,4 +1,4 @@
-//! Calls of the table's operators in the form that an operator set gives them.
+//! Calls of the table's operators in the form of a particular operator set.
 
 use crate::formats::onnx::attr::from_value;
 use crate::formats::onnx::import::{onnx_attr, onnx_name, table_position};
@@ -14,13 +14,13 @@ use crate::tensor::{DType, Dim, Shape, Tensor, Type};
 pub(super) enum Arg {
     /// The value of a vertex.
     Value(VertexId),
-    /// A constant that the graph holds as an attribute.
+    /// A constant that is an attribute in the graph.
     Constant(Tensor),
-    /// A list of extents, some of them symbolic, that the graph holds as an attribute.
+    /// A list of dimensions, some of them symbolic, that is an attribute in the graph.
     Extents(Vec<Dim>),
-    /// A symbolic extent that the graph holds as an attribute, as a scalar of that type.
+    /// A symbolic dimension that is an attribute in the graph, as a scalar of that type.
     Extent(Dim, DType),
-    /// Left out.
+    /// A missing operand.
     Absent,
 }
 
@@ -30,7 +30,7 @@ pub(super) struct Rendered {
     pub(super) op_type: &'static str,
     pub(super) args: Vec<Arg>,
     pub(super) attrs: Vec<AttributeProto>,
-    /// Whether there is a kernel for it.
+    /// Whether ONNX Runtime has a kernel for it.
     pub(super) has_kernel: bool,
 }
 
@@ -77,7 +77,7 @@ impl Call<'_> {
         Some(self.graph.ty(self.operand(at)?).as_tensor()?.dtype)
     }
 
-    /// True if the call means the same before the operator got its present meaning.
+    /// True if the call has the same meaning in versions from before the operator got its present meaning.
     fn means_the_same(&self, name: &str, opset: i64) -> bool {
         match name {
             "Softmax" | "LogSoftmax" | "Hardmax" => {
@@ -109,7 +109,7 @@ impl Call<'_> {
 }
 
 impl Call<'_> {
-    /// True for attribute values that older versions cannot say because they know no others.
+    /// True for attribute values that older versions imply and cannot express.
     fn implied(&self, op_type: &str, attr: &str, value: &AttrValue, opset: i64) -> bool {
         match (op_type, attr, value) {
             ("Resize" | "Upsample", "coordinate_transformation_mode" | "nearest_mode" | "cubic_coeff_a", _) => {
@@ -129,15 +129,15 @@ impl Call<'_> {
         }
     }
 
-    /// The extents of the kernel, which ONNX says beside the weights.
+    /// The kernel size, which ONNX stores in addition to the weights.
     fn kernel_shape(&self, weights: usize) -> Option<AttrValue> {
         let extents: Option<Vec<i64>> = self.shape(weights)?.iter().skip(2).map(Dim::as_const).collect();
         Some(AttrValue::ints(&extents?))
     }
 }
 
-/// The node for a call in operator set `opset`. Of the types that constants may have, those are taken for which there is
-/// a kernel, so far as there are any.
+/// The node for a call in operator set `opset`. If constants may have several types, a type for which there is a kernel
+/// is chosen, if possible.
 ///
 /// # Errors
 /// What the operator set lacks.
@@ -154,7 +154,7 @@ pub(super) fn render(
     Ok(rendered)
 }
 
-/// Gives constants that come from attributes types for which there is a kernel; false if there is none.
+/// Gives constants made from attributes types for which there is a kernel; false if there is no kernel.
 fn choose_types(graph: &Graph, rendered: &mut Rendered, result: &Type, opset: i64) -> bool {
     let op_type = rendered.op_type;
     let Some(schema) = schema(op_type, opset) else {
@@ -190,10 +190,10 @@ fn choose_types(graph: &Graph, rendered: &mut Rendered, result: &Type, opset: i6
     false
 }
 
-/// The types that a constant may be given, the first that has a kernel.
+/// The types that a constant may be given; the first one with a kernel is used.
 const CONSTANT_TYPES: &[DType] = &[DType::I64, DType::I32, DType::F32, DType::F64];
 
-/// The same elements in another type, if that type has them.
+/// The same elements in another type, if it can represent them exactly.
 fn exactly(tensor: &Tensor, dtype: DType) -> Option<Tensor> {
     let found = match tensor.to_ints() {
         Some(ints) if dtype.is_float() => {
@@ -213,7 +213,7 @@ fn exactly(tensor: &Tensor, dtype: DType) -> Option<Tensor> {
     same.then_some(found)
 }
 
-/// The element type of an operand; nothing if it is left out or no tensor.
+/// The element type of an operand; `None` if it is missing or not a tensor.
 fn arg_type(graph: &Graph, arg: &Arg) -> Option<DType> {
     match arg {
         Arg::Value(v) => graph.ty(*v).as_tensor().map(|t| t.dtype),
@@ -255,7 +255,7 @@ fn plain(
         for (i, formal) in schema.inputs.iter().enumerate() {
             let p = newest_position(op_type, schema, i);
             let (p, name) = match op_type {
-                // The operand in the place of the newest form's region of interest.
+                // In the newest version, the region of interest is at this position.
                 "Upsample" if i == 1 => (2, "scales"),
                 _ => (
                     p,
@@ -279,7 +279,7 @@ fn plain(
                     args.push(constant(&call, op_type, formal, schema, value)?);
                 }
                 None if formal.optional => args.push(Arg::Absent),
-                // Left out is an empty tensor where the schema insists.
+                // A missing operand is written as an empty tensor if the schema requires it.
                 None if op_type == "Resize" && matches!(formal.name, "roi" | "scales") => {
                     args.push(Arg::Constant(Tensor::vector(Vec::<f32>::new())));
                 }
@@ -301,7 +301,7 @@ fn plain(
         .enumerate()
         .filter(|(at, done)| !**done && call.operand(*at).is_some())
     {
-        // An operand that this version takes as an attribute.
+        // An operand that is an attribute in this version.
         let place = format!(
             "{op_type} takes operand {at} from operator set {} on",
             newest(op_type).map_or(0, |s| s.since)
@@ -315,7 +315,7 @@ fn plain(
         if value.is_none() || consumed.contains(&attr.name) {
             continue;
         }
-        // The sizes say how many there are.
+        // The sizes determine the number of parts.
         if op_type == "Split" && attr.name == "num_outputs" && args.len() > 1 {
             continue;
         }
@@ -361,7 +361,8 @@ fn plain(
     })
 }
 
-/// Checks element types against the schema: the set of each operand, and equality where operands share a variable.
+/// Checks element types against the schema: the allowed set of each operand, and equality of operands that share a
+/// variable.
 fn check_types(graph: &Graph, args: &[Arg], schema: &Schema) -> Result<(), String> {
     let mut bound: Vec<(&str, DType)> = Vec::new();
     for (i, arg) in args.iter().enumerate() {
@@ -372,7 +373,7 @@ fn check_types(graph: &Graph, args: &[Arg], schema: &Schema) -> Result<(), Strin
             return Err(format!("does not take {dtype} elements"));
         }
         match bound.iter().find(|(var, _)| *var == formal.types) {
-            Some((_, other)) if *other != dtype => return Err(format!("takes no {dtype} beside {other}")),
+            Some((_, other)) if *other != dtype => return Err(format!("does not take {dtype} together with {other}")),
             Some(_) => {}
             None if formal.types.starts_with('#') => {}
             None => bound.push((formal.types, dtype)),
@@ -381,7 +382,7 @@ fn check_types(graph: &Graph, args: &[Arg], schema: &Schema) -> Result<(), Strin
     Ok(())
 }
 
-/// The names of interpolations that old versions of `GridSample` have for two axes.
+/// The names of two-axis interpolation modes in old versions of `GridSample`.
 fn old_mode(value: &AttrValue) -> AttrValue {
     match value {
         AttrValue::Str(mode) if &**mode == "linear" => AttrValue::str("bilinear"),
@@ -390,7 +391,7 @@ fn old_mode(value: &AttrValue) -> AttrValue {
     }
 }
 
-/// Values in the kinds that ONNX has.
+/// Converts values to the kinds that ONNX has.
 fn as_onnx(op_type: &str, name: &str, value: &AttrValue) -> AttrValue {
     match value {
         AttrValue::Bool(v) => AttrValue::int(i64::from(*v)),
@@ -416,14 +417,14 @@ fn tensor_as_attr(tensor: &Tensor) -> Result<AttrValue, String> {
             all => AttrValue::ints(all),
         });
     }
-    let floats = tensor.to_f64s().ok_or("text cannot become an attribute")?;
+    let floats = tensor.to_f64s().ok_or("strings cannot become an attribute")?;
     Ok(match floats.as_slice() {
         [one] if !list => AttrValue::float(*one),
         all => AttrValue::Floats(all.iter().copied().map(crate::op::Real).collect()),
     })
 }
 
-/// The operand that stands for an attribute value.
+/// The operand that represents an attribute value.
 fn constant(
     call: &Call<'_>,
     op_type: &str,
@@ -464,7 +465,7 @@ fn constant(
     Ok(Arg::Constant(tensor))
 }
 
-/// A list of extents with as few symbols as the operator allows.
+/// A list of dimensions with as few symbols as the operator allows.
 fn extents(call: &Call<'_>, op_type: &str, dims: &[Dim]) -> Result<Arg, String> {
     let input = call.shape(0);
     let mut out = dims.to_vec();

@@ -1,4 +1,4 @@
-//! Vertices into nodes, initializers, inputs and outputs.
+//! Writes vertices as nodes, initializers, inputs and outputs.
 
 use std::collections::{HashMap, HashSet};
 
@@ -22,42 +22,42 @@ use crate::graph::{Graph, Node, Params, VertexId};
 use crate::op::{AttrValue, Op, OpaqueOp};
 use crate::tensor::{DType, Dim, Shape, Tensor, Type};
 
-/// The key of the metadata of a node that says which rules made it.
+/// The key of the node metadata that lists the rules that made the node.
 const RULES: &str = "tautomer.rules";
 
-/// Type, shape and bytes of a constant, by which equal ones are found.
+/// Type, shape and bytes of a constant, to find equal ones.
 type ConstantKey = (DType, Vec<usize>, Vec<u8>);
 
 pub(super) struct Emitter<'g> {
     pub(super) graph: &'g Graph,
     params: &'g Params,
     pub(super) info: &'g OnnxInfo,
-    /// Where symbolic extents are found outside of a nested graph.
+    /// Where to find symbolic dimensions outside of a nested graph.
     pub(super) outer: Outer,
     pub(super) opset: i64,
     pub(super) names: Names,
-    /// Names of vectors of one extent.
+    /// Names of one-element vectors of dimensions.
     pub(super) computed: HashMap<Dim, String>,
-    /// Names of the extents of values.
+    /// Names of the shapes of values.
     pub(super) shapes: HashMap<String, String>,
-    /// A value, and the axis at which it has that extent.
+    /// A value and one of its axes that has the dimension.
     pub(super) axes: HashMap<Dim, (String, i64)>,
     /// The shapes of those values.
     pub(super) ranks: HashMap<String, Shape>,
     constants: HashMap<ConstantKey, String>,
-    /// Inputs of a nested graph that are values of the graphs around it, which may not be its results as they are.
+    /// Inputs of a nested graph that are values of outer graphs, and so cannot be its results directly.
     captured: HashSet<VertexId>,
     nested: bool,
-    /// Constants of a nested graph that the graph around it has to hold.
+    /// Constants of a nested graph that the outer graph has to hold.
     pub(super) hoisted: Vec<TensorProto>,
     proto: GraphProto,
 }
 
-/// The message for a graph all of whose calls can be rendered in `opset`.
+/// The message for a graph whose calls can all be rendered in `opset`.
 pub(super) fn emit(graph: &Graph, params: &Params, info: &OnnxInfo, opset: i64) -> Result<GraphProto, Diagnostics> {
     let mut emitter = Emitter::within(graph, params, info, opset, Names::default(), Outer::new());
     emitter.proto.metadata_props.clone_from(&info.graph_metadata);
-    // Inputs keep their names, even where one inside a node that is carried along is the same.
+    // Inputs keep their names, even if a node that is carried along uses the same name inside.
     emitter.inputs(graph.inputs())?;
     emitter.reserve(&graph.rpo());
     emitter.run()?;
@@ -66,7 +66,7 @@ pub(super) fn emit(graph: &Graph, params: &Params, info: &OnnxInfo, opset: i64) 
     let kept = info.quantization.iter();
     let kept = kept.filter(|a| a.tensor_name.as_deref().is_some_and(|name| names.is_used(name)));
     let kept: Vec<TensorAnnotation> = kept.cloned().collect();
-    // What an annotation refers to stays, whether a node uses it or not.
+    // Tensors that an annotation refers to are kept even if no node uses them.
     let names = kept.iter().flat_map(|a| &a.quant_parameter_tensor_names);
     for name in names.filter_map(|entry| entry.value.as_deref()) {
         if let (Some(tensor), false) = (info.annotated.get(name), emitter.names.is_used(name)) {
@@ -79,7 +79,7 @@ pub(super) fn emit(graph: &Graph, params: &Params, info: &OnnxInfo, opset: i64) 
 }
 
 impl<'g> Emitter<'g> {
-    /// An emitter of a graph where these names are given.
+    /// An emitter for a graph in whose scope these names exist.
     pub(super) fn within(
         graph: &'g Graph,
         params: &'g Params,
@@ -115,7 +115,7 @@ impl<'g> Emitter<'g> {
         }
     }
 
-    /// Writes a nested graph, the first inputs of which are its own.
+    /// Writes a nested graph; only the first inputs are its own.
     pub(super) fn body(&mut self, own: usize) -> Result<(), Diagnostics> {
         self.nested = true;
         self.captured = self.graph.inputs()[own..].iter().copied().collect();
@@ -124,12 +124,12 @@ impl<'g> Emitter<'g> {
         self.run()
     }
 
-    /// What was written, the names that were given, and constants for the graph around.
+    /// The written graph, the names in use, and constants for the outer graph.
     pub(super) fn into_parts(self) -> (GraphProto, Names, Vec<TensorProto>) {
         (self.proto, self.names, self.hoisted)
     }
 
-    /// Holds constants of nested graphs, or gives them to the graph around.
+    /// Stores constants of nested graphs, or passes them to the outer graph.
     pub(super) fn hold(&mut self, constants: Vec<TensorProto>) {
         match self.nested {
             true => self.hoisted.extend(constants),
@@ -160,7 +160,7 @@ impl Emitter<'_> {
         for &v in &order {
             self.vertex(v)
                 .map_err(|problem| Diagnostics::from(self.place(v, problem)))?;
-            // What is said of a value that is carried along is not known to be so.
+            // The declared types of values carried along are not verified, so they are not remembered.
             if matches!(self.graph.vertex(v).op(), Some(Op::Known(_))) {
                 self.remember(v);
             }
@@ -173,7 +173,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Says the types of what nodes compute, so far as they are known and it is no result of the graph.
+    /// Declares the known types of values computed by nodes, except for results of the graph.
     fn inner_types(&mut self, order: &[VertexId]) {
         let shown: HashSet<&str> = self.proto.output.iter().filter_map(|o| o.name.as_deref()).collect();
         let mut infos = Vec::new();
@@ -189,7 +189,7 @@ impl Emitter<'_> {
                 let Some(name) = self.names.get((v, i as u32)).filter(|name| !shown.contains(name)) else {
                     continue;
                 };
-                // What is carried along has the type that it was declared with.
+                // A value carried along has its declared type.
                 let unranked = ty.as_tensor().is_some_and(|t| t.shape.is_none());
                 if !(unranked && matches!(op, Op::Opaque(_)))
                     && let Ok(info) = self.value_info(name, ty)
@@ -213,7 +213,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Names inside nested graphs may not be given to outer values.
+    /// Reserves the names inside nested graphs, so that outer values do not get them.
     fn reserve(&mut self, order: &[VertexId]) {
         for &v in order {
             let Node::Call {
@@ -248,7 +248,7 @@ impl Emitter<'_> {
         let old = self.info.values.get(name).cloned().unwrap_or_default();
         let unranked = ty.as_tensor().is_some_and(|t| t.shape.is_none());
         let declared = match export_type(ty, &self.info.symbols) {
-            // A result must have a shape; where inference has none, the model's own word is all there is.
+            // A result must have a shape; if inference found none, only the model's declaration is left.
             Some(proto) if unranked && old.r#type.as_ref().is_some_and(|old| same_elements(old, &proto)) => {
                 old.r#type.clone()
             }
@@ -270,7 +270,7 @@ impl Emitter<'_> {
             self.proto
                 .input
                 .push(info.map_err(|problem| Diagnostics::from(self.place(v, problem)))?);
-            // What it is unless a caller gives something else.
+            // The default value of the input.
             if let Some(tensor) = self.params.get(&*base) {
                 self.proto.initializer.push(from_tensor(&name, tensor));
             }
@@ -278,7 +278,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Names of results, tuples taken apart; a result that a node computes takes the name at once.
+    /// Names the results, with tuples flattened; a result that a node computes gets its name immediately.
     fn name_outputs(&mut self) -> Vec<(String, VertexId)> {
         let mut out = Vec::new();
         let mut taken = HashSet::new();
@@ -295,7 +295,7 @@ impl Emitter<'_> {
                     base = format!("{base}.{j}");
                 }
                 let value = value_of(self.graph, item);
-                // A value of the graphs around has its name there, and is a result here under another one.
+                // A value of an outer graph keeps its name there, and is a result here under another one.
                 let same = self.names.get(value) == Some(base.as_str()) && !self.captured.contains(&value.0);
                 let name = match same && taken.insert(base.clone()) {
                     true => base,
@@ -451,7 +451,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Adds the node of a call; the rules that made it are written into its metadata.
+    /// Adds the node of a call; its metadata lists the rules that made it.
     pub(super) fn call_node(
         &mut self,
         v: VertexId,
@@ -471,7 +471,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Adds a node; one that the model had gets back what it said beside its computation.
+    /// Adds a node; a node of the original model gets back its additional information.
     fn node(&mut self, op_type: &str, input: Vec<String>, output: Vec<String>, attribute: Vec<AttributeProto>) {
         let first = output.iter().find(|name| !name.is_empty());
         let old = first.and_then(|name| self.info.node(name, op_type));
@@ -490,7 +490,7 @@ impl Emitter<'_> {
         });
     }
 
-    /// Adds a node that computes an extent, and returns the name of its result.
+    /// Adds a node that computes a dimension, and returns the name of its result.
     pub(super) fn helper(&mut self, op_type: &str, inputs: Vec<String>, attrs: &[(&str, i64)]) -> String {
         let name = self.names.fresh(&format!("extent_{}", op_type.to_ascii_lowercase()));
         let attrs = attrs
@@ -507,7 +507,7 @@ impl Emitter<'_> {
             return name.clone();
         }
         let name = self.names.fresh(&format!("{base}_const"));
-        // The elements come from attributes, all of which ONNX can store.
+        // This cannot fail: the elements come from attributes, all of which ONNX can store.
         let _ = self.initializer(&name, &tensor, false);
         if let Some(key) = key {
             self.constants.insert(key, name.clone());
@@ -520,7 +520,7 @@ impl Emitter<'_> {
             return Err(format!("ONNX has no element type {}", tensor.dtype()));
         }
         let overridable = self.info.overridable.iter().any(|old| **old == *name);
-        // Every initializer is an input before IR version 4; what was none before stays inside.
+        // Before IR version 4, every initializer is an input; a constant that was no input becomes a node.
         let is_node = |opset: i64| {
             let result = schema("Constant", opset).and_then(|s| s.outputs.first());
             result.is_some_and(|formal| formal.allows(tensor.dtype()))
@@ -532,7 +532,7 @@ impl Emitter<'_> {
         }
         let proto: TensorProto = from_tensor(name, tensor);
         match self.info.ir_version < 4 {
-            // The inputs of a nested graph are what its node says, so that an initializer has no place there.
+            // The inputs of a nested graph are determined by its node, so it cannot have initializers.
             true => self.hold(vec![proto]),
             false => self.proto.initializer.push(proto),
         }
@@ -556,7 +556,7 @@ impl Emitter<'_> {
                 infos.insert(name, info);
             }
         }
-        // In the order of the model that was read, so far as it had them.
+        // In the order of the original model, as far as it had them.
         let overridable: Vec<_> = self
             .info
             .overridable
@@ -568,7 +568,7 @@ impl Emitter<'_> {
     }
 }
 
-/// Lets a nested graph refer to outer values by their new names.
+/// Makes a nested graph refer to outer values by their new names.
 fn rename(graph: &mut GraphProto, names: &HashMap<&str, &str>) {
     let hidden: HashSet<String> = defined(graph).into_iter().map(String::from).collect();
     let new_name = |name: &str| match names.get(name) {

@@ -1,4 +1,4 @@
-//! Lists of extents that are known only when the model runs, computed by nodes.
+//! Lists of dimensions that are only known at run time, computed by nodes.
 
 use super::call::Arg;
 use super::emit::Emitter;
@@ -6,10 +6,10 @@ use crate::formats::onnx::data_type;
 use crate::graph::VertexId;
 use crate::tensor::{Atom, DType, Dim, Tensor};
 
-/// The operator set from which on `Shape` gives the extents of some axes alone.
+/// The first operator set in which `Shape` can return only some of the dimensions.
 const SHAPE_OF_AXES: i64 = 15;
 
-/// The first operator set that has the node for an atom of integers of 64 bits.
+/// The first operator set that has the node for an atom in 64-bit integers.
 fn first_opset(atom: &Atom) -> i64 {
     match atom {
         Atom::Symbol(_) | Atom::Unknown(_) | Atom::FloorDiv(..) => 1,
@@ -18,10 +18,10 @@ fn first_opset(atom: &Atom) -> i64 {
     }
 }
 
-/// Whether an operator set has the nodes that compute the extents among these operands.
+/// Checks whether an operator set has the nodes that compute the dimensions among these operands.
 ///
 /// # Errors
-/// An extent that it cannot compute.
+/// A dimension that it cannot compute.
 pub(super) fn computable(args: &[Arg], opset: i64) -> Result<(), String> {
     let dims = args.iter().flat_map(|arg| match arg {
         Arg::Extents(dims) => dims.as_slice(),
@@ -43,7 +43,7 @@ fn cannot_compute(opset: i64, dim: &Dim) -> String {
 }
 
 impl Emitter<'_> {
-    /// The name of a vector of these extents.
+    /// The name of a vector of these dimensions.
     pub(super) fn extents(&mut self, dims: &[Dim]) -> Result<String, String> {
         if let Some(name) = self.whole(dims) {
             return Ok(name);
@@ -69,7 +69,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// The name of a scalar of that type, the extent.
+    /// The name of a scalar of that type with the dimension as its value.
     pub(super) fn scalar_extent(&mut self, dim: Dim, dtype: DType) -> Result<String, String> {
         let vector = self.extents(&[dim])?;
         let none = self.constant(Tensor::vector(Vec::<i64>::new()), "shape");
@@ -81,7 +81,7 @@ impl Emitter<'_> {
         Ok(self.helper("Cast", vec![scalar], &[("to", i64::from(to as i32))]))
     }
 
-    /// The name of a vector of one element, the extent.
+    /// The name of a one-element vector with the dimension as its value.
     fn extent(&mut self, dim: &Dim) -> Result<String, String> {
         if let Some(value) = dim.as_const() {
             return Ok(self.constant(Tensor::vector(vec![value]), "shape"));
@@ -105,7 +105,7 @@ impl Emitter<'_> {
         Ok(name)
     }
 
-    /// The extents of a value.
+    /// The name of a value's shape.
     fn shape(&mut self, value: String) -> String {
         if let Some(name) = self.shapes.get(&value) {
             return name.clone();
@@ -115,14 +115,14 @@ impl Emitter<'_> {
         name
     }
 
-    /// The extents as those of one value that has just these.
+    /// The name of the shape of a value with exactly these dimensions.
     fn whole(&mut self, dims: &[Dim]) -> Option<String> {
         let (value, axis) = self.axes.get(dims.iter().find(|d| d.as_const().is_none())?)?.clone();
         let shape = self.ranks.get(&value).filter(|s| s[..] == *dims)?;
         (dims.len() > 1 && shape[axis as usize].as_const().is_none()).then(|| self.shape(value))
     }
 
-    /// Remembers the extents of a value that has been computed, for those who ask for them later.
+    /// Remembers the dimensions of a computed value for later use.
     pub(super) fn remember(&mut self, v: VertexId) {
         let Some(shape) = self.graph.ty(v).as_tensor().and_then(|t| t.shape.as_ref()) else {
             return;
@@ -161,7 +161,7 @@ impl Emitter<'_> {
                 }
             });
         }
-        sum.ok_or_else(|| format!("the extent {dim} is empty"))
+        sum.ok_or_else(|| format!("the dimension {dim} is empty"))
     }
 
     fn product(&mut self, atoms: &[Atom], coefficient: i64, whole: &Dim) -> Result<String, String> {
@@ -176,7 +176,7 @@ impl Emitter<'_> {
                 Some(so_far) => self.helper("Mul", vec![so_far, factor], &[]),
             });
         }
-        product.ok_or_else(|| format!("the extent {whole} is empty"))
+        product.ok_or_else(|| format!("the dimension {whole} is empty"))
     }
 
     fn atom(&mut self, atom: &Atom, whole: &Dim) -> Result<String, String> {
@@ -185,9 +185,9 @@ impl Emitter<'_> {
             return self.extent(&alone);
         }
         let (op, a, b) = match atom {
-            Atom::Symbol(name) => return Err(format!("no input has an axis of extent {name}")),
-            Atom::Unknown(_) => return Err("an extent is not known".to_string()),
-            // Extents are not negative, so that truncating and rounding down agree.
+            Atom::Symbol(name) => return Err(format!("no input has the dimension {name}")),
+            Atom::Unknown(_) => return Err("a dimension is unknown".to_string()),
+            // Dimensions are nonnegative, so truncating and flooring division agree.
             Atom::FloorDiv(a, b) => ("Div", a, b),
             Atom::Mod(a, b) => ("Mod", a, b),
             Atom::Min(a, b) => ("Min", a, b),

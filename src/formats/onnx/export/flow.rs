@@ -1,4 +1,4 @@
-//! Calls of functions as nodes with nested graphs, and values that are no tensors.
+//! Calls of functions as nodes with nested graphs, and values that are not tensors.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::graph::{Graph, Params, VertexId, region_graph};
 use crate::op::{AttrValue, Flow, OpDef, Region, Semantics};
 use crate::tensor::{DType, Type};
 
-/// Control flow, and what makes a missing optional value: what `render` has no schema for.
+/// Control flow and the creation of missing optional values, which `render` has no schema for.
 pub(super) fn is_special(def: &OpDef) -> bool {
     matches!(
         def.semantics,
@@ -23,7 +23,7 @@ pub(super) fn is_special(def: &OpDef) -> bool {
     )
 }
 
-/// The first operator set that has such a call.
+/// The first operator set that can express the call.
 pub(super) fn first_opset(graph: &Graph, v: VertexId, def: &OpDef) -> i64 {
     fn kind(ty: &Type) -> i64 {
         match ty {
@@ -43,7 +43,7 @@ pub(super) fn first_opset(graph: &Graph, v: VertexId, def: &OpDef) -> i64 {
     own.max(types.unwrap_or(0))
 }
 
-/// Where symbolic extents are found outside of a nested graph: an input and its axis.
+/// Where to find symbolic dimensions outside of a nested graph: an input and its axis.
 pub(super) type Outer = HashMap<Arc<str>, (String, i64)>;
 
 impl Emitter<'_> {
@@ -58,7 +58,7 @@ impl Emitter<'_> {
             Some(AttrValue::Int(d)) => d.as_const().and_then(|n| usize::try_from(n).ok()).unwrap_or(0),
             _ => 0,
         };
-        // Operands of the node itself, and the inputs of its functions that are inputs of the nested graphs too.
+        // Operands of the node itself, and the function inputs that are also inputs of the nested graphs.
         let (op_type, own, formal) = match def.semantics {
             Semantics::Flow(Flow::Branch) => ("If", 1, 0),
             Semantics::Flow(Flow::Loop) => ("Loop", 2 + int("carried"), 2 + int("carried")),
@@ -104,11 +104,11 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// The nested graph of a function whose inputs behind the first `formal` are values outside of these names.
+    /// The nested graph of a function; inputs after the first `formal` are outer values with these names.
     fn nested(&mut self, region: &Region, formal: usize, outside: &[String]) -> Result<GraphProto, String> {
         let graph = region_graph(region);
         if graph.inputs().len() != formal + outside.len() {
-            return Err("a function takes another number of values than it is called with".to_string());
+            return Err("a function is called with the wrong number of values".to_string());
         }
         let mut names = Names::within(&self.names);
         for (&v, name) in graph.inputs()[formal..].iter().zip(outside) {
@@ -127,7 +127,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Where symbolic extents are found in nested graphs.
+    /// Where to find symbolic dimensions in nested graphs.
     fn outer_extents(&self) -> Outer {
         let mut found = self.outer.clone();
         for (dim, place) in self
@@ -145,7 +145,7 @@ fn first_message(problems: &Diagnostics) -> String {
     problems.iter().next().map_or_else(String::new, |p| p.message.clone())
 }
 
-/// The attribute that says what is missing.
+/// The attribute with the type of a missing value.
 fn missing_type(ty: &Type) -> Result<AttributeProto, String> {
     let tensor = |dtype: DType| -> Result<TypeProto, String> {
         let elem_type = data_type(dtype).ok_or_else(|| format!("ONNX has no element type {dtype}"))?;

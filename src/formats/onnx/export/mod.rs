@@ -1,7 +1,8 @@
-//! Graphs into models.
+//! Exports graphs as models.
 //!
-//! The operator set stays that of the model the graph came from. A composite operator it lacks is written as its body;
-//! where a primitive one is lacking, the smallest operator set that has it is taken and a note says so.
+//! The operator set is that of the model from which the graph was imported. A composite operator that it lacks is
+//! written as its body; if a primitive one is missing, the smallest operator set that has it is used, and a note says
+//! so.
 
 mod call;
 mod emit;
@@ -22,7 +23,7 @@ use crate::graph::{Graph, Node, Params, VertexId, expand_composites, graph_regio
 use crate::op::{AttrValue, Attrs, Infer, Op, OpDef, lookup};
 use crate::tensor::Type;
 
-/// The oldest operator set that is written.
+/// The oldest operator set that can be written.
 const OLDEST: i64 = 7;
 
 /// A model made from a graph.
@@ -30,14 +31,14 @@ const OLDEST: i64 = 7;
 pub struct Exported {
     /// The model.
     pub model: ModelProto,
-    /// What the user should know; no errors.
+    /// Notes and warnings, but no errors.
     pub notes: Diagnostics,
 }
 
-/// The model of a graph; `info` is what the model it came from said beside its computation.
+/// Exports a graph; `info` has the parts of the original model besides its computation.
 ///
 /// # Errors
-/// The graph has an operator or an element type that ONNX has no form for, or a parameter without a value.
+/// The graph has an operator or an element type that ONNX cannot express, or a parameter without a value.
 pub fn export(graph: &Graph, params: &Params, info: &OnnxInfo) -> Result<Exported, Diagnostics> {
     let mut notes = Diagnostics::new();
     let (mut graph, opset, reason) = fitting(graph, info)?;
@@ -64,7 +65,7 @@ pub fn export(graph: &Graph, params: &Params, info: &OnnxInfo) -> Result<Exporte
     Ok(Exported { model, notes })
 }
 
-/// Functions that calls which are carried along refer to, and those that they call; all others were inlined.
+/// Functions used by calls that are carried along, directly or indirectly; all others were inlined.
 fn functions_in_use(graph: &Graph, functions: Vec<FunctionProto>) -> Vec<FunctionProto> {
     let is_opaque = |v: &VertexId| matches!(graph.vertex(*v).op(), Some(Op::Opaque(_)));
     let inside = |v: &VertexId| match &graph.vertex(*v).node {
@@ -100,16 +101,16 @@ fn known_calls(graph: &Graph) -> impl Iterator<Item = (VertexId, &'static OpDef,
     })
 }
 
-/// A call that an operator set has no form for.
+/// A call that an operator set cannot express.
 struct Failing {
     op: &'static str,
     name: Option<Arc<str>>,
-    /// The first operator set that has one.
+    /// The first operator set that can express it.
     needed: Option<i64>,
     reason: String,
 }
 
-/// Whether a call has a form in an operator set, and if it has, whether there is a kernel for it.
+/// Whether there is a kernel for a call in an operator set; an error if the operator set cannot express the call.
 fn renders(graph: &Graph, v: VertexId, def: &'static OpDef, attrs: &Attrs, opset: i64) -> Result<bool, String> {
     if flow::is_special(def) {
         let first = flow::first_opset(graph, v, def);
@@ -123,10 +124,10 @@ fn renders(graph: &Graph, v: VertexId, def: &'static OpDef, attrs: &Attrs, opset
     Ok(rendered.has_kernel)
 }
 
-/// What rules may make where the result is written in some operator set.
+/// Restricts what rules may create to what can be written in an operator set.
 ///
-/// A model that ONNX Runtime can run stays one: no call is made for which it has no kernel. A model that it has no
-/// kernels for as it is, is not held to that.
+/// A model that ONNX Runtime can run stays that way: no call is created for which it has no kernel. If it lacks kernels
+/// for the original model, that restriction does not apply.
 #[derive(Debug, Clone)]
 pub struct Target {
     opset: i64,
@@ -134,7 +135,7 @@ pub struct Target {
 }
 
 impl Target {
-    /// For results of this graph, written beside `info`.
+    /// For results derived from this graph, written together with `info`.
     pub fn new(graph: &Graph, info: &OnnxInfo) -> Target {
         let opset = info.opset().clamp(1, NEWEST);
         let kernels = match fit(graph, opset) {
@@ -144,7 +145,7 @@ impl Target {
         Target { opset, kernels }
     }
 
-    /// True if the operator set has a form for the call, with kernels if that is asked for.
+    /// True if the operator set can express the call, with a kernel if that is required.
     pub fn allows(&self, call: &Infer<'_>, result: &Type) -> bool {
         let Some((_, since)) = onnx_name(call.def) else {
             return false;
@@ -171,10 +172,10 @@ impl Target {
     }
 }
 
-/// Constants with more elements are no attributes of any operator.
+/// Constants with more elements are never attributes of an operator.
 const SMALL: usize = 64;
 
-/// How many calls there are no kernels for.
+/// The number of calls without a kernel.
 fn kernelless(graph: &Graph, opset: i64) -> usize {
     let without = |(v, def, attrs): &(VertexId, &'static OpDef, Attrs)| {
         renders(graph, *v, def, attrs, opset) == Ok(false)
@@ -186,7 +187,7 @@ fn kernelless(graph: &Graph, opset: i64) -> usize {
     known_calls(graph).filter(without).count()
 }
 
-/// Remainders of floats have the sign of the dividend in ONNX: others are made of them.
+/// In ONNX, floating-point remainders have the sign of the dividend; other remainders are computed from them.
 fn say_remainders(graph: &mut Graph) {
     let Some(floor_mod) = lookup("floor_mod") else { return };
     let found: Vec<VertexId> = known_calls(graph)
@@ -204,8 +205,8 @@ fn say_remainders(graph: &mut Graph) {
     }
 }
 
-/// The graph with composites expanded as far as the operator set asks for, in functions that are called too, and what
-/// it still has no form for.
+/// The graph with composites expanded as the operator set requires, also inside called functions, and the calls it
+/// still cannot express.
 fn fit(graph: &Graph, opset: i64) -> Result<(Graph, Vec<Failing>), Diagnostics> {
     let mut graph = graph.clone();
     say_remainders(&mut graph);
@@ -257,7 +258,7 @@ fn fit(graph: &Graph, opset: i64) -> Result<(Graph, Vec<Failing>), Diagnostics> 
     Ok((graph, failing))
 }
 
-/// Expands composites that there is no kernel for where there are kernels for what they are made of.
+/// Expands composites that have no kernel if the operators of their bodies do.
 fn with_kernels(graph: &mut Graph, opset: i64) {
     let mut tried: HashSet<&str> = HashSet::new();
     loop {
@@ -277,8 +278,8 @@ fn with_kernels(graph: &mut Graph, opset: i64) {
     }
 }
 
-/// The graph with composites expanded as far as needed, the smallest operator set that has all the rest, and why it is
-/// not the one of the model.
+/// The graph with composites expanded as needed, the smallest operator set that has everything else, and the reason if
+/// it is not the model's.
 fn fitting(graph: &Graph, info: &OnnxInfo) -> Result<(Graph, i64, String), Diagnostics> {
     let mut why = String::new();
     let mut opset = info.opset().clamp(1, NEWEST);
@@ -313,25 +314,25 @@ fn fitting(graph: &Graph, info: &OnnxInfo) -> Result<(Graph, i64, String), Diagn
     }
 }
 
-/// Moves a model to a newer operator set that was asked for.
+/// Moves a model to a newer operator set on request.
 ///
 /// # Errors
-/// It is older than the model's own or newer than any that is known, or a node that is carried along unread means
-/// something else in it.
+/// It is older than the model's own or newer than any known one, or a node that is carried along unread has a different
+/// meaning in it.
 pub fn raise_opset(graph: &Graph, info: &mut OnnxInfo, opset: i64) -> Result<(), Diagnostics> {
     let old = info.opset();
     if opset < old || opset > NEWEST {
         let message =
-            format!("operator set {opset} is not between {old}, that of the model, and {NEWEST}, the newest known");
+            format!("operator set {opset} is not between {old} (that of the model) and {NEWEST} (the newest known)");
         return Err(cannot(message).into());
     }
     if opset > old {
-        raise(graph, info, opset, "it was asked for")?;
+        raise(graph, info, opset, "it was requested")?;
     }
     Ok(())
 }
 
-/// Moves the model to a newer operator set, unless a node that is carried along unread means something else there.
+/// Moves the model to a newer operator set, unless a node that is carried along unread has a different meaning there.
 fn raise(graph: &Graph, info: &mut OnnxInfo, opset: i64, reason: &str) -> Result<Diagnostic, Diagnostics> {
     let old = info.opset();
     for v in graph.rpo() {

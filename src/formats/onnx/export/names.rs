@@ -1,4 +1,4 @@
-//! Names of values: those of the model where they survive, fresh ones elsewhere.
+//! Names of values: those of the original model where possible, new ones elsewhere.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,17 +8,17 @@ use crate::tensor::Type;
 /// A value: a result of a call, or a leaf.
 pub(super) type Value = (VertexId, u32);
 
-/// Names given so far.
+/// Names in use.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     used: HashSet<String>,
-    /// Names inside of nested graphs, which other nested graphs may use too.
+    /// Names inside nested graphs, which other nested graphs may also use.
     nested: HashSet<String>,
     of: HashMap<Value, String>,
 }
 
 impl Names {
-    /// Names for a graph inside of another, whose names it may not use for anything else; [`Self::leave`] returns.
+    /// Names for a nested graph, which may not reuse outer names; [`Self::leave`] returns from it.
     pub(super) fn within(outer: &Names) -> Names {
         Names {
             used: outer.used.clone(),
@@ -26,24 +26,24 @@ impl Names {
         }
     }
 
-    /// Takes back what [`Self::within`] gave, with the names that were given inside.
+    /// Takes back the names from [`Self::within`], and keeps those used inside.
     pub(super) fn leave(&mut self, inner: Names) {
         let new = inner.used.into_iter().chain(inner.nested);
         let Names { used, nested, .. } = self;
         nested.extend(new.filter(|name| !used.contains(name)));
     }
 
-    /// Keeps `name` from being given to anything else.
+    /// Prevents `name` from being given to any value.
     pub(super) fn reserve(&mut self, name: &str) {
         self.used.insert(name.to_string());
     }
 
-    /// True if something has that name.
+    /// True if the name is in use.
     pub(super) fn is_used(&self, name: &str) -> bool {
         self.used.contains(name) || self.nested.contains(name)
     }
 
-    /// A name nothing has, similar to `base`.
+    /// An unused name similar to `base`.
     pub(super) fn fresh(&mut self, base: &str) -> String {
         let base = if base.is_empty() { "value" } else { base };
         let mut name = base.to_string();
@@ -66,7 +66,7 @@ impl Names {
         self.of.get(&value).map(String::as_str)
     }
 
-    /// The name of a value; a fresh one if it has none.
+    /// The name of a value; it gets a new one if it has none.
     pub(super) fn of(&mut self, value: Value, base: &str) -> String {
         if let Some(name) = self.of.get(&value) {
             return name.clone();
@@ -77,7 +77,7 @@ impl Names {
     }
 }
 
-/// The value that a vertex stands for: projections are followed.
+/// The value of a vertex, following projections.
 pub(super) fn value_of(graph: &Graph, v: VertexId) -> Value {
     let mut at = v;
     while let Node::Proj(i) = graph.vertex(at).node {
@@ -93,7 +93,7 @@ pub(super) fn value_of(graph: &Graph, v: VertexId) -> Value {
     (at, 0)
 }
 
-/// The number of results that a call has as a node.
+/// The number of results of a call as a node.
 pub(super) fn result_count(ty: &Type) -> usize {
     match ty {
         Type::Tuple(items) if !items.is_empty() => items.len(),

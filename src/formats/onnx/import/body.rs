@@ -1,4 +1,4 @@
-//! Graphs inside of nodes: functions of their inputs and of what they refer to outside.
+//! Nested graphs of nodes: functions of their inputs and of the outer values they refer to.
 
 use std::sync::Arc;
 
@@ -9,21 +9,21 @@ use crate::graph::{Graph, Node, Params, VertexId, graph_region};
 use crate::op::{OpError, Region};
 use crate::tensor::{Tensor, Type};
 
-/// Constants up to this many elements are repeated in each function that refers to them.
+/// Constants with up to this many elements are copied into each function that refers to them.
 const REPEATED: usize = 64;
 
-/// A nested graph as a function: its inputs, then the values it refers to, then weights of its own.
+/// A nested graph as a function: its inputs, then the outer values it refers to, then its own weights.
 pub(super) struct Body {
     pub(super) region: Region,
-    /// The weights, which the graph outside gives with the call.
+    /// The weights, which the outer graph passes to the call.
     pub(super) weights: Vec<(Arc<str>, Tensor)>,
 }
 
-/// A value outside that nested graphs refer to.
+/// An outer value that nested graphs refer to.
 pub(super) struct Captured<'n> {
     pub(super) name: &'n str,
     pub(super) vertex: VertexId,
-    /// Its value, if it is a constant that each function has for itself.
+    /// Its value, if it is a constant that is copied into each function.
     pub(super) constant: Option<Tensor>,
 }
 
@@ -31,12 +31,12 @@ pub(super) struct Captured<'n> {
 pub(super) fn graph_attr<'n>(node: &'n NodeProto, name: &str) -> Result<&'n GraphProto, OpError> {
     let attr: Option<&AttributeProto> = node.attribute.iter().find(|a| a.name.as_deref() == Some(name));
     attr.and_then(|a| a.g.as_ref())
-        .ok_or_else(|| OpError::new(format!("attribute `{name}` is no graph")))
+        .ok_or_else(|| OpError::new(format!("attribute `{name}` is not a graph")))
 }
 
 impl<'a> Importer<'a> {
-    /// An importer of other nodes into `graph` that goes on where this one is, in a scope of its own; [`Self::back`]
-    /// returns.
+    /// An importer of other nodes into `graph` that continues the state of this one in a nested scope; [`Self::back`]
+    /// returns from it.
     pub(super) fn nested<'b>(&mut self, proto: &'b GraphProto, graph: Graph) -> Importer<'b>
     where
         'a: 'b,
@@ -51,7 +51,7 @@ impl<'a> Importer<'a> {
         inner
     }
 
-    /// Takes back what [`Self::nested`] gave, and returns the problems found there.
+    /// Takes back the state from an importer made by [`Self::nested`], and returns the problems found there.
     pub(super) fn back(&mut self, inner: Importer<'_>) -> Diagnostics {
         self.info = inner.info;
         self.inlined = inner.inlined;
@@ -59,7 +59,7 @@ impl<'a> Importer<'a> {
         inner.problems
     }
 
-    /// The name of a value, told apart from that of another call of the same function.
+    /// The name of a value, which differs between calls of the same function.
     pub(super) fn value_name(&self, name: &str) -> Arc<str> {
         match self.outside.get(name) {
             Some(outside) => outside.as_str().into(),
@@ -68,7 +68,7 @@ impl<'a> Importer<'a> {
         }
     }
 
-    /// A name for a parameter that no other has.
+    /// A unique name for a parameter.
     pub(super) fn parameter_name(&self, name: &str) -> Arc<str> {
         let base = self.value_name(name);
         let mut name = base.clone();
@@ -80,7 +80,7 @@ impl<'a> Importer<'a> {
         name
     }
 
-    /// What the nested graphs of a node refer to.
+    /// The outer values that the nested graphs of a node refer to.
     pub(super) fn captured<'n>(&self, names: &'n [String], values: &[Option<VertexId>]) -> Option<Vec<Captured<'n>>> {
         let one = |(name, v): (&'n String, &Option<VertexId>)| {
             let vertex = (*v)?;
@@ -94,7 +94,7 @@ impl<'a> Importer<'a> {
         names.iter().zip(values).map(one).collect()
     }
 
-    /// The function that a nested graph is, for inputs of these types.
+    /// The function for a nested graph, with inputs of these types.
     pub(super) fn body(
         &mut self,
         proto: &GraphProto,
@@ -103,7 +103,7 @@ impl<'a> Importer<'a> {
     ) -> Result<Body, OpError> {
         if proto.input.len() != inputs.len() {
             let message = format!(
-                "a nested graph has {} inputs where {} are given",
+                "a nested graph has {} inputs, but {} are given",
                 proto.input.len(),
                 inputs.len()
             );
@@ -137,7 +137,7 @@ impl<'a> Importer<'a> {
         let mut problems = self.back(inner);
         for name in proto.output.iter().filter_map(|o| o.name.as_deref()) {
             if !defined.contains(name) {
-                let message = format!("result {name:?} of a nested graph is a value of a graph around it");
+                let message = format!("result {name:?} of a nested graph is a value of an outer graph");
                 problems.push(
                     Diagnostic::new(Severity::Warning, "T0512", message)
                         .help("put an `Identity` node into the nested graph, or write the model again with `convert`"),
@@ -145,7 +145,7 @@ impl<'a> Importer<'a> {
             }
         }
         for problem in problems.iter().filter(|p| p.code == "T0512") {
-            // A body may be looked at several times.
+            // A body may be imported several times.
             if !self.problems.iter().any(|known| known.message == problem.message) {
                 self.problems.push(problem.clone());
             }
@@ -163,7 +163,7 @@ impl<'a> Importer<'a> {
         })
     }
 
-    /// The operands of a call of functions: the values they refer to, then the weights of each.
+    /// The operands of a call of functions: the outer values they refer to, then the weights of each.
     pub(super) fn outer_operands(&mut self, captured: &[Captured<'_>], bodies: &mut [Body]) -> Vec<VertexId> {
         let given = captured.iter().filter(|c| c.constant.is_none()).map(|c| c.vertex);
         let mut operands: Vec<VertexId> = given.collect();
@@ -172,7 +172,7 @@ impl<'a> Importer<'a> {
             let types = |bodies: &[Vec<(Arc<str>, Tensor)>]| -> Vec<Type> {
                 bodies.iter().flatten().map(|(_, t)| t.ty().into()).collect()
             };
-            // Each function takes the weights of the others too.
+            // Each function also takes the weights of the others.
             let own = body.region.inputs - all[i].len();
             body.region.insert_inputs(body.region.inputs, &types(&all[i + 1..]));
             body.region.insert_inputs(own, &types(&all[..i]));
@@ -184,7 +184,7 @@ impl<'a> Importer<'a> {
     }
 }
 
-/// The values of the parameters of a graph, in its order.
+/// The values of a graph's parameters, in its order.
 fn weights(graph: &Graph, params: &mut Params) -> Vec<(Arc<str>, Tensor)> {
     let named = graph.params().iter().filter_map(|&v| match graph.vertex(v).node {
         Node::Param => graph.vertex(v).name.clone(),

@@ -1,4 +1,4 @@
-//! Nodes whose operator the table has, driven by the table and by the schema of the model's operator set.
+//! Nodes whose operator is in the table, imported by means of the table and the schema of the model's operator set.
 
 use indexmap::IndexMap;
 
@@ -12,14 +12,14 @@ use crate::graph::VertexId;
 use crate::op::{AttrDef, AttrKind, AttrValue, Op, OpDef, OpError, OperandKind, lookup, lookup_onnx};
 use crate::tensor::{Dim, Tensor, Type};
 
-/// A node on its way to a call: operands by their position in the newest version of the operator, attributes by
+/// A node being converted to a call: operands by their position in the newest version of the operator, attributes by
 /// ONNX name.
 #[derive(Debug, Clone)]
 pub(super) struct Draft {
     pub(super) op_type: String,
     pub(super) inputs: Vec<Option<VertexId>>,
     pub(super) attrs: IndexMap<String, AttrValue>,
-    /// The number of results that are used, counted to the last one.
+    /// The number of results up to the last one that is used.
     pub(super) results: usize,
 }
 
@@ -45,25 +45,25 @@ impl Draft {
     }
 }
 
-/// What becomes of a node.
+/// The outcome of importing a node.
 pub(super) enum Lowered {
     /// Its results.
     Values(Vec<Option<VertexId>>),
     /// A call in the table's form.
     Call(Draft),
-    /// The table has no form for it.
+    /// The table cannot express it.
     Unread,
 }
 
-/// Attributes that ONNX and the table call differently.
+/// Attributes with different names in ONNX and in the table.
 const RENAMES: &[(&str, &str, &str)] = &[
     ("Pad", "value", "constant_value"),
     ("Split", "split", "sizes"),
     ("MaxPool", "storage_order", "column_major"),
 ];
 
-/// Operators of ONNX that are another one in the table where more than the first result is used, with the first operator
-/// set that has it.
+/// ONNX operators for which the table has a different operator if more than the first result is used, with the first
+/// operator set that has it.
 const MORE_RESULTS: &[(&str, &str, i64)] = &[
     ("MaxPool", "max_pool_with_indices", 8),
     ("LayerNormalization", "layer_normalization_with_statistics", 17),
@@ -75,11 +75,11 @@ const MORE_RESULTS: &[(&str, &str, i64)] = &[
     ),
 ];
 
-/// What an operator is in training, which its operands decide.
+/// Operators that are different ones in training, which their operands decide.
 const IN_TRAINING: &[(&str, &str, i64)] = &[("Dropout", "dropout_in_training", 12)];
 
-/// Operators that meant the same, or a part of it, in older versions than the table says, or that are brought into the
-/// table's form; with the first operator set of that kind.
+/// Operators whose older versions have the same meaning or part of it, or can be converted to the table's form; with
+/// the first operator set to which that applies.
 const SINCE: &[(&str, i64)] = &[
     ("Softmax", 1),
     ("LogSoftmax", 1),
@@ -119,7 +119,7 @@ pub(in crate::formats::onnx) fn counterpart(op_type: &str, results: usize) -> Op
     Some((def, i64::from(def.onnx?.since)))
 }
 
-/// The ONNX name of an operator of the table, and the first operator set that has it with its present meaning.
+/// The ONNX name of a table operator, and the first operator set that has it with its present meaning.
 pub(in crate::formats::onnx) fn onnx_name(def: &OpDef) -> Option<(&'static str, i64)> {
     let more = MORE_RESULTS.iter().chain(IN_TRAINING);
     match more.into_iter().find(|(_, name, _)| *name == def.name) {
@@ -137,7 +137,7 @@ pub(in crate::formats::onnx) fn table_name<'n>(op_type: &str, name: &'n str, def
         .unwrap_or(name)
 }
 
-/// The name that `schema` has for the table's attribute of that name.
+/// The name in `schema` of the table's attribute with that name.
 pub(in crate::formats::onnx) fn onnx_attr<'n>(op_type: &str, name: &'n str, schema: &Schema) -> Option<&'n str> {
     let renamed = RENAMES.iter().find(|(op, _, table)| *op == op_type && *table == name);
     let candidates = [Some(name), renamed.map(|(_, onnx, _)| *onnx)];
@@ -147,7 +147,8 @@ pub(in crate::formats::onnx) fn onnx_attr<'n>(op_type: &str, name: &'n str, sche
         .find(|name| schema.attr(name).is_some())
 }
 
-/// The position among the table's operands of the operand at position `p` of the newest version, called `name` there.
+/// The position among the table's operands of the operand at position `p` of the newest version, which is called `name`
+/// there.
 pub(in crate::formats::onnx) fn table_position(def: &OpDef, name: &str, p: usize) -> Option<usize> {
     let name = name.to_ascii_lowercase();
     let named = |o: &crate::op::Operand| o.attr == Some(name.as_str()) || o.name == name;
@@ -158,7 +159,7 @@ pub(in crate::formats::onnx) fn table_position(def: &OpDef, name: &str, p: usize
 }
 
 impl<'a> Importer<'a> {
-    /// The results of a node of the default domain, or `None` if the table has no form for it.
+    /// The results of a node of the default domain, or `None` if the table cannot express it.
     pub(super) fn known(
         &mut self,
         node: &'a NodeProto,
@@ -206,7 +207,7 @@ impl<'a> Importer<'a> {
         Ok(self.split_results(v, node))
     }
 
-    /// The values of the results of a call, or `None` if the node has more than the call gives.
+    /// The values of the results of a call, or `None` if the node has more results than the call.
     fn split_results(&mut self, v: VertexId, node: &NodeProto) -> Option<Vec<Option<VertexId>>> {
         let last = node
             .output
@@ -226,7 +227,7 @@ impl<'a> Importer<'a> {
         }
     }
 
-    /// A call in the table's form; `None` if it has none.
+    /// A call of the table's operator; `None` if the table cannot express it.
     pub(super) fn draft_call(
         &mut self,
         draft: &Draft,
@@ -288,7 +289,7 @@ impl<'a> Importer<'a> {
                 operands[at] = Some(v);
                 continue;
             }
-            // An operand of ONNX that is an attribute alone in the table.
+            // An ONNX operand that is only an attribute in the table.
             let attr = def.attrs.iter().find(|a| a.name.eq_ignore_ascii_case(name));
             match attr
                 .zip(self.graph.vertex(v).constant())
@@ -310,13 +311,13 @@ impl<'a> Importer<'a> {
             .any(|&v| self.graph.ty(v).as_tensor().is_some_and(|t| t.shape.is_none()));
         match self.graph.call(Op::Known(def), &operands, &attrs) {
             Ok(v) => Ok(Some(self.graph.settled(v))),
-            // Inference may need a rank that an operand carried along unread does not have.
+            // Inference may need the rank of an operand that was carried along unread.
             Err(_) if unknown_rank => Ok(None),
             Err(error) => Err(error),
         }
     }
 
-    /// A call of the table's operator of that ONNX name; `None` if the table lacks it.
+    /// A call of the table's operator with that ONNX name; `None` if the table lacks it.
     pub(super) fn simple(
         &mut self,
         op_type: &str,
@@ -338,7 +339,7 @@ fn check_form(node: &NodeProto, schema: &Schema, inputs: &[Option<VertexId>]) ->
     let variadic = schema.inputs.last().is_some_and(|f| f.variadic);
     if inputs.len() > schema.inputs.len() && !variadic {
         let message = format!(
-            "takes up to {} operands, and {} given",
+            "takes up to {} operands, but {} given",
             schema.inputs.len(),
             inputs.len()
         );
@@ -357,7 +358,7 @@ fn check_form(node: &NodeProto, schema: &Schema, inputs: &[Option<VertexId>]) ->
     Ok(())
 }
 
-/// An ONNX value as the table's attribute takes it: integers stand for truth values and element types.
+/// Converts an ONNX value to the kind of the table's attribute: integers stand for booleans and element types.
 fn coerce(attr: &AttrDef, value: &AttrValue) -> Option<AttrValue> {
     match (attr.kind, value) {
         (AttrKind::Bool, AttrValue::Int(d)) => Some(AttrValue::Bool(d.as_const()? != 0)),

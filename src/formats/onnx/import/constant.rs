@@ -13,7 +13,7 @@ use crate::op::{AttrValue, OpError, OpaqueOp};
 use crate::tensor::{Tensor, Type};
 
 impl<'a> Importer<'a> {
-    /// A parameter for a weight; a constant for what shapes and attributes are made of.
+    /// Adds a weight as a parameter; values from which shapes and attributes are made become constants.
     pub(super) fn tensor(&mut self, name: &str, tensor: Tensor) -> VertexId {
         if tensor.dtype().is_float() && tensor.len() != 1 && !tensor.shape().is_empty() && !name.is_empty() {
             let name = self.parameter_name(name);
@@ -27,7 +27,7 @@ impl<'a> Importer<'a> {
         v
     }
 
-    /// A constant whose elements tensors cannot hold.
+    /// A constant whose elements tensors do not support.
     fn foreign_constant(&mut self, name: &str, attr: &AttributeProto) -> VertexId {
         let op = OpaqueOp {
             domain: String::new(),
@@ -42,7 +42,7 @@ impl<'a> Importer<'a> {
 
     fn read(&mut self, name: &'a str, proto: Result<Tensor, TensorError>, attr: impl FnOnce() -> AttributeProto) {
         if let (Some(&v), Ok(tensor)) = (self.values.get(name), &proto) {
-            // The value that an input has unless a caller gives another.
+            // The default value of an input.
             if matches!(self.graph.vertex(v).node, Node::Input) && self.graph.ty(v).admits(&tensor.ty().into()) {
                 self.params.insert(name.into(), tensor.clone());
                 return;
@@ -83,7 +83,7 @@ impl<'a> Importer<'a> {
         });
     }
 
-    /// True if the quantization parameters of some value are in the tensor of that name.
+    /// True if the tensor with that name holds quantization parameters of some value.
     fn is_annotation(&self, name: &str) -> bool {
         let parameters = self
             .info
@@ -150,7 +150,7 @@ impl<'a> Importer<'a> {
                 AttrValue::Str(v) => Some(Tensor::scalar(v.to_string())),
                 AttrValue::Strs(v) => Some(Tensor::vector(v.iter().map(|s| s.to_string()).collect::<Vec<_>>())),
                 other => {
-                    // Text that is not UTF-8 stays as it is.
+                    // A string that is not UTF-8 stays encoded.
                     return match from_value("value", &other) {
                         Ok(_) => Ok(None),
                         Err(reason) => Err(OpError::new(reason)),

@@ -1,6 +1,6 @@
-//! `If`, `Loop`, `Scan`, `SequenceMap`, and values that are no tensors.
+//! `If`, `Loop`, `Scan`, `SequenceMap`, and values that are not tensors.
 //!
-//! A node that cannot be looked into, for whatever reason, is carried along unread.
+//! A node that cannot be imported, for whatever reason, is carried along unread.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -15,12 +15,12 @@ use crate::graph::{Graph, VertexId, graph_region, inline_region, known_value};
 use crate::op::{AttrValue, Item, Op, OpError, RegionStep, join, lookup};
 use crate::tensor::{DType, Dim, Shape, Tensor, TensorType, Type};
 
-/// The types of what a loop carries are widened this often before nothing is said of their shapes.
+/// The types of loop-carried values are widened this many times before their shapes are left open.
 const ROUNDS: usize = 4;
 
 type Results = Vec<Option<VertexId>>;
 
-/// A call in the making: its operator, its own operands, its attributes and its functions by name.
+/// A call under construction: its operator, its own operands, its attributes and its functions by name.
 struct Call {
     op: &'static str,
     operands: Vec<VertexId>,
@@ -48,7 +48,7 @@ fn any_rank(ty: &Type) -> Type {
     }
 }
 
-/// True if every value of type `b` is one of type `a`, extents in `free` standing for any.
+/// True if every value of type `b` also has type `a`, where dimensions in `free` stand for any.
 fn covers(a: &Type, b: &Type, free: &HashSet<Dim>) -> bool {
     match (a, b) {
         (Type::Tensor(a), Type::Tensor(b)) => {
@@ -67,8 +67,8 @@ fn covers(a: &Type, b: &Type, free: &HashSet<Dim>) -> bool {
 }
 
 impl<'a> Importer<'a> {
-    /// The results of a node with nested graphs, or of one whose operands or results are no tensors; `None` if it is
-    /// no such node, or cannot be looked into.
+    /// The results of a node with nested graphs, or of one whose operands or results are not tensors; `None` if it is
+    /// no such node, or cannot be imported.
     pub(super) fn no_tensors(
         &mut self,
         node: &'a NodeProto,
@@ -89,7 +89,7 @@ impl<'a> Importer<'a> {
         match op_type {
             "Identity" if !matches!(ty(0)?, Type::Tensor(_)) => return Some(vec![inputs[0]]),
             "OptionalHasElement" if !matches!(ty(0), Some(Type::Optional(_))) => {
-                // Another value than an optional one is always there.
+                // A value that is not optional is always present.
                 return Some(vec![Some(self.graph.constant(Tensor::scalar(ty(0).is_some())))]);
             }
             "OptionalGetElement" if !matches!(ty(0)?, Type::Optional(_)) => return Some(vec![inputs[0]]),
@@ -120,14 +120,14 @@ impl<'a> Importer<'a> {
                     None | Some("") => format!("`{op_type}`"),
                     Some(name) => format!("`{op_type}` {name:?}"),
                 };
-                let problem = Diagnostic::new(Severity::Note, "T0505", format!("{label} is not looked into: {error}"));
+                let problem = Diagnostic::new(Severity::Note, "T0505", format!("{label} is not imported: {error}"));
                 self.problems.push(problem);
                 None
             }
         }
     }
 
-    /// The results of a branch whose condition is known; the other branch is not looked at. Nodes that are carried along
+    /// The results of a branch whose condition is known; the other branch is not imported. Nodes that are carried along
     /// may not be moved out of it.
     fn decided(
         &mut self,
@@ -153,7 +153,7 @@ impl<'a> Importer<'a> {
         Ok(Some(results.into_iter().map(Some).collect()))
     }
 
-    /// Makes the call.
+    /// Adds the call to the graph.
     fn finish(&mut self, call: Call, node: &NodeProto, captured: &[Captured<'_>]) -> Result<Results, OpError> {
         let (names, mut bodies): (Vec<&str>, Vec<Body>) = call.bodies.into_iter().unzip();
         let mut operands = call.operands;
@@ -207,8 +207,9 @@ impl<'a> Importer<'a> {
         })
     }
 
-    /// The body of a loop or a scan, for types that what it gives for the next call has too; `fixed` come before the
-    /// carried ones, `sliced` after them, and `skip` results come before those for the next call.
+    /// The body of a loop or a scan, for carried types that also cover what it passes to the next iteration; `fixed`
+    /// come before the carried inputs, `sliced` after them, and `skip` results come before those for the next
+    /// iteration.
     fn carrying(
         &mut self,
         proto: &GraphProto,
@@ -224,7 +225,7 @@ impl<'a> Importer<'a> {
             let body = self.body(proto, &inputs, captured);
             let body = match body {
                 Ok(body) => body,
-                // What does not fit the first call may fit all of them together.
+                // Types of any rank may fit all iterations even if those of the first do not.
                 Err(_) if round == 0 => {
                     self.carried.clone_from(&kept);
                     types = types.iter().map(any_rank).collect();
@@ -240,7 +241,7 @@ impl<'a> Importer<'a> {
                 .cloned()
                 .collect();
             if next.len() < types.len() {
-                return Err(OpError::new("the body carries fewer values than it is given"));
+                return Err(OpError::new("the body returns fewer carried values than it takes"));
             }
             if types.iter().zip(&next).all(|(a, b)| covers(a, b, &free)) {
                 return Ok(body);
@@ -272,7 +273,7 @@ impl<'a> Importer<'a> {
         captured: &[Captured<'_>],
     ) -> Result<Call, OpError> {
         let proto = graph_attr(node, "body")?;
-        // A vector of one is taken where the body says so.
+        // A vector of one element is accepted where the body declares one.
         let single = |i: usize, dtype: DType| {
             let declared = proto.input.get(i).and_then(|v| v.r#type.as_ref());
             let rank = match declared.and_then(|t| t.value.as_ref()) {
@@ -314,7 +315,7 @@ impl<'a> Importer<'a> {
         let operands = operands.ok_or_else(|| OpError::new("an operand is missing"))?;
         let scanned = int(node, "num_scan_inputs").and_then(|n| usize::try_from(n).ok());
         let scanned = scanned.filter(|n| (1..=operands.len()).contains(n));
-        let scanned = scanned.ok_or_else(|| OpError::new("`num_scan_inputs` is no number of operands"))?;
+        let scanned = scanned.ok_or_else(|| OpError::new("`num_scan_inputs` is not a valid number of operands"))?;
         let carried = operands.len() - scanned;
         let axes = ints(node, "scan_input_axes");
         let types: Vec<Type> = operands.iter().map(|&v| self.graph.ty(v).clone()).collect();
@@ -357,7 +358,7 @@ impl<'a> Importer<'a> {
         })
     }
 
-    /// The first form of `Scan` has a batch along the first axis of all it takes: a scan for each of its elements.
+    /// The first version of `Scan` has a batch along the first axis of everything: one scan for each batch element.
     fn scan_of_batches(
         &mut self,
         node: &NodeProto,
@@ -367,14 +368,14 @@ impl<'a> Importer<'a> {
         let (lengths, operands) = inputs.split_first().ok_or_else(|| OpError::new("it has no operands"))?;
         if lengths.is_some() || ints(node, "directions").iter().any(|&d| d != 0) {
             return Err(OpError::new(
-                "lengths and directions of the first form of `Scan` are not known here",
+                "lengths and directions of the first version of `Scan` are not supported",
             ));
         }
         let operands: Option<Vec<VertexId>> = operands.iter().copied().collect();
         let operands = operands.ok_or_else(|| OpError::new("an operand is missing"))?;
         let scanned = int(node, "num_scan_inputs").and_then(|n| usize::try_from(n).ok());
         let scanned = scanned.filter(|n| (1..=operands.len()).contains(n));
-        let scanned = scanned.ok_or_else(|| OpError::new("`num_scan_inputs` is no number of operands"))?;
+        let scanned = scanned.ok_or_else(|| OpError::new("`num_scan_inputs` is not a valid number of operands"))?;
         let carried = operands.len() - scanned;
         let without_first = |ty: &Type| -> Result<Type, OpError> {
             let t = ty.as_tensor().ok_or_else(|| OpError::new("only tensors have slices"))?;
@@ -449,7 +450,7 @@ impl<'a> Importer<'a> {
         })
     }
 
-    /// An optional value of what is given, or of nothing.
+    /// An optional value with the given content, or a missing one.
     fn optional(&mut self, node: &NodeProto, inputs: &[Option<VertexId>]) -> Option<Results> {
         if let Some(v) = inputs.first().copied().flatten() {
             let v = self.graph.call(Op::Known(lookup("optional")?), &[v], &[]).ok()?;

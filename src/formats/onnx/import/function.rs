@@ -1,4 +1,4 @@
-//! Calls of functions local to the model, replaced by their bodies.
+//! Inlines calls of functions local to the model.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,13 +11,13 @@ use crate::op::OpError;
 /// Domain, name and overload.
 pub(super) type Key = (String, String, String);
 
-/// Functions by what calls say.
+/// Functions by key.
 pub(super) type Functions = HashMap<Key, Arc<FunctionProto>>;
 
-/// Functions may call each other this deep.
+/// The maximum nesting depth of function calls.
 const DEEPEST: usize = 64;
 
-/// Inlining functions may not make more nodes than this.
+/// The maximum number of nodes that inlining may create.
 const MOST_NODES: usize = 500_000;
 
 pub(super) fn by_key(functions: &[FunctionProto]) -> Functions {
@@ -26,19 +26,19 @@ pub(super) fn by_key(functions: &[FunctionProto]) -> Functions {
     functions.iter().map(|f| (key(f), Arc::new(f.clone()))).collect()
 }
 
-/// The attributes that a call gives its function, defaults included.
+/// The attributes that a call passes to its function, including defaults.
 fn given<'n>(function: &'n FunctionProto, call: &'n NodeProto) -> HashMap<&'n str, &'n AttributeProto> {
     let all = function.attribute_proto.iter().chain(&call.attribute);
     all.filter_map(|a| Some((a.name.as_deref()?, a))).collect()
 }
 
-/// A node of a function with the attributes of the call in place of references to them.
+/// A node of a function with references to attributes replaced by the attributes of the call.
 fn resolved(node: &NodeProto, given: &HashMap<&str, &AttributeProto>) -> NodeProto {
     let mut node = node.clone();
     node.attribute.retain_mut(|attr| {
         let reference = attr.ref_attr_name.as_deref().filter(|name| !name.is_empty());
         if let Some(name) = reference {
-            // An attribute that the call leaves out is left out in the body.
+            // An attribute missing from the call is also missing in the body.
             let Some(value) = given.get(name) else { return false };
             *attr = AttributeProto {
                 name: attr.name.take(),
@@ -82,7 +82,7 @@ impl<'a> Importer<'a> {
         }
         if inputs.len() > function.input.len() || node.output.len() > function.output.len() {
             let message = format!(
-                "the function has {} operands and {} results, and the call {} and {}",
+                "the function has {} operands and {} results, but the call has {} and {}",
                 function.input.len(),
                 function.output.len(),
                 inputs.len(),

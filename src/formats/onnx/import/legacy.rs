@@ -1,4 +1,4 @@
-//! Nodes whose form or meaning the table does not follow literally: old versions, shorthand, inference mode.
+//! Nodes whose form or meaning differs from the table's: old versions, shorthand, inference mode.
 
 use super::call::{Draft, Lowered};
 use super::{Importer, oldest, training};
@@ -8,10 +8,11 @@ use crate::graph::VertexId;
 use crate::op::{AttrValue, OpError, lookup_onnx};
 use crate::tensor::{Dim, Tensor};
 
-/// Operators for which a default of the schema means that there is no such bound or type; the others are the table's.
+/// Operators for which the schema's default means that there is no such bound or type; other defaults match the
+/// table's.
 pub(super) const DEFAULT_IS_ABSENCE: &[&str] = &["clip", "quantize_linear", "dequantize_linear"];
 
-/// Brings a node into the form of the newest version, or says what becomes of it.
+/// Converts a node to the form of the newest version, or imports it directly.
 pub(super) fn adapt(
     importer: &mut Importer<'_>,
     mut draft: Draft,
@@ -63,11 +64,11 @@ pub(super) fn adapt(
             };
             draft.set("mode", AttrValue::str(mode));
         }
-        // Coordinates counted from the edge of the first element before there was a choice.
+        // Before there was a choice, coordinates were counted from the edge of the first element.
         "RoiAlign" if schema.since < 16 => {
             draft.set("coordinate_transformation_mode", AttrValue::str("output_half_pixel"));
         }
-        // The extents of the window follow from the weights.
+        // The window size follows from the weights.
         "DeformConv" => kernel_shape(importer, &mut draft, 1)?,
         "GroupNormalization" if schema.since < 21 => {
             let is_known = group_parameters(importer, &mut draft)?;
@@ -79,7 +80,7 @@ pub(super) fn adapt(
         "Split" => split(&mut draft, node),
         "Conv" | "ConvTranspose" | "ConvInteger" => kernel_shape(importer, &mut draft, 1)?,
         "QLinearConv" => kernel_shape(importer, &mut draft, 3)?,
-        // A mode of results that are not used.
+        // A mode that only affects unused results.
         "Attention" if !extra => {
             draft.attrs.shift_remove("qk_matmul_output_mode");
         }
@@ -130,7 +131,7 @@ pub(super) fn adapt(
     Ok(Lowered::Call(draft))
 }
 
-/// Before version 13 all axes from `axis` on were normalized together.
+/// Before version 13, all axes from `axis` on were normalized together.
 fn softmax(importer: &mut Importer<'_>, mut draft: Draft) -> Result<Lowered, OpError> {
     let Some(x) = draft.inputs[0] else {
         return Ok(Lowered::Unread);
@@ -171,17 +172,17 @@ fn softmax(importer: &mut Importer<'_>, mut draft: Draft) -> Result<Lowered, OpE
     Ok(Lowered::Call(draft))
 }
 
-/// Before version 11 the corners were not aligned and the nearest element was the one below.
+/// Before version 11, corners were not aligned, and the nearest element was the one below.
 fn interpolation(draft: &mut Draft) {
     draft.set("coordinate_transformation_mode", AttrValue::str("asymmetric"));
     draft.set("nearest_mode", AttrValue::str("floor"));
-    // The old name of the interpolation between neighbours.
+    // The old name of linear interpolation.
     if draft.attrs.get("mode") == Some(&AttrValue::str("bilinear")) {
         draft.set("mode", AttrValue::str("linear"));
     }
 }
 
-/// False for regions of interest whose extents depend on their values.
+/// False if there are regions of interest whose size depends on their values.
 fn regions(importer: &Importer<'_>, draft: &Draft) -> bool {
     let mode = draft.attrs.get("coordinate_transformation_mode");
     let cropped = mode == Some(&AttrValue::str("tf_crop_and_resize"));
@@ -190,8 +191,8 @@ fn regions(importer: &Importer<'_>, draft: &Draft) -> bool {
     !cropped || scales.is_none_or(empty)
 }
 
-/// Before version 21 scale and bias had a number for each group, not for each channel; false if it is not known how many
-/// channels a group has.
+/// Before version 21, scale and bias had one number for each group instead of each channel; false if the number of
+/// channels in a group is unknown.
 fn group_parameters(importer: &mut Importer<'_>, draft: &mut Draft) -> Result<bool, OpError> {
     let channels = draft.inputs.first().copied().flatten().and_then(|x| {
         let shape = importer.graph.ty(x).as_tensor()?.shape.clone()?;
@@ -220,7 +221,7 @@ fn group_parameters(importer: &mut Importer<'_>, draft: &mut Draft) -> Result<bo
     Ok(true)
 }
 
-/// The extents of the kernel follow from the weights; saying them again must not contradict.
+/// The kernel size follows from the weights; if it is also given, it must match.
 fn kernel_shape(importer: &Importer<'_>, draft: &mut Draft, weights: usize) -> Result<(), OpError> {
     let Some(said) = draft.ints("kernel_shape") else {
         return Ok(());
@@ -231,7 +232,7 @@ fn kernel_shape(importer: &Importer<'_>, draft: &mut Draft, weights: usize) -> R
         let differ = |(d, k): (&Dim, &i64)| d.as_const().is_some_and(|d| d != *k);
         if shape.len() != said.len() + 2 || shape.iter().skip(2).zip(&said).any(differ) {
             return Err(OpError::new(format!(
-                "`kernel_shape` is {said:?}, and the weights are {shape}"
+                "`kernel_shape` is {said:?}, but the weights are {shape}"
             )));
         }
     }
@@ -239,7 +240,7 @@ fn kernel_shape(importer: &Importer<'_>, draft: &mut Draft, weights: usize) -> R
     Ok(())
 }
 
-/// Without sizes the number of parts is the number of results.
+/// Without sizes, the number of parts is the number of results.
 fn split(draft: &mut Draft, node: &NodeProto) {
     let sizes = draft.ints("split").is_some() || draft.inputs.get(1).copied().flatten().is_some();
     if !sizes && !draft.attrs.contains_key("num_outputs") {
@@ -247,7 +248,7 @@ fn split(draft: &mut Draft, node: &NodeProto) {
     }
 }
 
-/// Replaces `auto_pad` by the paddings it stands for; false if they depend on extents that are not known.
+/// Replaces `auto_pad` by the pads that it stands for; false if they depend on unknown dimensions.
 fn auto_pad(importer: &Importer<'_>, draft: &mut Draft, mode: &str) -> bool {
     draft.attrs.shift_remove("auto_pad");
     let upper = match mode {

@@ -1,8 +1,8 @@
-//! Models into graphs.
+//! Imports models as graphs.
 //!
-//! Operators of the table become calls in the table's form whatever the operator set of the model; the rest is
-//! carried along unread. Declared types are believed for inputs and for what is carried along; the types of all other
-//! values are inferred.
+//! Operators of the table become calls in the table's form, regardless of the model's operator set; other operators are
+//! carried along unread. Declared types are trusted for inputs and for operators that are carried along; the types of
+//! all other values are inferred.
 
 mod body;
 mod call;
@@ -35,21 +35,21 @@ use crate::op::OpError;
 use crate::tensor::{TensorType, Type};
 use function::{Functions, Key};
 
-/// A model that was read.
+/// An imported model.
 #[derive(Debug, Clone)]
 pub struct Imported {
     /// The computation and the values of its parameters.
     pub workload: Workload,
     /// The rest of the model.
     pub info: OnnxInfo,
-    /// What the user should know; no errors.
+    /// Notes and warnings, but no errors.
     pub notes: Diagnostics,
 }
 
-/// The graph of a model; `folder` is where its external data is looked for.
+/// Imports a model; `folder` is the directory where its external data is looked up.
 ///
 /// # Errors
-/// The model is broken: values nobody computes, cycles, nodes whose operands do not fit their operator.
+/// The model is invalid: values that no node computes, cycles, nodes with invalid operands.
 pub fn import(mut model: ModelProto, folder: Option<&Path>) -> Result<Imported, Diagnostics> {
     let Some(graph) = model.graph.take() else {
         return Err(structure("the model has no graph").into());
@@ -120,7 +120,7 @@ fn model_info(model: ModelProto, graph: &GraphProto) -> (OnnxInfo, Diagnostics) 
         let opset = *opsets.entry(String::new()).or_insert(1);
         if opset > NEWEST {
             problems.push(structure(format!(
-                "the model uses operator set {opset}; the newest one known is {NEWEST}"
+                "the model uses operator set {opset}, but the newest known is {NEWEST}"
             )));
         }
     }
@@ -159,7 +159,7 @@ struct Importer<'a> {
     info: OnnxInfo,
     opset: i64,
     values: HashMap<&'a str, VertexId>,
-    /// Values of nodes that were refused: their users are not looked at.
+    /// Values of rejected nodes: nodes that use them are skipped.
     poisoned: HashSet<&'a str>,
     /// Names that a node, a nested graph or a result refers to.
     used: HashSet<String>,
@@ -170,9 +170,9 @@ struct Importer<'a> {
     path: Vec<Key>,
     /// Nodes of functions inlined so far.
     inlined: usize,
-    /// What stands before names of values inside of an inlined function.
+    /// The prefix of value names inside an inlined function.
     prefix: String,
-    /// Names outside for the results of an inlined function.
+    /// Outer names of the results of an inlined function.
     outside: HashMap<String, String>,
     problems: Diagnostics,
     carried: IndexMap<String, usize>,
@@ -214,7 +214,7 @@ impl<'a> Importer<'a> {
         self.outputs();
     }
 
-    /// Imports the nodes, in an order in which values come before their uses.
+    /// Imports the nodes in dependency order.
     fn nodes(&mut self) {
         let proto = self.proto;
         for node in &proto.node {
@@ -266,7 +266,7 @@ impl<'a> Importer<'a> {
             let name = input.name.as_deref().unwrap_or_default();
             if given.contains(name) {
                 self.info.overridable.push(name.into());
-                // Before version 4 every initializer had to be an input, which says nothing.
+                // Before version 4, every initializer also had to be an input, so that means nothing.
                 if self.info.ir_version < 4 {
                     continue;
                 }
@@ -296,7 +296,7 @@ impl<'a> Importer<'a> {
         }
     }
 
-    /// The declared type; one that tensors cannot have is kept aside.
+    /// The declared type; a type that graphs do not support is stored separately.
     fn type_of(&mut self, name: &str, declared: &TypeProto) -> Type {
         import_type(declared, &mut self.info.symbols, &mut self.graph).unwrap_or_else(|| {
             self.info.foreign.insert(name.into(), declared.clone());
@@ -320,10 +320,10 @@ impl<'a> Importer<'a> {
             operands.push(match name {
                 "" => None,
                 _ => match self.values.get(name) {
-                    // What a caller of a function left out.
+                    // An operand omitted by the caller of a function.
                     Some(&v) if matches!(self.graph.vertex(v).node, Node::Absent) => None,
                     Some(&v) => Some(v),
-                    // Reported with the order of nodes.
+                    // This is reported when the nodes are ordered.
                     None => return,
                 },
             });
@@ -363,7 +363,7 @@ impl<'a> Importer<'a> {
                 .iter()
                 .all(|name| !self.declared.contains_key(name.as_str()))
         {
-            // The same value, whatever its type.
+            // The same value, regardless of its type.
             return Ok(vec![Some(*v)]);
         }
         if is_default_domain(node) && captures.is_empty() {
@@ -404,7 +404,7 @@ impl<'a> Importer<'a> {
         }
     }
 
-    /// Warns if the shape that the model declares for a value cannot be the one that was inferred, which is believed.
+    /// Warns if the declared shape of a value contradicts the inferred one, which is used.
     fn compare_with_declared(&mut self, name: &str, v: VertexId) {
         let Some(declared) = self.declared.get(name) else {
             return;
@@ -430,7 +430,7 @@ impl<'a> Importer<'a> {
                 Diagnostic::new(
                     Severity::Warning,
                     "T0508",
-                    format!("{name:?} is declared as {declared}, and is {inferred}"),
+                    format!("{name:?} is declared as {declared}, but is {inferred}"),
                 )
                 .note("the declared shape is not used"),
             );

@@ -1,11 +1,11 @@
-//! Forms from before operator set 7, when one operand was broadcast to the other from an axis on.
+//! Forms from before operator set 7, when one operand was broadcast to the other starting at an axis.
 
 use super::Importer;
 use super::call::{Draft, Lowered};
 use crate::graph::VertexId;
 use crate::op::{AttrValue, OpError};
 
-/// Brings the second operand to the axes of the first: `axis` says where its own begin, by default at the end.
+/// Expands the second operand to the rank of the first: `axis` is where its own axes start, by default at the end.
 pub(super) fn broadcast(importer: &mut Importer<'_>, mut draft: Draft) -> Result<Lowered, OpError> {
     let (axis, said) = (draft.int("axis"), draft.int("broadcast").unwrap_or(0) != 0);
     for name in ["axis", "broadcast"] {
@@ -15,14 +15,14 @@ pub(super) fn broadcast(importer: &mut Importer<'_>, mut draft: Draft) -> Result
     let (Some(a), Some(b)) = (draft.inputs[0], draft.inputs.get(1).copied().flatten()) else {
         return Ok(Lowered::Unread);
     };
-    // The bias of a product and numbers beside a tensor are broadcast as they are today.
+    // The bias of a product and numbers combined with a tensor are broadcast as in newer versions.
     if draft.op_type == "Gemm" {
         return Ok(Lowered::Call(draft));
     }
     let (Some(long), Some(short)) = (rank(a), rank(b)) else {
         return Ok(Lowered::Unread);
     };
-    // The slopes of channels, which are the second axis.
+    // Slopes belong to channels, which are the second axis.
     let (axis, said) = match draft.op_type.as_str() {
         "PRelu" if short == 1 && long > 1 => (Some(1), true),
         "PRelu" => (None, false),
@@ -35,7 +35,7 @@ pub(super) fn broadcast(importer: &mut Importer<'_>, mut draft: Draft) -> Result
     let after = long as i64 - short as i64 - axis;
     if axis < 0 || after < 0 {
         return Err(OpError::new(format!(
-            "an operand of rank {short} does not fit into one of rank {long} from axis {axis} on"
+            "an operand of rank {short} does not fit into one of rank {long} starting at axis {axis}"
         )));
     }
     if after > 0 {

@@ -1,8 +1,8 @@
 //! Nodes that are carried along unread.
 //!
-//! A node with nested graphs depends on the outer values those refer to: they are operands behind its own, so that
-//! nothing removes them. Two attributes of our own say how many operands the node itself has and what the others were
-//! called.
+//! A node with nested graphs depends on the outer values that they refer to: these become additional operands after its
+//! own, so that nothing removes them. Two private attributes store the number of the node's own operands and the names
+//! of the others.
 
 use std::path::Path;
 
@@ -20,9 +20,9 @@ use crate::graph::VertexId;
 use crate::op::{AttrValue, OpError, OpaqueOp};
 use crate::tensor::{DType, TensorType, Type};
 
-/// The attribute that counts a node's own operands.
+/// The attribute with the number of a node's own operands.
 pub(in crate::formats::onnx) const OPERANDS: &str = "onnx.operands";
-/// The attribute that names the outer values of nested graphs.
+/// The attribute with the names of the outer values that nested graphs use.
 pub(in crate::formats::onnx) const CAPTURES: &str = "onnx.captures";
 
 /// The outer values that nested graphs of a node refer to, in order of first use.
@@ -35,7 +35,7 @@ pub(super) fn captures(node: &NodeProto) -> Vec<String> {
 }
 
 fn nested(node: &NodeProto) -> impl Iterator<Item = &GraphProto> {
-    // What an attribute holds beside what it says it is, is not read and not written again.
+    // Only the field that matches the attribute's declared type is read and written back.
     let says = |a: &AttributeProto, kind: AttributeType| [kind as i32, 0].contains(&a.r#type.unwrap_or(0));
     node.attribute.iter().flat_map(move |a| {
         let one = a.g.iter().filter(move |_| says(a, AttributeType::Graph));
@@ -44,7 +44,7 @@ fn nested(node: &NodeProto) -> impl Iterator<Item = &GraphProto> {
     })
 }
 
-// Decoding bounds the depth of nested graphs.
+// Decoding limits the depth of nested graphs.
 fn free(graph: &GraphProto, out: &mut IndexSet<String>) {
     let defined = defined(graph);
     let mut used = IndexSet::new();
@@ -58,7 +58,7 @@ fn free(graph: &GraphProto, out: &mut IndexSet<String>) {
     out.extend(used.into_iter().filter(|name| !defined.contains(name.as_str())));
 }
 
-/// The names that a graph itself gives to values.
+/// The names of values defined in a graph.
 pub(in crate::formats::onnx) fn defined(graph: &GraphProto) -> IndexSet<&str> {
     let inputs = graph.input.iter().filter_map(|v| v.name.as_deref());
     let initializers = graph.initializer.iter().filter_map(|t| t.name.as_deref());
@@ -70,8 +70,8 @@ pub(in crate::formats::onnx) fn defined(graph: &GraphProto) -> IndexSet<&str> {
     inputs.chain(initializers).chain(sparse).chain(results).collect()
 }
 
-/// Takes the elements of tensors in files beside the model into the attribute: where it is written to, there are none.
-// Decoding bounds the depth of nested graphs.
+/// Loads external tensor elements into the attribute, as the external files will not exist where the model is written.
+// Decoding limits the depth of nested graphs.
 fn inside(attr: &mut AttributeProto, folder: Option<&Path>) -> Result<(), TensorError> {
     let sparse = attr.sparse_tensor.iter_mut().chain(&mut attr.sparse_tensors);
     let parts = sparse.flat_map(|s| s.values.iter_mut().chain(&mut s.indices));
@@ -102,7 +102,7 @@ fn load(tensor: &mut TensorProto, folder: Option<&Path>) -> Result<(), TensorErr
 }
 
 impl<'a> Importer<'a> {
-    /// A vertex that stands for the node and is not looked into.
+    /// A vertex that stands for the node without interpreting it.
     pub(super) fn opaque(
         &mut self,
         node: &'a NodeProto,
@@ -157,7 +157,7 @@ impl<'a> Importer<'a> {
             domain => format!("{domain}::{}", op.name),
         };
         if op.domain.is_empty() && op.name == "Constant" {
-            // Constants of element types that tensors do not have.
+            // Constants with unsupported element types are not reported as carried along.
         } else {
             *self.carried.entry(label).or_insert(0) += 1;
         }
@@ -173,7 +173,7 @@ impl<'a> Importer<'a> {
             .collect()
     }
 
-    /// What the schema or the nested graphs say of result `i` where the model declares nothing.
+    /// The type of result `i` according to the schema or the nested graphs, if the model declares none.
     fn guess(&self, node: &NodeProto, inputs: &[Option<VertexId>], i: usize) -> Type {
         let any = |dtype: DType| Type::from(TensorType::any_rank(dtype));
         let op_type = node.op_type.as_deref().unwrap_or_default();
@@ -219,8 +219,8 @@ impl<'a> Importer<'a> {
     }
 }
 
-/// The element type of result `i` of a node of `ai.onnx.ml`, where the specification says it, or says that it is that of
-/// the operand.
+/// The element type of result `i` of an `ai.onnx.ml` node, if the specification fixes it or says that it is the
+/// operand's.
 fn learned(node: &NodeProto, operand: Option<&Type>, i: usize) -> Option<DType> {
     if node.domain.as_deref() != Some("ai.onnx.ml") {
         return None;

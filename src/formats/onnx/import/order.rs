@@ -1,4 +1,4 @@
-//! The order in which nodes are looked at, and the references that cannot be followed.
+//! The order in which nodes are imported, and references that cannot be resolved.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -9,7 +9,7 @@ use crate::diag::Diagnostics;
 use crate::formats::onnx::proto::{GraphProto, NodeProto};
 use crate::graph::VertexId;
 
-/// How messages name a node.
+/// The name of a node in messages.
 pub(super) fn label(i: usize, node: &NodeProto) -> String {
     let op_type = node.op_type.as_deref().unwrap_or_default();
     match node.name.as_deref() {
@@ -18,8 +18,8 @@ pub(super) fn label(i: usize, node: &NodeProto) -> String {
     }
 }
 
-/// Indices of nodes, each after those it depends on, else in the order of the file; nodes that cannot be ordered are
-/// reported and left out.
+/// Indices of nodes, each after those it depends on, otherwise in file order; nodes that cannot be ordered are reported
+/// and left out.
 pub(super) fn topological(
     proto: &GraphProto,
     leaves: &HashMap<&str, VertexId>,
@@ -30,7 +30,7 @@ pub(super) fn topological(
         for name in node.output.iter().filter(|name| !name.is_empty()) {
             if leaves.contains_key(name.as_str()) || producer.insert(name, i).is_some() {
                 let at = label(i, node);
-                problems.push(structure(format!("{at}: another value is named {name:?} already")));
+                problems.push(structure(format!("{at}: another value is already named {name:?}")));
                 return Vec::new();
             }
         }
@@ -63,7 +63,7 @@ pub(super) fn topological(
     }
     if let Some(i) = (0..waiting.len()).find(|&i| waiting[i] > 0) {
         let at = label(i, &proto.node[i]);
-        problems.push(structure(format!("{at} lies on a cycle, or depends on one")));
+        problems.push(structure(format!("{at} is on a cycle, or depends on one")));
     }
     order
 }

@@ -1,4 +1,4 @@
-//! Nodes that do something else in training, and those that draw random numbers: made of plain operators.
+//! Nodes that behave differently in training, and nodes that draw random numbers, built from plain operators.
 
 use super::Importer;
 use super::call::{Draft, Lowered};
@@ -7,7 +7,7 @@ use crate::graph::VertexId;
 use crate::op::{AttrValue, Op, OpError, lookup};
 use crate::tensor::{DType, Dim, Tensor};
 
-/// Makes nodes one after the other; the first that the table lacks ends it.
+/// Builds one node after the other; stops at the first that the table lacks.
 struct Maker<'m, 'a> {
     importer: &'m mut Importer<'a>,
     complete: bool,
@@ -48,7 +48,7 @@ fn cast(dtype: DType) -> [(&'static str, AttrValue); 1] {
     [("to", AttrValue::DType(dtype))]
 }
 
-/// For inference the operand itself, and a mask that drops nothing.
+/// For inference: the operand itself, and a mask that drops nothing.
 pub(super) fn dropout(importer: &mut Importer<'_>, draft: &Draft, mask: bool) -> Result<Lowered, OpError> {
     let operand = |i: usize| draft.inputs.get(i).copied().flatten();
     let Some(x) = operand(0) else {
@@ -88,7 +88,7 @@ pub(super) fn dropout(importer: &mut Importer<'_>, draft: &Draft, mask: bool) ->
     Ok(Lowered::Values(vec![Some(y), Some(mask)]))
 }
 
-/// One with the probability that the operand says, else zero.
+/// One with the probability that the operand gives, otherwise zero.
 pub(super) fn bernoulli(importer: &mut Importer<'_>, draft: &Draft) -> Result<Lowered, OpError> {
     let mut make = maker(importer);
     let Some((x, dtype)) = draft.inputs[0].and_then(|x| Some((x, make.dtype(x)?))) else {
@@ -113,7 +113,7 @@ pub(super) fn bernoulli(importer: &mut Importer<'_>, draft: &Draft) -> Result<Lo
     Ok(make.values(vec![y]))
 }
 
-/// Each channel by its own mean and variance, which move the running ones.
+/// Normalizes each channel by its own mean and variance, and updates the running ones.
 pub(super) fn batch_normalization(
     importer: &mut Importer<'_>,
     draft: Draft,

@@ -1,8 +1,8 @@
 //! The messages of `onnx.proto` (ONNX 1.22, IR version 13), field for field.
 //!
-//! Every field of the format is here, so that reading and writing a model loses nothing. Optional fields keep the
-//! difference between absent and default. Repeated numbers are written the way the schema declares them: packed in
-//! the storage fields of tensors, one by one elsewhere.
+//! Every field of the format is included, so that reading and writing a model loses nothing. Optional fields
+//! distinguish absent from default. Repeated numbers are encoded as the schema declares them: packed in the storage
+//! fields of tensors, individually elsewhere.
 
 mod tensor;
 mod types;
@@ -88,10 +88,10 @@ pub struct TrainingInfoProto {
     /// One training step.
     #[prost(message, optional, tag = "2")]
     pub algorithm: Option<GraphProto>,
-    /// Which initializer takes which output of `initialization`.
+    /// Maps initializers to the outputs of `initialization` that they take.
     #[prost(message, repeated, tag = "3")]
     pub initialization_binding: Vec<StringStringEntryProto>,
-    /// Which initializer takes which output of `algorithm`.
+    /// Maps initializers to the outputs of `algorithm` that they take.
     #[prost(message, repeated, tag = "4")]
     pub update_binding: Vec<StringStringEntryProto>,
 }
@@ -151,10 +151,10 @@ pub struct ValueInfoProto {
 /// One application of an operator.
 #[derive(Clone, PartialEq, Message)]
 pub struct NodeProto {
-    /// Names of the operands; empty for an operand left out.
+    /// Names of the operands; empty for a missing operand.
     #[prost(string, repeated, tag = "1")]
     pub input: Vec<String>,
-    /// Names of the results; empty for a result nobody wants.
+    /// Names of the results; empty for an unused result.
     #[prost(string, repeated, tag = "2")]
     pub output: Vec<String>,
     /// Name of the node.
@@ -166,7 +166,7 @@ pub struct NodeProto {
     /// Domain of the operator.
     #[prost(string, optional, tag = "7")]
     pub domain: Option<String>,
-    /// Which of several functions of one name.
+    /// The overload, if several functions share a name.
     #[prost(string, optional, tag = "8")]
     pub overload: Option<String>,
     /// Attributes.
@@ -187,7 +187,7 @@ pub struct NodeProto {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, prost::Enumeration)]
 #[repr(i32)]
 pub enum AttributeType {
-    /// Not said; files of IR version 1.
+    /// Unspecified, as in files of IR version 1.
     Undefined = 0,
     /// One `f`.
     Float = 1,
@@ -225,7 +225,7 @@ pub struct AttributeProto {
     /// Name.
     #[prost(string, optional, tag = "1")]
     pub name: Option<String>,
-    /// Inside a function: the attribute of the function whose value this one takes.
+    /// Inside a function: the attribute of the function from which this one takes its value.
     #[prost(string, optional, tag = "21")]
     pub ref_attr_name: Option<String>,
     /// Documentation.
@@ -240,7 +240,7 @@ pub struct AttributeProto {
     /// An integer.
     #[prost(int64, optional, tag = "3")]
     pub i: Option<i64>,
-    /// Text.
+    /// A string.
     #[prost(bytes = "vec", optional, tag = "4")]
     pub s: Option<Vec<u8>>,
     /// A tensor.
@@ -261,7 +261,7 @@ pub struct AttributeProto {
     /// Integers.
     #[prost(int64, repeated, packed = "false", tag = "8")]
     pub ints: Vec<i64>,
-    /// Texts.
+    /// Strings.
     #[prost(bytes = "vec", repeated, tag = "9")]
     pub strings: Vec<Vec<u8>>,
     /// Tensors.
@@ -308,7 +308,7 @@ pub struct FunctionProto {
     /// Domain of the operator.
     #[prost(string, optional, tag = "10")]
     pub domain: Option<String>,
-    /// Which of several functions of one name.
+    /// The overload, if several functions share a name.
     #[prost(string, optional, tag = "13")]
     pub overload: Option<String>,
     /// Declared types of values in the body.

@@ -9,7 +9,7 @@ use super::StringStringEntryProto;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, prost::Enumeration)]
 #[repr(i32)]
 pub enum DataType {
-    /// Not said.
+    /// Unspecified.
     Undefined = 0,
     /// IEEE 754 single precision.
     Float = 1,
@@ -25,9 +25,9 @@ pub enum DataType {
     Int32 = 6,
     /// 64-bit signed integer.
     Int64 = 7,
-    /// Text.
+    /// String.
     String = 8,
-    /// Truth value.
+    /// Boolean.
     Bool = 9,
     /// IEEE 754 half precision.
     Float16 = 10,
@@ -75,7 +75,7 @@ pub enum DataLocation {
     External = 1,
 }
 
-/// Part of a tensor that is stored in pieces.
+/// A segment of a tensor that is stored in pieces.
 #[derive(Clone, Copy, PartialEq, Eq, Message)]
 pub struct Segment {
     /// First element.
@@ -89,7 +89,7 @@ pub struct Segment {
 /// A tensor with its elements, in one of several storage fields.
 #[derive(Clone, PartialEq, Message)]
 pub struct TensorProto {
-    /// Extents.
+    /// Dimensions.
     #[prost(int64, repeated, packed = "false", tag = "1")]
     pub dims: Vec<i64>,
     /// Element type, a [`DataType`].
@@ -136,16 +136,16 @@ pub struct TensorProto {
     pub metadata_props: Vec<StringStringEntryProto>,
 }
 
-/// A tensor of which only the non-zero elements are stored.
+/// A tensor of which only the nonzero elements are stored.
 #[derive(Clone, PartialEq, Message)]
 pub struct SparseTensorProto {
     /// The elements, a vector; its name is the name of the sparse tensor.
     #[prost(message, optional, tag = "1")]
     pub values: Option<TensorProto>,
-    /// Their places: linear indices, or one row of coordinates for each.
+    /// Their positions: linear indices, or one row of coordinates for each.
     #[prost(message, optional, tag = "2")]
     pub indices: Option<TensorProto>,
-    /// Extents of the dense tensor.
+    /// Dimensions of the dense tensor.
     #[prost(int64, repeated, packed = "false", tag = "3")]
     pub dims: Vec<i64>,
 }

@@ -2,18 +2,18 @@
 
 use prost::{Message, Oneof};
 
-/// One extent of a shape.
+/// A dimension of a shape.
 #[derive(Clone, PartialEq, Message)]
 pub struct Dimension {
     /// A number or a name; absent if unknown.
     #[prost(oneof = "DimensionValue", tags = "1, 2")]
     pub value: Option<DimensionValue>,
-    /// What the axis stands for.
+    /// The denotation of the axis.
     #[prost(string, optional, tag = "3")]
     pub denotation: Option<String>,
 }
 
-/// A known or named extent.
+/// A known or named dimension.
 #[derive(Clone, PartialEq, Oneof)]
 pub enum DimensionValue {
     /// A number.
@@ -24,7 +24,7 @@ pub enum DimensionValue {
     DimParam(String),
 }
 
-/// The extents of a tensor.
+/// The dimensions of a tensor.
 #[derive(Clone, PartialEq, Message)]
 pub struct TensorShapeProto {
     /// Outermost axis first.
@@ -79,7 +79,7 @@ pub struct TypeProto {
     /// The type itself.
     #[prost(oneof = "TypeValue", tags = "1, 4, 5, 7, 8, 9")]
     pub value: Option<TypeValue>,
-    /// What the value stands for.
+    /// The denotation of the value.
     #[prost(string, optional, tag = "6")]
     pub denotation: Option<String>,
 }

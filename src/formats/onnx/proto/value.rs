@@ -1,4 +1,4 @@
-//! Values that are no tensors (`onnx-data.proto`).
+//! Values other than tensors (`onnx-data.proto`).
 
 use prost::Message;
 

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// The text of the graph and the names of the operators that it is written with; the graph is read again.
+/// The text of the graph and the names of the operators it is exported with; the exported model is imported again.
 fn forms(model: ModelProto) -> (String, Vec<NodeProto>) {
     let (imported, exported) = round_trip(model);
     let program = crate::graph::to_program(&imported.workload.graph);

@@ -1,4 +1,4 @@
-//! Nodes with graphs inside, local functions, and what models say beside their computation.
+//! Nodes with nested graphs, local functions, and the parts of models besides their computation.
 
 use super::*;
 use crate::formats::onnx::proto::{
@@ -40,7 +40,7 @@ fn pair(a: f32, b: f32) -> Tensor {
     Tensor::vector(vec![a, b])
 }
 
-/// `If` with a weight in one branch, and a value from outside in both.
+/// `If` with a weight in one branch, and an outer value in both.
 fn choice() -> ModelProto {
     let mut then = body(&[], &[node("Mul", &["x", "w"], &["t"])], &["t"]);
     then.initializer.push(from_tensor("w", &pair(3.0, 5.0)));
@@ -146,7 +146,7 @@ fn reference(mut node: NodeProto, name: &str, of: &str) -> NodeProto {
     node
 }
 
-/// `Outer(x, _) {alpha}` calls `Inner` of an older operator set twice; the second operand is left out.
+/// `Outer(x, _) {alpha}` calls `Inner` of an older operator set twice; the second operand is missing.
 fn calls() -> ModelProto {
     let axes = |node| with(node, "axes", AttrValue::ints(&[0]));
     let inner = function(
@@ -181,7 +181,7 @@ fn functions_become_their_bodies() {
     let elu = |x: f64, alpha: f64| if x < 0.0 { alpha * (x.exp() - 1.0) } else { x };
     let t = elu(-1.0, 2.0);
     let y = run(&imported.workload, &[("x", pair(-1.0, 1.0))])[0].to_f64s().unwrap();
-    // Without the attribute, the default of the operator holds.
+    // Without the attribute, the operator's default applies.
     assert!((y[0] - (t + elu(t, 1.0))).abs() < 1e-6 && y[1] == 2.0, "{y:?}");
     let model = written(&imported);
     assert!(model.functions.is_empty());
@@ -234,7 +234,7 @@ fn initializers_that_are_inputs_can_be_replaced() {
     let graph = written(&again).graph.unwrap();
     assert_eq!(graph.input.len(), 2);
     assert_eq!(graph.initializer[0].name.as_deref(), Some("w"));
-    // Before version 4 all of them are inputs, which says nothing.
+    // Before version 4 all initializers are inputs, so that means nothing.
     all.ir_version = Some(3);
     assert_eq!(read(all).workload.graph.inputs().len(), 1);
 }
@@ -304,7 +304,7 @@ fn files_that_are_missing_are_named() {
     for part in ["\"w\"", "the Add", "weights.bin"] {
         assert!(said.contains(part), "{part}: {said}");
     }
-    // In a graph inside of a node, and in an attribute of a node that is carried along.
+    // In a nested graph, and in an attribute of a node that is carried along.
     let mut choice = choice();
     let graph = choice.graph.as_mut().unwrap();
     graph.node[0].attribute[0].g.as_mut().unwrap().initializer = vec![external("w")];
@@ -312,7 +312,7 @@ fn files_that_are_missing_are_named() {
     for part in ["\"w\"", "the If", "weights.bin"] {
         assert!(said.contains(part), "{part}: {said}");
     }
-    // With the file there, a node that is carried along takes the elements with it.
+    // If the file exists, a node that is carried along includes the elements.
     std::fs::write(folder.path().join("weights.bin"), [0u8, 0, 128, 63, 0, 0, 0, 64]).unwrap();
     let mut own = node("Own", &["x"], &["y"]);
     own.domain = Some("some.where".to_string());

@@ -1,4 +1,4 @@
-//! Shapes that models declare and do not have, and shapes that they compute.
+//! Declared shapes that contradict the model, and computed shapes.
 
 use super::*;
 use crate::diag::Severity;
@@ -9,7 +9,7 @@ fn open(dims: &[Dim]) -> Type {
     Type::tensor(DType::F32, dims.iter().cloned().collect::<Shape>())
 }
 
-/// A value is declared with 11 along its second axis, which is the axis of an input; a node takes the extent.
+/// A value is declared with size 11 along its second axis, which is the axis of an input; a node reads the dimension.
 fn misdeclared() -> ModelProto {
     let (n, c) = (Dim::symbol("n"), Dim::symbol("c"));
     let mut model = weights(
@@ -47,8 +47,8 @@ fn a_declared_shape_that_is_wrong_is_told_and_not_used() {
     assert_eq!(
         warnings,
         [
-            "T0508 \"y\" is declared as f32[n, 11, 5], and is f32[n, c, 4]",
-            "T0508 \"r\" is declared as f32[7, 7], and is f32[c]",
+            "T0508 \"y\" is declared as f32[n, 11, 5], but is f32[n, c, 4]",
+            "T0508 \"r\" is declared as f32[7, 7], but is f32[c]",
         ]
     );
     let written = write(&imported).model;
@@ -62,7 +62,7 @@ fn a_declared_shape_that_is_wrong_is_told_and_not_used() {
     assert_eq!(result.ty(result.outputs()[0].vertex).to_string(), "f32[c]");
 }
 
-/// What only names differ in, or the declaration leaves open, is no contradiction.
+/// Differences only in names, or in what the declaration leaves open, are no contradiction.
 #[test]
 fn a_declared_shape_that_says_less_is_fine() {
     let model = model(

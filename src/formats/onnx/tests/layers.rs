@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// The model with one node over inputs of these types, written and read again; the operator and the written node.
+/// The model with one node over inputs of these types, exported and imported again; the operator and the exported node.
 fn layer(opset: i64, one: NodeProto, inputs: &[(&str, Type)], outputs: &[(&str, Type)]) -> (String, NodeProto) {
     let list = |values: &[(&str, Type)]| -> Vec<ValueInfoProto> { values.iter().map(|(n, ty)| value(n, ty)).collect() };
     let (imported, exported) = round_trip(model(opset, &list(inputs), &[one], &list(outputs)));

@@ -1,4 +1,4 @@
-//! What is written keeps to the rules of ONNX and to the kernels that there are.
+//! Exported models follow the rules of ONNX and use existing kernels.
 
 use std::cell::Cell;
 
@@ -37,7 +37,7 @@ fn nested(model: &ModelProto) -> Vec<&GraphProto> {
     attrs.filter_map(|a| a.g.as_ref()).collect()
 }
 
-/// True if nodes, initializers or inputs of a graph itself give all its results.
+/// True if a graph's own nodes, initializers or inputs produce all its results.
 fn gives_its_results(graph: &GraphProto) -> bool {
     let nodes = graph.node.iter().flat_map(|n| n.output.iter().map(String::as_str));
     let stored = graph.initializer.iter().filter_map(|t| t.name.as_deref());
@@ -134,7 +134,7 @@ fn constants_have_a_type_that_a_kernel_takes() {
     }
 }
 
-/// Whether rules may make a call of one operand in a model that has some other call of these elements.
+/// Whether rules may create a call with one operand in a model that has some other call on these elements.
 fn allows(opset: i64, dtype: DType, op: &str) -> bool {
     let ty = Type::tensor(dtype, [2, 3]);
     let mut graph = Graph::new();

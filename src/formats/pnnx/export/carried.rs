@@ -1,4 +1,4 @@
-//! Lines that only this program reads, and those that it read and did not look into.
+//! Lines that only this program reads, and lines that it carries along unread.
 
 use super::{Call, Done, Exporter, GIVEN, Line, OWN, truth, tuple};
 use crate::formats::bytes::encode;
@@ -9,7 +9,7 @@ use crate::op::{AttrValue, OpaqueOp};
 use crate::tensor::{Dim, Type};
 
 impl Exporter<'_> {
-    /// A call under the name of the operator table.
+    /// A call under its name in the operator table.
     pub(super) fn own_line(&mut self, call: &Call<'_>) -> Done<Line> {
         let present = |(_, v): &(usize, VertexId)| !matches!(self.graph.vertex(*v).node, Node::Absent);
         let (given, inputs): (Vec<usize>, Vec<VertexId>) =
@@ -24,7 +24,7 @@ impl Exporter<'_> {
             }
             let Some(text) = attr_text(value) else {
                 return Err(format!(
-                    "attribute `{}` of `{}` has no form in PNNX",
+                    "attribute `{}` of `{}` cannot be expressed in PNNX",
                     attr.name, call.def.name
                 ));
             };
@@ -36,7 +36,7 @@ impl Exporter<'_> {
 
     pub(super) fn opaque(&mut self, v: VertexId, op: &OpaqueOp, attrs: &[AttrValue]) -> Done<()> {
         if op.domain != DOMAIN {
-            return Err(format!("operator `{}` of another format", op.name));
+            return Err(format!("operator `{}` is of another format", op.name));
         }
         let texts = |key: &str| -> Vec<String> {
             let found = op.attr_names.iter().zip(attrs).find(|(name, _)| &***name == key);
@@ -79,7 +79,7 @@ impl Exporter<'_> {
         let mut tensors = Vec::new();
         for (key, &u) in keys.iter().zip(weights) {
             let Some(ty) = self.value_type(u)? else {
-                return Err(format!("the type of `@{key}` is not known"));
+                return Err(format!("the type of `@{key}` is unknown"));
             };
             let value = match &self.graph.vertex(u).node {
                 Node::Const(value) => Some(value.clone()),
@@ -133,7 +133,7 @@ impl Exporter<'_> {
     }
 }
 
-/// An attribute as a parameter has it.
+/// An attribute as the text of a parameter.
 pub(super) fn attr_text(value: &AttrValue) -> Option<String> {
     let word = |text: &str| {
         let plain = !text.is_empty() && !text.contains(|c: char| c.is_whitespace() || ",()[]%=".contains(c));

@@ -1,4 +1,4 @@
-//! Functions of each element as expressions.
+//! Elementwise functions as expressions.
 
 use super::{Done, Exporter};
 use crate::formats::pnnx::{float_text, single_text};
@@ -6,7 +6,7 @@ use crate::graph::{Node, VertexId};
 use crate::op::OpDef;
 use crate::tensor::{DType, Tensor};
 
-/// Expressions of more words are not joined.
+/// Expressions with more words than this are not merged.
 const LONGEST: usize = 400;
 
 /// An expression whose operands are values.
@@ -19,7 +19,7 @@ enum Word {
     Value(VertexId),
 }
 
-/// The function that an operator is, for elements of that type.
+/// The function that computes an operator for elements of that type.
 pub(super) fn function_of(name: &str, dtype: DType) -> Option<&'static str> {
     let whole = dtype.is_int();
     Some(match name {
@@ -69,7 +69,7 @@ pub(super) fn function_of(name: &str, dtype: DType) -> Option<&'static str> {
 }
 
 impl Exporter<'_> {
-    /// The expression of a call, if it is a function of each element that torch computes with the same types.
+    /// The expression of a call, if it is an elementwise function that torch computes with the same types.
     pub(super) fn draft(&mut self, v: VertexId, def: &'static OpDef, operands: &[VertexId]) -> Done<Option<Draft>> {
         let dtype = |v: VertexId| self.graph.ty(v).as_tensor().map(|t| t.dtype);
         let Some(first) = operands.first().and_then(|&v| dtype(v)) else {
@@ -108,7 +108,7 @@ impl Exporter<'_> {
             });
         }
         if tensors == 0 {
-            // One operand stays a value, lest the expression be a number of the host.
+            // One operand stays a value; otherwise the expression would be a host number.
             for (part, &operand) in parts.iter_mut().zip(operands).take(1) {
                 *part = vec![Word::Value(operand)];
             }
@@ -126,7 +126,8 @@ impl Exporter<'_> {
             words.extend(next);
             words.push(Word::Text(")".to_owned()));
         }
-        // More operands than two are another call when they are read again; that call is the same value.
+        // A call with more than two operands is read back as another call with the same value, so it becomes a line of
+        // its own.
         Ok((count <= 2).then_some(Draft(words)))
     }
 
@@ -137,7 +138,7 @@ impl Exporter<'_> {
         }
     }
 
-    /// The words of an operand: those of its expression if it is used here alone.
+    /// The words of an operand: those of its expression if it has no other use.
     fn words(&mut self, v: VertexId) -> Vec<Word> {
         let alone = self.uses.get(&v) == Some(&1);
         if alone
@@ -149,7 +150,7 @@ impl Exporter<'_> {
         vec![Word::Value(v)]
     }
 
-    /// A constant of one number as a literal.
+    /// A single-number constant as a literal.
     pub(super) fn literal(&self, v: VertexId) -> Option<String> {
         let Node::Const(value) = &self.graph.vertex(v).node else {
             return None;
@@ -172,7 +173,7 @@ impl Exporter<'_> {
         })
     }
 
-    /// False where a literal would be read as another call than a tensor of one number.
+    /// False if a literal would be read as a different call than a tensor of one number.
     fn literal_fits(&self, def: &OpDef, place: usize, v: VertexId) -> bool {
         let Node::Const(value) = &self.graph.vertex(v).node else {
             return false;

@@ -1,11 +1,11 @@
-//! Lists of integers that are known only when the graph runs.
+//! Lists of integers that are only known at run time.
 
 use super::{Done, Exporter, tuple};
 use crate::graph::VertexId;
 use crate::tensor::{Atom, Dim};
 
 impl Exporter<'_> {
-    /// Integers as a parameter, or as a list that an expression gives: its name.
+    /// The integers as a parameter, or else as the name of a list computed by an expression.
     pub(super) fn integers(&mut self, dims: &[Dim]) -> Done<Result<String, String>> {
         let known: Option<Vec<i64>> = dims.iter().map(Dim::as_const).collect();
         if let Some(known) = known {
@@ -27,7 +27,7 @@ impl Exporter<'_> {
         Ok(Err(name))
     }
 
-    /// A symbolic extent as an expression of extents of inputs.
+    /// A symbolic dimension as an expression of the sizes of inputs.
     fn extent(&self, dim: &Dim, operands: &mut Vec<VertexId>) -> Done<String> {
         let mut sum: Option<String> = None;
         for (atoms, factor) in dim.terms() {
@@ -36,7 +36,7 @@ impl Exporter<'_> {
                 let (name, a, b) = match atom {
                     Atom::Symbol(symbol) => {
                         let Some(&(v, axis)) = self.sizes.get(&**symbol) else {
-                            return Err(format!("the extent `{symbol}` is that of no input"));
+                            return Err(format!("no input has the dimension `{symbol}`"));
                         };
                         let place = operands.iter().position(|&u| u == v).unwrap_or_else(|| {
                             operands.push(v);
@@ -45,7 +45,7 @@ impl Exporter<'_> {
                         term = Some(joined(term, &format!("size(@{place},{axis})"), "mul"));
                         continue;
                     }
-                    Atom::Unknown(_) => return Err("an extent is not known".to_owned()),
+                    Atom::Unknown(_) => return Err("a dimension is unknown".to_owned()),
                     Atom::FloorDiv(a, b) => ("floor_divide", a, b),
                     Atom::Mod(a, b) => ("remainder", a, b),
                     Atom::Min(a, b) => ("min", a, b),

@@ -6,7 +6,7 @@ use crate::graph::{Node, VertexId};
 use crate::op::AttrValue;
 use crate::tensor::Dim;
 
-/// The operators that are written here.
+/// The operators handled here.
 pub(super) const NAMES: &[&str] = &[
     "conv",
     "conv_transpose",
@@ -140,7 +140,7 @@ impl Exporter<'_> {
                     .ty(x)
                     .as_tensor()
                     .and_then(|t| ElementType::of_dtype(t.dtype));
-                // A cast to the type that is there already would not be read as one.
+                // A cast to the type that the operand already has would not be read as a cast.
                 to.filter(|_| call.plain_but(&["to"]) && from.is_some() && to != from)
                     .map(|to| {
                         let line = Line::new("Tensor.to", operands).named(&["input"]);
@@ -204,7 +204,7 @@ impl Exporter<'_> {
         let axis = usize::try_from(call.int("axis")?).ok()?;
         let last: Option<Vec<i64>> = shape.get(axis..)?.iter().map(Dim::as_const).collect();
         let last = last.filter(|last| !last.is_empty() && rank.is_some())?;
-        // Read again, the scale has the shape of these axes.
+        // When read back, the scale has the shape of these axes.
         let scale = self
             .graph
             .ty(*call.operands.get(1)?)

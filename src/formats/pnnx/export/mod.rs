@@ -1,8 +1,8 @@
-//! Graphs into models.
+//! Exports graphs as models.
 //!
-//! Functions of each element become expressions, joined where a value is used once; other calls become the operator of
-//! torch that [`import`](super::import) reads as this very call. A call that torch has no operator for is written under
-//! the name of the operator table, as `tautomer.name`, which no other program reads.
+//! Elementwise functions become expressions, merged where a value is used once; other calls become the torch operator
+//! that [`import`](super::import) reads as exactly this call. A call that torch has no operator for is written as
+//! `tautomer.name`, with its name in the operator table, which no other program reads.
 
 mod carried;
 mod expression;
@@ -24,11 +24,11 @@ use crate::tensor::{DType, Dim, Tensor, Type};
 use carried::attr_text;
 use expression::Draft;
 
-/// The beginning of the names of operators that torch does not have.
+/// The prefix of operators that torch does not have.
 pub(super) const OWN: &str = "tautomer.";
-/// The parameter that says which operands of such an operator are given, where some are left out.
+/// The parameter that says which operands of such an operator are given, if some are missing.
 pub(super) const GIVEN: &str = "given";
-/// The parameter that tells constants from parameters.
+/// The parameter that distinguishes constants from parameters.
 pub(super) const CONSTANT: &str = "constant";
 
 /// A model made from a graph.
@@ -36,19 +36,19 @@ pub(super) const CONSTANT: &str = "constant";
 pub struct Exported {
     /// The operators.
     pub file: ParamFile,
-    /// The tensors, by the name of operator and attribute.
+    /// The tensors, named by operator and attribute.
     pub weights: IndexMap<String, Vec<u8>>,
-    /// What the user should know; no errors.
+    /// Notes and warnings, but no errors.
     pub notes: Diagnostics,
 }
 
-/// Why a call has no form.
+/// `Err` holds the reason why a call cannot be expressed.
 type Done<T> = Result<T, String>;
 
-/// The model of a graph. Parameters without a value are written without one.
+/// Exports a graph. Parameters without a value are written without one.
 ///
 /// # Errors
-/// An element type that PNNX does not have, an operator of another format, an attribute without a form.
+/// An element type that PNNX does not have, an operator of another format, or an attribute that cannot be expressed.
 pub fn export(graph: &Graph, params: &Params) -> Result<Exported, Diagnostics> {
     let mut exporter = Exporter {
         graph,
@@ -81,7 +81,7 @@ pub fn export(graph: &Graph, params: &Params) -> Result<Exported, Diagnostics> {
     })
 }
 
-/// True if torch has an operator, or several, for calls like most of this one.
+/// True if torch has one or several operators for most calls of this operator.
 pub fn has_form(def: &OpDef) -> bool {
     expression::function_of(def.name, DType::F32).is_some()
         || table::find(def.name).is_some()
@@ -93,28 +93,28 @@ struct Exporter<'a> {
     params: &'a Params,
     file: ParamFile,
     weights: IndexMap<String, Vec<u8>>,
-    /// Names of values that are written.
+    /// Names of values already written.
     names: HashMap<VertexId, Vec<String>>,
-    /// Expressions that are not written yet.
+    /// Expressions not yet written.
     drafts: HashMap<VertexId, Draft>,
     /// How often a value is used, by calls and as a result.
     uses: HashMap<VertexId, usize>,
-    /// Inputs that have a symbol as an extent, and the axis.
+    /// Symbolic dimensions, with an input and the axis that has it.
     sizes: HashMap<String, (VertexId, usize)>,
-    /// Names of operators.
+    /// Names of operators in use.
     taken: HashSet<String>,
     next: usize,
     own: BTreeSet<&'static str>,
 }
 
-/// What a line is made of, but for its name.
+/// A line without its name.
 #[derive(Default)]
 struct Line {
     kind: String,
     inputs: Vec<VertexId>,
-    /// Names of the inputs; none if there are fewer.
+    /// Names of the inputs; inputs beyond these have none.
     input_names: Vec<&'static str>,
-    /// Inputs behind these that are lists of integers, by name.
+    /// Inputs after these that are lists of integers, by name.
     lists: Vec<(&'static str, String)>,
     params: Vec<(String, String)>,
 }
@@ -145,7 +145,7 @@ fn tuple<T: ToString>(items: &[T]) -> String {
     format!("({})", items.join(","))
 }
 
-/// True of tensors that are read as constants unless the line says otherwise.
+/// True for tensors that are read as constants unless the line says otherwise.
 pub(super) fn reads_as_constant(value: &Tensor) -> bool {
     !value.dtype().is_float() || value.len() == 1 || value.is_empty()
 }
@@ -164,7 +164,7 @@ impl<'a> Exporter<'a> {
             }
         }
         for output in graph.outputs() {
-            // A result is written whatever else uses it.
+            // A result is always written, so it counts as used more than once.
             *self.uses.entry(output.vertex).or_insert(0) += 2;
         }
         for (i, &v) in graph.inputs().iter().enumerate() {
@@ -216,13 +216,13 @@ impl<'a> Exporter<'a> {
         Ok(())
     }
 
-    /// The type of a value as a line has it, if its rank is known.
+    /// The type of a value as written in a line, if its rank is known.
     fn value_type(&self, v: VertexId) -> Done<Option<ValueType>> {
         let Type::Tensor(tensor) = self.graph.ty(v) else {
             return Ok(None);
         };
         let Some(element) = ElementType::of_dtype(tensor.dtype) else {
-            return Err(format!("PNNX has no elements of type {}", tensor.dtype));
+            return Err(format!("PNNX has no element type {}", tensor.dtype));
         };
         let Some(shape) = &tensor.shape else { return Ok(None) };
         let extent = |d: &Dim| match (d.as_const(), d.as_symbol()) {
@@ -243,7 +243,7 @@ impl<'a> Exporter<'a> {
         (self.next - 1).to_string()
     }
 
-    /// Adds a line; its name is made different from all others.
+    /// Adds a line; its name is made unique.
     #[expect(clippy::indexing_slicing, reason = "the line at that place has just been added")]
     fn push(&mut self, kind: &str, name: &str, inputs: Vec<String>, outputs: Vec<String>) -> &mut Operator {
         let name: String = name
@@ -267,11 +267,11 @@ impl<'a> Exporter<'a> {
         &mut self.file.operators[place]
     }
 
-    /// A line of a tensor with its value, if it has one; `told` says that it is a constant or none, where that would not be
-    /// guessed.
+    /// Writes a tensor with its value, if it has one; `told` says whether it is a constant, where a reader would not
+    /// guess that.
     fn tensor_line(&mut self, v: VertexId, name: &str, value: Option<&Tensor>, told: Option<bool>) -> Done<()> {
         let Some(ty) = self.value_type(v)? else {
-            return Err(format!("the shape of `{name}` is not known"));
+            return Err(format!("the shape of `{name}` is unknown"));
         };
         let value_name = self.fresh();
         let op = self.push("pnnx.Attribute", name, Vec::new(), vec![value_name.clone()]);
@@ -300,7 +300,7 @@ impl<'a> Exporter<'a> {
                     .and_then(|names| names.get(*i as usize))
                     .cloned()
                 else {
-                    return Err("an element of a tuple that no operator gives".to_owned());
+                    return Err("an element of a tuple that no operator returns".to_owned());
                 };
                 self.names.insert(v, vec![name]);
                 Ok(())
@@ -336,7 +336,7 @@ impl<'a> Exporter<'a> {
         }
     }
 
-    /// Writes a line that gives the results of a call.
+    /// Writes a line for the results of a call.
     fn write(&mut self, v: VertexId, line: Line) -> Done<()> {
         let mut inputs = Vec::with_capacity(line.inputs.len());
         for &u in &line.inputs {
@@ -382,7 +382,7 @@ impl<'a> Exporter<'a> {
         Ok(())
     }
 
-    /// The name of a value; constants and expressions are written now.
+    /// The name of a value; pending constants and expressions are written first.
     fn value(&mut self, v: VertexId) -> Done<String> {
         if !self.names.contains_key(&v) {
             if let Some(draft) = self.drafts.remove(&v) {
@@ -396,12 +396,12 @@ impl<'a> Exporter<'a> {
         }
         match self.names.get(&v).map(Vec::as_slice) {
             Some([name]) => Ok(name.clone()),
-            _ => Err("a tuple or nothing where a tensor is expected".to_owned()),
+            _ => Err("a tuple or a missing value where a tensor is expected".to_owned()),
         }
     }
 }
 
-/// A call with what its line is made of.
+/// A call with everything its line needs.
 struct Call<'a> {
     def: &'static OpDef,
     attrs: &'a [AttrValue],
@@ -413,7 +413,7 @@ impl Call<'_> {
         self.def.attr_in(self.attrs, name)
     }
 
-    /// True if every attribute but these has its default.
+    /// True if every attribute except these has its default.
     fn plain_but(&self, names: &[&str]) -> bool {
         let usual = |attr: &crate::op::AttrDef, value: &AttrValue| {
             value.is_none() || attr.default_value().is_some_and(|usual| usual == *value)

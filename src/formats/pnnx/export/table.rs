@@ -1,16 +1,16 @@
-//! Operators that are one operator of torch, attributes and all.
+//! Operators that correspond to a single torch operator, including all attributes.
 
 use super::{Call, Line, attr_text};
 use crate::op::AttrValue;
 
-/// One way of writing a call.
+/// A way to write a call.
 struct Form {
     op: &'static str,
     kind: &'static str,
     /// Names of the operands, separated by blanks.
     operands: &'static str,
-    /// Names of attributes and parameters, as `axis:dim`, separated by blanks. An attribute that is not here has its
-    /// default.
+    /// Names of attributes and parameters, as `axis:dim`, separated by blanks. All other attributes must have their
+    /// defaults.
     attrs: &'static str,
 }
 
@@ -74,7 +74,7 @@ const FORMS: &[Form] = &[
     form("channel_shuffle", "F.channel_shuffle", "input", "groups:groups"),
 ];
 
-/// The form of an operator.
+/// The torch name of an operator.
 pub(super) fn find(op: &str) -> Option<&'static str> {
     FORMS.iter().find(|form| form.op == op).map(|form| form.kind)
 }
@@ -95,7 +95,7 @@ pub(super) fn line(call: &Call<'_>) -> Option<Line> {
     let mut line = Line::new(form.kind, call.operands).named(names.get(..call.operands.len())?);
     for (attr, param) in pairs {
         let value = call.attr(attr);
-        // An empty list is no list at all when it is read.
+        // An empty list would be read as no list.
         if matches!(value, AttrValue::Ints(list) if list.is_empty()) {
             return None;
         }

@@ -37,9 +37,9 @@ pub enum Function {
     Tan,
     Tanh,
     Trunc,
-    /// The integer part of a number of the host.
+    /// The integer part of a host number.
     Int,
-    /// A number of the host as another type: `torch.long`.
+    /// A host number converted to another type: `torch.long`.
     Cast(ElementType),
     Add,
     And,
@@ -60,12 +60,12 @@ pub enum Function {
     Rshift,
     Sub,
     Xor,
-    /// The extents of a tensor, or one of them.
+    /// The shape of a tensor, or one of its dimensions.
     Size,
 }
 
 impl Function {
-    /// Every function but the casts, in the order of the declaration.
+    /// Every function except casts, in declaration order.
     pub const ALL: [(Function, &'static str); 50] = [
         (Function::Abs, "abs"),
         (Function::Acos, "acos"),
@@ -119,7 +119,7 @@ impl Function {
         (Function::Size, "size"),
     ];
 
-    /// The function of that name.
+    /// The function with that name.
     pub fn by_name(name: &str) -> Option<Function> {
         if name.starts_with("torch.") {
             return ElementType::of_torch(name).map(Function::Cast);
@@ -127,7 +127,7 @@ impl Function {
         Function::ALL.iter().find(|(_, known)| *known == name).map(|(f, _)| *f)
     }
 
-    /// The least and the greatest number of operands.
+    /// The minimum and maximum number of operands.
     pub fn arity(self) -> (usize, usize) {
         let place = |f| Function::ALL.iter().position(|(known, _)| *known == f);
         match self {
@@ -138,7 +138,7 @@ impl Function {
         }
     }
 
-    /// True of functions of two operands.
+    /// True for functions of two operands.
     pub fn is_binary(self) -> bool {
         self.arity() == (2, 2)
     }

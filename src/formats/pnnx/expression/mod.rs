@@ -1,4 +1,4 @@
-//! Expressions: what `pnnx.Expression` computes, written as calls in brackets.
+//! Expressions: the computations of `pnnx.Expression`, written as nested calls.
 
 mod function;
 mod prefix;
@@ -11,12 +11,12 @@ pub use function::Function;
 use super::value::{self, Number};
 use crate::diag::Diagnostic;
 
-/// A node of an expression; operands and elements are places of earlier nodes.
+/// A node of an expression; operands and elements are indices of earlier nodes.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ExprNode {
     /// `@2`: an operand of the operator.
     Operand(usize),
-    /// A number or a word, as it is written.
+    /// A number or a word, as written.
     Literal(Literal),
     /// A function of other nodes.
     Call(Function, Vec<usize>),
@@ -27,18 +27,18 @@ pub enum ExprNode {
 /// A number or a word.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Literal {
-    /// As it is written.
+    /// The text as written.
     pub text: String,
-    /// What it means.
+    /// Its value.
     pub value: LiteralValue,
 }
 
-/// What a literal means.
+/// The value of a literal.
 #[derive(Debug, Clone, PartialEq)]
 pub enum LiteralValue {
     /// An integer.
     Int(i64),
-    /// A number.
+    /// A real number.
     Float(f64),
     /// A complex number: its real and its imaginary part.
     Complex(f64, f64),
@@ -50,13 +50,13 @@ pub enum LiteralValue {
     Word,
 }
 
-/// How a text was read.
+/// How a text was parsed.
 #[derive(Debug, Clone)]
 pub enum Reading {
     /// By the grammar.
     Strict,
-    /// As prefix notation, brackets left aside, each function taking as many operands as it has; with the error of the
-    /// grammar.
+    /// As prefix notation: brackets are ignored, and each function takes as many operands as it has. Contains the error
+    /// of the grammar.
     Prefix(Box<Diagnostic>),
 }
 
@@ -67,7 +67,7 @@ pub enum Reading {
 /// let (e, reading) = Expression::read("mul(@2,add(@0,@1))").unwrap();
 /// assert!(e.to_string() == "mul(@2,add(@0,@1))" && matches!(reading, Reading::Strict));
 ///
-/// // As some exporters write it: brackets and commas mean nothing any more.
+/// Some exporters write expressions whose brackets and commas are meaningless.
 /// let (e, reading) = Expression::read("add(expm1,@0),1").unwrap();
 /// assert_eq!(e.to_string(), "add(expm1(@0),1)");
 /// assert!(matches!(reading, Reading::Prefix(_)));
@@ -79,10 +79,10 @@ pub struct Expression {
 }
 
 impl Expression {
-    /// Reads a text by the grammar, or as prefix notation if that fails.
+    /// Parses a text by the grammar, or as prefix notation if that fails.
     ///
     /// # Errors
-    /// The text is no expression either way; the message is that of the grammar, at the place where it fails.
+    /// The text is not an expression either way; the message is that of the grammar, at the place where it fails.
     pub fn read(text: &str) -> Result<(Expression, Reading), Diagnostic> {
         match Expression::read_strictly(text) {
             Ok(expression) => Ok((expression, Reading::Strict)),
@@ -93,33 +93,33 @@ impl Expression {
         }
     }
 
-    /// Reads a text by the grammar alone.
+    /// Parses a text by the grammar alone.
     ///
     /// ```
     /// use tautomer::diag::Span;
     /// use tautomer::formats::pnnx::Expression;
     /// let problem = Expression::read_strictly("add(@0,)").unwrap_err();
-    /// assert_eq!(problem.message, "`add` takes 2 operands, and has 1");
+    /// assert_eq!(problem.message, "`add` takes 2 operands, but has 1");
     /// assert_eq!(problem.span(), Some(Span::new(0, 8)));
     /// ```
     ///
     /// # Errors
-    /// The text is none of the language of the grammar, or a function has too many or too few operands.
+    /// The text does not match the grammar, or a function has too many or too few operands.
     pub fn read_strictly(text: &str) -> Result<Expression, Diagnostic> {
         strict::read(text)
     }
 
-    /// The nodes, each after those it consists of.
+    /// The nodes, each after its operands.
     pub fn nodes(&self) -> &[ExprNode] {
         &self.nodes
     }
 
-    /// The places of the nodes that no other is made of: one, but for lists without brackets.
+    /// The indices of the nodes that are not part of another: one, except for lists without brackets.
     pub fn roots(&self) -> &[usize] {
         &self.roots
     }
 
-    /// One more than the largest number of an operand.
+    /// One more than the largest operand number.
     pub fn operand_count(&self) -> usize {
         let numbers = self.nodes.iter().map(|node| match node {
             ExprNode::Operand(i) => i.saturating_add(1),
@@ -128,7 +128,7 @@ impl Expression {
         numbers.max().unwrap_or(0)
     }
 
-    /// An expression without nodes, to be built from its leaves up.
+    /// An expression without nodes, to be built bottom up.
     pub(super) fn new() -> Expression {
         Expression {
             nodes: Vec::new(),
@@ -147,7 +147,7 @@ impl Expression {
     }
 }
 
-/// What a number or a word means.
+/// Parses a number or a word.
 pub(super) fn literal(text: &str) -> Literal {
     let value = match text {
         "True" => LiteralValue::Bool(true),

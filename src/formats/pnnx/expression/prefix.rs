@@ -1,8 +1,8 @@
-//! Expressions as prefix notation: the way PNNX itself reads them, which brackets do not disturb.
+//! Expressions as prefix notation: the way PNNX itself parses them, which is independent of brackets.
 
 use super::{ExprNode, Expression, Function, literal};
 
-/// What stands on the stack.
+/// An item on the stack.
 #[derive(Clone, Copy)]
 enum Entry {
     Node(usize),
@@ -10,9 +10,9 @@ enum Entry {
     Close,
 }
 
-/// The expression that the words of a text are in prefix notation; `None` if a function lacks operands.
+/// Parses the words of a text as prefix notation; `None` if a function lacks operands.
 ///
-/// `size` takes a second operand where that is a number.
+/// `size` takes a second operand if that is a number.
 pub(super) fn read(text: &str) -> Option<Expression> {
     let mut out = Expression::new();
     let mut stack: Vec<Entry> = Vec::new();

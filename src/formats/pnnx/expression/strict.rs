@@ -1,4 +1,4 @@
-//! Expressions by the grammar.
+//! Parsing expressions by the grammar.
 
 use pest::Parser;
 use pest::error::{ErrorVariant, InputLocation};
@@ -12,13 +12,13 @@ use crate::diag::{Diagnostic, Span};
 #[grammar = "../grammar/pnnx_expression.pest"]
 struct Grammar;
 
-/// Calls nested deeper than this are parsed on a thread of their own.
+/// Calls nested deeper than this are parsed on a separate thread.
 const SHALLOW: usize = 24;
 
-/// Calls nested deeper than this are refused.
+/// Calls nested deeper than this are rejected.
 const DEEPEST: usize = 2000;
 
-/// Stack per level of brackets, generous for builds without optimisation.
+/// Stack per nesting level, generous for builds without optimization.
 const STACK_PER_LEVEL: usize = 64 << 10;
 
 pub(super) fn read(text: &str) -> Result<Expression, Diagnostic> {
@@ -37,12 +37,12 @@ pub(super) fn read(text: &str) -> Result<Expression, Diagnostic> {
         let thread = std::thread::Builder::new()
             .stack_size(size)
             .spawn_scoped(scope, || parse(text));
-        let failed = || Diagnostic::error("T0601", "there is no memory for a text nested this deep");
+        let failed = || Diagnostic::error("T0601", "not enough memory for an expression nested this deeply");
         thread.map_err(|_| failed())?.join().map_err(|_| failed())?
     })
 }
 
-/// The greatest number of brackets open at once, and where that is.
+/// The maximum number of brackets open at once, and where that is reached.
 fn depth(text: &str) -> (usize, u32) {
     let (mut open, mut most) = (0usize, (0, 0));
     for (at, c) in text.bytes().enumerate() {
@@ -72,7 +72,7 @@ fn parse(text: &str) -> Result<Expression, Diagnostic> {
     Ok(out.finish(roots))
 }
 
-/// False of brackets and commas.
+/// False for brackets and commas.
 fn is_part(pair: &Pair<'_, Rule>) -> bool {
     !matches!(
         pair.as_rule(),
@@ -80,7 +80,7 @@ fn is_part(pair: &Pair<'_, Rule>) -> bool {
     )
 }
 
-/// The depth is bounded by [`DEEPEST`].
+/// The recursion depth is bounded by [`DEEPEST`].
 fn build(out: &mut Expression, pair: Pair<'_, Rule>) -> Result<usize, Diagnostic> {
     let span = pair.as_span();
     let span = Span::new(span.start() as u32, span.end() as u32);
@@ -88,7 +88,7 @@ fn build(out: &mut Expression, pair: Pair<'_, Rule>) -> Result<usize, Diagnostic
     let node = match pair.as_rule() {
         Rule::operand => match text[1..].parse() {
             Ok(number) => ExprNode::Operand(number),
-            Err(_) => return Err(syntax(format!("`{text}` is no operand"), span)),
+            Err(_) => return Err(syntax(format!("`{text}` is not an operand"), span)),
         },
         Rule::list => {
             let items: Result<Vec<usize>, _> = pair.into_inner().filter(is_part).map(|item| build(out, item)).collect();
@@ -111,7 +111,7 @@ fn build(out: &mut Expression, pair: Pair<'_, Rule>) -> Result<usize, Diagnostic
                 };
                 let noun = if most == 1 { "operand" } else { "operands" };
                 let found = operands.len();
-                return Err(syntax(format!("`{name}` takes {wanted} {noun}, and has {found}"), span));
+                return Err(syntax(format!("`{name}` takes {wanted} {noun}, but has {found}"), span));
             }
             ExprNode::Call(function, operands)
         }

@@ -62,7 +62,7 @@ fn errors_have_their_place() {
         ("add(@0,@1", 9, "expected `,` or `)`, found the end"),
         ("add(@0 @1)", 6, "` `"),
         ("add,@0)", 3, "expected `(`"),
-        ("sin(@0,@1)", 0, "`sin` takes 1 operand, and has 2"),
+        ("sin(@0,@1)", 0, "`sin` takes 1 operand, but has 2"),
         ("add(@0,neg(@1,2))", 7, "`neg` takes 1 operand"),
         ("#", 0, "`#`"),
     ] {
@@ -83,7 +83,7 @@ fn what_is_wrong_either_way_keeps_the_error_of_the_grammar() {
 fn nesting_has_a_limit_and_no_overflow() {
     let deep = |n: usize| format!("{}@0{}", "neg(".repeat(n), ")".repeat(n));
     assert_eq!(read(&deep(1500)), (deep(1500), true));
-    // Beyond it, brackets are left aside.
+    // Beyond the limit, brackets are ignored.
     assert!(!read(&deep(100_000)).1);
 }
 

@@ -1,4 +1,4 @@
-//! Functions of tensors, with torch's choice of element types.
+//! Functions of tensors, with torch's type promotion.
 
 use super::val::{Typed, Val};
 use super::{Done, Importer, element, few, unknown, wrong};
@@ -7,10 +7,10 @@ use crate::graph::{Given, VertexId};
 use crate::op::AttrValue;
 use crate::tensor::{DType, Tensor};
 
-/// Shifts towards higher places; what leaves the width is lost.
+/// Left shift; bits beyond the width are lost.
 const LEFT_SHIFT: &str = "fn shift(a, b, bits) { where(b < 0 or b >= bits, 0, a * pow(2, b)) }";
 
-/// Shifts towards lower places; what comes in is the sign.
+/// Right shift; the sign is shifted in.
 const RIGHT_SHIFT: &str = "fn shift(a, b, bits, last) {
     let far = b < 0 or b >= bits;
     let p = pow(2, where(far, 0, b));
@@ -18,7 +18,7 @@ const RIGHT_SHIFT: &str = "fn shift(a, b, bits, last) {
 }";
 
 impl Importer<'_> {
-    /// A function of tensors and numbers, at least one of them a tensor.
+    /// Applies a function to tensors and numbers, at least one of which is a tensor.
     pub(super) fn apply(&mut self, function: Function, operands: &[Val]) -> Done<Typed> {
         let kinds: Vec<(ElementType, Weight)> = operands.iter().map(|v| self.kind(v)).collect::<Done<_>>()?;
         let Some(result) = result_type(function, &kinds) else {
@@ -29,7 +29,7 @@ impl Importer<'_> {
         if common.is_complex() {
             return self.complex_function(function, operands, common);
         }
-        // Half precision is computed in single precision where a number would not survive it.
+        // Half precision is computed in single precision if a number would not be representable.
         let halves = matches!(common, ElementType::F16 | ElementType::Bf16);
         let lossy = |v: &Val| {
             v.float()
@@ -76,7 +76,7 @@ impl Importer<'_> {
                 return self.typed("reciprocal", &[root], result);
             }
             F::Sign if !whole => {
-                // The sign of what is no number is 0.
+                // The sign of NaN is 0.
                 let v = self.program(
                     "fn sign(x) { where(is_nan(x), 0.0, sign(x)) }",
                     &[("x", Given::Value(x))],
@@ -118,7 +118,7 @@ impl Importer<'_> {
         {
             return wrong("an integer to the power of a negative number");
         }
-        // `div` and `atan2` of integers are those of numbers.
+        // `div` and `atan2` of integers compute in floating point.
         let element = if result.category() > common.category() {
             result
         } else {
@@ -153,7 +153,7 @@ impl Importer<'_> {
         self.typed(name, &[a, b], result)
     }
 
-    /// Powers that torch computes by other means.
+    /// Powers that torch computes in other ways.
     fn power(&mut self, base: &Val, power: f64, result: ElementType) -> Done<Option<Typed>> {
         let x = self.tensor_of(base, result)?.v;
         let v = if power == 1.0 {
@@ -193,14 +193,14 @@ impl Importer<'_> {
         Ok(Typed::new(v, element))
     }
 
-    /// A comparison or a function of truth values, by the name of the operator.
+    /// A comparison or a boolean function, by the name of the operator.
     pub(super) fn compare(&mut self, name: &str, a: &Val, b: &Val) -> Done<Typed> {
         let kinds = [self.kind(a)?, self.kind(b)?];
         let Some(mut common) = common_type(&kinds) else {
             return wrong("the operands have no common type");
         };
         if common.is_complex() {
-            return unknown("complex numbers are compared");
+            return unknown("comparison of complex numbers");
         }
         if name.starts_with("logical_") {
             common = ElementType::Bool;
@@ -226,12 +226,12 @@ impl Importer<'_> {
         };
         match tensor {
             Some(tensor) => Ok(self.graph.constant(tensor)),
-            None => wrong("there are no elements of that type"),
+            None => wrong("unsupported element type"),
         }
     }
 }
 
-/// True if half precision holds the number.
+/// True if half precision can represent the number.
 fn fits_half(x: f64, element: ElementType) -> bool {
     let held = match element {
         ElementType::F16 => half::f16::from_f64(x).to_f64(),

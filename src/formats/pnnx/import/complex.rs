@@ -1,4 +1,4 @@
-//! Complex numbers: a last axis of two, the real and the imaginary part.
+//! Complex numbers: a last axis of size two holds real and imaginary part.
 
 use super::val::{Typed, Val};
 use super::{Done, Importer, unknown};
@@ -13,14 +13,14 @@ const DIV: &str = "fn div(a, b, c, d) {
 }";
 
 impl Importer<'_> {
-    /// The real numbers with an imaginary part of 0.
+    /// Real numbers as complex ones with imaginary part 0.
     pub(super) fn complex_of(&mut self, t: Typed, to: ElementType) -> Done<Typed> {
         let real = self.cast(t, to.real())?;
         let imaginary = self.call("zeros_like", &[real.v], &[])?;
         self.join(real.v, imaginary, to)
     }
 
-    /// The complex numbers of two tensors of one shape.
+    /// Complex numbers from two tensors of the same shape.
     pub(super) fn join(&mut self, re: VertexId, im: VertexId, element: ElementType) -> Done<Typed> {
         let rank = self.shape(re)?.len() as i64;
         let axes = [("axes", AttrValue::ints(&[rank]))];
@@ -35,7 +35,7 @@ impl Importer<'_> {
     /// The real (0) or the imaginary (1) part.
     pub(super) fn part(&mut self, t: Typed, which: i64) -> Done<Typed> {
         if !t.element.is_complex() {
-            return unknown("real and imaginary part of numbers that are real");
+            return unknown("real or imaginary part of real numbers");
         }
         let axis = self.shape(t.v)?.len() as i64 - 1;
         let index = self.graph.constant(Tensor::scalar(which));

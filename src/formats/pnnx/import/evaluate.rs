@@ -1,4 +1,4 @@
-//! Expressions: their functions, applied to tensors and to numbers of the host.
+//! Evaluates expressions: their functions are applied to tensors and host numbers.
 
 use super::val::{Host, Typed, Val};
 use super::{Done, Importer, Refused, axis_of, element, unknown, wrong};
@@ -18,13 +18,13 @@ impl Importer<'_> {
         self.evaluate(&expression, inputs).map(|value| vec![value])
     }
 
-    /// The expression of a text; how it was read is noted where that is not as it is written.
+    /// Parses an expression; adds a note if the text does not match the grammar.
     pub(super) fn read_expression(&mut self, op: &Operator, text: &str) -> Done<Expression> {
         match Expression::read(text) {
             Ok((expression, Reading::Strict)) => Ok(expression),
             Ok((expression, Reading::Prefix(problem))) => {
                 let message = format!(
-                    "`{}`: the brackets of `{text}` do not fit; it is read as `{expression}`",
+                    "`{}`: the brackets of `{text}` do not match; it is read as `{expression}`",
                     op.name
                 );
                 let note = Diagnostic::new(Severity::Note, "T0509", message).label(op.span, "");
@@ -86,9 +86,9 @@ impl Importer<'_> {
             .iter()
             .any(|host| matches!(host, Host::None | Host::Text(_) | Host::Complex(..)))
         {
-            return unknown(format!("`{function}` of words or complex numbers of the host"));
+            return unknown(format!("`{function}` of words or complex host numbers"));
         }
-        // What is not known before the graph runs is computed as integers, or in double precision.
+        // Values unknown before run time are computed as integers, or in double precision.
         let mut wide = Vec::with_capacity(operands.len());
         let whole = matches!(
             function,
@@ -125,10 +125,10 @@ impl Importer<'_> {
         Ok(Val::Host(Host::Computed(result.v, category)))
     }
 
-    /// The extents of a tensor, or one of them.
+    /// The shape of a tensor, or one of its dimensions.
     fn size(&mut self, operands: &[Val]) -> Done<Val> {
         let Some(Val::Tensor(t)) = operands.first() else {
-            return wrong("`size` is of a tensor");
+            return wrong("`size` takes a tensor");
         };
         let mut shape = self.shape(t.v)?;
         if t.element.is_complex() {
@@ -139,7 +139,7 @@ impl Importer<'_> {
             return all.map(Val::List);
         };
         let Some(axis) = axis.int().and_then(|d| d.as_const()) else {
-            return unknown("the axis of `size` is not known");
+            return unknown("the axis of `size` is unknown");
         };
         let axis = axis_of(axis, shape.len())?;
         self.extent_of(*t, &shape, axis)
@@ -177,19 +177,19 @@ impl Importer<'_> {
     }
 }
 
-/// The values at some places.
+/// The values at some indices.
 fn picked(values: &[Val], places: &[usize]) -> Done<Vec<Val>> {
     let pick = |&place: &usize| element(values, place, "the expression").cloned();
     places.iter().map(pick).collect()
 }
 
-/// A message with the place in the expression it is about.
+/// A message with its position in the expression.
 fn located(problem: &Diagnostic) -> String {
     let span = problem.span().unwrap_or(Span::new(0, 0));
     format!("{} at {}..{}", problem.message, span.start, span.end)
 }
 
-/// A function of numbers that are known; integers may be symbolic. As Python computes it.
+/// Computes a function of known numbers as Python does; integers may be symbolic.
 fn fold(function: Function, hosts: &[&Host]) -> Option<Host> {
     use Function as F;
     let dims: Option<Vec<Dim>> = hosts

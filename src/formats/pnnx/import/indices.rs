@@ -1,4 +1,4 @@
-//! Operators that read or write elements at places that are lists.
+//! Operators that read or write elements at listed indices.
 
 use super::layers::Args;
 use super::val::{Host, Typed, Val};
@@ -10,7 +10,7 @@ use crate::op::AttrValue;
 use crate::tensor::{Dim, Tensor};
 
 impl Importer<'_> {
-    /// A copy in which a slice along one axis is something else.
+    /// A copy in which a slice along one axis is replaced.
     pub(super) fn write_slice(&mut self, args: &Args<'_>, x: Typed, axis: usize) -> Done<VertexId> {
         let source = args.get("src", Some(1));
         let source = self.tensor_of(&source, x.element)?.v;
@@ -21,7 +21,7 @@ impl Importer<'_> {
                 (Val::Host(Host::None), _) => Ok(missing),
                 (_, Some(i)) if i < 0 => Ok(i.saturating_add(length).max(0)),
                 (_, Some(i)) => Ok(i.min(length)),
-                _ => unknown(format!("`{name}` is not known")),
+                _ => unknown(format!("`{name}` is unknown")),
             }
         };
         few(length)?;
@@ -63,11 +63,11 @@ impl Importer<'_> {
         let repeats = match args.get("repeats", Some(1)) {
             Val::Tensor(t) => match self.graph.vertex(t.v).constant() {
                 Some(Tensor::I64(list)) => list.iter().copied().collect(),
-                _ => return unknown("how often is not known"),
+                _ => return unknown("the numbers of repeats are unknown"),
             },
             other => match other.const_ints() {
                 Some(list) => list,
-                None => return unknown("how often is not known"),
+                None => return unknown("the numbers of repeats are unknown"),
             },
         };
         let often = |i: usize| repeats.get(i).or(repeats.first()).copied().unwrap_or(1);
@@ -90,7 +90,7 @@ impl Importer<'_> {
             [n] => {
                 let size = n.saturating_add(offset.abs());
                 few(size.saturating_mul(size))?;
-                // Off the diagonal stands the zero behind the elements.
+                // Off the diagonal, the index is that of the zero appended after the elements.
                 let place = |i: i64| {
                     let (row, column) = (i / size, i % size);
                     if row - down == column - right && row >= down {
@@ -115,7 +115,7 @@ impl Importer<'_> {
                 let places = self.graph.constant(Tensor::vector(places));
                 self.call("gather", &[v, places], &[("axis", AttrValue::int(0))])
             }
-            _ => wrong("it is of a vector or a matrix"),
+            _ => wrong("its operand must be a vector or a matrix"),
         }
     }
 
@@ -129,7 +129,7 @@ impl Importer<'_> {
         Ok(vec![Typed::new(v, x.element).into()])
     }
 
-    /// The indices of each axis: a list in the text, or one that another line gives.
+    /// The indices of each axis: a list in the text, or one produced by another line.
     fn indices(&mut self, args: &Args<'_>) -> Done<Vec<Val>> {
         if let Val::List(items) = args.get("expr", Some(1))
             && args.op.inputs.len() > 1
@@ -137,22 +137,22 @@ impl Importer<'_> {
             return Ok(items);
         }
         let Some((_, text)) = args.op.params.iter().find(|(key, _)| key == "expr") else {
-            return unknown("its indices are not known");
+            return unknown("its indices are unknown");
         };
         let expression: Expression = self.read_expression(args.op, text)?;
         let nodes = expression.nodes();
         let root = expression.roots().first().and_then(|&root| nodes.get(root));
         let Some(ExprNode::List(items)) = root else {
-            return unknown("its indices are no list");
+            return unknown("its indices are not a list");
         };
         let literal = |place: &usize| match nodes.get(*place) {
             Some(ExprNode::Literal(literal)) => match literal.value {
                 LiteralValue::Int(i) => Ok(Val::Host(Host::Int(Dim::Const(i)))),
                 LiteralValue::Bool(b) => Ok(Val::Host(Host::Bool(b))),
                 LiteralValue::None => Ok(Val::Host(Host::None)),
-                _ => unknown("an index is no integer"),
+                _ => unknown("an index is not an integer"),
             },
-            _ => unknown("an index is no integer"),
+            _ => unknown("an index is not an integer"),
         };
         items
             .iter()
@@ -163,7 +163,7 @@ impl Importer<'_> {
             .collect()
     }
 
-    /// What an item of a list of indices says about its axis, or axes.
+    /// The meaning of one item of an index list for its axis or axes.
     fn one_index(&mut self, item: &Val) -> Done<Index> {
         Ok(match item {
             Val::Host(Host::None) => Index::All,
@@ -174,7 +174,7 @@ impl Importer<'_> {
                         Index::Known((0..).zip(list).filter(|(_, b)| *b != 0).map(|(i, _)| i).collect())
                     }
                     Some(list) => Index::Known(list),
-                    None => return unknown("an index is no integer"),
+                    None => return unknown("an index is not an integer"),
                 }
             }
             Val::Tensor(t) if t.element == ElementType::Bool => Index::Where(t.v),
@@ -183,8 +183,8 @@ impl Importer<'_> {
         })
     }
 
-    /// The elements of `x` at indices, as torch and NumPy have it: the indices stand for each other element by element,
-    /// and the result has their axes where the first of them stood, or in front if others stand between them.
+    /// The elements of `x` at indices, as in torch and NumPy: the indices are combined elementwise, and the result has
+    /// their axes where the first index was, or in front if other axes separate them.
     fn chosen(&mut self, x: VertexId, shape: &[Dim], indices: &[Index]) -> Done<VertexId> {
         let mut places: Vec<(usize, Index)> = Vec::new();
         let mut axis = 0usize;
@@ -198,7 +198,7 @@ impl Importer<'_> {
                 Index::All => {}
                 Index::Where(mask) if lone => return self.where_true(x, shape, axis, *mask),
                 Index::Where(mask) => {
-                    // One list of places for each axis of the truth values.
+                    // One index list for each axis of the boolean mask.
                     let found = self.call("non_zero", &[*mask], &[])?;
                     for k in 0..covered {
                         let row = self.graph.constant(Tensor::scalar(k as i64));
@@ -212,7 +212,7 @@ impl Importer<'_> {
         }
         if axis > shape.len() {
             return wrong(format!(
-                "it has indices of {axis} axes, and its operand has rank {}",
+                "it has indices of {axis} axes, but its operand has rank {}",
                 shape.len()
             ));
         }
@@ -231,7 +231,7 @@ impl Importer<'_> {
         }
         let end = first + places.len();
         let extents = shape.get(first..end).unwrap_or_default().to_vec();
-        // Indices of several axes are one index of the axes made one.
+        // Indices of several axes become one index of the flattened axes.
         if places.len() > 1 {
             let (before, after) = (
                 shape.get(..first).unwrap_or_default(),
@@ -245,7 +245,7 @@ impl Importer<'_> {
         self.call("gather", &[v, index], &[("axis", AttrValue::int(first as i64))])
     }
 
-    /// One index for several axes that are made one.
+    /// One index for several flattened axes.
     fn joined(&mut self, lists: &[Index], extents: &[Dim]) -> Done<VertexId> {
         if let [Index::Places(one)] = lists {
             return Ok(*one);
@@ -260,7 +260,7 @@ impl Importer<'_> {
         if let Some(known) = known {
             let extents: Option<Vec<i64>> = extents.iter().map(Dim::as_const).collect();
             let Some(extents) = extents.or_else(|| (known.len() == 1).then(|| vec![i64::MAX])) else {
-                return unknown("an extent is not known");
+                return unknown("a dimension is unknown");
             };
             let length = known.iter().map(|list| list.len()).max().unwrap_or(0);
             let mut joined = vec![0i64; length];
@@ -269,9 +269,9 @@ impl Importer<'_> {
                     let Some(&i) = list.get(if list.len() == 1 { 0 } else { k }) else {
                         return wrong("lists of indices have different lengths");
                     };
-                    // A lone list keeps its negative places, which count from the last.
+                    // A single list keeps its negative indices, which count from the end.
                     if known.len() > 1 && !(-extent..extent).contains(&i) {
-                        return wrong(format!("there is no place {i} along an axis of length {extent}"));
+                        return wrong(format!("index {i} is out of range for an axis of size {extent}"));
                     }
                     *place = match known.len() {
                         1 => i,
@@ -288,7 +288,7 @@ impl Importer<'_> {
             let list = match list {
                 Index::Places(v) => *v,
                 Index::Known(list) => self.graph.constant(Tensor::vector(list.clone())),
-                Index::All | Index::Where(_) => return unknown("an index is no list"),
+                Index::All | Index::Where(_) => return unknown("an index is not a list"),
             };
             let extent = self.extent(extent)?;
             let given = [("i", Given::Value(list)), ("n", Given::Value(extent))];
@@ -303,17 +303,17 @@ impl Importer<'_> {
         }
         match sum {
             Some(index) => Ok(index),
-            None => unknown("an index is no list"),
+            None => unknown("an index is not a list"),
         }
     }
 
-    /// The elements where truth values hold that stand for the axes from `axis` on: how many is known when the graph runs.
+    /// The elements where a mask over the axes from `axis` on is true: their number is only known at run time.
     fn where_true(&mut self, x: VertexId, shape: &[Dim], axis: usize, mask: VertexId) -> Done<VertexId> {
         let truths = self.shape(mask)?;
         let end = axis.saturating_add(truths.len());
         let Some(covered) = shape.get(axis..end) else {
             return wrong(format!(
-                "it has indices of {end} axes, and its operand has rank {}",
+                "it has indices of {end} axes, but its operand has rank {}",
                 shape.len()
             ));
         };
@@ -321,7 +321,7 @@ impl Importer<'_> {
             if let (Some(a), Some(b)) = (mine.as_const(), other.as_const())
                 && a != b
             {
-                return wrong(format!("an index has length {b} along an axis of length {a}"));
+                return wrong(format!("an index has size {b} along an axis of size {a}"));
             }
         }
         let (mut v, mut flat) = (x, mask);
@@ -339,7 +339,7 @@ impl Importer<'_> {
                 .count()
                 > 1
             {
-                return unknown("extents of its operand are not known");
+                return unknown("dimensions of its operand are unknown");
             }
             let free = |d: &Dim| if d.has_unknown() { Dim::Const(-1) } else { d.clone() };
             let target: Vec<Dim> = before.iter().chain([&inner]).chain(after).map(free).collect();
@@ -349,7 +349,7 @@ impl Importer<'_> {
         self.call("compress", &[v, flat], &[("axis", AttrValue::int(axis as i64))])
     }
 
-    /// The places of elements that are not zero: a list for each axis.
+    /// The indices of nonzero elements: one list for each axis.
     pub(super) fn nonzero(&mut self, args: &Args<'_>) -> Done<Vec<Val>> {
         let x = self.operand(args, "input", 0)?;
         let rank = self.shape(x.v)?.len();
@@ -365,7 +365,7 @@ impl Importer<'_> {
 
     pub(super) fn index_put(&mut self, args: &Args<'_>, x: Typed) -> Done<VertexId> {
         let Val::List(indices) = args.get("indices", Some(1)) else {
-            return unknown("its indices are no list");
+            return unknown("its indices are not a list");
         };
         if let [Val::Tensor(mask)] = indices.as_slice()
             && mask.element == ElementType::Bool
@@ -378,7 +378,7 @@ impl Importer<'_> {
                 return unknown("an axis without an index");
             };
             if t.element == ElementType::Bool {
-                return unknown("indices by truth values");
+                return unknown("boolean indices");
             }
             let rank = self.shape(t.v)?.len() as i64;
             places.push(self.call("unsqueeze", &[t.v], &[("axes", AttrValue::ints(&[rank]))])?);
@@ -407,12 +407,12 @@ impl Importer<'_> {
         )
     }
 
-    /// A copy with one value where truth values hold that stand for the first axes.
+    /// A copy with one value written where a mask over the first axes is true.
     fn put_where_true(&mut self, args: &Args<'_>, x: Typed, mask: VertexId) -> Done<VertexId> {
         let values = args.get("values", Some(2));
         let value = self.tensor_of(&values, x.element)?;
         if self.shape(value.v)?.iter().any(|d| d.as_const() != Some(1)) || args.flag("accumulate") {
-            return unknown("more than one value is written where truth values hold");
+            return unknown("more than one value is written by a boolean mask");
         }
         let (rank, own) = (self.shape(x.v)?.len(), self.shape(mask)?.len());
         let value = self.call("reshape", &[value.v], &[("shape", AttrValue::Ints(Vec::new()))])?;
@@ -425,15 +425,15 @@ impl Importer<'_> {
     }
 }
 
-/// What a list of indices has for an axis.
+/// The index list of an axis.
 #[derive(Debug, Clone)]
 enum Index {
-    /// All of it.
+    /// The whole axis.
     All,
-    /// The places of a list.
+    /// Known indices.
     Known(Vec<i64>),
-    /// The places that a tensor of integers lists.
+    /// Indices listed by an integer tensor.
     Places(VertexId),
-    /// The places where a tensor of truth values holds; it stands for as many axes as it has.
+    /// The positions where a boolean tensor is true; it stands for as many axes as it has.
     Where(VertexId),
 }

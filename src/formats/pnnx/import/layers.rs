@@ -1,4 +1,4 @@
-//! Operators of torch: by the table, or by a function of their own.
+//! Torch operators, imported by the table or by a function of their own.
 
 use std::collections::HashSet;
 
@@ -16,7 +16,7 @@ const TRANSFORMS: &[&str] = &[
     "irfftn",
 ];
 
-/// What an operator is given: operands, parameters and tensors beside the text, all by name.
+/// The arguments of an operator: operands, parameters and tensors of the archive, all by name.
 pub(super) struct Args<'a> {
     pub(super) op: &'a Operator,
     named: Vec<(&'a str, Val)>,
@@ -24,7 +24,7 @@ pub(super) struct Args<'a> {
 }
 
 impl Args<'_> {
-    /// The operand or parameter of that name; the `place`-th operand without a name, if it has none.
+    /// The operand or parameter with that name; if there is none, the unnamed operand at `place`.
     pub(super) fn get(&self, name: &str, place: Option<usize>) -> Val {
         let named = self
             .named
@@ -39,7 +39,7 @@ impl Args<'_> {
         self.get(name, None)
     }
 
-    /// The operands in order, whatever their names.
+    /// The operands in order, regardless of their names.
     pub(super) fn operands(&self) -> &[Val] {
         &self.positional
     }
@@ -58,17 +58,17 @@ impl Args<'_> {
     pub(super) fn int(&self, name: &str) -> Done<i64> {
         match self.param(name).int().and_then(|d| d.as_const()) {
             Some(value) => Ok(value),
-            None => unknown(format!("`{name}` is no integer")),
+            None => unknown(format!("`{name}` is not an integer")),
         }
     }
 
-    /// The integers of a parameter; a lone one stands for `count`.
+    /// The integers of a parameter; a single one is repeated `count` times.
     pub(super) fn ints(&self, name: &str, count: usize) -> Done<Vec<i64>> {
         match self.param(name).const_ints().as_deref() {
             Some(&[one]) => Ok(vec![one; count]),
             Some(ints) if ints.len() == count => Ok(ints.to_vec()),
             Some(ints) => unknown(format!(
-                "`{name}` has length {}, and length {count} is needed",
+                "`{name}` has length {}, but length {count} is required",
                 ints.len()
             )),
             None => unknown(format!("`{name}` is not a list of {count} integers")),
@@ -80,7 +80,8 @@ impl Importer<'_> {
     pub(super) fn layer(&mut self, op: &Operator, inputs: &[Val]) -> Done<Vec<Val>> {
         let args = self.args(op, inputs)?;
         if op.kind == "F.grid_sample" && args.text("mode") == "bicubic" && args.text("padding_mode") == "border" {
-            // Torch repeats the border for each element that it weighs, the operator moves the place itself.
+            // Torch repeats the border for each element of the cubic kernel, while the operator clamps the sampling
+            // position.
             return unknown("cubic sampling with a repeated border");
         }
         if let Some(entry) = table::find(&op.kind) {
@@ -181,7 +182,7 @@ impl Importer<'_> {
                 let name = kind.get("torch.fft.".len()..).unwrap_or_default();
                 match TRANSFORMS.contains(&name) {
                     true => self.fourier(&args, name),
-                    false => unknown("nothing here knows it"),
+                    false => unknown("unsupported PNNX operator"),
                 }
             }
             "nn.LSTMCell" | "nn.GRUCell" | "nn.RNNCell" => self.cell(&args),
@@ -207,7 +208,7 @@ impl Importer<'_> {
                     _ => ElementType::of_torch(&args.text("dtype")),
                 };
                 let Some(to) = to else {
-                    return unknown("the element type it is made of");
+                    return unknown("unsupported target element type");
                 };
                 Ok(vec![self.cast(x, to)?.into()])
             }
@@ -218,7 +219,7 @@ impl Importer<'_> {
                     let operands = [args.get("input", Some(0))];
                     self.named_function(kind.trim_start_matches("torch."), &operands)
                 }
-                _ => unknown("nothing here knows it"),
+                _ => unknown("unsupported PNNX operator"),
             },
         }
     }
@@ -237,7 +238,7 @@ impl Importer<'_> {
             positional: inputs.to_vec(),
         };
         for (name, value) in op.names_of_inputs().into_iter().zip(inputs) {
-            // Some operators call their first operand otherwise.
+            // Some operators have other names for their first operand.
             match name {
                 Some("self" | "tensor") => args.named.push(("input", value.clone())),
                 Some(name) => args.named.push((name, value.clone())),
@@ -249,7 +250,7 @@ impl Importer<'_> {
             args.named.push((key, value));
         }
         for (key, text) in &op.params {
-            // `bias=True` says that there is one; the tensor is what counts.
+            // `bias=True` only says that there is a bias; what counts is the tensor.
             if !args.named.iter().any(|(known, _)| known == key) {
                 args.named.push((key, Value::read(text).into()));
             }
@@ -265,7 +266,7 @@ impl Importer<'_> {
             .collect();
         let known: HashSet<&str> = names.iter().map(|(name, _)| *name).collect();
         if let Some((other, _)) = args.named.iter().find(|(name, _)| !known.contains(name)) {
-            return unknown(format!("it has `{other}`"));
+            return unknown(format!("unsupported parameter `{other}`"));
         }
         let element_type = self.accumulated(args, &known)?;
         let mut given: Vec<(&str, Given<VertexId>)> = Vec::new();
@@ -304,25 +305,24 @@ impl Importer<'_> {
                     given.push((name, Given::Value(t.v)));
                 }
                 Val::Host(Host::None) => {}
-                // Says whether there is a tensor of that name.
+                // Only says whether there is a tensor of that name.
                 Val::Host(Host::Bool(_)) if *name == "bias" => {}
                 Val::Host(Host::Computed(v, _)) => given.push((name, Given::Value(*v))),
                 other => match other.attr() {
                     Some(attr) => given.push((name, Given::Attr(attr))),
-                    None => return unknown(format!("the value of `{name}`")),
+                    None => return unknown(format!("unsupported value of `{name}`")),
                 },
             }
         }
         if names.first().is_some_and(|(name, _)| *name == "input") && element.is_none() {
-            return unknown("its operand is no tensor");
+            return unknown("its operand is not a tensor");
         }
         let v = self.table_program(entry, &given)?;
         self.untyped(v)
     }
 
-    /// The type in which an operator computes, where that is not its operand's: the one that the line asks for, by a
-    /// parameter or as the type of its result, which exporters write where they drop the parameter; `i64` for sums of
-    /// integers.
+    /// The type in which an operator computes, if it is not its operand's: the type that the line requests, either by a
+    /// parameter or as the type of its result, which is all that some exporters write; `i64` for sums of integers.
     fn accumulated(&mut self, args: &Args<'_>, known: &HashSet<&str>) -> Done<Option<ElementType>> {
         if !known.contains("dtype") {
             return Ok(None);
@@ -342,13 +342,13 @@ impl Importer<'_> {
         Ok((sums && x.element.category() < Category::Float).then_some(ElementType::I64))
     }
 
-    /// Values of vertices whose element types follow from their types.
+    /// Values of vertices whose element types follow from the types in the graph.
     pub(super) fn untyped(&mut self, v: VertexId) -> Done<Vec<Val>> {
         let mut out = Vec::new();
         for v in self.parts(v)? {
             match ElementType::of_dtype(self.dtype(v)?) {
                 Some(element) => out.push(Typed::new(v, element).into()),
-                None => return unknown("there are no elements of that type"),
+                None => return unknown("unsupported element type"),
             }
         }
         Ok(out)
@@ -363,7 +363,7 @@ impl Importer<'_> {
         }
     }
 
-    /// A tensor operand that may be left out.
+    /// An optional tensor operand.
     pub(super) fn optional(&mut self, args: &Args<'_>, name: &str) -> Option<VertexId> {
         match args.param(name) {
             Val::Tensor(t) => Some(t.v),
@@ -457,11 +457,11 @@ impl Importer<'_> {
             .and_then(|n| usize::try_from(n).ok())
         {
             Some(n) => Ok(n),
-            None => unknown("the number of channels is not known"),
+            None => unknown("the number of channels is unknown"),
         }
     }
 
-    /// Scale and shift of a normalization, ones and zeros where they are left out.
+    /// Scale and shift of a normalization; ones and zeros if they are missing.
     fn affine(&mut self, args: &Args<'_>, dtype: DType, shape: &[usize]) -> Done<[VertexId; 2]> {
         let scale = match self.optional(args, "weight") {
             Some(v) => v,
@@ -475,7 +475,7 @@ impl Importer<'_> {
     }
 
     fn epsilon(args: &Args<'_>) -> AttrValue {
-        // The number of the file is one of single precision.
+        // The number in the file is in single precision.
         AttrValue::float(args.param("eps").float().unwrap_or(1e-5))
     }
 
@@ -531,7 +531,7 @@ impl Importer<'_> {
         let x = self.operand(args, "input", 0)?;
         let dtype = self.dtype(x.v)?;
         let Some(shape) = args.param("normalized_shape").const_ints() else {
-            return unknown("`normalized_shape` is not known");
+            return unknown("`normalized_shape` is unknown");
         };
         let extents: Option<Vec<usize>> = shape.iter().map(|&n| usize::try_from(n).ok()).collect();
         let Some(extents) = extents else {
@@ -553,7 +553,7 @@ impl Importer<'_> {
     }
 }
 
-/// What torch calls a way of padding, in ONNX's words.
+/// ONNX's name for torch's padding mode.
 pub(super) fn pad_mode(mode: &str) -> Done<&'static str> {
     Ok(match mode {
         "constant" | "zeros" | "" => "constant",

@@ -1,7 +1,7 @@
-//! Models into graphs.
+//! Imports models as graphs.
 //!
 //! Operators become calls of the operator table with torch's meaning: element types are promoted as torch does, and
-//! what ONNX has no operator for is written out. Inputs have the types of the file; all others are inferred.
+//! operators that ONNX lacks are spelled out. Inputs have the types given in the file; all other types are inferred.
 
 mod arith;
 mod complex;
@@ -36,20 +36,20 @@ use crate::tensor::{DType, Dim, Shape, TensorType, Type};
 
 use val::{Typed, Val};
 
-/// A model that was read.
+/// An imported model.
 #[derive(Debug, Clone)]
 pub struct Imported {
-    /// The computation and the values of its parameters, as far as there are any.
+    /// The computation, and the values of its parameters as far as they are known.
     pub workload: Workload,
-    /// What the user should know; no errors.
+    /// Notes and warnings, but no errors.
     pub notes: Diagnostics,
 }
 
-/// Why an operator could not be read.
+/// The reason why an operator could not be imported.
 enum Refused {
-    /// It is broken.
+    /// It is invalid.
     Wrong(String),
-    /// It is fine, and nothing here says what it means.
+    /// It is valid but unsupported.
     Unknown(String),
 }
 
@@ -69,10 +69,10 @@ fn unknown<T>(message: impl Into<String>) -> Done<T> {
 
 type Done<T> = Result<T, Refused>;
 
-/// The graph of a model; `name` and `text` are what messages show, `archive` has the weights.
+/// Imports a model; `name` and `text` appear in messages, `archive` has the weights.
 ///
 /// # Errors
-/// Operators whose operands do not fit them, and weights that do not fit their types.
+/// Operators with invalid operands, and weights that do not match their types.
 pub fn import(
     name: &str,
     text: &str,
@@ -124,7 +124,7 @@ pub fn import(
     })
 }
 
-/// Makes elements of a tuple that programs took out more than once one value each.
+/// Shares one projection among repeated uses of the same tuple element.
 fn join_projections(graph: &mut Graph) {
     let mut first: HashMap<(VertexId, u32), VertexId> = HashMap::new();
     let ids: Vec<VertexId> = graph.ids().collect();
@@ -143,11 +143,11 @@ struct Importer<'a> {
     graph: Graph,
     params: Params,
     values: HashMap<&'a str, Val>,
-    /// Where symbolic extents come from: an input and its axis.
+    /// Where symbolic dimensions come from: an input and its axis.
     sources: HashMap<Arc<str>, (VertexId, usize)>,
     programs: HashMap<&'static str, Program>,
     problems: Diagnostics,
-    /// Operators that are not looked into: how often, and why.
+    /// Operators carried along unread: how often, and why.
     carried: IndexMap<String, (usize, String)>,
 }
 
@@ -155,7 +155,7 @@ impl<'a> Importer<'a> {
     fn line(&mut self, op: &'a Operator) {
         let mut inputs = Vec::with_capacity(op.inputs.len());
         for name in &op.inputs {
-            // What an operator that was refused gives is looked for by none.
+            // Operators that depend on a rejected one are skipped without a message.
             let Some(value) = self.values.get(name.as_str()) else {
                 return;
             };
@@ -175,7 +175,7 @@ impl<'a> Importer<'a> {
             Ok(results) => {
                 self.refuse(
                     op,
-                    &format!("it gives {} results, not {}", results.len(), op.outputs.len()),
+                    &format!("it has {} results, not {}", results.len(), op.outputs.len()),
                 );
                 return;
             }
@@ -236,7 +236,7 @@ impl<'a> Importer<'a> {
             "prim::TupleConstruct" | "prim::ListConstruct" => Ok(vec![Val::List(inputs.to_vec())]),
             "prim::TupleUnpack" | "prim::ListUnpack" => match inputs {
                 [Val::List(items)] => Ok(items.clone()),
-                _ => wrong("its operand is no tuple"),
+                _ => wrong("its operand is not a tuple"),
             },
             _ => self.layer(op, inputs),
         }
@@ -244,20 +244,20 @@ impl<'a> Importer<'a> {
 
     fn input(&mut self, op: &Operator) -> Done<Val> {
         let number = self.graph.inputs().len();
-        // Exporters number inputs; a name of its own is kept.
+        // Exporters number inputs; other names are kept.
         let name = match op.name.starts_with("pnnx_input_") {
             true => format!("in{number}"),
             false => op.name.clone(),
         };
         let ty = op.outputs.first().and_then(|value| op.type_of(value));
         let Some(ty) = ty else {
-            let message = format!("input `{}` has no type: it is taken to be f32 of any rank", op.name);
+            let message = format!("input `{}` has no type: f32 of any rank is assumed", op.name);
             self.problems.push(Diagnostic::new(Severity::Note, "T0510", message));
             let v = self.graph.input(&name, Type::from(TensorType::any_rank(DType::F32)));
             return Ok(Typed::new(v, ElementType::F32).into());
         };
         let Some(dtype) = ty.element.dtype() else {
-            return wrong("an input has an element type");
+            return wrong("an input must have an element type");
         };
         let mut named = Vec::new();
         let mut shape: Shape = ty
@@ -293,7 +293,7 @@ impl<'a> Importer<'a> {
         Ok(Typed::new(v, ty.element).into())
     }
 
-    /// A tensor of the archive: a parameter, or a constant if it is what shapes and indices are made of.
+    /// A tensor of the archive: a parameter, or a constant if shapes or indices are made from such tensors.
     fn weight(&mut self, op: &Operator, key: &str, ty: &ValueType, name: &str) -> Done<Val> {
         self.tensor_beside(op, key, ty, name, None)
     }
@@ -311,7 +311,7 @@ impl<'a> Importer<'a> {
             })
             .collect();
         let Some(mut extents) = extents else {
-            return wrong(format!("the shape of `@{key}` is not known"));
+            return wrong(format!("the shape of `@{key}` is unknown"));
         };
         if ty.element.is_complex() {
             extents.push(2);
@@ -325,7 +325,7 @@ impl<'a> Importer<'a> {
             },
             None => {
                 if self.archive.is_some() {
-                    let message = format!("the archive has no member {member:?}: that parameter has no value");
+                    let message = format!("the archive has no member {member:?}: the parameter has no value");
                     self.problems.push(Diagnostic::new(Severity::Note, "T0510", message));
                 }
                 None
@@ -353,13 +353,13 @@ impl<'a> Importer<'a> {
         Ok(self.graph.call(Op::Known(def), operands, &attrs)?)
     }
 
-    /// The results of a call that has several.
+    /// The results of a call with several results.
     fn calls(&mut self, name: &str, operands: &[VertexId], attrs: &[(&str, AttrValue)]) -> Done<Vec<VertexId>> {
         let v = self.call(name, operands, attrs)?;
         self.parts(v)
     }
 
-    /// A call that was written under the name of the operator table.
+    /// A call written under its name in the operator table.
     fn own(&mut self, op: &Operator, inputs: &[Val]) -> Done<Vec<Val>> {
         let Some(def) = lookup(op.kind.trim_start_matches(OWN)) else {
             return unknown("there is no operator of that name");
@@ -371,7 +371,7 @@ impl<'a> Importer<'a> {
         let mut operands = given.clone();
         if let Some(Value::Ints(places)) = op.param(GIVEN) {
             if places.len() != given.len() {
-                return wrong(format!("`{GIVEN}` does not say where its operands are"));
+                return wrong(format!("`{GIVEN}` does not give the positions of its operands"));
             }
             operands.clear();
             for (&place, &v) in places.iter().zip(&given) {
@@ -379,7 +379,7 @@ impl<'a> Importer<'a> {
                     .ok()
                     .filter(|&p| p >= operands.len() && p < def.operands.len());
                 let Some(place) = place else {
-                    return wrong(format!("`{GIVEN}` is in no order"));
+                    return wrong(format!("`{GIVEN}` is not in ascending order"));
                 };
                 while operands.len() < place {
                     operands.push(self.graph.absent());
@@ -407,12 +407,12 @@ impl<'a> Importer<'a> {
         (0..count).map(|i| Ok(self.graph.project(v, i)?)).collect()
     }
 
-    /// The result of a program of one function.
+    /// The result of inlining a program of one function.
     fn program(&mut self, text: &'static str, given: &[(&str, Given<VertexId>)]) -> Done<VertexId> {
         self.program_of(text, || text.to_owned(), given)
     }
 
-    /// The result of an entry of the table.
+    /// The result of inlining an entry of the table.
     fn table_program(&mut self, entry: &table::Entry, given: &[(&str, Given<VertexId>)]) -> Done<VertexId> {
         let text = || {
             let bare = |name: &'static str| name.split_once(':').map_or(name, |(bare, _)| bare);
@@ -439,32 +439,32 @@ impl<'a> Importer<'a> {
         }
     }
 
-    /// The shape of a value, where its rank is known.
+    /// The shape of a value of known rank.
     fn shape(&self, v: VertexId) -> Done<Vec<Dim>> {
         match self.graph.ty(v).as_tensor().and_then(|t| t.shape.as_ref()) {
             Some(shape) => Ok(shape.to_vec()),
-            None => unknown("the rank of its operand is not known"),
+            None => unknown("the rank of its operand is unknown"),
         }
     }
 
-    /// The known extents of a value.
+    /// The dimensions of a value, all of which must be known.
     fn extents(&self, v: VertexId) -> Done<Vec<i64>> {
         let shape = self.shape(v)?;
         match shape.iter().map(Dim::as_const).collect() {
             Some(extents) => Ok(extents),
-            None => unknown("an extent of its operand is not known"),
+            None => unknown("a dimension of its operand is unknown"),
         }
     }
 
     fn dtype(&self, v: VertexId) -> Done<DType> {
         match self.graph.ty(v).as_tensor() {
             Some(t) => Ok(t.dtype),
-            None => wrong("its operand is no tensor"),
+            None => wrong("its operand is not a tensor"),
         }
     }
 }
 
-/// A name of an extent, as types may have it.
+/// A dimension name in the form that types allow.
 fn symbol_name(text: &str) -> String {
     let mut out: String = text
         .chars()
@@ -476,14 +476,14 @@ fn symbol_name(text: &str) -> String {
     out
 }
 
-/// More parts or places than this are refused, lest a few words of a file take all memory.
+/// More parts or indices than this are rejected, as a few words of a file could otherwise use up all memory.
 const MOST: i64 = 1 << 20;
 
-/// The number, if it is one of things that are made one by one.
+/// The number, if it is small enough to create that many items individually.
 fn few(count: i64) -> Done<usize> {
     match usize::try_from(count) {
         Ok(n) if count <= MOST => Ok(n),
-        _ => unknown(format!("{count} parts or places")),
+        _ => unknown(format!("{count} parts or indices")),
     }
 }
 
@@ -500,24 +500,24 @@ fn axis_of(axis: i64, rank: usize) -> Done<usize> {
     }
 }
 
-/// The element at a place of a list; `what` is what messages call the list.
+/// An element of a list; messages call the list `what`.
 fn element<'l, T>(list: &'l [T], place: usize, what: &str) -> Done<&'l T> {
     match list.get(place) {
         Some(item) => Ok(item),
         None => wrong(format!(
-            "{what} has length {}, and at least {} is needed",
+            "{what} has length {}, but at least {} is required",
             list.len(),
             place.saturating_add(1)
         )),
     }
 }
 
-/// The last `dims` extents of a shape whose rank is to be `dims + 2`: batch and channels come first.
+/// The last `dims` dimensions of a shape whose rank must be `dims + 2`: batch and channels come first.
 fn spatial<'s, T>(shape: &'s [T], dims: usize, what: &str) -> Done<&'s [T]> {
     match shape.split_at_checked(2) {
         Some((_, last)) if last.len() == dims => Ok(last),
         _ => wrong(format!(
-            "{what} has rank {}, and rank {} is needed",
+            "{what} has rank {}, but rank {} is required",
             shape.len(),
             dims + 2
         )),

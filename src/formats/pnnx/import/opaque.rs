@@ -1,4 +1,4 @@
-//! Operators that are carried along unread, and those of signals.
+//! Operators carried along unread, and operators on signals.
 
 use std::sync::Arc;
 
@@ -12,15 +12,15 @@ use crate::tensor::{DType, Dim, Shape, Tensor, TensorType, Type};
 
 /// The namespace of operators that are carried along.
 pub(in crate::formats::pnnx) const DOMAIN: &str = "pnnx";
-/// The attribute with the names of inputs; an empty text for one without.
+/// The attribute with the names of inputs; an empty string for an unnamed one.
 pub(in crate::formats::pnnx) const INPUTS: &str = "pnnx.inputs";
-/// The attribute with the keys of tensors beside the text, which are the last operands.
+/// The attribute with the keys of tensors in the archive, which are the last operands.
 pub(in crate::formats::pnnx) const TENSORS: &str = "pnnx.tensors";
 
 /// The attribute with the name of the operator.
 pub(in crate::formats::pnnx) const NAME: &str = "pnnx.name";
 
-/// A short-time Fourier transform as torch has it; `n` samples in a frame, `window` as long as a frame.
+/// A short-time Fourier transform as in torch; `n` samples per frame, `window` as long as a frame.
 const STFT: &str = "fn stft(input, window, places, n, pad, pad_mode, onesided, normalized) {
     let length = input.shape[input.rank - 1];
     let flat = reshape(input) {shape = [prod(input.shape[..input.rank - 1]), length]};
@@ -35,7 +35,7 @@ const STFT: &str = "fn stft(input, window, places, n, pad, pad_mode, onesided, n
 }";
 
 impl Importer<'_> {
-    /// A vertex that stands for the operator and is not looked into.
+    /// A vertex that stands for the operator without interpreting it.
     pub(super) fn opaque(&mut self, op: &Operator, inputs: &[Val]) -> Done<Vec<Val>> {
         let mut elements = Vec::new();
         let mut types = Vec::new();
@@ -118,10 +118,10 @@ impl Importer<'_> {
             ("torch.view_as_complex", ElementType::F32) => ElementType::C64,
             ("torch.view_as_complex", ElementType::F64) => ElementType::C128,
             ("torch.view_as_complex", ElementType::F16) => ElementType::C32,
-            _ => return wrong("there are no such numbers"),
+            _ => return wrong("no complex type has such parts"),
         };
         if self.shape(x.v)?.last() != Some(&Dim::Const(2)) {
-            return wrong("the last axis has no real and imaginary part");
+            return wrong("the last axis does not hold real and imaginary part");
         }
         Ok(vec![Typed::new(x.v, element).into()])
     }
@@ -129,7 +129,7 @@ impl Importer<'_> {
     pub(super) fn stft(&mut self, args: &Args<'_>) -> Done<Vec<Val>> {
         let x = self.operand(args, "input", 0)?;
         if x.element.is_complex() || !args.flag("return_complex") {
-            return unknown("a transform of complex numbers, or into pairs");
+            return unknown("a transform of complex numbers, or one with real pairs as result");
         }
         let (dtype, n) = (self.dtype(x.v)?, args.int("n_fft")?);
         let length = args.param("win_length").int().and_then(|d| d.as_const()).unwrap_or(n);
@@ -140,7 +140,7 @@ impl Importer<'_> {
             .unwrap_or(n / 4);
         few(n)?;
         if n < 1 || hop < 1 || length < 1 || length > n {
-            return wrong("the frames have no length");
+            return wrong("the frames are empty");
         }
         let mut window = match args.get("window", None) {
             Val::Tensor(t) => t.v,
@@ -165,7 +165,7 @@ impl Importer<'_> {
             Some(places) => self.graph.constant(places),
             None => return wrong("too many frames"),
         };
-        // Real signals have one side, unless both are asked for.
+        // Real signals get a one-sided transform unless both sides are requested.
         let onesided = args.param("onesided").is_none() || args.flag("onesided");
         let given = [
             ("input", Given::Value(x.v)),

@@ -1,4 +1,4 @@
-//! Pools over windows, pools that adapt to an output size, and resizing.
+//! Pools over windows, adaptive pools, and resizing.
 
 use super::layers::Args;
 use super::val::{Host, Typed, Val};
@@ -78,7 +78,7 @@ impl Importer<'_> {
                 return Ok(vec![self.call("max_pool", &[x], &attrs)?]);
             }
             let mut results = self.calls("max_pool_with_indices", &[x], &attrs)?;
-            // The place among all elements, and torch counts those of one channel.
+            // The operator's indices count all elements, while torch counts those of one channel.
             let plane = self.extents(x)?.iter().skip(2).fold(1i64, |n, k| n.saturating_mul(*k));
             let plane = self.graph.constant(Tensor::scalar(plane.max(1)));
             if let [_, places] = results.as_mut_slice() {
@@ -93,16 +93,16 @@ impl Importer<'_> {
             let mut v = self.call("average_pool", &[x], &attrs)?;
             if let Some(divisor) = divisor.float() {
                 if args.flag("ceil_mode") {
-                    return unknown("a divisor of windows that hang over the end");
+                    return unknown("a divisor for windows that extend beyond the end");
                 }
                 let factor = self.fill(self.dtype(x)?, &[], count as f64 / divisor)?;
                 v = self.call("mul", &[v, factor], &[])?;
             }
             return Ok(vec![v]);
         }
-        // The norm as torch computes it: from the mean of powers.
+        // Computes the norm as torch does, from the mean of powers.
         let Some(p) = args.param("norm_type").float() else {
-            return unknown("the order of the norm");
+            return unknown("unsupported order of the norm");
         };
         let dtype = self.dtype(x)?;
         let power = |importer: &mut Self, v: VertexId, p: f64| -> Done<VertexId> {
@@ -121,14 +121,14 @@ impl Importer<'_> {
         Ok(vec![power(self, sum, 1.0 / p)?])
     }
 
-    /// The extents of the result; 0 and nothing stand for that of the operand.
+    /// The size of the result; 0 and none stand for the size of the operand.
     fn output_size(&self, args: &Args<'_>, input: &[i64]) -> Done<Vec<i64>> {
         let one = |value: &Val, own: i64| match value {
             Val::Host(Host::None) => Ok(own),
             other => match other.int().and_then(|d| d.as_const()) {
                 Some(0) => Ok(own),
                 Some(n) if n > 0 => few(n).map(|_| n),
-                _ => unknown("`output_size` is not known"),
+                _ => unknown("`output_size` is unknown"),
             },
         };
         match args.param("output_size") {
@@ -160,7 +160,7 @@ impl Importer<'_> {
             ];
             return self.call("average_pool", &[x], &attrs);
         }
-        // Windows of different sizes: the mean along one axis after the other.
+        // If windows have different sizes, takes the mean along one axis at a time.
         let mut v = x;
         for (k, (&n, &m)) in input.iter().zip(&output).enumerate().filter(|(_, (n, m))| n != m) {
             let axis = (2 + k) as i64;
@@ -183,8 +183,8 @@ impl Importer<'_> {
         Ok(v)
     }
 
-    /// The largest elements and their places in the plane. All windows are made as long as the longest by repeating
-    /// their last positions, which changes no maximum.
+    /// The maxima and their indices in the plane. All windows are made as long as the longest by repeating their last
+    /// positions, which changes no maximum.
     fn adaptive_max(&mut self, args: &Args<'_>, x: VertexId, dims: usize) -> Done<Vec<VertexId>> {
         let shape = self.extents(x)?;
         let input = spatial(&shape, dims, "its input")?.to_vec();
@@ -193,7 +193,7 @@ impl Importer<'_> {
         few(input.iter().fold(1, |n, k| n.saturating_mul(*k)))?;
         few(output.iter().fold(1, |n, k| n.saturating_mul(*k)))?;
         let (mut v, mut lengths) = (x, Vec::new());
-        // The place in the plane of each element of each window.
+        // For each element of each window, its index in the plane.
         let mut places: Vec<i64> = vec![0];
         for (k, (&n, &m)) in input.iter().zip(&output).enumerate() {
             let spans: Vec<(i64, i64)> = windows(n, m).collect();
@@ -255,7 +255,7 @@ impl Importer<'_> {
             _ if name.contains("bilinear") => "bilinear".to_owned(),
             _ => "nearest".to_owned(),
         };
-        // The layer of that name, not the function, aligns corners.
+        // The layer of that name aligns corners; the function does not.
         let aligned = args.flag("align_corners") || name.contains("upsamplingbilinear") || name == "f.upsamplebilinear";
         let (mode, place, rounding) = match mode.as_str() {
             "nearest" => ("nearest", "asymmetric", "floor"),
@@ -280,10 +280,10 @@ impl Importer<'_> {
                     one => one.float().map(|f| vec![f; dims]),
                 };
                 let Some(factors) = factors.filter(|f| f.len() == dims) else {
-                    return unknown("the factors");
+                    return unknown("unsupported factors");
                 };
                 if args.flag("recompute_scale_factor") {
-                    // The factors serve to find the sizes, which give the factors that count.
+                    // The factors determine the sizes, from which the effective factors are computed.
                     let shape = self.extents(x.v)?;
                     let sizes = spatial(&shape, dims, "its input")?.iter().zip(&factors);
                     let sizes: Vec<i64> = sizes.map(|(&n, factor)| (n as f64 * factor).floor() as i64).collect();
@@ -297,7 +297,7 @@ impl Importer<'_> {
             }
             (size, _) => {
                 let Some(sizes) = size.ints() else {
-                    return unknown("the size is not known");
+                    return unknown("the size is unknown");
                 };
                 let sizes = match sizes.as_slice() {
                     [one] => vec![one.clone(); dims],
@@ -305,7 +305,7 @@ impl Importer<'_> {
                 };
                 if sizes.len() != dims {
                     return wrong(format!(
-                        "`size` has length {}, and length {dims} is needed",
+                        "`size` has length {}, but length {dims} is required",
                         sizes.len()
                     ));
                 }
@@ -318,7 +318,7 @@ impl Importer<'_> {
     }
 }
 
-/// Where the windows of an adaptive pool begin and end.
+/// The start and end of each window of an adaptive pool.
 fn windows(input: i64, output: i64) -> impl Iterator<Item = (i64, i64)> {
     (0..output).map(move |i| (i * input / output, ((i + 1) * input + output - 1) / output))
 }

@@ -7,7 +7,7 @@ use crate::graph::{Given, VertexId};
 use crate::op::AttrValue;
 use crate::tensor::{Dim, Tensor};
 
-/// Attention of several heads; `b` are biases, which may be left out.
+/// Multi-head attention; the biases `b…` may be missing.
 const HEADS: &str = "fn heads(q, k, v, wq, wk, wv, bq, bk, bv, wo, bo, mask, padding, heads, head) {
     let wide = [q.shape[0], -1, heads, head];
     let p = dense(q, wq, bq); let r = dense(k, wk, bk); let s = dense(v, wv, bv);
@@ -27,7 +27,7 @@ const HEADS: &str = "fn heads(q, k, v, wq, wk, wv, bq, bk, bv, wo, bo, mask, pad
     dense(reshape(transpose(mixed) {perm = [0, 2, 1, 3]}) {shape = [q.shape[0], -1, heads * head]}, wo, bo)
 }";
 
-/// Scaled products of queries and keys choose among values.
+/// Scaled dot-product attention.
 const ATTENTION: &str = "fn attention(q, k, v, mask, causal, scale) {
     let last = k.rank;
     let keys = transpose(k) {perm = range(0, last - 2) ++ [last - 1, last - 2]};
@@ -39,7 +39,7 @@ const ATTENTION: &str = "fn attention(q, k, v, mask, causal, scale) {
     matmul(softmax(masked) {axis = -1}, v)
 }";
 
-/// Heads of keys or values, each for so many heads of queries.
+/// Heads of keys or values, each shared by `times` heads of queries.
 const SHARED: &str = "fn shared(x, times) {
     let s = x.shape;
     let wide = expand(unsqueeze(x) {axes = [2]}) {shape = [s[0], s[1], times, s[2], s[3]]};
@@ -76,12 +76,10 @@ impl Importer<'_> {
             let (queries, keys) = (self.shape(q.v)?, self.shape(k.v)?);
             let heads = |shape: &[Dim]| shape.get(1).and_then(Dim::as_const).filter(|&n| n > 0);
             let (Some(many), Some(own), 4, 4) = (heads(&queries), heads(&keys), queries.len(), keys.len()) else {
-                return unknown("the numbers of heads are not known");
+                return unknown("the numbers of heads are unknown");
             };
             if many % own != 0 {
-                return wrong(format!(
-                    "{many} heads of queries do not share {own} heads of keys evenly"
-                ));
+                return wrong(format!("{many} query heads are not a multiple of {own} key heads"));
             }
             if many != own {
                 for operand in [&mut k, &mut v] {
@@ -98,7 +96,7 @@ impl Importer<'_> {
         if args.flag("is_causal") {
             let rows = |shape: Vec<Dim>| shape.iter().rev().nth(1).and_then(Dim::as_const);
             let (Some(rows), Some(columns)) = (rows(self.shape(q.v)?), rows(self.shape(k.v)?)) else {
-                return unknown("the numbers of queries and keys are not known");
+                return unknown("the numbers of queries and keys are unknown");
             };
             few(rows.saturating_mul(columns))?;
             let seen: Vec<bool> = (0..rows).flat_map(|i| (0..columns).map(move |j| j <= i)).collect();
@@ -132,15 +130,15 @@ impl Importer<'_> {
                 (Some("attn_mask"), Val::Tensor(t)) => mask = Some(t.v),
                 (Some("key_padding_mask"), Val::Tensor(t)) => padding = Some(t.v),
                 (_, Val::Tensor(t)) => operands.push(t.v),
-                _ => return unknown("an operand that is no tensor"),
+                _ => return unknown("an operand that is not a tensor"),
             }
         }
-        // One operand is all of them, two are queries, and keys with values.
+        // One operand serves as queries, keys and values; two are queries, and keys that are also values.
         let (mut q, mut k, mut v) = match operands.as_slice() {
             [x] => (*x, *x, *x),
             [q, k] => (*q, *k, *k),
             [q, k, v] => (*q, *k, *v),
-            _ => return unknown("how its operands are used"),
+            _ => return unknown("unsupported combination of operands"),
         };
         let batch_first = args.flag("batch_first");
         let swap = [("perm", AttrValue::ints(&[1, 0, 2]))];
@@ -155,7 +153,7 @@ impl Importer<'_> {
         let (embed, heads) = (args.int("embed_dim")?, args.int("num_heads")?);
         few(embed)?;
         if heads < 1 || embed % heads != 0 {
-            return wrong("the heads do not share the embedding evenly");
+            return wrong("the embedding size is not a multiple of the number of heads");
         }
         let thirds = [("axis", AttrValue::int(0)), ("sizes", AttrValue::ints(&[embed; 3]))];
         let weights = match self.optional(args, "in_proj_weight") {
@@ -204,9 +202,9 @@ impl Importer<'_> {
         let kind = args.op.kind.as_str();
         let (op, order): (&str, &[usize]) = match kind {
             "nn.RNN" => ("rnn", &[0]),
-            // torch has reset, update, new; ONNX has update, reset, new.
+            // torch's order is reset, update, new; ONNX's is update, reset, new.
             "nn.GRU" => ("gru", &[1, 0, 2]),
-            // torch has input, forget, cell, output; ONNX has input, output, forget, cell.
+            // torch's order is input, forget, cell, output; ONNX's is input, output, forget, cell.
             _ => ("lstm", &[0, 3, 1, 2]),
         };
         if args.param("proj_size").int().and_then(|d| d.as_const()).unwrap_or(0) != 0 {
@@ -299,10 +297,10 @@ impl Importer<'_> {
             let Some((&all, states)) = results.split_first() else {
                 return wrong("it has no results");
             };
-            // steps, directions, batch, hidden to steps, batch, directions * hidden
+            // Transposes (steps, directions, batch, hidden) to (steps, batch, directions * hidden).
             let shape = self.shape(all)?;
             let [steps, _, batch, _] = shape.as_slice() else {
-                return wrong(format!("its states have rank {}, and rank 4 is needed", shape.len()));
+                return wrong(format!("its states have rank {}, but rank 4 is required", shape.len()));
             };
             let turned = self.call("transpose", &[all], &[("perm", AttrValue::ints(&[0, 2, 1, 3]))])?;
             let target = vec![
@@ -329,7 +327,7 @@ impl Importer<'_> {
         Ok(out)
     }
 
-    /// One step of a recurrent layer: torch's order of gates throughout.
+    /// One step of a recurrent layer, with torch's order of gates throughout.
     pub(super) fn cell(&mut self, args: &Args<'_>) -> Done<Vec<Val>> {
         let kind = args.op.kind.as_str();
         let x = self.operand(args, "input", 0)?;
@@ -353,7 +351,7 @@ impl Importer<'_> {
         for (name, key) in weights {
             given.extend(self.optional(args, key).map(|v| (name, Given::Value(v))));
         }
-        // Without a state, torch begins with zeros.
+        // Without a state, torch starts with zeros.
         let mut states = Vec::new();
         args.operands()
             .iter()
@@ -383,7 +381,7 @@ impl Importer<'_> {
         self.untyped(v)
     }
 
-    /// Weights with the parts of their gates in another order.
+    /// Weights with the blocks of their gates reordered.
     fn gates(&mut self, w: VertexId, order: &[usize], hidden: i64) -> Done<VertexId> {
         if order.len() == 1 {
             return Ok(w);

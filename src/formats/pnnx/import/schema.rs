@@ -1,11 +1,11 @@
-//! Operators that exporters leave under the names of torch's own library, with all operands by position.
+//! Operators that exporters leave under the names of torch's own library, with positional operands only.
 //!
-//! Such a line says neither which operand is which nor which overload it calls; torch's schemas say both.
+//! Such a line gives neither operand names nor the overload; torch's schemas give both.
 
 use crate::formats::pnnx::Operator;
 
-/// The name in torch's library, with the number of operands where overloads differ by it; the name that the rest of the
-/// importer knows; the names of the operands in order. Operands behind the last one given are left out.
+/// The name in torch's library, with the number of operands if overloads differ by it; the name that the rest of the
+/// importer uses; the names of the operands in order. Operands after the last given one are missing.
 const SCHEMAS: &[(&str, &str, &str)] = &[
     (
         "aten::_unique2",
@@ -107,7 +107,7 @@ const SCHEMAS: &[(&str, &str, &str)] = &[
     ("aten::var_mean/2", "torch.var_mean", "input correction"),
 ];
 
-/// The operator with the name and the names of operands that the importer knows, if it is one of these.
+/// The operator with the names that the importer uses for it and its operands, if it is in the list.
 pub(super) fn named(op: &Operator) -> Option<Operator> {
     if !op.kind.starts_with("aten::") || !op.input_names.is_empty() {
         return None;

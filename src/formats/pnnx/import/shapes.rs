@@ -1,4 +1,4 @@
-//! Operators that move, cut, join and repeat elements.
+//! Operators that move, split, join and repeat elements.
 
 use super::layers::{Args, pad_mode};
 use super::val::{Host, Typed, Val};
@@ -113,7 +113,7 @@ impl Importer<'_> {
             "torch.narrow" => {
                 let (start, length) = (args.param("start"), args.param("length"));
                 let (Some(start), Some(length)) = (start.int(), length.int()) else {
-                    return unknown("`start` or `length` is not known");
+                    return unknown("`start` or `length` is unknown");
                 };
                 let end = start.clone() + length;
                 let cut = Cut {
@@ -151,7 +151,7 @@ impl Importer<'_> {
             "Tensor.new_ones" => self.filled(args, Val::Host(Host::Float(1.0)), Some(x.element)),
             "Tensor.new_full" => self.filled(args, args.param("fill_value"), Some(x.element)),
             "torch.full_like" => self.like(args, x, args.get("fill_value", Some(1))),
-            // Memory that nobody has written: zeros are as good as anything.
+            // The contents are uninitialized, so zeros are as good as anything.
             "torch.empty_like" => self.like(args, x, Val::Host(Host::Int(Dim::Const(0)))),
             "Tensor.index" => self.index(args, x, &shape),
             "Tensor.index_put" => {
@@ -165,7 +165,7 @@ impl Importer<'_> {
         }
     }
 
-    /// A list of integers as an attribute, or as a vector that the graph computes.
+    /// A list of integers as an attribute, or as a vector computed by the graph.
     fn sizes(&mut self, list: &Val) -> Done<Result<Vec<Dim>, VertexId>> {
         if let Some(ints) = list.ints() {
             return Ok(Ok(ints));
@@ -197,7 +197,7 @@ impl Importer<'_> {
     fn expand(&mut self, x: VertexId, shape: &[Dim], sizes: &Val) -> Done<VertexId> {
         match self.sizes(sizes)? {
             Ok(mut sizes) => {
-                // -1 keeps the extent of the axis at that place, counted from the last.
+                // -1 keeps the size of that axis, counted from the last.
                 let lead = sizes.len().saturating_sub(shape.len());
                 for (i, size) in sizes
                     .iter_mut()
@@ -206,7 +206,7 @@ impl Importer<'_> {
                 {
                     match i.checked_sub(lead).and_then(|i| shape.get(i)) {
                         Some(own) => *size = own.clone(),
-                        None => return wrong("-1 stands for an axis that the operand does not have"),
+                        None => return wrong("-1 refers to an axis that the operand does not have"),
                     }
                 }
                 self.call("expand", &[x], &[("shape", AttrValue::Ints(sizes))])
@@ -246,7 +246,7 @@ impl Importer<'_> {
     fn split(&mut self, args: &Args<'_>, x: Typed, shape: &[Dim]) -> Done<Vec<Val>> {
         let axis = axis_of(args.int("dim")?, shape.len())?;
         let Some(length) = element(shape, axis, "the shape")?.as_const() else {
-            return unknown("the extent that is cut is not known");
+            return unknown("the size of the axis that is split is unknown");
         };
         let count = args.op.outputs.len() as i64;
         let sizes: Vec<i64> = match args.op.kind.as_str() {
@@ -260,7 +260,7 @@ impl Importer<'_> {
                 Val::Host(Host::Int(each)) => pieces(length, each.as_const().unwrap_or(length))?,
                 list => match list.const_ints() {
                     Some(sizes) => sizes,
-                    None => return unknown("the sizes of the parts are not known"),
+                    None => return unknown("the sizes of the parts are unknown"),
                 },
             },
             _ => match (
@@ -285,11 +285,11 @@ impl Importer<'_> {
                         .map(|(end, start)| end.saturating_sub(start).max(0))
                         .collect()
                 }
-                _ => return unknown("where it is cut is not known"),
+                _ => return unknown("the split positions are unknown"),
             },
         };
         if count != sizes.len() as i64 && count != 1 {
-            return wrong(format!("it gives {} parts, not {count}", sizes.len()));
+            return wrong(format!("it has {} parts, not {count}", sizes.len()));
         }
         let attrs = [
             ("axis", AttrValue::int(axis as i64)),
@@ -312,7 +312,7 @@ impl Importer<'_> {
         })
     }
 
-    /// Differences of neighbours along an axis, as many times as asked.
+    /// Differences of adjacent elements along an axis, taken the requested number of times.
     pub(super) fn differences(&mut self, args: &Args<'_>) -> Done<Vec<Val>> {
         let x = self.operand(args, "input", 0)?;
         if x.element.is_complex() {
@@ -336,7 +336,7 @@ impl Importer<'_> {
         };
         let times = int("n", 1)?;
         if times > 64 {
-            return unknown(format!("it takes differences {times} times"));
+            return unknown(format!("differences taken {times} times"));
         }
         for _ in 0..times {
             let cut = |start: i64, end: i64| Cut {
@@ -376,7 +376,7 @@ impl Importer<'_> {
         self.call("slice", &[x], &attrs)
     }
 
-    /// A slice along one axis or several, some of which may select one element and go away.
+    /// A slice along one or several axes, some of which may select one element and be dropped.
     fn slices(&mut self, args: &Args<'_>, x: Typed, shape: &[Dim]) -> Done<Vec<Val>> {
         let many = !args.param("dims").is_none();
         let list = |many_name: &str, one: &str, missing: i64, count: usize| -> Done<Vec<Dim>> {
@@ -384,12 +384,12 @@ impl Importer<'_> {
             match value.ints() {
                 Some(ints) if ints.is_empty() => Ok(vec![Dim::Const(missing); count]),
                 Some(ints) if ints.len() == count => Ok(ints),
-                _ => unknown(format!("`{many_name}` is not known")),
+                _ => unknown(format!("`{many_name}` is unknown")),
             }
         };
         let dims = match args.param(if many { "dims" } else { "dim" }).const_ints() {
             Some(dims) => dims,
-            None => return unknown("the axes are not known"),
+            None => return unknown("the axes are unknown"),
         };
         let count = dims.len();
         let (starts, ends) = (list("starts", "start", 0, count)?, list("ends", "end", NO_END, count)?);
@@ -405,7 +405,7 @@ impl Importer<'_> {
             let (step, select) = (item(&steps, "`steps`")?, item(&selects, "`selects`")?);
             let selected = select != Dim::Const(NO_END);
             let Some(step) = step.as_const() else {
-                return unknown("`steps` is not known");
+                return unknown("`steps` is unknown");
             };
             cuts.push(match select.as_const() {
                 Some(_) if !selected => Cut { axis, start, end, step },
@@ -435,16 +435,16 @@ impl Importer<'_> {
 
     fn roll(&mut self, args: &Args<'_>, x: VertexId, shape: &[Dim]) -> Done<VertexId> {
         let (Some(shifts), Some(dims)) = (args.param("shifts").const_ints(), args.param("dims").const_ints()) else {
-            return unknown("by how much is not known");
+            return unknown("the shifts are unknown");
         };
         if dims.len() != shifts.len() {
-            return unknown("it turns all elements at once");
+            return unknown("it rolls over all elements at once");
         }
         let mut v = x;
         for (&shift, &dim) in shifts.iter().zip(&dims) {
             let axis = axis_of(dim, shape.len())?;
             let Some(length) = element(shape, axis, "the shape")?.as_const() else {
-                return unknown("an extent is not known");
+                return unknown("a dimension is unknown");
             };
             let at = if length == 0 {
                 0
@@ -478,7 +478,7 @@ impl Importer<'_> {
         Ok(v)
     }
 
-    /// All elements equal, in a shape that is given.
+    /// A tensor with all elements equal, in a given shape.
     fn filled(&mut self, args: &Args<'_>, value: Val, like: Option<ElementType>) -> Done<Vec<Val>> {
         let element = ElementType::of_torch(&args.text("dtype")).or(like);
         let element = element.unwrap_or(match &value {
@@ -495,7 +495,7 @@ impl Importer<'_> {
         Ok(vec![Typed::new(v, element).into()])
     }
 
-    /// All elements equal, in the shape of an operand.
+    /// A tensor with all elements equal, in the shape of an operand.
     fn like(&mut self, args: &Args<'_>, x: Typed, value: Val) -> Done<Vec<Val>> {
         let element = ElementType::of_torch(&args.text("dtype")).unwrap_or(x.element);
         let value = self.tensor_of(&value, element)?;
@@ -548,7 +548,7 @@ impl Importer<'_> {
             .unwrap_or(1) as usize;
         let (pads, mode) = if kind == "F.pad" {
             let Some(pads) = args.param("pad").const_ints() else {
-                return unknown("`pad` is not known");
+                return unknown("`pad` is unknown");
             };
             (pads, args.text("mode"))
         } else {
@@ -560,9 +560,9 @@ impl Importer<'_> {
             };
             (args.ints("padding", 2 * spatial)?, mode.to_owned())
         };
-        // The pairs of the file begin with the last axis.
+        // The pairs in the file start with the last axis.
         if pads.len() % 2 != 0 || pads.len() / 2 > rank {
-            return wrong("the pads do not come in pairs, or are too many");
+            return wrong("the pads are not in pairs, or there are too many");
         }
         let (mut before, mut after) = (vec![0; rank], vec![0; rank]);
         let places = before.iter_mut().rev().zip(after.iter_mut().rev());
@@ -583,7 +583,7 @@ impl Importer<'_> {
     }
 }
 
-/// Extents of the parts when something is cut into equal ones and a rest.
+/// The sizes of the parts when an axis is split into equal parts and a remainder.
 fn pieces(length: i64, each: i64) -> Done<Vec<i64>> {
     let each = each.max(1);
     let mut out = vec![each; few(length / each)?];

@@ -1,4 +1,4 @@
-//! Fourier transforms: of whole axes, and back from those of pieces of a signal.
+//! Fourier transforms of whole axes, and the inverse short-time transform.
 
 use super::layers::Args;
 use super::val::{Host, Typed, Val};
@@ -8,7 +8,7 @@ use crate::graph::{Given, VertexId};
 use crate::op::AttrValue;
 use crate::tensor::{Dim, Tensor};
 
-/// Pieces of a signal, put together where they overlap; `pieces` has a row for each of them.
+/// Overlap-add of the segments of a signal; `pieces` has a row for each of them.
 const OVERLAP: &str = "fn overlap(pieces, window, n, hop, total, start, end) {
     let weighted = transpose(pieces * window) {perm = [0, 2, 1]};
     let sums = col2im(weighted) {image_shape = [1, total], block_shape = [1, n], strides = [1, hop]};
@@ -19,19 +19,19 @@ const OVERLAP: &str = "fn overlap(pieces, window, n, hop, total, start, end) {
     reshape(cut / by) {shape = [pieces.shape[0], -1]}
 }";
 
-/// How a transform is scaled.
+/// The normalization of a transform.
 #[derive(Clone, Copy, PartialEq)]
 enum Norm {
-    /// The way back is divided by the number of elements.
+    /// The inverse transform is divided by the number of elements.
     Backward,
-    /// Either way is divided by its root.
+    /// Both transforms are divided by the square root of that number.
     Ortho,
-    /// The way there is divided by it.
+    /// The forward transform is divided by that number.
     Forward,
 }
 
 impl Importer<'_> {
-    /// A transform by the name that it has in `torch.fft`.
+    /// A transform, by its name in `torch.fft`.
     pub(super) fn fourier(&mut self, args: &Args<'_>, name: &str) -> Done<Vec<Val>> {
         let mut x = self.operand(args, "input", 0)?;
         if x.element.category() < Category::Float {
@@ -47,7 +47,7 @@ impl Importer<'_> {
             Val::Host(Host::None) => None,
             given => match given.const_ints() {
                 Some(sizes) => Some(sizes),
-                None => return unknown("the length of the signal is not known"),
+                None => return unknown("the length of the signal is unknown"),
             },
         };
         let dims = match args.param("dim") {
@@ -59,7 +59,7 @@ impl Importer<'_> {
             }
             given => match given.const_ints() {
                 Some(dims) => dims,
-                None => return unknown("`dim` is not known"),
+                None => return unknown("`dim` is unknown"),
             },
         };
         if sizes.as_ref().is_some_and(|sizes| sizes.len() != dims.len()) {
@@ -69,7 +69,7 @@ impl Importer<'_> {
             "" | "None" | "backward" => Norm::Backward,
             "ortho" => Norm::Ortho,
             "forward" => Norm::Forward,
-            other => return wrong(format!("there is no norm `{other}`")),
+            other => return wrong(format!("unknown norm `{other}`")),
         };
         let hermitian = name.starts_with("hf") || name.starts_with("ihf");
         let inverse = name.starts_with("if") || name.starts_with("ir") || name.starts_with("hf");
@@ -130,13 +130,13 @@ impl Importer<'_> {
         if to_real {
             let (axis, size, own) = last;
             let (Some(own), Some(length)) = (own, size.or(own.map(|m| m.saturating_sub(1).saturating_mul(2)))) else {
-                return unknown("the extent that is transformed is not known");
+                return unknown("the size of the transformed axis is unknown");
             };
             v = self.real_signal(v, axis, own, length)?;
             counted(Some(length));
             result = element_type.real();
         }
-        // The operator divides on the way back, and on no other.
+        // The operator divides only in the inverse transform.
         let divided = if hermitian { !inverse } else { inverse };
         let by_operator = inverse;
         let power = match (norm, divided) {
@@ -146,7 +146,7 @@ impl Importer<'_> {
         } + if by_operator { 1.0 } else { 0.0 };
         if power != 0.0 {
             let Some(count) = count else {
-                return unknown("the extent that is transformed is not known");
+                return unknown("the size of the transformed axis is unknown");
             };
             let factor = self.fill(self.dtype(v)?, &[], (count as f64).powf(power))?;
             v = self.call("mul", &[v, factor], &[])?;
@@ -157,7 +157,7 @@ impl Importer<'_> {
         Ok(vec![Typed::new(v, result).into()])
     }
 
-    /// The transform along one axis; its length, if that is another than the extent, stands second.
+    /// The transform along one axis; the second argument contains its length if that differs from the size of the axis.
     fn transform(
         &mut self,
         v: VertexId,
@@ -177,14 +177,14 @@ impl Importer<'_> {
         self.call("dft", &[v], &attrs)
     }
 
-    /// Numbers with the other sign of the imaginary part.
+    /// The complex conjugates.
     pub(super) fn conjugate(&mut self, v: VertexId, element: ElementType) -> Done<VertexId> {
         let Some(signs) = element
             .real()
             .dtype()
             .and_then(|dtype| Tensor::from_f64s(dtype, &[2], &[1.0, -1.0]))
         else {
-            return wrong("there are no numbers of that type");
+            return wrong("no numbers have that type");
         };
         let signs = self.graph.constant(signs);
         self.call("mul", &[v, signs], &[])
@@ -211,7 +211,7 @@ impl Importer<'_> {
             }
             v = self.call("pad", &[v], &[("pads", AttrValue::ints(&pads))])?;
         }
-        // What follows for real signals: the same frequencies the other way round.
+        // The rest of a real signal's spectrum: the same frequencies in reverse order.
         let rest: Vec<i64> = (1..=(length - 1) / 2).rev().collect();
         if !rest.is_empty() {
             let places = self.graph.constant(Tensor::vector(rest));
@@ -229,7 +229,7 @@ impl Importer<'_> {
         self.call("gather", &[signal, real], &[("axis", AttrValue::int(-1))])
     }
 
-    /// Turns the elements so that the zero frequency stands in the middle, or back.
+    /// Shifts the elements so that the zero frequency is in the middle, or back.
     pub(super) fn shift_frequencies(&mut self, args: &Args<'_>, back: bool) -> Done<Vec<Val>> {
         let x = self.operand(args, "input", 0)?;
         let mut shape = self.extents(x.v)?;
@@ -240,7 +240,7 @@ impl Importer<'_> {
             Val::Host(Host::None) => (0..shape.len() as i64).collect(),
             given => match given.const_ints() {
                 Some(dims) => dims,
-                None => return unknown("`dim` is not known"),
+                None => return unknown("`dim` is unknown"),
             },
         };
         let mut v = x.v;
@@ -256,18 +256,18 @@ impl Importer<'_> {
         Ok(vec![Typed::new(v, x.element).into()])
     }
 
-    /// The signal whose transforms piece by piece are given.
+    /// The signal with the given short-time transform.
     pub(super) fn istft(&mut self, args: &Args<'_>) -> Done<Vec<Val>> {
         let x = self.operand(args, "input", 0)?;
         if !x.element.is_complex() || args.flag("return_complex") {
-            return unknown("a transform of pairs, or into complex numbers");
+            return unknown("a transform of real pairs, or one with complex results");
         }
         let n = args.int("n_fft")?;
         let or = |name: &str, missing: i64| args.param(name).int().and_then(|d| d.as_const()).unwrap_or(missing);
         let (hop, length) = (or("hop_length", n / 4), or("win_length", n));
         few(n)?;
         if n < 1 || hop < 1 || length < 1 || length > n {
-            return wrong("the pieces have no length");
+            return wrong("the segments are empty");
         }
         let shape = self.shape(x.v)?;
         let (Some(lead), Some((frequencies, pieces))) = (
@@ -275,12 +275,12 @@ impl Importer<'_> {
             shape.iter().rev().nth(2).zip(shape.iter().rev().nth(1)),
         ) else {
             return wrong(format!(
-                "its operand has rank {}, and at least 2 is needed",
+                "its operand has rank {}, but at least 2 is required",
                 shape.len().saturating_sub(1)
             ));
         };
         let (Some(frequencies), Some(pieces)) = (frequencies.as_const(), pieces.as_const()) else {
-            return unknown("the number of pieces is not known");
+            return unknown("the number of segments is unknown");
         };
         let onesided = match args.param("onesided") {
             Val::Host(Host::Bool(onesided)) => onesided,
@@ -288,7 +288,7 @@ impl Importer<'_> {
         };
         let expected = if onesided { n / 2 + 1 } else { n };
         if frequencies != expected {
-            return wrong(format!("it has {frequencies} frequencies, and {expected} are needed"));
+            return wrong(format!("it has {frequencies} frequencies, but {expected} are required"));
         }
         let (total, center) = (
             few(pieces.saturating_sub(1).saturating_mul(hop).saturating_add(n))? as i64,
@@ -307,7 +307,7 @@ impl Importer<'_> {
         }
         let real = x.element.real();
         let Some(dtype) = real.dtype() else {
-            return wrong("there are no numbers of that type");
+            return wrong("no numbers have that type");
         };
         let mut window = match args.get("window", None) {
             Val::Tensor(t) => self.cast(t, real)?.v,
@@ -322,7 +322,7 @@ impl Importer<'_> {
         let flat = vec![batch, Dim::Const(frequencies), Dim::Const(pieces), Dim::Const(2)];
         let v = self.call("reshape", &[x.v], &[("shape", AttrValue::Ints(flat))])?;
         let v = self.call("transpose", &[v], &[("perm", AttrValue::ints(&[0, 2, 1, 3]))])?;
-        // Of both sides torch reads the first alone.
+        // Of two-sided spectra, torch reads only the first half.
         let mut signal = self.real_signal(v, 2, frequencies, n)?;
         if args.flag("normalized") {
             let factor = self.fill(dtype, &[], (n as f64).sqrt())?;
@@ -349,7 +349,7 @@ impl Importer<'_> {
     }
 }
 
-/// A truth value; `missing` if it is left out.
+/// A boolean parameter; `missing` if it is omitted.
 fn param_flag(args: &Args<'_>, name: &str, missing: bool) -> bool {
     match args.param(name) {
         Val::Host(Host::Bool(value)) => value,

@@ -1,16 +1,17 @@
-//! Operators of torch that are one expression of the operator table.
+//! Torch operators that can be written as one expression of the operator table.
 //!
-//! The names of an entry are those of its operands and parameters in the order of positional operands; what is not given
-//! is left out. A parameter that an entry does not name makes the operator unknown, lest its meaning be lost. Behind a name,
-//! `:tensor` makes a tensor of a number, with the element type of the first operand, and `:int` an integer of a truth value.
+//! The names of an entry are those of its operands and parameters in positional order; missing ones are left out. A
+//! parameter that an entry does not name makes the operator unsupported, so that its meaning is not lost. After a name,
+//! `:tensor` turns a number into a tensor with the element type of the first operand, and `:int` turns a boolean into
+//! an integer.
 
-/// Operators with the program that they are.
+/// Operators and the program that computes them.
 pub(super) struct Entry {
-    /// Types of operators, separated by blanks.
+    /// Operator types, separated by blanks.
     pub(super) kinds: &'static str,
     /// Names of operands and parameters, separated by blanks.
     pub(super) names: &'static str,
-    /// The body of a function of them.
+    /// The body of a function of these names.
     pub(super) body: &'static str,
 }
 
@@ -18,7 +19,7 @@ const fn entry(kinds: &'static str, names: &'static str, body: &'static str) -> 
     Entry { kinds, names, body }
 }
 
-/// The entry of a type of operators, by its name.
+/// The entry for an operator type.
 pub(super) fn find(kind: &str) -> Option<&'static Entry> {
     ENTRIES
         .iter()
@@ -32,7 +33,7 @@ macro_rules! reduced {
     };
 }
 
-/// Distances from the mean, and what their squares are divided by for the variance.
+/// Deviations from the mean, and the divisor of the sum of their squares for the variance.
 macro_rules! deviations {
     () => {
         "let axes = when given(dim) { dim } else { range(0, input.rank) };
@@ -44,7 +45,7 @@ macro_rules! deviations {
     };
 }
 
-/// A product added to the first operand, both with a factor. A factor of 0 leaves the first operand out, even NaN.
+/// A product added to the first operand, both scaled. A factor of 0 drops the first operand, even if it is NaN.
 macro_rules! added {
     ($product:literal) => {
         concat!(
@@ -98,7 +99,7 @@ macro_rules! axis {
     };
 }
 
-/// `s` is `src` as long as the list of places along each axis.
+/// `s` is `src`, broadcast or sliced to the shape of the index list.
 macro_rules! scattered {
     () => {
         "let s = when src.shape == index.shape { src } else { when src.rank == 0 { expand(src) {shape = index.shape} } else {
@@ -107,7 +108,7 @@ macro_rules! scattered {
     };
 }
 
-/// `places` is a list of places along one axis, repeated along the others of `source`.
+/// `places` is a list of indices along one axis, repeated along the other axes of `source`.
 macro_rules! places {
     () => {
         "let axis = when dim < 0 { dim + input.rank } else { dim };
@@ -116,7 +117,7 @@ macro_rules! places {
     };
 }
 
-/// The elements along an axis from the last to the first.
+/// The elements along an axis in reverse order.
 macro_rules! flipped {
     ($x:literal, $axis:literal) => {
         concat!(
@@ -130,7 +131,7 @@ macro_rules! flipped {
 }
 
 const ENTRIES: &[Entry] = &[
-    // Functions of each element.
+    // Elementwise functions.
     entry("nn.ReLU F.relu torch.relu", "input inplace", "relu(input)"),
     entry("nn.ReLU6 F.relu6", "input", "clip(input, 0, 6)"),
     entry("nn.Hardtanh F.hardtanh", "input min_val max_val", "clip(input, min_val, max_val)"),
@@ -330,7 +331,7 @@ const ENTRIES: &[Entry] = &[
          }"),
     entry("aten::sort torch.sort", "input dim descending stable",
         "let s = sort(input) {axis = dim, descending = descending == true}; (s.0, s.1)"),
-    // Products that are added to something.
+    // Products added to something.
     entry("torch.addmm", "input mat1 mat2 beta alpha", added!("matmul(mat1, mat2)")),
     entry("torch.baddbmm", "input batch1 batch2 beta alpha", added!("matmul(batch1, batch2)")),
     entry(
@@ -367,7 +368,7 @@ const ENTRIES: &[Entry] = &[
         "let y = einsum(input1, weight, input2) {equation = \"...i,oij,...j->...o\"};
          when given(bias) { y + bias } else { y }",
     ),
-    // When not trained, the slope is the middle of its range.
+    // Outside of training, the slope is the middle of its range.
     entry(
         "nn.RReLU F.rrelu torch.rrelu",
         "input lower upper inplace",
@@ -453,7 +454,7 @@ const ENTRIES: &[Entry] = &[
          };
          reshape(slice(picked) {starts = [2], ends = [3], axes = [1]}) {shape = [-1]}",
     ),
-    // Writing at places.
+    // Scatter operators.
     entry(
         "torch.scatter_add",
         "input dim index src",
@@ -524,7 +525,7 @@ const ENTRIES: &[Entry] = &[
          let chosen = gather(reshape(source) {shape = [-1]}, max(before, 0)) {axis = 0};
          where(m, reshape(chosen) {shape = x.shape}, x)",
     ),
-    // Choosing.
+    // Gather and selection.
     entry(
         "torch.take_along_dim",
         "input indices dim",
@@ -562,7 +563,7 @@ const ENTRIES: &[Entry] = &[
          let i = slice(s.1) {starts = [k - 1], ends = [k], axes = [axis]};
          when keepdim == true { (v, i) } else { (squeeze(v) {axes = [axis]}, squeeze(i) {axes = [axis]}) }",
     ),
-    // The lower one of two in the middle; NaN, where there is one, stands last when sorted and is the result.
+    // The lower of the two middle elements; NaN sorts last, and is the result if it occurs.
     entry(
         "torch.median",
         "input dim keepdim",
@@ -681,7 +682,7 @@ const ENTRIES: &[Entry] = &[
          let n = max(reduce_l2(b) {axes = [axis], keepdims = true}, least);
          reduce_sum((a / m) * (b / n)) {axes = [axis], keepdims = false}",
     ),
-    // An even number of channels reaches one further down, where ONNX's reaches one further up.
+    // With an even number of channels, the window reaches one further down, while ONNX's reaches one further up.
     entry(
         "nn.LocalResponseNorm F.local_response_norm",
         "input size alpha beta k",

@@ -1,4 +1,4 @@
-//! What names of a model stand for: tensors, numbers of the host, lists of both.
+//! The values of names in a model: tensors, host numbers, and lists of both.
 
 use super::{Done, Importer, unknown, wrong};
 use crate::formats::pnnx::{Category, ElementType, Value, Weight};
@@ -6,7 +6,7 @@ use crate::graph::VertexId;
 use crate::op::AttrValue;
 use crate::tensor::{Atom, DType, Dim, Tensor};
 
-/// A tensor with its element type, which may be complex: then its last axis has real and imaginary part.
+/// A tensor with its element type; if that is complex, the last axis holds real and imaginary part.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Typed {
     pub(super) v: VertexId,
@@ -19,7 +19,7 @@ impl Typed {
     }
 }
 
-/// A number or word that is no tensor.
+/// A number or word that is not a tensor.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Host {
     None,
@@ -28,11 +28,11 @@ pub(super) enum Host {
     Float(f64),
     Complex(f64, f64),
     Text(String),
-    /// A number that the graph computes: an `i64` or `f64` without axes.
+    /// A host number computed by the graph: an `i64` or `f64` without axes.
     Computed(VertexId, Category),
 }
 
-/// What a name stands for.
+/// The value of a name.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Val {
     Tensor(Typed),
@@ -70,7 +70,7 @@ impl From<Value> for Val {
 }
 
 impl Val {
-    /// The values inside of lists.
+    /// The values inside nested lists.
     pub(super) fn flatten(&self, out: &mut Vec<Val>) {
         let mut stack = vec![self];
         while let Some(value) = stack.pop() {
@@ -94,7 +94,7 @@ impl Val {
         }
     }
 
-    /// The integers of a list; of a lone one, a list of it.
+    /// The integers of a list, or a list of a single integer.
     pub(super) fn ints(&self) -> Option<Vec<Dim>> {
         match self {
             Val::List(items) => items.iter().map(Val::int).collect(),
@@ -114,7 +114,7 @@ impl Val {
         }
     }
 
-    /// The value as an attribute; `None` of tensors.
+    /// The value as an attribute; `None` for tensors.
     pub(super) fn attr(&self) -> Option<AttrValue> {
         Some(match self {
             Val::Host(Host::None) => AttrValue::None,
@@ -135,7 +135,7 @@ impl Val {
 }
 
 impl Importer<'_> {
-    /// How the value takes part in the choice of a type.
+    /// How the value affects type promotion.
     pub(super) fn kind(&self, value: &Val) -> Done<(ElementType, Weight)> {
         Ok(match value {
             Val::Tensor(t) => {
@@ -149,11 +149,11 @@ impl Importer<'_> {
                     Host::Int(_) | Host::Computed(_, Category::Int) => ElementType::I64,
                     Host::Float(_) | Host::Computed(..) => ElementType::F32,
                     Host::Complex(..) => ElementType::C64,
-                    Host::None | Host::Text(_) => return wrong("a number or a tensor is expected"),
+                    Host::None | Host::Text(_) => return wrong("expected a number or a tensor"),
                 };
                 (element, Weight::Host)
             }
-            Val::List(_) => return wrong("a number or a tensor is expected, not a list"),
+            Val::List(_) => return wrong("expected a number or a tensor, not a list"),
         })
     }
 
@@ -166,10 +166,10 @@ impl Importer<'_> {
         self.tensor_of(value, element)
     }
 
-    /// The value as a tensor of an element type; a number of the host becomes a constant.
+    /// The value as a tensor with that element type; a host number becomes a constant.
     pub(super) fn tensor_of(&mut self, value: &Val, element: ElementType) -> Done<Typed> {
         let Some(dtype) = element.dtype() else {
-            return wrong("there are no elements of that type");
+            return wrong("unsupported element type");
         };
         let v = match value {
             Val::Tensor(t) => return self.cast(*t, element),
@@ -192,13 +192,13 @@ impl Importer<'_> {
                         let value = i128::from(d.as_const().unwrap_or(0));
                         match Tensor::from_ints(dtype, &[], &[value]) {
                             Some(value) => return Ok(Typed::new(self.graph.constant(value), element)),
-                            None => return wrong("there are no integers of that type"),
+                            None => return wrong("no integers have that type"),
                         }
                     }
                     Host::Int(d) => (d.as_const().unwrap_or(0) as f64, 0.0),
                     Host::Float(v) => (*v, 0.0),
                     Host::Complex(re, im) => (*re, *im),
-                    _ => return wrong("a number or a tensor is expected"),
+                    _ => return wrong("expected a number or a tensor"),
                 };
                 let value = match dtype {
                     DType::Bool => Some(Tensor::scalar(re != 0.0)),
@@ -208,24 +208,24 @@ impl Importer<'_> {
                 };
                 match value {
                     Some(value) => self.graph.constant(value),
-                    None => return wrong("there are no numbers of that type"),
+                    None => return wrong("no numbers have that type"),
                 }
             }
-            Val::List(_) => return wrong("a number or a tensor is expected, not a list"),
+            Val::List(_) => return wrong("expected a number or a tensor, not a list"),
         };
         Ok(Typed::new(v, element))
     }
 
-    /// The tensor with elements of another type.
+    /// Converts the elements of a tensor.
     pub(super) fn cast(&mut self, t: Typed, to: ElementType) -> Done<Typed> {
         if t.element == to {
             return Ok(t);
         }
         let Some(dtype) = to.dtype() else {
-            return wrong("there are no elements of that type");
+            return wrong("unsupported element type");
         };
         let v = match (t.element.is_complex(), to.is_complex()) {
-            (true, false) => return unknown("a complex number is made real"),
+            (true, false) => return unknown("conversion of complex numbers to real ones"),
             (false, true) => return self.complex_of(t, to),
             _ if self.dtype(t.v)? == dtype => t.v,
             _ => self.call("cast", &[t.v], &[("to", AttrValue::DType(dtype))])?,
@@ -233,7 +233,7 @@ impl Importer<'_> {
         Ok(Typed::new(v, to))
     }
 
-    /// An extent that is only known when the graph runs, as an `i64` without axes.
+    /// A dimension that is only known at run time, as an `i64` without axes.
     pub(super) fn extent(&mut self, dim: &Dim) -> Done<VertexId> {
         if let Some(value) = dim.as_const() {
             return Ok(self.graph.constant(Tensor::scalar(value)));
@@ -267,13 +267,13 @@ impl Importer<'_> {
         let (name, a, b) = match atom {
             Atom::Symbol(name) => {
                 let Some(&(input, axis)) = self.sources.get(name) else {
-                    return unknown("an extent comes from no input");
+                    return unknown("a dimension does not come from an input");
                 };
                 let (start, end) = (AttrValue::int(axis as i64), AttrValue::int(axis as i64 + 1));
                 let v = self.call("shape", &[input], &[("start", start), ("end", end)])?;
                 return self.call("squeeze", &[v], &[("axes", AttrValue::ints(&[0]))]);
             }
-            Atom::Unknown(_) => return unknown("an extent is not known"),
+            Atom::Unknown(_) => return unknown("a dimension is unknown"),
             Atom::FloorDiv(a, b) => ("floor_divide", a, b),
             Atom::Mod(a, b) => ("mod", a, b),
             Atom::Min(a, b) => ("min", a, b),

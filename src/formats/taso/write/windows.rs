@@ -1,4 +1,4 @@
-//! Convolutions, pools and enlarged kernels: what has a window.
+//! Convolutions, pools and enlarged kernels: everything with a window.
 
 use super::super::terms::{Id, Node, Op, Padding, Window};
 use super::{Why, Writer, no_form};
@@ -8,7 +8,9 @@ impl Writer<'_> {
         let known = window.kernel.map(|k| k.map(|extent| extent.to_string()));
         if let Node::Call(Op::Averages([h, w]), _) = self.rule.node(kernel) {
             if self.in_source {
-                return Err(no_form("averages that are no kernel in a target have no form"));
+                return Err(no_form(
+                    "an averaging kernel cannot be expressed except as a kernel in a target",
+                ));
             }
             let x = self.name(x)?;
             let pads = self.pads(window, &[h.to_string(), w.to_string()], &x);
@@ -48,7 +50,7 @@ impl Writer<'_> {
 
     pub(super) fn pool(&mut self, name: &str, more: &str, window: &Window, x: Id) -> Result<String, Why> {
         let Some([h, w]) = window.kernel else {
-            return Err(no_form("the extents of the window of a pool are not told"));
+            return Err(no_form("the size of the pool's window is unknown"));
         };
         let wide = window.padding == Padding::Same && window.strides != [1, 1];
         let x = if wide { self.name(x)? } else { self.term(x)? };
@@ -59,7 +61,7 @@ impl Writer<'_> {
         ))
     }
 
-    /// The attribute `pads` of a window of these extents over `x`.
+    /// The `pads` attribute of a window of this size over `x`.
     fn pads(&mut self, window: &Window, kernel: &[String; 2], x: &str) -> String {
         let Window {
             strides,
