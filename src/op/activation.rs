@@ -179,7 +179,7 @@ mod tests {
             &[
                 ("sigmoid", "", &["f32[n, 3]"], "f32[n, 3]"),
                 ("gelu", "approximate=tanh", &["f16[..]"], "f16[..]"),
-                ("mish", "", &["i32"], "`x` must be a floating-point number, and is i32"),
+                ("mish", "", &["i32"], "`x` must be a floating-point number, but is i32"),
                 ("leaky_relu", "alpha=2", &["f32"], "f32"),
                 ("prelu", "", &["f32[n, 3, 4]", "f32[3, 1]"], "f32[n, 3, 4]"),
                 (

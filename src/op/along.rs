@@ -191,7 +191,7 @@ fn beside_batch(call: &Infer<'_>) -> Result<Type, OpError> {
 fn infer_instance(call: &Infer<'_>) -> Result<Type, OpError> {
     let x = call.tensor(0)?;
     if x.rank().is_some_and(|rank| rank < 3) {
-        return Err(OpError::new(format!("`x` must have at least 3 axes, and is {x}")).at(0));
+        return Err(OpError::new(format!("`x` must have at least 3 axes, but is {x}")).at(0));
     }
     beside_batch(call)
 }

@@ -211,7 +211,7 @@ pub(super) fn heads(call: &Infer<'_>, at: usize, attr: &str) -> Result<Option<[D
         }
         _ => {
             let name = call.def.operands[at].name;
-            Err(OpError::new(format!("`{name}` must have three or four axes, and is {ty}")).at(at))
+            Err(OpError::new(format!("`{name}` must have three or four axes, but is {ty}")).at(at))
         }
     }
 }
@@ -224,7 +224,7 @@ fn past(call: &Infer<'_>, at: usize) -> Result<Dim, OpError> {
     match &ty.shape {
         Some(shape) if shape.len() != 4 => {
             let name = call.def.operands[at].name;
-            Err(OpError::new(format!("`{name}` must have four axes, and is {ty}")).at(at))
+            Err(OpError::new(format!("`{name}` must have four axes, but is {ty}")).at(at))
         }
         Some(shape) => Ok(shape[2].clone()),
         None => Ok(call.unknown()),

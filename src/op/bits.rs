@@ -60,7 +60,7 @@ fn shift<S: System>(e: &Eval<'_, S>) -> Out<S> {
 
 fn infer_cast(call: &Infer<'_>) -> Result<Type, OpError> {
     let plain = |d: DType| d.is_number() || d == DType::Bool;
-    let from = call.expect_dtype(0, plain, "a number or a truth value")?;
+    let from = call.expect_dtype(0, plain, "a number or a boolean")?;
     let to = call
         .dtype("to")
         .filter(|&d| plain(d))
@@ -124,7 +124,7 @@ mod tests {
                     "bit_shift",
                     "direction=LEFT",
                     &["i8[2]", "i8[2]"],
-                    "`a` must be an integer without a sign, and is i8[2]",
+                    "`a` must be an integer without a sign, but is i8[2]",
                 ),
                 ("bit_cast", "to=i32", &["f32[n]"], "i32[n]"),
                 ("bit_cast", "to=i64", &["f32[n]"], "f32 has 32 bits, and i64 has 64"),

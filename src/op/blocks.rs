@@ -113,7 +113,7 @@ fn image<'a>(call: &Infer<'a>) -> Result<(Dim, Option<&'a [Dim]>), OpError> {
     };
     match call.shape(0)? {
         Some(shape) if shape.len() != 4 => Err(OpError::new(format!(
-            "`x` must have 4 axes (batch, channels, rows, columns), and is {shape}"
+            "`x` must have 4 axes (batch, channels, rows, columns), but is {shape}"
         ))
         .at(0)),
         shape => Ok((block, shape.map(|s| &s[..]))),

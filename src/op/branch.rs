@@ -117,7 +117,7 @@ impl Infer<'_> {
         let one = |s: &Shape| s.iter().all(|d| !matches!(d, Dim::Const(n) if *n != 1));
         if ty.dtype != wanted || !ty.shape.as_ref().is_none_or(one) {
             let name = self.def.operand(i).map_or("", |o| o.name);
-            return Err(OpError::new(format!("`{name}` is one value of {wanted}, and this is {ty}")).at(i));
+            return Err(OpError::new(format!("`{name}` is one value of {wanted}, but is {ty}")).at(i));
         }
         Ok(())
     }
@@ -127,7 +127,7 @@ impl Infer<'_> {
 fn check_arguments(call: &Infer<'_>, name: &str, region: &Region, given: &[(usize, Type)]) -> Result<(), OpError> {
     if region.inputs != given.len() {
         let message = format!(
-            "`{name}` takes {} values, and is called with {}",
+            "`{name}` takes {} values, but is called with {}",
             region.inputs,
             given.len()
         );
@@ -135,7 +135,7 @@ fn check_arguments(call: &Infer<'_>, name: &str, region: &Region, given: &[(usiz
     }
     for (wanted, (place, ty)) in region.input_types().zip(given) {
         if !wanted.admits(ty) {
-            let message = format!("`{name}` takes {wanted}, and is called with {ty}");
+            let message = format!("`{name}` takes {wanted}, but is called with {ty}");
             return Err(match call.operands.get(*place) {
                 Some(_) => OpError::new(message).at(*place),
                 None => OpError::new(message).attr(name),

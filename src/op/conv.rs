@@ -140,7 +140,7 @@ fn bias(call: &Infer<'_>, channels: &Dim) -> Result<(), OpError> {
     let Some(shape) = &b.shape else { return Ok(()) };
     if shape.len() != 1 || known_to_differ(&shape[0], channels) {
         return Err(OpError::new(format!(
-            "`b` must be a vector of {channels}, one for each output channel, and is {b}"
+            "`b` must be a vector of {channels}, one for each output channel, but is {b}"
         ))
         .at(2));
     }

@@ -115,7 +115,7 @@ fn convertible(dtype: DType) -> bool {
 }
 
 fn cast_to(call: &Infer<'_>, to: DType) -> Result<Type, OpError> {
-    call.expect_dtype(0, convertible, "a number, a truth value or text")?;
+    call.expect_dtype(0, convertible, "a number, a boolean or a string")?;
     if !convertible(to) {
         return Err(OpError::new(format!("nothing can be converted to {to}")));
     }

@@ -210,7 +210,7 @@ fn infer_constant(call: &Infer<'_>) -> Result<Type, OpError> {
     let dtype = match call.attr("value") {
         AttrValue::Tensor(t) if t.len() == 1 => t.dtype(),
         AttrValue::Tensor(t) => {
-            return Err(OpError::new(format!("`value` must have one element, and is {}", t.ty())).attr("value"));
+            return Err(OpError::new(format!("`value` must have one element, but is {}", t.ty())).attr("value"));
         }
         _ => DType::F32,
     };
@@ -252,7 +252,7 @@ fn infer_filled(call: &Infer<'_>) -> Result<Type, OpError> {
 }
 
 fn infer_like(call: &Infer<'_>) -> Result<Type, OpError> {
-    call.expect_dtype(0, |d| d.is_number() || d == DType::Bool, "a number or a truth value")?;
+    call.expect_dtype(0, |d| d.is_number() || d == DType::Bool, "a number or a boolean")?;
     same(call)
 }
 
@@ -371,7 +371,7 @@ fn infer_one_hot(call: &Infer<'_>) -> Result<Type, OpError> {
     if let Some(shape) = &values.shape
         && (shape.len() != 1 || shape[0].as_const().is_some_and(|n| n != 2))
     {
-        return Err(OpError::new(format!("`values` must be the two values off and on, and is {values}")).at(1));
+        return Err(OpError::new(format!("`values` must be the two values off and on, but is {values}")).at(1));
     }
     let depth = call.int("depth");
     if let Some(Dim::Const(n)) = depth
@@ -408,7 +408,7 @@ fn one_hot<S: System>(e: &Eval<'_, S>) -> Out<S> {
 }
 
 fn infer_non_zero(call: &Infer<'_>) -> Result<Type, OpError> {
-    call.expect_dtype(0, |d| d.is_number() || d == DType::Bool, "a number or a truth value")?;
+    call.expect_dtype(0, |d| d.is_number() || d == DType::Bool, "a number or a boolean")?;
     let rank = call.tensor(0)?.rank().map_or_else(|| call.unknown(), Dim::from);
     Ok(typed(DType::I64, Some([rank, call.unknown()].into_iter().collect())))
 }
@@ -435,7 +435,7 @@ fn infer_eye(call: &Infer<'_>) -> Result<Type, OpError> {
     if let Some(shape) = &x.shape
         && shape.len() != 2
     {
-        return Err(OpError::new(format!("`x` must be a matrix, and is {x}")).at(0));
+        return Err(OpError::new(format!("`x` must be a matrix, but is {x}")).at(0));
     }
     let dtype = call.dtype("dtype").unwrap_or(x.dtype);
     if !dtype.is_number() && dtype != DType::Bool {
@@ -459,13 +459,13 @@ fn eye<S: System>(e: &Eval<'_, S>) -> Out<S> {
 }
 
 fn infer_trilu(call: &Infer<'_>) -> Result<Type, OpError> {
-    call.expect_dtype(0, |d| d.is_number() || d == DType::Bool, "a number or a truth value")?;
+    call.expect_dtype(0, |d| d.is_number() || d == DType::Bool, "a number or a boolean")?;
     let x = call.tensor(0)?;
     if let Some(i) = call.attr_operand("k") {
         call.expect_dtype(i, DType::is_int, "an integer")?;
     }
     if x.rank().is_some_and(|rank| rank < 2) {
-        return Err(OpError::new(format!("`x` must have at least 2 axes, and is {x}")).at(0));
+        return Err(OpError::new(format!("`x` must have at least 2 axes, but is {x}")).at(0));
     }
     same(call)
 }
@@ -514,13 +514,13 @@ mod tests {
                     "one_hot",
                     "depth=4",
                     &["i64[n]", "f32[3]"],
-                    "`values` must be the two values off and on, and is f32[3]",
+                    "`values` must be the two values off and on, but is f32[3]",
                 ),
                 ("non_zero", "", &["f32[n, 3]"], "i64[2, ?]"),
                 ("eye_like", "dtype=i32", &["f32[n, 3]"], "i32[n, 3]"),
-                ("eye_like", "", &["f32[3]"], "`x` must be a matrix, and is f32[3]"),
+                ("eye_like", "", &["f32[3]"], "`x` must be a matrix, but is f32[3]"),
                 ("trilu", "", &["f32[n, 3]", "i64"], "f32[n, 3]"),
-                ("trilu", "", &["f32[3]"], "`x` must have at least 2 axes, and is f32[3]"),
+                ("trilu", "", &["f32[3]"], "`x` must have at least 2 axes, but is f32[3]"),
             ],
         );
         table(canonical, &[("shape", "start=-1", &["f32[n, 3]"], "start=1 end=2")]);

@@ -60,7 +60,7 @@ fn infer(call: &Infer<'_>) -> Result<Type, OpError> {
             && shape.len() != 3
         {
             let name = call.def.operands[i].name;
-            return Err(OpError::new(format!("`{name}` must have 3 axes, and is {shape}")).at(i));
+            return Err(OpError::new(format!("`{name}` must have 3 axes, but is {shape}")).at(i));
         }
     }
     if let Some(n) = boxes.and_then(|s| s[2].as_const())

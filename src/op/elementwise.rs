@@ -226,7 +226,7 @@ fn infer_order(call: &Infer<'_>) -> Result<Type, OpError> {
 
 fn logic(call: &Infer<'_>) -> Result<Type, OpError> {
     for i in 0..2 {
-        call.expect_dtype(i, |d| d == DType::Bool, "a truth value")?;
+        call.expect_dtype(i, |d| d == DType::Bool, "a boolean")?;
     }
     typed(call, DType::Bool, 0..2)
 }
@@ -238,7 +238,7 @@ fn bits(call: &Infer<'_>) -> Result<Type, OpError> {
 }
 
 fn infer_where(call: &Infer<'_>) -> Result<Type, OpError> {
-    call.expect_dtype(0, |d| d == DType::Bool, "a truth value")?;
+    call.expect_dtype(0, |d| d == DType::Bool, "a boolean")?;
     let dtype = call.same_dtype(1, 2)?;
     typed(call, dtype, 0..3)
 }

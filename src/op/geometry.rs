@@ -52,7 +52,7 @@ fn infer_det(call: &Infer<'_>) -> Result<Type, OpError> {
         _ => false,
     };
     if !square {
-        return Err(OpError::new(format!("`x` must end in two equal axes, and is {}", call.tensor(0)?)).at(0));
+        return Err(OpError::new(format!("`x` must end in two equal axes, but is {}", call.tensor(0)?)).at(0));
     }
     Ok(typed(
         dtype,
@@ -136,7 +136,7 @@ fn infer_grid(call: &Infer<'_>) -> Result<Type, OpError> {
         None => None,
         Some(_) => {
             let wanted = "maps of two or three axes: [n, 2, 3] or [n, 3, 4]";
-            return Err(OpError::new(format!("`theta` must be {wanted}, and is {theta}")).at(0));
+            return Err(OpError::new(format!("`theta` must be {wanted}, but is {theta}")).at(0));
         }
     };
     let size = call.ints("size");
@@ -206,7 +206,7 @@ mod tests {
                     "det",
                     "",
                     &["f32[2, 3]"],
-                    "`x` must end in two equal axes, and is f32[2, 3]",
+                    "`x` must end in two equal axes, but is f32[2, 3]",
                 ),
                 ("affine_grid", "size=[2,3,5,6]", &["f32[2, 2, 3]"], "f32[2, 5, 6, 2]"),
                 ("affine_grid", "", &["f32[n, 3, 4]", "i64[5]"], "f32[n, ?, ?, ?, 3]"),

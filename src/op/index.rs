@@ -365,12 +365,17 @@ mod tests {
                 ("gather", "", &["f32[n, 3]", "i32"], "f32[3]"),
                 ("gather", "", &["f32[n, 3]", "i32[..]"], "f32[..]"),
                 ("gather", "", &["f32[..]", "i32"], "f32[..]"),
-                ("gather", "", &["f32", "i32"], "axis 0 of a scalar: it has no axes"),
+                (
+                    "gather",
+                    "",
+                    &["f32", "i32"],
+                    "axis 0 is out of range: a scalar has no axes",
+                ),
                 (
                     "gather",
                     "",
                     &["f32[2]", "f32"],
-                    "`indices` must be integers, and is f32",
+                    "`indices` must be integers, but is f32",
                 ),
                 ("gather_elements", "axis=1", &["f32[n, 3]", "i64[n, 2]"], "f32[n, 2]"),
                 (

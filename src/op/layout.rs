@@ -395,7 +395,7 @@ fn broadcast_with(call: &Infer<'_>, shape: &Shape) -> Result<Option<Shape>, OpEr
         OpError::new(format!("shapes {shape} and {wanted} do not broadcast"))
             .at(0)
             .attr("shape")
-            .help("broadcasting aligns trailing axes; extents must be equal or 1")
+            .help("broadcasting aligns trailing axes; dimensions must be equal or 1")
     })?;
     Ok(Some(out))
 }
@@ -526,7 +526,7 @@ mod tests {
                     "squeeze",
                     "axes=[2]",
                     &["f32[2, 1]"],
-                    "axis 2 is out of range for rank 2: allowed are -2 to 1",
+                    "axis 2 is out of range for rank 2: it must be in -2..=1",
                 ),
                 ("squeeze", "", &["f32[2, 1]", "i64[1]"], "f32[?]"),
                 ("unsqueeze", "axes=[0,-1]", &["f32[n]"], "f32[1, n, 1]"),

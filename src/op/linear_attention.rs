@@ -57,7 +57,7 @@ fn head_size(call: &Infer<'_>, at: usize, heads: i64) -> Result<Option<i64>, OpE
     let name = call.def.operands[at].name;
     let Some(shape) = &ty.shape else { return Ok(None) };
     if shape.len() != 3 {
-        return Err(OpError::new(format!("`{name}` must have three axes, and is {ty}")).at(at));
+        return Err(OpError::new(format!("`{name}` must have three axes, but is {ty}")).at(at));
     }
     match shape[2].as_const() {
         Some(all) if all % heads != 0 => {

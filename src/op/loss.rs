@@ -97,7 +97,7 @@ fn infer_loss(call: &Infer<'_>) -> Result<Type, OpError> {
     let (scores, labels) = (call.tensor(0)?, call.tensor(1)?);
     if let Some(shape) = &scores.shape {
         if shape.len() < 2 {
-            return Err(OpError::new(format!("`scores` must have at least 2 axes, and is {scores}")).at(0));
+            return Err(OpError::new(format!("`scores` must have at least 2 axes, but is {scores}")).at(0));
         }
         let others: Vec<&Dim> = shape
             .iter()

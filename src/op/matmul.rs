@@ -106,7 +106,7 @@ fn expect_rank(call: &Infer<'_>, i: usize, ok: impl Fn(usize) -> bool, what: &st
     match ty.rank() {
         Some(rank) if !ok(rank) => {
             let name = call.def.operand(i).map_or("", |o| o.name);
-            Err(OpError::new(format!("`{name}` must have {what}, and is {ty}")).at(i))
+            Err(OpError::new(format!("`{name}` must have {what}, but is {ty}")).at(i))
         }
         _ => Ok(()),
     }

@@ -76,8 +76,9 @@ struct Gram {
 
 /// The sequences of the pool, from the attributes.
 fn grams(attr: &dyn Fn(&str) -> Option<Vec<i64>>) -> Result<Vec<Gram>, OpError> {
-    let list =
-        |name: &str| attr(name).ok_or_else(|| OpError::new(format!("`{name}` must be known integers")).attr(name));
+    let list = |name: &str| {
+        attr(name).ok_or_else(|| OpError::new(format!("`{name}` must be a list of known integers")).attr(name))
+    };
     let (pool, starts, indexes) = (list("pool_int64s")?, list("ngram_counts")?, list("ngram_indexes")?);
     let mut out = Vec::new();
     for (i, &start) in starts.iter().enumerate() {

@@ -201,7 +201,7 @@ fn float(call: &Infer<'_>, least_rank: usize) -> Result<(), OpError> {
     let x = call.tensor(0)?;
     match x.rank() {
         Some(rank) if rank < least_rank => {
-            Err(OpError::new(format!("`x` must have at least {least_rank} axes, and is {x}")).at(0))
+            Err(OpError::new(format!("`x` must have at least {least_rank} axes, but is {x}")).at(0))
         }
         _ => Ok(()),
     }
@@ -225,7 +225,7 @@ fn infer_per_channel(call: &Infer<'_>) -> Result<Type, OpError> {
             let name = call.def.operands[i].name;
             let channels = channels.map_or_else(|| "one number for each channel".to_owned(), ToString::to_string);
             return Err(OpError::new(format!(
-                "`{name}` must be a vector of {channels}, one for each channel of `x` (axis 1 of {x}), and is {ty}"
+                "`{name}` must be a vector of {channels}, one for each channel of `x` (axis 1 of {x}), but is {ty}"
             ))
             .at(i)
             .and(0));

@@ -302,11 +302,11 @@ fn unique<S: System>(e: &Eval<'_, S>) -> Out<S> {
 
 fn infer_compress(call: &Infer<'_>) -> Result<Type, OpError> {
     let x = call.tensor(0)?;
-    call.expect_dtype(1, |d| d == DType::Bool, "a list of truth values")?;
+    call.expect_dtype(1, |d| d == DType::Bool, "a list of booleans")?;
     if let Some(rank) = call.tensor(1)?.rank()
         && rank != 1
     {
-        return Err(OpError::new(format!("`condition` has {rank} axes, and is a list")).at(1));
+        return Err(OpError::new(format!("`condition` must be a list, but has {rank} axes")).at(1));
     }
     if call.attr("axis").is_none() {
         return Ok(typed(x.dtype, Some([call.unknown()].into_iter().collect())));

@@ -118,7 +118,7 @@ fn pad<S: System>(e: &Eval<'_, S>) -> Out<S> {
     let rank = x.shape().len();
     let pads = e
         .ints("pads")
-        .ok_or_else(|| OpError::new("the value of `pads` is not known"))?;
+        .ok_or_else(|| OpError::new("the value of `pads` is unknown"))?;
     let axes = e.axes("axes", rank)?.unwrap_or_else(|| (0..rank).collect());
     let out = e.out_shape(0)?;
     count(&out)?;
@@ -240,7 +240,7 @@ mod tests {
                     "pad",
                     "pads=[1,0] mode=edge",
                     &["f32[0]"],
-                    "an index is outside of its axis",
+                    "an index is out of range for its axis",
                 ),
             ],
         );

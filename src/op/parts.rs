@@ -277,7 +277,7 @@ mod tests {
                     "concat",
                     "axis=0",
                     &["f32", "f32"],
-                    "axis 0 of a scalar: it has no axes",
+                    "axis 0 is out of range: a scalar has no axes",
                 ),
                 ("split", "num_outputs=2", &["f32[5, n]"], "(f32[3, n], f32[2, n])"),
                 ("split", "num_outputs=2", &["f32[2*n]"], "(f32[n], f32[n])"),

@@ -165,7 +165,7 @@ fn infer_bernoulli(call: &Infer<'_>) -> Result<Type, OpError> {
 fn infer_dropout(call: &Infer<'_>) -> Result<Type, OpError> {
     call.expect_dtype(0, DType::is_float, "a floating-point number")?;
     call.expect_dtype(1, DType::is_float, "a floating-point number")?;
-    call.expect_dtype(2, |dtype| dtype == DType::Bool, "a truth value")?;
+    call.expect_dtype(2, |dtype| dtype == DType::Bool, "a boolean")?;
     let x = call.tensor(0)?;
     Ok(Type::Tuple(vec![x.clone().into(), typed(DType::Bool, x.shape.clone())]))
 }
@@ -178,7 +178,7 @@ fn infer_multinomial(call: &Infer<'_>) -> Result<Type, OpError> {
     }
     let rows = match call.shape(0)? {
         Some(shape) if shape.len() != 2 => {
-            return Err(OpError::new(format!("`x` must be a matrix, and is {}", call.tensor(0)?)).at(0));
+            return Err(OpError::new(format!("`x` must be a matrix, but is {}", call.tensor(0)?)).at(0));
         }
         Some(shape) => shape[0].clone(),
         None => call.unknown(),
@@ -304,7 +304,7 @@ mod tests {
                     "dropout_in_training",
                     "",
                     &["f32[2]", "f32", "i32"],
-                    "`training_mode` must be a truth value, and is i32",
+                    "`training_mode` must be a boolean, but is i32",
                 ),
             ],
         );

@@ -200,7 +200,7 @@ fn shape_of<'a>(call: &Infer<'a>, at: usize, rank: usize) -> Result<Option<&'a S
     match &ty.shape {
         Some(shape) if shape.len() != rank => {
             let name = call.def.operands[at].name;
-            Err(OpError::new(format!("`{name}` must have {rank} axes, and is {ty}")).at(at))
+            Err(OpError::new(format!("`{name}` must have {rank} axes, but is {ty}")).at(at))
         }
         shape => Ok(shape.as_ref()),
     }

@@ -204,7 +204,7 @@ fn infer_reduce(call: &Infer<'_>) -> Result<Type, OpError> {
 
 fn infer_extremum(call: &Infer<'_>) -> Result<Type, OpError> {
     let ordered = |d: DType| d.is_number() || d == DType::Bool;
-    let dtype = call.expect_dtype(0, ordered, "a number or a truth value")?;
+    let dtype = call.expect_dtype(0, ordered, "a number or a boolean")?;
     reduced_type(call, dtype)
 }
 
@@ -521,7 +521,7 @@ mod tests {
                 ("reduce_mean", "axes=[0]", &["f32[..]"], "f32[..]"),
                 ("reduce_max", "noop_with_empty_axes=true", &["f32[n, 3]"], "f32[n, 3]"),
                 ("reduce_max", "", &["bool[2]"], "bool[1]"),
-                ("reduce_sum", "", &["bool[2]"], "`x` must be a number, and is bool[2]"),
+                ("reduce_sum", "", &["bool[2]"], "`x` must be a number, but is bool[2]"),
                 ("reduce_sum", "", &["f32"], "f32"),
                 ("reduce_sum", "", &["f32[2, 3]", "i64[1]"], "f32[?, ?]"),
                 ("reduce_sum", "keepdims=false", &["f32[2, 3]", "i64[1]"], "f32[?]"),
@@ -530,13 +530,13 @@ mod tests {
                     "reduce_sum",
                     "axes=[2]",
                     &["f32[2, 3]"],
-                    "axis 2 is out of range for rank 2: allowed are -2 to 1",
+                    "axis 2 is out of range for rank 2: it must be in -2..=1",
                 ),
                 (
                     "reduce_sum",
                     "axes=[k]",
                     &["f32[2, 3]"],
-                    "`axes` must be known integers, and has k",
+                    "`axes` must be a list of known integers, but contains k",
                 ),
                 ("argmax", "axis=-1", &["f32[n, 3]"], "i64[n, 1]"),
                 ("argmin", "keepdims=false", &["f32[n, 3]"], "i64[3]"),
@@ -546,7 +546,7 @@ mod tests {
                     &["f32[0, 3]"],
                     "axis 0 of [0, 3] has no elements to choose from",
                 ),
-                ("argmax", "", &["f32"], "axis 0 of a scalar: it has no axes"),
+                ("argmax", "", &["f32"], "axis 0 is out of range: a scalar has no axes"),
                 ("cumsum", "axis=-1", &["f32[n, 3]"], "f32[n, 3]"),
                 ("cumsum", "", &["f32[n]", "i64"], "f32[n]"),
             ],

@@ -119,7 +119,7 @@ fn infer_rotary(call: &Infer<'_>) -> Result<Type, OpError> {
         let ty = call.tensor(at)?;
         if ty.rank().is_some_and(|r| r != rank) {
             let name = call.def.operands[at].name;
-            return Err(OpError::new(format!("`{name}` must have {rank} axes here, and is {ty}")).at(at));
+            return Err(OpError::new(format!("`{name}` must have {rank} axes here, but is {ty}")).at(at));
         }
     }
     if let Some([.., size]) = heads(call, 0, "num_heads")?
@@ -149,7 +149,7 @@ fn infer_causal_conv(call: &Infer<'_>) -> Result<Type, OpError> {
             && ty.rank().is_some_and(|r| r != 3)
         {
             let name = call.def.operands[at].name;
-            return Err(OpError::new(format!("`{name}` must have three axes, and is {ty}")).at(at));
+            return Err(OpError::new(format!("`{name}` must have three axes, but is {ty}")).at(at));
         }
     }
     let (x, weight) = (call.shape(0)?, call.shape(1)?);

@@ -60,7 +60,7 @@ fn sorted_axis(call: &Infer<'_>, rank: usize) -> Result<Option<usize>, OpError> 
     }
     match call.const_int("axis") {
         Some(-1 | 0) => Ok(None),
-        Some(axis) => Err(OpError::new(format!("axis {axis} of a scalar: it has no axes")).attr("axis")),
+        Some(axis) => Err(OpError::new(format!("axis {axis} is out of range: a scalar has no axes")).attr("axis")),
         None => Err(OpError::new("`axis` must be a known integer").attr("axis")),
     }
 }

@@ -113,7 +113,7 @@ fn infer_dft(call: &Infer<'_>) -> Result<Type, OpError> {
     };
     if shape.len() < 2 {
         return Err(OpError::new(format!(
-            "`x` must have an axis of the signal and one of parts, and is {}",
+            "`x` must have an axis of the signal and one of parts, but is {}",
             call.tensor(0)?
         ))
         .at(0));
@@ -260,7 +260,7 @@ fn infer_stft(call: &Infer<'_>) -> Result<Type, OpError> {
     let shape = call.shape(0)?;
     if let Some(shape) = shape {
         if !(2..=3).contains(&shape.len()) {
-            return Err(OpError::new(format!("`x` must be a batch of signals, and is {}", call.tensor(0)?)).at(0));
+            return Err(OpError::new(format!("`x` must be a batch of signals, but is {}", call.tensor(0)?)).at(0));
         }
         if shape.len() == 3 && parts(call, shape)? == Some(2) && call.flag("onesided") {
             return Err(OpError::new("all frequencies of a complex signal are needed").attr("onesided"));

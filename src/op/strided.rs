@@ -239,7 +239,7 @@ fn block(call: &Infer<'_>, shape: &Shape) -> Result<Vec<(Dim, Dim)>, OpError> {
     let list = |name: &str| -> Result<Vec<Dim>, OpError> {
         let list = call
             .ints(name)
-            .ok_or_else(|| OpError::new(format!("`{name}` must be known integers")).attr(name))?;
+            .ok_or_else(|| OpError::new(format!("`{name}` must be a list of known integers")).attr(name))?;
         if list.len() != shape.len() {
             let (n, rank) = (list.len(), shape.len());
             return Err(

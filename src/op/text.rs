@@ -159,7 +159,7 @@ fn infer_normalizer(call: &Infer<'_>) -> Result<Type, OpError> {
         Some([rows @ (Dim::Const(1) | Dim::Expr(_)), _]) => Some([rows.clone(), call.unknown()].into_iter().collect()),
         Some(_) => {
             let x = call.tensor(0)?;
-            return Err(OpError::new(format!("`x` must be a list, or have one row, and is {x}")).at(0));
+            return Err(OpError::new(format!("`x` must be a list, or have one row, but is {x}")).at(0));
         }
     };
     Ok(typed(dtype, shape))
@@ -212,7 +212,7 @@ mod tests {
                     "string_concat",
                     "",
                     &["utf8[n]", "f32[n]"],
-                    "`b` must be text, and is f32[n]",
+                    "`b` must be text, but is f32[n]",
                 ),
                 ("string_split", "", &["utf8[n]"], "(utf8[n, ?], i64[n])"),
                 ("string_normalizer", "", &["utf8[1, 4]"], "utf8[1, ?]"),
@@ -220,7 +220,7 @@ mod tests {
                     "string_normalizer",
                     "",
                     &["utf8[2, 4]"],
-                    "`x` must be a list, or have one row, and is utf8[2, 4]",
+                    "`x` must be a list, or have one row, but is utf8[2, 4]",
                 ),
             ],
         );

@@ -242,7 +242,7 @@ fn infer_number(call: &Infer<'_>) -> Result<Type, OpError> {
 }
 
 fn infer_not(call: &Infer<'_>) -> Result<Type, OpError> {
-    call.expect_dtype(0, |d| d == DType::Bool, "a truth value")?;
+    call.expect_dtype(0, |d| d == DType::Bool, "a boolean")?;
     Ok(call.tensor(0)?.clone().into())
 }
 
@@ -348,18 +348,18 @@ mod tests {
             infer,
             &[
                 ("neg", "", &["i32[n, 3]"], "i32[n, 3]"),
-                ("neg", "", &["bool[2]"], "`x` must be a number, and is bool[2]"),
+                ("neg", "", &["bool[2]"], "`x` must be a number, but is bool[2]"),
                 ("exp", "", &["f16[..]"], "f16[..]"),
                 (
                     "exp",
                     "",
                     &["i32[2]"],
-                    "`x` must be a floating-point number, and is i32[2]",
+                    "`x` must be a floating-point number, but is i32[2]",
                 ),
                 ("relu", "", &["i8[2]"], "i8[2]"),
                 ("not", "", &["bool"], "bool"),
-                ("not", "", &["i8"], "`x` must be a truth value, and is i8"),
-                ("bitwise_not", "", &["f32"], "`x` must be an integer, and is f32"),
+                ("not", "", &["i8"], "`x` must be a boolean, but is i8"),
+                ("bitwise_not", "", &["f32"], "`x` must be an integer, but is f32"),
                 ("is_nan", "", &["f32[n]"], "bool[n]"),
                 ("is_inf", "detect_negative=0", &["f64[0]"], "bool[0]"),
             ],

@@ -65,7 +65,7 @@ fn infer_columns(call: &Infer<'_>) -> Result<Type, OpError> {
     let x = call.tensor(0)?;
     call.expect_dtype(0, DType::is_number, "a number")?;
     if x.rank().is_some_and(|rank| rank != 3) {
-        return Err(OpError::new(format!("`x` must be a batch of columns, and is {x}")).at(0));
+        return Err(OpError::new(format!("`x` must be a batch of columns, but is {x}")).at(0));
     }
     let (image, block) = (call.ints("image_shape"), call.ints("block_shape"));
     let axes = image

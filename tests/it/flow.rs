@@ -382,7 +382,7 @@ fn calls_that_do_not_fit_are_refused() {
     };
     refused(
         "fn f(x: f32[2]) { x } fn main(c: bool, x: i64[2]) { branch(c, x) {then_branch = f, else_branch = f} }",
-        "`then_branch` takes f32[2], and is called with i64[2]",
+        "`then_branch` takes f32[2], but is called with i64[2]",
     );
     refused(
         "fn f(x: f32[2]) { branch(true, x) {then_branch = f, else_branch = f} } fn main(x: f32[2]) { f(x) }",

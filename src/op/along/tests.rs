@@ -113,7 +113,7 @@ fn types() {
                 "layer_norm_along",
                 "",
                 &["i32[3]", "i32[3]", "i32[3]"],
-                "`x` must be a floating-point number, and is i32[3]",
+                "`x` must be a floating-point number, but is i32[3]",
             ),
             ("instance_norm_along", "axis=-1", xgb, "f32[n, 4, 3]"),
             ("instance_norm_along", "axis=0", xgb, "axis 0 is that of the batch"),
@@ -121,7 +121,7 @@ fn types() {
                 "instance_norm_along",
                 "",
                 &["f32[2, 3]", "f32[3]", "f32[3]"],
-                "`x` must have at least 3 axes, and is f32[2, 3]",
+                "`x` must have at least 3 axes, but is f32[2, 3]",
             ),
             ("group_norm_along", "num_groups=3 axis=2", xgb, "f32[n, 4, 3]"),
             (
@@ -140,7 +140,7 @@ fn types() {
                 "group_norm_along",
                 "num_groups=1 axis=-3",
                 &["f32[3, 4]", "f32[3]", "f32[3]"],
-                "axis -3 is out of range for rank 2: allowed are -2 to 1",
+                "axis -3 is out of range for rank 2: it must be in -2..=1",
             ),
             (
                 "group_norm_along",
@@ -153,7 +153,7 @@ fn types() {
                 "l2_normalize",
                 "axes=[2]",
                 &["f32[n, 4]"],
-                "axis 2 is out of range for rank 2: allowed are -2 to 1",
+                "axis 2 is out of range for rank 2: it must be in -2..=1",
             ),
         ],
     );

@@ -264,13 +264,13 @@ fn types() {
                 "conv",
                 "",
                 &["f32[1, 8, 4]", "f32[6, 8, 1]", "f32[5]"],
-                "`b` must be a vector of 6, one for each output channel, and is f32[5]",
+                "`b` must be a vector of 6, one for each output channel, but is f32[5]",
             ),
             (
                 "conv",
                 "",
                 &["i32[1, 8, 4]", "i32[6, 8, 1]"],
-                "`x` must be a floating-point number, and is i32[1, 8, 4]",
+                "`x` must be a floating-point number, but is i32[1, 8, 4]",
             ),
             (
                 "conv",

@@ -38,7 +38,7 @@ fn types() {
                 "matmul_integer",
                 "",
                 &["i32[2, 2]", "i8[2, 2]"],
-                "`a` must be u8 or i8, and is i32[2, 2]",
+                "`a` must be u8 or i8, but is i32[2, 2]",
             ),
             (
                 "matmul_integer",

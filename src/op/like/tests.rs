@@ -52,7 +52,7 @@ fn types_follow_the_second_operand() {
                 "collapse_sum_like",
                 "",
                 &["bool[2]", "f32[1]"],
-                "`x` must be a number, and is bool[2]",
+                "`x` must be a number, but is bool[2]",
             ),
         ],
     );

@@ -28,7 +28,7 @@ fn types() {
                 "nll_loss",
                 "",
                 &["f32[3]", "i64[3]"],
-                "`scores` must have at least 2 axes, and is f32[3]",
+                "`scores` must have at least 2 axes, but is f32[3]",
             ),
         ],
     );

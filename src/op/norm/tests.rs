@@ -107,13 +107,13 @@ fn types() {
                 "batch_norm",
                 "",
                 &["f32[n, 3, h]", "f32[4]", "f32[3]", "f32[3]", "f32[3]"],
-                "`scale` must be a vector of 3, one for each channel of `x` (axis 1 of f32[n, 3, h]), and is f32[4]",
+                "`scale` must be a vector of 3, one for each channel of `x` (axis 1 of f32[n, 3, h]), but is f32[4]",
             ),
             (
                 "batch_norm",
                 "",
                 &["f32[3]", "f32[3]", "f32[3]", "f32[3]", "f32[3]"],
-                "`x` must have at least 2 axes, and is f32[3]",
+                "`x` must have at least 2 axes, but is f32[3]",
             ),
             (
                 "group_norm",
@@ -138,7 +138,7 @@ fn types() {
                 "layer_norm",
                 "axis=2",
                 &["f32[n, 4]", "f32[4]"],
-                "axis 2 is out of range for rank 2: allowed are -2 to 1",
+                "axis 2 is out of range for rank 2: it must be in -2..=1",
             ),
             ("lrn", "size=0", &["f32[n, 4]"], "`size` is 0; the least is 1"),
             (
@@ -153,13 +153,13 @@ fn types() {
                 "softmax",
                 "axis=2",
                 &["f32[n, 4]"],
-                "axis 2 is out of range for rank 2: allowed are -2 to 1",
+                "axis 2 is out of range for rank 2: it must be in -2..=1",
             ),
             (
                 "softmax",
                 "",
                 &["i32[n, 4]"],
-                "`x` must be a floating-point number, and is i32[n, 4]",
+                "`x` must be a floating-point number, but is i32[n, 4]",
             ),
         ],
     );

@@ -32,7 +32,7 @@ pub(super) fn infer(call: &Infer<'_>) -> Result<Type, OpError> {
         && differ(&grid[rank - 1], &Dim::from(rank - 2))
     {
         let message = format!(
-            "the last axis of `grid` must have {} coordinates, and is {}",
+            "the last axis of `grid` must have {} coordinates, but is {}",
             rank - 2,
             grid[rank - 1]
         );

@@ -21,7 +21,7 @@ fn types_follow_the_grid() {
                 "grid_sample",
                 "",
                 &["f32[1, 3, 4, 5]", "f32[1, 6, 7, 3]"],
-                "the last axis of `grid` must have 2 coordinates, and is 3",
+                "the last axis of `grid` must have 2 coordinates, but is 3",
             ),
             (
                 "roi_align",

@@ -29,7 +29,7 @@ fn types_follow_the_shapes() {
                 "diagonal",
                 "dim1=2",
                 &["f32[3, 4]"],
-                "axis 2 is out of range for rank 2: allowed are -2 to 1",
+                "axis 2 is out of range for rank 2: it must be in -2..=1",
             ),
             ("unfold", "axis=0 size=2", &["f32[5]"], "f32[4, 2]"),
             ("unfold", "axis=-1 size=3 step=2", &["f32[n, 8]"], "f32[n, 3, 3]"),
