@@ -258,7 +258,7 @@ fn infer(call: &Infer<'_>) -> Result<Vec<Type>, OpError> {
     };
     if unify(&qd, &kd).is_none() {
         return Err(
-            OpError::new(format!("a head of `q` has {qd} elements, and one of `k` has {kd}"))
+            OpError::new(format!("a head of `q` has {qd} elements, but one of `k` has {kd}"))
                 .at(0)
                 .and(1),
         );

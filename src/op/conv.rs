@@ -55,7 +55,7 @@ pub(super) const OPS: &[OpDef] = &[
             "output_shape",
             AttrKind::Ints,
             Default::None,
-            "spatial extents of the result, from which the pads follow",
+            "spatial dimensions of the result, from which the pads follow",
         ),
     ])
     .canonical(canonical_transpose)

@@ -201,7 +201,7 @@ fn wanted_shape(call: &Infer<'_>) -> Result<Option<Shape>, OpError> {
         return Ok(operand_len(call, "shape").map(|n| call.unknown_shape(n)));
     };
     if let Some(d) = dims.iter().find(|d| d.as_const().is_some_and(|n| n < 0)) {
-        return Err(OpError::new(format!("`shape` has an extent of {d}")).attr("shape"));
+        return Err(OpError::new(format!("dimension {d} in `shape` is not valid")).attr("shape"));
     }
     Ok(Some(dims.into_iter().collect()))
 }
@@ -502,7 +502,12 @@ mod tests {
                 ("size", "", &["f32[..]"], "i64"),
                 ("constant_of_shape", "shape=[n,2]", &[], "f32[n, 2]"),
                 ("constant_of_shape", "value=1", &["i64[3]"], "i64[?, ?, ?]"),
-                ("constant_of_shape", "shape=[-1]", &[], "`shape` has an extent of -1"),
+                (
+                    "constant_of_shape",
+                    "shape=[-1]",
+                    &[],
+                    "dimension -1 in `shape` is not valid",
+                ),
                 ("full", "shape=[2] value=1.5 dtype=f16", &[], "f16[2]"),
                 ("zeros", "shape=[n]", &[], "f32[n]"),
                 ("ones_like", "", &["i8[..]"], "i8[..]"),

@@ -82,7 +82,7 @@ fn spreads(call: &Infer<'_>, at: usize) -> Result<(), OpError> {
     }
     let name = call.def.operands[at].name;
     Err(
-        OpError::new(format!("`{name}` is {ty} and does not broadcast to `x`, {x}"))
+        OpError::new(format!("`{name}` is {ty}, which does not broadcast to `x`, {x}"))
             .at(at)
             .and(0),
     )

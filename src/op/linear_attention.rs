@@ -97,7 +97,7 @@ fn infer(call: &Infer<'_>) -> Result<Type, OpError> {
         && q != k
     {
         return Err(
-            OpError::new(format!("a head of `query` has {q} elements, and one of `key` has {k}"))
+            OpError::new(format!("a head of `query` has {q} elements, but one of `key` has {k}"))
                 .at(0)
                 .and(1),
         );

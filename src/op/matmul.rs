@@ -308,7 +308,7 @@ impl Product {
                 let fma = |acc: &i128, p: &i128, q: &i128| dtype.wrap(acc.wrapping_add(p.wrapping_mul(*q)));
                 Value::Int(shaped(shape, self.run(&flat(a), &flat(b), &0, fma))?)
             }
-            _ => return Err(OpError::new("the operands have different kinds of elements")),
+            _ => return Err(OpError::new("the operands have different element types")),
         })
     }
 }

@@ -278,7 +278,7 @@ fn infer_layer(call: &Infer<'_>) -> Result<Type, OpError> {
         if !spreads {
             let name = call.def.operands[i].name;
             return Err(
-                OpError::new(format!("`{name}` is {ty} and does not broadcast to `x`, {x}"))
+                OpError::new(format!("`{name}` is {ty}, which does not broadcast to `x`, {x}"))
                     .at(i)
                     .and(0),
             );

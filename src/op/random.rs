@@ -138,7 +138,7 @@ fn float_type(dtype: DType) -> Result<DType, OpError> {
 fn infer_shaped(call: &Infer<'_>) -> Result<Type, OpError> {
     let dims = call.ints("shape").unwrap_or_default();
     if let Some(d) = dims.iter().find(|d| d.as_const().is_some_and(|n| n < 0)) {
-        return Err(OpError::new(format!("`shape` has an extent of {d}")).attr("shape"));
+        return Err(OpError::new(format!("dimension {d} in `shape` is not valid")).attr("shape"));
     }
     let dtype = float_type(call.dtype("dtype").unwrap_or(DType::F32))?;
     Ok(typed(dtype, Some(dims.into_iter().collect())))

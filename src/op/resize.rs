@@ -87,7 +87,7 @@ pub(super) const OPS: &[OpDef] = &[OpDef::new(
         "whether `sizes` are exact or bounds",
     ),
     AttrDef::new("scales", AttrKind::Floats, Default::None, "factor of each extent"),
-    AttrDef::new("sizes", AttrKind::Ints, Default::None, "extents of the result"),
+    AttrDef::new("sizes", AttrKind::Ints, Default::None, "the shape of the result"),
 ])
 .canonical(canonical)
 .infer(infer)

@@ -45,7 +45,7 @@ pub(super) const OPS: &[OpDef] = &[
             "axes",
             AttrKind::Axes(AxisOf::Input),
             Default::None,
-            "axes; all if left out",
+            "the axes to pad; all if left out",
         ),
     ])
     .infer(infer_center)

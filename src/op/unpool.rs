@@ -50,7 +50,7 @@ pub(super) const OPS: &[OpDef] = &[
             "output_shape",
             AttrKind::Ints,
             Default::None,
-            "extents of the result, with zeros behind what the windows give",
+            "the shape of the result, with zeros behind what the windows give",
         ),
     ])
     .infer(infer_unpool)

@@ -17,7 +17,7 @@ fn types() {
                 "rms_normalization",
                 "",
                 &["f32[n, 4]", "f32[3]"],
-                "`scale` is f32[3] and does not broadcast to `x`, f32[n, 4]",
+                "`scale` is f32[3], which does not broadcast to `x`, f32[n, 4]",
             ),
             (
                 "rms_normalization",

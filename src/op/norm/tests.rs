@@ -132,7 +132,7 @@ fn types() {
                 "layer_norm",
                 "",
                 &["f32[n, 4]", "f32[3]"],
-                "`scale` is f32[3] and does not broadcast to `x`, f32[n, 4]",
+                "`scale` is f32[3], which does not broadcast to `x`, f32[n, 4]",
             ),
             (
                 "layer_norm",
