@@ -44,7 +44,7 @@ fn infer(call: &Infer<'_>) -> Result<Type, OpError> {
     };
     let axis = call.axis("axis", cache.len())?;
     if axis == 0 {
-        return Err(OpError::new("axis 0 is that of the batch").attr("axis"));
+        return Err(OpError::new("axis 0 is the batch axis").attr("axis"));
     }
     if let Some(update) = call.shape(1)? {
         let fits = |(i, (a, b)): (usize, (&Dim, &Dim))| match (a, b) {
@@ -167,7 +167,7 @@ mod tests {
                     "tensor_scatter",
                     "axis=0",
                     &["f32[3, 4]", "f32[1, 4]"],
-                    "axis 0 is that of the batch",
+                    "axis 0 is the batch axis",
                 ),
             ],
         );

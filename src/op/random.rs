@@ -15,7 +15,7 @@ const DTYPE_LIKE: AttrDef = AttrDef::new(
     Default::None,
     "element type; the operand's if left out",
 );
-const SHAPE: AttrDef = AttrDef::new("shape", AttrKind::Ints, Default::Required, "extents");
+const SHAPE: AttrDef = AttrDef::new("shape", AttrKind::Ints, Default::Required, "the shape of the result");
 const LOW: AttrDef = AttrDef::new("low", AttrKind::Float, Default::Float(0.0), "the least number");
 const HIGH: AttrDef = AttrDef::new(
     "high",
@@ -157,7 +157,7 @@ fn infer_bernoulli(call: &Infer<'_>) -> Result<Type, OpError> {
     let x = call.tensor(0)?;
     let dtype = call.dtype("dtype").unwrap_or(x.dtype);
     if !dtype.is_number() && dtype != DType::Bool {
-        return Err(OpError::new(format!("there are no ones of type {dtype}")).attr("dtype"));
+        return Err(OpError::new(format!("type {dtype} has no ones")).attr("dtype"));
     }
     Ok(typed(dtype, x.shape.clone()))
 }

@@ -97,7 +97,12 @@ pub(super) const OPS: &[OpDef] = &[
     ])
     .attrs(&[
         super::window::DILATIONS,
-        AttrDef::new("group", AttrKind::Int, Default::Int(1), "groups of channels"),
+        AttrDef::new(
+            "group",
+            AttrKind::Int,
+            Default::Int(1),
+            "the number of groups of channels",
+        ),
         AttrDef::new(
             "offset_group",
             AttrKind::Int,

@@ -68,7 +68,7 @@ pub(super) const OPS: &[OpDef] = &[
         .cost(MOVE),
     OpDef::new("channel_shuffle", "Channels in `groups` groups dealt out one by one: the first of each group, then the second.")
         .operands(&[X])
-        .attrs(&[AttrDef::new("groups", AttrKind::Int, Default::Required, "groups of channels")])
+        .attrs(&[AttrDef::new("groups", AttrKind::Int, Default::Required, "the number of groups of channels")])
         .infer(infer_shuffle)
         .body(
             "fn (x) {

@@ -22,7 +22,7 @@ pub(super) const OPS: &[OpDef] = &[
             "block_shape",
             AttrKind::Ints,
             Default::Required,
-            "extents of the window",
+            "the dimensions of the window",
         ),
         DILATIONS,
         PADS,
@@ -42,7 +42,7 @@ pub(super) const OPS: &[OpDef] = &[
             "kernel_shape",
             AttrKind::Ints,
             Default::Required,
-            "extents of the window",
+            "the dimensions of the window",
         ),
         STRIDES,
         PADS,
@@ -204,7 +204,7 @@ fn covered(windows: &Windows, x: &[Dim]) -> Vec<Dim> {
 fn unpool_windows(call: &Infer<'_>) -> Result<Windows, OpError> {
     let kernel = call
         .ints("kernel_shape")
-        .ok_or_else(|| OpError::new("the extents of the window are not known").attr("kernel_shape"))?;
+        .ok_or_else(|| OpError::new("the dimensions of the window are unknown").attr("kernel_shape"))?;
     Windows::read(&|name| call.attr(name), kernel)
 }
 

@@ -278,7 +278,7 @@ impl Grid {
             .map(|(i, &d)| {
                 windows
                     .pads_of(i, &Dim::from(d))
-                    .ok_or_else(|| OpError::new("the pads are not known"))
+                    .ok_or_else(|| OpError::new("the pads are unknown"))
             })
             .collect::<Result<Vec<_>, _>>()?;
         Grid::new(windows, &pads, input)

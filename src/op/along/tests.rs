@@ -101,13 +101,13 @@ fn types() {
                 "layer_norm_along",
                 "axis=1",
                 xgb,
-                "`gamma` is f32[3] and no vector along the axis of f32[n, 4, 3]",
+                "`gamma` is f32[3], which is not a vector along the axis of f32[n, 4, 3]",
             ),
             (
                 "layer_norm_along",
                 "axis=0",
                 &["f32[n]", "f32[3]", "f32[3, 1]"],
-                "`beta` is f32[3, 1] and no vector along the axis of f32[n]",
+                "`beta` is f32[3, 1], which is not a vector along the axis of f32[n]",
             ),
             (
                 "layer_norm_along",
@@ -116,7 +116,7 @@ fn types() {
                 "`x` must be a floating-point number, but is i32[3]",
             ),
             ("instance_norm_along", "axis=-1", xgb, "f32[n, 4, 3]"),
-            ("instance_norm_along", "axis=0", xgb, "axis 0 is that of the batch"),
+            ("instance_norm_along", "axis=0", xgb, "axis 0 is the batch axis"),
             (
                 "instance_norm_along",
                 "",
@@ -128,13 +128,13 @@ fn types() {
                 "group_norm_along",
                 "num_groups=2 axis=2",
                 xgb,
-                "3 channels do not fall into 2 groups of equal size",
+                "3 channels cannot be split into 2 groups of equal size",
             ),
             (
                 "group_norm_along",
                 "num_groups=0",
                 xgb,
-                "`num_groups` is 0; the least is 1",
+                "`num_groups` must be at least 1, but is 0",
             ),
             (
                 "group_norm_along",
@@ -146,7 +146,7 @@ fn types() {
                 "group_norm_along",
                 "num_groups=1 axis=-2",
                 &["f32[3, 4]", "f32[3]", "f32[3]"],
-                "axis 0 is that of the batch",
+                "axis 0 is the batch axis",
             ),
             ("l2_normalize", "", &["f32[..]"], "f32[..]"),
             (

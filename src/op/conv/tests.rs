@@ -203,19 +203,19 @@ fn types() {
                 "conv",
                 "",
                 &["f32[1, 3, 8]", "f32[6, 2, 8]"],
-                "`x` has 3 channels (axis 1 of [1, 3, 8]), and `w` takes 2: 2 (axis 1 of [6, 2, 8]) times 1 group(s)",
+                "`x` has 3 channels (axis 1 of [1, 3, 8]), but `w` takes 2: 2 (axis 1 of [6, 2, 8]) times 1 group(s)",
             ),
             (
                 "conv",
                 "group=4",
                 &["f32[1, 8, 8]", "f32[6, 2, 8]"],
-                "6 output channels do not fall into 4 groups of equal size",
+                "6 output channels cannot be split into 4 groups of equal size",
             ),
             (
                 "conv",
                 "group=0",
                 &["f32[1, 8, 8]", "f32[6, 8, 8]"],
-                "`group` is 0; the least is 1",
+                "`group` must be at least 1, but is 0",
             ),
             (
                 "conv",
@@ -252,7 +252,7 @@ fn types() {
                 "conv",
                 "",
                 &["f32[1, 8]", "f32[6, 8]"],
-                "`x` is f32[1, 8]: a batch or output axis, a channel axis and at least one spatial axis are needed",
+                "`x` is f32[1, 8], but needs a batch or output axis, a channel axis and at least one spatial axis",
             ),
             (
                 "conv",
@@ -300,13 +300,13 @@ fn types() {
                 "conv_transpose",
                 "pads=[4,4]",
                 &["f32[1, 1, 2]", "f32[1, 1, 2]"],
-                "the pads 4 and 4 take away more than spatial axis 0 of the result has",
+                "pads (4, 4) exceed the size of spatial axis 0 of the result",
             ),
             (
                 "conv_transpose",
                 "",
                 &["f32[1, 3, 2]", "f32[4, 1, 2]"],
-                "`x` has 3 channels (axis 1 of [1, 3, 2]), and `w` takes 4 (axis 0 of [4, 1, 2])",
+                "`x` has 3 channels (axis 1 of [1, 3, 2]), but `w` takes 4 (axis 0 of [4, 1, 2])",
             ),
         ],
     );

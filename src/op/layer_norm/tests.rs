@@ -23,7 +23,7 @@ fn types() {
                 "rms_normalization",
                 "stash_type=i32",
                 &["f32[n, 4]", "f32[4]"],
-                "`stash_type` is i32, and no floating-point type",
+                "`stash_type` is i32, which is not a floating-point type",
             ),
         ],
     );

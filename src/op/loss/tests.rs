@@ -22,7 +22,7 @@ fn types() {
                 "nll_loss",
                 "",
                 &["f32[3, 5]", "i64[4]"],
-                "`labels` is i64[4], and must have the axes of `scores`, f32[3, 5], but for axis 1",
+                "`labels` is i64[4], but must have the axes of `scores`, f32[3, 5], except axis 1",
             ),
             (
                 "nll_loss",

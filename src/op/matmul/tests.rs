@@ -127,7 +127,7 @@ fn types() {
                 "gemm",
                 "",
                 &["f32[2, 3]", "f32[3, 4]", "f32[2]"],
-                "`c` of shape [2] does not broadcast to the product's [2, 4]: axis 0 is 2, not 4",
+                "`c` of shape [2] does not broadcast to the product's shape [2, 4]: axis 0 is 2, not 4",
             ),
             (
                 "gemm",

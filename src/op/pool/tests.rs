@@ -207,7 +207,7 @@ fn types() {
                 "max_pool",
                 "kernel_shape=[2]",
                 &["f32[1, 2, 4, 4]"],
-                "`kernel_shape` has 1 entries, and `x` is f32[1, 2, 4, 4] with 2 spatial axes",
+                "`kernel_shape` has 1 entries, but `x` is f32[1, 2, 4, 4] with 2 spatial axes",
             ),
             (
                 "max_pool",
@@ -226,13 +226,13 @@ fn types() {
                 "average_pool",
                 "kernel_shape=[2]",
                 &["f32[1, 2]"],
-                "`x` is f32[1, 2]: a batch axis, a channel axis and at least one spatial axis are needed",
+                "`x` is f32[1, 2], but needs a batch axis, a channel axis and at least one spatial axis",
             ),
             (
                 "lp_pool",
                 "kernel_shape=[2] p=0",
                 &["f32[1, 2, 4]"],
-                "`p` is 0; the least is 1",
+                "`p` must be at least 1, but is 0",
             ),
         ],
     );

@@ -56,7 +56,7 @@ pub enum LayoutError {
         to: usize,
     },
     /// A position that is not in the shape.
-    #[error("position {0:?} is outside of the shape")]
+    #[error("position {0:?} is outside the shape")]
     Position(Vec<usize>),
     /// A place outside of the elements.
     #[error("the layout reaches outside of {0} elements")]
