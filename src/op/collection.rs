@@ -25,7 +25,7 @@ pub(super) const OPS: &[OpDef] = &[
         "dtype",
         AttrKind::DType,
         Default::DType(DType::F32),
-        "the element type",
+        "the element type of the tensors",
     )])
     .infer(infer_empty)
     .flow(Flow::Empty)
@@ -100,7 +100,12 @@ pub(super) const OPS: &[OpDef] = &[
         .onnx("Optional", 15),
     OpDef::new("optional_missing", "A value that may be missing, and is.")
         .attrs(&[
-            AttrDef::new("dtype", AttrKind::DType, Default::DType(DType::F32), "the element type"),
+            AttrDef::new(
+                "dtype",
+                AttrKind::DType,
+                Default::DType(DType::F32),
+                "the element type of the tensors",
+            ),
             AttrDef::new(
                 "sequence",
                 AttrKind::Bool,

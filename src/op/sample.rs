@@ -29,7 +29,7 @@ pub(super) const OPS: &[OpDef] = &[
             "mode",
             AttrKind::OneOf(&["linear", "nearest", "cubic"]),
             Default::Str("linear"),
-            "how an element between others is found",
+            "how a value between elements is determined",
         ),
         AttrDef::new(
             "padding_mode",

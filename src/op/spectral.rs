@@ -380,7 +380,7 @@ mod tests {
                     "stft",
                     "frame_step=0",
                     &["f32[n, 8]"],
-                    "`frame_step` is 0; the least is 1",
+                    "`frame_step` must be at least 1, but is 0",
                 ),
             ],
         );

@@ -34,13 +34,13 @@ fn types() {
                 "attention",
                 "",
                 &["f32[b, 5, s, 8]", "f32[b, 3, t, 8]", "f32[b, 3, t, 8]"],
-                "5 heads of `q` do not share 3 heads of `k`",
+                "5 heads of `q` cannot share 3 heads of `k`",
             ),
             (
                 "attention",
                 "",
                 &["f32[b, s, 8]", "f32[b, t, 8]", "f32[b, t, 8]"],
-                "`q_num_heads` is needed where an operand has three axes",
+                "`q_num_heads` is needed if an operand has three axes",
             ),
         ],
     );

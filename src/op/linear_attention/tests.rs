@@ -21,7 +21,7 @@ fn types() {
                 "linear_attention",
                 "q_num_heads=3 kv_num_heads=2 update_rule=linear",
                 &["f32[b, t, 12]", "f32[b, t, 6]", "f32[b, t, 10]"],
-                "3 heads of `query` do not share 2 heads of `key`",
+                "3 heads of `query` cannot share 2 heads of `key`",
             ),
         ],
     );

@@ -213,14 +213,14 @@ fn types() {
                 "max_pool",
                 "kernel_shape=[0]",
                 &["f32[1, 2, 4]"],
-                "the window has extent 0 along spatial axis 0; the least is 1",
+                "the window has size 0 along spatial axis 0, but must have at least 1",
             ),
             ("max_pool", "", &["f32[1, 2, 4]"], "attribute `kernel_shape` is missing"),
             (
                 "average_pool",
                 "kernel_shape=[5]",
                 &["f32[1, 2, 4]"],
-                "a window that spans 5 does not fit spatial axis 0: extent 4, padded 4",
+                "a window that spans 5 does not fit spatial axis 0 of size 4, padded 4",
             ),
             (
                 "average_pool",

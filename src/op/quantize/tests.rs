@@ -17,13 +17,13 @@ fn types() {
                 "quantize_linear",
                 "axis=0",
                 &["f32[5, 3]", "f32[3]"],
-                "the scale f32[3] has not one number for each position of an axis of `x`, f32[5, 3]",
+                "the scale f32[3] does not have one number for each position of an axis of `x`, f32[5, 3]",
             ),
             (
                 "quantize_linear",
                 "block_size=2",
                 &["f32[5, 3]", "f32[5, 3]"],
-                "the scale f32[5, 3] has not one number for each block of `x`, f32[5, 3]",
+                "the scale f32[5, 3] does not have one number for each block of `x`, f32[5, 3]",
             ),
             ("dequantize_linear", "", &["i32[n]", "f16"], "f16[n]"),
             (

@@ -27,13 +27,13 @@ fn types() {
                 "rnn",
                 "",
                 &["f32[5, 1, 2]", "f32[1, 3, 4]", "f32[1, 3, 3]"],
-                "axis 2 of `w` is 4, and 2 is expected",
+                "axis 2 of `w` is 4, but must be 2",
             ),
             (
                 "lstm",
                 "",
                 &["f32[5, 1, 2]", "f32[1, 9, 2]", "f32[1, 9, 3]"],
-                "axis 1 of `r` is 9, and 12 is expected",
+                "axis 1 of `r` is 9, but must be 12",
             ),
         ],
     );

@@ -14,7 +14,7 @@ pub(super) fn infer(call: &Infer<'_>) -> Result<Type, OpError> {
     for name in ["output_height", "output_width"] {
         let n = call.int(name).unwrap_or(Dim::Const(1));
         if n.as_const().is_some_and(|n| n < 1) {
-            return Err(OpError::new(format!("`{name}` is {n}; the least is 1")).attr(name));
+            return Err(OpError::new(format!("`{name}` must be at least 1, but is {n}")).attr(name));
         }
         bins.push(n);
     }
