@@ -395,6 +395,6 @@ fn calls_that_do_not_fit_are_refused() {
     );
     refused(
         "fn main(x: f32[2], y: i64[2]) { sequence_construct(x, y) }",
-        "one sequence has elements f32[2] and i64[2]",
+        "a sequence cannot have elements f32[2] and i64[2]",
     );
 }

@@ -55,7 +55,7 @@ fn values() {
     table(
         eval,
         &[
-            // A zero point for each row on the left, for each column on the right.
+            // A zero point for each row on the left, and for each column on the right.
             (
                 "matmul_integer",
                 "",
@@ -77,7 +77,7 @@ fn values() {
                 ],
                 "u8[1, 1] 60",
             ),
-            // What is padded is the zero point.
+            // Padding has the value of the zero point.
             (
                 "conv_integer",
                 "pads=[1,0]",

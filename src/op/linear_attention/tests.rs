@@ -40,7 +40,7 @@ fn values() {
                 &[q, k, v],
                 "f32[1, 2, 1] 3 13; f32[1, 1, 1, 1] 13",
             ),
-            // With all that is there taken off: 3, then 3 + 2 * (5 - 2 * 3).
+            // With the stored value subtracted: 3, then 3 + 2 * (5 - 2 * 3).
             (
                 "linear_attention",
                 "q_num_heads=1 kv_num_heads=1 update_rule=delta scale=2.0",

@@ -48,7 +48,7 @@ fn normal_forms() {
                 &["f32[5, 4, 3]", "f32[3]", "i8[3]"],
                 "axis=2 block_size=0 output_dtype=i8 precision=none saturate=true",
             ),
-            // One scale has no axis.
+            // A single scale has no axis.
             (
                 "dequantize_linear",
                 "axis=0",

@@ -56,7 +56,7 @@ fn values() {
     table(
         eval,
         &[
-            // A quarter turn of (1, 2), and (3, 4) as it is.
+            // (1, 2) turned by a quarter, and (3, 4) unchanged.
             (
                 "rotary_embedding",
                 "rotary_embedding_dim=2",
