@@ -44,7 +44,7 @@ pub(super) const OPS: &[OpDef] = &[
 
 fn infer_shift(call: &Infer<'_>) -> Result<Type, OpError> {
     let dtype = call.same_dtype(0, 1)?;
-    call.expect_dtype(0, |d| d.is_int() && !d.is_signed(), "an integer without a sign")?;
+    call.expect_dtype(0, |d| d.is_int() && !d.is_signed(), "an unsigned integer")?;
     let shape = call.broadcast(0..2)?;
     Ok(TensorType { dtype, shape }.into())
 }
@@ -127,7 +127,7 @@ mod tests {
                     "bit_shift",
                     "direction=LEFT",
                     &["i8[2]", "i8[2]"],
-                    "`a` must be an integer without a sign, but is i8[2]",
+                    "`a` must be an unsigned integer, but is i8[2]",
                 ),
                 ("bit_cast", "to=i32", &["f32[n]"], "i32[n]"),
                 ("bit_cast", "to=i64", &["f32[n]"], "f32 has 32 bits, but i64 has 64"),

@@ -261,7 +261,7 @@ pub(crate) fn join(a: &Type, b: &Type, unknown: &mut dyn FnMut() -> Dim) -> Opti
 }
 
 fn joined(call: &Infer<'_>, a: &Type, b: &Type) -> Result<Type, OpError> {
-    join(a, b, &mut || call.unknown()).ok_or_else(|| OpError::new(format!("a result is {a} or {b}")))
+    join(a, b, &mut || call.unknown()).ok_or_else(|| OpError::new(format!("a result cannot be both {a} and {b}")))
 }
 
 /// The type of a single result, or a tuple of several.

@@ -452,7 +452,7 @@ fn infer_eye(call: &Infer<'_>) -> Result<Type, OpError> {
     }
     let dtype = call.dtype("dtype").unwrap_or(x.dtype);
     if !dtype.is_number() && dtype != DType::Bool {
-        return Err(OpError::new(format!("type {dtype} has no ones")));
+        return Err(OpError::new(format!("type {dtype} cannot represent 1")));
     }
     let shape = x.shape.clone().unwrap_or_else(|| call.unknown_shape(2));
     Ok(typed(dtype, Some(shape)))

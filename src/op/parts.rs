@@ -133,7 +133,7 @@ fn concat<S: System>(e: &Eval<'_, S>) -> Out<S> {
         Value::Bool(_) => Value::Bool(join(e, axis, Value::bool)?),
         _ => Value::Text(join(e, axis, |v| match v {
             Value::Text(a) => Ok(a),
-            _ => Err(OpError::new("expected text")),
+            _ => Err(OpError::new("expected string elements")),
         })?),
     }])
 }

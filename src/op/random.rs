@@ -167,7 +167,7 @@ fn infer_bernoulli(call: &Infer<'_>) -> Result<Type, OpError> {
     let x = call.tensor(0)?;
     let dtype = call.dtype("dtype").unwrap_or(x.dtype);
     if !dtype.is_number() && dtype != DType::Bool {
-        return Err(OpError::new(format!("type {dtype} has no ones")).attr("dtype"));
+        return Err(OpError::new(format!("type {dtype} cannot represent 1")).attr("dtype"));
     }
     Ok(typed(dtype, x.shape.clone()))
 }

@@ -171,10 +171,13 @@ fn infer_mel(call: &Infer<'_>) -> Result<Type, OpError> {
 }
 
 fn mel<S: System>(e: &Eval<'_, S>) -> Out<S> {
-    let integer = |name: &str| e.int(name).ok_or_else(|| OpError::new(format!("`{name}` is unknown")));
+    let integer = |name: &str| {
+        e.int(name)
+            .ok_or_else(|| OpError::new(format!("the value of `{name}` is unknown")))
+    };
     let number = |name: &str| {
         e.float(name)
-            .ok_or_else(|| OpError::new(format!("`{name}` is unknown")))
+            .ok_or_else(|| OpError::new(format!("the value of `{name}` is unknown")))
     };
     let (bins, length, rate) = (
         integer("num_mel_bins")?,

@@ -73,13 +73,13 @@ pub(super) const OPS: &[OpDef] = &[
 ];
 
 fn is_text(call: &Infer<'_>, i: usize) -> Result<DType, OpError> {
-    call.expect_dtype(i, |d| d == DType::Utf8, "text")
+    call.expect_dtype(i, |d| d == DType::Utf8, "a string")
 }
 
 fn texts<'e, S: System>(e: &'e Eval<'_, S>, i: usize) -> Result<&'e Nd<String>, OpError> {
     match e.operand(i)? {
         Value::Text(a) => Ok(a),
-        _ => Err(OpError::new("expected text")),
+        _ => Err(OpError::new("expected string elements")),
     }
 }
 
@@ -212,7 +212,7 @@ mod tests {
                     "string_concat",
                     "",
                     &["utf8[n]", "f32[n]"],
-                    "`b` must be text, but is f32[n]",
+                    "`b` must be a string, but is f32[n]",
                 ),
                 ("string_split", "", &["utf8[n]"], "(utf8[n, ?], i64[n])"),
                 ("string_normalizer", "", &["utf8[1, 4]"], "utf8[1, ?]"),

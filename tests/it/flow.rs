@@ -391,7 +391,7 @@ fn calls_that_do_not_fit_are_refused() {
     refused(
         "fn f(i: i64, c: bool, x: f32[2]) { (c, cast(x) {to = f64}) }
          fn main(x: f32[2]) { loop(3i64, none, x) {body = f, carried = 1} }",
-        "`body` takes f32[2] and gives f64[2]",
+        "`body` takes f32[2], but returns f64[2]",
     );
     refused(
         "fn main(x: f32[2], y: i64[2]) { sequence_construct(x, y) }",
