@@ -36,7 +36,7 @@ pub(super) const OPS: &[OpDef] = &[
         .infer(infer_prelu)
         .body("fn (x, slope) { where(x < 0, slope * x, x) }")
         .traits(OpTraits::ELEMENTWISE)
-        // A branch for each element: 4 to 5 ns under ONNX Runtime where signs are mixed.
+        // Branches on each element: 4 to 5 ns in ONNX Runtime where signs are mixed.
         .cost(CostRule::Elementwise(200.0))
         .onnx("PRelu", 9),
     activation(
@@ -74,7 +74,7 @@ pub(super) const OPS: &[OpDef] = &[
         .onnx("Sigmoid", 6),
     activation(
         "hard_sigmoid",
-        "`alpha * x + beta`, held within 0 and 1.",
+        "`alpha * x + beta`, clamped to the range from 0 to 1.",
         "fn (x) { max(min(alpha * x + beta, 1.0), 0.0) }",
     )
     .attrs(&[
@@ -85,7 +85,7 @@ pub(super) const OPS: &[OpDef] = &[
     .onnx("HardSigmoid", 6),
     activation(
         "hard_swish",
-        "`x` times its hard sigmoid of slope 1/6.",
+        "`x` times its hard sigmoid with slope 1/6.",
         "fn (x) { x * hard_sigmoid(x) { alpha = 0.16666666666666666, beta = 0.5 } }",
     )
     .cost(CostRule::Elementwise(5.0))
@@ -128,13 +128,18 @@ pub(super) const OPS: &[OpDef] = &[
     )
     .attrs(&[
         AttrDef::new("lambd", AttrKind::Float, Default::Float(0.5), "the threshold"),
-        AttrDef::new("bias", AttrKind::Float, Default::Float(0.0), "by how much it shrinks"),
+        AttrDef::new(
+            "bias",
+            AttrKind::Float,
+            Default::Float(0.0),
+            "how much values beyond the threshold shrink",
+        ),
     ])
     .cost(CostRule::Elementwise(4.0))
     .onnx("Shrink", 9),
     activation(
         "gelu",
-        "`x` times the normal distribution function of `x`, or an approximation of it by `tanh`.",
+        "`x` times the standard normal distribution function of `x`, or its approximation by `tanh`.",
         "fn (x) {
             when approximate == \"tanh\" {
                 0.5 * x * (1.0 + tanh(0.7978845608028654 * (x + 0.044715 * (x * x * x))))
@@ -147,7 +152,7 @@ pub(super) const OPS: &[OpDef] = &[
         "approximate",
         AttrKind::OneOf(&["none", "tanh"]),
         Default::Str("none"),
-        "how it is computed",
+        "which formula is used",
     )])
     .cost(CostRule::Elementwise(25.0))
     .onnx("Gelu", 20),
@@ -179,7 +184,7 @@ mod tests {
             &[
                 ("sigmoid", "", &["f32[n, 3]"], "f32[n, 3]"),
                 ("gelu", "approximate=tanh", &["f16[..]"], "f16[..]"),
-                ("mish", "", &["i32"], "`x` must be a floating-point number, and is i32"),
+                ("mish", "", &["i32"], "`x` must be a floating-point number, but is i32"),
                 ("leaky_relu", "alpha=2", &["f32"], "f32"),
                 ("prelu", "", &["f32[n, 3, 4]", "f32[3, 1]"], "f32[n, 3, 4]"),
                 (

@@ -1,6 +1,6 @@
-//! Normalizations along any axis, with scale and shift switched by attributes.
+//! Normalizations along any axis, with scale and shift enabled by attributes.
 //!
-//! ONNX fixes the axis of the channels; these are the forms for other layouts. Their bodies say what they mean.
+//! ONNX fixes the channel axis; these are the forms for other layouts, defined by their bodies.
 
 use super::common::{axes_value, known_axes, set};
 use super::{AttrDef, AttrKind, AttrValue, AxisOf, CostRule, Default, Infer, OpDef, OpError, OpTraits, Operand};
@@ -13,21 +13,26 @@ const fn axis(default: i64, doc: &'static str) -> AttrDef {
     AttrDef::new("axis", AttrKind::Axis(AxisOf::Input), Default::Int(default), doc)
 }
 
-const CHANNELS: AttrDef = axis(1, "the axis of the channels");
+const CHANNELS: AttrDef = axis(1, "the channel axis");
 const EPSILON: AttrDef = AttrDef::new(
     "epsilon",
     AttrKind::Float,
     Default::Float(1e-5),
     "added to the variance",
 );
-const CENTER: AttrDef = AttrDef::new("center", AttrKind::Bool, Default::Bool(true), "`beta` is added");
-const SCALE: AttrDef = AttrDef::new("scale", AttrKind::Bool, Default::Bool(true), "multiplied by `gamma`");
+const CENTER: AttrDef = AttrDef::new("center", AttrKind::Bool, Default::Bool(true), "whether `beta` is added");
+const SCALE: AttrDef = AttrDef::new(
+    "scale",
+    AttrKind::Bool,
+    Default::Bool(true),
+    "whether the result is multiplied by `gamma`",
+);
 
 /// The operators of this family.
 pub(super) const OPS: &[OpDef] = &[
     OpDef::new(
         "batch_norm_along",
-        "`(x - mean) / sqrt(var + epsilon) * gamma + beta`, statistics along any axis.",
+        "`(x - mean) / sqrt(var + epsilon) * gamma + beta`, with statistics along any axis.",
     )
     .operands(&[
         X,
@@ -52,11 +57,11 @@ pub(super) const OPS: &[OpDef] = &[
     .cost(CostRule::Elementwise(2.0)),
     OpDef::new(
         "layer_norm_along",
-        "One axis brought to mean 0 and variance 1, then scaled and shifted along it.",
+        "Normalizes along one axis to mean 0 and variance 1, then scales and shifts along it.",
     )
     .operands(XGB)
     .attrs(&[
-        axis(-1, "the axis that is normalized"),
+        axis(-1, "the axis to normalize along"),
         EPSILON,
         CENTER,
         SCALE,
@@ -75,7 +80,7 @@ pub(super) const OPS: &[OpDef] = &[
     .cost(CostRule::Elementwise(8.0)),
     OpDef::new(
         "instance_norm_along",
-        "All axes but the first and that of the channels brought to mean 0 and variance 1, then each channel scaled and shifted.",
+        "Normalizes over all but the first and the channel axis to mean 0 and variance 1, then scales and shifts.",
     )
     .operands(XGB)
     .attrs(&[CHANNELS, EPSILON, CENTER, SCALE])
@@ -94,11 +99,11 @@ pub(super) const OPS: &[OpDef] = &[
     .cost(CostRule::Elementwise(8.0)),
     OpDef::new(
         "group_norm_along",
-        "Each group of channels of each element of the first axis brought to mean 0 and variance 1, then each channel scaled and shifted.",
+        "Normalizes each group of channels of each batch element to mean 0 and variance 1, then scales and shifts.",
     )
     .operands(XGB)
     .attrs(&[
-        AttrDef::new("num_groups", AttrKind::Int, Default::Required, "groups of channels"),
+        AttrDef::new("num_groups", AttrKind::Int, Default::Required, "the number of groups of channels"),
         CHANNELS,
         EPSILON,
         CENTER,
@@ -122,7 +127,7 @@ pub(super) const OPS: &[OpDef] = &[
     .cost(CostRule::Elementwise(8.0)),
     OpDef::new(
         "l2_normalize",
-        "`x` over the root of its sum of squares along axes, which counts as `epsilon` at least.",
+        "`x` divided by the root of its sum of squares along axes, which is raised to at least `epsilon`.",
     )
     .operands(&[X])
     .attrs(&[
@@ -130,13 +135,13 @@ pub(super) const OPS: &[OpDef] = &[
             "axes",
             AttrKind::Axes(AxisOf::Input),
             Default::None,
-            "the axes that are summed; all if none is listed",
+            "the axes to sum over; all if none is listed",
         ),
         AttrDef::new(
             "epsilon",
             AttrKind::Float,
             Default::Float(1e-5),
-            "the least sum of squares",
+            "the minimum sum of squares",
         ),
     ])
     .canonical(canonical_l2)
@@ -151,7 +156,7 @@ fn unchanged(call: &Infer<'_>) -> Result<Type, OpError> {
     Ok(call.tensor(0)?.clone().into())
 }
 
-/// The axis of the channels, if the rank is known.
+/// The channel axis, if the rank is known.
 fn channel_axis(call: &Infer<'_>) -> Result<Option<usize>, OpError> {
     call.tensor(0)?.rank().map(|rank| call.axis("axis", rank)).transpose()
 }
@@ -171,7 +176,7 @@ fn infer_vectors(call: &Infer<'_>) -> Result<Type, OpError> {
         if shape.len() != 1 || differ {
             let name = call.def.operands[i].name;
             return Err(
-                OpError::new(format!("`{name}` is {ty} and no vector along the axis of {x}"))
+                OpError::new(format!("`{name}` is {ty}, which is not a vector along the axis of {x}"))
                     .at(i)
                     .and(0),
             );
@@ -180,10 +185,10 @@ fn infer_vectors(call: &Infer<'_>) -> Result<Type, OpError> {
     unchanged(call)
 }
 
-/// The first axis is that of the batch and cannot be that of the channels.
+/// The first axis is the batch axis and cannot be the channel axis.
 fn beside_batch(call: &Infer<'_>) -> Result<Type, OpError> {
     if channel_axis(call)? == Some(0) {
-        return Err(OpError::new("axis 0 is that of the batch").attr("axis"));
+        return Err(OpError::new("axis 0 is the batch axis").attr("axis"));
     }
     infer_vectors(call)
 }
@@ -191,7 +196,7 @@ fn beside_batch(call: &Infer<'_>) -> Result<Type, OpError> {
 fn infer_instance(call: &Infer<'_>) -> Result<Type, OpError> {
     let x = call.tensor(0)?;
     if x.rank().is_some_and(|rank| rank < 3) {
-        return Err(OpError::new(format!("`x` must have at least 3 axes, and is {x}")).at(0));
+        return Err(OpError::new(format!("`x` must have at least 3 axes, but is {x}")).at(0));
     }
     beside_batch(call)
 }
@@ -199,7 +204,7 @@ fn infer_instance(call: &Infer<'_>) -> Result<Type, OpError> {
 fn infer_group(call: &Infer<'_>) -> Result<Type, OpError> {
     let groups = call.const_int("num_groups").unwrap_or(1);
     if groups < 1 {
-        return Err(OpError::new(format!("`num_groups` is {groups}; the least is 1")).attr("num_groups"));
+        return Err(OpError::new(format!("`num_groups` must be at least 1, but is {groups}")).attr("num_groups"));
     }
     let channels = match (channel_axis(call)?, call.shape(0)?) {
         (Some(axis), Some(shape)) => shape.get(axis).and_then(Dim::as_const),
@@ -209,7 +214,7 @@ fn infer_group(call: &Infer<'_>) -> Result<Type, OpError> {
         && channels % groups != 0
     {
         return Err(OpError::new(format!(
-            "{channels} channels do not fall into {groups} groups of equal size"
+            "{channels} channels cannot be split into {groups} groups of equal size"
         ))
         .at(0)
         .attr("num_groups"));
@@ -217,7 +222,7 @@ fn infer_group(call: &Infer<'_>) -> Result<Type, OpError> {
     beside_batch(call)
 }
 
-/// The axes in ascending order, all of them if none is listed.
+/// Lists the axes in ascending order, and all of them if none is listed.
 fn canonical_l2(call: &Infer<'_>, attrs: &mut [AttrValue]) -> Result<(), OpError> {
     if let Some(rank) = call.tensor(0)?.rank() {
         let mut axes = known_axes(call, "axes", rank)?.unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Attention of one or more heads, with masks, a cap, and a cache.
+//! Attention with one or more heads, masks, a soft cap, and a cache.
 
 use super::common::{typed, unify};
 use super::cost::{elements, extent};
@@ -24,37 +24,37 @@ const KV_HEADS: AttrDef = AttrDef::new(
     "kv_num_heads",
     AttrKind::Int,
     Default::None,
-    "heads of `k` and `v` where they have three axes",
+    "the number of heads of `k` and `v` if they have three axes",
 );
 const Q_HEADS: AttrDef = AttrDef::new(
     "q_num_heads",
     AttrKind::Int,
     Default::None,
-    "heads of `q` where it has three axes",
+    "the number of heads of `q` if it has three axes",
 );
 const MODE: AttrDef = AttrDef::new(
     "qk_matmul_output_mode",
     AttrKind::Int,
     Default::Int(0),
-    "which scores are given: 0 the products, 1 after the cap, 2 after the masks, 3 after the softmax",
+    "which scores are returned: 0 the products, 1 after the cap, 2 after the masks, 3 after the softmax",
 );
 const SCALE: AttrDef = AttrDef::new(
     "scale",
     AttrKind::Float,
     Default::None,
-    "factor of the scores; one over the root of the head size if left out",
+    "factor of the scores; one over the square root of the head size if left out",
 );
 const SOFTCAP: AttrDef = AttrDef::new(
     "softcap",
     AttrKind::Float,
     Default::Float(0.0),
-    "what scores are held below by a tangent; 0 for no bound",
+    "bound applied to scores by a hyperbolic tangent; 0 for no bound",
 );
 const PRECISION: AttrDef = AttrDef::new(
     "softmax_precision",
     AttrKind::DType,
     Default::None,
-    "element type that the softmax is computed in",
+    "element type in which the softmax is computed",
 );
 
 /// Names the parts of attention, up to the value `y`.
@@ -154,7 +154,7 @@ macro_rules! attention_body {
 pub(super) const OPS: &[OpDef] = &[
     OpDef::new(
         "attention",
-        "Means of `v`, weighted for each query by the softmax of its products with the keys.",
+        "For each query, the mean of `v` weighted by the softmax of the query's products with the keys.",
     )
     .operands(&QKV)
     .attrs(&[CAUSAL, KV_HEADS, Q_HEADS, SCALE, SOFTCAP, PRECISION])
@@ -164,7 +164,7 @@ pub(super) const OPS: &[OpDef] = &[
     .onnx("Attention", 23),
     OpDef::new(
         "attention_with_cache",
-        "Attention, all keys and values with the past ones in front, and the scores.",
+        "Attention, all keys and values including the past ones, and the scores.",
     )
     .operands(&QKV)
     .attrs(&[CAUSAL, KV_HEADS, Q_HEADS, SCALE, SOFTCAP, PRECISION, MODE])
@@ -182,27 +182,27 @@ pub(super) const OPS: &[OpDef] = &[
     .cost(CostRule::Flops(flops)),
 ];
 
-/// Batch, heads, length and head size of an operand with three or four axes; `None` if the rank is not known.
+/// Batch, heads, length and head size of an operand with three or four axes; `None` if the rank is unknown.
 pub(super) fn heads(call: &Infer<'_>, at: usize, attr: &str) -> Result<Option<[Dim; 4]>, OpError> {
     let ty = call.tensor(at)?;
     let Some(shape) = &ty.shape else { return Ok(None) };
     match &shape[..] {
         [b, h, s, d] => Ok(Some([b.clone(), h.clone(), s.clone(), d.clone()])),
         [b, s, all] => {
-            let count = call.const_int(attr).ok_or_else(|| {
-                OpError::new(format!("`{attr}` is needed where an operand has three axes")).attr(attr)
-            })?;
+            let count = call
+                .const_int(attr)
+                .ok_or_else(|| OpError::new(format!("`{attr}` is needed if an operand has three axes")).attr(attr))?;
             if count < 1 {
-                return Err(OpError::new(format!("`{attr}` is {count}; the least is 1")).attr(attr));
+                return Err(OpError::new(format!("`{attr}` must be at least 1, but is {count}")).attr(attr));
             }
             let size = match all.as_const() {
                 Some(all) if all % count != 0 => {
                     let name = call.def.operands[at].name;
-                    return Err(
-                        OpError::new(format!("axis 2 of `{name}` is {all}, and has {count} heads"))
-                            .at(at)
-                            .attr(attr),
-                    );
+                    return Err(OpError::new(format!(
+                        "axis 2 of `{name}` has size {all}, which is not a multiple of {count} heads"
+                    ))
+                    .at(at)
+                    .attr(attr));
                 }
                 Some(all) => Dim::Const(all / count),
                 None => call.unknown(),
@@ -211,7 +211,7 @@ pub(super) fn heads(call: &Infer<'_>, at: usize, attr: &str) -> Result<Option<[D
         }
         _ => {
             let name = call.def.operands[at].name;
-            Err(OpError::new(format!("`{name}` must have three or four axes, and is {ty}")).at(at))
+            Err(OpError::new(format!("`{name}` must have three or four axes, but is {ty}")).at(at))
         }
     }
 }
@@ -224,7 +224,7 @@ fn past(call: &Infer<'_>, at: usize) -> Result<Dim, OpError> {
     match &ty.shape {
         Some(shape) if shape.len() != 4 => {
             let name = call.def.operands[at].name;
-            Err(OpError::new(format!("`{name}` must have four axes, and is {ty}")).at(at))
+            Err(OpError::new(format!("`{name}` must have four axes, but is {ty}")).at(at))
         }
         Some(shape) => Ok(shape[2].clone()),
         None => Ok(call.unknown()),
@@ -245,7 +245,7 @@ fn infer(call: &Infer<'_>) -> Result<Vec<Type>, OpError> {
         call.expect_dtype(6, |d| d == DType::I64, "a list of i64")?;
     }
     if call.optional(4)?.is_some() != call.optional(5)?.is_some() {
-        return Err(OpError::new("`past_key` and `past_value` are given together or not at all").at(4));
+        return Err(OpError::new("`past_key` and `past_value` must be given together").at(4));
     }
     let (q, k, v) = (
         heads(call, 0, "q_num_heads")?,
@@ -258,13 +258,13 @@ fn infer(call: &Infer<'_>) -> Result<Vec<Type>, OpError> {
     };
     if unify(&qd, &kd).is_none() {
         return Err(
-            OpError::new(format!("a head of `q` has {qd} elements, and one of `k` has {kd}"))
+            OpError::new(format!("a head of `q` has {qd} elements, but one of `k` has {kd}"))
                 .at(0)
                 .and(1),
         );
     }
     if unify(&kh, &vh).is_none() {
-        return Err(OpError::new(format!("`k` has {kh} heads, and `v` has {vh}"))
+        return Err(OpError::new(format!("`k` has {kh} heads, but `v` has {vh}"))
             .at(1)
             .and(2));
     }
@@ -272,7 +272,7 @@ fn infer(call: &Infer<'_>) -> Result<Vec<Type>, OpError> {
         && (few < 1 || many % few != 0)
     {
         return Err(
-            OpError::new(format!("{many} heads of `q` do not share {few} heads of `k`"))
+            OpError::new(format!("{many} heads of `q` cannot share {few} heads of `k`"))
                 .at(0)
                 .and(1),
         );
@@ -299,7 +299,7 @@ fn infer(call: &Infer<'_>) -> Result<Vec<Type>, OpError> {
 fn infer_cache(call: &Infer<'_>) -> Result<Type, OpError> {
     let mode = call.const_int("qk_matmul_output_mode").unwrap_or(0);
     if !(0..=3).contains(&mode) {
-        let error = OpError::new(format!("`qk_matmul_output_mode` is {mode}; 0 to 3 are allowed"));
+        let error = OpError::new(format!("`qk_matmul_output_mode` must be 0 to 3, but is {mode}"));
         return Err(error.attr("qk_matmul_output_mode"));
     }
     Ok(Type::Tuple(infer(call)?))

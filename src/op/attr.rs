@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::Region;
 use crate::tensor::{DType, Dim, Tensor};
 
-/// A floating-point attribute; equality and order are those of the bits (`total_cmp`).
+/// A floating-point attribute; equality and order compare bits (`total_cmp`).
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct Real(pub f64);
 
@@ -45,19 +45,19 @@ impl Hash for Real {
 pub enum AttrValue {
     /// Left out, and the operator has no default for it.
     None,
-    /// Truth value.
+    /// Boolean.
     Bool(bool),
     /// Integer, possibly symbolic.
     Int(Dim),
     /// List of integers, possibly symbolic.
     Ints(Vec<Dim>),
-    /// Number.
+    /// Floating-point number.
     Float(Real),
-    /// List of numbers.
+    /// List of floating-point numbers.
     Floats(Vec<Real>),
-    /// Text.
+    /// String.
     Str(Arc<str>),
-    /// List of texts.
+    /// List of strings.
     Strs(Vec<Arc<str>>),
     /// Element type.
     DType(DType),
@@ -65,7 +65,7 @@ pub enum AttrValue {
     Tensor(Tensor),
     /// A function that the operator calls.
     Region(Arc<Region>),
-    /// Something only the format it came from can read; `kind` tells which.
+    /// A value that only its source format can read; `kind` says which format.
     Foreign {
         /// What the bytes are, such as `onnx.AttributeProto`.
         kind: Arc<str>,
@@ -88,7 +88,7 @@ impl AttrValue {
         AttrValue::Ints(values.iter().copied().map(Dim::Const).collect())
     }
 
-    /// A text.
+    /// A string.
     pub fn str(value: &str) -> AttrValue {
         AttrValue::Str(value.into())
     }
@@ -98,7 +98,7 @@ impl AttrValue {
         AttrValue::Float(Real(value))
     }
 
-    /// The integer, if it is a known one.
+    /// The integer, if it is a constant.
     pub fn as_int(&self) -> Option<i64> {
         match self {
             AttrValue::Int(d) => d.as_const(),
@@ -106,12 +106,12 @@ impl AttrValue {
         }
     }
 
-    /// The integer, if it is a known one and not negative.
+    /// The integer, if it is a constant and not negative.
     pub fn as_count(&self) -> Option<usize> {
         usize::try_from(self.as_int()?).ok()
     }
 
-    /// The list of integers, if all are known.
+    /// The list of integers, if all are constants.
     pub fn as_ints(&self) -> Option<Vec<i64>> {
         match self {
             AttrValue::Ints(list) => list.iter().map(Dim::as_const).collect(),
@@ -119,7 +119,7 @@ impl AttrValue {
         }
     }
 
-    /// The number; integers are none.
+    /// The number; `None` for an integer.
     pub fn as_float(&self) -> Option<f64> {
         match self {
             AttrValue::Float(v) => Some(v.0),
@@ -127,7 +127,7 @@ impl AttrValue {
         }
     }
 
-    /// The list of numbers; integers are none.
+    /// The list of numbers; `None` for a list of integers.
     pub fn as_floats(&self) -> Option<Vec<f64>> {
         match self {
             AttrValue::Floats(list) => Some(list.iter().map(|v| v.0).collect()),
@@ -135,7 +135,7 @@ impl AttrValue {
         }
     }
 
-    /// The text, if it is one.
+    /// The string, if it is one.
     pub fn as_str(&self) -> Option<&str> {
         match self {
             AttrValue::Str(s) => Some(s),
@@ -143,12 +143,12 @@ impl AttrValue {
         }
     }
 
-    /// True if it is the truth value that says so.
+    /// True if it is the boolean `true`.
     pub fn is_true(&self) -> bool {
         matches!(self, AttrValue::Bool(true))
     }
 
-    /// True for integers that are known only when the inputs are.
+    /// True for integers that contain symbols, which are known only once the inputs are.
     pub fn has_symbols(&self) -> bool {
         match self {
             AttrValue::Int(d) => d.as_const().is_none(),
@@ -162,7 +162,7 @@ impl AttrValue {
         matches!(self, AttrValue::None)
     }
 
-    /// True if both are one value; integers may be written differently, as far as that can be told.
+    /// True if both are known to be the same value, even if integers are written differently.
     pub(crate) fn equals(&self, other: &AttrValue) -> bool {
         match (self, other) {
             (AttrValue::Int(a), AttrValue::Int(b)) => a.equals(b) == Some(true),
@@ -177,13 +177,13 @@ impl AttrValue {
     pub fn kind_name(&self) -> &'static str {
         match self {
             AttrValue::None => "nothing",
-            AttrValue::Bool(_) => "a truth value",
+            AttrValue::Bool(_) => "a boolean",
             AttrValue::Int(_) => "an integer",
             AttrValue::Ints(_) => "a list of integers",
             AttrValue::Float(_) => "a number",
             AttrValue::Floats(_) => "a list of numbers",
-            AttrValue::Str(_) => "a text",
-            AttrValue::Strs(_) => "a list of texts",
+            AttrValue::Str(_) => "a string",
+            AttrValue::Strs(_) => "a list of strings",
             AttrValue::DType(_) => "an element type",
             AttrValue::Tensor(_) => "a tensor",
             AttrValue::Region(_) => "a function",
@@ -305,10 +305,10 @@ impl fmt::Display for AttrValue {
     }
 }
 
-/// What values an attribute takes.
+/// The values an attribute accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AttrKind {
-    /// Truth value.
+    /// Boolean.
     Bool,
     /// Integer.
     Int,
@@ -318,32 +318,32 @@ pub enum AttrKind {
     Axis(AxisOf),
     /// A list of axes; negative values count from the end.
     Axes(AxisOf),
-    /// Number.
+    /// Floating-point number.
     Float,
-    /// List of numbers.
+    /// List of floating-point numbers.
     Floats,
-    /// Text.
+    /// String.
     Str,
-    /// List of texts.
+    /// List of strings.
     Strs,
-    /// One of these texts.
+    /// One of these strings.
     OneOf(&'static [&'static str]),
     /// Element type.
     DType,
-    /// A tensor of any type; a lone number is a tensor without axes.
+    /// A tensor of any type; a single number is a scalar tensor.
     Tensor,
     /// A function.
     Region,
 }
 
-/// Whose axes an axis attribute counts.
+/// Whose axes an axis attribute refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AxisOf {
     /// The first operand's.
     Input,
-    /// The first operand's, and one past the last is allowed (`flatten`).
+    /// The first operand's, and one past the last (`flatten`).
     InputEnd,
-    /// Those of the result, which has as many more axes as are listed (`unsqueeze`, `one_hot`).
+    /// The result's: the first operand's rank plus the number of axes listed (`unsqueeze`, `one_hot`).
     Output,
 }
 
@@ -352,17 +352,17 @@ pub enum AxisOf {
 pub enum Default {
     /// It must be given.
     Required,
-    /// It stays out; the operator knows what that means.
+    /// It stays absent, and the operator decides what that means.
     None,
-    /// Truth value.
+    /// Boolean.
     Bool(bool),
     /// Integer.
     Int(i64),
     /// List of integers.
     Ints(&'static [i64]),
-    /// Number.
+    /// Floating-point number.
     Float(f64),
-    /// Text.
+    /// String.
     Str(&'static str),
     /// Element type.
     DType(DType),
@@ -373,11 +373,11 @@ pub enum Default {
 pub struct AttrDef {
     /// Its name, as in ONNX.
     pub name: &'static str,
-    /// The values it takes.
+    /// The values it accepts.
     pub kind: AttrKind,
     /// Its value when left out.
     pub default: Default,
-    /// One line.
+    /// One line of documentation.
     pub doc: &'static str,
 }
 
@@ -406,8 +406,8 @@ impl AttrDef {
         })
     }
 
-    /// `value` as this attribute takes it (an integer where a number is meant, a number where a list is meant,
-    /// the truth values 0 and 1), or `None` if it is of another kind.
+    /// `value` converted to the kind of this attribute (an integer to a floating-point number, a number to a list, 0
+    /// and 1 to booleans), or `None` if it cannot be converted.
     pub fn coerce(&self, value: AttrValue) -> Option<AttrValue> {
         use AttrKind as K;
         use AttrValue as V;
@@ -442,18 +442,18 @@ impl AttrDef {
         })
     }
 
-    /// What the attribute takes, for messages.
+    /// What the attribute accepts, for messages.
     pub fn expects(&self) -> String {
         match self.kind {
-            AttrKind::Bool => "a truth value".into(),
+            AttrKind::Bool => "a boolean".into(),
             AttrKind::Int => "an integer".into(),
             AttrKind::Ints => "a list of integers".into(),
             AttrKind::Axis(_) => "an axis (an integer)".into(),
             AttrKind::Axes(_) => "a list of axes (integers)".into(),
             AttrKind::Float => "a number".into(),
             AttrKind::Floats => "a list of numbers".into(),
-            AttrKind::Str => "a text".into(),
-            AttrKind::Strs => "a list of texts".into(),
+            AttrKind::Str => "a string".into(),
+            AttrKind::Strs => "a list of strings".into(),
             AttrKind::OneOf(allowed) => format!(
                 "one of {}",
                 allowed.iter().map(|s| format!("{s:?}")).collect::<Vec<_>>().join(", ")

@@ -1,4 +1,4 @@
-//! Operators on the bits of elements: shifts, and bits read as another type.
+//! Operators on the bits of elements: shifts, and reinterpretation as another type.
 
 use half::{bf16, f16};
 
@@ -12,36 +12,39 @@ use crate::tensor::{DType, TensorType, Type};
 pub(super) const OPS: &[OpDef] = &[
     OpDef::new(
         "bit_shift",
-        "The bits of `a` moved by `b` places, broadcasting; zeros come in.",
+        "Shifts the bits of `a` by `b` places, filling with zeros, with broadcasting.",
     )
     .operands(&[Operand::one("a"), Operand::one("b")])
     .attrs(&[AttrDef::new(
         "direction",
         AttrKind::OneOf(&["LEFT", "RIGHT"]),
         Default::Required,
-        "towards higher places or lower ones",
+        "left is towards higher bits, right towards lower bits",
     )])
     .infer(infer_shift)
     .reference(reference!(shift))
     .traits(OpTraits::ELEMENTWISE.and(OpTraits::BINARY))
     .onnx("BitShift", 11),
-    OpDef::new("bit_cast", "The bits of each element read as a type of the same width.")
-        .operands(&[Operand::one("x")])
-        .attrs(&[AttrDef::new(
-            "to",
-            AttrKind::DType,
-            Default::Required,
-            "the element type",
-        )])
-        .infer(infer_cast)
-        .reference(reference!(cast))
-        .traits(OpTraits::ELEMENTWISE.and(OpTraits::UNARY))
-        .onnx("BitCast", 26),
+    OpDef::new(
+        "bit_cast",
+        "Reinterprets the bits of each element as a type of the same width.",
+    )
+    .operands(&[Operand::one("x")])
+    .attrs(&[AttrDef::new(
+        "to",
+        AttrKind::DType,
+        Default::Required,
+        "the element type of the result",
+    )])
+    .infer(infer_cast)
+    .reference(reference!(cast))
+    .traits(OpTraits::ELEMENTWISE.and(OpTraits::UNARY))
+    .onnx("BitCast", 26),
 ];
 
 fn infer_shift(call: &Infer<'_>) -> Result<Type, OpError> {
     let dtype = call.same_dtype(0, 1)?;
-    call.expect_dtype(0, |d| d.is_int() && !d.is_signed(), "an integer without a sign")?;
+    call.expect_dtype(0, |d| d.is_int() && !d.is_signed(), "an unsigned integer")?;
     let shape = call.broadcast(0..2)?;
     Ok(TensorType { dtype, shape }.into())
 }
@@ -60,14 +63,14 @@ fn shift<S: System>(e: &Eval<'_, S>) -> Out<S> {
 
 fn infer_cast(call: &Infer<'_>) -> Result<Type, OpError> {
     let plain = |d: DType| d.is_number() || d == DType::Bool;
-    let from = call.expect_dtype(0, plain, "a number or a truth value")?;
+    let from = call.expect_dtype(0, plain, "a number or a boolean")?;
     let to = call
         .dtype("to")
         .filter(|&d| plain(d))
-        .ok_or_else(|| OpError::new("`to` must be a type of numbers or truth values").attr("to"))?;
+        .ok_or_else(|| OpError::new("`to` must be a type of numbers or booleans").attr("to"))?;
     if from.size() != to.size() {
         let (from_bits, to_bits) = (8 * from.size(), 8 * to.size());
-        return Err(OpError::new(format!("{from} has {from_bits} bits, and {to} has {to_bits}")).attr("to"));
+        return Err(OpError::new(format!("{from} has {from_bits} bits, but {to} has {to_bits}")).attr("to"));
     }
     Ok(typed(to, call.tensor(0)?.shape.clone()))
 }
@@ -124,10 +127,10 @@ mod tests {
                     "bit_shift",
                     "direction=LEFT",
                     &["i8[2]", "i8[2]"],
-                    "`a` must be an integer without a sign, and is i8[2]",
+                    "`a` must be an unsigned integer, but is i8[2]",
                 ),
                 ("bit_cast", "to=i32", &["f32[n]"], "i32[n]"),
-                ("bit_cast", "to=i64", &["f32[n]"], "f32 has 32 bits, and i64 has 64"),
+                ("bit_cast", "to=i64", &["f32[n]"], "f32 has 32 bits, but i64 has 64"),
             ],
         );
     }

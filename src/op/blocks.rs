@@ -1,4 +1,4 @@
-//! Operators that rearrange blocks of rows and columns into channels, and back.
+//! Operators that move blocks of rows and columns into channels, and back.
 
 use super::common::{Out, reshape, transpose, typed};
 use super::{AttrDef, AttrKind, CostRule, Default, Eval, Infer, OpDef, OpError, OpTraits, Operand, System};
@@ -15,12 +15,12 @@ const BLOCK: AttrDef = AttrDef::new(
     "blocksize",
     AttrKind::Int,
     Default::Required,
-    "rows and columns of a block",
+    "the number of rows and columns in a block",
 );
 
 /// The operators of this family.
 pub(super) const OPS: &[OpDef] = &[
-    OpDef::new("depth_to_space", "Channels rearranged into blocks of rows and columns.")
+    OpDef::new("depth_to_space", "Rearranges channels into blocks of rows and columns.")
         .operands(&[X])
         .attrs(&[
             BLOCK,
@@ -36,7 +36,7 @@ pub(super) const OPS: &[OpDef] = &[
         .traits(VIEW)
         .cost(MOVE)
         .onnx("DepthToSpace", 1),
-    OpDef::new("space_to_depth", "Blocks of rows and columns rearranged into channels.")
+    OpDef::new("space_to_depth", "Rearranges blocks of rows and columns into channels.")
         .operands(&[X])
         .attrs(&[BLOCK])
         .infer(infer_space_to_depth)
@@ -105,7 +105,7 @@ fn space_to_depth<S: System>(e: &Eval<'_, S>) -> Out<S> {
     ])
 }
 
-/// The block size and the four extents of an image operand, whose rank may be unknown.
+/// The block size and the four dimensions of an image operand, whose rank may be unknown.
 fn image<'a>(call: &Infer<'a>) -> Result<(Dim, Option<&'a [Dim]>), OpError> {
     let block = match call.int("blocksize") {
         Some(Dim::Const(n)) if n >= 1 => Dim::Const(n),
@@ -113,7 +113,7 @@ fn image<'a>(call: &Infer<'a>) -> Result<(Dim, Option<&'a [Dim]>), OpError> {
     };
     match call.shape(0)? {
         Some(shape) if shape.len() != 4 => Err(OpError::new(format!(
-            "`x` must have 4 axes (batch, channels, rows, columns), and is {shape}"
+            "`x` must have 4 axes (batch, channels, rows, columns), but is {shape}"
         ))
         .at(0)),
         shape => Ok((block, shape.map(|s| &s[..]))),
@@ -123,13 +123,13 @@ fn image<'a>(call: &Infer<'a>) -> Result<(Dim, Option<&'a [Dim]>), OpError> {
 fn divided(d: &Dim, by: &Dim) -> Result<Dim, OpError> {
     match (d, by) {
         (Dim::Const(a), Dim::Const(b)) if a % b != 0 => {
-            Err(OpError::new(format!("an extent of {a} is no multiple of {b}")).at(0))
+            Err(OpError::new(format!("dimension {a} is not a multiple of {b}")).at(0))
         }
         _ => Ok(d.floor_div(by)),
     }
 }
 
-/// Splits axes, permutes them and joins them again.
+/// Splits axes, permutes them and merges them again.
 fn regroup<T: Clone>(a: &Nd<T>, split: &[usize], perm: &[usize], shape: &[usize]) -> Result<Nd<T>, OpError> {
     reshape(&transpose(&reshape(a, split)?, perm)?, shape)
 }
@@ -153,7 +153,7 @@ mod tests {
                     "depth_to_space",
                     "blocksize=3",
                     &["f32[1, 8, 1, 1]"],
-                    "an extent of 8 is no multiple of 9",
+                    "dimension 8 is not a multiple of 9",
                 ),
                 (
                     "space_to_depth",

@@ -1,4 +1,4 @@
-//! Double precision with bounds of the error: what a computation in real numbers would give lies within them.
+//! Double precision with error bounds, which enclose the result over the real numbers.
 
 use std::cmp::Ordering;
 
@@ -7,40 +7,40 @@ use super::number::apply_f64;
 use super::{Func, Number, Refused};
 use crate::tensor::DType;
 
-/// A number, and how far the real number that it stands for may be from it.
+/// A number with a bound on its distance from the real number it stands for.
 ///
-/// Errors are followed through the computation (running error analysis). Sums and products that are exact add none, so
-/// small data has no error but for functions, quotients and constants that are rounded.
+/// Errors are tracked through the computation (running error analysis). Exact sums and products add none, so on small
+/// data only functions, quotients and rounded constants have errors.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bounded {
     /// The number.
     pub value: f64,
-    /// The real number is no further away than this.
+    /// Upper bound on the distance to the real number.
     pub error: f64,
 }
 
 /// Half a unit in the last place, relative to a number.
 const HALF_UNIT: f64 = f64::EPSILON / 2.0;
 
-/// What functions of the machine may be off by, relative to their value.
+/// The maximum relative error of machine functions.
 const FUNCTION: f64 = 4.0 * f64::EPSILON;
 
-/// How far a constant with many digits may be from the number it stands for, relative to it.
+/// The maximum relative error of a constant with many digits.
 const CONSTANT: f64 = 1.0 / (1 << 21) as f64;
 
 impl Bounded {
-    /// A number without an error.
+    /// A number without error.
     pub const fn exact(value: f64) -> Bounded {
         Bounded { value, error: 0.0 }
     }
 
-    /// The number with a bound; a bound that cannot be computed is infinite.
+    /// A number with an error bound; a bound that is NaN becomes infinite.
     fn new(value: f64, error: f64) -> Bounded {
         let error = if error.is_nan() { f64::INFINITY } else { error };
         Bounded { value, error }
     }
 
-    /// A function that grows or falls on all of the interval, but for a least or largest value at zero.
+    /// A function that is monotone on the interval, except possibly for an extremum at zero.
     fn monotone(func: Func, x: Bounded, y: Option<f64>) -> Bounded {
         let of = |x: f64| apply_f64(func, x, y);
         let value = of(x.value);
@@ -78,7 +78,7 @@ impl Bounded {
         if y.error == 0.0 {
             let small = y.value.fract() == 0.0 && y.value.abs() <= 64.0;
             if small && y.value >= 0.0 {
-                // Powers of small numbers are exact.
+                // Powers of short numbers are exact.
                 let product = (0..y.value as u32).fold(Bounded::exact(1.0), |p, _| p.mul(&x));
                 return Bounded::new(value, product.error + (value - product.value).abs());
             }
@@ -96,7 +96,7 @@ fn rounding(value: f64) -> f64 {
     FUNCTION * value.abs() + f64::MIN_POSITIVE * f64::EPSILON
 }
 
-/// True if products of such numbers are exact: half of the digits are zeros.
+/// True if products of such numbers are exact, because half of their digits are zeros.
 fn is_short(value: f64) -> bool {
     f64::from(value as f32) == value
 }
@@ -112,7 +112,7 @@ impl Number for Bounded {
         Bounded::exact(1.0)
     }
 
-    /// A constant with many digits stands for a number close by.
+    /// A constant with many digits may be a rounded number.
     fn from_f64(value: f64) -> Result<Self, Refused> {
         let error = if may_be_rounded(value) {
             CONSTANT * value.abs()
@@ -146,7 +146,7 @@ impl Number for Bounded {
     fn add(&self, other: &Self) -> Self {
         let (a, b) = (self.value, other.value);
         let value = a + b;
-        // What rounding lost, exactly.
+        // The exact rounding error.
         let part = value - a;
         let lost = (a - (value - part)) + (b - part);
         let lost = if value.is_finite() { lost.abs() } else { 0.0 };
@@ -182,7 +182,7 @@ impl Number for Bounded {
             return Ok(Bounded::new(value, if other.error > 0.0 { f64::INFINITY } else { 0.0 }));
         }
         if self.error == 0.0 && other.error == 0.0 && is_short(value) && value * other.value == self.value {
-            // Both have few digits, so the product says that the quotient is exact.
+            // Both have few digits, so the product is exact and shows that the quotient is.
             let exact = is_short(other.value);
             return Ok(Bounded::new(value, if exact { 0.0 } else { HALF_UNIT * value.abs() }));
         }
@@ -234,7 +234,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Expressions of a few numbers, evaluated over any system.
+    /// Expressions of a few numbers, evaluated over any number system.
     #[derive(Debug, Clone)]
     enum Term {
         Leaf(f64),

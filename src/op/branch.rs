@@ -1,4 +1,4 @@
-//! Control flow: operators that call functions. `graph::flow` says what they compute.
+//! Control flow: operators that call functions. `graph::flow` defines what they compute.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -22,19 +22,19 @@ const CARRIED: AttrDef = AttrDef::new(
     "carried",
     AttrKind::Int,
     Default::Required,
-    "the number of values that are carried from one call to the next",
+    "the number of values carried from one call to the next",
 );
 
 /// The operators of this family.
 pub(super) const OPS: &[OpDef] = &[
     OpDef::new(
         "branch",
-        "The results of `then_branch` where the condition holds, else those of `else_branch`; both are called with `values`.",
+        "The results of `then_branch` if the condition is true, else of `else_branch`; both are called with `values`.",
     )
     .operands(&[Operand::optional("condition"), VALUES])
     .attrs(&[
-        function("then_branch", "called where the condition holds"),
-        function("else_branch", "called where it does not"),
+        function("then_branch", "called if the condition is true"),
+        function("else_branch", "called if the condition is false"),
     ])
     .infer(infer_branch)
     .flow(Flow::Branch)
@@ -42,11 +42,14 @@ pub(super) const OPS: &[OpDef] = &[
     .onnx("If", 1),
     OpDef::new(
         "loop",
-        "Calls `body` with a number, a condition and `values`, up to `trip_count` times and while the condition holds; gives the last carried values, and the other results of all calls side by side.",
+        "Calls `body` up to `trip_count` times while the condition is true; returns carried and stacked values.",
     )
     .operands(&[Operand::optional("trip_count"), Operand::optional("condition"), VALUES])
     .attrs(&[
-        function("body", "gives the next condition, the next carried values, and what is collected"),
+        function(
+            "body",
+            "takes a number, a condition and `values`; returns a condition, carried values, and values to stack",
+        ),
         CARRIED,
     ])
     .infer(infer_loop)
@@ -55,17 +58,45 @@ pub(super) const OPS: &[OpDef] = &[
     .onnx("Loop", 1),
     OpDef::new(
         "scan",
-        "Calls `body` with the carried values and a slice of each of the `scanned` values that follow, for all slices; gives the last carried values, and the other results of all calls side by side.",
+        "Calls `body` for each slice of the last `scanned` values; returns carried and stacked values.",
     )
     .operands(&[VALUES])
     .attrs(&[
-        function("body", "gives the next carried values, and what is collected"),
+        function(
+            "body",
+            "takes carried values and a slice of each scanned value; returns carried values, and values to stack",
+        ),
         CARRIED,
-        AttrDef::new("scanned", AttrKind::Int, Default::Required, "the number of values taken slice by slice"),
-        AttrDef::new("input_axes", AttrKind::Ints, Default::Ints(&[]), "the axis of each scanned value; 0 if left out"),
-        AttrDef::new("input_directions", AttrKind::Ints, Default::Ints(&[]), "1 to begin with the last slice"),
-        AttrDef::new("output_axes", AttrKind::Ints, Default::Ints(&[]), "the axis of each collected value; 0 if left out"),
-        AttrDef::new("output_directions", AttrKind::Ints, Default::Ints(&[]), "1 to put the first result last"),
+        AttrDef::new(
+            "scanned",
+            AttrKind::Int,
+            Default::Required,
+            "the number of values passed slice by slice",
+        ),
+        AttrDef::new(
+            "input_axes",
+            AttrKind::Ints,
+            Default::Ints(&[]),
+            "the axis of each scanned value; 0 if left out",
+        ),
+        AttrDef::new(
+            "input_directions",
+            AttrKind::Ints,
+            Default::Ints(&[]),
+            "1 to start with the last slice",
+        ),
+        AttrDef::new(
+            "output_axes",
+            AttrKind::Ints,
+            Default::Ints(&[]),
+            "the axis of each stacked value; 0 if left out",
+        ),
+        AttrDef::new(
+            "output_directions",
+            AttrKind::Ints,
+            Default::Ints(&[]),
+            "1 to put the first result last",
+        ),
     ])
     .infer(infer_scan)
     .flow(Flow::Scan)
@@ -73,12 +104,20 @@ pub(super) const OPS: &[OpDef] = &[
     .onnx("Scan", 9),
     OpDef::new(
         "sequence_map",
-        "Calls `body` for each element of the sequences among the first `mapped` values, with all others as they are; gives sequences of its results.",
+        "Calls `body` for each element of the sequences among the first `mapped` values; returns sequences of results.",
     )
     .operands(&[VALUES])
     .attrs(&[
-        function("body", "gives one element of each result"),
-        AttrDef::new("mapped", AttrKind::Int, Default::Required, "the number of values that may be taken apart"),
+        function(
+            "body",
+            "takes an element of each sequence and the other values; returns one element of each result",
+        ),
+        AttrDef::new(
+            "mapped",
+            AttrKind::Int,
+            Default::Required,
+            "the number of values that may be sequences to map over",
+        ),
     ])
     .infer(infer_map)
     .flow(Flow::Map)
@@ -86,7 +125,7 @@ pub(super) const OPS: &[OpDef] = &[
     .onnx("SequenceMap", 17),
 ];
 
-/// The functions of a call, and integer attributes.
+/// Access to the functions and integer attributes of a call.
 impl Infer<'_> {
     fn function(&self, name: &str) -> Result<Arc<Region>, OpError> {
         match self.attr(name) {
@@ -94,13 +133,13 @@ impl Infer<'_> {
                 Err(OpError::new(format!("`{name}` has no result")).attr(name))
             }
             AttrValue::Region(region) => Ok(region),
-            _ => Err(OpError::new(format!("attribute `{name}` is no function")).attr(name)),
+            _ => Err(OpError::new(format!("attribute `{name}` is not a function")).attr(name)),
         }
     }
 
     fn count(&self, name: &str) -> Result<usize, OpError> {
         let count = self.attr(name).as_count();
-        count.ok_or_else(|| OpError::new(format!("attribute `{name}` is no number of values")).attr(name))
+        count.ok_or_else(|| OpError::new(format!("attribute `{name}` is not a number of values")).attr(name))
     }
 
     fn numbers(&self, name: &str) -> Result<Vec<i64>, OpError> {
@@ -111,23 +150,23 @@ impl Infer<'_> {
         list.ok_or_else(|| OpError::new(format!("attribute `{name}` is not known")).attr(name))
     }
 
-    /// A single value of an element type at operand `i`, if it is given.
+    /// Checks that operand `i`, if given, is a single value of an element type.
     fn single(&self, i: usize, wanted: DType) -> Result<(), OpError> {
         let Some(ty) = self.optional(i)? else { return Ok(()) };
         let one = |s: &Shape| s.iter().all(|d| !matches!(d, Dim::Const(n) if *n != 1));
         if ty.dtype != wanted || !ty.shape.as_ref().is_none_or(one) {
             let name = self.def.operand(i).map_or("", |o| o.name);
-            return Err(OpError::new(format!("`{name}` is one value of {wanted}, and this is {ty}")).at(i));
+            return Err(OpError::new(format!("`{name}` must be one value of {wanted}, but is {ty}")).at(i));
         }
         Ok(())
     }
 }
 
-/// Checks what a function is called with.
+/// Checks the arguments a function is called with.
 fn check_arguments(call: &Infer<'_>, name: &str, region: &Region, given: &[(usize, Type)]) -> Result<(), OpError> {
     if region.inputs != given.len() {
         let message = format!(
-            "`{name}` takes {} values, and is called with {}",
+            "`{name}` takes {} values, but is called with {}",
             region.inputs,
             given.len()
         );
@@ -135,7 +174,7 @@ fn check_arguments(call: &Infer<'_>, name: &str, region: &Region, given: &[(usiz
     }
     for (wanted, (place, ty)) in region.input_types().zip(given) {
         if !wanted.admits(ty) {
-            let message = format!("`{name}` takes {wanted}, and is called with {ty}");
+            let message = format!("`{name}` takes {wanted}, but is called with {ty}");
             return Err(match call.operands.get(*place) {
                 Some(_) => OpError::new(message).at(*place),
                 None => OpError::new(message).attr(name),
@@ -145,17 +184,17 @@ fn check_arguments(call: &Infer<'_>, name: &str, region: &Region, given: &[(usiz
     Ok(())
 }
 
-/// What the unknown extents of a function, and symbols of its own, are outside of it.
+/// The values that unknown dimensions and symbols of a function have outside of it.
 #[derive(std::default::Default)]
 struct Outside {
     known: HashMap<Dim, Dim>,
-    /// Symbols of which nothing is known outside.
+    /// Symbols that nothing is known about outside.
     own: HashSet<Dim>,
 }
 
 impl Outside {
-    /// Notes that the function calls `inner` what is `outer` outside; if it is not `constant`, it is so in the first
-    /// call alone.
+    /// Records that `inner` dimensions of the function are `outer` ones outside; unless `constant`, that holds only in
+    /// the first call.
     fn learn(&mut self, inner: &Type, outer: &Type, constant: bool) {
         let (mut names, mut values) = (Vec::new(), Vec::new());
         inner.visit_dims(&mut |d| names.push(d.clone()));
@@ -177,7 +216,7 @@ impl Outside {
         }
     }
 
-    /// The type of a result outside of the function.
+    /// The type that a result of the function has outside of it.
     fn ty(&mut self, call: &Infer<'_>, inner: &Type) -> Type {
         inner.visit_dims(&mut |d| {
             d.visit_atoms(&mut |atom| {
@@ -222,10 +261,10 @@ pub(crate) fn join(a: &Type, b: &Type, unknown: &mut dyn FnMut() -> Dim) -> Opti
 }
 
 fn joined(call: &Infer<'_>, a: &Type, b: &Type) -> Result<Type, OpError> {
-    join(a, b, &mut || call.unknown()).ok_or_else(|| OpError::new(format!("a result is {a} or {b}")))
+    join(a, b, &mut || call.unknown()).ok_or_else(|| OpError::new(format!("a result cannot be both {a} and {b}")))
 }
 
-/// One result alone, several as a tuple.
+/// The type of a single result, or a tuple of several.
 fn results(mut types: Vec<Type>) -> Type {
     match types.len() {
         1 => types.remove(0),
@@ -233,7 +272,7 @@ fn results(mut types: Vec<Type>) -> Type {
     }
 }
 
-/// Operands from `first` on, with their places.
+/// Operands from `first` on, with their positions.
 fn operands(call: &Infer<'_>, first: usize) -> Vec<(usize, Type)> {
     let all = call.operands.iter().enumerate().skip(first);
     all.map(|(i, fact)| (i, fact.ty.clone())).collect()
@@ -254,7 +293,11 @@ fn infer_branch(call: &Infer<'_>) -> Result<Type, OpError> {
         types.push(region.output_types().map(|ty| outside.ty(call, ty)).collect());
     }
     if types[0].len() != types[1].len() {
-        let message = format!("the branches have {} and {} results", types[0].len(), types[1].len());
+        let message = format!(
+            "the branches have different numbers of results: {} and {}",
+            types[0].len(),
+            types[1].len()
+        );
         return Err(OpError::new(message).attr("else_branch"));
     }
     let pairs = types[0].iter().zip(&types[1]);
@@ -263,8 +306,8 @@ fn infer_branch(call: &Infer<'_>) -> Result<Type, OpError> {
     ))
 }
 
-/// The outer types of results: carried ones, which may be the operands themselves if the body is never called, then
-/// those of one call that are collected.
+/// The outer types of results: first carried ones, which may be the operands themselves if the body is never called,
+/// then those of one call that are collected.
 fn called_again(
     call: &Infer<'_>,
     region: &Region,
@@ -286,7 +329,7 @@ fn called_again(
     let mut kept = Vec::new();
     for (i, out) in carried.clone().zip(&outs) {
         if !ins[i].admits(out) {
-            let message = format!("`body` takes {} and gives {out} for the next call", ins[i]);
+            let message = format!("`body` takes {}, but returns {out} for the next call", ins[i]);
             return Err(OpError::new(message).attr("body"));
         }
         let next = outside.ty(call, out);
@@ -296,7 +339,7 @@ fn called_again(
     Ok((kept, collected))
 }
 
-/// The type of `count` values side by side.
+/// The type of `count` values stacked along an axis.
 fn stacked(ty: &Type, axis: i64, count: Dim) -> Result<Type, OpError> {
     let Type::Tensor(t) = ty else {
         return Err(OpError::new(format!("{ty} cannot be collected; only tensors can")).attr("body"));
@@ -316,7 +359,7 @@ fn infer_loop(call: &Infer<'_>) -> Result<Type, OpError> {
     let region = call.function("body")?;
     let carried = call.count("carried")?;
     let mut inner = region.input_types();
-    // The number and the condition have the rank that the function gives them.
+    // The number and the condition have the rank that the function declares for them.
     let mut given: Vec<(usize, Type)> = Vec::new();
     for dtype in [DType::I64, DType::Bool] {
         let rank = inner.next().and_then(Type::as_tensor).and_then(TensorType::rank);
@@ -330,7 +373,7 @@ fn infer_loop(call: &Infer<'_>) -> Result<Type, OpError> {
         .and_then(Type::as_tensor)
         .is_none_or(|t| t.dtype != DType::Bool)
     {
-        return Err(OpError::new("`body` does not give a condition first").attr("body"));
+        return Err(OpError::new("the first result of `body` must be a condition").attr("body"));
     }
     let (mut types, collected) = called_again(call, &region, &given, 2..2usize.saturating_add(carried), 1)?;
     let condition_may_end = !always_true(&region);
@@ -356,7 +399,7 @@ fn infer_loop(call: &Infer<'_>) -> Result<Type, OpError> {
     Ok(results(types))
 }
 
-/// True if the condition that the body of a loop gives is always true, or the one that it was given.
+/// True if the condition returned by the body of a loop is always true, or the one it was passed.
 pub(crate) fn always_true(region: &Region) -> bool {
     let Some((mut i, _)) = region.outputs.first().cloned() else {
         return false;
@@ -386,7 +429,7 @@ fn infer_scan(call: &Infer<'_>) -> Result<Type, OpError> {
     let mut count: Option<Dim> = None;
     for (i, (place, ty)) in given[carried..carried + scanned].iter_mut().enumerate() {
         let Type::Tensor(t) = &ty else {
-            return Err(OpError::new(format!("{ty} has no slices")).at(*place));
+            return Err(OpError::new(format!("{ty} cannot be sliced")).at(*place));
         };
         let Some(shape) = &t.shape else {
             *ty = TensorType::any_rank(t.dtype).into();
@@ -432,7 +475,7 @@ fn infer_map(call: &Infer<'_>) -> Result<Type, OpError> {
     Ok(results(items.collect()))
 }
 
-/// The work of the functions: of the longer branch, of as many calls as are known or a guess.
+/// The work of the functions: of the longer branch, or of the number of calls if known, else of a guess.
 fn work(call: &Infer<'_>, _: &Type) -> f64 {
     const GUESS: f64 = 16.0;
     let micros = call.attrs.iter().filter_map(AttrValue::region).map(|r| r.micros());
@@ -446,7 +489,7 @@ fn work(call: &Infer<'_>, _: &Type) -> f64 {
                 .and_then(|o| o.value)
                 .and_then(|t| t.to_ints()?.first().copied());
             let may_end = call.attrs.iter().filter_map(AttrValue::region).any(|r| !always_true(r));
-            // The largest number is what exporters write for a loop that a condition ends.
+            // Exporters write the largest integer for a loop that a condition ends.
             match trips {
                 Some(n) if may_end => (n as f64).clamp(0.0, GUESS),
                 Some(n) => (n as f64).max(0.0),
@@ -455,6 +498,6 @@ fn work(call: &Infer<'_>, _: &Type) -> f64 {
         }
         _ => GUESS,
     };
-    // `Cost::micros` takes 50 000 operations for a microsecond; a call of a function is one that has to be started.
+    // `Cost::micros` takes 50 000 operations per microsecond; each call of a function has to be launched.
     (once + 2.0) * times * 50e3
 }

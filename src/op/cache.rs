@@ -8,7 +8,7 @@ use crate::tensor::{DType, Dim, Nd, Type};
 /// The operators of this family.
 pub(super) const OPS: &[OpDef] = &[OpDef::new(
     "tensor_scatter",
-    "A cache with new elements written behind each other along an axis, from an index for each of the batch.",
+    "Writes new elements into a cache along an axis, starting at an index for each batch element.",
 )
 .operands(&[
     Operand::one("past_cache"),
@@ -20,13 +20,13 @@ pub(super) const OPS: &[OpDef] = &[OpDef::new(
         "axis",
         AttrKind::Axis(AxisOf::Input),
         Default::Int(-2),
-        "the axis of the sequence; not the first, which is that of the batch",
+        "the sequence axis; not the first, which is the batch axis",
     ),
     AttrDef::new(
         "mode",
         AttrKind::OneOf(&["linear", "circular"]),
         Default::Str("linear"),
-        "whether elements behind the end are written to the front",
+        "whether elements beyond the end are written to the front",
     ),
 ])
 .infer(infer)
@@ -44,7 +44,7 @@ fn infer(call: &Infer<'_>) -> Result<Type, OpError> {
     };
     let axis = call.axis("axis", cache.len())?;
     if axis == 0 {
-        return Err(OpError::new("axis 0 is that of the batch").attr("axis"));
+        return Err(OpError::new("axis 0 is the batch axis").attr("axis"));
     }
     if let Some(update) = call.shape(1)? {
         let fits = |(i, (a, b)): (usize, (&Dim, &Dim))| match (a, b) {
@@ -53,7 +53,7 @@ fn infer(call: &Infer<'_>) -> Result<Type, OpError> {
         };
         if update.len() != cache.len() || !cache.iter().zip(update.iter()).enumerate().all(fits) {
             return Err(
-                OpError::new(format!("`update` is {update} and does not fit a cache of {cache}"))
+                OpError::new(format!("`update` is {update}, which does not fit a cache of {cache}"))
                     .at(1)
                     .and(0),
             );
@@ -62,12 +62,15 @@ fn infer(call: &Infer<'_>) -> Result<Type, OpError> {
     if let Some(starts) = call.optional(2)?.and_then(|t| t.shape.as_ref())
         && (starts.len() != 1 || unify(&starts[0], &cache[0]).is_none())
     {
-        return Err(OpError::new(format!("indices {starts} are no list along the batch of {cache}")).at(2));
+        return Err(OpError::new(format!(
+            "indices {starts} must be a list along the batch axis of {cache}"
+        ))
+        .at(2));
     }
     Ok(typed(dtype, Some(cache.clone())))
 }
 
-/// Elements of `update` where one was written, else those of `cache`.
+/// Elements of `update` where one was written, otherwise those of `cache`.
 fn written<T: Clone>(
     cache: &Nd<T>,
     update: &Nd<T>,
@@ -97,9 +100,9 @@ fn scatter<S: System>(e: &Eval<'_, S>) -> Out<S> {
     let places = places
         .filter(|p| p.len() == cache.shape()[0])
         .filter(|p| circular || p.iter().all(|&i| i.checked_add(steps).is_some_and(|end| end <= extent)))
-        .ok_or_else(|| OpError::new(format!("{steps} elements are written outside of an axis of {extent}")).at(2))?;
+        .ok_or_else(|| OpError::new(format!("{steps} elements are written outside an axis of size {extent}")).at(2))?;
     let source = |p: &[usize]| -> Option<usize> {
-        // How far behind the first element that was written.
+        // The distance from the first element that was written.
         let step = if circular {
             (p[axis] + extent - places[p[0]] % extent) % extent
         } else {
@@ -144,7 +147,7 @@ mod tests {
                     "tensor_scatter",
                     "",
                     &[cache, update, "i64[2] 2 0"],
-                    "2 elements are written outside of an axis of 3",
+                    "2 elements are written outside an axis of size 3",
                 ),
             ],
         );
@@ -161,13 +164,13 @@ mod tests {
                     "tensor_scatter",
                     "",
                     &["f32[b, 3, 4]", "f32[b, 5, 4]"],
-                    "`update` is [b, 5, 4] and does not fit a cache of [b, 3, 4]",
+                    "`update` is [b, 5, 4], which does not fit a cache of [b, 3, 4]",
                 ),
                 (
                     "tensor_scatter",
                     "axis=0",
                     &["f32[3, 4]", "f32[1, 4]"],
-                    "axis 0 is that of the batch",
+                    "axis 0 is the batch axis",
                 ),
             ],
         );

@@ -1,4 +1,4 @@
-//! Bringing a call into normal form: defaults filled in, constants in attribute position, axes counted from the front.
+//! Normalizes calls: fills in defaults, turns constant operands into attributes, and counts axes from the front.
 
 use std::cell::Cell;
 
@@ -9,7 +9,7 @@ use crate::tensor::{Dim, Tensor, Type};
 /// A call in normal form.
 #[derive(Debug, Clone)]
 pub struct Normalized {
-    /// For each operand of the result its place among those given, or `None` where it is left out.
+    /// For each operand of the result, its position among those given, or `None` if it was left out.
     pub operands: Vec<Option<usize>>,
     /// Attributes in declared order.
     pub attrs: Vec<AttrValue>,
@@ -19,9 +19,8 @@ pub struct Normalized {
 
 /// Normal form and type of a call.
 ///
-/// Constants that stand for an attribute become the attribute; trailing operands that are left out are dropped;
-/// defaults are filled in; axes are counted from the front where the rank is known. `given` holds attribute values
-/// by name.
+/// Constant operands that stand for an attribute become the attribute; absent trailing operands are dropped; defaults
+/// are filled in; axes are counted from the front where the rank is known. `given` holds attribute values by name.
 ///
 /// # Errors
 /// If the number or the types of operands or attributes do not fit the operator.
@@ -49,7 +48,7 @@ pub fn normalize(
             value = attr.coerce(v.clone()).ok_or_else(|| wrong_value(attr, v))?;
             if has_unknown(&value) {
                 return Err(
-                    OpError::new(format!("attribute `{}` has an extent that is not known", attr.name)).attr(attr.name),
+                    OpError::new(format!("attribute `{}` contains an unknown dimension", attr.name)).attr(attr.name),
                 );
             }
         }
@@ -114,7 +113,7 @@ pub fn normalize(
     })
 }
 
-/// True for integers that no program can say: nothing could compute them.
+/// True for integers with unknown dimensions, which no program can express and nothing could compute.
 fn has_unknown(value: &AttrValue) -> bool {
     match value {
         AttrValue::Int(d) => d.has_unknown(),
@@ -143,7 +142,7 @@ fn check_arity(def: &'static OpDef, operands: &[Fact<'_>]) -> Result<(), OpError
             .collect();
         let plural = if takes == "1" { "" } else { "s" };
         return Err(OpError::arity(format!(
-            "takes {takes} operand{plural} ({}), and {n} {} given",
+            "takes {takes} operand{plural} ({}), but {n} {} given",
             names.join(", "),
             if n == 1 { "is" } else { "are" }
         )));
@@ -184,7 +183,7 @@ fn unknown_attr(def: &OpDef, name: &str) -> OpError {
     }
 }
 
-/// The attribute value that a constant operand stands for, if it is of the right kind.
+/// The attribute value that a constant operand stands for, if it has the right kind.
 pub(crate) fn attr_from_tensor(attr: &AttrDef, value: &Tensor) -> Option<AttrValue> {
     let ints = || {
         value.to_ints().and_then(|v| {
@@ -234,7 +233,7 @@ fn resolve_axes(def: &OpDef, operands: &[Fact<'_>], attrs: &mut [AttrValue]) -> 
                 } else {
                     axis
                 };
-                // A default that does not fit a scalar is left to the operator's own inference.
+                // A default that is out of range for a scalar is left to the operator's own inference.
                 if rank > 0 || attr.default == Default::Required {
                     *d = Dim::from(resolve_axis(axis, rank).map_err(|e| e.attr(attr.name))?);
                 }

@@ -1,4 +1,4 @@
-//! Tests of the operator families: types, attributes and tensors as short texts.
+//! Test helpers of the operator families: types, attributes and tensors as short strings.
 
 use std::cell::Cell;
 
@@ -51,7 +51,7 @@ pub(super) fn tensor(text: &str) -> Option<Tensor> {
     .map(|t| t.unwrap_or_else(|| panic!("{text}: the elements do not fill the shape")))
 }
 
-/// The text of a tensor.
+/// The string form of a tensor.
 fn show(t: &Tensor) -> String {
     let words: Vec<String> = match t {
         Tensor::Utf8(a) => a.iter().cloned().collect(),
@@ -113,7 +113,7 @@ pub(super) fn infer(op: &str, given: &str, types: &[&str]) -> String {
     match normal(op, &types, &vec![None; types.len()], given) {
         Ok(call) => {
             let text = call.ty.to_string();
-            // What is normal stays as it is.
+            // Normalizing a call again must not change it.
             let def = lookup(op).unwrap();
             let again: Vec<(&str, AttrValue)> = def.attrs.iter().map(|a| a.name).zip(call.attrs.clone()).collect();
             let facts: Vec<Fact<'_>> = types.iter().map(Fact::of).collect();
@@ -135,8 +135,8 @@ pub(super) fn canonical(op: &str, given: &str, types: &[&str]) -> String {
     words.join(" ")
 }
 
-/// The results of a call, or the message of its error; operands in attribute position are given once as constants
-/// and once as values that are known only at run time, with one outcome.
+/// The results of a call, or the message of its error. Operands in attribute position are given once as constants and
+/// once as values known only at run time; both must have the same outcome.
 pub(super) fn eval(op: &str, given: &str, operands: &[&str]) -> String {
     let tensors: Vec<Option<Tensor>> = operands.iter().map(|t| tensor(t)).collect();
     let types: Vec<Type> = tensors
@@ -197,7 +197,7 @@ fn fixed_head(outcome: &str) -> String {
     }
 }
 
-/// Checks a table of calls: operator, attributes, operands, and what comes out.
+/// Checks a table of calls: operator, attributes, operands, and the expected outcome.
 pub(super) fn table(check: fn(&str, &str, &[&str]) -> String, rows: &[(&str, &str, &[&str], &str)]) {
     let wrong: Vec<String> = rows
         .iter()

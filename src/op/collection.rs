@@ -1,4 +1,4 @@
-//! Sequences of values, and values that may be missing. `graph::flow` says what they compute.
+//! Sequences of values, and optional values. `graph::flow` defines what they compute.
 
 use super::infer::resolve_axis;
 use super::{AttrDef, AttrKind, AttrValue, CostRule, Default, Flow, Infer, OpDef, OpError, Operand};
@@ -17,20 +17,17 @@ pub(super) const OPS: &[OpDef] = &[
         .flow(Flow::Sequence)
         .cost(CostRule::View)
         .onnx("SequenceConstruct", 11),
-    OpDef::new(
-        "sequence_empty",
-        "A sequence of tensors of an element type, without any.",
-    )
-    .attrs(&[AttrDef::new(
-        "dtype",
-        AttrKind::DType,
-        Default::DType(DType::F32),
-        "the element type",
-    )])
-    .infer(infer_empty)
-    .flow(Flow::Empty)
-    .cost(CostRule::View)
-    .onnx("SequenceEmpty", 11),
+    OpDef::new("sequence_empty", "An empty sequence of tensors of an element type.")
+        .attrs(&[AttrDef::new(
+            "dtype",
+            AttrKind::DType,
+            Default::DType(DType::F32),
+            "the element type of the tensors",
+        )])
+        .infer(infer_empty)
+        .flow(Flow::Empty)
+        .cost(CostRule::View)
+        .onnx("SequenceEmpty", 11),
     OpDef::new("sequence_at", "The element at a position; -1 is the last.")
         .operands(&[SEQUENCE, POSITION])
         .infer(infer_at)
@@ -39,7 +36,7 @@ pub(super) const OPS: &[OpDef] = &[
         .onnx("SequenceAt", 11),
     OpDef::new(
         "sequence_insert",
-        "A sequence with one element more, before a position; at the end if it is left out.",
+        "Inserts an element into a sequence before a position; at the end if it is left out.",
     )
     .operands(&[SEQUENCE, Operand::one("tensor"), POSITION_OR_END])
     .infer(infer_insert)
@@ -48,7 +45,7 @@ pub(super) const OPS: &[OpDef] = &[
     .onnx("SequenceInsert", 11),
     OpDef::new(
         "sequence_erase",
-        "A sequence without the element at a position; without the last if it is left out.",
+        "Removes the element at a position from a sequence; the last if it is left out.",
     )
     .operands(&[SEQUENCE, POSITION_OR_END])
     .infer(infer_erase)
@@ -63,16 +60,16 @@ pub(super) const OPS: &[OpDef] = &[
         .onnx("SequenceLength", 11),
     OpDef::new(
         "split_to_sequence",
-        "Parts of a tensor along an axis: of one extent, of the extents in `split`, or of 1.",
+        "Splits a tensor along an axis into parts of one size, of the sizes in `split`, or of size 1.",
     )
     .operands(&[INPUT, Operand::optional("split")])
     .attrs(&[
-        AttrDef::new("axis", AttrKind::Int, Default::Int(0), "the axis that is cut"),
+        AttrDef::new("axis", AttrKind::Int, Default::Int(0), "the axis to split"),
         AttrDef::new(
             "keepdims",
             AttrKind::Bool,
             Default::Bool(true),
-            "keep the axis where every part has extent 1 because `split` is left out",
+            "whether parts keep the axis if they have size 1 because `split` is left out",
         ),
     ])
     .infer(infer_split)
@@ -81,31 +78,41 @@ pub(super) const OPS: &[OpDef] = &[
     .onnx("SplitToSequence", 11),
     OpDef::new(
         "concat_from_sequence",
-        "All elements joined along an axis, or along a new one.",
+        "Concatenates all elements along an axis, or stacks them along a new one.",
     )
     .operands(&[SEQUENCE])
     .attrs(&[
         AttrDef::new("axis", AttrKind::Int, Default::Required, "the axis"),
-        AttrDef::new("new_axis", AttrKind::Bool, Default::Bool(false), "it is a new one"),
+        AttrDef::new(
+            "new_axis",
+            AttrKind::Bool,
+            Default::Bool(false),
+            "whether it is a new axis",
+        ),
     ])
     .infer(infer_concat)
     .flow(Flow::Concat)
     .cost(CostRule::Elementwise(0.0))
     .onnx("ConcatFromSequence", 11),
-    OpDef::new("optional", "A value that may be missing, and is there.")
+    OpDef::new("optional", "An optional value that is present.")
         .operands(&[INPUT])
         .infer(infer_optional)
         .flow(Flow::Optional)
         .cost(CostRule::View)
         .onnx("Optional", 15),
-    OpDef::new("optional_missing", "A value that may be missing, and is.")
+    OpDef::new("optional_missing", "An optional value that is absent.")
         .attrs(&[
-            AttrDef::new("dtype", AttrKind::DType, Default::DType(DType::F32), "the element type"),
+            AttrDef::new(
+                "dtype",
+                AttrKind::DType,
+                Default::DType(DType::F32),
+                "the element type of the tensors",
+            ),
             AttrDef::new(
                 "sequence",
                 AttrKind::Bool,
                 Default::Bool(false),
-                "it is no tensor but a sequence of them",
+                "whether it is a sequence of tensors instead of a tensor",
             ),
         ])
         .infer(infer_missing)
@@ -113,7 +120,7 @@ pub(super) const OPS: &[OpDef] = &[
         .cost(CostRule::View),
     OpDef::new(
         "optional_get_element",
-        "What is in an optional value; another value is its own content.",
+        "The content of an optional value; any other value is returned as it is.",
     )
     .operands(&[INPUT])
     .infer(infer_inside)
@@ -122,7 +129,7 @@ pub(super) const OPS: &[OpDef] = &[
     .onnx("OptionalGetElement", 15),
     OpDef::new(
         "optional_has_element",
-        "Whether an optional value is there; other values always are.",
+        "Whether an optional value is present; other values always are.",
     )
     .operands(&[Operand::optional("input")])
     .infer(infer_is_there)
@@ -135,7 +142,7 @@ pub(super) const OPS: &[OpDef] = &[
 fn element<'a>(call: &Infer<'a>) -> Result<&'a Type, OpError> {
     match call.operands.first().map(|o| o.ty) {
         Some(Type::Sequence(item)) => Ok(item),
-        Some(other) => Err(OpError::new(format!("a sequence is needed, and this is {other}")).at(0)),
+        Some(other) => Err(OpError::new(format!("expected a sequence, but this is {other}")).at(0)),
         None => Err(OpError::new("operand `input_sequence` is missing")),
     }
 }
@@ -148,14 +155,14 @@ fn position(call: &Infer<'_>, i: usize) -> Result<(), OpError> {
     let Some(ty) = call.optional(i)? else { return Ok(()) };
     let one = |s: &Shape| s.iter().all(|d| !matches!(d, Dim::Const(n) if *n != 1));
     if !ty.dtype.is_int() || !ty.shape.as_ref().is_none_or(one) {
-        return Err(OpError::new(format!("a position is one integer, and this is {ty}")).at(i));
+        return Err(OpError::new(format!("a position must be one integer, but this is {ty}")).at(i));
     }
     Ok(())
 }
 
 fn both(call: &Infer<'_>, a: &Type, b: &Type, place: usize) -> Result<Type, OpError> {
     super::branch::join(a, b, &mut || call.unknown())
-        .ok_or_else(|| OpError::new(format!("one sequence has elements {a} and {b}")).at(place))
+        .ok_or_else(|| OpError::new(format!("a sequence cannot have elements {a} and {b}")).at(place))
 }
 
 fn infer_construct(call: &Infer<'_>) -> Result<Type, OpError> {
@@ -183,7 +190,7 @@ fn infer_at(call: &Infer<'_>) -> Result<Type, OpError> {
     Ok(again(call, &item))
 }
 
-/// The type of some element: its unknown extents are those of this element alone.
+/// The type of an element, with fresh unknown dimensions, since elements may differ in them.
 fn again(call: &Infer<'_>, item: &Type) -> Type {
     match item {
         Type::Tensor(t) => TensorType {
@@ -252,14 +259,14 @@ fn infer_split(call: &Infer<'_>) -> Result<Type, OpError> {
 
 fn infer_concat(call: &Infer<'_>) -> Result<Type, OpError> {
     let Type::Tensor(item) = again(call, element(call)?) else {
-        return Err(OpError::new("only tensors can be joined").at(0));
+        return Err(OpError::new("only tensors can be concatenated").at(0));
     };
     let Some(shape) = &item.shape else {
         return Ok(TensorType::any_rank(item.dtype).into());
     };
     let new = call.attr("new_axis") == AttrValue::Bool(true);
     let AttrValue::Int(Dim::Const(axis)) = call.attr("axis") else {
-        return Err(OpError::new("the axis is not known").attr("axis"));
+        return Err(OpError::new("the axis is unknown").attr("axis"));
     };
     let axis = resolve_axis(axis, shape.len() + usize::from(new)).map_err(|e| e.attr("axis"))?;
     let mut dims: Vec<Dim> = shape.iter().cloned().collect();

@@ -1,13 +1,13 @@
-//! What the operator families share: inference of common types, index arithmetic over arrays.
+//! Shared by the operator families: inference of common types, and index arithmetic on arrays.
 
 use super::value::shaped;
 use super::{AttrValue, Infer, Number, OpError, Value};
 use crate::tensor::{DType, Dim, Nd, Shape, TensorType, Type};
 
-/// What reference semantics give.
+/// The result of reference semantics.
 pub(super) type Out<S> = Result<Vec<Value<S>>, OpError>;
 
-/// The most elements an array made by reference semantics may have.
+/// The maximum number of elements in an array made by reference semantics.
 const MAX_ELEMENTS: usize = 1 << 30;
 
 /// A tensor type whose rank may be unknown.
@@ -15,7 +15,7 @@ pub(super) fn typed(dtype: DType, shape: Option<Shape>) -> Type {
     TensorType { dtype, shape }.into()
 }
 
-/// The number of elements of an array of that shape, if it can be made at all.
+/// The number of elements of an array of that shape, if one can be allocated.
 pub(super) fn count(shape: &[usize]) -> Result<usize, OpError> {
     let limited = |n: usize| (n <= MAX_ELEMENTS).then_some(n);
     let extents = shape.iter().try_for_each(|&d| limited(d).map(drop));
@@ -36,7 +36,7 @@ pub(super) fn advance(at: &mut [usize], shape: &[usize]) {
     }
 }
 
-/// An array of that shape whose elements are `f` of their position.
+/// An array of that shape whose elements are `f` of their positions.
 pub(super) fn build<T: Clone>(
     shape: &[usize],
     mut f: impl FnMut(&[usize]) -> Result<T, OpError>,
@@ -51,7 +51,7 @@ pub(super) fn build<T: Clone>(
     shaped(shape, out)
 }
 
-/// The distance between neighbours along each axis of a row-major array.
+/// The stride of each axis in a row-major array.
 pub(super) fn strides(shape: &[usize]) -> Vec<usize> {
     let mut out = vec![1usize; shape.len()];
     for i in (1..shape.len()).rev() {
@@ -69,16 +69,16 @@ pub(super) fn flat<T: Clone>(a: &Nd<T>) -> Vec<T> {
 pub(super) fn at<T: Clone>(a: &Nd<T>, index: &[usize]) -> Result<T, OpError> {
     a.get(index)
         .cloned()
-        .ok_or_else(|| OpError::new(format!("position {index:?} is outside of shape {:?}", a.shape())))
+        .ok_or_else(|| OpError::new(format!("position {index:?} is outside shape {:?}", a.shape())))
 }
 
-/// The array whose position `i` along axis `k` is position `maps[k][i]` of `a`; `fill` stands where a map has none.
+/// The array whose position `i` along axis `k` is position `maps[k][i]` of `a`, or `fill` where a map is `None`.
 pub(super) fn select_axes<T: Clone>(
     a: &Nd<T>,
     maps: &[Vec<Option<usize>>],
     fill: Option<&T>,
 ) -> Result<Nd<T>, OpError> {
-    let outside = || OpError::new("an index is outside of its axis");
+    let outside = || OpError::new("an index is out of range for its axis");
     if maps.len() != a.ndim()
         || maps
             .iter()
@@ -104,14 +104,14 @@ pub(super) fn select_axes<T: Clone>(
     })
 }
 
-/// The slices at `places` of one axis.
+/// The slices at `places` along one axis.
 pub(super) fn select_axis<T: Clone>(a: &Nd<T>, axis: usize, places: Vec<Option<usize>>) -> Result<Nd<T>, OpError> {
     let mut maps = whole(a.shape());
     maps[axis] = places;
     select_axes(a, &maps, None)
 }
 
-/// The maps of [`select_axes`] that change nothing.
+/// The maps of [`select_axes`] that select everything.
 pub(super) fn whole(shape: &[usize]) -> Vec<Vec<Option<usize>>> {
     shape.iter().map(|&n| (0..n).map(Some).collect()).collect()
 }
@@ -130,18 +130,21 @@ pub(super) fn reshape<T: Clone>(a: &Nd<T>, shape: &[usize]) -> Result<Nd<T>, OpE
 /// The array with its axes in another order; `perm` is a permutation.
 pub(super) fn transpose<T: Clone>(a: &Nd<T>, perm: &[usize]) -> Result<Nd<T>, OpError> {
     if !is_permutation(perm, a.ndim()) {
-        return Err(OpError::new(format!("{perm:?} is no permutation of {} axes", a.ndim())));
+        return Err(OpError::new(format!(
+            "{perm:?} is not a permutation of {} axes",
+            a.ndim()
+        )));
     }
     Ok(a.clone().permuted_axes(perm.to_vec()))
 }
 
-/// True if `perm` lists each of `rank` axes once.
+/// True if `perm` lists each of `rank` axes exactly once.
 pub(super) fn is_permutation(perm: &[usize], rank: usize) -> bool {
     perm.len() == rank && (0..rank).all(|axis| perm.contains(&axis))
 }
 
-/// The elements of `a` as rows along `axes`: the rows of the other axes' positions in row-major order, and how long
-/// a row is.
+/// The elements of `a` as rows along `axes`, ordered by the row-major position along the other axes; with the number of
+/// rows and their length.
 pub(super) fn rows<T: Clone>(a: &Nd<T>, axes: &[usize]) -> Result<(Vec<T>, usize, usize), OpError> {
     let kept: Vec<usize> = (0..a.ndim()).filter(|i| !axes.contains(i)).collect();
     let extent = |list: &[usize]| count(&list.iter().map(|&i| a.shape()[i]).collect::<Vec<_>>());
@@ -150,13 +153,14 @@ pub(super) fn rows<T: Clone>(a: &Nd<T>, axes: &[usize]) -> Result<(Vec<T>, usize
     Ok((flat(&transpose(a, &order)?), number, length))
 }
 
-/// A list attribute whose values are all known; `None` if it was left out or is computed.
+/// A list attribute whose values are all constants; `None` if it was left out or is computed.
 pub(super) fn known_ints(call: &Infer<'_>, name: &str) -> Result<Option<Vec<i64>>, OpError> {
     let Some(list) = call.ints(name) else { return Ok(None) };
     list.iter()
         .map(|d| {
-            d.as_const()
-                .ok_or_else(|| OpError::new(format!("`{name}` must be known integers, and has {d}")).attr(name))
+            d.as_const().ok_or_else(|| {
+                OpError::new(format!("`{name}` must be a list of known integers, but contains {d}")).attr(name)
+            })
         })
         .collect::<Result<Vec<_>, _>>()
         .map(Some)
@@ -185,13 +189,13 @@ pub(super) fn int_operand(call: &Infer<'_>, name: &str) -> Result<(), OpError> {
         if let Some(rank) = call.tensor(i)?.rank()
             && rank > 1
         {
-            return Err(OpError::new(format!("`{name}` has {rank} axes, and is a list")).at(i));
+            return Err(OpError::new(format!("`{name}` must be a list, but has {rank} axes")).at(i));
         }
     }
     Ok(())
 }
 
-/// How many values a computed list attribute has, if that is known.
+/// The number of values of a computed list attribute, if known.
 pub(super) fn operand_len(call: &Infer<'_>, name: &str) -> Option<usize> {
     let shape = call.tensor(call.attr_operand(name)?).ok()?.shape.as_ref()?;
     match &shape[..] {
@@ -213,7 +217,7 @@ pub(super) fn axes_value(axes: &[usize]) -> AttrValue {
     AttrValue::Ints(axes.iter().copied().map(Dim::from).collect())
 }
 
-/// The extent two tensors share along an axis; `None` if theirs are known to differ.
+/// The dimension two tensors share along an axis; `None` if the two are known to differ.
 pub(super) fn unify(a: &Dim, b: &Dim) -> Option<Dim> {
     match (a, b) {
         (Dim::Const(x), Dim::Const(y)) => (x == y).then(|| a.clone()),
@@ -240,7 +244,7 @@ pub(super) fn map<T, R: Clone>(a: &Nd<T>, mut f: impl FnMut(&T) -> Result<R, OpE
     shaped(a.shape(), a.iter().map(&mut f).collect::<Result<Vec<_>, _>>()?)
 }
 
-/// A floating-point number as the integer it stands for, towards zero; NaN is 0.
+/// A floating-point number truncated to an integer; NaN becomes 0.
 pub(super) fn to_int<S: Number>(x: &S) -> Result<i128, OpError> {
     Ok(x.to_f64()? as i128)
 }

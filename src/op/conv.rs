@@ -15,7 +15,7 @@ pub(super) const GROUP: AttrDef = AttrDef::new(
     "group",
     AttrKind::Int,
     Default::Int(1),
-    "parts that the channels fall into, each convolved alone",
+    "number of groups of channels; each group is convolved separately",
 );
 
 /// The operators of this family.
@@ -35,7 +35,7 @@ pub(super) const OPS: &[OpDef] = &[
     .onnx("Conv", 1),
     OpDef::new(
         "conv_transpose",
-        "Transpose of a convolution: every element of `x[n, c, ...]` adds its multiple of `w[c, m / group, ...]`, plus `b[m]`.",
+        "Transposed convolution: adds `w[c, m / group, ...]` times each element of `x[n, c, ...]`, plus `b[m]`.",
     )
     .aliases(&["conv1d_transpose", "conv2d_transpose", "conv3d_transpose"])
     .operands(XWB)
@@ -55,7 +55,7 @@ pub(super) const OPS: &[OpDef] = &[
             "output_shape",
             AttrKind::Ints,
             Default::None,
-            "spatial extents of the result, from which the pads follow",
+            "spatial dimensions of the result, which determine the pads",
         ),
     ])
     .canonical(canonical_transpose)
@@ -66,14 +66,14 @@ pub(super) const OPS: &[OpDef] = &[
     .onnx("ConvTranspose", 1),
 ];
 
-/// Checks the ranks of `x` and `w`; the number of spatial axes, if one of them is known.
+/// Checks the ranks of `x` and `w`, and returns the number of spatial axes if one of them is known.
 fn spatial_rank(call: &Infer<'_>) -> Result<Option<usize>, OpError> {
     let (x, w) = (call.tensor(0)?, call.tensor(1)?);
     for (i, ty) in [(0, x), (1, w)] {
         if ty.rank().is_some_and(|r| r < 3) {
             let name = call.def.operand(i).map_or("", |o| o.name);
             return Err(OpError::new(format!(
-                "`{name}` is {ty}: a batch or output axis, a channel axis and at least one spatial axis are needed"
+                "`{name}` is {ty}, but needs a batch or output axis, a channel axis and at least one spatial axis"
             ))
             .at(i));
         }
@@ -90,7 +90,7 @@ fn spatial_rank(call: &Infer<'_>) -> Result<Option<usize>, OpError> {
     Ok(x.rank().or(w.rank()).map(|r| r - 2))
 }
 
-/// The window of a convolution, whose extents are those of `w`.
+/// The windows of a convolution, whose dimensions are those of `w`.
 fn windows(call: &Infer<'_>, rank: usize) -> Result<Windows, OpError> {
     let kernel = match call.shape(1)? {
         Some(w) => spatial(w).to_vec(),
@@ -103,7 +103,7 @@ fn windows(call: &Infer<'_>, rank: usize) -> Result<Windows, OpError> {
 fn groups(call: &Infer<'_>) -> Result<Dim, OpError> {
     let group = call.int("group").unwrap_or(Dim::Const(1));
     match group.as_const() {
-        Some(g) if g < 1 => Err(OpError::new(format!("`group` is {g}; the least is 1")).attr("group")),
+        Some(g) if g < 1 => Err(OpError::new(format!("`group` must be at least 1, but is {g}")).attr("group")),
         _ => Ok(group),
     }
 }
@@ -127,7 +127,7 @@ fn divides(call: &Infer<'_>, operand: usize, axis: usize, what: &str, group: &Di
     };
     match (shape[axis].as_const(), group.as_const()) {
         (Some(n), Some(g)) if n % g != 0 => Err(OpError::new(format!(
-            "{n} {what} do not fall into {g} groups of equal size"
+            "{n} {what} cannot be split into {g} groups of equal size"
         ))
         .at(operand)
         .attr("group")),
@@ -140,7 +140,7 @@ fn bias(call: &Infer<'_>, channels: &Dim) -> Result<(), OpError> {
     let Some(shape) = &b.shape else { return Ok(()) };
     if shape.len() != 1 || known_to_differ(&shape[0], channels) {
         return Err(OpError::new(format!(
-            "`b` must be a vector of {channels}, one for each output channel, and is {b}"
+            "`b` must be a vector of {channels}, one for each output channel, but is {b}"
         ))
         .at(2));
     }
@@ -166,7 +166,7 @@ fn infer_conv(call: &Infer<'_>) -> Result<Type, OpError> {
         let expected = w[1].clone() * group.clone();
         if known_to_differ(&x[1], &expected) {
             return Err(OpError::new(format!(
-                "`x` has {} channels (axis 1 of {x}), and `w` takes {expected}: {} (axis 1 of {w}) times {group} group(s)",
+                "`x` has {} channels (axis 1 of {x}), but `w` takes {expected}: {} (axis 1 of {w}) times {group} group(s)",
                 x[1], w[1]
             ))
             .at(0)
@@ -191,13 +191,13 @@ fn infer_conv(call: &Infer<'_>) -> Result<Type, OpError> {
     .into())
 }
 
-/// Spatial extents, pads and output padding of a transposed convolution.
+/// Spatial dimensions, pads and output padding of a transposed convolution.
 struct Transposed {
     windows: Windows,
     out: Vec<Dim>,
     /// Pads before and after each axis, where they are known.
     pads: Vec<Option<(Dim, Dim)>>,
-    /// Output padding after the result was made as large as asked, where it is known.
+    /// Output padding after enlarging the result to the requested size, where it is known.
     output_padding: Vec<Dim>,
 }
 
@@ -220,7 +220,7 @@ fn transposed(attr: &dyn Fn(&str) -> AttrValue, windows: Windows, input: &[Dim])
                 let size = whole - before.clone() - after.clone();
                 if size.as_const().is_some_and(|s| s < 0) {
                     return Err(OpError::new(format!(
-                        "the pads {before} and {after} take away more than spatial axis {i} of the result has"
+                        "pads ({before}, {after}) exceed the size of spatial axis {i} of the result"
                     ))
                     .attr("pads"));
                 }
@@ -232,7 +232,7 @@ fn transposed(attr: &dyn Fn(&str) -> AttrValue, windows: Windows, input: &[Dim])
         };
         let total = (whole - wanted.clone()).as_const();
         pads.push(total.map(|total| {
-            // What is missing at the end is filled up.
+            // Missing elements are added at the end.
             if total < 0 {
                 output_padding[i] = output_padding[i].clone() - Dim::Const(total);
             }
@@ -284,7 +284,7 @@ fn infer_transpose(call: &Infer<'_>) -> Result<Type, OpError> {
         && known_to_differ(&x[1], &w[0])
     {
         return Err(OpError::new(format!(
-            "`x` has {} channels (axis 1 of {x}), and `w` takes {} (axis 0 of {w})",
+            "`x` has {} channels (axis 1 of {x}), but `w` takes {} (axis 0 of {w})",
             x[1], w[0]
         ))
         .at(0)
@@ -333,7 +333,7 @@ fn transpose_flops(call: &Infer<'_>, _: &Type) -> f64 {
     2.0 * x * each
 }
 
-/// The window of a call whose kernel has the shape `w`.
+/// The windows of a call whose kernel has the shape `w`.
 fn kernel_windows<S: System>(e: &Eval<'_, S>, w: &[usize]) -> Result<Windows, OpError> {
     let kernel = w.get(2..).unwrap_or(&[]).iter().map(|&d| Dim::from(d)).collect();
     Windows::read(&|name| e.attr(name).clone(), kernel)
@@ -343,10 +343,10 @@ fn group_count<S: System>(e: &Eval<'_, S>) -> Result<usize, OpError> {
     e.int("group")
         .and_then(|g| usize::try_from(g).ok())
         .filter(|&g| g > 0)
-        .ok_or_else(|| OpError::new("the number of groups is not known"))
+        .ok_or_else(|| OpError::new("the number of groups is unknown"))
 }
 
-/// The value each output channel starts from.
+/// The initial value of each output channel.
 fn start<S: System>(e: &Eval<'_, S>, channels: usize) -> Result<Vec<S>, OpError> {
     let start = match e.optional(2) {
         Some(b) => flat(b.real()?),
@@ -401,8 +401,8 @@ fn conv_transpose<S: System>(e: &Eval<'_, S>) -> Out<S> {
         .pads
         .into_iter()
         .collect::<Option<Vec<_>>>()
-        .ok_or_else(|| OpError::new("the pads are not known"))?;
-    // The windows lie over the result: each element of `x` adds to one of them.
+        .ok_or_else(|| OpError::new("the pads are unknown"))?;
+    // The windows slide over the result: each element of `x` is added to one of them.
     let grid = Grid::new(&t.windows, &pads, output)?;
     let (points, window) = (count(input)?, count(&ws[2..])?);
     let places = count(output)?;

@@ -1,4 +1,4 @@
-//! Operators that pass elements on: unchanged, under another element type, or held within bounds.
+//! Operators that pass elements on: unchanged, converted to another element type, or clamped.
 
 use super::common::{Out, map, same, same_float, set, to_int, typed};
 use super::elementwise::{larger, smaller};
@@ -14,14 +14,14 @@ const SATURATE: AttrDef = AttrDef::new(
     "saturate",
     AttrKind::Bool,
     Default::Bool(true),
-    "for conversion to 8-bit floating-point numbers only",
+    "only for conversion to 8-bit floating-point types: whether values out of range become the largest one",
 );
 
 const ROUND: AttrDef = AttrDef::new(
     "round_mode",
     AttrKind::OneOf(&["up", "down", "nearest"]),
     Default::Str("up"),
-    "for conversion to powers of two only",
+    "only for conversion to powers of two: how to round",
 );
 
 /// The operators of this family.
@@ -41,7 +41,7 @@ pub(super) const OPS: &[OpDef] = &[
         .onnx("Identity", 1),
     OpDef::new(
         "cast",
-        "The elements as another type: numbers to integers towards zero, integers wrapped.",
+        "Converts elements to another type: floating-point numbers are truncated towards zero, integers wrap.",
     )
     .operands(&[X])
     .attrs(&[
@@ -59,37 +59,40 @@ pub(super) const OPS: &[OpDef] = &[
     .reference(reference!(cast))
     .traits(UNARY.and(OpTraits::IDEMPOTENT))
     .onnx("Cast", 6),
-    OpDef::new("cast_like", "The elements as the element type of the second operand.")
-        .operands(&[X, Operand::one("target")])
-        .attrs(&[SATURATE, ROUND])
-        .infer(infer_cast_like)
-        .canonical(canonical_cast)
-        .reference(reference!(cast))
-        .traits(OpTraits::ELEMENTWISE)
-        .onnx("CastLike", 15),
-    OpDef::new("clip", "Held within bounds; a bound that is left out does not hold.")
+    OpDef::new(
+        "cast_like",
+        "Converts elements to the element type of the second operand.",
+    )
+    .operands(&[X, Operand::one("target")])
+    .attrs(&[SATURATE, ROUND])
+    .infer(infer_cast_like)
+    .canonical(canonical_cast)
+    .reference(reference!(cast))
+    .traits(OpTraits::ELEMENTWISE)
+    .onnx("CastLike", 15),
+    OpDef::new("clip", "Clamps elements to bounds, each of which may be left out.")
         .aliases(&["clamp"])
         .operands(&[X, Operand::attr("min"), Operand::attr("max")])
         .attrs(&[
-            AttrDef::new("min", AttrKind::Float, Default::None, "the smallest result"),
-            AttrDef::new("max", AttrKind::Float, Default::None, "the largest result"),
+            AttrDef::new("min", AttrKind::Float, Default::None, "the lower bound"),
+            AttrDef::new("max", AttrKind::Float, Default::None, "the upper bound"),
         ])
         .infer(infer_clip)
         .reference(reference!(clip))
         .traits(OpTraits::ELEMENTWISE.and(OpTraits::MONOTONE).and(OpTraits::IDEMPOTENT))
         .cost(CostRule::Elementwise(2.0))
         .onnx("Clip", 6),
-    OpDef::new("dropout", "The operand itself: nothing is dropped outside of training.")
+    OpDef::new("dropout", "The operand itself: elements are dropped only in training.")
         .operands(&[X, Operand::attr("ratio"), Operand::attr("training_mode")])
         .attrs(&[
             AttrDef::new(
                 "ratio",
                 AttrKind::Float,
                 Default::Float(0.5),
-                "share of the elements dropped in training",
+                "fraction of elements dropped in training",
             ),
             AttrDef::new("training_mode", AttrKind::Bool, Default::Bool(false), "must be false"),
-            AttrDef::new("seed", AttrKind::Int, Default::None, "seed of the choice in training"),
+            AttrDef::new("seed", AttrKind::Int, Default::None, "seed for training"),
         ])
         .infer(infer_dropout)
         .reference(reference!(identity))
@@ -109,15 +112,15 @@ fn infer_dropout(call: &Infer<'_>) -> Result<Type, OpError> {
     same_float(call)
 }
 
-/// True for the element types that conversions know.
+/// True for the element types that conversions support.
 fn convertible(dtype: DType) -> bool {
     dtype.is_number() || matches!(dtype.class(), DTypeClass::Narrow) || matches!(dtype, DType::Bool | DType::Utf8)
 }
 
 fn cast_to(call: &Infer<'_>, to: DType) -> Result<Type, OpError> {
-    call.expect_dtype(0, convertible, "a number, a truth value or text")?;
+    call.expect_dtype(0, convertible, "a number, a boolean or a string")?;
     if !convertible(to) {
-        return Err(OpError::new(format!("nothing can be converted to {to}")));
+        return Err(OpError::new(format!("conversion to {to} is not supported")));
     }
     Ok(typed(to, call.tensor(0)?.shape.clone()))
 }
@@ -133,7 +136,7 @@ fn infer_cast_like(call: &Infer<'_>) -> Result<Type, OpError> {
     cast_to(call, call.tensor(1)?.dtype)
 }
 
-/// What only conversion to narrow types looks at is left as by default where another type is the target.
+/// Resets the attributes that matter only for conversions to narrow types where the target is another type.
 fn canonical_cast(call: &Infer<'_>, attrs: &mut [AttrValue]) -> Result<(), OpError> {
     let to = match call.def.operands.len() {
         1 => call.dtype("to"),
@@ -148,7 +151,7 @@ fn canonical_cast(call: &Infer<'_>, attrs: &mut [AttrValue]) -> Result<(), OpErr
     Ok(())
 }
 
-/// A number that text stands for.
+/// The number that a string represents.
 fn parsed(text: &str) -> Result<f64, OpError> {
     text.trim()
         .parse()
@@ -199,7 +202,7 @@ fn cast<S: System>(e: &Eval<'_, S>) -> Out<S> {
     }])
 }
 
-/// Numbers on their way into a type of few bits: where they are to saturate, those beyond the largest are the largest.
+/// Numbers about to be stored in a type of few bits: with `saturate`, those beyond the largest value become it.
 fn narrowed<S: System>(e: &Eval<'_, S>, real: Nd<S>) -> Result<Nd<S>, OpError> {
     let to = e.out_dtype();
     let Some(most) = largest_narrow(to) else {
@@ -223,7 +226,7 @@ fn narrowed<S: System>(e: &Eval<'_, S>, real: Nd<S>) -> Result<Nd<S>, OpError> {
     })
 }
 
-/// The shortest text that reads back as the same number.
+/// The shortest string that reads back as the same number.
 fn number_text(x: f64, narrow: bool) -> Result<String, OpError> {
     Ok(match x {
         f64::INFINITY => "INF".into(),
@@ -294,7 +297,7 @@ mod tests {
                 ("identity", "", &["utf8[n]"], "utf8[n]"),
                 ("cast", "to=i32", &["f32[n, 2]"], "i32[n, 2]"),
                 ("cast", "to=bool", &["f32[..]"], "bool[..]"),
-                ("cast", "to=date32", &["f32"], "nothing can be converted to date32"),
+                ("cast", "to=date32", &["f32"], "conversion to date32 is not supported"),
                 ("cast", "", &["f32"], "attribute `to` is missing"),
                 ("cast_like", "", &["f32[2]", "i8[..]"], "i8[2]"),
                 ("clip", "min=0", &["i32[n]"], "i32[n]"),

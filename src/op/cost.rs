@@ -3,40 +3,41 @@
 use super::Infer;
 use crate::tensor::{Dim, Shape, Type};
 
-/// Work of one call.
+/// The work of one call.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Cost {
     /// Floating-point operations.
     pub flops: f64,
     /// Bytes read and written.
     pub bytes: f64,
-    /// Calls that have to be started; views count nothing.
+    /// Calls that have to be launched; views count as none.
     pub launches: f64,
 }
 
 impl Cost {
-    /// Estimated time in microseconds on one core: 2 µs for each call, then the longer of 50 GFLOP/s and 10 GB/s.
+    /// Estimated time in microseconds on one core: 2 µs per call, plus the longer of the times at 50 GFLOP/s and 10
+    /// GB/s.
     ///
-    /// A roofline; measured operator times of a CPU library lie within 2 to 27 % of it for whole networks.
+    /// A roofline model; for whole networks it is within 2 to 27 % of operator times measured in a CPU library.
     pub fn micros(&self) -> f64 {
         2.0 * self.launches + (self.flops / 50e3).max(self.bytes / 10e3)
     }
 }
 
-/// How the work of an operator follows from its types.
+/// How the work of an operator is computed from its types.
 #[derive(Clone, Copy)]
 pub enum CostRule {
     /// This many operations for each element of the result.
     Elementwise(f64),
     /// This many operations for each element of the first operand.
     PerInput(f64),
-    /// Nothing is computed and nothing is moved.
+    /// Neither computes nor moves anything.
     View,
-    /// Operations by a formula over the operand types, result type and attributes.
+    /// Operations given by a formula over the operand types, result type and attributes.
     Flops(fn(&Infer<'_>, &Type) -> f64),
 }
 
-/// The extent assumed for a dimension that is not known when costs are compared.
+/// The size assumed for an unknown dimension when costs are compared.
 pub const ASSUMED_EXTENT: i64 = 64;
 
 pub(crate) fn extent(dim: &Dim) -> f64 {
@@ -47,7 +48,7 @@ pub(crate) fn extent(dim: &Dim) -> f64 {
     bound.as_const().unwrap_or(ASSUMED_EXTENT).max(0) as f64
 }
 
-/// Number of elements, with unknown extents assumed.
+/// Number of elements, with assumed sizes for unknown dimensions.
 pub(crate) fn elements(shape: Option<&Shape>) -> f64 {
     shape.map_or((ASSUMED_EXTENT * ASSUMED_EXTENT) as f64, |s| {
         s.iter().map(extent).product()

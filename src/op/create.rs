@@ -1,4 +1,4 @@
-//! Operators that make tensors of shapes, positions and constants.
+//! Operators that create tensors from shapes, positions and constants.
 
 use super::common::{Out, at, build, count, int_operand, map, operand_len, same, set, to_int, typed};
 use super::value::shaped;
@@ -11,22 +11,25 @@ use crate::{map_value, reference};
 
 const MOVE: CostRule = CostRule::Elementwise(0.0);
 const X: Operand = Operand::one("x");
-const SHAPE: AttrDef = AttrDef::new("shape", AttrKind::Ints, Default::Required, "extents");
+const SHAPE: AttrDef = AttrDef::new("shape", AttrKind::Ints, Default::Required, "the shape of the result");
 const DTYPE: AttrDef = AttrDef::new("dtype", AttrKind::DType, Default::DType(DType::F32), "element type");
 
 /// The operators of this family.
 pub(super) const OPS: &[OpDef] = &[
-    OpDef::new("shape", "The extents of the axes from `start` up to `end`.")
-        .operands(&[X])
-        .attrs(&[
-            AttrDef::new("start", AttrKind::Int, Default::Int(0), "the first axis"),
-            AttrDef::new("end", AttrKind::Int, Default::None, "the axis before which it ends"),
-        ])
-        .infer(infer_shape)
-        .canonical(canonical_shape)
-        .reference(reference!(shape))
-        .cost(CostRule::View)
-        .onnx("Shape", 1),
+    OpDef::new(
+        "shape",
+        "The dimensions from axis `start` up to, but excluding, axis `end`.",
+    )
+    .operands(&[X])
+    .attrs(&[
+        AttrDef::new("start", AttrKind::Int, Default::Int(0), "the first axis"),
+        AttrDef::new("end", AttrKind::Int, Default::None, "the axis after the last"),
+    ])
+    .infer(infer_shape)
+    .canonical(canonical_shape)
+    .reference(reference!(shape))
+    .cost(CostRule::View)
+    .onnx("Shape", 1),
     OpDef::new("size", "The number of elements.")
         .operands(&[X])
         .infer(infer_size)
@@ -35,7 +38,7 @@ pub(super) const OPS: &[OpDef] = &[
         .onnx("Size", 1),
     OpDef::new(
         "constant_of_shape",
-        "A tensor filled with one value; `f32` 0 if none is given.",
+        "A tensor filled with one value; an `f32` 0 if no value is given.",
     )
     .operands(&[Operand::attr("shape")])
     .attrs(&[
@@ -66,19 +69,19 @@ pub(super) const OPS: &[OpDef] = &[
         .infer(infer_filled)
         .reference(reference!(ones))
         .cost(MOVE),
-    OpDef::new("zeros_like", "Zeros of the type of the operand.")
+    OpDef::new("zeros_like", "Zeros with the shape and element type of the operand.")
         .operands(&[X])
         .infer(infer_like)
         .reference(reference!(zeros))
         .cost(MOVE),
-    OpDef::new("ones_like", "Ones of the type of the operand.")
+    OpDef::new("ones_like", "Ones with the shape and element type of the operand.")
         .operands(&[X])
         .infer(infer_like)
         .reference(reference!(ones))
         .cost(MOVE),
     OpDef::new(
         "range",
-        "Numbers from `start` in steps of `delta`, up to and without `limit`.",
+        "Numbers from `start` in steps of `delta`, up to but excluding `limit`.",
     )
     .aliases(&["arange"])
     .operands(&[Operand::one("start"), Operand::one("limit"), Operand::one("delta")])
@@ -87,7 +90,7 @@ pub(super) const OPS: &[OpDef] = &[
     .onnx("Range", 11),
     OpDef::new(
         "one_hot",
-        "At each index the second value, elsewhere on the new axis the first.",
+        "Along a new axis, the second value at each index and the first value elsewhere.",
     )
     .operands(&[Operand::one("indices"), Operand::one("values"), Operand::attr("depth")])
     .attrs(&[
@@ -95,16 +98,16 @@ pub(super) const OPS: &[OpDef] = &[
             "axis",
             AttrKind::Axis(AxisOf::Output),
             Default::Int(-1),
-            "where the new axis stands",
+            "the position of the new axis",
         ),
-        AttrDef::new("depth", AttrKind::Int, Default::Required, "extent of the new axis"),
+        AttrDef::new("depth", AttrKind::Int, Default::Required, "size of the new axis"),
     ])
     .infer(infer_one_hot)
     .reference(reference!(one_hot))
     .onnx("OneHot", 9),
     OpDef::new(
         "non_zero",
-        "Positions of the elements that are not zero: a row for each axis.",
+        "Positions of the nonzero elements, with a row for each axis.",
     )
     .aliases(&["nonzero"])
     .operands(&[X])
@@ -113,7 +116,7 @@ pub(super) const OPS: &[OpDef] = &[
     .onnx("NonZero", 9),
     OpDef::new(
         "eye_like",
-        "Ones on a diagonal of a matrix of the shape of the operand.",
+        "A matrix with the shape of the operand: ones on a diagonal, zeros elsewhere.",
     )
     .operands(&[X])
     .attrs(&[
@@ -127,7 +130,7 @@ pub(super) const OPS: &[OpDef] = &[
             "k",
             AttrKind::Int,
             Default::Int(0),
-            "which diagonal; positive ones are above",
+            "which diagonal; positive numbers are above the main one",
         ),
     ])
     .infer(infer_eye)
@@ -136,12 +139,22 @@ pub(super) const OPS: &[OpDef] = &[
     .onnx("EyeLike", 9),
     OpDef::new(
         "trilu",
-        "The upper or lower triangle of the last two axes; zeros elsewhere.",
+        "The upper or lower triangle of the last two axes, and zeros elsewhere.",
     )
     .operands(&[X, Operand::attr("k")])
     .attrs(&[
-        AttrDef::new("k", AttrKind::Int, Default::Int(0), "the diagonal at its edge"),
-        AttrDef::new("upper", AttrKind::Bool, Default::Bool(true), "the upper triangle stays"),
+        AttrDef::new(
+            "k",
+            AttrKind::Int,
+            Default::Int(0),
+            "the diagonal at the edge of the triangle",
+        ),
+        AttrDef::new(
+            "upper",
+            AttrKind::Bool,
+            Default::Bool(true),
+            "whether to keep the upper triangle",
+        ),
     ])
     .infer(infer_trilu)
     .reference(reference!(trilu))
@@ -150,7 +163,7 @@ pub(super) const OPS: &[OpDef] = &[
     .onnx("Trilu", 14),
 ];
 
-/// The axes between `start` and `end`, which count from the end if negative and are held within the rank.
+/// The axes between `start` and `end`, which count from the end if negative and are clamped to the rank.
 fn axis_range(start: Option<i64>, end: Option<i64>, rank: usize) -> (usize, usize) {
     let rank = rank as i64;
     let place = |i: i64| (if i < 0 { i.saturating_add(rank) } else { i }).clamp(0, rank);
@@ -201,7 +214,7 @@ fn wanted_shape(call: &Infer<'_>) -> Result<Option<Shape>, OpError> {
         return Ok(operand_len(call, "shape").map(|n| call.unknown_shape(n)));
     };
     if let Some(d) = dims.iter().find(|d| d.as_const().is_some_and(|n| n < 0)) {
-        return Err(OpError::new(format!("`shape` has an extent of {d}")).attr("shape"));
+        return Err(OpError::new(format!("dimension {d} in `shape` is not valid")).attr("shape"));
     }
     Ok(Some(dims.into_iter().collect()))
 }
@@ -210,14 +223,14 @@ fn infer_constant(call: &Infer<'_>) -> Result<Type, OpError> {
     let dtype = match call.attr("value") {
         AttrValue::Tensor(t) if t.len() == 1 => t.dtype(),
         AttrValue::Tensor(t) => {
-            return Err(OpError::new(format!("`value` must have one element, and is {}", t.ty())).attr("value"));
+            return Err(OpError::new(format!("`value` must have one element, but is {}", t.ty())).attr("value"));
         }
         _ => DType::F32,
     };
     Ok(typed(dtype, wanted_shape(call)?))
 }
 
-/// A zero that is written is the zero that is meant where nothing is.
+/// Removes an explicit zero that equals the default.
 fn canonical_constant(call: &Infer<'_>, attrs: &mut [AttrValue]) -> Result<(), OpError> {
     let zero = Tensor::vector(vec![0f32]);
     if let AttrValue::Tensor(t) = call.attr("value")
@@ -252,11 +265,11 @@ fn infer_filled(call: &Infer<'_>) -> Result<Type, OpError> {
 }
 
 fn infer_like(call: &Infer<'_>) -> Result<Type, OpError> {
-    call.expect_dtype(0, |d| d.is_number() || d == DType::Bool, "a number or a truth value")?;
+    call.expect_dtype(0, |d| d.is_number() || d == DType::Bool, "a number or a boolean")?;
     same(call)
 }
 
-/// A tensor of one number, of the type of the result.
+/// A tensor of the result's type, filled with one number.
 fn filled<S: System>(e: &Eval<'_, S>, value: f64) -> Out<S> {
     let out = e.out_shape(0)?;
     let (n, dtype) = (count(&out)?, e.out_dtype());
@@ -281,7 +294,7 @@ fn ones<S: System>(e: &Eval<'_, S>) -> Out<S> {
     filled(e, 1.0)
 }
 
-/// How many numbers there are from `start` to `limit`, whole or not.
+/// The number of steps of `delta` from `start` to `limit`, the last of which may be partial.
 fn steps(start: f64, limit: f64, delta: f64) -> Option<usize> {
     let n = ((limit - start) / delta).ceil();
     (delta != 0.0 && n.is_finite()).then_some(n.max(0.0) as usize)
@@ -297,7 +310,7 @@ fn int_steps(start: i128, limit: i128, delta: i128) -> Option<usize> {
 }
 
 fn endless() -> OpError {
-    OpError::new("the range has no end")
+    OpError::new("the range is infinite")
 }
 
 fn infer_range(call: &Infer<'_>) -> Result<Type, OpError> {
@@ -307,7 +320,7 @@ fn infer_range(call: &Infer<'_>) -> Result<Type, OpError> {
         if let Some(shape) = call.shape(i)?
             && shape.size().as_const().is_some_and(|n| n != 1)
         {
-            return Err(OpError::new(format!("a bound of a range is one number, and this is {shape}")).at(i));
+            return Err(OpError::new(format!("a bound of a range must be one number, but has shape {shape}")).at(i));
         }
     }
     let values: Option<Vec<&Tensor>> = call.operands.iter().map(|o| o.value).collect();
@@ -331,7 +344,7 @@ fn infer_range(call: &Infer<'_>) -> Result<Type, OpError> {
     Ok(typed(dtype, Some([length].into_iter().collect())))
 }
 
-/// The length of a range of integers in steps of one, the ends of which follow from extents.
+/// The length of a range of integers with step one whose bounds are determined by dimensions.
 fn counted(call: &Infer<'_>) -> Option<Dim> {
     let one = |i: usize| match super::symbolic::ints_of(call.operands.get(i)?)?.as_slice() {
         [one] => Some(one.clone()),
@@ -371,13 +384,13 @@ fn infer_one_hot(call: &Infer<'_>) -> Result<Type, OpError> {
     if let Some(shape) = &values.shape
         && (shape.len() != 1 || shape[0].as_const().is_some_and(|n| n != 2))
     {
-        return Err(OpError::new(format!("`values` must be the two values off and on, and is {values}")).at(1));
+        return Err(OpError::new(format!("`values` must be the two values off and on, but is {values}")).at(1));
     }
     let depth = call.int("depth");
     if let Some(Dim::Const(n)) = depth
         && n < 0
     {
-        return Err(OpError::new(format!("`depth` is {n}")).attr("depth"));
+        return Err(OpError::new(format!("`depth` must not be negative, but is {n}")).attr("depth"));
     }
     let Some(shape) = call.shape(0)? else {
         return Ok(typed(values.dtype, None));
@@ -408,7 +421,7 @@ fn one_hot<S: System>(e: &Eval<'_, S>) -> Out<S> {
 }
 
 fn infer_non_zero(call: &Infer<'_>) -> Result<Type, OpError> {
-    call.expect_dtype(0, |d| d.is_number() || d == DType::Bool, "a number or a truth value")?;
+    call.expect_dtype(0, |d| d.is_number() || d == DType::Bool, "a number or a boolean")?;
     let rank = call.tensor(0)?.rank().map_or_else(|| call.unknown(), Dim::from);
     Ok(typed(DType::I64, Some([rank, call.unknown()].into_iter().collect())))
 }
@@ -435,11 +448,11 @@ fn infer_eye(call: &Infer<'_>) -> Result<Type, OpError> {
     if let Some(shape) = &x.shape
         && shape.len() != 2
     {
-        return Err(OpError::new(format!("`x` must be a matrix, and is {x}")).at(0));
+        return Err(OpError::new(format!("`x` must be a matrix, but is {x}")).at(0));
     }
     let dtype = call.dtype("dtype").unwrap_or(x.dtype);
     if !dtype.is_number() && dtype != DType::Bool {
-        return Err(OpError::new(format!("there are no ones of type {dtype}")));
+        return Err(OpError::new(format!("type {dtype} cannot represent 1")));
     }
     let shape = x.shape.clone().unwrap_or_else(|| call.unknown_shape(2));
     Ok(typed(dtype, Some(shape)))
@@ -459,13 +472,13 @@ fn eye<S: System>(e: &Eval<'_, S>) -> Out<S> {
 }
 
 fn infer_trilu(call: &Infer<'_>) -> Result<Type, OpError> {
-    call.expect_dtype(0, |d| d.is_number() || d == DType::Bool, "a number or a truth value")?;
+    call.expect_dtype(0, |d| d.is_number() || d == DType::Bool, "a number or a boolean")?;
     let x = call.tensor(0)?;
     if let Some(i) = call.attr_operand("k") {
         call.expect_dtype(i, DType::is_int, "an integer")?;
     }
     if x.rank().is_some_and(|rank| rank < 2) {
-        return Err(OpError::new(format!("`x` must have at least 2 axes, and is {x}")).at(0));
+        return Err(OpError::new(format!("`x` must have at least 2 axes, but is {x}")).at(0));
     }
     same(call)
 }
@@ -502,7 +515,12 @@ mod tests {
                 ("size", "", &["f32[..]"], "i64"),
                 ("constant_of_shape", "shape=[n,2]", &[], "f32[n, 2]"),
                 ("constant_of_shape", "value=1", &["i64[3]"], "i64[?, ?, ?]"),
-                ("constant_of_shape", "shape=[-1]", &[], "`shape` has an extent of -1"),
+                (
+                    "constant_of_shape",
+                    "shape=[-1]",
+                    &[],
+                    "dimension -1 in `shape` is not valid",
+                ),
                 ("full", "shape=[2] value=1.5 dtype=f16", &[], "f16[2]"),
                 ("zeros", "shape=[n]", &[], "f32[n]"),
                 ("ones_like", "", &["i8[..]"], "i8[..]"),
@@ -514,13 +532,13 @@ mod tests {
                     "one_hot",
                     "depth=4",
                     &["i64[n]", "f32[3]"],
-                    "`values` must be the two values off and on, and is f32[3]",
+                    "`values` must be the two values off and on, but is f32[3]",
                 ),
                 ("non_zero", "", &["f32[n, 3]"], "i64[2, ?]"),
                 ("eye_like", "dtype=i32", &["f32[n, 3]"], "i32[n, 3]"),
-                ("eye_like", "", &["f32[3]"], "`x` must be a matrix, and is f32[3]"),
+                ("eye_like", "", &["f32[3]"], "`x` must be a matrix, but is f32[3]"),
                 ("trilu", "", &["f32[n, 3]", "i64"], "f32[n, 3]"),
-                ("trilu", "", &["f32[3]"], "`x` must have at least 2 axes, and is f32[3]"),
+                ("trilu", "", &["f32[3]"], "`x` must have at least 2 axes, but is f32[3]"),
             ],
         );
         table(canonical, &[("shape", "start=-1", &["f32[n, 3]"], "start=1 end=2")]);
@@ -545,7 +563,7 @@ mod tests {
                 ("range", "", &["i64 3", "i64 -2", "i64 -2"], "i64[3] 3 1 -1"),
                 ("range", "", &["i64 3", "i64 5", "i64 -2"], "i64[0]"),
                 ("range", "", &["f32 0", "f32 1", "f32 0.5"], "f32[2] 0 0.5"),
-                ("range", "", &["i64 0", "i64 1", "i64 0"], "the range has no end"),
+                ("range", "", &["i64 0", "i64 1", "i64 0"], "the range is infinite"),
                 (
                     "one_hot",
                     "",

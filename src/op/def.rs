@@ -4,15 +4,15 @@ use super::infer::{Infer, OpError};
 use super::{AttrDef, AttrValue, CostRule, Reference};
 use crate::tensor::Type;
 
-/// Fills in the attribute values of a call that depend on its operands.
+/// Fills in attribute values of a call that depend on its operands.
 pub type Canonical = fn(&Infer<'_>, &mut [AttrValue]) -> Result<(), OpError>;
 
 /// An operator: one definition that every stage reads.
 #[derive(Clone, Copy)]
 pub struct OpDef {
-    /// Its name: ONNX's in snake case.
+    /// Its name: the ONNX name in snake case.
     pub name: &'static str,
-    /// Other names accepted in text.
+    /// Other names accepted in program text.
     pub aliases: &'static [&'static str],
     /// One line: what it computes.
     pub doc: &'static str,
@@ -22,8 +22,8 @@ pub struct OpDef {
     pub attrs: &'static [AttrDef],
     /// The type of its value.
     pub infer: fn(&Infer<'_>) -> Result<Type, OpError>,
-    /// Attribute values with all that depends on ranks and shapes filled in, so that equal calls have equal
-    /// attributes; runs before `infer`.
+    /// Fills in attribute values that depend on ranks and shapes, so that equal calls have equal attributes; runs
+    /// before `infer`.
     pub canonical: Option<Canonical>,
     /// What it computes.
     pub semantics: Semantics,
@@ -38,50 +38,50 @@ pub struct OpDef {
 /// What an operator computes.
 #[derive(Clone, Copy)]
 pub enum Semantics {
-    /// Not given yet; no row of the table stays like this.
+    /// Not given yet; no finished row of the table has this.
     Missing,
     /// A function over arrays, generic over the number system.
     Primitive(Reference),
     /// A function in the program language; attributes are in scope by name.
     Composite(&'static str),
-    /// Control flow, or a value that is no tensor: said in terms of other operators and of functions it calls.
+    /// Control flow, or a value that is not a tensor: defined by other operators and the functions it calls.
     Flow(Flow),
 }
 
-/// What decides which functions run, and what puts values together that are no tensors.
+/// Operators that decide which functions run, and operators on values that are not tensors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flow {
     /// One of two functions.
     Branch,
-    /// A function again and again.
+    /// Calls a function repeatedly.
     Loop,
-    /// A function for each slice of its operands.
+    /// Calls a function for each slice of its operands.
     Scan,
-    /// A function for each element of a sequence.
+    /// Calls a function for each element of a sequence.
     Map,
     /// A sequence of its operands.
     Sequence,
-    /// A sequence without elements.
+    /// An empty sequence.
     Empty,
     /// An element of a sequence.
     At,
-    /// A sequence with one element more.
+    /// A sequence with one element inserted.
     Insert,
-    /// A sequence with one element less.
+    /// A sequence with one element removed.
     Erase,
     /// The number of elements.
     Length,
-    /// A sequence of parts of a tensor.
+    /// A tensor split into a sequence of parts.
     Split,
-    /// The elements of a sequence joined.
+    /// The elements of a sequence concatenated.
     Concat,
     /// An optional value.
     Optional,
-    /// An optional value that is missing.
+    /// An optional value that is absent.
     Missing,
-    /// What is in an optional value.
+    /// The content of an optional value.
     Inside,
-    /// Whether an optional value is there.
+    /// Whether an optional value is present.
     IsThere,
 }
 
@@ -90,7 +90,7 @@ pub enum Flow {
 pub struct OnnxName {
     /// `Conv`
     pub name: &'static str,
-    /// The first operator set that has it with its present meaning, whatever the form of its attributes.
+    /// The first operator set in which it has its present meaning, even if its attributes had another form then.
     pub since: u32,
 }
 
@@ -99,9 +99,9 @@ pub struct OnnxName {
 pub struct Operand {
     /// Its name.
     pub name: &'static str,
-    /// How many values stand there.
+    /// How many values it takes.
     pub kind: OperandKind,
-    /// The attribute it stands for: a constant given here becomes the attribute.
+    /// The attribute it stands for: a constant operand becomes the attribute.
     pub attr: Option<&'static str>,
 }
 
@@ -161,7 +161,7 @@ pub struct OpTraits(u32);
 impl OpTraits {
     /// No property.
     pub const NONE: OpTraits = OpTraits(0);
-    /// Works on each position alone, after broadcasting.
+    /// Works on each position separately, after broadcasting.
     pub const ELEMENTWISE: OpTraits = OpTraits(1);
     /// One operand.
     pub const UNARY: OpTraits = OpTraits(1 << 1);
@@ -179,13 +179,13 @@ impl OpTraits {
     pub const LINEAR: OpTraits = OpTraits(1 << 7);
     /// The result does not decrease where the operand increases.
     pub const MONOTONE: OpTraits = OpTraits(1 << 8);
-    /// Moves or drops elements and computes nothing.
+    /// Moves or drops elements without computing.
     pub const MOVEMENT: OpTraits = OpTraits(1 << 9);
-    /// A result in `{false, true}` from an order or equality.
+    /// A boolean result from a comparison of order or equality.
     pub const COMPARISON: OpTraits = OpTraits(1 << 10);
     /// Combines the elements along axes.
     pub const REDUCTION: OpTraits = OpTraits(1 << 11);
-    /// Two calls with equal operands may differ.
+    /// Two calls with equal operands may have different values.
     pub const NONDETERMINISTIC: OpTraits = OpTraits(1 << 12);
 
     const NAMES: &[(&str, OpTraits)] = &[
@@ -204,22 +204,22 @@ impl OpTraits {
         ("nondeterministic", OpTraits::NONDETERMINISTIC),
     ];
 
-    /// Both sets together.
+    /// The union of both sets.
     pub const fn and(self, other: OpTraits) -> OpTraits {
         OpTraits(self.0 | other.0)
     }
 
-    /// True if all of `other` are in it.
+    /// True if it contains all of `other`.
     pub const fn contains(self, other: OpTraits) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// The property of that name, as rules write it.
+    /// The property of that name, as written in rules.
     pub fn by_name(name: &str) -> Option<OpTraits> {
         Self::NAMES.iter().find(|(n, _)| *n == name).map(|(_, t)| *t)
     }
 
-    /// Names of the properties in it.
+    /// The names of its properties.
     pub fn names(self) -> impl Iterator<Item = &'static str> {
         Self::NAMES
             .iter()
@@ -227,7 +227,7 @@ impl OpTraits {
             .map(|(n, _)| *n)
     }
 
-    /// All names that [`by_name`](OpTraits::by_name) knows.
+    /// All names that [`by_name`](OpTraits::by_name) accepts.
     pub fn all_names() -> impl Iterator<Item = &'static str> {
         Self::NAMES.iter().map(|(n, _)| *n)
     }
@@ -244,7 +244,7 @@ fn no_inference(_: &Infer<'_>) -> Result<Type, OpError> {
 }
 
 impl OpDef {
-    /// A row to be completed with the methods below.
+    /// A row to complete with the methods below.
     pub const fn new(name: &'static str, doc: &'static str) -> OpDef {
         OpDef {
             name,
@@ -285,7 +285,7 @@ impl OpDef {
         self
     }
 
-    /// Sets the completion of attributes.
+    /// Sets the function that completes attributes.
     pub const fn canonical(mut self, f: Canonical) -> OpDef {
         self.canonical = Some(f);
         self
@@ -303,7 +303,7 @@ impl OpDef {
         self
     }
 
-    /// Makes it control flow.
+    /// Makes it a control flow operator.
     pub const fn flow(mut self, flow: Flow) -> OpDef {
         self.semantics = Semantics::Flow(flow);
         self
@@ -332,7 +332,7 @@ impl OpDef {
         std::iter::once(self.name).chain(self.aliases.iter().copied())
     }
 
-    /// The place of an attribute in the declaration.
+    /// The position of an attribute in the declaration.
     pub fn attr_index(&self, name: &str) -> Option<usize> {
         self.attrs.iter().position(|a| a.name == name)
     }
@@ -359,7 +359,7 @@ impl OpDef {
             .or_else(|| self.operands.last().filter(|o| o.kind == OperandKind::Variadic))
     }
 
-    /// The least and the greatest number of operands; `None` for no upper limit.
+    /// The minimum and maximum number of operands; `None` if there is no maximum.
     pub fn arity(&self) -> (usize, Option<usize>) {
         let least = self.operands.iter().filter(|o| o.kind != OperandKind::Optional).count();
         let variadic = self.operands.last().is_some_and(|o| o.kind == OperandKind::Variadic);

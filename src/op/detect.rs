@@ -1,4 +1,4 @@
-//! Selection of boxes that detectors found.
+//! Selection of boxes found by detectors.
 
 use std::cmp::Ordering;
 
@@ -11,7 +11,7 @@ use crate::tensor::{DType, Dim, Nd, Type};
 /// The operators of this family.
 pub(super) const OPS: &[OpDef] = &[OpDef::new(
     "non_max_suppression",
-    "Batch, class and number of the boxes of high score that overlap none of higher score too much.",
+    "Non-maximum suppression: batch, class and index of high-scoring boxes without too much overlap.",
 )
 .operands(&[
     Operand::one("boxes"),
@@ -25,19 +25,19 @@ pub(super) const OPS: &[OpDef] = &[OpDef::new(
         "center_point_box",
         AttrKind::Bool,
         Default::Bool(false),
-        "boxes are middle and extents, the second axis first, not two corners",
+        "whether boxes are centre and size, second axis first, instead of two corners",
     ),
     AttrDef::new(
         "max_output_boxes_per_class",
         AttrKind::Int,
         Default::Int(0),
-        "the most boxes of a class; none at all if left out",
+        "the maximum number of boxes of a class; 0 if left out",
     ),
     AttrDef::new(
         "iou_threshold",
         AttrKind::Float,
         Default::Float(0.0),
-        "the most that two boxes may share, as a part of what they cover together",
+        "the maximum overlap of two boxes, as intersection over union",
     ),
     AttrDef::new(
         "score_threshold",
@@ -60,22 +60,20 @@ fn infer(call: &Infer<'_>) -> Result<Type, OpError> {
             && shape.len() != 3
         {
             let name = call.def.operands[i].name;
-            return Err(OpError::new(format!("`{name}` must have 3 axes, and is {shape}")).at(i));
+            return Err(OpError::new(format!("`{name}` must have 3 axes, but is {shape}")).at(i));
         }
     }
     if let Some(n) = boxes.and_then(|s| s[2].as_const())
         && n != 4
     {
-        return Err(OpError::new(format!("a box has 4 coordinates, and `boxes` has {n}")).at(0));
+        return Err(OpError::new(format!("a box has 4 coordinates, but `boxes` has {n}")).at(0));
     }
     if let (Some(boxes), Some(scores)) = (boxes, scores) {
         for (i, j) in [(0, 0), (1, 2)] {
             if matches!((&boxes[i], &scores[j]), (Dim::Const(a), Dim::Const(b)) if a != b) {
-                return Err(
-                    OpError::new(format!("boxes {boxes} and scores {scores} do not fit together"))
-                        .at(0)
-                        .and(1),
-                );
+                return Err(OpError::new(format!("boxes {boxes} and scores {scores} do not match"))
+                    .at(0)
+                    .and(1));
             }
         }
     }
@@ -85,7 +83,7 @@ fn infer(call: &Infer<'_>) -> Result<Type, OpError> {
     ))
 }
 
-/// The corners of a box: least and greatest place along both axes.
+/// The corners of a box: the minimum and maximum along both axes.
 #[derive(Clone, Copy)]
 struct Corners {
     from: [f64; 2],
@@ -113,7 +111,7 @@ impl Corners {
         (self.to[0] - self.from[0]) * (self.to[1] - self.from[1])
     }
 
-    /// What both cover over what they cover together; 0 for boxes without an area.
+    /// The intersection over union; 0 for boxes without an area.
     fn overlap(&self, other: &Corners) -> f64 {
         let side = |i: usize| self.to[i].min(other.to[i]) - self.from[i].max(other.from[i]);
         if side(0) <= 0.0 || side(1) <= 0.0 || self.area() <= 0.0 || other.area() <= 0.0 {
@@ -189,13 +187,13 @@ mod tests {
                     "non_max_suppression",
                     "",
                     &["f32[1, 6, 4]", "f32[1, 2, 5]"],
-                    "boxes [1, 6, 4] and scores [1, 2, 5] do not fit together",
+                    "boxes [1, 6, 4] and scores [1, 2, 5] do not match",
                 ),
                 (
                     "non_max_suppression",
                     "",
                     &["f32[1, 6, 5]", "f32[1, 2, 6]"],
-                    "a box has 4 coordinates, and `boxes` has 5",
+                    "a box has 4 coordinates, but `boxes` has 5",
                 ),
             ],
         );

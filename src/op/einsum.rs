@@ -1,4 +1,4 @@
-//! Products of tensors summed along axes that an equation names.
+//! Products of tensors summed along axes named by an equation.
 
 use super::common::{Out, count, flat, strides, typed};
 use super::value::shaped;
@@ -11,27 +11,25 @@ mod equation;
 use equation::{Equation, Label};
 
 /// The operators of this family.
-pub(super) const OPS: &[OpDef] = &[
-    OpDef::new(
-        "einsum",
-        "The product of all operands, axes with one letter in `equation` running together, summed over letters that the result lacks.",
-    )
-    .operands(&[Operand::variadic("x")])
-    .attrs(&[AttrDef::new(
-        "equation",
-        AttrKind::Str,
-        Default::Required,
-        "letters of the axes of each operand and of the result, such as \"ij,jk->ik\"",
-    )])
-    .canonical(canonical)
-    .infer(infer)
-    .reference(reference!(einsum))
-    .cost(CostRule::Flops(flops))
-    .onnx("Einsum", 12),
-];
+pub(super) const OPS: &[OpDef] = &[OpDef::new(
+    "einsum",
+    "The product of all operands, aligned by the letters in `equation` and summed over those missing in the result.",
+)
+.operands(&[Operand::variadic("x")])
+.attrs(&[AttrDef::new(
+    "equation",
+    AttrKind::Str,
+    Default::Required,
+    "letters of the axes of each operand and of the result, such as \"ij,jk->ik\"",
+)])
+.canonical(canonical)
+.infer(infer)
+.reference(reference!(einsum))
+.cost(CostRule::Flops(flops))
+.onnx("Einsum", 12)];
 
-/// The equation without spaces, with its result written out and its letters in order. What does not fit keeps the
-/// letters that a message about it names.
+/// Normalizes the equation: no spaces, an explicit result, and letters in order. An invalid equation keeps its letters,
+/// which messages about it quote.
 fn canonical(call: &Infer<'_>, attrs: &mut [AttrValue]) -> Result<(), OpError> {
     let mut equation = Equation::parse(&call.text("equation"))?;
     if infer(call).is_ok() {
@@ -41,11 +39,11 @@ fn canonical(call: &Infer<'_>, attrs: &mut [AttrValue]) -> Result<(), OpError> {
     Ok(())
 }
 
-/// The letters of the axes of each operand, the axes of an ellipsis counted from the last.
+/// The labels of the axes of each operand; the axes of an ellipsis are counted from the last.
 fn labelled(equation: &Equation, ranks: &[usize]) -> Result<Vec<Vec<Label>>, OpError> {
     if equation.operands.len() != ranks.len() {
         let message = format!(
-            "`equation` is for {} operands, and {} are given",
+            "`equation` is for {} operands, but {} are given",
             equation.operands.len(),
             ranks.len()
         );
@@ -53,15 +51,17 @@ fn labelled(equation: &Equation, ranks: &[usize]) -> Result<Vec<Vec<Label>>, OpE
     }
     let one = |(i, (term, &rank)): (usize, (&equation::Term, &usize))| {
         term.labels(rank).ok_or_else(|| {
-            OpError::new(format!("`equation` has letters for another number of axes than {rank}"))
-                .attr("equation")
-                .at(i)
+            OpError::new(format!(
+                "the number of letters in `equation` does not match rank {rank}"
+            ))
+            .attr("equation")
+            .at(i)
         })
     };
     equation.operands.iter().zip(ranks).enumerate().map(one).collect()
 }
 
-/// The extent of each letter; axes of an ellipsis broadcast.
+/// The dimension of each letter; axes of an ellipsis broadcast.
 fn extents(labels: &[Vec<Label>], shapes: &[&Shape]) -> Result<Vec<(Label, Dim)>, OpError> {
     let mut out: Vec<(Label, Dim)> = Vec::new();
     for (i, (labels, shape)) in labels.iter().zip(shapes).enumerate() {
@@ -85,8 +85,8 @@ fn extents(labels: &[Vec<Label>], shapes: &[&Shape]) -> Result<Vec<(Label, Dim)>
     Ok(out)
 }
 
-/// The axes of operands of these ranks and those of the result: axes with one number run together. `None` if the equation
-/// is not for them.
+/// The axes of operands of these ranks, and those of the result, as numbers: axes with the same number are aligned.
+/// `None` if the equation does not fit the ranks.
 pub(crate) fn einsum_axes(equation: &str, ranks: &[usize]) -> Option<(Vec<Vec<usize>>, Vec<usize>)> {
     let equation = Equation::parse(equation).ok()?;
     let labels = labelled(&equation, ranks).ok()?;
@@ -121,11 +121,11 @@ fn infer(call: &Infer<'_>) -> Result<Type, OpError> {
     let extents = extents(&labels, &shapes)?;
     let extent = |label: &Label| extents.iter().find(|(l, _)| l == label).map(|(_, d)| d.clone());
     let out: Option<Shape> = equation.result(&labels).iter().map(extent).collect();
-    let out = out.ok_or_else(|| OpError::new("the result has a letter that no operand has").attr("equation"))?;
+    let out = out.ok_or_else(|| OpError::new("the result has a letter that is in no operand").attr("equation"))?;
     Ok(typed(dtype, Some(out)))
 }
 
-/// What ONNX Runtime needs before and after the product, 8 µs or more where a product of matrices says the same.
+/// Overhead of ONNX Runtime before and after the product: 8 µs or more where a matrix product would do.
 const ARRANGING: f64 = 4e5;
 
 fn flops(call: &Infer<'_>, _: &Type) -> f64 {
@@ -141,7 +141,7 @@ fn flops(call: &Infer<'_>, _: &Type) -> f64 {
     work().unwrap_or(1e6)
 }
 
-/// Sums of products: `size` results, each over `inner` places, with the distances of neighbours for each operand.
+/// Sums of products: `size` results, each over `inner` positions, with strides for each operand.
 struct Walk {
     outer: Vec<usize>,
     inner: Vec<usize>,
@@ -201,7 +201,7 @@ fn einsum<S: System>(e: &Eval<'_, S>) -> Out<S> {
         let d = extents.iter().find(|(l, _)| l == label).and_then(|(_, d)| d.as_const());
         d.and_then(|n| usize::try_from(n).ok()).unwrap_or(0)
     };
-    // A letter that stands twice in one operand walks along its diagonal; an extent of 1 stays where it is.
+    // A letter repeated in one operand walks along its diagonal; an axis of size 1 stays in place.
     let step = |i: usize, label: &Label| -> usize {
         let shape = operands[i].shape();
         let axes = labels[i].iter().zip(shape).zip(strides(shape));

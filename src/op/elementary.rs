@@ -1,6 +1,6 @@
-//! Functions of one or two numbers that libraries have and ONNX writes as several operators.
+//! Functions of one or two numbers that libraries provide and ONNX expresses with several operators.
 //!
-//! Where the obvious formula loses digits it is computed in double precision, and in one that does not.
+//! Where the obvious formula loses digits, a formula in double precision that does not is used.
 
 use super::common::same_float;
 use super::{CostRule, Infer, OpDef, OpError, OpTraits, Operand};
@@ -57,7 +57,7 @@ pub(super) const OPS: &[OpDef] = &[
     .traits(UNARY.and(OpTraits::MONOTONE)),
     unary(
         "log10",
-        "The decimal logarithm.",
+        "The base-10 logarithm.",
         "fn (x) {
            let y = when x.dtype == f64 { x } else { cast(x) {to = f64} };
            let r = log(y) / 2.302585092994046;
@@ -67,14 +67,14 @@ pub(super) const OPS: &[OpDef] = &[
     .traits(UNARY.and(OpTraits::MONOTONE)),
     unary(
         "trunc",
-        "The integer next to zero.",
+        "The integer part: `x` rounded towards zero.",
         "fn (x) { where(x < 0.0, ceil(x), floor(x)) }",
     )
     .traits(UNARY.and(OpTraits::MONOTONE).and(OpTraits::IDEMPOTENT))
     .cost(CostRule::Elementwise(2.0)),
     binary(
         "atan2",
-        "The angle of the point with height `a` and width `b`, broadcasting.",
+        "The angle of the point with y coordinate `a` and x coordinate `b`, with broadcasting.",
         "fn (a, b) {
            let y = when a.dtype == f64 { a } else { cast(a) {to = f64} };
            let x = when b.dtype == f64 { b } else { cast(b) {to = f64} };
@@ -87,7 +87,7 @@ pub(super) const OPS: &[OpDef] = &[
     ),
     binary(
         "logaddexp",
-        "The logarithm of the sum of exponentials, broadcasting.",
+        "The logarithm of the sum of exponentials, with broadcasting.",
         "fn (a, b) {
            let x = when a.dtype == f64 { a } else { cast(a) {to = f64} };
            let y = when b.dtype == f64 { b } else { cast(b) {to = f64} };
@@ -98,7 +98,7 @@ pub(super) const OPS: &[OpDef] = &[
     ),
     binary(
         "floor_mod",
-        "The remainder with the sign of the divisor, broadcasting: that of `mod`, from the remainder with that of the dividend.",
+        "The remainder of `mod`, computed from the one with the sign of the dividend, with broadcasting.",
         "fn (a, b) {
            let m = mod(a, b) {fmod = true};
            where(not (m == 0) and not ((m < 0) == (b < 0)), m + b, m)
@@ -108,7 +108,7 @@ pub(super) const OPS: &[OpDef] = &[
     .cost(CostRule::Elementwise(20.0)),
     binary(
         "floor_divide",
-        "The quotient rounded down, broadcasting: that of numbers as Python has it, where the remainder is exact.",
+        "The quotient rounded down, with broadcasting; for floats as in Python, if the remainder is exact.",
         "fn (a, b) {
            let m = mod(a, b) {fmod = true};
            let other = m != 0 and (m < 0) != (b < 0);
@@ -150,14 +150,14 @@ mod tests {
             infer,
             &[
                 ("expm1", "", &["f16[n, 3]"], "f16[n, 3]"),
-                ("log1p", "", &["i32"], "`x` must be a floating-point number, and is i32"),
+                ("log1p", "", &["i32"], "`x` must be a floating-point number, but is i32"),
                 ("atan2", "", &["f32[n, 1]", "f32[3]"], "f32[n, 3]"),
                 ("floor_divide", "", &["i64[2]", "i64"], "i64[2]"),
                 (
                     "floor_divide",
                     "",
                     &["bool", "bool"],
-                    "`a` must be a number, and is bool",
+                    "`a` must be a number, but is bool",
                 ),
             ],
         );

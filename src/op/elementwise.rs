@@ -1,4 +1,4 @@
-//! Arithmetic, comparison, logic and bit operators: position by position, after broadcasting.
+//! Arithmetic, comparison, logic and bitwise operators: elementwise, after broadcasting.
 
 use std::cmp::Ordering;
 
@@ -18,37 +18,40 @@ const AC: OpTraits = OpTraits::COMMUTATIVE.and(OpTraits::ASSOCIATIVE);
 
 /// The operators of this family.
 pub(super) const OPS: &[OpDef] = &[
-    OpDef::new("add", "Sum, broadcasting.")
+    OpDef::new("add", "Sum, with broadcasting.")
         .operands(AB)
         .infer(arithmetic)
         .reference(reference!(add))
         .traits(BINARY.and(AC))
         .onnx("Add", 7),
-    OpDef::new("sub", "Difference, broadcasting.")
+    OpDef::new("sub", "Difference, with broadcasting.")
         .aliases(&["subtract"])
         .operands(AB)
         .infer(arithmetic)
         .reference(reference!(sub))
         .traits(BINARY)
         .onnx("Sub", 7),
-    OpDef::new("mul", "Product, broadcasting.")
+    OpDef::new("mul", "Product, with broadcasting.")
         .aliases(&["multiply"])
         .operands(AB)
         .infer(arithmetic)
         .reference(reference!(mul))
         .traits(BINARY.and(AC))
         .onnx("Mul", 7),
-    OpDef::new("div", "Quotient, broadcasting; integers are rounded towards zero.")
-        .aliases(&["divide"])
-        .operands(AB)
-        .infer(arithmetic)
-        .reference(reference!(div))
-        .traits(BINARY)
-        .cost(CostRule::Elementwise(4.0))
-        .onnx("Div", 7),
+    OpDef::new(
+        "div",
+        "Quotient, with broadcasting; integer division rounds towards zero.",
+    )
+    .aliases(&["divide"])
+    .operands(AB)
+    .infer(arithmetic)
+    .reference(reference!(div))
+    .traits(BINARY)
+    .cost(CostRule::Elementwise(4.0))
+    .onnx("Div", 7),
     OpDef::new(
         "mod",
-        "Remainder: with the sign of the divisor, or of the dividend if `fmod` is set.",
+        "Remainder, with the sign of the divisor, or of the dividend if `fmod` is set.",
     )
     .aliases(&["remainder"])
     .operands(AB)
@@ -56,7 +59,7 @@ pub(super) const OPS: &[OpDef] = &[
         "fmod",
         AttrKind::Bool,
         Default::Bool(false),
-        "take the sign of the dividend",
+        "whether to use the sign of the dividend",
     )])
     .infer(arithmetic)
     .reference(reference!(modulo))
@@ -71,27 +74,33 @@ pub(super) const OPS: &[OpDef] = &[
         .traits(BINARY)
         .cost(CostRule::Elementwise(20.0))
         .onnx("Pow", 7),
-    OpDef::new("max", "Largest of the operands, broadcasting; NaN if one is.")
-        .aliases(&["maximum"])
-        .operands(MANY)
-        .infer(infer_many)
-        .reference(reference!(max))
-        .traits(OpTraits::ELEMENTWISE.and(AC).and(OpTraits::MONOTONE))
-        .onnx("Max", 8),
-    OpDef::new("min", "Smallest of the operands, broadcasting; NaN if one is.")
-        .aliases(&["minimum"])
-        .operands(MANY)
-        .infer(infer_many)
-        .reference(reference!(min))
-        .traits(OpTraits::ELEMENTWISE.and(AC).and(OpTraits::MONOTONE))
-        .onnx("Min", 8),
-    OpDef::new("sum", "Sum of the operands from left to right, broadcasting.")
+    OpDef::new(
+        "max",
+        "Largest of the operands, with broadcasting; NaN if any operand is NaN.",
+    )
+    .aliases(&["maximum"])
+    .operands(MANY)
+    .infer(infer_many)
+    .reference(reference!(max))
+    .traits(OpTraits::ELEMENTWISE.and(AC).and(OpTraits::MONOTONE))
+    .onnx("Max", 8),
+    OpDef::new(
+        "min",
+        "Smallest of the operands, with broadcasting; NaN if any operand is NaN.",
+    )
+    .aliases(&["minimum"])
+    .operands(MANY)
+    .infer(infer_many)
+    .reference(reference!(min))
+    .traits(OpTraits::ELEMENTWISE.and(AC).and(OpTraits::MONOTONE))
+    .onnx("Min", 8),
+    OpDef::new("sum", "Sum of the operands from left to right, with broadcasting.")
         .operands(MANY)
         .infer(infer_many)
         .reference(reference!(sum))
         .traits(OpTraits::ELEMENTWISE)
         .onnx("Sum", 8),
-    OpDef::new("mean", "Mean of the operands, broadcasting.")
+    OpDef::new("mean", "Mean of the operands, with broadcasting.")
         .operands(MANY)
         .infer(infer_mean)
         .reference(reference!(mean))
@@ -132,14 +141,14 @@ pub(super) const OPS: &[OpDef] = &[
         .reference(reference!(greater_or_equal))
         .traits(BINARY.and(OpTraits::COMPARISON))
         .onnx("GreaterOrEqual", 12),
-    OpDef::new("and", "True where both operands are.")
+    OpDef::new("and", "True where both operands are true.")
         .aliases(&["logical_and"])
         .operands(AB)
         .infer(logic)
         .reference(reference!(and))
         .traits(BINARY.and(AC))
         .onnx("And", 7),
-    OpDef::new("or", "True where one of the operands is.")
+    OpDef::new("or", "True where at least one operand is true.")
         .aliases(&["logical_or"])
         .operands(AB)
         .infer(logic)
@@ -159,7 +168,7 @@ pub(super) const OPS: &[OpDef] = &[
         .reference(reference!(bitwise_and))
         .traits(BINARY.and(AC))
         .onnx("BitwiseAnd", 18),
-    OpDef::new("bitwise_or", "Bits set in one of the operands.")
+    OpDef::new("bitwise_or", "Bits set in at least one operand.")
         .operands(AB)
         .infer(bits)
         .reference(reference!(bitwise_or))
@@ -171,7 +180,7 @@ pub(super) const OPS: &[OpDef] = &[
         .reference(reference!(bitwise_xor))
         .traits(BINARY.and(AC))
         .onnx("BitwiseXor", 18),
-    OpDef::new("where", "`a` where `condition` holds, else `b`, broadcasting.")
+    OpDef::new("where", "`a` where `condition` is true, else `b`, with broadcasting.")
         .aliases(&["select", "if"])
         .operands(&[Operand::one("condition"), Operand::one("a"), Operand::one("b")])
         .infer(infer_where)
@@ -226,7 +235,7 @@ fn infer_order(call: &Infer<'_>) -> Result<Type, OpError> {
 
 fn logic(call: &Infer<'_>) -> Result<Type, OpError> {
     for i in 0..2 {
-        call.expect_dtype(i, |d| d == DType::Bool, "a truth value")?;
+        call.expect_dtype(i, |d| d == DType::Bool, "a boolean")?;
     }
     typed(call, DType::Bool, 0..2)
 }
@@ -238,12 +247,12 @@ fn bits(call: &Infer<'_>) -> Result<Type, OpError> {
 }
 
 fn infer_where(call: &Infer<'_>) -> Result<Type, OpError> {
-    call.expect_dtype(0, |d| d == DType::Bool, "a truth value")?;
+    call.expect_dtype(0, |d| d == DType::Bool, "a boolean")?;
     let dtype = call.same_dtype(1, 2)?;
     typed(call, dtype, 0..3)
 }
 
-/// Applies `f` position by position after broadcasting both arrays to `shape`.
+/// Applies `f` elementwise after broadcasting both arrays to `shape`.
 pub(super) fn zip<A: Clone, B: Clone, R: Clone>(
     a: &Nd<A>,
     b: &Nd<B>,
@@ -269,7 +278,7 @@ pub(super) fn zip<A: Clone, B: Clone, R: Clone>(
 
 type Out<S> = Result<Vec<Value<S>>, OpError>;
 
-/// A binary operator over numbers and integers, each with its own function.
+/// A binary operator on floating-point numbers and integers, with a function for each.
 fn binary<S: System>(
     e: &Eval<'_, S>,
     a: &Value<S>,
@@ -284,7 +293,7 @@ fn binary<S: System>(
             let dtype = e.out_dtype();
             Value::Int(zip(a, b, shape, |x, y| Ok(dtype.wrap(int(*x, *y)?)))?)
         }
-        _ => return Err(OpError::new("the operands have different kinds of elements")),
+        _ => return Err(OpError::new("the operands have different element types")),
     })
 }
 
@@ -327,7 +336,7 @@ fn modulo<S: System>(e: &Eval<'_, S>) -> Out<S> {
     let fmod = e.flag("fmod");
     let real = |a: &S, b: &S| -> Result<S, OpError> {
         let rounding = if fmod { Func::Trunc } else { Func::Floor };
-        // Through the exact remainder of the machine, where there is one.
+        // Machine numbers use the exact remainder.
         if let (true, Ok(x), Ok(y)) = (S::MACHINE, a.to_f64(), b.to_f64()) {
             let r = x % y;
             let r = if !fmod && r != 0.0 && (r < 0.0) != (y < 0.0) {
@@ -409,7 +418,7 @@ fn fold<S: System>(
         let partial = broadcast_shapes(acc.shape(), next.shape())?;
         acc = binary(e, &acc, next, &partial, &real, &int)?;
     }
-    // Broadcasting is complete unless there is one operand; then the shapes agree already.
+    // A single operand has that shape already; otherwise broadcasting is complete.
     debug_assert_eq!(acc.shape(), shape);
     Ok(acc)
 }
@@ -422,12 +431,12 @@ fn broadcast_shapes(a: &[usize], b: &[usize]) -> Result<Vec<usize>, OpError> {
         .ok_or_else(|| OpError::new(format!("shapes {a:?} and {b:?} do not broadcast")))
 }
 
-/// The one of two numbers that stands in `want` relation to the other; NaN wins.
+/// The one of two numbers that compares as `want` to the other; NaN if either is NaN.
 fn choose<S: Number>(a: &S, b: &S, want: Ordering) -> Result<S, OpError> {
     Ok(match a.order(b)? {
         Some(order) if order == want => a.clone(),
         Some(_) => b.clone(),
-        // Not a number: whichever is not equal to itself.
+        // One of them is NaN: the one that is not equal to itself.
         None => {
             if a.order(a)?.is_none() {
                 a.clone()
@@ -438,12 +447,12 @@ fn choose<S: Number>(a: &S, b: &S, want: Ordering) -> Result<S, OpError> {
     })
 }
 
-/// The larger of two numbers, NaN if one is.
+/// The larger of two numbers; NaN if either is NaN.
 pub(super) fn larger<S: Number>(a: &S, b: &S) -> Result<S, OpError> {
     choose(a, b, Ordering::Greater)
 }
 
-/// The smaller of two numbers, NaN if one is.
+/// The smaller of two numbers; NaN if either is NaN.
 pub(super) fn smaller<S: Number>(a: &S, b: &S) -> Result<S, OpError> {
     choose(a, b, Ordering::Less)
 }
@@ -477,7 +486,7 @@ fn compare<S: System>(e: &Eval<'_, S>, holds: impl Fn(Ordering) -> bool) -> Out<
         (Value::Int(a), Value::Int(b)) => zip(a, b, &shape, |x, y| Ok(holds(x.cmp(y))))?,
         (Value::Bool(a), Value::Bool(b)) => zip(a, b, &shape, |x, y| Ok(holds(x.cmp(y))))?,
         (Value::Text(a), Value::Text(b)) => zip(a, b, &shape, |x, y| Ok(holds(x.cmp(y))))?,
-        _ => return Err(OpError::new("the operands have different kinds of elements")),
+        _ => return Err(OpError::new("the operands have different element types")),
     })])
 }
 
@@ -550,6 +559,6 @@ fn select<S: System>(e: &Eval<'_, S>) -> Out<S> {
         (Value::Int(a), Value::Int(b)) => Value::Int(pick(condition, a, b, &shape)?),
         (Value::Bool(a), Value::Bool(b)) => Value::Bool(pick(condition, a, b, &shape)?),
         (Value::Text(a), Value::Text(b)) => Value::Text(pick(condition, a, b, &shape)?),
-        _ => return Err(OpError::new("the branches have different kinds of elements")),
+        _ => return Err(OpError::new("the branches have different element types")),
     }])
 }

@@ -12,17 +12,17 @@ use super::number::apply_f64;
 use super::{Func, Law, Number, Refused};
 use crate::tensor::DType;
 
-/// An exact rational number, an infinity, or no number.
+/// An exact rational number, an infinity, or undefined.
 ///
-/// What takes an order is decided here: `max`, `relu`, `clip`, comparisons, `argmax`, rounding to integers. A function
-/// whose value is no rational number has an unknown one instead, so that equal arguments have equal values; with
-/// [`Law::Growing`] it is close to the value that is meant, a little above or below.
+/// Operations that need an order are decided here: `max`, `relu`, `clip`, comparisons, `argmax`, rounding to integers.
+/// A function whose value is not rational gets an unknown value instead, the same for equal arguments; with
+/// [`Law::Growing`] it is close to the true value, slightly above or below.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Exact(Form);
 
 #[derive(Debug, Clone, PartialEq)]
 enum Form {
-    /// In lowest terms, and no fraction that fits is stored otherwise.
+    /// In lowest terms; every fraction that fits is stored in this form.
     Small(Ratio<i64>),
     Large(Box<BigRational>),
     /// The sign: true for minus infinity.
@@ -32,17 +32,17 @@ enum Form {
 
 use Form::{Infinite, Large, Small, Undefined};
 
-/// Binary digits of a number that are computed with at most; what has more is no number any longer.
+/// The maximum number of binary digits of a numerator or denominator; a number with more is undefined.
 const MOST_DIGITS: u64 = 1 << 14;
 
-/// What `exp` is to the power of an integer: close to e, and no simple fraction.
+/// The base whose integer powers are the values of `exp`: close to e, and not a simple fraction.
 const BASE: (i64, i64) = (2721, 1001);
 
-/// How close an unknown value is to the one that is meant.
+/// Unknown values are within `1 / CLOSE` of the true ones.
 const CLOSE: f64 = 4096.0;
 
 impl Exact {
-    /// The fraction `numerator / denominator`; no number if the denominator is 0.
+    /// The fraction `numerator / denominator`; undefined if the denominator is 0.
     pub fn fraction(numerator: i64, denominator: i64) -> Exact {
         if denominator == 0 {
             return Exact(Undefined);
@@ -103,7 +103,7 @@ impl Exact {
         }
     }
 
-    /// The number to an integer power.
+    /// This number to an integer power.
     fn power(&self, n: i64) -> Exact {
         let Ok(exponent) = i32::try_from(n) else {
             return Exact(Undefined);
@@ -144,7 +144,7 @@ impl Exact {
         }))
     }
 
-    /// The root of a fraction of squares.
+    /// The square root, if numerator and denominator are squares.
     fn root(&self) -> Option<Exact> {
         let x = self.big()?;
         let (n, d) = (x.numer().sqrt(), x.denom().sqrt());
@@ -162,7 +162,7 @@ impl Exact {
         if value.is_infinite() {
             return Exact(Infinite(value < 0.0));
         }
-        // What is known where the value is simple, and what is below or above.
+        // Simple values that are known, and otherwise a value close to the true one.
         let grows = assume(Law::Growing);
         let value = if grows { value } else { (mixed % 64) as f64 - 32.0 };
         if grows && value.fract() == 0.0 && value.abs() <= 1.0 && x.integer().is_some_and(|n| n.abs() <= 1) {
@@ -172,7 +172,7 @@ impl Exact {
         if scaled.is_nan() || scaled.abs() >= 1e12 {
             return Exact(Infinite(value < 0.0));
         }
-        // The digits after those that are meant are random.
+        // The digits beyond the precision of the true value are random.
         let (steps, random) = (scaled as i128, i128::from(mixed >> 44));
         reduced((steps << 20) + random, (CLOSE as i128) << 20)
     }
@@ -247,7 +247,7 @@ impl Exact {
 
 /// The fraction in lowest terms.
 fn reduced(numerator: i128, denominator: i128) -> Exact {
-    // Most numbers are small, and their common divisors are found faster then.
+    // Most numbers are small, and their common divisors are found faster as `i64`.
     if let (Ok(n), Ok(d)) = (i64::try_from(numerator), i64::try_from(denominator)) {
         return Exact(Small(if d == 1 { Ratio::new_raw(n, 1) } else { Ratio::new(n, d) }));
     }

@@ -1,11 +1,11 @@
-//! Prime fields: evaluation there decides whether two expressions are one polynomial.
+//! Prime fields: evaluation over them decides whether two expressions are the same polynomial.
 
 use std::cmp::Ordering;
 
 use super::laws::{hash, note, parts};
 use super::{Func, Number, Refused};
 
-/// The integers modulo the prime `P`, which is a little less than 2^61.
+/// The integers modulo the prime `P`, which is slightly less than 2^61.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Residue<const P: u64>(u64);
 
@@ -15,7 +15,7 @@ impl<const P: u64> Residue<P> {
         Residue(value.rem_euclid(P as i128) as u64)
     }
 
-    /// The residue, 0 to the prime less one.
+    /// The residue, from 0 to `P - 1`.
     pub const fn residue(self) -> u64 {
         self.0
     }
@@ -29,7 +29,7 @@ impl<const P: u64> Residue<P> {
         Residue(if self.0 == 0 { 0 } else { P - self.0 })
     }
 
-    /// 2^61 is a small number here: what is above it is folded down.
+    /// Since 2^61 is small modulo `P`, higher bits are folded into the low ones.
     const fn mul(self, other: Residue<P>) -> Residue<P> {
         let gap = (1 << 61) - P;
         let product = self.0 as u128 * other.0 as u128;
@@ -58,18 +58,18 @@ impl<const P: u64> Residue<P> {
     }
 }
 
-/// A number of two prime fields at once, and the degrees of the fraction of polynomials that it is a value of.
+/// A number in two prime fields at once, with the degrees of the rational function it is a value of.
 ///
-/// Two polynomials of degree `d` that differ agree at a random point of a field of `p` elements with probability at most
-/// `d / p` (Schwartz–Zippel), so evaluation here decides polynomial identities; [`Field::error`] says how surely.
-/// Other functions are unknown here: all that is known of them is that equal arguments have equal values. What holds
-/// so, holds whatever they are; what does not, may still hold for the functions that are meant. Numbers without a value,
-/// such as a quotient by zero, are equal to each other and to nothing else.
+/// Two different polynomials of degree `d` agree at a random point of a field of `p` elements with probability at most
+/// `d / p` (Schwartz–Zippel), so evaluation here decides polynomial identities; [`Field::error`] gives the confidence.
+/// Other functions are uninterpreted: all that is known about them is that equal arguments have equal values. An
+/// equality that holds so holds for any interpretation; one that does not may still hold for the actual functions.
+/// Numbers without a value, such as a quotient by zero, are equal to each other and to nothing else.
 #[derive(Debug, Clone, Copy)]
 pub struct Field {
     first: Residue<{ Field::MODULI[0] }>,
     second: Residue<{ Field::MODULI[1] }>,
-    /// Degrees of the numerator and of the denominator, or more.
+    /// Upper bounds on the degrees of numerator and denominator.
     degrees: (u32, u32),
     defined: bool,
 }
@@ -104,7 +104,7 @@ impl Field {
         }
     }
 
-    /// A variable at a random point: independent random numbers for the two fields.
+    /// A variable at a random point: an independent random number for each of the two fields.
     pub const fn variable(first: u64, second: u64) -> Field {
         Field {
             first: Residue::new(first as i128),
@@ -124,17 +124,17 @@ impl Field {
         self.defined
     }
 
-    /// The degree of the polynomial that is zero where `self` and `other` are equal, or more.
+    /// An upper bound on the degree of the polynomial that is zero where `self` and `other` are equal.
     pub fn degree(&self, other: &Field) -> u32 {
         let ((a, b), (c, d)) = (self.degrees, other.degrees);
         a.saturating_add(d).max(c.saturating_add(b))
     }
 
-    /// The largest `n` such that unequal expressions agree at `points` random points with a probability less than
-    /// `2^-n`, where no polynomial that is compared is of a higher degree than `degree`, and unknown functions are
-    /// applied `unknown` times in all.
+    /// The largest `n` such that unequal expressions agree at `points` random points with a probability below `2^-n`,
+    /// where no compared polynomial has a degree above `degree`, and unknown functions are applied `unknown` times in
+    /// total.
     ///
-    /// Each pair of arguments of unknown functions may be equal by accident, and each of the fields must err at each of
+    /// Any pair of arguments of unknown functions may be equal by accident, and each of the fields must err at each of
     /// the points.
     ///
     /// ```
@@ -144,7 +144,7 @@ impl Field {
     /// ```
     pub fn error(degree: u32, unknown: u32, points: u32) -> u32 {
         let applied = f64::from(unknown);
-        // A little less than 61, for the primes are less than 2^61.
+        // Slightly less than 61, because the primes are less than 2^61.
         let bits = 60.999 - f64::from(degree.max(1)).log2() - (1.0 + applied * applied / 2.0).log2();
         let all = bits.max(0.0) * 2.0 * f64::from(points);
         (all.ceil() as u32).saturating_sub(1).min(999)
@@ -172,7 +172,7 @@ impl Field {
         }
     }
 
-    /// The natural number that it is, if it is a small constant.
+    /// The natural number it equals, if it is a small constant.
     fn natural(&self) -> Option<u64> {
         (self.first.0 == self.second.0 && self.first.0 <= 64).then_some(self.first.0)
     }
@@ -196,7 +196,7 @@ impl Number for Field {
         Field::new(1)
     }
 
-    /// A binary fraction is exact: its denominator is a power of two, which has an inverse.
+    /// Binary fractions are exact: the denominator is a power of two, which has an inverse.
     fn from_f64(value: f64) -> Result<Self, Refused> {
         let (mantissa, exponent) = parts(value).ok_or_else(|| Field::refuse(format!("{value}")))?;
         let scale = Field::new(2).power(u64::from(exponent.unsigned_abs()));
@@ -291,7 +291,7 @@ mod tests {
             }
             out
         };
-        // Miller–Rabin; these bases decide below 2^64.
+        // Miller–Rabin; these bases are sufficient below 2^64.
         let (odd, twos) = ((n - 1) >> (n - 1).trailing_zeros(), (n - 1).trailing_zeros());
         [2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37].into_iter().all(|a| {
             let first = power(a, odd);

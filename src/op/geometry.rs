@@ -1,4 +1,4 @@
-//! Determinants, and grids of places that an affine map gives.
+//! Determinants, and sampling grids of affine maps.
 
 use super::common::{Out, at, build, count, flat, int_operand, typed};
 use super::value::shaped;
@@ -17,7 +17,7 @@ pub(super) const OPS: &[OpDef] = &[
         .onnx("Det", 11),
     OpDef::new(
         "affine_grid",
-        "Where each position of images of a size is taken to by an affine map; coordinates run from -1 to 1.",
+        "The positions that affine maps assign to those of images of a given size; coordinates run from -1 to 1.",
     )
     .operands(&[Operand::one("theta"), Operand::attr("size")])
     .attrs(&[
@@ -25,13 +25,13 @@ pub(super) const OPS: &[OpDef] = &[
             "size",
             AttrKind::Ints,
             Default::Required,
-            "extents of the images: batch, channels, and two or three more",
+            "dimensions of the images: batch, channels, and two or three spatial ones",
         ),
         AttrDef::new(
             "align_corners",
             AttrKind::Bool,
             Default::Bool(false),
-            "-1 and 1 are the middle of the outermost elements, else their outer edges",
+            "whether -1 and 1 are the centres of the outermost elements instead of their outer edges",
         ),
     ])
     .infer(infer_grid)
@@ -52,7 +52,7 @@ fn infer_det(call: &Infer<'_>) -> Result<Type, OpError> {
         _ => false,
     };
     if !square {
-        return Err(OpError::new(format!("`x` must end in two equal axes, and is {}", call.tensor(0)?)).at(0));
+        return Err(OpError::new(format!("`x` must end in two equal axes, but is {}", call.tensor(0)?)).at(0));
     }
     Ok(typed(
         dtype,
@@ -60,8 +60,8 @@ fn infer_det(call: &Infer<'_>) -> Result<Type, OpError> {
     ))
 }
 
-/// The determinant of a matrix given by rows. Small ones by its definition, which needs no order of numbers; others by
-/// elimination with the largest pivot.
+/// The determinant of a matrix given by rows. Small matrices use the definition, which needs no order of numbers;
+/// others use elimination with the largest pivot.
 fn determinant<S: System>(mut m: Vec<Vec<S>>) -> Result<S, OpError> {
     let n = m.len();
     if n <= 3 {
@@ -136,7 +136,7 @@ fn infer_grid(call: &Infer<'_>) -> Result<Type, OpError> {
         None => None,
         Some(_) => {
             let wanted = "maps of two or three axes: [n, 2, 3] or [n, 3, 4]";
-            return Err(OpError::new(format!("`theta` must be {wanted}, and is {theta}")).at(0));
+            return Err(OpError::new(format!("`theta` must be {wanted}, but is {theta}")).at(0));
         }
     };
     let size = call.ints("size");
@@ -146,7 +146,7 @@ fn infer_grid(call: &Infer<'_>) -> Result<Type, OpError> {
     };
     if let Some(size) = size.as_ref().filter(|s| s.len() != axes + 2) {
         return Err(OpError::new(format!(
-            "`size` has {} extents, and {} are needed",
+            "`size` has {} dimensions, but {} are needed",
             size.len(),
             axes + 2
         ))
@@ -169,7 +169,7 @@ fn grid<S: System>(e: &Eval<'_, S>) -> Out<S> {
     let theta = e.operand(0)?.real()?;
     let (shape, aligned) = (e.out_shape(0)?, e.flag("align_corners"));
     let axes = shape.len().saturating_sub(2);
-    // Coordinate of position `i` of `n`, as a fraction.
+    // The coordinate of position `i` of `n`, as a fraction.
     let place = |i: usize, n: usize| -> Result<S, OpError> {
         let (above, below) = match (aligned, n) {
             (true, 0 | 1) => (0, 1),
@@ -182,7 +182,7 @@ fn grid<S: System>(e: &Eval<'_, S>) -> Out<S> {
         let (item, row) = (position[0], position[axes + 1]);
         let mut sum = at(theta, &[item, row, axes])?;
         for axis in 0..axes {
-            // The first coordinate is that of the last axis.
+            // The first coordinate belongs to the last axis.
             let weight = at(theta, &[item, row, axes - 1 - axis])?;
             sum = sum.add(&weight.mul(&place(position[axis + 1], shape[axis + 1])?));
         }
@@ -206,7 +206,7 @@ mod tests {
                     "det",
                     "",
                     &["f32[2, 3]"],
-                    "`x` must end in two equal axes, and is f32[2, 3]",
+                    "`x` must end in two equal axes, but is f32[2, 3]",
                 ),
                 ("affine_grid", "size=[2,3,5,6]", &["f32[2, 2, 3]"], "f32[2, 5, 6, 2]"),
                 ("affine_grid", "", &["f32[n, 3, 4]", "i64[5]"], "f32[n, ?, ?, ?, 3]"),
@@ -214,7 +214,7 @@ mod tests {
                     "affine_grid",
                     "size=[2,3,5]",
                     &["f32[2, 2, 3]"],
-                    "`size` has 3 extents, and 4 are needed",
+                    "`size` has 3 dimensions, but 4 are needed",
                 ),
             ],
         );

@@ -17,13 +17,13 @@ const AXIS: AttrDef = AttrDef::new(
     "axis",
     AttrKind::Axis(AxisOf::Input),
     Default::Int(0),
-    "the axis that is indexed",
+    "the axis to index",
 );
 const REDUCTION: AttrDef = AttrDef::new(
     "reduction",
     AttrKind::OneOf(&["none", "add", "mul", "max", "min"]),
     Default::Str("none"),
-    "how an update joins what is there",
+    "how an update is combined with the present element",
 );
 const GATHER: OpTraits = OpTraits::MOVEMENT.and(OpTraits::LINEAR);
 
@@ -40,7 +40,7 @@ pub(super) const OPS: &[OpDef] = &[
         .onnx("Gather", 1),
     OpDef::new(
         "gather_elements",
-        "Elements at positions that differ from their own along one axis.",
+        "Elements at indices along one axis, each with its own index.",
     )
     .operands(&[X, INDICES])
     .attrs(&[AXIS])
@@ -55,7 +55,7 @@ pub(super) const OPS: &[OpDef] = &[
             "batch_dims",
             AttrKind::Int,
             Default::Int(0),
-            "leading axes that both operands share",
+            "the number of leading axes shared by both operands",
         )])
         .infer(infer_gather_nd)
         .reference(reference!(gather_nd))
@@ -64,7 +64,7 @@ pub(super) const OPS: &[OpDef] = &[
         .onnx("GatherND", 11),
     OpDef::new(
         "scatter_elements",
-        "A copy with elements replaced at positions that differ from theirs along one axis.",
+        "A copy with elements replaced at indices along one axis, each with its own index.",
     )
     .operands(&[X, INDICES, UPDATES])
     .attrs(&[AXIS, REDUCTION])
@@ -111,7 +111,7 @@ fn place(index: i128, extent: usize) -> Result<usize, OpError> {
     usize::try_from(counted)
         .ok()
         .filter(|&i| i < extent)
-        .ok_or_else(|| OpError::new(format!("index {index} is outside of an axis of {extent}")).at(1))
+        .ok_or_else(|| OpError::new(format!("index {index} is out of range for an axis of size {extent}")).at(1))
 }
 
 fn gather<S: System>(e: &Eval<'_, S>) -> Out<S> {
@@ -144,7 +144,7 @@ fn infer_gather_elements(call: &Infer<'_>) -> Result<Type, OpError> {
 fn same_rank(shape: &Shape, other: Option<&Shape>, i: usize) -> Result<(), OpError> {
     match other {
         Some(other) if other.len() != shape.len() => Err(OpError::new(format!(
-            "{other} has {} axes, and {shape} has {}",
+            "{other} has {} axes, but {shape} has {}",
             other.len(),
             shape.len()
         ))
@@ -167,15 +167,17 @@ fn gather_elements<S: System>(e: &Eval<'_, S>) -> Out<S> {
     ])
 }
 
-/// How many components the index tuples have; `None` if that is not known.
+/// The number of components of the index tuples; `None` if it is not known.
 fn tuple_length(indices: &Shape, rank: usize, batch: usize) -> Result<Option<usize>, OpError> {
     match indices.last() {
-        None => Err(OpError::new("`indices` must have an axis").at(1)),
+        None => Err(OpError::new("`indices` must have at least one axis").at(1)),
         Some(Dim::Const(n)) => match usize::try_from(*n) {
             Ok(n) if n + batch <= rank => Ok(Some(n)),
-            _ => Err(OpError::new(format!("index tuples of {n} for {} axes", rank - batch))
-                .at(0)
-                .and(1)),
+            _ => Err(
+                OpError::new(format!("index tuples of length {n} do not fit {} axes", rank - batch))
+                    .at(0)
+                    .and(1),
+            ),
         },
         Some(_) => Ok(None),
     }
@@ -195,7 +197,7 @@ fn infer_gather_nd(call: &Infer<'_>) -> Result<Type, OpError> {
     for k in 0..batch {
         if unify(&shape[k], &indices[k]).is_none() {
             return Err(
-                OpError::new(format!("batch extents differ: {} and {}", shape[k], indices[k]))
+                OpError::new(format!("batch dimensions differ: {} and {}", shape[k], indices[k]))
                     .at(0)
                     .and(1),
             );
@@ -249,14 +251,14 @@ fn agree(call: &Infer<'_>, parts: impl Fn(&Shape, &Shape) -> (Vec<Dim>, Vec<Dim>
     if a.len() == b.len() && a.iter().zip(&b).all(|(x, y)| unify(x, y).is_some()) {
         return Ok(());
     }
-    Err(
-        OpError::new(format!("updates of {updates} do not fit indices of {indices}"))
-            .at(1)
-            .and(2),
-    )
+    Err(OpError::new(format!(
+        "updates of shape {updates} do not fit indices of shape {indices}"
+    ))
+    .at(1)
+    .and(2))
 }
 
-/// Writes updates: `target` gives for a position of the updates the position that it changes.
+/// Writes updates: `target` maps a position of the updates to the position that it changes.
 fn scatter<T: Clone>(
     a: &Nd<T>,
     updates: &Nd<T>,
@@ -274,7 +276,7 @@ fn scatter<T: Clone>(
         let slot = out
             .get_mut(offset)
             .filter(|_| inside)
-            .ok_or_else(|| OpError::new(format!("position {place:?} is outside of {:?}", a.shape())))?;
+            .ok_or_else(|| OpError::new(format!("position {place:?} is outside shape {:?}", a.shape())))?;
         *slot = join(slot, update)?;
         advance(&mut p, updates.shape());
     }
@@ -284,7 +286,7 @@ fn scatter<T: Clone>(
 fn scatter_values<S: System>(e: &Eval<'_, S>, target: impl Fn(&[usize]) -> Result<Vec<usize>, OpError>) -> Out<S> {
     let how = e.text("reduction");
     let dtype = e.out_dtype();
-    let unsupported = || OpError::new(format!("elements of type {dtype} cannot be joined by {how:?}"));
+    let unsupported = || OpError::new(format!("elements of type {dtype} cannot be combined by {how:?}"));
     Ok(vec![match (e.operand(0)?, e.operand(2)?) {
         (Value::Real(a), Value::Real(u)) => Value::Real(scatter(a, u, target, |x, y| {
             Ok(match how {
@@ -365,19 +367,24 @@ mod tests {
                 ("gather", "", &["f32[n, 3]", "i32"], "f32[3]"),
                 ("gather", "", &["f32[n, 3]", "i32[..]"], "f32[..]"),
                 ("gather", "", &["f32[..]", "i32"], "f32[..]"),
-                ("gather", "", &["f32", "i32"], "axis 0 of a scalar: it has no axes"),
+                (
+                    "gather",
+                    "",
+                    &["f32", "i32"],
+                    "axis 0 is out of range: a scalar has no axes",
+                ),
                 (
                     "gather",
                     "",
                     &["f32[2]", "f32"],
-                    "`indices` must be integers, and is f32",
+                    "`indices` must be integers, but is f32",
                 ),
                 ("gather_elements", "axis=1", &["f32[n, 3]", "i64[n, 2]"], "f32[n, 2]"),
                 (
                     "gather_elements",
                     "",
                     &["f32[n]", "i64[n, 2]"],
-                    "[n, 2] has 2 axes, and [n] has 1",
+                    "[n, 2] has 2 axes, but [n] has 1",
                 ),
                 ("gather_nd", "", &["f32[2, n, 4]", "i64[5, 1]"], "f32[5, n, 4]"),
                 ("gather_nd", "batch_dims=1", &["f32[2, n, 4]", "i64[2, 1]"], "f32[2, 4]"),
@@ -385,7 +392,7 @@ mod tests {
                     "gather_nd",
                     "",
                     &["f32[2]", "i64[5, 2]"],
-                    "index tuples of 2 for 1 axes",
+                    "index tuples of length 2 do not fit 1 axes",
                 ),
                 ("gather_nd", "", &["f32[2]", "i64[k]"], "f32[..]"),
                 ("scatter_elements", "", &["f32[n]", "i64[2]", "f32[2]"], "f32[n]"),
@@ -393,14 +400,14 @@ mod tests {
                     "scatter_elements",
                     "",
                     &["f32[n]", "i64[2]", "f32[3]"],
-                    "updates of [3] do not fit indices of [2]",
+                    "updates of shape [3] do not fit indices of shape [2]",
                 ),
                 ("scatter_nd", "", &["f32[4, n]", "i64[2, 1]", "f32[2, n]"], "f32[4, n]"),
                 (
                     "scatter_nd",
                     "",
                     &["f32[4]", "i64[2, 1]", "f32[3]"],
-                    "updates of [3] do not fit indices of [2, 1]",
+                    "updates of shape [3] do not fit indices of shape [2, 1]",
                 ),
             ],
         );
@@ -414,7 +421,12 @@ mod tests {
             &[
                 ("gather", "axis=1", &[x, "i64[1] -1"], "i64[2, 1] 2 4"),
                 ("gather", "", &[x, "i64 1"], "i64[2] 3 4"),
-                ("gather", "", &[x, "i64 2"], "index 2 is outside of an axis of 2"),
+                (
+                    "gather",
+                    "",
+                    &[x, "i64 2"],
+                    "index 2 is out of range for an axis of size 2",
+                ),
                 ("gather", "", &["f32[0, 2]", "i64[0]"], "f32[0, 2]"),
                 (
                     "gather_elements",

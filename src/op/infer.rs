@@ -5,11 +5,11 @@ use std::cell::Cell;
 use super::{AttrValue, OpDef};
 use crate::tensor::{DType, Dim, MAX_RANK, Shape, Tensor, TensorType, Type};
 
-/// Why a call is wrong; says nothing about the place, which the caller knows.
+/// Why a call is invalid; the caller knows the source position.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct OpError {
-    /// The code of the message.
+    /// The error code of the message.
     pub code: &'static str,
     /// What is wrong, with the types and values involved.
     pub message: String,
@@ -24,7 +24,7 @@ pub struct OpError {
 }
 
 impl OpError {
-    /// A problem of the call as a whole.
+    /// A problem with the call as a whole.
     pub fn new(message: impl Into<String>) -> OpError {
         OpError {
             code: "T0201",
@@ -36,7 +36,7 @@ impl OpError {
         }
     }
 
-    /// A problem of the number of operands.
+    /// A problem with the number of operands.
     pub fn arity(message: impl Into<String>) -> OpError {
         OpError {
             code: "T0102",
@@ -77,12 +77,12 @@ pub struct Fact<'a> {
     pub ty: &'a Type,
     /// Its value, if it is a constant.
     pub value: Option<&'a Tensor>,
-    /// Its elements, if they are integers that follow from extents; see [`known_ints`](super::known_ints).
+    /// Its elements, if they are integers determined by dimensions; see [`known_ints`](super::known_ints).
     pub ints: Option<&'a [Dim]>,
 }
 
 impl<'a> Fact<'a> {
-    /// A value of which the type is known.
+    /// A value of which only the type is known.
     pub fn of(ty: &'a Type) -> Fact<'a> {
         Fact {
             ty,
@@ -91,7 +91,7 @@ impl<'a> Fact<'a> {
         }
     }
 
-    /// A value of which the type is known, and the constant that it is, if it is one.
+    /// A value of which the type is known, and its constant value, if it has one.
     pub fn with(ty: &'a Type, value: Option<&'a Tensor>) -> Fact<'a> {
         Fact { value, ..Fact::of(ty) }
     }
@@ -122,7 +122,7 @@ impl<'a> Infer<'a> {
                 .at(i)
                 .help("take one of its elements: `.0`")),
             Some(other @ (Type::Sequence(_) | Type::Optional(_))) => {
-                Err(OpError::new(format!("operand `{name}` is no tensor: {other}")).at(i))
+                Err(OpError::new(format!("operand `{name}` is not a tensor: {other}")).at(i))
             }
             Some(Type::Absent) | None => Err(OpError::new(format!("operand `{name}` is missing"))),
         }
@@ -141,21 +141,21 @@ impl<'a> Infer<'a> {
         Ok(self.tensor(i)?.shape.as_ref())
     }
 
-    /// A dimension nothing is known of.
+    /// A dimension that nothing is known about.
     pub fn unknown(&self) -> Dim {
         let id = self.fresh.get();
         self.fresh.set(id + 1);
         Dim::unknown(id)
     }
 
-    /// A shape of `rank` unknown dimensions. A rank beyond [`MAX_RANK`] may be any number, such as the extent of an
-    /// operand: of such a shape there is one axis more than a result may have, and the call is refused for it.
+    /// A shape of `rank` unknown dimensions. `rank` may be arbitrarily large, such as a dimension of an operand; beyond
+    /// [`MAX_RANK`] the shape gets one axis more than a result may have, so that the call is refused.
     pub fn unknown_shape(&self, rank: usize) -> Shape {
         (0..rank.min(MAX_RANK + 1)).map(|_| self.unknown()).collect()
     }
 
-    /// The attribute as given or computed: the attribute's value, else the constant value of the operand that stands
-    /// for it, else `None`.
+    /// The attribute as given or computed: its value, else the constant value of the operand that stands for it, else
+    /// `None`.
     pub fn attr(&self, name: &str) -> AttrValue {
         let given = self.def.attr_in(self.attrs, name);
         if !given.is_none() {
@@ -175,7 +175,7 @@ impl<'a> Infer<'a> {
         matches!(self.operands.get(i)?.ty, Type::Tensor(_)).then_some(i)
     }
 
-    /// True if attribute `name` is computed while the graph runs and its value is not known.
+    /// True if attribute `name` is computed at run time and its value is not known.
     pub fn is_dynamic(&self, name: &str) -> bool {
         self.attr(name).is_none() && self.attr_operand(name).is_some()
     }
@@ -206,7 +206,7 @@ impl<'a> Infer<'a> {
         self.ints(name)?.iter().map(Dim::as_const).collect()
     }
 
-    /// The truth value `name`; false if left out.
+    /// The boolean `name`; false if left out.
     pub fn flag(&self, name: &str) -> bool {
         self.attr(name).is_true()
     }
@@ -221,7 +221,7 @@ impl<'a> Infer<'a> {
         self.attr(name).as_floats()
     }
 
-    /// The text `name`; empty if left out.
+    /// The string `name`; empty if left out.
     pub fn text(&self, name: &str) -> String {
         self.attr(name).as_str().unwrap_or_default().to_owned()
     }
@@ -237,7 +237,7 @@ impl<'a> Infer<'a> {
     /// The axis attribute `name` counted from the front, checked against `rank`.
     ///
     /// # Errors
-    /// If it is out of range, or not known.
+    /// If it is out of range or unknown.
     pub fn axis(&self, name: &str, rank: usize) -> Result<usize, OpError> {
         let axis = self
             .const_int(name)
@@ -245,8 +245,8 @@ impl<'a> Infer<'a> {
         resolve_axis(axis, rank).map_err(|e| e.attr(name))
     }
 
-    /// The axes attribute `name` counted from the front, checked against `rank`, in the order given; `None` if it
-    /// was left out or is not known.
+    /// The axes attribute `name` counted from the front, checked against `rank`, in the order given; `None` if it was
+    /// left out or is unknown.
     pub fn axes(&self, name: &str, rank: usize) -> Result<Option<Vec<usize>>, OpError> {
         let Some(axes) = self.const_ints(name) else {
             return Ok(None);
@@ -262,7 +262,7 @@ impl<'a> Infer<'a> {
         Ok(Some(out))
     }
 
-    /// Checks that operands `i` and `j` have one element type, and returns it.
+    /// Checks that operands `i` and `j` have the same element type, and returns it.
     pub fn same_dtype(&self, i: usize, j: usize) -> Result<DType, OpError> {
         let (a, b) = (self.tensor(i)?, self.tensor(j)?);
         if a.dtype == b.dtype {
@@ -287,7 +287,7 @@ impl<'a> Infer<'a> {
             return Ok(t.dtype);
         }
         let name = self.def.operand(i).map_or("", |o| o.name);
-        Err(OpError::new(format!("`{name}` must be {what}, and is {t}")).at(i))
+        Err(OpError::new(format!("`{name}` must be {what}, but is {t}")).at(i))
     }
 
     /// Broadcasts the shapes of all tensor operands in `range`; `None` if a rank is unknown.
@@ -307,7 +307,7 @@ impl<'a> Infer<'a> {
                         ))
                         .at(first)
                         .and(i)
-                        .help("broadcasting aligns trailing axes; extents must be equal or 1")
+                        .help("broadcasting aligns trailing axes; dimensions must be equal or 1")
                     })?;
                     (merged, i)
                 }
@@ -317,15 +317,15 @@ impl<'a> Infer<'a> {
     }
 }
 
-/// Refuses the type of a result that has more axes than tensors may have.
+/// Rejects a result type with more axes than a tensor may have.
 pub(crate) fn check_rank(ty: &Type) -> Result<(), OpError> {
     if ty.largest_rank() <= MAX_RANK {
         return Ok(());
     }
     Err(OpError::new(format!(
-        "the result would have more than {MAX_RANK} axes, the most that a tensor may have"
+        "the result would have more than {MAX_RANK} axes, the maximum for a tensor"
     ))
-    .help("a list of extents or axes has one element for each axis"))
+    .help("a list of dimensions or axes has one element for each axis"))
 }
 
 /// `axis` counted from the front.
@@ -336,10 +336,10 @@ pub(crate) fn resolve_axis(axis: i64, rank: usize) -> Result<usize, OpError> {
         return Ok(resolved as usize);
     }
     Err(OpError::new(if rank == 0 {
-        format!("axis {axis} of a scalar: it has no axes")
+        format!("axis {axis} is out of range: a scalar has no axes")
     } else {
         format!(
-            "axis {axis} is out of range for rank {rank}: allowed are {} to {}",
+            "axis {axis} is out of range for rank {rank}: it must be in {}..={}",
             -signed,
             signed - 1
         )

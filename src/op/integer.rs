@@ -10,7 +10,7 @@ use crate::tensor::{DType, Type};
 pub(super) const OPS: &[OpDef] = &[
     OpDef::new(
         "matmul_integer",
-        "Matrix product in i32 of small integers less their zero points.",
+        "Matrix product in i32 of small integers minus their zero points.",
     )
     .operands(&[
         Operand::one("a"),
@@ -35,7 +35,7 @@ pub(super) const OPS: &[OpDef] = &[
     .onnx("MatMulInteger", 10),
     OpDef::new(
         "qlinear_matmul",
-        "Matrix product of quantized numbers, quantized.",
+        "Matrix product of quantized numbers, with a quantized result.",
     )
     .operands(&[
         Operand::one("a"),
@@ -66,7 +66,7 @@ pub(super) const OPS: &[OpDef] = &[
     .onnx("QLinearMatMul", 10),
     OpDef::new(
         "conv_integer",
-        "Convolution in i32 of small integers less their zero points.",
+        "Convolution in i32 of small integers minus their zero points.",
     )
     .operands(&[
         Operand::one("x"),
@@ -77,7 +77,7 @@ pub(super) const OPS: &[OpDef] = &[
     .attrs(&[AUTO_PAD, STRIDES, PADS, DILATIONS, GROUP])
     .infer(|call| conv(call, 0, 1, DType::I32))
     .canonical(|call, attrs| canonical(call, attrs, 0, 1))
-    // Sums of products of 17 bits are exact in double precision.
+    // Sums of products of 17-bit numbers are exact in double precision.
     .body(
         "fn (x, w, x_zero_point, w_zero_point) {
            let xd = cast(x) {to = f64};
@@ -99,7 +99,7 @@ pub(super) const OPS: &[OpDef] = &[
     )
     .cost(CostRule::Flops(conv_flops))
     .onnx("ConvInteger", 10),
-    OpDef::new("qlinear_conv", "Convolution of quantized numbers, quantized.")
+    OpDef::new("qlinear_conv", "Convolution of quantized numbers, with a quantized result.")
         .operands(&[
             Operand::one("x"),
             Operand::one("x_scale"),
@@ -134,13 +134,13 @@ pub(super) const OPS: &[OpDef] = &[
 
 const SMALL: [DType; 2] = [DType::U8, DType::I8];
 
-/// What an operator on floating-point operands infers for operands `i` and `j` and the attributes of this call.
+/// The type that the floating-point operator `op` infers for operands `i` and `j` with the attributes of this call.
 fn through(call: &Infer<'_>, op: &str, i: usize, j: usize, dtype: DType) -> Result<Type, OpError> {
     for at in [i, j] {
         call.expect_dtype(at, |d| SMALL.contains(&d), "u8 or i8")?;
     }
     if !SMALL.contains(&dtype) && dtype != DType::I32 {
-        return Err(OpError::new(format!("the result is {dtype}, and can be u8 or i8")));
+        return Err(OpError::new(format!("the result is {dtype}, but must be u8 or i8")));
     }
     let def = super::lookup(op).ok_or_else(|| OpError::new("an operator is missing"))?;
     let types = [i, j].map(|at| {
@@ -200,7 +200,7 @@ fn conv(call: &Infer<'_>, i: usize, j: usize, dtype: DType) -> Result<Type, OpEr
     through(call, "conv", i, j, dtype)
 }
 
-/// The attributes that a convolution of floating-point operands has.
+/// Fills in attributes as for a convolution of floating-point operands.
 fn canonical(call: &Infer<'_>, attrs: &mut [AttrValue], i: usize, j: usize) -> Result<(), OpError> {
     let Some((def, complete)) = super::lookup("conv").and_then(|def| Some((def, def.canonical?))) else {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Prime fields in which exp, log, roots and powers are there, with their laws.
+//! Prime fields with exp, log, roots and powers, and their laws.
 
 use std::cmp::Ordering;
 use std::sync::OnceLock;
@@ -6,40 +6,41 @@ use std::sync::OnceLock;
 use super::laws::{assume, hash, note, parts};
 use super::{Func, Law, Number, Refused};
 
-/// How many fields there are.
+/// The number of fields.
 const FIELDS: usize = 4;
 
-/// Each prime is twice the one before, and one: the squares modulo one of them are a group of as many elements as there
-/// are residues modulo the one before.
+/// Each prime is twice the previous one plus one: the group of nonzero squares modulo one of them has as many elements
+/// as the previous field.
 const PRIMES: [u64; FIELDS] = [139_439, 278_879, 557_759, 1_115_519];
 
-/// A square of each field, which the other squares are powers of.
+/// A square of each field whose powers are all nonzero squares.
 const BASES: [u64; FIELDS] = [1, 251_009, 529_075, 749_577];
 
-/// What [`Law::LogProduct`] alone says of a logarithm leaves its base open.
+/// [`Law::LogProduct`] alone leaves the base of the logarithm open: it is scaled by this.
 const OTHER_BASE: u64 = 3;
 
-/// A number of four prime fields at once, in which functions have laws.
+/// A number in four prime fields at once, in which functions have laws.
 ///
-/// The squares of a field are a group as large as the field before, so `exp` takes sums of the one to products of the
-/// other and `log` takes them back: all laws of the two hold exactly. Squares play the positive numbers: products and
-/// quotients of squares are squares, minus one is none, each square has one root that is a square, and any power of it.
-/// Laws are assumed only where [`under`](super::under) allows it; a function without its law is unknown, and equal
-/// arguments have equal values.
+/// The nonzero squares of a field form a group as large as the previous field, so `exp` maps sums in one to products in
+/// the other and `log` maps them back: all laws of the two hold exactly. Squares play the role of positive numbers:
+/// products and quotients of squares are squares, minus one is not a square, and each square has exactly one root that
+/// is a square, and can be raised to any power. Laws are assumed only where [`under`](super::under) allows them; a
+/// function without its law is unknown, but equal arguments have equal values.
 ///
-/// `exp` has no value in the first field, `log` none in the last, nor where its argument is no square: a number lacks
-/// the residues that it does not have. The order is any order: what holds for it, does not depend on it.
+/// `exp` has no value in the first field, and `log` has none in the last, nor where its argument is not a square: a
+/// number lacks the residues that are not defined. The order is arbitrary: what holds for it does not depend on the
+/// order.
 #[derive(Debug, Clone, Copy)]
 pub struct Lawful {
     residues: [u32; FIELDS],
     /// The fields in which it has a residue.
     present: [bool; FIELDS],
-    /// False for a quotient by zero, and for what is made of it.
+    /// False for a quotient by zero, and for anything computed from one.
     defined: bool,
 }
 
 impl PartialEq for Lawful {
-    /// True if no field tells them apart; that may be none.
+    /// True if no field distinguishes them; there may be no field in which both have residues.
     fn eq(&self, other: &Lawful) -> bool {
         self.defined == other.defined && self.agreement(other).is_some()
     }
@@ -54,12 +55,12 @@ impl Lawful {
         Lawful::of(|i| random() % PRIMES[i])
     }
 
-    /// A variable at a random point where it is a square in each field, and so positive.
+    /// A variable at a random point that is a square in each field, and so positive.
     pub fn positive(mut random: impl FnMut() -> u64) -> Lawful {
         Lawful::of(|i| power(1 + random() % (PRIMES[i] - 1), 2, PRIMES[i]))
     }
 
-    /// In how many fields both have a residue, the same one; nothing, if another one.
+    /// The number of fields in which both have the same residue; `None` if a residue differs.
     pub fn agreement(&self, other: &Lawful) -> Option<u32> {
         let mut fields = 0;
         for i in 0..FIELDS {
@@ -73,7 +74,7 @@ impl Lawful {
         Some(fields)
     }
 
-    /// True if it is not made of a quotient by zero.
+    /// True unless it was computed from a quotient by zero.
     pub const fn is_defined(&self) -> bool {
         self.defined
     }
@@ -86,7 +87,7 @@ impl Lawful {
         }
     }
 
-    /// The residues that `f` gives where both have one.
+    /// The residues `f` of both, where both have one.
     fn combine(&self, other: &Lawful, f: impl Fn(u64, u64, u64) -> u64) -> Lawful {
         self.try_combine(other, |_, p, a, b| Some(f(p, a, b)))
     }
@@ -104,12 +105,12 @@ impl Lawful {
         out
     }
 
-    /// The number with the residue `f` of the field before; the first field has none.
+    /// The number whose residues are `f` of those in the previous field; the first field gets none.
     fn up(&self, f: impl Fn(usize, u64) -> Option<u64>) -> Lawful {
         self.shifted(|i| i.checked_sub(1), f)
     }
 
-    /// The number with the residue `f` of the next field; the last field has none.
+    /// The number whose residues are `f` of those in the next field; the last field gets none.
     fn down(&self, f: impl Fn(usize, u64) -> Option<u64>) -> Lawful {
         self.shifted(|i| Some(i + 1).filter(|i| *i < FIELDS), f)
     }
@@ -126,7 +127,7 @@ impl Lawful {
         out
     }
 
-    /// The smaller of the number and its opposite in each field, and where that is the number.
+    /// The smaller of the number and its negation in each field, and whether that is the number itself.
     fn without_sign(&self) -> (Lawful, [bool; FIELDS]) {
         let mut out = *self;
         let mut kept = [true; FIELDS];
@@ -146,7 +147,7 @@ impl Lawful {
         })
     }
 
-    /// A function without a law of its own: its sign may be known.
+    /// A function without an inverse or sum law; it may be known to be odd or even.
     fn other(func: Func, x: &Lawful) -> Lawful {
         let even = matches!(func, Func::Cos | Func::Cosh) && assume(Law::Even);
         let odd = is_odd(func) && assume(Law::Odd);
@@ -164,7 +165,7 @@ impl Lawful {
         })
     }
 
-    /// The integer that it is, if it is small.
+    /// The integer it equals, if that is small.
     fn small(&self) -> Option<i64> {
         let first = u64::from(self.residues[0]);
         let integer = if first <= 64 {
@@ -224,7 +225,7 @@ impl Lawful {
         Ok(out)
     }
 
-    /// Hyperbolic functions and their inverses, as their law says.
+    /// Hyperbolic functions and their inverses, as defined by their law.
     fn hyperbolic(func: Func, x: &Lawful) -> Result<Lawful, Refused> {
         let one = Lawful::one();
         let half = Lawful::from_f64(0.5)?;
@@ -295,14 +296,14 @@ const fn is_square(x: u64, p: u64) -> bool {
     x == 0 || power(x, (p - 1) / 2, p) == 1
 }
 
-/// A permutation of the residues that has nothing to do with sums or products.
+/// A permutation of the residues unrelated to sums and products.
 const fn scramble(x: u64, p: u64) -> u64 {
     power((x + 7) % p, 5, p)
 }
 
 /// Its inverse.
 const fn unscramble(x: u64, p: u64) -> u64 {
-    // The inverse of 5 modulo p - 1: (k (p - 1) + 1) / 5 for the k that makes it whole.
+    // The inverse of 5 modulo p - 1: (k (p - 1) + 1) / 5 for the k that makes it an integer.
     let mut k = 1;
     while !(k * (p - 1) + 1).is_multiple_of(5) {
         k += 1;
@@ -310,7 +311,8 @@ const fn unscramble(x: u64, p: u64) -> u64 {
     (power(x, (k * (p - 1) + 1) / 5, p) + p - 7) % p
 }
 
-/// The exponent, a residue of field `i`, of the base of the next field that gives `y`; nothing, if `y` is no square.
+/// The exponent, a residue of field `i`, such that the base of the next field to that power is `y`; `None` if `y` is
+/// not a square.
 fn logarithm(i: usize, y: u64) -> Option<u64> {
     static TABLES: [OnceLock<Vec<u32>>; FIELDS - 1] = [const { OnceLock::new() }; FIELDS - 1];
     let table = TABLES.get(i)?.get_or_init(|| {
@@ -399,7 +401,7 @@ impl Number for Lawful {
         if self.present != other.present || !self.defined || !other.defined {
             return Err(Lawful::refuse("the order of numbers of different fields"));
         }
-        // As many numbers are less than zero as are greater.
+        // As many numbers are less than zero as are greater than it.
         let key = |x: &Lawful| match x.residues {
             [0, ..] if x.residues == [0; FIELDS] => u64::MAX / 2,
             residues => hash(&residues.map(u64::from)),
@@ -418,7 +420,7 @@ mod tests {
         Lawful::func(func, x, None).unwrap()
     }
 
-    /// Both have residues in common, the same ones.
+    /// True if both have residues in common, and those are equal.
     fn same(a: &Lawful, b: &Lawful) -> bool {
         a.agreement(b).is_some_and(|fields| fields > 0)
     }
@@ -463,7 +465,7 @@ mod tests {
                 assert!(same(&f(Func::Tanh, &x.neg()), &f(Func::Tanh, &x).neg()));
                 assert!(same(&f(Func::Erf, &x.neg()), &f(Func::Erf, &x).neg()));
                 assert!(same(&f(Func::Cos, &x.neg()), &f(Func::Cos, &x)));
-                // Where the hyperbolic cosine is no square, the root is another one, and there is no logarithm.
+                // Where the hyperbolic cosine is not a square, the root is the other one, and has no logarithm.
                 assert!(f(Func::Asinh, &f(Func::Sinh, &x)).agreement(&x).is_some());
             });
             prop_assert!(trace.laws.contains(Law::ExpSum) && trace.laws.contains(Law::Odd));
@@ -485,10 +487,10 @@ mod tests {
             prop_assert_eq!(under(Laws::NONE, products).0, None);
             prop_assert_eq!(under(Laws::ALL.without(Law::SqrtSquare), roots).0, None);
             prop_assert_eq!(under(Laws::ALL.without(Law::Odd), signs).0, None);
-            // One law of exp or log alone is not the others.
+            // One law of exp or log does not imply the others.
             prop_assert_eq!(under(only(Law::LogExp), sums).0, None);
             prop_assert_eq!(under(only(Law::ExpSum), inverse).0, None);
-            // What is no square has no logarithm: there may be nothing to compare, or one field alone.
+            // Only squares have logarithms: there may be nothing to compare, or only one field.
             prop_assert!(under(only(Law::LogProduct), inverse).0.is_none_or(|fields| fields <= 1));
             prop_assert_eq!(under(only(Law::LogExp), products).0, None);
             prop_assert!(under(only(Law::ExpSum), sums).0.unwrap() > 0);

@@ -1,8 +1,8 @@
-//! Laws of functions that an exact number system may assume, and what an evaluation assumed.
+//! Laws of functions that an exact number system may assume, and a record of what an evaluation assumed.
 //!
-//! Over exact numbers `exp` is a function of which nothing is known but that equal arguments have equal values. A law
-//! says more, and one that is not needed is better not assumed: [`under`] evaluates with a set of laws, and tells what
-//! was asked of the numbers on the way.
+//! Over exact numbers, all that is known about `exp` is that equal arguments have equal values. A law says more, and is
+//! best assumed only when needed: [`under`] evaluates with a set of laws, and reports which laws and which properties
+//! of the numbers the evaluation used.
 
 use std::cell::Cell;
 use std::fmt;
@@ -47,7 +47,7 @@ impl Law {
         Law::Growing,
     ];
 
-    /// Its name, its statement, and the number systems that know it.
+    /// Its name, its statement, and the number systems that support it.
     const fn row(self) -> (&'static str, &'static str, &'static str) {
         match self {
             Law::ExpSum => ("exp-sum", "exp(a + b) = exp(a) exp(b)", "fields, rationals"),
@@ -112,37 +112,37 @@ impl Laws {
     /// Every law.
     pub const ALL: Laws = Laws((1 << Law::ALL.len()) - 1);
 
-    /// True if the law is in it.
+    /// True if it contains the law.
     pub const fn contains(self, law: Law) -> bool {
         self.0 & (1 << law as u16) != 0
     }
 
-    /// True if no law is in it.
+    /// True if it contains no law.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// The set with one law more.
+    /// The set with `law` added.
     pub const fn with(self, law: Law) -> Laws {
         Laws(self.0 | 1 << law as u16)
     }
 
-    /// The set with one law less.
+    /// The set with `law` removed.
     pub const fn without(self, law: Law) -> Laws {
         Laws(self.0 & !(1 << law as u16))
     }
 
-    /// The laws of either set.
+    /// The union of both sets.
     pub const fn or(self, other: Laws) -> Laws {
         Laws(self.0 | other.0)
     }
 
-    /// The laws of both sets.
+    /// The intersection of both sets.
     pub const fn and(self, other: Laws) -> Laws {
         Laws(self.0 & other.0)
     }
 
-    /// The laws in it.
+    /// The laws it contains.
     pub fn iter(self) -> impl Iterator<Item = Law> {
         Law::ALL.into_iter().filter(move |law| self.contains(*law))
     }
@@ -155,7 +155,7 @@ impl fmt::Display for Laws {
     }
 }
 
-/// There is no law of that name.
+/// An unknown law name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("there is no law `{0}`; there are {all}", all = Laws::ALL)]
 pub struct NoSuchLaw(pub String);
@@ -163,7 +163,7 @@ pub struct NoSuchLaw(pub String);
 impl FromStr for Laws {
     type Err = NoSuchLaw;
 
-    /// Names with commas between them.
+    /// Parses names separated by commas.
     ///
     /// ```
     /// # use tautomer::op::{Law, Laws};
@@ -180,23 +180,23 @@ impl FromStr for Laws {
     }
 }
 
-/// What an evaluation over exact or bounded numbers came across.
+/// What an evaluation over exact or bounded numbers relied on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Trace {
     /// Laws that were assumed.
     pub laws: Laws,
-    /// How often a function was applied of which nothing, or not all, is known.
+    /// How often a function was applied that is unknown, or only partly known.
     pub unknown: u32,
-    /// Numbers were compared.
+    /// True if numbers were compared.
     pub ordered: bool,
-    /// A constant has so many digits that it may stand for a number close by.
+    /// True if a constant has so many digits that it may be a rounded number.
     pub rounded: bool,
-    /// A choice was made between numbers that rounding cannot tell apart.
+    /// True if a decision depended on numbers that rounding cannot tell apart.
     pub unsure: bool,
 }
 
 impl Trace {
-    /// What either of two evaluations came across.
+    /// What either of two evaluations relied on.
     #[must_use]
     pub fn and(self, other: Trace) -> Trace {
         Trace {
@@ -210,15 +210,15 @@ impl Trace {
 }
 
 thread_local! {
-    // Functions of numbers take numbers alone, and constants begin with nothing: what holds for a whole evaluation has
-    // no other place.
+    // Operations on numbers take only numbers as arguments, and constants are made from nothing, so the state of a
+    // whole evaluation has to be kept here.
     static LAWS: Cell<Laws> = const { Cell::new(Laws::NONE) };
     static TRACE: Cell<Trace> = const {
         Cell::new(Trace { laws: Laws::NONE, unknown: 0, ordered: false, rounded: false, unsure: false })
     };
 }
 
-/// The result of `evaluation` in this thread where `laws` may be assumed, and what it came across.
+/// The result of running `evaluation` in this thread while `laws` may be assumed, and a trace of what it relied on.
 ///
 /// ```
 /// # use tautomer::op::{Exact, Func, Law, Laws, Number, under};
@@ -239,7 +239,7 @@ pub fn under<R>(laws: Laws, evaluation: impl FnOnce() -> R) -> (R, Trace) {
     (result, trace)
 }
 
-/// True if the law may be assumed; it is noted that it is.
+/// True if the law may be assumed; records that it was.
 pub(super) fn assume(law: Law) -> bool {
     let may = LAWS.get().contains(law);
     if may {
@@ -248,14 +248,14 @@ pub(super) fn assume(law: Law) -> bool {
     may
 }
 
-/// Changes the trace of the evaluation that is going on.
+/// Changes the trace of the current evaluation.
 pub(super) fn note(change: impl FnOnce(&mut Trace)) {
     let mut trace = TRACE.get();
     change(&mut trace);
     TRACE.set(trace);
 }
 
-/// A number that is different for each list, but for accidents.
+/// A hash of a list; different lists have different hashes, except for collisions.
 pub(super) fn hash(parts: &[u64]) -> u64 {
     parts.iter().fold(0u64, |hash, part| {
         // SplitMix64
@@ -266,7 +266,7 @@ pub(super) fn hash(parts: &[u64]) -> u64 {
     })
 }
 
-/// A constant with its exact parts: `mantissa * 2^exponent`; nothing, if it is not finite.
+/// The exact parts of a constant: `mantissa * 2^exponent`; `None` if it is not finite.
 pub(super) fn parts(value: f64) -> Option<(i64, i32)> {
     if !value.is_finite() {
         return None;
@@ -290,7 +290,7 @@ pub(super) fn parts(value: f64) -> Option<(i64, i32)> {
 /// A number with more binary digits than this may have been rounded.
 const DIGITS: u32 = 14;
 
-/// True if the constant has so many binary digits that it may stand for a number close by.
+/// True if the constant has so many binary digits that it may be a rounded number.
 pub(super) fn may_be_rounded(value: f64) -> bool {
     value.fract() != 0.0 && parts(value).is_some_and(|(mantissa, _)| mantissa.unsigned_abs() >> DIGITS > 0)
 }

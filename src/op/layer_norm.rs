@@ -1,4 +1,4 @@
-//! Normalizations of transformers that have a precision or statistics of their own.
+//! Normalizations of transformers with their own precision or statistics.
 
 use super::common::typed;
 use super::{AttrDef, AttrKind, AxisOf, CostRule, Default, Infer, OpDef, OpError, Operand};
@@ -8,7 +8,7 @@ const AXIS: AttrDef = AttrDef::new(
     "axis",
     AttrKind::Axis(AxisOf::Input),
     Default::Int(-1),
-    "the first axis that is normalized",
+    "the first axis to normalize over",
 );
 const EPSILON: AttrDef = AttrDef::new(
     "epsilon",
@@ -20,14 +20,14 @@ const STASH: AttrDef = AttrDef::new(
     "stash_type",
     AttrKind::DType,
     Default::DType(DType::F32),
-    "element type that the statistics are computed in",
+    "element type in which statistics are computed",
 );
 
 /// The operators of this family.
 pub(super) const OPS: &[OpDef] = &[
     OpDef::new(
         "rms_normalization",
-        "All axes from `axis` on together divided by the root of their mean square, then scaled.",
+        "Divides by the root mean square over the axes from `axis` on, then scales.",
     )
     .aliases(&["rms_norm"])
     .operands(&[Operand::one("x"), Operand::one("scale")])
@@ -45,7 +45,7 @@ pub(super) const OPS: &[OpDef] = &[
     .onnx("RMSNormalization", 23),
     OpDef::new(
         "layer_normalization_with_statistics",
-        "Layer normalization, the means that it subtracts, and the factors that it scales by.",
+        "Layer normalization, with the means that it subtracts and the factors that it multiplies by.",
     )
     .operands(&[Operand::one("x"), Operand::one("scale"), Operand::optional("bias")])
     .attrs(&[AXIS, EPSILON, STASH])
@@ -82,19 +82,21 @@ fn spreads(call: &Infer<'_>, at: usize) -> Result<(), OpError> {
     }
     let name = call.def.operands[at].name;
     Err(
-        OpError::new(format!("`{name}` is {ty} and does not broadcast to `x`, {x}"))
+        OpError::new(format!("`{name}` is {ty}, which does not broadcast to `x`, {x}"))
             .at(at)
             .and(0),
     )
 }
 
-/// Checks `x` and the attributes; the first axis that is normalized, if the rank is known.
+/// Checks `x` and the attributes, and returns the first axis to normalize over if the rank is known.
 fn first_axis(call: &Infer<'_>) -> Result<Option<usize>, OpError> {
     call.expect_dtype(0, DType::is_float, "a floating-point number")?;
     if let Some(stash) = call.dtype("stash_type")
         && !stash.is_float()
     {
-        return Err(OpError::new(format!("`stash_type` is {stash}, and no floating-point type")).attr("stash_type"));
+        return Err(
+            OpError::new(format!("`stash_type` is {stash}, which is not a floating-point type")).attr("stash_type"),
+        );
     }
     match call.tensor(0)?.rank() {
         Some(rank) => call.axis("axis", rank).map(Some),

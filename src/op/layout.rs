@@ -1,4 +1,4 @@
-//! Shape operators: the same elements under another shape, or repeated over one.
+//! Shape operators: the same elements in another shape, or repeated.
 
 use ndarray::IxDyn;
 
@@ -25,13 +25,13 @@ pub(super) const OPS: &[OpDef] = &[
                 "shape",
                 AttrKind::Ints,
                 Default::Required,
-                "extents; 0 copies one of the operand, -1 takes what is left",
+                "dimensions; 0 copies that of the operand, -1 is computed from the others",
             ),
             AttrDef::new(
                 "allowzero",
                 AttrKind::Bool,
                 Default::Bool(false),
-                "0 is an extent of zero",
+                "whether 0 means a dimension of zero",
             ),
         ])
         .infer(infer_reshape)
@@ -40,7 +40,7 @@ pub(super) const OPS: &[OpDef] = &[
         .traits(VIEW)
         .cost(CostRule::View)
         .onnx("Reshape", 1),
-    OpDef::new("transpose", "Axes in another order; reversed if none is given.")
+    OpDef::new("transpose", "Axes in another order; reversed if no order is given.")
         .aliases(&["permute", "shuffle"])
         .operands(&[X])
         .attrs(&[AttrDef::new(
@@ -55,7 +55,7 @@ pub(super) const OPS: &[OpDef] = &[
         .traits(VIEW)
         .cost(MOVE)
         .onnx("Transpose", 1),
-    OpDef::new("squeeze", "Axes of extent 1 removed: those listed, or all.")
+    OpDef::new("squeeze", "Removes axes of size 1: those listed, or all.")
         .operands(&[X, Operand::attr("axes")])
         .attrs(&[AttrDef::new(
             "axes",
@@ -69,14 +69,14 @@ pub(super) const OPS: &[OpDef] = &[
         .traits(VIEW)
         .cost(CostRule::View)
         .onnx("Squeeze", 1),
-    OpDef::new("unsqueeze", "Axes of extent 1 inserted.")
+    OpDef::new("unsqueeze", "Inserts axes of size 1.")
         .aliases(&["expand_dims"])
         .operands(&[X, Operand::attr("axes")])
         .attrs(&[AttrDef::new(
             "axes",
             AttrKind::Axes(AxisOf::Output),
             Default::Required,
-            "where they stand in the result",
+            "their positions in the result",
         )])
         .infer(infer_unsqueeze)
         .canonical(canonical_unsqueeze)
@@ -86,21 +86,21 @@ pub(super) const OPS: &[OpDef] = &[
         .onnx("Unsqueeze", 1),
     OpDef::new(
         "flatten",
-        "A matrix: axes before `axis` become one, the others another.",
+        "Reshapes to a matrix: the axes before `axis` become its rows, the others its columns.",
     )
     .operands(&[X])
     .attrs(&[AttrDef::new(
         "axis",
         AttrKind::Axis(AxisOf::InputEnd),
         Default::Int(1),
-        "the first axis of the second part",
+        "the first axis of the columns",
     )])
     .infer(infer_flatten)
     .reference(reference!(view))
     .traits(VIEW)
     .cost(CostRule::View)
     .onnx("Flatten", 1),
-    OpDef::new("expand", "Broadcast with a shape.")
+    OpDef::new("expand", "Broadcasts to a shape.")
         .aliases(&["broadcast_to"])
         .operands(&[X, Operand::attr("shape")])
         .attrs(&[AttrDef::new(
@@ -115,13 +115,13 @@ pub(super) const OPS: &[OpDef] = &[
         .traits(VIEW)
         .cost(MOVE)
         .onnx("Expand", 8),
-    OpDef::new("tile", "Repeated along each axis.")
+    OpDef::new("tile", "Repeats along each axis.")
         .operands(&[X, Operand::attr("repeats")])
         .attrs(&[AttrDef::new(
             "repeats",
             AttrKind::Ints,
             Default::Required,
-            "how often, for each axis",
+            "the number of repeats for each axis",
         )])
         .infer(infer_tile)
         .reference(reference!(tile))
@@ -130,7 +130,7 @@ pub(super) const OPS: &[OpDef] = &[
         .onnx("Tile", 6),
 ];
 
-/// The shape asked for, with 0 and -1 resolved.
+/// The requested shape, with 0 and -1 resolved.
 fn resolve_shape(call: &Infer<'_>, wanted: &[Dim]) -> Result<Shape, OpError> {
     let bad = |message: String| OpError::new(message).attr("shape");
     let input = call.shape(0)?;
@@ -139,7 +139,7 @@ fn resolve_shape(call: &Infer<'_>, wanted: &[Dim]) -> Result<Shape, OpError> {
     let mut out = Vec::with_capacity(wanted.len());
     for (i, d) in wanted.iter().enumerate() {
         out.push(match d {
-            Dim::Const(-1) if rest.is_some() => return Err(bad("`shape` has -1 twice".into())),
+            Dim::Const(-1) if rest.is_some() => return Err(bad("`shape` contains -1 twice".into())),
             Dim::Const(-1) => {
                 rest = Some(i);
                 Dim::Const(1)
@@ -147,13 +147,13 @@ fn resolve_shape(call: &Infer<'_>, wanted: &[Dim]) -> Result<Shape, OpError> {
             Dim::Const(0) if !allow_zero => match input {
                 Some(shape) => shape.get(i).cloned().ok_or_else(|| {
                     bad(format!(
-                        "`shape` copies axis {i}, and the operand has {} axes",
+                        "`shape` copies axis {i}, but the operand has {} axes",
                         shape.len()
                     ))
                 })?,
                 None => call.unknown(),
             },
-            Dim::Const(n) if *n < 0 => return Err(bad(format!("`shape` has an extent of {n}"))),
+            Dim::Const(n) if *n < 0 => return Err(bad(format!("dimension {n} in `shape` is not valid"))),
             _ => d.clone(),
         });
     }
@@ -168,9 +168,9 @@ fn resolve_shape(call: &Infer<'_>, wanted: &[Dim]) -> Result<Shape, OpError> {
     match rest {
         Some(i) => {
             out[i] = match (&total, &listed) {
-                (_, Dim::Const(0)) => return Err(bad("-1 beside an extent of 0 has no meaning".into())),
+                (_, Dim::Const(0)) => return Err(bad("-1 cannot be combined with a dimension of 0".into())),
                 (Dim::Const(a), Dim::Const(b)) if a % b != 0 => {
-                    return Err(bad(format!("{a} elements of {input} are no multiple of {b}")).at(0));
+                    return Err(bad(format!("the {a} elements of {input} are not a multiple of {b}")).at(0));
                 }
                 _ => total.exact_div(&listed).unwrap_or_else(|| call.unknown()),
             };
@@ -180,7 +180,7 @@ fn resolve_shape(call: &Infer<'_>, wanted: &[Dim]) -> Result<Shape, OpError> {
                 && a != b
             {
                 let wanted: Shape = out.into_iter().collect();
-                return Err(bad(format!("{input} has {a} elements, {wanted} has {b}")).at(0));
+                return Err(bad(format!("{input} has {a} elements, but {wanted} has {b}")).at(0));
             }
         }
     }
@@ -206,7 +206,7 @@ fn canonical_reshape(call: &Infer<'_>, attrs: &mut [AttrValue]) -> Result<(), Op
     }
     let known = resolve_shape(call, &wanted)?;
     let allow_zero = call.flag("allowzero");
-    // An extent that cannot be written down stays as it was asked for.
+    // A dimension that cannot be expressed stays as requested.
     let written: Vec<Dim> = known
         .iter()
         .zip(&wanted)
@@ -229,7 +229,7 @@ fn canonical_reshape(call: &Infer<'_>, attrs: &mut [AttrValue]) -> Result<(), Op
     Ok(())
 }
 
-/// The elements in row-major order under the shape of the result.
+/// The elements in row-major order with the shape of the result.
 fn view<S: System>(e: &Eval<'_, S>) -> Out<S> {
     let shape = e.out_shape(0)?;
     Ok(vec![map_value!(e.operand(0)?, a => reshaped(a, &shape)?)?])
@@ -242,7 +242,7 @@ fn permutation(call: &Infer<'_>, rank: usize) -> Result<Vec<usize>, OpError> {
     if is_permutation(&perm, rank) {
         return Ok(perm);
     }
-    Err(OpError::new(format!("`perm` lists {} axes of {rank}", perm.len())).attr("perm"))
+    Err(OpError::new(format!("`perm` lists {} axes, but the operand has {rank}", perm.len())).attr("perm"))
 }
 
 fn infer_transpose(call: &Infer<'_>) -> Result<Type, OpError> {
@@ -290,7 +290,7 @@ fn squeezed(call: &Infer<'_>, shape: &Shape) -> Result<Option<Vec<usize>>, OpErr
             && n != 1
         {
             return Err(OpError::new(format!(
-                "axis {axis} of {shape} has an extent of {n}, and only 1 can be removed"
+                "axis {axis} of {shape} has size {n}; only axes of size 1 can be removed"
             ))
             .at(0)
             .attr("axes"));
@@ -376,7 +376,9 @@ fn infer_flatten(call: &Infer<'_>) -> Result<Type, OpError> {
     let rank = shape.len() as i64;
     let axis = if axis < 0 { axis + rank } else { axis };
     if !(0..=rank).contains(&axis) {
-        return Err(OpError::new(format!("axis {axis} is out of range: allowed are {} to {rank}", -rank)).attr("axis"));
+        return Err(
+            OpError::new(format!("axis {axis} is out of range: it must be in {}..={rank}", -rank)).attr("axis"),
+        );
     }
     let (before, after) = shape.split_at(axis as usize);
     let out = [before, after].map(|part| part.iter().cloned().product::<Dim>());
@@ -389,13 +391,13 @@ fn broadcast_with(call: &Infer<'_>, shape: &Shape) -> Result<Option<Shape>, OpEr
     };
     let wanted: Shape = wanted.into_iter().collect();
     if let Some(d) = wanted.iter().find(|d| d.as_const().is_some_and(|n| n < 0)) {
-        return Err(OpError::new(format!("`shape` has an extent of {d}")).attr("shape"));
+        return Err(OpError::new(format!("dimension {d} in `shape` is not valid")).attr("shape"));
     }
     let out = shape.broadcast(&wanted).map_err(|_| {
         OpError::new(format!("shapes {shape} and {wanted} do not broadcast"))
             .at(0)
             .attr("shape")
-            .help("broadcasting aligns trailing axes; extents must be equal or 1")
+            .help("broadcasting aligns trailing axes; dimensions must be equal or 1")
     })?;
     Ok(Some(out))
 }
@@ -443,7 +445,7 @@ fn infer_tile(call: &Infer<'_>) -> Result<Type, OpError> {
     };
     if repeats.len() != shape.len() {
         return Err(OpError::new(format!(
-            "`repeats` has {} numbers, and {shape} has {} axes",
+            "`repeats` has {} numbers, but {shape} has {} axes",
             repeats.len(),
             shape.len()
         ))
@@ -451,7 +453,7 @@ fn infer_tile(call: &Infer<'_>) -> Result<Type, OpError> {
         .attr("repeats"));
     }
     if let Some(d) = repeats.iter().find(|d| d.as_const().is_some_and(|n| n < 0)) {
-        return Err(OpError::new(format!("`repeats` has {d}, which is negative")).attr("repeats"));
+        return Err(OpError::new(format!("`repeats` contains {d}, which is negative")).attr("repeats"));
     }
     let out = shape.iter().zip(repeats).map(|(d, r)| d.clone() * r).collect();
     Ok(typed(x.dtype, Some(out)))
@@ -491,28 +493,38 @@ mod tests {
                     "reshape",
                     "shape=[5]",
                     &["f32[2, 3]"],
-                    "[2, 3] has 6 elements, [5] has 5",
+                    "[2, 3] has 6 elements, but [5] has 5",
                 ),
                 (
                     "reshape",
                     "shape=[4,-1]",
                     &["f32[2, 3]"],
-                    "6 elements of [2, 3] are no multiple of 4",
+                    "the 6 elements of [2, 3] are not a multiple of 4",
                 ),
-                ("reshape", "shape=[-1,-1]", &["f32[2, 3]"], "`shape` has -1 twice"),
-                ("reshape", "shape=[-2]", &["f32[2, 3]"], "`shape` has an extent of -2"),
+                ("reshape", "shape=[-1,-1]", &["f32[2, 3]"], "`shape` contains -1 twice"),
+                (
+                    "reshape",
+                    "shape=[-2]",
+                    &["f32[2, 3]"],
+                    "dimension -2 in `shape` is not valid",
+                ),
                 (
                     "reshape",
                     "shape=[1,0]",
                     &["f32[2]"],
-                    "`shape` copies axis 1, and the operand has 1 axes",
+                    "`shape` copies axis 1, but the operand has 1 axes",
                 ),
                 ("transpose", "", &["f32[n, 3, 4]"], "f32[4, 3, n]"),
                 ("transpose", "perm=[0,-1,1]", &["f32[n, 3, 4]"], "f32[n, 4, 3]"),
                 ("transpose", "", &["f32"], "f32"),
                 ("transpose", "perm=[1,0]", &["f32[..]"], "f32[?, ?]"),
                 ("transpose", "perm=[0,0]", &["f32[2, 3]"], "axis 0 is listed twice"),
-                ("transpose", "perm=[0]", &["f32[2, 3]"], "`perm` lists 1 axes of 2"),
+                (
+                    "transpose",
+                    "perm=[0]",
+                    &["f32[2, 3]"],
+                    "`perm` lists 1 axes, but the operand has 2",
+                ),
                 ("squeeze", "", &["f32[1, 3, 1]"], "f32[3]"),
                 ("squeeze", "", &["f32[1, n]"], "f32[..]"),
                 ("squeeze", "axes=[-1]", &["f32[n, 1]"], "f32[n]"),
@@ -520,13 +532,13 @@ mod tests {
                     "squeeze",
                     "axes=[0]",
                     &["f32[2, 1]"],
-                    "axis 0 of [2, 1] has an extent of 2, and only 1 can be removed",
+                    "axis 0 of [2, 1] has size 2; only axes of size 1 can be removed",
                 ),
                 (
                     "squeeze",
                     "axes=[2]",
                     &["f32[2, 1]"],
-                    "axis 2 is out of range for rank 2: allowed are -2 to 1",
+                    "axis 2 is out of range for rank 2: it must be in -2..=1",
                 ),
                 ("squeeze", "", &["f32[2, 1]", "i64[1]"], "f32[?]"),
                 ("unsqueeze", "axes=[0,-1]", &["f32[n]"], "f32[1, n, 1]"),
@@ -552,7 +564,7 @@ mod tests {
                     "tile",
                     "repeats=[2]",
                     &["f32[n, 2]"],
-                    "`repeats` has 1 numbers, and [n, 2] has 2 axes",
+                    "`repeats` has 1 numbers, but [n, 2] has 2 axes",
                 ),
                 ("tile", "", &["f32[2, 2]", "i64[2]"], "f32[?, ?]"),
             ],
@@ -607,7 +619,7 @@ mod tests {
                     "reshape",
                     "",
                     &["f32[0, 3]", "i64[2] 3 0"],
-                    "[0, 3] has 0 elements, [3, 3] has 9",
+                    "[0, 3] has 0 elements, but [3, 3] has 9",
                 ),
                 ("reshape", "", &["f32[2] 1 2", "i64[2] -1 1"], "f32[2, 1] 1 2"),
                 ("transpose", "", &["i64[2, 3] 1 2 3 4 5 6"], "i64[3, 2] 1 4 2 5 3 6"),

@@ -1,4 +1,4 @@
-//! Operators whose shape is that of another operand, and axes that are named by letters.
+//! Operators that take the shape of another operand, and operators on axes named by letters.
 
 use super::common::typed;
 use super::{AttrDef, AttrKind, CostRule, Default, Infer, OpDef, OpError, OpTraits, Operand};
@@ -13,14 +13,14 @@ const X_TARGET: &[Operand] = &[X, Operand::one("target")];
 pub(super) const OPS: &[OpDef] = &[
     OpDef::new(
         "reshape_like",
-        "The elements in row-major order under the shape of the second operand.",
+        "The elements in row-major order with the shape of the second operand.",
     )
     .operands(X_TARGET)
     .infer(infer_reshape_like)
     .body("fn (x, target) { reshape(x) {shape = target.shape, allowzero = true} }")
     .traits(VIEW)
     .cost(CostRule::View),
-    OpDef::new("broadcast_to_like", "Broadcast to the shape of the second operand.")
+    OpDef::new("broadcast_to_like", "Broadcasts to the shape of the second operand.")
         .operands(X_TARGET)
         .infer(infer_broadcast_to_like)
         .body("fn (x, target) { expand(x) {shape = target.shape} }")
@@ -28,7 +28,7 @@ pub(super) const OPS: &[OpDef] = &[
         .cost(MOVE),
     OpDef::new(
         "collapse_sum_like",
-        "Sums over what broadcasting the second operand to the first repeats: the shape of the second.",
+        "Sums the first operand to the shape of the second: the reverse of broadcasting.",
     )
     .operands(X_TARGET)
     .infer(infer_collapse_sum_like)
@@ -37,14 +37,14 @@ pub(super) const OPS: &[OpDef] = &[
     .cost(CostRule::PerInput(1.0)),
     OpDef::new(
         "collapse_sum_to",
-        "Sums over what broadcasting a tensor of this shape to the operand repeats.",
+        "Sums the operand to a shape: the reverse of broadcasting.",
     )
     .operands(&[X])
     .attrs(&[AttrDef::new(
         "shape",
         AttrKind::Ints,
         Default::Required,
-        "extents of the result",
+        "the shape of the result",
     )])
     .infer(infer_collapse_sum_to)
     .body(
@@ -61,7 +61,7 @@ pub(super) const OPS: &[OpDef] = &[
     .cost(CostRule::PerInput(1.0)),
     OpDef::new(
         "layout_transform",
-        "Axes in another order; each has a letter, as in `NCHW` and `NHWC`.",
+        "Axes in another order, with a letter for each, as in `NCHW` and `NHWC`.",
     )
     .operands(&[X])
     .attrs(&[
@@ -91,7 +91,7 @@ fn infer_reshape_like(call: &Infer<'_>) -> Result<Type, OpError> {
         && a != b
     {
         return Err(OpError::new(format!(
-            "`x` is {x} with {a} elements, and `target` is {target} with {b}"
+            "`x` is {x} with {a} elements, but `target` is {target} with {b}"
         ))
         .at(0)
         .and(1));
@@ -99,13 +99,13 @@ fn infer_reshape_like(call: &Infer<'_>) -> Result<Type, OpError> {
     Ok(typed(x.dtype, target.shape.clone()))
 }
 
-/// True if `small` may broadcast to `large`, as far as extents are known.
+/// True if `small` may broadcast to `large`, as far as dimensions are known.
 fn fits(small: &[Dim], large: &[Dim]) -> bool {
     let fits = |(s, l): (&Dim, &Dim)| !matches!((s, l), (Dim::Const(s), Dim::Const(l)) if s != l && *s != 1);
     small.len() <= large.len() && small.iter().rev().zip(large.iter().rev()).all(fits)
 }
 
-/// Checks that operand `small` broadcasts to the shape of operand `large`, as far as extents are known.
+/// Checks that operand `small` broadcasts to the shape of operand `large`, as far as dimensions are known.
 fn expect_broadcast(call: &Infer<'_>, small: usize, large: usize) -> Result<(), OpError> {
     let (a, b) = (call.tensor(small)?, call.tensor(large)?);
     match (&a.shape, &b.shape) {
@@ -114,7 +114,7 @@ fn expect_broadcast(call: &Infer<'_>, small: usize, large: usize) -> Result<(), 
     }
     let name = |i: usize| call.def.operand(i).map_or("", |o| o.name);
     Err(OpError::new(format!(
-        "`{}` is {a} and does not broadcast to `{}`, {b}",
+        "`{}` is {a}, which does not broadcast to `{}`, {b}",
         name(small),
         name(large)
     ))
@@ -140,27 +140,27 @@ fn infer_collapse_sum_to(call: &Infer<'_>) -> Result<Type, OpError> {
     let negative = wanted.iter().any(|d| d.as_const().is_some_and(|n| n < 0));
     if negative || x.shape.as_ref().is_some_and(|s| !fits(&wanted, s)) {
         let wanted: Shape = wanted.into_iter().collect();
-        return Err(OpError::new(format!("`shape` is {wanted} and does not broadcast to `x`, {x}")).attr("shape"));
+        return Err(OpError::new(format!("`shape` is {wanted}, which does not broadcast to `x`, {x}")).attr("shape"));
     }
     Ok(typed(dtype, Some(wanted.into_iter().collect())))
 }
 
-/// For each letter of `to` its place in `from`.
+/// The position of each letter of `to` in `from`.
 fn places(from: &str, to: &str) -> Result<Vec<usize>, OpError> {
     let wrong = |attr: &str, message: String| Err(OpError::new(message).attr(attr));
     for (attr, text) in [("src_layout", from), ("dst_layout", to)] {
         let twice = |(i, c): (usize, char)| text[..i].contains(c);
         if let Some(c) = text.chars().find(|c| !c.is_ascii_uppercase()) {
-            return wrong(attr, format!("`{attr}` is {text:?}; {c:?} is no letter from A to Z"));
+            return wrong(attr, format!("`{attr}` is {text:?}; {c:?} is not a letter from A to Z"));
         }
         if text.char_indices().any(twice) {
-            return wrong(attr, format!("`{attr}` is {text:?}; a letter stands twice"));
+            return wrong(attr, format!("`{attr}` is {text:?}; a letter is repeated"));
         }
     }
     let found: Option<Vec<usize>> = to.chars().map(|c| from.find(c)).collect();
     match found {
         Some(places) if from.len() == to.len() => Ok(places),
-        _ => wrong("dst_layout", format!("{from:?} and {to:?} are not the same letters")),
+        _ => wrong("dst_layout", format!("{from:?} and {to:?} have different letters")),
     }
 }
 
@@ -173,7 +173,7 @@ fn infer_layout_transform(call: &Infer<'_>) -> Result<Type, OpError> {
     };
     if shape.len() != places.len() {
         return Err(OpError::new(format!(
-            "{from:?} has {} letters, and `x` is {x} with {} axes",
+            "{from:?} has {} letters, but `x` is {x} with {} axes",
             places.len(),
             shape.len()
         ))

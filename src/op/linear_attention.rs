@@ -1,4 +1,4 @@
-//! Linear attention: a matrix for each head that keys and values are written to, and queries read.
+//! Linear attention: each head has a matrix that keys and values are written to and queries read from.
 
 use super::common::{Out, count, flat, typed};
 use super::value::shaped;
@@ -9,7 +9,7 @@ use crate::tensor::{DType, Dim, Type};
 /// The operators of this family.
 pub(super) const OPS: &[OpDef] = &[OpDef::new(
     "linear_attention",
-    "What queries read from a state that decays, and that each step adds a product of key and value to; and the state.",
+    "Queries a decaying state to which each step adds a product of key and value; also returns the state.",
 )
 .operands(&[
     Operand::one("query"),
@@ -24,26 +24,31 @@ pub(super) const OPS: &[OpDef] = &[OpDef::new(
         "chunk_size",
         AttrKind::Int,
         Default::Int(64),
-        "how many steps a kernel may take together; no influence here",
+        "how many steps a kernel may process together; no effect here",
     ),
     AttrDef::new(
         "kv_num_heads",
         AttrKind::Int,
         Default::Required,
-        "heads of `key` and `value`",
+        "the number of heads of `key` and `value`",
     ),
-    AttrDef::new("q_num_heads", AttrKind::Int, Default::Required, "heads of `query`"),
+    AttrDef::new(
+        "q_num_heads",
+        AttrKind::Int,
+        Default::Required,
+        "the number of heads of `query`",
+    ),
     AttrDef::new(
         "scale",
         AttrKind::Float,
         Default::Float(0.0),
-        "factor of the result; 0 for one over the root of the size of a key",
+        "factor of the result; 0 for one over the square root of the size of a key",
     ),
     AttrDef::new(
         "update_rule",
         AttrKind::OneOf(&["linear", "gated", "delta", "gated_delta"]),
         Default::Str("gated_delta"),
-        "whether the state decays (gated), and whether what is there is taken off a value (delta)",
+        "whether the state decays (gated), and whether stored values are subtracted from new ones (delta)",
     ),
 ])
 .infer(infer)
@@ -57,12 +62,13 @@ fn head_size(call: &Infer<'_>, at: usize, heads: i64) -> Result<Option<i64>, OpE
     let name = call.def.operands[at].name;
     let Some(shape) = &ty.shape else { return Ok(None) };
     if shape.len() != 3 {
-        return Err(OpError::new(format!("`{name}` must have three axes, and is {ty}")).at(at));
+        return Err(OpError::new(format!("`{name}` must have three axes, but is {ty}")).at(at));
     }
     match shape[2].as_const() {
-        Some(all) if all % heads != 0 => {
-            Err(OpError::new(format!("axis 2 of `{name}` is {all}, and has {heads} heads")).at(at))
-        }
+        Some(all) if all % heads != 0 => Err(OpError::new(format!(
+            "axis 2 of `{name}` has size {all}, which is not a multiple of {heads} heads"
+        ))
+        .at(at)),
         all => Ok(all.map(|all| all / heads)),
     }
 }
@@ -78,7 +84,7 @@ fn infer(call: &Infer<'_>) -> Result<Type, OpError> {
     let (q_heads, kv_heads) = (heads("q_num_heads"), heads("kv_num_heads"));
     if kv_heads < 1 || q_heads < 1 || q_heads % kv_heads != 0 {
         let error = OpError::new(format!(
-            "{q_heads} heads of `query` do not share {kv_heads} heads of `key`"
+            "{q_heads} heads of `query` cannot share {kv_heads} heads of `key`"
         ));
         return Err(error.attr("q_num_heads"));
     }
@@ -97,7 +103,7 @@ fn infer(call: &Infer<'_>) -> Result<Type, OpError> {
         && q != k
     {
         return Err(
-            OpError::new(format!("a head of `query` has {q} elements, and one of `key` has {k}"))
+            OpError::new(format!("a head of `query` has {q} elements, but one of `key` has {k}"))
                 .at(0)
                 .and(1),
         );
@@ -137,9 +143,9 @@ fn linear_attention<S: System>(e: &Eval<'_, S>) -> Out<S> {
     };
     let (query, key, value) = (real(0)?, real(1)?, real(2)?);
     let (decay, beta) = (real(4)?, real(5)?);
-    let wrong = || OpError::new("the operands do not have the extents that the heads ask for");
+    let wrong = || OpError::new("the dimensions of the operands do not match the number of heads");
     let rows = batch * steps;
-    // Numbers of decay and of beta for each step.
+    // The number of elements of decay and beta for each step.
     let per_step = |list: &[S], allowed: &[usize], at: usize| -> Result<usize, OpError> {
         let each = list.len() / rows.max(1);
         match list.is_empty() || allowed.contains(&each) {

@@ -1,4 +1,4 @@
-//! Losses of classification.
+//! Classification losses.
 
 use super::common::{typed, unify};
 use super::{AttrDef, AttrKind, CostRule, Default, Infer, OpDef, OpError, Operand};
@@ -8,13 +8,13 @@ const IGNORE: AttrDef = AttrDef::new(
     "ignore_index",
     AttrKind::Int,
     Default::None,
-    "a class whose elements do not count",
+    "a class whose elements are ignored",
 );
 const REDUCTION: AttrDef = AttrDef::new(
     "reduction",
     AttrKind::OneOf(&["none", "sum", "mean"]),
     Default::Str("mean"),
-    "how the losses of the elements become one; the mean is weighted",
+    "how the losses of the elements are combined; the mean is weighted",
 );
 const OPERANDS: &[Operand] = &[
     Operand::one("scores"),
@@ -26,7 +26,7 @@ const OPERANDS: &[Operand] = &[
 pub(super) const OPS: &[OpDef] = &[
     OpDef::new(
         "negative_log_likelihood_loss",
-        "Less the score of the class that each label names, times the weight of the class.",
+        "The negated score of the class given by each label, times the weight of the class.",
     )
     .aliases(&["nll_loss"])
     .operands(OPERANDS)
@@ -88,7 +88,7 @@ fn infer_loss(call: &Infer<'_>) -> Result<Type, OpError> {
         call.same_dtype(0, 2)?;
         if call.tensor(2)?.rank().is_some_and(|r| r != 1) {
             return Err(OpError::new(format!(
-                "`weights` is one number for each class, not {}",
+                "`weights` must be one number for each class, not {}",
                 call.tensor(2)?
             ))
             .at(2));
@@ -97,7 +97,7 @@ fn infer_loss(call: &Infer<'_>) -> Result<Type, OpError> {
     let (scores, labels) = (call.tensor(0)?, call.tensor(1)?);
     if let Some(shape) = &scores.shape {
         if shape.len() < 2 {
-            return Err(OpError::new(format!("`scores` must have at least 2 axes, and is {scores}")).at(0));
+            return Err(OpError::new(format!("`scores` must have at least 2 axes, but is {scores}")).at(0));
         }
         let others: Vec<&Dim> = shape
             .iter()
@@ -109,7 +109,7 @@ fn infer_loss(call: &Infer<'_>) -> Result<Type, OpError> {
             && (found.len() != others.len() || found.iter().zip(&others).any(|(a, b)| unify(a, b).is_none()))
         {
             return Err(OpError::new(format!(
-                "`labels` is {labels}, and must have the axes of `scores`, {scores}, but for axis 1"
+                "`labels` is {labels}, but must have the axes of `scores`, {scores}, except axis 1"
             ))
             .at(1)
             .and(0));

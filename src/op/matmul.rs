@@ -1,4 +1,4 @@
-//! Matrix products: `matmul`, `gemm`, and what is made of them.
+//! Matrix products: `matmul`, `gemm`, and operators built from them.
 
 use super::common::{Out, count, flat, set, strides, typed};
 use super::elementwise::zip;
@@ -15,7 +15,7 @@ use crate::tensor::{DType, Dim, Shape, Type};
 pub(super) const OPS: &[OpDef] = &[
     OpDef::new(
         "matmul",
-        "Matrix product of the last two axes; leading axes broadcast, a vector is a row on the left and a column on the right.",
+        "Matrix product of the last two axes, broadcasting the others; a vector is a row on the left, else a column.",
     )
     .operands(&[Operand::one("a"), Operand::one("b")])
     .infer(infer_matmul)
@@ -23,20 +23,33 @@ pub(super) const OPS: &[OpDef] = &[
     .traits(OpTraits::BINARY.and(OpTraits::LINEAR))
     .cost(CostRule::Flops(product_flops))
     .onnx("MatMul", 1),
-    OpDef::new("gemm", "`alpha * a * b + beta * c` of matrices, the first two transposed on request.")
-        .operands(&[Operand::one("a"), Operand::one("b"), Operand::optional("c")])
-        .attrs(&[
-            AttrDef::new("alpha", AttrKind::Float, Default::Float(1.0), "factor of the product"),
-            AttrDef::new("beta", AttrKind::Float, Default::Float(1.0), "factor of `c`"),
-            AttrDef::new("transA", AttrKind::Bool, Default::Bool(false), "transpose `a`"),
-            AttrDef::new("transB", AttrKind::Bool, Default::Bool(false), "transpose `b`"),
-        ])
-        .infer(infer_gemm)
-        .canonical(canonical_gemm)
-        .reference(reference!(gemm))
-        .traits(OpTraits::LINEAR)
-        .cost(CostRule::Flops(product_flops))
-        .onnx("Gemm", 7),
+    OpDef::new(
+        "gemm",
+        "`alpha * a * b + beta * c` of matrices; the first two may be transposed.",
+    )
+    .operands(&[Operand::one("a"), Operand::one("b"), Operand::optional("c")])
+    .attrs(&[
+        AttrDef::new("alpha", AttrKind::Float, Default::Float(1.0), "factor of the product"),
+        AttrDef::new("beta", AttrKind::Float, Default::Float(1.0), "factor of `c`"),
+        AttrDef::new(
+            "transA",
+            AttrKind::Bool,
+            Default::Bool(false),
+            "whether to transpose `a`",
+        ),
+        AttrDef::new(
+            "transB",
+            AttrKind::Bool,
+            Default::Bool(false),
+            "whether to transpose `b`",
+        ),
+    ])
+    .infer(infer_gemm)
+    .canonical(canonical_gemm)
+    .reference(reference!(gemm))
+    .traits(OpTraits::LINEAR)
+    .cost(CostRule::Flops(product_flops))
+    .onnx("Gemm", 7),
     OpDef::new("dense", "Fully connected layer: `x * transpose(w) + b`.")
         .aliases(&["linear"])
         .operands(&[Operand::one("x"), Operand::one("w"), Operand::optional("b")])
@@ -49,23 +62,26 @@ pub(super) const OPS: &[OpDef] = &[
         )
         .traits(OpTraits::LINEAR)
         .cost(CostRule::Flops(product_flops)),
-    OpDef::new("batch_matmul", "`x * transpose(y)` of the last two axes of each batch.")
-        .operands(&[Operand::one("x"), Operand::one("y")])
-        .infer(infer_batch_matmul)
-        .body(
-            "fn (x, y) {
+    OpDef::new(
+        "batch_matmul",
+        "`x * transpose(y)` of the last two axes, for each batch.",
+    )
+    .operands(&[Operand::one("x"), Operand::one("y")])
+    .infer(infer_batch_matmul)
+    .body(
+        "fn (x, y) {
                matmul(x, transpose(y) {perm = range(0, y.rank - 2) ++ [y.rank - 1, y.rank - 2]})
              }",
-        )
-        .traits(OpTraits::BINARY.and(OpTraits::LINEAR))
-        .cost(CostRule::Flops(product_flops)),
+    )
+    .traits(OpTraits::BINARY.and(OpTraits::LINEAR))
+    .cost(CostRule::Flops(product_flops)),
     OpDef::new("bias_add", "Adds a vector along one axis.")
         .operands(&[Operand::one("x"), Operand::one("b")])
         .attrs(&[AttrDef::new(
             "axis",
             AttrKind::Axis(AxisOf::Input),
             Default::Int(1),
-            "the axis of `x` that `b` lies along",
+            "the axis of `x` that `b` runs along",
         )])
         .infer(infer_bias_add)
         .body(
@@ -81,7 +97,7 @@ fn numbers(call: &Infer<'_>) -> Result<DType, OpError> {
     call.expect_dtype(0, DType::is_number, "a number").map(|_| dtype)
 }
 
-/// Two extents that have to agree.
+/// Checks that two dimensions are equal.
 fn same_extent(call: &Infer<'_>, left: (usize, usize, &Dim), right: (usize, usize, &Dim)) -> Result<(), OpError> {
     let ((i, axis_i, a), (j, axis_j, b)) = (left, right);
     if a.as_const().is_none() || b.as_const().is_none() || a == b {
@@ -106,13 +122,13 @@ fn expect_rank(call: &Infer<'_>, i: usize, ok: impl Fn(usize) -> bool, what: &st
     match ty.rank() {
         Some(rank) if !ok(rank) => {
             let name = call.def.operand(i).map_or("", |o| o.name);
-            Err(OpError::new(format!("`{name}` must have {what}, and is {ty}")).at(i))
+            Err(OpError::new(format!("`{name}` must have {what}, but is {ty}")).at(i))
         }
         _ => Ok(()),
     }
 }
 
-/// Leading axes of a product, broadcast.
+/// Broadcasts the leading axes of a product.
 fn batch(call: &Infer<'_>, a: &[Dim], b: &[Dim]) -> Result<Shape, OpError> {
     let (a, b): (Shape, Shape) = (a.iter().cloned().collect(), b.iter().cloned().collect());
     a.broadcast(&b).map_err(|from_end| {
@@ -127,7 +143,7 @@ fn batch(call: &Infer<'_>, a: &[Dim], b: &[Dim]) -> Result<Shape, OpError> {
         ))
         .at(0)
         .and(1)
-        .help("extents of leading axes must be equal or 1")
+        .help("dimensions of leading axes must be equal or 1")
     })
 }
 
@@ -151,7 +167,7 @@ fn infer_matmul(call: &Infer<'_>) -> Result<Type, OpError> {
     Ok(typed(dtype, Some(out)))
 }
 
-/// The factor of what is left out says nothing.
+/// The factor of an absent operand has no effect.
 fn canonical_gemm(call: &Infer<'_>, attrs: &mut [AttrValue]) -> Result<(), OpError> {
     if call.optional(2)?.is_none() {
         set(call, attrs, "beta", AttrValue::float(1.0));
@@ -189,7 +205,7 @@ fn infer_gemm(call: &Infer<'_>) -> Result<Type, OpError> {
                 && e != 1
             {
                 return Err(OpError::new(format!(
-                    "`c` of shape {c} does not broadcast to the product's {out}: axis {} is {e}, not {w}",
+                    "`c` of shape {c} does not broadcast to the product's shape {out}: axis {} is {e}, not {w}",
                     c.len() - 1 - from_end
                 ))
                 .at(2));
@@ -264,16 +280,16 @@ fn product_flops(call: &Infer<'_>, result: &Type) -> f64 {
     2.0 * out * inner.unwrap_or(32.0)
 }
 
-/// `m` × `k` by `k` × `n` for every position of the batch; `steps` are distances along the rows and columns.
+/// The product of `m` × `k` and `k` × `n` matrices for each position of the batch.
 struct Product {
     m: usize,
     k: usize,
     n: usize,
-    /// Distances in the left array: between rows, between columns.
+    /// Strides in the left array: between rows, between columns.
     left: (usize, usize),
-    /// Distances in the right array: between rows, between columns.
+    /// Strides in the right array: between rows, between columns.
     right: (usize, usize),
-    /// Where each batch starts, left and right.
+    /// The start of each batch, left and right.
     starts: Vec<(usize, usize)>,
 }
 
@@ -308,7 +324,7 @@ impl Product {
                 let fma = |acc: &i128, p: &i128, q: &i128| dtype.wrap(acc.wrapping_add(p.wrapping_mul(*q)));
                 Value::Int(shaped(shape, self.run(&flat(a), &flat(b), &0, fma))?)
             }
-            _ => return Err(OpError::new("the operands have different kinds of elements")),
+            _ => return Err(OpError::new("the operands have different element types")),
         })
     }
 }
@@ -331,7 +347,7 @@ fn matmul<S: System>(e: &Eval<'_, S>) -> Out<S> {
         .and_then(|s| s.to_concrete())
         .ok_or_else(|| OpError::new("the leading axes do not broadcast"))?;
     if a[la + 1] != b[lb] {
-        return Err(OpError::new(format!("shapes {a:?} and {b:?} do not multiply")));
+        return Err(OpError::new(format!("shapes {a:?} and {b:?} cannot be multiplied")));
     }
     let (sa, sb) = (strides(&a), strides(&b));
     let offset = |at: &[usize], shape: &[usize], steps: &[usize], leading_axes: usize| -> usize {

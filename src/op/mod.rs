@@ -185,13 +185,13 @@ pub fn lookup_onnx(name: &str) -> Option<&'static OpDef> {
         .copied()
 }
 
-/// An operator of the table, or one that is only carried along.
+/// An operator of the table, or one the program carries without knowing its meaning.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(into = "OpName", try_from = "OpName")]
 pub enum Op {
     /// Defined in the table.
     Known(&'static OpDef),
-    /// Unknown: it may be moved around, and no one may execute it.
+    /// Unknown: it may be moved, but not executed.
     Opaque(Arc<OpaqueOp>),
 }
 
@@ -208,7 +208,7 @@ pub struct OpaqueOp {
     pub result: Type,
 }
 
-/// How an operator is stored.
+/// The serialized form of an operator.
 #[derive(PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 enum OpName {
     Known(String),
@@ -254,8 +254,8 @@ impl Ord for Op {
     }
 }
 
-/// True if equal calls have equal values, and a call may be left out, repeated or computed ahead of time: opaque
-/// operators, those that draw at random, and those that call functions with such operators inside are not pure.
+/// True if equal calls have equal values, and a call may be left out, repeated or computed ahead of time. Opaque
+/// operators, random operators, and operators that call functions containing either are not pure.
 pub fn is_pure(op: &Op, attrs: &[AttrValue]) -> bool {
     op.def()
         .is_some_and(|def| !def.traits.contains(OpTraits::NONDETERMINISTIC))

@@ -1,4 +1,4 @@
-//! Counts of sequences of tokens.
+//! Counts of token sequences.
 
 use super::common::{Out, count, flat, typed};
 use super::value::shaped;
@@ -9,7 +9,7 @@ use crate::tensor::{DType, Dim, Shape, Type};
 /// The operators of this family.
 pub(super) const OPS: &[OpDef] = &[OpDef::new(
     "tfidf_vectorizer",
-    "How often each of the listed sequences of tokens stands in each row, counted or weighted.",
+    "Counts how often each listed sequence of tokens occurs in each row, optionally weighted.",
 )
 .operands(&[Operand::one("x")])
 .attrs(&[
@@ -17,43 +17,43 @@ pub(super) const OPS: &[OpDef] = &[OpDef::new(
         "max_gram_length",
         AttrKind::Int,
         Default::Required,
-        "tokens of the longest sequences",
+        "the number of tokens of the longest sequences",
     ),
     AttrDef::new(
         "min_gram_length",
         AttrKind::Int,
         Default::Required,
-        "tokens of the shortest sequences",
+        "the number of tokens of the shortest sequences",
     ),
     AttrDef::new(
         "max_skip_count",
         AttrKind::Int,
         Default::Required,
-        "the most tokens to leave out between two",
+        "the maximum number of tokens to skip between two",
     ),
     AttrDef::new(
         "mode",
         AttrKind::OneOf(&["TF", "IDF", "TFIDF"]),
         Default::Required,
-        "the count, the weight of what is there, or the count times the weight",
+        "the count, the weight of sequences that occur, or the count times the weight",
     ),
     AttrDef::new(
         "ngram_counts",
         AttrKind::Ints,
         Default::Required,
-        "where in the pool each length starts",
+        "where sequences of each length start in the pool",
     ),
     AttrDef::new(
         "ngram_indexes",
         AttrKind::Ints,
         Default::Required,
-        "the place in the result of each sequence",
+        "the position of each sequence in the result",
     ),
     AttrDef::new(
         "pool_int64s",
         AttrKind::Ints,
         Default::Required,
-        "the sequences, one after the other",
+        "the sequences, concatenated",
     ),
     AttrDef::new(
         "weights",
@@ -67,17 +67,18 @@ pub(super) const OPS: &[OpDef] = &[OpDef::new(
 .cost(CostRule::PerInput(16.0))
 .onnx("TfIdfVectorizer", 9)];
 
-/// A sequence that is counted.
+/// A sequence to count.
 struct Gram {
     tokens: Vec<i128>,
-    /// Its place in the result.
+    /// Its position in the result.
     index: usize,
 }
 
 /// The sequences of the pool, from the attributes.
 fn grams(attr: &dyn Fn(&str) -> Option<Vec<i64>>) -> Result<Vec<Gram>, OpError> {
-    let list =
-        |name: &str| attr(name).ok_or_else(|| OpError::new(format!("`{name}` must be known integers")).attr(name));
+    let list = |name: &str| {
+        attr(name).ok_or_else(|| OpError::new(format!("`{name}` must be a list of known integers")).attr(name))
+    };
     let (pool, starts, indexes) = (list("pool_int64s")?, list("ngram_counts")?, list("ngram_indexes")?);
     let mut out = Vec::new();
     for (i, &start) in starts.iter().enumerate() {
@@ -93,7 +94,7 @@ fn grams(attr: &dyn Fn(&str) -> Option<Vec<i64>>) -> Result<Vec<Gram>, OpError> 
         for tokens in part.chunks(i + 1) {
             let index = indexes.get(out.len()).and_then(|&n| usize::try_from(n).ok());
             let index =
-                index.ok_or_else(|| OpError::new("a sequence has no place in the result").attr("ngram_indexes"))?;
+                index.ok_or_else(|| OpError::new("a sequence has no position in the result").attr("ngram_indexes"))?;
             out.push(Gram {
                 tokens: tokens.iter().copied().map(i128::from).collect(),
                 index,
@@ -126,13 +127,13 @@ fn infer(call: &Infer<'_>) -> Result<Type, OpError> {
         Some(shape) => Some(match &shape[..] {
             [] | [_] => [size].into_iter().collect(),
             [rows, _] => [rows.clone(), size].into_iter().collect(),
-            _ => return Err(OpError::new(format!("`x` has {} axes; at most 2 are allowed", shape.len())).at(0)),
+            _ => return Err(OpError::new(format!("`x` must have at most 2 axes, but has {}", shape.len())).at(0)),
         }),
     };
     Ok(typed(DType::F32, out))
 }
 
-/// How often `gram` stands in `row` with `skip` tokens from one of its tokens to the next.
+/// How often `gram` occurs in `row` with a distance of `skip` from one of its tokens to the next.
 fn occurrences(row: &[i128], gram: &[i128], skip: usize) -> i128 {
     let matches = |start: usize| {
         let token = |i: usize| row.get(i.checked_mul(skip)?.checked_add(start)?);
@@ -162,7 +163,7 @@ fn vectorize<S: System>(e: &Eval<'_, S>) -> Out<S> {
     for row in 0..rows {
         let tokens = &tokens[row * in_row..(row + 1) * in_row];
         for gram in grams.iter().filter(|g| (least..=most).contains(&g.tokens.len())) {
-            // Nothing can be left out of a single token. No more can be left out than the row has.
+            // A single token has nothing to skip, and no more can be skipped than the row has.
             let distances = if gram.tokens.len() == 1 {
                 1
             } else {

@@ -1,4 +1,4 @@
-//! Normalizations: a tensor brought to mean 0 and variance 1, or to length 1, over some of its axes.
+//! Normalizations: scaling a tensor to mean 0 and variance 1, or to norm 1, over some of its axes.
 
 use super::{AttrDef, AttrKind, AxisOf, CostRule, Default, Infer, OpDef, OpError, OpTraits, Operand};
 use crate::tensor::{DType, Dim, Type};
@@ -15,7 +15,7 @@ const XSB: &[Operand] = &[Operand::one("x"), Operand::one("scale"), Operand::one
 pub(super) const OPS: &[OpDef] = &[
     OpDef::new(
         "batch_normalization",
-        "`(x - mean) / sqrt(var + epsilon) * scale + bias`, each channel by the given statistics.",
+        "`(x - mean) / sqrt(var + epsilon) * scale + bias`, with given statistics for each channel.",
     )
     .aliases(&["batch_norm"])
     .operands(&[
@@ -31,7 +31,7 @@ pub(super) const OPS: &[OpDef] = &[
             "momentum",
             AttrKind::Float,
             Default::Float(0.9),
-            "how training updates the statistics; no influence here",
+            "how training updates the statistics; no effect here",
         ),
     ])
     .infer(infer_per_channel)
@@ -48,7 +48,7 @@ pub(super) const OPS: &[OpDef] = &[
     .onnx("BatchNormalization", 7),
     OpDef::new(
         "instance_normalization",
-        "Each channel of each element of the batch brought to mean 0 and variance 1, then scaled and shifted.",
+        "Normalizes each channel of each batch element to mean 0 and variance 1, then scales and shifts it.",
     )
     .aliases(&["instance_norm"])
     .operands(XSB)
@@ -67,12 +67,17 @@ pub(super) const OPS: &[OpDef] = &[
     .onnx("InstanceNormalization", 1),
     OpDef::new(
         "group_normalization",
-        "Each group of channels brought to mean 0 and variance 1, then each channel scaled and shifted.",
+        "Normalizes each group of channels to mean 0 and variance 1, then scales and shifts each channel.",
     )
     .aliases(&["group_norm"])
     .operands(XSB)
     .attrs(&[
-        AttrDef::new("num_groups", AttrKind::Int, Default::Required, "groups of channels"),
+        AttrDef::new(
+            "num_groups",
+            AttrKind::Int,
+            Default::Required,
+            "the number of groups of channels",
+        ),
         EPSILON,
     ])
     .infer(infer_group)
@@ -90,7 +95,7 @@ pub(super) const OPS: &[OpDef] = &[
     .onnx("GroupNormalization", 21),
     OpDef::new(
         "layer_normalization",
-        "All axes from `axis` on together brought to mean 0 and variance 1, then scaled and shifted.",
+        "Normalizes jointly over the axes from `axis` on to mean 0 and variance 1, then scales and shifts.",
     )
     .aliases(&["layer_norm"])
     .operands(&[Operand::one("x"), Operand::one("scale"), Operand::optional("bias")])
@@ -99,7 +104,7 @@ pub(super) const OPS: &[OpDef] = &[
             "axis",
             AttrKind::Axis(AxisOf::Input),
             Default::Int(-1),
-            "the first axis that is normalized",
+            "the first axis to normalize over",
         ),
         EPSILON,
     ])
@@ -116,18 +121,23 @@ pub(super) const OPS: &[OpDef] = &[
     .onnx("LayerNormalization", 17),
     OpDef::new(
         "lrn",
-        "Local response normalization: each element over a power of the squares in channels nearby.",
+        "Local response normalization: divides by a power of the mean square over nearby channels.",
     )
     .operands(&[Operand::one("x")])
     .attrs(&[
-        AttrDef::new("size", AttrKind::Int, Default::Required, "channels that are summed"),
+        AttrDef::new(
+            "size",
+            AttrKind::Int,
+            Default::Required,
+            "the number of channels summed",
+        ),
         AttrDef::new(
             "alpha",
             AttrKind::Float,
             Default::Float(1e-4),
             "factor of the mean square",
         ),
-        AttrDef::new("beta", AttrKind::Float, Default::Float(0.75), "the power"),
+        AttrDef::new("beta", AttrKind::Float, Default::Float(0.75), "the exponent"),
         AttrDef::new("bias", AttrKind::Float, Default::Float(1.0), "added to the mean square"),
     ])
     .infer(infer_lrn)
@@ -141,7 +151,7 @@ pub(super) const OPS: &[OpDef] = &[
          }",
     )
     .traits(OpTraits::UNARY)
-    // A power for each element: 24 ns under ONNX Runtime.
+    // Computes a power for each element: 24 ns in ONNX Runtime.
     .cost(CostRule::Elementwise(1200.0))
     .onnx("LRN", 1),
     OpDef::new(
@@ -154,7 +164,7 @@ pub(super) const OPS: &[OpDef] = &[
             "axis",
             AttrKind::Axis(AxisOf::Input),
             Default::Int(-1),
-            "the axis along which the norm is taken",
+            "the axis along which the norm is computed",
         ),
         AttrDef::new("p", AttrKind::Int, Default::Int(2), "the order of the norm: 1 or 2"),
     ])
@@ -174,14 +184,14 @@ pub(super) const OPS: &[OpDef] = &[
     .onnx("LpNormalization", 1),
     OpDef::new(
         "mean_variance_normalization",
-        "`x` less its mean, divided by its deviation, over some axes.",
+        "`x` minus its mean, divided by its standard deviation, over some axes.",
     )
     .operands(&[Operand::one("x")])
     .attrs(&[AttrDef::new(
         "axes",
         AttrKind::Axes(AxisOf::Input),
         Default::Ints(&[0, 2, 3]),
-        "the axes that are averaged over",
+        "the axes to average over",
     )])
     .infer(infer_mean_variance)
     .body(
@@ -201,7 +211,7 @@ fn float(call: &Infer<'_>, least_rank: usize) -> Result<(), OpError> {
     let x = call.tensor(0)?;
     match x.rank() {
         Some(rank) if rank < least_rank => {
-            Err(OpError::new(format!("`x` must have at least {least_rank} axes, and is {x}")).at(0))
+            Err(OpError::new(format!("`x` must have at least {least_rank} axes, but is {x}")).at(0))
         }
         _ => Ok(()),
     }
@@ -211,7 +221,7 @@ fn unchanged(call: &Infer<'_>) -> Result<Type, OpError> {
     Ok(call.tensor(0)?.clone().into())
 }
 
-/// Operands after the first: one number for each channel.
+/// Operands after the first have one number for each channel.
 fn infer_per_channel(call: &Infer<'_>) -> Result<Type, OpError> {
     float(call, 2)?;
     let x = call.tensor(0)?;
@@ -225,7 +235,7 @@ fn infer_per_channel(call: &Infer<'_>) -> Result<Type, OpError> {
             let name = call.def.operands[i].name;
             let channels = channels.map_or_else(|| "one number for each channel".to_owned(), ToString::to_string);
             return Err(OpError::new(format!(
-                "`{name}` must be a vector of {channels}, one for each channel of `x` (axis 1 of {x}), and is {ty}"
+                "`{name}` must be a vector of {channels}, one for each channel of `x` (axis 1 of {x}), but is {ty}"
             ))
             .at(i)
             .and(0));
@@ -242,14 +252,14 @@ fn infer_spatial(call: &Infer<'_>) -> Result<Type, OpError> {
 fn infer_group(call: &Infer<'_>) -> Result<Type, OpError> {
     if let Some(groups) = call.const_int("num_groups") {
         if groups < 1 {
-            return Err(OpError::new(format!("`num_groups` is {groups}; the least is 1")).attr("num_groups"));
+            return Err(OpError::new(format!("`num_groups` must be at least 1, but is {groups}")).attr("num_groups"));
         }
         let channels = call.shape(0)?.and_then(|s| s.get(1)).and_then(Dim::as_const);
         if let Some(channels) = channels
             && channels % groups != 0
         {
             return Err(OpError::new(format!(
-                "{channels} channels do not fall into {groups} groups of equal size"
+                "{channels} channels cannot be split into {groups} groups of equal size"
             ))
             .at(0)
             .attr("num_groups"));
@@ -278,7 +288,7 @@ fn infer_layer(call: &Infer<'_>) -> Result<Type, OpError> {
         if !spreads {
             let name = call.def.operands[i].name;
             return Err(
-                OpError::new(format!("`{name}` is {ty} and does not broadcast to `x`, {x}"))
+                OpError::new(format!("`{name}` is {ty}, which does not broadcast to `x`, {x}"))
                     .at(i)
                     .and(0),
             );
@@ -292,7 +302,7 @@ fn infer_lrn(call: &Infer<'_>) -> Result<Type, OpError> {
     if let Some(size) = call.const_int("size")
         && size < 1
     {
-        return Err(OpError::new(format!("`size` is {size}; the least is 1")).attr("size"));
+        return Err(OpError::new(format!("`size` must be at least 1, but is {size}")).attr("size"));
     }
     unchanged(call)
 }
@@ -306,7 +316,7 @@ fn infer_lp(call: &Infer<'_>) -> Result<Type, OpError> {
         && p != 1
         && p != 2
     {
-        return Err(OpError::new(format!("`p` is {p}; 1 and 2 are allowed")).attr("p"));
+        return Err(OpError::new(format!("`p` must be 1 or 2, but is {p}")).attr("p"));
     }
     unchanged(call)
 }

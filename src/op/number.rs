@@ -1,16 +1,16 @@
-//! Number systems: what the elements of a floating-point tensor are while an expression is evaluated.
+//! Number systems: the elements of a floating-point tensor during an evaluation.
 //!
 //! Reference semantics are written once over [`Number`]. `f32` and `f64` run programs; the others compare them:
-//! [`Field`](super::Field) decides whether two expressions are one polynomial, [`Lawful`](super::Lawful) knows laws of
-//! functions as well, [`Exact`](super::Exact) has an order, and [`Bounded`](super::Bounded) follows rounding. A system
-//! says of every function outside field arithmetic what it becomes there.
+//! [`Field`](super::Field) decides whether two expressions are the same polynomial, [`Lawful`](super::Lawful) also has
+//! laws of functions, [`Exact`](super::Exact) has an order, and [`Bounded`](super::Bounded) tracks rounding errors.
+//! Each system defines what every function outside field arithmetic becomes.
 
 use std::cmp::Ordering;
 use std::fmt;
 
 use crate::tensor::DType;
 
-/// A function of one or two numbers that is not field arithmetic.
+/// A function of one or two numbers outside field arithmetic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "the names are the mathematical ones")]
 pub enum Func {
@@ -34,13 +34,13 @@ pub enum Func {
     Ceil,
     /// To the nearest integer, ties to even.
     Round,
-    /// The integer next to zero.
+    /// Towards zero.
     Trunc,
     /// `x` to the power of `y`.
     Pow,
 }
 
-/// A number system cannot say what this function is.
+/// A number system does not define this function.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what} has no meaning over {system}")]
 pub struct Refused {
@@ -54,7 +54,7 @@ pub struct Refused {
 pub trait Number: Clone + PartialEq + fmt::Debug + Send + Sync + 'static {
     /// Its name, for messages.
     const NAME: &'static str;
-    /// True if [`to_f64`](Number::to_f64) loses nothing.
+    /// True if [`to_f64`](Number::to_f64) is exact.
     const MACHINE: bool = false;
     /// 0.
     fn zero() -> Self;
@@ -69,7 +69,7 @@ pub trait Number: Clone + PartialEq + fmt::Debug + Send + Sync + 'static {
     }
     /// An integer.
     fn from_int(value: i128) -> Self;
-    /// Nearest `f64`, where that makes sense.
+    /// The nearest `f64`, where that makes sense.
     fn to_f64(&self) -> Result<f64, Refused>;
     /// `a + b`
     fn add(&self, other: &Self) -> Self;
@@ -83,7 +83,7 @@ pub trait Number: Clone + PartialEq + fmt::Debug + Send + Sync + 'static {
     fn neg(&self) -> Self;
     /// A function of one number, or of two for [`Func::Pow`].
     fn func(func: Func, x: &Self, y: Option<&Self>) -> Result<Self, Refused>;
-    /// The order of two numbers; `None` if one of them is not a number.
+    /// The order of two numbers; `None` if one of them is NaN.
     fn order(&self, other: &Self) -> Result<Option<Ordering>, Refused>;
 }
 
@@ -135,7 +135,7 @@ macro_rules! float_number {
 float_number!(f32, "f32");
 float_number!(f64, "f64");
 
-/// A function evaluated in double precision; single precision rounds the result, which is exact to half an ULP but
+/// A function evaluated in double precision. Single precision rounds its result, which is correct to half an ULP except
 /// for double rounding.
 pub(super) fn apply_f64(func: Func, x: f64, y: Option<f64>) -> f64 {
     match func {

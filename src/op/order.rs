@@ -1,4 +1,4 @@
-//! Operators that put elements in order or leave some of them out: how many remain may depend on the values.
+//! Operators that sort or select elements; the number of elements left may depend on the values.
 
 use std::cmp::Ordering;
 
@@ -20,15 +20,25 @@ const fn axis(default: Default, doc: &'static str) -> AttrDef {
 pub(super) const OPS: &[OpDef] = &[
     OpDef::new(
         "top_k",
-        "The `k` largest or smallest elements along an axis in order, and their positions; of equals the first comes first.",
+        "The `k` largest or smallest elements along an axis in order, and their positions; equal elements keep order.",
     )
     .aliases(&["topk"])
     .operands(&[X, Operand::attr("k")])
     .attrs(&[
-        AttrDef::new("k", AttrKind::Int, Default::Required, "how many elements"),
+        AttrDef::new("k", AttrKind::Int, Default::Required, "the number of elements"),
         axis(Default::Int(-1), "the axis to search along"),
-        AttrDef::new("largest", AttrKind::Bool, Default::Bool(true), "the largest, not the smallest"),
-        AttrDef::new("sorted", AttrKind::Bool, Default::Bool(true), "the order matters; they are in order either way"),
+        AttrDef::new(
+            "largest",
+            AttrKind::Bool,
+            Default::Bool(true),
+            "whether to take the largest instead of the smallest",
+        ),
+        AttrDef::new(
+            "sorted",
+            AttrKind::Bool,
+            Default::Bool(true),
+            "whether the order matters; the result is sorted either way",
+        ),
     ])
     .infer(infer_top_k)
     .reference(reference!(top_k))
@@ -36,27 +46,38 @@ pub(super) const OPS: &[OpDef] = &[
     .onnx("TopK", 1),
     OpDef::new(
         "unique",
-        "The different elements, or slices along an axis; where each stands first, which one each is, how often each is there.",
+        "The unique elements, or slices along an axis; first positions, the index of each element, and counts.",
     )
     .operands(&[X])
     .attrs(&[
         axis(Default::None, "the axis of the slices; single elements if left out"),
-        AttrDef::new("sorted", AttrKind::Bool, Default::Bool(true), "in ascending order, else in order of first occurrence"),
+        AttrDef::new(
+            "sorted",
+            AttrKind::Bool,
+            Default::Bool(true),
+            "ascending order, else order of first occurrence",
+        ),
     ])
     .infer(infer_unique)
     .reference(reference!(unique))
     .cost(CostRule::PerInput(8.0))
     .onnx("Unique", 11),
-    OpDef::new("compress", "The slices along an axis, or single elements, for which a condition holds.")
-        .operands(&[X, Operand::one("condition")])
-        .attrs(&[axis(Default::None, "the axis of the slices; single elements if left out")])
-        .infer(infer_compress)
-        .reference(reference!(compress))
-        .cost(CostRule::PerInput(0.0))
-        .onnx("Compress", 9),
+    OpDef::new(
+        "compress",
+        "The slices along an axis, or single elements, for which a condition is true.",
+    )
+    .operands(&[X, Operand::one("condition")])
+    .attrs(&[axis(
+        Default::None,
+        "the axis of the slices; single elements if left out",
+    )])
+    .infer(infer_compress)
+    .reference(reference!(compress))
+    .cost(CostRule::PerInput(0.0))
+    .onnx("Compress", 9),
 ];
 
-/// The order of two numbers in which those that are no number come last and are equal.
+/// A total order of numbers in which all NaNs are equal and come last.
 pub(super) fn total_order<S: Number>(a: &S, b: &S) -> Result<Ordering, OpError> {
     if let Some(order) = a.order(b)? {
         return Ok(order);
@@ -65,7 +86,7 @@ pub(super) fn total_order<S: Number>(a: &S, b: &S) -> Result<Ordering, OpError> 
     Ok(a.cmp(&b))
 }
 
-/// Sorts by a comparison that may fail; equal items keep their order.
+/// Sorts by a comparison that may fail; the sort is stable.
 pub(super) fn sort_by<T>(
     items: &mut [T],
     compare: impl Fn(&T, &T) -> Result<Ordering, OpError>,
@@ -80,7 +101,7 @@ pub(super) fn sort_by<T>(
     problem.map_or(Ok(()), Err)
 }
 
-/// Runs `$body`, generic over the element, with the array and an order of its elements.
+/// Runs `$body`, generic over the element type, with the array and an order of its elements.
 macro_rules! with_order {
     ($value:expr, ($array:ident, $order:ident) => $body:expr) => {
         match $value {
@@ -114,7 +135,7 @@ fn infer_top_k(call: &Infer<'_>) -> Result<Type, OpError> {
     if let Some(n) = call.const_int("k")
         && n < 0
     {
-        return Err(OpError::new(format!("`k` is {n}")).attr("k"));
+        return Err(OpError::new(format!("`k` must not be negative, but is {n}")).attr("k"));
     }
     let shape = match call.shape(0)? {
         None => None,
@@ -125,7 +146,7 @@ fn infer_top_k(call: &Infer<'_>) -> Result<Type, OpError> {
                 && k > n
             {
                 return Err(
-                    OpError::new(format!("`k` is {k}, and axis {axis} of {shape} has {n} elements"))
+                    OpError::new(format!("`k` is {k}, but axis {axis} of {shape} has {n} elements"))
                         .attr("k")
                         .at(0),
                 );
@@ -138,7 +159,7 @@ fn infer_top_k(call: &Infer<'_>) -> Result<Type, OpError> {
     Ok(Type::Tuple(vec![typed(dtype, shape.clone()), typed(DType::I64, shape)]))
 }
 
-/// Calls `f` with the offsets of the elements of each row along `axis`; rows in row-major order.
+/// Calls `f` with the offsets of the elements of each row along `axis`, with rows in row-major order.
 fn each_row(
     shape: &[usize],
     axis: usize,
@@ -158,7 +179,7 @@ fn each_row(
     Ok(())
 }
 
-/// The elements at the second numbers.
+/// The elements at the second of each pair.
 fn chosen_elements<T: Clone>(elements: &[T], chosen: &[(usize, usize)]) -> Vec<T> {
     chosen.iter().map(|&(_, from)| elements[from].clone()).collect()
 }
@@ -186,7 +207,7 @@ fn top_k<S: System>(e: &Eval<'_, S>) -> Out<S> {
                 Ok(if largest { ascending.reverse() } else { ascending })
             })?;
             if k > ranked.len() {
-                return Err(OpError::new(format!("`k` is {k}, and there are {} elements", ranked.len())));
+                return Err(OpError::new(format!("`k` is {k}, but there are {} elements", ranked.len())));
             }
             for (&i, &to) in ranked.iter().zip(targets.get(row).into_iter().flatten()) {
                 places[to] = i as i128;
@@ -226,7 +247,7 @@ fn infer_unique(call: &Infer<'_>) -> Result<Type, OpError> {
     ]))
 }
 
-/// The slices of `a` along `axis`, each as the list of its elements.
+/// The slices of `a` along `axis`, each as a list of its elements.
 fn slices<T: Clone>(a: &Nd<T>, axis: Option<usize>) -> Vec<Vec<T>> {
     match axis {
         None => a.iter().map(|x| vec![x.clone()]).collect(),
@@ -237,7 +258,7 @@ fn slices<T: Clone>(a: &Nd<T>, axis: Option<usize>) -> Vec<Vec<T>> {
     }
 }
 
-/// Groups of equal slices: for each the first member and all members, groups in the order that is wanted.
+/// The groups of equal slices, each a list of its members, in the requested order.
 fn groups<T: Clone>(
     slices: &[Vec<T>],
     sorted: bool,
@@ -302,11 +323,11 @@ fn unique<S: System>(e: &Eval<'_, S>) -> Out<S> {
 
 fn infer_compress(call: &Infer<'_>) -> Result<Type, OpError> {
     let x = call.tensor(0)?;
-    call.expect_dtype(1, |d| d == DType::Bool, "a list of truth values")?;
+    call.expect_dtype(1, |d| d == DType::Bool, "a list of booleans")?;
     if let Some(rank) = call.tensor(1)?.rank()
         && rank != 1
     {
-        return Err(OpError::new(format!("`condition` has {rank} axes, and is a list")).at(1));
+        return Err(OpError::new(format!("`condition` must be a list, but has {rank} axes")).at(1));
     }
     if call.attr("axis").is_none() {
         return Ok(typed(x.dtype, Some([call.unknown()].into_iter().collect())));
@@ -332,7 +353,7 @@ fn compress<S: System>(e: &Eval<'_, S>) -> Out<S> {
     };
     let places: Vec<Option<usize>> = (0..condition.len()).filter(|&i| condition[i]).map(Some).collect();
     if places.iter().flatten().any(|&i| i >= extent) {
-        return Err(OpError::new(format!("`condition` holds behind the {extent} elements there are")).at(1));
+        return Err(OpError::new(format!("`condition` is true beyond the {extent} elements available")).at(1));
     }
     Ok(vec![map_value!(x, a => match axis {
         Some(axis) => select_axis(a, axis, places)?,

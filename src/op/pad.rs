@@ -10,7 +10,7 @@ use crate::tensor::{Dim, Nd, Shape, Type};
 
 /// The operators of this family.
 pub(super) const OPS: &[OpDef] = &[
-    OpDef::new("pad", "Elements added before and after, or removed, along axes.")
+    OpDef::new("pad", "Adds elements before and after along axes, or removes them.")
         .operands(&[
             Operand::one("x"),
             Operand::attr("pads"),
@@ -22,25 +22,25 @@ pub(super) const OPS: &[OpDef] = &[
                 "pads",
                 AttrKind::Ints,
                 Default::Required,
-                "how many before each axis, then how many after each",
+                "how many to add before each axis, then after each axis; negative to remove",
             ),
             AttrDef::new(
                 "value",
                 AttrKind::Float,
                 Default::Float(0.0),
-                "what is added in mode \"constant\"",
+                "the value to add in mode \"constant\"",
             ),
             AttrDef::new(
                 "axes",
                 AttrKind::Axes(AxisOf::Input),
                 Default::None,
-                "axes; all if left out",
+                "the axes to pad; all if left out",
             ),
             AttrDef::new(
                 "mode",
                 AttrKind::OneOf(&["constant", "reflect", "edge", "wrap"]),
                 Default::Str("constant"),
-                "what is added",
+                "which values to add",
             ),
         ])
         .infer(infer_pad)
@@ -69,7 +69,7 @@ fn infer_pad(call: &Infer<'_>) -> Result<Type, OpError> {
         let padded = d.clone() + before.clone() + after.clone();
         if padded.as_const().is_some_and(|n| n < 0) {
             return Err(OpError::new(format!(
-                "padding an extent of {d} by {before} and {after} leaves nothing"
+                "padding a dimension of {d} by {before} and {after} leaves a negative size"
             ))
             .at(0)
             .attr("pads"));
@@ -79,7 +79,7 @@ fn infer_pad(call: &Infer<'_>) -> Result<Type, OpError> {
     Ok(typed(x.dtype, Some(out)))
 }
 
-/// What is added before and after each axis; `None` while it is not known.
+/// The number of elements to add before and after each axis; `None` if it is not known.
 fn paddings(call: &Infer<'_>, rank: usize) -> Result<Option<Vec<(Dim, Dim)>>, OpError> {
     if call.is_dynamic("axes") {
         return Ok(None);
@@ -88,7 +88,7 @@ fn paddings(call: &Infer<'_>, rank: usize) -> Result<Option<Vec<(Dim, Dim)>>, Op
     let axes = known_axes(call, "axes", rank)?.unwrap_or_else(|| (0..rank).collect());
     if pads.len() != 2 * axes.len() {
         return Err(OpError::new(format!(
-            "`pads` has {} numbers for {} axes, two for each",
+            "`pads` has {} numbers for {} axes; it needs two for each",
             pads.len(),
             axes.len()
         ))
@@ -118,7 +118,7 @@ fn pad<S: System>(e: &Eval<'_, S>) -> Out<S> {
     let rank = x.shape().len();
     let pads = e
         .ints("pads")
-        .ok_or_else(|| OpError::new("the value of `pads` is not known"))?;
+        .ok_or_else(|| OpError::new("the value of `pads` is unknown"))?;
     let axes = e.axes("axes", rank)?.unwrap_or_else(|| (0..rank).collect());
     let out = e.out_shape(0)?;
     count(&out)?;
@@ -193,13 +193,13 @@ mod tests {
                     "pad",
                     "pads=[1]",
                     &["f32[n]"],
-                    "`pads` has 1 numbers for 1 axes, two for each",
+                    "`pads` has 1 numbers for 1 axes; it needs two for each",
                 ),
                 (
                     "pad",
                     "pads=[0,-4]",
                     &["f32[3]"],
-                    "padding an extent of 3 by 0 and -4 leaves nothing",
+                    "padding a dimension of 3 by 0 and -4 leaves a negative size",
                 ),
                 ("pad", "", &["f32[3]", "i64[2]"], "f32[?]"),
             ],
@@ -240,7 +240,7 @@ mod tests {
                     "pad",
                     "pads=[1,0] mode=edge",
                     &["f32[0]"],
-                    "an index is outside of its axis",
+                    "an index is out of range for its axis",
                 ),
             ],
         );

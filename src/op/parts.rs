@@ -1,4 +1,4 @@
-//! Operators that join tensors along an axis, and take them apart again.
+//! Operators that concatenate tensors along an axis, and split them.
 
 use super::common::{Out, int_operand, operand_len, select_axis, set, typed, unify};
 use super::{
@@ -10,41 +10,41 @@ use crate::{map_value, reference};
 
 const MOVE: CostRule = CostRule::Elementwise(0.0);
 
-/// The most parts a tensor is split into.
+/// The maximum number of parts a tensor may be split into.
 const MAX_PARTS: i64 = 1 << 16;
 
 /// The operators of this family.
 pub(super) const OPS: &[OpDef] = &[
-    OpDef::new("concat", "The operands one after the other along an axis.")
+    OpDef::new("concat", "Concatenates the operands along an axis.")
         .aliases(&["concatenate"])
         .operands(&[Operand::variadic("operands")])
         .attrs(&[AttrDef::new(
             "axis",
             AttrKind::Axis(AxisOf::Input),
             Default::Required,
-            "the axis to join along",
+            "the axis to concatenate along",
         )])
         .infer(infer_concat)
         .reference(reference!(concat))
         .traits(OpTraits::MOVEMENT)
         .cost(MOVE)
         .onnx("Concat", 4),
-    OpDef::new("split", "Parts along an axis, as a tuple.")
+    OpDef::new("split", "Splits along an axis into a tuple of parts.")
         .operands(&[Operand::one("x"), Operand::attr("sizes")])
         .attrs(&[
             AttrDef::new(
                 "axis",
                 AttrKind::Axis(AxisOf::Input),
                 Default::Int(0),
-                "the axis to cut",
+                "the axis to split",
             ),
             AttrDef::new(
                 "sizes",
                 AttrKind::Ints,
                 Default::None,
-                "extents of the parts; equal ones if left out",
+                "sizes of the parts along the axis; equal if left out",
             ),
-            AttrDef::new("num_outputs", AttrKind::Int, Default::None, "how many parts"),
+            AttrDef::new("num_outputs", AttrKind::Int, Default::None, "the number of parts"),
         ])
         .infer(infer_split)
         .canonical(canonical_split)
@@ -66,7 +66,7 @@ fn infer_concat(call: &Infer<'_>) -> Result<Type, OpError> {
             let (first, known) = *rank.get_or_insert((i, shape.len()));
             if known != shape.len() {
                 return Err(OpError::new(format!(
-                    "operands with {known} and {} axes cannot be joined",
+                    "operands with {known} and {} axes cannot be concatenated",
                     shape.len()
                 ))
                 .at(first)
@@ -93,7 +93,7 @@ fn infer_concat(call: &Infer<'_>) -> Result<Type, OpError> {
         for k in (0..rank).filter(|&k| k != axis) {
             so_far[k] = unify(&so_far[k], &shape[k]).ok_or_else(|| {
                 OpError::new(format!(
-                    "extents of axis {k} differ: {} and {}; only axis {axis} may",
+                    "dimensions of axis {k} differ: {} and {}; only axis {axis} may differ",
                     so_far[k], shape[k]
                 ))
                 .at(*first)
@@ -123,7 +123,7 @@ fn concat<S: System>(e: &Eval<'_, S>) -> Out<S> {
             .collect::<Result<Vec<_>, _>>()?;
         ndarray::concatenate(ndarray::Axis(axis), &views)
             .map(|a| a.into_shared())
-            .map_err(|_| OpError::new("the operands cannot be joined"))
+            .map_err(|_| OpError::new("the operands cannot be concatenated"))
     }
     let first = e.operand(0)?;
     let axis = e.axis("axis", first.shape().len())?;
@@ -133,7 +133,7 @@ fn concat<S: System>(e: &Eval<'_, S>) -> Out<S> {
         Value::Bool(_) => Value::Bool(join(e, axis, Value::bool)?),
         _ => Value::Text(join(e, axis, |v| match v {
             Value::Text(a) => Ok(a),
-            _ => Err(OpError::new("expected text")),
+            _ => Err(OpError::new("expected string elements")),
         })?),
     }])
 }
@@ -142,7 +142,7 @@ fn infer_split(call: &Infer<'_>) -> Result<Type, OpError> {
     let x = call.tensor(0)?;
     int_operand(call, "sizes")?;
     let parts = part_count(call)?.or_else(|| operand_len(call, "sizes").filter(|&n| n <= MAX_PARTS as usize));
-    let no_count = || OpError::new("the number of parts is not known").help("give `sizes` or `num_outputs`");
+    let no_count = || OpError::new("the number of parts is unknown").help("give `sizes` or `num_outputs`");
     let Some(shape) = &x.shape else {
         let n = call.ints("sizes").map(|s| s.len()).or(parts).ok_or_else(no_count)?;
         return Ok(Type::Tuple(vec![typed(x.dtype, None); n]));
@@ -175,7 +175,7 @@ fn part_count(call: &Infer<'_>) -> Result<Option<usize>, OpError> {
     }
 }
 
-/// The extents of the parts of an axis; `None` while they are not known.
+/// The sizes of the parts of an axis; `None` if they are not known.
 fn part_sizes(call: &Infer<'_>, extent: &Dim) -> Result<Option<Vec<Dim>>, OpError> {
     let parts = part_count(call)?;
     if let Some(sizes) = call.ints("sizes") {
@@ -186,19 +186,21 @@ fn part_sizes(call: &Infer<'_>, extent: &Dim) -> Result<Option<Vec<Dim>>, OpErro
             && n != sizes.len()
         {
             return Err(
-                OpError::new(format!("`sizes` lists {} parts, `num_outputs` is {n}", sizes.len())).attr("sizes"),
+                OpError::new(format!("`sizes` lists {} parts, but `num_outputs` is {n}", sizes.len())).attr("sizes"),
             );
         }
         if let Some(d) = sizes.iter().find(|d| d.as_const().is_some_and(|n| n < 0)) {
-            return Err(OpError::new(format!("`sizes` has {d}, which is negative")).attr("sizes"));
+            return Err(OpError::new(format!("`sizes` contains {d}, which is negative")).attr("sizes"));
         }
         let total: Dim = sizes.iter().cloned().sum();
         if let (Dim::Const(a), Dim::Const(b)) = (extent, &total)
             && a != b
         {
-            return Err(OpError::new(format!("`sizes` add up to {b}, and the axis has {a}"))
-                .at(0)
-                .attr("sizes"));
+            return Err(
+                OpError::new(format!("`sizes` add up to {b}, but the axis has size {a}"))
+                    .at(0)
+                    .attr("sizes"),
+            );
         }
         return Ok(Some(sizes));
     }
@@ -212,7 +214,7 @@ fn part_sizes(call: &Infer<'_>, extent: &Dim) -> Result<Option<Vec<Dim>>, OpErro
         if let Dim::Const(rest) = last
             && *rest < 0
         {
-            return Err(OpError::new(format!("{extent} positions do not make {n} parts of {chunk}")).at(0));
+            return Err(OpError::new(format!("{extent} positions cannot be split into {n} parts of {chunk}")).at(0));
         }
     }
     Ok(Some(sizes))
@@ -265,31 +267,31 @@ mod tests {
                     "concat",
                     "axis=0",
                     &["f32[2, 2]", "f32[1, 3]"],
-                    "extents of axis 1 differ: 2 and 3; only axis 0 may",
+                    "dimensions of axis 1 differ: 2 and 3; only axis 0 may differ",
                 ),
                 (
                     "concat",
                     "axis=0",
                     &["f32[2]", "f32[1, 3]"],
-                    "operands with 1 and 2 axes cannot be joined",
+                    "operands with 1 and 2 axes cannot be concatenated",
                 ),
                 (
                     "concat",
                     "axis=0",
                     &["f32", "f32"],
-                    "axis 0 of a scalar: it has no axes",
+                    "axis 0 is out of range: a scalar has no axes",
                 ),
                 ("split", "num_outputs=2", &["f32[5, n]"], "(f32[3, n], f32[2, n])"),
                 ("split", "num_outputs=2", &["f32[2*n]"], "(f32[n], f32[n])"),
                 ("split", "sizes=[1,2] axis=-1", &["f32[n, 3]"], "(f32[n, 1], f32[n, 2])"),
                 ("split", "num_outputs=2", &["f32[..]"], "(f32[..], f32[..])"),
                 ("split", "", &["f32[4]", "i64[2]"], "(f32[?], f32[?])"),
-                ("split", "", &["f32[4]"], "the number of parts is not known"),
+                ("split", "", &["f32[4]"], "the number of parts is unknown"),
                 (
                     "split",
                     "sizes=[1,2]",
                     &["f32[4]"],
-                    "`sizes` add up to 3, and the axis has 4",
+                    "`sizes` add up to 3, but the axis has size 4",
                 ),
                 (
                     "split",

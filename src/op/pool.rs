@@ -1,4 +1,4 @@
-//! Pools: one number for each window, or for all spatial positions of a channel.
+//! Pooling: one number for each window, or for all spatial positions of a channel.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -19,13 +19,13 @@ const KERNEL: AttrDef = AttrDef::new(
     "kernel_shape",
     AttrKind::Ints,
     Default::Required,
-    "extents of the window",
+    "the dimensions of the window",
 );
 const CEIL: AttrDef = AttrDef::new(
     "ceil_mode",
     AttrKind::Bool,
     Default::Bool(false),
-    "let the last window hang over the end",
+    "whether the last window may extend beyond the end",
 );
 const POOL: &[AttrDef] = &[AUTO_PAD, KERNEL, STRIDES, PADS, DILATIONS, CEIL];
 
@@ -43,7 +43,7 @@ pub(super) const OPS: &[OpDef] = &[
         .onnx("MaxPool", 1),
     OpDef::new(
         "max_pool_with_indices",
-        "The largest element of each window, and its place among all elements of `x`, the first one of equals.",
+        "The largest element of each window, the first of equal ones, and its position among all elements of `x`.",
     )
     .operands(X)
     .attrs(&[
@@ -57,7 +57,7 @@ pub(super) const OPS: &[OpDef] = &[
             "column_major",
             AttrKind::Bool,
             Default::Bool(false),
-            "places are counted along the first spatial axis first, not along the last",
+            "whether positions count along the first spatial axis first, instead of the last",
         ),
     ])
     .canonical(canonical)
@@ -79,7 +79,7 @@ pub(super) const OPS: &[OpDef] = &[
                 "count_include_pad",
                 AttrKind::Bool,
                 Default::Bool(false),
-                "count the zeros of the padding as elements",
+                "whether zeros of the padding count as elements",
             ),
         ])
         .canonical(canonical)
@@ -107,7 +107,7 @@ pub(super) const OPS: &[OpDef] = &[
         .onnx("LpPool", 2),
     OpDef::new(
         "global_average_pool",
-        "The mean of all spatial positions of each channel.",
+        "The mean over all spatial positions of each channel.",
     )
     .aliases(&["global_avg_pool", "global_avg_pool2d"])
     .operands(X)
@@ -118,7 +118,7 @@ pub(super) const OPS: &[OpDef] = &[
     .onnx("GlobalAveragePool", 1),
     OpDef::new(
         "global_max_pool",
-        "The largest of all spatial positions of each channel.",
+        "The largest element over all spatial positions of each channel.",
     )
     .aliases(&["global_max_pool2d"])
     .operands(X)
@@ -133,7 +133,7 @@ fn expect_rank(call: &Infer<'_>, least: usize) -> Result<(), OpError> {
     let x = call.tensor(0)?;
     match x.rank() {
         Some(rank) if rank < least => Err(OpError::new(format!(
-            "`x` is {x}: a batch axis, a channel axis and at least one spatial axis are needed"
+            "`x` is {x}, but needs a batch axis, a channel axis and at least one spatial axis"
         ))
         .at(0)),
         _ => Ok(()),
@@ -144,13 +144,13 @@ fn windows(call: &Infer<'_>) -> Result<Windows, OpError> {
     expect_rank(call, 3)?;
     let kernel = call
         .ints("kernel_shape")
-        .ok_or_else(|| OpError::new("the extents of the window are not known").attr("kernel_shape"))?;
+        .ok_or_else(|| OpError::new("the dimensions of the window are unknown").attr("kernel_shape"))?;
     let x = call.tensor(0)?;
     if let Some(rank) = x.rank()
         && rank != kernel.len() + 2
     {
         return Err(OpError::new(format!(
-            "`kernel_shape` has {} entries, and `x` is {x} with {} spatial axes",
+            "`kernel_shape` has {} entries, but `x` is {x} with {} spatial axes",
             kernel.len(),
             rank - 2
         ))
@@ -201,7 +201,7 @@ fn infer_lp(call: &Infer<'_>) -> Result<Type, OpError> {
     if let Some(p) = call.const_int("p")
         && p < 1
     {
-        return Err(OpError::new(format!("`p` is {p}; the least is 1")).attr("p"));
+        return Err(OpError::new(format!("`p` must be at least 1, but is {p}")).attr("p"));
     }
     infer_float(call)
 }
@@ -236,7 +236,8 @@ fn flops(call: &Infer<'_>, result: &Type) -> f64 {
         * window
 }
 
-/// Calls `f` for each channel of each window: with the channel's elements, where they start, and the window.
+/// Calls `f` for each channel of each window, with the channel's elements, the offset of the first of them, and the
+/// window.
 fn each_window<S: System, T: Clone, R: Clone>(
     e: &Eval<'_, S>,
     x: &crate::tensor::Nd<T>,
@@ -245,7 +246,7 @@ fn each_window<S: System, T: Clone, R: Clone>(
 ) -> Result<Vec<R>, OpError> {
     let kernel = match e.attr("kernel_shape") {
         AttrValue::Ints(kernel) => kernel.clone(),
-        _ => return Err(OpError::new("the extents of the window are not known")),
+        _ => return Err(OpError::new("the dimensions of the window are unknown")),
     };
     let windows = Windows::read(&|name| e.attr(name).clone(), kernel)?;
     let shape = e.out_shape(0)?;
@@ -271,11 +272,11 @@ fn each_window<S: System, T: Clone, R: Clone>(
 struct Window<'a> {
     /// Its elements inside the input.
     taps: &'a [Tap],
-    /// The number of its elements, those in the padding included.
+    /// The number of its elements, including those in the padding.
     padded: i128,
 }
 
-/// The largest elements and their places.
+/// The largest elements and their positions.
 fn maxima<S: System>(e: &Eval<'_, S>) -> Result<(Value<S>, Vec<i128>), OpError> {
     let shape = e.out_shape(0)?;
     let place = |first: usize, offset: usize| (first + offset) as i128;
@@ -289,7 +290,7 @@ fn maxima<S: System>(e: &Eval<'_, S>) -> Result<(Value<S>, Vec<i128>), OpError> 
                 for &(at, _) in rest {
                     match x[at].order(&x[best])? {
                         Some(Ordering::Greater) => best = at,
-                        // The first value that is no number is the largest.
+                        // The first NaN counts as the largest.
                         None if x[best].order(&x[best])?.is_some() => best = at,
                         _ => {}
                     }
@@ -321,14 +322,14 @@ fn max_pool<S: System>(e: &Eval<'_, S>) -> Out<S> {
     Ok(vec![maxima(e)?.0])
 }
 
-/// The place among elements in column-major order of one in row-major order.
+/// The position in column-major order of the element at `place` in row-major order.
 fn column_major(place: i128, shape: &[usize]) -> i128 {
     let (mut rest, mut position) = (place, Vec::with_capacity(shape.len()));
     for &n in shape.iter().rev() {
         position.push(rest % n as i128);
         rest /= n as i128;
     }
-    // The position has the last axis first, whose neighbours are the farthest apart.
+    // The position lists the last axis first, whose stride is the largest.
     position
         .iter()
         .zip(shape.iter().rev())
@@ -349,7 +350,7 @@ fn max_pool_with_indices<S: System>(e: &Eval<'_, S>) -> Out<S> {
 
 fn average_pool<S: System>(e: &Eval<'_, S>) -> Out<S> {
     let include = e.flag("count_include_pad");
-    // Where a product is exact, one over each count is computed once: an inverse in a field takes a hundred products.
+    // Caches the reciprocal of each count where products are exact: inverting in a field takes a hundred products.
     let mut inverses: BTreeMap<i128, S> = BTreeMap::new();
     let out = each_window(e, e.operand(0)?.real()?, &S::zero(), |x, _, window| {
         let sum = window.taps.iter().fold(S::zero(), |sum, &(at, _)| sum.add(&x[at]));

@@ -1,5 +1,5 @@
-//! Between numbers and small integers: a scale and a zero point for all of a tensor, for each position of an axis, or
-//! for each block of positions.
+//! Conversion between floating-point numbers and small integers, with a scale and a zero point for a whole tensor, for
+//! each position of an axis, or for each block of positions.
 
 use super::common::{set, typed};
 use super::{AttrDef, AttrKind, AttrValue, CostRule, Default, Infer, OpDef, OpError, Operand};
@@ -9,16 +9,16 @@ const AXIS: AttrDef = AttrDef::new(
     "axis",
     AttrKind::Int,
     Default::Int(1),
-    "the axis that has a scale for each position or block; none if there is one scale",
+    "the axis with a scale for each position or block; unused if there is a single scale",
 );
 const BLOCK: AttrDef = AttrDef::new(
     "block_size",
     AttrKind::Int,
     Default::Int(0),
-    "positions of the axis that share a scale; 0 for no blocks",
+    "the number of positions of the axis that share a scale; 0 for no blocks",
 );
 
-/// Gives `$name` the operand `$operand` as it broadcasts to `x`.
+/// Binds `$name` to the operand `$operand`, reshaped so that it broadcasts to `x`.
 macro_rules! spread {
     ($name:literal, $operand:literal) => {
         concat!(
@@ -70,7 +70,7 @@ macro_rules! spread {
     };
 }
 
-/// Gives `$name` the value `$from` as `f32`.
+/// Binds `$name` to the value `$from` as `f32`.
 macro_rules! wide {
     ($name:literal, $from:literal) => {
         concat!(
@@ -87,7 +87,7 @@ macro_rules! wide {
     };
 }
 
-/// The whole number `$y` held within the range of the integers of type `$dtype`, as such.
+/// The integral number `$y` clamped to the range of the integer type `$dtype` and converted to it.
 macro_rules! saturated {
     ($y:literal, $dtype:literal) => {
         concat!(
@@ -154,7 +154,7 @@ pub(super) use {saturated, wide};
 pub(super) const OPS: &[OpDef] = &[
     OpDef::new(
         "quantize_linear",
-        "`x / scale`, rounded, plus the zero point, held within the range of the small integers.",
+        "`x / scale`, rounded, plus the zero point, clamped to the range of the integer type.",
     )
     .operands(&[
         Operand::one("x"),
@@ -168,7 +168,7 @@ pub(super) const OPS: &[OpDef] = &[
             "output_dtype",
             AttrKind::DType,
             Default::None,
-            "element type of the result; that of the zero point, or u8",
+            "element type of the result; by default that of the zero point, or u8",
         ),
         AttrDef::new(
             "precision",
@@ -180,7 +180,7 @@ pub(super) const OPS: &[OpDef] = &[
             "saturate",
             AttrKind::Bool,
             Default::Bool(true),
-            "numbers of 8 bits: what is beyond the largest becomes the largest",
+            "for 8-bit floats: whether values out of range become the largest one",
         ),
     ])
     .canonical(canonical_quantize)
@@ -245,7 +245,7 @@ pub(super) const OPS: &[OpDef] = &[
     .onnx("DequantizeLinear", 10),
     OpDef::new(
         "dynamic_quantize_linear",
-        "The elements as u8 between the smallest and the largest of them and 0, the scale, and the zero point.",
+        "The elements quantized to u8 over their range extended to 0, the scale, and the zero point.",
     )
     .operands(&[Operand::one("x")])
     .infer(infer_dynamic)
@@ -265,7 +265,7 @@ pub(super) const OPS: &[OpDef] = &[
     .onnx("DynamicQuantizeLinear", 11),
 ];
 
-/// Counts the axis from the front where it means something, and leaves it alone where it does not.
+/// Counts the axis from the front where it has a meaning, and leaves it alone where it does not.
 fn canonical_axis(call: &Infer<'_>, attrs: &mut [AttrValue]) -> Result<(), OpError> {
     let (Some(x), Some(scale)) = (call.tensor(0)?.rank(), call.shape(1)?) else {
         return Ok(());
@@ -283,7 +283,7 @@ fn canonical_quantize(call: &Infer<'_>, attrs: &mut [AttrValue]) -> Result<(), O
         && named != zero
     {
         return Err(
-            OpError::new(format!("`output_dtype` is {named}, and the zero point is {zero}"))
+            OpError::new(format!("`output_dtype` is {named}, but the zero point is {zero}"))
                 .at(2)
                 .attr("output_dtype"),
         );
@@ -309,16 +309,18 @@ fn scales(call: &Infer<'_>) -> Result<(), OpError> {
         && a.len() != b.len()
         && (a.size() != Dim::Const(1) || b.size() != Dim::Const(1))
     {
-        return Err(OpError::new(format!("the scale is {scale}, and the zero point {zero}"))
-            .at(1)
-            .and(2));
+        return Err(
+            OpError::new(format!("the scale is {scale}, but the zero point is {zero}"))
+                .at(1)
+                .and(2),
+        );
     }
     let (Some(whole), Some(given)) = (&x.shape, &scale.shape) else {
         return Ok(());
     };
     let block = call.const_int("block_size").unwrap_or(0);
     if block < 0 {
-        return Err(OpError::new(format!("`block_size` is {block}; the least is 0")).attr("block_size"));
+        return Err(OpError::new(format!("`block_size` must not be negative, but is {block}")).attr("block_size"));
     }
     let wrong = |why: &str| {
         Err(OpError::new(format!("the scale {scale} {why} of `x`, {x}"))
@@ -342,15 +344,15 @@ fn scales(call: &Infer<'_>) -> Result<(), OpError> {
             })
             .collect();
         if given.len() != whole.len() || given.iter().zip(expected.iter()).any(|(a, b)| differ(a, b)) {
-            return wrong("has not one number for each block");
+            return wrong("does not have one number for each block");
         }
     } else if given.len() != 1 || differ(&given[0], &whole[axis]) {
-        return wrong("has not one number for each position of an axis");
+        return wrong("does not have one number for each position of an axis");
     }
     Ok(())
 }
 
-/// True for the types that numbers are quantized to.
+/// True for the types that numbers can be quantized to.
 fn small(dtype: DType) -> bool {
     let narrow = dtype.class() == DTypeClass::Narrow && dtype != DType::F8E8M0;
     narrow || matches!(dtype, DType::U8 | DType::I8 | DType::U16 | DType::I16)
@@ -361,12 +363,15 @@ fn infer_quantize(call: &Infer<'_>) -> Result<Type, OpError> {
     scales(call)?;
     let dtype = call.dtype("output_dtype").unwrap_or(DType::U8);
     if !small(dtype) {
-        return Err(OpError::new(format!("the result is {dtype}, and can be of 16 bits or less")).attr("output_dtype"));
+        return Err(OpError::new(format!("the result is {dtype}, but must have 16 bits or less")).attr("output_dtype"));
     }
     if let Some(precision) = call.dtype("precision")
         && !precision.is_float()
     {
-        return Err(OpError::new(format!("`precision` is {precision}, and no floating-point type")).attr("precision"));
+        return Err(OpError::new(format!(
+            "`precision` is {precision}, which is not a floating-point type"
+        ))
+        .attr("precision"));
     }
     Ok(typed(dtype, call.shape(0)?.cloned()))
 }
@@ -380,7 +385,9 @@ fn infer_dequantize(call: &Infer<'_>) -> Result<Type, OpError> {
     scales(call)?;
     let dtype = call.dtype("output_dtype").unwrap_or(call.tensor(1)?.dtype);
     if !dtype.is_float() {
-        return Err(OpError::new(format!("the result is {dtype}, and no floating-point type")).attr("output_dtype"));
+        return Err(
+            OpError::new(format!("the result is {dtype}, which is not a floating-point type")).attr("output_dtype"),
+        );
     }
     Ok(typed(dtype, call.shape(0)?.cloned()))
 }

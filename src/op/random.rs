@@ -1,4 +1,4 @@
-//! Random numbers. The same seed gives the same numbers on every machine; without one it is 0.
+//! Random numbers. The same seed gives the same numbers on every machine; the default seed is 0.
 
 use super::common::{Out, count, map, typed};
 use super::value::shaped;
@@ -15,20 +15,30 @@ const DTYPE_LIKE: AttrDef = AttrDef::new(
     Default::None,
     "element type; the operand's if left out",
 );
-const SHAPE: AttrDef = AttrDef::new("shape", AttrKind::Ints, Default::Required, "extents");
-const LOW: AttrDef = AttrDef::new("low", AttrKind::Float, Default::Float(0.0), "the least number");
+const SHAPE: AttrDef = AttrDef::new("shape", AttrKind::Ints, Default::Required, "the shape of the result");
+const LOW: AttrDef = AttrDef::new(
+    "low",
+    AttrKind::Float,
+    Default::Float(0.0),
+    "the lower bound, inclusive",
+);
 const HIGH: AttrDef = AttrDef::new(
     "high",
     AttrKind::Float,
     Default::Float(1.0),
-    "what all numbers are below",
+    "the upper bound, exclusive",
 );
-const MEAN: AttrDef = AttrDef::new("mean", AttrKind::Float, Default::Float(0.0), "their mean");
+const MEAN: AttrDef = AttrDef::new(
+    "mean",
+    AttrKind::Float,
+    Default::Float(0.0),
+    "the mean of the distribution",
+);
 const SCALE: AttrDef = AttrDef::new(
     "scale",
     AttrKind::Float,
     Default::Float(1.0),
-    "their standard deviation",
+    "the standard deviation of the distribution",
 );
 
 const fn random(name: &'static str, doc: &'static str, onnx: &'static str, since: u32) -> OpDef {
@@ -42,7 +52,7 @@ const fn random(name: &'static str, doc: &'static str, onnx: &'static str, since
 pub(super) const OPS: &[OpDef] = &[
     random(
         "random_uniform",
-        "Random numbers, each as likely as any other.",
+        "Uniformly distributed random numbers.",
         "RandomUniform",
         1,
     )
@@ -51,7 +61,7 @@ pub(super) const OPS: &[OpDef] = &[
     .reference(reference!(uniform)),
     random(
         "random_uniform_like",
-        "Random numbers, each as likely as any other, in the shape of the operand.",
+        "Uniformly distributed random numbers with the shape of the operand.",
         "RandomUniformLike",
         1,
     )
@@ -61,7 +71,7 @@ pub(super) const OPS: &[OpDef] = &[
     .reference(reference!(uniform)),
     random(
         "random_normal",
-        "Random numbers of a normal distribution.",
+        "Normally distributed random numbers.",
         "RandomNormal",
         1,
     )
@@ -70,7 +80,7 @@ pub(super) const OPS: &[OpDef] = &[
     .reference(reference!(normal)),
     random(
         "random_normal_like",
-        "Random numbers of a normal distribution, in the shape of the operand.",
+        "Normally distributed random numbers with the shape of the operand.",
         "RandomNormalLike",
         1,
     )
@@ -80,7 +90,7 @@ pub(super) const OPS: &[OpDef] = &[
     .reference(reference!(normal)),
     random(
         "bernoulli",
-        "One as often as the operand's probability says, else zero.",
+        "One with the probability given by the operand, else zero.",
         "Bernoulli",
         15,
     )
@@ -90,7 +100,7 @@ pub(super) const OPS: &[OpDef] = &[
     .reference(reference!(bernoulli)),
     random(
         "multinomial",
-        "Classes drawn for each row as often as logarithms of their probabilities say.",
+        "Classes drawn for each row, given the logarithms of their probabilities.",
         "Multinomial",
         7,
     )
@@ -100,7 +110,7 @@ pub(super) const OPS: &[OpDef] = &[
             "sample_size",
             AttrKind::Int,
             Default::Int(1),
-            "how many are drawn for a row",
+            "the number of classes drawn for each row",
         ),
         AttrDef::new("dtype", AttrKind::DType, Default::DType(DType::I32), "element type"),
         SEED,
@@ -109,8 +119,8 @@ pub(super) const OPS: &[OpDef] = &[
     .reference(reference!(multinomial)),
     OpDef::new(
         "dropout_in_training",
-        "In training, elements become zero as often as the ratio says and the others grow so that their mean stays; \
-         beside it, which elements are kept.",
+        "In training, sets elements to zero with probability `ratio` and scales the others to keep the mean; \
+         also returns which elements are kept.",
     )
     .operands(&[X, Operand::one("ratio"), Operand::one("training_mode")])
     .attrs(&[SEED])
@@ -132,13 +142,13 @@ fn float_type(dtype: DType) -> Result<DType, OpError> {
     if dtype.is_float() {
         return Ok(dtype);
     }
-    Err(OpError::new(format!("random numbers of type {dtype} have no such distribution")).attr("dtype"))
+    Err(OpError::new(format!("type {dtype} does not support this distribution")).attr("dtype"))
 }
 
 fn infer_shaped(call: &Infer<'_>) -> Result<Type, OpError> {
     let dims = call.ints("shape").unwrap_or_default();
     if let Some(d) = dims.iter().find(|d| d.as_const().is_some_and(|n| n < 0)) {
-        return Err(OpError::new(format!("`shape` has an extent of {d}")).attr("shape"));
+        return Err(OpError::new(format!("dimension {d} in `shape` is not valid")).attr("shape"));
     }
     let dtype = float_type(call.dtype("dtype").unwrap_or(DType::F32))?;
     Ok(typed(dtype, Some(dims.into_iter().collect())))
@@ -157,7 +167,7 @@ fn infer_bernoulli(call: &Infer<'_>) -> Result<Type, OpError> {
     let x = call.tensor(0)?;
     let dtype = call.dtype("dtype").unwrap_or(x.dtype);
     if !dtype.is_number() && dtype != DType::Bool {
-        return Err(OpError::new(format!("there are no ones of type {dtype}")).attr("dtype"));
+        return Err(OpError::new(format!("type {dtype} cannot represent 1")).attr("dtype"));
     }
     Ok(typed(dtype, x.shape.clone()))
 }
@@ -165,7 +175,7 @@ fn infer_bernoulli(call: &Infer<'_>) -> Result<Type, OpError> {
 fn infer_dropout(call: &Infer<'_>) -> Result<Type, OpError> {
     call.expect_dtype(0, DType::is_float, "a floating-point number")?;
     call.expect_dtype(1, DType::is_float, "a floating-point number")?;
-    call.expect_dtype(2, |dtype| dtype == DType::Bool, "a truth value")?;
+    call.expect_dtype(2, |dtype| dtype == DType::Bool, "a boolean")?;
     let x = call.tensor(0)?;
     Ok(Type::Tuple(vec![x.clone().into(), typed(DType::Bool, x.shape.clone())]))
 }
@@ -174,23 +184,23 @@ fn infer_multinomial(call: &Infer<'_>) -> Result<Type, OpError> {
     call.expect_dtype(0, DType::is_float, "a floating-point number")?;
     let dtype = call.dtype("dtype").unwrap_or(DType::I32);
     if !dtype.is_int() {
-        return Err(OpError::new(format!("classes are integers, not {dtype}")).attr("dtype"));
+        return Err(OpError::new(format!("classes must be integers, not {dtype}")).attr("dtype"));
     }
     let rows = match call.shape(0)? {
         Some(shape) if shape.len() != 2 => {
-            return Err(OpError::new(format!("`x` must be a matrix, and is {}", call.tensor(0)?)).at(0));
+            return Err(OpError::new(format!("`x` must be a matrix, but is {}", call.tensor(0)?)).at(0));
         }
         Some(shape) => shape[0].clone(),
         None => call.unknown(),
     };
     let number = call.int("sample_size").unwrap_or(Dim::Const(1));
     if number.as_const().is_some_and(|n| n < 0) {
-        return Err(OpError::new(format!("`sample_size` is {number}")).attr("sample_size"));
+        return Err(OpError::new(format!("`sample_size` must not be negative, but is {number}")).attr("sample_size"));
     }
     Ok(typed(dtype, Some([rows, number].into_iter().collect::<Shape>())))
 }
 
-/// A generator of random numbers: a counter whose values are mixed well (SplitMix64).
+/// A random number generator: a counter with well mixed values (SplitMix64).
 struct Source(u64);
 
 impl Source {
@@ -205,13 +215,13 @@ impl Source {
         x ^ (x >> 31)
     }
 
-    /// A number from 0 up to and without 1, the same in single and double precision.
+    /// A number from 0 (inclusive) to 1 (exclusive), the same in single and double precision.
     fn fraction(&mut self) -> f64 {
         (self.next() >> 40) as f64 / f64::from(1u32 << 24)
     }
 }
 
-/// The shape of the result: that of the operand, or the attribute.
+/// Random numbers with the shape of the result: that of the operand, or the attribute.
 fn drawn<S: System>(e: &Eval<'_, S>, mut f: impl FnMut(&mut Source) -> f64) -> Out<S> {
     let out = e.out_shape(0)?;
     let mut source = Source::of(e);
@@ -229,7 +239,7 @@ fn uniform<S: System>(e: &Eval<'_, S>) -> Out<S> {
 fn normal<S: System>(e: &Eval<'_, S>) -> Out<S> {
     let (mean, scale) = (e.float("mean").unwrap_or(0.0), e.float("scale").unwrap_or(1.0));
     drawn(e, |source| {
-        // The transform of Box and Muller; a logarithm of zero cannot occur.
+        // The Box–Muller transform; the argument of the logarithm is never zero.
         let radius = (-2.0 * (1.0 - source.fraction()).ln()).sqrt();
         mean + scale * radius * (std::f64::consts::TAU * source.fraction()).cos()
     })
@@ -289,7 +299,7 @@ mod tests {
                     "random_normal",
                     "shape=[2] dtype=i32",
                     &[],
-                    "random numbers of type i32 have no such distribution",
+                    "type i32 does not support this distribution",
                 ),
                 ("random_uniform_like", "", &["f16[n, 3]"], "f16[n, 3]"),
                 ("bernoulli", "dtype=bool", &["f32[n]"], "bool[n]"),
@@ -304,7 +314,7 @@ mod tests {
                     "dropout_in_training",
                     "",
                     &["f32[2]", "f32", "i32"],
-                    "`training_mode` must be a truth value, and is i32",
+                    "`training_mode` must be a boolean, but is i32",
                 ),
             ],
         );

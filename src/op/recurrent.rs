@@ -1,4 +1,4 @@
-//! Recurrent layers: a cell that goes over a sequence, forward, backward, or both.
+//! Recurrent layers: a cell that runs over a sequence forward, backward, or both ways.
 
 use super::common::{set, typed, unify};
 use super::{AttrDef, AttrKind, AttrValue, CostRule, Default, Infer, OpDef, OpError, Operand, cost::extent};
@@ -16,25 +16,25 @@ const ALPHA: AttrDef = AttrDef::new(
     "activation_alpha",
     AttrKind::Floats,
     Default::None,
-    "first numbers of the activations that have one",
+    "first parameters of the activations that have one",
 );
 const BETA: AttrDef = AttrDef::new(
     "activation_beta",
     AttrKind::Floats,
     Default::None,
-    "second numbers of the activations that have one",
+    "second parameters of the activations that have one",
 );
 const ACTIVATIONS: AttrDef = AttrDef::new(
     "activations",
     AttrKind::Strs,
     Default::None,
-    "names of the activations, for one direction after the other",
+    "names of the activations, one direction after the other",
 );
 const CLIP: AttrDef = AttrDef::new(
     "clip",
     AttrKind::Float,
     Default::None,
-    "the largest magnitude of what the activation of a gate is given",
+    "the largest magnitude of the input to a gate's activation",
 );
 const DIRECTION: AttrDef = AttrDef::new(
     "direction",
@@ -46,13 +46,13 @@ const HIDDEN: AttrDef = AttrDef::new(
     "hidden_size",
     AttrKind::Int,
     Default::None,
-    "the length of the hidden state; follows from `r`",
+    "the size of the hidden state; inferred from `r`",
 );
 const LAYOUT: AttrDef = AttrDef::new(
     "layout",
     AttrKind::Int,
     Default::Int(0),
-    "0: the steps are the first axis; 1: the batch is",
+    "0: the first axis is the steps; 1: the first axis is the batch",
 );
 const XWR: [Operand; 6] = [
     Operand::one("x"),
@@ -67,7 +67,7 @@ const XWR: [Operand; 6] = [
 pub(super) const OPS: &[OpDef] = &[
     OpDef::new(
         "rnn",
-        "A layer `h' = f(x w^T + h r^T + b)` over the steps of a sequence; all states, and the last one.",
+        "A layer `h' = f(x w^T + h r^T + b)` over the steps of a sequence; returns all states, and the last.",
     )
     .operands(&XWR)
     .attrs(&[ALPHA, BETA, ACTIVATIONS, CLIP, DIRECTION, HIDDEN, LAYOUT])
@@ -78,7 +78,7 @@ pub(super) const OPS: &[OpDef] = &[
     .onnx("RNN", 7),
     OpDef::new(
         "gru",
-        "A layer of gated recurrent units over the steps of a sequence; all states, and the last one.",
+        "A layer of gated recurrent units over the steps of a sequence; returns all states, and the last.",
     )
     .operands(&XWR)
     .attrs(&[
@@ -93,7 +93,7 @@ pub(super) const OPS: &[OpDef] = &[
             "linear_before_reset",
             AttrKind::Bool,
             Default::Bool(false),
-            "whether the reset gate scales the product with the state, not the state",
+            "whether the reset gate scales the product with the state instead of the state",
         ),
     ])
     .infer(infer)
@@ -103,7 +103,7 @@ pub(super) const OPS: &[OpDef] = &[
     .onnx("GRU", 7),
     OpDef::new(
         "lstm",
-        "A layer of long short-term memory over the steps of a sequence; all states, the last one, and the last cell.",
+        "A layer of long short-term memory over the steps of a sequence; returns all states, the last, and the last cell.",
     )
     .operands(&[
         XWR[0],
@@ -145,7 +145,7 @@ fn kind(call: &Infer<'_>) -> Kind {
     }
 }
 
-/// Fills in the activations and the length of the state.
+/// Fills in the activations and the size of the state.
 fn canonical(call: &Infer<'_>, attrs: &mut [AttrValue]) -> Result<(), OpError> {
     let kind = kind(call);
     let directions = if call.text("direction") == "bidirectional" {
@@ -161,7 +161,7 @@ fn canonical(call: &Infer<'_>, attrs: &mut [AttrValue]) -> Result<(), OpError> {
             .collect::<Result<_, _>>()?,
         AttrValue::Strs(list) => {
             return Err(OpError::new(format!(
-                "`activations` has {} names, and {count} are needed",
+                "`activations` has {} names, but {count} are needed",
                 list.len()
             ))
             .attr("activations"));
@@ -178,7 +178,7 @@ fn canonical(call: &Infer<'_>, attrs: &mut [AttrValue]) -> Result<(), OpError> {
     Ok(())
 }
 
-/// The extents that the operands of a call share.
+/// The dimensions shared by the operands of a call.
 struct Extents {
     steps: Dim,
     batch: Dim,
@@ -186,11 +186,11 @@ struct Extents {
     hidden: Dim,
 }
 
-/// Makes `known` of the two extents one, or says that operand `at` does not fit.
+/// Unifies `known` with the dimension found; fails if operand `at` does not fit.
 fn agree(call: &Infer<'_>, at: usize, axis: usize, known: &mut Dim, found: &Dim) -> Result<(), OpError> {
     let name = call.def.operands[at].name;
     *known = unify(known, found)
-        .ok_or_else(|| OpError::new(format!("axis {axis} of `{name}` is {found}, and {known} is expected")).at(at))?;
+        .ok_or_else(|| OpError::new(format!("axis {axis} of `{name}` is {found}, but must be {known}")).at(at))?;
     Ok(())
 }
 
@@ -200,7 +200,7 @@ fn shape_of<'a>(call: &Infer<'a>, at: usize, rank: usize) -> Result<Option<&'a S
     match &ty.shape {
         Some(shape) if shape.len() != rank => {
             let name = call.def.operands[at].name;
-            Err(OpError::new(format!("`{name}` must have {rank} axes, and is {ty}")).at(at))
+            Err(OpError::new(format!("`{name}` must have {rank} axes, but is {ty}")).at(at))
         }
         shape => Ok(shape.as_ref()),
     }
@@ -261,12 +261,12 @@ fn infer(call: &Infer<'_>) -> Result<Type, OpError> {
     }
     let layout = call.const_int("layout").unwrap_or(0);
     if !(0..=1).contains(&layout) {
-        return Err(OpError::new(format!("`layout` is {layout}; 0 and 1 are allowed")).attr("layout"));
+        return Err(OpError::new(format!("`layout` must be 0 or 1, but is {layout}")).attr("layout"));
     }
     if let Some(clip) = call.float("clip")
         && clip.is_nan()
     {
-        return Err(OpError::new("`clip` is not a number").attr("clip"));
+        return Err(OpError::new("`clip` must not be NaN").attr("clip"));
     }
     let directions = if call.text("direction") == "bidirectional" {
         2
@@ -295,7 +295,7 @@ fn infer(call: &Infer<'_>) -> Result<Type, OpError> {
     Ok(Type::Tuple(items))
 }
 
-/// Two products for each step, and some operations for each gate.
+/// Two products for each step, and several operations for each gate.
 fn flops(call: &Infer<'_>, _: &Type) -> f64 {
     let axis = |at: usize, axis: usize| match call.shape(at) {
         Ok(Some(shape)) => shape.get(axis).map_or(32.0, extent),

@@ -1,4 +1,4 @@
-//! Reductions: the elements along axes combined into one, or scanned.
+//! Reductions, which combine the elements along axes, and scans.
 
 use std::cmp::Ordering;
 
@@ -17,21 +17,21 @@ const KEEPDIMS: AttrDef = AttrDef::new(
     "keepdims",
     AttrKind::Bool,
     Default::Bool(true),
-    "the reduced axes stay with an extent of 1",
+    "whether reduced axes stay, with size 1",
 );
 const ATTRS: &[AttrDef] = &[
     AttrDef::new(
         "axes",
         AttrKind::Axes(AxisOf::Input),
         Default::None,
-        "axes to reduce; all if none is listed",
+        "the axes to reduce; all if none is listed",
     ),
     KEEPDIMS,
     AttrDef::new(
         "noop_with_empty_axes",
         AttrKind::Bool,
         Default::Bool(false),
-        "no listed axis means that none is reduced",
+        "whether an empty list of axes means that no axis is reduced",
     ),
 ];
 const ARG_ATTRS: &[AttrDef] = &[
@@ -46,7 +46,7 @@ const ARG_ATTRS: &[AttrDef] = &[
         "select_last_index",
         AttrKind::Bool,
         Default::Bool(false),
-        "of equal elements take the last",
+        "whether to take the last of equal elements instead of the first",
     ),
 ];
 
@@ -70,20 +70,29 @@ pub(super) const OPS: &[OpDef] = &[
         .traits(LINEAR),
     reduction(
         "reduce_mean",
-        "Mean along axes; of integers rounded towards zero.",
+        "Mean along axes; integer means are rounded towards zero.",
         "ReduceMean",
     )
     .reference(reference!(reduce_mean))
     .traits(LINEAR),
-    reduction("reduce_max", "Largest element along axes; NaN if one is.", "ReduceMax")
-        .infer(infer_extremum)
-        .reference(reference!(reduce_max)),
-    reduction("reduce_min", "Smallest element along axes; NaN if one is.", "ReduceMin")
-        .infer(infer_extremum)
-        .reference(reference!(reduce_min)),
+    reduction(
+        "reduce_max",
+        "Largest element along axes; NaN if any element is NaN.",
+        "ReduceMax",
+    )
+    .infer(infer_extremum)
+    .reference(reference!(reduce_max)),
+    reduction(
+        "reduce_min",
+        "Smallest element along axes; NaN if any element is NaN.",
+        "ReduceMin",
+    )
+    .infer(infer_extremum)
+    .reference(reference!(reduce_min)),
     reduction("reduce_prod", "Product along axes.", "ReduceProd").reference(reference!(reduce_prod)),
-    reduction("reduce_l1", "Sum of magnitudes along axes.", "ReduceL1").reference(reference!(reduce_l1)),
-    reduction("reduce_l2", "Root of the sum of squares along axes.", "ReduceL2").reference(reference!(reduce_l2)),
+    reduction("reduce_l1", "Sum of absolute values along axes.", "ReduceL1").reference(reference!(reduce_l1)),
+    reduction("reduce_l2", "Square root of the sum of squares along axes.", "ReduceL2")
+        .reference(reference!(reduce_l2)),
     reduction("reduce_sum_square", "Sum of squares along axes.", "ReduceSumSquare")
         .reference(reference!(reduce_sum_square)),
     reduction("reduce_log_sum", "Logarithm of the sum along axes.", "ReduceLogSum")
@@ -124,16 +133,21 @@ pub(super) const OPS: &[OpDef] = &[
                 "exclusive",
                 AttrKind::Bool,
                 Default::Bool(false),
-                "the element itself is left out",
+                "whether to exclude the element itself",
             ),
-            AttrDef::new("reverse", AttrKind::Bool, Default::Bool(false), "from the end"),
+            AttrDef::new(
+                "reverse",
+                AttrKind::Bool,
+                Default::Bool(false),
+                "whether to start from the end",
+            ),
         ])
         .infer(infer_cumsum)
         .reference(reference!(cumsum))
         .traits(OpTraits::LINEAR)
         .cost(CostRule::PerInput(1.0))
         .onnx("CumSum", 11),
-    OpDef::new("cumprod", "The running product along an axis.")
+    OpDef::new("cumprod", "Running product along an axis.")
         .operands(&[Operand::one("x"), Operand::attr("axis")])
         .attrs(&[
             AttrDef::new(
@@ -146,9 +160,14 @@ pub(super) const OPS: &[OpDef] = &[
                 "exclusive",
                 AttrKind::Bool,
                 Default::Bool(false),
-                "the element itself is left out",
+                "whether to exclude the element itself",
             ),
-            AttrDef::new("reverse", AttrKind::Bool, Default::Bool(false), "from the end"),
+            AttrDef::new(
+                "reverse",
+                AttrKind::Bool,
+                Default::Bool(false),
+                "whether to start from the end",
+            ),
         ])
         .infer(infer_cumsum)
         .reference(reference!(cumprod))
@@ -156,7 +175,7 @@ pub(super) const OPS: &[OpDef] = &[
         .onnx("CumProd", 26),
 ];
 
-/// The axes that are reduced, ascending; `None` while they are not known.
+/// The axes that are reduced, ascending; `None` if they are not known.
 fn reduced(call: &Infer<'_>, rank: usize) -> Result<Option<Vec<usize>>, OpError> {
     if call.is_dynamic("axes") {
         return Ok(None);
@@ -188,7 +207,7 @@ fn reduced_type(call: &Infer<'_>, dtype: DType) -> Result<Type, OpError> {
     let out = match reduced(call, shape.len())? {
         Some(axes) => Some(without(shape, &axes, keep)),
         None if keep => Some(call.unknown_shape(shape.len())),
-        // No axes at all may mean all of them.
+        // An empty list of axes may mean all of them.
         None => operand_len(call, "axes")
             .filter(|&n| n > 0)
             .and_then(|n| shape.len().checked_sub(n))
@@ -204,7 +223,7 @@ fn infer_reduce(call: &Infer<'_>) -> Result<Type, OpError> {
 
 fn infer_extremum(call: &Infer<'_>) -> Result<Type, OpError> {
     let ordered = |d: DType| d.is_number() || d == DType::Bool;
-    let dtype = call.expect_dtype(0, ordered, "a number or a truth value")?;
+    let dtype = call.expect_dtype(0, ordered, "a number or a boolean")?;
     reduced_type(call, dtype)
 }
 
@@ -242,7 +261,7 @@ fn infer_cumsum(call: &Infer<'_>) -> Result<Type, OpError> {
     Ok(x.clone().into())
 }
 
-/// The axes an evaluation reduces.
+/// The axes that an evaluation reduces.
 fn evaluated_axes<S: System>(e: &Eval<'_, S>, rank: usize) -> Result<Vec<usize>, OpError> {
     let axes = e.axes("axes", rank)?.unwrap_or_default();
     if axes.is_empty() && !e.flag("noop_with_empty_axes") {
@@ -265,7 +284,7 @@ fn fold<T: Clone, R: Clone>(
     shaped(shape, out)
 }
 
-/// A reduction over numbers and integers, each with its own function of a row.
+/// A reduction of floating-point numbers and integers, with a function of a row for each.
 fn reduce<S: System>(
     e: &Eval<'_, S>,
     real: impl Fn(&[S]) -> Result<S, OpError>,
@@ -280,7 +299,7 @@ fn reduce<S: System>(
     }])
 }
 
-/// The sum of numbers, by halves: the error grows with the logarithm of their number.
+/// The pairwise sum of numbers: its error grows with the logarithm of their count.
 pub(super) fn total<S: Number>(mut numbers: Vec<S>) -> S {
     while numbers.len() > 1 {
         numbers = numbers
@@ -309,12 +328,12 @@ fn reduce_mean<S: System>(e: &Eval<'_, S>) -> Out<S> {
         |row| {
             int_total(row)
                 .checked_div(row.len() as i128)
-                .ok_or_else(|| OpError::new("the mean of no integers"))
+                .ok_or_else(|| OpError::new("the mean of an empty list of integers"))
         },
     )
 }
 
-/// The element of a row that wins against all others; `empty` if there is none.
+/// The element of a row that `choose` prefers to all others; `empty` for an empty row.
 fn extremum<S: Number>(row: &[S], empty: f64, choose: fn(&S, &S) -> Result<S, OpError>) -> Result<S, OpError> {
     let Some((first, rest)) = row.split_first() else {
         return Ok(S::from_f64(empty)?);
@@ -361,7 +380,7 @@ fn reduce_prod<S: System>(e: &Eval<'_, S>) -> Out<S> {
     )
 }
 
-/// The magnitude of a number.
+/// The absolute value of a number.
 pub(super) fn magnitude<S: Number>(x: &S) -> Result<S, OpError> {
     Ok(match x.order(&S::zero())? {
         Some(Ordering::Less) => x.neg(),
@@ -406,7 +425,7 @@ fn reduce_log_sum<S: System>(e: &Eval<'_, S>) -> Out<S> {
     )
 }
 
-/// The logarithm of the sum of exponentials, with the largest exponent taken out.
+/// The logarithm of the sum of exponentials, with the largest exponent factored out.
 fn log_sum_exp<S: Number>(row: &[S]) -> Result<S, OpError> {
     let most = extremum(row, f64::NEG_INFINITY, larger)?;
     let shift = if most.to_f64()?.is_finite() { most } else { S::zero() };
@@ -423,7 +442,7 @@ fn reduce_log_sum_exp<S: System>(e: &Eval<'_, S>) -> Out<S> {
     })
 }
 
-/// The position of the element that stands in `want` relation to all others; the first NaN wins.
+/// The position of the element that compares as `want` to all others; the first NaN wins.
 fn arg<S: System>(e: &Eval<'_, S>, want: Ordering) -> Out<S> {
     let x = e.operand(0)?;
     let axes = [e.axis("axis", x.shape().len())?];
@@ -521,7 +540,7 @@ mod tests {
                 ("reduce_mean", "axes=[0]", &["f32[..]"], "f32[..]"),
                 ("reduce_max", "noop_with_empty_axes=true", &["f32[n, 3]"], "f32[n, 3]"),
                 ("reduce_max", "", &["bool[2]"], "bool[1]"),
-                ("reduce_sum", "", &["bool[2]"], "`x` must be a number, and is bool[2]"),
+                ("reduce_sum", "", &["bool[2]"], "`x` must be a number, but is bool[2]"),
                 ("reduce_sum", "", &["f32"], "f32"),
                 ("reduce_sum", "", &["f32[2, 3]", "i64[1]"], "f32[?, ?]"),
                 ("reduce_sum", "keepdims=false", &["f32[2, 3]", "i64[1]"], "f32[?]"),
@@ -530,13 +549,13 @@ mod tests {
                     "reduce_sum",
                     "axes=[2]",
                     &["f32[2, 3]"],
-                    "axis 2 is out of range for rank 2: allowed are -2 to 1",
+                    "axis 2 is out of range for rank 2: it must be in -2..=1",
                 ),
                 (
                     "reduce_sum",
                     "axes=[k]",
                     &["f32[2, 3]"],
-                    "`axes` must be known integers, and has k",
+                    "`axes` must be a list of known integers, but contains k",
                 ),
                 ("argmax", "axis=-1", &["f32[n, 3]"], "i64[n, 1]"),
                 ("argmin", "keepdims=false", &["f32[n, 3]"], "i64[3]"),
@@ -546,7 +565,7 @@ mod tests {
                     &["f32[0, 3]"],
                     "axis 0 of [0, 3] has no elements to choose from",
                 ),
-                ("argmax", "", &["f32"], "axis 0 of a scalar: it has no axes"),
+                ("argmax", "", &["f32"], "axis 0 is out of range: a scalar has no axes"),
                 ("cumsum", "axis=-1", &["f32[n, 3]"], "f32[n, 3]"),
                 ("cumsum", "", &["f32[n]", "i64"], "f32[n]"),
             ],

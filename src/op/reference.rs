@@ -15,21 +15,21 @@ pub type RefFn<S> = fn(&Eval<'_, S>) -> Result<Vec<Value<S>>, OpError>;
 /// generic function.
 #[derive(Clone, Copy)]
 pub struct Reference {
-    /// Over single precision numbers.
+    /// In single precision.
     pub f32: RefFn<f32>,
-    /// Over double precision numbers.
+    /// In double precision.
     pub f64: RefFn<f64>,
     /// Over prime fields.
     pub field: RefFn<Field>,
-    /// Over fields whose functions have laws.
+    /// Over prime fields in which functions have laws.
     pub lawful: RefFn<Lawful>,
     /// Over rational numbers.
     pub exact: RefFn<Exact>,
-    /// Over double precision numbers with bounds of their errors.
+    /// In double precision with error bounds.
     pub bounded: RefFn<Bounded>,
 }
 
-/// The [`Reference`] made of a function generic over the number system.
+/// The [`Reference`] made from a function generic over the number system.
 #[macro_export]
 macro_rules! reference {
     ($f:expr) => {{
@@ -65,7 +65,7 @@ macro_rules! systems {
 
 systems!(f32 => f32, f64 => f64, Field => field, Lawful => lawful, Exact => exact, Bounded => bounded);
 
-/// A call being evaluated: operands with values, attributes, and the type of the result.
+/// A call to evaluate: operands with values, attributes, and the type of the result.
 pub struct Eval<'a, S: Number> {
     /// The operator.
     pub def: &'static OpDef,
@@ -75,7 +75,7 @@ pub struct Eval<'a, S: Number> {
     pub types: &'a [Type],
     /// The attributes, in declared order; those given as operands are filled in.
     pub attrs: Vec<AttrValue>,
-    /// The type of the result: every extent is known.
+    /// The type of the result, with all dimensions known.
     pub result: Type,
 }
 
@@ -98,7 +98,7 @@ impl<S: System> Eval<'_, S> {
         self.types.get(i)?.as_tensor().map(|t| t.dtype)
     }
 
-    /// Element type of the result, of its first element if it is a tuple.
+    /// Element type of the result, or of its first element if it is a tuple.
     pub fn out_dtype(&self) -> DType {
         match &self.result {
             Type::Tensor(t) => t.dtype,
@@ -107,7 +107,7 @@ impl<S: System> Eval<'_, S> {
         }
     }
 
-    /// Extents of result `i`.
+    /// The shape of result `i`.
     pub fn out_shape(&self, i: usize) -> Result<Vec<usize>, OpError> {
         let ty = match &self.result {
             Type::Tuple(items) => items.get(i),
@@ -116,7 +116,7 @@ impl<S: System> Eval<'_, S> {
         ty.and_then(Type::as_tensor)
             .and_then(|t| t.shape.as_ref())
             .and_then(|s| s.to_concrete())
-            .ok_or_else(|| OpError::new(format!("the shape of the result is not known: {}", self.result)))
+            .ok_or_else(|| OpError::new(format!("the shape of the result is unknown: {}", self.result)))
     }
 
     /// The attribute `name`.
@@ -134,7 +134,7 @@ impl<S: System> Eval<'_, S> {
         self.attr(name).as_ints()
     }
 
-    /// The truth value `name`; false if left out.
+    /// The boolean `name`; false if left out.
     pub fn flag(&self, name: &str) -> bool {
         self.attr(name).is_true()
     }
@@ -149,7 +149,7 @@ impl<S: System> Eval<'_, S> {
         self.attr(name).as_floats()
     }
 
-    /// The text `name`; empty if left out.
+    /// The string `name`; empty if left out.
     pub fn text(&self, name: &str) -> &str {
         self.attr(name).as_str().unwrap_or_default()
     }
@@ -172,11 +172,11 @@ impl<S: System> Eval<'_, S> {
     }
 }
 
-/// Evaluates a call of a primitive operator over `S`; the operands' values are given as typed tensors too where
-/// they are known as such, for operands that stand for attributes.
+/// Evaluates a call of a primitive operator over `S`. Operands that stand for attributes are also passed as typed
+/// tensors where those are known.
 ///
 /// # Errors
-/// If the call is ill-typed, if the operator is a composite, or if `S` has no meaning for one of its functions.
+/// If the call is ill-typed, if the operator is a composite, or if `S` does not define one of its functions.
 pub fn evaluate<S: System>(
     def: &'static OpDef,
     operands: &[Value<S>],
@@ -189,7 +189,7 @@ pub fn evaluate<S: System>(
             def.name
         )));
     };
-    // Shape-like operands are needed as tensors by inference; they are integers or numbers of the machine.
+    // Inference needs shape-like operands as tensors; these are integers or machine numbers.
     let tensors: Vec<Option<Tensor>> = operands
         .iter()
         .enumerate()
@@ -224,7 +224,7 @@ pub fn evaluate<S: System>(
             )
             && call.is_dynamic(attr.name)
         {
-            return Err(OpError::new(format!("the value of `{}` is not known", attr.name)));
+            return Err(OpError::new(format!("the value of `{}` is unknown", attr.name)));
         }
         if value.is_none()
             && let Some(default) = attr.default_value()
@@ -249,8 +249,8 @@ pub fn evaluate<S: System>(
     Ok((out, eval.result))
 }
 
-/// Evaluates a call of a primitive operator on typed tensors: in double precision if one of the types involved is
-/// `f64`, else in single precision, rounded to the element type of the result.
+/// Evaluates a call of a primitive operator on typed tensors: in double precision if a type involved is `f64`,
+/// otherwise in single precision; results are rounded to the element type of the result.
 ///
 /// # Errors
 /// As [`evaluate`].

@@ -1,4 +1,4 @@
-//! Functions that operators call: `branch`, `loop`, `scan` and `sequence_map` have them as attributes.
+//! Functions called by operators: attributes of `branch`, `loop`, `scan` and `sequence_map`.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,17 +8,17 @@ use serde::{Deserialize, Serialize};
 use super::{AttrValue, Fact, Infer, Op, is_pure};
 use crate::tensor::Type;
 
-/// A function in order of computation, as plain data: each item refers to earlier ones by number. All it depends on
-/// are its inputs; what a nested graph captures from outside is an operand of the call.
+/// A function in order of computation, as plain data: each item refers to earlier ones by number. It depends only on
+/// its inputs; values that a nested graph captures from outside are operands of the call.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Region {
     /// Its name; empty if it has none.
     pub name: String,
-    /// What it computes, inputs first.
+    /// The values it computes, inputs first.
     pub items: Vec<Item>,
     /// The number of inputs.
     pub inputs: usize,
-    /// Numbers of the items that are results, with their names.
+    /// The numbers of the items that are results, with their names.
     pub outputs: Vec<(usize, Option<Arc<str>>)>,
 }
 
@@ -31,7 +31,7 @@ pub struct Item {
     pub ty: Type,
     /// Its name, if it has one.
     pub name: Option<Arc<str>>,
-    /// The rules it owes its existence to.
+    /// The rules that created it.
     pub rules: Vec<Arc<str>>,
 }
 
@@ -50,17 +50,17 @@ pub enum Step {
         op: Op,
         /// Its attribute values, in declared order.
         attrs: Vec<AttrValue>,
-        /// Numbers of its operands.
+        /// The numbers of its operands.
         operands: Vec<usize>,
     },
-    /// Several values as one.
+    /// A tuple of several values.
     Tuple(Vec<usize>),
-    /// One value of several.
+    /// One element of a tuple.
     Proj(usize, u32),
 }
 
 impl Step {
-    /// Numbers of the values that it uses.
+    /// The numbers of the values that it uses.
     pub fn uses(&self) -> &[usize] {
         match self {
             Step::Call { operands, .. } | Step::Tuple(operands) => operands,
@@ -79,17 +79,17 @@ impl Step {
 }
 
 impl Region {
-    /// Types of the inputs.
+    /// The types of the inputs.
     pub fn input_types(&self) -> impl ExactSizeIterator<Item = &Type> {
         self.items[..self.inputs].iter().map(|item| &item.ty)
     }
 
-    /// Types of the results.
+    /// The types of the results.
     pub fn output_types(&self) -> impl ExactSizeIterator<Item = &Type> {
         self.outputs.iter().map(|(i, _)| &self.items[*i].ty)
     }
 
-    /// The number of operator calls, those of functions inside included.
+    /// The number of operator calls, including those in nested functions.
     pub fn call_count(&self) -> usize {
         let inside = |attrs: &[AttrValue]| -> usize { attrs.iter().map(AttrValue::call_count).sum() };
         let calls = self.items.iter().map(|item| match &item.step {
@@ -140,14 +140,14 @@ impl Region {
         self.items.iter().map(call).sum()
     }
 
-    /// Lets each use of a value, as an operand or as a result, be one of the value `to` gives for its number.
+    /// Replaces the number of each value used, as an operand or as a result, by `to` of it.
     fn renumber(&mut self, to: impl Fn(usize) -> usize) {
         let uses = self.items.iter_mut().flat_map(|item| item.step.uses_mut());
         let results = self.outputs.iter_mut().map(|(i, _)| i);
         uses.chain(results).for_each(|i| *i = to(*i));
     }
 
-    /// Adds inputs that nothing uses, the first of them at position `at`.
+    /// Adds unused inputs, the first of them at position `at`.
     pub fn insert_inputs(&mut self, at: usize, types: &[Type]) {
         let (at, n) = (at.min(self.inputs), types.len());
         self.renumber(|i| if i >= at { i + n } else { i });
@@ -161,7 +161,7 @@ impl Region {
         self.inputs += n;
     }
 
-    /// True if both compute the same, whatever they call it.
+    /// True if both compute the same, whatever their names are.
     pub fn is_same(&self, other: &Region) -> bool {
         let same = |(a, b): (&Item, &Item)| a.step == b.step && a.ty == b.ty;
         let outputs = self
@@ -175,17 +175,17 @@ impl Region {
             && self.items.iter().zip(&other.items).all(same)
     }
 
-    /// Lets everything that uses the input `from` use the input `to` instead.
+    /// Redirects all uses of the input `from` to the input `to`.
     pub fn redirect(&mut self, from: usize, to: usize) {
         self.renumber(|i| if i == from { to } else { i });
     }
 
-    /// True if something uses the input `i`, a result included.
+    /// True if the input `i` is used, including as a result.
     pub fn uses_input(&self, i: usize) -> bool {
         self.outputs.iter().any(|(o, _)| *o == i) || self.items.iter().any(|item| item.step.uses().contains(&i))
     }
 
-    /// Removes an input that nothing uses.
+    /// Removes an unused input.
     pub fn remove_input(&mut self, i: usize) {
         if i >= self.inputs || self.uses_input(i) {
             return;
@@ -195,14 +195,14 @@ impl Region {
         self.inputs -= 1;
     }
 
-    /// Checks that items refer to earlier ones alone, and inputs and results exist.
+    /// Checks that items refer only to earlier items, and that inputs and results exist.
     ///
     /// # Errors
-    /// The first reference that leads nowhere.
+    /// If a reference is invalid; names the first one.
     pub fn check(&self) -> Result<(), String> {
         for (i, item) in self.items.iter().enumerate() {
             if matches!(&item.step, Step::Const(value) if !matches!(value, AttrValue::Tensor(_))) {
-                return Err(format!("value {i} is no tensor"));
+                return Err(format!("value {i} is not a tensor"));
             }
             if let Some(wrong) = item.step.uses().iter().find(|&&u| u >= i) {
                 return Err(format!("value {i} uses value {wrong}"));
@@ -220,7 +220,7 @@ impl Region {
 }
 
 impl AttrValue {
-    /// The function, if it is one.
+    /// The function, if the value is one.
     pub fn region(&self) -> Option<&Arc<Region>> {
         match self {
             AttrValue::Region(region) => Some(region),
@@ -228,7 +228,7 @@ impl AttrValue {
         }
     }
 
-    /// Operator calls inside of it, if it is a function.
+    /// The number of operator calls in it, if it is a function.
     pub fn call_count(&self) -> usize {
         self.region().map_or(0, |region| region.call_count())
     }

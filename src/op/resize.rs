@@ -1,4 +1,4 @@
-//! Resizing by interpolation, one axis after the other.
+//! Resizing by interpolation, one axis at a time.
 
 use super::common::{Out, count, flat, set};
 use super::value::shaped;
@@ -9,13 +9,13 @@ use super::{
 use crate::reference;
 use crate::tensor::{DType, Dim, Nd, Shape, TensorType, Type};
 
-/// Positions lie in a region of interest that `roi` gives.
+/// The mode in which positions lie in a region of interest given by `roi`.
 const CROP: &str = "tf_crop_and_resize";
 
 /// The operators of this family.
 pub(super) const OPS: &[OpDef] = &[OpDef::new(
     "resize",
-    "`x` with other extents, by factors `scales` or to `sizes`; elements are taken or interpolated.",
+    "Resizes `x` by factors `scales` or to `sizes`, by picking elements or by interpolation.",
 )
 .aliases(&["upsample"])
 .operands(&[
@@ -29,7 +29,7 @@ pub(super) const OPS: &[OpDef] = &[OpDef::new(
         "mode",
         AttrKind::OneOf(&["nearest", "linear", "cubic"]),
         Default::Str("nearest"),
-        "how an element between others is found",
+        "how a value between elements is determined",
     ),
     AttrDef::new(
         "coordinate_transformation_mode",
@@ -42,37 +42,37 @@ pub(super) const OPS: &[OpDef] = &[OpDef::new(
             "tf_crop_and_resize",
         ]),
         Default::Str("half_pixel"),
-        "where a position of the result lies in `x`",
+        "how a position of the result maps to one of `x`",
     ),
     AttrDef::new(
         "nearest_mode",
         AttrKind::OneOf(&["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"]),
         Default::Str("round_prefer_floor"),
-        "which element is the nearest",
+        "how positions are rounded to the nearest element",
     ),
     AttrDef::new(
         "cubic_coeff_a",
         AttrKind::Float,
         Default::Float(-0.75),
-        "the parameter of cubic interpolation",
+        "the coefficient of cubic interpolation",
     ),
     AttrDef::new(
         "exclude_outside",
         AttrKind::Bool,
         Default::Bool(false),
-        "interpolation: leave out positions beyond the edge instead of repeating the edge",
+        "whether interpolation ignores positions beyond the edge instead of repeating the edge",
     ),
     AttrDef::new(
         "extrapolation_value",
         AttrKind::Float,
         Default::Float(0.0),
-        "the element where a region of interest reaches beyond the edge",
+        "the value where a region of interest extends beyond the edge",
     ),
     AttrDef::new(
         "antialias",
         AttrKind::Bool,
         Default::Bool(false),
-        "widen the filter when the result is smaller",
+        "whether to widen the filter when the result is smaller",
     ),
     AttrDef::new(
         "axes",
@@ -86,8 +86,13 @@ pub(super) const OPS: &[OpDef] = &[OpDef::new(
         Default::Str("stretch"),
         "whether `sizes` are exact or bounds",
     ),
-    AttrDef::new("scales", AttrKind::Floats, Default::None, "factor of each extent"),
-    AttrDef::new("sizes", AttrKind::Ints, Default::None, "extents of the result"),
+    AttrDef::new(
+        "scales",
+        AttrKind::Floats,
+        Default::None,
+        "the factor for each dimension",
+    ),
+    AttrDef::new("sizes", AttrKind::Ints, Default::None, "the shape of the result"),
 ])
 .canonical(canonical)
 .infer(infer)
@@ -97,7 +102,7 @@ pub(super) const OPS: &[OpDef] = &[OpDef::new(
 .onnx("Resize", 11)];
 
 fn canonical(call: &Infer<'_>, attrs: &mut [AttrValue]) -> Result<(), OpError> {
-    // An empty list is how ONNX leaves one out.
+    // ONNX also leaves a list out by passing an empty one.
     if call.floats("scales").is_some_and(|s| s.is_empty()) {
         set(call, attrs, "scales", AttrValue::None);
     }
@@ -111,7 +116,7 @@ fn canonical(call: &Infer<'_>, attrs: &mut [AttrValue]) -> Result<(), OpError> {
     if mode != "cubic" {
         set(call, attrs, "cubic_coeff_a", AttrValue::float(-0.75));
     }
-    // Two neighbours of which one is outside give the other either way.
+    // With two neighbours of which one is outside, both settings give the other neighbour.
     if mode == "nearest" || (mode == "linear" && !call.flag("antialias")) {
         set(call, attrs, "exclude_outside", AttrValue::Bool(false));
     }
@@ -126,7 +131,7 @@ fn canonical(call: &Infer<'_>, attrs: &mut [AttrValue]) -> Result<(), OpError> {
     Ok(())
 }
 
-/// What is known of how far each listed axis is resized.
+/// What is known about the size of each listed axis.
 enum Target {
     Scales(Vec<f64>),
     Sizes(Vec<Dim>),
@@ -140,13 +145,13 @@ fn target(scales: Option<Vec<f64>>, sizes: Option<Vec<Dim>>, dynamic: bool) -> R
         (Some(_), Some(_)) => Err(OpError::new("`scales` and `sizes` are both given").attr("sizes")),
         (Some(scales), None) => {
             if let Some(bad) = scales.iter().find(|s| !(s.is_finite() && **s > 0.0)) {
-                return Err(OpError::new(format!("a scale is {bad:?}; it must be positive")).attr("scales"));
+                return Err(OpError::new(format!("scales must be positive, but one is {bad:?}")).attr("scales"));
             }
             Ok(Target::Scales(scales))
         }
         (None, Some(sizes)) => {
             if let Some(bad) = sizes.iter().filter_map(Dim::as_const).find(|&s| s < 0) {
-                return Err(OpError::new(format!("a size is {bad}; it must not be negative")).attr("sizes"));
+                return Err(OpError::new(format!("sizes must not be negative, but one is {bad}")).attr("sizes"));
             }
             Ok(Target::Sizes(sizes))
         }
@@ -158,18 +163,18 @@ fn target(scales: Option<Vec<f64>>, sizes: Option<Vec<Dim>>, dynamic: bool) -> R
     }
 }
 
-/// The axes that are listed, checked against the rank and the length of the list.
+/// The listed axes, checked against the rank and the length of the list.
 fn listed(axes: Option<Vec<usize>>, rank: usize, entries: Option<usize>, name: &str) -> Result<Vec<usize>, OpError> {
     let axes = axes.unwrap_or_else(|| (0..rank).collect());
     match entries {
         Some(n) if n != axes.len() => {
-            Err(OpError::new(format!("`{name}` has {n} entries, and {} axes are resized", axes.len())).attr(name))
+            Err(OpError::new(format!("`{name}` has {n} entries, but {} axes are resized", axes.len())).attr(name))
         }
         _ => Ok(axes),
     }
 }
 
-/// `extent` times `scale`, rounded down, in single precision as ONNX has it.
+/// `extent` times `scale`, rounded down, computed in single precision like ONNX.
 fn scaled(extent: &Dim, scale: f64) -> Option<Dim> {
     if let Some(extent) = extent.as_const() {
         return Some(Dim::Const((extent as f32 * scale as f32).floor() as i64));
@@ -184,7 +189,7 @@ fn scaled(extent: &Dim, scale: f64) -> Option<Dim> {
     }
 }
 
-/// The common factor where the aspect ratio is kept.
+/// The common factor of all axes if the aspect ratio is kept.
 fn common_scale(policy: &str, extents: &[i64], sizes: &[i64]) -> Option<f64> {
     let ratios = extents.iter().zip(sizes).map(|(&e, &s)| s as f64 / e as f64);
     match policy {
@@ -204,14 +209,14 @@ fn infer(call: &Infer<'_>) -> Result<Type, OpError> {
         call.expect_dtype(0, DType::is_number, "a number")?;
     }
     if call.text("mode") == "nearest" && call.flag("antialias") {
-        return Err(OpError::new("elements that are taken have no filter to widen").attr("antialias"));
+        return Err(OpError::new("`antialias` does not apply to mode `nearest`").attr("antialias"));
     }
     if call.text("coordinate_transformation_mode") == CROP {
         if call.optional(1)?.is_none() {
-            return Err(OpError::new("a region is needed: `roi` is left out").attr("coordinate_transformation_mode"));
+            return Err(OpError::new("`roi` is missing").attr("coordinate_transformation_mode"));
         }
         if !call.attr("scales").is_none() || call.is_dynamic("scales") {
-            return Err(OpError::new("a region is resized to `sizes`, not by `scales`").attr("scales"));
+            return Err(OpError::new("a region of interest needs `sizes` instead of `scales`").attr("scales"));
         }
     }
     let dynamic = call.is_dynamic("scales") || call.is_dynamic("sizes");
@@ -259,14 +264,14 @@ struct Axis {
     axis: usize,
     input: usize,
     output: usize,
-    /// The factor before rounding of the extent.
+    /// The factor before the size is rounded.
     scale: f64,
     /// The region of interest along the axis, from 0 to 1.
     region: Option<(f64, f64)>,
 }
 
 impl Axis {
-    /// Where position `at` of the result lies in the operand.
+    /// The position in the operand that position `at` of the result maps to.
     fn position(&self, at: usize, transformation: &str) -> f64 {
         let (x, input, output) = (at as f64, self.input as f64, self.scale * self.input as f64);
         let half_pixel = (x + 0.5) / self.scale - 0.5;
@@ -285,18 +290,18 @@ impl Axis {
         }
     }
 
-    /// True where position `at` of the result lies beyond the edge of the operand, for regions of interest.
+    /// True if position `at` of the result lies beyond the edge of the operand; only for regions of interest.
     fn beyond(&self, at: usize, transformation: &str) -> bool {
         let inside = 0.0..=self.input as f64 - 1.0;
         transformation == CROP && !inside.contains(&self.position(at, transformation))
     }
 
-    /// The element of the operand at `at`, the edge repeated.
+    /// The position of the element of the operand nearest to `at`, clamped to the edges.
     fn clamp(&self, at: f64) -> usize {
         at.clamp(0.0, self.input as f64 - 1.0) as usize
     }
 
-    /// For each position of the result the one element of the operand to take.
+    /// The element of the operand picked for each position of the result.
     fn nearest(&self, transformation: &str, rounding: &str) -> Vec<usize> {
         let place = |at| {
             let x = self.position(at, transformation);
@@ -312,7 +317,7 @@ impl Axis {
         (0..self.output).map(place).collect()
     }
 
-    /// For each position of the result the elements of the operand and their weights.
+    /// The elements of the operand and their weights for each position of the result.
     fn weighted(&self, transformation: &str, filter: &Filter) -> Vec<Vec<(usize, f64)>> {
         let weights = |at| {
             let x = self.position(at, transformation);
@@ -344,18 +349,18 @@ impl Axis {
     }
 }
 
-/// How elements between others are found.
+/// How values between elements are determined.
 struct Filter {
-    /// The parameter of cubic interpolation, or linear interpolation.
+    /// The coefficient of cubic interpolation; `None` for linear interpolation.
     cubic: Option<f64>,
-    /// Widened where the result is smaller.
+    /// Whether the filter is widened where the result is smaller.
     wide: bool,
-    /// Positions beyond the edge are left out.
+    /// Whether positions beyond the edge are ignored.
     exclude: bool,
 }
 
 impl Filter {
-    /// The positions around `x` and their weights, of a filter that is `1 / scale` times as wide.
+    /// The positions around `x` and their weights, for a filter `1 / scale` times as wide.
     fn widened(&self, x: f64, scale: f64) -> Vec<(f64, f64)> {
         let reach = if self.cubic.is_some() { 2.0 } else { 1.0 };
         let weight = |d: f64| match self.cubic {
@@ -364,7 +369,7 @@ impl Filter {
             Some(a) if d < 2.0 => ((a * d - 5.0 * a) * d + 8.0 * a) * d - 4.0 * a,
             Some(_) => 0.0,
         };
-        // A position on an element counts as the end of the step before it.
+        // A position exactly on an element counts as the end of the previous step.
         let base = x.ceil() - 1.0;
         let start = (-reach / scale).floor() as i64 + 1;
         let places = (start..2 - start).map(|i| base + i as f64);
@@ -374,7 +379,7 @@ impl Filter {
     }
 }
 
-/// Replaces one axis: element `i` of the result along it is `f` of the elements along it.
+/// Replaces the elements along one axis: element `i` of the result is `f` of the elements along it.
 fn along<T: Clone>(
     x: &[T],
     shape: &mut [usize],
@@ -433,13 +438,15 @@ fn axes_of<S: System>(e: &Eval<'_, S>) -> Result<Vec<Axis>, OpError> {
             None => None,
         };
         if from == 0 && to > 0 {
-            return Err(OpError::new(format!("axis {axis} has no elements to make {to} of")));
+            return Err(OpError::new(format!(
+                "axis {axis} is empty and cannot be resized to {to}"
+            )));
         }
         let scale = match &target {
             Target::Scales(scales) => scales[i],
             _ => common.unwrap_or(to as f64 / from as f64),
         };
-        // An axis that stays is left alone.
+        // An axis that keeps its size is left alone.
         if from != to || (scale - 1.0).abs() > 1e-9 || region.is_some_and(|r| r != (0.0, 1.0)) {
             out.push(Axis {
                 axis,
@@ -487,7 +494,7 @@ fn resize<S: System>(e: &Eval<'_, S>) -> Out<S> {
         }]);
     }
     let Value::Real(x) = e.operand(0)? else {
-        return Err(OpError::new("integers can be resized by `mode = \"nearest\"` only").attr("mode"));
+        return Err(OpError::new("integers can only be resized with `mode = \"nearest\"`").attr("mode"));
     };
     let filter = Filter {
         cubic: (e.text("mode") == "cubic").then(|| e.float("cubic_coeff_a").unwrap_or(-0.75)),

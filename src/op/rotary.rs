@@ -1,4 +1,4 @@
-//! What stands around attention: rotated positions, and a causal convolution that keeps a state.
+//! Operators used around attention: rotary embeddings, and a causal convolution that keeps a state.
 
 use super::attention::heads;
 use super::common::{typed, unify};
@@ -9,7 +9,7 @@ use crate::tensor::{DType, Dim, Type};
 pub(super) const OPS: &[OpDef] = &[
     OpDef::new(
         "rotary_embedding",
-        "Pairs of elements of each head, turned by angles that depend on the position.",
+        "Rotates pairs of elements of each head by angles that depend on the position.",
     )
     .operands(&[
         Operand::one("x"),
@@ -22,19 +22,19 @@ pub(super) const OPS: &[OpDef] = &[
             "interleaved",
             AttrKind::Bool,
             Default::Bool(false),
-            "whether the elements of a pair are neighbours, not one in each half",
+            "whether the elements of a pair are neighbours instead of one in each half",
         ),
         AttrDef::new(
             "num_heads",
             AttrKind::Int,
             Default::None,
-            "heads of `x` where it has three axes",
+            "the number of heads of `x` if it has three axes",
         ),
         AttrDef::new(
             "rotary_embedding_dim",
             AttrKind::Int,
             Default::Int(0),
-            "how many elements of a head are turned; 0 for all",
+            "the number of elements of a head to rotate; 0 for all",
         ),
     ])
     .infer(infer_rotary)
@@ -78,7 +78,7 @@ pub(super) const OPS: &[OpDef] = &[
     .onnx("RotaryEmbedding", 23),
     OpDef::new(
         "causal_conv_with_state",
-        "Each channel convolved with its own kernel, over the past and the present; and what becomes the past.",
+        "Convolves each channel with its own kernel over past and present positions; also returns the new past.",
     )
     .operands(&[
         Operand::one("x"),
@@ -90,7 +90,7 @@ pub(super) const OPS: &[OpDef] = &[
         "activation",
         AttrKind::OneOf(&["none", "silu", "swish"]),
         Default::Str("none"),
-        "what is applied to the result; silu and swish are one",
+        "the activation applied to the result; silu and swish are the same",
     )])
     .infer(infer_causal_conv)
     .body(
@@ -119,7 +119,7 @@ fn infer_rotary(call: &Infer<'_>) -> Result<Type, OpError> {
         let ty = call.tensor(at)?;
         if ty.rank().is_some_and(|r| r != rank) {
             let name = call.def.operands[at].name;
-            return Err(OpError::new(format!("`{name}` must have {rank} axes here, and is {ty}")).at(at));
+            return Err(OpError::new(format!("`{name}` must have {rank} axes here, but is {ty}")).at(at));
         }
     }
     if let Some([.., size]) = heads(call, 0, "num_heads")?
@@ -130,7 +130,9 @@ fn infer_rotary(call: &Infer<'_>) -> Result<Type, OpError> {
             Some(turned) => turned,
         };
         if turned < 0 || turned > size || turned % 2 != 0 {
-            let error = OpError::new(format!("{turned} of {size} elements of a head do not fall into pairs"));
+            let error = OpError::new(format!(
+                "{turned} of {size} elements of a head cannot be split into pairs"
+            ));
             return Err(error.attr("rotary_embedding_dim"));
         }
     }
@@ -149,14 +151,14 @@ fn infer_causal_conv(call: &Infer<'_>) -> Result<Type, OpError> {
             && ty.rank().is_some_and(|r| r != 3)
         {
             let name = call.def.operands[at].name;
-            return Err(OpError::new(format!("`{name}` must have three axes, and is {ty}")).at(at));
+            return Err(OpError::new(format!("`{name}` must have three axes, but is {ty}")).at(at));
         }
     }
     let (x, weight) = (call.shape(0)?, call.shape(1)?);
     if let Some(w) = weight {
         if w[1].as_const().is_some_and(|n| n != 1) || w[2].as_const().is_some_and(|n| n < 1) {
             let error = OpError::new(format!(
-                "`weight` is {w}, and must be [channels, 1, positions] with one position at least"
+                "`weight` is {w}, but must be [channels, 1, positions] with at least one position"
             ));
             return Err(error.at(1));
         }
@@ -164,13 +166,13 @@ fn infer_causal_conv(call: &Infer<'_>) -> Result<Type, OpError> {
             && unify(&x[1], &w[0]).is_none()
         {
             return Err(
-                OpError::new(format!("`x` has {} channels, and `weight` has {}", x[1], w[0]))
+                OpError::new(format!("`x` has {} channels, but `weight` has {}", x[1], w[0]))
                     .at(0)
                     .and(1),
             );
         }
     }
-    // What is known of each dimension of the state: that of `x` and `weight`, and that of the state before.
+    // What is known about each dimension of the state, from `x` and `weight`, and from the past state.
     let length = weight.map(|w| w[2].clone() - Dim::Const(1));
     let mut state = [x.map(|x| x[0].clone()), x.map(|x| x[1].clone()), length];
     if let Some(w) = weight {
@@ -181,12 +183,12 @@ fn infer_causal_conv(call: &Infer<'_>) -> Result<Type, OpError> {
             let Some(one) = known.as_ref().map_or(Some(given.clone()), |known| unify(known, given)) else {
                 let wanted = known.clone().unwrap_or_else(|| call.unknown());
                 let error = OpError::new(format!(
-                    "axis {axis} of `past_state` must be {wanted}, and it is {past}"
+                    "axis {axis} of `past_state` must be {wanted}, but its shape is {past}"
                 ));
                 return Err(error
                     .at(3)
                     .and(if axis == 2 { 1 } else { 0 })
-                    .help("the past has the batch and the channels of `x`, and one position less than `weight`"));
+                    .help("the past has the batch size and channels of `x`, and one position less than `weight`"));
             };
             *known = Some(one);
         }
@@ -197,7 +199,7 @@ fn infer_causal_conv(call: &Infer<'_>) -> Result<Type, OpError> {
                 .as_ref()
                 .is_none_or(|channels| unify(channels, &bias[0]).is_some());
         if !fits {
-            return Err(OpError::new(format!("`bias` is {bias}, and must have one element for each channel")).at(2));
+            return Err(OpError::new(format!("`bias` is {bias}, but must have one element for each channel")).at(2));
         }
     }
     let out = match x {

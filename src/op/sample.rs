@@ -1,4 +1,4 @@
-//! Sampling: elements between the positions of a tensor, at computed places.
+//! Sampling: interpolated values at computed positions of a tensor.
 
 use super::common::{at, build, count, flat, strides, typed};
 use super::{AttrDef, AttrKind, CostRule, Default, Number, OpDef, OpError, Operand};
@@ -15,7 +15,7 @@ const X: Operand = Operand::one("x");
 pub(super) const OPS: &[OpDef] = &[
     OpDef::new(
         "grid_sample",
-        "`x` at the places that `grid` lists, last spatial axis first, from -1 to 1 along each.",
+        "Samples `x` at the positions in `grid`, last spatial axis first, with coordinates from -1 to 1.",
     )
     .operands(&[X, Operand::one("grid")])
     .attrs(&[
@@ -23,19 +23,19 @@ pub(super) const OPS: &[OpDef] = &[
             "align_corners",
             AttrKind::Bool,
             Default::Bool(false),
-            "-1 and 1 are the middles of the outermost elements, not their outer edges",
+            "whether -1 and 1 are the centres of the outermost elements instead of their outer edges",
         ),
         AttrDef::new(
             "mode",
             AttrKind::OneOf(&["linear", "nearest", "cubic"]),
             Default::Str("linear"),
-            "how an element between others is found",
+            "how a value between elements is determined",
         ),
         AttrDef::new(
             "padding_mode",
             AttrKind::OneOf(&["zeros", "border", "reflection"]),
             Default::Str("zeros"),
-            "what lies outside of `x`",
+            "the values outside `x`",
         ),
     ])
     .infer(grid::infer)
@@ -44,7 +44,7 @@ pub(super) const OPS: &[OpDef] = &[
     .onnx("GridSample", 16),
     OpDef::new(
         "roi_align",
-        "Each region of `x` divided into bins, and the mean or the largest of sampled elements of each.",
+        "Divides regions of `x` into bins, and takes the mean or maximum of samples of each bin.",
     )
     .operands(&[X, Operand::one("rois"), Operand::one("batch_indices")])
     .attrs(&[
@@ -52,32 +52,37 @@ pub(super) const OPS: &[OpDef] = &[
             "coordinate_transformation_mode",
             AttrKind::OneOf(&["half_pixel", "output_half_pixel"]),
             Default::Str("half_pixel"),
-            "whether coordinates count from the middle of the first element",
+            "whether coordinates count from the centre of the first element",
         ),
         AttrDef::new(
             "mode",
             AttrKind::OneOf(&["avg", "max"]),
             Default::Str("avg"),
-            "mean or largest",
+            "mean or maximum",
         ),
         AttrDef::new(
             "output_height",
             AttrKind::Int,
             Default::Int(1),
-            "bins along the first spatial axis",
+            "the number of bins along the first spatial axis",
         ),
-        AttrDef::new("output_width", AttrKind::Int, Default::Int(1), "bins along the second"),
+        AttrDef::new(
+            "output_width",
+            AttrKind::Int,
+            Default::Int(1),
+            "the number of bins along the second spatial axis",
+        ),
         AttrDef::new(
             "sampling_ratio",
             AttrKind::Int,
             Default::Int(0),
-            "samples of a bin along each axis; 0 for as many as it has elements",
+            "samples of a bin along each axis; 0 for as many as the bin has elements",
         ),
         AttrDef::new(
             "spatial_scale",
             AttrKind::Float,
             Default::Float(1.0),
-            "elements for a unit of the regions",
+            "the number of elements per unit of the region coordinates",
         ),
     ])
     .infer(roi::infer)
@@ -86,7 +91,7 @@ pub(super) const OPS: &[OpDef] = &[
     .onnx("RoiAlign", 16),
     OpDef::new(
         "deform_conv",
-        "A convolution whose window has an offset, and a factor, for each of its elements at each position.",
+        "A convolution with an offset, and optionally a factor, for each window element at each position.",
     )
     .operands(&[
         X,
@@ -97,12 +102,17 @@ pub(super) const OPS: &[OpDef] = &[
     ])
     .attrs(&[
         super::window::DILATIONS,
-        AttrDef::new("group", AttrKind::Int, Default::Int(1), "groups of channels"),
+        AttrDef::new(
+            "group",
+            AttrKind::Int,
+            Default::Int(1),
+            "the number of groups of channels",
+        ),
         AttrDef::new(
             "offset_group",
             AttrKind::Int,
             Default::Int(1),
-            "groups of channels with own offsets",
+            "the number of groups of channels with separate offsets",
         ),
         super::window::PADS,
         super::window::STRIDES,
@@ -116,7 +126,7 @@ pub(super) const OPS: &[OpDef] = &[
 /// Elements along one axis with their weights.
 type Taps = Vec<(usize, f64)>;
 
-/// The sum over all combinations of taps of the axes of a channel: weights times elements.
+/// The weighted sum of the elements of a channel over all combinations of taps of its axes.
 fn combine<S: Number>(x: &[S], extents: &[usize], taps: &[Taps]) -> Result<S, OpError> {
     let mut terms: Vec<(usize, f64)> = vec![(0, 1.0)];
     for (axis, step) in taps.iter().zip(strides(extents)) {
@@ -129,13 +139,13 @@ fn combine<S: Number>(x: &[S], extents: &[usize], taps: &[Taps]) -> Result<S, Op
     for (offset, weight) in terms {
         let element = x
             .get(offset)
-            .ok_or_else(|| OpError::new("a sample is outside of its channel"))?;
+            .ok_or_else(|| OpError::new("a sample is outside its channel"))?;
         sum = sum.add(&element.mul(&S::from_f64(weight)?));
     }
     Ok(sum)
 }
 
-/// The neighbours of `place` between which is interpolated linearly; those outside of the extent are left out.
+/// The neighbours of `place` for linear interpolation; those outside the axis are left out.
 fn linear_inside(place: f64, extent: usize) -> Taps {
     let (low, part) = (place.floor(), place - place.floor());
     [(low, 1.0 - part), (low + 1.0, part)]

@@ -1,4 +1,4 @@
-//! Operators that rearrange positions by rules of their own: parts of sequences reversed, centres cut out.
+//! Operators that rearrange positions: reversing parts of sequences, and cropping or padding around the centre.
 
 use super::common::{Out, at, build, int_operand, known_axes, operand_len, select_axes, typed};
 use super::{
@@ -13,7 +13,7 @@ const X: Operand = Operand::one("x");
 pub(super) const OPS: &[OpDef] = &[
     OpDef::new(
         "reverse_sequence",
-        "The first elements along the time axis backwards, as many as `sequence_lens` says for each of the batch.",
+        "Reverses the first elements along the time axis, `sequence_lens` of them for each batch element.",
     )
     .operands(&[X, Operand::one("sequence_lens")])
     .attrs(&[
@@ -21,13 +21,13 @@ pub(super) const OPS: &[OpDef] = &[
             "batch_axis",
             AttrKind::Axis(AxisOf::Input),
             Default::Int(1),
-            "the axis of the batch",
+            "the batch axis",
         ),
         AttrDef::new(
             "time_axis",
             AttrKind::Axis(AxisOf::Input),
             Default::Int(0),
-            "the axis of time",
+            "the time axis",
         ),
     ])
     .infer(infer_reverse)
@@ -36,16 +36,16 @@ pub(super) const OPS: &[OpDef] = &[
     .onnx("ReverseSequence", 10),
     OpDef::new(
         "center_crop_pad",
-        "The middle of `x` cut out, or zeros around it, until axes have the extents `shape`.",
+        "Crops `x` around its centre or pads it with zeros until the axes have the dimensions `shape`.",
     )
     .operands(&[X, Operand::attr("shape")])
     .attrs(&[
-        AttrDef::new("shape", AttrKind::Ints, Default::Required, "extents of the axes"),
+        AttrDef::new("shape", AttrKind::Ints, Default::Required, "dimensions of the axes"),
         AttrDef::new(
             "axes",
             AttrKind::Axes(AxisOf::Input),
             Default::None,
-            "axes; all if left out",
+            "the axes to crop or pad; all if left out",
         ),
     ])
     .infer(infer_center)
@@ -62,12 +62,12 @@ fn infer_reverse(call: &Infer<'_>) -> Result<Type, OpError> {
         let (batch, time) = (call.axis("batch_axis", rank)?, call.axis("time_axis", rank)?);
         if batch == time {
             return Err(
-                OpError::new(format!("axis {batch} cannot be that of the batch and that of time")).attr("time_axis"),
+                OpError::new(format!("axis {batch} cannot be both the batch and the time axis")).attr("time_axis"),
             );
         }
     }
     if call.tensor(1)?.rank().is_some_and(|rank| rank != 1) {
-        return Err(OpError::new(format!("`sequence_lens` is {} and no list", call.tensor(1)?)).at(1));
+        return Err(OpError::new(format!("`sequence_lens` must be a list, but is {}", call.tensor(1)?)).at(1));
     }
     Ok(x.clone().into())
 }
@@ -86,7 +86,7 @@ fn reverse<S: System>(e: &Eval<'_, S>) -> Out<S> {
     }
     if let Some(bad) = lengths.iter().find(|&&n| n < 0 || n > steps as i128) {
         return Err(OpError::new(format!(
-            "a length is {bad}, and sequences have {steps} steps"
+            "a length is {bad}, but sequences have {steps} steps"
         )));
     }
     let lengths: Vec<usize> = lengths.iter().map(|&n| n as usize).collect();
@@ -113,10 +113,10 @@ fn infer_center(call: &Infer<'_>) -> Result<Type, OpError> {
     let extents = call.ints("shape");
     let given = extents.as_ref().map(Vec::len).or_else(|| operand_len(call, "shape"));
     if let Some(n) = given.filter(|&n| n != axes.len()) {
-        return Err(OpError::new(format!("`shape` has {n} extents for {} axes", axes.len())).attr("shape"));
+        return Err(OpError::new(format!("`shape` has {n} dimensions for {} axes", axes.len())).attr("shape"));
     }
     if let Some(bad) = extents.iter().flatten().filter_map(Dim::as_const).find(|&n| n < 0) {
-        return Err(OpError::new(format!("an extent is {bad}; it must not be negative")).attr("shape"));
+        return Err(OpError::new(format!("dimensions must not be negative, but one is {bad}")).attr("shape"));
     }
     let mut out = shape.clone();
     for (i, axis) in axes.into_iter().enumerate() {
@@ -128,7 +128,7 @@ fn infer_center(call: &Infer<'_>) -> Result<Type, OpError> {
     Ok(typed(x.dtype, Some(out)))
 }
 
-/// For each position of an axis of extent `to` the position it comes from in one of extent `from`.
+/// For each position of an axis of size `to`, the position it comes from in an axis of size `from`.
 fn centered(from: usize, to: usize) -> Vec<Option<usize>> {
     let (cut, before) = (from.saturating_sub(to) / 2, to.saturating_sub(from) / 2);
     (0..to)
@@ -171,7 +171,7 @@ mod tests {
                     "reverse_sequence",
                     "time_axis=1",
                     &["f32[4, n]", "i64[n]"],
-                    "axis 1 cannot be that of the batch and that of time",
+                    "axis 1 cannot be both the batch and the time axis",
                 ),
                 ("center_crop_pad", "shape=[2,k]", &["f32[4, n]"], "f32[2, k]"),
                 ("center_crop_pad", "shape=[2] axes=[-1]", &["f32[4, n]"], "f32[4, 2]"),
@@ -180,7 +180,7 @@ mod tests {
                     "center_crop_pad",
                     "shape=[2]",
                     &["f32[4, n]"],
-                    "`shape` has 1 extents for 2 axes",
+                    "`shape` has 1 dimensions for 2 axes",
                 ),
             ],
         );
@@ -203,7 +203,7 @@ mod tests {
                     "reverse_sequence",
                     "",
                     &[x, "i64[2] 4 2"],
-                    "a length is 4, and sequences have 3 steps",
+                    "a length is 4, but sequences have 3 steps",
                 ),
                 ("center_crop_pad", "shape=[1,4]", &[x], "i32[1, 4] 0 3 4 0"),
                 (

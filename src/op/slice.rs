@@ -1,4 +1,4 @@
-//! The operator that takes a range of positions along axes.
+//! The operator that selects ranges of positions along axes.
 
 use super::common::{Out, axes_value, int_operand, known_axes, known_ints, select_axes, set, typed, whole};
 use super::{
@@ -7,46 +7,43 @@ use super::{
 use crate::tensor::{Dim, Type};
 use crate::{map_value, reference};
 
-/// Ends of slices from here on mean the end of the axis, which is never so long: exporters write 10^9 or the largest
-/// number there is.
+/// An end of this value or more means the end of the axis, since no axis is that long: exporters write 10^9 or the
+/// largest integer.
 const FAR: i64 = 1_000_000_000;
 
 /// The operators of this family.
-pub(super) const OPS: &[OpDef] = &[OpDef::new("slice", "A range of positions along each of some axes.")
-    .operands(&[
-        Operand::one("x"),
-        Operand::attr("starts"),
-        Operand::attr("ends"),
-        Operand::attr("axes"),
-        Operand::attr("steps"),
-    ])
-    .attrs(&[
-        AttrDef::new("starts", AttrKind::Ints, Default::Required, "first positions"),
-        AttrDef::new(
-            "ends",
-            AttrKind::Ints,
-            Default::Required,
-            "the positions before which it ends",
-        ),
-        AttrDef::new(
-            "axes",
-            AttrKind::Axes(AxisOf::Input),
-            Default::None,
-            "axes; the first ones if left out",
-        ),
-        AttrDef::new(
-            "steps",
-            AttrKind::Ints,
-            Default::None,
-            "steps, negative ones backwards; 1 if left out",
-        ),
-    ])
-    .infer(infer_slice)
-    .canonical(canonical_slice)
-    .reference(reference!(slice))
-    .traits(OpTraits::MOVEMENT.and(OpTraits::LINEAR))
-    .cost(CostRule::Elementwise(0.0))
-    .onnx("Slice", 1)];
+pub(super) const OPS: &[OpDef] = &[
+    OpDef::new("slice", "Selects a range of positions along each given axis.")
+        .operands(&[
+            Operand::one("x"),
+            Operand::attr("starts"),
+            Operand::attr("ends"),
+            Operand::attr("axes"),
+            Operand::attr("steps"),
+        ])
+        .attrs(&[
+            AttrDef::new("starts", AttrKind::Ints, Default::Required, "start positions"),
+            AttrDef::new("ends", AttrKind::Ints, Default::Required, "end positions, exclusive"),
+            AttrDef::new(
+                "axes",
+                AttrKind::Axes(AxisOf::Input),
+                Default::None,
+                "the axes to slice; the first ones if left out",
+            ),
+            AttrDef::new(
+                "steps",
+                AttrKind::Ints,
+                Default::None,
+                "steps, negative to go backwards; 1 if left out",
+            ),
+        ])
+        .infer(infer_slice)
+        .canonical(canonical_slice)
+        .reference(reference!(slice))
+        .traits(OpTraits::MOVEMENT.and(OpTraits::LINEAR))
+        .cost(CostRule::Elementwise(0.0))
+        .onnx("Slice", 1),
+];
 
 fn infer_slice(call: &Infer<'_>) -> Result<Type, OpError> {
     let x = call.tensor(0)?;
@@ -57,7 +54,7 @@ fn infer_slice(call: &Infer<'_>) -> Result<Type, OpError> {
         return Ok(typed(x.dtype, None));
     };
     let Some(ranges) = ranges(call, shape.len())? else {
-        // Axes that are known not to be cut keep their extents.
+        // Axes known to be left whole keep their dimensions.
         let cut = known_axes(call, "axes", shape.len())?;
         let dim = |(i, d): (usize, &Dim)| match &cut {
             Some(axes) if !axes.contains(&i) => d.clone(),
@@ -72,7 +69,7 @@ fn infer_slice(call: &Infer<'_>) -> Result<Type, OpError> {
     Ok(typed(x.dtype, Some(out)))
 }
 
-/// The attributes of a slice for each axis it names: axis, start, end, step.
+/// The ranges of a slice: axis, start, end and step for each axis it names.
 type Ranges = Vec<(usize, Dim, Dim, i64)>;
 
 fn ranges(call: &Infer<'_>, rank: usize) -> Result<Option<Ranges>, OpError> {
@@ -90,7 +87,7 @@ fn ranges(call: &Infer<'_>, rank: usize) -> Result<Option<Ranges>, OpError> {
     let lengths = [ends.len(), axes.len(), steps.len()];
     if lengths.iter().any(|&n| n != starts.len()) || starts.len() > rank {
         return Err(OpError::new(format!(
-            "`starts` lists {} positions, with {} ends, {} axes and {} steps, of a tensor with {rank} axes",
+            "`starts` lists {} positions, with {} ends, {} axes and {} steps, for a tensor with {rank} axes",
             starts.len(),
             lengths[0],
             lengths[1],
@@ -99,13 +96,13 @@ fn ranges(call: &Infer<'_>, rank: usize) -> Result<Option<Ranges>, OpError> {
         .attr("starts"));
     }
     if steps.contains(&0) {
-        return Err(OpError::new("a step of 0 never ends").attr("steps"));
+        return Err(OpError::new("a step must not be 0").attr("steps"));
     }
     let ranges = axes.into_iter().zip(starts).zip(ends).zip(steps);
     Ok(Some(ranges.map(|(((a, s), e), k)| (a, s, e, k)).collect()))
 }
 
-/// The extent of a slice of an extent that may be symbolic.
+/// The size of a slice of a dimension that may be symbolic.
 fn sliced(call: &Infer<'_>, extent: &Dim, start: &Dim, end: &Dim, step: i64) -> Dim {
     let zero = Dim::Const(0);
     match (extent, start, end) {
@@ -173,7 +170,7 @@ fn canonical_slice(call: &Infer<'_>, attrs: &mut [AttrValue]) -> Result<(), OpEr
 
 fn slice<S: System>(e: &Eval<'_, S>) -> Out<S> {
     let x = e.operand(0)?;
-    let missing = || OpError::new("the bounds of the slice are not known");
+    let missing = || OpError::new("the bounds of the slice are unknown");
     let (starts, ends) = (
         e.ints("starts").ok_or_else(missing)?,
         e.ints("ends").ok_or_else(missing)?,
@@ -226,7 +223,7 @@ mod tests {
                     "slice",
                     "starts=[0] ends=[5] steps=[0]",
                     &["f32[n]"],
-                    "a step of 0 never ends",
+                    "a step must not be 0",
                 ),
                 ("slice", "axes=[1]", &["f32[n, 4]", "i64[1]", "i64[1]"], "f32[n, ?]"),
                 ("slice", "starts=[0] ends=[1]", &["f32[..]"], "f32[..]"),

@@ -1,4 +1,4 @@
-//! Softmax and its relatives.
+//! Softmax and related operators.
 
 use super::common::{Out, flat};
 use super::value::shaped;

@@ -1,4 +1,4 @@
-//! Elements in order, and runs of equal ones.
+//! Sorting, and runs of equal elements.
 
 use std::cmp::Ordering;
 
@@ -21,13 +21,22 @@ const fn flag(name: &'static str, default: bool, doc: &'static str) -> AttrDef {
 pub(super) const OPS: &[OpDef] = &[
     OpDef::new(
         "sort",
-        "The elements along an axis in order, and their positions; what is no number counts as the largest.",
+        "The elements along an axis in order, and their positions; NaN sorts as the largest.",
     )
     .operands(&[X])
     .attrs(&[
-        AttrDef::new("axis", AttrKind::Axis(AxisOf::Input), Default::Int(-1), "the axis that is sorted"),
-        flag("descending", false, "the largest first"),
-        flag("stable", true, "equal elements keep their order; they do either way"),
+        AttrDef::new(
+            "axis",
+            AttrKind::Axis(AxisOf::Input),
+            Default::Int(-1),
+            "the axis to sort along",
+        ),
+        flag("descending", false, "whether the largest come first"),
+        flag(
+            "stable",
+            true,
+            "whether equal elements keep their order; they do either way",
+        ),
     ])
     .infer(infer_sort)
     .canonical(canonical_sort)
@@ -35,7 +44,7 @@ pub(super) const OPS: &[OpDef] = &[
     .cost(CostRule::PerInput(16.0)),
     OpDef::new(
         "unique_consecutive",
-        "The first of each run of equal elements, or of equal slices along an axis; where asked for, to which run each belongs, and how long the runs are.",
+        "The first of each run of equal elements or slices; on request the run of each, and the lengths of runs.",
     )
     .operands(&[X])
     .attrs(&[
@@ -45,22 +54,30 @@ pub(super) const OPS: &[OpDef] = &[
             Default::None,
             "the axis of the slices; single elements in row-major order if left out",
         ),
-        flag("return_inverse", false, "a second result: the run of each element or slice"),
-        flag("return_counts", false, "a last result: the length of each run"),
+        flag(
+            "return_inverse",
+            false,
+            "whether to return the run of each element or slice as second result",
+        ),
+        flag(
+            "return_counts",
+            false,
+            "whether to return the length of each run as last result",
+        ),
     ])
     .infer(infer_unique)
     .reference(reference!(unique_consecutive))
     .cost(CostRule::PerInput(2.0)),
 ];
 
-/// The axis that is sorted; a scalar is sorted along no axis.
+/// The axis to sort along; `None` for a scalar.
 fn sorted_axis(call: &Infer<'_>, rank: usize) -> Result<Option<usize>, OpError> {
     if rank > 0 {
         return call.axis("axis", rank).map(Some);
     }
     match call.const_int("axis") {
         Some(-1 | 0) => Ok(None),
-        Some(axis) => Err(OpError::new(format!("axis {axis} of a scalar: it has no axes")).attr("axis")),
+        Some(axis) => Err(OpError::new(format!("axis {axis} is out of range: a scalar has no axes")).attr("axis")),
         None => Err(OpError::new("`axis` must be a known integer").attr("axis")),
     }
 }
@@ -112,7 +129,7 @@ macro_rules! ordered {
 
 #[allow(
     clippy::clone_on_copy,
-    reason = "the body is made for texts too, which are no copies"
+    reason = "the body is instantiated for strings too, which are not `Copy`"
 )]
 fn sort<S: System>(e: &Eval<'_, S>) -> Out<S> {
     let x = e.operand(0)?;
@@ -157,7 +174,7 @@ fn infer_unique(call: &Infer<'_>) -> Result<Type, OpError> {
         Some(shape) if !given => (Some(list(&runs)), Some(shape.clone())),
         Some(shape) => {
             let axis = call.axis("axis", shape.len())?;
-            // Slices without elements cannot be told apart, unless there are none.
+            // Empty slices are all equal, so the number of runs would be unknown.
             let empty: Vec<usize> = (0..shape.len()).filter(|&i| shape[i] == Dim::Const(0)).collect();
             if empty.iter().any(|&i| i != axis) {
                 return Err(
@@ -184,7 +201,7 @@ fn infer_unique(call: &Infer<'_>) -> Result<Type, OpError> {
     })
 }
 
-/// The slices along an axis, or the single elements, one after the other, and how long a slice is.
+/// The slices along an axis, or the single elements, concatenated, and the length of a slice.
 fn slices<T: Clone>(a: &Nd<T>, axis: Option<usize>) -> Result<(Vec<T>, usize), OpError> {
     let Some(axis) = axis else { return Ok((flat(a), 1)) };
     let order: Vec<usize> = [axis].into_iter().chain((0..a.ndim()).filter(|&i| i != axis)).collect();
@@ -194,7 +211,7 @@ fn slices<T: Clone>(a: &Nd<T>, axis: Option<usize>) -> Result<(Vec<T>, usize), O
 
 #[allow(
     clippy::clone_on_copy,
-    reason = "the body is made for texts too, which are no copies"
+    reason = "the body is instantiated for strings too, which are not `Copy`"
 )]
 fn unique_consecutive<S: System>(e: &Eval<'_, S>) -> Out<S> {
     let x = e.operand(0)?;
@@ -213,7 +230,7 @@ fn unique_consecutive<S: System>(e: &Eval<'_, S>) -> Out<S> {
         let same = |i: usize, j: usize| -> Result<bool, OpError> {
             for k in 0..length {
                 let (p, q) = (&elements[i * length + k], &elements[j * length + k]);
-                // What is no number equals nothing, itself included.
+                // NaN equals nothing, not even itself.
                 if !(p == q && order(p, q)? == Ordering::Equal) {
                     return Ok(false);
                 }

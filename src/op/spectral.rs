@@ -1,4 +1,4 @@
-//! Fourier transforms. The last axis holds a number, or its real and imaginary part.
+//! Fourier transforms. The last axis holds a real number, or a real and an imaginary part.
 
 use super::common::{Out, at, build, count, known_axis, typed};
 use super::{
@@ -16,7 +16,7 @@ pub(super) const OPS: &[OpDef] = &[
                 "dft_length",
                 AttrKind::Int,
                 Default::None,
-                "the length of the signal, cut or filled up with zeros; that of the axis if left out",
+                "the length to which the signal is cut or zero-padded; that of the axis if left out",
             ),
             AttrDef::new(
                 "axis",
@@ -24,12 +24,17 @@ pub(super) const OPS: &[OpDef] = &[
                 Default::Int(-2),
                 "the axis of the signal",
             ),
-            AttrDef::new("inverse", AttrKind::Bool, Default::Bool(false), "the way back"),
+            AttrDef::new(
+                "inverse",
+                AttrKind::Bool,
+                Default::Bool(false),
+                "whether to compute the inverse",
+            ),
             AttrDef::new(
                 "onesided",
                 AttrKind::Bool,
                 Default::Bool(false),
-                "without the frequencies that follow for real signals",
+                "whether to omit the frequencies that are redundant for real signals",
             ),
         ])
         .infer(infer_dft)
@@ -38,7 +43,7 @@ pub(super) const OPS: &[OpDef] = &[
         .onnx("DFT", 17),
     OpDef::new(
         "stft",
-        "Discrete Fourier transforms of a signal piece by piece, each weighted by a window.",
+        "Short-time Fourier transform: transforms a signal frame by frame, each weighted by a window.",
     )
     .operands(&[
         Operand::one("x"),
@@ -51,19 +56,19 @@ pub(super) const OPS: &[OpDef] = &[
             "frame_step",
             AttrKind::Int,
             Default::Required,
-            "distance of neighbouring pieces",
+            "distance between neighbouring frames",
         ),
         AttrDef::new(
             "frame_length",
             AttrKind::Int,
             Default::None,
-            "length of a piece; that of the window, or of the signal, if left out",
+            "length of a frame; that of the window, or of the signal, if left out",
         ),
         AttrDef::new(
             "onesided",
             AttrKind::Bool,
             Default::Bool(true),
-            "without the frequencies that follow for real signals",
+            "whether to omit the frequencies that are redundant for real signals",
         ),
     ])
     .infer(infer_stft)
@@ -81,11 +86,11 @@ fn bins(length: &Dim, onesided: bool) -> Dim {
     }
 }
 
-/// Checks that the last axis holds real or complex numbers.
+/// Checks that the last axis holds real or complex numbers, and returns its size if known.
 fn parts(call: &Infer<'_>, shape: &Shape) -> Result<Option<i64>, OpError> {
     let last = shape.last().and_then(Dim::as_const);
     if last.is_some_and(|n| !(1..=2).contains(&n)) {
-        return Err(OpError::new(format!("the last axis of {} must be 1 or 2 long", call.tensor(0)?)).at(0));
+        return Err(OpError::new(format!("the last axis of {} must have size 1 or 2", call.tensor(0)?)).at(0));
     }
     Ok(last)
 }
@@ -96,7 +101,7 @@ fn integer(call: &Infer<'_>, name: &str, least: i64) -> Result<Option<Dim>, OpEr
     }
     match call.int(name) {
         Some(Dim::Const(n)) if n < least => {
-            Err(OpError::new(format!("`{name}` is {n}; the least is {least}")).attr(name))
+            Err(OpError::new(format!("`{name}` must be at least {least}, but is {n}")).attr(name))
         }
         other => Ok(other),
     }
@@ -113,7 +118,7 @@ fn infer_dft(call: &Infer<'_>) -> Result<Type, OpError> {
     };
     if shape.len() < 2 {
         return Err(OpError::new(format!(
-            "`x` must have an axis of the signal and one of parts, and is {}",
+            "`x` must have a signal axis and an axis of parts, but is {}",
             call.tensor(0)?
         ))
         .at(0));
@@ -129,7 +134,7 @@ fn infer_dft(call: &Infer<'_>) -> Result<Type, OpError> {
         return Ok(typed(dtype, Some(out)));
     };
     if axis == last {
-        return Err(OpError::new(format!("axis {axis} holds the parts of the numbers")).attr("axis"));
+        return Err(OpError::new(format!("axis {axis} holds the parts of complex numbers")).attr("axis"));
     }
     let length = match given {
         Some(length) => length,
@@ -137,7 +142,7 @@ fn infer_dft(call: &Infer<'_>) -> Result<Type, OpError> {
         None if real => (shape[axis].clone() - Dim::Const(1)) * Dim::Const(2),
         None => shape[axis].clone(),
     };
-    // A formula of what is not known is not known either.
+    // A formula of an unknown dimension is not known either.
     out[axis] = if length.has_unknown() && onesided {
         call.unknown()
     } else {
@@ -149,7 +154,7 @@ fn infer_dft(call: &Infer<'_>) -> Result<Type, OpError> {
 /// A complex number.
 type Complex<N> = (N, N);
 
-/// The first `wanted` frequencies of a signal; its sum over `length` places, not divided.
+/// The first `wanted` frequencies of a signal, as unnormalized sums over `length` positions.
 fn transform<N: Number>(signal: &[Complex<N>], wanted: usize, inverse: bool) -> Result<Vec<Complex<N>>, OpError> {
     let n = signal.len();
     let mut turns = Vec::with_capacity(n);
@@ -176,7 +181,7 @@ fn transform<N: Number>(signal: &[Complex<N>], wanted: usize, inverse: bool) -> 
         .collect())
 }
 
-/// The transform of `signal`; machine numbers are added in double precision.
+/// The transform of `signal`; machine numbers are summed in double precision.
 fn frequencies<S: System>(signal: &[Complex<S>], wanted: usize, inverse: bool) -> Result<Vec<Complex<S>>, OpError> {
     if !S::MACHINE {
         return transform(signal, wanted, inverse);
@@ -189,7 +194,7 @@ fn frequencies<S: System>(signal: &[Complex<S>], wanted: usize, inverse: bool) -
         .collect()
 }
 
-/// The number at a position of all axes but the last.
+/// The number at a position given by all axes but the last.
 fn complex<S: Number>(x: &Nd<S>, place: &[usize]) -> Result<Complex<S>, OpError> {
     let re = at(x, &[place, &[0]].concat())?;
     let im = match x.shape().last() {
@@ -223,7 +228,7 @@ fn dft<S: System>(e: &Eval<'_, S>) -> Out<S> {
     for mut place in super::window::Positions::of(&lines)? {
         let mut signal = Vec::with_capacity(length);
         for i in 0..length {
-            // The frequencies that are left out are those of the others with the other sign.
+            // The omitted frequencies are the conjugates of the others.
             let mirrored = real && i > length / 2;
             place[axis] = if mirrored { length - i } else { i };
             let number = if place[axis] < x.shape()[axis] {
@@ -260,10 +265,10 @@ fn infer_stft(call: &Infer<'_>) -> Result<Type, OpError> {
     let shape = call.shape(0)?;
     if let Some(shape) = shape {
         if !(2..=3).contains(&shape.len()) {
-            return Err(OpError::new(format!("`x` must be a batch of signals, and is {}", call.tensor(0)?)).at(0));
+            return Err(OpError::new(format!("`x` must be a batch of signals, but is {}", call.tensor(0)?)).at(0));
         }
         if shape.len() == 3 && parts(call, shape)? == Some(2) && call.flag("onesided") {
-            return Err(OpError::new("all frequencies of a complex signal are needed").attr("onesided"));
+            return Err(OpError::new("a complex signal needs all its frequencies").attr("onesided"));
         }
     }
     let weights = match window.and_then(|w| w.shape.as_ref()) {
@@ -274,7 +279,7 @@ fn infer_stft(call: &Infer<'_>) -> Result<Type, OpError> {
     if let (Some(Dim::Const(a)), Some(Dim::Const(b))) = (&weights, &given)
         && a != b
     {
-        return Err(OpError::new(format!("`window` has {a} weights, and a piece {b} elements")).at(1));
+        return Err(OpError::new(format!("`window` has {a} weights, but a frame has {b} elements")).at(1));
     }
     let signal = shape.map(|s| s[1].clone());
     let length = match given.or(weights) {
@@ -287,7 +292,7 @@ fn infer_stft(call: &Infer<'_>) -> Result<Type, OpError> {
             if let (Some(a), Some(b)) = (signal.as_const(), length.as_const())
                 && b > a
             {
-                return Err(OpError::new(format!("a piece has {b} elements, and a signal {a}")).at(0));
+                return Err(OpError::new(format!("a frame has {b} elements, but a signal has {a}")).at(0));
             }
             (signal.clone() - length.clone()).floor_div(step) + Dim::Const(1)
         }
@@ -309,7 +314,7 @@ fn stft<S: System>(e: &Eval<'_, S>) -> Out<S> {
     let out = e.out_shape(0)?;
     let window = e.optional(1).map(|w| w.real().map(super::common::flat)).transpose()?;
     let positive = |name: &str| e.int(name).and_then(|n| usize::try_from(n).ok());
-    let step = positive("frame_step").ok_or_else(|| OpError::new("the distance of the pieces is not known"))?;
+    let step = positive("frame_step").ok_or_else(|| OpError::new("the distance between frames is unknown"))?;
     let length = positive("frame_length")
         .or(window.as_ref().map(Vec::len))
         .unwrap_or(x.shape()[1]);
@@ -360,13 +365,13 @@ mod tests {
                     "dft",
                     "axis=2",
                     &["f32[n, 8, 1]"],
-                    "axis 2 holds the parts of the numbers",
+                    "axis 2 holds the parts of complex numbers",
                 ),
                 (
                     "dft",
                     "",
                     &["f32[n, 8, 3]"],
-                    "the last axis of f32[n, 8, 3] must be 1 or 2 long",
+                    "the last axis of f32[n, 8, 3] must have size 1 or 2",
                 ),
                 ("stft", "frame_step=2", &["f32[n, 8, 1]", "f32[4]"], "f32[n, 3, 3, 2]"),
                 (
@@ -380,7 +385,7 @@ mod tests {
                     "stft",
                     "frame_step=0",
                     &["f32[n, 8]"],
-                    "`frame_step` is 0; the least is 1",
+                    "`frame_step` must be at least 1, but is 0",
                 ),
             ],
         );

@@ -1,4 +1,4 @@
-//! Operators that see the same elements through other axes: diagonals, windows, blocks, shuffled channels; and the
+//! Operators that see the same elements through other axes (diagonals, windows, blocks, shuffled channels), and the
 //! contraction of neighbouring axes.
 
 use super::common::{Out, at, build, set, typed, unify};
@@ -20,13 +20,13 @@ const fn dim(name: &'static str, default: i64, doc: &'static str) -> AttrDef {
 pub(super) const OPS: &[OpDef] = &[
     OpDef::new(
         "diagonal",
-        "The elements of matrices whose column is their row plus `offset`, as a last axis in place of both.",
+        "A diagonal of matrices (column = row + `offset`), as a last axis that replaces both axes.",
     )
     .operands(&[X])
     .attrs(&[
-        AttrDef::new("offset", AttrKind::Int, Default::Int(0), "how far right of the main diagonal, negative for left"),
-        dim("dim1", 0, "the axis of the rows"),
-        dim("dim2", 1, "the axis of the columns"),
+        AttrDef::new("offset", AttrKind::Int, Default::Int(0), "offset to the right of the main diagonal"),
+        dim("dim1", 0, "the row axis"),
+        dim("dim2", 1, "the column axis"),
     ])
     .infer(infer_diagonal)
     .canonical(canonical_diagonal)
@@ -35,23 +35,23 @@ pub(super) const OPS: &[OpDef] = &[
     .cost(MOVE),
     OpDef::new(
         "unfold",
-        "Windows along an axis: the axis counts them, and a last axis has the elements of each.",
+        "Windows along an axis: the axis then counts windows, and a new last axis holds their elements.",
     )
     .operands(&[X])
     .attrs(&[
-        AttrDef::new("axis", AttrKind::Axis(AxisOf::Input), Default::Required, "the axis of the windows"),
-        AttrDef::new("size", AttrKind::Int, Default::Required, "elements of a window"),
-        AttrDef::new("step", AttrKind::Int, Default::Int(1), "from one window to the next"),
+        AttrDef::new("axis", AttrKind::Axis(AxisOf::Input), Default::Required, "the axis to slide along"),
+        AttrDef::new("size", AttrKind::Int, Default::Required, "the number of elements in a window"),
+        AttrDef::new("step", AttrKind::Int, Default::Int(1), "the step from one window to the next"),
     ])
     .infer(infer_unfold)
     .reference(reference!(unfold))
     .traits(VIEW)
     .cost(MOVE),
-    OpDef::new("dice", "The block that begins at a position and has a size; a block that leaves the tensor is an error.")
+    OpDef::new("dice", "The block of a given begin and size; it must lie inside the tensor.")
         .operands(&[X])
         .attrs(&[
             AttrDef::new("begin", AttrKind::Ints, Default::Required, "the first position along each axis"),
-            AttrDef::new("size", AttrKind::Ints, Default::Required, "elements along each axis; -1 for all that are left"),
+            AttrDef::new("size", AttrKind::Ints, Default::Required, "elements along each axis; -1 for all remaining"),
         ])
         .infer(infer_dice)
         .canonical(canonical_dice)
@@ -66,9 +66,9 @@ pub(super) const OPS: &[OpDef] = &[
         )
         .traits(VIEW)
         .cost(MOVE),
-    OpDef::new("channel_shuffle", "Channels in `groups` groups dealt out one by one: the first of each group, then the second.")
+    OpDef::new("channel_shuffle", "Interleaves groups of channels: the first of each group, then the second.")
         .operands(&[X])
-        .attrs(&[AttrDef::new("groups", AttrKind::Int, Default::Required, "groups of channels")])
+        .attrs(&[AttrDef::new("groups", AttrKind::Int, Default::Required, "the number of groups of channels")])
         .infer(infer_shuffle)
         .body(
             "fn (x) {
@@ -80,10 +80,10 @@ pub(super) const OPS: &[OpDef] = &[
         .cost(MOVE),
     OpDef::new(
         "tensordot",
-        "The last axes of one tensor contracted with the first ones of another: the sum of products over them.",
+        "Contracts the last axes of one tensor with the first axes of another: a sum of products.",
     )
     .operands(&[X, Operand::one("y")])
-    .attrs(&[AttrDef::new("axes", AttrKind::Int, Default::Int(1), "how many axes are contracted")])
+    .attrs(&[AttrDef::new("axes", AttrKind::Int, Default::Int(1), "the number of axes to contract")])
     .infer(infer_tensordot)
     .body(
         "fn (x, y) {
@@ -106,7 +106,7 @@ fn known(call: &Infer<'_>, name: &str) -> Result<i64, OpError> {
 fn two_axes(call: &Infer<'_>, rank: usize) -> Result<(usize, usize), OpError> {
     if rank < 2 {
         let axes = if rank == 1 { "axis" } else { "axes" };
-        return Err(OpError::new(format!("`x` has {rank} {axes}, and a diagonal needs two")).at(0));
+        return Err(OpError::new(format!("`x` has {rank} {axes}, but a diagonal needs two")).at(0));
     }
     let (first, second) = (call.axis("dim1", rank)?, call.axis("dim2", rank)?);
     if first == second {
@@ -115,7 +115,7 @@ fn two_axes(call: &Infer<'_>, rank: usize) -> Result<(usize, usize), OpError> {
     Ok((first, second))
 }
 
-/// How many elements the diagonal of `rows` and `columns` has.
+/// The length of a diagonal of a matrix with `rows` and `columns`.
 fn diagonal_length(rows: &Dim, columns: &Dim, offset: &Dim) -> Dim {
     if let (Dim::Const(r), Dim::Const(c), Dim::Const(o)) = (rows, columns, offset) {
         let below = r.saturating_add((*o).min(0));
@@ -126,7 +126,7 @@ fn diagonal_length(rows: &Dim, columns: &Dim, offset: &Dim) -> Dim {
     let below = rows.clone() + offset.minimum(&zero);
     let right = columns.clone() - offset.maximum(&zero);
     match offset {
-        // The main diagonal is as long as one of the axes.
+        // The main diagonal is as long as the shorter axis.
         Dim::Const(0) => below.minimum(&right),
         _ => below.minimum(&right).maximum(&zero),
     }
@@ -147,7 +147,7 @@ fn infer_diagonal(call: &Infer<'_>) -> Result<Type, OpError> {
     Ok(typed(x.dtype, Some(out)))
 }
 
-/// The rows come before the columns.
+/// Orders the two axes so that rows come before columns.
 fn canonical_diagonal(call: &Infer<'_>, attrs: &mut [AttrValue]) -> Result<(), OpError> {
     let (Some(shape), Some(offset)) = (call.shape(0)?, call.int("offset")) else {
         return Ok(());
@@ -170,7 +170,7 @@ fn diagonal<S: System>(e: &Eval<'_, S>) -> Out<S> {
     let rank = x.shape().len();
     let (first, second) = (e.axis("dim1", rank)?, e.axis("dim2", rank)?);
     let offset = e.int("offset").unwrap_or(0);
-    // Where nothing is left, nothing is read.
+    // An empty diagonal reads nothing.
     let skip = |n: i64| usize::try_from(n.max(0)).unwrap_or(usize::MAX);
     let (down, right) = (skip(offset.saturating_neg()), skip(offset));
     let source = |p: &[usize]| -> Vec<usize> {
@@ -191,10 +191,10 @@ fn diagonal<S: System>(e: &Eval<'_, S>) -> Out<S> {
 fn windows(call: &Infer<'_>, rank: usize) -> Result<(usize, i64, i64), OpError> {
     let (axis, size, step) = (call.axis("axis", rank)?, known(call, "size")?, known(call, "step")?);
     if size < 0 {
-        return Err(OpError::new(format!("`size` is {size}")).attr("size"));
+        return Err(OpError::new(format!("`size` must not be negative, but is {size}")).attr("size"));
     }
     if step <= 0 {
-        return Err(OpError::new(format!("`step` is {step}, and windows go forward")).attr("step"));
+        return Err(OpError::new(format!("`step` must be positive, but is {step}")).attr("step"));
     }
     Ok((axis, size, step))
 }
@@ -209,7 +209,7 @@ fn infer_unfold(call: &Infer<'_>) -> Result<Type, OpError> {
         && n < size
     {
         return Err(
-            OpError::new(format!("a window of {size} does not fit into axis {axis} of {shape}"))
+            OpError::new(format!("a window of {size} does not fit axis {axis} of {shape}"))
                 .at(0)
                 .attr("size"),
         );
@@ -239,11 +239,11 @@ fn block(call: &Infer<'_>, shape: &Shape) -> Result<Vec<(Dim, Dim)>, OpError> {
     let list = |name: &str| -> Result<Vec<Dim>, OpError> {
         let list = call
             .ints(name)
-            .ok_or_else(|| OpError::new(format!("`{name}` must be known integers")).attr(name))?;
+            .ok_or_else(|| OpError::new(format!("`{name}` must be a list of known integers")).attr(name))?;
         if list.len() != shape.len() {
             let (n, rank) = (list.len(), shape.len());
             return Err(
-                OpError::new(format!("`{name}` has {n} numbers, and {shape} has {rank} axes"))
+                OpError::new(format!("`{name}` has {n} numbers, but {shape} has {rank} axes"))
                     .at(0)
                     .attr(name),
             );
@@ -262,10 +262,10 @@ fn block(call: &Infer<'_>, shape: &Shape) -> Result<Vec<(Dim, Dim)>, OpError> {
         if wrong {
             let asked = if whole { "all".into() } else { s.to_string() };
             return Err(
-                OpError::new(format!("{asked} from {b} on leave axis {axis} of {shape}"))
+                OpError::new(format!("{asked} elements from {b} on exceed axis {axis} of {shape}"))
                     .at(0)
                     .attr("size")
-                    .help("a block lies inside of the tensor; `slice` cuts off what does not"),
+                    .help("a block must lie inside the tensor; `slice` clips its bounds"),
             );
         }
         out.push((b, if whole { left } else { s }));
@@ -282,7 +282,7 @@ fn infer_dice(call: &Infer<'_>) -> Result<Type, OpError> {
     Ok(typed(x.dtype, out))
 }
 
-/// Sizes are written out as far as the extents are known.
+/// Writes out sizes as far as the dimensions are known.
 fn canonical_dice(call: &Infer<'_>, attrs: &mut [AttrValue]) -> Result<(), OpError> {
     if let Some(shape) = call.shape(0)? {
         let written = |(_, size): (Dim, Dim)| if size.has_unknown() { Dim::Const(-1) } else { size };
@@ -296,18 +296,20 @@ fn infer_shuffle(call: &Infer<'_>) -> Result<Type, OpError> {
     let x = call.tensor(0)?;
     let groups = known(call, "groups")?;
     if groups < 1 {
-        return Err(OpError::new(format!("`groups` is {groups}")).attr("groups"));
+        return Err(OpError::new(format!("`groups` must be at least 1, but is {groups}")).attr("groups"));
     }
     if let Some(shape) = &x.shape {
         let Some(channels) = shape.get(1) else {
-            return Err(OpError::new(format!("{shape} has no axis of channels")).at(0));
+            return Err(OpError::new(format!("{shape} has no channel axis")).at(0));
         };
         if let Some(n) = channels.as_const()
             && n % groups != 0
         {
-            return Err(OpError::new(format!("{n} channels are no multiple of {groups} groups"))
-                .at(0)
-                .attr("groups"));
+            return Err(
+                OpError::new(format!("{n} channels are not a multiple of {groups} groups"))
+                    .at(0)
+                    .attr("groups"),
+            );
         }
     }
     Ok(x.clone().into())
@@ -327,11 +329,11 @@ fn infer_tensordot(call: &Infer<'_>) -> Result<Type, OpError> {
     let (kept, last) = x.split_at(x.len() - n);
     let (first, rest) = y.split_at(n);
     if last.iter().zip(first).any(|(a, b)| unify(a, b).is_none()) {
-        return Err(OpError::new(format!(
-            "the last {n} of {x} are contracted with the first {n} of {y}, and differ"
-        ))
-        .at(0)
-        .and(1));
+        return Err(
+            OpError::new(format!("the last {n} axes of {x} differ from the first {n} of {y}"))
+                .at(0)
+                .and(1),
+        );
     }
     Ok(typed(dtype, Some(kept.iter().chain(rest).cloned().collect())))
 }

@@ -1,19 +1,19 @@
-//! Small integer tensors whose elements follow from extents, as expressions over symbols.
+//! Elements of small integer tensors that are determined by dimensions, as expressions over symbols.
 //!
-//! Models compute shapes by nodes: the extents of a value are taken, picked, multiplied, joined, and given to a
-//! `reshape`. What such nodes compute is known while the graph is built, up to the symbols in its types.
+//! Models compute shapes with nodes: the dimensions of a value are read, selected, multiplied, concatenated, and passed
+//! to a `reshape`. The results of such nodes are known while the graph is built, up to the symbols in its types.
 
 use super::{AttrValue, Fact, Infer};
 use crate::tensor::{Atom, DType, Dim, Type};
 
-/// Longer tensors are not looked into.
+/// The maximum number of elements; longer tensors are not analyzed.
 const MOST: usize = 64;
 
-/// The elements of the result of a call in row-major order, if the table of extents determines all of them; `ty` is the
-/// type of the result.
+/// The elements of the result of a call in row-major order, if dimensions determine all of them; `ty` is the type of
+/// the result.
 ///
-/// Integers are meant, and truth values as 0 and 1. Of results with more than one axis those are known whose elements
-/// are only moved. Nothing is known of what is rounded in a way that the sign decides where the sign is not known.
+/// Covers integers, and booleans as 0 and 1. Results with more than one axis are known only if their elements are
+/// merely moved. Where rounding depends on a sign that is not known, the result is unknown.
 ///
 /// ```
 /// use tautomer::graph::Graph;
@@ -56,10 +56,10 @@ pub(crate) fn ints_of(fact: &Fact<'_>) -> Option<Vec<Dim>> {
         .collect()
 }
 
-/// True if the expression is never negative, extents being never negative.
+/// True if the expression is never negative, given that dimensions are not.
 pub(crate) fn is_natural(dim: &Dim) -> bool {
     let atom = |atom: &Atom| match atom {
-        // What was too large may have been any integer.
+        // A dimension that was too large may have been any integer.
         Atom::Unknown(_) => !atom.is_too_large(),
         Atom::Symbol(_) => true,
         Atom::FloorDiv(a, b) => is_natural(a) && is_natural(b),
@@ -70,7 +70,7 @@ pub(crate) fn is_natural(dim: &Dim) -> bool {
     dim.terms().iter().all(|(atoms, c)| *c >= 0 && atoms.iter().all(atom))
 }
 
-/// The elements of a result of these extents that are those of the first operand in other places.
+/// The elements of a result of shape `extents` that are elements of the first operand, rearranged.
 fn moved(call: &Infer<'_>, extents: &[usize]) -> Option<Vec<Dim>> {
     let data = || ints_of(call.operands.first()?);
     match call.def.name {
@@ -81,7 +81,7 @@ fn moved(call: &Infer<'_>, extents: &[usize]) -> Option<Vec<Dim>> {
     }
     let data = data()?;
     let from = call.shape(0).ok()??.to_concrete()?;
-    // Without elements, the other extents may be of any size.
+    // In an empty tensor the other dimensions may have any size.
     if data.is_empty() || extents.contains(&0) {
         return Some(Vec::new());
     }
@@ -112,7 +112,7 @@ fn moved(call: &Infer<'_>, extents: &[usize]) -> Option<Vec<Dim>> {
                 let last = if step < 0 { n - 1 } else { n };
                 let start = (if start < 0 { start.saturating_add(n) } else { start }).clamp(0, last.max(0));
                 first += start * strides[axis];
-                // Of an axis with one element left, no step is taken.
+                // If only one element of the axis is left, the step is never used.
                 steps[axis] = strides[axis].checked_mul(step).unwrap_or(0);
             }
         }
@@ -179,7 +179,7 @@ fn elements(call: &Infer<'_>, length: usize) -> Option<Vec<Dim>> {
         "mul" if is_int(0) => pairs(&|a, b| Some(a.clone() * b.clone())),
         "max" if is_int(0) && call.operands.len() == 2 => pairs(&|a, b| Some(a.maximum(b))),
         "min" if is_int(0) && call.operands.len() == 2 => pairs(&|a, b| Some(a.minimum(b))),
-        // Integers are divided towards zero, which is down where none is negative.
+        // Integer division rounds towards zero, which is floor where nothing is negative.
         "div" if is_int(0) => pairs(&|a, b| (divides(b) && is_natural(a)).then(|| a.floor_div(b))),
         "mod" if is_int(0) => pairs(&|a, b| (divides(b) && is_natural(a)).then(|| a.modulo(b))),
         "neg" if is_int(0) => Some(ints(0)?.into_iter().map(|d| -d).collect()),
@@ -223,7 +223,7 @@ fn is_int(call: &Infer<'_>, i: usize) -> bool {
     matches!(dtype, Some(DType::I64 | DType::I32))
 }
 
-/// True for a divisor that is known to be above zero.
+/// True for a divisor that is known to be positive.
 fn divides(dim: &Dim) -> bool {
     dim.as_const().is_some_and(|n| n > 0)
 }

@@ -1,4 +1,4 @@
-//! Operators that make the fixed vectors and matrices of signal processing: windows that taper off, and mel filters.
+//! Operators that create the constant vectors and matrices of signal processing: tapering windows and mel filters.
 
 use std::f64::consts::PI;
 
@@ -20,24 +20,30 @@ const WINDOW: &[AttrDef] = &[
         "periodic",
         AttrKind::Bool,
         Default::Bool(true),
-        "one period of the window, whose first element would come next; else it is symmetric",
+        "whether the window is one period, followed by its first element, instead of symmetric",
     ),
 ];
 
 /// The operators of this family.
 pub(super) const OPS: &[OpDef] = &[
-    window("hann_window", "The squared sine over half a turn.")
+    window("hann_window", "The Hann window: the squared sine over half a turn.")
         .reference(reference!(hann))
         .onnx("HannWindow", 17),
-    window("hamming_window", "A cosine over a turn that stays above 0.")
-        .reference(reference!(hamming))
-        .onnx("HammingWindow", 17),
-    window("blackman_window", "The sum of a constant and two cosines.")
-        .reference(reference!(blackman))
-        .onnx("BlackmanWindow", 17),
+    window(
+        "hamming_window",
+        "The Hamming window: a cosine over a turn, raised to stay above 0.",
+    )
+    .reference(reference!(hamming))
+    .onnx("HammingWindow", 17),
+    window(
+        "blackman_window",
+        "The Blackman window: the sum of a constant and two cosines.",
+    )
+    .reference(reference!(blackman))
+    .onnx("BlackmanWindow", 17),
     OpDef::new(
         "mel_weight_matrix",
-        "The matrix that takes a spectrum to the mel scale: each column is a triangle of frequencies.",
+        "The matrix that maps a spectrum to the mel scale: each column is a triangular filter.",
     )
     .operands(&[
         Operand::attr("num_mel_bins"),
@@ -47,25 +53,30 @@ pub(super) const OPS: &[OpDef] = &[
         Operand::attr("upper_edge_hertz"),
     ])
     .attrs(&[
-        AttrDef::new("num_mel_bins", AttrKind::Int, Default::Required, "columns"),
+        AttrDef::new(
+            "num_mel_bins",
+            AttrKind::Int,
+            Default::Required,
+            "the number of columns",
+        ),
         AttrDef::new(
             "dft_length",
             AttrKind::Int,
             Default::Required,
-            "samples that the spectrum was made of",
+            "the number of samples that the spectrum was computed from",
         ),
-        AttrDef::new("sample_rate", AttrKind::Int, Default::Required, "samples in a second"),
+        AttrDef::new("sample_rate", AttrKind::Int, Default::Required, "samples per second"),
         AttrDef::new(
             "lower_edge_hertz",
             AttrKind::Float,
             Default::Required,
-            "the lowest frequency",
+            "the lowest frequency in hertz",
         ),
         AttrDef::new(
             "upper_edge_hertz",
             AttrKind::Float,
             Default::Required,
-            "the highest frequency",
+            "the highest frequency in hertz",
         ),
         AttrDef::new(
             "output_datatype",
@@ -94,11 +105,11 @@ fn number_type(call: &Infer<'_>) -> Result<DType, OpError> {
         .ok_or_else(|| OpError::new("`output_datatype` must be a type of numbers").attr("output_datatype"))
 }
 
-/// The extent that attribute `name` is.
+/// The dimension given by attribute `name`.
 fn extent(call: &Infer<'_>, name: &str) -> Result<Dim, OpError> {
     let known = call.int(name);
     if let Some(n) = known.as_ref().and_then(Dim::as_const).filter(|&n| n < 0) {
-        return Err(OpError::new(format!("`{name}` is {n}; it must not be negative")).attr(name));
+        return Err(OpError::new(format!("`{name}` must not be negative, but is {n}")).attr(name));
     }
     Ok(known.unwrap_or_else(|| call.unknown()))
 }
@@ -111,7 +122,7 @@ fn infer_window(call: &Infer<'_>) -> Result<Type, OpError> {
     Ok(typed(dtype, Some([extent(call, "size")?].into_iter().collect())))
 }
 
-/// Numbers as values of the element type of the result; integers are cut towards zero.
+/// Numbers as values of the element type of the result; integers are truncated towards zero.
 fn numbers<S: System>(e: &Eval<'_, S>, mut f: impl FnMut(&[usize]) -> Result<f64, OpError>) -> Out<S> {
     let (shape, dtype) = (e.out_shape(0)?, e.out_dtype());
     Ok(vec![if dtype.is_float() {
@@ -130,7 +141,7 @@ fn cosines<S: System>(e: &Eval<'_, S>, weights: &[f64]) -> Out<S> {
         size.saturating_sub(1)
     };
     numbers(e, |at| {
-        // One element is the middle of its window.
+        // A single element is the centre of its window.
         let turn = if length == 0 { 0.5 } else { at[0] as f64 / length as f64 };
         let term = |(k, w): (usize, &f64)| w * (2.0 * PI * k as f64 * turn).cos();
         Ok(weights.iter().enumerate().map(term).sum())
@@ -154,7 +165,7 @@ fn infer_mel(call: &Infer<'_>) -> Result<Type, OpError> {
     let bins = extent(call, "num_mel_bins")?;
     let spectrum = extent(call, "dft_length")?.floor_div(&Dim::Const(2)) + Dim::Const(1);
     if let Some(rate) = call.const_int("sample_rate").filter(|&rate| rate < 1) {
-        return Err(OpError::new(format!("`sample_rate` is {rate}; the least is 1")).attr("sample_rate"));
+        return Err(OpError::new(format!("`sample_rate` must be at least 1, but is {rate}")).attr("sample_rate"));
     }
     Ok(typed(dtype, Some([spectrum, bins].into_iter().collect())))
 }
@@ -162,11 +173,11 @@ fn infer_mel(call: &Infer<'_>) -> Result<Type, OpError> {
 fn mel<S: System>(e: &Eval<'_, S>) -> Out<S> {
     let integer = |name: &str| {
         e.int(name)
-            .ok_or_else(|| OpError::new(format!("`{name}` is not known")))
+            .ok_or_else(|| OpError::new(format!("the value of `{name}` is unknown")))
     };
     let number = |name: &str| {
         e.float(name)
-            .ok_or_else(|| OpError::new(format!("`{name}` is not known")))
+            .ok_or_else(|| OpError::new(format!("the value of `{name}` is unknown")))
     };
     let (bins, length, rate) = (
         integer("num_mel_bins")?,
@@ -176,7 +187,8 @@ fn mel<S: System>(e: &Eval<'_, S>) -> Out<S> {
     let mel = |hertz: f64| 2595.0 * (1.0 + hertz / 700.0).log10();
     let (low, high) = (mel(number("lower_edge_hertz")?), mel(number("upper_edge_hertz")?));
     let step = (high - low) / (bins + 2) as f64;
-    // The place in the spectrum of edge `i`; column `i` rises from edge `i` to the next and falls to the one after.
+    // The place in the spectrum of edge `i`; column `i` rises from edge `i` to the next, and falls to the one after
+    // that.
     let edge = |i: usize| {
         let hertz = 700.0 * (10f64.powf((i as f64 * step + low) / 2595.0) - 1.0);
         ((length + 1) as f64 * hertz / rate as f64).floor()
@@ -208,7 +220,7 @@ mod tests {
                 ("hann_window", "size=4", &[], "f32[4]"),
                 ("hamming_window", "size=5 output_datatype=f64", &[], "f64[5]"),
                 ("blackman_window", "", &["i64"], "f32[?]"),
-                ("hann_window", "size=-1", &[], "`size` is -1; it must not be negative"),
+                ("hann_window", "size=-1", &[], "`size` must not be negative, but is -1"),
                 (
                     "mel_weight_matrix",
                     "num_mel_bins=8 dft_length=16 sample_rate=8192 lower_edge_hertz=0.5 upper_edge_hertz=4096.5",

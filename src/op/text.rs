@@ -1,4 +1,4 @@
-//! Operators on text.
+//! Operators on strings.
 
 use super::common::{Out, build, count, flat, map, typed};
 use super::elementwise::zip;
@@ -15,7 +15,7 @@ const X: Operand = Operand::one("x");
 pub(super) const OPS: &[OpDef] = &[
     OpDef::new(
         "string_concat",
-        "The text of `a` followed by that of `b`, broadcasting.",
+        "Concatenates the strings of `a` and `b`, with broadcasting.",
     )
     .operands(&[Operand::one("a"), Operand::one("b")])
     .infer(infer_concat)
@@ -24,7 +24,7 @@ pub(super) const OPS: &[OpDef] = &[
     .onnx("StringConcat", 20),
     OpDef::new(
         "string_split",
-        "The parts of each text, filled up with empty ones along a new last axis, and how many there are.",
+        "The parts of each string along a new last axis, padded with empty strings, and their numbers.",
     )
     .operands(&[X])
     .attrs(&[
@@ -32,13 +32,13 @@ pub(super) const OPS: &[OpDef] = &[
             "delimiter",
             AttrKind::Str,
             Default::None,
-            "what stands between the parts; any white space if left out or empty",
+            "the separator of the parts; any white space if left out or empty",
         ),
         AttrDef::new(
             "maxsplit",
             AttrKind::Int,
             Default::None,
-            "how many times a text is split at most",
+            "the maximum number of splits of each string",
         ),
     ])
     .infer(infer_split)
@@ -47,7 +47,7 @@ pub(super) const OPS: &[OpDef] = &[
     .onnx("StringSplit", 20),
     OpDef::new(
         "string_normalizer",
-        "Texts in one case and without stop words; those that become empty are left out of a list.",
+        "Changes the case of strings, and removes stop words and empty strings.",
     )
     .operands(&[X])
     .attrs(&[
@@ -61,10 +61,10 @@ pub(super) const OPS: &[OpDef] = &[
             "is_case_sensitive",
             AttrKind::Bool,
             Default::Bool(false),
-            "stop words are compared before the case is changed",
+            "whether stop words are compared case-sensitively",
         ),
-        AttrDef::new("locale", AttrKind::Str, Default::None, "without influence"),
-        AttrDef::new("stopwords", AttrKind::Strs, Default::None, "texts that are left out"),
+        AttrDef::new("locale", AttrKind::Str, Default::None, "has no effect"),
+        AttrDef::new("stopwords", AttrKind::Strs, Default::None, "strings to remove"),
     ])
     .infer(infer_normalizer)
     .reference(reference!(normalizer))
@@ -73,13 +73,13 @@ pub(super) const OPS: &[OpDef] = &[
 ];
 
 fn is_text(call: &Infer<'_>, i: usize) -> Result<DType, OpError> {
-    call.expect_dtype(i, |d| d == DType::Utf8, "text")
+    call.expect_dtype(i, |d| d == DType::Utf8, "a string")
 }
 
 fn texts<'e, S: System>(e: &'e Eval<'_, S>, i: usize) -> Result<&'e Nd<String>, OpError> {
     match e.operand(i)? {
         Value::Text(a) => Ok(a),
-        _ => Err(OpError::new("expected text")),
+        _ => Err(OpError::new("expected string elements")),
     }
 }
 
@@ -106,7 +106,7 @@ fn infer_split(call: &Infer<'_>) -> Result<Type, OpError> {
     Ok(Type::Tuple(vec![typed(dtype, parts), typed(DType::I64, shape)]))
 }
 
-/// The parts of a text: at white space, which counts once however long, or at each delimiter.
+/// The parts of a string, split at runs of white space or at each delimiter.
 fn parts(text: &str, delimiter: &str, most: usize) -> Vec<String> {
     if !delimiter.is_empty() {
         return text
@@ -159,7 +159,7 @@ fn infer_normalizer(call: &Infer<'_>) -> Result<Type, OpError> {
         Some([rows @ (Dim::Const(1) | Dim::Expr(_)), _]) => Some([rows.clone(), call.unknown()].into_iter().collect()),
         Some(_) => {
             let x = call.tensor(0)?;
-            return Err(OpError::new(format!("`x` must be a list, or have one row, and is {x}")).at(0));
+            return Err(OpError::new(format!("`x` must be a list or have one row, but is {x}")).at(0));
         }
     };
     Ok(typed(dtype, shape))
@@ -190,7 +190,7 @@ fn normalizer<S: System>(e: &Eval<'_, S>) -> Out<S> {
     let mut shape = x.shape().to_vec();
     match shape.as_mut_slice() {
         [n] | [1, n] => *n = kept.len(),
-        _ => return Err(OpError::new(format!("a list or one row is needed, and the shape is {shape:?}")).at(0)),
+        _ => return Err(OpError::new(format!("a list or one row is needed, but the shape is {shape:?}")).at(0)),
     }
     let mut texts = kept.into_iter();
     Ok(vec![Value::Text(build(&shape, |_| {
@@ -212,7 +212,7 @@ mod tests {
                     "string_concat",
                     "",
                     &["utf8[n]", "f32[n]"],
-                    "`b` must be text, and is f32[n]",
+                    "`b` must be a string, but is f32[n]",
                 ),
                 ("string_split", "", &["utf8[n]"], "(utf8[n, ?], i64[n])"),
                 ("string_normalizer", "", &["utf8[1, 4]"], "utf8[1, ?]"),
@@ -220,7 +220,7 @@ mod tests {
                     "string_normalizer",
                     "",
                     &["utf8[2, 4]"],
-                    "`x` must be a list, or have one row, and is utf8[2, 4]",
+                    "`x` must be a list or have one row, but is utf8[2, 4]",
                 ),
             ],
         );

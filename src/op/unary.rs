@@ -1,4 +1,4 @@
-//! Functions of one number, position by position.
+//! Functions of one number, applied elementwise.
 
 use std::cmp::Ordering;
 
@@ -51,13 +51,13 @@ pub(super) const OPS: &[OpDef] = &[
         .reference(reference!(neg))
         .traits(UNARY.and(OpTraits::INVOLUTION).and(OpTraits::LINEAR))
         .onnx("Neg", 6),
-    OpDef::new("abs", "The magnitude.")
+    OpDef::new("abs", "The absolute value.")
         .operands(X)
         .infer(infer_number)
         .reference(reference!(abs))
         .traits(UNARY.and(OpTraits::IDEMPOTENT))
         .onnx("Abs", 6),
-    OpDef::new("sign", "-1, 0 or 1; NaN of NaN.")
+    OpDef::new("sign", "-1, 0 or 1; NaN for NaN.")
         .operands(X)
         .infer(infer_number)
         .reference(reference!(sign))
@@ -96,21 +96,21 @@ pub(super) const OPS: &[OpDef] = &[
     float("tan", "The tangent.", ("Tan", 7), function!(Tan), (UNARY, 20.0)),
     float(
         "asin",
-        "The inverse of the sine.",
+        "The inverse sine.",
         ("Asin", 7),
         function!(Asin),
         (MONOTONE, 20.0),
     ),
     float(
         "acos",
-        "The inverse of the cosine.",
+        "The inverse cosine.",
         ("Acos", 7),
         function!(Acos),
         (UNARY, 20.0),
     ),
     float(
         "atan",
-        "The inverse of the tangent.",
+        "The inverse tangent.",
         ("Atan", 7),
         function!(Atan),
         (MONOTONE, 20.0),
@@ -138,21 +138,21 @@ pub(super) const OPS: &[OpDef] = &[
     ),
     float(
         "asinh",
-        "The inverse of the hyperbolic sine.",
+        "The inverse hyperbolic sine.",
         ("Asinh", 9),
         function!(Asinh),
         (MONOTONE, 20.0),
     ),
     float(
         "acosh",
-        "The inverse of the hyperbolic cosine.",
+        "The inverse hyperbolic cosine.",
         ("Acosh", 9),
         function!(Acosh),
         (MONOTONE, 20.0),
     ),
     float(
         "atanh",
-        "The inverse of the hyperbolic tangent.",
+        "The inverse hyperbolic tangent.",
         ("Atanh", 9),
         function!(Atanh),
         (MONOTONE, 20.0),
@@ -166,21 +166,21 @@ pub(super) const OPS: &[OpDef] = &[
     ),
     float(
         "floor",
-        "The largest integer that is not greater.",
+        "The largest integer not greater than `x`.",
         ("Floor", 6),
         function!(Floor),
         (ROUNDING, 1.0),
     ),
     float(
         "ceil",
-        "The smallest integer that is not less.",
+        "The smallest integer not less than `x`.",
         ("Ceil", 6),
         function!(Ceil),
         (ROUNDING, 1.0),
     ),
     float(
         "round",
-        "The nearest integer, of two the even one.",
+        "The nearest integer; ties go to the even one.",
         ("Round", 11),
         function!(Round),
         (ROUNDING, 1.0),
@@ -200,13 +200,13 @@ pub(super) const OPS: &[OpDef] = &[
         .reference(reference!(not))
         .traits(UNARY.and(OpTraits::INVOLUTION))
         .onnx("Not", 1),
-    OpDef::new("bitwise_not", "Bits that are not set.")
+    OpDef::new("bitwise_not", "The bits of `x` inverted.")
         .operands(X)
         .infer(infer_bits)
         .reference(reference!(bitwise_not))
         .traits(UNARY.and(OpTraits::INVOLUTION))
         .onnx("BitwiseNot", 18),
-    OpDef::new("is_nan", "True where `x` is not a number.")
+    OpDef::new("is_nan", "True where `x` is NaN.")
         .aliases(&["isnan"])
         .operands(X)
         .infer(infer_predicate)
@@ -221,13 +221,13 @@ pub(super) const OPS: &[OpDef] = &[
                 "detect_negative",
                 AttrKind::Bool,
                 Default::Bool(true),
-                "negative infinity counts",
+                "whether negative infinity counts",
             ),
             AttrDef::new(
                 "detect_positive",
                 AttrKind::Bool,
                 Default::Bool(true),
-                "positive infinity counts",
+                "whether positive infinity counts",
             ),
         ])
         .infer(infer_predicate)
@@ -242,7 +242,7 @@ fn infer_number(call: &Infer<'_>) -> Result<Type, OpError> {
 }
 
 fn infer_not(call: &Infer<'_>) -> Result<Type, OpError> {
-    call.expect_dtype(0, |d| d == DType::Bool, "a truth value")?;
+    call.expect_dtype(0, |d| d == DType::Bool, "a boolean")?;
     Ok(call.tensor(0)?.clone().into())
 }
 
@@ -302,7 +302,7 @@ fn reciprocal<S: System>(e: &Eval<'_, S>) -> Out<S> {
     real(e, |x| Ok(S::one().div(x)?))
 }
 
-/// What is not positive is 0; NaN stays.
+/// Values that are not positive become 0; NaN stays.
 fn relu<S: System>(e: &Eval<'_, S>) -> Out<S> {
     number(
         e,
@@ -348,18 +348,18 @@ mod tests {
             infer,
             &[
                 ("neg", "", &["i32[n, 3]"], "i32[n, 3]"),
-                ("neg", "", &["bool[2]"], "`x` must be a number, and is bool[2]"),
+                ("neg", "", &["bool[2]"], "`x` must be a number, but is bool[2]"),
                 ("exp", "", &["f16[..]"], "f16[..]"),
                 (
                     "exp",
                     "",
                     &["i32[2]"],
-                    "`x` must be a floating-point number, and is i32[2]",
+                    "`x` must be a floating-point number, but is i32[2]",
                 ),
                 ("relu", "", &["i8[2]"], "i8[2]"),
                 ("not", "", &["bool"], "bool"),
-                ("not", "", &["i8"], "`x` must be a truth value, and is i8"),
-                ("bitwise_not", "", &["f32"], "`x` must be an integer, and is f32"),
+                ("not", "", &["i8"], "`x` must be a boolean, but is i8"),
+                ("bitwise_not", "", &["f32"], "`x` must be an integer, but is f32"),
                 ("is_nan", "", &["f32[n]"], "bool[n]"),
                 ("is_inf", "detect_negative=0", &["f64[0]"], "bool[0]"),
             ],

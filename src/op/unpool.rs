@@ -1,4 +1,4 @@
-//! The way back from windows: columns added into an image, largest elements put to their places.
+//! The reverse of windows: adding columns into an image, and putting maxima back at their positions.
 
 use super::common::{Out, count, flat, int_operand, operand_len, strides, typed};
 use super::value::shaped;
@@ -13,16 +13,21 @@ const X: Operand = Operand::one("x");
 pub(super) const OPS: &[OpDef] = &[
     OpDef::new(
         "col2im",
-        "Columns, one for each place of a window, added into the images they were taken from.",
+        "Adds columns, one for each window position, into the images they were taken from.",
     )
     .operands(&[X, Operand::attr("image_shape"), Operand::attr("block_shape")])
     .attrs(&[
-        AttrDef::new("image_shape", AttrKind::Ints, Default::Required, "extents of an image"),
+        AttrDef::new(
+            "image_shape",
+            AttrKind::Ints,
+            Default::Required,
+            "the dimensions of an image",
+        ),
         AttrDef::new(
             "block_shape",
             AttrKind::Ints,
             Default::Required,
-            "extents of the window",
+            "the dimensions of the window",
         ),
         DILATIONS,
         PADS,
@@ -34,7 +39,7 @@ pub(super) const OPS: &[OpDef] = &[
     .onnx("Col2Im", 18),
     OpDef::new(
         "max_unpool",
-        "Elements at the places from which they were pooled; zeros elsewhere.",
+        "Puts elements back at the positions from which they were pooled, with zeros elsewhere.",
     )
     .operands(&[X, Operand::one("indices"), Operand::attr("output_shape")])
     .attrs(&[
@@ -42,7 +47,7 @@ pub(super) const OPS: &[OpDef] = &[
             "kernel_shape",
             AttrKind::Ints,
             Default::Required,
-            "extents of the window",
+            "the dimensions of the window",
         ),
         STRIDES,
         PADS,
@@ -50,7 +55,7 @@ pub(super) const OPS: &[OpDef] = &[
             "output_shape",
             AttrKind::Ints,
             Default::None,
-            "extents of the result, with zeros behind what the windows give",
+            "the shape of the result, with zeros beyond what the windows cover",
         ),
     ])
     .infer(infer_unpool)
@@ -65,7 +70,7 @@ fn infer_columns(call: &Infer<'_>) -> Result<Type, OpError> {
     let x = call.tensor(0)?;
     call.expect_dtype(0, DType::is_number, "a number")?;
     if x.rank().is_some_and(|rank| rank != 3) {
-        return Err(OpError::new(format!("`x` must be a batch of columns, and is {x}")).at(0));
+        return Err(OpError::new(format!("`x` must be a batch of columns, but is {x}")).at(0));
     }
     let (image, block) = (call.ints("image_shape"), call.ints("block_shape"));
     let axes = image
@@ -83,34 +88,34 @@ fn infer_columns(call: &Infer<'_>) -> Result<Type, OpError> {
     }
     if let Some(image) = &image {
         if let Some(d) = image.iter().find(|d| d.as_const().is_some_and(|n| n < 0)) {
-            return Err(OpError::new(format!("`image_shape` has an extent of {d}")).attr("image_shape"));
+            return Err(OpError::new(format!("dimension {d} in `image_shape` is not valid")).attr("image_shape"));
         }
         out.iter_mut().skip(2).zip(image).for_each(|(o, d)| *o = d.clone());
     }
     if let Some(block) = block {
         if block.len() != n {
             return Err(OpError::new(format!(
-                "`block_shape` has {} entries, and an image {n} axes",
+                "`block_shape` has {} entries, but an image has {n} axes",
                 block.len()
             ))
             .attr("block_shape"));
         }
         let elements = block.iter().cloned().fold(Dim::Const(1), |a, b| a * b);
         if elements.as_const().is_some_and(|n| n < 1) {
-            return Err(OpError::new("the window has no elements").attr("block_shape"));
+            return Err(OpError::new("the window is empty").attr("block_shape"));
         }
         let windows = Windows::read(&|name| call.attr(name), block)?;
         if let Some(shape) = &x.shape {
             if let (Some(channels), Some(n)) = (shape[1].as_const(), elements.as_const())
                 && channels % n != 0
             {
-                return Err(OpError::new(format!("{channels} rows are no whole number of windows of {n}")).at(0));
+                return Err(OpError::new(format!("{channels} rows are not a multiple of the window size {n}")).at(0));
             }
             out[1] = shape[1].floor_div(&elements);
             if let Some(image) = image {
                 let places = windows.counts(&image)?.into_iter().fold(Dim::Const(1), |a, b| a * b);
                 if matches!((&places, &shape[2]), (Dim::Const(a), Dim::Const(b)) if a != b) {
-                    return Err(OpError::new(format!("the window has {places} places, and `x` is {x}")).at(0));
+                    return Err(OpError::new(format!("the window has {places} positions, but `x` is {x}")).at(0));
                 }
             }
         }
@@ -122,7 +127,7 @@ fn columns<S: System>(e: &Eval<'_, S>) -> Out<S> {
     let out = e.out_shape(0)?;
     let block = e
         .ints("block_shape")
-        .ok_or_else(|| OpError::new("the window is not known"))?;
+        .ok_or_else(|| OpError::new("the window is unknown"))?;
     let windows = Windows::read(
         &|name| e.attr(name).clone(),
         block.iter().copied().map(Dim::Const).collect(),
@@ -131,7 +136,7 @@ fn columns<S: System>(e: &Eval<'_, S>) -> Out<S> {
     let extents: Vec<Dim> = image.iter().copied().map(Dim::from).collect();
     let known = |list: Vec<Dim>| -> Result<Vec<i64>, OpError> {
         let values: Option<Vec<i64>> = list.iter().map(Dim::as_const).collect();
-        values.ok_or_else(|| OpError::new("the window is not known"))
+        values.ok_or_else(|| OpError::new("the window is unknown"))
     };
     let places: Vec<usize> = known(windows.counts(&extents)?)?
         .iter()
@@ -146,11 +151,11 @@ fn columns<S: System>(e: &Eval<'_, S>) -> Out<S> {
     let (elements, number, points) = (count(&block)?, count(&places)?, count(image)?);
     if e.operand(0)?.shape() != [out[0], out[1] * elements, number] {
         return Err(OpError::new(format!(
-            "the window has {elements} elements and {number} places, and `x` has others"
+            "the window has {elements} elements and {number} positions, which does not match `x`"
         ))
         .at(0));
     }
-    // For each element of the window at each place the point of the image, if it is inside.
+    // The position in the image of each window element at each window position, if it is inside.
     let inner = strides(image);
     let mut targets = Vec::with_capacity(elements * number);
     for element in Positions::of(&block)? {
@@ -188,7 +193,7 @@ fn columns<S: System>(e: &Eval<'_, S>) -> Out<S> {
     }])
 }
 
-/// What the windows give for operand extents: `(x - 1) * stride + kernel - pads`.
+/// The dimensions covered by the windows for operand dimensions `x`: `(x - 1) * stride + kernel - pads`.
 fn covered(windows: &Windows, x: &[Dim]) -> Vec<Dim> {
     let n = windows.kernel.len();
     x.iter()
@@ -204,7 +209,7 @@ fn covered(windows: &Windows, x: &[Dim]) -> Vec<Dim> {
 fn unpool_windows(call: &Infer<'_>) -> Result<Windows, OpError> {
     let kernel = call
         .ints("kernel_shape")
-        .ok_or_else(|| OpError::new("the extents of the window are not known").attr("kernel_shape"))?;
+        .ok_or_else(|| OpError::new("the dimensions of the window are unknown").attr("kernel_shape"))?;
     Windows::read(&|name| call.attr(name), kernel)
 }
 
@@ -216,7 +221,7 @@ fn infer_unpool(call: &Infer<'_>) -> Result<Type, OpError> {
     let windows = unpool_windows(call)?;
     let rank = windows.kernel.len() + 2;
     if x.rank().is_some_and(|r| r != rank) {
-        return Err(OpError::new(format!("the window has {} axes, and `x` is {x}", rank - 2)).at(0));
+        return Err(OpError::new(format!("the window has {} axes, but `x` is {x}", rank - 2)).at(0));
     }
     let from_windows: Option<Shape> = x.shape.as_ref().map(|shape| {
         let spatial = covered(&windows, &shape[2..]);
@@ -235,10 +240,10 @@ fn infer_unpool(call: &Infer<'_>) -> Result<Type, OpError> {
                     .zip(&dims)
                     .any(|(a, b)| matches!((a, b), (Dim::Const(a), Dim::Const(b)) if a > b))
             {
-                return Err(
-                    OpError::new(format!("`output_shape` is less than the {least} of the windows"))
-                        .attr("output_shape"),
-                );
+                return Err(OpError::new(format!(
+                    "`output_shape` is smaller than the {least} covered by the windows"
+                ))
+                .attr("output_shape"));
             }
             dims.into_iter().collect()
         }
@@ -260,13 +265,13 @@ fn unpool<S: System>(e: &Eval<'_, S>) -> Out<S> {
         .iter()
         .map(|d| usize::try_from(d.as_const()?).ok())
         .collect();
-    let inner = inner.ok_or_else(|| OpError::new("the windows give no extents"))?;
+    let inner = inner.ok_or_else(|| OpError::new("the dimensions covered by the windows are unknown"))?;
     let inner = [&x.shape()[..2], &inner].concat();
     let (out, size) = (e.out_shape(0)?, count(&inner)?);
     let (from, to) = (strides(&inner), strides(&out));
-    // Indices count elements of what the windows give, which stands at the front of the result.
+    // Indices refer to the area covered by the windows, which is at the front of the result.
     let target = |index: i128| -> Result<usize, OpError> {
-        let outside = || OpError::new(format!("index {index} is outside of {size} elements")).at(1);
+        let outside = || OpError::new(format!("index {index} is out of range for {size} elements")).at(1);
         let mut rest = usize::try_from(index).ok().filter(|&i| i < size).ok_or_else(outside)?;
         let mut offset = 0;
         for (a, b) in from.iter().zip(&to) {
@@ -277,7 +282,7 @@ fn unpool<S: System>(e: &Eval<'_, S>) -> Out<S> {
     };
     let targets = places.into_iter().map(target).collect::<Result<Vec<_>, _>>()?;
     let total = count(&out)?;
-    let missing = || OpError::new("an index is outside of the result").at(1);
+    let missing = || OpError::new("an index is outside the result").at(1);
     Ok(vec![match x {
         Value::Real(a) => {
             let mut y = vec![S::zero(); total];
@@ -322,7 +327,7 @@ mod tests {
                     "col2im",
                     "image_shape=[5,5] block_shape=[1,5]",
                     &["f32[n, 10, 4]"],
-                    "the window has 5 places, and `x` is f32[n, 10, 4]",
+                    "the window has 5 positions, but `x` is f32[n, 10, 4]",
                 ),
                 (
                     "max_unpool",

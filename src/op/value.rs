@@ -1,4 +1,4 @@
-//! Values during an evaluation, and their exchange with typed tensors.
+//! Values during an evaluation, and conversion from and to typed tensors.
 
 use ndarray::{ArcArray, IxDyn};
 
@@ -7,23 +7,23 @@ use crate::tensor::{DType, Nd, Tensor};
 
 /// A tensor during an evaluation over the number system `S`.
 ///
-/// Floating-point elements of every width are numbers of `S`, integers of every width are exact; results are rounded
-/// or wrapped to their element type when they are stored.
+/// Floating-point elements of every width are numbers of `S`, and integers of every width are exact; results are
+/// rounded or wrapped to their element type when stored.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value<S> {
     /// Floating-point elements.
     Real(Nd<S>),
     /// Integer elements.
     Int(Nd<i128>),
-    /// Truth values.
+    /// Boolean elements.
     Bool(Nd<bool>),
-    /// Text.
+    /// String elements.
     Text(Nd<String>),
     /// An operand that was left out.
     Absent,
 }
 
-/// Evaluates `$body`, generic over the element, and wraps the array it gives in the same kind of value.
+/// Evaluates `$body`, generic over the element type, and wraps the resulting array in the same kind of value.
 #[macro_export]
 macro_rules! map_value {
     ($value:expr, $array:ident => $body:expr) => {
@@ -38,7 +38,7 @@ macro_rules! map_value {
 }
 
 impl<S: Number> Value<S> {
-    /// Extents.
+    /// The shape.
     pub fn shape(&self) -> &[usize] {
         match self {
             Value::Real(a) => a.shape(),
@@ -49,7 +49,7 @@ impl<S: Number> Value<S> {
         }
     }
 
-    /// The numbers inside.
+    /// The floating-point elements.
     pub fn real(&self) -> Result<&Nd<S>, OpError> {
         match self {
             Value::Real(a) => Ok(a),
@@ -57,7 +57,7 @@ impl<S: Number> Value<S> {
         }
     }
 
-    /// The integers inside.
+    /// The integer elements.
     pub fn int(&self) -> Result<&Nd<i128>, OpError> {
         match self {
             Value::Int(a) => Ok(a),
@@ -65,11 +65,11 @@ impl<S: Number> Value<S> {
         }
     }
 
-    /// The truth values inside.
+    /// The boolean elements.
     pub fn bool(&self) -> Result<&Nd<bool>, OpError> {
         match self {
             Value::Bool(a) => Ok(a),
-            _ => Err(OpError::new("expected truth values")),
+            _ => Err(OpError::new("expected boolean elements")),
         }
     }
 
@@ -84,7 +84,7 @@ impl<S: Number> Value<S> {
             Tensor::Bool(a) => Value::Bool(a.clone()),
             Tensor::Utf8(a) => Value::Text(a.clone()),
             _ if tensor.dtype().holds_floats() => {
-                // The two float systems take their own arrays without a copy.
+                // `f32` and `f64` evaluation take tensors of their own type without conversion.
                 if let Some(same) = same_type::<S>(tensor) {
                     return Ok(Value::Real(same));
                 }
@@ -94,7 +94,7 @@ impl<S: Number> Value<S> {
         })
     }
 
-    /// The value stored with element type `dtype`: numbers rounded, integers wrapped.
+    /// The value stored with element type `dtype`: numbers are rounded, integers wrapped.
     pub fn into_tensor(self, dtype: DType) -> Result<Tensor, OpError> {
         let mismatch = || OpError::new(format!("a result cannot be stored as {dtype}"));
         match self {
@@ -135,7 +135,7 @@ fn into_same_type<S: Number>(array: &Nd<S>, dtype: DType) -> Option<Tensor> {
     }
 }
 
-/// An array of that shape from its elements in row-major order.
+/// An array of that shape, from its elements in row-major order.
 pub(crate) fn shaped<T: Clone>(shape: &[usize], elements: Vec<T>) -> Result<Nd<T>, OpError> {
     let n = elements.len();
     ArcArray::from_shape_vec(IxDyn(shape), elements)

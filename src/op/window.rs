@@ -1,6 +1,6 @@
-//! Windows sliding over the spatial axes of a tensor: strides, dilations, pads, and the extents they give.
+//! Windows sliding over the spatial axes of a tensor: strides, dilations, pads, and the resulting sizes.
 //!
-//! What convolutions and pools have in common.
+//! Shared by convolutions and pools.
 
 use super::common::{advance, count, set, strides};
 use super::{AttrDef, AttrKind, AttrValue, Default, Infer, OpError};
@@ -11,7 +11,7 @@ pub(super) const AUTO_PAD: AttrDef = AttrDef::new(
     "auto_pad",
     AttrKind::OneOf(&["NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"]),
     Default::Str("NOTSET"),
-    "where pads come from; unless NOTSET, `pads` is not looked at",
+    "how pads are determined; unless NOTSET, `pads` is ignored",
 );
 
 /// `strides`
@@ -35,10 +35,10 @@ pub(super) const DILATIONS: AttrDef = AttrDef::new(
     "dilations",
     AttrKind::Ints,
     Default::None,
-    "distance of neighbouring elements of the window; 1 if left out",
+    "distance between neighbouring elements of the window; 1 if left out",
 );
 
-/// All positions of a shape, the last axis fastest.
+/// All positions of a shape; the last axis varies fastest.
 pub(super) struct Positions {
     shape: Vec<usize>,
     left: usize,
@@ -67,35 +67,35 @@ impl Iterator for Positions {
     }
 }
 
-/// Where pads come from.
+/// How pads are determined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AutoPad {
-    /// The attribute `pads`.
+    /// By the attribute `pads`.
     Explicit,
-    /// As many outputs as strides fit the input; the odd element after.
+    /// So that there is one output per stride of the input; an odd element goes after.
     SameUpper,
-    /// The same, the odd element before.
+    /// The same, but an odd element goes before.
     SameLower,
 }
 
-/// A window by its attributes, one entry for each spatial axis.
+/// Windows given by attributes, with one entry for each spatial axis.
 #[derive(Debug, Clone)]
 pub(super) struct Windows {
-    /// Elements of the window.
+    /// Size of the window.
     pub(super) kernel: Vec<Dim>,
-    /// Step of the window.
+    /// Step between windows.
     pub(super) strides: Vec<Dim>,
-    /// Distance of neighbouring elements in the window.
+    /// Distance between neighbouring elements in the window.
     pub(super) dilations: Vec<Dim>,
     /// Explicit pads: before each axis, then after each.
     pub(super) pads: Vec<Dim>,
-    /// Where pads come from.
+    /// How pads are determined.
     pub(super) auto_pad: AutoPad,
-    /// A last window may hang over the end.
+    /// Whether the last window may extend beyond the end.
     pub(super) ceil: bool,
 }
 
-/// The list `name` with `n` entries, each at least `least`; `default` everywhere if it was left out.
+/// The list `name` with `n` entries, each at least `least`; all entries are `default` if it was left out.
 pub(super) fn list(
     attr: &dyn Fn(&str) -> AttrValue,
     name: &str,
@@ -108,16 +108,19 @@ pub(super) fn list(
         _ => return Ok(vec![Dim::Const(default); n]),
     };
     if values.len() != n {
-        return Err(OpError::new(format!("`{name}` has {} entries, and {n} are needed", values.len())).attr(name));
+        return Err(OpError::new(format!("`{name}` has {} entries, but {n} are needed", values.len())).attr(name));
     }
     if let Some(bad) = values.iter().filter_map(Dim::as_const).find(|&v| v < least) {
-        return Err(OpError::new(format!("`{name}` has an entry {bad}; the least is {least}")).attr(name));
+        return Err(OpError::new(format!(
+            "`{name}` has an entry {bad}, but each must be at least {least}"
+        ))
+        .attr(name));
     }
     Ok(values)
 }
 
 impl Windows {
-    /// The window that the attributes of a call describe.
+    /// The windows that the attributes of a call describe.
     pub(super) fn read(attr: &dyn Fn(&str) -> AttrValue, kernel: Vec<Dim>) -> Result<Windows, OpError> {
         let n = kernel.len();
         let mut pads = vec![Dim::Const(0); 2 * n];
@@ -132,7 +135,7 @@ impl Windows {
         }
         if let Some(axis) = kernel.iter().position(|k| k.as_const().is_some_and(|k| k < 1)) {
             return Err(OpError::new(format!(
-                "the window has extent {} along spatial axis {axis}; the least is 1",
+                "the window has size {} along spatial axis {axis}, but must have at least 1",
                 kernel[axis]
             )));
         }
@@ -141,19 +144,18 @@ impl Windows {
             dilations: list(attr, "dilations", n, 1, 1)?,
             pads,
             auto_pad,
-            // Windows of VALID and SAME never hang over.
+            // VALID and SAME windows never extend beyond the end.
             ceil: attr("ceil_mode").is_true() && matches!(text, "" | "NOTSET"),
             kernel,
         })
     }
 
-    /// From the first to the last element of the window along spatial axis `i`.
+    /// The distance from the first to the last element of the window along spatial axis `i`, inclusive.
     pub(super) fn span(&self, i: usize) -> Dim {
         self.dilations[i].clone() * (self.kernel[i].clone() - Dim::Const(1)) + Dim::Const(1)
     }
 
-    /// Pads before and after spatial axis `i` of extent `input`; `None` if they depend on an extent that is not
-    /// known.
+    /// Pads before and after spatial axis `i` of size `input`; `None` if they depend on an unknown dimension.
     pub(super) fn pads_of(&self, i: usize, input: &Dim) -> Option<(Dim, Dim)> {
         let upper = match self.auto_pad {
             AutoPad::Explicit => return Some((self.pads[i].clone(), self.pads[self.kernel.len() + i].clone())),
@@ -167,7 +169,7 @@ impl Windows {
         Some(if upper { (small, large) } else { (large, small) })
     }
 
-    /// The number of windows along spatial axis `i` of extent `input`.
+    /// The number of windows along spatial axis `i` of size `input`.
     pub(super) fn count(&self, i: usize, input: &Dim) -> Result<Dim, OpError> {
         if self.auto_pad != AutoPad::Explicit {
             return Ok(input.ceil_div(&self.strides[i]));
@@ -179,7 +181,7 @@ impl Windows {
                 return Ok(Dim::Const(0));
             }
             return Err(OpError::new(format!(
-                "a window that spans {} does not fit spatial axis {i}: extent {input}, padded {}",
+                "a window that spans {} does not fit spatial axis {i} of size {input}, padded {}",
                 self.span(i),
                 input.clone() + before.clone() + after.clone()
             ))
@@ -190,17 +192,17 @@ impl Windows {
         if !self.ceil {
             return Ok(room.floor_div(&self.strides[i]) + one);
         }
-        // The last window starts inside the input or the padding before it.
+        // The last window must start inside the input or the padding before it.
         let starts = (input.clone() + before.clone()).ceil_div(&self.strides[i]);
         Ok((room.ceil_div(&self.strides[i]) + one).minimum(&starts))
     }
 
-    /// The window counts along all spatial axes.
+    /// The number of windows along each spatial axis.
     pub(super) fn counts(&self, input: &[Dim]) -> Result<Vec<Dim>, OpError> {
         input.iter().enumerate().map(|(i, d)| self.count(i, d)).collect()
     }
 
-    /// Writes the attributes back with nothing left out: pads explicit wherever they are known.
+    /// Writes the attributes back with all defaults filled in, and explicit pads wherever they are known.
     pub(super) fn fill(&self, call: &Infer<'_>, attrs: &mut [AttrValue], input: Option<&[Dim]>) {
         set(call, attrs, "strides", AttrValue::Ints(self.strides.clone()));
         set(call, attrs, "dilations", AttrValue::Ints(self.dilations.clone()));
@@ -228,12 +230,12 @@ impl Windows {
     }
 }
 
-/// The spatial extents: all but the first two axes.
+/// The spatial dimensions: all but the first two.
 pub(super) fn spatial(shape: &Shape) -> &[Dim] {
     shape.get(2..).unwrap_or(&[])
 }
 
-/// Windows with everything known, over a target whose positions they touch.
+/// Windows with all dimensions known, over a target whose elements they cover.
 pub(super) struct Grid {
     kernel: Vec<usize>,
     strides: Vec<usize>,
@@ -249,12 +251,12 @@ pub(super) struct Grid {
 pub(super) type Tap = (usize, usize);
 
 impl Grid {
-    /// The windows over a target of these spatial extents, with these pads.
+    /// The windows over a target with these spatial dimensions and pads.
     pub(super) fn new(windows: &Windows, pads: &[(Dim, Dim)], target: &[usize]) -> Result<Grid, OpError> {
         let known = |d: &Dim| {
             d.as_const()
                 .and_then(|v| usize::try_from(v).ok())
-                .ok_or_else(|| OpError::new(format!("an extent of the window is not known: {d}")))
+                .ok_or_else(|| OpError::new(format!("a dimension of the window is unknown: {d}")))
         };
         let all = |list: &[Dim]| list.iter().map(known).collect::<Result<Vec<_>, _>>();
         let kernel = all(&windows.kernel)?;
@@ -270,7 +272,7 @@ impl Grid {
         })
     }
 
-    /// The windows over an input of these spatial extents.
+    /// The windows over an input with these spatial dimensions.
     pub(super) fn over(windows: &Windows, input: &[usize]) -> Result<Grid, OpError> {
         let pads = input
             .iter()
@@ -278,13 +280,13 @@ impl Grid {
             .map(|(i, &d)| {
                 windows
                     .pads_of(i, &Dim::from(d))
-                    .ok_or_else(|| OpError::new("the pads are not known"))
+                    .ok_or_else(|| OpError::new("the pads are unknown"))
             })
             .collect::<Result<Vec<_>, _>>()?;
         Grid::new(windows, &pads, input)
     }
 
-    /// The elements of the window at `at` that lie in the target, in order.
+    /// The elements, in order, of the window at `at` that lie inside the target.
     pub(super) fn taps(&self, at: &[usize]) -> Vec<Tap> {
         let mut taps = vec![(0, 0)];
         for (axis, &position) in at.iter().enumerate() {
@@ -308,7 +310,7 @@ impl Grid {
         taps
     }
 
-    /// The number of elements of the window at `at` that lie in the target or its padding.
+    /// The number of elements of the window at `at` that lie inside the target or its padding.
     pub(super) fn padded_count(&self, at: &[usize]) -> i128 {
         let mut count = 1i128;
         for (axis, &position) in at.iter().enumerate() {

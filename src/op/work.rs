@@ -1,10 +1,10 @@
-//! What a call takes, estimated before it is made: limits are kept by not starting what exceeds them.
+//! Estimates the resources of a call before it is made: limits are enforced by not starting calls that exceed them.
 
 use super::cost::extent;
 use super::{Flow, Infer, Semantics};
 use crate::tensor::{DType, Dim, Tensor, Type};
 
-/// What a call takes. Numbers are estimates from above where an extent is known only afterwards.
+/// The resources a call takes. Numbers are upper bounds where a dimension is known only afterwards.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Work {
     /// Bytes of the results.
@@ -15,7 +15,7 @@ pub struct Work {
     pub elements: f64,
 }
 
-/// The longest string of a tensor, and how many bytes all of them have.
+/// The number of bytes in the longest string of a tensor, and in all of them.
 fn text(value: &Tensor) -> (f64, f64) {
     let Tensor::Utf8(texts) = value else { return (0.0, 0.0) };
     texts.iter().fold((0.0f64, 0.0), |(longest, all), text| {
@@ -23,12 +23,12 @@ fn text(value: &Tensor) -> (f64, f64) {
     })
 }
 
-/// Bytes that a tensor holds, those of its strings included.
+/// Bytes that a tensor occupies, including its strings.
 pub fn held_bytes(value: &Tensor) -> u64 {
     (value.bytes() as f64 + text(value).1) as u64
 }
 
-/// Elements and bytes of a value of that type, with `most` for each extent that is not known.
+/// Elements and bytes of a value of that type, with `most` for each unknown dimension.
 fn size(ty: &Type, most: f64) -> (f64, f64) {
     match ty {
         Type::Tensor(t) => {
@@ -37,7 +37,7 @@ fn size(ty: &Type, most: f64) -> (f64, f64) {
             (elements, elements * t.dtype.size() as f64)
         }
         Type::Tuple(items) => items.iter().map(|ty| size(ty, most)).fold((0.0, 0.0), sum),
-        // How many elements a sequence has is not part of its type.
+        // The length of a sequence is not part of its type.
         Type::Sequence(_) | Type::Optional(_) => (most, most * 8.0),
         Type::Absent => (0.0, 0.0),
     }
@@ -47,7 +47,7 @@ fn sum(a: (f64, f64), b: (f64, f64)) -> (f64, f64) {
     (a.0 + b.0, a.1 + b.1)
 }
 
-/// What a call takes whose result has that type.
+/// The resources taken by a call whose result has that type.
 ///
 /// ```
 /// # use std::cell::Cell;
@@ -65,20 +65,20 @@ pub fn work(call: &Infer<'_>, result: &Type) -> Work {
     let (elements, mut bytes) = size(result, given);
     let texts = |ty: &Type| ty.as_tensor().is_some_and(|t| t.dtype == DType::Utf8);
     if texts(result) {
-        // A new string is made of one from each operand at most.
+        // A new string is made from at most one string of each operand.
         let each: f64 = call.operands.iter().filter_map(|o| o.value).map(|t| text(t).0).sum();
         bytes += elements * each;
     }
     let operations = match (call.def.semantics, call.def.name) {
         // Their functions and bodies are counted where they run.
         (Semantics::Flow(Flow::Loop | Flow::Branch | Flow::Scan | Flow::Map), _) => 0.0,
-        // By the sum over all places; a transform has at most twice as many places as frequencies.
+        // Counts the direct sum over all positions; a transform has at most twice as many positions as frequencies.
         (_, "dft" | "stft") => {
             let shape = result.as_tensor().and_then(|t| t.shape.as_ref());
             let extents = shape.into_iter().flat_map(|s| s.iter().map(extent));
             8.0 * elements * extents.fold(1.0, f64::max)
         }
-        // Each point of the product looks for its place in every operand.
+        // Each point of the product computes its position in every operand.
         (_, "einsum") => call.def.cost.apply(call, result).flops * call.operands.len() as f64,
         _ => call.def.cost.apply(call, result).flops,
     };

@@ -1,20 +1,20 @@
-//! What may be assumed of symbols while an expression is evaluated.
+//! Assumptions about symbols while an expression is evaluated.
 //!
-//! Conditions over symbolic extents are undecided where the expressions alone do not say; a proof that goes through the
-//! cases answers them from the assumptions of the case it is in.
+//! Conditions over symbolic dimensions are undecided where the expressions alone do not decide them; a proof by cases
+//! decides them from the assumptions of the current case.
 
 use std::cell::RefCell;
 use std::rc::Rc;
 
 use super::Dim;
 
-/// Answers questions that expressions over symbols leave open.
+/// Answers questions about expressions that symbols leave open.
 pub(crate) trait Assumptions {
     /// True if the value is 0.
     fn is_zero(&self, value: &Dim) -> bool;
     /// True if the value is less than 0.
     fn is_negative(&self, value: &Dim) -> bool;
-    /// Something stayed open that these assumptions were not asked for.
+    /// Reports that something stayed undecided that these assumptions were not asked about.
     fn left_open(&self);
 }
 
@@ -22,7 +22,7 @@ thread_local! {
     static IN_FORCE: RefCell<Option<Rc<dyn Assumptions>>> = const { RefCell::new(None) };
 }
 
-/// Runs `f` under assumptions, on this thread.
+/// Runs `f` under assumptions in this thread.
 pub(crate) fn under<R>(assumptions: Rc<dyn Assumptions>, f: impl FnOnce() -> R) -> R {
     struct Restore(Option<Rc<dyn Assumptions>>);
     impl Drop for Restore {
@@ -39,7 +39,7 @@ fn in_force() -> Option<Rc<dyn Assumptions>> {
     IN_FORCE.with(|cell| cell.borrow().clone())
 }
 
-/// Tells the assumptions in force that an evaluation ended without an answer.
+/// Reports to the assumptions in force that an evaluation ended without an answer.
 pub(crate) fn left_open() {
     if let Some(assumptions) = in_force() {
         assumptions.left_open();
@@ -47,8 +47,8 @@ pub(crate) fn left_open() {
 }
 
 impl Dim {
-    /// Whether both are one value for all values of the symbols, as far as the expressions and the assumptions in force
-    /// say.
+    /// Whether both are equal for all values of the symbols, as far as the expressions and the assumptions in force
+    /// decide it.
     pub(crate) fn equals(&self, other: &Dim) -> Option<bool> {
         if self == other {
             return Some(true);
@@ -60,7 +60,7 @@ impl Dim {
         }
     }
 
-    /// Whether this is less, as far as the expressions and the assumptions in force say.
+    /// Whether this is less than `other`, as far as the expressions and the assumptions in force decide it.
     pub(crate) fn is_less(&self, other: &Dim) -> Option<bool> {
         let difference = self.clone() - other.clone();
         match difference.as_const() {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DType {
-    /// Truth value.
+    /// Boolean.
     Bool,
     /// 8-bit signed integer.
     I8,
@@ -35,27 +35,27 @@ pub enum DType {
     F32,
     /// IEEE 754 double precision.
     F64,
-    /// 2-bit signed integer; stored and converted, nothing is computed in it.
+    /// 2-bit signed integer; only stored and converted, not computed with.
     I2,
-    /// 4-bit signed integer; stored and converted, nothing is computed in it.
+    /// 4-bit signed integer; only stored and converted, not computed with.
     I4,
-    /// 2-bit unsigned integer; stored and converted, nothing is computed in it.
+    /// 2-bit unsigned integer; only stored and converted, not computed with.
     U2,
-    /// 4-bit unsigned integer; stored and converted, nothing is computed in it.
+    /// 4-bit unsigned integer; only stored and converted, not computed with.
     U4,
-    /// 4-bit number with 2 bits of exponent; stored and converted, nothing is computed in it.
+    /// 4-bit float with 2 exponent bits; only stored and converted, not computed with.
     F4E2M1,
-    /// 8-bit number with 4 bits of exponent; stored and converted, nothing is computed in it.
+    /// 8-bit float with 4 exponent bits; only stored and converted, not computed with.
     F8E4M3FN,
-    /// 8-bit number with 4 bits of exponent, one zero; stored and converted, nothing is computed in it.
+    /// 8-bit float with 4 exponent bits and a single zero; only stored and converted, not computed with.
     F8E4M3FNUZ,
-    /// 8-bit number with 5 bits of exponent; stored and converted, nothing is computed in it.
+    /// 8-bit float with 5 exponent bits; only stored and converted, not computed with.
     F8E5M2,
-    /// 8-bit number with 5 bits of exponent, one zero; stored and converted, nothing is computed in it.
+    /// 8-bit float with 5 exponent bits and a single zero; only stored and converted, not computed with.
     F8E5M2FNUZ,
-    /// 8-bit power of two; stored and converted, nothing is computed in it.
+    /// 8-bit power of two; only stored and converted, not computed with.
     F8E8M0,
-    /// UTF-8 text.
+    /// UTF-8 string.
     Utf8,
     /// Bytes.
     Binary,
@@ -65,18 +65,18 @@ pub enum DType {
     Timestamp,
 }
 
-/// What kind of arithmetic an element type has.
+/// The kind of arithmetic of an element type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DTypeClass {
-    /// Truth values.
+    /// Booleans.
     Bool,
     /// Integers of fixed width; arithmetic wraps.
     Int,
     /// Floating-point numbers.
     Float,
-    /// Numbers of few bits: no arithmetic, but numbers.
+    /// Numbers of few bits, without arithmetic.
     Narrow,
-    /// Text, bytes, dates: no arithmetic.
+    /// Strings, bytes, dates: no arithmetic.
     Other,
 }
 
@@ -187,17 +187,17 @@ impl DType {
         matches!(self, DType::I8 | DType::I16 | DType::I32 | DType::I64) || self.is_float()
     }
 
-    /// True for the integer types and the narrow ones among them.
+    /// True for the integer types, including the narrow ones.
     pub const fn holds_ints(self) -> bool {
         self.is_int() || matches!(self, DType::I2 | DType::I4 | DType::U2 | DType::U4)
     }
 
-    /// True for the floating-point types and the narrow ones among them.
+    /// True for the floating-point types, including the narrow ones.
     pub const fn holds_floats(self) -> bool {
         self.is_float() || (matches!(self.class(), DTypeClass::Narrow) && !self.holds_ints())
     }
 
-    /// Bytes of one element; text and bytes count as a 16-byte view.
+    /// Bytes of one element; strings and bytes count as a 16-byte view.
     pub const fn size(self) -> usize {
         match self {
             DType::Bool | DType::I8 | DType::U8 => 1,
@@ -243,7 +243,7 @@ impl DType {
         })
     }
 
-    /// `value` reduced to the width of an integer type, two's complement; unchanged for other types.
+    /// `value` wrapped to the width of an integer type in two's complement; unchanged for other types.
     ///
     /// ```
     /// use tautomer::tensor::DType;

@@ -1,6 +1,6 @@
 //! Element types, symbolic dimensions and shapes, types, and tensors with values.
 //!
-//! Owns what a tensor *is*; knows nothing of operators, graphs or formats.
+//! Defines what a tensor *is*; independent of operators, graphs and formats.
 
 pub(crate) mod assume;
 mod dim;

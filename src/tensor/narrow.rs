@@ -1,8 +1,8 @@
-//! Element types of less than 16 bits. They are stored, moved and converted; nothing is computed in them.
+//! Element types of less than 16 bits. They are stored, moved and converted, but not computed with.
 
 use super::DType;
 
-/// How the bits of a narrow floating-point number are read.
+/// How to decode the bits of a narrow floating-point number.
 #[derive(Debug, Clone, Copy)]
 struct Format {
     exponent: u32,
@@ -12,13 +12,13 @@ struct Format {
     largest: u8,
     /// Bits of positive infinity.
     infinity: Option<u8>,
-    /// Bits of what is no number.
+    /// Bits of NaN.
     nan: Option<u8>,
     signed: bool,
 }
 
 const fn format(dtype: DType) -> Option<Format> {
-    // Exponent and mantissa bits, bias, largest number, infinity, no number.
+    // Exponent and mantissa bits, bias, largest number, infinity, NaN.
     let (exponent, mantissa, bias, largest, infinity, nan) = match dtype {
         DType::F4E2M1 => (2, 1, 1, 0x7, None, None),
         DType::F8E4M3FN => (4, 3, 7, 0x7e, None, Some(0x7f)),
@@ -48,7 +48,7 @@ impl Format {
         }
     }
 
-    /// The number of these bits.
+    /// The number with these bits.
     fn decode(self, bits: u8) -> f64 {
         let magnitude = bits & !self.sign();
         let negative = bits & self.sign() != 0;
@@ -65,7 +65,7 @@ impl Format {
             );
             let fraction = f64::from(digits) / f64::from(1u32 << self.mantissa);
             match power {
-                // Powers of two alone have no zero.
+                // Powers of two have no zero.
                 0 if self.signed => fraction * 2f64.powi(1 - self.bias),
                 _ => (1.0 + fraction) * 2f64.powi(power - self.bias),
             }
@@ -73,8 +73,8 @@ impl Format {
         if negative { -value } else { value }
     }
 
-    /// The bits of the nearest number, of two the even one; beyond the largest one infinity, else no number, else
-    /// the largest. What is no number becomes a negative zero where nothing stands for it.
+    /// The bits of the nearest number, ties to even. Numbers beyond the largest become infinity, else NaN, else the
+    /// largest. NaN becomes negative zero in formats without NaN.
     fn encode(self, value: f64) -> u8 {
         let unzero = self.nan == Some(0x80);
         let sign = if value.is_sign_negative() { self.sign() } else { 0 };
@@ -89,7 +89,7 @@ impl Format {
                 .infinity
                 .map_or(self.nan.unwrap_or(self.largest), |infinity| infinity | sign);
         }
-        // The largest number that is not greater; numbers grow with their bits.
+        // Finds the largest number not greater than the magnitude; the order of bits is that of numbers.
         let (mut low, mut high) = (0, self.largest);
         while low < high {
             let middle = low + (high - low).div_ceil(2);
@@ -109,7 +109,7 @@ impl Format {
                 low + 1
             }
         };
-        // The bits of a negative zero are no number in some formats.
+        // In some formats the bits of negative zero mean NaN.
         if unzero && nearest == 0 { 0 } else { nearest | sign }
     }
 }
@@ -137,17 +137,17 @@ macro_rules! floats {
                 None => panic!("no narrow format"),
             };
 
-            /// The number of these bits.
+            /// The number with these bits.
             pub const fn from_bits(bits: u8) -> $name {
                 $name(bits)
             }
 
-            /// Its bits, in the lower places.
+            /// Its bits, in the low positions.
             pub const fn to_bits(self) -> u8 {
                 self.0
             }
 
-            /// The nearest number, of two the even one.
+            /// The nearest number, ties to even.
             pub fn from_f64(value: f64) -> $name {
                 $name(Self::FORMAT.encode(value))
             }
@@ -161,12 +161,12 @@ macro_rules! floats {
 }
 
 floats! {
-    F4E2M1: "A number of 4 bits: 2 of the exponent and 1 of the mantissa, no infinities.",
-    F8E4M3FN: "A number of 8 bits: 4 of the exponent and 3 of the mantissa, no infinities.",
-    F8E4M3FNUZ: "A number of 8 bits: 4 of the exponent and 3 of the mantissa, no infinities and no negative zero.",
-    F8E5M2: "A number of 8 bits: 5 of the exponent and 2 of the mantissa.",
-    F8E5M2FNUZ: "A number of 8 bits: 5 of the exponent and 2 of the mantissa, no infinities and no negative zero.",
-    F8E8M0: "A power of two: 8 bits of the exponent.",
+    F4E2M1: "A 4-bit float: 2 exponent bits and 1 mantissa bit, without infinities.",
+    F8E4M3FN: "An 8-bit float: 4 exponent bits and 3 mantissa bits, without infinities.",
+    F8E4M3FNUZ: "An 8-bit float: 4 exponent bits and 3 mantissa bits, without infinities and negative zero.",
+    F8E5M2: "An 8-bit float: 5 exponent bits and 2 mantissa bits.",
+    F8E5M2FNUZ: "An 8-bit float: 5 exponent bits and 2 mantissa bits, without infinities and negative zero.",
+    F8E8M0: "A power of two: 8 exponent bits.",
 }
 
 macro_rules! integers {
@@ -176,17 +176,17 @@ macro_rules! integers {
         pub struct $name(u8);
 
         impl $name {
-            /// The integer of these bits; higher ones are dropped.
+            /// The integer with these bits; higher ones are dropped.
             pub const fn from_bits(bits: u8) -> $name {
                 $name(bits & ((1 << $bits) - 1))
             }
 
-            /// Its bits, in the lower places.
+            /// Its bits, in the low positions.
             pub const fn to_bits(self) -> u8 {
                 self.0
             }
 
-            /// The integer of the lowest bits of `value`.
+            /// The integer with the lowest bits of `value`.
             pub const fn wrap(value: i128) -> $name {
                 $name::from_bits(value as u8)
             }
@@ -204,10 +204,10 @@ macro_rules! integers {
 }
 
 integers! {
-    I2 2 true: "An integer of 2 bits with a sign.",
-    I4 4 true: "An integer of 4 bits with a sign.",
-    U2 2 false: "An integer of 2 bits.",
-    U4 4 false: "An integer of 4 bits.",
+    I2 2 true: "A 2-bit signed integer.",
+    I4 4 true: "A 4-bit signed integer.",
+    U2 2 false: "A 2-bit unsigned integer.",
+    U4 4 false: "A 4-bit unsigned integer.",
 }
 
 #[cfg(test)]

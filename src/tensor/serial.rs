@@ -1,7 +1,7 @@
-//! Tensors as plain data: element type, extents, and the elements in row-major order.
+//! Serialization of tensors: element type, shape, and the elements in row-major order.
 //!
-//! Numbers are written as the hexadecimal digits of their little-endian bytes, so that every bit survives formats
-//! without NaN, infinities or 64-bit integers.
+//! Numbers are written as hexadecimal digits of their little-endian bytes, so that every bit survives formats without
+//! NaN, infinities or 64-bit integers.
 
 use half::{bf16, f16};
 use serde::de::Error as _;
@@ -150,7 +150,7 @@ impl<'de> Deserialize<'de> for Tensor {
             match plain.dtype {
                 DType::Bool => Tensor::new(&plain.shape, bytes.into_iter().map(|b| b != 0).collect()),
                 DType::Utf8 => Tensor::new(&plain.shape, plain.texts),
-                other => return Err(D::Error::custom(format!("tensors of {other} have no values"))),
+                other => return Err(D::Error::custom(format!("tensors of {other} cannot have values"))),
             }
         );
         tensor.ok_or_else(|| D::Error::custom("the elements of a tensor do not fill its shape"))

@@ -1,4 +1,4 @@
-//! Shapes, tensor types and types of expressions.
+//! Shapes, tensor types, and types of expressions.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -8,11 +8,11 @@ use smallvec::SmallVec;
 
 use super::{DType, Dim};
 
-/// The most axes that a tensor may have. Far more than any model uses; what costs time or memory for each axis is bounded
-/// by it, since the rank of a result may be an extent of an operand that stands for a shape.
+/// The maximum rank of a tensor, far more than any model uses. It bounds the cost per axis in time and memory, since
+/// the rank of a result may be a dimension of an operand that stands for a shape.
 pub const MAX_RANK: usize = 64;
 
-/// The extents of a tensor, outermost axis first; `[]` is a scalar.
+/// The dimensions of a tensor, outermost axis first; `[]` is a scalar.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize)]
 pub struct Shape(SmallVec<[Dim; 4]>);
 
@@ -27,7 +27,7 @@ impl Shape {
         self.0.iter().cloned().product()
     }
 
-    /// All extents, if every one is known and none is negative.
+    /// All dimensions, if each is known and not negative.
     ///
     /// ```
     /// use tautomer::tensor::{Dim, Shape};
@@ -53,11 +53,11 @@ impl Shape {
         self.0.remove(at)
     }
 
-    /// The shape after broadcasting with `other` by ONNX (NumPy) rules: trailing axes are aligned, extents are
-    /// equal or one of them is 1. An extent that is unknown or symbolic gives way to a known one above 1.
+    /// The shape after broadcasting with `other` by ONNX (NumPy) rules: trailing axes are aligned, and dimensions must
+    /// be equal or one of them 1. A known dimension above 1 wins over an unknown or symbolic one.
     ///
     /// # Errors
-    /// The axis of the result, counted from the end, at which the extents are known to differ.
+    /// The axis of the result, counted from the end, along which the dimensions are known to differ.
     ///
     /// ```
     /// use tautomer::tensor::Shape;
@@ -80,7 +80,7 @@ impl Shape {
     }
 }
 
-/// Of two descriptions of one extent the one that says more; the first if neither does.
+/// The more exact of two descriptions of the same dimension; the first if neither is more exact.
 fn more_exact<'a>(a: &'a Dim, b: &'a Dim) -> &'a Dim {
     match (a, b) {
         (Dim::Const(_), _) => a,
@@ -98,7 +98,7 @@ fn broadcast_dim(a: Dim, b: Dim) -> Option<Dim> {
         (Dim::Const(_), Dim::Const(_)) => None,
         (Dim::Const(_), _) => Some(a),
         (_, Dim::Const(_)) => Some(b),
-        // Two symbols: equal, or one of them is 1; the larger is right in both cases.
+        // Two symbols are equal, or one of them is 1; their maximum is right in both cases.
         _ => Some(a.maximum(&b)),
     }
 }
@@ -150,7 +150,7 @@ impl fmt::Display for Shape {
 pub struct TensorType {
     /// Type of one element.
     pub dtype: DType,
-    /// Extents, or `None` where not even the rank is known.
+    /// The dimensions, or `None` if the rank is unknown.
     pub shape: Option<Shape>,
 }
 
@@ -173,8 +173,8 @@ impl TensorType {
         self.shape.as_ref().map(|s| s.len())
     }
 
-    /// True if a value of type `other` may stand where this type is expected: the element types are equal and no
-    /// extent is known to differ.
+    /// True if a value of type `other` may be used where this type is expected: the element types are equal and no
+    /// dimension is known to differ.
     pub fn admits(&self, other: &TensorType) -> bool {
         self.dtype == other.dtype
             && match (&self.shape, &other.shape) {
@@ -205,13 +205,13 @@ impl fmt::Display for TensorType {
 pub enum Type {
     /// One tensor.
     Tensor(TensorType),
-    /// Several values.
+    /// A tuple of values.
     Tuple(Vec<Type>),
-    /// Any number of values of one type.
+    /// A sequence of values of one type.
     Sequence(Box<Type>),
-    /// A value that may be missing when the graph runs.
+    /// A value that may be absent at run time.
     Optional(Box<Type>),
-    /// No value: an optional operand that was left out.
+    /// No value: an optional operand was left out.
     Absent,
 }
 
@@ -229,7 +229,7 @@ impl Type {
         }
     }
 
-    /// The largest rank among the tensors inside; 0 where no rank is known.
+    /// The largest rank among the tensors inside; 0 if no rank is known.
     pub fn largest_rank(&self) -> usize {
         match self {
             Type::Tensor(t) => t.rank().unwrap_or(0),
@@ -263,8 +263,8 @@ impl Type {
         }
     }
 
-    /// What two types of one value say together: of each extent what is more exact. Where they contradict each other, this
-    /// one holds.
+    /// Combines two types of the same value: each dimension is the more exact of the two. Where they contradict each
+    /// other, this type wins.
     ///
     /// ```
     /// use tautomer::tensor::{DType, Dim, Shape, Type};
@@ -292,7 +292,7 @@ impl Type {
         }
     }
 
-    /// True if a value of type `other` may stand where this type is expected.
+    /// True if a value of type `other` may be used where this type is expected.
     pub fn admits(&self, other: &Type) -> bool {
         match (self, other) {
             (Type::Tensor(a), Type::Tensor(b)) => a.admits(b),

@@ -14,7 +14,7 @@ pub type Nd<T> = ArcArray<T, IxDyn>;
 /// A tensor with its values. Cloning shares the elements.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Tensor {
-    /// Truth values.
+    /// Booleans.
     Bool(Nd<bool>),
     /// 8-bit signed integers.
     I8(Nd<i8>),
@@ -48,23 +48,23 @@ pub enum Tensor {
     U2(Nd<U2>),
     /// 4-bit unsigned integers.
     U4(Nd<U4>),
-    /// 4-bit number with 2 bits of exponents.
+    /// 4-bit floats with 2 exponent bits.
     F4E2M1(Nd<F4E2M1>),
-    /// 8-bit number with 4 bits of exponents.
+    /// 8-bit floats with 4 exponent bits.
     F8E4M3FN(Nd<F8E4M3FN>),
-    /// 8-bit number with 4 bits of exponent, one zeros.
+    /// 8-bit floats with 4 exponent bits and a single zero.
     F8E4M3FNUZ(Nd<F8E4M3FNUZ>),
-    /// 8-bit number with 5 bits of exponents.
+    /// 8-bit floats with 5 exponent bits.
     F8E5M2(Nd<F8E5M2>),
-    /// 8-bit number with 5 bits of exponent, one zeros.
+    /// 8-bit floats with 5 exponent bits and a single zero.
     F8E5M2FNUZ(Nd<F8E5M2FNUZ>),
-    /// 8-bit power of twos.
+    /// 8-bit powers of two.
     F8E8M0(Nd<F8E8M0>),
-    /// Text.
+    /// Strings.
     Utf8(Nd<String>),
 }
 
-/// Evaluates `$body` with `$array` bound to the typed array inside a [`Tensor`], whatever its element type.
+/// Evaluates `$body` with `$array` bound to the typed array inside a [`Tensor`] of any element type.
 #[macro_export]
 macro_rules! with_array {
     ($tensor:expr, $array:ident => $body:expr) => {
@@ -97,7 +97,7 @@ macro_rules! with_array {
     };
 }
 
-/// A Rust type that is the element type of a [`Tensor`].
+/// A Rust type that can be the element type of a [`Tensor`].
 pub trait Element: Clone + Default + PartialEq + fmt::Debug + Send + Sync + 'static {
     /// The element type.
     const DTYPE: DType;
@@ -105,7 +105,7 @@ pub trait Element: Clone + Default + PartialEq + fmt::Debug + Send + Sync + 'sta
     fn wrap(array: Nd<Self>) -> Tensor;
     /// The array inside, if the element type is this one.
     fn array(tensor: &Tensor) -> Option<&Nd<Self>>;
-    /// The array inside, taken out, if the element type is this one.
+    /// Moves the array out, if the element type is this one.
     fn into_array(tensor: Tensor) -> Option<Nd<Self>>;
 }
 
@@ -141,7 +141,7 @@ elements! {
 impl Tensor {
     /// A tensor from its elements in row-major order.
     ///
-    /// Returns `None` if the number of elements is not the product of the extents.
+    /// Returns `None` if the number of elements is not the product of the dimensions.
     ///
     /// ```
     /// use tautomer::tensor::Tensor;
@@ -155,7 +155,7 @@ impl Tensor {
         ))
     }
 
-    /// A tensor without axes.
+    /// A scalar tensor.
     pub fn scalar<T: Element>(value: T) -> Tensor {
         T::wrap(ArrayD::from_elem(IxDyn(&[]), value).into_shared())
     }
@@ -195,7 +195,7 @@ impl Tensor {
         }
     }
 
-    /// Extents, outermost axis first.
+    /// The shape, outermost axis first.
     pub fn shape(&self) -> &[usize] {
         with_array!(self, a => a.shape())
     }
@@ -205,12 +205,12 @@ impl Tensor {
         with_array!(self, a => a.len())
     }
 
-    /// True if an extent is zero.
+    /// True if a dimension is zero.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Bytes of the elements; text counts its views alone.
+    /// Bytes of the elements; of strings, only the views are counted.
     pub fn bytes(&self) -> usize {
         self.len() * self.dtype().size()
     }
@@ -223,7 +223,7 @@ impl Tensor {
         }
     }
 
-    /// The elements at these positions, as a tensor with one axis; those outside of the tensor are left out.
+    /// The elements at these positions, as a tensor with one axis; positions outside the tensor are skipped.
     ///
     /// ```
     /// use tautomer::tensor::Tensor;
@@ -309,7 +309,7 @@ impl Tensor {
         }
     }
 
-    /// True if all elements have the same bits (NaN equals the same NaN); true for one element or none.
+    /// True if all elements have the same bits (NaN equals the same NaN), including tensors with at most one element.
     pub fn is_uniform(&self) -> bool {
         macro_rules! bits {
             ($a:expr) => {{
@@ -331,7 +331,7 @@ impl Tensor {
         }
     }
 
-    /// The first element as a tensor without axes; `None` if there is none.
+    /// The first element as a scalar tensor; `None` if the tensor is empty.
     pub fn first(&self) -> Option<Tensor> {
         fn one<T: Element>(a: &Nd<T>) -> Option<Tensor> {
             a.iter().next().map(|x| Tensor::scalar(x.clone()))
@@ -339,7 +339,7 @@ impl Tensor {
         with_array!(self, a => one(a))
     }
 
-    /// The same elements in row-major order under another shape of equal size.
+    /// The same elements in row-major order in another shape of equal size.
     pub fn reshaped(&self, shape: &[usize]) -> Option<Tensor> {
         fn go<T: Element>(a: &Nd<T>, shape: &[usize]) -> Option<Tensor> {
             Some(T::wrap(a.to_shape(IxDyn(shape)).ok()?.to_shared()))
@@ -347,8 +347,8 @@ impl Tensor {
         with_array!(self, a => go(a, shape))
     }
 
-    /// An order of tensors: by type, by shape, and by the bits of all elements. Equal are those with
-    /// [the same bits](Tensor::same_bits).
+    /// Orders tensors by type, shape, and the bits of all elements; those with [the same bits](Tensor::same_bits) are
+    /// equal.
     pub(crate) fn cmp_bits(&self, other: &Tensor) -> std::cmp::Ordering {
         macro_rules! each {
             ($($kind:ident($x:ident => $bits:expr)),* $(,)?) => {
@@ -376,10 +376,10 @@ impl Tensor {
         before.then_with(elements)
     }
 
-    /// Feeds type, shape and the bits of the first elements to `state`; agrees with [`Tensor::same_bits`].
+    /// Hashes type, shape and the bits of the first elements into `state`; agrees with [`Tensor::same_bits`].
     pub(crate) fn hash_start<H: std::hash::Hasher>(&self, state: &mut H) {
         use std::hash::Hash;
-        // Enough to tell most tensors apart, and no pass over large ones.
+        // Enough to distinguish most tensors without reading large ones completely.
         const ELEMENTS: usize = 16;
         macro_rules! each {
             ($a:expr, $x:ident => $bits:expr) => {

@@ -413,7 +413,11 @@ fn lists_have_one_axis_and_empty_ones_any_extents() {
         ),
     ]);
     let done = run(dir.path(), "check matrix.taut");
-    assert!(done.err.contains("`pads` has 2 axes, and is a list"), "{}", done.err);
+    assert!(
+        done.err.contains("`pads` must be a list, but has 2 axes"),
+        "{}",
+        done.err
+    );
     assert_eq!(run(dir.path(), "check empty.taut").code, 0);
 }
 

@@ -382,7 +382,7 @@ fn calls_that_do_not_fit_are_refused() {
     };
     refused(
         "fn f(x: f32[2]) { x } fn main(c: bool, x: i64[2]) { branch(c, x) {then_branch = f, else_branch = f} }",
-        "`then_branch` takes f32[2], and is called with i64[2]",
+        "`then_branch` takes f32[2], but is called with i64[2]",
     );
     refused(
         "fn f(x: f32[2]) { branch(true, x) {then_branch = f, else_branch = f} } fn main(x: f32[2]) { f(x) }",
@@ -391,10 +391,10 @@ fn calls_that_do_not_fit_are_refused() {
     refused(
         "fn f(i: i64, c: bool, x: f32[2]) { (c, cast(x) {to = f64}) }
          fn main(x: f32[2]) { loop(3i64, none, x) {body = f, carried = 1} }",
-        "`body` takes f32[2] and gives f64[2]",
+        "`body` takes f32[2], but returns f64[2]",
     );
     refused(
         "fn main(x: f32[2], y: i64[2]) { sequence_construct(x, y) }",
-        "one sequence has elements f32[2] and i64[2]",
+        "a sequence cannot have elements f32[2] and i64[2]",
     );
 }

@@ -233,7 +233,7 @@ fn patterns_that_grow_are_refused() {
             ("degree.taut", "check", 1, PARTS),
             ("axes.taut", "check", 1, "a tensor of 100000 axes"),
             ("attribute-axes.taut", "check", 1, RANK),
-            ("parts.taut", "check", 1, "the number of parts is not known"),
+            ("parts.taut", "check", 1, "the number of parts is unknown"),
         ],
     );
 }

@@ -34,13 +34,13 @@ fn types() {
                 "attention",
                 "",
                 &["f32[b, 5, s, 8]", "f32[b, 3, t, 8]", "f32[b, 3, t, 8]"],
-                "5 heads of `q` do not share 3 heads of `k`",
+                "5 heads of `q` cannot share 3 heads of `k`",
             ),
             (
                 "attention",
                 "",
                 &["f32[b, s, 8]", "f32[b, t, 8]", "f32[b, t, 8]"],
-                "`q_num_heads` is needed where an operand has three axes",
+                "`q_num_heads` is needed if an operand has three axes",
             ),
         ],
     );
@@ -55,7 +55,7 @@ fn values() {
             ("attention", "", &[q, k, v], "f32[1, 1, 2, 1] 3 3"),
             ("attention", "is_causal=true", &[q, k, v], "f32[1, 1, 2, 1] 2 3"),
             ("attention", "", &[q, k, v, "bool[2,2] 1 0 0 1"], "f32[1, 1, 2, 1] 2 4"),
-            // A mask that is too short hides the rest.
+            // A mask that is too short hides the other keys.
             ("attention", "", &[q, k, v, "bool[2,1] 1 1"], "f32[1, 1, 2, 1] 2 2"),
             (
                 "attention",
@@ -63,14 +63,14 @@ fn values() {
                 &[q, k, v, "none", "none", "none", "i64[1] 1"],
                 "f32[1, 1, 2, 1] 2 2",
             ),
-            // With a past the first query stands behind it.
+            // With a past, the first query comes after it.
             (
                 "attention",
                 "is_causal=true",
                 &[q, k, v, "none", "f32[1,1,1,1] 5", "f32[1,1,1,1] 6"],
                 "f32[1, 1, 2, 1] 4 4",
             ),
-            // Two heads of queries share one of keys; scores before anything is done to them.
+            // Two heads of queries share one of keys; the scores are returned unmodified.
             (
                 "attention_with_cache",
                 "scale=2.0 softcap=1.0",

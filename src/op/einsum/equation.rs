@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::op::OpError;
 
-/// What an axis is called: a letter, or a place in an ellipsis, counted from its end.
+/// The label of an axis: a letter, or a position in an ellipsis, counted from its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Label {
     /// An axis of the ellipsis; the last one is 0.
@@ -22,11 +22,11 @@ impl fmt::Display for Label {
     }
 }
 
-/// The axes of one operand or of the result: letters before and behind an ellipsis.
+/// The axes of one operand or of the result: letters before and after an ellipsis.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Term {
     before: Vec<char>,
-    /// The letters behind the ellipsis, if there is one.
+    /// The letters after the ellipsis, if there is one.
     after: Option<Vec<char>>,
 }
 
@@ -57,7 +57,7 @@ impl Term {
         self.before.iter().chain(self.after.iter().flatten()).copied()
     }
 
-    /// The labels with an ellipsis of `dots` axes.
+    /// The labels, with an ellipsis of `dots` axes.
     fn with_dots(&self, dots: usize) -> Vec<Label> {
         let letter = |c: &char| Label::Letter(*c);
         let dots = self.after.iter().flat_map(|_| (0..dots).rev().map(Label::Dots));
@@ -65,7 +65,7 @@ impl Term {
         self.before.iter().map(letter).chain(dots).chain(after).collect()
     }
 
-    /// The labels of the axes of an operand of that rank; `None` if it does not fit.
+    /// The labels of the axes of an operand of that rank; `None` if they do not fit it.
     pub(super) fn labels(&self, rank: usize) -> Option<Vec<Label>> {
         let dots = rank.checked_sub(self.letters().count())?;
         (dots == 0 || self.after.is_some()).then(|| self.with_dots(dots))
@@ -81,7 +81,7 @@ impl fmt::Display for Term {
     }
 }
 
-/// Axes of the operands and of the result.
+/// The axes of the operands and of the result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Equation {
     pub(super) operands: Vec<Term>,
@@ -89,8 +89,8 @@ pub(super) struct Equation {
 }
 
 impl Equation {
-    /// Without a result the equation means the ellipsis, if any, and then in alphabetical order the letters that stand
-    /// once.
+    /// Parses an equation. Without an explicit result, the result is the ellipsis, if any, and then the letters that
+    /// occur once, in alphabetical order.
     pub(super) fn parse(text: &str) -> Result<Equation, OpError> {
         let text: String = text.chars().filter(|c| !c.is_whitespace()).collect();
         let (left, right) = match text.split_once("->") {
@@ -125,9 +125,9 @@ impl Equation {
         for c in result.letters() {
             if !all.contains(&c) || seen.contains(&c) {
                 let why = if seen.contains(&c) {
-                    "stands twice in the result"
+                    "occurs twice in the result"
                 } else {
-                    "is of no operand"
+                    "is in no operand"
                 };
                 return Err(OpError::new(format!("{c} of `equation` {why}")).attr("equation"));
             }
@@ -136,8 +136,8 @@ impl Equation {
         Ok(Equation { operands, result })
     }
 
-    /// The same equation with the letters of the alphabet in the order in which they are needed first, so that equations
-    /// that differ in their letters alone become one.
+    /// The same equation with its letters renamed in order of first use, so that equations that differ only in their
+    /// letters become equal.
     pub(super) fn in_order(mut self) -> Equation {
         let mut seen: Vec<char> = Vec::new();
         for term in self.operands.iter_mut().chain([&mut self.result]) {

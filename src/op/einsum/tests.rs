@@ -25,13 +25,13 @@ fn types_follow_the_equation() {
                 "einsum",
                 "equation=ij->i",
                 &["f32[2, 3, 4]"],
-                "`equation` has letters for another number of axes than 3",
+                "the number of letters in `equation` does not match rank 3",
             ),
             (
                 "einsum",
                 "equation=ij->k",
                 &["f32[2, 3]"],
-                "k of `equation` is of no operand",
+                "k of `equation` is in no operand",
             ),
         ],
     );

@@ -38,7 +38,7 @@ fn types() {
                 "matmul_integer",
                 "",
                 &["i32[2, 2]", "i8[2, 2]"],
-                "`a` must be u8 or i8, and is i32[2, 2]",
+                "`a` must be u8 or i8, but is i32[2, 2]",
             ),
             (
                 "matmul_integer",
@@ -55,7 +55,7 @@ fn values() {
     table(
         eval,
         &[
-            // A zero point for each row on the left, for each column on the right.
+            // A zero point for each row on the left, and for each column on the right.
             (
                 "matmul_integer",
                 "",
@@ -77,7 +77,7 @@ fn values() {
                 ],
                 "u8[1, 1] 60",
             ),
-            // What is padded is the zero point.
+            // Padding has the value of the zero point.
             (
                 "conv_integer",
                 "pads=[1,0]",

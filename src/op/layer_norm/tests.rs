@@ -17,13 +17,13 @@ fn types() {
                 "rms_normalization",
                 "",
                 &["f32[n, 4]", "f32[3]"],
-                "`scale` is f32[3] and does not broadcast to `x`, f32[n, 4]",
+                "`scale` is f32[3], which does not broadcast to `x`, f32[n, 4]",
             ),
             (
                 "rms_normalization",
                 "stash_type=i32",
                 &["f32[n, 4]", "f32[4]"],
-                "`stash_type` is i32, and no floating-point type",
+                "`stash_type` is i32, which is not a floating-point type",
             ),
         ],
     );

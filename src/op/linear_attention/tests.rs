@@ -21,7 +21,7 @@ fn types() {
                 "linear_attention",
                 "q_num_heads=3 kv_num_heads=2 update_rule=linear",
                 &["f32[b, t, 12]", "f32[b, t, 6]", "f32[b, t, 10]"],
-                "3 heads of `query` do not share 2 heads of `key`",
+                "3 heads of `query` cannot share 2 heads of `key`",
             ),
         ],
     );
@@ -40,7 +40,7 @@ fn values() {
                 &[q, k, v],
                 "f32[1, 2, 1] 3 13; f32[1, 1, 1, 1] 13",
             ),
-            // With all that is there taken off: 3, then 3 + 2 * (5 - 2 * 3).
+            // With the stored value subtracted: 3, then 3 + 2 * (5 - 2 * 3).
             (
                 "linear_attention",
                 "q_num_heads=1 kv_num_heads=1 update_rule=delta scale=2.0",

@@ -22,13 +22,13 @@ fn types() {
                 "nll_loss",
                 "",
                 &["f32[3, 5]", "i64[4]"],
-                "`labels` is i64[4], and must have the axes of `scores`, f32[3, 5], but for axis 1",
+                "`labels` is i64[4], but must have the axes of `scores`, f32[3, 5], except axis 1",
             ),
             (
                 "nll_loss",
                 "",
                 &["f32[3]", "i64[3]"],
-                "`scores` must have at least 2 axes, and is f32[3]",
+                "`scores` must have at least 2 axes, but is f32[3]",
             ),
         ],
     );
@@ -43,9 +43,9 @@ fn values() {
             ("nll_loss", "reduction=none", &[scores, "i64[2] 0 2"], "f32[2] 1 6"),
             ("nll_loss", "reduction=sum", &[scores, "i64[2] 0 2"], "f32 7"),
             ("nll_loss", "", &[scores, "i64[2] 0 2"], "f32 3.5"),
-            // The mean is over the weights.
+            // The mean is weighted.
             ("nll_loss", "", &[scores, "i64[2] 0 2", "f32[3] 3 1 1"], "f32 2.25"),
-            // What is ignored need not be a class.
+            // An ignored label need not be a class.
             ("nll_loss", "ignore_index=-1", &[scores, "i64[2] 0 -1"], "f32 1"),
             (
                 "nll_loss",

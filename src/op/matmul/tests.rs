@@ -102,7 +102,7 @@ fn types() {
                 "matmul",
                 "",
                 &["f32", "f32[3]"],
-                "`a` must have at least one axis, and is f32",
+                "`a` must have at least one axis, but is f32",
             ),
             (
                 "matmul",
@@ -127,7 +127,7 @@ fn types() {
                 "gemm",
                 "",
                 &["f32[2, 3]", "f32[3, 4]", "f32[2]"],
-                "`c` of shape [2] does not broadcast to the product's [2, 4]: axis 0 is 2, not 4",
+                "`c` of shape [2] does not broadcast to the product's shape [2, 4]: axis 0 is 2, not 4",
             ),
             (
                 "gemm",
@@ -153,7 +153,7 @@ fn types() {
                 "bias_add",
                 "axis=3",
                 &["f32[n, 3, h]", "f32[4]"],
-                "axis 3 is out of range for rank 3: allowed are -3 to 2",
+                "axis 3 is out of range for rank 3: it must be in -3..=2",
             ),
         ],
     );

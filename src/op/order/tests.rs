@@ -11,7 +11,7 @@ fn types_follow_the_attributes() {
                 "top_k",
                 "k=4",
                 &["f32[n, 3]"],
-                "`k` is 4, and axis 1 of [n, 3] has 3 elements",
+                "`k` is 4, but axis 1 of [n, 3] has 3 elements",
             ),
             ("unique", "", &["f32[2, 3]"], "(f32[?], i64[?], i64[6], i64[?])"),
             (
@@ -64,7 +64,7 @@ fn elements_are_chosen() {
                 "compress",
                 "axis=0",
                 &[x, "bool[3] 0 0 1"],
-                "`condition` holds behind the 2 elements there are",
+                "`condition` is true beyond the 2 elements available",
             ),
         ],
     );

@@ -17,13 +17,13 @@ fn types() {
                 "quantize_linear",
                 "axis=0",
                 &["f32[5, 3]", "f32[3]"],
-                "the scale f32[3] has not one number for each position of an axis of `x`, f32[5, 3]",
+                "the scale f32[3] does not have one number for each position of an axis of `x`, f32[5, 3]",
             ),
             (
                 "quantize_linear",
                 "block_size=2",
                 &["f32[5, 3]", "f32[5, 3]"],
-                "the scale f32[5, 3] has not one number for each block of `x`, f32[5, 3]",
+                "the scale f32[5, 3] does not have one number for each block of `x`, f32[5, 3]",
             ),
             ("dequantize_linear", "", &["i32[n]", "f16"], "f16[n]"),
             (
@@ -48,7 +48,7 @@ fn normal_forms() {
                 &["f32[5, 4, 3]", "f32[3]", "i8[3]"],
                 "axis=2 block_size=0 output_dtype=i8 precision=none saturate=true",
             ),
-            // One scale has no axis.
+            // A single scale has no axis.
             (
                 "dequantize_linear",
                 "axis=0",

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use crate::op::{Func, Number, OpError, Refused};
 
-/// A function of one number, with up to two numbers of its own.
+/// A function of one number, with up to two parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Function {
     Relu,
@@ -20,7 +20,7 @@ pub(super) enum Function {
     Softplus,
 }
 
-/// Name, function, and the default numbers of those that it has.
+/// Name, function, and the defaults of the parameters it has.
 type Row = (&'static str, Function, Option<f64>, Option<f64>);
 
 const FUNCTIONS: &[Row] = &[
@@ -38,7 +38,7 @@ const FUNCTIONS: &[Row] = &[
 ];
 
 impl Function {
-    /// The name as it is written, whatever the case of `name`.
+    /// The canonical spelling of `name`, whose case is ignored.
     pub(super) fn spelling(name: &str) -> Result<&'static str, OpError> {
         find(name).map(|(spelling, ..)| *spelling)
     }
@@ -49,7 +49,7 @@ fn find(name: &str) -> Result<&'static Row, OpError> {
         .iter()
         .find(|(known, ..)| known.eq_ignore_ascii_case(name))
         .ok_or_else(|| {
-            let error = OpError::new(format!("there is no activation {name:?}")).attr("activations");
+            let error = OpError::new(format!("unknown activation {name:?}")).attr("activations");
             match crate::diag::did_you_mean(name, FUNCTIONS.iter().map(|f| f.0)) {
                 Some(close) => error.help(format!("did you mean {close:?}?")),
                 None => error,
@@ -57,7 +57,7 @@ fn find(name: &str) -> Result<&'static Row, OpError> {
         })
 }
 
-/// An activation with its numbers, and the bound of what it is given.
+/// An activation with its parameters, and a bound on its argument.
 #[derive(Debug, Clone)]
 pub(super) struct Activation<S> {
     function: Function,
@@ -66,7 +66,8 @@ pub(super) struct Activation<S> {
     clip: Option<S>,
 }
 
-/// The activations of that name; each that has a number takes the next of the list, or its default at the end.
+/// The activations of those names; each that has a parameter takes the next of the list, or its default if none is
+/// left.
 pub(super) fn activations<S: Number>(
     names: &[&str],
     alphas: &[f64],
@@ -96,7 +97,7 @@ fn less<S: Number>(a: &S, b: &S) -> Result<bool, Refused> {
 }
 
 impl<S: Number> Activation<S> {
-    /// Its value at `x`, held within the bound.
+    /// Its value at `x`, clamped to the bound.
     pub(super) fn of(&self, x: S) -> Result<S, Refused> {
         self.at(match &self.clip {
             Some(most) if less(most, &x)? => most.clone(),
@@ -105,7 +106,7 @@ impl<S: Number> Activation<S> {
         })
     }
 
-    /// Its value at `x`, whatever the bound is.
+    /// Its value at `x`, ignoring the bound.
     pub(super) fn at(&self, x: S) -> Result<S, Refused> {
         let (alpha, beta) = (&self.alpha, &self.beta);
         let (zero, one) = (S::zero(), S::one());
@@ -133,7 +134,7 @@ impl<S: Number> Activation<S> {
                 let size = if less(&x, &zero)? { x.neg() } else { x.clone() };
                 x.div(&one.add(&size))
             }
-            // The larger part is taken out, so that nothing overflows.
+            // The larger part is factored out to prevent overflow.
             Function::Softplus => {
                 let (part, size) = if less(&x, &zero)? {
                     (zero, x)

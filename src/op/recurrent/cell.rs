@@ -14,7 +14,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// Blocks of rows in the weights.
+    /// The number of blocks of rows in the weights.
     pub(super) fn gates(self) -> usize {
         match self {
             Kind::Rnn => 1,
@@ -23,7 +23,7 @@ impl Kind {
         }
     }
 
-    /// The activations of one direction unless others are named.
+    /// The default activations of one direction.
     pub(super) fn activations(self) -> &'static [&'static str] {
         match self {
             Kind::Rnn => &["Tanh"],
@@ -33,14 +33,14 @@ impl Kind {
     }
 }
 
-/// What one direction of a layer is made of.
+/// One direction of a layer.
 struct Layer<'a, S> {
     kind: Kind,
     hidden: usize,
     input: usize,
     w: &'a [S],
     r: &'a [S],
-    /// Added to the product with the input, and to that with the state; empty for nothing.
+    /// The biases of the products with the input and with the state; empty if there are none.
     wb: &'a [S],
     rb: &'a [S],
     peepholes: &'a [S],
@@ -63,7 +63,7 @@ fn product<S: Number>(matrix: &[S], bias: &[S], row: usize, x: &[S]) -> S {
 }
 
 impl<S: Number> Layer<'_, S> {
-    /// The state after `x`; `c` is the cell of a memory.
+    /// The state after the input `x`; `c` is the cell of an LSTM, which is updated.
     fn step(&self, x: &[S], h: &[S], c: &mut [S]) -> Result<Vec<S>, OpError> {
         let n = self.hidden;
         let from_x = |row: usize| product(self.w, self.wb, row, x);
@@ -103,7 +103,7 @@ impl<S: Number> Layer<'_, S> {
                     let new = self.acts[1].of(sum(3))?;
                     let cell = forget.mul(&c[i]).add(&enter.mul(&new));
                     let out = self.acts[0].of(peep(1, sum(1), &cell))?;
-                    // The bound is one of sums of gates, not of the cell: so ONNX Runtime has it.
+                    // The clip bounds the sums of gates, not the cell, as in ONNX Runtime.
                     let h = out.mul(&self.acts[2].at(cell.clone())?);
                     c[i] = cell;
                     Ok(h)
@@ -113,7 +113,7 @@ impl<S: Number> Layer<'_, S> {
     }
 }
 
-/// Part `i` of `n` equal ones; empty if there are none.
+/// Part `i` of `n` equal ones; empty if the list is empty.
 fn part<S>(all: &[S], i: usize, n: usize) -> &[S] {
     let each = all.len() / n.max(1);
     all.get(i * each..(i + 1) * each).unwrap_or_default()
@@ -126,7 +126,7 @@ fn operand<S: System>(e: &Eval<'_, S>, i: usize) -> Result<Vec<S>, OpError> {
     }
 }
 
-/// Steps that each element of the batch has.
+/// The number of steps of each batch element.
 fn lengths<S: System>(e: &Eval<'_, S>, steps: usize, batch: usize) -> Result<Vec<usize>, OpError> {
     let Some(value) = e.optional(4) else {
         return Ok(vec![steps; batch]);
@@ -138,12 +138,12 @@ fn lengths<S: System>(e: &Eval<'_, S>, steps: usize, batch: usize) -> Result<Vec
             usize::try_from(n)
                 .ok()
                 .filter(|n| *n <= steps)
-                .ok_or_else(|| OpError::new(format!("a sequence of length {n} is not among {steps} steps")).at(4))
+                .ok_or_else(|| OpError::new(format!("a sequence of length {n} does not fit {steps} steps")).at(4))
         })
         .collect()
 }
 
-/// All states, the last state, and the last cell of a memory.
+/// All states, the last state, and the last cell of an LSTM.
 pub(super) fn run<S: System>(e: &Eval<'_, S>, kind: Kind) -> Out<S> {
     let (x, w, r) = (operand(e, 0)?, operand(e, 1)?, operand(e, 2)?);
     let (b, initial_h) = (operand(e, 3)?, operand(e, 5)?);

@@ -27,13 +27,13 @@ fn types() {
                 "rnn",
                 "",
                 &["f32[5, 1, 2]", "f32[1, 3, 4]", "f32[1, 3, 3]"],
-                "axis 2 of `w` is 4, and 2 is expected",
+                "axis 2 of `w` is 4, but must be 2",
             ),
             (
                 "lstm",
                 "",
                 &["f32[5, 1, 2]", "f32[1, 9, 2]", "f32[1, 9, 3]"],
-                "axis 1 of `r` is 9, and 12 is expected",
+                "axis 1 of `r` is 9, but must be 12",
             ),
         ],
     );
@@ -70,7 +70,7 @@ fn values() {
                 &["f32[3,1,1] 1 2 3", "f32[1,1,1] 2", "f32[1,1,1] 1"],
                 "f32[3, 1, 1, 1] 12 10 6; f32[1, 1, 1] 12",
             ),
-            // The second sequence has one step; what lies behind it is 0.
+            // The second sequence has one step; the rest is 0.
             (
                 "rnn",
                 "activations=relu direction=reverse layout=1",
@@ -83,7 +83,7 @@ fn values() {
                 ],
                 "f32[2, 2, 1, 1] 6 4 6 0; f32[2, 1, 1] 6 6",
             ),
-            // alpha x + beta, each activation with its own numbers.
+            // alpha x + beta, with separate parameters for each activation.
             (
                 "rnn",
                 "activations=affine activation_alpha=[3.0] activation_beta=[0.5]",
@@ -102,7 +102,8 @@ fn values() {
 
 #[test]
 fn the_bound_is_not_one_of_the_cell() {
-    // All gates are cut to 1; the cell grows by 1 with each step, for it forgets nothing, and its activation sees that.
+    // All gates are clipped to 1; the cell grows by 1 with each step since nothing is forgotten, and its activation
+    // sees the unclipped cell.
     let ones = "f32[1,4,1] 9 9 9 9";
     table(
         eval,

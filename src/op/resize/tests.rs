@@ -154,13 +154,13 @@ fn values() {
                 "resize",
                 "mode=linear",
                 &["i32[2] 1 2", "none", "f32[1] 2"],
-                "integers can be resized by `mode = \"nearest\"` only",
+                "integers can only be resized with `mode = \"nearest\"`",
             ),
             (
                 "resize",
                 "",
                 &["f32[0]", "none", "none", "i64[1] 2"],
-                "axis 0 has no elements to make 2 of",
+                "axis 0 is empty and cannot be resized to 2",
             ),
             ("resize", "", &["f32[0]", "none", "f32[1] 2"], "f32[0]"),
             (
@@ -199,19 +199,19 @@ fn types() {
                 "resize",
                 "scales=[2.0]",
                 &["f32[n, h]"],
-                "`scales` has 1 entries, and 2 axes are resized",
+                "`scales` has 1 entries, but 2 axes are resized",
             ),
             (
                 "resize",
                 "scales=[0.0]",
                 &["f32[n]"],
-                "a scale is 0.0; it must be positive",
+                "scales must be positive, but one is 0.0",
             ),
             (
                 "resize",
                 "sizes=[-1]",
                 &["f32[n]"],
-                "a size is -1; it must not be negative",
+                "sizes must not be negative, but one is -1",
             ),
             (
                 "resize",
@@ -251,7 +251,7 @@ fn filters_are_widened() {
                 "resize",
                 "antialias=true sizes=[2]",
                 &[line],
-                "elements that are taken have no filter to widen",
+                "`antialias` does not apply to mode `nearest`",
             ),
         ],
     );
@@ -272,7 +272,7 @@ fn regions_are_resized() {
             ("resize", &some, &[line, "f32[2] 0.5 0.75"], "f32[3] 2 2.5 3"),
             ("resize", &some, &[line, "f32[2] 0.75 1.25"], "f32[3] 3 4 0"),
             ("resize", &beyond, &[line, "f32[2] 0.75 1.25"], "f32[3] 3 4 10"),
-            ("resize", &some, &[line], "a region is needed: `roi` is left out"),
+            ("resize", &some, &[line], "`roi` is missing"),
             ("resize", &some, &[line, "f32[1] 0.5"], "`roi` must have 2 entries"),
         ],
     );

@@ -15,7 +15,7 @@ fn types() {
                 "rotary_embedding",
                 "rotary_embedding_dim=3",
                 &["f32[b, 2, s, 8]", "f32[50, 2]", "f32[50, 2]", "i64[b, s]"],
-                "3 of 8 elements of a head do not fall into pairs",
+                "3 of 8 elements of a head cannot be split into pairs",
             ),
             (
                 "causal_conv_with_state",
@@ -33,19 +33,19 @@ fn types() {
                 "causal_conv_with_state",
                 "",
                 &["f32[2, 4, 8]", "f32[4, 1, 3]", "f32[4]", "f32[2, 4, 4]"],
-                "axis 2 of `past_state` must be 2, and it is [2, 4, 4]",
+                "axis 2 of `past_state` must be 2, but its shape is [2, 4, 4]",
             ),
             (
                 "causal_conv_with_state",
                 "",
                 &["f32[2, 4, 8]", "f32[4, 2, 3]"],
-                "`weight` is [4, 2, 3], and must be [channels, 1, positions] with one position at least",
+                "`weight` is [4, 2, 3], but must be [channels, 1, positions] with at least one position",
             ),
             (
                 "causal_conv_with_state",
                 "",
                 &["f32[2, 4, 8]", "f32[4, 1, 3]", "f32[3]"],
-                "`bias` is [3], and must have one element for each channel",
+                "`bias` is [3], but must have one element for each channel",
             ),
         ],
     );
@@ -56,7 +56,7 @@ fn values() {
     table(
         eval,
         &[
-            // A quarter turn of (1, 2), and (3, 4) as it is.
+            // (1, 2) turned by a quarter, and (3, 4) unchanged.
             (
                 "rotary_embedding",
                 "rotary_embedding_dim=2",

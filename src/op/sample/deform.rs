@@ -27,7 +27,7 @@ pub(super) fn infer(call: &Infer<'_>) -> Result<Type, OpError> {
             && (shape.len() != rank || rank < 3)
         {
             let name = call.def.operands[i].name;
-            return Err(OpError::new(format!("`{name}` is {shape}, and {rank} axes are needed")).at(i));
+            return Err(OpError::new(format!("`{name}` is {shape}, but {rank} axes are needed")).at(i));
         }
     }
     let groups = [
@@ -50,7 +50,7 @@ pub(super) fn infer(call: &Infer<'_>) -> Result<Type, OpError> {
         for (i, d) in counts.into_iter().enumerate() {
             if differ(&out[i + 2], &d) {
                 let message = format!(
-                    "`offset` has {} positions along axis {}, and the window has {d}",
+                    "`offset` has {} positions along axis {}, but the window has {d}",
                     out[i + 2],
                     i + 2
                 );
@@ -61,7 +61,7 @@ pub(super) fn infer(call: &Infer<'_>) -> Result<Type, OpError> {
         let channels = call.int("group").unwrap_or(Dim::Const(1)) * w[1].clone();
         if differ(&x[1], &channels) {
             return Err(
-                OpError::new(format!("`x` has {} channels, and the weights are for {channels}", x[1]))
+                OpError::new(format!("`x` has {} channels, but the weights are for {channels}", x[1]))
                     .at(0)
                     .and(1),
             );
@@ -73,7 +73,7 @@ pub(super) fn infer(call: &Infer<'_>) -> Result<Type, OpError> {
                 .cloned()
                 .fold(groups * Dim::from(rank - 2), |a, b| a * b);
             if differ(&offset[1], &elements) {
-                let message = format!("`offset` has {} channels, and {elements} are needed", offset[1]);
+                let message = format!("`offset` has {} channels, but {elements} are needed", offset[1]);
                 return Err(OpError::new(message).at(2));
             }
         }
@@ -104,7 +104,7 @@ pub(super) fn evaluate<S: System>(e: &Eval<'_, S>) -> Out<S> {
     let windows = windows(&|name| e.attr(name).clone(), &Shape::from(w.shape()))?;
     let known = |list: &[Dim]| -> Result<Vec<i64>, OpError> {
         let values: Option<Vec<i64>> = list.iter().map(Dim::as_const).collect();
-        values.ok_or_else(|| OpError::new("the window is not known"))
+        values.ok_or_else(|| OpError::new("the window is unknown"))
     };
     let (steps, dilations, pads) = (
         known(&windows.strides)?,
@@ -130,7 +130,7 @@ pub(super) fn evaluate<S: System>(e: &Eval<'_, S>) -> Out<S> {
     let kernel_places: Vec<Vec<usize>> = Positions::of(kernel)?.collect();
     for batch in 0..out[0] {
         for (place, position) in Positions::of(positions)?.enumerate() {
-            // Each element of the window for each channel.
+            // The samples of each window element for each channel.
             let mut samples = vec![S::zero(); channels * taps];
             for (t, at) in kernel_places.iter().enumerate() {
                 for g in 0..offset_group {

@@ -17,22 +17,24 @@ pub(super) fn infer(call: &Infer<'_>) -> Result<Type, OpError> {
     };
     if rank < 3 {
         return Err(OpError::new(format!(
-            "`x` is {x}: a batch axis, a channel axis and a spatial axis are needed"
+            "`x` is {x}, but needs a batch axis, a channel axis and a spatial axis"
         ))
         .at(0));
     }
     if let (Some(shape), Some(grid)) = (shape, grid)
         && (grid.len() != rank || differ(&grid[0], &shape[0]))
     {
-        return Err(OpError::new(format!("`grid` is {grid} and does not fit `x`, {shape}"))
-            .at(1)
-            .and(0));
+        return Err(
+            OpError::new(format!("`grid` is {grid}, which does not fit `x`, {shape}"))
+                .at(1)
+                .and(0),
+        );
     }
     if let Some(grid) = grid
         && differ(&grid[rank - 1], &Dim::from(rank - 2))
     {
         let message = format!(
-            "the last axis of `grid` must have {} coordinates, and is {}",
+            "the last axis of `grid` must have {} coordinates, but is {}",
             rank - 2,
             grid[rank - 1]
         );
@@ -52,7 +54,7 @@ pub(super) fn infer(call: &Infer<'_>) -> Result<Type, OpError> {
     Ok(typed(x.dtype, Some(out)))
 }
 
-/// How places outside of an axis are dealt with.
+/// How positions outside an axis are handled.
 struct Axis<'a> {
     extent: usize,
     low: f64,
@@ -61,7 +63,7 @@ struct Axis<'a> {
 }
 
 impl Axis<'_> {
-    /// `place` mirrored at the borders until it is within.
+    /// `place` mirrored at the borders until it is inside.
     fn reflected(&self, place: f64) -> f64 {
         let range = self.high - self.low;
         let fold = |beyond: f64, near: f64, far: f64| {
@@ -79,7 +81,7 @@ impl Axis<'_> {
         }
     }
 
-    /// The element at a whole place; none is a zero.
+    /// The element at an integral position; `None` stands for zero.
     fn element(&self, place: f64) -> Option<usize> {
         let last = self.extent as f64 - 1.0;
         let inside = |p: f64| (p >= 0.0 && p <= last).then_some(p as usize);
@@ -90,7 +92,7 @@ impl Axis<'_> {
         }
     }
 
-    /// The elements for a place, with weights.
+    /// The elements for a position, with weights.
     fn taps(&self, place: f64, mode: &str) -> Taps {
         let mut place = if mode == "nearest" {
             place.round_ties_even()
@@ -123,7 +125,7 @@ impl Axis<'_> {
     }
 }
 
-/// For each element of the grid, batch by batch, the taps along each spatial axis.
+/// The taps along each spatial axis for each element of the grid, batch by batch.
 fn places<S: System>(e: &Eval<'_, S>) -> Result<Vec<Vec<Taps>>, OpError> {
     let (x, grid) = (e.operand(0)?.shape(), e.operand(1)?.real()?);
     let n = x.len().saturating_sub(2);
@@ -163,7 +165,7 @@ fn places<S: System>(e: &Eval<'_, S>) -> Result<Vec<Vec<Taps>>, OpError> {
         .collect()
 }
 
-/// The elements that single taps name; `zero` where there is none.
+/// The elements given by single taps; `zero` where there is no tap.
 fn pick<T: Clone>(x: &Nd<T>, out: &[usize], places: &[Vec<Taps>], zero: &T) -> Result<Nd<T>, OpError> {
     let (elements, steps) = (flat(x), strides(&x.shape()[2..]));
     let (points, samples) = (count(&x.shape()[2..])?, count(&out[2..])?);

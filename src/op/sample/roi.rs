@@ -14,7 +14,7 @@ pub(super) fn infer(call: &Infer<'_>) -> Result<Type, OpError> {
     for name in ["output_height", "output_width"] {
         let n = call.int(name).unwrap_or(Dim::Const(1));
         if n.as_const().is_some_and(|n| n < 1) {
-            return Err(OpError::new(format!("`{name}` is {n}; the least is 1")).attr(name));
+            return Err(OpError::new(format!("`{name}` must be at least 1, but is {n}")).attr(name));
         }
         bins.push(n);
     }
@@ -30,17 +30,17 @@ pub(super) fn infer(call: &Infer<'_>) -> Result<Type, OpError> {
     if let Some(rois) = rois
         && differ(&rois[1], &Dim::Const(4))
     {
-        return Err(OpError::new(format!("a region has 4 coordinates, and `rois` is {rois}")).at(1));
+        return Err(OpError::new(format!("a region has 4 coordinates, but `rois` is {rois}")).at(1));
     }
     let number = rois.or(batch).map_or_else(|| call.unknown(), |s| s[0].clone());
     let channels = x.map_or_else(|| call.unknown(), |s| s[1].clone());
     Ok(typed(dtype, Some([number, channels].into_iter().chain(bins).collect())))
 }
 
-/// The most samples of a bin.
+/// The maximum number of samples of a bin.
 const MAX_SAMPLES: usize = 1 << 20;
 
-/// The samples of a bin along one axis: neighbours with weights, `None` outside.
+/// The samples of a bin along one axis: neighbours with weights, or `None` outside.
 fn samples(start: f64, bin: f64, number: usize, which: usize, extent: usize) -> Vec<Option<Taps>> {
     (0..number)
         .map(|i| {
@@ -69,7 +69,7 @@ pub(super) fn evaluate<S: System>(e: &Eval<'_, S>) -> Out<S> {
     let mean = e.text("mode") != "max";
     let extents = [x.shape()[2], x.shape()[3]];
     let (elements, points, steps) = (flat(x), count(&extents)?, strides(&extents));
-    // For each region the start and the extent of a bin along each axis.
+    // The start and size of a bin along each axis, for each region.
     let mut regions = Vec::with_capacity(out[0]);
     for n in 0..out[0] {
         let corner = |i: usize| -> Result<f64, OpError> {
@@ -97,7 +97,7 @@ pub(super) fn evaluate<S: System>(e: &Eval<'_, S>) -> Out<S> {
             .get(p[0])
             .and_then(|&b| usize::try_from(b).ok())
             .filter(|&b| b < x.shape()[0]);
-        let batch = batch.ok_or_else(|| OpError::new("a region is of no element of the batch").at(2))?;
+        let batch = batch.ok_or_else(|| OpError::new("the batch index of a region is out of range").at(2))?;
         let first = (batch * x.shape()[1] + p[1]) * points;
         let axis = |i: usize| {
             let (start, bin, number) = regions[p[0]][i];

@@ -21,7 +21,7 @@ fn types_follow_the_grid() {
                 "grid_sample",
                 "",
                 &["f32[1, 3, 4, 5]", "f32[1, 6, 7, 3]"],
-                "the last axis of `grid` must have 2 coordinates, and is 3",
+                "the last axis of `grid` must have 2 coordinates, but is 3",
             ),
             (
                 "roi_align",
@@ -39,13 +39,13 @@ fn types_follow_the_grid() {
                 "deform_conv",
                 "",
                 &["f32[n, 2, 4, 4]", "f32[3, 2, 3, 3]", "f32[n, 18, 4, 4]"],
-                "`offset` has 4 positions along axis 2, and the window has 2",
+                "`offset` has 4 positions along axis 2, but the window has 2",
             ),
             (
                 "deform_conv",
                 "offset_group=2",
                 &["f32[n, 2, 4, 4]", "f32[3, 2, 3, 3]", "f32[n, 18, 2, 2]"],
-                "`offset` has 18 channels, and 36 are needed",
+                "`offset` has 18 channels, but 36 are needed",
             ),
         ],
     );
@@ -123,7 +123,7 @@ fn regions_are_pooled() {
                 "roi_align",
                 "",
                 &[x, region, "i64[1] 1"],
-                "a region is of no element of the batch",
+                "the batch index of a region is out of range",
             ),
         ],
     );
@@ -134,7 +134,7 @@ fn windows_are_deformed() {
     let x = "f32[1, 1, 3, 3] 0 1 2 3 4 5 6 7 8";
     let w = "f32[1, 1, 2, 2] 1 1 1 1";
     let still = format!("f32[1, 8, 2, 2]{}", " 0".repeat(32));
-    // The first element of the window half a step down.
+    // The first window element is moved half a step down.
     let down = format!("f32[1, 8, 2, 2]{}{}", " 0.5".repeat(4), " 0".repeat(28));
     let half = format!("f32[1, 4, 2, 2]{}", " 0.5".repeat(16));
     table(

@@ -7,12 +7,17 @@ fn types_follow_the_shapes() {
         &[
             ("sort", "", &["f32[n, 3]"], "(f32[n, 3], i64[n, 3])"),
             ("sort", "", &["bool"], "(bool, i64)"),
-            ("sort", "axis=1", &["f32"], "axis 1 of a scalar: it has no axes"),
+            (
+                "sort",
+                "axis=1",
+                &["f32"],
+                "axis 1 is out of range: a scalar has no axes",
+            ),
             (
                 "sort",
                 "axis=2",
                 &["f32[2]"],
-                "axis 2 is out of range for rank 1: allowed are -1 to 0",
+                "axis 2 is out of range for rank 1: it must be in -1..=0",
             ),
             ("sort", "", &["f32[..]"], "(f32[..], i64[..])"),
             ("unique_consecutive", "", &["f32[2, 3]"], "f32[?]"),
@@ -39,7 +44,7 @@ fn types_follow_the_shapes() {
                 "unique_consecutive",
                 "axis=0",
                 &["f32"],
-                "axis 0 of a scalar: it has no axes",
+                "axis 0 is out of range: a scalar has no axes",
             ),
         ],
     );

@@ -1,4 +1,4 @@
-//! Sums of products in normal form, and the operations that keep it.
+//! Sums of products in normal form, and the operations that preserve it.
 
 use super::{Atom, Dim, Product};
 use std::cmp::Ordering;
@@ -19,7 +19,7 @@ impl Dim {
         Dim::from_sorted(merged)
     }
 
-    /// `terms` are sorted by product, each there once, without coefficients of 0.
+    /// `terms` are sorted by product; each product occurs once, and no coefficient is 0.
     pub(super) fn from_sorted(terms: Vec<(Product, i64)>) -> Dim {
         match terms.as_slice() {
             [] => Dim::Const(0),
@@ -28,7 +28,7 @@ impl Dim {
         }
     }
 
-    /// Each coefficient times a number.
+    /// Each coefficient multiplied by a number.
     pub(super) fn scaled(&self, by: i64) -> Dim {
         match self {
             Dim::Const(value) => Dim::Const(value.saturating_mul(by)),
@@ -40,7 +40,7 @@ impl Dim {
         }
     }
 
-    /// Quotient rounded towards negative infinity; a division by zero stays symbolic.
+    /// The quotient rounded towards negative infinity; division by zero stays symbolic.
     pub fn floor_div(&self, divisor: &Dim) -> Dim {
         match (self, divisor) {
             (_, Dim::Const(1)) => return self.clone(),
@@ -49,7 +49,7 @@ impl Dim {
                 // floor((q*a + r) / q) = a + floor(r / q)
                 let (mut whole, mut rest) = (Vec::new(), Vec::new());
                 for (product, c) in self.terms() {
-                    // The constant is reduced to 0..q, so that (h - 1) / 2 + 1 and (h + 1) / 2 are one value.
+                    // The constant is reduced to 0..q, so that (h - 1) / 2 + 1 and (h + 1) / 2 have the same form.
                     let (taken, kept) = if product.is_empty() {
                         (c.div_euclid(*q), c.rem_euclid(*q))
                     } else if c % q == 0 {
@@ -96,7 +96,7 @@ impl Dim {
         if let [(product, coefficient)] = divisor_terms.as_slice() {
             let mut quotient = Vec::new();
             for (atoms, c) in self.terms() {
-                // The least integer has no quotient by -1.
+                // The smallest integer has no quotient by -1.
                 if c.checked_rem(*coefficient)? != 0 {
                     return None;
                 }
@@ -109,17 +109,17 @@ impl Dim {
             }
             return Some(Dim::from_terms(quotient));
         }
-        // A sum divides only as a common factor, which the leading terms give away.
+        // A sum divides only as a common factor, which the leading terms determine.
         let leading = self.terms().last()?.clone();
         let by = divisor_terms.last()?.clone();
         let factor = Dim::from_terms(vec![leading]).exact_div(&Dim::from_terms(vec![by]))?;
         (factor.clone() * divisor.clone() == *self).then_some(factor)
     }
 
-    /// Quotient rounded towards positive infinity.
+    /// The quotient rounded towards positive infinity.
     pub fn ceil_div(&self, divisor: &Dim) -> Dim {
         match (self, divisor) {
-            // One form for what a convolution and its padded input make of an extent: (h + 1) / 2.
+            // Gives one form, (h + 1) / 2, to the results of a convolution with stride 2 and of its padded input.
             (Dim::Expr(_), Dim::Const(q)) if *q > 0 => (self.clone() + Dim::Const(q - 1)).floor_div(divisor),
             _ => -(-self.clone()).floor_div(divisor),
         }
@@ -160,7 +160,7 @@ impl Dim {
         }
     }
 
-    /// True if this is one of the numbers that `other` is the largest of.
+    /// True if this is one of the arguments of the maximum `other`.
     fn is_among(&self, other: &Dim) -> bool {
         let mut rest = vec![other];
         while let Some(dim) = rest.pop() {
@@ -186,7 +186,7 @@ impl Dim {
         }
     }
 
-    /// The atom and the number if this is an atom and a number that is added.
+    /// The atom and the number, if this is the sum of an atom and a number.
     pub(crate) fn as_atom_and_number(&self) -> Option<(&Atom, i64)> {
         let Dim::Expr(poly) = self else { return None };
         match poly.terms.as_slice() {
@@ -197,7 +197,7 @@ impl Dim {
     }
 }
 
-/// The order of products; most that are compared are one and the same.
+/// The order of products; most pairs that are compared are identical.
 pub(super) fn ordered(a: &Product, b: &Product) -> Ordering {
     if Arc::ptr_eq(a, b) { Ordering::Equal } else { a.cmp(b) }
 }

@@ -1,4 +1,4 @@
-//! Values of symbols put in their places.
+//! Substitution and evaluation of symbols.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use super::arith::{floor_div, modulo};
 use super::{Atom, Dim, Product};
 
 impl Dim {
-    /// The value where every symbol has one; nothing, if one has none, or if a number becomes too large.
+    /// The value if every symbol has one; `None` if one has none, or if a number becomes too large.
     pub(crate) fn evaluate(&self, value: &dyn Fn(&str) -> Option<i64>) -> Option<i64> {
         let poly = match self {
             Dim::Const(v) => return Some(*v),
@@ -29,7 +29,7 @@ impl Dim {
         })
     }
 
-    /// The expression with symbols replaced by the values that `value` knows.
+    /// The expression with symbols replaced by their values, where `value` has one.
     pub fn bind(&self, value: &dyn Fn(&str) -> Option<i64>) -> Dim {
         self.substitute(&|atom| match atom {
             Atom::Symbol(name) => value(name).map(Dim::Const),
@@ -37,12 +37,12 @@ impl Dim {
         })
     }
 
-    /// The expression with the atoms that `f` knows replaced; divisions are entered.
+    /// The expression with atoms replaced where `f` has a replacement, including inside divisions.
     pub fn substitute(&self, f: &dyn Fn(&Atom) -> Option<Dim>) -> Dim {
         self.substituted(f).unwrap_or_else(|| self.clone())
     }
 
-    /// The expression with atoms replaced; nothing, if none is.
+    /// The expression with atoms replaced; `None` if nothing changes.
     fn substituted(&self, f: &dyn Fn(&Atom) -> Option<Dim>) -> Option<Dim> {
         let Dim::Expr(poly) = self else { return None };
         let mut changed = false;
@@ -72,7 +72,7 @@ impl Dim {
 }
 
 impl Atom {
-    /// What the atom becomes where `f` replaces atoms; nothing, if it stays.
+    /// The atom after replacing atoms by `f`; `None` if nothing changes.
     fn substituted(&self, f: &dyn Fn(&Atom) -> Option<Dim>) -> Option<Dim> {
         if let Some(replaced) = f(self) {
             return Some(replaced);

@@ -1,8 +1,8 @@
-//! How large an expression may become.
+//! Limits on the size of an expression.
 //!
-//! A product of sums is multiplied out, and quotients and largest values nest: a few lines can ask for expressions that
-//! grow exponentially. What would have too many parts is an unknown dimension instead, so that arithmetic stays total
-//! and each step costs a bounded amount of work.
+//! Products of sums are multiplied out, and quotients and maxima nest: a few lines can produce expressions that grow
+//! exponentially. An expression with too many parts becomes an unknown dimension instead, so that arithmetic stays
+//! total and each step costs a bounded amount of work.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -11,15 +11,15 @@ use rustc_hash::FxHasher;
 
 use super::{Atom, Dim, Poly, Product};
 
-/// The most parts that a dimension may have: its terms, their factors, and the parts of the expressions in those. Real
-/// models have a few dozen.
+/// The maximum number of parts of a dimension: its terms, their factors, and the parts of the expressions in those.
+/// Real models have a few dozen.
 pub const MAX_DIM_PARTS: usize = 1024;
 
-/// Unknown dimensions from this number on stand for expressions that were too large.
+/// Unknown dimensions with this number or above stand for expressions that were too large.
 const TOO_LARGE: u32 = 1 << 31;
 
 impl Dim {
-    /// The sum of these terms, which are in normal form and no constant.
+    /// The sum of these terms, which are in normal form and not a constant.
     pub(super) fn limited(terms: Vec<(Product, i64)>) -> Dim {
         if parts(&terms, MAX_DIM_PARTS).is_none() {
             return Dim::too_large(&terms);
@@ -27,13 +27,13 @@ impl Dim {
         Dim::Expr(Arc::new(Poly { terms }))
     }
 
-    /// The product of two sums that have too many terms together.
+    /// The product of two sums, which has too many terms.
     pub(super) fn too_large_product(a: &Dim, b: &Dim) -> Dim {
         Dim::too_large(&if a <= b { (a, b) } else { (b, a) })
     }
 
-    /// The unknown dimension that stands for an expression. Its number follows from the expression alone, so that what
-    /// is computed twice stays one value, whatever has been computed before.
+    /// The unknown dimension that stands for an expression. Its number depends only on the expression, so that
+    /// computing it twice gives the same value, whatever was computed before.
     fn too_large(what: &impl Hash) -> Dim {
         let mut hasher = FxHasher::default();
         what.hash(&mut hasher);
@@ -43,7 +43,7 @@ impl Dim {
         }))
     }
 
-    /// How many products the expression is the sum of; 0 for a number.
+    /// The number of products that the expression is a sum of; 0 for a number.
     pub(crate) fn term_count(&self) -> usize {
         match self {
             Dim::Const(_) => 0,
@@ -61,13 +61,13 @@ impl Dim {
 
 impl Atom {
     /// True for an unknown dimension that stands for an expression with too many parts; all others are numbered by
-    /// those who make them.
+    /// their creators.
     pub fn is_too_large(&self) -> bool {
         matches!(self, Atom::Unknown(id) if (TOO_LARGE..TOO_LARGE | 1 << 30).contains(id))
     }
 }
 
-/// What is left of `room` after these terms; nothing, if they need more.
+/// The remaining room after these terms; `None` if they need more than `room`.
 fn parts(terms: &[(Product, i64)], room: usize) -> Option<usize> {
     terms.iter().try_fold(room, |room, (product, _)| {
         product.iter().try_fold(room.checked_sub(1)?, |room, atom| {

@@ -12,11 +12,11 @@ use serde::{Deserialize, Serialize};
 
 pub use limit::MAX_DIM_PARTS;
 
-/// The extent of one axis: a known integer, or a polynomial over symbols and floor divisions.
+/// The size along one axis: a known integer, or a polynomial over symbols and floor divisions.
 ///
-/// Expressions are kept in a normal form, so that `==` decides equality of polynomials:
-/// `2 * h + h` and `3 * h` are one value. Arithmetic saturates at the limits of `i64`, and an expression of more than
-/// [`MAX_DIM_PARTS`] parts is an unknown dimension.
+/// Expressions are kept in a normal form, so that `==` decides equality of polynomials: `2 * h + h` and `3 * h` are
+/// equal. Arithmetic saturates at the limits of `i64`, and an expression of more than [`MAX_DIM_PARTS`] parts becomes
+/// an unknown dimension.
 ///
 /// ```
 /// use tautomer::tensor::Dim;
@@ -27,7 +27,7 @@ pub use limit::MAX_DIM_PARTS;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Dim {
-    /// A known extent.
+    /// A known dimension.
     Const(i64),
     /// A polynomial that is not a constant.
     Expr(Arc<Poly>),
@@ -36,11 +36,11 @@ pub enum Dim {
 /// A polynomial: a sum of products of atoms with integer coefficients.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Poly {
-    /// Sorted by product, coefficients never zero; the constant term has the empty product.
+    /// Sorted by product, with nonzero coefficients; the constant term has the empty product.
     terms: Vec<(Product, i64)>,
 }
 
-/// Atoms that are multiplied, sorted.
+/// A sorted list of atoms that are multiplied.
 pub(crate) type Product = Arc<[Atom]>;
 
 /// An indivisible part of a dimension expression.
@@ -48,7 +48,7 @@ pub(crate) type Product = Arc<[Atom]>;
 pub enum Atom {
     /// A named dimension.
     Symbol(Arc<str>),
-    /// An extent nothing is known of; equal to itself alone.
+    /// A dimension that nothing is known about; equal only to itself.
     Unknown(u32),
     /// Quotient rounded towards negative infinity.
     FloorDiv(Dim, Dim),
@@ -66,7 +66,7 @@ impl Dim {
         Dim::atom(Atom::Symbol(name.into()))
     }
 
-    /// An unknown extent; `id` tells it from other unknown extents.
+    /// An unknown dimension; `id` distinguishes it from others.
     pub fn unknown(id: u32) -> Dim {
         Dim::atom(Atom::Unknown(id))
     }
@@ -83,7 +83,7 @@ impl Dim {
         }
     }
 
-    /// The symbol's name, if this is a lone symbol.
+    /// The symbol's name, if this is a single symbol.
     pub fn as_symbol(&self) -> Option<&str> {
         match self.as_atom() {
             Some(Atom::Symbol(name)) => Some(name),
@@ -101,19 +101,19 @@ impl Dim {
         }
     }
 
-    /// True for a lone unknown extent (`?`).
+    /// True for a single unknown dimension (`?`).
     pub fn is_unknown(&self) -> bool {
         matches!(self.as_atom(), Some(Atom::Unknown(_)))
     }
 
-    /// True if an unknown extent occurs anywhere inside.
+    /// True if an unknown dimension occurs anywhere inside.
     pub fn has_unknown(&self) -> bool {
         let mut found = false;
         self.visit_atoms(&mut |atom| found |= matches!(atom, Atom::Unknown(_)));
         found
     }
 
-    /// Calls `f` for every atom, those inside divisions included.
+    /// Calls `f` for every atom, including those inside divisions.
     pub fn visit_atoms<'a>(&'a self, f: &mut dyn FnMut(&'a Atom)) {
         let Dim::Expr(poly) = self else { return };
         for atom in poly.terms.iter().flat_map(|(product, _)| product.iter()) {
@@ -128,7 +128,7 @@ impl Dim {
         }
     }
 
-    /// The products of atoms whose sum it is, each with its coefficient; the constant term has the empty product.
+    /// The products of atoms that it is the sum of, each with its coefficient; the constant term has the empty product.
     pub fn terms(&self) -> Vec<(Arc<[Atom]>, i64)> {
         match self {
             Dim::Const(0) => Vec::new(),

@@ -1,4 +1,4 @@
-//! The signs of arithmetic, for dimensions.
+//! Arithmetic operators for dimensions.
 
 use std::cmp::Ordering;
 use std::ops;

@@ -1,4 +1,4 @@
-//! Dimensions as text.
+//! Dimensions as strings.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ impl fmt::Display for Dim {
             Dim::Const(value) => return write!(f, "{value}"),
             Dim::Expr(poly) => poly,
         };
-        // The constant sorts first and reads best last.
+        // The constant sorts first, but reads best last.
         let constant = poly.terms.iter().filter(|(product, _)| product.is_empty());
         let rest = poly.terms.iter().filter(|(product, _)| !product.is_empty());
         for (at, (product, coefficient)) in rest.chain(constant).enumerate() {

@@ -1,72 +1,72 @@
-//! Where elements lie: extents, strides, and the place of the first one.
+//! Layouts: shape, strides, and the offset of the first element.
 
 use smallvec::SmallVec;
 
 use super::{Offsets, Runs};
 
-/// Why a layout cannot be made.
+/// Why a layout is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LayoutError {
-    /// An axis that is not there.
+    /// An axis that does not exist.
     #[error("axis {axis} is out of range for rank {rank}")]
     Axis {
-        /// The axis asked for.
+        /// The requested axis.
         axis: i64,
-        /// How many axes there are.
+        /// The number of axes.
         rank: usize,
     },
-    /// The same axis twice.
+    /// The same axis listed twice.
     #[error("axis {0} is listed twice")]
     Repeated(usize),
-    /// A list with an entry too many or too few.
+    /// A list of the wrong length.
     #[error("{given} numbers for {rank} axes")]
     Rank {
-        /// How many were given.
+        /// The number of entries given.
         given: usize,
-        /// How many axes there are.
+        /// The number of axes.
         rank: usize,
     },
-    /// A step of zero, or a step backwards where none is allowed.
-    #[error("a step of {0}")]
+    /// A step of zero, or a negative step where none is allowed.
+    #[error("a step of {0} is not allowed")]
     Step(i64),
-    /// A range that leaves the axis.
-    #[error("{size} elements from {begin} leave an axis of {extent}")]
+    /// A range that exceeds the axis.
+    #[error("{size} elements from {begin} on exceed an axis of size {extent}")]
     Range {
-        /// Where the range begins.
+        /// The start of the range.
         begin: i64,
-        /// How many elements it has; -1 is all that are left.
+        /// The number of elements; -1 for all remaining ones.
         size: i64,
-        /// How many the axis has.
+        /// The size of the axis.
         extent: usize,
     },
-    /// An axis that cannot be stretched.
-    #[error("an axis of {from} does not broadcast to {to}")]
+    /// An axis that cannot be broadcast.
+    #[error("an axis of size {from} does not broadcast to {to}")]
     Broadcast {
-        /// The extent there is.
+        /// The present size.
         from: usize,
-        /// The extent asked for.
+        /// The requested size.
         to: usize,
     },
-    /// Another number of elements.
-    #[error("{from} elements are not {to}")]
+    /// A wrong number of elements.
+    #[error("{from} elements instead of {to}")]
     Size {
-        /// How many there are.
+        /// The present number.
         from: usize,
-        /// How many were asked for.
+        /// The requested number.
         to: usize,
     },
-    /// A position that is not in the shape.
-    #[error("position {0:?} is outside of the shape")]
+    /// A position outside the shape.
+    #[error("position {0:?} is outside the shape")]
     Position(Vec<usize>),
-    /// A place outside of the elements.
-    #[error("the layout reaches outside of {0} elements")]
+    /// An offset outside the elements.
+    #[error("the layout extends beyond {0} elements")]
     Outside(usize),
-    /// More elements, or places further apart, than can be counted.
+    /// More elements, or larger distances, than can be counted.
     #[error("the layout is too large")]
     TooLarge,
 }
 
-/// Extents with strides, and the place of the first element. There is no limit to the number of axes.
+/// Shape, strides, and the offset of the first element. The number of axes is unlimited.
 ///
 /// ```
 /// use tautomer::tensor::strided::Layout;
@@ -81,11 +81,11 @@ pub struct Layout {
     pub(super) shape: SmallVec<[usize; 6]>,
     pub(super) strides: SmallVec<[isize; 6]>,
     pub(super) start: usize,
-    /// The product of the extents.
+    /// The product of the dimensions.
     pub(super) len: usize,
 }
 
-/// The product of extents, zero if one is, if it can be counted.
+/// The product of the dimensions, if it does not overflow; zero if a dimension is.
 pub(super) fn product(shape: &[usize]) -> Result<usize, LayoutError> {
     if shape.contains(&0) {
         return Ok(0);
@@ -108,15 +108,15 @@ pub(super) fn front(axis: i64, rank: usize) -> Result<usize, LayoutError> {
 }
 
 impl Layout {
-    /// Elements in row-major order from place 0.
+    /// The row-major layout that starts at offset 0.
     ///
     /// # Errors
-    /// [`LayoutError::TooLarge`] if they cannot be counted.
+    /// [`LayoutError::TooLarge`] if the elements cannot be counted.
     pub fn row_major(shape: &[usize]) -> Result<Layout, LayoutError> {
         let len = product(shape)?;
         let mut strides: SmallVec<[isize; 6]> = SmallVec::from_elem(1, shape.len());
         for i in (1..shape.len()).rev() {
-            // Zero extents make every product of the others irrelevant.
+            // If a dimension is zero, the strides of the others do not matter.
             strides[i - 1] = strides[i].saturating_mul(shape[i].max(1) as isize);
         }
         Ok(Layout {
@@ -127,11 +127,11 @@ impl Layout {
         })
     }
 
-    /// A layout from its parts, over `elements` elements.
+    /// A layout from its parts, over an array of `elements` elements.
     ///
     /// # Errors
-    /// [`LayoutError::Rank`] if there are not as many strides as extents, [`LayoutError::Outside`] if a position would
-    /// lie outside of the elements.
+    /// [`LayoutError::Rank`] if there are not as many strides as dimensions, [`LayoutError::Outside`] if a position
+    /// would be outside the elements.
     pub fn new(shape: &[usize], strides: &[isize], start: usize, elements: usize) -> Result<Layout, LayoutError> {
         if strides.len() != shape.len() {
             return Err(LayoutError::Rank {
@@ -149,17 +149,17 @@ impl Layout {
         Ok(layout)
     }
 
-    /// Extents, outermost axis first.
+    /// The dimensions, outermost axis first.
     pub fn shape(&self) -> &[usize] {
         &self.shape
     }
 
-    /// How far apart neighbours along each axis lie, in elements.
+    /// The stride of each axis, in elements.
     pub fn strides(&self) -> &[isize] {
         &self.strides
     }
 
-    /// The place of the first element.
+    /// The offset of the first element.
     pub fn start(&self) -> usize {
         self.start
     }
@@ -174,12 +174,12 @@ impl Layout {
         self.len
     }
 
-    /// True if an extent is zero.
+    /// True if a dimension is zero.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Checks that every position lies within `elements` elements.
+    /// Checks that every position is within `elements` elements.
     ///
     /// # Errors
     /// [`LayoutError::Outside`] if one does not.
@@ -191,7 +191,7 @@ impl Layout {
         Err(LayoutError::Outside(elements))
     }
 
-    /// The least and the greatest place.
+    /// The smallest and the largest offset.
     fn span(&self) -> Option<(i128, i128)> {
         let (mut low, mut high) = (self.start as i128, self.start as i128);
         for (&n, &stride) in self.shape.iter().zip(&self.strides) {
@@ -202,13 +202,13 @@ impl Layout {
         Some((low, high))
     }
 
-    /// The place of a position, if it is one of the shape.
+    /// The offset of a position, if it is inside the shape.
     pub fn offset(&self, position: &[usize]) -> Option<usize> {
         let inside = position.len() == self.rank() && position.iter().zip(&self.shape).all(|(i, n)| i < n);
         inside.then(|| self.place(position))
     }
 
-    /// The place of a position of the shape.
+    /// The offset of a position inside the shape.
     pub(super) fn place(&self, position: &[usize]) -> usize {
         let moved = position
             .iter()
@@ -217,18 +217,18 @@ impl Layout {
         moved as usize
     }
 
-    /// The places of all positions, in row-major order.
+    /// The offsets of all positions, in row-major order.
     pub fn offsets(&self) -> Offsets {
         Offsets::new(self)
     }
 
-    /// The places as stretches of equal distance, as long as they can be, in row-major order.
+    /// The offsets as runs of equal stride, each as long as possible, in row-major order.
     pub fn runs(&self) -> Runs {
         Runs::new(self)
     }
 
-    /// The same places in the same order with as few axes as can be: axes of extent 1 are gone, neighbours that
-    /// continue each other are one.
+    /// The same offsets in the same order with as few axes as possible: axes of size 1 are removed, and contiguous
+    /// neighbours are merged.
     ///
     /// ```
     /// use tautomer::tensor::strided::Layout;
@@ -259,7 +259,7 @@ impl Layout {
         out
     }
 
-    /// True if the elements lie in row-major order without gaps.
+    /// True if the elements are in row-major order without gaps.
     pub fn is_contiguous(&self) -> bool {
         let merged = self.coalesced();
         matches!(merged.strides[..], [] | [1])

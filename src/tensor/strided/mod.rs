@@ -1,10 +1,10 @@
-//! Strided views: the same elements seen through other axes, without a copy.
+//! Strided views: the same elements seen through other axes, without copying.
 //!
-//! A [`Layout`] says where the elements of an array lie: extents, a stride for each axis, and the place of the first
-//! element. Slicing, permuting, diagonals, broadcasting and windows make one layout of another; no element moves. A
-//! [`View`] is a layout over elements, checked once, so that every place it names exists. [`Positions`] counts through
-//! the positions of any shape, [`Offsets`] through their places in memory, and [`Runs`] through the longest stretches
-//! of equal distance.
+//! A [`Layout`] says where the elements of an array are: its shape, a stride for each axis, and the offset of the first
+//! element. Slicing, permuting, diagonals, broadcasting and windows turn one layout into another; no element moves. A
+//! [`View`] is a layout over elements, checked once, so that every offset is valid. [`Positions`] iterates over the
+//! positions of any shape, [`Offsets`] over their offsets in memory, and [`Runs`] over the longest runs of equal
+//! stride.
 
 mod layout;
 mod offsets;

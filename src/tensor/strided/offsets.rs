@@ -1,10 +1,10 @@
-//! Counting through the places of a layout, one by one or stretch by stretch.
+//! Iteration over the offsets of a layout, one by one or run by run.
 
 use smallvec::SmallVec;
 
 use super::Layout;
 
-/// An axis that is walked: extent, stride, and where the walk is.
+/// The state of one axis: its size, stride, and current position.
 #[derive(Debug, Clone, Copy)]
 struct Wheel {
     extent: usize,
@@ -12,10 +12,10 @@ struct Wheel {
     at: usize,
 }
 
-/// The places of a layout in row-major order; a step allocates nothing.
+/// The offsets of a layout in row-major order; a step does not allocate.
 #[derive(Debug, Clone)]
 pub struct Offsets {
-    /// Innermost axis first; axes that continue each other are one.
+    /// Innermost axis first; contiguous axes are merged.
     wheels: SmallVec<[Wheel; 6]>,
     place: isize,
     left: usize,
@@ -62,19 +62,19 @@ impl Iterator for Offsets {
 
 impl ExactSizeIterator for Offsets {}
 
-/// A stretch of places with equal distance.
+/// A run of offsets with equal stride.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Run {
-    /// The first place.
+    /// The first offset.
     pub start: usize,
-    /// How many places.
+    /// The number of offsets.
     pub len: usize,
-    /// From each to the next; 1 is contiguous, 0 the same place again.
+    /// The distance from one to the next; 1 is contiguous, 0 repeats the same offset.
     pub stride: isize,
 }
 
-/// The places of a layout as [`Run`]s of one length: the innermost axis after neighbours that continue each other
-/// have become one.
+/// The offsets of a layout as [`Run`]s of equal length: along the innermost axis after contiguous neighbours have been
+/// merged.
 #[derive(Debug, Clone)]
 pub struct Runs {
     outer: Offsets,

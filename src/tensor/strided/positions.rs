@@ -1,4 +1,4 @@
-//! Counting through the positions of a shape.
+//! Iteration over the positions of a shape.
 
 use smallvec::SmallVec;
 
@@ -7,8 +7,8 @@ use super::layout::product;
 
 /// The positions of a shape in row-major order, like the numbers of a counter whose digit `i` has base `shape[i]`.
 ///
-/// Any number of axes, any extents: a shape without axes has one position, a shape with an extent of zero has none. A
-/// step allocates nothing, so a position is lent until the next step.
+/// Works for any number of axes and any dimensions: a shape without axes has one position, and a shape with a dimension
+/// of zero has none. A step does not allocate; it returns a borrowed position that is valid until the next step.
 ///
 /// ```
 /// use tautomer::tensor::strided::Positions;
@@ -32,7 +32,7 @@ impl Positions {
     /// All positions of `shape`.
     ///
     /// # Errors
-    /// [`LayoutError::TooLarge`] if they cannot be counted.
+    /// [`LayoutError::TooLarge`] if the positions cannot be counted.
     pub fn new(shape: &[usize]) -> Result<Positions, LayoutError> {
         Ok(Positions {
             left: product(shape)?,
@@ -45,7 +45,7 @@ impl Positions {
     /// The positions of `shape` from `start` on.
     ///
     /// # Errors
-    /// [`LayoutError::Rank`] and [`LayoutError::Position`] if `start` is no position of a shape that has any.
+    /// [`LayoutError::Rank`] and [`LayoutError::Position`] if `start` is not a position of a non-empty shape.
     pub fn from(start: &[usize], shape: &[usize]) -> Result<Positions, LayoutError> {
         let mut out = Positions::new(shape)?;
         if start.len() != shape.len() {
@@ -82,7 +82,7 @@ impl Positions {
         Some(&self.at)
     }
 
-    /// How many positions are left.
+    /// The number of positions left.
     pub fn left(&self) -> usize {
         self.left
     }

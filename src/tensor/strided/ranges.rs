@@ -1,10 +1,10 @@
-//! Layouts made of layouts: parts, orders, diagonals, stretched and split axes, windows.
+//! Layouts derived from layouts: slices, permutations, diagonals, broadcasting, reshaping, windows.
 
 use super::Layout;
 use super::layout::{LayoutError, front, product};
 
 impl Layout {
-    /// The layout whose axis `axis` starts `first` further and has other extent and stride.
+    /// The layout whose axis `axis` starts at position `first` and has another size and stride.
     fn with_axis(&self, axis: usize, first: usize, extent: usize, stride: isize) -> Result<Layout, LayoutError> {
         let mut out = self.clone();
         out.shape[axis] = extent;
@@ -16,7 +16,7 @@ impl Layout {
         Ok(out)
     }
 
-    /// A range of an axis as Python means it: bounds count from the end if negative, and are moved into the axis; a
+    /// A range of an axis as in Python: negative bounds count from the end, bounds are clamped to the axis, and a
     /// negative step goes backwards.
     ///
     /// ```
@@ -27,7 +27,7 @@ impl Layout {
     /// ```
     ///
     /// # Errors
-    /// If there is no such axis, or the step is zero.
+    /// If the axis does not exist, or the step is zero.
     pub fn slice(&self, axis: i64, start: Option<i64>, stop: Option<i64>, step: i64) -> Result<Layout, LayoutError> {
         let axis = front(axis, self.rank())?;
         if step == 0 {
@@ -47,7 +47,7 @@ impl Layout {
         } else {
             0
         };
-        // A single element has no next one, however far that would be.
+        // With a single element the step is not used, however large it is.
         let stride = if count > 1 {
             self.strides[axis].saturating_mul(step as isize)
         } else {
@@ -56,10 +56,10 @@ impl Layout {
         self.with_axis(axis, start.max(0) as usize, count as usize, stride)
     }
 
-    /// A block: `size[i]` elements of axis `i` from `begin[i]` on; a size of -1 is all that are left.
+    /// A block: `size[i]` elements of axis `i` from `begin[i]` on; a size of -1 means all remaining elements.
     ///
     /// # Errors
-    /// If the lists are not as long as there are axes, or a range leaves its axis.
+    /// If the length of a list is not the number of axes, or a range exceeds its axis.
     pub fn dice(&self, begin: &[i64], size: &[i64]) -> Result<Layout, LayoutError> {
         let rank = self.rank();
         for list in [begin, size] {
@@ -87,10 +87,10 @@ impl Layout {
         Ok(out)
     }
 
-    /// The axes in another order: axis `i` of the result is axis `order[i]`, counted from the end if negative.
+    /// Permutes the axes: axis `i` of the result is axis `order[i]`, counted from the end if negative.
     ///
     /// # Errors
-    /// If the order does not list every axis once.
+    /// If the order does not list every axis exactly once.
     pub fn permute(&self, order: &[i64]) -> Result<Layout, LayoutError> {
         let rank = self.rank();
         let mut used = vec![false; rank];
@@ -111,11 +111,11 @@ impl Layout {
         Ok(out)
     }
 
-    /// The elements whose position along `second` is that along `first` plus `offset`, as a last axis in place of the
+    /// The elements whose position along `second` is that along `first` plus `offset`, as a last axis that replaces the
     /// two.
     ///
     /// # Errors
-    /// If an axis is not there, or both are the same.
+    /// If an axis does not exist, or both are the same.
     pub fn diagonal(&self, offset: i64, first: i64, second: i64) -> Result<Layout, LayoutError> {
         let (a, b) = (front(first, self.rank())?, front(second, self.rank())?);
         if a == b {
@@ -141,10 +141,10 @@ impl Layout {
         Ok(out)
     }
 
-    /// Stretched to `shape`: new axes in front, and axes of extent 1, repeat what they have.
+    /// Broadcasts to `shape`: new axes in front, and axes of size 1, repeat their elements.
     ///
     /// # Errors
-    /// If an extent is neither 1 nor the one asked for.
+    /// If a dimension is neither 1 nor the requested one.
     pub fn broadcast(&self, shape: &[usize]) -> Result<Layout, LayoutError> {
         let rank = self.rank();
         let Some(new) = shape.len().checked_sub(rank) else {
@@ -170,7 +170,7 @@ impl Layout {
         Ok(out)
     }
 
-    /// The same elements in row-major order under another shape, or `None` if no strides say that.
+    /// The same elements in row-major order in another shape, or `None` if no strides can express it.
     ///
     /// ```
     /// use tautomer::tensor::strided::Layout;
@@ -180,7 +180,7 @@ impl Layout {
     /// ```
     ///
     /// # Errors
-    /// If the shape has another number of elements.
+    /// If the shape has a different number of elements.
     pub fn reshape(&self, shape: &[usize]) -> Result<Option<Layout>, LayoutError> {
         let mut out = Layout::row_major(shape)?;
         if out.len != self.len {
@@ -193,7 +193,7 @@ impl Layout {
         if out.is_empty() {
             return Ok(Some(out));
         }
-        // New axes are taken out of the merged ones, innermost first.
+        // New axes are split off the merged ones, innermost first.
         let own = self.coalesced();
         let mut axes = own.shape.iter().copied().zip(own.strides.iter().copied()).rev();
         let (mut left, mut stride) = axes.next().unwrap_or((1, 1));
@@ -211,11 +211,11 @@ impl Layout {
         Ok(Some(out))
     }
 
-    /// Windows of `size` elements along an axis, each `step` further than the one before: the axis counts the windows,
-    /// and a last axis the elements of each.
+    /// Windows of `size` elements along an axis, each `step` further than the one before: the axis then counts the
+    /// windows, and a new last axis holds their elements.
     ///
     /// # Errors
-    /// If there is no such axis, the step is not positive, or the axis is shorter than a window.
+    /// If the axis does not exist, the step is not positive, or the axis is shorter than a window.
     pub fn windows(&self, axis: i64, size: usize, step: usize) -> Result<Layout, LayoutError> {
         let axis = front(axis, self.rank())?;
         let extent = self.shape[axis];

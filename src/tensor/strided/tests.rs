@@ -3,14 +3,14 @@ use proptest::prelude::*;
 use super::*;
 use crate::tensor::Nd;
 
-/// An array by definition: its element at each position, in row-major order.
+/// A reference array: its element at each position, in row-major order.
 #[derive(Debug, Clone, PartialEq)]
 struct Array {
     shape: Vec<usize>,
     elements: Vec<usize>,
 }
 
-/// All positions of a shape, by counting with division.
+/// All positions of a shape, computed by division.
 fn positions(shape: &[usize]) -> Vec<Vec<usize>> {
     let size = shape.iter().product();
     let digits = |mut i: usize| {
@@ -29,14 +29,14 @@ impl Array {
         self.elements[position.iter().zip(&self.shape).fold(0, |sum, (i, n)| sum * n + i)]
     }
 
-    /// The array of that shape whose element at each position is the one of this array at `f` of it.
+    /// The array of that shape whose element at each position `p` is the element of this array at `f(p)`.
     fn map(&self, shape: Vec<usize>, f: impl Fn(&[usize]) -> Vec<usize>) -> Array {
         let elements = positions(&shape).iter().map(|p| self.get(&f(p))).collect();
         Array { shape, elements }
     }
 }
 
-/// A view of a view; numbers are brought into range when it is applied.
+/// A view operation; its numbers are brought into range when it is applied.
 #[derive(Debug, Clone)]
 enum Step {
     Slice(usize, Option<i64>, Option<i64>, i64),
@@ -80,7 +80,7 @@ fn python(n: usize, start: Option<i64>, stop: Option<i64>, step: i64) -> Vec<usi
     out
 }
 
-/// Applies a step to both; nothing, if it has no meaning for that shape.
+/// Applies a step to both; `None` if it is not valid for that shape.
 fn apply(layout: &Layout, array: &Array, step: &Step) -> Option<(Layout, Array)> {
     let shape = &array.shape;
     let rank = shape.len();
@@ -137,7 +137,7 @@ fn apply(layout: &Layout, array: &Array, step: &Step) -> Option<(Layout, Array)>
                 );
                 return None;
             }
-            // Pairs of positions whose difference is the offset, by trying all.
+            // All pairs of positions whose difference is the offset, by exhaustive search.
             let pairs: Vec<(usize, usize)> = (0..shape[a])
                 .flat_map(|i| (0..shape[b]).map(move |j| (i, j)))
                 .filter(|&(i, j)| j as i64 - i as i64 == *offset)
@@ -185,7 +185,7 @@ fn apply(layout: &Layout, array: &Array, step: &Step) -> Option<(Layout, Array)>
             (layout.windows(a as i64, *size, *by).unwrap(), array.map(out, place))
         }
         Step::Reshape(a) => {
-            // An axis is split in two, or joined with the next one.
+            // Splits an axis in two, or merges it with the next one.
             let a = axis(*a)?;
             let mut out = shape.clone();
             match (2..shape[a]).find(|d| shape[a].is_multiple_of(*d)) {
@@ -196,7 +196,7 @@ fn apply(layout: &Layout, array: &Array, step: &Step) -> Option<(Layout, Array)>
             let made = layout.reshape(&out).unwrap();
             let elements = array.elements.clone();
             let Some(made) = made else {
-                // There is no layout: no stride leads through the joined axis.
+                // There is no layout: no stride can express the merged axis.
                 assert!(!layout.is_contiguous());
                 return None;
             };
@@ -205,7 +205,7 @@ fn apply(layout: &Layout, array: &Array, step: &Step) -> Option<(Layout, Array)>
     })
 }
 
-/// All that a view says is what the array has.
+/// Checks that everything a view reports agrees with the array.
 fn compare(view: &View<'_, usize>, array: &Array) {
     let layout = view.layout();
     assert_eq!(layout.shape(), array.shape);
@@ -228,7 +228,7 @@ fn compare(view: &View<'_, usize>, array: &Array) {
         .flat_map(|run| (0..run.len as isize).map(move |i| (run.start as isize + i * run.stride) as usize))
         .collect();
     assert_eq!(in_runs, layout.offsets().collect::<Vec<_>>());
-    // The positions themselves, from the first and from one in the middle.
+    // Positions, from the first one and from one in the middle.
     for start in [0, all.len() / 2] {
         let first = all.get(start).cloned().unwrap_or(vec![0; array.shape.len()]);
         let mut counter = Positions::from(&first, &array.shape).unwrap();

@@ -3,7 +3,7 @@
 use super::{Layout, LayoutError};
 use crate::tensor::Nd;
 
-/// Elements seen through a [`Layout`]: making a view of a view moves nothing.
+/// Elements seen through a [`Layout`]: making a view of a view moves no elements.
 ///
 /// ```
 /// use tautomer::tensor::strided::View;
@@ -29,20 +29,20 @@ impl<'a, T> View<'a, T> {
         View::new(elements, Layout::row_major(shape)?)
     }
 
-    /// Elements through a layout.
+    /// Elements seen through a layout.
     ///
     /// # Errors
-    /// If the layout reaches outside of the elements.
+    /// If the layout extends beyond the elements.
     pub fn new(elements: &'a [T], layout: Layout) -> Result<View<'a, T>, LayoutError> {
         layout.check(elements.len())?;
         Ok(View { elements, layout })
     }
 
-    /// The elements of an array where they lie, in whatever order of axes and directions; `None` if there are gaps
-    /// between them.
+    /// The elements of an array in place, for any order of axes and any directions; `None` if there are gaps between
+    /// them.
     pub fn of(array: &'a Nd<T>) -> Option<View<'a, T>> {
         let elements = array.as_slice_memory_order()?;
-        // What runs backwards begins at its end.
+        // An axis that runs backwards begins at its end.
         let start = array
             .shape()
             .iter()
@@ -54,25 +54,25 @@ impl<'a, T> View<'a, T> {
         Some(View { elements, layout })
     }
 
-    /// The view through another layout made of this one's.
+    /// The view through another layout derived from this one's.
     ///
     /// # Errors
-    /// As `f`, or if what it gives reaches outside of the elements.
+    /// As `f`, or if the layout it returns extends beyond the elements.
     pub fn map(&self, f: impl FnOnce(&Layout) -> Result<Layout, LayoutError>) -> Result<View<'a, T>, LayoutError> {
         View::new(self.elements, f(&self.layout)?)
     }
 
-    /// Where its elements lie.
+    /// The layout.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    /// All elements below the view, seen or not.
+    /// All underlying elements, visible or not.
     pub fn elements(&self) -> &'a [T] {
         self.elements
     }
 
-    /// The element at a position, if it is one of the shape.
+    /// The element at a position, if it is inside the shape.
     pub fn get(&self, position: &[usize]) -> Option<&'a T> {
         self.elements.get(self.layout.offset(position)?)
     }
@@ -83,7 +83,7 @@ impl<'a, T> View<'a, T> {
         self.layout.offsets().map(move |place| &elements[place])
     }
 
-    /// A copy of the elements in row-major order, stretch by stretch.
+    /// A copy of the elements in row-major order, run by run.
     pub fn to_vec(&self) -> Vec<T>
     where
         T: Clone,
