@@ -38,10 +38,11 @@ pub(super) fn in_reals(
     sides: &Sides,
     target: &[VertexId],
     measured: &mut Measured,
+    turn: usize,
     random: &mut Random,
 ) -> Finding {
     let graph = &sides.graph;
-    Finding::of_kinds(Data::RULE.into_iter().filter_map(|kind| {
+    Finding::of_kinds(Data::in_turn(&Data::RULE, turn).filter_map(|kind| {
         let values = data::values(graph, kind, random)?;
         Some(at(class, sides, target, kind, values, measured))
     }))

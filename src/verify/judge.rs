@@ -81,6 +81,8 @@ pub(super) struct Terms {
     pub(super) assumed: Assumed,
     /// Measurements of comparisons with bounds so far.
     pub(super) measured: Measured,
+    /// Instances that were compared before.
+    pub(super) turn: usize,
 }
 
 impl Terms {
@@ -90,6 +92,7 @@ impl Terms {
             strict,
             assumed: Assumed::new(laws),
             measured: Measured::default(),
+            turn: 0,
         }
     }
 }
@@ -152,14 +155,16 @@ pub(super) fn examine(rule: &Rule, sides: &Sides, terms: &mut Terms, random: &mu
             ))
         };
     }
+    let turn = terms.turn;
+    terms.turn += 1;
     if is_whole(sides) {
-        return match in_bits(rule, sides, target, random) {
+        return match in_bits(rule, sides, target, turn, random) {
             Finding::Agree(_) => Finding::Agree(Ground::Whole),
             other => other,
         };
     }
-    let exact = exactly(rule.class, sides, target, &mut terms.assumed, random);
-    let real = in_reals(rule.class, sides, target, &mut terms.measured, random);
+    let exact = exactly(rule.class, sides, target, &mut terms.assumed, turn, random);
+    let real = in_reals(rule.class, sides, target, &mut terms.measured, turn, random);
     if matches!(real, Finding::Apart(_)) {
         return real;
     }
@@ -170,7 +175,7 @@ pub(super) fn examine(rule: &Rule, sides: &Sides, terms: &mut Terms, random: &mu
         Exactly::Unknown => matches!(real, Finding::Agree(_)).then_some(Ground::Data),
     };
     if rule.class == Class::Bitwise {
-        match in_bits(rule, sides, target, random) {
+        match in_bits(rule, sides, target, turn, random) {
             Finding::Apart(apart) => return Finding::Apart(apart),
             Finding::Agree(_) => return Finding::Agree(ground.unwrap_or(Ground::Data)),
             _ => {}
@@ -361,12 +366,12 @@ pub(super) fn is_whole(sides: &Sides) -> bool {
 }
 
 /// Whether the bits of both sides are equal on all data; `None` if no input is real or nothing can be computed.
-pub(super) fn same_bits(rule: &Rule, sides: &Sides, random: &mut Random) -> Option<bool> {
+pub(super) fn same_bits(rule: &Rule, sides: &Sides, turn: usize, random: &mut Random) -> Option<bool> {
     let target = sides.target.as_ref().ok()?;
     if is_whole(sides) {
         return None;
     }
-    match in_bits(rule, sides, target, random) {
+    match in_bits(rule, sides, target, turn, random) {
         Finding::Agree(_) => Some(true),
         Finding::Apart(_) => Some(false),
         _ => None,
@@ -374,10 +379,10 @@ pub(super) fn same_bits(rule: &Rule, sides: &Sides, random: &mut Random) -> Opti
 }
 
 /// Compares bits; all NaNs count as equal.
-fn in_bits(rule: &Rule, sides: &Sides, target: &[VertexId], random: &mut Random) -> Finding {
+fn in_bits(rule: &Rule, sides: &Sides, target: &[VertexId], turn: usize, random: &mut Random) -> Finding {
     let graph = &sides.graph;
     let fault = if is_whole(sides) { Fault::Values } else { Fault::Bits };
-    Finding::of_kinds(Data::WHOLE.into_iter().filter_map(|kind| {
+    Finding::of_kinds(Data::in_turn(&Data::WHOLE, turn).filter_map(|kind| {
         // The special values may violate what the rule assumes about its values.
         if kind == Data::Special && !rule.assuming.is_empty() {
             return None;

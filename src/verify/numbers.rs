@@ -58,6 +58,7 @@ pub(super) fn exactly(
     sides: &Sides,
     target: &[VertexId],
     assumed: &mut Assumed,
+    turn: usize,
     random: &mut Random,
 ) -> Exactly {
     let real = data::leaves(&sides.graph).all(|v| sides.graph.ty(v).as_tensor().is_some_and(|t| t.dtype.is_float()));
@@ -88,7 +89,7 @@ pub(super) fn exactly(
     let unordered = found.is_some_and(|(trace, _)| !trace.ordered && real);
     if !unordered {
         random.next();
-        match in_rationals(class, sides, target, (laws, needed), random) {
+        match in_rationals(class, sides, target, (laws, needed), turn, random) {
             Ok(exact) => found = exact.or(found),
             Err(apart) => return Exactly::Apart(apart),
         }
@@ -119,10 +120,11 @@ fn in_rationals(
     sides: &Sides,
     target: &[VertexId],
     (laws, needed): (Laws, Laws),
+    turn: usize,
     random: &mut Random,
 ) -> Result<Option<(Trace, Laws)>, Box<Apart>> {
     let mut all = Vec::new();
-    for kind in Data::EXACT {
+    for kind in Data::in_turn(&Data::EXACT, turn) {
         all.extend(data::values(&sides.graph, kind, random));
     }
     let mut apart = None;

@@ -310,7 +310,7 @@ impl<'a> Run<'a> {
                 if self.rule.class == Class::Bitwise {
                     self.same_bits = Some(true);
                 } else if self.same_bits != Some(false) {
-                    self.same_bits = same_bits(self.rule, &sides, random).or(self.same_bits);
+                    self.same_bits = same_bits(self.rule, &sides, self.terms.turn, random).or(self.same_bits);
                 }
             }
             Finding::Refused(reason) => {

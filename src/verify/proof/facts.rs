@@ -16,7 +16,7 @@ use crate::tensor::{Atom, Dim};
 const ROUNDS: usize = 2;
 
 /// Limit on the inequalities that are compared for one rule.
-pub(super) const EFFORT: u64 = 5_000_000;
+pub(super) const EFFORT: u64 = 2_000_000;
 
 /// Limit on the facts that go into the answer to one question.
 const MOST: usize = 60;
@@ -70,26 +70,37 @@ impl Names {
 
 /// How many inequalities may still be compared for a rule; once that is 0, nothing follows any more.
 #[derive(Debug)]
-pub(super) struct Effort(Cell<u64>);
+pub(super) struct Effort {
+    left: Cell<u64>,
+    limit: u64,
+}
 
 impl Effort {
     /// A budget of that many comparisons.
-    pub(super) fn of(comparisons: u64) -> Effort {
-        Effort(Cell::new(comparisons))
+    pub(super) fn of(limit: u64) -> Effort {
+        Effort {
+            left: Cell::new(limit),
+            limit,
+        }
+    }
+
+    /// The whole budget.
+    pub(super) fn limit(&self) -> u64 {
+        self.limit
     }
 
     pub(super) fn is_spent(&self) -> bool {
-        self.0.get() == 0
+        self.left.get() == 0
     }
 
     pub(super) fn spend(&self, inequalities: usize) {
-        self.0.set(self.0.get().saturating_sub(inequalities as u64));
+        self.left.set(self.left.get().saturating_sub(inequalities as u64));
     }
 }
 
 impl Default for Effort {
     fn default() -> Effort {
-        Effort(Cell::new(EFFORT))
+        Effort::of(EFFORT)
     }
 }
 

@@ -187,7 +187,9 @@ impl AtLevel<'_> {
             ranks: (usize::MAX, 0),
             ..Coverage::default()
         };
-        let given = self.given(EFFORT, false);
+        // Where open numbers are not enough for a proof, ranks and sizes alone seldom are.
+        let effort = if self.level == Level::Sizes { EFFORT / 3 } else { EFFORT };
+        let given = self.given(effort, false);
         let mut forms = self.forms(false);
         // If both sides treat each axis alone, a proof for two axes holds for more.
         let is_small = |form: &Form| !form.axes_alone() || form.ranks().all(|rank| rank <= 2);
@@ -351,7 +353,7 @@ fn prove_form(trial: &Trial, form: &Form, given: &Given) -> Result<Proved, Strin
                 if visited > CASES {
                     format!("{CASES} cases")
                 } else {
-                    format!("{EFFORT} comparisons")
+                    format!("{} comparisons", given.effort.limit())
                 },
                 form.operators(),
                 out.cases,
