@@ -15,8 +15,8 @@ use crate::tensor::{Atom, Dim};
 /// How often facts are multiplied to reach the products that a question contains.
 const ROUNDS: usize = 2;
 
-/// Limit on the inequalities that are compared for one rule.
-pub(super) const EFFORT: u64 = 2_000_000;
+/// Limit on the inequalities that are compared for a proof of two graphs.
+pub(super) const EFFORT: u64 = 5_000_000;
 
 /// Limit on the facts that go into the answer to one question.
 const MOST: usize = 60;

@@ -31,7 +31,7 @@ use std::rc::Rc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::case::{Case, Res, Stop};
-use self::facts::{EFFORT, Effort};
+use self::facts::Effort;
 use self::form::{Form, has_sized_constants};
 pub(super) use self::graphs::prove_graphs;
 use self::meaning::{At, Meaning};
@@ -53,6 +53,9 @@ const WORDS: usize = 64;
 
 /// The number of forms whose booleans and words are varied.
 const VARIED: usize = 2;
+
+/// Limit on the inequalities that are compared for the proof of a rule at one level. Proofs that succeed take less.
+const EFFORT: u64 = 2_000_000;
 
 /// The stack of a proof, which recurses through the operands of a graph.
 const STACK: usize = 64 << 20;
