@@ -4,7 +4,7 @@ use super::common::typed;
 use super::quantize::{saturated, wide};
 use super::window::{AUTO_PAD, DILATIONS, PADS, STRIDES};
 use super::{AttrValue, CostRule, Fact, Infer, OpDef, OpError, Operand, conv::GROUP, cost::elements};
-use crate::tensor::{DType, Type};
+use crate::tensor::{DType, Dim, Type};
 
 /// The operators of this family.
 pub(super) const OPS: &[OpDef] = &[
@@ -195,9 +195,55 @@ fn conv(call: &Infer<'_>, i: usize, j: usize, dtype: DType) -> Result<Type, OpEr
         }
         if call.optional(8)?.is_some() {
             call.expect_dtype(8, |d| d == DType::I32, "i32")?;
+            per_channel(call, 8, j, false)?;
         }
+        for at in [1, 2, 6, 7] {
+            one_element(call, at)?;
+        }
+        per_channel(call, 4, j, true)?;
+        per_channel(call, 5, j, true)?;
+    } else {
+        one_element(call, 2)?;
+        per_channel(call, 3, j, true)?;
     }
     through(call, "conv", i, j, dtype)
+}
+
+/// Checks that a scale or a zero point is for a whole tensor.
+fn one_element(call: &Infer<'_>, at: usize) -> Result<(), OpError> {
+    let Some(operand) = call.optional(at)? else {
+        return Ok(());
+    };
+    let Some(shape) = &operand.shape else { return Ok(()) };
+    if shape.len() > 1 || shape.iter().any(|d| d.as_const().is_some_and(|n| n != 1)) {
+        let name = call.def.operand(at).map_or("", |o| o.name);
+        return Err(OpError::new(format!("`{name}` must have one element, but is {operand}")).at(at));
+    }
+    Ok(())
+}
+
+/// Checks that an operand has one element for each output channel of the weights, or one for all of them.
+fn per_channel(call: &Infer<'_>, at: usize, j: usize, or_one: bool) -> Result<(), OpError> {
+    let (Some(operand), Some(weights)) = (call.optional(at)?, call.shape(j)?) else {
+        return Ok(());
+    };
+    let Some(shape) = &operand.shape else { return Ok(()) };
+    let channels = weights.iter().next().and_then(Dim::as_const);
+    let fits = |d: &Dim| {
+        d.as_const()
+            .is_none_or(|n| or_one && n == 1 || channels.is_none_or(|channels| n == channels))
+    };
+    let fits = shape.len() == 1 && shape.iter().all(fits) || or_one && shape.is_empty();
+    match fits {
+        true => Ok(()),
+        false => Err(OpError::new(format!(
+            "`{}` must have one element{} for each output channel, but is {operand}",
+            call.def.operand(at).map_or("", |o| o.name),
+            if or_one { ", or one" } else { "" }
+        ))
+        .at(at)
+        .and(j)),
+    }
 }
 
 /// Fills in attributes as for a convolution of floating-point operands.

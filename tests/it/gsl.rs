@@ -187,7 +187,7 @@ fn compare(class: Class, a: &Graph, b: &Graph) -> Compared {
         let how = match run(b, seed, false) {
             Ok(y) if x.len() == y.len() => x.iter().zip(&y).find_map(|(x, y)| difference(class, x, y)),
             Ok(y) => Some(format!("{} results against {}", x.len(), y.len())),
-            Err(e) if e.contains("is not known") => return Compared::NoValues,
+            Err(e) if e.contains("is unknown") => return Compared::NoValues,
             Err(e) => Some(e),
         };
         if let Some(how) = how {

@@ -57,7 +57,7 @@ fn compare(problems: &mut Problems, rule: &str, what: &str, class: Class, a: &Gr
                     }
                 }
                 // Types with symbols are compared only in the e-graph.
-                (Err(e), _) | (_, Err(e)) if e.contains("is not known") => return,
+                (Err(e), _) | (_, Err(e)) if e.contains("is unknown") => return,
                 (x, y) => {
                     problems.add(rule, format!("{what}: {:?} {:?}", x.err(), y.err()));
                     return;

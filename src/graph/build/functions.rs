@@ -66,7 +66,7 @@ impl<'a, K: Sink> Builder<'a, K> {
                     self.report(
                         Diagnostic::error(
                             "T0204",
-                            format!("`{}` of `{name}` is {declared}, and {actual} is given", param.name.name),
+                            format!("`{}` of `{name}` is {declared}, but {actual} is given", param.name.name),
                         )
                         .label(self.ast.span(id), format!("this is {actual}"))
                         .secondary(param.span, "declared here"),
@@ -88,6 +88,6 @@ pub(super) fn wrong_count(what: &str, wanted: usize, given: usize) -> Diagnostic
     let are = if given == 1 { "is" } else { "are" };
     Diagnostic::error(
         "T0102",
-        format!("{what} {wanted} operand{plural}, and {given} {are} given"),
+        format!("{what} {wanted} operand{plural}, but {given} {are} given"),
     )
 }

@@ -35,6 +35,18 @@ fn types() {
                 "u8[n, 4, 3]",
             ),
             (
+                "qlinear_conv",
+                "",
+                &["u8[1, 2, 5]", "f32", "u8", "i8[1, 2, 3]", "f32[2]", "i8", "f32", "u8"],
+                "`w_scale` must have one element, or one for each output channel, but is f32[2]",
+            ),
+            (
+                "conv_integer",
+                "",
+                &["u8[1, 2, 5]", "i8[4, 2, 3]", "u8[2]"],
+                "`x_zero_point` must have one element, but is u8[2]",
+            ),
+            (
                 "matmul_integer",
                 "",
                 &["i32[2, 2]", "i8[2, 2]"],

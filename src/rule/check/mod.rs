@@ -376,7 +376,7 @@ impl Checker<'_> {
         let problem = Diagnostic::error(
             "T0102",
             format!(
-                "`{}`: takes {takes} ({}), and {given} {are} given",
+                "`{}`: takes {takes} ({}), but {given} {are} given",
                 def.name,
                 names.join(", ")
             ),
