@@ -91,14 +91,15 @@ impl<'a> Run<'a> {
 
     /// Returns an instance at which the rule is wrong, if the search finds one; otherwise decides the class.
     pub(super) fn search(&mut self, seeds: Vec<Recipe>, options: &Options, random: &mut Random) -> Option<Found> {
-        let found = self
-            .wander(seeds, options, random)
-            .or_else(|| self.types(options, random));
+        let found = self.wander(seeds, options, random);
+        // Probes are made to break a rule: how often it applies to them says nothing.
+        let plain = (self.applied, self.unapplied);
+        let found = found.or_else(|| self.types(options, random));
         self.forms = self.right.len();
         found
             .or_else(|| self.one_by_one(options, random))
             .or_else(|| self.coincide(options, random))
-            .or_else(|| self.seldom())
+            .or_else(|| self.seldom(plain))
             .or_else(|| self.decide_class(options, random))
     }
 
@@ -331,8 +332,8 @@ impl<'a> Run<'a> {
     }
 
     /// An instance where no engine applies the rule, if engines rarely do.
-    fn seldom(&mut self) -> Option<Found> {
-        if self.unapplied < NEVER || self.unapplied <= OFTEN * self.applied {
+    fn seldom(&mut self, (applied, unapplied): (usize, usize)) -> Option<Found> {
+        if unapplied < NEVER || unapplied <= OFTEN * applied {
             return None;
         }
         let (recipe, sides) = self.never.take()?;

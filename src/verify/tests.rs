@@ -278,7 +278,8 @@ fn wrong_rules_are_repaired() {
                where x.shape == y.shape, w.shape == v.shape
                numerics real
              }",
-            "{group = 1} beside `..a`",
+            // Of the two ways to say that there is one group, the condition on dimensions reads better in a rule.
+            "where x.shape[1] == w.shape[1]",
         ),
     ];
     for (text, change) in cases {

@@ -165,7 +165,10 @@ fn spread(all: &[Mutant], most: usize) -> Vec<&Mutant> {
 }
 
 #[test]
-#[cfg_attr(debug_assertions, ignore = "takes minutes without optimization; `.ci/run` runs it in release")]
+#[cfg_attr(
+    debug_assertions,
+    ignore = "takes minutes without optimization; `.ci/run` runs it in release"
+)]
 #[expect(clippy::print_stdout, reason = "the numbers are what the test is for")]
 fn mutants_are_refuted() {
     let number = |name: &str| std::env::var(name).ok().and_then(|n| n.parse::<usize>().ok());

@@ -212,7 +212,10 @@ fn check(document: &Path, rules: &[Arc<Rule>], shipped: &BTreeMap<String, String
 }
 
 #[test]
-#[cfg_attr(debug_assertions, ignore = "takes minutes without optimization; `.ci/run` runs it in release")]
+#[cfg_attr(
+    debug_assertions,
+    ignore = "takes minutes without optimization; `.ci/run` runs it in release"
+)]
 #[expect(clippy::print_stderr, reason = "a test that skips says so")]
 fn rules_of_taso_as_published() {
     let path = std::env::var_os("TAUTOMER_TEST_DATA").map(|d| Path::new(&d).join("taso/graph_subst.pb"));
@@ -226,7 +229,10 @@ fn rules_of_taso_as_published() {
 }
 
 #[test]
-#[cfg_attr(debug_assertions, ignore = "takes minutes without optimization; `.ci/run` runs it in release")]
+#[cfg_attr(
+    debug_assertions,
+    ignore = "takes minutes without optimization; `.ci/run` runs it in release"
+)]
 fn rules_of_gsl_as_published() {
     let text = include_str!("../data/gsl-published.rules");
     let rules = load("gsl-published.rules", text);
