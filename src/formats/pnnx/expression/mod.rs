@@ -67,7 +67,7 @@ pub enum Reading {
 /// let (e, reading) = Expression::read("mul(@2,add(@0,@1))").unwrap();
 /// assert!(e.to_string() == "mul(@2,add(@0,@1))" && matches!(reading, Reading::Strict));
 ///
-/// Some exporters write expressions whose brackets and commas are meaningless.
+/// // Some exporters write expressions whose brackets and commas are meaningless.
 /// let (e, reading) = Expression::read("add(expm1,@0),1").unwrap();
 /// assert_eq!(e.to_string(), "add(expm1(@0),1)");
 /// assert!(matches!(reading, Reading::Prefix(_)));
