@@ -21,6 +21,9 @@ const END: &str = "<!-- end of the table of published rules -->\n";
 /// The text in place of a repair.
 const NONE: &str = "none found";
 
+/// Published rules of a set for which the search for a repair finds none.
+const UNREPAIRED: usize = 1;
+
 /// A published rule is wrong where the types of its sides differ, as nothing says that the rule is not meant to apply
 /// there.
 fn options() -> Options {
