@@ -42,7 +42,7 @@ pub(super) fn in_reals(
     random: &mut Random,
 ) -> Finding {
     let graph = &sides.graph;
-    Finding::of_kinds(Data::in_turn(&Data::RULE, turn).filter_map(|kind| {
+    Finding::of_kinds(Data::for_instance(&Data::RULE, turn).filter_map(|kind| {
         let values = data::values(graph, kind, random)?;
         Some(at(class, sides, target, kind, values, measured))
     }))

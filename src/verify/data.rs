@@ -70,7 +70,7 @@ impl Data {
 
     /// The kinds that the instance of that number is compared on: all of them for the first instances, then every other
     /// one in turn.
-    pub(super) fn in_turn(kinds: &[Data], turn: usize) -> impl Iterator<Item = Data> + '_ {
+    pub(super) fn for_instance(kinds: &[Data], turn: usize) -> impl Iterator<Item = Data> + '_ {
         let kept = move |(i, _): &(usize, &Data)| turn < THOROUGH || (i + turn).is_multiple_of(2);
         kinds.iter().enumerate().filter(kept).map(|(_, kind)| *kind)
     }

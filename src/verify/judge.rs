@@ -382,7 +382,7 @@ pub(super) fn same_bits(rule: &Rule, sides: &Sides, turn: usize, random: &mut Ra
 fn in_bits(rule: &Rule, sides: &Sides, target: &[VertexId], turn: usize, random: &mut Random) -> Finding {
     let graph = &sides.graph;
     let fault = if is_whole(sides) { Fault::Values } else { Fault::Bits };
-    Finding::of_kinds(Data::in_turn(&Data::WHOLE, turn).filter_map(|kind| {
+    Finding::of_kinds(Data::for_instance(&Data::WHOLE, turn).filter_map(|kind| {
         // The special values may violate what the rule assumes about its values.
         if kind == Data::Special && !rule.assuming.is_empty() {
             return None;

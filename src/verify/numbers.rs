@@ -124,7 +124,7 @@ fn in_rationals(
     random: &mut Random,
 ) -> Result<Option<(Trace, Laws)>, Box<Apart>> {
     let mut all = Vec::new();
-    for kind in Data::in_turn(&Data::EXACT, turn) {
+    for kind in Data::for_instance(&Data::EXACT, turn) {
         all.extend(data::values(&sides.graph, kind, random));
     }
     let mut apart = None;
