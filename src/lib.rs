@@ -25,21 +25,15 @@
 //! # Ok::<(), tautomer::diag::Diagnostics>(())
 //! ```
 
-pub mod diag;
-pub mod exec;
 pub mod formats;
-pub mod graph;
 pub mod kuiper;
-pub mod lang;
-pub mod op;
 pub mod pipeline;
-pub mod rewrite;
-pub mod rule;
-pub mod tensor;
-pub mod verify;
 
-#[cfg(test)]
-mod testing;
+#[doc(inline)]
+pub use {
+    tautomer_diag as diag, tautomer_exec as exec, tautomer_graph as graph, tautomer_lang as lang, tautomer_op as op,
+    tautomer_rewrite as rewrite, tautomer_rule as rule, tautomer_tensor as tensor, tautomer_verify as verify,
+};
 
 #[doc = include_str!("../README.md")]
 #[cfg(doctest)]

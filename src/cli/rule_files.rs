@@ -97,7 +97,8 @@ fn named_set(path: &Path) -> Option<&'static [(&'static str, &'static str)]> {
         return Some(library_files());
     }
     let mut sets = library_set_files().iter();
-    sets.find(|(name, _)| Path::new(name) == path).map(|(_, files)| *files)
+    sets.find(|(name, _)| Path::new(name) == path)
+        .map(|(_, files)| files.as_slice())
 }
 
 /// The names of the sets, for messages.

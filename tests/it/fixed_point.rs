@@ -210,7 +210,7 @@ impl std::fmt::Debug for Shown {
 }
 
 proptest! {
-    #![proptest_config(crate::testing::random_cases(120))]
+    #![proptest_config(tautomer_testing::random_cases(120))]
 
     #[test]
     fn random_networks_are_settled_after_one_run(graph in crate::common::rich::graph(12).prop_map(Shown)) {

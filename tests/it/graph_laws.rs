@@ -48,7 +48,7 @@ fn recreate(graph: &Graph) -> Graph {
 }
 
 proptest! {
-    #![proptest_config(crate::testing::random_cases(300))]
+    #![proptest_config(tautomer_testing::random_cases(300))]
 
     #[test]
     fn printing_and_parsing_is_the_identity(graph in crate::common::graph(40)) {

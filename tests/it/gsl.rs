@@ -83,7 +83,7 @@ fn members<'a>(set: &'a RuleSet, number: &str) -> Vec<&'a Arc<Rule>> {
 
 /// The number of lines of a rule in canonical form, without documentation and blank lines.
 fn lines(rule: &str) -> usize {
-    let files = library_set_files().iter().find(|(name, _)| *name == "gsl").unwrap().1;
+    let files = &library_set_files().iter().find(|(name, _)| *name == "gsl").unwrap().1;
     let head = format!("rule {rule}");
     for (name, text) in files {
         let file = parse_rules(Arc::new(Source::new(*name, *text))).unwrap();

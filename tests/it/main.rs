@@ -45,6 +45,3 @@ mod verdicts;
 mod verdicts_command;
 mod why;
 mod written;
-
-#[path = "../../src/testing.rs"]
-mod testing;

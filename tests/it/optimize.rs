@@ -220,7 +220,7 @@ fn every_rule() -> &'static [Arc<Rule>] {
 }
 
 proptest! {
-    #![proptest_config(crate::testing::random_cases(200))]
+    #![proptest_config(tautomer_testing::random_cases(200))]
 
     #[test]
     fn results_stay_equal(graph in shown(crate::common::rich::graph(12))) {

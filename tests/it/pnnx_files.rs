@@ -393,7 +393,7 @@ fn is_known(ty: &Type) -> bool {
 }
 
 proptest! {
-    #![proptest_config(crate::testing::random_cases(200))]
+    #![proptest_config(tautomer_testing::random_cases(200))]
 
     #[test]
     fn random_graphs_survive_their_files(graph in crate::common::graph(12)) {

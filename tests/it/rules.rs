@@ -8,12 +8,12 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use tautomer::diag::Source;
-use tautomer::graph::{BuildOptions, Graph, Params, Workload, build_program, to_program};
+use tautomer::graph::{BuildOptions, Graph, Params, Workload, build_program, expand_composites, to_program};
 use tautomer::lang::ast::RuleClass;
 use tautomer::lang::{format_expr, format_program, parse_program};
 use tautomer::pipeline::{Options, optimize};
 use tautomer::rewrite::{CostModel, Encoded, Limits, encode, encode_into, saturate, substitute};
-use tautomer::rule::{Class, Example, ExampleKind, Rule, library, library_files};
+use tautomer::rule::{Class, Example, ExampleKind, Rule, composite_rules, library, library_files};
 use tautomer::verify::{AuditOptions, audit};
 
 use crate::values::{difference, run};
@@ -321,5 +321,26 @@ fn each_static_variable_has_a_reason() {
                 }
             }
         }
+    }
+}
+
+#[test]
+fn every_body_is_recognised() {
+    let rules = composite_rules().unwrap_or_else(|e| panic!("{}", e.render(false)));
+    assert!(rules.len() >= 3, "{rules:?}");
+    for rule in rules {
+        let name = rule.name.strip_suffix("-written-out").unwrap().replace('-', "_");
+        let names: Vec<&str> = rule.variables.iter().map(|v| &*v.name).collect();
+        let inputs: Vec<String> = names.iter().map(|n| format!("{n}: f32[2, 3, 4, 5]")).collect();
+        let text = format!("fn main({}) {{ {name}({}) }}", inputs.join(", "), names.join(", "));
+        let program = parse_program(Arc::new(Source::new("body", text))).unwrap();
+        let mut graph = build_program(&program, &BuildOptions::default()).unwrap();
+        expand_composites(&mut graph, &|def| def.name == name).unwrap();
+        let report = saturate(&mut encode(&graph), std::slice::from_ref(rule), Limits::default());
+        assert!(
+            report.rules[0].1.applied > 0,
+            "{} does not recognise its body",
+            rule.name
+        );
     }
 }

@@ -65,7 +65,7 @@ fn side(ast: &Ast, side: &Side) -> String {
 }
 
 fn files() -> &'static [(&'static str, &'static str)] {
-    library_set_files().iter().find(|(name, _)| *name == "taso").unwrap().1
+    &library_set_files().iter().find(|(name, _)| *name == "taso").unwrap().1
 }
 
 fn all() -> Vec<Loaded> {

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 
 use tautomer::rule::{library_files, library_set_files};
 
-/// The modules of the crate that each module may use, in order: a module uses only modules listed above it.
+/// The crates of the workspace that each crate under `crates/` may use, in order: a crate uses only those above it.
 ///
 /// `op` uses `diag` to suggest names; `graph` builds from syntax trees, so it comes after `lang`; a rule has examples,
-/// which are graphs; `rewrite` reads the expressions of rules. `exec` and `formats` know graphs but not rules. Only
-/// `pipeline` combines stages.
-const USES: &[(&str, &[&str])] = &[
+/// which are graphs; `rewrite` reads the expressions of rules. `exec` and the formats of models know graphs but not
+/// rules. `src/` combines the stages.
+const CRATES: &[(&str, &[&str])] = &[
     ("tensor", &[]),
     ("diag", &[]),
     ("lang", &["tensor", "diag"]),
@@ -20,15 +20,11 @@ const USES: &[(&str, &[&str])] = &[
     ("rewrite", &["tensor", "diag", "lang", "op", "graph", "rule"]),
     ("verify", &["tensor", "diag", "lang", "op", "graph", "rule", "rewrite"]),
     ("exec", &["tensor", "diag", "op", "graph"]),
-    ("kuiper", &["tensor", "diag", "op", "graph", "exec"]),
-    ("formats", &["tensor", "diag", "lang", "op", "graph"]),
-    (
-        "pipeline",
-        &["tensor", "diag", "lang", "op", "graph", "rule", "rewrite"],
-    ),
-    ("cli", &[]), // a separate program that uses the library by name
-    ("main", &[]),
-    ("lib", &[]),
+    ("files", &["tensor", "diag", "op", "graph"]),
+    ("onnx", &["tensor", "diag", "lang", "op", "graph", "files"]),
+    ("pnnx", &["tensor", "diag", "lang", "op", "graph", "files"]),
+    ("taso", &["diag", "lang", "rule"]),
+    ("testing", &[]),
 ];
 
 fn root() -> PathBuf {
@@ -66,7 +62,13 @@ fn files(folder: &str, suffix: &str) -> BTreeMap<String, String> {
 /// The code of the library and the program, without comments and tests.
 fn sources() -> BTreeMap<String, String> {
     let mut out = files("src", ".rs");
-    let test = |name: &str| name.ends_with("tests.rs") || name.ends_with("/testing.rs") || name == "src/op/check.rs";
+    out.append(&mut files("crates", ".rs"));
+    let test = |name: &str| {
+        name.ends_with("tests.rs")
+            || name.ends_with("/testing.rs")
+            || name.starts_with("crates/testing/")
+            || name.contains("/tests/")
+    };
     out.retain(|name, _| !test(name));
     for text in out.values_mut() {
         let end = text.find("#[cfg(test)]\nmod tests {").unwrap_or(text.len());
@@ -74,12 +76,6 @@ fn sources() -> BTreeMap<String, String> {
         *text = code.collect::<Vec<_>>().join("\n");
     }
     out
-}
-
-/// `src/op/conv.rs` is part of `op`.
-fn module(file: &str) -> &str {
-    let name = file.trim_start_matches("src/");
-    name.split_once(['/', '.']).map_or(name, |(first, _)| first)
 }
 
 fn is_word(c: char) -> bool {
@@ -104,37 +100,33 @@ fn none(problems: &[String]) {
     assert!(problems.is_empty(), "\n{}\n", problems.join("\n"));
 }
 
+/// Cargo keeps imports free of cycles; this keeps the dependencies in the manifests those of the table.
 #[test]
 fn imports_run_one_way() {
-    let order: Vec<&str> = USES.iter().map(|(name, _)| *name).collect();
-    for (i, (name, allowed)) in USES.iter().enumerate() {
-        for used in *allowed {
-            assert!(
-                order[..i].contains(used),
-                "`{name}` may use `{used}`, which stands below it"
-            );
-        }
-    }
+    let order: Vec<&str> = CRATES.iter().map(|(name, _)| *name).collect();
     let mut problems = Vec::new();
-    for (file, text) in sources() {
-        let own = module(&file);
-        let Some((_, allowed)) = USES.iter().find(|(name, _)| *name == own) else {
-            problems.push(format!("{file}: the module `{own}` is not in the table"));
+    for entry in std::fs::read_dir(root().join("crates")).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        let Some(i) = order.iter().position(|known| *known == name) else {
+            problems.push(format!("the crate `{name}` is not in the table"));
             continue;
         };
-        for (at, _) in text.match_indices("crate::") {
-            let rest = &text[at + "crate::".len()..];
-            let used: Vec<&str> = match rest.strip_prefix('{') {
-                Some(list) => list[..list.find("};").unwrap_or(0)]
-                    .split(',')
-                    .map(|s| word_at(s.trim()))
-                    .collect(),
-                None => vec![word_at(rest)],
-            };
-            for used in used {
-                if used != own && order.contains(&used) && !allowed.contains(&used) {
-                    problems.push(format!("{file}: `{own}` may not use `{used}`"));
-                }
+        let manifest = read(format!("crates/{name}/Cargo.toml"));
+        let dependencies = manifest.split("[dev-dependencies]").next().unwrap_or_default();
+        let used: BTreeSet<&str> = dependencies
+            .lines()
+            .filter_map(|line| line.strip_prefix("tautomer-")?.split('.').next())
+            .collect();
+        let allowed: BTreeSet<&str> = CRATES[i].1.iter().copied().collect();
+        for used in used.difference(&allowed) {
+            problems.push(format!("`{name}` may not use `{used}`"));
+        }
+        for unused in allowed.difference(&used) {
+            problems.push(format!("`{name}` does not use `{unused}`"));
+        }
+        for used in &allowed {
+            if !order[..i].contains(used) {
+                problems.push(format!("`{name}` may use `{used}`, which is listed below it"));
             }
         }
     }
@@ -149,7 +141,7 @@ fn unsafe_code_is_in_kernels_alone() {
             .chain(words(&text, "unsafe_code"))
             .next()
             .is_some();
-        if unsafe_code && !file.starts_with("src/exec/kernels/") {
+        if unsafe_code && !file.starts_with("crates/exec/src/kernels/") {
             problems.push(format!("{file} has unsafe code"));
         }
     }
@@ -198,17 +190,18 @@ fn every_random_test_has_a_fixed_seed() {
     ];
     let mut blocks = 0;
     let mut problems = Vec::new();
-    for (file, text) in files("src", ".rs").into_iter().chain(files("tests", ".rs")) {
+    let folders = ["src", "crates", "tests"];
+    for (file, text) in folders.into_iter().flat_map(|folder| files(folder, ".rs")) {
         if file.ends_with("tidy.rs") {
             continue;
         }
         for (at, block) in text.match_indices("proptest! {") {
             blocks += 1;
             let first = text[at + block.len()..].trim_start();
-            if !first.starts_with("#![proptest_config(crate::testing::random_cases(") {
+            if !first.starts_with("#![proptest_config(tautomer_testing::random_cases(") {
                 let line = text[..at].lines().count() + 1;
                 problems.push(format!(
-                    "{file}:{line}: start the block with `random_cases` of src/testing.rs"
+                    "{file}:{line}: start the block with `tautomer_testing::random_cases`"
                 ));
             }
         }
@@ -228,12 +221,28 @@ fn every_code_of_the_table_is_used() {
         let quoted = format!("\"{}\"", info.code);
         if !sources
             .iter()
-            .any(|(file, text)| file != "src/diag/code.rs" && text.contains(&quoted))
+            .any(|(file, text)| file != "crates/diag/src/code.rs" && text.contains(&quoted))
         {
             problems.push(format!("{} is never reported", info.code));
         }
     }
     none(&problems);
+}
+
+#[test]
+fn every_code_in_use_is_explained() {
+    let is_code =
+        |part: &&str| part.len() == 5 && part.starts_with("T0") && part[1..].bytes().all(|b| b.is_ascii_digit());
+    let sources = sources();
+    let used: BTreeSet<&str> = sources
+        .values()
+        .flat_map(|text| text.split('"').filter(is_code))
+        .collect();
+    let unknown: Vec<_> = used
+        .iter()
+        .filter(|code| tautomer::diag::explain(code).is_none())
+        .collect();
+    assert!(used.len() > 30 && unknown.is_empty(), "no text for {unknown:?}");
 }
 
 #[test]
@@ -256,7 +265,7 @@ fn operators_are_defined_once_and_in_one_place() {
     let mut seen: BTreeMap<String, String> = BTreeMap::new();
     let mut problems = Vec::new();
     for (file, text) in sources() {
-        if !file.starts_with("src/op/") {
+        if !file.starts_with("crates/op/src/") {
             continue;
         }
         for (at, _) in text.match_indices("OpDef::new(") {
@@ -281,7 +290,7 @@ fn operators_are_defined_once_and_in_one_place() {
 fn no_absolute_paths() {
     let homes = ["home", "root", "Users", "work", "tmp"].map(|folder| format!("/{folder}/"));
     let mut texts = BTreeMap::new();
-    for folder in ["src", "tests", "benches", "grammar", "rules", "examples"] {
+    for folder in ["src", "crates", "tests", "benches", "grammar", "rules", "examples"] {
         texts.extend(files(folder, ""));
     }
     for name in DOCUMENTS.iter().chain(&["Cargo.toml", ".ci/run"]) {
@@ -328,9 +337,10 @@ fn commands_of_the_readme_are_checked() {
 #[test]
 fn named_tests_exist() {
     let text = read("ARCHITECTURE.md");
-    let code: Vec<String> = files("src", ".rs")
-        .into_values()
-        .chain(files("tests", ".rs").into_values())
+    let folders = ["src", "crates", "tests"];
+    let code: Vec<String> = folders
+        .into_iter()
+        .flat_map(|folder| files(folder, ".rs").into_values())
         .collect();
     let mut count = 0;
     let mut problems = Vec::new();
@@ -358,12 +368,13 @@ fn named_tests_exist() {
     none(&problems);
 }
 
-/// The code map of ARCHITECTURE.md has every module, and its table every dependency.
+/// The code map of ARCHITECTURE.md has every crate and the modules of `src/`, and its table every dependency.
 #[test]
 fn the_map_is_complete() {
     let text = read("ARCHITECTURE.md");
     let mut problems = Vec::new();
-    for (name, _) in USES.iter().filter(|(name, _)| !["main", "lib"].contains(name)) {
+    let crates = CRATES.iter().map(|(name, _)| *name);
+    for name in crates.chain(["pipeline", "formats", "kuiper", "cli"]) {
         if !text.contains(&format!("**`{name}")) {
             problems.push(format!("the map lacks `{name}`"));
         }
@@ -374,10 +385,11 @@ fn the_map_is_complete() {
     for line in manifest.lines() {
         if line.starts_with('[') {
             inside = line.trim_end_matches(']').ends_with("dependencies");
-        } else if let (true, Some((name, _))) = (inside, line.split_once('=')) {
+        } else if let (true, Some((name, _))) = (inside, line.split_once(['=', '.'])) {
             dependencies.insert(name.trim());
         }
     }
+    dependencies.retain(|name| !name.starts_with("tautomer-"));
     let listed: BTreeSet<&str> = text
         .lines()
         .filter_map(|line| line.strip_prefix("| `")?.split_once("` |"))
@@ -397,7 +409,7 @@ fn the_map_is_complete() {
 #[test]
 fn the_verifier_compares_values_and_not_their_text() {
     let mut found = Vec::new();
-    for (name, text) in files("src/verify", ".rs") {
+    for (name, text) in files("crates/verify/src", ".rs") {
         let is_test = name.ends_with("tests.rs") || name.ends_with("evidence.rs");
         // The fingerprint covers rows of operators, which are constants of the program.
         if is_test || name.ends_with("fingerprint.rs") {

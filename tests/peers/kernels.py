@@ -1,6 +1,6 @@
 """Writes which element types the CPU kernels of ONNX Runtime accept, for each operator and operator set.
 
-    python kernels.py > ../../src/formats/onnx/kernels.txt
+    python kernels.py > ../../crates/onnx/src/kernels.txt
 
 Reads the registry of the installed runtime; run it in the environment of run.sh. One line for each operator set version
 that changes something: `name opset | row ; row`, newest last. A row is a kernel, or several that differ in one type:

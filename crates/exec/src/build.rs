@@ -1,0 +1,222 @@
+//! Compiling a graph into a plan.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::error::PlanError;
+use super::plan::{Constant, Plan, Port, Slot, SlotId, Step};
+use super::{kernels, memory};
+use tautomer_graph::{Graph, Node, VertexId, expand_composites};
+use tautomer_op::{Op, OpDef};
+use tautomer_tensor::Type;
+
+/// The slots that hold the value of a vertex.
+#[derive(Clone)]
+enum Held {
+    Absent,
+    One(SlotId),
+    Many(Arc<[Held]>),
+}
+
+impl Plan {
+    /// The plan of a graph. Composite operators without a kernel are replaced by their bodies.
+    ///
+    /// # Errors
+    /// If it calls an operator without a definition, or has a tuple where only a tensor is possible.
+    pub fn compile(graph: &Graph) -> Result<Plan, PlanError> {
+        let slow = |def: &OpDef| def.composite_body().is_some() && kernels::of(def.name).is_empty();
+        let is_slow = |v: VertexId| graph.vertex(v).op().and_then(Op::def).is_some_and(slow);
+        if graph.ids().any(is_slow) {
+            let mut expanded = graph.clone();
+            // A body that cannot be typed yet, because a rank is unknown, stays a call; its operands are better known
+            // at run time.
+            if expand_composites(&mut expanded, &slow).is_ok() {
+                return Plan::compile_flat(&expanded);
+            }
+        }
+        Plan::compile_flat(graph)
+    }
+
+    fn compile_flat(graph: &Graph) -> Result<Plan, PlanError> {
+        let mut builder = Builder {
+            graph,
+            plan: Plan {
+                name: graph.name.clone(),
+                ..Plan::default()
+            },
+            held: FxHashMap::default(),
+        };
+        for &v in graph.inputs() {
+            let port = builder.port(v, "an input")?;
+            builder.plan.inputs.push(port);
+        }
+        for &v in graph.params() {
+            let port = builder.port(v, "a parameter")?;
+            builder.plan.params.push(port);
+        }
+        for v in graph.rpo() {
+            if !builder.held.contains_key(&v) {
+                let held = builder.vertex(v)?;
+                builder.held.insert(v, held);
+            }
+        }
+        for output in graph.outputs() {
+            let held = builder.held[&output.vertex].clone();
+            builder.output(output.vertex, output.name.clone(), &held)?;
+        }
+        let mut plan = builder.plan;
+        memory::assign(&mut plan);
+        Ok(plan)
+    }
+}
+
+struct Builder<'g> {
+    graph: &'g Graph,
+    plan: Plan,
+    held: FxHashMap<VertexId, Held>,
+}
+
+impl Builder<'_> {
+    fn slot(&mut self, ty: Type, born: Option<usize>, view_of: Option<SlotId>) -> SlotId {
+        let bytes = ty.as_tensor().and_then(|ty| {
+            let shape = ty.shape.as_ref()?;
+            let mut bytes = ty.dtype.size() as u64;
+            for extent in shape.iter() {
+                bytes = bytes.checked_mul(u64::try_from(extent.as_const()?).ok()?)?;
+            }
+            Some(bytes)
+        });
+        self.plan.slots.push(Slot {
+            ty,
+            bytes,
+            offset: None,
+            view_of,
+            born,
+            dies: None,
+        });
+        self.plan.slots.len() - 1
+    }
+
+    /// The type of a value that gets its own slot.
+    fn held_type(&self, v: VertexId, ty: &Type, place: &str) -> Result<Type, PlanError> {
+        match ty {
+            Type::Tensor(_) | Type::Sequence(_) | Type::Optional(_) => Ok(ty.clone()),
+            Type::Absent => Err(PlanError::Absent { vertex: v }),
+            Type::Tuple(_) => Err(PlanError::Tuple {
+                place: place.into(),
+                ty: ty.clone(),
+                vertex: v,
+            }),
+        }
+    }
+
+    fn port(&mut self, v: VertexId, place: &str) -> Result<Port, PlanError> {
+        let ty = self.held_type(v, self.graph.ty(v), place)?;
+        let slot = self.slot(ty, None, None);
+        self.held.insert(v, Held::One(slot));
+        Ok(Port {
+            name: self.graph.vertex(v).name.clone(),
+            slot,
+        })
+    }
+
+    fn vertex(&mut self, v: VertexId) -> Result<Held, PlanError> {
+        let vertex = self.graph.vertex(v);
+        let operands: Vec<Held> = self.graph.pred(v).iter().map(|u| self.held[u].clone()).collect();
+        Ok(match &vertex.node {
+            Node::Input | Node::Param => {
+                let port = self.port(v, "an input")?;
+                let held = Held::One(port.slot);
+                match vertex.node {
+                    Node::Param => self.plan.params.push(port),
+                    _ => self.plan.inputs.push(port),
+                }
+                held
+            }
+            Node::Const(value) => {
+                let slot = self.slot(value.ty().into(), None, None);
+                self.plan.constants.push(Constant {
+                    slot,
+                    value: value.clone(),
+                });
+                Held::One(slot)
+            }
+            Node::Absent => Held::Absent,
+            Node::Tuple => Held::Many(operands.into()),
+            Node::Proj(i) => match operands.first() {
+                Some(Held::Many(items)) => items.get(*i as usize).cloned().ok_or(PlanError::Absent { vertex: v })?,
+                _ => return Err(PlanError::Absent { vertex: v }),
+            },
+            Node::Call {
+                op: op @ Op::Opaque(_), ..
+            } => {
+                return Err(PlanError::Opaque {
+                    op: op.name(),
+                    vertex: v,
+                });
+            }
+            Node::Call { op, attrs } => {
+                let operands = operands
+                    .iter()
+                    .enumerate()
+                    .map(|(i, held)| match held {
+                        Held::Absent => Ok(None),
+                        Held::One(slot) => Ok(Some(*slot)),
+                        Held::Many(_) => Err(PlanError::Tuple {
+                            place: format!("operand {i} of `{}`", op.name()),
+                            ty: self.graph.ty(self.graph.pred(v)[i]).clone(),
+                            vertex: v,
+                        }),
+                    })
+                    .collect::<Result<Vec<_>, _>>()?;
+                let born = Some(self.plan.steps.len());
+                let view_of = operands
+                    .first()
+                    .copied()
+                    .flatten()
+                    .filter(|_| kernels::is_view(&op.name()));
+                let (held, results) = match &vertex.ty {
+                    Type::Tuple(items) => {
+                        let mut slots = Vec::with_capacity(items.len());
+                        for ty in items {
+                            let ty = self.held_type(v, ty, "a result")?;
+                            slots.push(self.slot(ty, born, None));
+                        }
+                        (Held::Many(slots.iter().map(|&s| Held::One(s)).collect()), slots)
+                    }
+                    single => {
+                        let ty = self.held_type(v, single, "a result")?;
+                        let slot = self.slot(ty, born, view_of);
+                        (Held::One(slot), vec![slot])
+                    }
+                };
+                self.plan.steps.push(Step {
+                    op: op.name(),
+                    attrs: attrs.to_vec(),
+                    operands,
+                    results,
+                    frees: Vec::new(),
+                    name: vertex.name.clone(),
+                });
+                held
+            }
+        })
+    }
+
+    fn output(&mut self, v: VertexId, name: Option<Arc<str>>, held: &Held) -> Result<(), PlanError> {
+        // Flattens nested tuples; the stack holds what is still to be visited.
+        let mut stack = vec![(name, held)];
+        while let Some((name, held)) = stack.pop() {
+            match held {
+                Held::Absent => return Err(PlanError::Absent { vertex: v }),
+                Held::One(slot) => self.plan.outputs.push(Port { name, slot: *slot }),
+                Held::Many(items) => stack.extend(items.iter().enumerate().rev().map(|(i, item)| {
+                    let name = name.as_ref().map(|n| Arc::from(format!("{n}.{i}")));
+                    (name, item)
+                })),
+            }
+        }
+        Ok(())
+    }
+}

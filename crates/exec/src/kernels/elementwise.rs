@@ -1,0 +1,207 @@
+//! Elementwise operators, with broadcasting.
+
+use super::broadcast::{select, zip};
+use super::call::{contiguous, done, or_decline};
+use super::{Call, Kernel};
+use tautomer_op::OpError;
+use tautomer_tensor::{Element, Tensor};
+
+type Done = Result<Option<Vec<Tensor>>, OpError>;
+
+/// The kernels of this family.
+pub(super) const KERNELS: &[Kernel] = &[
+    Kernel::f32("add", |c| binary(c, |a, b| a + b)),
+    Kernel::f32("sub", |c| binary(c, |a, b| a - b)),
+    Kernel::f32("mul", |c| binary(c, |a, b| a * b)),
+    Kernel::f32("div", |c| binary(c, |a, b| a / b)),
+    Kernel::f32("pow", pow),
+    Kernel::f32("max", |c| many(c, larger, |x, _| x)),
+    Kernel::f32("min", |c| many(c, smaller, |x, _| x)),
+    Kernel::f32("sum", |c| many(c, |a, b| a + b, |x, _| x)),
+    Kernel::f32("mean", |c| many(c, |a, b| a + b, |x, n| x / n)),
+    Kernel::f32("equal", |c| compare(c, |a, b| a == b)),
+    Kernel::f32("less", |c| compare(c, |a, b| a < b)),
+    Kernel::f32("less_or_equal", |c| compare(c, |a, b| a <= b)),
+    Kernel::f32("greater", |c| compare(c, |a, b| a > b)),
+    Kernel::f32("greater_or_equal", |c| compare(c, |a, b| a >= b)),
+    Kernel::any("where", choose),
+];
+
+/// The larger of two numbers, NaN if either is NaN.
+#[inline(always)]
+pub(super) fn larger(a: f32, b: f32) -> f32 {
+    if a > b || a.is_nan() { a } else { b }
+}
+
+/// The smaller of two numbers, NaN if either is NaN.
+#[inline(always)]
+pub(super) fn smaller(a: f32, b: f32) -> f32 {
+    if a < b || a.is_nan() { a } else { b }
+}
+
+fn binary(call: &Call<'_>, f: impl Fn(f32, f32) -> f32) -> Done {
+    let (a, b) = (or_decline!(call.f32s(0)), or_decline!(call.f32s(1)));
+    let shape = or_decline!(call.out_shape());
+    let out = or_decline!(zip(&shape, (&a, call.shape(0)), (&b, call.shape(1)), f));
+    done(&shape, out)
+}
+
+fn compare(call: &Call<'_>, f: impl Fn(f32, f32) -> bool) -> Done {
+    let (a, b) = (or_decline!(call.f32s(0)), or_decline!(call.f32s(1)));
+    let shape = or_decline!(call.out_shape());
+    let out = or_decline!(zip(&shape, (&a, call.shape(0)), (&b, call.shape(1)), f));
+    done(&shape, out)
+}
+
+/// `finish(operand 0 f operand 1 f …, number of operands)`
+fn many(call: &Call<'_>, f: impl Fn(f32, f32) -> f32 + Copy, finish: impl Fn(f32, f32) -> f32) -> Done {
+    let shape = or_decline!(call.out_shape());
+    let count = call.operands.len();
+    let first = or_decline!(call.f32s(0));
+    if count == 1 {
+        return done(&shape, first.iter().map(|&x| finish(x, 1.0)).collect());
+    }
+    let second = or_decline!(call.f32s(1));
+    let mut acc = or_decline!(zip(&shape, (&first, call.shape(0)), (&second, call.shape(1)), f));
+    for i in 2..count {
+        let next = or_decline!(call.f32s(i));
+        acc = or_decline!(zip(&shape, (&acc, &shape), (&next, call.shape(i)), f));
+    }
+    let n = count as f32;
+    acc.iter_mut().for_each(|x| *x = finish(*x, n));
+    done(&shape, acc)
+}
+
+/// Powers; frequent exponents avoid the general function.
+fn pow(call: &Call<'_>) -> Done {
+    let exponent = or_decline!(call.f32s(1));
+    match &exponent[..] {
+        [1.0] => binary(call, |a, _| a),
+        [2.0] => binary(call, |a, _| a * a),
+        [3.0] => binary(call, |a, _| (f64::from(a) * f64::from(a) * f64::from(a)) as f32),
+        [-1.0] => binary(call, |a, _| 1.0 / a),
+        // Unlike the square root: +0 for -0, and infinity for -infinity.
+        [0.5] => binary(call, |a, _| {
+            if a == f32::NEG_INFINITY {
+                f32::INFINITY
+            } else {
+                (a + 0.0).sqrt()
+            }
+        }),
+        _ => binary(call, |a, b| f64::from(a).powf(f64::from(b)) as f32),
+    }
+}
+
+fn choose(call: &Call<'_>) -> Done {
+    fn typed<T: Element + Copy>(call: &Call<'_>) -> Done {
+        let condition = or_decline!(call.slice::<bool>(0));
+        let shape = or_decline!(call.out_shape());
+        let (a, b) = (
+            or_decline!(contiguous::<T>(call.tensor(1)?)),
+            or_decline!(contiguous::<T>(call.tensor(2)?)),
+        );
+        let out = or_decline!(select(
+            &shape,
+            (&condition, call.shape(0)),
+            (&a, call.shape(1)),
+            (&b, call.shape(2))
+        ));
+        done(&shape, out)
+    }
+    match call.tensor(1)? {
+        Tensor::F32(_) => typed::<f32>(call),
+        Tensor::F64(_) => typed::<f64>(call),
+        Tensor::I64(_) => typed::<i64>(call),
+        Tensor::I32(_) => typed::<i32>(call),
+        Tensor::Bool(_) => typed::<bool>(call),
+        _ => Ok(None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Case, f32s};
+
+    const PAIRS: &[(&[usize], &[usize])] = &[
+        (&[], &[]),
+        (&[0], &[1]),
+        (&[0, 3], &[3]),
+        (&[65], &[65]),
+        (&[65], &[]),
+        (&[], &[63]),
+        (&[1], &[16]),
+        (&[3, 1, 5], &[1, 7, 1]),
+        (&[2, 3, 4, 5], &[3, 1, 1]),
+        (&[2, 3, 4, 5], &[5]),
+        (&[2, 3, 4, 5], &[2, 3, 4, 1]),
+        (&[2, 1, 4, 1], &[3, 1, 5]),
+        (&[16, 63], &[16, 63]),
+        (&[1, 1], &[16, 63]),
+    ];
+
+    #[test]
+    fn binary_kernels_broadcast() {
+        for op in [
+            "add",
+            "sub",
+            "mul",
+            "div",
+            "max",
+            "min",
+            "sum",
+            "mean",
+            "equal",
+            "less",
+            "less_or_equal",
+            "greater",
+            "greater_or_equal",
+        ] {
+            for &(a, b) in PAIRS {
+                Case::new(op, &[f32s(a, 1), f32s(b, 2)]).ulp(0.0).check();
+            }
+        }
+    }
+
+    #[test]
+    fn variadic_kernels_fold() {
+        for op in ["max", "min", "sum", "mean"] {
+            Case::new(op, &[f32s(&[3, 1], 1)]).check();
+            Case::new(
+                op,
+                &[f32s(&[3, 1], 1), f32s(&[65], 2), f32s(&[2, 1, 1], 3), f32s(&[], 4)],
+            )
+            .check();
+        }
+    }
+
+    #[test]
+    fn not_a_number_wins() {
+        let a = tautomer_tensor::Tensor::vector(vec![f32::NAN, 1.0, f32::NAN, 0.0, -0.0, f32::INFINITY]);
+        let b = tautomer_tensor::Tensor::vector(vec![1.0f32, f32::NAN, f32::NAN, -0.0, 0.0, f32::NEG_INFINITY]);
+        for op in ["max", "min", "add", "equal", "less", "greater_or_equal"] {
+            Case::new(op, &[a.clone(), b.clone()]).check();
+        }
+        for exponent in [0.5f32, 2.0, 3.0, -1.0, 1.0, 1.7] {
+            Case::new("pow", &[a.clone(), tautomer_tensor::Tensor::scalar(exponent)]).check();
+            Case::new("pow", &[f32s(&[3, 5], 1), tautomer_tensor::Tensor::scalar(exponent)]).check();
+        }
+        Case::new("pow", &[f32s(&[3, 5], 1), f32s(&[5], 2)]).check();
+    }
+
+    #[test]
+    fn choice_broadcasts() {
+        for (c, a, b) in [
+            (&[2usize, 3][..], &[3usize][..], &[][..]),
+            (&[1], &[16, 3], &[16, 1]),
+            (&[4, 1], &[1, 5], &[4, 5]),
+            (&[0], &[0], &[1]),
+        ] {
+            let size: usize = c.iter().product();
+            let condition =
+                tautomer_tensor::Tensor::new(c, (0..size).map(|i| i % 3 == 1).collect::<Vec<bool>>()).unwrap();
+            Case::new("where", &[condition, f32s(a, 1), f32s(b, 2)])
+                .ulp(0.0)
+                .check();
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! Matrix products: `matmul` with broadcast batches, and `gemm`.
+
+use super::call::{done, or_decline};
+use super::gemm::{Dst, Layout, gemm};
+use super::{Call, Kernel};
+use tautomer_op::OpError;
+use tautomer_tensor::Tensor;
+
+/// The kernels of this family.
+pub(super) const KERNELS: &[Kernel] = &[
+    Kernel::f32("matmul", matmul),
+    Kernel::f32("batch_matmul", batch_matmul),
+    Kernel::f32("dense", dense),
+    Kernel::f32("gemm", gemm_op),
+];
+
+type Done = Result<Option<Vec<Tensor>>, OpError>;
+
+fn matmul(call: &Call<'_>) -> Done {
+    product(call, false, None)
+}
+
+/// `x y'`
+fn batch_matmul(call: &Call<'_>) -> Done {
+    product(call, true, None)
+}
+
+/// `x w' + b`
+fn dense(call: &Call<'_>) -> Done {
+    let bias = call.f32s(2);
+    let n = call.shape(1).first().copied();
+    if call.optional(2).is_some() && (call.shape(2).len() != 1 || bias.as_ref().map(|b| b.len()) != n) {
+        return Ok(None);
+    }
+    product(call, true, bias.as_deref())
+}
+
+/// The product of the first two operands, the second transposed if `transposed`, plus a row.
+fn product(call: &Call<'_>, transposed: bool, bias: Option<&[f32]>) -> Done {
+    let (a, b) = (or_decline!(call.f32s(0)), or_decline!(call.f32s(1)));
+    let shape = or_decline!(call.out_shape());
+    let (sa, sb) = (call.shape(0), call.shape(1));
+    // A vector on the left is treated as one row, on the right as one column.
+    let (batch_a, m, k) = match sa {
+        [] => return Ok(None),
+        [k] => (&[][..], 1, *k),
+        [batch @ .., m, k] => (batch, *m, *k),
+    };
+    let (batch_b, kb, n) = match sb {
+        [] => return Ok(None),
+        [k] if !transposed => (&[][..], *k, 1),
+        [_] => return Ok(None),
+        [batch @ .., n, k] if transposed => (batch, *k, *n),
+        [batch @ .., k, n] => (batch, *k, *n),
+    };
+    if kb != k {
+        return Ok(None);
+    }
+    let dropped = usize::from(sa.len() == 1) + usize::from(sb.len() == 1);
+    let batch = &shape[..(shape.len() + dropped).saturating_sub(2)];
+    let size = m * n;
+    let count: usize = batch.iter().product();
+    let mut out = vec![0.0f32; count * size];
+    let dst = match bias {
+        Some(bias) if !out.is_empty() => {
+            out.chunks_exact_mut(n).for_each(|row| row.copy_from_slice(bias));
+            Dst::Scale(1.0)
+        }
+        _ => Dst::Overwrite,
+    };
+    let right = |start: usize| match transposed {
+        true => Layout::rows(start, k).transposed(),
+        false => Layout::rows(start, n),
+    };
+    let mut one = |rows: usize, at: usize, at_a: usize, at_b: usize| {
+        let (cl, al) = (Layout::rows(at, n), Layout::rows(at_a, k));
+        gemm(
+            (rows, n, k),
+            &mut out,
+            cl,
+            dst,
+            &a,
+            al,
+            &b,
+            right(at_b),
+            1.0,
+            call.threads,
+        );
+    };
+    if batch_b.iter().all(|&e| e == 1) && batch_a == batch {
+        // With one right matrix for all, the batch is just more rows.
+        one(count * m, 0, 0, 0);
+    } else {
+        let starts = batch_starts(batch, batch_a, m * k)
+            .into_iter()
+            .zip(batch_starts(batch, batch_b, k * n));
+        for (i, (at_a, at_b)) in starts.enumerate() {
+            one(m, i * size, at_a, at_b);
+        }
+    }
+    done(&shape, out)
+}
+
+/// Where the matrix of each position of `batch` starts in an operand whose own batch dimensions broadcast to it.
+fn batch_starts(batch: &[usize], own: &[usize], size: usize) -> Vec<usize> {
+    let mut starts = vec![0];
+    let missing = batch.len() - own.len();
+    let mut stride: usize = size * own.iter().product::<usize>();
+    for (axis, &extent) in batch.iter().enumerate() {
+        let mut step = 0;
+        if axis >= missing {
+            let mine = own[axis - missing];
+            stride = stride.checked_div(mine).unwrap_or(0);
+            step = if mine == 1 { 0 } else { stride };
+        }
+        starts = starts
+            .iter()
+            .flat_map(|&s| (0..extent).map(move |i| s + i * step))
+            .collect();
+    }
+    starts
+}
+
+/// `alpha * A' B' + beta * C`
+fn gemm_op(call: &Call<'_>) -> Done {
+    let (a, b) = (or_decline!(call.f32s(0)), or_decline!(call.f32s(1)));
+    let shape = or_decline!(call.out_shape());
+    let ([ra, ca], [rb, cb], [m, n]) = (call.shape(0), call.shape(1), &shape[..]) else {
+        return Ok(None);
+    };
+    let (m, n) = (*m, *n);
+    let (trans_a, trans_b) = (call.flag("transA"), call.flag("transB"));
+    let k = if trans_a { *ra } else { *ca };
+    let own = if trans_b { (*cb, *rb) } else { (*rb, *cb) };
+    if own != (k, n) || m != if trans_a { *ca } else { *ra } {
+        return Ok(None);
+    }
+    let alpha = call.float("alpha").unwrap_or(1.0) as f32;
+    let beta = call.float("beta").unwrap_or(1.0) as f32;
+    let mut out = vec![0.0f32; m * n];
+    let dst = match call.f32s(2) {
+        None if call.optional(2).is_some() => return Ok(None),
+        None => Dst::Overwrite,
+        Some(c) => {
+            let rows = |axis: usize| -> usize { call.shape(2).iter().rev().nth(axis).copied().unwrap_or(1) };
+            let (height, width) = (rows(1), rows(0));
+            if m * n > 0 {
+                for (i, row) in out.chunks_exact_mut(n).enumerate() {
+                    let from = &c[if height == 1 { 0 } else { i * width }..][..width];
+                    if width == n {
+                        row.copy_from_slice(from);
+                    } else {
+                        row.fill(from[0]);
+                    }
+                }
+            }
+            Dst::Scale(beta)
+        }
+    };
+    let al = Layout::rows(0, *ca);
+    let bl = Layout::rows(0, *cb);
+    let al = if trans_a { al.transposed() } else { al };
+    let bl = if trans_b { bl.transposed() } else { bl };
+    gemm(
+        (m, n, k),
+        &mut out,
+        Layout::rows(0, n),
+        dst,
+        &a,
+        al,
+        &b,
+        bl,
+        alpha,
+        call.threads,
+    );
+    done(&shape, out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Case, f32s};
+    use tautomer_op::AttrValue;
+
+    #[test]
+    fn products_broadcast() {
+        let rows: &[(&[usize], &[usize])] = &[
+            (&[1, 1], &[1, 1]),
+            (&[3, 65], &[65, 16]),
+            (&[63, 17], &[17, 1]),
+            (&[0, 3], &[3, 2]),
+            (&[2, 0], &[0, 3]),
+            (&[5], &[5]),
+            (&[5], &[5, 3]),
+            (&[3, 5], &[5]),
+            (&[5], &[4, 5, 3]),
+            (&[4, 3, 5], &[5]),
+            (&[4, 3, 5], &[5, 2]),
+            (&[4, 3, 5], &[1, 5, 2]),
+            (&[3, 5], &[4, 5, 2]),
+            (&[4, 3, 5], &[4, 5, 2]),
+            (&[2, 1, 3, 5], &[4, 5, 2]),
+            (&[1, 4, 3, 5], &[2, 1, 5, 2]),
+            (&[2, 4, 3, 5], &[4, 5, 2]),
+            (&[0, 3, 5], &[5, 2]),
+            (&[0, 3, 5], &[1, 5, 2]),
+        ];
+        for &(a, b) in rows {
+            Case::new("matmul", &[f32s(a, 1), f32s(b, 2)]).check();
+            if let [batch @ .., k, n] = b
+                && a.len() > 1
+            {
+                let turned: Vec<usize> = batch.iter().copied().chain([*n, *k]).collect();
+                if a.len() == turned.len() && a[..a.len() - 2] == turned[..a.len() - 2] {
+                    Case::new("batch_matmul", &[f32s(a, 1), f32s(&turned, 2)]).check();
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn layers_add_a_row() {
+        for x in [&[3usize, 5][..], &[2, 3, 5], &[1, 5], &[0, 5]] {
+            let case = || Case::new("dense", &[f32s(x, 1), f32s(&[4, 5], 2)]);
+            case().check();
+            case().operand(Some(f32s(&[4], 3))).check();
+        }
+    }
+
+    #[test]
+    fn general_products() {
+        for (i, c) in [
+            None,
+            Some(&[3usize, 4][..]),
+            Some(&[4]),
+            Some(&[3, 1]),
+            Some(&[1, 4]),
+            Some(&[]),
+            Some(&[1]),
+        ]
+        .iter()
+        .enumerate()
+        {
+            for (trans_a, trans_b) in [(false, false), (true, false), (false, true), (true, true)] {
+                let a = if trans_a { [5, 3] } else { [3, 5] };
+                let b = if trans_b { [4, 5] } else { [5, 4] };
+                let mut case = Case::new("gemm", &[f32s(&a, 1), f32s(&b, 2)])
+                    .attr("transA", AttrValue::Bool(trans_a))
+                    .attr("transB", AttrValue::Bool(trans_b))
+                    .attr("alpha", AttrValue::float(0.5 + i as f64))
+                    .attr("beta", AttrValue::float(1.5));
+                if let Some(c) = c {
+                    case = case.operand(Some(f32s(c, 3)));
+                }
+                case.check();
+            }
+        }
+    }
+}

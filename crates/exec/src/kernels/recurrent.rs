@@ -1,0 +1,379 @@
+//! Recurrent layers: the products with the inputs of all steps at once, then one product with the state in each step.
+
+use std::borrow::Cow;
+
+use pulp::{Arch, NullaryFnOnce};
+
+use super::call::or_decline;
+use super::gemm::{Dst, Layout, gemm};
+use super::math::{sigmoid, tanh};
+use super::{Call, Kernel};
+use tautomer_op::{AttrValue, OpError};
+use tautomer_tensor::Tensor;
+
+/// The kernels of this family.
+pub(super) const KERNELS: &[Kernel] = &[Kernel::f32("lstm", lstm), Kernel::f32("gru", gru)];
+
+type Done = Result<Option<Vec<Tensor>>, OpError>;
+
+/// Products larger than this are worth more than one thread in each step.
+const LARGE: usize = 1 << 21;
+
+fn lstm(call: &Call<'_>) -> Done {
+    if call.optional(7).is_some() || call.flag("input_forget") {
+        return Ok(None);
+    }
+    run(call, 4, &["Sigmoid", "Tanh", "Tanh"])
+}
+
+fn gru(call: &Call<'_>) -> Done {
+    run(call, 3, &["Sigmoid", "Tanh"])
+}
+
+/// A function of every element, compiled for each instruction set.
+struct InPlace<'a, F> {
+    x: &'a mut [f32],
+    f: F,
+}
+
+impl<F: Fn(f32) -> f32> NullaryFnOnce for InPlace<'_, F> {
+    type Output = ();
+    #[inline(always)]
+    fn call(self) {
+        for x in self.x {
+            *x = (self.f)(*x);
+        }
+    }
+}
+
+fn map(x: &mut [f32], f: impl Fn(f32) -> f32) {
+    Arch::new().dispatch(InPlace { x, f });
+}
+
+/// One direction of a layer.
+struct Layer<'a> {
+    gates: usize,
+    hidden: usize,
+    r: &'a [f32],
+    /// Added to the product of the last gate with the state, before the reset; empty if the reset comes first.
+    inner: &'a [f32],
+    linear: bool,
+    threads: usize,
+}
+
+impl Layer<'_> {
+    /// `out += h r'` for the gates from `first` to `last`; each row of `out` has `width` numbers.
+    fn add_state(&self, h: &[f32], out: &mut [f32], width: usize, first: usize, last: usize) {
+        let n = self.hidden;
+        let rows = h.len() / n.max(1);
+        let columns = (last - first) * n;
+        let threads = if rows * columns * n > LARGE { self.threads } else { 1 };
+        gemm(
+            (rows, columns, n),
+            out,
+            Layout::rows(first * n, width),
+            Dst::Scale(1.0),
+            h,
+            Layout::rows(0, n),
+            self.r,
+            Layout::rows(first * n * n, n).transposed(),
+            1.0,
+            threads,
+        );
+    }
+
+    /// Computes the state after a step into `next`, given the products of the inputs in `gates`, and `h` and `c`.
+    fn step(&self, gates: &mut [f32], scratch: &mut [f32], h: &[f32], c: &mut [f32], next: &mut [f32]) {
+        let (n, width) = (self.hidden, self.gates * self.hidden);
+        if self.gates == 4 {
+            self.add_state(h, gates, width, 0, 4);
+            for ((row, c), next) in gates.chunks_mut(width).zip(c.chunks_mut(n)).zip(next.chunks_mut(n)) {
+                let (three, new) = row.split_at_mut(3 * n);
+                map(three, sigmoid);
+                map(new, tanh);
+                let (enter, rest) = three.split_at(n);
+                let (out, forget) = rest.split_at(n);
+                for i in 0..n {
+                    c[i] = forget[i] * c[i] + enter[i] * new[i];
+                }
+                next.copy_from_slice(c);
+                map(next, tanh);
+                for (h, o) in next.iter_mut().zip(out) {
+                    *h *= o;
+                }
+            }
+            return;
+        }
+        self.add_state(h, gates, width, 0, 2);
+        gates.chunks_mut(width).for_each(|row| map(&mut row[..2 * n], sigmoid));
+        if self.linear {
+            for row in scratch.chunks_mut(width) {
+                row[2 * n..].copy_from_slice(self.inner);
+            }
+            self.add_state(h, scratch, width, 2, 3);
+            for (row, state) in gates.chunks_mut(width).zip(scratch.chunks(width)) {
+                for i in 0..n {
+                    row[2 * n + i] += row[n + i] * state[2 * n + i];
+                }
+            }
+        } else {
+            for ((kept, row), h) in next.chunks_mut(n).zip(gates.chunks(width)).zip(h.chunks(n)) {
+                for i in 0..n {
+                    kept[i] = row[n + i] * h[i];
+                }
+            }
+            self.add_state(next, gates, width, 2, 3);
+        }
+        for ((row, h), next) in gates.chunks_mut(width).zip(h.chunks(n)).zip(next.chunks_mut(n)) {
+            map(&mut row[2 * n..], tanh);
+            for i in 0..n {
+                next[i] = (1.0 - row[i]) * row[2 * n + i] + row[i] * h[i];
+            }
+        }
+    }
+}
+
+/// The sequence length of each element of the batch.
+fn lengths(call: &Call<'_>, steps: usize, batch: usize) -> Option<Vec<usize>> {
+    if call.optional(4).is_none() {
+        return Some(vec![steps; batch]);
+    }
+    let given = call.slice::<i32>(4)?;
+    let within = |&n: &i32| usize::try_from(n).ok().filter(|n| *n <= steps);
+    given.iter().map(within).collect()
+}
+
+/// Part `i` of `n` equal parts.
+fn part(all: &[f32], i: usize, n: usize) -> &[f32] {
+    let each = all.len() / n.max(1);
+    &all[i * each..(i + 1) * each]
+}
+
+/// The bias added to the product with the inputs, and the one added to the product with the state where it is separate.
+fn biases<'b>(bias: &'b [f32], gates: usize, hidden: usize, linear: bool, zeros: &'b [f32]) -> (Vec<f32>, &'b [f32]) {
+    if bias.is_empty() {
+        return (vec![0.0; gates * hidden], zeros);
+    }
+    let (wb, rb) = bias.split_at(gates * hidden);
+    let apart = if linear { (gates - 1) * hidden } else { gates * hidden };
+    let added = |(i, (w, r)): (usize, (&f32, &f32))| if i < apart { w + r } else { *w };
+    (
+        wb.iter().zip(rb).enumerate().map(added).collect(),
+        &rb[(gates - 1) * hidden..],
+    )
+}
+
+fn run(call: &Call<'_>, gates: usize, activations: &[&str]) -> Done {
+    let shapes = or_decline!(call.out_shapes());
+    let (all, last) = (&shapes[0], &shapes[1]);
+    let batch_first = call.int("layout") == Some(1);
+    let (steps, batch, directions, n) = if batch_first {
+        (all[1], all[0], all[2], all[3])
+    } else {
+        (all[0], all[2], all[1], all[3])
+    };
+    let usual = match call.attr("activations") {
+        AttrValue::Strs(names) => names.iter().map(|name| &**name).eq(activations.repeat(directions)),
+        _ => false,
+    };
+    if !usual || !call.attr("clip").is_none() || n == 0 || batch == 0 {
+        return Ok(None);
+    }
+    let (x, w, r) = (
+        or_decline!(call.f32s(0)),
+        or_decline!(call.f32s(1)),
+        or_decline!(call.f32s(2)),
+    );
+    let optional = |at: usize| match call.optional(at) {
+        Some(_) => call.f32s(at),
+        None => Some(Cow::Borrowed(&[][..])),
+    };
+    let (bias, h0) = (or_decline!(optional(3)), or_decline!(optional(5)));
+    let c0 = match gates {
+        4 => or_decline!(optional(6)),
+        _ => Cow::Borrowed(&[][..]),
+    };
+    let lengths = or_decline!(lengths(call, steps, batch));
+    let longest = lengths.iter().copied().max().unwrap_or(0);
+    let input = call.shape(0)[2];
+    let width = gates * n;
+    let linear = call.flag("linear_before_reset");
+    let zeros = vec![0.0; n];
+    let mut y = vec![0.0f32; all.iter().product()];
+    let mut y_h = vec![0.0f32; last.iter().product()];
+    let mut y_c = if gates == 4 { y_h.clone() } else { Vec::new() };
+    let mut products = vec![0.0f32; steps * batch * width];
+    let (mut now, mut scratch) = (vec![0.0f32; batch * width], vec![0.0f32; batch * width]);
+    for d in 0..directions {
+        let (added, inner) = biases(part(&bias, d, directions), gates, n, linear, &zeros);
+        products.chunks_mut(width).for_each(|row| row.copy_from_slice(&added));
+        gemm(
+            (steps * batch, width, input),
+            &mut products,
+            Layout::rows(0, width),
+            Dst::Scale(1.0),
+            &x,
+            Layout::rows(0, input),
+            &w,
+            Layout::rows(d * width * input, input).transposed(),
+            1.0,
+            call.threads,
+        );
+        let layer = Layer {
+            gates,
+            hidden: n,
+            r: part(&r, d, directions),
+            inner,
+            linear,
+            threads: call.threads,
+        };
+        let state_at = |k: usize| n * if batch_first { k * directions + d } else { d * batch + k };
+        let start = |initial: &[f32]| -> Vec<f32> {
+            match initial.is_empty() {
+                true => vec![0.0; batch * n],
+                false => (0..batch).flat_map(|k| &initial[state_at(k)..][..n]).copied().collect(),
+            }
+        };
+        let (mut h, mut c) = (start(&h0), start(&c0));
+        let mut next = vec![0.0f32; batch * n];
+        let backward = d == 1 || call.text("direction") == "reverse";
+        for step in 0..longest {
+            // The position in the sequence, for sequences that have not ended.
+            let place = |k: usize| match lengths[k] {
+                length if step >= length => None,
+                length if backward => Some(length - 1 - step),
+                _ => Some(step),
+            };
+            let row = |k: usize, t: usize| if batch_first { k * steps + t } else { t * batch + k };
+            for (k, gates) in now.chunks_mut(width).enumerate() {
+                let t = place(k).unwrap_or(0);
+                gates.copy_from_slice(&products[row(k, t) * width..][..width]);
+            }
+            let kept = c.clone();
+            layer.step(&mut now, &mut scratch, &h, &mut c, &mut next);
+            for k in 0..batch {
+                let own = k * n..(k + 1) * n;
+                match place(k) {
+                    Some(t) => {
+                        let at = n * if batch_first {
+                            (k * steps + t) * directions + d
+                        } else {
+                            (t * directions + d) * batch + k
+                        };
+                        y[at..at + n].copy_from_slice(&next[own.clone()]);
+                        h[own.clone()].copy_from_slice(&next[own]);
+                    }
+                    None => c[own.clone()].copy_from_slice(&kept[own]),
+                }
+            }
+        }
+        for k in 0..batch {
+            let (at, own) = (state_at(k), k * n..(k + 1) * n);
+            y_h[at..at + n].copy_from_slice(&h[own.clone()]);
+            if gates == 4 {
+                y_c[at..at + n].copy_from_slice(&c[own]);
+            }
+        }
+    }
+    let mut out = vec![or_decline!(Tensor::new(all, y)), or_decline!(Tensor::new(last, y_h))];
+    if gates == 4 {
+        out.push(or_decline!(Tensor::new(last, y_c)));
+    }
+    Ok(Some(out))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Case, f32s};
+    use super::*;
+
+    /// Weights so small that rounding errors do not grow from step to step.
+    fn weights(shape: &[usize], seed: u64) -> Tensor {
+        let numbers = f32s(shape, seed).to_f64s().unwrap();
+        Tensor::from_f64s(
+            tautomer_tensor::DType::F32,
+            shape,
+            &numbers.iter().map(|x| x / 8.0).collect::<Vec<_>>(),
+        )
+        .unwrap()
+    }
+
+    fn case(op: &'static str, gates: usize, extents: [usize; 4], directions: usize, layout: i64) -> Case {
+        let [steps, batch, input, n] = extents;
+        let x = if layout == 1 {
+            [batch, steps, input]
+        } else {
+            [steps, batch, input]
+        };
+        let direction = if directions == 2 { "bidirectional" } else { "reverse" };
+        Case::new(
+            op,
+            &[
+                f32s(&x, 1),
+                weights(&[directions, gates * n, input], 2),
+                weights(&[directions, gates * n, n], 3),
+            ],
+        )
+        .int("layout", layout)
+        .attr("direction", AttrValue::str(direction))
+    }
+
+    #[test]
+    fn layers_agree_with_the_reference() {
+        for extents in [[1, 1, 1, 1], [5, 3, 4, 6], [9, 2, 17, 33], [0, 2, 3, 4], [4, 1, 0, 8]] {
+            let [_, batch, _, n] = extents;
+            for (directions, layout) in [(1, 0), (2, 0), (1, 1), (2, 1)] {
+                let state = |seed| {
+                    let shape = if layout == 1 {
+                        [batch, directions, n]
+                    } else {
+                        [directions, batch, n]
+                    };
+                    Some(f32s(&shape, seed))
+                };
+                for (op, gates) in [("lstm", 4), ("gru", 3)] {
+                    let bias = Some(f32s(&[directions, 2 * gates * n], 4));
+                    let plain = || case(op, gates, extents, directions, layout).ulp(1e-5);
+                    plain().check();
+                    let full = plain().operand(bias).operand(None).operand(state(5));
+                    match op {
+                        "lstm" => full.operand(state(6)).check(),
+                        _ => full.check(),
+                    };
+                }
+                for linear in [false, true] {
+                    let bias = Some(f32s(&[directions, 6 * n], 4));
+                    case("gru", 3, extents, directions, layout)
+                        .ulp(1e-5)
+                        .operand(bias)
+                        .attr("linear_before_reset", AttrValue::Bool(linear))
+                        .check();
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn sequences_end_where_they_are_said_to() {
+        for (op, gates) in [("lstm", 4), ("gru", 3)] {
+            for (directions, layout) in [(1, 0), (2, 1)] {
+                let lengths = Tensor::vector(vec![5i32, 0, 2]);
+                case(op, gates, [5, 3, 4, 6], directions, layout)
+                    .ulp(1e-5)
+                    .operand(None)
+                    .operand(Some(lengths))
+                    .check();
+            }
+        }
+    }
+
+    #[test]
+    fn other_activations_are_left_to_the_reference() {
+        let names = AttrValue::Strs(vec!["Relu".into(), "Tanh".into()]);
+        let declined = !case("gru", 3, [2, 1, 2, 2], 1, 0)
+            .attr("activations", names)
+            .may_decline()
+            .check();
+        assert!(declined);
+    }
+}

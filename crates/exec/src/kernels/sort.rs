@@ -1,0 +1,357 @@
+//! Sorting, and runs of equal elements.
+
+use half::{bf16, f16};
+
+use super::call::{contiguous, or_decline};
+use super::copy::{gather, room};
+use super::{Call, Kernel};
+use tautomer_op::OpError;
+use tautomer_tensor::strided::View;
+use tautomer_tensor::{Element, Tensor};
+
+type Done = Result<Option<Vec<Tensor>>, OpError>;
+
+/// The kernels of this family.
+pub(super) const KERNELS: &[Kernel] = &[
+    Kernel::any("sort", sort),
+    Kernel::any("unique_consecutive", unique_consecutive),
+];
+
+/// Runs `$f` for the element type of the tensor if that type is ordered by a key; otherwise declines.
+macro_rules! by_type {
+    ($tensor:expr, $f:ident $args:tt) => {
+        match $tensor {
+            Tensor::Bool(_) => $f::<bool>$args,
+            Tensor::I8(_) => $f::<i8>$args,
+            Tensor::I16(_) => $f::<i16>$args,
+            Tensor::I32(_) => $f::<i32>$args,
+            Tensor::I64(_) => $f::<i64>$args,
+            Tensor::U8(_) => $f::<u8>$args,
+            Tensor::U16(_) => $f::<u16>$args,
+            Tensor::U32(_) => $f::<u32>$args,
+            Tensor::U64(_) => $f::<u64>$args,
+            Tensor::F16(_) => $f::<f16>$args,
+            Tensor::BF16(_) => $f::<bf16>$args,
+            Tensor::F32(_) => $f::<f32>$args,
+            Tensor::F64(_) => $f::<f64>$args,
+            _ => Ok(None),
+        }
+    };
+}
+
+/// An element that is ordered by an integer key of `BITS` bits.
+trait Keyed: Element + Copy {
+    const BITS: u32;
+    /// Ordered like the element; all NaNs share the largest key, and both zeros have the same key.
+    fn key(self) -> u64;
+}
+
+macro_rules! keyed {
+    ($($ty:ty: $bits:literal, $x:ident => $key:expr;)*) => {$(
+        impl Keyed for $ty {
+            const BITS: u32 = $bits;
+            #[inline(always)]
+            fn key(self) -> u64 {
+                let $x = self;
+                $key
+            }
+        }
+    )*};
+}
+
+keyed! {
+    bool: 8, x => u64::from(x);
+    u8: 8, x => u64::from(x);
+    u16: 16, x => u64::from(x);
+    u32: 32, x => u64::from(x);
+    u64: 64, x => x;
+    i8: 8, x => u64::from(x as u8 ^ 0x80);
+    i16: 16, x => u64::from(x as u16 ^ 0x8000);
+    i32: 32, x => u64::from(x as u32 ^ 0x8000_0000);
+    i64: 64, x => x as u64 ^ (1 << 63);
+    f16: 32, x => x.to_f32().key();
+    bf16: 32, x => x.to_f32().key();
+    f32: 32, x => {
+        // Adding zero turns negative zero into positive zero.
+        let bits = (x + 0.0).to_bits();
+        let ordered = bits ^ ((((bits as i32) >> 31) as u32) | 0x8000_0000);
+        u64::from(if x.is_nan() { u32::MAX } else { ordered })
+    };
+    f64: 64, x => {
+        let bits = (x + 0.0).to_bits();
+        let ordered = bits ^ ((((bits as i64) >> 63) as u64) | (1 << 63));
+        if x.is_nan() { u64::MAX } else { ordered }
+    };
+}
+
+/// Rows shorter than this are sorted by comparison.
+const SHORT: usize = 128;
+
+/// Sorts rows, reusing the same buffers for each.
+#[derive(Default)]
+struct Sorter {
+    /// The key in the upper half, the index in the lower.
+    narrow: Vec<u64>,
+    other: Vec<u64>,
+    wide: Vec<(u64, u32)>,
+}
+
+impl Sorter {
+    /// Passes the indices of a row's elements in sorted order to `put`; the sort is stable. Fewer than 2^32 elements.
+    fn order<T: Keyed>(&mut self, row: &[T], descending: bool, mut put: impl FnMut(usize, u32)) {
+        let mask = if T::BITS == 64 { u64::MAX } else { (1 << T::BITS) - 1 };
+        let key = |x: T| if descending { !x.key() & mask } else { x.key() };
+        if T::BITS == 64 {
+            self.wide.clear();
+            self.wide.extend(row.iter().zip(0u32..).map(|(&x, i)| (key(x), i)));
+            self.wide.sort_unstable();
+            self.wide.iter().enumerate().for_each(|(to, &(_, from))| put(to, from));
+            return;
+        }
+        self.narrow.clear();
+        self.narrow
+            .extend(row.iter().zip(0u64..).map(|(&x, i)| (key(x) << 32) | i));
+        if row.len() < SHORT {
+            self.narrow.sort_unstable();
+        } else {
+            self.by_digits(T::BITS);
+        }
+        self.narrow
+            .iter()
+            .enumerate()
+            .for_each(|(to, &item)| put(to, item as u32));
+    }
+
+    /// Radix sort by the keys, from the last digit on; each pass is stable.
+    fn by_digits(&mut self, bits: u32) {
+        const DIGIT: u32 = 8;
+        const VALUES: usize = 1 << DIGIT;
+        let digits = bits.div_ceil(DIGIT) as usize;
+        let digit = |item: u64, d: usize| (item >> (32 + DIGIT as usize * d)) as usize % VALUES;
+        let mut counts = [[0u32; VALUES]; 4];
+        for &item in &self.narrow {
+            for (d, counts) in counts.iter_mut().enumerate().take(digits) {
+                counts[digit(item, d)] += 1;
+            }
+        }
+        self.other.clear();
+        self.other.resize(self.narrow.len(), 0);
+        let n = self.narrow.len() as u32;
+        for (d, counts) in counts.iter_mut().enumerate().take(digits) {
+            // A digit that all keys share does not change the order.
+            if counts[digit(self.narrow[0], d)] == n {
+                continue;
+            }
+            let mut next = 0;
+            for count in counts.iter_mut() {
+                next += std::mem::replace(count, next);
+            }
+            for &item in &self.narrow {
+                let place = &mut counts[digit(item, d)];
+                self.other[*place as usize] = item;
+                *place += 1;
+            }
+            std::mem::swap(&mut self.narrow, &mut self.other);
+        }
+    }
+}
+
+/// The axis order with `axis` last, and its inverse.
+fn last(axis: usize, rank: usize) -> (Vec<i64>, Vec<i64>) {
+    let order: Vec<i64> = (0..rank)
+        .filter(|&a| a != axis)
+        .chain([axis])
+        .map(|a| a as i64)
+        .collect();
+    let mut back = vec![0; rank];
+    for (i, &a) in order.iter().enumerate() {
+        back[a as usize] = i as i64;
+    }
+    (order, back)
+}
+
+/// Elements of one shape with the axes permuted.
+fn permuted<T: Clone + 'static>(elements: &[T], shape: &[usize], order: &[i64]) -> Option<(Vec<T>, Vec<usize>)> {
+    let view = View::row_major(elements, shape).ok()?.map(|l| l.permute(order)).ok()?;
+    Some((gather(&view), view.layout().shape().to_vec()))
+}
+
+fn sort(call: &Call<'_>) -> Done {
+    let x = call.tensor(0)?;
+    by_type!(x, sort_typed(call, x))
+}
+
+fn sort_typed<T: Keyed>(call: &Call<'_>, x: &Tensor) -> Done {
+    let (shape, whole) = (x.shape(), or_decline!(contiguous::<T>(x)));
+    let rank = shape.len();
+    let axis = if rank == 0 {
+        0
+    } else {
+        or_decline!(call.axis("axis", rank))
+    };
+    let n = shape.get(axis).copied().unwrap_or(1);
+    if u32::try_from(n).is_err() {
+        return Ok(None);
+    }
+    let inner = axis + 1 < rank && shape[axis + 1..].iter().any(|&d| d != 1);
+    let (order, back) = if inner { last(axis, rank) } else { Default::default() };
+    let (rows, moved) = if inner {
+        let (rows, moved) = or_decline!(permuted(&whole, shape, &order));
+        (std::borrow::Cow::Owned(rows), moved)
+    } else {
+        (whole, shape.to_vec())
+    };
+    let mut values: Vec<T> = Vec::with_capacity(rows.len());
+    let mut places: Vec<i64> = Vec::with_capacity(rows.len());
+    let mut sorter = Sorter::default();
+    let descending = call.flag("descending");
+    for row in rows.chunks_exact(n.max(1)) {
+        sorter.order(row, descending, |_, from| {
+            values.push(row[from as usize]);
+            places.push(i64::from(from));
+        });
+    }
+    if inner {
+        values = or_decline!(permuted(&values, &moved, &back)).0;
+        places = or_decline!(permuted(&places, &moved, &back)).0;
+    }
+    let results = (Tensor::new(shape, values), Tensor::new(shape, places));
+    Ok(Some(vec![or_decline!(results.0), or_decline!(results.1)]))
+}
+
+fn unique_consecutive(call: &Call<'_>) -> Done {
+    let x = call.tensor(0)?;
+    by_type!(x, unique_typed(call, x))
+}
+
+fn unique_typed<T: Keyed>(call: &Call<'_>, x: &Tensor) -> Done {
+    let (shape, whole) = (x.shape(), or_decline!(contiguous::<T>(x)));
+    let rank = shape.len();
+    let axis = match call.attr("axis").is_none() {
+        true => None,
+        false => Some(or_decline!(call.axis("axis", rank))),
+    };
+    // Slices become rows.
+    let (mut moved, mut front) = (vec![whole.len()], Vec::new());
+    let rows = match axis {
+        Some(axis) if shape[..axis].iter().any(|&d| d != 1) => {
+            let order: Vec<i64> = std::iter::once(axis)
+                .chain((0..rank).filter(|&a| a != axis))
+                .map(|a| a as i64)
+                .collect();
+            let (rows, shape) = or_decline!(permuted(&whole, shape, &order));
+            (moved, front) = (shape, order);
+            std::borrow::Cow::Owned(rows)
+        }
+        Some(axis) => {
+            moved = [&[shape[axis]], &shape[..axis], &shape[axis + 1..]].concat();
+            whole
+        }
+        None => whole,
+    };
+    let length: usize = moved[1..].iter().product();
+    if length == 0 && moved[0] > 0 {
+        return Ok(None);
+    }
+    let found = runs(
+        &rows,
+        moved[0],
+        length,
+        (call.flag("return_inverse"), call.flag("return_counts")),
+    );
+    moved[0] = found.kept;
+    let mut values = found.values;
+    if let Some(axis) = axis {
+        if !front.is_empty() {
+            let back: Vec<i64> = (1..=axis as i64)
+                .chain([0])
+                .chain(axis as i64 + 1..rank as i64)
+                .collect();
+            (values, moved) = or_decline!(permuted(&values, &moved, &back));
+        } else {
+            moved = shape.to_vec();
+            moved[axis] = found.kept;
+        }
+    }
+    let mut results = vec![or_decline!(Tensor::new(&moved, values))];
+    if call.flag("return_inverse") {
+        let slices = [found.inverse.len()];
+        let shape = if axis.is_some() { &slices[..] } else { shape };
+        results.push(or_decline!(Tensor::new(shape, found.inverse)));
+    }
+    if call.flag("return_counts") {
+        results.push(Tensor::vector(found.counts));
+    }
+    Ok(Some(results))
+}
+
+/// The rows that differ from the one before.
+struct Distinct<T> {
+    kept: usize,
+    values: Vec<T>,
+    inverse: Vec<i64>,
+    counts: Vec<i64>,
+}
+
+/// `n` placeholder elements, to be overwritten.
+fn filled<T: Clone + Default>(n: usize) -> Vec<T> {
+    const LARGE: usize = 2 << 20;
+    let mut out = room(n, LARGE);
+    out.resize(n, T::default());
+    out
+}
+
+/// The first row of each run of equal rows; if requested, the run of each row and the lengths of the runs.
+///
+/// Runs are counted first, so that no more memory is allocated than is filled: new pages cost more than a second pass.
+fn runs<T: Keyed>(rows: &[T], n: usize, length: usize, (inverse, counts): (bool, bool)) -> Distinct<T> {
+    let row = |i: usize| &rows[i * length..][..length];
+    let kept = match length {
+        _ if n == 0 => 0,
+        1 => {
+            1 + rows
+                .windows(2)
+                .map(|pair| usize::from(pair[0] != pair[1]))
+                .sum::<usize>()
+        }
+        _ => 1 + (1..n).filter(|&i| row(i) != row(i - 1)).count(),
+    };
+    let mut out = Distinct {
+        kept,
+        values: Vec::new(),
+        inverse: filled(if inverse { n } else { 0 }),
+        counts: filled(if counts { kept } else { 0 }),
+    };
+    if length == 1 {
+        out.values = filled(kept);
+    }
+    let mut firsts = vec![0; if length == 1 { 0 } else { kept }];
+    // Going backward, the first of a run is written last and stays, without a branch.
+    let mut run = kept;
+    for i in (0..n).rev() {
+        if length == 1 {
+            let ends = i + 1 == n || rows[i] != rows[i + 1];
+            run -= usize::from(ends);
+            out.values[run] = rows[i];
+        } else {
+            let ends = i + 1 == n || row(i) != row(i + 1);
+            run -= usize::from(ends);
+            firsts[run] = i;
+        }
+        if inverse {
+            out.inverse[i] = run as i64;
+        }
+        if counts {
+            out.counts[run] += 1;
+        }
+    }
+    if length != 1 {
+        out.values.reserve(kept * length);
+        firsts.iter().for_each(|&i| out.values.extend_from_slice(row(i)));
+    }
+    out
+}
+
+#[cfg(test)]
+#[path = "sort_tests.rs"]
+mod tests;

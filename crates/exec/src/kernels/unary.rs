@@ -1,0 +1,145 @@
+//! Functions of one number, including activations.
+
+use super::broadcast::{map, zip};
+use super::call::{done, or_decline};
+use super::elementwise::{larger, smaller};
+use super::{Call, Kernel, math};
+use tautomer_op::{AttrValue, OpError};
+use tautomer_tensor::Tensor;
+
+type Done = Result<Option<Vec<Tensor>>, OpError>;
+
+/// The kernels of this family.
+pub(super) const KERNELS: &[Kernel] = &[
+    Kernel::f32("abs", |c| apply(c, f32::abs)),
+    Kernel::f32("neg", |c| apply(c, |x| -x)),
+    Kernel::f32("sqrt", |c| apply(c, f32::sqrt)),
+    Kernel::f32("reciprocal", |c| apply(c, |x| 1.0 / x)),
+    Kernel::f32("exp", |c| apply(c, math::exp)),
+    Kernel::f32("log", |c| apply(c, |x| f64::from(x).ln() as f32)),
+    Kernel::f32("tanh", |c| apply(c, math::tanh)),
+    Kernel::f32("erf", |c| apply(c, math::erf)),
+    Kernel::f32("floor", |c| apply(c, f32::floor)),
+    Kernel::f32("ceil", |c| apply(c, f32::ceil)),
+    Kernel::f32("round", |c| apply(c, f32::round_ties_even)),
+    Kernel::f32("sin", |c| apply(c, |x| f64::from(x).sin() as f32)),
+    Kernel::f32("cos", |c| apply(c, |x| f64::from(x).cos() as f32)),
+    Kernel::f32("relu", |c| apply(c, |x| larger(x, 0.0))),
+    Kernel::f32("sigmoid", |c| apply(c, math::sigmoid)),
+    Kernel::f32("softplus", |c| apply(c, math::softplus)),
+    Kernel::f32("softsign", |c| apply(c, |x| x / (1.0 + x.abs()))),
+    Kernel::f32("silu", |c| apply(c, |x| x * math::sigmoid(x))),
+    Kernel::f32("mish", |c| apply(c, |x| x * math::tanh(math::softplus(x)))),
+    Kernel::f32("hard_swish", |c| apply(c, |x| x * between(x / 6.0 + 0.5, 0.0, 1.0))),
+    Kernel::f32("hard_sigmoid", |c| {
+        with_two(c, ("alpha", 0.2), ("beta", 0.5), |x, a, b| between(a * x + b, 0.0, 1.0))
+    }),
+    Kernel::f32("leaky_relu", |c| {
+        with_two(
+            c,
+            ("alpha", 0.01),
+            ("alpha", 0.01),
+            |x, a, _| if x < 0.0 { a * x } else { x },
+        )
+    }),
+    Kernel::f32("elu", |c| {
+        with_two(c, ("alpha", 1.0), ("alpha", 1.0), |x, a, _| {
+            if x < 0.0 { a * (math::exp(x) - 1.0) } else { x }
+        })
+    }),
+    Kernel::f32("gelu", gelu),
+    Kernel::f32("clip", clip),
+    Kernel::f32("prelu", prelu),
+];
+
+#[inline(always)]
+fn between(x: f32, low: f32, high: f32) -> f32 {
+    smaller(larger(x, low), high)
+}
+
+fn apply(call: &Call<'_>, f: impl Fn(f32) -> f32) -> Done {
+    let x = or_decline!(call.f32s(0));
+    done(call.shape(0), map(&x, f))
+}
+
+fn with_two(call: &Call<'_>, a: (&str, f64), b: (&str, f64), f: impl Fn(f32, f32, f32) -> f32) -> Done {
+    let a = call.float(a.0).unwrap_or(a.1) as f32;
+    let b = call.float(b.0).unwrap_or(b.1) as f32;
+    apply(call, |x| f(x, a, b))
+}
+
+fn gelu(call: &Call<'_>) -> Done {
+    const ROOT: f32 = std::f32::consts::FRAC_1_SQRT_2;
+    const SCALE: f32 = 0.797_884_6; // sqrt(2 / pi)
+    match call.text("approximate") {
+        "" | "none" => apply(call, |x| 0.5 * x * (1.0 + math::erf(x * ROOT))),
+        "tanh" => apply(call, |x| {
+            0.5 * x * (1.0 + math::tanh(SCALE * (x + 0.044_715 * x * x * x)))
+        }),
+        _ => Ok(None),
+    }
+}
+
+/// A bound of `clip`: a number, a tensor, or omitted.
+fn bound(call: &Call<'_>, name: &str, place: usize, none: f32) -> Option<f32> {
+    let one = |t: &Tensor| t.to_f64s().filter(|v| v.len() == 1).map(|v| v[0] as f32);
+    if let Some(value) = call.optional(place) {
+        return one(value);
+    }
+    match call.attr(name) {
+        AttrValue::None => Some(none),
+        AttrValue::Float(v) => Some(v.0 as f32),
+        AttrValue::Tensor(t) => one(t),
+        _ => None,
+    }
+}
+
+fn clip(call: &Call<'_>) -> Done {
+    let low = or_decline!(bound(call, "min", 1, f32::NEG_INFINITY));
+    let high = or_decline!(bound(call, "max", 2, f32::INFINITY));
+    apply(call, |x| between(x, low, high))
+}
+
+fn prelu(call: &Call<'_>) -> Done {
+    let (x, slope) = (or_decline!(call.f32s(0)), or_decline!(call.f32s(1)));
+    let shape = or_decline!(call.out_shape());
+    let out = or_decline!(zip(&shape, (&x, call.shape(0)), (&slope, call.shape(1)), |x, s| {
+        if x < 0.0 { s * x } else { x }
+    }));
+    done(&shape, out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Case, f32s};
+    use super::KERNELS;
+    use tautomer_tensor::Tensor;
+
+    #[test]
+    fn unary_kernels_agree() {
+        let special = Tensor::vector(vec![
+            0.0f32,
+            -0.0,
+            1.0,
+            -1.0,
+            0.5,
+            -2.5,
+            3.5,
+            1e-30,
+            80.0,
+            -80.0,
+            f32::NAN,
+            f32::INFINITY,
+            f32::NEG_INFINITY,
+        ]);
+        for kernel in KERNELS.iter().filter(|k| k.op != "prelu") {
+            for shape in [&[][..], &[0], &[1], &[3], &[2, 65]] {
+                Case::new(kernel.op, &[f32s(shape, 1)]).check();
+            }
+            Case::new(kernel.op, std::slice::from_ref(&special)).check();
+        }
+        for slope in [&[][..], &[1], &[3], &[2, 1], &[2, 3]] {
+            Case::new("prelu", &[f32s(&[2, 3], 1), f32s(slope, 2)]).check();
+        }
+    }
+}

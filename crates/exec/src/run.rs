@@ -1,0 +1,441 @@
+//! Running a plan.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use super::error::RunError;
+use super::estimate::weights;
+use super::flow;
+use super::kernels;
+use super::plan::{Plan, Port, Step};
+use tautomer_graph::{Datum, Meter, Params, Weights, datum_bytes, evaluate_call};
+use tautomer_op::{AttrValue, Op, OpDef, OpError, Semantics, lookup};
+use tautomer_tensor::{Dim, Tensor, Type};
+
+/// How steps are computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Mode {
+    /// By a kernel if there is one, otherwise by the reference semantics.
+    #[default]
+    Kernels,
+    /// By the reference semantics alone.
+    Reference,
+}
+
+/// Called after every step with its index, the step, and its results.
+pub type Observer<'a> = &'a mut dyn FnMut(usize, &Step, &[Tensor]);
+
+/// Runs one plan any number of times.
+///
+/// ```
+/// use tautomer_exec::{Executor, Mode, Plan};
+/// use tautomer_graph::{Graph, Params};
+/// use tautomer_op::{Op, lookup};
+/// use tautomer_tensor::{DType, Dim, Shape, Tensor, Type};
+///
+/// let mut g = Graph::new();
+/// let shape: Shape = [Dim::symbol("n")].into_iter().collect();
+/// let x = g.input("x", Type::tensor(DType::F32, shape));
+/// let y = g.call(Op::Known(lookup("add").unwrap()), &[x, x], &[]).unwrap();
+/// g.output(y, None);
+///
+/// let executor = Executor::new(Plan::compile(&g).unwrap(), Mode::Kernels).unwrap();
+/// let out = executor.run(&[Tensor::vector(vec![1.0f32, 2.0])], &Params::new()).unwrap();
+/// assert_eq!(out, [Tensor::vector(vec![2.0f32, 4.0])]);
+/// ```
+#[derive(Clone)]
+pub struct Executor {
+    plan: Plan,
+    mode: Mode,
+    threads: usize,
+    defs: Vec<&'static OpDef>,
+    /// The functions that each step calls, indexed by attribute.
+    functions: Vec<Vec<Option<Executor>>>,
+}
+
+impl Executor {
+    /// An executor of `plan`, on one thread.
+    ///
+    /// # Errors
+    /// If the plan calls an operator that the table does not define, or is inconsistent.
+    pub fn new(plan: Plan, mode: Mode) -> Result<Executor, RunError> {
+        let defs = plan
+            .steps
+            .iter()
+            .map(|step| lookup(&step.op).ok_or_else(|| RunError::Opaque { op: step.op.clone() }))
+            .collect::<Result<Vec<_>, _>>()?;
+        plan.check().map_err(RunError::Broken)?;
+        let functions = plan
+            .steps
+            .iter()
+            .map(|step| flow::functions(step, mode))
+            .collect::<Result<Vec<_>, _>>()?;
+        Ok(Executor {
+            plan,
+            functions,
+            mode,
+            threads: 1,
+            defs,
+        })
+    }
+
+    /// Lets kernels use up to `threads` threads.
+    pub fn threads(mut self, threads: usize) -> Executor {
+        self.threads = threads.max(1);
+        for function in self.functions.iter_mut().flatten() {
+            *function = function.take().map(|f| f.threads(threads));
+        }
+        self
+    }
+
+    /// The plan.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Runs the plan on inputs in order.
+    ///
+    /// # Errors
+    /// If inputs or parameters are missing or have the wrong type, if they disagree about a symbolic dimension, or if
+    /// a step fails.
+    pub fn run(&self, inputs: &[Tensor], params: &Params) -> Result<Vec<Tensor>, RunError> {
+        self.run_observed(inputs, params, &mut |_, _, _| {})
+    }
+
+    /// Runs the plan on inputs by name.
+    ///
+    /// # Errors
+    /// As for [`run`](Executor::run), and if a name is not that of an input.
+    pub fn run_named(&self, inputs: &Params, params: &Params) -> Result<Vec<Tensor>, RunError> {
+        let inputs = inputs
+            .iter()
+            .map(|(name, value)| (name.clone(), Datum::One(value.clone())));
+        self.tensors(self.run_data(&inputs.collect(), params)?)
+    }
+
+    /// Runs the plan on inputs by name; inputs and results may be of any type.
+    ///
+    /// # Errors
+    /// As for [`run_named`](Executor::run_named).
+    pub fn run_data(
+        &self,
+        inputs: &IndexMap<Arc<str>, Datum<Tensor>>,
+        params: &Params,
+    ) -> Result<Vec<Datum<Tensor>>, RunError> {
+        let known = |name: &str| self.plan.inputs.iter().any(|p| p.name.as_deref() == Some(name));
+        if let Some(name) = inputs.keys().find(|name| !known(name)) {
+            let names: Vec<_> = self.plan.inputs.iter().filter_map(|p| p.name.as_deref()).collect();
+            return Err(RunError::Unknown {
+                name: name.clone(),
+                known: names.join(", "),
+            });
+        }
+        let ordered = self
+            .plan
+            .inputs
+            .iter()
+            .map(|port| {
+                let value = port.name.as_ref().and_then(|name| inputs.get(name)).cloned();
+                // An input may have a default value that a caller can replace.
+                let default = || port.name.as_ref().and_then(|name| params.get(name)).cloned();
+                value
+                    .or_else(|| default().map(Datum::One))
+                    .ok_or_else(|| self.missing("input", port))
+            })
+            .collect::<Result<Vec<_>, _>>()?;
+        self.steps(ordered, params, &Symbols::new(), &mut |_, _, _| {}, None)
+    }
+
+    /// Runs the plan and passes the results of every step to `observer`.
+    ///
+    /// # Errors
+    /// As for [`run`](Executor::run).
+    pub fn run_observed(
+        &self,
+        inputs: &[Tensor],
+        params: &Params,
+        observer: Observer<'_>,
+    ) -> Result<Vec<Tensor>, RunError> {
+        let inputs = inputs.iter().cloned().map(Datum::One).collect();
+        self.tensors(self.steps(inputs, params, &Symbols::new(), observer, None)?)
+    }
+
+    /// Runs the plan within the limits of `meter`, and passes the results of every step to `observer`.
+    ///
+    /// # Errors
+    /// As for [`run`](Executor::run), and if a limit is exceeded.
+    pub fn run_within(
+        &self,
+        inputs: &[Tensor],
+        params: &Params,
+        meter: &Meter,
+        observer: Observer<'_>,
+    ) -> Result<Vec<Tensor>, RunError> {
+        let inputs = inputs.iter().cloned().map(Datum::One).collect();
+        self.tensors(self.steps(inputs, params, &Symbols::new(), observer, Some(meter))?)
+    }
+
+    fn tensors(&self, results: Vec<Datum<Tensor>>) -> Result<Vec<Tensor>, RunError> {
+        let one = |(port, value): (&Port, Datum<Tensor>)| match value {
+            Datum::One(value) => Ok(value),
+            _ => Err(RunError::NoTensor {
+                name: port.name.clone().unwrap_or_default(),
+                ty: self.plan.slots[port.slot].ty.clone().into(),
+            }),
+        };
+        self.plan.outputs.iter().zip(results).map(one).collect()
+    }
+
+    /// Runs the steps; `outer` holds symbolic dimensions that are already known.
+    pub(super) fn steps(
+        &self,
+        inputs: Vec<Datum<Tensor>>,
+        params: &Params,
+        outer: &Symbols,
+        observer: Observer<'_>,
+        meter: Option<&Meter>,
+    ) -> Result<Vec<Datum<Tensor>>, RunError> {
+        let plan = &self.plan;
+        // The bytes counted for each computed value.
+        let mut held: Vec<u64> = vec![0; if meter.is_some() { plan.slots.len() } else { 0 }];
+        if inputs.len() != plan.inputs.len() {
+            return Err(RunError::Count {
+                expected: plan.inputs.len(),
+                given: inputs.len(),
+            });
+        }
+        let mut values: Vec<Option<Datum<Tensor>>> = vec![None; plan.slots.len()];
+        let mut given: Vec<(&'static str, &Port, &Tensor)> = Vec::with_capacity(inputs.len() + plan.params.len());
+        for (port, value) in plan.inputs.iter().zip(&inputs) {
+            match (value, &plan.slots[port.slot].ty) {
+                (Datum::One(value), Type::Tensor(_)) => given.push(("input", port, value)),
+                (Datum::List(_), Type::Sequence(_) | Type::Optional(_)) => {}
+                // A tensor can be given for an optional value; it is wrapped below.
+                (Datum::One(_), Type::Optional(_)) => {}
+                _ => return Err(self.missing("input", port)),
+            }
+        }
+        for port in &plan.params {
+            given.push(("parameter", port, self.named("parameter", port, params)?));
+        }
+        let symbols = self.bind(&given, outer)?;
+        for (_, port, value) in given.iter().filter(|(what, ..)| *what == "parameter") {
+            values[port.slot] = Some(Datum::One((*value).clone()));
+        }
+        for (port, value) in plan.inputs.iter().zip(inputs) {
+            let wrap = matches!((&value, &plan.slots[port.slot].ty), (Datum::One(_), Type::Optional(_)));
+            values[port.slot] = Some(if wrap { Datum::List(vec![value]) } else { value });
+        }
+        for constant in &plan.constants {
+            values[constant.slot] = Some(Datum::One(constant.value.clone()));
+        }
+        for (i, step) in plan.steps.iter().enumerate() {
+            let failed = |operands: String, source: OpError| RunError::Step {
+                step: i,
+                op: step.op.clone(),
+                operands,
+                source: source.into(),
+            };
+            let results: Vec<Datum<Tensor>> = if let Semantics::Flow(which) = self.defs[i].semantics {
+                let operands: Vec<Datum<Tensor>> = step
+                    .operands
+                    .iter()
+                    .map(|slot| slot.and_then(|s| values[s].clone()).unwrap_or(Datum::Absent))
+                    .collect();
+                flow::run(self, i, which, &operands, &symbols, meter).map_err(|e| failed(String::new(), e))?
+            } else {
+                let tensor = |s: usize| values[s].as_ref().and_then(Datum::one).cloned();
+                let operands: Vec<Option<Tensor>> = step.operands.iter().map(|slot| slot.and_then(tensor)).collect();
+                let results = match meter {
+                    Some(meter) => self.count(meter, self.defs[i], step, &operands, &symbols),
+                    None => Ok(()),
+                };
+                let results = results.and_then(|()| self.step(self.defs[i], step, &operands, &symbols));
+                let results = results.map_err(|source| failed(types_of(&operands), source))?;
+                observer(i, step, &results);
+                results.into_iter().map(Datum::One).collect()
+            };
+            if results.len() < step.results.len() {
+                return Err(RunError::Broken(format!("step {i} has {} results", results.len())));
+            }
+            for (&slot, value) in step.results.iter().zip(results) {
+                if let (Some(meter), None) = (meter, plan.slots[slot].view_of) {
+                    held[slot] = datum_bytes(&value);
+                    meter.hold(held[slot]);
+                }
+                values[slot] = Some(value);
+            }
+            for &slot in &step.frees {
+                values[slot] = None;
+                if let Some(meter) = meter {
+                    meter.release(std::mem::take(&mut held[slot]));
+                }
+            }
+        }
+        // Only the results are left, and the caller counts those.
+        if let Some(meter) = meter {
+            held.iter().for_each(|bytes| meter.release(*bytes));
+        }
+        plan.outputs
+            .iter()
+            .map(|port| {
+                values[port.slot]
+                    .clone()
+                    .ok_or_else(|| RunError::Broken(format!("output %{} has no value", port.slot)))
+            })
+            .collect()
+    }
+
+    fn named<'v>(&self, what: &'static str, port: &Port, values: &'v Params) -> Result<&'v Tensor, RunError> {
+        let name = port.name.clone().unwrap_or_default();
+        values.get(&name).ok_or_else(|| self.missing(what, port))
+    }
+
+    fn missing(&self, what: &'static str, port: &Port) -> RunError {
+        RunError::Missing {
+            what,
+            name: port.name.clone().unwrap_or_default(),
+            expected: self.plan.slots[port.slot].ty.clone().into(),
+        }
+    }
+
+    /// The operator of step `i`.
+    pub(super) fn def(&self, i: usize) -> &'static OpDef {
+        self.defs[i]
+    }
+
+    /// The function in attribute `place` of step `i`.
+    pub(super) fn function(&self, i: usize, place: usize) -> Option<&Executor> {
+        self.functions.get(i)?.get(place)?.as_ref()
+    }
+
+    /// Counts a step before it runs.
+    fn count(
+        &self,
+        meter: &Meter,
+        def: &'static OpDef,
+        step: &Step,
+        operands: &[Option<Tensor>],
+        symbols: &Symbols,
+    ) -> Result<(), OpError> {
+        let types: Vec<Type> = operands
+            .iter()
+            .map(|o| o.as_ref().map_or(Type::Absent, |t| t.ty().into()))
+            .collect();
+        let values: Vec<Option<&Tensor>> = operands.iter().map(Option::as_ref).collect();
+        let attrs: Vec<AttrValue> = step.attrs.iter().map(|a| bind_attr(a, symbols)).collect();
+        let weights = match self.mode {
+            Mode::Kernels => weights(def, values.first().copied().flatten().map(Tensor::dtype)),
+            Mode::Reference => Weights::SLOW,
+        };
+        meter.call(def, &values, &types, &attrs, weights)
+    }
+
+    fn step(
+        &self,
+        def: &'static OpDef,
+        step: &Step,
+        operands: &[Option<Tensor>],
+        symbols: &Symbols,
+    ) -> Result<Vec<Tensor>, OpError> {
+        let bound: Vec<AttrValue>;
+        let attrs = if symbols.is_empty() {
+            &step.attrs
+        } else {
+            bound = step.attrs.iter().map(|a| bind_attr(a, symbols)).collect();
+            &bound
+        };
+        if self.mode == Mode::Kernels
+            && let Some(results) = kernels::run(def, operands, attrs, self.threads)?
+        {
+            return Ok(results);
+        }
+        evaluate_call(&Op::Known(def), operands, attrs)
+    }
+
+    /// Checks the types of inputs and parameters, and finds the value of every symbolic dimension.
+    fn bind(&self, given: &[(&'static str, &Port, &Tensor)], outer: &Symbols) -> Result<Symbols, RunError> {
+        let mut symbols = Symbols::new();
+        let mismatch = |what, port: &Port, value: &Tensor| RunError::Type {
+            what,
+            name: port.name.clone().unwrap_or_default(),
+            expected: self.plan.slots[port.slot].ty.clone().into(),
+            given: Box::new(value.ty().into()),
+        };
+        let name = |port: &Port| port.name.clone().unwrap_or_default();
+        for &(what, port, value) in given {
+            let Type::Tensor(expected) = &self.plan.slots[port.slot].ty else {
+                continue;
+            };
+            let shape = expected.shape.as_ref();
+            if expected.dtype != value.dtype() || shape.is_some_and(|s| s.len() != value.shape().len()) {
+                return Err(mismatch(what, port, value));
+            }
+            for (dim, &extent) in shape.into_iter().flat_map(|s| s.iter()).zip(value.shape()) {
+                let Some(symbol) = dim.as_symbol() else { continue };
+                let extent = i64::try_from(extent).unwrap_or(i64::MAX);
+                match symbols.get(symbol) {
+                    None => {
+                        symbols.insert(symbol.into(), (extent, name(port)));
+                    }
+                    Some((first, _)) if *first == extent => {}
+                    Some((first, place)) => {
+                        return Err(RunError::Symbol {
+                            symbol: symbol.into(),
+                            first: *first,
+                            first_place: place.clone(),
+                            second: extent,
+                            second_place: name(port),
+                        });
+                    }
+                }
+            }
+        }
+        // A function has its own symbols; the others are those of the caller.
+        for (symbol, value) in outer {
+            symbols.entry(symbol.clone()).or_insert_with(|| value.clone());
+        }
+        // Now that every symbol is known, dimensions that are expressions can be checked.
+        for &(what, port, value) in given {
+            let ty = self.plan.slots[port.slot].ty.as_tensor();
+            let shape = ty.and_then(|t| t.shape.as_ref()).into_iter().flat_map(|s| s.iter());
+            for (dim, &extent) in shape.zip(value.shape()) {
+                if bind_dim(dim, &symbols)
+                    .as_const()
+                    .is_some_and(|d| usize::try_from(d) != Ok(extent))
+                {
+                    return Err(mismatch(what, port, value));
+                }
+            }
+        }
+        Ok(symbols)
+    }
+}
+
+/// Values of the symbolic dimensions, each with the name of the input that gave it.
+pub(super) type Symbols = BTreeMap<Arc<str>, (i64, Arc<str>)>;
+
+fn bind_dim(dim: &Dim, symbols: &Symbols) -> Dim {
+    match dim {
+        Dim::Const(_) => dim.clone(),
+        _ => dim.bind(&|s| symbols.get(s).map(|(value, _)| *value)),
+    }
+}
+
+fn bind_attr(value: &AttrValue, symbols: &Symbols) -> AttrValue {
+    match value {
+        AttrValue::Int(d) => AttrValue::Int(bind_dim(d, symbols)),
+        AttrValue::Ints(list) => AttrValue::Ints(list.iter().map(|d| bind_dim(d, symbols)).collect()),
+        other => other.clone(),
+    }
+}
+
+fn types_of(operands: &[Option<Tensor>]) -> String {
+    let types: Vec<String> = operands
+        .iter()
+        .map(|o| o.as_ref().map_or_else(|| "_".into(), |t| t.ty().to_string()))
+        .collect();
+    types.join(", ")
+}

@@ -1,0 +1,224 @@
+use std::sync::Arc;
+
+use proptest::prelude::*;
+
+use super::{Executor, Mode, Plan, PlanError, RunError};
+use tautomer_diag::Source;
+use tautomer_graph::{BuildOptions, Graph, Params, VertexId, build_program};
+use tautomer_lang::parse_program;
+use tautomer_op::{Op, OpaqueOp, lookup};
+use tautomer_tensor::{DType, Dim, Shape, Tensor, TensorType, Type};
+
+fn graph(text: &str) -> Graph {
+    let program = parse_program(Arc::new(Source::new("test", text))).unwrap();
+    build_program(&program, &BuildOptions::default()).unwrap()
+}
+
+fn executor(text: &str) -> Executor {
+    Executor::new(Plan::compile(&graph(text)).unwrap(), Mode::Kernels).unwrap()
+}
+
+fn ones(shape: &[usize]) -> Tensor {
+    Tensor::new(shape, vec![1.0f32; shape.iter().product()]).unwrap()
+}
+
+/// A graph of `add` over two inputs: each row gives two earlier vertices and whether the sum is a result.
+fn dag(rows: &[(usize, usize, bool)], width: usize) -> Graph {
+    let mut g = Graph::new();
+    let mut vertices: Vec<VertexId> = vec![
+        g.input("a", Type::tensor(DType::F32, Shape::from(&[width, 1][..]))),
+        g.input("b", Type::tensor(DType::F32, Shape::from(&[1, width][..]))),
+    ];
+    for &(i, j, output) in rows {
+        let n = vertices.len();
+        let operands = [vertices[i % n], vertices[j % n]];
+        let v = g.call(Op::Known(lookup("add").unwrap()), &operands, &[]).unwrap();
+        if output {
+            g.output(v, None);
+        }
+        vertices.push(v);
+    }
+    g.output(*vertices.last().unwrap(), None);
+    g
+}
+
+/// The steps during which a slot's bytes are in use: from its own step to its last reader, or to the end.
+fn lifetime(plan: &Plan, slot: usize) -> (usize, usize) {
+    let data = &plan.slots[slot];
+    (data.born.unwrap(), data.dies.unwrap_or(plan.steps.len()))
+}
+
+fn check_memory(plan: &Plan) {
+    let placed: Vec<usize> = (0..plan.slots.len())
+        .filter(|&s| plan.slots[s].offset.is_some())
+        .collect();
+    let range = |s: usize| {
+        let slot = &plan.slots[s];
+        (slot.offset.unwrap(), slot.offset.unwrap() + slot.bytes.unwrap())
+    };
+    for (k, &a) in placed.iter().enumerate() {
+        assert!(range(a).1 <= plan.memory.arena);
+        for &b in &placed[..k] {
+            let ((first_a, last_a), (first_b, last_b)) = (lifetime(plan, a), lifetime(plan, b));
+            let together = first_a <= last_b && first_b <= last_a;
+            let ((a0, a1), (b0, b1)) = (range(a), range(b));
+            assert!(!together || a1 <= b0 || b1 <= a0, "%{a} and %{b} overlap:\n{plan}");
+        }
+    }
+    assert!(
+        plan.memory.peak <= plan.memory.arena && plan.memory.arena <= plan.memory.total,
+        "{:?}",
+        plan.memory
+    );
+}
+
+proptest! {
+    #![proptest_config(tautomer_testing::random_cases(256))]
+
+    #[test]
+    fn live_values_do_not_overlap(rows in prop::collection::vec((0usize..40, 0usize..40, prop::bool::weighted(0.1)), 1..40), width in 1usize..40) {
+        let g = dag(&rows, width);
+        let plan = Plan::compile(&g).unwrap();
+        check_memory(&plan);
+        // The plan never reads freed values: both modes give the same results.
+        let inputs = [ones(&[width, 1]), ones(&[1, width])];
+        let run = |mode| Executor::new(plan.clone(), mode).unwrap().run(&inputs, &Params::new()).unwrap();
+        prop_assert_eq!(run(Mode::Kernels), run(Mode::Reference));
+        let text = serde_json::to_string(&plan).unwrap();
+        prop_assert_eq!(serde_json::from_str::<Plan>(&text).unwrap(), plan);
+    }
+}
+
+#[test]
+fn dead_values_make_room() {
+    let rows: Vec<_> = (0..100).map(|i| (i + 1, i + 1, false)).collect();
+    let plan = Plan::compile(&dag(&rows, 16)).unwrap();
+    check_memory(&plan);
+    assert!(plan.memory.arena <= 2 * 1024, "{}", plan.memory.arena);
+}
+
+#[test]
+fn symbols_are_bound_and_compared() {
+    let e = executor("fn main(x: f32[n, 2], y: f32[n], z: f32[2 * n]) { x + 1 }");
+    let run = |x: &[usize], y: &[usize], z: &[usize]| e.run(&[ones(x), ones(y), ones(z)], &Params::new());
+    assert_eq!(run(&[3, 2], &[3], &[6]).unwrap()[0].shape(), [3, 2]);
+    let error = run(&[3, 2], &[4], &[6]).unwrap_err();
+    assert_eq!(error.to_string(), "dimension `n` is 3 in `x` and 4 in `y`");
+    let error = run(&[3, 2], &[3], &[7]).unwrap_err();
+    assert_eq!(error.to_string(), "input `z` must be f32[2*n], but is f32[7]");
+    let error = run(&[3, 5], &[3], &[6]).unwrap_err();
+    assert_eq!(error.to_string(), "input `x` must be f32[n, 2], but is f32[3, 5]");
+}
+
+#[test]
+fn wrong_inputs_are_named() {
+    let e = executor("fn main(x: f32[2], param w: f32[2]) { x * w }");
+    let params = Params::from_iter([(Arc::from("w"), ones(&[2]))]);
+    assert_eq!(e.run(&[ones(&[2])], &params).unwrap(), [ones(&[2])]);
+    assert_eq!(
+        e.run(&[], &params).unwrap_err().to_string(),
+        "1 inputs expected, 0 given"
+    );
+    let error = e.run(&[Tensor::vector(vec![1i64, 2])], &params).unwrap_err();
+    assert_eq!(error.to_string(), "input `x` must be f32[2], but is i64[2]");
+    let error = e.run(&[ones(&[2])], &Params::new()).unwrap_err();
+    assert_eq!(error.to_string(), "parameter `w` of type f32[2] has no value");
+    let error = e
+        .run(&[ones(&[2])], &Params::from_iter([(Arc::from("w"), ones(&[2, 1]))]))
+        .unwrap_err();
+    assert_eq!(error.to_string(), "parameter `w` must be f32[2], but is f32[2, 1]");
+    let error = e
+        .run_named(&Params::from_iter([(Arc::from("u"), ones(&[2]))]), &params)
+        .unwrap_err();
+    assert_eq!(error.to_string(), "there is no input `u`; the inputs are x");
+    let named = Params::from_iter([(Arc::from("x"), ones(&[2]))]);
+    assert_eq!(e.run_named(&named, &params).unwrap(), [ones(&[2])]);
+}
+
+#[test]
+fn opaque_operators_have_no_plan() {
+    let mut g = Graph::new();
+    let x = g.input("x", Type::tensor(DType::F32, [2]));
+    let op = OpaqueOp {
+        domain: "com.example".into(),
+        name: "Magic".into(),
+        attr_names: Vec::new(),
+        result: Type::tensor(DType::F32, [2]),
+    };
+    let y = g.opaque(op, &[x], Vec::new());
+    g.output(y, None);
+    let error = Plan::compile(&g).unwrap_err();
+    assert!(matches!(error, PlanError::Opaque { .. }));
+    assert_eq!(
+        error.to_string(),
+        "`com.example::Magic` cannot be executed: it has no definition"
+    );
+}
+
+#[test]
+fn failing_steps_are_named() {
+    let e = executor("fn main(x: i32[2], y: i32[2]) { x / y }");
+    let error = e.run(
+        &[Tensor::vector(vec![1i32, 2]), Tensor::vector(vec![1i32, 0])],
+        &Params::new(),
+    );
+    assert_eq!(
+        error.unwrap_err().to_string(),
+        "step 0, `div(i32[2], i32[2])`: integer division by zero"
+    );
+}
+
+#[test]
+fn broken_plans_are_refused() {
+    let mut plan = Plan::compile(&graph("fn main(x: f32[2]) { x + x }")).unwrap();
+    plan.steps[0].operands[0] = Some(99);
+    assert!(matches!(
+        Executor::new(plan.clone(), Mode::Kernels),
+        Err(RunError::Broken(_))
+    ));
+    assert!(plan.to_string().contains("add(%99, %0)"));
+    plan.steps[0].op = "no_such_operator".into();
+    assert!(matches!(
+        Executor::new(plan, Mode::Kernels),
+        Err(RunError::Opaque { .. })
+    ));
+}
+
+#[test]
+fn results_and_inputs_may_be_the_same() {
+    let e = executor("fn main(x: f32[2], y: f32[3]) { (x, x, y + y) }");
+    let out = e.run(&[ones(&[2]), ones(&[3])], &Params::new()).unwrap();
+    assert_eq!(out.len(), 3);
+    assert_eq!(out[1], ones(&[2]));
+}
+
+#[test]
+fn extents_may_be_unknown() {
+    let mut g = Graph::new();
+    let shape: Shape = [g.unknown_dim(), Dim::Const(2)].into_iter().collect();
+    let x = g.input("x", Type::Tensor(TensorType::new(DType::F32, shape)));
+    let y = g.call(Op::Known(lookup("mul").unwrap()), &[x, x], &[]).unwrap();
+    g.output(y, None);
+    let plan = Plan::compile(&g).unwrap();
+    assert!(!plan.is_static() && plan.slots[1].offset.is_none());
+    let e = Executor::new(plan, Mode::Kernels).unwrap();
+    assert_eq!(e.run(&[ones(&[5, 2])], &Params::new()).unwrap(), [ones(&[5, 2])]);
+}
+
+#[test]
+fn a_plan_prints() {
+    let plan = Plan::compile(&graph(
+        "fn main(x: f32[2, 3], param w: f32[3]) { let y = x * w; y + max(y, y) }",
+    ))
+    .unwrap();
+    insta::assert_snapshot!(plan);
+}
+
+#[test]
+fn long_chains_and_wide_graphs_have_plans() {
+    let rows: Vec<_> = (0..100_000).map(|i| (i + 1, i / 2, false)).collect();
+    let plan = Plan::compile(&dag(&rows, 4)).unwrap();
+    assert_eq!(plan.steps.len(), 100_000);
+    let rows: Vec<_> = (0..100_000).map(|_| (0, 1, true)).collect();
+    assert_eq!(Plan::compile(&dag(&rows, 4)).unwrap().outputs.len(), 100_001);
+}

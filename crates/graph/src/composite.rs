@@ -1,0 +1,228 @@
+//! Composite operators: replaces calls by the bodies that define them.
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+use super::build::Builder;
+use super::sink::Sink;
+use super::term::{self, Term};
+use super::{Graph, Node, VertexId};
+use tautomer_diag::Source;
+use tautomer_lang::ast::{Block, ExprId, ExprKind, Function, Program, UnaryOp};
+use tautomer_lang::parse_program;
+use tautomer_op::{AttrValue, Op, OpDef, OpError};
+use tautomer_tensor::Type;
+
+/// The parsed body of a composite operator.
+fn body(def: &'static OpDef) -> Result<&'static Program, OpError> {
+    static BODIES: OnceLock<HashMap<&'static str, Result<Program, String>>> = OnceLock::new();
+    let bodies = BODIES.get_or_init(|| {
+        let composites = tautomer_op::table().filter_map(|op| Some((op.name, op.composite_body()?)));
+        composites
+            .map(|(name, text)| {
+                // Only a named function is an item, and the body of an operator is written without a name.
+                let text = text.trim_start().replacen("fn", "fn body", 1);
+                let source = Arc::new(Source::new(format!("<body of {name}>"), text));
+                (name, parse_program(source).map_err(|problems| problems.render(false)))
+            })
+            .collect()
+    });
+    match bodies.get(def.name) {
+        Some(Ok(program)) => Ok(program),
+        Some(Err(problems)) => Err(OpError::new(format!(
+            "the body of `{}` does not parse: {problems}",
+            def.name
+        ))),
+        None => Err(OpError::new(format!("`{}` has no body", def.name))),
+    }
+}
+
+/// The function that defines a composite operator, with its syntax tree.
+///
+/// # Errors
+/// If the operator is primitive.
+pub fn composite_function(def: &'static OpDef) -> Result<(&'static Program, &'static Function), OpError> {
+    let program = body(def)?;
+    let function = program
+        .functions
+        .first()
+        .ok_or_else(|| OpError::new(format!("the body of `{}` is not a function", def.name)))?;
+    Ok((program, function))
+}
+
+/// The operators used in the body of a composite operator, each once, sorted by name. They include those of branches
+/// that a call may not take.
+///
+/// # Errors
+/// If the operator is primitive.
+///
+/// ```
+/// # use tautomer_graph::body_operators;
+/// # use tautomer_op::lookup;
+/// let found = body_operators(lookup("silu").unwrap()).unwrap();
+/// assert_eq!(found.iter().map(|def| def.name).collect::<Vec<_>>(), ["mul", "sigmoid"]);
+/// ```
+pub fn body_operators(def: &'static OpDef) -> Result<Vec<&'static OpDef>, OpError> {
+    let (program, function) = composite_function(def)?;
+    let ast = &program.ast;
+    let mut found: Vec<&'static OpDef> = Vec::new();
+    // Attributes and conditions are computed while the graph is built, so their calls are not operators.
+    let block = |block: &Block| {
+        block
+            .lets
+            .iter()
+            .map(|l| l.value)
+            .chain([block.result])
+            .collect::<Vec<_>>()
+    };
+    let mut stack = block(&function.body);
+    while let Some(id) = stack.pop() {
+        let (name, below): (Option<&str>, Vec<ExprId>) = match ast.kind(id) {
+            ExprKind::Call { callee, args, .. } => (Some(callee.as_str()), args.clone()),
+            ExprKind::Binary { op, lhs, rhs } => (op.operator(), vec![*lhs, *rhs]),
+            ExprKind::Unary { op, operand } => {
+                let name = match op {
+                    UnaryOp::Neg => "neg",
+                    UnaryOp::Not => "not",
+                    UnaryOp::BitNot => "bitwise_not",
+                };
+                (Some(name), vec![*operand])
+            }
+            ExprKind::If { cond, then, otherwise } => {
+                let below = [vec![*cond], block(then), block(otherwise)].concat();
+                (Some("where"), below)
+            }
+            ExprKind::When { then, otherwise, .. } => (None, [block(then), block(otherwise)].concat()),
+            ExprKind::Project { base, .. } => (None, vec![*base]),
+            ExprKind::Tuple(items) => (None, items.clone()),
+            ExprKind::Comprehension { body, .. } => (None, vec![*body]),
+            _ => (None, Vec::new()),
+        };
+        found.extend(name.and_then(tautomer_op::lookup));
+        stack.extend(below);
+    }
+    found.sort_by_key(|def| def.name);
+    found.dedup_by_key(|def| def.name);
+    Ok(found)
+}
+
+/// Builds the body of a composite call into `sink`.
+///
+/// # Errors
+/// If the operator is primitive, or if its body does not type for these operands.
+pub fn inline<K: Sink>(
+    sink: &mut K,
+    def: &'static OpDef,
+    operands: &[K::V],
+    attrs: &[AttrValue],
+) -> Result<K::V, OpError> {
+    let (program, function) = composite_function(def)?;
+    let mut builder = Builder::new(&program.ast, sink);
+    builder.fold_terms = true;
+    for (attr, value) in def.attrs.iter().zip(attrs) {
+        builder.bind(&attr.name.into(), Some(term::from_attr(value)));
+    }
+    for (i, param) in function.params.iter().enumerate() {
+        let given = operands.get(i).filter(|v| builder.sink.ty(v) != Type::Absent);
+        let value = given.map_or(Term::None, |v| Term::Value(v.clone()));
+        builder.bind(&param.name.name, Some(value));
+    }
+    let value = builder.block(&function.body);
+    let vertex = value.and_then(|t| builder.vertex(t, function.span));
+    let problems = std::mem::take(&mut builder.problems).in_source(&program.ast.source);
+    match vertex {
+        Some(v) if !problems.has_errors() => Ok(v),
+        _ => Err(OpError::new(format!(
+            "the body of `{}` does not apply here:\n{}",
+            def.name,
+            problems.render(false)
+        ))),
+    }
+}
+
+/// The meaning of a name in a program passed to [`inline_program`].
+#[derive(Debug, Clone)]
+pub enum Given<V> {
+    /// A value.
+    Value(V),
+    /// An attribute.
+    Attr(AttrValue),
+}
+
+/// Builds the first function of a program into `sink`; parameters without a value are omitted.
+///
+/// # Errors
+/// If there is no function, or its body does not type for the given values.
+pub fn inline_program<K: Sink>(
+    sink: &mut K,
+    program: &Program,
+    given: &[(&str, Given<K::V>)],
+) -> Result<K::V, OpError> {
+    let Some(function) = program.functions.first() else {
+        return Err(OpError::new("the program has no function"));
+    };
+    let mut builder = Builder::new(&program.ast, sink);
+    builder.fold_terms = true;
+    for param in &function.params {
+        let name = &param.name.name;
+        let value = given
+            .iter()
+            .find(|(known, _)| *known == &**name)
+            .map(|(_, value)| value);
+        let term = match value {
+            Some(Given::Value(v)) => Term::Value(v.clone()),
+            Some(Given::Attr(attr)) => term::from_attr(attr),
+            None => Term::None,
+        };
+        builder.bind(name, Some(term));
+    }
+    let value = builder.block(&function.body);
+    let vertex = value.and_then(|t| builder.vertex(t, function.span));
+    let problems = std::mem::take(&mut builder.problems).in_source(&program.ast.source);
+    match vertex {
+        Some(v) if !problems.has_errors() => Ok(v),
+        _ => Err(OpError::new(problems.render(false))),
+    }
+}
+
+/// Replaces calls of composite operators for which `expand` holds by their bodies, until none is left; returns how
+/// many were replaced.
+///
+/// # Errors
+/// If a body does not type for its operands.
+pub fn expand_composites(graph: &mut Graph, expand: &dyn Fn(&OpDef) -> bool) -> Result<usize, OpError> {
+    let mut count = 0;
+    loop {
+        let found: Vec<(VertexId, &'static OpDef, tautomer_op::Attrs)> = graph
+            .rpo()
+            .into_iter()
+            .filter_map(|v| match &graph.vertex(v).node {
+                Node::Call {
+                    op: Op::Known(def),
+                    attrs,
+                } if def.composite_body().is_some() && expand(def) => Some((v, *def, attrs.clone())),
+                _ => None,
+            })
+            .collect();
+        if found.is_empty() {
+            return Ok(count);
+        }
+        for (v, def, attrs) in found {
+            let operands = graph.pred(v);
+            let new = inline(graph, def, &operands, &attrs)?;
+            let (name, span, rules) = {
+                let old = graph.vertex(v);
+                (old.name.clone(), old.span, old.rules.clone())
+            };
+            graph.replace_uses(v, new);
+            let vertex = graph.vertex_mut(new);
+            if vertex.name.is_none() && matches!(vertex.node, Node::Call { .. }) {
+                vertex.name = name;
+                vertex.span = span;
+                vertex.rules = rules;
+            }
+            count += 1;
+        }
+        graph.retain_reachable();
+    }
+}

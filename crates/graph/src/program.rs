@@ -1,0 +1,424 @@
+//! From a parsed program to its graph.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::Graph;
+use super::build::budget::Budget;
+use super::build::{Builder, Items};
+use super::term::Term;
+use tautomer_diag::{Diagnostic, Diagnostics};
+use tautomer_lang::ast::{Ast, Block, ExprKind, Function, ParamClass, Program};
+use tautomer_op::OpDef;
+use tautomer_tensor::{DType, TensorType, Type};
+
+/// Options for building a graph from a program.
+#[derive(Debug, Clone)]
+pub struct BuildOptions {
+    /// Types of inputs that the program itself does not type, by name; all others are `f32[..]`.
+    pub inputs: FxHashMap<String, Type>,
+    /// The maximum number of vertices of a graph.
+    pub max_vertices: usize,
+    /// The maximum number of expressions after functions are inlined and comprehensions expanded, not counting those of
+    /// the text itself.
+    pub max_inlined: usize,
+    /// The maximum total number of elements of all tuples of a program, including those of inner tuples.
+    pub max_tuple_elements: usize,
+}
+
+impl Default for BuildOptions {
+    fn default() -> BuildOptions {
+        BuildOptions {
+            inputs: FxHashMap::default(),
+            max_vertices: 4_000_000,
+            max_inlined: 1 << 18,
+            max_tuple_elements: 1 << 20,
+        }
+    }
+}
+
+/// The typed graph of a program: of its bare expression, else of `main`, else of its only function.
+///
+/// # Errors
+/// Every problem found, with its place.
+///
+/// ```
+/// use std::sync::Arc;
+/// use tautomer_diag::Source;
+/// use tautomer_graph::{BuildOptions, build_program};
+/// use tautomer_lang::parse_program;
+///
+/// let source = Arc::new(Source::new("example", "fn main(x: f32[n, 2]) { x + x }"));
+/// let graph = build_program(&parse_program(source).unwrap(), &BuildOptions::default()).unwrap();
+/// assert_eq!(graph.ty(graph.outputs()[0].vertex).to_string(), "f32[n, 2]");
+/// ```
+pub fn build_program(program: &Program, options: &BuildOptions) -> Result<Graph, Diagnostics> {
+    let source = &program.ast.source;
+    let (items, mut problems) = Items::new(&program.functions, &program.opaques);
+    let items = Arc::new(items);
+    let mut budget = Budget::new(&program.ast, options);
+    let mut graphs = Vec::new();
+    match (&program.body, main_function(program)) {
+        (Some(body), _) => graphs.extend(build(
+            program,
+            Entry::Bare(body),
+            &items,
+            options,
+            &mut budget,
+            &mut problems,
+        )),
+        (None, Some(main)) => {
+            let called = called_by_operators(&program.ast);
+            let twice = problems.has_errors();
+            // Functions that are never called are checked as well.
+            for function in program.functions.iter().filter(|f| !std::ptr::eq(*f, main)) {
+                // A function that an operator calls is checked at that call, where more may be known.
+                let called = function.name.as_ref().is_some_and(|n| called.contains(&n.name));
+                if !called && function.params.iter().all(|p| p.ty.is_some()) && !twice {
+                    let mut own = Diagnostics::new();
+                    build(
+                        program,
+                        Entry::Function(function),
+                        &items,
+                        options,
+                        &mut budget,
+                        &mut own,
+                    );
+                    problems.extend(own);
+                }
+            }
+            graphs.extend(build(
+                program,
+                Entry::Function(main),
+                &items,
+                options,
+                &mut budget,
+                &mut problems,
+            ));
+        }
+        (None, None) => problems.push(
+            Diagnostic::error("T0108", "the program has nothing to run")
+                .label(tautomer_diag::Span::default(), "")
+                .help("write an expression, or a function: `fn main(x: f32[n]) { … }`"),
+        ),
+    }
+    let mut seen = rustc_hash::FxHashSet::default();
+    let unique: Diagnostics = problems
+        .into_iter()
+        .filter(|p| seen.insert((p.code, p.span(), p.message.clone())))
+        .collect();
+    let mut problems = unique.in_source(source);
+    problems.sort();
+    match graphs.pop() {
+        Some(graph) => problems.into_result(graph),
+        None => Err(problems),
+    }
+}
+
+/// The names used as attributes, which include the functions that operators call.
+fn called_by_operators(ast: &Ast) -> rustc_hash::FxHashSet<Arc<str>> {
+    let attributes = ast.iter().filter_map(|(_, expr)| match &expr.kind {
+        ExprKind::Call { attrs: Some(attrs), .. } => Some(attrs),
+        _ => None,
+    });
+    let values = attributes.flat_map(|attrs| attrs.entries.iter().map(|entry| ast.kind(entry.value)));
+    values
+        .filter_map(|kind| match kind {
+            ExprKind::Name(name) => Some(name.clone()),
+            _ => None,
+        })
+        .collect()
+}
+
+fn main_function(program: &Program) -> Option<&Function> {
+    let named = |f: &&Function| f.name.as_ref().is_some_and(|n| n.as_str() == "main");
+    program
+        .functions
+        .iter()
+        .find(named)
+        .or(match program.functions.as_slice() {
+            [only] => Some(only),
+            several => several.last(),
+        })
+}
+
+/// The graph of one function that is not part of a program, such as an example of a rule.
+///
+/// # Errors
+/// Every problem found, with its place.
+pub fn build_function(ast: &Ast, function: &Function, options: &BuildOptions) -> Result<Graph, Diagnostics> {
+    let mut problems = Diagnostics::new();
+    let graph = assemble(
+        ast,
+        Entry::Function(function),
+        None,
+        Within::default(),
+        options,
+        &mut Budget::new(ast, options),
+        &mut problems,
+    );
+    let problems = problems.in_source(&ast.source);
+    match graph {
+        Some(graph) => problems.into_result(graph),
+        None => Err(problems),
+    }
+}
+
+/// The context in which a function is called.
+#[derive(Default)]
+pub(super) struct Within {
+    /// The enclosing functions, itself last; empty for a function that is not called by an operator.
+    pub(super) path: Vec<Arc<str>>,
+    /// The symbols defined there.
+    pub(super) symbols: Vec<Arc<str>>,
+}
+
+/// The graph of a function that an operator calls.
+pub(super) fn function_graph(
+    ast: &Ast,
+    function: &Function,
+    items: Option<&Arc<Items<'_>>>,
+    within: Within,
+    budget: &mut Budget,
+    problems: &mut Diagnostics,
+) -> Option<Graph> {
+    let options = BuildOptions::default();
+    assemble(
+        ast,
+        Entry::Function(function),
+        items,
+        within,
+        &options,
+        budget,
+        problems,
+    )
+}
+
+#[derive(Clone, Copy)]
+enum Entry<'a> {
+    Function(&'a Function),
+    Bare(&'a Block),
+}
+
+fn build(
+    program: &Program,
+    entry: Entry<'_>,
+    items: &Arc<Items<'_>>,
+    options: &BuildOptions,
+    budget: &mut Budget,
+    problems: &mut Diagnostics,
+) -> Option<Graph> {
+    assemble(
+        &program.ast,
+        entry,
+        Some(items),
+        Within::default(),
+        options,
+        budget,
+        problems,
+    )
+}
+
+fn assemble(
+    ast: &Ast,
+    entry: Entry<'_>,
+    items: Option<&Arc<Items<'_>>>,
+    within: Within,
+    options: &BuildOptions,
+    budget: &mut Budget,
+    problems: &mut Diagnostics,
+) -> Option<Graph> {
+    if budget.spent {
+        return None;
+    }
+    let mut graph = Graph::new();
+    let untyped = |name: &str| {
+        options
+            .inputs
+            .get(name)
+            .cloned()
+            .unwrap_or_else(|| TensorType::any_rank(DType::F32).into())
+    };
+    // Inputs are added first, by a separate builder that collects the symbols they declare.
+    let mut inputs: Vec<(Arc<str>, ParamClass, Type)> = Vec::new();
+    let mut next_unknown = 0;
+    let mut symbols: Vec<Arc<str>> = within.symbols;
+    if let Entry::Function(function) = entry {
+        let mut sink = Graph::new();
+        let mut typer = Builder::new(ast, &mut sink);
+        let mut seen: FxHashMap<&str, tautomer_diag::Span> = FxHashMap::default();
+        for param in &function.params {
+            let name = param.name.as_str();
+            if let Some(before) = seen.get(name) {
+                typer.report(
+                    Diagnostic::error("T0105", format!("there are two inputs `{name}`"))
+                        .label(param.span, "again here")
+                        .secondary(*before, "first here")
+                        .help("rename one of the two"),
+                );
+            }
+            seen.entry(name).or_insert(param.span);
+            let mut unknown = || {
+                next_unknown += 1;
+                tautomer_tensor::Dim::unknown(next_unknown - 1)
+            };
+            let ty = match &param.ty {
+                Some(ty) => typer.type_of(ty, &mut unknown),
+                None => Some(untyped(name)),
+            };
+            inputs.push((
+                param.name.name.clone(),
+                param.class,
+                ty.unwrap_or_else(|| untyped(name)),
+            ));
+        }
+        problems.extend(std::mem::take(&mut typer.problems));
+        for (_, _, ty) in &inputs {
+            ty.visit_dims(&mut |d| {
+                d.visit_atoms(&mut |a| {
+                    if let tautomer_tensor::Atom::Symbol(s) = a {
+                        symbols.push(s.clone());
+                    }
+                });
+            });
+        }
+    } else {
+        let Entry::Bare(block) = entry else { return None };
+        inputs.extend(
+            free_names(ast, block)
+                .into_iter()
+                .map(|n| (n.clone(), ParamClass::Input, untyped(&n))),
+        );
+    }
+    graph.reserve_unknown(next_unknown);
+    let mut vertices = Vec::new();
+    for (name, class, ty) in &inputs {
+        vertices.push(match class {
+            // A called function receives its parameters from the call.
+            ParamClass::Param if within.path.is_empty() => graph.param(name, ty.clone()),
+            ParamClass::Param | ParamClass::Input => graph.input(name, ty.clone()),
+        });
+    }
+    if let Entry::Function(f) = entry {
+        graph.name = f.name.as_ref().map(|n| n.name.to_string()).unwrap_or_default();
+        graph.doc = f.doc.clone();
+        for (param, v) in f.params.iter().zip(&vertices) {
+            graph.set_span(*v, param.span);
+        }
+    }
+    let mut builder = Builder::new(ast, &mut graph);
+    builder.budget = budget.clone();
+    if let Some(items) = items {
+        builder.declare(items);
+    }
+    builder.path = within.path;
+    for symbol in &symbols {
+        builder.symbol(symbol);
+    }
+    for ((name, ..), v) in inputs.iter().zip(&vertices) {
+        builder.bind(name, Some(Term::Value(*v)));
+    }
+    let (value, span, declared) = match entry {
+        Entry::Function(f) => {
+            let value = builder.block(&f.body);
+            let mut unknown = || tautomer_tensor::Dim::unknown(u32::MAX);
+            let declared = f
+                .result
+                .as_ref()
+                .and_then(|t| Some((builder.type_of(t, &mut unknown)?, t.span)));
+            (value, ast.span(f.body.result), declared)
+        }
+        Entry::Bare(block) => (builder.block(block), ast.span(block.result), None),
+    };
+    let value = match &declared {
+        Some((declared, _)) => value.and_then(|t| builder.coerced(t, declared, span)),
+        None => value,
+    };
+    let vertex = value.and_then(|t| builder.vertex(t, span));
+    let found = std::mem::take(&mut builder.problems);
+    *budget = builder.budget;
+    problems.extend(found);
+    let vertex = vertex?;
+    let actual = graph.ty(vertex).clone();
+    if let Some((declared, place)) = declared
+        && !declared.admits(&actual)
+    {
+        problems.push(
+            Diagnostic::error(
+                "T0204",
+                format!("the function is declared to return {declared}, but returns {actual}"),
+            )
+            .label(span, format!("this is {actual}"))
+            .secondary(place, "declared here"),
+        );
+        return None;
+    }
+    add_outputs(&mut graph, vertex);
+    graph.retain_reachable();
+    Some(graph)
+}
+
+/// Adds the results; a tuple is split into its elements.
+fn add_outputs(graph: &mut Graph, root: super::VertexId) {
+    let mut stack = vec![root];
+    while let Some(v) = stack.pop() {
+        match graph.ty(v).clone() {
+            Type::Tuple(_) if matches!(graph.vertex(v).node, super::Node::Tuple) => {
+                stack.extend(graph.pred(v).into_iter().rev())
+            }
+            Type::Tuple(items) => {
+                for i in (0..items.len()).rev() {
+                    stack.extend(graph.project(v, i));
+                }
+            }
+            _ => graph.output(v, None),
+        }
+    }
+}
+
+/// The free names of a bare expression, positional ones first, then in order of appearance.
+fn free_names(ast: &Ast, block: &Block) -> Vec<Arc<str>> {
+    let mut defined: Vec<Arc<str>> = block.lets.iter().flat_map(names_of).collect();
+    for (_, expr) in ast.iter() {
+        match &expr.kind {
+            ExprKind::Comprehension { var, .. } => defined.push(var.name.clone()),
+            ExprKind::If { then, otherwise, .. } | ExprKind::When { then, otherwise, .. } => {
+                defined.extend(then.lets.iter().chain(&otherwise.lets).flat_map(names_of));
+            }
+            _ => {}
+        }
+    }
+    let mut positional: Vec<u32> = Vec::new();
+    let mut named: Vec<Arc<str>> = Vec::new();
+    let mut known: rustc_hash::FxHashSet<Arc<str>> = defined.into_iter().collect();
+    let mut names: Vec<(u32, Arc<str>)> = Vec::new();
+    for (_, expr) in ast.iter() {
+        match &expr.kind {
+            ExprKind::Positional(i) if !positional.contains(i) => positional.push(*i),
+            ExprKind::Name(name) => names.push((expr.span.start, name.clone())),
+            _ => {}
+        }
+    }
+    names.sort();
+    for (_, name) in names {
+        if name.parse::<DType>().is_err() && &*name != "none" && known.insert(name.clone()) {
+            named.push(name);
+        }
+    }
+    positional.sort_unstable();
+    let all = positional.last().map_or(0, |last| last + 1).min(1 << 16);
+    (0..all).map(|i| format!("@{i}").into()).chain(named).collect()
+}
+
+fn names_of(item: &tautomer_lang::ast::Let) -> Vec<Arc<str>> {
+    match &item.names {
+        tautomer_lang::ast::LetNames::One(name) => vec![name.name.clone()],
+        tautomer_lang::ast::LetNames::Tuple(names) => names.iter().map(|n| n.name.clone()).collect(),
+    }
+}
+
+/// The operators whose bodies are programs.
+pub fn composites() -> impl Iterator<Item = &'static OpDef> {
+    tautomer_op::table().filter(|op| op.composite_body().is_some())
+}

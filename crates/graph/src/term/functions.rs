@@ -1,0 +1,238 @@
+//! The functions of attribute expressions.
+
+use super::{Evaluator, Result, Scope, Term, TermError, float, from_tensor, kind, known, letters};
+use tautomer_diag::Span;
+use tautomer_tensor::{Dim, Shape, Tensor, Type};
+
+/// The functions of attribute expressions.
+pub const TERM_FUNCTIONS: &[&str] = &[
+    "len",
+    "sum",
+    "prod",
+    "min",
+    "max",
+    "range",
+    "reverse",
+    "zip",
+    "all",
+    "any",
+    "given",
+    "value",
+    "is_zero",
+    "is_one",
+    "is_uniform",
+    "is_static",
+    "broadcasts",
+    "floor",
+    "ceil",
+    "sqrt",
+    "abs",
+    "sorted",
+    "inverse",
+    "index",
+];
+
+impl<S: Scope> Evaluator<'_, S> {
+    pub(super) fn function(&mut self, name: &str, args: Vec<Term<S::V>>, span: Span) -> Result<S::V> {
+        self.spend(args.iter().map(Term::weight).sum(), span)?;
+        let value = self.function_value(name, args, span)?;
+        self.limited(value, span)
+    }
+
+    fn function_value(&mut self, name: &str, mut args: Vec<Term<S::V>>, span: Span) -> Result<S::V> {
+        let arity = args.len();
+        let wrong = || TermError::new(span, format!("`{name}` does not take {arity} operands of this kind"));
+        let int_list = |term: &Term<S::V>| -> std::result::Result<Vec<Dim>, TermError> {
+            match term {
+                Term::List(items) => items
+                    .iter()
+                    .map(|t| match t {
+                        Term::Int(d) => Ok(d.clone()),
+                        _ => Err(wrong()),
+                    })
+                    .collect(),
+                _ => Err(wrong()),
+            }
+        };
+        let consts = |term: &Term<S::V>| -> std::result::Result<Vec<i64>, TermError> {
+            int_list(term)?.iter().map(|d| known(d, span)).collect()
+        };
+        let ints = |dims: Vec<i64>| Term::List(dims.into_iter().map(|d| Term::Int(d.into())).collect());
+        Ok(match (name, args.as_slice()) {
+            ("len", [Term::List(items)]) => Term::Int(items.len().into()),
+            ("len", [Term::Str(text)]) => Term::Int(text.chars().count().into()),
+            // The position of a letter in a layout, or of an element in a list.
+            ("index", [Term::Str(text), Term::Str(letter)]) => {
+                let place = letters::<S::V>(text)
+                    .iter()
+                    .position(|t| *t == Term::Str(letter.clone()));
+                Term::Int(
+                    place
+                        .ok_or_else(|| TermError::new(span, format!("there is no {letter:?} in {text:?}")))?
+                        .into(),
+                )
+            }
+            ("index", [Term::List(items), wanted]) => {
+                let mut place = None;
+                for (i, item) in items.iter().enumerate() {
+                    if place.is_none() && self.equal(item, wanted, span)? {
+                        place = Some(i);
+                    }
+                }
+                Term::Int(
+                    place
+                        .ok_or_else(|| TermError::new(span, "there is no such element in the list"))?
+                        .into(),
+                )
+            }
+            ("sum", [list]) => Term::Int(int_list(list)?.into_iter().sum()),
+            ("prod", [list]) => Term::Int(int_list(list)?.into_iter().product()),
+            ("min", [Term::Int(a), Term::Int(b)]) => Term::Int(a.minimum(b)),
+            ("max", [Term::Int(a), Term::Int(b)]) => Term::Int(a.maximum(b)),
+            ("min" | "max", [a, b]) => match (float(a), float(b)) {
+                (Some(x), Some(y)) => Term::Float(if name == "min" { x.min(y) } else { x.max(y) }),
+                _ => return Err(wrong()),
+            },
+            ("min" | "max", [Term::List(items)]) if items.iter().any(|t| matches!(t, Term::Float(_))) => {
+                let all: Option<Vec<f64>> = items.iter().map(float).collect();
+                let least = |a: f64, b: f64| if name == "min" { a.min(b) } else { a.max(b) };
+                Term::Float(all.ok_or_else(wrong)?.into_iter().reduce(least).ok_or_else(wrong)?)
+            }
+            ("min", [list @ Term::List(_)]) => Term::Int(
+                int_list(list)?
+                    .into_iter()
+                    .reduce(|a, b| a.minimum(&b))
+                    .ok_or_else(wrong)?,
+            ),
+            ("max", [list @ Term::List(_)]) => Term::Int(
+                int_list(list)?
+                    .into_iter()
+                    .reduce(|a, b| a.maximum(&b))
+                    .ok_or_else(wrong)?,
+            ),
+            ("range", [Term::Int(to)]) => self.range(0, known(to, span)?, span)?,
+            ("range", [Term::Int(from), Term::Int(to)]) => self.range(known(from, span)?, known(to, span)?, span)?,
+            ("reverse", [Term::Str(text)]) => Term::Str(text.chars().rev().collect::<String>().into()),
+            ("reverse", [Term::List(_)]) => {
+                let Some(Term::List(mut items)) = args.pop() else {
+                    return Err(wrong());
+                };
+                items.reverse();
+                Term::List(items)
+            }
+            ("zip", [Term::List(a), Term::List(b)]) => Term::List(
+                a.iter()
+                    .zip(b)
+                    .map(|(x, y)| Term::List(vec![x.clone(), y.clone()]))
+                    .collect(),
+            ),
+            ("all" | "any", items) => {
+                let flat: Vec<&Term<S::V>> = match items {
+                    [Term::List(inner)] => inner.iter().collect(),
+                    several => several.iter().collect(),
+                };
+                let mut values = Vec::with_capacity(flat.len());
+                for term in flat {
+                    let Term::Bool(b) = term else { return Err(wrong()) };
+                    values.push(*b);
+                }
+                Term::Bool(if name == "all" {
+                    values.iter().all(|b| *b)
+                } else {
+                    values.iter().any(|b| *b)
+                })
+            }
+            ("sorted", [list]) => {
+                let mut values = consts(list)?;
+                values.sort_unstable();
+                ints(values)
+            }
+            // The inverse of a permutation.
+            ("inverse", [list]) => {
+                let perm = consts(list)?;
+                let mut out = vec![-1; perm.len()];
+                for (i, &p) in perm.iter().enumerate() {
+                    *usize::try_from(p).ok().and_then(|p| out.get_mut(p)).ok_or_else(wrong)? = i as i64;
+                }
+                ints(out)
+            }
+            ("given", [Term::None]) => Term::Bool(false),
+            ("given", [Term::Value(v)]) => Term::Bool(!matches!(self.scope.ty(v), Type::Absent)),
+            ("given", [_]) => Term::Bool(true),
+            ("is_static", [Term::Value(v)]) => Term::Bool(self.scope.is_static(v)),
+            ("value", [Term::Value(v)]) => {
+                let value = self.constant(v, span)?;
+                self.spend(value.len(), span)?;
+                from_tensor(&value)
+                    .ok_or_else(|| TermError::unknown(span, "only scalars and lists have a value here"))?
+            }
+            ("value", [term]) => term.clone(),
+            ("is_zero" | "is_one", [Term::Value(v)]) => {
+                let value = self.constant(v, span)?;
+                let wanted = if name == "is_zero" { 0.0 } else { 1.0 };
+                Term::Bool(value.to_f64s().is_some_and(|all| all.iter().all(|x| *x == wanted)))
+            }
+            ("is_uniform", [Term::Value(v)]) => Term::Bool(self.constant(v, span)?.is_uniform()),
+            ("broadcasts", [a, b]) => {
+                let (a, b) = (self.shape_of(a, span)?, self.shape_of(b, span)?);
+                Term::Bool(broadcasts_to(&b, &a))
+            }
+            ("floor" | "ceil", [Term::Int(d)]) => Term::Int(d.clone()),
+            ("floor", [Term::Float(v)]) => Term::Int((v.floor() as i64).into()),
+            ("ceil", [Term::Float(v)]) => Term::Int((v.ceil() as i64).into()),
+            ("sqrt", [x]) => Term::Float(float(x).ok_or_else(wrong)?.sqrt()),
+            ("abs", [x]) => Term::Float(float(x).ok_or_else(wrong)?.abs()),
+            _ if TERM_FUNCTIONS.contains(&name) => return Err(wrong()),
+            _ => {
+                let close = tautomer_diag::did_you_mean(name, TERM_FUNCTIONS.iter().copied());
+                return Err(TermError {
+                    help: close.map(|c| format!("did you mean `{c}`?")),
+                    ..TermError::new(span, format!("there is no function `{name}` in attribute expressions"))
+                });
+            }
+        })
+    }
+
+    fn constant(&self, v: &S::V, span: Span) -> std::result::Result<Tensor, TermError> {
+        self.scope
+            .constant(v)
+            .ok_or_else(|| TermError::unknown(span, "this is not a known constant"))
+    }
+
+    fn shape_of(&self, term: &Term<S::V>, span: Span) -> std::result::Result<Shape, TermError> {
+        match term {
+            Term::Value(v) => match self.scope.ty(v) {
+                Type::Tensor(t) => t.shape.ok_or_else(|| TermError::unknown(span, "the rank is not known")),
+                other => Err(TermError::new(span, format!("expected a tensor, and this is {other}"))),
+            },
+            Term::List(items) => items
+                .iter()
+                .map(|t| match t {
+                    Term::Int(d) => Ok(d.clone()),
+                    other => Err(TermError::new(
+                        span,
+                        format!("the elements of a shape must be integers, not {}", kind(other)),
+                    )),
+                })
+                .collect(),
+            other => Err(TermError::new(
+                span,
+                format!("expected a tensor or a shape, and this is {}", kind(other)),
+            )),
+        }
+    }
+}
+
+/// True if `shape` broadcasts to `whole`, and `whole` itself need not be broadcast.
+fn broadcasts_to(shape: &Shape, whole: &Shape) -> bool {
+    let fits = |(d, w): (&Dim, &Dim)| match (d.equals(w), d.equals(&Dim::Const(1))) {
+        (Some(true), _) | (_, Some(true)) => Some(true),
+        (Some(false), Some(false)) => Some(false),
+        _ => None,
+    };
+    let axes: Vec<Option<bool>> = shape.iter().rev().zip(whole.iter().rev()).map(fits).collect();
+    if shape.len() > whole.len() || axes.contains(&Some(false)) {
+        return false;
+    }
+    !axes.contains(&None) || whole.broadcast(shape).is_ok_and(|merged| merged == *whole)
+}

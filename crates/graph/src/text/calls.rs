@@ -1,0 +1,134 @@
+//! Calls of operators: by their symbols where they have one, with the attributes that inference does not determine.
+
+use std::cell::Cell;
+
+use super::{Writer, Written};
+use crate::Operands;
+use tautomer_lang::ast::{Attr, Attrs, BinaryOp, ExprId, ExprKind, Ident, UnaryOp};
+use tautomer_op::{AttrValue, Fact, Op, OpDef, normalize};
+
+impl Writer<'_, '_> {
+    pub(super) fn call(&mut self, op: &Op, attrs: &[AttrValue], operands: &Operands) -> ExprId {
+        let graph = self.graph;
+        let args: Vec<ExprId> = operands.iter().map(|u| self.operand(*u)).collect();
+        match op {
+            Op::Opaque(opaque) => {
+                let entries = opaque
+                    .attr_names
+                    .iter()
+                    .zip(attrs)
+                    .map(|(name, value)| self.attribute(name, value, true));
+                let entries = entries.collect();
+                self.make(call(&op.name(), true, args, Some(entries)))
+            }
+            Op::Known(def) => {
+                let facts: Vec<Fact<'_>> = operands.iter().map(|&u| graph.fact(u)).collect();
+                let given: Vec<usize> = needed(def, &facts, attrs);
+                if given.is_empty()
+                    && let Some(kind) = self.sugar(def, &args, operands)
+                {
+                    return self.make(kind);
+                }
+                let entries = given
+                    .into_iter()
+                    .map(|i| self.attribute(def.attrs[i].name, &attrs[i], false))
+                    .collect();
+                self.make(call(def.name, false, args, Some(entries)))
+            }
+        }
+    }
+
+    /// The symbol of an operator that has one.
+    fn sugar(&self, def: &OpDef, args: &[ExprId], operands: &Operands) -> Option<ExprKind> {
+        if let [operand] = *args {
+            let op = match def.name {
+                "neg" => UnaryOp::Neg,
+                "bitwise_not" => UnaryOp::BitNot,
+                "not" => {
+                    // `a != b` stands for two calls.
+                    if let Some(Written::Inline { .. }) = self.written.get(&operands[0])
+                        && let ExprKind::Binary {
+                            op: BinaryOp::Eq,
+                            lhs,
+                            rhs,
+                        } = *self.shared.program.ast.kind(operand)
+                    {
+                        let op = BinaryOp::Ne;
+                        return Some(ExprKind::Binary { op, lhs, rhs });
+                    }
+                    UnaryOp::Not
+                }
+                _ => return None,
+            };
+            return Some(ExprKind::Unary { op, operand });
+        }
+        let [lhs, rhs] = *args else { return None };
+        let literal = |id: ExprId| {
+            matches!(
+                self.shared.program.ast.kind(id),
+                ExprKind::Int { .. } | ExprKind::Bool(_) | ExprKind::List(_)
+            )
+        };
+        let op = match def.name {
+            "add" => BinaryOp::Add,
+            "sub" => BinaryOp::Sub,
+            "mul" => BinaryOp::Mul,
+            "div" => BinaryOp::Div,
+            "mod" => BinaryOp::Rem,
+            "pow" => BinaryOp::Pow,
+            "equal" => BinaryOp::Eq,
+            "less" => BinaryOp::Lt,
+            "less_or_equal" => BinaryOp::Le,
+            "greater" => BinaryOp::Gt,
+            "greater_or_equal" => BinaryOp::Ge,
+            "and" => BinaryOp::And,
+            "or" => BinaryOp::Or,
+            "xor" => BinaryOp::BitXor,
+            // The types of values show whether the bitwise operators are meant.
+            "bitwise_and" if !literal(lhs) || !literal(rhs) => BinaryOp::BitAnd,
+            "bitwise_or" if !literal(lhs) || !literal(rhs) => BinaryOp::BitOr,
+            "bitwise_xor" if !literal(lhs) || !literal(rhs) => BinaryOp::BitXor,
+            _ => return None,
+        };
+        Some(ExprKind::Binary { op, lhs, rhs })
+    }
+}
+
+pub(super) fn call(callee: &str, quoted: bool, args: Vec<ExprId>, entries: Option<Vec<Attr>>) -> ExprKind {
+    let attrs = entries.filter(|e| !e.is_empty()).map(|entries| {
+        Box::new(Attrs {
+            entries,
+            ..Attrs::default()
+        })
+    });
+    ExprKind::Call {
+        callee: Ident::new(callee),
+        quoted,
+        args,
+        attrs,
+    }
+}
+
+/// The attributes that must be written so that the call has the same attributes when read back.
+fn needed(def: &'static OpDef, facts: &[Fact<'_>], attrs: &[AttrValue]) -> Vec<usize> {
+    let same = |given: &[usize]| {
+        let named: Vec<(&str, AttrValue)> = given.iter().map(|&i| (def.attrs[i].name, attrs[i].clone())).collect();
+        // The types are discarded together with their unknown dimensions.
+        let fresh = Cell::new(u32::MAX / 2);
+        normalize(def, facts, &named, &fresh).is_ok_and(|n| n.attrs == attrs)
+    };
+    let mut given: Vec<usize> = (0..attrs.len().min(def.attrs.len()))
+        .filter(|&i| !attrs[i].is_none())
+        .collect();
+    if given.is_empty() || same(&[]) {
+        return Vec::new();
+    }
+    for i in (0..given.len()).rev() {
+        let mut fewer = given.clone();
+        fewer.remove(i);
+        if same(&fewer) {
+            given = fewer;
+        }
+    }
+    given
+}

@@ -1,0 +1,274 @@
+//! Functions, rules and files.
+
+use tautomer_diag::Span;
+
+use super::{Ast, Block, ExprId, Ident, Let, TypeExpr};
+
+/// The kind of a function parameter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ParamClass {
+    /// Given at each run.
+    Input,
+    /// A parameter of the model: `param w: f32[4]`.
+    Param,
+}
+
+/// A parameter of a function. `x {shape = (n, 64), dtype = "f32"}` is the same as `x: f32[n, 64]`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Param {
+    /// Its name; `@0` if it is positional.
+    pub name: Ident,
+    /// The number of a positional input.
+    pub positional: Option<u32>,
+    /// Its kind.
+    pub class: ParamClass,
+    /// The declared type.
+    pub ty: Option<TypeExpr>,
+    /// Its span.
+    pub span: Span,
+}
+
+/// `fn name(x: f32[n]) -> f32[n] { … }`
+#[derive(Debug, Clone, PartialEq)]
+pub struct Function {
+    /// The doc comment, its lines joined.
+    pub doc: Option<String>,
+    /// Its name; examples have none.
+    pub name: Option<Ident>,
+    /// Its parameters.
+    pub params: Vec<Param>,
+    /// The declared result type.
+    pub result: Option<TypeExpr>,
+    /// Its value.
+    pub body: Block,
+    /// Its span.
+    pub span: Span,
+}
+
+/// `opaque "com.microsoft::Gelu"(x: f32[..]) -> f32[..];`
+#[derive(Debug, Clone, PartialEq)]
+pub struct OpaqueDecl {
+    /// The doc comment, its lines joined.
+    pub doc: Option<String>,
+    /// The operator.
+    pub name: Ident,
+    /// The name was written as a string.
+    pub quoted: bool,
+    /// Its operands.
+    pub params: Vec<Param>,
+    /// The type of its value.
+    pub result: TypeExpr,
+    /// Its span.
+    pub span: Span,
+}
+
+/// A comment that is not documentation of an item.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Comment {
+    /// Where it stands, from the slashes to the end of the line.
+    pub span: Span,
+    /// True if nothing precedes it on its line.
+    pub own_line: bool,
+    /// True if the line before it is blank.
+    pub after_blank: bool,
+}
+
+/// A program file.
+#[derive(Debug, Clone)]
+pub struct Program {
+    /// All expressions.
+    pub ast: Ast,
+    /// The span of `pragma power_caret`.
+    pub pragma: Option<Span>,
+    /// Declarations of opaque operators.
+    pub opaques: Vec<OpaqueDecl>,
+    /// Functions, in order.
+    pub functions: Vec<Function>,
+    /// A bare expression, with the definitions before it.
+    pub body: Option<Block>,
+    /// Comments, in order.
+    pub comments: Vec<Comment>,
+}
+
+impl Program {
+    /// A program that was not parsed from text.
+    pub fn synthetic() -> Self {
+        Program {
+            ast: Ast::synthetic(),
+            pragma: None,
+            opaques: Vec::new(),
+            functions: Vec::new(),
+            body: None,
+            comments: Vec::new(),
+        }
+    }
+}
+
+/// A rule file.
+#[derive(Debug, Clone)]
+pub struct RuleFile {
+    /// All expressions.
+    pub ast: Ast,
+    /// The files it builds on.
+    pub uses: Vec<Use>,
+    /// Rules, examples and sets, in order.
+    pub items: Vec<Item>,
+    /// Comments, in order.
+    pub comments: Vec<Comment>,
+}
+
+/// `use "algebra.rules"`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Use {
+    /// The path as written.
+    pub path: String,
+    /// Its span.
+    pub span: Span,
+}
+
+/// One item of a rule file.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Item {
+    /// `rule … { … }`
+    Rule(Box<Rule>),
+    /// `example … { … => … }`
+    Example(Box<Example>),
+    /// `no-example … { … }`: the rule must not fire.
+    NoExample(Box<Example>),
+    /// `ruleset … { … }`
+    RuleSet(RuleSet),
+}
+
+impl Item {
+    /// Its span.
+    pub fn span(&self) -> Span {
+        match self {
+            Item::Rule(rule) => rule.span,
+            Item::Example(example) | Item::NoExample(example) => example.span,
+            Item::RuleSet(set) => set.span,
+        }
+    }
+}
+
+/// A rewrite rule.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rule {
+    /// The doc comment, its lines joined.
+    pub doc: Option<String>,
+    /// Its name, in kebab case.
+    pub name: Ident,
+    /// `for f in unary elementwise, g in binary:`
+    pub ops: Vec<OpBinder>,
+    /// Its variables.
+    pub params: Vec<RuleParam>,
+    /// The pattern to find.
+    pub source: Side,
+    /// The replacement.
+    pub target: Side,
+    /// Written with `<=>`.
+    pub both_ways: bool,
+    /// `where …`
+    pub conditions: Vec<ExprId>,
+    /// `numerics …`
+    pub numerics: Option<NumericsClause>,
+    /// `assuming …`
+    pub assuming: Vec<ExprId>,
+    /// Its span.
+    pub span: Span,
+}
+
+/// A variable that stands for an operator.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpBinder {
+    /// The variable.
+    pub var: Ident,
+    /// The traits that the operator must all have, or the operators it may be.
+    pub bound: Vec<Ident>,
+    /// Its span.
+    pub span: Span,
+}
+
+/// What a variable of a rule may match.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RuleClass {
+    /// Any value.
+    Any,
+    /// A value that depends only on model parameters and constants.
+    Param,
+    /// A constant.
+    Const,
+}
+
+/// A variable of a rule.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RuleParam {
+    /// Its name.
+    pub name: Ident,
+    /// The index of a family: `w[i]`.
+    pub index: Option<Ident>,
+    /// What it may match.
+    pub class: RuleClass,
+    /// Its type; names in it are bound by the match.
+    pub ty: Option<TypeExpr>,
+    /// Its span.
+    pub span: Span,
+}
+
+/// One side of a rule.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Side {
+    /// Shared inner nodes.
+    pub lets: Vec<Let>,
+    /// The output; a tuple stands for several outputs, a comprehension for one per index.
+    pub outputs: ExprId,
+    /// Its span.
+    pub span: Span,
+}
+
+/// How closely the two sides of a rule agree.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Numerics {
+    /// The same bits, NaN payloads aside.
+    Bitwise,
+    /// Equal over the real numbers.
+    Real,
+    /// Equal up to this relative error.
+    Approx(f64),
+}
+
+/// `numerics real`
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct NumericsClause {
+    /// How closely the sides agree.
+    pub class: Numerics,
+    /// Its span.
+    pub span: Span,
+}
+
+/// An example of applying a rule, or of a program that the rule leaves unchanged.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Example {
+    /// The doc comment, its lines joined.
+    pub doc: Option<String>,
+    /// The rule.
+    pub name: Ident,
+    /// The program before.
+    pub source: Function,
+    /// The program after; absent if the rule must not fire.
+    pub target: Option<Function>,
+    /// Its span.
+    pub span: Span,
+}
+
+/// `ruleset name { a, b }`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RuleSet {
+    /// The doc comment, its lines joined.
+    pub doc: Option<String>,
+    /// Its name.
+    pub name: Ident,
+    /// The rules and sets in it.
+    pub members: Vec<Ident>,
+    /// Its span.
+    pub span: Span,
+}

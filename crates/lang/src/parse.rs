@@ -1,0 +1,202 @@
+//! From text to syntax trees.
+
+use std::sync::Arc;
+
+use tautomer_diag::{Diagnostic, Diagnostics, Source, Span};
+
+use super::ast::{Program, RuleFile};
+use super::build::Builder;
+use super::scan::{MAX_NESTING, Scan, scan};
+use super::syntax::{self, Rule};
+
+/// Brackets nested deeper than this are parsed on a separate thread.
+const SHALLOW: usize = 100;
+
+/// Stack per level of brackets, generous for builds without optimisation.
+const STACK_PER_LEVEL: usize = 64 << 10;
+
+/// Words that begin an item of a program at the beginning of a line.
+const PROGRAM_ITEMS: &[&str] = &["fn", "opaque"];
+
+/// Words that begin an item of a rule file at the beginning of a line.
+const RULE_ITEMS: &[&str] = &["use", "rule", "example", "no-example", "ruleset"];
+
+/// Parses a program: functions, declarations of unknown operators, or a bare expression.
+///
+/// ```
+/// use std::sync::Arc;
+/// use tautomer_diag::Source;
+/// use tautomer_lang::parse_program;
+///
+/// let source = Arc::new(Source::new("scale.taut", "fn main(x: f32[n]) { x * 2 }"));
+/// assert_eq!(parse_program(source).unwrap().functions.len(), 1);
+///
+/// let source = Arc::new(Source::new("scale.taut", "fn main(x: f32[n]) { x * }"));
+/// let problems = parse_program(source).unwrap_err();
+/// assert_eq!(problems.iter().next().unwrap().message, "expected an expression, found `}`");
+/// ```
+///
+/// # Errors
+///
+/// All syntax problems: the first one of each item.
+pub fn parse_program(source: Arc<Source>) -> Result<Program, Diagnostics> {
+    parse(&source, Rule::program, PROGRAM_ITEMS, Builder::program)
+}
+
+/// Parses a rule file.
+///
+/// # Errors
+///
+/// All syntax problems: the first one of each item.
+pub fn parse_rules(source: Arc<Source>) -> Result<RuleFile, Diagnostics> {
+    parse(&source, Rule::rule_file, RULE_ITEMS, Builder::rule_file)
+}
+
+type Build<'s, T> = fn(Builder<'s>, syntax::Pair<'s>) -> Result<T, Diagnostics>;
+
+fn parse<'s, T: Send>(
+    source: &'s Arc<Source>,
+    rule: Rule,
+    items: &[&str],
+    build: Build<'s, T>,
+) -> Result<T, Diagnostics> {
+    if u32::try_from(source.text.len()).is_err() {
+        let problem = Diagnostic::error("T0602", format!("{} is longer than 4 GiB", source.name));
+        return Err(problem.in_source(source).into());
+    }
+    let mut whole = scan(&source.text, 0);
+    if whole.depth > MAX_NESTING {
+        let problem = Diagnostic::error("T0601", format!("brackets are nested {} deep", whole.depth))
+            .note(format!("the limit is {MAX_NESTING}"))
+            .help("name inner values with `let`");
+        return Err(problem.in_source(source).into());
+    }
+    let starts = std::mem::take(&mut whole.starts);
+    let first = match whole.problem.take() {
+        Some(problem) => Diagnostics::from(problem),
+        None => match parse_part(source, Span::new(0, source.text.len() as u32), whole, rule, build) {
+            Ok(value) => return Ok(value),
+            Err(problems) => problems,
+        },
+    };
+    let mut problems = recover(source, &starts, rule, items, build);
+    if problems.is_empty() {
+        problems = first;
+    }
+    problems.sort();
+    Err(problems.in_source(source))
+}
+
+/// The problems of each item on its own.
+fn recover<'s, T: Send>(
+    source: &'s Arc<Source>,
+    starts: &[u32],
+    rule: Rule,
+    items: &[&str],
+    build: Build<'s, T>,
+) -> Diagnostics {
+    let begins_item = |start: &u32| {
+        let line = &source.text[*start as usize..];
+        let word = line
+            .split(|c: char| !c.is_alphanumeric() && c != '-' && c != '_')
+            .next();
+        word.is_some_and(|word| items.contains(&word))
+    };
+    let mut cuts: Vec<u32> = starts
+        .iter()
+        .copied()
+        .filter(begins_item)
+        .filter(|&start| start > 0)
+        .collect();
+    cuts.insert(0, 0);
+    cuts.push(source.text.len() as u32);
+    let mut problems = Diagnostics::new();
+    for part in cuts.windows(2) {
+        let span = Span::new(part[0], part[1]);
+        let mut part = scan(source.slice(span), span.start);
+        match part.problem.take() {
+            Some(problem) => problems.push(problem),
+            None => {
+                if let Err(found) = parse_part(source, span, part, rule, build) {
+                    problems.extend(found);
+                }
+            }
+        }
+    }
+    problems
+}
+
+fn parse_part<'s, T: Send>(
+    source: &'s Arc<Source>,
+    span: Span,
+    scanned: Scan,
+    rule: Rule,
+    build: Build<'s, T>,
+) -> Result<T, Diagnostics> {
+    built(source, source.slice(span), span.start, scanned, rule, build)
+}
+
+/// Parses a text that replaces the bytes of `source` at `span` and has the same length.
+pub(super) fn parse_text<T: Send>(
+    source: &Arc<Source>,
+    span: Span,
+    text: &str,
+    rule: Rule,
+    build: impl for<'s> FnOnce(Builder<'s>, syntax::Pair<'s>) -> Result<T, Diagnostics> + Send,
+) -> Result<T, Diagnostics> {
+    let mut scanned = scan(text, span.start);
+    if let Some(problem) = scanned.problem.take() {
+        return Err(problem.into());
+    }
+    if scanned.depth > MAX_NESTING {
+        return Err(
+            Diagnostic::error("T0601", format!("brackets are nested {} deep", scanned.depth))
+                .note(format!("the limit is {MAX_NESTING}"))
+                .label(span, "")
+                .into(),
+        );
+    }
+    built(source, text, span.start, scanned, rule, build)
+}
+
+/// The result of `build` for a text that begins at byte `base` of its source; deep brackets get a separate stack.
+fn built<'s, T: Send>(
+    source: &'s Arc<Source>,
+    text: &'s str,
+    base: u32,
+    scanned: Scan,
+    rule: Rule,
+    build: impl FnOnce(Builder<'s>, syntax::Pair<'s>) -> Result<T, Diagnostics> + Send,
+) -> Result<T, Diagnostics> {
+    let depth = scanned.depth;
+    let work = move || {
+        let mut pairs = syntax::parse(rule, text, base)?;
+        let builder = Builder::new(source, base, scanned.comments);
+        match pairs.next() {
+            Some(pair) => build(builder, pair),
+            None => Err(Diagnostic::error("T0001", "empty text").into()),
+        }
+    };
+    if depth <= SHALLOW {
+        return work();
+    }
+    on_stack(depth, work)
+}
+
+/// Runs `work` with a stack for brackets `depth` levels deep.
+pub(super) fn on_stack<T: Send>(
+    depth: usize,
+    work: impl FnOnce() -> Result<T, Diagnostics> + Send,
+) -> Result<T, Diagnostics> {
+    std::thread::scope(|scope| {
+        let builder = std::thread::Builder::new().stack_size((8 << 20) + depth * STACK_PER_LEVEL);
+        match builder.spawn_scoped(scope, work) {
+            Ok(handle) => handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            Err(error) => {
+                let problem = Diagnostic::error("T0601", format!("brackets are nested {depth} deep"))
+                    .note(format!("cannot start a thread with a large enough stack: {error}"));
+                Err(problem.into())
+            }
+        }
+    })
+}

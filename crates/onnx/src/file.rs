@@ -1,0 +1,163 @@
+//! Model files.
+
+use std::path::Path;
+
+use prost::Message;
+use prost::bytes::Bytes;
+
+use super::import::{Imported, import};
+use super::proto::{DataLocation, ModelProto, StringStringEntryProto, TensorProto};
+use super::{OnnxInfo, decode, export};
+use tautomer_diag::{Diagnostic, Diagnostics};
+use tautomer_files::{FormatError, Problem, atomic, readback, whole};
+use tautomer_graph::{Graph, Params};
+
+/// The maximum size of a Protocol Buffers message.
+const MAX_MODEL: usize = i32::MAX as usize;
+
+/// Smaller tensors stay in the model when the others are moved to a separate file.
+const MIN_EXTERNAL: usize = 1024;
+
+fn refused(error: FormatError) -> Diagnostics {
+    Diagnostic::error("T0501", error.to_string()).into()
+}
+
+/// Reads a model file, including its external data.
+///
+/// # Errors
+/// The file cannot be read, is not a model, or the model is invalid.
+pub fn read_model(path: &Path) -> Result<Imported, Diagnostics> {
+    let bytes = whole::read(path, MAX_MODEL as u64).map_err(|e| refused(FormatError::io(path, e)))?;
+    let model = decode_model(bytes.into()).map_err(|e| refused(FormatError::at(path, "onnx", e)))?;
+    import(model, path.parent())
+}
+
+/// Decodes a model.
+///
+/// # Errors
+/// The bytes are not a model.
+pub fn decode_model(bytes: Bytes) -> Result<ModelProto, Problem> {
+    let model: ModelProto = decode(bytes)?;
+    if model.graph.is_none() && model.opset_import.is_empty() {
+        return Err(Problem::malformed("there is neither a graph nor an operator set"));
+    }
+    Ok(model)
+}
+
+/// Writes a graph as a model file, which is read back before it is put in place; beyond 2 GB, the weights go to a file
+/// beside it. Returns notes.
+///
+/// # Errors
+/// The graph cannot be expressed in ONNX, differs when read back, or a file cannot be written.
+pub fn write_model(path: &Path, graph: &Graph, params: &Params, info: &OnnxInfo) -> Result<Diagnostics, Diagnostics> {
+    let mut exported = export(graph, params, info)?;
+    check_back(path, graph, &exported.model)?;
+    write_limited(path, &mut exported.model, MAX_MODEL).map_err(refused)?;
+    Ok(exported.notes)
+}
+
+/// Reads back a model before it is written.
+fn check_back(path: &Path, graph: &Graph, model: &ModelProto) -> Result<(), Diagnostics> {
+    let again = import(model.clone(), None).and_then(|imported| {
+        let broken = imported.notes.iter().find(|note| note.code == "T0512");
+        match broken {
+            Some(problem) => Err(problem.clone().into()),
+            None => Ok(imported.workload.graph),
+        }
+    });
+    readback::check(&path.display().to_string(), graph, again)
+}
+
+fn write_limited(path: &Path, model: &mut ModelProto, limit: usize) -> Result<(), FormatError> {
+    if model.encoded_len() > limit {
+        externalize(path, model)?;
+    }
+    let bytes = model.encode_to_vec();
+    atomic::write(path, &bytes).map_err(|e| FormatError::io(path, e))
+}
+
+/// Moves the elements of initializers to the file `path` with `.data` appended.
+fn externalize(path: &Path, model: &mut ModelProto) -> Result<(), FormatError> {
+    let Some(name) = path.file_name() else {
+        return Err(FormatError::Unsupported {
+            file: path.display().to_string(),
+            reason: "a model of more than 2 GB needs a file name".to_string(),
+        });
+    };
+    let location = format!("{}.data", name.to_string_lossy());
+    let data = path.with_file_name(&location);
+    let initializers = model.graph.iter_mut().flat_map(|g| &mut g.initializer);
+    atomic::write_with(&data, |out| {
+        let mut offset = 0usize;
+        for tensor in initializers {
+            let Some(raw) = tensor.raw_data.take_if(|raw| raw.len() >= MIN_EXTERNAL) else {
+                continue;
+            };
+            // Readers map the file into memory, so tensors start at page boundaries.
+            let start = offset.next_multiple_of(4096);
+            out.write_all(&vec![0; start - offset])?;
+            out.write_all(&raw)?;
+            offset = start + raw.len();
+            refer(tensor, &location, start, raw.len());
+        }
+        Ok(())
+    })
+    .map_err(|e| FormatError::io(&data, e))
+}
+
+fn refer(tensor: &mut TensorProto, location: &str, offset: usize, length: usize) {
+    let entry = |key: &str, value: String| StringStringEntryProto {
+        key: Some(key.to_string()),
+        value: Some(value),
+    };
+    tensor.data_location = Some(DataLocation::External as i32);
+    tensor.external_data = vec![
+        entry("location", location.to_string()),
+        entry("offset", offset.to_string()),
+        entry("length", length.to_string()),
+    ];
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use tautomer_op::{Op, lookup};
+    use tautomer_tensor::{DType, Tensor, Type};
+
+    fn example() -> (Graph, Params) {
+        let mut graph = Graph::new();
+        let x = graph.input("x", Type::tensor(DType::F32, [600]));
+        let w = graph.param("w", Type::tensor(DType::F32, [600]));
+        let y = lookup("add").map(|add| graph.call(Op::Known(add), &[x, w], &[]));
+        graph.output(y.unwrap().unwrap(), Some("y"));
+        let w = Tensor::vector((0..600u16).map(f32::from).collect());
+        (graph, Params::from([("w".into(), w)]))
+    }
+
+    #[test]
+    fn large_weights_go_to_a_file_of_their_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("m.onnx");
+        let (graph, params) = example();
+        let mut model = export(&graph, &params, &OnnxInfo::default()).unwrap().model;
+        write_limited(&path, &mut model, 100).unwrap();
+        assert!(fs::metadata(folder.path().join("m.onnx.data")).unwrap().len() >= 2400);
+        assert!(fs::metadata(&path).unwrap().len() < 1000);
+        assert_eq!(read_model(&path).unwrap().workload.params, params);
+        write_model(&path, &graph, &params, &OnnxInfo::default()).unwrap();
+        assert_eq!(read_model(&path).unwrap().workload.params, params);
+    }
+
+    #[test]
+    fn other_files_are_refused_by_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("m.onnx");
+        for contents in [&b""[..], b"\x93NUMPY", b"{}", &[0xff; 40]] {
+            fs::write(&path, contents).unwrap();
+            let problems = read_model(&path).unwrap_err();
+            assert!(problems.render(false).contains("m.onnx"), "{contents:?}");
+        }
+    }
+}

@@ -1,0 +1,374 @@
+//! A row of the operator table.
+
+use super::infer::{Infer, OpError};
+use super::{AttrDef, AttrValue, CostRule, Reference};
+use tautomer_tensor::Type;
+
+/// Fills in attribute values of a call that depend on its operands.
+pub type Canonical = fn(&Infer<'_>, &mut [AttrValue]) -> Result<(), OpError>;
+
+/// An operator: one definition that every stage reads.
+#[derive(Clone, Copy)]
+pub struct OpDef {
+    /// Its name: the ONNX name in snake case.
+    pub name: &'static str,
+    /// Other names accepted in program text.
+    pub aliases: &'static [&'static str],
+    /// One line: what it computes.
+    pub doc: &'static str,
+    /// Its operands, in order.
+    pub operands: &'static [Operand],
+    /// Its attributes, in order.
+    pub attrs: &'static [AttrDef],
+    /// The type of its value.
+    pub infer: fn(&Infer<'_>) -> Result<Type, OpError>,
+    /// Fills in attribute values that depend on ranks and shapes, so that equal calls have equal attributes; runs
+    /// before `infer`.
+    pub canonical: Option<Canonical>,
+    /// What it computes.
+    pub semantics: Semantics,
+    /// Algebraic properties.
+    pub traits: OpTraits,
+    /// What it costs.
+    pub cost: CostRule,
+    /// Its counterpart in ONNX.
+    pub onnx: Option<OnnxName>,
+}
+
+/// What an operator computes.
+#[derive(Clone, Copy)]
+pub enum Semantics {
+    /// Not given yet; no finished row of the table has this.
+    Missing,
+    /// A function over arrays, generic over the number system.
+    Primitive(Reference),
+    /// A function in the program language; attributes are in scope by name.
+    Composite(&'static str),
+    /// Control flow, or a value that is not a tensor: defined by other operators and the functions it calls.
+    Flow(Flow),
+}
+
+/// Operators that decide which functions run, and operators on values that are not tensors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flow {
+    /// One of two functions.
+    Branch,
+    /// Calls a function repeatedly.
+    Loop,
+    /// Calls a function for each slice of its operands.
+    Scan,
+    /// Calls a function for each element of a sequence.
+    Map,
+    /// A sequence of its operands.
+    Sequence,
+    /// An empty sequence.
+    Empty,
+    /// An element of a sequence.
+    At,
+    /// A sequence with one element inserted.
+    Insert,
+    /// A sequence with one element removed.
+    Erase,
+    /// The number of elements.
+    Length,
+    /// A tensor split into a sequence of parts.
+    Split,
+    /// The elements of a sequence concatenated.
+    Concat,
+    /// An optional value.
+    Optional,
+    /// An optional value that is absent.
+    Missing,
+    /// The content of an optional value.
+    Inside,
+    /// Whether an optional value is present.
+    IsThere,
+}
+
+/// An operator of the ONNX default domain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OnnxName {
+    /// `Conv`
+    pub name: &'static str,
+    /// The first operator set in which it has its present meaning, even if its attributes had another form then.
+    pub since: u32,
+}
+
+/// An operand as the table declares it.
+#[derive(Debug, Clone, Copy)]
+pub struct Operand {
+    /// Its name.
+    pub name: &'static str,
+    /// How many values it takes.
+    pub kind: OperandKind,
+    /// The attribute it stands for: a constant operand becomes the attribute.
+    pub attr: Option<&'static str>,
+}
+
+/// How many values an operand takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OperandKind {
+    /// Exactly one.
+    One,
+    /// One or none.
+    Optional,
+    /// Any number, at least one; only as the last operand.
+    Variadic,
+}
+
+impl Operand {
+    /// An operand that must be given.
+    pub const fn one(name: &'static str) -> Operand {
+        Operand {
+            name,
+            kind: OperandKind::One,
+            attr: None,
+        }
+    }
+
+    /// An operand that may be left out.
+    pub const fn optional(name: &'static str) -> Operand {
+        Operand {
+            name,
+            kind: OperandKind::Optional,
+            attr: None,
+        }
+    }
+
+    /// One or more operands.
+    pub const fn variadic(name: &'static str) -> Operand {
+        Operand {
+            name,
+            kind: OperandKind::Variadic,
+            attr: None,
+        }
+    }
+
+    /// An attribute whose value may be computed while the graph runs.
+    pub const fn attr(name: &'static str) -> Operand {
+        Operand {
+            name,
+            kind: OperandKind::Optional,
+            attr: Some(name),
+        }
+    }
+}
+
+/// Algebraic properties of an operator, as a set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OpTraits(u32);
+
+impl OpTraits {
+    /// No property.
+    pub const NONE: OpTraits = OpTraits(0);
+    /// Works on each position separately, after broadcasting.
+    pub const ELEMENTWISE: OpTraits = OpTraits(1);
+    /// One operand.
+    pub const UNARY: OpTraits = OpTraits(1 << 1);
+    /// Two operands.
+    pub const BINARY: OpTraits = OpTraits(1 << 2);
+    /// `f(a, b) = f(b, a)`, bit for bit.
+    pub const COMMUTATIVE: OpTraits = OpTraits(1 << 3);
+    /// `f(f(a, b), c) = f(a, f(b, c))` over the reals.
+    pub const ASSOCIATIVE: OpTraits = OpTraits(1 << 4);
+    /// `f(f(x)) = f(x)`.
+    pub const IDEMPOTENT: OpTraits = OpTraits(1 << 5);
+    /// `f(f(x)) = x`.
+    pub const INVOLUTION: OpTraits = OpTraits(1 << 6);
+    /// Linear in its first operand.
+    pub const LINEAR: OpTraits = OpTraits(1 << 7);
+    /// The result does not decrease where the operand increases.
+    pub const MONOTONE: OpTraits = OpTraits(1 << 8);
+    /// Moves or drops elements without computing.
+    pub const MOVEMENT: OpTraits = OpTraits(1 << 9);
+    /// A boolean result from a comparison of order or equality.
+    pub const COMPARISON: OpTraits = OpTraits(1 << 10);
+    /// Combines the elements along axes.
+    pub const REDUCTION: OpTraits = OpTraits(1 << 11);
+    /// Two calls with equal operands may have different values.
+    pub const NONDETERMINISTIC: OpTraits = OpTraits(1 << 12);
+
+    const NAMES: &[(&str, OpTraits)] = &[
+        ("elementwise", OpTraits::ELEMENTWISE),
+        ("unary", OpTraits::UNARY),
+        ("binary", OpTraits::BINARY),
+        ("commutative", OpTraits::COMMUTATIVE),
+        ("associative", OpTraits::ASSOCIATIVE),
+        ("idempotent", OpTraits::IDEMPOTENT),
+        ("involution", OpTraits::INVOLUTION),
+        ("linear", OpTraits::LINEAR),
+        ("monotone", OpTraits::MONOTONE),
+        ("movement", OpTraits::MOVEMENT),
+        ("comparison", OpTraits::COMPARISON),
+        ("reduction", OpTraits::REDUCTION),
+        ("nondeterministic", OpTraits::NONDETERMINISTIC),
+    ];
+
+    /// The union of both sets.
+    pub const fn and(self, other: OpTraits) -> OpTraits {
+        OpTraits(self.0 | other.0)
+    }
+
+    /// True if it contains all of `other`.
+    pub const fn contains(self, other: OpTraits) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// The property of that name, as written in rules.
+    pub fn by_name(name: &str) -> Option<OpTraits> {
+        Self::NAMES.iter().find(|(n, _)| *n == name).map(|(_, t)| *t)
+    }
+
+    /// The names of its properties.
+    pub fn names(self) -> impl Iterator<Item = &'static str> {
+        Self::NAMES
+            .iter()
+            .filter(move |(_, t)| self.contains(*t))
+            .map(|(n, _)| *n)
+    }
+
+    /// All names that [`by_name`](OpTraits::by_name) accepts.
+    pub fn all_names() -> impl Iterator<Item = &'static str> {
+        Self::NAMES.iter().map(|(n, _)| *n)
+    }
+}
+
+impl std::fmt::Debug for OpDef {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+fn no_inference(_: &Infer<'_>) -> Result<Type, OpError> {
+    Err(OpError::new("this operator has no type inference"))
+}
+
+impl OpDef {
+    /// A row to complete with the methods below.
+    pub const fn new(name: &'static str, doc: &'static str) -> OpDef {
+        OpDef {
+            name,
+            aliases: &[],
+            doc,
+            operands: &[],
+            attrs: &[],
+            infer: no_inference,
+            canonical: None,
+            semantics: Semantics::Missing,
+            traits: OpTraits::NONE,
+            cost: CostRule::Elementwise(1.0),
+            onnx: None,
+        }
+    }
+
+    /// Sets the other names.
+    pub const fn aliases(mut self, aliases: &'static [&'static str]) -> OpDef {
+        self.aliases = aliases;
+        self
+    }
+
+    /// Sets the operands.
+    pub const fn operands(mut self, operands: &'static [Operand]) -> OpDef {
+        self.operands = operands;
+        self
+    }
+
+    /// Sets the attributes.
+    pub const fn attrs(mut self, attrs: &'static [AttrDef]) -> OpDef {
+        self.attrs = attrs;
+        self
+    }
+
+    /// Sets type inference.
+    pub const fn infer(mut self, infer: fn(&Infer<'_>) -> Result<Type, OpError>) -> OpDef {
+        self.infer = infer;
+        self
+    }
+
+    /// Sets the function that completes attributes.
+    pub const fn canonical(mut self, f: Canonical) -> OpDef {
+        self.canonical = Some(f);
+        self
+    }
+
+    /// Makes it primitive.
+    pub const fn reference(mut self, reference: Reference) -> OpDef {
+        self.semantics = Semantics::Primitive(reference);
+        self
+    }
+
+    /// Makes it a composite with this body.
+    pub const fn body(mut self, body: &'static str) -> OpDef {
+        self.semantics = Semantics::Composite(body);
+        self
+    }
+
+    /// Makes it a control flow operator.
+    pub const fn flow(mut self, flow: Flow) -> OpDef {
+        self.semantics = Semantics::Flow(flow);
+        self
+    }
+
+    /// Sets the algebraic properties.
+    pub const fn traits(mut self, traits: OpTraits) -> OpDef {
+        self.traits = traits;
+        self
+    }
+
+    /// Sets the cost.
+    pub const fn cost(mut self, cost: CostRule) -> OpDef {
+        self.cost = cost;
+        self
+    }
+
+    /// Sets the counterpart in ONNX.
+    pub const fn onnx(mut self, name: &'static str, since: u32) -> OpDef {
+        self.onnx = Some(OnnxName { name, since });
+        self
+    }
+
+    /// The name and all aliases.
+    pub fn names(&'static self) -> impl Iterator<Item = &'static str> {
+        std::iter::once(self.name).chain(self.aliases.iter().copied())
+    }
+
+    /// The position of an attribute in the declaration.
+    pub fn attr_index(&self, name: &str) -> Option<usize> {
+        self.attrs.iter().position(|a| a.name == name)
+    }
+
+    /// The attribute `name` among `attrs`, which are in declared order; [`AttrValue::None`] if it is not there.
+    pub fn attr_in<'a>(&self, attrs: &'a [AttrValue], name: &str) -> &'a AttrValue {
+        self.attr_index(name)
+            .and_then(|i| attrs.get(i))
+            .unwrap_or(&AttrValue::None)
+    }
+
+    /// The body in the program language, if it is a composite.
+    pub fn composite_body(&self) -> Option<&'static str> {
+        match self.semantics {
+            Semantics::Composite(body) => Some(body),
+            _ => None,
+        }
+    }
+
+    /// The operand at position `i` of a call; a variadic operand repeats.
+    pub fn operand(&self, i: usize) -> Option<&'static Operand> {
+        self.operands
+            .get(i)
+            .or_else(|| self.operands.last().filter(|o| o.kind == OperandKind::Variadic))
+    }
+
+    /// The minimum and maximum number of operands; `None` if there is no maximum.
+    pub fn arity(&self) -> (usize, Option<usize>) {
+        let least = self.operands.iter().filter(|o| o.kind != OperandKind::Optional).count();
+        let variadic = self.operands.last().is_some_and(|o| o.kind == OperandKind::Variadic);
+        (least, (!variadic).then_some(self.operands.len()))
+    }
+
+    /// True if both inference and semantics are given.
+    pub fn is_complete(&self) -> bool {
+        !matches!(self.semantics, Semantics::Missing)
+            && !std::ptr::fn_addr_eq(self.infer, no_inference as fn(&Infer<'_>) -> Result<Type, OpError>)
+    }
+}

@@ -1,0 +1,377 @@
+//! The operator table: what each operator is called, takes, returns, means and costs.
+//!
+//! An operator is defined once, in the file of its family, as one [`OpDef`]. Parser, printer, importers, rule checker,
+//! e-graph, verifier and executor read the table; none of them lists operators of its own.
+
+mod attr;
+mod bounded;
+mod call;
+mod cost;
+mod def;
+mod exact;
+mod field;
+mod infer;
+mod lawful;
+mod laws;
+mod number;
+mod reference;
+mod region;
+mod value;
+
+mod common;
+
+mod activation;
+mod along;
+mod attention;
+mod bits;
+mod blocks;
+mod branch;
+mod cache;
+mod collection;
+mod conv;
+mod convert;
+mod create;
+mod detect;
+mod einsum;
+mod elementary;
+mod elementwise;
+mod geometry;
+mod index;
+mod integer;
+mod layer_norm;
+mod layout;
+mod like;
+mod linear_attention;
+mod loss;
+mod matmul;
+mod ngram;
+mod norm;
+mod order;
+mod pad;
+mod parts;
+mod pool;
+mod quantize;
+mod random;
+mod recurrent;
+mod reduce;
+mod resize;
+mod rotary;
+mod sample;
+mod sequence;
+mod slice;
+mod softmax;
+mod sort;
+mod spectral;
+mod strided;
+pub(crate) mod symbolic;
+mod taper;
+mod text;
+mod unary;
+mod unpool;
+mod window;
+mod work;
+
+use std::cmp::Ordering;
+use std::collections::HashMap;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::{Arc, OnceLock};
+
+pub use attr::{AttrDef, AttrKind, AttrValue, Attrs, AxisOf, Default, Real};
+pub use bounded::Bounded;
+pub use branch::{always_true, join};
+pub use call::{Normalized, normalize};
+pub use cost::{ASSUMED_EXTENT, Cost, CostRule};
+pub use def::{Canonical, Flow, OnnxName, OpDef, OpTraits, Operand, OperandKind, Semantics};
+pub use einsum::einsum_axes;
+pub use exact::Exact;
+pub use field::{Field, Residue};
+pub use infer::{Fact, Infer, OpError};
+pub use lawful::Lawful;
+pub use laws::{Law, Laws, NoSuchLaw, Trace, under};
+pub use number::{Func, Number, Refused};
+pub use reference::{Eval, RefFn, Reference, System, evaluate, evaluate_tensors};
+pub use region::{Item, Region, Step as RegionStep};
+pub use symbolic::known_ints;
+pub use value::Value;
+pub use work::{Work, held_bytes, work};
+
+use serde::{Deserialize, Serialize};
+
+use tautomer_tensor::Type;
+
+/// The operators, by family.
+static FAMILIES: &[&[OpDef]] = &[
+    elementwise::OPS,
+    unary::OPS,
+    elementary::OPS,
+    convert::OPS,
+    activation::OPS,
+    layout::OPS,
+    like::OPS,
+    parts::OPS,
+    slice::OPS,
+    pad::OPS,
+    blocks::OPS,
+    reduce::OPS,
+    index::OPS,
+    create::OPS,
+    matmul::OPS,
+    conv::OPS,
+    pool::OPS,
+    norm::OPS,
+    along::OPS,
+    softmax::OPS,
+    resize::OPS,
+    bits::OPS,
+    geometry::OPS,
+    random::OPS,
+    sequence::OPS,
+    taper::OPS,
+    text::OPS,
+    recurrent::OPS,
+    attention::OPS,
+    rotary::OPS,
+    linear_attention::OPS,
+    layer_norm::OPS,
+    loss::OPS,
+    quantize::OPS,
+    integer::OPS,
+    order::OPS,
+    sample::OPS,
+    detect::OPS,
+    unpool::OPS,
+    einsum::OPS,
+    spectral::OPS,
+    ngram::OPS,
+    cache::OPS,
+    strided::OPS,
+    sort::OPS,
+    branch::OPS,
+    collection::OPS,
+];
+
+/// Every operator, in table order.
+///
+/// ```
+/// assert!(tautomer_op::table().any(|op| op.name == "add"));
+/// ```
+pub fn table() -> impl Iterator<Item = &'static OpDef> {
+    FAMILIES.iter().flat_map(|family| family.iter())
+}
+
+/// The operator of that name or alias.
+///
+/// ```
+/// assert_eq!(tautomer_op::lookup("subtract").map(|op| op.name), Some("sub"));
+/// ```
+pub fn lookup(name: &str) -> Option<&'static OpDef> {
+    static INDEX: OnceLock<HashMap<&'static str, &'static OpDef>> = OnceLock::new();
+    INDEX
+        .get_or_init(|| table().flat_map(|op| op.names().map(move |name| (name, op))).collect())
+        .get(name)
+        .copied()
+}
+
+/// The operator of that ONNX name in the default domain.
+pub fn lookup_onnx(name: &str) -> Option<&'static OpDef> {
+    static INDEX: OnceLock<HashMap<&'static str, &'static OpDef>> = OnceLock::new();
+    INDEX
+        .get_or_init(|| table().filter_map(|op| Some((op.onnx?.name, op))).collect())
+        .get(name)
+        .copied()
+}
+
+/// An operator of the table, or one the program carries without knowing its meaning.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(into = "OpName", try_from = "OpName")]
+pub enum Op {
+    /// Defined in the table.
+    Known(&'static OpDef),
+    /// Unknown: it may be moved, but not executed.
+    Opaque(Arc<OpaqueOp>),
+}
+
+/// An operator that the table does not define.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct OpaqueOp {
+    /// The namespace; empty for the default one.
+    pub domain: String,
+    /// Its name there.
+    pub name: String,
+    /// Names of the attributes of this call, in the order of its attribute values.
+    pub attr_names: Vec<Arc<str>>,
+    /// The declared type of its value.
+    pub result: Type,
+}
+
+/// The serialized form of an operator.
+#[derive(PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+enum OpName {
+    Known(String),
+    Opaque(OpaqueOp),
+}
+
+impl From<Op> for OpName {
+    fn from(op: Op) -> OpName {
+        match op {
+            Op::Known(def) => OpName::Known(def.name.to_owned()),
+            Op::Opaque(op) => OpName::Opaque((*op).clone()),
+        }
+    }
+}
+
+impl TryFrom<OpName> for Op {
+    type Error = String;
+
+    fn try_from(name: OpName) -> Result<Op, String> {
+        match name {
+            OpName::Known(name) => lookup(&name)
+                .map(Op::Known)
+                .ok_or_else(|| format!("there is no operator `{name}`")),
+            OpName::Opaque(op) => Ok(Op::Opaque(op.into())),
+        }
+    }
+}
+
+impl PartialOrd for Op {
+    fn partial_cmp(&self, other: &Op) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Op {
+    fn cmp(&self, other: &Op) -> Ordering {
+        match (self, other) {
+            (Op::Known(a), Op::Known(b)) => a.name.cmp(b.name),
+            (Op::Known(_), Op::Opaque(_)) => Ordering::Less,
+            (Op::Opaque(_), Op::Known(_)) => Ordering::Greater,
+            (Op::Opaque(a), Op::Opaque(b)) => a.cmp(b),
+        }
+    }
+}
+
+/// True if equal calls have equal values, and a call may be left out, repeated or computed ahead of time. Opaque
+/// operators, random operators, and operators that call functions containing either are not pure.
+pub fn is_pure(op: &Op, attrs: &[AttrValue]) -> bool {
+    op.def()
+        .is_some_and(|def| !def.traits.contains(OpTraits::NONDETERMINISTIC))
+        && attrs.iter().all(|attr| match attr {
+            AttrValue::Region(region) => region.is_pure(),
+            _ => true,
+        })
+}
+
+impl Op {
+    /// The name in programs: `conv`, `com.microsoft::Gelu`.
+    pub fn name(&self) -> String {
+        match self {
+            Op::Known(def) => def.name.to_owned(),
+            Op::Opaque(op) if op.domain.is_empty() => op.name.clone(),
+            Op::Opaque(op) => format!("{}::{}", op.domain, op.name),
+        }
+    }
+
+    /// The definition, if the table has one.
+    pub fn def(&self) -> Option<&'static OpDef> {
+        match self {
+            Op::Known(def) => Some(def),
+            Op::Opaque(_) => None,
+        }
+    }
+
+    /// Names of the attributes, in the order of a call's attribute values.
+    pub fn attr_names(&self) -> Vec<&str> {
+        match self {
+            Op::Known(def) => def.attrs.iter().map(|a| a.name).collect(),
+            Op::Opaque(op) => op.attr_names.iter().map(|n| &**n).collect(),
+        }
+    }
+
+    /// True if it has all of `traits`; opaque operators have none.
+    pub fn has(&self, traits: OpTraits) -> bool {
+        self.def().is_some_and(|def| def.traits.contains(traits))
+    }
+
+    /// True for the table's operator of that name.
+    pub fn is(&self, name: &str) -> bool {
+        self.def().is_some_and(|def| def.name == name)
+    }
+}
+
+impl PartialEq for Op {
+    fn eq(&self, other: &Op) -> bool {
+        match (self, other) {
+            (Op::Known(a), Op::Known(b)) => std::ptr::eq(*a, *b),
+            (Op::Opaque(a), Op::Opaque(b)) => a == b,
+            _ => false,
+        }
+    }
+}
+
+impl Eq for Op {}
+
+impl Hash for Op {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        match self {
+            Op::Known(def) => def.name.hash(state),
+            Op::Opaque(op) => op.hash(state),
+        }
+    }
+}
+
+impl fmt::Debug for Op {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn names_and_aliases_are_unique() {
+        let mut seen = HashSet::new();
+        for op in table() {
+            for name in op.names() {
+                assert!(seen.insert(name), "{name} is defined twice");
+            }
+        }
+    }
+
+    #[test]
+    fn every_body_is_one_function() {
+        for op in table() {
+            let Some(body) = op.composite_body() else { continue };
+            let source = Arc::new(tautomer_diag::Source::new(op.name, body));
+            let program = tautomer_lang::parse_program(source).unwrap_or_else(|problems| {
+                panic!(
+                    "{}: {:?}",
+                    op.name,
+                    problems.iter().map(|d| &d.message).collect::<Vec<_>>()
+                )
+            });
+            assert_eq!(program.functions.len(), 1, "{}", op.name);
+            assert_eq!(program.functions[0].params.len(), op.operands.len(), "{}", op.name);
+        }
+    }
+
+    #[test]
+    fn every_row_is_complete() {
+        for op in table() {
+            assert!(!op.doc.is_empty(), "{} has no doc line", op.name);
+            assert!(op.is_complete(), "{} lacks inference or semantics", op.name);
+            for operand in op.operands {
+                if let Some(attr) = operand.attr {
+                    assert!(
+                        op.attr_index(attr).is_some(),
+                        "{}: operand for unknown attribute {attr}",
+                        op.name
+                    );
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,351 @@
+//! Operators that see the same elements through other axes (diagonals, windows, blocks, shuffled channels), and the
+//! contraction of neighbouring axes.
+
+use super::common::{Out, at, build, set, typed, unify};
+use super::{
+    AttrDef, AttrKind, AttrValue, AxisOf, CostRule, Default, Eval, Infer, OpDef, OpError, OpTraits, Operand, System,
+};
+use crate::{map_value, reference};
+use tautomer_tensor::{Dim, Shape, Type};
+
+const MOVE: CostRule = CostRule::Elementwise(0.0);
+const VIEW: OpTraits = OpTraits::MOVEMENT.and(OpTraits::LINEAR);
+const X: Operand = Operand::one("x");
+
+const fn dim(name: &'static str, default: i64, doc: &'static str) -> AttrDef {
+    AttrDef::new(name, AttrKind::Axis(AxisOf::Input), Default::Int(default), doc)
+}
+
+/// The operators of this family.
+pub(super) const OPS: &[OpDef] = &[
+    OpDef::new(
+        "diagonal",
+        "A diagonal of matrices (column = row + `offset`), as a last axis that replaces both axes.",
+    )
+    .operands(&[X])
+    .attrs(&[
+        AttrDef::new("offset", AttrKind::Int, Default::Int(0), "offset to the right of the main diagonal"),
+        dim("dim1", 0, "the row axis"),
+        dim("dim2", 1, "the column axis"),
+    ])
+    .infer(infer_diagonal)
+    .canonical(canonical_diagonal)
+    .reference(reference!(diagonal))
+    .traits(VIEW)
+    .cost(MOVE),
+    OpDef::new(
+        "unfold",
+        "Windows along an axis: the axis then counts windows, and a new last axis holds their elements.",
+    )
+    .operands(&[X])
+    .attrs(&[
+        AttrDef::new("axis", AttrKind::Axis(AxisOf::Input), Default::Required, "the axis to slide along"),
+        AttrDef::new("size", AttrKind::Int, Default::Required, "the number of elements in a window"),
+        AttrDef::new("step", AttrKind::Int, Default::Int(1), "the step from one window to the next"),
+    ])
+    .infer(infer_unfold)
+    .reference(reference!(unfold))
+    .traits(VIEW)
+    .cost(MOVE),
+    OpDef::new("dice", "The block of a given begin and size; it must lie inside the tensor.")
+        .operands(&[X])
+        .attrs(&[
+            AttrDef::new("begin", AttrKind::Ints, Default::Required, "the first position along each axis"),
+            AttrDef::new("size", AttrKind::Ints, Default::Required, "elements along each axis; -1 for all remaining"),
+        ])
+        .infer(infer_dice)
+        .canonical(canonical_dice)
+        .body(
+            "fn (x) {
+               slice(x) {
+                 starts = begin,
+                 ends = [begin[i] + size[i] + max([0, 0 - size[i]]) * (x.shape[i] + 1 - begin[i]) for i in range(x.rank)],
+                 axes = range(x.rank)
+               }
+             }",
+        )
+        .traits(VIEW)
+        .cost(MOVE),
+    OpDef::new("channel_shuffle", "Interleaves groups of channels: the first of each group, then the second.")
+        .operands(&[X])
+        .attrs(&[AttrDef::new("groups", AttrKind::Int, Default::Required, "the number of groups of channels")])
+        .infer(infer_shuffle)
+        .body(
+            "fn (x) {
+               let u = reshape(x) {shape = [x.shape[0], groups, x.shape[1] / groups] ++ x.shape[2..], allowzero = true};
+               reshape(transpose(u) {perm = [0, 2, 1] ++ range(3, x.rank + 1)}) {shape = x.shape, allowzero = true}
+             }",
+        )
+        .traits(VIEW)
+        .cost(MOVE),
+    OpDef::new(
+        "tensordot",
+        "Contracts the last axes of one tensor with the first axes of another: a sum of products.",
+    )
+    .operands(&[X, Operand::one("y")])
+    .attrs(&[AttrDef::new("axes", AttrKind::Int, Default::Int(1), "the number of axes to contract")])
+    .infer(infer_tensordot)
+    .body(
+        "fn (x, y) {
+           let k = [prod(y.shape[..axes])];
+           let a = reshape(x) {shape = [prod(x.shape[..x.rank - axes])] ++ k, allowzero = true};
+           let b = reshape(y) {shape = k ++ [prod(y.shape[axes..])], allowzero = true};
+           reshape(matmul(a, b)) {shape = x.shape[..x.rank - axes] ++ y.shape[axes..], allowzero = true}
+         }",
+    )
+    .traits(OpTraits::BINARY.and(OpTraits::LINEAR))
+    .cost(CostRule::Flops(tensordot_flops)),
+];
+
+fn known(call: &Infer<'_>, name: &str) -> Result<i64, OpError> {
+    call.const_int(name)
+        .ok_or_else(|| OpError::new(format!("`{name}` must be a known integer")).attr(name))
+}
+
+/// The two axes of a diagonal.
+fn two_axes(call: &Infer<'_>, rank: usize) -> Result<(usize, usize), OpError> {
+    if rank < 2 {
+        let axes = if rank == 1 { "axis" } else { "axes" };
+        return Err(OpError::new(format!("`x` has {rank} {axes}, but a diagonal needs two")).at(0));
+    }
+    let (first, second) = (call.axis("dim1", rank)?, call.axis("dim2", rank)?);
+    if first == second {
+        return Err(OpError::new(format!("`dim1` and `dim2` are both axis {first}")).attr("dim2"));
+    }
+    Ok((first, second))
+}
+
+/// The length of a diagonal of a matrix with `rows` and `columns`.
+fn diagonal_length(rows: &Dim, columns: &Dim, offset: &Dim) -> Dim {
+    if let (Dim::Const(r), Dim::Const(c), Dim::Const(o)) = (rows, columns, offset) {
+        let below = r.saturating_add((*o).min(0));
+        let right = c.saturating_sub((*o).max(0));
+        return Dim::Const(below.min(right).max(0));
+    }
+    let zero = Dim::Const(0);
+    let below = rows.clone() + offset.minimum(&zero);
+    let right = columns.clone() - offset.maximum(&zero);
+    match offset {
+        // The main diagonal is as long as the shorter axis.
+        Dim::Const(0) => below.minimum(&right),
+        _ => below.minimum(&right).maximum(&zero),
+    }
+}
+
+fn infer_diagonal(call: &Infer<'_>) -> Result<Type, OpError> {
+    let x = call.tensor(0)?;
+    let Some(shape) = &x.shape else {
+        return Ok(typed(x.dtype, None));
+    };
+    let (first, second) = two_axes(call, shape.len())?;
+    let offset = call
+        .int("offset")
+        .ok_or_else(|| OpError::new("`offset` must be a known integer").attr("offset"))?;
+    let kept = (0..shape.len()).filter(|&i| i != first && i != second);
+    let mut out: Shape = kept.map(|i| shape[i].clone()).collect();
+    out.push(diagonal_length(&shape[first], &shape[second], &offset));
+    Ok(typed(x.dtype, Some(out)))
+}
+
+/// Orders the two axes so that rows come before columns.
+fn canonical_diagonal(call: &Infer<'_>, attrs: &mut [AttrValue]) -> Result<(), OpError> {
+    let (Some(shape), Some(offset)) = (call.shape(0)?, call.int("offset")) else {
+        return Ok(());
+    };
+    let (first, second) = two_axes(call, shape.len())?;
+    if first > second {
+        let turned = match offset {
+            Dim::Const(o) => Dim::Const(o.saturating_neg()),
+            other => -other,
+        };
+        set(call, attrs, "offset", AttrValue::Int(turned));
+        set(call, attrs, "dim1", AttrValue::int(second as i64));
+        set(call, attrs, "dim2", AttrValue::int(first as i64));
+    }
+    Ok(())
+}
+
+fn diagonal<S: System>(e: &Eval<'_, S>) -> Out<S> {
+    let x = e.operand(0)?;
+    let rank = x.shape().len();
+    let (first, second) = (e.axis("dim1", rank)?, e.axis("dim2", rank)?);
+    let offset = e.int("offset").unwrap_or(0);
+    // An empty diagonal reads nothing.
+    let skip = |n: i64| usize::try_from(n.max(0)).unwrap_or(usize::MAX);
+    let (down, right) = (skip(offset.saturating_neg()), skip(offset));
+    let source = |p: &[usize]| -> Vec<usize> {
+        let (batch, i) = p.split_at(p.len() - 1);
+        let mut batch = batch.iter();
+        let place = |axis: usize| match axis {
+            _ if axis == first => i[0] + down,
+            _ if axis == second => i[0] + right,
+            _ => batch.next().copied().unwrap_or(0),
+        };
+        (0..rank).map(place).collect()
+    };
+    let out = e.out_shape(0)?;
+    Ok(vec![map_value!(x, a => build(&out, |p| at(a, &source(p)))?)?])
+}
+
+/// Axis, size and step of the windows.
+fn windows(call: &Infer<'_>, rank: usize) -> Result<(usize, i64, i64), OpError> {
+    let (axis, size, step) = (call.axis("axis", rank)?, known(call, "size")?, known(call, "step")?);
+    if size < 0 {
+        return Err(OpError::new(format!("`size` must not be negative, but is {size}")).attr("size"));
+    }
+    if step <= 0 {
+        return Err(OpError::new(format!("`step` must be positive, but is {step}")).attr("step"));
+    }
+    Ok((axis, size, step))
+}
+
+fn infer_unfold(call: &Infer<'_>) -> Result<Type, OpError> {
+    let x = call.tensor(0)?;
+    let Some(shape) = &x.shape else {
+        return Ok(typed(x.dtype, None));
+    };
+    let (axis, size, step) = windows(call, shape.len())?;
+    if let Some(n) = shape[axis].as_const()
+        && n < size
+    {
+        return Err(
+            OpError::new(format!("a window of {size} does not fit axis {axis} of {shape}"))
+                .at(0)
+                .attr("size"),
+        );
+    }
+    let mut out = shape.clone();
+    out[axis] = (shape[axis].clone() - Dim::Const(size)).floor_div(&Dim::Const(step)) + Dim::Const(1);
+    out.push(Dim::Const(size));
+    Ok(typed(x.dtype, Some(out)))
+}
+
+fn unfold<S: System>(e: &Eval<'_, S>) -> Out<S> {
+    let x = e.operand(0)?;
+    let axis = e.axis("axis", x.shape().len())?;
+    let step = e.int("step").and_then(|n| usize::try_from(n).ok()).unwrap_or(1);
+    let out = e.out_shape(0)?;
+    let source = |p: &[usize]| -> Vec<usize> {
+        let (place, within) = p.split_at(p.len() - 1);
+        let mut place = place.to_vec();
+        place[axis] = place[axis] * step + within[0];
+        place
+    };
+    Ok(vec![map_value!(x, a => build(&out, |p| at(a, &source(p)))?)?])
+}
+
+/// Begin and size for each axis, checked as far as they are known.
+fn block(call: &Infer<'_>, shape: &Shape) -> Result<Vec<(Dim, Dim)>, OpError> {
+    let list = |name: &str| -> Result<Vec<Dim>, OpError> {
+        let list = call
+            .ints(name)
+            .ok_or_else(|| OpError::new(format!("`{name}` must be a list of known integers")).attr(name))?;
+        if list.len() != shape.len() {
+            let (n, rank) = (list.len(), shape.len());
+            return Err(
+                OpError::new(format!("`{name}` has {n} numbers, but {shape} has {rank} axes"))
+                    .at(0)
+                    .attr(name),
+            );
+        }
+        Ok(list)
+    };
+    let (begin, size) = (list("begin")?, list("size")?);
+    let mut out = Vec::with_capacity(shape.len());
+    for (axis, ((b, s), n)) in begin.into_iter().zip(size).zip(shape.iter()).enumerate() {
+        let whole = s.as_const() == Some(-1);
+        let left = n.clone() - b.clone();
+        let wrong = b.as_const().is_some_and(|b| b < 0)
+            || s.as_const().is_some_and(|s| s < -1)
+            || left.as_const().is_some_and(|left| left < 0)
+            || (!whole && (left.clone() - s.clone()).as_const().is_some_and(|rest| rest < 0));
+        if wrong {
+            let asked = if whole { "all".into() } else { s.to_string() };
+            return Err(
+                OpError::new(format!("{asked} elements from {b} on exceed axis {axis} of {shape}"))
+                    .at(0)
+                    .attr("size")
+                    .help("a block must lie inside the tensor; `slice` clips its bounds"),
+            );
+        }
+        out.push((b, if whole { left } else { s }));
+    }
+    Ok(out)
+}
+
+fn infer_dice(call: &Infer<'_>) -> Result<Type, OpError> {
+    let x = call.tensor(0)?;
+    let out = match &x.shape {
+        Some(shape) => Some(block(call, shape)?.into_iter().map(|(_, size)| size).collect()),
+        None => call.ints("size").map(|size| call.unknown_shape(size.len())),
+    };
+    Ok(typed(x.dtype, out))
+}
+
+/// Writes out sizes as far as the dimensions are known.
+fn canonical_dice(call: &Infer<'_>, attrs: &mut [AttrValue]) -> Result<(), OpError> {
+    if let Some(shape) = call.shape(0)? {
+        let written = |(_, size): (Dim, Dim)| if size.has_unknown() { Dim::Const(-1) } else { size };
+        let sizes = block(call, shape)?.into_iter().map(written).collect();
+        set(call, attrs, "size", AttrValue::Ints(sizes));
+    }
+    Ok(())
+}
+
+fn infer_shuffle(call: &Infer<'_>) -> Result<Type, OpError> {
+    let x = call.tensor(0)?;
+    let groups = known(call, "groups")?;
+    if groups < 1 {
+        return Err(OpError::new(format!("`groups` must be at least 1, but is {groups}")).attr("groups"));
+    }
+    if let Some(shape) = &x.shape {
+        let Some(channels) = shape.get(1) else {
+            return Err(OpError::new(format!("{shape} has no channel axis")).at(0));
+        };
+        if let Some(n) = channels.as_const()
+            && n % groups != 0
+        {
+            return Err(
+                OpError::new(format!("{n} channels are not a multiple of {groups} groups"))
+                    .at(0)
+                    .attr("groups"),
+            );
+        }
+    }
+    Ok(x.clone().into())
+}
+
+fn infer_tensordot(call: &Infer<'_>) -> Result<Type, OpError> {
+    let dtype = call.same_dtype(0, 1)?;
+    call.expect_dtype(0, |d| d.is_number(), "a number")?;
+    let axes = known(call, "axes")?;
+    let (Some(x), Some(y)) = (call.shape(0)?, call.shape(1)?) else {
+        return Ok(typed(dtype, None));
+    };
+    let n = usize::try_from(axes)
+        .ok()
+        .filter(|&n| n <= x.len().min(y.len()))
+        .ok_or_else(|| OpError::new(format!("{axes} axes of {x} and {y} cannot be contracted")).attr("axes"))?;
+    let (kept, last) = x.split_at(x.len() - n);
+    let (first, rest) = y.split_at(n);
+    if last.iter().zip(first).any(|(a, b)| unify(a, b).is_none()) {
+        return Err(
+            OpError::new(format!("the last {n} axes of {x} differ from the first {n} of {y}"))
+                .at(0)
+                .and(1),
+        );
+    }
+    Ok(typed(dtype, Some(kept.iter().chain(rest).cloned().collect())))
+}
+
+/// Two operations for each product.
+fn tensordot_flops(call: &Infer<'_>, result: &Type) -> f64 {
+    let size = |shape: Option<&Shape>| super::cost::elements(shape);
+    let contracted = call
+        .const_int("axes")
+        .and_then(|n| usize::try_from(n).ok())
+        .zip(call.shape(1).ok().flatten())
+        .and_then(|(n, y)| y.get(..n))
+        .map_or(1.0, |axes| axes.iter().map(super::cost::extent).product());
+    2.0 * contracted * size(result.as_tensor().and_then(|t| t.shape.as_ref()))
+}

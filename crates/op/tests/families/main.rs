@@ -1,0 +1,47 @@
+//! The types, normal forms and values of operators, one file for each family.
+
+mod check;
+
+mod activation;
+mod along;
+mod attention;
+mod bits;
+mod blocks;
+mod cache;
+mod conv;
+mod convert;
+mod create;
+mod detect;
+mod einsum;
+mod elementary;
+mod geometry;
+mod index;
+mod integer;
+mod layer_norm;
+mod layout;
+mod like;
+mod linear_attention;
+mod loss;
+mod matmul;
+mod ngram;
+mod norm;
+mod order;
+mod pad;
+mod parts;
+mod pool;
+mod quantize;
+mod random;
+mod recurrent;
+mod reduce;
+mod resize;
+mod rotary;
+mod sample;
+mod sequence;
+mod slice;
+mod sort;
+mod spectral;
+mod strided;
+mod taper;
+mod text;
+mod unary;
+mod unpool;

@@ -1,0 +1,358 @@
+//! Fourier transforms of whole axes, and the inverse short-time transform.
+
+use super::layers::Args;
+use super::val::{Host, Typed, Val};
+use super::{Done, Importer, axis_of, element, few, unknown, wrong};
+use crate::{Category, ElementType};
+use tautomer_graph::{Given, VertexId};
+use tautomer_op::AttrValue;
+use tautomer_tensor::{Dim, Tensor};
+
+/// Overlap-add of the segments of a signal; `pieces` has a row for each of them.
+const OVERLAP: &str = "fn overlap(pieces, window, n, hop, total, start, end) {
+    let weighted = transpose(pieces * window) {perm = [0, 2, 1]};
+    let sums = col2im(weighted) {image_shape = [1, total], block_shape = [1, n], strides = [1, hop]};
+    let squares = expand(reshape(window * window) {shape = [1, n, 1]}) {shape = [1, n, pieces.shape[1]]};
+    let weights = col2im(squares) {image_shape = [1, total], block_shape = [1, n], strides = [1, hop]};
+    let cut = slice(sums) {starts = [start], ends = [end], axes = [3]};
+    let by = slice(weights) {starts = [start], ends = [end], axes = [3]};
+    reshape(cut / by) {shape = [pieces.shape[0], -1]}
+}";
+
+/// The normalization of a transform.
+#[derive(Clone, Copy, PartialEq)]
+enum Norm {
+    /// The inverse transform is divided by the number of elements.
+    Backward,
+    /// Both transforms are divided by the square root of that number.
+    Ortho,
+    /// The forward transform is divided by that number.
+    Forward,
+}
+
+impl Importer<'_> {
+    /// A transform, by its name in `torch.fft`.
+    pub(super) fn fourier(&mut self, args: &Args<'_>, name: &str) -> Done<Vec<Val>> {
+        let mut x = self.operand(args, "input", 0)?;
+        if x.element.category() < Category::Float {
+            x = self.cast(x, ElementType::F32)?;
+        }
+        let mut shape = self.shape(x.v)?;
+        if x.element.is_complex() {
+            shape.pop();
+        }
+        let rank = shape.len();
+        let (one, last_two) = (!name.ends_with(['2', 'n']), name.ends_with('2'));
+        let sizes = match args.param(if one { "n" } else { "s" }) {
+            Val::Host(Host::None) => None,
+            given => match given.const_ints() {
+                Some(sizes) => Some(sizes),
+                None => return unknown("the length of the signal is unknown"),
+            },
+        };
+        let dims = match args.param("dim") {
+            Val::Host(Host::None) if one => vec![-1],
+            Val::Host(Host::None) => {
+                let all = if last_two { 2 } else { rank };
+                let count = sizes.as_ref().map_or(all, Vec::len);
+                (0..count as i64).map(|i| i - count as i64).collect()
+            }
+            given => match given.const_ints() {
+                Some(dims) => dims,
+                None => return unknown("`dim` is unknown"),
+            },
+        };
+        if sizes.as_ref().is_some_and(|sizes| sizes.len() != dims.len()) {
+            return wrong("`s` and `dim` differ in length");
+        }
+        let norm = match args.text("norm").as_str() {
+            "" | "None" | "backward" => Norm::Backward,
+            "ortho" => Norm::Ortho,
+            "forward" => Norm::Forward,
+            other => return wrong(format!("unknown norm `{other}`")),
+        };
+        let hermitian = name.starts_with("hf") || name.starts_with("ihf");
+        let inverse = name.starts_with("if") || name.starts_with("ir") || name.starts_with("hf");
+        let (to_real, from_real) = (
+            name.starts_with("ir") || name.starts_with("hf"),
+            name.starts_with('r') || name.starts_with("ihf"),
+        );
+        if from_real && x.element.is_complex() {
+            return wrong("a transform of real signals has a complex operand");
+        }
+        let element_type = match x.element {
+            e if e.is_complex() => e,
+            ElementType::F64 => ElementType::C128,
+            ElementType::F32 => ElementType::C64,
+            _ => return unknown("a transform in half precision"),
+        };
+        let mut v = x.v;
+        if !x.element.is_complex() {
+            let axes = [("axes", AttrValue::ints(&[rank as i64]))];
+            v = self.call("unsqueeze", &[v], &axes)?;
+            if to_real {
+                let pads = [vec![0; 2 * rank + 1], vec![1]].concat();
+                v = self.call("pad", &[v], &[("pads", AttrValue::ints(&pads))])?;
+            }
+        }
+        if name.starts_with("hf") {
+            v = self.conjugate(v, element_type)?;
+        }
+        let mut axes = Vec::with_capacity(dims.len());
+        for (i, &dim) in dims.iter().enumerate() {
+            let axis = axis_of(dim, rank)?;
+            let own = element(&shape, axis, "the shape")?.as_const();
+            let size = sizes
+                .as_ref()
+                .and_then(|sizes| sizes.get(i))
+                .copied()
+                .filter(|&n| n != -1);
+            if size.is_some_and(|n| n < 1) {
+                return wrong("a signal has no elements");
+            }
+            axes.push((axis, size, own));
+        }
+        let Some((&last, others)) = axes.split_last() else {
+            return wrong("it has no axes");
+        };
+        let mut count = Some(1i64);
+        let mut counted = |length: Option<i64>| count = count.zip(length).map(|(a, b)| a.saturating_mul(b));
+        if from_real {
+            v = self.transform(v, last, false, true)?;
+            counted(last.1.or(last.2));
+        }
+        let plain = if from_real || to_real { others } else { axes.as_slice() };
+        for &axis in plain {
+            v = self.transform(v, axis, inverse && name.starts_with('i'), false)?;
+            counted(axis.1.or(axis.2));
+        }
+        let mut result = element_type;
+        if to_real {
+            let (axis, size, own) = last;
+            let (Some(own), Some(length)) = (own, size.or(own.map(|m| m.saturating_sub(1).saturating_mul(2)))) else {
+                return unknown("the size of the transformed axis is unknown");
+            };
+            v = self.real_signal(v, axis, own, length)?;
+            counted(Some(length));
+            result = element_type.real();
+        }
+        // The operator divides only in the inverse transform.
+        let divided = if hermitian { !inverse } else { inverse };
+        let by_operator = inverse;
+        let power = match (norm, divided) {
+            (Norm::Backward, true) | (Norm::Forward, false) => -1.0,
+            (Norm::Ortho, _) => -0.5,
+            _ => 0.0,
+        } + if by_operator { 1.0 } else { 0.0 };
+        if power != 0.0 {
+            let Some(count) = count else {
+                return unknown("the size of the transformed axis is unknown");
+            };
+            let factor = self.fill(self.dtype(v)?, &[], (count as f64).powf(power))?;
+            v = self.call("mul", &[v, factor], &[])?;
+        }
+        if name.starts_with("ihf") {
+            v = self.conjugate(v, element_type)?;
+        }
+        Ok(vec![Typed::new(v, result).into()])
+    }
+
+    /// The transform along one axis; the second argument contains its length if that differs from the size of the axis.
+    fn transform(
+        &mut self,
+        v: VertexId,
+        (axis, size, _): (usize, Option<i64>, Option<i64>),
+        inverse: bool,
+        onesided: bool,
+    ) -> Done<VertexId> {
+        let mut attrs = vec![
+            ("axis", AttrValue::int(axis as i64)),
+            ("inverse", AttrValue::Bool(inverse)),
+            ("onesided", AttrValue::Bool(onesided)),
+        ];
+        if let Some(size) = size {
+            few(size)?;
+            attrs.push(("dft_length", AttrValue::int(size)));
+        }
+        self.call("dft", &[v], &attrs)
+    }
+
+    /// The complex conjugates.
+    pub(super) fn conjugate(&mut self, v: VertexId, element: ElementType) -> Done<VertexId> {
+        let Some(signs) = element
+            .real()
+            .dtype()
+            .and_then(|dtype| Tensor::from_f64s(dtype, &[2], &[1.0, -1.0]))
+        else {
+            return wrong("no numbers have that type");
+        };
+        let signs = self.graph.constant(signs);
+        self.call("mul", &[v, signs], &[])
+    }
+
+    /// The real signal of `length` elements whose spectrum begins with the `own` elements along an axis.
+    fn real_signal(&mut self, v: VertexId, axis: usize, own: i64, length: i64) -> Done<VertexId> {
+        few(length)?;
+        if length < 1 {
+            return wrong("a signal has no elements");
+        }
+        let at = axis as i64;
+        let half = length / 2 + 1;
+        let mut v = v;
+        if own > half {
+            let list = |i: i64| AttrValue::ints(&[i]);
+            let attrs = [("starts", list(0)), ("ends", list(half)), ("axes", list(at))];
+            v = self.call("slice", &[v], &attrs)?;
+        } else if own < half {
+            let rank = self.shape(v)?.len();
+            let mut pads = vec![0; 2 * rank];
+            if let Some(pad) = pads.get_mut(rank + axis) {
+                *pad = half - own;
+            }
+            v = self.call("pad", &[v], &[("pads", AttrValue::ints(&pads))])?;
+        }
+        // The rest of a real signal's spectrum: the same frequencies in reverse order.
+        let rest: Vec<i64> = (1..=(length - 1) / 2).rev().collect();
+        if !rest.is_empty() {
+            let places = self.graph.constant(Tensor::vector(rest));
+            let tail = self.call("gather", &[v, places], &[("axis", AttrValue::int(at))])?;
+            let wide = if self.dtype(v)? == tautomer_tensor::DType::F64 {
+                ElementType::C128
+            } else {
+                ElementType::C64
+            };
+            let tail = self.conjugate(tail, wide)?;
+            v = self.call("concat", &[v, tail], &[("axis", AttrValue::int(at))])?;
+        }
+        let signal = self.transform(v, (axis, None, None), true, false)?;
+        let real = self.graph.constant(Tensor::scalar(0i64));
+        self.call("gather", &[signal, real], &[("axis", AttrValue::int(-1))])
+    }
+
+    /// Shifts the elements so that the zero frequency is in the middle, or back.
+    pub(super) fn shift_frequencies(&mut self, args: &Args<'_>, back: bool) -> Done<Vec<Val>> {
+        let x = self.operand(args, "input", 0)?;
+        let mut shape = self.extents(x.v)?;
+        if x.element.is_complex() {
+            shape.pop();
+        }
+        let dims = match args.param("dim") {
+            Val::Host(Host::None) => (0..shape.len() as i64).collect(),
+            given => match given.const_ints() {
+                Some(dims) => dims,
+                None => return unknown("`dim` is unknown"),
+            },
+        };
+        let mut v = x.v;
+        for dim in dims {
+            let axis = axis_of(dim, shape.len())?;
+            let length = *element(&shape, axis, "the shape")?;
+            let at = if back { length / 2 } else { length - length / 2 };
+            let places = few(length)? as i64;
+            let order: Vec<i64> = (at..places).chain(0..at).collect();
+            let order = self.graph.constant(Tensor::vector(order));
+            v = self.call("gather", &[v, order], &[("axis", AttrValue::int(axis as i64))])?;
+        }
+        Ok(vec![Typed::new(v, x.element).into()])
+    }
+
+    /// The signal with the given short-time transform.
+    pub(super) fn istft(&mut self, args: &Args<'_>) -> Done<Vec<Val>> {
+        let x = self.operand(args, "input", 0)?;
+        if !x.element.is_complex() || args.flag("return_complex") {
+            return unknown("a transform of real pairs, or one with complex results");
+        }
+        let n = args.int("n_fft")?;
+        let or = |name: &str, missing: i64| args.param(name).int().and_then(|d| d.as_const()).unwrap_or(missing);
+        let (hop, length) = (or("hop_length", n / 4), or("win_length", n));
+        few(n)?;
+        if n < 1 || hop < 1 || length < 1 || length > n {
+            return wrong("the segments are empty");
+        }
+        let shape = self.shape(x.v)?;
+        let (Some(lead), Some((frequencies, pieces))) = (
+            shape.len().checked_sub(3).and_then(|lead| shape.get(..lead)),
+            shape.iter().rev().nth(2).zip(shape.iter().rev().nth(1)),
+        ) else {
+            return wrong(format!(
+                "its operand has rank {}, but at least 2 is required",
+                shape.len().saturating_sub(1)
+            ));
+        };
+        let (Some(frequencies), Some(pieces)) = (frequencies.as_const(), pieces.as_const()) else {
+            return unknown("the number of segments is unknown");
+        };
+        let onesided = match args.param("onesided") {
+            Val::Host(Host::Bool(onesided)) => onesided,
+            _ => frequencies != n || n == 1,
+        };
+        let expected = if onesided { n / 2 + 1 } else { n };
+        if frequencies != expected {
+            return wrong(format!("it has {frequencies} frequencies, but {expected} are required"));
+        }
+        let (total, center) = (
+            few(pieces.saturating_sub(1).saturating_mul(hop).saturating_add(n))? as i64,
+            param_flag(args, "center", true),
+        );
+        let start = if center { n / 2 } else { 0 };
+        let (end, missing) = match args.param("length").int().and_then(|d| d.as_const()) {
+            Some(length) => {
+                let end = start.saturating_add(few(length)? as i64);
+                (end.min(total), (end - total).max(0))
+            }
+            None => (if center { total - n / 2 } else { total }, 0),
+        };
+        if end <= start {
+            return wrong("the signal has no elements");
+        }
+        let real = x.element.real();
+        let Some(dtype) = real.dtype() else {
+            return wrong("no numbers have that type");
+        };
+        let mut window = match args.get("window", None) {
+            Val::Tensor(t) => self.cast(t, real)?.v,
+            _ => self.fill(dtype, &[few(length)?], 1.0)?,
+        };
+        let left = (n - length) / 2;
+        if length < n {
+            let pads = AttrValue::ints(&[left, n - length - left]);
+            window = self.call("pad", &[window], &[("pads", pads)])?;
+        }
+        let batch: Dim = lead.iter().cloned().product();
+        let flat = vec![batch, Dim::Const(frequencies), Dim::Const(pieces), Dim::Const(2)];
+        let v = self.call("reshape", &[x.v], &[("shape", AttrValue::Ints(flat))])?;
+        let v = self.call("transpose", &[v], &[("perm", AttrValue::ints(&[0, 2, 1, 3]))])?;
+        // Of two-sided spectra, torch reads only the first half.
+        let mut signal = self.real_signal(v, 2, frequencies, n)?;
+        if args.flag("normalized") {
+            let factor = self.fill(dtype, &[], (n as f64).sqrt())?;
+            signal = self.call("mul", &[signal, factor], &[])?;
+        }
+        let int = |value: i64| Given::Attr(AttrValue::int(value));
+        let given = [
+            ("pieces", Given::Value(signal)),
+            ("window", Given::Value(window)),
+            ("n", int(n)),
+            ("hop", int(hop)),
+            ("total", int(total)),
+            ("start", int(start)),
+            ("end", int(end)),
+        ];
+        let mut v = self.program(OVERLAP, &given)?;
+        if missing > 0 {
+            let pads = AttrValue::ints(&[0, 0, 0, missing]);
+            v = self.call("pad", &[v], &[("pads", pads)])?;
+        }
+        let target = [lead, &[Dim::Const(end - start + missing)]].concat();
+        let v = self.call("reshape", &[v], &[("shape", AttrValue::Ints(target))])?;
+        Ok(vec![Typed::new(v, real).into()])
+    }
+}
+
+/// A boolean parameter; `missing` if it is omitted.
+fn param_flag(args: &Args<'_>, name: &str, missing: bool) -> bool {
+    match args.param(name) {
+        Val::Host(Host::Bool(value)) => value,
+        _ => missing,
+    }
+}

@@ -1,0 +1,43 @@
+//! Rewriting by equality saturation: encodes a graph as an e-graph, applies rules up to a fixed point or a counted
+//! limit, and extracts the cheapest graph.
+
+mod apply;
+#[cfg(test)]
+mod brute;
+mod choice;
+mod cost;
+mod decode;
+mod encode;
+mod enode;
+mod exchange;
+mod explain;
+mod explored;
+mod extract;
+mod flow;
+mod fold;
+mod kept;
+mod matching;
+mod nearest;
+mod saturate;
+mod substitute;
+mod trial;
+
+pub use cost::{CostModel, batch_symbols, graph_cost};
+pub use decode::decode;
+pub use encode::{Encoded, encode, encode_folding, encode_into};
+pub use enode::{ClassData, ENode, Facts, Head, Interner};
+pub use explain::Step;
+pub use explored::{Explored, Formula, Term, Union};
+pub use extract::{Extraction, extract};
+pub use flow::{Unroll, has_flow, loops, resolve_flow};
+pub use fold::{FoldNote, FoldReport, Folding, fold_static};
+pub use kept::{Kept, kept_from};
+pub use nearest::{Nearest, nearest_in_egraph, nearest_in_graph};
+pub use saturate::{
+    IterationReport, Limits, RuleReport, Saturation, StopReason, saturate, saturate_explained, saturate_watched,
+};
+pub use substitute::{Substitution, substitute, substitute_explored, substitute_watched};
+pub use trial::{Sides, Trial};
+
+/// The e-graph of typed tensor expressions.
+pub type EGraph = egg::EGraph<ENode, Facts>;

@@ -1,0 +1,416 @@
+//! The saturation loop: searches all rules, applies the matches and rebuilds, until nothing changes or a limit is
+//! reached.
+//!
+//! Limits are counts, so that a run gives the same result on every machine.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use egg::Id;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::EGraph;
+use super::apply::{build_target, same_type};
+use super::encode::{EGraphSink, Encoded};
+use super::enode::ENode;
+use super::explain::{History, Step};
+use super::explored::Explored;
+use super::extract::Extraction;
+use super::matching::{Binding, MOST_STEPS, Match, Program, Searcher, Snapshot, resolve};
+use tautomer_graph::Graph;
+use tautomer_rule::Rule;
+
+/// When to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// The maximum number of rounds, each of which searches all rules.
+    pub iterations: usize,
+    /// The maximum number of e-nodes, including those of the graph; at least four times the size of the graph is always
+    /// allowed.
+    pub nodes: usize,
+    /// The maximum number of matches of one rule in one round; a rule that finds more rests for some rounds, and may
+    /// then find twice as many.
+    pub matches: usize,
+    /// The number of rounds in which rules with several outputs are searched. Their results match again, so that the
+    /// e-graph grows quadratically in each round.
+    pub multi_output_rounds: usize,
+    /// The maximum total number of applications; `None` for no limit.
+    pub rewrites: Option<usize>,
+    /// The maximum total number of search steps for one rule, in addition to a hundred for each e-node in each round; a
+    /// rule that has used them up is no longer searched for.
+    pub steps: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            iterations: 16,
+            nodes: 20_000,
+            matches: 2_000,
+            multi_output_rounds: 1,
+            rewrites: None,
+            steps: MOST_STEPS,
+        }
+    }
+}
+
+/// The reason why saturation stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StopReason {
+    /// No rule changes anything.
+    Saturated,
+    /// No match is left to substitute.
+    FixedPoint,
+    /// The limit on rounds was reached.
+    Iterations,
+    /// The limit on e-nodes was reached.
+    Nodes,
+    /// The limit on applications was reached.
+    Rewrites,
+}
+
+impl StopReason {
+    /// The reason in words.
+    pub fn name(self) -> &'static str {
+        match self {
+            StopReason::Saturated => "saturated",
+            StopReason::FixedPoint => "fixed point",
+            StopReason::Iterations => "iteration limit",
+            StopReason::Nodes => "node limit",
+            StopReason::Rewrites => "rewrite limit",
+        }
+    }
+}
+
+/// The effects of one rule.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RuleReport {
+    /// The number of candidates found.
+    pub matches: usize,
+    /// The number of applications that merged two classes.
+    pub applied: usize,
+    /// The number of candidates whose target has no type or a different one.
+    pub refused: usize,
+    /// The number of candidates whose two sides were already equal.
+    pub idle: usize,
+    /// Substitution: the number of places where the result would depend on itself.
+    pub circular: usize,
+    /// Substitution: the number of places where the target does not cost less and the rule could be undone.
+    pub dearer: usize,
+    /// Substitution: operators of the target that the result may not contain, with the number of places that needed
+    /// them.
+    pub forbidden: BTreeMap<&'static str, usize>,
+    /// The number of rounds in which it rested because it had found too many matches.
+    pub rested: usize,
+    /// True if its search exceeded the limit on steps and was not completed.
+    pub stopped: bool,
+}
+
+/// The effects of one round.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IterationReport {
+    /// The number of e-nodes afterwards.
+    pub nodes: usize,
+    /// The number of classes afterwards.
+    pub classes: usize,
+    /// The number of applications.
+    pub applied: usize,
+}
+
+/// The outcome of saturation.
+pub struct Saturation {
+    /// The rules, in order, with the effects of each.
+    pub rules: Vec<(Arc<Rule>, RuleReport)>,
+    /// The rounds.
+    pub iterations: Vec<IterationReport>,
+    /// The reason why it stopped.
+    pub stop: StopReason,
+    /// The rule that created an e-node, as an index into `rules`.
+    created_by: FxHashMap<ENode, u32>,
+    /// The applications, if they were recorded.
+    pub(super) history: Option<History>,
+}
+
+impl Saturation {
+    /// The number of candidates of all rules.
+    pub fn matches(&self) -> usize {
+        self.rules.iter().map(|(_, r)| r.matches).sum()
+    }
+
+    /// The two sides of an application: a graph whose results are the outputs of the match, then those of the target,
+    /// each computed in the form it had when it was found. Inputs and parameters are those of `graph`.
+    pub fn sides(&self, graph: &Graph, encoded: &Encoded, application: usize) -> Option<Graph> {
+        self.history.as_ref()?.sides(graph, encoded, application)
+    }
+
+    /// Everything that saturation explored; `None` unless [`saturate_explained`] ran.
+    pub fn explored(&self, graph: &Graph, encoded: &Encoded) -> Option<Explored> {
+        let rules: Vec<Arc<Rule>> = self.rules.iter().map(|(rule, _)| rule.clone()).collect();
+        Some(self.history.as_ref()?.explored(graph, encoded, &rules))
+    }
+
+    /// All applications, in order; empty unless [`saturate_explained`] ran.
+    pub fn applications(&self, graph: &Graph, encoded: &Encoded) -> Vec<Step> {
+        let rules: Vec<Arc<Rule>> = self.rules.iter().map(|(rule, _)| rule.clone()).collect();
+        let history = self.history.as_ref();
+        history.map_or_else(Vec::new, |h| h.applications(graph, encoded, &rules))
+    }
+
+    /// The applications that an extraction depends on, with their numbers, from inputs to results; empty unless
+    /// [`saturate_explained`] ran.
+    pub fn steps(&self, graph: &Graph, encoded: &Encoded, extraction: &Extraction) -> Vec<(usize, Step)> {
+        let rules: Vec<Arc<Rule>> = self.rules.iter().map(|(rule, _)| rule.clone()).collect();
+        let history = self.history.as_ref();
+        history.map_or_else(Vec::new, |h| h.steps(graph, encoded, extraction, &rules))
+    }
+
+    /// The rule that first created the e-node, if it was not part of the original graph.
+    pub fn creator(&self, enode: &ENode) -> Option<&Arc<Rule>> {
+        self.created_by.get(enode).map(|&i| &self.rules[i as usize].0)
+    }
+}
+
+struct Schedule {
+    banned_until: usize,
+    times_banned: u32,
+    /// True if all matches of the previous round were processed, so that only changes since then can give new ones.
+    up_to_date: bool,
+}
+
+/// Saturates the e-graph of `encoded` with `rules`.
+pub fn saturate(encoded: &mut Encoded, rules: &[Arc<Rule>], limits: Limits) -> Saturation {
+    run(encoded, rules, limits, None, &|_| {})
+}
+
+/// Like [`saturate`], but records every application, so that a result can be explained.
+pub fn saturate_explained(encoded: &mut Encoded, rules: &[Arc<Rule>], limits: Limits) -> Saturation {
+    run(encoded, rules, limits, Some(History::default()), &|_| {})
+}
+
+/// Like [`saturate`] or, if `explained`, [`saturate_explained`]; calls `watch` after each round.
+pub fn saturate_watched(
+    encoded: &mut Encoded,
+    rules: &[Arc<Rule>],
+    limits: Limits,
+    explained: bool,
+    watch: &dyn Fn(&IterationReport),
+) -> Saturation {
+    run(encoded, rules, limits, explained.then(History::default), watch)
+}
+
+fn run(
+    encoded: &mut Encoded,
+    rules: &[Arc<Rule>],
+    limits: Limits,
+    mut history: Option<History>,
+    watch: &dyn Fn(&IterationReport),
+) -> Saturation {
+    let egraph = &mut encoded.egraph;
+    let programs: Vec<Program> = rules.iter().map(|r| Program::new(r.clone())).collect();
+    let mut reports: Vec<RuleReport> = vec![RuleReport::default(); rules.len()];
+    let mut schedules: Vec<Schedule> = rules
+        .iter()
+        .map(|_| Schedule {
+            banned_until: 0,
+            times_banned: 0,
+            up_to_date: false,
+        })
+        .collect();
+    let mut seen: Vec<FxHashSet<u64>> = vec![FxHashSet::default(); rules.len()];
+    let mut created_by: FxHashMap<ENode, u32> = FxHashMap::default();
+    let node_limit = limits.nodes.max(4 * egraph.total_size());
+    let match_limit = limits.matches.max(egraph.total_size());
+    // Patterns deeper than 254 are searched for everywhere.
+    let depth = programs.iter().map(|p| p.depth).max().unwrap_or(0).min(254) as u8;
+    // The remaining steps of each rule.
+    let mut steps: Vec<usize> = vec![limits.steps; rules.len()];
+    let mut iterations = Vec::new();
+    let mut rewrites = 0;
+    let mut stop = StopReason::Iterations;
+    'rounds: for round in 0..limits.iterations {
+        let mut found = Vec::new();
+        let mut rested = false;
+        let changed = std::mem::take(&mut egraph.analysis.changed);
+        let snapshot = Snapshot::new(egraph);
+        let distances = snapshot.distances(&changed, depth);
+        for (i, program) in programs.iter().enumerate() {
+            if program.rule.source.has_several_outputs() && round >= limits.multi_output_rounds {
+                continue;
+            }
+            if reports[i].stopped {
+                continue;
+            }
+            let schedule = &mut schedules[i];
+            if round < schedule.banned_until {
+                schedule.up_to_date = false;
+                reports[i].rested += 1;
+                rested = true;
+                continue;
+            }
+            let only_changed = std::mem::replace(&mut schedule.up_to_date, true);
+            let Some(mut searcher) = Searcher::new(program, &snapshot) else {
+                continue;
+            };
+            let near = program.depth.min(usize::from(depth)) as u8;
+            let wanted = |id: Id| !only_changed || distances[usize::from(id)] <= near;
+            let allowed = match_limit << schedule.times_banned.min(20);
+            let mut matches: Vec<(Binding<Id>, Vec<u32>)> = Vec::new();
+            let least = egraph.total_size().saturating_mul(100);
+            searcher.steps = steps[i].saturating_add(least);
+            searcher.among(&wanted, &mut |binding| {
+                let needs = history.as_ref().map_or_else(Vec::new, |history| {
+                    history.makers(
+                        binding
+                            .forms
+                            .iter()
+                            .map(|&(id, place)| &egraph[id].nodes[place as usize]),
+                    )
+                });
+                matches.push((binding, needs));
+                matches.len() <= allowed
+            });
+            steps[i] = steps[i].min(searcher.steps);
+            reports[i].stopped = searcher.is_exhausted();
+            reports[i].matches += matches.len();
+            if matches.len() > allowed {
+                schedule.up_to_date = false;
+                schedule.times_banned += 1;
+                schedule.banned_until = round + (2 << schedule.times_banned.min(10));
+                reports[i].rested += 1;
+                rested = true;
+                continue;
+            }
+            found.push((i, matches));
+        }
+        let mut applied = 0;
+        let mut over = None;
+        let mut created = Vec::new();
+        'apply: for (i, matches) in found {
+            let program = &programs[i];
+            for (binding, needs) in matches {
+                let key = |egraph: &EGraph| binding.key(|id| egraph.find(id));
+                let before = key(egraph);
+                if seen[i].contains(&before) {
+                    continue;
+                }
+                let Ok(matched) = resolve(&*egraph, program, &binding) else {
+                    continue;
+                };
+                if matched.failing(&*egraph, program).is_some() {
+                    continue;
+                }
+                if limits.rewrites.is_some_and(|most| rewrites >= most) {
+                    over = Some(StopReason::Rewrites);
+                    break 'apply;
+                }
+                let (outcome, targets) = apply(&program.rule, egraph, &matched, &mut created);
+                match outcome {
+                    Outcome::Applied => {
+                        if let Some(history) = &mut history {
+                            history.push(i, &matched.outputs, &targets, needs, &created);
+                        }
+                        applied += 1;
+                        rewrites += 1;
+                        reports[i].applied += 1;
+                        seen[i].insert(key(egraph));
+                    }
+                    Outcome::NoEffect => {
+                        reports[i].idle += 1;
+                        seen[i].insert(before);
+                    }
+                    Outcome::Refused => {
+                        reports[i].refused += 1;
+                        seen[i].insert(before);
+                    }
+                }
+                for (enode, _) in created.drain(..) {
+                    created_by.entry(enode).or_insert(i as u32);
+                }
+                if egraph.total_size() > node_limit {
+                    over = Some(StopReason::Nodes);
+                    break 'apply;
+                }
+            }
+        }
+        egraph.rebuild();
+        if let Some(history) = &mut history {
+            history.rebuild(egraph);
+        }
+        let report = IterationReport {
+            nodes: egraph.total_size(),
+            classes: egraph.number_of_classes(),
+            applied,
+        };
+        watch(&report);
+        iterations.push(report);
+        if let Some(reason) = over {
+            stop = reason;
+            break 'rounds;
+        }
+        if applied == 0 {
+            if !rested {
+                stop = StopReason::Saturated;
+                break 'rounds;
+            }
+            // Only resting rules could still change something, so they are woken.
+            schedules.iter_mut().for_each(|s| s.banned_until = 0);
+        }
+    }
+    let mut canonical: FxHashMap<ENode, u32> = FxHashMap::default();
+    let mut keys: Vec<(ENode, u32)> = created_by.into_iter().collect();
+    keys.sort();
+    for (mut enode, rule) in keys {
+        enode.children.iter_mut().for_each(|c| *c = egraph.find(*c));
+        canonical.entry(enode).and_modify(|r| *r = rule.min(*r)).or_insert(rule);
+    }
+    for (_, _, enode) in &encoded.origins {
+        let mut enode = enode.clone();
+        enode.children.iter_mut().for_each(|c| *c = egraph.find(*c));
+        canonical.remove(&enode);
+    }
+    let rules = programs.into_iter().map(|p| p.rule).zip(reports).collect();
+    Saturation {
+        rules,
+        iterations,
+        stop,
+        created_by: canonical,
+        history,
+    }
+}
+
+/// The outcome of a match.
+enum Outcome {
+    /// The classes were merged.
+    Applied,
+    /// They were already equal.
+    NoEffect,
+    /// The target could not be built, or has a different type.
+    Refused,
+}
+
+/// Builds the target of a match and merges it with the source; new e-nodes are pushed to `created`.
+fn apply(rule: &Rule, egraph: &mut EGraph, found: &Match<Id>, created: &mut Vec<(ENode, Id)>) -> (Outcome, Vec<Id>) {
+    let mut sink = EGraphSink {
+        egraph,
+        created: Vec::new(),
+    };
+    let built = build_target(rule, found, &mut sink);
+    created.append(&mut sink.created);
+    let Ok(targets) = built else {
+        return (Outcome::Refused, Vec::new());
+    };
+    let same = found
+        .outputs
+        .iter()
+        .zip(&targets)
+        .all(|(a, b)| same_type(&egraph[*a].data.ty, &egraph[*b].data.ty));
+    if !same {
+        return (Outcome::Refused, Vec::new());
+    }
+    let mut changed = false;
+    for (&a, &b) in found.outputs.iter().zip(&targets) {
+        changed |= egraph.union(a, b);
+    }
+    let outcome = if changed { Outcome::Applied } else { Outcome::NoEffect };
+    (outcome, targets)
+}

@@ -1,0 +1,97 @@
+//! Trials of a rule: both sides of a match, next to each other in one graph.
+
+use std::sync::Arc;
+
+use super::apply::{build_target, same_type};
+use super::matching::{Program, Searcher, is_input, resolve};
+use super::substitute::Index;
+use tautomer_diag::Diagnostics;
+use tautomer_graph::{Graph, VertexId};
+use tautomer_rule::{PatternId, Rule};
+
+/// A rule prepared for matching.
+pub struct Trial {
+    program: Program,
+}
+
+/// A match and its target, in a graph with all vertices of both.
+pub struct Sides {
+    /// The graph.
+    pub graph: Graph,
+    /// The outputs of the match.
+    pub source: Vec<VertexId>,
+    /// The values matched by variables, literals and wildcards of the source.
+    pub inputs: Vec<VertexId>,
+    /// The values matched by vertices of the pattern.
+    pub bound: Vec<(PatternId, VertexId)>,
+    /// The outputs of the target, or why it cannot be built.
+    pub target: Result<Vec<VertexId>, Diagnostics>,
+}
+
+impl Sides {
+    /// True if each output of the target has the type of the output that it replaces.
+    pub fn types_agree(&self) -> bool {
+        self.target.as_ref().is_ok_and(|target| {
+            let pairs = self.source.iter().zip(target);
+            pairs
+                .into_iter()
+                .all(|(a, b)| same_type(self.graph.ty(*a), self.graph.ty(*b)))
+        })
+    }
+}
+
+impl Trial {
+    /// A trial of `rule`.
+    pub fn new(rule: Arc<Rule>) -> Trial {
+        Trial {
+            program: Program::new(rule),
+        }
+    }
+
+    /// Which conditions hold at the first match at `at` for which the first `taken` conditions hold.
+    pub fn conditions(&self, graph: Graph, at: &[VertexId], taken: usize) -> Option<Vec<bool>> {
+        let index = Index::new(graph);
+        let program = &self.program;
+        let mut found = None;
+        Searcher::new(program, &index)?.all(&mut |binding| {
+            if binding.outputs == at
+                && let Ok(matched) = resolve(&index, program, &binding)
+            {
+                let all = matched.holding(&index, program);
+                found = all.iter().take(taken).all(|holds| *holds).then_some(all);
+            }
+            found.is_none()
+        });
+        found
+    }
+
+    /// The first match in `graph`, at the outputs `at` if given; conditions are checked as in the engines.
+    pub fn sides(&self, graph: Graph, at: Option<&[VertexId]>) -> Option<Sides> {
+        let index = Index::new(graph);
+        let program = &self.program;
+        let mut found = None;
+        Searcher::new(program, &index)?.all(&mut |binding| {
+            if at.is_none_or(|at| binding.outputs == at)
+                && let Ok(matched) = resolve(&index, program, &binding)
+                && matched.failing(&index, program).is_none()
+            {
+                found = Some((binding, matched));
+            }
+            found.is_none()
+        });
+        let (binding, matched) = found?;
+        let source = &program.rule.source;
+        let bound: Vec<(PatternId, VertexId)> = binding.vertices().collect();
+        let inputs = bound.iter().filter(|(at, _)| is_input(source.node(*at)));
+        let inputs = inputs.map(|(_, v)| *v).collect();
+        let mut graph = index.into_whole();
+        let target = build_target(&program.rule, &matched, &mut graph);
+        Some(Sides {
+            graph,
+            source: matched.outputs,
+            inputs,
+            bound,
+            target,
+        })
+    }
+}

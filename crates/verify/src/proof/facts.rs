@@ -1,0 +1,602 @@
+//! The facts about the symbols in one case of a proof, and their consequences.
+
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::expr::{Expr, replaced};
+use super::linear;
+use super::models::Models;
+use tautomer_tensor::{Atom, Dim};
+
+/// How often facts are multiplied to reach the products that a question contains.
+const ROUNDS: usize = 2;
+
+/// Limit on the inequalities that are compared for a proof of two graphs.
+pub(super) const EFFORT: u64 = 5_000_000;
+
+/// Limit on the facts that go into the answer to one question.
+const MOST: usize = 60;
+
+/// What a symbol introduced by the proof stands for.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum Made {
+    /// A quotient, rounded down.
+    Quotient(Dim, Dim),
+    /// A remainder.
+    Remainder(Dim, Dim),
+    /// An expression.
+    Whole(Dim),
+    /// An index that is data, along an axis of that dimension.
+    Datum(Expr, Dim),
+}
+
+impl fmt::Display for Made {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Made::Quotient(a, b) => write!(f, "({a})/({b})"),
+            Made::Remainder(a, b) => write!(f, "({a})%({b})"),
+            Made::Whole(a) => write!(f, "({a})"),
+            Made::Datum(number, extent) => write!(f, "@{number} in {extent}"),
+        }
+    }
+}
+
+/// The symbols introduced by the proof. Each stands for one thing, even if two print alike.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    known: FxHashMap<Made, Dim>,
+    taken: FxHashSet<String>,
+}
+
+impl Names {
+    /// The symbol for `made`.
+    pub(super) fn symbol(&mut self, made: Made) -> Dim {
+        if let Some(known) = self.known.get(&made) {
+            return known.clone();
+        }
+        let mut name = made.to_string();
+        while !self.taken.insert(name.clone()) {
+            name.push('\'');
+        }
+        let symbol = Dim::symbol(&name);
+        self.known.insert(made, symbol.clone());
+        symbol
+    }
+}
+
+/// How many inequalities may still be compared for a rule; once that is 0, nothing follows any more.
+#[derive(Debug)]
+pub(super) struct Effort {
+    left: Cell<u64>,
+    limit: u64,
+}
+
+impl Effort {
+    /// A budget of that many comparisons.
+    pub(super) fn of(limit: u64) -> Effort {
+        Effort {
+            left: Cell::new(limit),
+            limit,
+        }
+    }
+
+    /// The whole budget.
+    pub(super) fn limit(&self) -> u64 {
+        self.limit
+    }
+
+    pub(super) fn is_spent(&self) -> bool {
+        self.left.get() == 0
+    }
+
+    pub(super) fn spend(&self, inequalities: usize) {
+        self.left.set(self.left.get().saturating_sub(inequalities as u64));
+    }
+}
+
+impl Default for Effort {
+    fn default() -> Effort {
+        Effort::of(EFFORT)
+    }
+}
+
+/// The facts of a case: symbols defined by expressions, and expressions that are nonnegative or nonzero.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Facts {
+    /// Symbols defined by an equation, with their values.
+    pub(super) defined: Vec<(Arc<str>, Dim)>,
+    /// Each is at least 0.
+    pub(super) at_least_zero: Vec<Dim>,
+    /// Each is different from 0.
+    pub(super) not_zero: Vec<Dim>,
+    /// How many of the last inequalities hold only while bound symbols are in scope.
+    scoped: usize,
+    /// Known answers to [`follows`](Facts::follows), and how many inequalities were in scope.
+    answers: RefCell<FxHashMap<Dim, (bool, usize)>>,
+    models: RefCell<Models>,
+    /// Shared with the cases it was split from and those split from it.
+    pub(super) effort: Rc<Effort>,
+    /// Shared likewise.
+    pub(super) names: Rc<RefCell<Names>>,
+    /// Numbers that stand for arbitrary ones, each for one.
+    pub(super) tokens: Rc<[f64]>,
+    /// Cached least values of atoms.
+    lower: RefCell<FxHashMap<Atom, Option<i64>>>,
+}
+
+impl Facts {
+    /// The expression with defined symbols replaced.
+    pub(super) fn resolve(&self, dim: &Dim) -> Dim {
+        if self.defined.is_empty() || dim.as_const().is_some() {
+            return dim.clone();
+        }
+        dim.substitute(&|atom| match atom {
+            Atom::Symbol(name) => self.defined.iter().find(|(n, _)| n == name).map(|(_, d)| d.clone()),
+            _ => None,
+        })
+    }
+
+    /// Adds that `dim` is at least 0.
+    pub(super) fn add(&mut self, dim: Dim) {
+        let dim = self.resolve(&dim);
+        // A negative constant is kept: it makes the case empty.
+        if dim.as_const().map_or(!self.at_least_zero.contains(&dim), |v| v < 0) {
+            let at = self.at_least_zero.len() - self.scoped;
+            self.models.borrow_mut().keep(&dim);
+            self.lower.borrow_mut().clear();
+            self.at_least_zero.insert(at, dim);
+            self.answers.borrow_mut().retain(|_, (follows, _)| *follows);
+        }
+    }
+
+    /// Adds that `dim` is not 0.
+    pub(super) fn add_not_zero(&mut self, dim: Dim) {
+        let minus = -dim.clone();
+        if self.follows(&dim) {
+            self.add(dim.clone() - Dim::Const(1));
+        } else if self.follows(&minus) {
+            self.add(minus - Dim::Const(1));
+        }
+        self.not_zero.push(dim);
+    }
+
+    /// Adds that `dim` is at least 0 until [`leave`](Facts::leave).
+    pub(super) fn enter(&mut self, dim: Dim) {
+        let dim = self.resolve(&dim);
+        self.models.borrow_mut().keep(&dim);
+        self.lower.borrow_mut().clear();
+        self.at_least_zero.push(dim);
+        self.scoped += 1;
+        self.answers.borrow_mut().retain(|_, (follows, _)| *follows);
+    }
+
+    /// Removes the last `n` facts that were entered.
+    pub(super) fn leave(&mut self, n: usize) {
+        self.scoped -= n;
+        self.lower.borrow_mut().clear();
+        self.at_least_zero.truncate(self.at_least_zero.len() - n);
+        let left = self.scoped;
+        self.answers.borrow_mut().retain(|_, (_, scoped)| *scoped <= left);
+    }
+
+    /// The facts that are entered and not yet left.
+    pub(super) fn in_scope(&self) -> &[Dim] {
+        &self.at_least_zero[self.at_least_zero.len() - self.scoped..]
+    }
+
+    /// The case without the facts in scope.
+    pub(super) fn unscoped(&self) -> Facts {
+        let mut out = self.clone();
+        out.leave(self.scoped);
+        out
+    }
+
+    /// Adds that `dim` is 0. Returns true if that defines a symbol.
+    pub(super) fn equate(&mut self, dim: &Dim, fixed: &dyn Fn(&str) -> bool) -> bool {
+        let dim = self.cancelled(&self.resolve(dim));
+        if let Some(parts) = self.at_least_values(&dim) {
+            let mut any = false;
+            for part in parts {
+                any |= self.equate(&part, fixed);
+            }
+            return any;
+        }
+        let Some((symbol, value)) = solved(&dim, fixed) else {
+            self.add(dim.clone());
+            self.add(-dim);
+            return false;
+        };
+        for (_, d) in &mut self.defined {
+            *d = replaced(d, &symbol, &value);
+        }
+        for d in self.at_least_zero.iter_mut().chain(&mut self.not_zero) {
+            *d = replaced(d, &symbol, &value);
+        }
+        self.models.borrow_mut().define(&symbol, &value, &self.at_least_zero);
+        self.defined.push((symbol, value));
+        self.lower.borrow_mut().clear();
+        self.answers.borrow_mut().clear();
+        true
+    }
+
+    /// The expression divided by common factors that are not 0: it is 0 exactly where `dim` is.
+    pub(super) fn cancelled(&self, dim: &Dim) -> Dim {
+        let mut out = dim.clone();
+        for atom in common_factors(dim) {
+            let factor = Dim::atom(atom);
+            if self.zero(&factor) == Some(false)
+                && let Some(rest) = out.exact_div(&factor)
+            {
+                out = rest;
+            }
+        }
+        out
+    }
+
+    /// Equations that follow if `dim` is 0 and a sum of products is as small as the least values of its atoms allow.
+    fn at_least_values(&self, dim: &Dim) -> Option<Vec<Dim>> {
+        let mut terms = dim.terms();
+        if terms.len() < 2 || terms.iter().all(|(p, _)| p.len() < 2) {
+            return None;
+        }
+        if terms.last().is_some_and(|(_, c)| *c < 0) {
+            terms.iter_mut().for_each(|(_, c)| *c = -*c);
+        }
+        // A product of nonnegative integers is 1 only if each is 1.
+        if let [(one, -1), (product, 1)] = terms.as_slice()
+            && one.is_empty()
+        {
+            self.least_product(product)?;
+            return Some(product.iter().map(|a| Dim::atom(a.clone()) - Dim::Const(1)).collect());
+        }
+        let mut sum = 0i64;
+        for (product, c) in &terms {
+            if product.is_empty() {
+                sum = sum.checked_add(*c)?;
+            } else if *c < 0 {
+                return None;
+            } else {
+                sum = sum.checked_add(c.checked_mul(self.least_product(product)?)?)?;
+            }
+        }
+        if sum != 0 {
+            return None;
+        }
+        let mut out = Vec::new();
+        for (product, _) in terms.iter().filter(|(p, _)| !p.is_empty()) {
+            let atoms = product
+                .iter()
+                .map(|a| (Dim::atom(a.clone()), self.least(a).unwrap_or(0)));
+            let above: Vec<(Dim, i64)> = atoms.collect();
+            if above.iter().all(|(_, least)| *least > 0) {
+                out.extend(above.into_iter().map(|(a, least)| a - Dim::Const(least)));
+            } else {
+                let mut zero = above.into_iter().filter(|(_, least)| *least == 0);
+                if let (Some((a, _)), None) = (zero.next(), zero.next()) {
+                    out.push(a);
+                }
+            }
+        }
+        Some(out)
+    }
+
+    /// True if the facts contradict one another.
+    pub(super) fn is_empty(&self) -> bool {
+        self.not_zero.iter().any(|d| *d == Dim::Const(0) || self.is_zero(d)) || self.follows(&Dim::Const(-1))
+    }
+
+    fn is_zero(&self, dim: &Dim) -> bool {
+        self.follows(dim) && self.follows(&-dim.clone())
+    }
+
+    /// Whether `dim` is 0, if that follows.
+    pub(super) fn zero(&self, dim: &Dim) -> Option<bool> {
+        let dim = self.resolve(dim);
+        if let Some(v) = dim.as_const() {
+            return Some(v == 0);
+        }
+        let minus = -dim.clone();
+        if self.not_zero.iter().any(|d| *d == dim || *d == minus) {
+            return Some(false);
+        }
+        let one = Dim::Const(1);
+        if self.follows(&(dim.clone() - one.clone())) || self.follows(&(minus.clone() - one)) {
+            return Some(false);
+        }
+        if self.follows(&dim) && self.follows(&minus) {
+            return Some(true);
+        }
+        // A product of nonzero factors is not 0.
+        if let [(product, _)] = dim.terms().as_slice()
+            && product.len() > 1
+            && product.iter().all(|a| self.zero(&Dim::atom(a.clone())) == Some(false))
+        {
+            return Some(false);
+        }
+        None
+    }
+
+    /// Whether `dim` is at least 0, if that follows.
+    pub(super) fn sign(&self, dim: &Dim) -> Option<bool> {
+        let dim = self.resolve(dim);
+        if let Some(v) = dim.as_const() {
+            return Some(v >= 0);
+        }
+        if self.follows(&dim) {
+            return Some(true);
+        }
+        self.follows(&(-dim - Dim::Const(1))).then_some(false)
+    }
+
+    /// True if it follows that `dim` is at least 0.
+    pub(super) fn follows(&self, dim: &Dim) -> bool {
+        match dim.as_const() {
+            Some(v) if v >= 0 => return true,
+            Some(_) if self.at_least_zero.is_empty() => return false,
+            _ => {}
+        }
+        if let Some(&(known, _)) = self.answers.borrow().get(dim) {
+            return known;
+        }
+        self.effort.spend(self.at_least_zero.len());
+        let refuted = self.models.borrow_mut().refute(dim, &self.at_least_zero, &self.effort);
+        let answer = !refuted && !self.effort.is_spent() && self.derive(dim);
+        self.answers.borrow_mut().insert(dim.clone(), (answer, self.scoped));
+        answer
+    }
+
+    /// The least value of an atom according to facts about it alone.
+    fn least(&self, atom: &Atom) -> Option<i64> {
+        if let Some(known) = self.lower.borrow().get(atom) {
+            return *known;
+        }
+        let mut least: Option<i64> = match atom {
+            Atom::Mod(_, d) if self.positive(d) => Some(0),
+            _ => None,
+        };
+        for fact in &self.at_least_zero {
+            if let Some((this, number)) = fact.as_atom_and_number()
+                && this == atom
+            {
+                least = Some(least.map_or(-number, |l| l.max(-number)));
+            }
+        }
+        self.lower.borrow_mut().insert(atom.clone(), least);
+        least
+    }
+
+    /// The least value of a product of atoms, if the least value of each is known and nonnegative.
+    fn least_product(&self, product: &[Atom]) -> Option<i64> {
+        product.iter().try_fold(1i64, |out, atom| {
+            let least = self.least(atom).filter(|l| *l >= 0)?;
+            out.checked_mul(least)
+        })
+    }
+
+    fn derive(&self, goal: &Dim) -> bool {
+        // Sums of nonnegative terms.
+        let mut plain = Some(0i64);
+        goal.each_term(&mut |product, c| {
+            plain = plain.and_then(|sum| {
+                let least = self.least_product(product).filter(|_| c > 0 || product.is_empty())?;
+                sum.checked_add(c.checked_mul(least)?)
+            });
+        });
+        if plain.is_some_and(|least| least >= 0) {
+            return true;
+        }
+        let negated = -goal.clone() - Dim::Const(1);
+        let mut used = vec![negated.clone()];
+        let mut products: FxHashSet<Vec<Atom>> = FxHashSet::default();
+        let mut seen: FxHashSet<Dim> = FxHashSet::default();
+        let mut waiting: Vec<&Dim> = self.at_least_zero.iter().collect();
+        self.effort.spend(waiting.len());
+        let mut next = 0;
+        let mut rounds = 0;
+        while used.len() < MOST {
+            if next == used.len() {
+                self.effort.spend(used.len());
+                if linear::contradictory(&used) {
+                    return true;
+                }
+                rounds += 1;
+                if rounds > ROUNDS || !self.multiply(&mut used, &products, &mut seen) {
+                    break;
+                }
+            }
+            let Some(fact) = used.get(next).cloned() else { break };
+            next += 1;
+            let mut fresh: Vec<Vec<Atom>> = Vec::new();
+            fact.each_term(&mut |product, _| {
+                if !product.is_empty() && !products.contains(product) {
+                    products.insert(product.to_vec());
+                    fresh.push(product.to_vec());
+                }
+            });
+            for product in &fresh {
+                self.define(product, &mut used, &mut seen);
+            }
+            waiting.retain(|f| {
+                let mut shares = false;
+                f.each_term(&mut |p, _| shares |= products.contains(p));
+                if shares && seen.insert((*f).clone()) {
+                    used.push((*f).clone());
+                }
+                !shares
+            });
+        }
+        false
+    }
+
+    /// Facts about a product and its atoms.
+    fn define(&self, product: &[Atom], used: &mut Vec<Dim>, seen: &mut FxHashSet<Dim>) {
+        let mut add = |d: Dim| {
+            if d.as_const().is_none() && seen.insert(d.clone()) {
+                used.push(d);
+            }
+        };
+        for atom in product {
+            let this = Dim::atom(atom.clone());
+            match atom {
+                Atom::FloorDiv(a, b) if self.positive(b) => {
+                    // a < b * c implies that the quotient is less than c.
+                    for fact in &self.at_least_zero {
+                        let limit = fact.clone() + a.clone() + Dim::Const(1);
+                        if let Some(c) = limit.exact_div(b) {
+                            add(c - Dim::Const(1) - this.clone());
+                        }
+                    }
+                    if self.at_least_zero.contains(a) {
+                        add(this.clone());
+                    }
+                    let rest = a.clone() - b.clone() * this;
+                    add(rest.clone());
+                    add(b.clone() - Dim::Const(1) - rest);
+                }
+                Atom::Mod(a, b) if self.positive(b) => {
+                    add(this.clone());
+                    add(b.clone() - Dim::Const(1) - this.clone());
+                    let _ = a;
+                }
+                Atom::Min(a, b) => {
+                    add(a.clone() - this.clone());
+                    add(b.clone() - this);
+                }
+                Atom::Max(a, b) => {
+                    add(this.clone() - a.clone());
+                    add(this - b.clone());
+                }
+                _ => {}
+            }
+        }
+        if let Some((atom, rest)) = product.split_first().filter(|(_, rest)| !rest.is_empty()) {
+            // (x - a) * (y - b) >= 0 for the least values a and b.
+            if let (Some(a), Some(b)) = (self.least(atom).filter(|l| *l >= 0), self.least_product(rest)) {
+                let x = Dim::atom(atom.clone());
+                let y: Dim = rest.iter().cloned().map(Dim::atom).product();
+                add((x - Dim::Const(a)) * (y - Dim::Const(b)));
+            }
+        }
+    }
+
+    fn positive(&self, dim: &Dim) -> bool {
+        match dim.as_const() {
+            Some(v) => v > 0,
+            None => match dim.terms().as_slice() {
+                [(product, c)] => *c > 0 && self.least_product(product).is_some_and(|l| l > 0),
+                _ => self
+                    .at_least_zero
+                    .iter()
+                    .any(|f| (dim.clone() - f.clone()).as_const().is_some_and(|v| v > 0)),
+            },
+        }
+    }
+
+    /// Multiplies facts about one factor of a product by the other factors, which are nonnegative; false if there is
+    /// nothing new.
+    fn multiply(&self, used: &mut Vec<Dim>, products: &FxHashSet<Vec<Atom>>, seen: &mut FxHashSet<Dim>) -> bool {
+        let mut sorted: Vec<&Vec<Atom>> = products.iter().filter(|p| p.len() > 1).collect();
+        sorted.sort();
+        let before = used.len();
+        let facts = used.clone();
+        for product in sorted {
+            for (i, atom) in product.iter().enumerate() {
+                let mut rest = product.clone();
+                rest.remove(i);
+                if self.least_product(&rest).is_none() {
+                    continue;
+                }
+                let by: Dim = rest.into_iter().map(Dim::atom).product();
+                for fact in &facts {
+                    let (mut about, mut several) = (false, 0);
+                    fact.each_term(&mut |p, _| {
+                        about |= p == std::slice::from_ref(atom);
+                        several += 1;
+                    });
+                    if about && several > 1 && used.len() < MOST {
+                        let fact = fact.clone() * by.clone();
+                        if seen.insert(fact.clone()) {
+                            used.push(fact);
+                        }
+                    }
+                }
+            }
+        }
+        used.len() > before
+    }
+}
+
+/// Atoms that are factors of every term.
+pub(super) fn common_factors(dim: &Dim) -> Vec<Atom> {
+    let terms = dim.terms();
+    let Some(((first, _), rest)) = terms.split_first() else {
+        return Vec::new();
+    };
+    let mut common = first.to_vec();
+    common.retain(|atom| rest.iter().all(|(product, _)| product.contains(atom)));
+    common.dedup();
+    common
+}
+
+/// Solves an expression that is 0 for a symbol: the symbol and its value; `fixed` symbols are not solved for.
+fn solved(dim: &Dim, fixed: &dyn Fn(&str) -> bool) -> Option<(Arc<str>, Dim)> {
+    let mut terms = dim.terms();
+    // Prefer to eliminate dimensions, before attributes and quotients.
+    terms.sort_by_key(|(product, _)| !matches!(&product[..], [Atom::Symbol(name)] if name.starts_with('d')));
+    for (product, c) in &terms {
+        let [Atom::Symbol(name)] = &product[..] else {
+            continue;
+        };
+        if c.abs() != 1 || fixed(name) {
+            continue;
+        }
+        let rest = dim.clone() - Dim::atom(Atom::Symbol(name.clone())) * Dim::Const(*c);
+        if !super::expr::mentions(&rest, name) {
+            return Some((name.clone(), rest * Dim::Const(-c)));
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn symbols() -> (Dim, Dim, Dim, Dim) {
+        (Dim::symbol("a"), Dim::symbol("b"), Dim::symbol("i"), Dim::symbol("j"))
+    }
+
+    #[test]
+    fn sums_and_products_follow() {
+        let (a, b, i, j) = symbols();
+        let one = Dim::Const(1);
+        let mut facts = Facts::default();
+        for d in [&a, &b, &i, &j] {
+            facts.add(d.clone());
+        }
+        facts.add(a.clone() - one.clone() - i.clone());
+        facts.add(b.clone() - one.clone() - j.clone());
+        assert!(facts.follows(&(a.clone() - i.clone())));
+        assert!(!facts.follows(&(i.clone() - a.clone())));
+        // i < a and j < b imply i * b + j < a * b.
+        let place = i.clone() * b.clone() + j.clone();
+        assert!(facts.follows(&(a.clone() * b.clone() - one - place.clone())));
+        assert!(!facts.follows(&(a.clone() * b.clone() - Dim::Const(2) - place)));
+        assert_eq!(facts.zero(&(a.clone() - i.clone())), Some(false));
+        assert_eq!(facts.zero(&(i - j)), None);
+    }
+
+    #[test]
+    fn equations_define_symbols() {
+        let (a, b, ..) = symbols();
+        let mut facts = Facts::default();
+        facts.add(a.clone() - Dim::Const(3));
+        assert!(facts.equate(&(a.clone() - b.clone() - Dim::Const(1)), &|_| false));
+        assert_eq!(facts.zero(&(a - b.clone() - Dim::Const(1))), Some(true));
+        assert!(facts.follows(&(facts.resolve(&b) - Dim::Const(2))));
+    }
+}

@@ -1,0 +1,218 @@
+//! The form of an instance: its vertices, ranks and axes, with symbols for dimensions and for attributes that are free.
+
+use std::rc::Rc;
+
+use super::super::recipe::{Recipe, Step, add, fill};
+use super::case::Case;
+use super::facts::{Effort, Facts};
+use tautomer_graph::{Graph, Node, VertexId};
+use tautomer_op::{AttrDef, AttrKind, AttrValue, OpTraits};
+use tautomer_tensor::{Dim, Shape, TensorType};
+
+/// Attributes that count elements or are positions, and become symbols; all others are part of the form.
+pub(super) const FREE: [&str; 10] = [
+    "pads",
+    "strides",
+    "dilations",
+    "kernel_shape",
+    "group",
+    "starts",
+    "ends",
+    "sizes",
+    "repeats",
+    "shape",
+];
+
+/// The recipe with omitted axes, and attributes that depend on dimensions, written out.
+fn with_axes(recipe: &Recipe) -> Recipe {
+    let mut out = recipe.clone();
+    let mut graph = Graph::new();
+    let mut made: Vec<VertexId> = Vec::with_capacity(out.steps.len());
+    for step in &mut out.steps {
+        let Some(v) = add(&mut graph, step, &made) else { break };
+        made.push(v);
+        let (Step::Call { def, attrs, .. }, Node::Call { attrs: filled, .. }) = (step, &graph.vertex(v).node) else {
+            continue;
+        };
+        let automatic = |(d, own): (&AttrDef, &Option<AttrValue>)| {
+            d.name == "auto_pad" && matches!(own, Some(AttrValue::Str(s)) if &**s != "NOTSET")
+                || d.name == "output_shape" && own.is_some()
+        };
+        let automatic = def.attrs.iter().zip(attrs.iter()).any(automatic);
+        for ((declared, own), filled) in def.attrs.iter().zip(attrs).zip(filled.iter()) {
+            let axes = matches!(declared.kind, AttrKind::Axes(_)) || declared.name == "sizes";
+            if automatic || !filled.is_none() && (axes && own.is_none() || declared.name == "shape") {
+                *own = Some(filled.clone()).filter(|value| !value.is_none());
+            }
+        }
+    }
+    out
+}
+
+/// A source with symbolic dimensions.
+#[derive(Debug, Clone)]
+pub(super) struct Form {
+    recipe: Recipe,
+    /// The dimensions of the leaves, by step.
+    extents: Vec<Vec<Dim>>,
+}
+
+/// For each step, whether it is a constant with equal elements used only by elementwise operators: such a constant may
+/// have any dimensions.
+fn spread(recipe: &Recipe) -> Vec<bool> {
+    let mut out: Vec<bool> = recipe
+        .steps
+        .iter()
+        .map(|step| matches!(step, Step::Fill { shape, .. } if !shape.is_empty()))
+        .collect();
+    for step in &recipe.steps {
+        let alone = matches!(step, Step::Call { def, .. } if def.traits.contains(OpTraits::ELEMENTWISE));
+        for u in step.operands() {
+            out[u] &= alone;
+        }
+    }
+    for &root in &recipe.roots {
+        out[root] = false;
+    }
+    out
+}
+
+/// True if a constant has dimensions that the proof does not vary.
+pub(super) fn has_sized_constants(recipe: &Recipe) -> bool {
+    let spread = spread(recipe);
+    recipe.steps.iter().zip(spread).any(|(step, spread)| match step {
+        Step::Fill { shape, .. } => !shape.is_empty() && !spread,
+        Step::Const(tensor) => !tensor.shape().is_empty(),
+        _ => false,
+    })
+}
+
+impl Form {
+    /// The form of an instance.
+    pub(super) fn of(recipe: &Recipe) -> Form {
+        let mut recipe = with_axes(recipe);
+        let mut extents = Vec::with_capacity(recipe.steps.len());
+        let spread = spread(&recipe);
+        for (i, step) in recipe.steps.iter_mut().enumerate() {
+            let mut own = Vec::new();
+            match step {
+                Step::Fill { .. } if !spread[i] => {}
+                Step::Leaf { shape, .. } | Step::Fill { shape, .. } => {
+                    own = (0..shape.len())
+                        .map(|axis| Dim::symbol(&format!("d{i}.{axis}")))
+                        .collect();
+                    shape.fill(0);
+                }
+                Step::Call { def, attrs, .. } => {
+                    for (declared, value) in def.attrs.iter().zip(attrs) {
+                        if !FREE.contains(&declared.name) {
+                            continue;
+                        }
+                        let symbol = |k: usize| Dim::symbol(&format!("{}{i}.{k}", declared.name));
+                        match value {
+                            Some(AttrValue::Int(d)) => *d = symbol(0),
+                            Some(AttrValue::Ints(list)) => {
+                                // In `shape`, 0 and -1 are not dimensions, and stay as they are.
+                                let written = |d: &Dim| declared.name == "shape" && d.as_const().is_none_or(|n| n <= 0);
+                                for (k, d) in list.iter_mut().enumerate().filter(|(_, d)| !written(d)) {
+                                    *d = symbol(k);
+                                }
+                            }
+                            _ => {}
+                        }
+                    }
+                }
+                _ => {}
+            }
+            extents.push(own);
+        }
+        Form { recipe, extents }
+    }
+
+    /// The key that identifies the form.
+    pub(super) fn key(&self) -> &Recipe {
+        &self.recipe
+    }
+
+    /// The names of the operators, for messages.
+    pub(super) fn operators(&self) -> String {
+        let names = self.recipe.steps.iter().filter_map(|step| match step {
+            Step::Call { def, .. } => Some(format!("`{}`", def.name)),
+            _ => None,
+        });
+        names.collect::<Vec<_>>().join(", ")
+    }
+
+    /// The ranks of the leaves.
+    pub(super) fn ranks(&self) -> impl Iterator<Item = usize> + '_ {
+        let leaves = self.recipe.steps.iter().zip(&self.extents);
+        leaves
+            .filter(|(s, _)| matches!(s, Step::Leaf { .. }))
+            .map(|(_, e)| e.len())
+    }
+
+    /// True if all calls treat each axis alone.
+    pub(super) fn axes_alone(&self) -> bool {
+        self.recipe.steps.iter().all(|step| match step {
+            Step::Call { def, .. } => super::has_axes_alone(def),
+            _ => true,
+        })
+    }
+
+    /// The initial facts: every dimension is at least 0.
+    pub(super) fn facts(&self, effort: Rc<Effort>, tokens: Rc<[f64]>) -> Facts {
+        let mut facts = Facts::default();
+        facts.effort = effort;
+        facts.tokens = tokens;
+        for d in self.extents.iter().flatten() {
+            facts.add(d.clone());
+        }
+        facts
+    }
+
+    /// The graph in a case, and its outputs; `None` if inference rejects it.
+    pub(super) fn build(&self, case: &Case) -> Option<(Graph, Vec<VertexId>)> {
+        let mut graph = Graph::new();
+        let mut made: Vec<VertexId> = Vec::with_capacity(self.recipe.steps.len());
+        for (step, extents) in self.recipe.steps.iter().zip(&self.extents) {
+            let v = match step {
+                Step::Leaf { name, param, dtype, .. } => {
+                    let shape: Shape = extents.iter().map(|d| case.resolve(d)).collect();
+                    let ty = TensorType::new(*dtype, shape);
+                    if *param {
+                        graph.param(name, ty)
+                    } else {
+                        graph.input(name, ty)
+                    }
+                }
+                Step::Call { def, operands, attrs } => {
+                    let resolved = |value: &AttrValue| match value {
+                        AttrValue::Int(d) => AttrValue::Int(case.resolve(d)),
+                        AttrValue::Ints(list) => AttrValue::Ints(list.iter().map(|d| case.resolve(d)).collect()),
+                        other => other.clone(),
+                    };
+                    let step = Step::Call {
+                        def,
+                        operands: operands.clone(),
+                        attrs: attrs.iter().map(|a| a.as_ref().map(resolved)).collect(),
+                    };
+                    add(&mut graph, &step, &made)?
+                }
+                Step::Fill { dtype, shape, value } if !extents.is_empty() => {
+                    // A tensor with one element represents the constant.
+                    let v = graph.constant(fill(*dtype, &vec![1; shape.len()], *value)?);
+                    let shape: Shape = extents.iter().map(|d| case.resolve(d)).collect();
+                    graph.vertex_mut(v).ty = TensorType::new(*dtype, shape).into();
+                    v
+                }
+                other => add(&mut graph, other, &made)?,
+            };
+            made.push(v);
+        }
+        let roots: Vec<VertexId> = self.recipe.roots.iter().map(|&i| made[i]).collect();
+        for &root in &roots {
+            graph.output(root, None::<&str>);
+        }
+        Some((graph, roots))
+    }
+}

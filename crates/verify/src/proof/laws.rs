@@ -1,0 +1,544 @@
+//! Laws of functions: rewrites each call of a function to a normal form.
+
+use num_rational::BigRational;
+use num_traits::{One, Signed, ToPrimitive, Zero};
+
+use super::expr::{Expr, Factor, Fun, Product};
+use tautomer_tensor::DType;
+
+/// Nondecreasing functions.
+pub(super) const GROWING: [&str; 13] = [
+    "exp", "log", "sqrt", "tanh", "erf", "floor", "ceil", "round", "sign", "asinh", "atan", "sinh", "asin",
+];
+
+/// A function of numbers, in the normal form according to its laws.
+pub(super) fn apply(fun: impl Into<Fun>, args: Vec<Expr>) -> Expr {
+    let fun = fun.into();
+    let name = fun.name();
+    match (name, args.as_slice()) {
+        ("max" | "min", [_, ..]) => lattice(name, args),
+        ("relu", [x]) => lattice("max", vec![x.clone(), Expr::zero()]),
+        ("where", [c, a, b]) => choice(c, a, b, true),
+        ("not", [x]) => match (x.as_factor(), x.as_number()) {
+            (Some(Factor::Apply(not, of)), _) if not.is("not") => of[0].clone(),
+            (_, Some(v)) => Expr::int(i64::from(v.is_zero())),
+            _ => Expr::apply("not", args),
+        },
+        ("and" | "or", [a, b]) => {
+            let neutral = BigRational::from_integer(i64::from(name == "and").into());
+            for (x, y) in [(a, b), (b, a)] {
+                match x.as_number() {
+                    Some(v) if v == neutral => return y.clone(),
+                    Some(v) => return Expr::number(v),
+                    None => {}
+                }
+            }
+            if a == b {
+                return a.clone();
+            }
+            commutative(name, args)
+        }
+        ("equal" | "xor" | "bitwise_and" | "bitwise_or" | "bitwise_xor", _) => commutative(name, args),
+        // One relation serves for both directions.
+        ("greater", [a, b]) => apply("less", vec![b.clone(), a.clone()]),
+        ("greater_or_equal", [a, b]) => apply("less_or_equal", vec![b.clone(), a.clone()]),
+        ("abs", [x]) => match (x.as_factor(), x.as_number()) {
+            (_, Some(v)) => Expr::number(v.abs()),
+            (Some(Factor::Apply(f, _)), _) if matches!(f.name(), "abs" | "exp" | "sqrt") => x.clone(),
+            _ => {
+                let x = positive(x);
+                // Move a common factor outside.
+                let scale = x.terms().last().map_or_else(BigRational::one, |(_, c)| c.clone());
+                let inner = x.mul(&Expr::number(scale.recip()));
+                Expr::apply("abs", vec![inner]).mul(&Expr::number(scale))
+            }
+        },
+        ("sign" | "floor" | "ceil" | "round", [x]) => match (x.as_factor(), x.as_number()) {
+            (Some(Factor::Apply(f, _)), _) if f.is(name) => x.clone(),
+            (_, Some(v)) => match name {
+                "sign" => Expr::number(v.signum()),
+                "floor" => Expr::number(v.floor()),
+                "ceil" => Expr::number(v.ceil()),
+                _ => Expr::apply(name, args),
+            },
+            _ => Expr::apply(name, args),
+        },
+        ("exp", [x]) if x.is_zero() => Expr::int(1),
+        ("exp", [x]) => exponential(x),
+        ("log", [x]) => logarithm(x),
+        ("div", [a, b]) if b.as_number().is_some_and(|v| v.is_one()) => a.clone(),
+        ("sqrt", [x]) => match x.as_number() {
+            Some(v) if v.is_zero() || v.is_one() => x.clone(),
+            _ => Expr::apply(name, args),
+        },
+        ("pow", [x, y]) => power(x, y),
+        _ => Expr::apply(fun, args),
+    }
+}
+
+/// A function of integers, in a normal form. Integers wrap around, so polynomials over them are equal as in a ring, but
+/// scaling and shifting do not preserve order.
+pub(super) fn whole(name: &'static str, args: Vec<Expr>, dtype: DType) -> Expr {
+    match (name, args.as_slice()) {
+        ("relu", [x]) => whole("max", vec![x.clone(), Expr::zero()], dtype),
+        ("max" | "min", [_, ..]) => {
+            if dtype.is_signed()
+                && let Some((x, rest)) = beside_its_negation(&args)
+            {
+                let size = magnitude(&x, dtype);
+                let size = if name == "max" { size } else { size.neg() };
+                return lattice(
+                    name,
+                    std::iter::once(&size)
+                        .chain(&rest)
+                        .map(|e| in_order(e, dtype))
+                        .collect(),
+                );
+            }
+            lattice(name, args.iter().map(|e| in_order(e, dtype)).collect())
+        }
+        // An unsigned integer is its own magnitude.
+        ("abs", [x]) => magnitude(x, dtype),
+        ("sign", [x]) if !dtype.is_signed() => Expr::apply(Fun::In("sign", dtype), vec![x.clone()]),
+        ("where", [c, a, b]) if dtype.is_signed() && a.add(b).is_zero() => match slopes(c, a, b) {
+            Some((above, below)) if above.is_one() && is_minus_one(&below) => magnitude(a, dtype),
+            Some((above, below)) if is_minus_one(&above) && below.is_one() => magnitude(a, dtype).neg(),
+            _ => choice(c, a, b, false),
+        },
+        ("where", [c, a, b]) => choice(c, a, b, false),
+        _ => apply(name, args),
+    }
+}
+
+fn is_minus_one(x: &BigRational) -> bool {
+    x.is_negative() && x.abs().is_one()
+}
+
+/// The magnitude of an integer; the least integer is its own magnitude.
+fn magnitude(x: &Expr, dtype: DType) -> Expr {
+    // An unsigned integer is its own magnitude.
+    if !dtype.is_signed() || matches!(x.as_factor(), Some(Factor::Apply(Fun::In("abs", _), _))) {
+        return x.clone();
+    }
+    Expr::apply(Fun::In("abs", dtype), vec![positive(x)])
+}
+
+/// An integer value wrapped as one factor, so that laws for sums and products of reals do not apply to it.
+pub(super) fn in_order(x: &Expr, dtype: DType) -> Expr {
+    if dtype.is_float() || x.as_number().is_some() || x.as_factor().is_some() {
+        return x.clone();
+    }
+    Expr::apply(Fun::In("value", dtype), vec![x.clone()])
+}
+
+/// An operand whose negation is also an operand, and the remaining operands.
+fn beside_its_negation(args: &[Expr]) -> Option<(Expr, Vec<Expr>)> {
+    for (i, x) in args.iter().enumerate() {
+        let negated = x.neg();
+        if x.is_zero() {
+            continue;
+        }
+        if let Some(j) = (i + 1..args.len()).find(|&j| args[j] == negated) {
+            let rest = args.iter().enumerate().filter(|(k, _)| *k != i && *k != j);
+            return Some((x.clone(), rest.map(|(_, e)| e.clone()).collect()));
+        }
+    }
+    None
+}
+
+/// `where(c, a, b)`; a piecewise linear choice between reals becomes a maximum or minimum.
+fn choice(c: &Expr, a: &Expr, b: &Expr, real: bool) -> Expr {
+    if a == b {
+        return a.clone();
+    }
+    match c.as_number() {
+        Some(c) if c.is_zero() => return b.clone(),
+        Some(_) => return a.clone(),
+        None => {}
+    }
+    if let Some(Factor::Apply(not, of)) = c.as_factor()
+        && not.is("not")
+    {
+        return choice(&of[0], b, a, real);
+    }
+    if a.as_number().is_some_and(|v| v.is_one()) && b.is_zero() && is_truth(c) {
+        return c.clone();
+    }
+    let bent = if real { bend(c, a, b) } else { None };
+    bent.unwrap_or_else(|| Expr::apply("where", vec![c.clone(), a.clone(), b.clone()]))
+}
+
+/// A power; those with small integer exponents become products and inverses, and that with exponent 1/2 a root.
+fn power(x: &Expr, y: &Expr) -> Expr {
+    let whole = |v: &BigRational| {
+        v.is_integer()
+            .then(|| v.to_integer())
+            .and_then(|v| i32::try_from(v).ok())
+    };
+    match y.as_number() {
+        Some(v) if whole(&v).is_some_and(|n| n.abs() <= 8) => {
+            let n = whole(&v).unwrap_or(0);
+            let out = product_power(x, n.unsigned_abs());
+            if n < 0 { out.inverse() } else { out }
+        }
+        Some(v) if v == BigRational::new(1.into(), 2.into()) => apply("sqrt", vec![x.clone()]),
+        _ => Expr::apply("pow", vec![x.clone(), y.clone()]),
+    }
+}
+
+/// An integer power, with squares of roots simplified.
+pub(super) fn product_power(x: &Expr, n: u32) -> Expr {
+    (0..n).fold(Expr::int(1), |out, _| multiply(&out, x))
+}
+
+/// The product, with squares of roots and magnitudes simplified.
+pub(super) fn multiply(a: &Expr, b: &Expr) -> Expr {
+    settled(&a.mul(b))
+}
+
+/// The expression with squares of roots and magnitudes simplified: `sqrt(x)² = x`, `|x|² = x²`.
+pub(super) fn settled(x: &Expr) -> Expr {
+    let special = |f: &Factor| matches!(f, Factor::Apply(name, _) if matches!(name.name(), "sqrt" | "abs"));
+    if !x
+        .terms()
+        .iter()
+        .any(|(p, _)| p.iter().any(|(f, e)| special(f) && e.abs() > 1))
+    {
+        return x.clone();
+    }
+    let mut out = Expr::zero();
+    for (product, c) in x.terms() {
+        let mut term = Expr::number(c.clone());
+        for (factor, e) in product {
+            let (of, times) = match factor {
+                Factor::Apply(name, args) if name.is("sqrt") => (Some(&args[0]), e / 2),
+                Factor::Apply(name, args) if name.is("abs") => (Some(&args[0]), e / 2 * 2),
+                _ => (None, 0),
+            };
+            let left = if of.is_some() { e % 2 } else { *e };
+            term = term.mul(&whole_power(&Expr::factor(factor.clone()), left));
+            term = of.map_or(term.clone(), |of| term.mul(&whole_power(of, times)));
+        }
+        out = out.add(&term);
+    }
+    out
+}
+
+fn whole_power(x: &Expr, n: i32) -> Expr {
+    let power = x.power(n.unsigned_abs());
+    if n < 0 { power.inverse() } else { power }
+}
+
+/// `exp(a + b) = exp a · exp b`, `exp(n x) = (exp x)ⁿ`, `exp(log x) = x`
+fn exponential(x: &Expr) -> Expr {
+    let mut out = Expr::int(1);
+    for (product, c) in x.terms() {
+        let of = Expr::from_terms(vec![(product.clone(), BigRational::one())]);
+        let times = c
+            .is_integer()
+            .then(|| c.to_integer())
+            .and_then(|n| i32::try_from(n).ok())
+            .filter(|n| n.abs() <= 8);
+        out = out.mul(&match (of.as_factor(), times) {
+            (Some(Factor::Apply(f, inner)), Some(n)) if f.is("log") => whole_power(&inner[0], n),
+            (_, Some(n)) => whole_power(&Expr::apply("exp", vec![of.clone()]), n),
+            (_, None) => Expr::apply("exp", vec![of.mul(&Expr::number(c.clone()))]),
+        });
+    }
+    out
+}
+
+/// `log(a · b) = log a + log b` for positive factors, `log(exp x) = x`,
+/// `log(1 + exp x) = max(x, 0) + log(1 + exp -|x|)`
+fn logarithm(x: &Expr) -> Expr {
+    if let [(product, c)] = x.terms()
+        && c.is_one()
+        && product.iter().all(|(f, _)| is_positive(f))
+    {
+        return product.iter().fold(Expr::zero(), |sum, (f, e)| {
+            let log = match f {
+                Factor::Apply(name, args) if name.is("exp") => args[0].clone(),
+                _ => Expr::apply("log", vec![Expr::factor(f.clone())]),
+            };
+            sum.add(&log.mul(&Expr::int(i64::from(*e))))
+        });
+    }
+    let whole = |x: &Expr| Expr::apply("log", vec![x.clone()]);
+    let one = Expr::int(1);
+    let rest = x.sub(&one);
+    if let [(product, c)] = rest.terms()
+        && c.is_one()
+        && !product.is_empty()
+        && product
+            .iter()
+            .all(|(f, _)| matches!(f, Factor::Apply(name, _) if name.is("exp")))
+    {
+        let exponent = logarithm(&rest);
+        let magnitude = apply("abs", vec![exponent.clone()]);
+        let negative = matches!(exponent.neg().as_factor(), Some(Factor::Apply(f, _)) if f.is("abs"));
+        if !negative {
+            let small = one.add(&apply("exp", vec![magnitude.neg()]));
+            return lattice("max", vec![exponent, Expr::zero()]).add(&whole(&small));
+        }
+    }
+    whole(x)
+}
+
+/// True for factors that are positive wherever they are defined.
+fn is_positive(factor: &Factor) -> bool {
+    match factor {
+        Factor::Apply(fun, _) => fun.is("exp"),
+        Factor::Fold(fold) => {
+            matches!(fold.kind, super::expr::Kind::Sum)
+                && fold.guards.is_empty()
+                && fold
+                    .body
+                    .terms()
+                    .iter()
+                    .all(|(p, c)| c.is_positive() && p.iter().all(|(f, _)| is_positive(f)))
+        }
+        _ => false,
+    }
+}
+
+/// `where(x >= 0, a x, b x)` is the maximum or the minimum of `a x` and `b x`.
+fn bend(condition: &Expr, a: &Expr, b: &Expr) -> Option<Expr> {
+    let (above, below) = slopes(condition, a, b)?;
+    let name = if above >= below { "max" } else { "min" };
+    Some(lattice(name, vec![a.clone(), b.clone()]))
+}
+
+/// The slopes above and below 0 of a choice by the sign of `x` between two multiples of `x`.
+fn slopes(condition: &Expr, a: &Expr, b: &Expr) -> Option<(BigRational, BigRational)> {
+    let Some(Factor::Apply(relation, sides)) = condition.as_factor() else {
+        return None;
+    };
+    if !matches!(relation.name(), "less" | "less_or_equal") {
+        return None;
+    }
+    let (x, flipped) = match (sides[0].is_zero(), sides[1].is_zero()) {
+        (true, _) => (&sides[1], false),
+        (_, true) => (&sides[0], true),
+        _ => return None,
+    };
+    let slope = |y: &Expr| -> Option<BigRational> {
+        if y.is_zero() {
+            return Some(BigRational::zero());
+        }
+        let (_, c) = x.terms().first()?;
+        let (_, d) = y.terms().first()?;
+        let slope = d / c;
+        (x.mul(&Expr::number(slope.clone())) == *y).then_some(slope)
+    };
+    let (above, below) = if flipped { (b, a) } else { (a, b) };
+    Some((slope(above)?, slope(below)?))
+}
+
+/// True if both are equal.
+pub(super) fn equal(a: &Expr, b: &Expr) -> bool {
+    if settled(&a.sub(b)).is_zero_as_fraction() {
+        return true;
+    }
+    let (a, b) = (by_exponentials(a), by_exponentials(b));
+    settled(&a.sub(&b)).is_zero_as_fraction()
+}
+
+/// The allowed relative difference of constants that exporters rounded.
+const ROUNDED: f64 = 1e-6;
+
+/// True if both are equal up to the last digits of constants.
+pub(super) fn nearly_equal(a: &Expr, b: &Expr) -> bool {
+    let mut left: Vec<_> = b.terms().iter().collect();
+    a.terms().len() == left.len()
+        && a.terms().iter().all(|(product, c)| {
+            let found = left
+                .iter()
+                .position(|(other, d)| near(c, d) && nearly_equal_products(product, other));
+            found.map(|at| left.swap_remove(at)).is_some()
+        })
+}
+
+fn near(a: &BigRational, b: &BigRational) -> bool {
+    if a == b {
+        return true;
+    }
+    let (x, y) = (a.to_f64().unwrap_or(f64::NAN), b.to_f64().unwrap_or(f64::NAN));
+    (x - y).abs() <= ROUNDED * x.abs().max(y.abs())
+}
+
+fn nearly_equal_products(a: &Product, b: &Product) -> bool {
+    let mut left: Vec<_> = b.iter().collect();
+    a.len() == left.len()
+        && a.iter().all(|(factor, e)| {
+            let found = left
+                .iter()
+                .position(|(other, f)| e == f && nearly_equal_factors(factor, other));
+            found.map(|at| left.swap_remove(at)).is_some()
+        })
+}
+
+fn nearly_equal_factors(a: &Factor, b: &Factor) -> bool {
+    match (a, b) {
+        (Factor::Apply(f, args), Factor::Apply(g, others)) => {
+            let mut left: Vec<&Expr> = others.iter().collect();
+            // The operands of a lattice are sorted, and rounding may change their order.
+            let any_order = matches!(f.name(), "max" | "min");
+            f == g
+                && args.len() == left.len()
+                && args.iter().all(|x| {
+                    let found = if any_order {
+                        left.iter().position(|y| nearly_equal(x, y))
+                    } else {
+                        nearly_equal(x, left[0]).then_some(0)
+                    };
+                    found.map(|at| left.remove(at)).is_some()
+                })
+        }
+        (Factor::Inverse(a), Factor::Inverse(b)) => nearly_equal(a, b),
+        (Factor::Fold(a), Factor::Fold(b)) => {
+            (a.kind, &a.ranges, &a.guards) == (b.kind, &b.ranges, &b.guards) && nearly_equal(&a.body, &b.body)
+        }
+        _ => a == b,
+    }
+}
+
+/// Applies `tanh x = 2 / (1 + exp(-2 x)) - 1` everywhere inside.
+fn by_exponentials(x: &Expr) -> Expr {
+    x.map_factors(&|factor| match factor {
+        Factor::Apply(name, args) if name.is("tanh") => {
+            let power = apply("exp", vec![by_exponentials(&args[0]).mul(&Expr::int(-2))]);
+            let whole = Expr::int(1).add(&power).inverse().mul(&Expr::int(2));
+            Some(whole.sub(&Expr::int(1)))
+        }
+        _ => None,
+    })
+}
+
+/// The one of `x` and `-x` whose leading coefficient is positive.
+fn positive(x: &Expr) -> Expr {
+    match x.terms().last() {
+        Some((_, c)) if c.is_negative() => x.neg(),
+        _ => x.clone(),
+    }
+}
+
+/// True if the value is 0 or 1.
+fn is_truth(x: &Expr) -> bool {
+    const RELATIONS: [&str; 9] = [
+        "less",
+        "less_or_equal",
+        "equal",
+        "and",
+        "or",
+        "not",
+        "xor",
+        "is_nan",
+        "truth",
+    ];
+    matches!(x.as_factor(), Some(Factor::Apply(f, _)) if RELATIONS.contains(&f.name()))
+}
+
+fn commutative(name: &'static str, mut args: Vec<Expr>) -> Expr {
+    args.sort();
+    Expr::apply(name, args)
+}
+
+/// The maximum or minimum of numbers in a normal form. It is associative, commutative and idempotent; a maximum of a
+/// minimum with constants becomes a minimum of a maximum; and for a number and its negation it is the magnitude.
+///
+/// A common factor is moved outside. It is the largest of the leading coefficients, and of the operands and their
+/// negations the greater list stays inside; so neither step can apply to its own result.
+fn lattice(name: &'static str, args: Vec<Expr>) -> Expr {
+    let better = |a: &BigRational, b: &BigRational| if name == "max" { a >= b } else { a <= b };
+    let other = if name == "max" { "min" } else { "max" };
+    let mut flat: Vec<Expr> = Vec::new();
+    let mut bound: Option<BigRational> = None;
+    let mut pending = args;
+    while let Some(arg) = pending.pop() {
+        if let Some(v) = arg.as_number() {
+            bound = Some(match bound {
+                Some(b) if better(&b, &v) => b,
+                _ => v,
+            });
+        } else {
+            match arg.as_factor() {
+                Some(Factor::Apply(f, inner)) if f.is(name) => pending.extend(inner.iter().cloned()),
+                _ => flat.push(arg),
+            }
+        }
+    }
+    flat.sort();
+    flat.dedup();
+    while let Some((x, rest)) = beside_its_negation(&flat) {
+        let size = apply("abs", vec![x]);
+        flat = rest;
+        flat.push(if name == "max" { size } else { size.neg() });
+    }
+    flat.sort();
+    flat.dedup();
+    // |x| is at least x and -x; and -|x| is at most either.
+    let size = |x: &Expr| apply("abs", vec![x.clone()]);
+    let wins = |x: &Expr, y: &Expr| {
+        let (high, low) = if name == "max" { (x, y) } else { (y, x) };
+        x != y && (*high == size(low) || low.neg() == size(high))
+    };
+    let kept = flat.iter().filter(|y| !flat.iter().any(|x| wins(x, y)));
+    flat = kept.cloned().collect();
+    // A magnitude is at least 0.
+    let magnitude = |x: &Expr| {
+        let x = if name == "max" { x.clone() } else { x.neg() };
+        matches!(x.terms(), [(product, c)] if c.is_positive() && matches!(product.as_slice(), [(Factor::Apply(f, _), 1)] if f.is("abs")))
+    };
+    if bound
+        .as_ref()
+        .is_some_and(|b| !better(b, &BigRational::zero()) || b.is_zero())
+        && flat.iter().any(magnitude)
+    {
+        bound = None;
+    }
+    let leading = |x: &Expr| x.terms().last().map(|(_, c)| c.abs());
+    if let Some(scale) = flat.iter().filter_map(leading).max() {
+        let scaled = |list: &[Expr], by: &BigRational| {
+            let mut out: Vec<Expr> = list.iter().map(|x| x.mul(&Expr::number(by.clone()))).collect();
+            out.sort();
+            out
+        };
+        let negated = scaled(&flat, &-BigRational::one());
+        if negated > flat {
+            let turned = negated.into_iter().chain(bound.map(|b| Expr::number(-b)));
+            return lattice(other, turned.collect()).neg();
+        }
+        if !scale.is_one() {
+            let by = scale.recip();
+            let inside = scaled(&flat, &by)
+                .into_iter()
+                .chain(bound.map(|b| Expr::number(b * &by)));
+            return lattice(name, inside.collect()).mul(&Expr::number(scale));
+        }
+    }
+    // Between two constants: max(min(x, b), a) is a if a >= b, else min(max(x, a), b).
+    if let (Some(v), [x]) = (&bound, flat.as_slice())
+        && let Some(Factor::Apply(f, inner)) = x.as_factor()
+        && f.is(other)
+    {
+        let numbers: Vec<BigRational> = inner.iter().filter_map(Expr::as_number).collect();
+        if let [b] = numbers.as_slice() {
+            if better(v, b) {
+                return Expr::number(v.clone());
+            }
+            if name == "max" {
+                let rest: Vec<Expr> = inner.iter().filter(|e| e.as_number().is_none()).cloned().collect();
+                let x = lattice("min", rest);
+                let raised = lattice("max", vec![x, Expr::number(v.clone())]);
+                return lattice("min", vec![raised, Expr::number(b.clone())]);
+            }
+        }
+    }
+    // Nothing else is left: max(max(x, a), b) was flattened, and min(max(x, a), b) with b <= a was handled above.
+    flat.extend(bound.map(Expr::number));
+    flat.sort();
+    match flat.as_slice() {
+        [one] => one.clone(),
+        _ => Expr::apply(name, flat),
+    }
+}

@@ -1,0 +1,708 @@
+//! The meaning of each vertex of a graph: its shape, and its element at a symbolic index.
+//!
+//! Operators are expanded into arithmetic on indices and numbers; an operator that is not expanded becomes a function
+//! of whole tensors. The tests compare each meaning with the operator's reference semantics at concrete dimensions.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::case::{Case, Res, Stop, has_bound};
+use super::expr::{Expr, Factor, Fun, Whole};
+use super::fold::Cases;
+use super::laws;
+use tautomer_graph::{Graph, Node, VertexId};
+use tautomer_op::{AttrValue, Op, OpDef, OpTraits};
+use tautomer_tensor::{DType, Dim, Tensor, Type};
+
+/// The position of an element.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum At {
+    /// An index for each axis.
+    Index(Vec<Dim>),
+    /// The position in row-major order.
+    Flat(Dim),
+}
+
+/// An element of one of the results of a vertex, with the facts about the bound symbols in its index.
+type Place = (VertexId, usize, At, Vec<Dim>);
+
+/// How deep elements may depend on one another; each level takes some stack.
+const DEPTH: usize = 400;
+
+/// Limit on the parts of an element: where values are used more than once, expressions grow exponentially.
+const LONGEST: usize = 20_000;
+
+/// The meanings of the vertices of one graph in one case.
+pub(super) struct Meaning<'a> {
+    pub(super) graph: &'a Graph,
+    pub(super) case: &'a Case,
+    /// The leaves, numbered in an order that both sides share.
+    leaves: FxHashMap<VertexId, u32>,
+    shapes: RefCell<FxHashMap<VertexId, Vec<Vec<Dim>>>>,
+    /// The key includes the facts about bound symbols, since these simplify elements.
+    elements: RefCell<FxHashMap<Place, Cases>>,
+    /// If true, the requirements of operators are assumed, since the source is known to be valid; otherwise they are
+    /// checked.
+    pub(super) given: bool,
+    nested: std::cell::Cell<usize>,
+    depth: std::cell::Cell<usize>,
+}
+
+/// A call with everything its meaning needs.
+pub(super) struct Call {
+    pub(super) vertex: VertexId,
+    pub(super) def: &'static OpDef,
+    pub(super) attrs: Vec<AttrValue>,
+    pub(super) operands: Vec<VertexId>,
+}
+
+impl Call {
+    pub(super) fn attr(&self, name: &str) -> &AttrValue {
+        self.def.attr_in(&self.attrs, name)
+    }
+
+    pub(super) fn ints(&self, name: &str) -> Option<Vec<Dim>> {
+        match self.attr(name) {
+            AttrValue::Ints(list) => Some(list.clone()),
+            _ => None,
+        }
+    }
+
+    pub(super) fn int(&self, name: &str) -> Option<Dim> {
+        match self.attr(name) {
+            AttrValue::Int(d) => Some(d.clone()),
+            _ => None,
+        }
+    }
+
+    pub(super) fn flag(&self, name: &str) -> bool {
+        self.attr(name).is_true()
+    }
+
+    pub(super) fn float(&self, name: &str) -> Option<f64> {
+        self.attr(name).as_float()
+    }
+
+    pub(super) fn text(&self, name: &str) -> String {
+        self.attr(name).as_str().unwrap_or_default().to_owned()
+    }
+
+    /// An axis counted from the front.
+    pub(super) fn axis(&self, name: &str, rank: usize) -> Res<usize> {
+        let axis = self
+            .int(name)
+            .and_then(|d| d.as_const())
+            .ok_or_else(|| open("an axis is unknown"))?;
+        place(axis, rank)
+    }
+
+    /// Axes counted from the front.
+    pub(super) fn axes(&self, name: &str, rank: usize) -> Res<Option<Vec<usize>>> {
+        let Some(axes) = self.ints(name) else { return Ok(None) };
+        let axes = axes
+            .iter()
+            .map(|d| place(d.as_const().ok_or_else(|| open("an axis is unknown"))?, rank));
+        axes.collect::<Res<Vec<usize>>>().map(Some)
+    }
+}
+
+fn place(axis: i64, rank: usize) -> Res<usize> {
+    let axis = if axis < 0 { axis + rank as i64 } else { axis };
+    usize::try_from(axis).ok().filter(|&a| a <= rank).ok_or(Stop::Empty)
+}
+
+pub(super) fn open(why: impl Into<String>) -> Stop {
+    Stop::Open(why.into())
+}
+
+impl<'a> Meaning<'a> {
+    pub(super) fn new(graph: &'a Graph, case: &'a Case, leaves: FxHashMap<VertexId, u32>) -> Meaning<'a> {
+        Meaning {
+            graph,
+            case,
+            leaves,
+            shapes: RefCell::default(),
+            elements: RefCell::default(),
+            given: false,
+            nested: std::cell::Cell::new(0),
+            depth: std::cell::Cell::new(0),
+        }
+    }
+
+    /// Clears the caches after facts were added.
+    pub(super) fn forget(&self) {
+        self.shapes.borrow_mut().clear();
+        self.elements.borrow_mut().clear();
+    }
+
+    /// A requirement of an operator: the value is 0.
+    pub(super) fn require_zero(&self, dim: &Dim) -> Res<()> {
+        if self.given {
+            return self.case.assume_zero(dim);
+        }
+        if self.case.is_zero(dim)? {
+            Ok(())
+        } else {
+            Err(Stop::Empty)
+        }
+    }
+
+    /// A requirement of an operator: the value is at least `least`.
+    pub(super) fn require_at_least(&self, dim: &Dim, least: i64) -> Res<()> {
+        let dim = dim.clone() - Dim::Const(least);
+        if self.given {
+            return self.case.assume_at_least_zero(&dim);
+        }
+        if self.case.is_at_least_zero(&dim)? {
+            Ok(())
+        } else {
+            Err(Stop::Empty)
+        }
+    }
+
+    /// A requirement of an operator: `divisor` divides `dim`. Returns the quotient.
+    pub(super) fn require_multiple(&self, dim: &Dim, divisor: &Dim) -> Res<Dim> {
+        if self.given {
+            return self.case.assume_multiple(dim, divisor);
+        }
+        let (dim, divisor) = (self.case.simplified(dim), self.case.simplified(divisor));
+        dim.exact_div(&divisor)
+            .ok_or_else(|| open(format!("whether {divisor} divides {dim} is unknown")))
+    }
+
+    pub(super) fn call(&self, v: VertexId) -> Option<Call> {
+        match &self.graph.vertex(v).node {
+            Node::Call {
+                op: Op::Known(def),
+                attrs,
+            } => Some(Call {
+                vertex: v,
+                def,
+                attrs: attrs.to_vec(),
+                operands: self.graph.pred(v).into_iter().collect(),
+            }),
+            _ => None,
+        }
+    }
+
+    pub(super) fn dtype(&self, v: VertexId) -> DType {
+        self.graph.ty(v).as_tensor().map_or(DType::F32, |t| t.dtype)
+    }
+
+    pub(super) fn is_given(&self, v: VertexId) -> bool {
+        !matches!(self.graph.ty(v), Type::Absent)
+    }
+
+    /// The inferred shapes: every dimension must be known.
+    pub(super) fn inferred(&self, v: VertexId) -> Res<Vec<Vec<Dim>>> {
+        let types = match self.graph.ty(v) {
+            Type::Tuple(items) => items.clone(),
+            single => vec![single.clone()],
+        };
+        let shape = |ty: &Type| match ty.as_tensor().and_then(|t| t.shape.as_ref()) {
+            Some(shape) if !shape.iter().any(Dim::has_unknown) => {
+                Ok(shape.iter().map(|d| self.case.simplified(d)).collect())
+            }
+            _ => Err(open(format!("the type {ty} is not fully known"))),
+        };
+        types.iter().map(shape).collect()
+    }
+
+    /// The shape of a tensor.
+    pub(super) fn shape(&self, v: VertexId) -> Res<Vec<Dim>> {
+        let shapes = self.shapes(v)?;
+        shapes.into_iter().next().ok_or_else(|| open("a value has no shape"))
+    }
+
+    /// The shapes of the elements of a tuple, or of the tensor.
+    pub(super) fn shapes(&self, v: VertexId) -> Res<Vec<Vec<Dim>>> {
+        if let Some(known) = self.shapes.borrow().get(&v) {
+            return Ok(known.clone());
+        }
+        let shapes = match &self.graph.vertex(v).node {
+            Node::Input | Node::Param | Node::Const(_) => self.inferred(v)?,
+            Node::Tuple => {
+                let items = self.graph.pred(v).into_iter().map(|u| self.shape(u));
+                items.collect::<Res<Vec<_>>>()?
+            }
+            Node::Proj(i) => {
+                let tuple = self
+                    .graph
+                    .pred(v)
+                    .into_iter()
+                    .next()
+                    .ok_or_else(|| open("a projection without an operand"))?;
+                let shapes = self.shapes(tuple)?;
+                vec![shapes.get(*i as usize).cloned().ok_or(Stop::Empty)?]
+            }
+            Node::Absent => vec![Vec::new()],
+            Node::Call { .. } => {
+                let call = self.call(v).ok_or_else(|| open("an operator is unknown"))?;
+                self.call_shapes(&call)?
+            }
+        };
+        let shapes: Vec<Vec<Dim>> = shapes
+            .into_iter()
+            .map(|s| s.iter().map(|d| self.case.simplified(d)).collect())
+            .collect();
+        self.shapes.borrow_mut().insert(v, shapes.clone());
+        Ok(shapes)
+    }
+
+    fn call_shapes(&self, call: &Call) -> Res<Vec<Vec<Dim>>> {
+        if let Some(shapes) = self.layout_shapes(call)? {
+            return Ok(shapes);
+        }
+        if let Some(shape) = self.strided_shape(call)? {
+            return Ok(vec![shape]);
+        }
+        if let Some(shape) = self.product_shape(call)? {
+            return Ok(vec![shape]);
+        }
+        if let Some(shape) = self.window_shape(call)? {
+            return Ok(vec![shape]);
+        }
+        if let Some(shape) = self.reduced_shape(call)? {
+            return Ok(vec![shape]);
+        }
+        if is_elementwise(call.def) {
+            return Ok(vec![self.broadcast(&self.elementwise_operands(call))?]);
+        }
+        for &u in &call.operands {
+            if self.is_given(u) {
+                self.shapes(u)?;
+            }
+        }
+        self.inferred(call.vertex)
+    }
+
+    /// Operands that are broadcast, without those that stand for attributes.
+    fn elementwise_operands(&self, call: &Call) -> Vec<VertexId> {
+        let counted = |(i, v): (usize, &VertexId)| {
+            let attr = call.def.operand(i).is_some_and(|o| o.attr.is_some());
+            (!attr && self.is_given(*v) && !(call.def.name == "cast_like" && i > 0)).then_some(*v)
+        };
+        call.operands.iter().enumerate().filter_map(counted).collect()
+    }
+
+    /// The shape that operands broadcast to.
+    pub(super) fn broadcast(&self, operands: &[VertexId]) -> Res<Vec<Dim>> {
+        let shapes = operands.iter().map(|&v| self.shape(v)).collect::<Res<Vec<_>>>()?;
+        self.broadcast_shapes(&shapes)
+    }
+
+    pub(super) fn broadcast_shapes(&self, shapes: &[Vec<Dim>]) -> Res<Vec<Dim>> {
+        let rank = shapes.iter().map(Vec::len).max().unwrap_or(0);
+        let mut out = vec![Dim::Const(1); rank];
+        for shape in shapes {
+            for (place, d) in out.iter_mut().rev().zip(shape.iter().rev()) {
+                *place = self.broadcast_extent(place, d)?;
+            }
+        }
+        Ok(out)
+    }
+
+    pub(super) fn broadcast_extent(&self, a: &Dim, b: &Dim) -> Res<Dim> {
+        let one = Dim::Const(1);
+        let case = self.case;
+        if *a == one || a == b {
+            return Ok(b.clone());
+        }
+        if *b == one || case.known_zero(&(a.clone() - b.clone())) == Some(true) {
+            return Ok(a.clone());
+        }
+        if case.is_zero(&(a.clone() - one.clone()))? {
+            return Ok(b.clone());
+        }
+        if case.is_zero(&(b.clone() - one))? {
+            return Ok(a.clone());
+        }
+        self.require_zero(&(a.clone() - b.clone()))?;
+        Ok(a.clone())
+    }
+
+    /// The position in an operand that is broadcast to `shape`.
+    pub(super) fn broadcast_at(&self, operand: VertexId, shape: &[Dim], at: &At) -> Res<At> {
+        let own = self.shape(operand)?;
+        let one = Dim::Const(1);
+        if own.iter().all(|d| *d == one) {
+            return Ok(At::Flat(Dim::Const(0)));
+        }
+        let same = |(a, b): (&Dim, &Dim)| self.case.known_zero(&(a.clone() - b.clone())) == Some(true);
+        if own.len() == shape.len() && own.iter().zip(shape).all(same) {
+            return Ok(at.clone());
+        }
+        let index = self.index(at, shape);
+        let skipped = shape.len() - own.len();
+        let mut out = Vec::with_capacity(own.len());
+        for (d, i) in own.iter().zip(&index[skipped..]) {
+            out.push(if *d == one || self.case.is_zero(&(d.clone() - one.clone()))? {
+                Dim::Const(0)
+            } else {
+                i.clone()
+            });
+        }
+        Ok(At::Index(out))
+    }
+
+    /// The indices of a position.
+    pub(super) fn index(&self, at: &At, shape: &[Dim]) -> Vec<Dim> {
+        let flat = match at {
+            At::Index(index) => return index.clone(),
+            At::Flat(flat) => flat,
+        };
+        let mut out = vec![Dim::Const(0); shape.len()];
+        let mut rest = flat.clone();
+        for axis in (0..shape.len()).rev() {
+            if axis == 0 {
+                out[0] = rest.clone();
+            } else {
+                let (quotient, remainder) = self.case.divide(&rest, &shape[axis]);
+                out[axis] = remainder;
+                rest = quotient;
+            }
+        }
+        // Leading axes of dimension 1 have index 0.
+        if let Some(first) = shape
+            .iter()
+            .position(|d| *d != Dim::Const(1))
+            .filter(|&first| first > 0)
+        {
+            out[first] = out[first].clone() + std::mem::replace(&mut out[0], Dim::Const(0)) * shape[first].clone();
+        }
+        out
+    }
+
+    /// The row-major position.
+    pub(super) fn flat(&self, at: &At, shape: &[Dim]) -> Dim {
+        match at {
+            At::Flat(flat) => flat.clone(),
+            At::Index(index) => index.iter().zip(shape).fold(Dim::Const(0), |sum, (i, d)| {
+                // Along an axis of dimension 1 the index is 0.
+                let alone = self.case.known_zero(&(d.clone() - Dim::Const(1))) == Some(true);
+                if alone { sum } else { sum * d.clone() + i.clone() }
+            }),
+        }
+    }
+
+    /// The element of a tensor.
+    pub(super) fn element(&self, v: VertexId, at: &At) -> Res<Cases> {
+        self.element_of(v, 0, at)
+    }
+
+    /// The element of one of the results of a vertex.
+    pub(super) fn element_of(&self, v: VertexId, output: usize, at: &At) -> Res<Cases> {
+        self.case.in_bounds()?;
+        let depth = self.depth.get();
+        if depth >= DEPTH {
+            return Err(open(format!("a value depends on more than {DEPTH} nested operators")));
+        }
+        self.depth.set(depth + 1);
+        let out = self.element_below(v, output, at);
+        self.depth.set(depth);
+        out
+    }
+
+    fn element_below(&self, v: VertexId, output: usize, at: &At) -> Res<Cases> {
+        let at = match at {
+            At::Index(index) => At::Index(index.iter().map(|d| self.case.simplified(d)).collect()),
+            At::Flat(flat) => At::Flat(self.case.simplified(flat)),
+        };
+        let key = (v, output, at, self.case.scope());
+        if let Some(known) = self.elements.borrow().get(&key) {
+            return Ok(known.clone());
+        }
+        let (_, _, at, _) = &key;
+        let value = match &self.graph.vertex(v).node {
+            Node::Input | Node::Param => self.leaf(v, at)?,
+            Node::Const(tensor) => self.constant(v, tensor, at)?,
+            Node::Tuple => {
+                let item = self.graph.pred(v).into_iter().nth(output).ok_or(Stop::Empty)?;
+                self.element(item, at)?
+            }
+            Node::Proj(i) => {
+                let tuple = self.graph.pred(v).into_iter().next().ok_or(Stop::Empty)?;
+                self.element_of(tuple, *i as usize, at)?
+            }
+            Node::Absent => return Err(open("an omitted operand has no value")),
+            Node::Call { .. } => {
+                let call = self.call(v).ok_or_else(|| open("an operator is unknown"))?;
+                self.call_element(&call, output, at)?
+            }
+        };
+        let mut left = LONGEST;
+        if !value.iter().all(|(_, value)| value.fits(&mut left)) {
+            return Err(open("a value is too long to be written as one expression"));
+        }
+        self.elements.borrow_mut().insert(key, value.clone());
+        Ok(value)
+    }
+
+    fn leaf(&self, v: VertexId, at: &At) -> Res<Cases> {
+        let number = *self.leaves.get(&v).ok_or_else(|| open("only one side has this leaf"))?;
+        let flat = self.flat(at, &self.shape(v)?);
+        Ok(single(Expr::factor(Factor::Element(
+            number,
+            self.case.simplified(&flat),
+        ))))
+    }
+
+    fn constant(&self, v: VertexId, tensor: &Tensor, at: &At) -> Res<Cases> {
+        let numbers: Option<Vec<Expr>> = if tensor.dtype().is_float() {
+            tensor
+                .to_f64s()
+                .map(|all| all.into_iter().map(|x| self.case.number(x)).collect())
+        } else {
+            let exact = |i: i128| Expr::number(num_rational::BigRational::from_integer(i.into()));
+            tensor.to_ints().map(|all| all.into_iter().map(exact).collect())
+        };
+        let numbers = numbers.ok_or_else(|| open("a constant is not numeric"))?;
+        if let Some(first) = numbers.first()
+            && numbers.iter().all(|n| n == first)
+        {
+            return Ok(single(first.clone()));
+        }
+        let flat = self.case.simplified(&self.flat(at, &self.shape(v)?));
+        if let Some(i) = flat.as_const().and_then(|i| usize::try_from(i).ok()) {
+            return Ok(single(numbers.get(i).cloned().ok_or(Stop::Empty)?));
+        }
+        // Equal constants are the same function of the position.
+        Ok(single(Expr::apply(Fun::Table(numbers), vec![Expr::of_dim(&flat)])))
+    }
+
+    fn call_element(&self, call: &Call, output: usize, at: &At) -> Res<Cases> {
+        let shapes = self.shapes(call.vertex)?;
+        let shape = shapes.get(output).ok_or(Stop::Empty)?;
+        if let Some(value) = self.layout_element(call, output, shape, at)? {
+            return Ok(value);
+        }
+        if let Some(value) = self.strided_element(call, shape, at)? {
+            return Ok(value);
+        }
+        if let Some(value) = self.product_element(call, shape, at)? {
+            return Ok(value);
+        }
+        if let Some(value) = self.window_element(call, shape, at)? {
+            return Ok(value);
+        }
+        if let Some(value) = self.reduced_element(call, shape, at)? {
+            return Ok(value);
+        }
+        if is_elementwise(call.def) {
+            return self.elementwise(call, shape, at);
+        }
+        self.whole(call, output, shape, at)
+    }
+
+    fn elementwise(&self, call: &Call, shape: &[Dim], at: &At) -> Res<Cases> {
+        let operands = self.elementwise_operands(call);
+        let mut values = Vec::with_capacity(operands.len());
+        for &v in &operands {
+            values.push(self.element(v, &self.broadcast_at(v, shape, at)?)?);
+        }
+        // Bounds given as operands are not supported.
+        for (i, &v) in call.operands.iter().enumerate() {
+            if call.def.operand(i).is_some_and(|o| o.attr.is_some()) && self.is_given(v) {
+                return Err(open(format!("an attribute of `{}` is computed", call.def.name)));
+            }
+        }
+        let from = operands.first().map_or(DType::F32, |v| self.dtype(*v));
+        let to = self.dtype(call.vertex);
+        self.combined(&values, &|args| {
+            function(call, args, from, to, &|x| self.case.number(x))
+        })
+    }
+
+    /// A function of numbers, for all combinations of cases that do not contradict.
+    pub(super) fn combined(&self, values: &[Cases], f: &dyn Fn(Vec<Expr>) -> Res<Expr>) -> Res<Cases> {
+        let mut rows: Vec<(Vec<Dim>, Vec<Expr>)> = vec![(Vec::new(), Vec::new())];
+        for cases in values {
+            let mut next = Vec::new();
+            for (guards, args) in &rows {
+                for (more, value) in cases {
+                    let mut all = guards.clone();
+                    all.extend(more.iter().filter(|g| !guards.contains(g)).cloned());
+                    if !guards.is_empty() && !more.is_empty() && self.case.contradicts(&all) {
+                        continue;
+                    }
+                    let mut args = args.clone();
+                    args.push(value.clone());
+                    next.push((all, args));
+                }
+            }
+            rows = next;
+        }
+        rows.into_iter().map(|(guards, args)| Ok((guards, f(args)?))).collect()
+    }
+
+    /// Chooses by the sign of an expression: `then` if it is at least 0, else `otherwise`.
+    pub(super) fn choose(
+        &self,
+        condition: &Dim,
+        then: &dyn Fn() -> Res<Cases>,
+        otherwise: &dyn Fn() -> Res<Cases>,
+    ) -> Res<Cases> {
+        let known = match self.case.known_sign(condition) {
+            None if !has_bound(&self.case.simplified(condition)) => Some(self.case.is_at_least_zero(condition)?),
+            known => known,
+        };
+        match known {
+            Some(true) => then(),
+            Some(false) => otherwise(),
+            None => {
+                let condition = self.case.simplified(condition);
+                let below = -condition.clone() - Dim::Const(1);
+                let mut out = Vec::new();
+                for (guard, f) in [(condition, then), (below, otherwise)] {
+                    let cases = self.case.within(std::slice::from_ref(&guard), f)?;
+                    for (mut guards, value) in cases {
+                        guards.push(guard.clone());
+                        out.push((guards, value));
+                    }
+                }
+                Ok(out)
+            }
+        }
+    }
+
+    /// An element of the result of an operator that is not expanded.
+    fn whole(&self, call: &Call, output: usize, shape: &[Dim], at: &At) -> Res<Cases> {
+        if call.def.traits.contains(OpTraits::NONDETERMINISTIC) {
+            return Err(open(format!("`{}` is random", call.def.name)));
+        }
+        let level = self.nested.get();
+        self.nested.set(level + 1);
+        let mut operands = Vec::new();
+        for &v in &call.operands {
+            if !self.is_given(v) {
+                operands.push((Vec::new(), Vec::new()));
+                continue;
+            }
+            let shape = self.shape(v)?;
+            let symbols: Vec<Arc<str>> = (0..shape.len())
+                .map(|axis| format!("%w{level}.{axis}").into())
+                .collect();
+            let ranges: Vec<(Arc<str>, Dim)> = symbols.iter().cloned().zip(shape.iter().cloned()).collect();
+            let index: Vec<Dim> = symbols.iter().map(|s| Dim::symbol(s)).collect();
+            let at = At::Flat(self.flat(&At::Index(index), &shape));
+            let limits = super::fold::limits(&ranges);
+            let mut cases = self.case.within(&limits, || self.element(v, &at))?;
+            cases.sort();
+            operands.push((shape, cases));
+        }
+        self.nested.set(level);
+        let resolved = |attr: &AttrValue| match attr {
+            AttrValue::Int(d) => AttrValue::Int(self.case.simplified(d)),
+            AttrValue::Ints(list) => AttrValue::Ints(list.iter().map(|d| self.case.simplified(d)).collect()),
+            other => other.clone(),
+        };
+        let attrs: Vec<AttrValue> = call.attrs.iter().map(resolved).collect();
+        let dtypes: Vec<DType> = call.operands.iter().map(|v| self.dtype(*v)).collect();
+        let index = self.index(at, shape).iter().map(|d| self.case.simplified(d)).collect();
+        Ok(single(Expr::factor(Factor::Whole(std::rc::Rc::new(Whole {
+            name: call.def.name,
+            attrs,
+            dtypes,
+            output,
+            operands,
+            at: index,
+        })))))
+    }
+}
+
+/// A value that depends on no condition.
+pub(super) fn single(value: Expr) -> Cases {
+    vec![(Vec::new(), value)]
+}
+
+pub(super) fn is_elementwise(def: &OpDef) -> bool {
+    def.traits.contains(OpTraits::ELEMENTWISE) || matches!(def.name, "identity" | "dropout")
+}
+
+/// True if `to` can represent every integer of `from`.
+fn holds_all(from: DType, to: DType) -> bool {
+    let bits = |d: DType| 8 * d.size() as u32;
+    let signed = |d: DType| matches!(d, DType::I8 | DType::I16 | DType::I32 | DType::I64);
+    to.is_int()
+        && match (signed(from), signed(to)) {
+            (false, true) => bits(from) < bits(to),
+            (true, false) => false,
+            _ => bits(from) <= bits(to),
+        }
+}
+
+/// True for a single element, function value or number.
+fn is_one_value(x: &Expr) -> bool {
+    x.as_number().is_some() || x.as_factor().is_some()
+}
+
+/// A function of numbers.
+fn function(call: &Call, args: Vec<Expr>, from: DType, to: DType, number: &dyn Fn(f64) -> Expr) -> Res<Expr> {
+    let real = to.is_float();
+    Ok(match (call.def.name, args.as_slice()) {
+        ("identity" | "dropout", [x, ..]) => x.clone(),
+        ("add", [a, b]) => a.add(b),
+        ("sub", [a, b]) => a.sub(b),
+        ("mul", [a, b]) => laws::multiply(a, b),
+        ("neg", [x]) => x.neg(),
+        ("div", [a, b]) if real => laws::multiply(a, &b.inverse()),
+        ("reciprocal", [x]) => x.inverse(),
+        ("sum", all) => all.iter().fold(Expr::zero(), |sum, x| sum.add(x)),
+        ("mean", all) if real => {
+            let sum = all.iter().fold(Expr::zero(), |sum, x| sum.add(x));
+            sum.mul(&Expr::int(all.len() as i64).inverse())
+        }
+        ("clip", [x]) => {
+            let (mut low, mut high) = (call.float("min"), call.float("max"));
+            // A bound beyond all finite numbers has no effect.
+            let largest = match to {
+                DType::F16 => 65504.0,
+                DType::F32 => f64::from(f32::MAX) * (1.0 - 1e-8),
+                _ => f64::MAX,
+            };
+            if real {
+                low = low.filter(|low| *low > -largest);
+                high = high.filter(|high| *high < largest);
+            }
+            if !real {
+                (low, high) = (low.map(f64::ceil), high.map(f64::floor));
+            }
+            let ordered = |name: &'static str, args: Vec<Expr>| {
+                if real {
+                    laws::apply(name, args)
+                } else {
+                    laws::whole(name, args, to)
+                }
+            };
+            let bounded = low.map_or_else(|| x.clone(), |low| ordered("max", vec![x.clone(), number(low)]));
+            high.map_or_else(
+                || bounded.clone(),
+                |high| ordered("min", vec![bounded.clone(), number(high)]),
+            )
+        }
+        ("cast" | "cast_like", [x]) => {
+            if from == to || (from.is_float() && to.is_float()) {
+                x.clone()
+            } else if to == DType::Bool {
+                laws::apply("not", vec![laws::apply("equal", vec![x.clone(), Expr::zero()])])
+            } else if from == DType::Bool || (from.is_int() && (real || holds_all(from, to))) && is_one_value(x) {
+                // Only a single value: a sum or product of integers wraps around in its own type first.
+                x.clone()
+            } else {
+                laws::apply(
+                    Fun::With("cast", vec![AttrValue::DType(from), AttrValue::DType(to)]),
+                    args,
+                )
+            }
+        }
+        ("where", [c, a, b]) if to == DType::Bool && *a == Expr::int(1) && b.is_zero() => c.clone(),
+        ("pow", [_, _]) if !real => Expr::apply(Fun::In("pow", to), args),
+        (name, _) if !call.attrs.iter().all(AttrValue::is_none) => {
+            laws::apply(Fun::With(name, call.attrs.clone()), args)
+        }
+        (name, _) if real || to == DType::Bool => laws::apply(name, args),
+        (name, _) => laws::whole(name, args, to),
+    })
+}

@@ -1,0 +1,543 @@
+//! Proof for all sizes: both sides of a rule as formulas over symbolic indices, dimensions and numbers.
+//!
+//! The form of an instance has symbols for its dimensions and for attributes that count elements. The engines' own
+//! matcher and inference run on it. A question that the symbols leave open, such as whether two dimensions are equal,
+//! splits the proof into two cases, so the cases together cover all values. In each case, the element of either side at
+//! a symbolic index becomes a formula in a normal form, and the formulas are compared. A proof holds over the real
+//! numbers, and for all functions that obey the laws.
+
+mod case;
+mod einsum;
+mod expr;
+mod facts;
+mod fold;
+mod form;
+mod graphs;
+mod laws;
+mod layout;
+mod linear;
+mod meaning;
+mod models;
+mod products;
+mod scope;
+mod strided;
+#[cfg(test)]
+mod tests;
+mod windows;
+
+use std::fmt;
+use std::rc::Rc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use self::case::{Case, Res, Stop};
+use self::facts::Effort;
+use self::form::{Form, has_sized_constants};
+pub(super) use self::graphs::prove_graphs;
+use self::meaning::{At, Meaning};
+use self::scope::{Found, Level, Prepared, Scope};
+use super::ledger::Ledger;
+use super::recipe::Recipe;
+
+use tautomer_graph::{Graph, Node, VertexId, expand_composites};
+use tautomer_op::{OpDef, OpTraits};
+use tautomer_rewrite::Trial;
+use tautomer_rule::Rule;
+use tautomer_tensor::{Dim, Shape, TensorType, assume};
+
+/// Limit on the cases of one form.
+const CASES: usize = 500;
+
+/// Limit on the combinations of booleans and words that are proved for one form.
+const WORDS: usize = 64;
+
+/// The number of forms whose booleans and words are varied.
+const VARIED: usize = 2;
+
+/// Limit on the inequalities that are compared for the proof of a rule at one level. Proofs that succeed take less.
+const EFFORT: u64 = 2_000_000;
+
+/// The stack of a proof, which recurses through the operands of a graph.
+const STACK: usize = 64 << 20;
+
+/// What a proof of a rule covers.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Coverage {
+    /// The forms of its source: combinations of ranks, axes, permutations and members, with all dimensions symbolic.
+    pub forms: usize,
+    /// The cases these were divided into.
+    pub cases: usize,
+    /// True if the rule treats each axis alone, so that it holds for all ranks.
+    pub any_rank: bool,
+    /// True if the proof took constants for equal that differ by up to one part in a million.
+    pub rounded: bool,
+    /// The least and the largest rank of an operand.
+    pub ranks: (usize, usize),
+    /// Everything that may vary about the rule, and how the proof covers it.
+    pub ledger: Ledger,
+}
+
+impl fmt::Display for Coverage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (least, most) = self.ranks;
+        f.write_str("all sizes")?;
+        if self.ledger.is_complete() {
+            if self.any_rank {
+                f.write_str(", all ranks")?;
+            } else if least == most {
+                write!(f, ", rank {least}")?;
+            } else {
+                write!(f, ", ranks {least}-{most}")?;
+            }
+        } else {
+            write!(f, "; {}", self.ledger)?;
+        }
+        f.write_str(if self.rounded { ", up to rounded constants" } else { "" })
+    }
+}
+
+/// The task of a proof.
+pub(super) struct Task<'a> {
+    pub(super) rule: &'a Rule,
+    pub(super) trial: &'a Trial,
+    /// Instances at which the sides agree.
+    pub(super) agreeing: &'a [&'a Recipe],
+    /// Instances where no engine applies the rule, because of the type of the target: at other sizes one may.
+    pub(super) refused: &'a [Recipe],
+    /// True if the instances cover all element types that operators and conditions admit.
+    pub(super) all_types: bool,
+}
+
+/// Runs a proof on a thread with a large stack; `None` if it panics.
+pub(super) fn with_stack<T: Send>(f: impl FnOnce() -> T + Send) -> Option<T> {
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, f);
+        thread.ok()?.join().ok()
+    })
+}
+
+/// Proves that both sides are equal for all dimensions, in all forms that the instances have.
+///
+/// # Errors
+/// Why it is not proved.
+pub(super) fn prove(task: &Task<'_>) -> Result<Coverage, String> {
+    with_stack(|| prove_here(task)).unwrap_or_else(|| Err("internal error: the proof failed".to_owned()))
+}
+
+fn prove_here(task: &Task<'_>) -> Result<Coverage, String> {
+    let scope = Scope::of(task.rule);
+    let relaxed = Trial::new(scope.relaxed.clone());
+    let mut last = Err("there are no instances".to_owned());
+    let mut tried: Vec<Vec<Recipe>> = Vec::new();
+    for level in [Level::All, Level::Sizes, Level::Written] {
+        let trial = if level == Level::Written { task.trial } else { &relaxed };
+        let proof = AtLevel {
+            task,
+            scope: &scope,
+            trial,
+            level,
+        };
+        let forms: Vec<Recipe> = proof.forms(false).into_iter().map(|p| p.recipe).collect();
+        if tried.contains(&forms) {
+            continue;
+        }
+        tried.push(forms);
+        last = proof.prove();
+        if last.is_ok() {
+            break;
+        }
+    }
+    last
+}
+
+/// A proof attempt that generalizes instances up to a level.
+struct AtLevel<'a> {
+    task: &'a Task<'a>,
+    scope: &'a Scope<'a>,
+    trial: &'a Trial,
+    level: Level,
+}
+
+impl AtLevel<'_> {
+    fn prepared(&self, recipe: &Recipe, second: bool) -> Option<Prepared> {
+        self.scope.prepared(recipe, self.task.trial, self.level, second)
+    }
+
+    /// The distinct forms of the instances at which the sides agree.
+    fn forms(&self, second: bool) -> Vec<Prepared> {
+        let mut seen: FxHashSet<Recipe> = FxHashSet::default();
+        let forms = self.task.agreeing.iter().filter_map(|r| self.prepared(r, second));
+        let mut forms: Vec<Prepared> = forms
+            .filter(|p| seen.insert(Form::of(&p.recipe).key().clone()))
+            .collect();
+        forms.sort_by_key(|p| Form::of(&p.recipe).ranks().sum::<usize>());
+        forms
+    }
+
+    fn given(&self, effort: u64, second: bool) -> Given {
+        Given {
+            effort: Rc::new(Effort::of(effort)),
+            tokens: if self.level == Level::All {
+                self.scope.tokens(second).into()
+            } else {
+                Rc::from([])
+            },
+        }
+    }
+
+    fn prove(&self) -> Result<Coverage, String> {
+        let mut coverage = Coverage {
+            ranks: (usize::MAX, 0),
+            ..Coverage::default()
+        };
+        // Where open numbers are not enough for a proof, ranks and sizes alone seldom are.
+        let effort = if self.level == Level::Sizes { EFFORT / 3 } else { EFFORT };
+        let given = self.given(effort, false);
+        let mut forms = self.forms(false);
+        // If both sides treat each axis alone, a proof for two axes holds for more.
+        let is_small = |form: &Form| !form.axes_alone() || form.ranks().all(|rank| rank <= 2);
+        let mut axes_alone = self.scope.ignores_ranks();
+        let mut large = Vec::new();
+        for prepared in &forms {
+            let form = Form::of(&prepared.recipe);
+            if is_small(&form) {
+                axes_alone &= self.required(&form, &given, &mut coverage)? && form.axes_alone();
+            } else {
+                large.push(form);
+            }
+        }
+        axes_alone = axes_alone && self.holds_for_two_axes(&forms, &given);
+        if axes_alone {
+            coverage.any_rank = true;
+        } else {
+            for form in &large {
+                self.required(form, &given, &mut coverage)?;
+            }
+        }
+        if coverage.forms == 0 {
+            return Err("there are no instances".to_owned());
+        }
+        coverage.ranks.0 = coverage.ranks.0.min(coverage.ranks.1);
+        self.again_with_other_numbers(&forms)?;
+        self.refused(&given)?;
+        let all_words = self.words(&mut forms);
+        coverage.ledger = self.scope.ledger(
+            &forms,
+            &Found {
+                any_rank: coverage.any_rank,
+                all_types: self.task.all_types,
+                all_words,
+                tokens: given.tokens.to_vec(),
+            },
+        );
+        Ok(coverage)
+    }
+
+    /// Proves a form of an instance; returns true if both sides treat each axis alone.
+    fn required(&self, form: &Form, given: &Given, coverage: &mut Coverage) -> Result<bool, String> {
+        let proved = prove_form(self.trial, form, given)?;
+        if proved.cases == 0 {
+            return Err(format!(
+                "the rule applies at no sizes of a form of {}",
+                form.operators()
+            ));
+        }
+        coverage.forms += 1;
+        coverage.cases += proved.cases;
+        coverage.rounded |= proved.rounded;
+        for rank in form.ranks() {
+            coverage.ranks = (coverage.ranks.0.min(rank), coverage.ranks.1.max(rank));
+        }
+        Ok(proved.axes_alone)
+    }
+
+    /// True if the rule is proved with two axes for every operand whose rank is open.
+    fn holds_for_two_axes(&self, forms: &[Prepared], given: &Given) -> bool {
+        forms.iter().any(|prepared| {
+            let form = Form::of(&self.scope.with_two_axes(prepared));
+            !has_sized_constants(form.key())
+                && form.axes_alone()
+                && form.ranks().any(|rank| rank == 2)
+                && prove_form(self.trial, &form, given).is_ok_and(|p| p.cases > 0 && p.axes_alone)
+        })
+    }
+
+    /// Repeats the proof with other tokens for the numbers of attributes: a proof that depends on their values fails.
+    fn again_with_other_numbers(&self, forms: &[Prepared]) -> Result<(), String> {
+        if self.level != Level::All {
+            return Ok(());
+        }
+        let given = self.given(EFFORT, true);
+        for other in self.forms(true) {
+            if forms.iter().any(|p| p.recipe == other.recipe) {
+                continue;
+            }
+            prove_form(self.trial, &Form::of(&other.recipe), &given)?;
+        }
+        Ok(())
+    }
+
+    /// Proves the forms of refused instances: at other sizes, an engine may apply the rule.
+    fn refused(&self, given: &Given) -> Result<(), String> {
+        let mut seen: FxHashSet<Recipe> = FxHashSet::default();
+        for recipe in self.task.refused {
+            let Some(prepared) = self.prepared(recipe, false) else {
+                continue;
+            };
+            let form = Form::of(&prepared.recipe);
+            if seen.insert(form.key().clone()) {
+                prove_form(self.trial, &form, given)
+                    .map_err(|why| format!("for a refused instance, at other sizes where the types agree: {why}"))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Proves forms at all combinations of booleans and words, and adds them; true if all are proved.
+    fn words(&self, forms: &mut Vec<Prepared>) -> bool {
+        let given = self.given(EFFORT / 4, false);
+        let mut seen: FxHashSet<Recipe> = forms.iter().map(|p| Form::of(&p.recipe).key().clone()).collect();
+        let mut all = true;
+        for prepared in forms.iter().take(VARIED).cloned().collect::<Vec<_>>() {
+            let Some(recipes) = self.scope.finite(&prepared, WORDS) else {
+                all = false;
+                continue;
+            };
+            for recipe in recipes {
+                let form = Form::of(&recipe);
+                if !seen.insert(form.key().clone()) {
+                    continue;
+                }
+                match prove_form(self.trial, &form, &given) {
+                    Ok(proved) if proved.cases > 0 => forms.push(Prepared {
+                        recipe,
+                        ..prepared.clone()
+                    }),
+                    Ok(_) => {}
+                    Err(_) => all = false,
+                }
+            }
+        }
+        all
+    }
+}
+
+/// What a proof may use.
+struct Given {
+    effort: Rc<Effort>,
+    /// Numbers that stand for symbols.
+    tokens: Rc<[f64]>,
+}
+
+/// The result of proving a form.
+struct Proved {
+    /// The number of cases; 0 if the rule applies at no sizes.
+    cases: usize,
+    /// Both sides treat each axis alone.
+    axes_alone: bool,
+    /// Constants that differ in their last digits were taken for equal.
+    rounded: bool,
+}
+
+/// Proves a form in all its cases.
+fn prove_form(trial: &Trial, form: &Form, given: &Given) -> Result<Proved, String> {
+    let mut waiting = vec![form.facts(given.effort.clone(), given.tokens.clone())];
+    let mut visited = 0;
+    let mut out = Proved {
+        cases: 0,
+        axes_alone: true,
+        rounded: false,
+    };
+    while let Some(facts) = waiting.pop() {
+        visited += 1;
+        if visited > CASES || given.effort.is_spent() {
+            return Err(format!(
+                "the proof takes more than {} for a form of {}: {} of its cases were proved",
+                if visited > CASES {
+                    format!("{CASES} cases")
+                } else {
+                    format!("{} comparisons", given.effort.limit())
+                },
+                form.operators(),
+                out.cases,
+            ));
+        }
+        if facts.is_empty() {
+            continue;
+        }
+        let case = Rc::new(Case::new(facts));
+        let outcome = prove_case(trial, form, &case);
+        waiting.extend(case.take_aside());
+        out.rounded |= case.is_rounded();
+        match outcome {
+            Ok(axes_alone) => {
+                out.cases += 1;
+                out.axes_alone &= axes_alone;
+            }
+            Err(Stop::Divided | Stop::Empty) => {}
+            Err(Stop::Open(why)) => return Err(why),
+        }
+    }
+    Ok(out)
+}
+
+/// Compares both sides in one case; returns true if both treat each axis alone.
+fn prove_case(trial: &Trial, form: &Form, case: &Rc<Case>) -> Res<bool> {
+    let (mut graph, roots) = form.build(case).ok_or(Stop::Empty)?;
+    check_source(graph.clone(), case)?;
+    complete_types(&mut graph, case)?;
+    let sides = assume::under(case.clone(), || trial.sides(graph, Some(&roots)));
+    case.stopped()?;
+    let sides = sides.ok_or(Stop::Empty)?;
+    // A target that fails to build only because of symbols has left the case open, which `stopped` reports. One that
+    // inference rejects is rejected for all values of the symbols: no engine applies the rule.
+    let target = sides.target.map_err(|_| Stop::Empty)?;
+    let (mut graph, source) = (sides.graph, sides.source);
+    if source.len() != target.len() {
+        return Err(Stop::Empty);
+    }
+    graph.clear_outputs();
+    for &v in source.iter().chain(&target) {
+        graph.output(v, None);
+    }
+    let graph = expanded(graph, case)?;
+    let outputs: Vec<VertexId> = graph.outputs().iter().map(|o| o.vertex).collect();
+    let (source, target) = outputs.split_at(source.len());
+    let leaves = numbered_leaves(&graph);
+    let meaning = Meaning::new(&graph, case, leaves);
+    for (&a, &b) in source.iter().zip(target) {
+        compare(&meaning, a, b)?;
+    }
+    let alone = |v| meaning.call(v).is_none_or(|call| has_axes_alone(call.def));
+    Ok(graph.rpo().into_iter().all(alone))
+}
+
+/// True for operators that treat each axis alone: another axis changes nothing along the existing ones.
+fn has_axes_alone(def: &OpDef) -> bool {
+    def.name == "expand" || def.traits.contains(OpTraits::ELEMENTWISE)
+}
+
+fn expanded(mut graph: Graph, case: &Rc<Case>) -> Res<Graph> {
+    let done = assume::under(case.clone(), || expand_composites(&mut graph, &|_| true));
+    case.stopped()?;
+    done.map_err(|e| Stop::Open(e.message))?;
+    Ok(graph)
+}
+
+/// Adds what the operators of the source require to the facts of the case.
+fn check_source(graph: Graph, case: &Rc<Case>) -> Res<()> {
+    let graph = expanded(graph, case)?;
+    let mut meaning = Meaning::new(&graph, case, numbered_leaves(&graph));
+    meaning.given = true;
+    for v in graph.rpo() {
+        if meaning.is_given(v) {
+            meaning.shapes(v)?;
+        }
+    }
+    Ok(())
+}
+
+/// Fills in dimensions that inference leaves open and the meaning of the operators determines.
+fn complete_types(graph: &mut Graph, case: &Rc<Case>) -> Res<()> {
+    let unclear = |d: &Dim| d.as_const().is_none() && d.as_symbol().is_none();
+    let mut types = Vec::new();
+    {
+        let mut meaning = Meaning::new(graph, case, numbered_leaves(graph));
+        meaning.given = true;
+        for v in graph.rpo() {
+            let ty = graph.ty(v).as_tensor();
+            let shape = ty.and_then(|t| t.shape.as_ref());
+            if let (Some(ty), true) = (ty, shape.is_none_or(|s| s.iter().any(unclear)))
+                && let Ok(shape) = meaning.shape(v)
+            {
+                types.push((v, TensorType::new(ty.dtype, shape.into_iter().collect::<Shape>())));
+            }
+        }
+    }
+    for (v, ty) in types {
+        graph.vertex_mut(v).ty = ty.into();
+    }
+    Ok(())
+}
+
+fn numbered_leaves(graph: &Graph) -> FxHashMap<VertexId, u32> {
+    let leaves = graph
+        .ids()
+        .filter(|&v| matches!(graph.vertex(v).node, Node::Input | Node::Param));
+    leaves.zip(0..).collect()
+}
+
+/// Compares types and elements of two values.
+fn compare(meaning: &Meaning<'_>, a: VertexId, b: VertexId) -> Res<()> {
+    let case = meaning.case;
+    let (left, right) = (meaning.shape(a)?, meaning.shape(b)?);
+    // An engine never replaces a value by one of another type.
+    if meaning.dtype(a) != meaning.dtype(b) || left.len() != right.len() {
+        return Err(Stop::Empty);
+    }
+    for (x, y) in left.iter().zip(&right) {
+        if !case.is_zero(&(x.clone() - y.clone()))? {
+            return Err(Stop::Empty);
+        }
+    }
+    if left.iter().any(|d| case.known_zero(d) == Some(true)) {
+        return Ok(());
+    }
+    let mut place = Vec::with_capacity(left.len());
+    for (axis, extent) in left.iter().enumerate() {
+        if case.known_zero(&(extent.clone() - Dim::Const(1))) == Some(true) {
+            place.push(Dim::Const(0));
+            continue;
+        }
+        // There is an element, so no factor of the dimension is 0.
+        if let [(product, c)] = extent.terms().as_slice()
+            && *c > 0
+        {
+            for atom in product.iter() {
+                let factor = Dim::atom(atom.clone());
+                if case.known_sign(&factor) == Some(true) {
+                    case.assume_at_least_zero(&(factor - Dim::Const(1)))?;
+                }
+            }
+        }
+        let i = Dim::symbol(&format!("@{axis}"));
+        case.assume_at_least_zero(&i)?;
+        case.assume_at_least_zero(&(extent.clone() - Dim::Const(1) - i.clone()))?;
+        place.push(i);
+    }
+    let at = At::Index(place);
+    // Repeat with the facts learned on the way until there are no new ones.
+    let (x, y) = loop {
+        let version = case.version();
+        let (x, y) = (meaning.element(a, &at)?, meaning.element(b, &at)?);
+        let ([(_, x)], [(_, y)]) = (x.as_slice(), y.as_slice()) else {
+            return Err(Stop::Open("an element has several cases".to_owned()));
+        };
+        if case.version() == version {
+            break (x.clone(), y.clone());
+        }
+        meaning.forget();
+    };
+    if laws::equal(&x, &y) {
+        return Ok(());
+    }
+    if laws::nearly_equal(&x, &y) {
+        case.round();
+        return Ok(());
+    }
+    if case.contradicts(&[]) {
+        return Err(Stop::Empty);
+    }
+    // Split on a dimension that can only be 0 or 1.
+    for d in case.symbols() {
+        if case.known_sign(&(Dim::Const(1) - d.clone())) == Some(true) {
+            case.is_zero(&d)?;
+            return case
+                .is_zero(&(d - Dim::Const(1)))
+                .and(Err(Stop::Open("a dimension is 0 or 1".to_owned())));
+        }
+    }
+    Err(Stop::Open(format!(
+        "the proof ends with different formulas:\n    {x}\n    {y}"
+    )))
+}

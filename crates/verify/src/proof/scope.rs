@@ -1,0 +1,564 @@
+//! What may vary about a rule, according to its pattern, and how far an instance is generalized.
+//!
+//! A form comes from an instance, which is first generalized as far as the rule allows: constants whose value does not
+//! matter become operands, omitted attributes are written out so that they get symbols, and numbers that the rule only
+//! passes through become tokens, which stand for any number. What is still a value in all forms was only sampled:
+//! the [ledger] says so.
+
+mod ledger;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rustc_hash::FxHashSet;
+
+pub(super) use self::ledger::Found;
+use super::super::recipe::{Recipe, Step};
+use super::form::FREE;
+use tautomer_graph::{Node, VertexId};
+use tautomer_lang::ast::{Ast, BinaryOp, Dims, ExprId, ExprKind, RuleClass, TypeKind};
+use tautomer_op::{AttrKind, AttrValue, OpDef};
+use tautomer_rewrite::Trial;
+use tautomer_rule::{AttrPattern, ListItem, PatternId, PatternNode, Rule};
+use tautomer_tensor::DType;
+
+/// The factor between tokens for reals and tokens for integers.
+const WHOLE: f64 = 128.0;
+
+/// How far an instance is generalized.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Level {
+    /// As far as the rule allows.
+    All,
+    /// Everything but the numbers of attributes.
+    Sizes,
+    /// Only the sizes that are written in the instance.
+    Written,
+}
+
+/// An attribute that may vary, by its name in the rule or by its place.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Source {
+    /// Bound to a name.
+    Name(Arc<str>),
+    /// Part of a rest of attributes (`..rest`).
+    Rest(Arc<str>, &'static str),
+    /// At a place of the pattern.
+    Place(u32, &'static str),
+}
+
+/// An attribute that the pattern leaves open, in one instance.
+#[derive(Debug, Clone)]
+pub(super) struct Open {
+    pub(super) source: Source,
+    pub(super) step: usize,
+    pub(super) attr: usize,
+    pub(super) def: &'static OpDef,
+    /// True if the pattern fixes the number of elements.
+    fixed_length: bool,
+}
+
+/// A generalized instance.
+#[derive(Debug, Clone)]
+pub(super) struct Prepared {
+    pub(super) recipe: Recipe,
+    pub(super) open: Vec<Open>,
+    /// The steps that the vertices of the pattern match.
+    pub(super) bound: Vec<(PatternId, usize)>,
+    /// Attributes with defaults filled in, by step.
+    pub(super) filled: Vec<Vec<AttrValue>>,
+}
+
+/// What the text of a rule says about its variables.
+pub(super) struct Scope<'a> {
+    rule: &'a Rule,
+    /// The rule with `param` in place of `const` where the value does not matter.
+    pub(super) relaxed: Arc<Rule>,
+    /// For each variable, whether it is a constant whose value matters.
+    valued: Vec<bool>,
+    /// Tokens for the numbers of attributes; none of them occurs in the rule.
+    tokens: Vec<f64>,
+}
+
+impl<'a> Scope<'a> {
+    pub(super) fn of(rule: &'a Rule) -> Scope<'a> {
+        let valued: Vec<bool> = rule
+            .variables
+            .iter()
+            .map(|v| v.class == RuleClass::Const && counts_by_value(rule, &v.name))
+            .collect();
+        let mut relaxed = rule.clone();
+        for (variable, valued) in relaxed.variables.iter_mut().zip(&valued) {
+            if variable.class == RuleClass::Const && !valued {
+                variable.class = RuleClass::Param;
+            }
+        }
+        let mut own: FxHashSet<u64> = FxHashSet::default();
+        for (_, expr) in rule.ast.iter() {
+            match expr.kind {
+                ExprKind::Float { value, .. } => own.insert(value.abs().to_bits()),
+                ExprKind::Int { value, .. } => own.insert((value.unsigned_abs() as f64).to_bits()),
+                _ => continue,
+            };
+        }
+        // Few digits, so that every element type represents them, and values that no rule is likely to contain.
+        let tokens = (0..63).map(|i| f64::from(65 + i) / 128.0);
+        let tokens = tokens.filter(|t| {
+            let whole = t * WHOLE;
+            !own.contains(&t.to_bits()) && !own.contains(&whole.to_bits()) && whole as i64 % 2 == 1
+        });
+        Scope {
+            rule,
+            relaxed: Arc::new(relaxed),
+            valued,
+            tokens: tokens.collect(),
+        }
+    }
+
+    fn numbers(&self, second: bool) -> &[f64] {
+        let (a, b) = self.tokens.split_at(self.tokens.len() / 2);
+        if second { b } else { a }
+    }
+
+    /// One of the two sets of tokens: those for reals, then those for integers.
+    pub(super) fn tokens(&self, second: bool) -> Vec<f64> {
+        let numbers = self.numbers(second);
+        numbers
+            .iter()
+            .copied()
+            .chain(numbers.iter().map(|t| t * WHOLE))
+            .collect()
+    }
+
+    /// The generalized instance; `None` if the rule does not match it.
+    pub(super) fn prepared(&self, recipe: &Recipe, trial: &Trial, level: Level, second: bool) -> Option<Prepared> {
+        let (graph, roots, made) = recipe.build_steps().ok()?;
+        let step_of = |v: VertexId| made.iter().position(|u| *u == v);
+        let filled = made
+            .iter()
+            .map(|&v| match &graph.vertex(v).node {
+                Node::Call { attrs, .. } => attrs.to_vec(),
+                _ => Vec::new(),
+            })
+            .collect();
+        let sides = trial.sides(graph, Some(&roots))?;
+        let bound: Vec<(PatternId, usize)> = sides
+            .bound
+            .iter()
+            .filter_map(|&(at, v)| Some((at, step_of(v)?)))
+            .collect();
+        let mut out = Prepared {
+            recipe: recipe.clone(),
+            open: Vec::new(),
+            filled,
+            bound,
+        };
+        for &(at, step) in &out.bound {
+            let Step::Call { def, .. } = &recipe.steps[step] else {
+                continue;
+            };
+            for attr in 0..def.attrs.len() {
+                if let Some((source, fixed_length)) = self.open(at, def, attr) {
+                    out.open.push(Open {
+                        source,
+                        step,
+                        attr,
+                        def,
+                        fixed_length,
+                    });
+                }
+            }
+        }
+        if level == Level::Written {
+            return Some(out);
+        }
+        self.make_operands(&mut out);
+        for open in &out.open {
+            let filled = &out.filled[open.step];
+            let declared = &open.def.attrs[open.attr];
+            let Step::Call { attrs, .. } = &mut out.recipe.steps[open.step] else {
+                continue;
+            };
+            let automatic = open.def.attr_index("auto_pad").is_some_and(|k| {
+                filled
+                    .get(k)
+                    .and_then(AttrValue::as_str)
+                    .is_some_and(|word| word != "NOTSET")
+            });
+            if attrs[open.attr].is_none() && FREE.contains(&declared.name) && !automatic {
+                attrs[open.attr] = filled.get(open.attr).filter(|value| !value.is_none()).cloned();
+            }
+        }
+        if level == Level::All {
+            self.make_tokens(&mut out, second);
+        }
+        Some(out)
+    }
+
+    /// Turns constants that are bound to variables whose value does not matter into operands.
+    fn make_operands(&self, out: &mut Prepared) {
+        let pattern = &self.rule.source;
+        let keeps = |step: usize| {
+            out.bound.iter().any(|&(at, s)| {
+                s == step
+                    && match pattern.node(at) {
+                        PatternNode::Variable(i) => self.valued[*i],
+                        _ => true,
+                    }
+            })
+        };
+        let mut changed = Vec::new();
+        for &(at, step) in &out.bound {
+            let PatternNode::Variable(i) = pattern.node(at) else {
+                continue;
+            };
+            let variable = &self.relaxed.variables[*i];
+            if keeps(step) {
+                continue;
+            }
+            let (dtype, shape) = match &out.recipe.steps[step] {
+                Step::Fill { dtype, shape, .. } => (*dtype, shape.clone()),
+                Step::Const(tensor) => (tensor.dtype(), tensor.shape().iter().map(|&n| n as i64).collect()),
+                _ => continue,
+            };
+            changed.push((
+                step,
+                Step::Leaf {
+                    name: variable.name.clone(),
+                    param: variable.class != RuleClass::Any,
+                    dtype,
+                    shape,
+                },
+            ));
+        }
+        for (step, leaf) in changed {
+            out.recipe.steps[step] = leaf;
+        }
+    }
+
+    /// Turns numbers that the rule only passes through into tokens.
+    fn make_tokens(&self, out: &mut Prepared, second: bool) {
+        let mut given: Vec<&Source> = Vec::new();
+        let real = dtypes(&out.recipe).iter().any(|dtype| dtype.is_float());
+        for open in &out.open {
+            if !matches!(open.def.attrs[open.attr].kind, AttrKind::Float) || !self.hands_on(&open.source) {
+                continue;
+            }
+            let at = given.iter().position(|s| **s == open.source).unwrap_or_else(|| {
+                given.push(&open.source);
+                given.len() - 1
+            });
+            let Some(&token) = self.numbers(second).get(at) else {
+                continue;
+            };
+            let token = if real { token } else { token * WHOLE };
+            // An omitted attribute without a default is not a number.
+            if out.filled[open.step]
+                .get(open.attr)
+                .and_then(AttrValue::as_float)
+                .is_none()
+            {
+                continue;
+            }
+            if let Step::Call { attrs, .. } = &mut out.recipe.steps[open.step] {
+                attrs[open.attr] = Some(AttrValue::float(token));
+            }
+        }
+    }
+
+    /// The source of an attribute that the pattern leaves open, if it does, and whether it fixes the number of
+    /// elements.
+    fn open(&self, at: PatternId, def: &'static OpDef, attr: usize) -> Option<(Source, bool)> {
+        let name = def.attrs[attr].name;
+        let place = || Source::Place(at.0, name);
+        match self.rule.source.node(at) {
+            PatternNode::Call { attrs, .. } => match attrs.get(attr)? {
+                AttrPattern::Any => Some((place(), false)),
+                AttrPattern::Bind(own) | AttrPattern::BindEach(own) => Some((Source::Name(own.clone()), false)),
+                AttrPattern::Rest(own) => Some((Source::Rest(own.clone(), name), false)),
+                AttrPattern::List(items) if items.iter().any(|i| !matches!(i, ListItem::Int(_))) => {
+                    Some((place(), true))
+                }
+                AttrPattern::List(_) | AttrPattern::Value(_) | AttrPattern::Default | AttrPattern::Computed(_) => None,
+            },
+            PatternNode::CallOf { rest: Some(own), .. } => Some((Source::Rest(own.clone(), name), false)),
+            _ => None,
+        }
+    }
+
+    /// True if the rule only passes the value to a call of the target.
+    fn hands_on(&self, source: &Source) -> bool {
+        let (Source::Name(name) | Source::Rest(name, _)) = source else {
+            return true;
+        };
+        let ast = &self.rule.ast;
+        let named = |id: ExprId| ast.mentions(id, &|n| n == &**name);
+        if self.rule.conditions.iter().any(|&c| named(c)) || self.has_computed(&named) {
+            return false;
+        }
+        let mut waiting = self.target();
+        while let Some(id) = waiting.pop() {
+            match ast.kind(id) {
+                ExprKind::Call { args, attrs, .. } => {
+                    waiting.extend(args);
+                    let entries = attrs.iter().flat_map(|a| &a.entries);
+                    for entry in entries {
+                        let alone = matches!(ast.kind(entry.value), ExprKind::Name(_));
+                        if !alone && named(entry.value) {
+                            return false;
+                        }
+                    }
+                }
+                ExprKind::Name(own) if own == name => return false,
+                _ => waiting.extend(ast.operands(id)),
+            }
+        }
+        true
+    }
+
+    /// True if an attribute of the source is an expression that satisfies `test`.
+    fn has_computed(&self, test: &dyn Fn(ExprId) -> bool) -> bool {
+        self.rule.source.nodes().any(|(_, node)| match node {
+            PatternNode::Call { attrs, .. } => attrs
+                .iter()
+                .any(|a| matches!(a, AttrPattern::Computed(id) if test(*id))),
+            _ => false,
+        })
+    }
+
+    fn target(&self) -> Vec<ExprId> {
+        let target = &self.rule.target;
+        target.lets.iter().map(|l| l.value).chain([target.result]).collect()
+    }
+
+    /// True if a condition equates an expression that `is_it` accepts with a literal.
+    fn is_fixed(&self, is_it: &dyn Fn(ExprId) -> bool) -> bool {
+        let ast = &self.rule.ast;
+        let literal = |id: ExprId| match ast.kind(id) {
+            ExprKind::Int { .. } | ExprKind::Float { .. } | ExprKind::Bool(_) | ExprKind::Str(_) => true,
+            ExprKind::Unary { operand, .. } => {
+                matches!(ast.kind(*operand), ExprKind::Int { .. } | ExprKind::Float { .. })
+            }
+            _ => false,
+        };
+        self.rule.conditions.iter().any(|&condition| match ast.kind(condition) {
+            ExprKind::Binary {
+                op: BinaryOp::Eq,
+                lhs,
+                rhs,
+            } => is_it(*lhs) && literal(*rhs) || is_it(*rhs) && literal(*lhs),
+            _ => false,
+        })
+    }
+
+    /// True for `value(name)`.
+    fn is_value_of(&self, id: ExprId, name: &str) -> bool {
+        let ast = &self.rule.ast;
+        matches!(ast.kind(id), ExprKind::Call { callee, args, .. }
+            if callee.as_str() == "value"
+                && matches!(args.as_slice(), [arg] if matches!(ast.kind(*arg), ExprKind::Name(own) if &**own == name)))
+    }
+
+    /// The rank that the rule fixes for a variable.
+    fn pinned(&self, i: usize) -> Option<usize> {
+        let variable = &self.rule.variables[i];
+        if let Some(TypeKind::Tensor { dims, .. }) = variable.ty.as_ref().map(|ty| &ty.kind) {
+            match dims {
+                Dims::Scalar => return Some(0),
+                Dims::List(list) => return Some(list.len()),
+                Dims::AnyRank => {}
+            }
+        }
+        let ast = &self.rule.ast;
+        let own = |id: ExprId| is_field(ast, id, &variable.name, "rank");
+        for &condition in &self.rule.conditions {
+            if let ExprKind::Binary {
+                op: BinaryOp::Eq,
+                lhs,
+                rhs,
+            } = ast.kind(condition)
+                && own(*lhs)
+                && let ExprKind::Int { value, .. } = ast.kind(*rhs)
+            {
+                return usize::try_from(*value).ok();
+            }
+        }
+        // The first two operands of `gemm` are matrices.
+        let matrix = self.rule.source.nodes().any(|(_, node)| match node {
+            PatternNode::Call { def, operands, .. } if def.name == "gemm" => operands
+                .iter()
+                .take(2)
+                .any(|item| matches!(self.rule.source.node(item.vertex()), PatternNode::Variable(own) if *own == i)),
+            _ => false,
+        });
+        matrix.then_some(2)
+    }
+
+    /// True if a condition says that a variable has one element, whatever its rank.
+    fn is_single(&self, i: usize) -> bool {
+        let ast = &self.rule.ast;
+        let name = &self.rule.variables[i].name;
+        self.rule.conditions.iter().any(|&condition| {
+            matches!(ast.kind(condition), ExprKind::Binary { op: BinaryOp::Eq, lhs, rhs }
+                if is_field(ast, *lhs, name, "size") && matches!(ast.kind(*rhs), ExprKind::Int { value: 1, .. }))
+        })
+    }
+
+    /// True if nothing in the rule distinguishes ranks above two.
+    pub(super) fn ignores_ranks(&self) -> bool {
+        let ast = &self.rule.ast;
+        let sizes = |id: ExprId| {
+            ast.mentions(id, &|n| matches!(n, "rank" | "shape" | "size"))
+                || calls(ast, id, &["broadcasts", "len", "index"])
+        };
+        if self.target().into_iter().any(sizes) || self.has_computed(&sizes) {
+            return false;
+        }
+        let is_name = |id: &ExprId| matches!(ast.kind(*id), ExprKind::Name(_));
+        let harmless = |id: ExprId| {
+            let (op, lhs, rhs) = match ast.kind(id) {
+                ExprKind::Binary { op, lhs, rhs } => (op, lhs, rhs),
+                // Whether operands broadcast is decided for each axis alone.
+                ExprKind::Call { callee, args, .. } => {
+                    return callee.as_str() == "broadcasts" && args.iter().all(is_name);
+                }
+                _ => return false,
+            };
+            let field = |id: ExprId, name: &str| {
+                matches!(ast.kind(id), ExprKind::Field { base, name: own }
+                    if &*own.name == name && matches!(ast.kind(*base), ExprKind::Name(_)))
+            };
+            let small = |id: ExprId| matches!(ast.kind(id), ExprKind::Int { value: 0..=2, .. });
+            let order = matches!(
+                op,
+                BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge
+            );
+            field(*lhs, "shape") && field(*rhs, "shape") && *op == BinaryOp::Eq
+                || field(*lhs, "rank") && small(*rhs) && order
+                || field(*lhs, "size")
+                    && *op == BinaryOp::Eq
+                    && matches!(ast.kind(*rhs), ExprKind::Int { value: 1, .. })
+        };
+        let typed = |ty: &TypeKind| {
+            matches!(
+                ty,
+                TypeKind::Tensor {
+                    dims: Dims::List(_),
+                    ..
+                }
+            )
+        };
+        self.rule.conditions.iter().all(|&c| !sizes(c) || harmless(c))
+            && !self
+                .rule
+                .variables
+                .iter()
+                .any(|v| v.ty.as_ref().is_some_and(|ty| typed(&ty.kind)))
+    }
+
+    /// The form with two axes for every operand whose rank is open: what holds for it holds for more axes.
+    pub(super) fn with_two_axes(&self, prepared: &Prepared) -> Recipe {
+        let mut out = prepared.recipe.clone();
+        for &(at, step) in &prepared.bound {
+            if let PatternNode::Variable(i) = self.rule.source.node(at)
+                && self.pinned(*i).is_none()
+                && !self.is_single(*i)
+                && let Step::Leaf { shape, .. } = &mut out.steps[step]
+            {
+                *shape = vec![2, 2];
+            }
+        }
+        out
+    }
+
+    /// The same form at all combinations of booleans and words; `None` if there are too many.
+    pub(super) fn finite(&self, prepared: &Prepared, most: usize) -> Option<Vec<Recipe>> {
+        let mut sources: BTreeMap<&Source, Vec<AttrValue>> = BTreeMap::new();
+        for open in &prepared.open {
+            let Some(values) = domain(open.def.attrs[open.attr].kind) else {
+                continue;
+            };
+            sources.insert(&open.source, values);
+        }
+        let count = sources
+            .values()
+            .try_fold(1usize, |n, values| n.checked_mul(values.len()))?;
+        if count > most {
+            return None;
+        }
+        let mut out = vec![prepared.recipe.clone()];
+        for (source, values) in sources {
+            let mut next = Vec::with_capacity(out.len() * values.len());
+            for recipe in &out {
+                for value in &values {
+                    let mut recipe = recipe.clone();
+                    for open in prepared.open.iter().filter(|o| o.source == *source) {
+                        if let Step::Call { attrs, .. } = &mut recipe.steps[open.step] {
+                            attrs[open.attr] = Some(value.clone());
+                        }
+                    }
+                    next.push(recipe);
+                }
+            }
+            out = next;
+        }
+        Some(out)
+    }
+}
+
+/// True if the rule depends on the elements of a constant.
+fn counts_by_value(rule: &Rule, name: &str) -> bool {
+    const LOOKING: [&str; 5] = ["value", "is_zero", "is_one", "is_uniform", "given"];
+    let is_name = |id: ExprId| matches!(rule.ast.kind(id), ExprKind::Name(own) if &**own == name);
+    rule.ast.iter().any(|(_, expr)| {
+        expr.span.start >= rule.span.start
+            && expr.span.end <= rule.span.end
+            && match &expr.kind {
+                ExprKind::Call { callee, args, .. } => {
+                    LOOKING.contains(&callee.as_str()) && args.iter().any(|&a| rule.ast.mentions(a, &|n| n == name))
+                }
+                // An element of a constant list.
+                ExprKind::Index { base, .. } | ExprKind::Slice { base, .. } => is_name(*base),
+                ExprKind::Comprehension { iter, .. } => is_name(*iter),
+                _ => false,
+            }
+    })
+}
+
+/// True for `name.field`.
+fn is_field(ast: &Ast, id: ExprId, name: &str, field: &str) -> bool {
+    matches!(ast.kind(id), ExprKind::Field { base, name: own }
+        if &*own.name == field && matches!(ast.kind(*base), ExprKind::Name(n) if &**n == name))
+}
+
+/// True if one of these functions is called below `id`.
+fn calls(ast: &Ast, id: ExprId, names: &[&str]) -> bool {
+    let mut waiting = vec![id];
+    while let Some(id) = waiting.pop() {
+        if let ExprKind::Call { callee, .. } = ast.kind(id)
+            && names.contains(&callee.as_str())
+        {
+            return true;
+        }
+        waiting.extend(ast.operands(id));
+    }
+    false
+}
+
+/// All values of an attribute, if its kind has a fixed and finite set of them.
+fn domain(kind: AttrKind) -> Option<Vec<AttrValue>> {
+    match kind {
+        AttrKind::Bool => Some([false, true].map(AttrValue::Bool).to_vec()),
+        AttrKind::OneOf(all) => Some(all.iter().map(|s| AttrValue::str(s)).collect()),
+        _ => None,
+    }
+}
+
+/// The element types of leaves and constants.
+fn dtypes(recipe: &Recipe) -> Vec<DType> {
+    let of = |step: &Step| match step {
+        Step::Leaf { dtype, .. } | Step::Fill { dtype, .. } => Some(*dtype),
+        _ => None,
+    };
+    recipe.steps.iter().filter_map(of).collect()
+}

@@ -1,0 +1,345 @@
+//! The ledger of a proof: how the proved forms cover what may vary about the rule.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rustc_hash::FxHashSet;
+
+use super::super::super::ledger::{Covers, Ledger};
+use super::super::super::recipe::Step;
+use super::super::form::{FREE, has_sized_constants};
+use super::{Open, Prepared, Scope, Source, domain, dtypes};
+use tautomer_lang::ast::{ExprId, ExprKind, RuleClass};
+use tautomer_op::AttrValue;
+use tautomer_rule::{Count, Pattern, PatternId, PatternNode, ProjIndex};
+use tautomer_tensor::DType;
+
+/// Limit on the values that a line of the ledger names.
+const SHOWN: usize = 6;
+
+/// Limit on the combinations of alternatives that are counted.
+const COMBINATIONS: usize = 256;
+
+/// Results of the proof beside the forms.
+pub(in crate::proof) struct Found {
+    /// The proof for two axes extends to more.
+    pub(in crate::proof) any_rank: bool,
+    /// The instances cover all element types that the operators and conditions admit.
+    pub(in crate::proof) all_types: bool,
+    /// Booleans and words were tried in all combinations.
+    pub(in crate::proof) all_words: bool,
+    /// Tokens for the numbers of attributes.
+    pub(in crate::proof) tokens: Vec<f64>,
+}
+
+impl Scope<'_> {
+    /// The ledger of the proved forms.
+    pub(in crate::proof) fn ledger(&self, forms: &[Prepared], found: &Found) -> Ledger {
+        let mut out = Ledger::default();
+        let sized = forms.iter().any(|form| has_sized_constants(&form.recipe));
+        out.add(
+            "sizes",
+            if sized {
+                Covers::Sampled("of constants: those of the instances".to_owned())
+            } else {
+                Covers::Symbolic
+            },
+        );
+        self.ranks(forms, found, &mut out);
+        let types: BTreeSet<DType> = forms.iter().flat_map(|f| dtypes(&f.recipe)).collect();
+        let types: Vec<String> = types.iter().map(ToString::to_string).collect();
+        out.add(
+            "element types",
+            if found.all_types {
+                Covers::Exhausted
+            } else {
+                Covers::Sampled(types.join(", "))
+            },
+        );
+        self.attributes(forms, found, &mut out);
+        self.constants(forms, &mut out);
+        self.structure(forms, &mut out);
+        out
+    }
+
+    fn ranks(&self, forms: &[Prepared], found: &Found, out: &mut Ledger) {
+        if found.any_rank {
+            return out.add("ranks", Covers::Symbolic);
+        }
+        let fixed = (0..self.rule.variables.len()).all(|i| self.pinned(i).is_some());
+        let mut ranks: Vec<usize> = forms
+            .iter()
+            .flat_map(|f| f.recipe.steps.iter())
+            .filter_map(|s| match s {
+                Step::Leaf { shape, .. } => Some(shape.len()),
+                _ => None,
+            })
+            .collect();
+        ranks.sort_unstable();
+        ranks.dedup();
+        let list = || match ranks.as_slice() {
+            [] => String::new(),
+            [one] => one.to_string(),
+            [first, .., last] if last - first + 1 == ranks.len() => format!("{first} to {last}"),
+            several => several.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
+        };
+        let what = if ranks.len() == 1 { "rank" } else { "ranks" };
+        out.add(
+            what,
+            if fixed || ranks.is_empty() {
+                Covers::Exhausted
+            } else {
+                Covers::Sampled(list())
+            },
+        );
+    }
+
+    fn attributes(&self, forms: &[Prepared], found: &Found, out: &mut Ledger) {
+        struct Seen<'a> {
+            open: &'a Open,
+            symbolic: bool,
+            values: Vec<AttrValue>,
+        }
+        let mut all: BTreeMap<&Source, Seen<'_>> = BTreeMap::new();
+        for form in forms {
+            for open in &form.open {
+                let Step::Call { attrs, .. } = &form.recipe.steps[open.step] else {
+                    continue;
+                };
+                let value = attrs[open.attr].clone();
+                let seen = all.entry(&open.source).or_insert(Seen {
+                    open,
+                    symbolic: false,
+                    values: Vec::new(),
+                });
+                let declared = &open.def.attrs[open.attr];
+                let symbol = match &value {
+                    Some(AttrValue::Int(_)) => FREE.contains(&declared.name),
+                    Some(AttrValue::Ints(_)) => FREE.contains(&declared.name),
+                    Some(AttrValue::Float(v)) => found.tokens.contains(&v.0),
+                    _ => false,
+                };
+                seen.symbolic |= symbol;
+                if !symbol {
+                    let value = value.or_else(|| form.filled[open.step].get(open.attr).cloned());
+                    let value = value.unwrap_or(AttrValue::None);
+                    if !seen.values.contains(&value) {
+                        seen.values.push(value);
+                    }
+                }
+            }
+        }
+        for seen in all.values_mut() {
+            seen.values.sort();
+            let (def, declared) = (seen.open.def, &seen.open.def.attrs[seen.open.attr]);
+            let what = format!("`{}` of `{}`", declared.name, def.name);
+            // Lists whose length the pattern does not fix.
+            let counted = seen.open.fixed_length || !matches!(declared.name, "sizes");
+            let finite = domain(declared.kind).is_some();
+            let named = |id: ExprId| match (&seen.open.source, self.rule.ast.kind(id)) {
+                (Source::Name(name), ExprKind::Name(own)) => name == own,
+                _ => false,
+            };
+            let covers = match (seen.symbolic, finite) {
+                (false, _) if self.is_fixed(&named) => Covers::Exhausted,
+                (true, _) if declared.name == "shape" && !seen.open.fixed_length => {
+                    Covers::Sampled("without 0 and -1".to_owned())
+                }
+                (true, _) if counted => Covers::Symbolic,
+                (true, _) => Covers::Sampled("with as many parts as in the instances".to_owned()),
+                (false, true) if found.all_words => Covers::Exhausted,
+                (false, _) => Covers::Sampled(listed(seen.values.iter().map(shown))),
+            };
+            out.add(what, covers);
+        }
+    }
+
+    fn constants(&self, forms: &[Prepared], out: &mut Ledger) {
+        for (i, variable) in self.rule.variables.iter().enumerate() {
+            let mut values: Vec<String> = Vec::new();
+            for form in forms {
+                for &(at, step) in &form.bound {
+                    if !matches!(self.rule.source.node(at), PatternNode::Variable(own) if *own == i) {
+                        continue;
+                    }
+                    let value = match &form.recipe.steps[step] {
+                        Step::Fill { value, .. } => shown(&AttrValue::float(*value)),
+                        Step::Const(_) => "a list of numbers".to_owned(),
+                        _ => continue,
+                    };
+                    if !values.contains(&value) {
+                        values.push(value);
+                    }
+                }
+            }
+            if !values.is_empty() {
+                let one = self.is_fixed(&|id| self.is_value_of(id, &variable.name));
+                out.add(
+                    format!("the value of `{}`", variable.name),
+                    if one {
+                        Covers::Exhausted
+                    } else {
+                        Covers::Sampled(listed(values.into_iter()))
+                    },
+                );
+            } else if variable.class == RuleClass::Const {
+                out.add(format!("the value of `{}`", variable.name), Covers::Symbolic);
+            }
+        }
+    }
+
+    /// Adds lines for member counts, operator variables and alternatives.
+    fn structure(&self, forms: &[Prepared], out: &mut Ledger) {
+        let pattern = &self.rule.source;
+        for family in &pattern.families {
+            if let Count::Bind(name) = &family.count {
+                let number = |form: &Prepared| {
+                    let inside = form.bound.iter().filter(|(at, _)| {
+                        pattern
+                            .within(*at)
+                            .is_some_and(|id| std::ptr::eq(pattern.family(id), family))
+                    });
+                    let mut counts: BTreeMap<PatternId, usize> = BTreeMap::new();
+                    inside.for_each(|(at, _)| *counts.entry(*at).or_default() += 1);
+                    counts.values().copied().max().unwrap_or(0)
+                };
+                let numbers: BTreeSet<usize> = forms.iter().map(number).filter(|n| *n > 0).collect();
+                out.add(
+                    format!("the number of members `{name}`"),
+                    Covers::Sampled(listed(numbers.iter().map(ToString::to_string))),
+                );
+            }
+        }
+        for (_, node) in pattern.nodes() {
+            if let PatternNode::Proj(_, ProjIndex::Bind(name)) = node {
+                out.add(
+                    format!("the index `{name}`"),
+                    Covers::Sampled("as in the instances".to_owned()),
+                );
+            }
+        }
+        for (i, variable) in self.rule.operators.iter().enumerate() {
+            let mut seen: BTreeSet<&str> = BTreeSet::new();
+            for form in forms {
+                for &(at, step) in &form.bound {
+                    if matches!(pattern.node(at), PatternNode::CallOf { variable, .. } if *variable == i)
+                        && let Step::Call { def, .. } = &form.recipe.steps[step]
+                    {
+                        seen.insert(def.name);
+                    }
+                }
+            }
+            let covers = if variable.choices.iter().all(|def| seen.contains(def.name)) {
+                Covers::Exhausted
+            } else {
+                Covers::Sampled(listed(seen.into_iter().map(|name| format!("`{name}`"))))
+            };
+            out.add(format!("the operator `{}`", variable.name), covers);
+        }
+        let has_alternatives = pattern.nodes().any(|(_, n)| matches!(n, PatternNode::AnyOf(_)));
+        if has_alternatives {
+            let all = combinations(pattern);
+            let seen: BTreeSet<Vec<Option<usize>>> = forms.iter().map(|form| chosen(pattern, form)).collect();
+            let covers = match &all {
+                Some(all) if all.iter().all(|one| seen.contains(one)) => Covers::Exhausted,
+                Some(all) => Covers::Sampled(format!(
+                    "in {} of {} combinations",
+                    all.iter().filter(|one| seen.contains(*one)).count(),
+                    all.len()
+                )),
+                None => Covers::Sampled("each by itself".to_owned()),
+            };
+            out.add("alternatives", covers);
+        }
+    }
+}
+
+fn shown(value: &AttrValue) -> String {
+    match value {
+        AttrValue::None => "left out".to_owned(),
+        AttrValue::Float(v) => v.0.to_string(),
+        other => other.to_string(),
+    }
+}
+
+/// The first few, and the number of the others.
+fn listed(all: impl Iterator<Item = String>) -> String {
+    let all: Vec<String> = all.collect();
+    let more = all.len().saturating_sub(SHOWN);
+    let mut out = all[..all.len() - more].join(", ");
+    if more > 0 {
+        out.push_str(&format!(" and {more} more"));
+    }
+    out
+}
+
+/// All combinations of alternatives, with a choice for each `AnyOf` vertex that is part of the match; `None` if there
+/// are too many.
+fn combinations(pattern: &Pattern) -> Option<Vec<Vec<Option<usize>>>> {
+    let mut out = vec![vec![None; pattern.len()]];
+    // Users come after operands, so going backwards the choices of all users are known.
+    for at in (0..pattern.len()).rev() {
+        let id = PatternId(at as u32);
+        let PatternNode::AnyOf(items) = pattern.node(id) else {
+            continue;
+        };
+        let mut next = Vec::new();
+        for choice in &out {
+            if !is_reached(pattern, choice, id) {
+                next.push(choice.clone());
+                continue;
+            }
+            for i in 0..items.len() {
+                let mut choice: Vec<Option<usize>> = choice.clone();
+                choice[at] = Some(i);
+                next.push(choice);
+            }
+        }
+        if next.len() > COMBINATIONS {
+            return None;
+        }
+        out = next;
+    }
+    Some(out)
+}
+
+/// True if a vertex is part of matches with that choice; alternatives without a choice are not followed.
+fn is_reached(pattern: &Pattern, choice: &[Option<usize>], wanted: PatternId) -> bool {
+    let mut seen = vec![false; pattern.len()];
+    let mut waiting: Vec<PatternId> = pattern.outputs.iter().map(|o| o.vertex()).collect();
+    while let Some(id) = waiting.pop() {
+        if id == wanted {
+            return true;
+        }
+        if std::mem::replace(&mut seen[id.0 as usize], true) {
+            continue;
+        }
+        match (pattern.node(id), choice[id.0 as usize]) {
+            (PatternNode::AnyOf(items), Some(i)) => waiting.push(items[i]),
+            (PatternNode::AnyOf(_), None) => {}
+            _ => waiting.extend(pattern.operands(id)),
+        }
+    }
+    false
+}
+
+/// The alternative that a form has at each `AnyOf` vertex: a bound call if there is one, else a bound variable.
+fn chosen(pattern: &Pattern, form: &Prepared) -> Vec<Option<usize>> {
+    let bound: FxHashSet<PatternId> = form.bound.iter().map(|(at, _)| *at).collect();
+    let mut out = vec![None; pattern.len()];
+    for (id, node) in pattern.nodes() {
+        if let PatternNode::AnyOf(items) = node {
+            let is_call = |item: &PatternId| !matches!(pattern.node(*item), PatternNode::Variable(_));
+            let found = items
+                .iter()
+                .position(|item| is_call(item) && bound.contains(item))
+                .or_else(|| items.iter().position(|item| bound.contains(item)));
+            // An item that is an `AnyOf` itself is chosen if one of its items is.
+            let nested = |item: &PatternId| match pattern.node(*item) {
+                PatternNode::AnyOf(_) => out[item.0 as usize].is_some(),
+                _ => false,
+            };
+            out[id.0 as usize] = found.or_else(|| items.iter().position(nested));
+        }
+    }
+    out
+}

@@ -1,0 +1,363 @@
+//! Meanings at concrete dimensions agree with the reference semantics, and only correct rules are proved.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use num_traits::ToPrimitive;
+use rustc_hash::FxHashMap;
+
+use super::super::random::Random;
+use super::super::{Covers, Options, Verdict, data, seeds, verify};
+use super::case::Case;
+use super::expr::{Expr, Factor, Kind};
+use super::facts::Facts;
+use super::meaning::{At, Meaning};
+use super::*;
+use tautomer_diag::Source;
+use tautomer_graph::interpret_over;
+use tautomer_lang::parse_rules;
+use tautomer_op::Value;
+use tautomer_rule::{RuleSet, library, library_set, load_rules};
+
+/// Limit on the elements compared for each result.
+const PLACES: usize = 12;
+
+/// The value of a formula for given elements of leaves; `None` if it has a function that is not supported here.
+fn number(expr: &Expr, leaves: &[Vec<f64>], symbols: &FxHashMap<Arc<str>, i64>) -> Option<f64> {
+    let of = |d: &Dim| d.evaluate(&|s| symbols.get(s).copied());
+    expr.terms().iter().try_fold(0.0, |sum, (product, c)| {
+        let term = product.iter().try_fold(c.to_f64()?, |out, (factor, e)| {
+            let value = match factor {
+                Factor::Size(atom) => of(&Dim::atom(atom.clone()))? as f64,
+                Factor::Element(leaf, at) => *leaves.get(*leaf as usize)?.get(usize::try_from(of(at)?).ok()?)?,
+                Factor::Inverse(sum) => number(sum, leaves, symbols)?.recip(),
+                Factor::Apply(fun, args) => {
+                    let args: Option<Vec<f64>> = args.iter().map(|a| number(a, leaves, symbols)).collect();
+                    function(fun.name(), &args?)?
+                }
+                Factor::Fold(fold) => folded(fold, leaves, &mut symbols.clone(), 0)?,
+                Factor::Whole(_) => return None,
+            };
+            Some(out * value.powi(*e))
+        })?;
+        Some(sum + term)
+    })
+}
+
+fn folded(
+    fold: &super::expr::Fold,
+    leaves: &[Vec<f64>],
+    symbols: &mut FxHashMap<Arc<str>, i64>,
+    at: usize,
+) -> Option<f64> {
+    let empty = match fold.kind {
+        Kind::Sum => 0.0,
+        Kind::Product => 1.0,
+        Kind::Max => f64::NEG_INFINITY,
+        Kind::Min => f64::INFINITY,
+    };
+    let Some((name, extent)) = fold.ranges.get(at) else {
+        let inside = fold
+            .guards
+            .iter()
+            .all(|g| g.evaluate(&|s| symbols.get(s).copied()).is_some_and(|v| v >= 0));
+        return if inside {
+            number(&fold.body, leaves, symbols)
+        } else {
+            Some(empty)
+        };
+    };
+    let count = extent.evaluate(&|s| symbols.get(s).copied())?;
+    let mut out = empty;
+    for i in 0..count {
+        symbols.insert(name.clone(), i);
+        let value = folded(fold, leaves, symbols, at + 1)?;
+        out = match fold.kind {
+            Kind::Sum => out + value,
+            Kind::Product => out * value,
+            Kind::Max => out.max(value),
+            Kind::Min => out.min(value),
+        };
+    }
+    Some(out)
+}
+
+fn function(name: &str, args: &[f64]) -> Option<f64> {
+    Some(match (name, args) {
+        ("max", [first, rest @ ..]) => rest.iter().fold(*first, |a, b| a.max(*b)),
+        ("min", [first, rest @ ..]) => rest.iter().fold(*first, |a, b| a.min(*b)),
+        ("exp", [x]) => x.exp(),
+        ("log", [x]) => x.ln(),
+        ("sqrt", [x]) => x.sqrt(),
+        ("tanh", [x]) => x.tanh(),
+        ("abs", [x]) => x.abs(),
+        ("floor", [x]) => x.floor(),
+        ("ceil", [x]) => x.ceil(),
+        ("pow", [x, y]) => x.powf(*y),
+        ("less", [a, b]) => f64::from(u8::from(a < b)),
+        ("less_or_equal", [a, b]) => f64::from(u8::from(a <= b)),
+        ("equal", [a, b]) => f64::from(u8::from(a == b)),
+        ("not", [a]) => f64::from(u8::from(*a == 0.0)),
+        ("where", [c, a, b]) => {
+            if *c == 0.0 {
+                *b
+            } else {
+                *a
+            }
+        }
+        _ => return None,
+    })
+}
+
+/// Compares elements of the outputs with the reference; returns how many were compared.
+fn compare_with_reference(graph: &Graph, random: &mut Random) -> usize {
+    let Ok(graph) = expanded(graph.clone(), &Rc::new(Case::new(Facts::default()))) else {
+        return 0;
+    };
+    let Some(values) = data::values(&graph, data::Data::Balanced, random) else {
+        return 0;
+    };
+    let numbered = numbered_leaves(&graph);
+    let mut leaves: Vec<Vec<f64>> = vec![Vec::new(); numbered.len()];
+    for v in graph.ids().filter(|v| numbered.contains_key(v)) {
+        let Some(tensor) = values.get(&v) else { return 0 };
+        let numbers = tensor.to_f64s().filter(|_| tensor.dtype().is_float());
+        let Some(numbers) = numbers else { return 0 };
+        leaves[numbered[&v] as usize] = numbers;
+    }
+    let value = |v| Value::<f64>::from_tensor(values.get(&v)?).ok();
+    let Ok(expected) = interpret_over::<f64>(&graph, &value) else {
+        return 0;
+    };
+    let case = Case::new(Facts::default());
+    let mut compared = 0;
+    for (output, expected) in graph.outputs().iter().zip(expected) {
+        let Value::Real(expected) = expected else { continue };
+        let meaning = Meaning::new(&graph, &case, numbered.clone());
+        let step = expected.len() / PLACES + 1;
+        for (index, expected) in expected.indexed_iter().step_by(step) {
+            let place = ndarray::Dimension::slice(&index)
+                .iter()
+                .map(|&i| Dim::from(i))
+                .collect();
+            let cases = match meaning.element(output.vertex, &At::Index(place)) {
+                Ok(cases) => cases,
+                Err(Stop::Open(_)) => break,
+                Err(stop) => panic!(
+                    "{stop:?} for {}",
+                    tautomer_lang::format_program(&tautomer_graph::to_program(&graph))
+                ),
+            };
+            let [(guards, formula)] = cases.as_slice() else {
+                panic!("several cases at a place")
+            };
+            assert!(guards.is_empty());
+            let Some(found) = number(formula, &leaves, &FxHashMap::default()) else {
+                break;
+            };
+            if !expected.is_finite() {
+                continue;
+            }
+            let scale = expected.abs().max(1.0);
+            assert!(
+                (found - expected).abs() <= 1e-6 * scale,
+                "{formula} is {found}, not {expected}, at {index:?} of\n{}",
+                tautomer_lang::format_program(&tautomer_graph::to_program(&graph))
+            );
+            compared += 1;
+        }
+    }
+    compared
+}
+
+#[test]
+fn meanings_are_what_the_reference_computes() {
+    let mut random = Random::part(7, "meanings");
+    let mut compared = 0;
+    let mut sets: Vec<RuleSet> = vec![library().unwrap().clone()];
+    sets.extend(["gsl", "taso"].iter().filter_map(|name| library_set(name)?.ok()));
+    for set in &sets {
+        for rule in &set.rules {
+            let trial = Trial::new(rule.clone());
+            for recipe in seeds(rule, &trial, &set.examples).iter().take(2) {
+                let Ok((graph, roots)) = recipe.build() else { continue };
+                let Some(sides) = trial.sides(graph, Some(&roots)) else {
+                    continue;
+                };
+                let mut graph = sides.graph;
+                graph.clear_outputs();
+                for &v in sides.source.iter().chain(sides.target.iter().flatten()) {
+                    graph.output(v, None);
+                }
+                compared += compare_with_reference(&graph, &mut random);
+            }
+        }
+    }
+    assert!(compared > 2000, "only {compared} elements were compared");
+}
+
+fn verdict_of(text: &str) -> (Verdict, Option<String>) {
+    let set = load_rules(parse_rules(Arc::new(Source::new("test.rules", text))).unwrap()).unwrap();
+    let report = verify(&set.rules[0], &set.examples, &Options::default());
+    (report.verdict, report.not_proved)
+}
+
+#[test]
+fn families_of_rules_are_proved() {
+    for text in [
+        "rule r(x, y, z) { matmul(matmul(x, y), z) => matmul(x, matmul(y, z)) where x.rank >= 2, y.rank == 2, z.rank == 2 numerics real }",
+        "rule r(x) { transpose(transpose(x) {perm = p}) {perm = q} => transpose(x) {perm = [p[i] for i in q]} numerics bitwise }",
+        "rule r(x) { reduce_sum(reduce_sum(x) {axes = [0], keepdims = false}) {axes = [0], keepdims = false} => reduce_sum(x) {axes = [0, 1], keepdims = false} numerics real }",
+        "rule r(a, b, c) { matmul(concat(a, b) {axis = 1}, c) => matmul(a, slice(c) {starts = [0], ends = [a.shape[1]], axes = [0]}) + matmul(b, slice(c) {starts = [a.shape[1]], ends = [a.shape[1] + b.shape[1]], axes = [0]}) where a.rank == 2, b.rank == 2, c.rank == 2, a.shape[1] > 0 numerics real }",
+    ] {
+        let (verdict, why) = verdict_of(&format!("/// Right.\n{text}"));
+        assert!(
+            matches!(verdict, Verdict::ProvedForAll(_) | Verdict::ProvedFor(_)),
+            "{text}: {verdict}, {why:?}"
+        );
+    }
+}
+
+#[test]
+fn what_holds_at_some_sizes_alone_is_not_proved() {
+    for text in [
+        // The target needs square operands, or gives other numbers.
+        "rule r(a, b) { matmul(a, b) => matmul(b, a) where a.shape == b.shape numerics real }",
+        "rule r(x) { reduce_mean(x) {axes = [0]} => reduce_sum(x) {axes = [0]} numerics real }",
+        "rule r(x) { slice(x) {starts = [1], ends = [3], axes = [0]} => slice(x) {starts = [0], ends = [2], axes = [0]} numerics real }",
+        "rule r(x) { transpose(x) {perm = p} => x numerics real }",
+    ] {
+        let text = format!("/// Wrong.\n{text}");
+        let source = Arc::new(Source::new("test.rules", text.as_str()));
+        let set = tautomer_rule::load_checked_rules(parse_rules(source).unwrap()).unwrap();
+        let trial = Trial::new(set.rules[0].clone());
+        let instances = seeds(&set.rules[0], &trial, &[]);
+        assert!(!instances.is_empty(), "{text}");
+        let task = Task {
+            rule: &set.rules[0],
+            trial: &trial,
+            agreeing: &instances.iter().collect::<Vec<_>>(),
+            refused: &[],
+            all_types: true,
+        };
+        let proof = prove(&task);
+        assert!(proof.is_err(), "{text}: {proof:?}");
+    }
+}
+
+#[test]
+fn numbers_beside_their_negations_have_a_proof() {
+    for text in [
+        "max(x, -x) => abs(x)",
+        "abs(x) => max(x, -x)",
+        "max(x, -x) => max(-x, x)",
+        "min(x, -x) => -abs(x)",
+        "max(x * 2, x * -2) => abs(x) * 2",
+        "where(x < 0, -x, x) => abs(x)",
+        "relu(max(x, -x)) => abs(x)",
+        "max(x, x * -0.5) => max(x * -0.5, x)",
+        "min(x, max(x, -x)) => x",
+        "reduce_max(max(x, -x)) {axes = [0], keepdims = false} => reduce_max(abs(x)) {axes = [0], keepdims = false}",
+    ] {
+        let (verdict, why) = verdict_of(&format!("/// Right.\nrule r(x: f32[..]) {{ {text} numerics real }}"));
+        assert!(
+            matches!(verdict, Verdict::ProvedForAll(_) | Verdict::ProvedFor(_)),
+            "{text}: {verdict}, {why:?}"
+        );
+    }
+}
+
+#[test]
+fn a_lattice_has_one_form() {
+    let element = |leaf: u32| Expr::factor(Factor::Element(leaf, Dim::Const(0)));
+    let (x, y) = (element(0), element(1));
+    let number = |n: i64| Expr::int(n);
+    let max = |args: &[&Expr]| laws::apply("max", args.iter().map(|e| (*e).clone()).collect());
+    let min = |args: &[&Expr]| laws::apply("min", args.iter().map(|e| (*e).clone()).collect());
+    let abs = laws::apply("abs", vec![x.clone()]);
+    assert_eq!(max(&[&x, &x.neg()]), abs);
+    assert_eq!(min(&[&x, &x.neg()]), abs.neg());
+    assert_eq!(max(&[&x, &x.neg(), &number(-3)]), abs);
+    assert_eq!(max(&[&x.neg(), &y.neg()]), min(&[&x, &y]).neg());
+    let double = |e: &Expr| e.mul(&number(2));
+    assert_eq!(max(&[&double(&x), &double(&y)]), double(&max(&[&x, &y])));
+    assert_eq!(max(&[&x.sub(&y), &y.sub(&x)]), laws::apply("abs", vec![y.sub(&x)]));
+    // With any coefficients, in any order.
+    let all: Vec<Expr> = (-3..=3).filter(|n| *n != 0).map(|n| x.mul(&number(n))).collect();
+    for a in &all {
+        for b in &all {
+            for c in &all {
+                let bounded = max(&[a, b, &y, &number(1)]);
+                assert_eq!(bounded, max(&[&y, &number(1), b, a]));
+                assert_eq!(max(&[a, b, c]), min(&[&c.neg(), &b.neg(), &a.neg()]).neg());
+            }
+        }
+    }
+}
+
+#[test]
+fn integers_wrap_around_in_proofs() {
+    for text in [
+        "relu(x * 2) => relu(x) * 2",
+        "max(x * 3, y * 3) => max(x, y) * 3",
+        "max(x + 100, y + 100) => max(x, y) + 100",
+        "reduce_max(x * 2) {axes = [0], keepdims = false} => reduce_max(x) {axes = [0], keepdims = false} * 2",
+    ] {
+        let (verdict, _) = verdict_of(
+            &format!(
+                "/// Wrong where integers wrap around.\nrule r(x: i32[..], y: i32[..]) {{ {text} numerics real }}"
+            )
+            .replace(if text.contains('y') { "" } else { ", y: i32[..]" }, ""),
+        );
+        assert!(
+            !matches!(verdict, Verdict::ProvedForAll(_) | Verdict::ProvedFor(_)),
+            "{text}: {verdict}"
+        );
+    }
+}
+
+/// A verdict names what it covers, and `proved-all` leaves nothing out.
+#[test]
+fn what_was_only_tried_is_not_proved_for_all() {
+    for (text, part) in [
+        (
+            "r(x) { transpose(transpose(x) {perm = p}) {perm = q} => transpose(x) {perm = [p[i] for i in q]} numerics bitwise }",
+            "`perm` of `transpose`",
+        ),
+        (
+            "r(x[i]) { concat(relu(x[i]) for i in 0..n) {axis = k} => relu(concat(x[i] for i in 0..n) {axis = k}) numerics bitwise }",
+            "the number of members `n`",
+        ),
+        (
+            "r(x) { reduce_sum(reduce_sum(x) {axes = [0], keepdims = true}) {axes = [0], keepdims = true} => reduce_sum(x) {axes = [0], keepdims = true} numerics real }",
+            "ranks",
+        ),
+        (
+            "r(x, c: const) { max(x, x * c) => leaky_relu(x) {alpha = value(c)} where c.rank == 0, value(c) > 0, value(c) < 1, x.dtype == f32 numerics real }",
+            "the value of `c`",
+        ),
+    ] {
+        let (verdict, why) = verdict_of(&format!("/// Right.\nrule {text}"));
+        let Verdict::ProvedFor(coverage) = verdict else {
+            panic!("{text}: {verdict}, {why:?}")
+        };
+        let open = coverage
+            .ledger
+            .lines()
+            .iter()
+            .any(|line| line.what == part && matches!(line.covers, Covers::Sampled(_)));
+        assert!(open && coverage.to_string().contains(part), "{text}: {coverage}");
+    }
+    for text in [
+        "r(x, y) { x + y => y + x numerics bitwise }",
+        "r(x, c: const, d: const) { (x * c) * d => x * (c * d) where x.dtype in [f32, f64] numerics real }",
+        "r(a, b) { gemm(a, b) {..r} => gemm(identity(a), b) {..r} numerics real }",
+        "r(x) { relu(elu(elu(x) {alpha = a}) {alpha = b}) => relu(elu(elu(x) {alpha = a}) {alpha = b}) + 0 where x.dtype == f32 numerics real }",
+    ] {
+        let (verdict, why) = verdict_of(&format!("/// Right.\nrule {text}"));
+        assert!(
+            matches!(verdict, Verdict::ProvedForAll(_)),
+            "{text}: {verdict}, {why:?}"
+        );
+    }
+}
