@@ -385,9 +385,7 @@ fn the_map_is_complete() {
     for line in manifest.lines() {
         if line.starts_with('[') {
             inside = line.trim_end_matches(']').ends_with("dependencies");
-        } else if let (true, false, Some((name, _))) =
-            (inside, line.starts_with('#'), line.split_once(['=', '.']))
-        {
+        } else if let (true, false, Some((name, _))) = (inside, line.starts_with('#'), line.split_once(['=', '.'])) {
             dependencies.insert(name.trim());
         }
     }

@@ -75,7 +75,7 @@ fn written<T: Clone>(
     cache: &Nd<T>,
     update: &Nd<T>,
     axis: usize,
-    source: impl Fn(&[usize]) -> Option<usize>,
+    source: &dyn Fn(&[usize]) -> Option<usize>,
 ) -> Result<Nd<T>, OpError> {
     build(cache.shape(), |p| match source(p) {
         Some(step) => {
@@ -111,10 +111,10 @@ fn scatter<S: System>(e: &Eval<'_, S>) -> Out<S> {
         (step < steps).then_some(step)
     };
     Ok(vec![match (cache, update) {
-        (Value::Real(a), Value::Real(b)) => Value::Real(written(a, b, axis, source)?),
-        (Value::Int(a), Value::Int(b)) => Value::Int(written(a, b, axis, source)?),
-        (Value::Bool(a), Value::Bool(b)) => Value::Bool(written(a, b, axis, source)?),
-        (Value::Text(a), Value::Text(b)) => Value::Text(written(a, b, axis, source)?),
+        (Value::Real(a), Value::Real(b)) => Value::Real(written(a, b, axis, &source)?),
+        (Value::Int(a), Value::Int(b)) => Value::Int(written(a, b, axis, &source)?),
+        (Value::Bool(a), Value::Bool(b)) => Value::Bool(written(a, b, axis, &source)?),
+        (Value::Text(a), Value::Text(b)) => Value::Text(written(a, b, axis, &source)?),
         _ => return Err(OpError::new("expected elements of one type")),
     }])
 }

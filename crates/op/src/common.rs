@@ -41,6 +41,12 @@ pub(super) fn build<T: Clone>(
     shape: &[usize],
     mut f: impl FnMut(&[usize]) -> Result<T, OpError>,
 ) -> Result<Nd<T>, OpError> {
+    build_dyn(shape, &mut f)
+}
+
+/// [`build`], compiled once for each type of element and not for each function: reference semantics are compiled for
+/// every number system, so the loops that they share must not be.
+fn build_dyn<T: Clone>(shape: &[usize], f: &mut dyn FnMut(&[usize]) -> Result<T, OpError>) -> Result<Nd<T>, OpError> {
     let n = count(shape)?;
     let mut at = vec![0; shape.len()];
     let mut out = Vec::with_capacity(n);
@@ -241,7 +247,16 @@ pub(super) fn same(call: &Infer<'_>) -> Result<Type, OpError> {
 
 /// `f` of every element.
 pub(super) fn map<T, R: Clone>(a: &Nd<T>, mut f: impl FnMut(&T) -> Result<R, OpError>) -> Result<Nd<R>, OpError> {
-    shaped(a.shape(), a.iter().map(&mut f).collect::<Result<Vec<_>, _>>()?)
+    map_dyn(a, &mut f)
+}
+
+/// [`map`], compiled once for each pair of types.
+fn map_dyn<T, R: Clone>(a: &Nd<T>, f: &mut dyn FnMut(&T) -> Result<R, OpError>) -> Result<Nd<R>, OpError> {
+    let mut out = Vec::with_capacity(a.len());
+    for x in a {
+        out.push(f(x)?);
+    }
+    shaped(a.shape(), out)
 }
 
 /// A floating-point number truncated to an integer; NaN becomes 0.

@@ -154,8 +154,8 @@ impl Walk {
         one: &T,
         zero: &T,
         operands: &[Vec<T>],
-        times: impl Fn(&T, &T) -> T,
-        plus: impl Fn(&T, &T) -> T,
+        times: &dyn Fn(&T, &T) -> T,
+        plus: &dyn Fn(&T, &T) -> T,
     ) -> Result<Vec<T>, OpError>
     where
         T: Clone,
@@ -225,13 +225,9 @@ fn einsum<S: System>(e: &Eval<'_, S>) -> Out<S> {
                 .iter()
                 .map(|x| x.int().map(flat))
                 .collect::<Result<Vec<_>, _>>()?;
-            let sums = walk.run(
-                &1,
-                &0,
-                &elements,
-                |a, b| a.wrapping_mul(*b),
-                |a, b| dtype.wrap(a.wrapping_add(*b)),
-            )?;
+            let sums = walk.run(&1, &0, &elements, &|a, b| a.wrapping_mul(*b), &|a, b| {
+                dtype.wrap(a.wrapping_add(*b))
+            })?;
             Value::Int(shaped(&out, sums)?)
         }
         _ => {
@@ -241,7 +237,7 @@ fn einsum<S: System>(e: &Eval<'_, S>) -> Out<S> {
                 .collect::<Result<Vec<_>, _>>()?;
             Value::Real(shaped(
                 &out,
-                walk.run(&S::one(), &S::zero(), &elements, S::mul, S::add)?,
+                walk.run(&S::one(), &S::zero(), &elements, &S::mul, &S::add)?,
             )?)
         }
     }])

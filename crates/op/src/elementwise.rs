@@ -259,6 +259,16 @@ pub(super) fn zip<A: Clone, B: Clone, R: Clone>(
     shape: &[usize],
     mut f: impl FnMut(&A, &B) -> Result<R, OpError>,
 ) -> Result<Nd<R>, OpError> {
+    zip_dyn(a, b, shape, &mut f)
+}
+
+/// [`zip`], compiled once for each triple of types.
+fn zip_dyn<A: Clone, B: Clone, R: Clone>(
+    a: &Nd<A>,
+    b: &Nd<B>,
+    shape: &[usize],
+    f: &mut dyn FnMut(&A, &B) -> Result<R, OpError>,
+) -> Result<Nd<R>, OpError> {
     let spread = || {
         OpError::new(format!(
             "shapes {:?} and {:?} do not broadcast to {shape:?}",
@@ -268,11 +278,10 @@ pub(super) fn zip<A: Clone, B: Clone, R: Clone>(
     };
     let x = a.broadcast(IxDyn(shape)).ok_or_else(spread)?;
     let y = b.broadcast(IxDyn(shape)).ok_or_else(spread)?;
-    let out = x
-        .iter()
-        .zip(y.iter())
-        .map(|(x, y)| f(x, y))
-        .collect::<Result<Vec<_>, _>>()?;
+    let mut out = Vec::with_capacity(x.len());
+    for (x, y) in x.iter().zip(y.iter()) {
+        out.push(f(x, y)?);
+    }
     shaped(shape, out)
 }
 
@@ -284,8 +293,8 @@ fn binary<S: System>(
     a: &Value<S>,
     b: &Value<S>,
     shape: &[usize],
-    real: impl Fn(&S, &S) -> Result<S, OpError>,
-    int: impl Fn(i128, i128) -> Result<i128, OpError>,
+    real: &dyn Fn(&S, &S) -> Result<S, OpError>,
+    int: &dyn Fn(i128, i128) -> Result<i128, OpError>,
 ) -> Result<Value<S>, OpError> {
     Ok(match (a, b) {
         (Value::Real(a), Value::Real(b)) => Value::Real(zip(a, b, shape, real)?),
@@ -299,8 +308,8 @@ fn binary<S: System>(
 
 fn pair<S: System>(
     e: &Eval<'_, S>,
-    real: impl Fn(&S, &S) -> Result<S, OpError>,
-    int: impl Fn(i128, i128) -> Result<i128, OpError>,
+    real: &dyn Fn(&S, &S) -> Result<S, OpError>,
+    int: &dyn Fn(i128, i128) -> Result<i128, OpError>,
 ) -> Out<S> {
     Ok(vec![binary(
         e,
@@ -313,15 +322,15 @@ fn pair<S: System>(
 }
 
 fn add<S: System>(e: &Eval<'_, S>) -> Out<S> {
-    pair(e, |a, b| Ok(a.add(b)), |a, b| Ok(a.wrapping_add(b)))
+    pair(e, &|a, b| Ok(a.add(b)), &|a, b| Ok(a.wrapping_add(b)))
 }
 
 fn sub<S: System>(e: &Eval<'_, S>) -> Out<S> {
-    pair(e, |a, b| Ok(a.sub(b)), |a, b| Ok(a.wrapping_sub(b)))
+    pair(e, &|a, b| Ok(a.sub(b)), &|a, b| Ok(a.wrapping_sub(b)))
 }
 
 fn mul<S: System>(e: &Eval<'_, S>) -> Out<S> {
-    pair(e, |a, b| Ok(a.mul(b)), |a, b| Ok(a.wrapping_mul(b)))
+    pair(e, &|a, b| Ok(a.mul(b)), &|a, b| Ok(a.wrapping_mul(b)))
 }
 
 fn by_zero() -> OpError {
@@ -329,7 +338,7 @@ fn by_zero() -> OpError {
 }
 
 fn div<S: System>(e: &Eval<'_, S>) -> Out<S> {
-    pair(e, |a, b| Ok(a.div(b)?), |a, b| a.checked_div(b).ok_or_else(by_zero))
+    pair(e, &|a, b| Ok(a.div(b)?), &|a, b| a.checked_div(b).ok_or_else(by_zero))
 }
 
 fn modulo<S: System>(e: &Eval<'_, S>) -> Out<S> {
@@ -348,7 +357,7 @@ fn modulo<S: System>(e: &Eval<'_, S>) -> Out<S> {
         }
         Ok(a.sub(&S::func(rounding, &a.div(b)?, None)?.mul(b)))
     };
-    pair(e, real, |a, b| {
+    pair(e, &real, &|a, b| {
         let r = a.checked_rem(b).ok_or_else(by_zero)?;
         Ok(if !fmod && r != 0 && (r < 0) != (b < 0) {
             r + b
@@ -405,8 +414,8 @@ fn int_pow(base: i128, exponent: i128) -> i128 {
 /// Folds the operands from left to right.
 fn fold<S: System>(
     e: &Eval<'_, S>,
-    real: impl Fn(&S, &S) -> Result<S, OpError>,
-    int: impl Fn(i128, i128) -> Result<i128, OpError>,
+    real: &dyn Fn(&S, &S) -> Result<S, OpError>,
+    int: &dyn Fn(i128, i128) -> Result<i128, OpError>,
 ) -> Result<Value<S>, OpError> {
     let shape = e.out_shape(0)?;
     let mut acc = match e.operand(0)? {
@@ -458,27 +467,27 @@ pub(super) fn smaller<S: Number>(a: &S, b: &S) -> Result<S, OpError> {
 }
 
 fn max<S: System>(e: &Eval<'_, S>) -> Out<S> {
-    Ok(vec![fold(e, larger, |a, b| Ok(a.max(b)))?])
+    Ok(vec![fold(e, &larger::<S>, &|a, b| Ok(a.max(b)))?])
 }
 
 fn min<S: System>(e: &Eval<'_, S>) -> Out<S> {
-    Ok(vec![fold(e, smaller, |a, b| Ok(a.min(b)))?])
+    Ok(vec![fold(e, &smaller::<S>, &|a, b| Ok(a.min(b)))?])
 }
 
 fn sum<S: System>(e: &Eval<'_, S>) -> Out<S> {
-    Ok(vec![fold(e, |a, b| Ok(a.add(b)), |a, b| Ok(a.wrapping_add(b)))?])
+    Ok(vec![fold(e, &|a, b| Ok(a.add(b)), &|a, b| Ok(a.wrapping_add(b)))?])
 }
 
 fn mean<S: System>(e: &Eval<'_, S>) -> Out<S> {
     let count = S::from_int(e.operands.len() as i128);
-    let total = fold(e, |a, b| Ok(a.add(b)), |a, _| Ok(a))?;
+    let total = fold(e, &|a, b| Ok(a.add(b)), &|a, _| Ok(a))?;
     let total = total.real()?;
     Ok(vec![Value::Real(zip(total, total, total.shape(), |x, _| {
         Ok(x.div(&count)?)
     })?)])
 }
 
-fn compare<S: System>(e: &Eval<'_, S>, holds: impl Fn(Ordering) -> bool) -> Out<S> {
+fn compare<S: System>(e: &Eval<'_, S>, holds: &dyn Fn(Ordering) -> bool) -> Out<S> {
     let shape = e.out_shape(0)?;
     let (a, b) = (e.operand(0)?, e.operand(1)?);
     Ok(vec![Value::Bool(match (a, b) {
@@ -491,43 +500,43 @@ fn compare<S: System>(e: &Eval<'_, S>, holds: impl Fn(Ordering) -> bool) -> Out<
 }
 
 fn equal<S: System>(e: &Eval<'_, S>) -> Out<S> {
-    compare(e, |o| o == Ordering::Equal)
+    compare(e, &|o| o == Ordering::Equal)
 }
 
 fn less<S: System>(e: &Eval<'_, S>) -> Out<S> {
-    compare(e, |o| o == Ordering::Less)
+    compare(e, &|o| o == Ordering::Less)
 }
 
 fn less_or_equal<S: System>(e: &Eval<'_, S>) -> Out<S> {
-    compare(e, |o| o != Ordering::Greater)
+    compare(e, &|o| o != Ordering::Greater)
 }
 
 fn greater<S: System>(e: &Eval<'_, S>) -> Out<S> {
-    compare(e, |o| o == Ordering::Greater)
+    compare(e, &|o| o == Ordering::Greater)
 }
 
 fn greater_or_equal<S: System>(e: &Eval<'_, S>) -> Out<S> {
-    compare(e, |o| o != Ordering::Less)
+    compare(e, &|o| o != Ordering::Less)
 }
 
-fn truth<S: System>(e: &Eval<'_, S>, f: impl Fn(bool, bool) -> bool) -> Out<S> {
+fn truth<S: System>(e: &Eval<'_, S>, f: &dyn Fn(bool, bool) -> bool) -> Out<S> {
     let (a, b) = (e.operand(0)?.bool()?, e.operand(1)?.bool()?);
     Ok(vec![Value::Bool(zip(a, b, &e.out_shape(0)?, |x, y| Ok(f(*x, *y)))?)])
 }
 
 fn and<S: System>(e: &Eval<'_, S>) -> Out<S> {
-    truth(e, |a, b| a & b)
+    truth(e, &|a, b| a & b)
 }
 
 fn or<S: System>(e: &Eval<'_, S>) -> Out<S> {
-    truth(e, |a, b| a | b)
+    truth(e, &|a, b| a | b)
 }
 
 fn xor<S: System>(e: &Eval<'_, S>) -> Out<S> {
-    truth(e, |a, b| a ^ b)
+    truth(e, &|a, b| a ^ b)
 }
 
-fn bitwise<S: System>(e: &Eval<'_, S>, f: impl Fn(i128, i128) -> i128) -> Out<S> {
+fn bitwise<S: System>(e: &Eval<'_, S>, f: &dyn Fn(i128, i128) -> i128) -> Out<S> {
     let (a, b) = (e.operand(0)?.int()?, e.operand(1)?.int()?);
     let dtype = e.out_dtype();
     Ok(vec![Value::Int(zip(a, b, &e.out_shape(0)?, |x, y| {
@@ -536,15 +545,15 @@ fn bitwise<S: System>(e: &Eval<'_, S>, f: impl Fn(i128, i128) -> i128) -> Out<S>
 }
 
 fn bitwise_and<S: System>(e: &Eval<'_, S>) -> Out<S> {
-    bitwise(e, |a, b| a & b)
+    bitwise(e, &|a, b| a & b)
 }
 
 fn bitwise_or<S: System>(e: &Eval<'_, S>) -> Out<S> {
-    bitwise(e, |a, b| a | b)
+    bitwise(e, &|a, b| a | b)
 }
 
 fn bitwise_xor<S: System>(e: &Eval<'_, S>) -> Out<S> {
-    bitwise(e, |a, b| a ^ b)
+    bitwise(e, &|a, b| a ^ b)
 }
 
 fn select<S: System>(e: &Eval<'_, S>) -> Out<S> {

@@ -262,8 +262,8 @@ fn agree(call: &Infer<'_>, parts: impl Fn(&Shape, &Shape) -> (Vec<Dim>, Vec<Dim>
 fn scatter<T: Clone>(
     a: &Nd<T>,
     updates: &Nd<T>,
-    target: impl Fn(&[usize]) -> Result<Vec<usize>, OpError>,
-    join: impl Fn(&T, &T) -> Result<T, OpError>,
+    target: &dyn Fn(&[usize]) -> Result<Vec<usize>, OpError>,
+    join: &dyn Fn(&T, &T) -> Result<T, OpError>,
 ) -> Result<Nd<T>, OpError> {
     let mut out = flat(a);
     let strides = strides(a.shape());
@@ -283,12 +283,12 @@ fn scatter<T: Clone>(
     shaped(a.shape(), out)
 }
 
-fn scatter_values<S: System>(e: &Eval<'_, S>, target: impl Fn(&[usize]) -> Result<Vec<usize>, OpError>) -> Out<S> {
+fn scatter_values<S: System>(e: &Eval<'_, S>, target: &dyn Fn(&[usize]) -> Result<Vec<usize>, OpError>) -> Out<S> {
     let how = e.text("reduction");
     let dtype = e.out_dtype();
     let unsupported = || OpError::new(format!("elements of type {dtype} cannot be combined by {how:?}"));
     Ok(vec![match (e.operand(0)?, e.operand(2)?) {
-        (Value::Real(a), Value::Real(u)) => Value::Real(scatter(a, u, target, |x, y| {
+        (Value::Real(a), Value::Real(u)) => Value::Real(scatter(a, u, target, &|x, y| {
             Ok(match how {
                 "add" => x.add(y),
                 "mul" => x.mul(y),
@@ -297,7 +297,7 @@ fn scatter_values<S: System>(e: &Eval<'_, S>, target: impl Fn(&[usize]) -> Resul
                 _ => y.clone(),
             })
         })?),
-        (Value::Int(a), Value::Int(u)) => Value::Int(scatter(a, u, target, |x, y| {
+        (Value::Int(a), Value::Int(u)) => Value::Int(scatter(a, u, target, &|x, y| {
             Ok(dtype.wrap(match how {
                 "add" => x.wrapping_add(*y),
                 "mul" => x.wrapping_mul(*y),
@@ -306,8 +306,8 @@ fn scatter_values<S: System>(e: &Eval<'_, S>, target: impl Fn(&[usize]) -> Resul
                 _ => *y,
             }))
         })?),
-        (Value::Bool(a), Value::Bool(u)) if how == "none" => Value::Bool(scatter(a, u, target, |_, y| Ok(*y))?),
-        (Value::Text(a), Value::Text(u)) if how == "none" => Value::Text(scatter(a, u, target, |_, y| Ok(y.clone()))?),
+        (Value::Bool(a), Value::Bool(u)) if how == "none" => Value::Bool(scatter(a, u, target, &|_, y| Ok(*y))?),
+        (Value::Text(a), Value::Text(u)) if how == "none" => Value::Text(scatter(a, u, target, &|_, y| Ok(y.clone()))?),
         _ => return Err(unsupported()),
     }])
 }
@@ -315,7 +315,7 @@ fn scatter_values<S: System>(e: &Eval<'_, S>, target: impl Fn(&[usize]) -> Resul
 fn scatter_elements<S: System>(e: &Eval<'_, S>) -> Out<S> {
     let (x, indices) = (e.operand(0)?, e.operand(1)?.int()?);
     let axis = e.axis("axis", x.shape().len())?;
-    scatter_values(e, |p| {
+    scatter_values(e, &|p| {
         let mut target = p.to_vec();
         target[axis] = place(at(indices, p)?, x.shape()[axis])?;
         Ok(target)
@@ -341,7 +341,7 @@ fn scatter_nd<S: System>(e: &Eval<'_, S>) -> Out<S> {
     let (x, indices) = (e.operand(0)?, e.operand(1)?.int()?);
     let lead = indices.ndim().saturating_sub(1);
     let n = indices.shape().last().copied().unwrap_or(0);
-    scatter_values(e, |p| {
+    scatter_values(e, &|p| {
         let outside = || OpError::new("updates have too few axes");
         let (first, rest) = (p.get(..lead).ok_or_else(outside)?, p.get(lead..).ok_or_else(outside)?);
         let mut target = Vec::with_capacity(x.shape().len());

@@ -90,7 +90,7 @@ pub use infer::{Fact, Infer, OpError};
 pub use lawful::Lawful;
 pub use laws::{Law, Laws, NoSuchLaw, Trace, under};
 pub use number::{Func, Number, Refused};
-pub use reference::{Eval, RefFn, Reference, System, evaluate, evaluate_tensors};
+pub use reference::{Eval, Given, RefFn, Reference, System, evaluate, evaluate_tensors};
 pub use region::{Item, Region, Step as RegionStep};
 pub use symbolic::known_ints;
 pub use value::Value;

@@ -91,6 +91,11 @@ pub(super) fn sort_by<T>(
     items: &mut [T],
     compare: impl Fn(&T, &T) -> Result<Ordering, OpError>,
 ) -> Result<(), OpError> {
+    sort_dyn(items, &compare)
+}
+
+/// [`sort_by`], compiled once for each type.
+fn sort_dyn<T>(items: &mut [T], compare: &dyn Fn(&T, &T) -> Result<Ordering, OpError>) -> Result<(), OpError> {
     let mut problem = None;
     items.sort_by(|a, b| {
         compare(a, b).unwrap_or_else(|e| {
@@ -163,7 +168,7 @@ fn infer_top_k(call: &Infer<'_>) -> Result<Type, OpError> {
 fn each_row(
     shape: &[usize],
     axis: usize,
-    mut f: impl FnMut(usize, Vec<usize>) -> Result<(), OpError>,
+    f: &mut dyn FnMut(usize, Vec<usize>) -> Result<(), OpError>,
 ) -> Result<(), OpError> {
     let step = strides(shape)[axis];
     let extent = shape[axis];
@@ -191,7 +196,7 @@ fn top_k<S: System>(e: &Eval<'_, S>) -> Out<S> {
     let mut places = vec![0i128; count(&out)?];
     let targets = {
         let mut targets = Vec::new();
-        each_row(&out, axis, |_, row| {
+        each_row(&out, axis, &mut |_, row| {
             targets.push(row);
             Ok(())
         })?;
@@ -200,7 +205,7 @@ fn top_k<S: System>(e: &Eval<'_, S>) -> Out<S> {
     let values = with_order!(x, (a, order) => {
         let elements = flat(a);
         let mut chosen = Vec::new();
-        each_row(a.shape(), axis, |row, offsets| {
+        each_row(a.shape(), axis, &mut |row, offsets| {
             let mut ranked: Vec<usize> = (0..offsets.len()).collect();
             sort_by(&mut ranked, |&i, &j| {
                 let ascending = order(&elements[offsets[i]], &elements[offsets[j]])?;
@@ -262,7 +267,7 @@ fn slices<T: Clone>(a: &Nd<T>, axis: Option<usize>) -> Vec<Vec<T>> {
 fn groups<T: Clone>(
     slices: &[Vec<T>],
     sorted: bool,
-    order: impl Fn(&T, &T) -> Result<Ordering, OpError>,
+    order: &dyn Fn(&T, &T) -> Result<Ordering, OpError>,
 ) -> Result<Vec<Vec<usize>>, OpError> {
     let compare = |a: &[T], b: &[T]| -> Result<Ordering, OpError> {
         for (x, y) in a.iter().zip(b) {
@@ -299,7 +304,7 @@ fn unique<S: System>(e: &Eval<'_, S>) -> Out<S> {
     let values = with_order!(x, (a, order) => {
         let slices = slices(a, axis);
         slices_in_all = slices.len();
-        found = groups(&slices, sorted, order)?;
+        found = groups(&slices, sorted, &order)?;
         let firsts: Vec<Option<usize>> = found.iter().map(|group| Some(group[0])).collect();
         match axis {
             None => shaped(&[found.len()], found.iter().filter_map(|group| slices[group[0]].first().cloned()).collect())?,

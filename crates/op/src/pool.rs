@@ -242,7 +242,7 @@ fn each_window<S: System, T: Clone, R: Clone>(
     e: &Eval<'_, S>,
     x: &tautomer_tensor::Nd<T>,
     empty: &R,
-    mut f: impl FnMut(&[T], usize, &Window<'_>) -> Result<R, OpError>,
+    f: &mut dyn FnMut(&[T], usize, &Window<'_>) -> Result<R, OpError>,
 ) -> Result<Vec<R>, OpError> {
     let kernel = match e.attr("kernel_shape") {
         AttrValue::Ints(kernel) => kernel.clone(),
@@ -282,7 +282,7 @@ fn maxima<S: System>(e: &Eval<'_, S>) -> Result<(Value<S>, Vec<i128>), OpError> 
     let place = |first: usize, offset: usize| (first + offset) as i128;
     Ok(match e.operand(0)? {
         Value::Real(x) => {
-            let pairs = each_window(e, x, &(S::zero(), 0i128), |x, first, window| {
+            let pairs = each_window(e, x, &(S::zero(), 0i128), &mut |x, first, window| {
                 let Some((&(start, _), rest)) = window.taps.split_first() else {
                     return Ok((S::from_f64(f64::NEG_INFINITY)?, -1));
                 };
@@ -302,7 +302,7 @@ fn maxima<S: System>(e: &Eval<'_, S>) -> Result<(Value<S>, Vec<i128>), OpError> 
         }
         Value::Int(x) => {
             let least = e.out_dtype().int_range().map_or(0, |(least, _)| least);
-            let pairs = each_window(e, x, &(0i128, 0i128), |x, first, window| {
+            let pairs = each_window(e, x, &(0i128, 0i128), &mut |x, first, window| {
                 let mut best: Option<usize> = None;
                 for &(at, _) in window.taps {
                     if best.is_none_or(|b| x[at] > x[b]) {
@@ -352,7 +352,7 @@ fn average_pool<S: System>(e: &Eval<'_, S>) -> Out<S> {
     let include = e.flag("count_include_pad");
     // Caches the reciprocal of each count where products are exact: inverting in a field takes a hundred products.
     let mut inverses: BTreeMap<i128, S> = BTreeMap::new();
-    let out = each_window(e, e.operand(0)?.real()?, &S::zero(), |x, _, window| {
+    let out = each_window(e, e.operand(0)?.real()?, &S::zero(), &mut |x, _, window| {
         let sum = window.taps.iter().fold(S::zero(), |sum, &(at, _)| sum.add(&x[at]));
         let count = if include {
             window.padded
@@ -377,7 +377,7 @@ fn lp_pool<S: System>(e: &Eval<'_, S>) -> Out<S> {
     let p = e.int("p").unwrap_or(2);
     let order = S::from_int(i128::from(p));
     let root = S::one().div(&order)?;
-    let out = each_window(e, e.operand(0)?.real()?, &S::zero(), |x, _, window| {
+    let out = each_window(e, e.operand(0)?.real()?, &S::zero(), &mut |x, _, window| {
         let mut sum = S::zero();
         for &(at, _) in window.taps {
             let power = if p == 2 {

@@ -222,7 +222,7 @@ impl Source {
 }
 
 /// Random numbers with the shape of the result: that of the operand, or the attribute.
-fn drawn<S: System>(e: &Eval<'_, S>, mut f: impl FnMut(&mut Source) -> f64) -> Out<S> {
+fn drawn<S: System>(e: &Eval<'_, S>, f: &mut dyn FnMut(&mut Source) -> f64) -> Out<S> {
     let out = e.out_shape(0)?;
     let mut source = Source::of(e);
     let values = (0..count(&out)?)
@@ -233,12 +233,12 @@ fn drawn<S: System>(e: &Eval<'_, S>, mut f: impl FnMut(&mut Source) -> f64) -> O
 
 fn uniform<S: System>(e: &Eval<'_, S>) -> Out<S> {
     let (low, high) = (e.float("low").unwrap_or(0.0), e.float("high").unwrap_or(1.0));
-    drawn(e, |source| low + source.fraction() * (high - low))
+    drawn(e, &mut |source| low + source.fraction() * (high - low))
 }
 
 fn normal<S: System>(e: &Eval<'_, S>) -> Out<S> {
     let (mean, scale) = (e.float("mean").unwrap_or(0.0), e.float("scale").unwrap_or(1.0));
-    drawn(e, |source| {
+    drawn(e, &mut |source| {
         // The Box–Muller transform; the argument of the logarithm is never zero.
         let radius = (-2.0 * (1.0 - source.fraction()).ln()).sqrt();
         mean + scale * radius * (std::f64::consts::TAU * source.fraction()).cos()

@@ -275,26 +275,27 @@ fn fold<T: Clone, R: Clone>(
     a: &Nd<T>,
     axes: &[usize],
     shape: &[usize],
-    f: impl Fn(&[T]) -> Result<R, OpError>,
+    f: &dyn Fn(&[T]) -> Result<R, OpError>,
 ) -> Result<Nd<R>, OpError> {
     let (elements, number, length) = rows(a, axes)?;
-    let out = (0..number)
-        .map(|i| f(elements.get(i * length..(i + 1) * length).unwrap_or_default()))
-        .collect::<Result<Vec<_>, _>>()?;
+    let mut out = Vec::with_capacity(number);
+    for i in 0..number {
+        out.push(f(elements.get(i * length..(i + 1) * length).unwrap_or_default())?);
+    }
     shaped(shape, out)
 }
 
 /// A reduction of floating-point numbers and integers, with a function of a row for each.
 fn reduce<S: System>(
     e: &Eval<'_, S>,
-    real: impl Fn(&[S]) -> Result<S, OpError>,
-    int: impl Fn(&[i128]) -> Result<i128, OpError>,
+    real: &dyn Fn(&[S]) -> Result<S, OpError>,
+    int: &dyn Fn(&[i128]) -> Result<i128, OpError>,
 ) -> Out<S> {
     let x = e.operand(0)?;
     let (axes, shape, dtype) = (evaluated_axes(e, x.shape().len())?, e.out_shape(0)?, e.out_dtype());
     Ok(vec![match x {
         Value::Real(a) => Value::Real(fold(a, &axes, &shape, real)?),
-        Value::Int(a) => Value::Int(fold(a, &axes, &shape, |row| Ok(dtype.wrap(int(row)?)))?),
+        Value::Int(a) => Value::Int(fold(a, &axes, &shape, &|row| Ok(dtype.wrap(int(row)?)))?),
         _ => return Err(OpError::new("expected numbers")),
     }])
 }
@@ -318,14 +319,14 @@ fn int_total(row: &[i128]) -> i128 {
 }
 
 fn reduce_sum<S: System>(e: &Eval<'_, S>) -> Out<S> {
-    reduce(e, |row| Ok(total(row.to_vec())), |row| Ok(int_total(row)))
+    reduce(e, &|row| Ok(total(row.to_vec())), &|row| Ok(int_total(row)))
 }
 
 fn reduce_mean<S: System>(e: &Eval<'_, S>) -> Out<S> {
     reduce(
         e,
-        |row| Ok(total(row.to_vec()).div(&S::from_int(row.len() as i128))?),
-        |row| {
+        &|row| Ok(total(row.to_vec()).div(&S::from_int(row.len() as i128))?),
+        &|row| {
             int_total(row)
                 .checked_div(row.len() as i128)
                 .ok_or_else(|| OpError::new("the mean of an empty list of integers"))
@@ -344,40 +345,34 @@ fn extremum<S: Number>(row: &[S], empty: f64, choose: fn(&S, &S) -> Result<S, Op
 fn reduce_max<S: System>(e: &Eval<'_, S>) -> Out<S> {
     if let Value::Bool(a) = e.operand(0)? {
         let axes = evaluated_axes(e, a.ndim())?;
-        return Ok(vec![Value::Bool(fold(a, &axes, &e.out_shape(0)?, |row| {
+        return Ok(vec![Value::Bool(fold(a, &axes, &e.out_shape(0)?, &|row| {
             Ok(row.contains(&true))
         })?)]);
     }
     let least = e.out_dtype().int_range().map_or(0, |(least, _)| least);
-    reduce(
-        e,
-        |row| extremum(row, f64::NEG_INFINITY, larger),
-        |row| Ok(row.iter().copied().max().unwrap_or(least)),
-    )
+    reduce(e, &|row| extremum(row, f64::NEG_INFINITY, larger), &|row| {
+        Ok(row.iter().copied().max().unwrap_or(least))
+    })
 }
 
 fn reduce_min<S: System>(e: &Eval<'_, S>) -> Out<S> {
     if let Value::Bool(a) = e.operand(0)? {
         let axes = evaluated_axes(e, a.ndim())?;
-        return Ok(vec![Value::Bool(fold(a, &axes, &e.out_shape(0)?, |row| {
+        return Ok(vec![Value::Bool(fold(a, &axes, &e.out_shape(0)?, &|row| {
             Ok(!row.contains(&false))
         })?)]);
     }
     let most = e.out_dtype().int_range().map_or(0, |(_, most)| most);
-    reduce(
-        e,
-        |row| extremum(row, f64::INFINITY, smaller),
-        |row| Ok(row.iter().copied().min().unwrap_or(most)),
-    )
+    reduce(e, &|row| extremum(row, f64::INFINITY, smaller), &|row| {
+        Ok(row.iter().copied().min().unwrap_or(most))
+    })
 }
 
 fn reduce_prod<S: System>(e: &Eval<'_, S>) -> Out<S> {
     let dtype = e.out_dtype();
-    reduce(
-        e,
-        |row| Ok(row.iter().fold(S::one(), |a, b| a.mul(b))),
-        |row| Ok(row.iter().fold(1, |a, b| dtype.wrap(a.wrapping_mul(*b)))),
-    )
+    reduce(e, &|row| Ok(row.iter().fold(S::one(), |a, b| a.mul(b))), &|row| {
+        Ok(row.iter().fold(1, |a, b| dtype.wrap(a.wrapping_mul(*b))))
+    })
 }
 
 /// The absolute value of a number.
@@ -392,8 +387,8 @@ pub(super) fn magnitude<S: Number>(x: &S) -> Result<S, OpError> {
 fn reduce_l1<S: System>(e: &Eval<'_, S>) -> Out<S> {
     reduce(
         e,
-        |row| Ok(total(row.iter().map(magnitude).collect::<Result<_, _>>()?)),
-        |row| Ok(row.iter().fold(0, |a, b| a.wrapping_add(b.wrapping_abs()))),
+        &|row| Ok(total(row.iter().map(magnitude).collect::<Result<_, _>>()?)),
+        &|row| Ok(row.iter().fold(0, |a, b| a.wrapping_add(b.wrapping_abs()))),
     )
 }
 
@@ -406,23 +401,19 @@ fn int_squares(row: &[i128]) -> i128 {
 }
 
 fn reduce_l2<S: System>(e: &Eval<'_, S>) -> Out<S> {
-    reduce(
-        e,
-        |row| Ok(S::func(Func::Sqrt, &squares(row), None)?),
-        |row| to_int(&(int_squares(row) as f64).sqrt()),
-    )
+    reduce(e, &|row| Ok(S::func(Func::Sqrt, &squares(row), None)?), &|row| {
+        to_int(&(int_squares(row) as f64).sqrt())
+    })
 }
 
 fn reduce_sum_square<S: System>(e: &Eval<'_, S>) -> Out<S> {
-    reduce(e, |row| Ok(squares(row)), |row| Ok(int_squares(row)))
+    reduce(e, &|row| Ok(squares(row)), &|row| Ok(int_squares(row)))
 }
 
 fn reduce_log_sum<S: System>(e: &Eval<'_, S>) -> Out<S> {
-    reduce(
-        e,
-        |row| Ok(S::func(Func::Log, &total(row.to_vec()), None)?),
-        |row| to_int(&(int_total(row) as f64).ln()),
-    )
+    reduce(e, &|row| Ok(S::func(Func::Log, &total(row.to_vec()), None)?), &|row| {
+        to_int(&(int_total(row) as f64).ln())
+    })
 }
 
 /// The logarithm of the sum of exponentials, with the largest exponent factored out.
@@ -437,7 +428,7 @@ fn log_sum_exp<S: Number>(row: &[S]) -> Result<S, OpError> {
 }
 
 fn reduce_log_sum_exp<S: System>(e: &Eval<'_, S>) -> Out<S> {
-    reduce(e, log_sum_exp, |row| {
+    reduce(e, &log_sum_exp, &|row| {
         to_int(&log_sum_exp(&row.iter().map(|&x| x as f64).collect::<Vec<_>>())?)
     })
 }
@@ -448,7 +439,7 @@ fn arg<S: System>(e: &Eval<'_, S>, want: Ordering) -> Out<S> {
     let axes = [e.axis("axis", x.shape().len())?];
     let (shape, last) = (e.out_shape(0)?, e.flag("select_last_index"));
     let wins = |order: Ordering| order == want || last && order == Ordering::Equal;
-    fn search<T>(row: &[T], wins: impl Fn(&T, &T) -> Result<bool, OpError>) -> Result<i128, OpError> {
+    fn search<T>(row: &[T], wins: &dyn Fn(&T, &T) -> Result<bool, OpError>) -> Result<i128, OpError> {
         let mut best = 0;
         for (i, x) in row.iter().enumerate().skip(1) {
             if wins(x, &row[best])? {
@@ -458,15 +449,15 @@ fn arg<S: System>(e: &Eval<'_, S>, want: Ordering) -> Out<S> {
         Ok(best as i128)
     }
     Ok(vec![Value::Int(match x {
-        Value::Real(a) => fold(a, &axes, &shape, |row| {
-            search(row, |x, best| {
+        Value::Real(a) => fold(a, &axes, &shape, &|row| {
+            search(row, &|x, best| {
                 Ok(match x.order(best)? {
                     Some(order) => wins(order),
                     None => best.order(best)?.is_some(),
                 })
             })
         })?,
-        Value::Int(a) => fold(a, &axes, &shape, |row| search(row, |x, best| Ok(wins(x.cmp(best)))))?,
+        Value::Int(a) => fold(a, &axes, &shape, &|row| search(row, &|x, best| Ok(wins(x.cmp(best)))))?,
         _ => return Err(OpError::new("expected numbers")),
     })])
 }
@@ -485,7 +476,7 @@ fn scan<T: Clone>(
     axis: usize,
     (exclusive, reverse): (bool, bool),
     zero: &T,
-    add: impl Fn(&T, &T) -> T,
+    add: &dyn Fn(&T, &T) -> T,
 ) -> Result<Nd<T>, OpError> {
     let mut out = ndarray::ArrayD::from_elem(a.shape(), zero.clone());
     let lanes = a.lanes(ndarray::Axis(axis)).into_iter();
@@ -507,8 +498,8 @@ fn cumsum<S: System>(e: &Eval<'_, S>) -> Out<S> {
     let how = (e.flag("exclusive"), e.flag("reverse"));
     let dtype = e.out_dtype();
     Ok(vec![match x {
-        Value::Real(a) => Value::Real(scan(a, axis, how, &S::zero(), |x, y| x.add(y))?),
-        Value::Int(a) => Value::Int(scan(a, axis, how, &0, |x, y| dtype.wrap(x.wrapping_add(*y)))?),
+        Value::Real(a) => Value::Real(scan(a, axis, how, &S::zero(), &|x, y| x.add(y))?),
+        Value::Int(a) => Value::Int(scan(a, axis, how, &0, &|x, y| dtype.wrap(x.wrapping_add(*y)))?),
         _ => return Err(OpError::new("expected numbers")),
     }])
 }
@@ -519,8 +510,8 @@ fn cumprod<S: System>(e: &Eval<'_, S>) -> Out<S> {
     let how = (e.flag("exclusive"), e.flag("reverse"));
     let dtype = e.out_dtype();
     Ok(vec![match x {
-        Value::Real(a) => Value::Real(scan(a, axis, how, &S::one(), |x, y| x.mul(y))?),
-        Value::Int(a) => Value::Int(scan(a, axis, how, &1, |x, y| dtype.wrap(x.wrapping_mul(*y)))?),
+        Value::Real(a) => Value::Real(scan(a, axis, how, &S::one(), &|x, y| x.mul(y))?),
+        Value::Int(a) => Value::Int(scan(a, axis, how, &1, &|x, y| dtype.wrap(x.wrapping_mul(*y)))?),
         _ => return Err(OpError::new("expected numbers")),
     }])
 }

@@ -1,6 +1,7 @@
 //! Reference semantics: plain evaluation of one call, generic over the number system.
 
 use std::cell::Cell;
+use std::ops::Deref;
 
 use super::infer::resolve_axis;
 use super::{
@@ -67,10 +68,24 @@ systems!(f32 => f32, f64 => f64, Field => field, Lawful => lawful, Exact => exac
 
 /// A call to evaluate: operands with values, attributes, and the type of the result.
 pub struct Eval<'a, S: Number> {
-    /// The operator.
-    pub def: &'static OpDef,
     /// The operands.
     pub operands: &'a [Value<S>],
+    /// What does not depend on the number system; its fields and methods are those of the call.
+    call: Given<'a>,
+}
+
+impl<'a, S: Number> Deref for Eval<'a, S> {
+    type Target = Given<'a>;
+
+    fn deref(&self) -> &Given<'a> {
+        &self.call
+    }
+}
+
+/// What is given about a call besides the values of its operands.
+pub struct Given<'a> {
+    /// The operator.
+    pub def: &'static OpDef,
     /// Types of the operands.
     pub types: &'a [Type],
     /// The attributes, in declared order; those given as operands are filled in.
@@ -91,6 +106,59 @@ impl<S: System> Eval<'_, S> {
     /// Operand `i`, or `None` if it was left out.
     pub fn optional(&self, i: usize) -> Option<&Value<S>> {
         self.operands.get(i).filter(|v| !matches!(v, Value::Absent))
+    }
+}
+
+impl<'a> Given<'a> {
+    /// The call with the attributes that its operands stand for, their defaults, and the type of its result. `tensors`
+    /// are the operands that stand for attributes.
+    fn new(
+        def: &'static OpDef,
+        types: &'a [Type],
+        tensors: &[Option<Tensor>],
+        attrs: &[AttrValue],
+    ) -> Result<Given<'a>, OpError> {
+        let facts: Vec<Fact<'_>> = types
+            .iter()
+            .zip(tensors)
+            .map(|(ty, t)| Fact::with(ty, t.as_ref()))
+            .collect();
+        let fresh = Cell::new(0);
+        let call = Infer {
+            def,
+            operands: &facts,
+            attrs,
+            fresh: &fresh,
+        };
+        let mut filled: Vec<AttrValue> = def.attrs.iter().map(|a| call.attr(a.name)).collect();
+        for (attr, value) in def.attrs.iter().zip(&mut filled) {
+            if value.is_none()
+                && matches!(
+                    attr.kind,
+                    AttrKind::Axis(_) | AttrKind::Axes(_) | AttrKind::Int | AttrKind::Ints
+                )
+                && call.is_dynamic(attr.name)
+            {
+                return Err(OpError::new(format!("the value of `{}` is unknown", attr.name)));
+            }
+            if value.is_none()
+                && let Some(default) = attr.default_value()
+            {
+                *value = default;
+            }
+        }
+        let result = (def.infer)(&Infer {
+            def,
+            operands: &facts,
+            attrs: &filled,
+            fresh: &fresh,
+        })?;
+        Ok(Given {
+            def,
+            types,
+            attrs: filled,
+            result,
+        })
     }
 
     /// Element type of operand `i`.
@@ -203,50 +271,12 @@ pub fn evaluate<S: System>(
             }
         })
         .collect();
-    let facts: Vec<Fact<'_>> = types
-        .iter()
-        .zip(&tensors)
-        .map(|(ty, t)| Fact::with(ty, t.as_ref()))
-        .collect();
-    let fresh = Cell::new(0);
-    let call = Infer {
-        def,
-        operands: &facts,
-        attrs,
-        fresh: &fresh,
-    };
-    let mut filled: Vec<AttrValue> = def.attrs.iter().map(|a| call.attr(a.name)).collect();
-    for (attr, value) in def.attrs.iter().zip(&mut filled) {
-        if value.is_none()
-            && matches!(
-                attr.kind,
-                AttrKind::Axis(_) | AttrKind::Axes(_) | AttrKind::Int | AttrKind::Ints
-            )
-            && call.is_dynamic(attr.name)
-        {
-            return Err(OpError::new(format!("the value of `{}` is unknown", attr.name)));
-        }
-        if value.is_none()
-            && let Some(default) = attr.default_value()
-        {
-            *value = default;
-        }
-    }
-    let result = (def.infer)(&Infer {
-        def,
-        operands: &facts,
-        attrs: &filled,
-        fresh: &fresh,
-    })?;
     let eval = Eval {
-        def,
         operands,
-        types,
-        attrs: filled,
-        result,
+        call: Given::new(def, types, &tensors, attrs)?,
     };
     let out = S::of(reference)(&eval)?;
-    Ok((out, eval.result))
+    Ok((out, eval.call.result))
 }
 
 /// Evaluates a call of a primitive operator on typed tensors: in double precision if a type involved is `f64`,

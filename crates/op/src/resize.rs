@@ -384,7 +384,7 @@ fn along<T: Clone>(
     x: &[T],
     shape: &mut [usize],
     axis: &Axis,
-    mut f: impl FnMut(usize, &dyn Fn(usize) -> T) -> T,
+    f: &mut dyn FnMut(usize, &dyn Fn(usize) -> T) -> T,
 ) -> Result<Vec<T>, OpError> {
     let inner: usize = shape[axis.axis + 1..].iter().product();
     let outer: usize = shape[..axis.axis].iter().product();
@@ -464,7 +464,7 @@ fn pick<T: Clone>(x: &Nd<T>, axes: &[Axis], places: &[Vec<Option<usize>>], beyon
     let mut shape = x.shape().to_vec();
     let mut values = flat(x);
     for (axis, places) in axes.iter().zip(places) {
-        values = along(&values, &mut shape, axis, |i, at| {
+        values = along(&values, &mut shape, axis, &mut |i, at| {
             places[i].map_or_else(|| beyond.clone(), at)
         })?;
     }
@@ -510,7 +510,7 @@ fn resize<S: System>(e: &Eval<'_, S>) -> Out<S> {
             .into_iter()
             .map(|taps| taps.into_iter().map(|(k, w)| Ok((k, S::from_f64(w)?))).collect())
             .collect::<Result<Vec<Vec<(usize, S)>>, Refused>>()?;
-        values = along(&values, &mut shape, axis, |i, at| {
+        values = along(&values, &mut shape, axis, &mut |i, at| {
             if axis.beyond(i, transformation) {
                 return beyond.clone();
             }

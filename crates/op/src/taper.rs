@@ -123,7 +123,7 @@ fn infer_window(call: &Infer<'_>) -> Result<Type, OpError> {
 }
 
 /// Numbers as values of the element type of the result; integers are truncated towards zero.
-fn numbers<S: System>(e: &Eval<'_, S>, mut f: impl FnMut(&[usize]) -> Result<f64, OpError>) -> Out<S> {
+fn numbers<S: System>(e: &Eval<'_, S>, f: &mut dyn FnMut(&[usize]) -> Result<f64, OpError>) -> Out<S> {
     let (shape, dtype) = (e.out_shape(0)?, e.out_dtype());
     Ok(vec![if dtype.is_float() {
         Value::Real(build(&shape, |at| Ok(S::from_f64(f(at)?)?))?)
@@ -140,7 +140,7 @@ fn cosines<S: System>(e: &Eval<'_, S>, weights: &[f64]) -> Out<S> {
     } else {
         size.saturating_sub(1)
     };
-    numbers(e, |at| {
+    numbers(e, &mut |at| {
         // A single element is the centre of its window.
         let turn = if length == 0 { 0.5 } else { at[0] as f64 / length as f64 };
         let term = |(k, w): (usize, &f64)| w * (2.0 * PI * k as f64 * turn).cos();
@@ -193,7 +193,7 @@ fn mel<S: System>(e: &Eval<'_, S>) -> Out<S> {
         let hertz = 700.0 * (10f64.powf((i as f64 * step + low) / 2595.0) - 1.0);
         ((length + 1) as f64 * hertz / rate as f64).floor()
     };
-    numbers(e, |at| {
+    numbers(e, &mut |at| {
         let row = at[0] as f64;
         let (left, top, right) = (edge(at[1]), edge(at[1] + 1), edge(at[1] + 2));
         Ok(if row >= top && row < right {

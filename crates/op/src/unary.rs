@@ -36,7 +36,7 @@ const fn float(
 macro_rules! function {
     ($func:ident) => {{
         fn apply<S: System>(e: &Eval<'_, S>) -> Out<S> {
-            real(e, |x| Ok(S::func(Func::$func, x, None)?))
+            real(e, &|x| Ok(S::func(Func::$func, x, None)?))
         }
         reference!(apply)
     }};
@@ -257,15 +257,15 @@ fn infer_predicate(call: &Infer<'_>) -> Result<Type, OpError> {
 }
 
 /// `f` of every number.
-fn real<S: System>(e: &Eval<'_, S>, f: impl Fn(&S) -> Result<S, OpError>) -> Out<S> {
+fn real<S: System>(e: &Eval<'_, S>, f: &dyn Fn(&S) -> Result<S, OpError>) -> Out<S> {
     Ok(vec![Value::Real(map(e.operand(0)?.real()?, f)?)])
 }
 
 /// A function over numbers and integers.
 fn number<S: System>(
     e: &Eval<'_, S>,
-    on_real: impl Fn(&S) -> Result<S, OpError>,
-    on_int: impl Fn(i128) -> i128,
+    on_real: &dyn Fn(&S) -> Result<S, OpError>,
+    on_int: &dyn Fn(i128) -> i128,
 ) -> Out<S> {
     let dtype = e.out_dtype();
     Ok(vec![match e.operand(0)? {
@@ -276,17 +276,17 @@ fn number<S: System>(
 }
 
 fn neg<S: System>(e: &Eval<'_, S>) -> Out<S> {
-    number(e, |x| Ok(x.neg()), i128::wrapping_neg)
+    number(e, &|x| Ok(x.neg()), &i128::wrapping_neg)
 }
 
 fn abs<S: System>(e: &Eval<'_, S>) -> Out<S> {
-    number(e, magnitude, i128::wrapping_abs)
+    number(e, &magnitude, &i128::wrapping_abs)
 }
 
 fn sign<S: System>(e: &Eval<'_, S>) -> Out<S> {
     number(
         e,
-        |x| {
+        &|x| {
             Ok(match x.order(&S::zero())? {
                 Some(Ordering::Greater) => S::one(),
                 Some(Ordering::Less) => S::one().neg(),
@@ -294,25 +294,25 @@ fn sign<S: System>(e: &Eval<'_, S>) -> Out<S> {
                 None => x.clone(),
             })
         },
-        i128::signum,
+        &i128::signum,
     )
 }
 
 fn reciprocal<S: System>(e: &Eval<'_, S>) -> Out<S> {
-    real(e, |x| Ok(S::one().div(x)?))
+    real(e, &|x| Ok(S::one().div(x)?))
 }
 
 /// Values that are not positive become 0; NaN stays.
 fn relu<S: System>(e: &Eval<'_, S>) -> Out<S> {
     number(
         e,
-        |x| {
+        &|x| {
             Ok(match x.order(&S::zero())? {
                 Some(Ordering::Greater) | None => x.clone(),
                 Some(_) => S::zero(),
             })
         },
-        |x| x.max(0),
+        &|x| x.max(0),
     )
 }
 
@@ -321,7 +321,7 @@ fn not<S: System>(e: &Eval<'_, S>) -> Out<S> {
 }
 
 fn bitwise_not<S: System>(e: &Eval<'_, S>) -> Out<S> {
-    number(e, |x| Ok(x.clone()), |x| !x)
+    number(e, &|x| Ok(x.clone()), &|x| !x)
 }
 
 fn is_nan<S: System>(e: &Eval<'_, S>) -> Out<S> {
