@@ -1,6 +1,7 @@
 //! The code blocks of the documents: programs are built, printed and parsed again, rules are loaded, and blocks marked
 //! `fail` are rejected.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use tautomer::diag::{Diagnostics, Source, explain};
@@ -10,10 +11,13 @@ use tautomer::pipeline::{Options, optimize};
 use tautomer::rewrite::{Limits, encode, encode_into, saturate};
 use tautomer::rule::{Example, ExampleKind, RuleSet, load_rules};
 
+use crate::command::run;
+
 const README: &str = include_str!("../../README.md");
 const LANGUAGE: &str = include_str!("../../grammar/README.md");
 const RULES: &str = include_str!("../../rules/README.md");
 const CONTRIBUTING: &str = include_str!("../../CONTRIBUTING.md");
+const BENCHES: &str = include_str!("../../benches/README.md");
 
 /// A fenced block of a document.
 struct Block {
@@ -224,4 +228,64 @@ fn the_readme_shows_what_the_command_prints() {
             rule.name
         );
     }
+}
+
+/// Each picture of the README is what the command named after it prints.
+#[test]
+fn pictures_of_the_readme_are_current() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut count = 0;
+    for part in README.split("![").skip(1) {
+        let file = part
+            .split_once("](")
+            .and_then(|(_, rest)| rest.split(')').next())
+            .unwrap_or_default();
+        let command = part.split('`').find_map(|code| code.strip_prefix("tautomer "));
+        let command = command.unwrap_or_else(|| panic!("the README names no command for {file}"));
+        let stored = std::fs::read_to_string(root.join(file)).unwrap_or_else(|e| panic!("{file}: {e}"));
+        let drawn = run(root, command);
+        assert_eq!(drawn.code, 0, "{}", drawn.err);
+        assert!(
+            drawn.out == stored,
+            "{file} is stale: run `cargo run -- {command} > {file}`"
+        );
+        count += 1;
+    }
+    assert_eq!(count, 1, "pictures of the README");
+}
+
+/// The cells of the row of a table that begins with `name`, without notes.
+fn row<'a>(text: &'a str, name: &str) -> Vec<&'a str> {
+    let rows = text
+        .lines()
+        .filter_map(|line| line.strip_prefix('|')?.strip_suffix('|'));
+    let mut cells = rows.map(|row| {
+        row.split('|')
+            .map(|cell| cell.trim().trim_end_matches(" ¹"))
+            .collect::<Vec<_>>()
+    });
+    cells
+        .find(|cells| cells[0] == name)
+        .unwrap_or_else(|| panic!("there is no row `{name}`"))
+}
+
+/// The README compares optimizers by the figures that `benches/README.md` has for each model.
+#[test]
+fn figures_of_the_readme_are_those_of_the_benchmarks() {
+    let nodes = row(README, "nodes");
+    let off = row(README, "run time, optimizations of ONNX Runtime off");
+    let on = row(README, "run time, optimizations of ONNX Runtime on");
+    let mut means = nodes[1..].iter().map(|cell| (*cell).to_owned()).collect::<Vec<_>>();
+    means.extend((1..4).map(|i| format!("{} / {}", off[i], on[i])));
+    assert_eq!(row(BENCHES, "**geometric mean**")[2..], means);
+    let saved = format!("BASIC is at {} / {} and ALL at {} / {}", off[4], on[4], off[5], on[5]);
+    assert!(BENCHES.contains(&saved), "benches/README.md lacks `{saved}`");
+    let compared = BENCHES.split("\n## ").find(|part| part.starts_with("Models compared"));
+    let models = compared
+        .unwrap_or_default()
+        .lines()
+        .filter(|line| line.starts_with("| `"))
+        .count();
+    let models = format!("geometric means over {models} models");
+    assert!(README.contains(&models), "the README lacks `{models}`");
 }
