@@ -290,10 +290,12 @@ fn operators_are_defined_once_and_in_one_place() {
 fn no_absolute_paths() {
     let homes = ["home", "root", "Users", "work", "tmp"].map(|folder| format!("/{folder}/"));
     let mut texts = BTreeMap::new();
-    for folder in ["src", "crates", "tests", "benches", "grammar", "rules", "examples"] {
+    for folder in [
+        "src", "crates", "tests", "benches", "grammar", "rules", "examples", "docs",
+    ] {
         texts.extend(files(folder, ""));
     }
-    for name in DOCUMENTS.iter().chain(&["Cargo.toml", ".ci/run"]) {
+    for name in DOCUMENTS.iter().chain(&["Cargo.toml", ".ci/run", ".ci/times"]) {
         texts.insert((*name).to_owned(), read(name));
     }
     let mut problems = Vec::new();
@@ -331,6 +333,83 @@ fn commands_of_the_readme_are_checked() {
     for command in commands {
         assert!(ci.lines().any(|line| line == command), "`{command}` is not in .ci/run");
     }
+}
+
+/// The table of times in CONTRIBUTING.md has a row for each command that `.ci/times` measures.
+#[test]
+fn every_measured_time_has_a_row() {
+    let script = read(".ci/times");
+    let contributing = read("CONTRIBUTING.md");
+    let mut count = 0;
+    let mut problems = Vec::new();
+    for line in script.lines().map(str::trim_start) {
+        if !["cold '", "edit crates/", "edit src/", "edit rules/"]
+            .iter()
+            .any(|call| line.starts_with(call))
+        {
+            continue;
+        }
+        let quoted: Vec<&str> = line.split('\'').skip(1).step_by(2).collect();
+        let [what, command] = quoted[..] else {
+            panic!("`{line}` has other arguments");
+        };
+        count += 1;
+        let row = format!("| {what} | `{command}` | ");
+        if !contributing.lines().any(|line| line.starts_with(&row)) {
+            problems.push(format!("CONTRIBUTING.md lacks `{row}`"));
+        }
+    }
+    assert!(count > 5, "{count} commands are measured");
+    none(&problems);
+}
+
+/// Every file and directory that a document names or links to exists.
+#[test]
+fn named_paths_exist() {
+    let parts = [
+        "benches",
+        "crates/verify/src",
+        "fuzz",
+        "grammar",
+        "rules",
+        "rules/gsl",
+        "rules/taso",
+    ];
+    let pages = parts.map(|folder| format!("{folder}/README.md"));
+    let pages = pages.into_iter().chain(DOCUMENTS.iter().map(|&name| name.to_owned()));
+    let tops = [
+        "src", "crates", "tests", "rules", "grammar", "examples", "benches", "fuzz", "docs", ".ci",
+    ];
+    let is_path = |text: &str| {
+        let known = text.split_once('/').is_some_and(|(top, _)| tops.contains(&top));
+        let plain = text.chars().all(|c| is_word(c) || "./-".contains(c));
+        // `crates/NAME` stands for any of them.
+        known && plain && !text.ends_with("/NAME")
+    };
+    let mut count = 0;
+    let mut problems = Vec::new();
+    for page in pages {
+        let text = read(&page);
+        let outside_blocks = text.split("```").step_by(2);
+        for part in outside_blocks {
+            let paths = part.split('`').skip(1).step_by(2).filter(|code| is_path(code));
+            let folder = page.rsplit_once('/').map_or("", |(folder, _)| folder);
+            let links = part
+                .split("](")
+                .skip(1)
+                .filter_map(|rest| rest.split([')', '#']).next());
+            let links = links.filter(|link| !link.is_empty() && !link.contains(':'));
+            let links = links.map(|link| root().join(folder).join(link));
+            for path in paths.map(|path| root().join(path)).chain(links) {
+                count += 1;
+                if !path.exists() {
+                    problems.push(format!("{page}: there is no {}", path.display()));
+                }
+            }
+        }
+    }
+    assert!(count > 100, "{count} paths are named");
+    none(&problems);
 }
 
 /// Every test that ARCHITECTURE.md names exists.
