@@ -335,7 +335,8 @@ fn commands_of_the_readme_are_checked() {
     }
 }
 
-/// The table of times in CONTRIBUTING.md has a row for each command that `.ci/times` measures.
+/// The table of times in CONTRIBUTING.md has a row for each command that `.ci/times` measures, and the files that it
+/// edits exist.
 #[test]
 fn every_measured_time_has_a_row() {
     let script = read(".ci/times");
@@ -354,6 +355,10 @@ fn every_measured_time_has_a_row() {
             panic!("`{line}` has other arguments");
         };
         count += 1;
+        let edited = line.strip_prefix("edit ").and_then(|rest| rest.split(' ').next());
+        if let Some(file) = edited.filter(|file| !root().join(file).is_file()) {
+            problems.push(format!(".ci/times edits {file}, which does not exist"));
+        }
         let row = format!("| {what} | `{command}` | ");
         if !contributing.lines().any(|line| line.starts_with(&row)) {
             problems.push(format!("CONTRIBUTING.md lacks `{row}`"));
