@@ -12,7 +12,7 @@ use super::{DType, Shape, TensorType};
 pub type Nd<T> = ArcArray<T, IxDyn>;
 
 /// A tensor with its values. Cloning shares the elements.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub enum Tensor {
     /// Booleans.
     Bool(Nd<bool>),
@@ -136,6 +136,16 @@ elements! {
     bool => Bool, i8 => I8, i16 => I16, i32 => I32, i64 => I64, u8 => U8, u16 => U16, u32 => U32, u64 => U64,
     f16 => F16, bf16 => BF16, f32 => F32, f64 => F64, String => Utf8,
     I2 => I2, I4 => I4, U2 => U2, U4 => U4, F4E2M1 => F4E2M1, F8E4M3FN => F8E4M3FN, F8E4M3FNUZ => F8E4M3FNUZ, F8E5M2 => F8E5M2, F8E5M2FNUZ => F8E5M2FNUZ, F8E8M0 => F8E8M0,
+}
+
+/// Written out because derived comparisons are compiled again in every crate that uses them.
+impl PartialEq for Tensor {
+    fn eq(&self, other: &Tensor) -> bool {
+        fn same<T: Element>(a: &Nd<T>, other: &Tensor) -> bool {
+            T::array(other).is_some_and(|b| a == b)
+        }
+        with_array!(self, a => same(a, other))
+    }
 }
 
 impl Tensor {
@@ -377,17 +387,17 @@ impl Tensor {
     }
 
     /// Hashes type, shape and the bits of the first elements into `state`; agrees with [`Tensor::same_bits`].
-    pub fn hash_start<H: std::hash::Hasher>(&self, state: &mut H) {
+    pub fn hash_start(&self, mut state: &mut dyn std::hash::Hasher) {
         use std::hash::Hash;
         // Enough to distinguish most tensors without reading large ones completely.
         const ELEMENTS: usize = 16;
         macro_rules! each {
             ($a:expr, $x:ident => $bits:expr) => {
-                $a.iter().take(ELEMENTS).for_each(|$x| $bits.hash(state))
+                $a.iter().take(ELEMENTS).for_each(|$x| $bits.hash(&mut state))
             };
         }
-        self.dtype().hash(state);
-        self.shape().hash(state);
+        self.dtype().hash(&mut state);
+        self.shape().hash(&mut state);
         match self {
             Tensor::Bool(a) => each!(a, x => x),
             Tensor::I8(a) => each!(a, x => x),

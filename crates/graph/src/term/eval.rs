@@ -1,6 +1,6 @@
 //! Recursive evaluation of attribute expressions, with a limited depth.
 
-use super::{Evaluator, MAX_TERM_DEPTH, Result, Scope, Term, TermError, joined, kind, known, letters};
+use super::{Evaluator, Identity, MAX_TERM_DEPTH, Result, Term, TermError, joined, kind, known, letters};
 use tautomer_diag::Span;
 use tautomer_lang::ast::{ExprId, ExprKind, UnaryOp};
 use tautomer_tensor::{DType, Tensor};
@@ -8,8 +8,8 @@ use tautomer_tensor::{DType, Tensor};
 /// The maximum number of elements of a range.
 const MAX_RANGE: i64 = 1 << 16;
 
-impl<S: Scope> Evaluator<'_, S> {
-    pub(super) fn eval(&mut self, id: ExprId) -> Result<S::V> {
+impl<V: Identity> Evaluator<'_, V> {
+    pub(super) fn eval(&mut self, id: ExprId) -> Result<V> {
         let span = self.ast.span(id);
         if self.depth >= MAX_TERM_DEPTH {
             return Err(TermError::new(
@@ -24,7 +24,7 @@ impl<S: Scope> Evaluator<'_, S> {
         out
     }
 
-    fn eval_kind(&mut self, id: ExprId, span: Span) -> Result<S::V> {
+    fn eval_kind(&mut self, id: ExprId, span: Span) -> Result<V> {
         let ast = self.ast;
         match ast.kind(id) {
             ExprKind::Int { value, suffix: None } => {
@@ -152,7 +152,7 @@ impl<S: Scope> Evaluator<'_, S> {
         }
     }
 
-    fn eval_all(&mut self, ids: &[ExprId]) -> std::result::Result<Vec<Term<S::V>>, TermError> {
+    fn eval_all(&mut self, ids: &[ExprId]) -> std::result::Result<Vec<Term<V>>, TermError> {
         let mut out = Vec::with_capacity(ids.len());
         for &id in ids {
             if let ExprKind::Comprehension { .. } = self.ast.kind(id) {
@@ -167,7 +167,7 @@ impl<S: Scope> Evaluator<'_, S> {
         Ok(out)
     }
 
-    fn name(&mut self, name: &str, span: Span) -> Result<S::V> {
+    fn name(&mut self, name: &str, span: Span) -> Result<V> {
         if let Some(at) = self.locals.iter().rposition(|(n, _)| &**n == name) {
             let (_, term) = &self.locals[at];
             let weight = term.weight();
@@ -211,7 +211,7 @@ impl<S: Scope> Evaluator<'_, S> {
         }
     }
 
-    pub(super) fn range(&mut self, from: i64, to: i64, span: Span) -> Result<S::V> {
+    pub(super) fn range(&mut self, from: i64, to: i64, span: Span) -> Result<V> {
         let length = to.saturating_sub(from);
         if length > MAX_RANGE {
             return Err(TermError::new(
@@ -223,7 +223,7 @@ impl<S: Scope> Evaluator<'_, S> {
         Ok(Term::List((from..to).map(|v| Term::Int(v.into())).collect()))
     }
 
-    fn element(&mut self, base: Term<S::V>, at: i64, span: Span) -> Result<S::V> {
+    fn element(&mut self, base: Term<V>, at: i64, span: Span) -> Result<V> {
         self.spend(base.weight(), span)?;
         let items = match base {
             Term::List(items) => items,
@@ -238,7 +238,7 @@ impl<S: Scope> Evaluator<'_, S> {
             .ok_or_else(|| TermError::new(span, format!("there is no element {at} in a list of {n}")))
     }
 
-    fn field(&self, term: Term<S::V>, field: &str, span: Span) -> Result<S::V> {
+    fn field(&self, term: Term<V>, field: &str, span: Span) -> Result<V> {
         let ty = match &term {
             Term::Value(v) => Some(self.scope.ty(v)),
             Term::Open(open) => self.scope.open_type(*open),

@@ -1,6 +1,6 @@
 //! The functions of attribute expressions.
 
-use super::{Evaluator, Result, Scope, Term, TermError, float, from_tensor, kind, known, letters};
+use super::{Evaluator, Identity, Result, Term, TermError, float, from_tensor, kind, known, letters};
 use tautomer_diag::Span;
 use tautomer_tensor::{Dim, Shape, Tensor, Type};
 
@@ -32,17 +32,17 @@ pub const TERM_FUNCTIONS: &[&str] = &[
     "index",
 ];
 
-impl<S: Scope> Evaluator<'_, S> {
-    pub(super) fn function(&mut self, name: &str, args: Vec<Term<S::V>>, span: Span) -> Result<S::V> {
+impl<V: Identity> Evaluator<'_, V> {
+    pub(super) fn function(&mut self, name: &str, args: Vec<Term<V>>, span: Span) -> Result<V> {
         self.spend(args.iter().map(Term::weight).sum(), span)?;
         let value = self.function_value(name, args, span)?;
         self.limited(value, span)
     }
 
-    fn function_value(&mut self, name: &str, mut args: Vec<Term<S::V>>, span: Span) -> Result<S::V> {
+    fn function_value(&mut self, name: &str, mut args: Vec<Term<V>>, span: Span) -> Result<V> {
         let arity = args.len();
         let wrong = || TermError::new(span, format!("`{name}` does not take {arity} operands of this kind"));
-        let int_list = |term: &Term<S::V>| -> std::result::Result<Vec<Dim>, TermError> {
+        let int_list = |term: &Term<V>| -> std::result::Result<Vec<Dim>, TermError> {
             match term {
                 Term::List(items) => items
                     .iter()
@@ -54,7 +54,7 @@ impl<S: Scope> Evaluator<'_, S> {
                 _ => Err(wrong()),
             }
         };
-        let consts = |term: &Term<S::V>| -> std::result::Result<Vec<i64>, TermError> {
+        let consts = |term: &Term<V>| -> std::result::Result<Vec<i64>, TermError> {
             int_list(term)?.iter().map(|d| known(d, span)).collect()
         };
         let ints = |dims: Vec<i64>| Term::List(dims.into_iter().map(|d| Term::Int(d.into())).collect());
@@ -63,9 +63,7 @@ impl<S: Scope> Evaluator<'_, S> {
             ("len", [Term::Str(text)]) => Term::Int(text.chars().count().into()),
             // The position of a letter in a layout, or of an element in a list.
             ("index", [Term::Str(text), Term::Str(letter)]) => {
-                let place = letters::<S::V>(text)
-                    .iter()
-                    .position(|t| *t == Term::Str(letter.clone()));
+                let place = letters::<V>(text).iter().position(|t| *t == Term::Str(letter.clone()));
                 Term::Int(
                     place
                         .ok_or_else(|| TermError::new(span, format!("there is no {letter:?} in {text:?}")))?
@@ -127,7 +125,7 @@ impl<S: Scope> Evaluator<'_, S> {
                     .collect(),
             ),
             ("all" | "any", items) => {
-                let flat: Vec<&Term<S::V>> = match items {
+                let flat: Vec<&Term<V>> = match items {
                     [Term::List(inner)] => inner.iter().collect(),
                     several => several.iter().collect(),
                 };
@@ -193,13 +191,13 @@ impl<S: Scope> Evaluator<'_, S> {
         })
     }
 
-    fn constant(&self, v: &S::V, span: Span) -> std::result::Result<Tensor, TermError> {
+    fn constant(&self, v: &V, span: Span) -> std::result::Result<Tensor, TermError> {
         self.scope
             .constant(v)
             .ok_or_else(|| TermError::unknown(span, "this is not a known constant"))
     }
 
-    fn shape_of(&self, term: &Term<S::V>, span: Span) -> std::result::Result<Shape, TermError> {
+    fn shape_of(&self, term: &Term<V>, span: Span) -> std::result::Result<Shape, TermError> {
         match term {
             Term::Value(v) => match self.scope.ty(v) {
                 Type::Tensor(t) => t.shape.ok_or_else(|| TermError::unknown(span, "the rank is not known")),

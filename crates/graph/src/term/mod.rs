@@ -50,10 +50,15 @@ pub enum Term<V> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct OpenId(pub(crate) u32);
 
+/// What identifies a value of a graph.
+pub trait Identity: Clone + PartialEq + std::fmt::Debug {}
+
+impl<V: Clone + PartialEq + std::fmt::Debug> Identity for V {}
+
 /// The meaning of names in an attribute expression.
 pub trait Scope {
     /// Identifies a value of the graph.
-    type V: Clone + PartialEq + std::fmt::Debug;
+    type V: Identity;
     /// The meaning of a name.
     fn name(&self, name: &str) -> Option<Term<Self::V>>;
     /// The member `w[i]` of an indexed family.
@@ -135,16 +140,16 @@ pub(crate) fn condition_within<S: Scope>(
 }
 
 /// An evaluation, with the loop variables of the enclosing comprehensions.
-struct Evaluator<'a, S: Scope> {
+struct Evaluator<'a, V: Identity> {
     ast: &'a Ast,
-    scope: &'a S,
-    locals: Vec<(Arc<str>, Term<S::V>)>,
+    scope: &'a dyn Scope<V = V>,
+    locals: Vec<(Arc<str>, Term<V>)>,
     depth: usize,
     /// The remaining steps.
     steps: usize,
 }
 
-impl<S: Scope> Evaluator<'_, S> {
+impl<V: Identity> Evaluator<'_, V> {
     /// Counts steps: one for each expression evaluated, and one for each list element made.
     fn spend(&mut self, steps: usize, span: Span) -> std::result::Result<(), TermError> {
         match self.steps.checked_sub(steps) {
@@ -168,7 +173,7 @@ impl<S: Scope> Evaluator<'_, S> {
     }
 
     /// Rejects an integer whose expression has too many parts.
-    fn limited(&self, term: Term<S::V>, span: Span) -> Result<S::V> {
+    fn limited(&self, term: Term<V>, span: Span) -> Result<V> {
         match &term {
             Term::Int(d) if d.is_too_large() => Err(TermError {
                 help: Some("replace the dimension by a symbol of its own".into()),

@@ -1,17 +1,17 @@
 //! Operators between attribute expressions, and equality.
 
-use super::{Evaluator, NO_MEMBERS, Result, Scope, Term, TermError, float, kind};
+use super::{Evaluator, Identity, NO_MEMBERS, Result, Term, TermError, float, kind};
 use tautomer_diag::Span;
 use tautomer_lang::ast::{BinaryOp, ExprId, ExprKind};
 use tautomer_tensor::Dim;
 
-impl<S: Scope> Evaluator<'_, S> {
-    pub(super) fn binary(&mut self, op: BinaryOp, lhs: ExprId, rhs: ExprId, span: Span) -> Result<S::V> {
+impl<V: Identity> Evaluator<'_, V> {
+    pub(super) fn binary(&mut self, op: BinaryOp, lhs: ExprId, rhs: ExprId, span: Span) -> Result<V> {
         let value = self.binary_value(op, lhs, rhs, span)?;
         self.limited(value, span)
     }
 
-    fn binary_value(&mut self, op: BinaryOp, lhs: ExprId, rhs: ExprId, span: Span) -> Result<S::V> {
+    fn binary_value(&mut self, op: BinaryOp, lhs: ExprId, rhs: ExprId, span: Span) -> Result<V> {
         use BinaryOp as B;
         let a = self.eval(lhs)?;
         match (op, &a) {
@@ -28,7 +28,7 @@ impl<S: Scope> Evaluator<'_, S> {
             });
         }
         let b = self.eval(rhs)?;
-        let mismatch = |a: &Term<S::V>, b: &Term<S::V>| {
+        let mismatch = |a: &Term<V>, b: &Term<V>| {
             TermError::new(
                 span,
                 format!("`{}` does not apply to {} and {}", op.symbol(), kind(a), kind(b)),
@@ -94,7 +94,7 @@ impl<S: Scope> Evaluator<'_, S> {
     }
 
     /// Equality. Lists of different lengths differ; symbolic integers are equal if they are the same expression.
-    pub(super) fn equal(&self, a: &Term<S::V>, b: &Term<S::V>, span: Span) -> std::result::Result<bool, TermError> {
+    pub(super) fn equal(&self, a: &Term<V>, b: &Term<V>, span: Span) -> std::result::Result<bool, TermError> {
         Ok(match (a, b) {
             (Term::Int(x), Term::Int(y)) => match x.equals(y) {
                 Some(equal) => equal,
