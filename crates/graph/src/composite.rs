@@ -8,7 +8,7 @@ use super::sink::Sink;
 use super::term::{self, Term};
 use super::{Graph, Node, VertexId};
 use tautomer_diag::Source;
-use tautomer_lang::ast::{Block, ExprId, ExprKind, Function, Program, UnaryOp};
+use tautomer_lang::ast::{Block, ExprId, ExprKind, Function, Program};
 use tautomer_lang::parse_program;
 use tautomer_op::{AttrValue, Op, OpDef, OpError};
 use tautomer_tensor::Type;
@@ -80,14 +80,7 @@ pub fn body_operators(def: &'static OpDef) -> Result<Vec<&'static OpDef>, OpErro
         let (name, below): (Option<&str>, Vec<ExprId>) = match ast.kind(id) {
             ExprKind::Call { callee, args, .. } => (Some(callee.as_str()), args.clone()),
             ExprKind::Binary { op, lhs, rhs } => (op.operator(), vec![*lhs, *rhs]),
-            ExprKind::Unary { op, operand } => {
-                let name = match op {
-                    UnaryOp::Neg => "neg",
-                    UnaryOp::Not => "not",
-                    UnaryOp::BitNot => "bitwise_not",
-                };
-                (Some(name), vec![*operand])
-            }
+            ExprKind::Unary { op, operand } => (Some(op.operator()), vec![*operand]),
             ExprKind::If { cond, then, otherwise } => {
                 let below = [vec![*cond], block(then), block(otherwise)].concat();
                 (Some("where"), below)

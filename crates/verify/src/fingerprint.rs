@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::seeds::examples_of;
 use tautomer_diag::Source;
 use tautomer_graph::to_program;
-use tautomer_lang::ast::{Ast, ExprKind, Item, UnaryOp};
+use tautomer_lang::ast::{Ast, ExprKind, Item};
 use tautomer_lang::{format_program, format_rules, parse_program, parse_rules};
 use tautomer_op::{OpDef, lookup};
 use tautomer_rule::{Example, ExampleKind, Rule};
@@ -91,11 +91,7 @@ impl Operators {
             let name = match &expr.kind {
                 ExprKind::Call { callee, .. } => Some(callee.as_str()),
                 ExprKind::Binary { op, .. } => op.operator(),
-                ExprKind::Unary { op: UnaryOp::Neg, .. } => Some("neg"),
-                ExprKind::Unary { op: UnaryOp::Not, .. } => Some("not"),
-                ExprKind::Unary {
-                    op: UnaryOp::BitNot, ..
-                } => Some("bitwise_not"),
+                ExprKind::Unary { op, .. } => Some(op.operator()),
                 _ => None,
             };
             self.waiting.extend(name.and_then(lookup));

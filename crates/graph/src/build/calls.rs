@@ -88,11 +88,8 @@ impl<'a, K: Sink> Builder<'a, K> {
         });
         let name = match op {
             BinaryOp::Ne => "equal",
-            BinaryOp::BitAnd if bits => "bitwise_and",
-            BinaryOp::BitOr if bits => "bitwise_or",
-            BinaryOp::BitXor if bits => "bitwise_xor",
-            BinaryOp::BitOr => "or",
-            other => match other.operator() {
+            BinaryOp::BitOr if !bits => "or",
+            other => match other.bitwise_operator().filter(|_| bits).or(other.operator()) {
                 Some(name) => name,
                 None => {
                     let problem = Diagnostic::error("T0204", "`++` joins lists of attribute values, not tensors");

@@ -7,7 +7,7 @@ use super::{Builder, Val};
 use crate::sink::Sink;
 use crate::term::{self, Term};
 use tautomer_diag::Span;
-use tautomer_lang::ast::{Ast, BinaryOp, Block, ExprId, ExprKind, Let, TypeExpr, TypeKind, UnaryOp};
+use tautomer_lang::ast::{Ast, BinaryOp, Block, ExprId, ExprKind, Let, TypeExpr, TypeKind};
 use tautomer_tensor::{Dim, TensorType, Type};
 
 /// A pending task; results of expressions are kept on a stack of values.
@@ -197,14 +197,7 @@ impl<'a, K: Sink> Builder<'a, K> {
                 Some(Some(Term::Int(Dim::Const(i)))) if i >= 0 => self.project(args, i as usize, span),
                 _ => None,
             },
-            ExprKind::Unary { op, operand } => {
-                let name = match op {
-                    UnaryOp::Neg => "neg",
-                    UnaryOp::Not => "not",
-                    UnaryOp::BitNot => "bitwise_not",
-                };
-                self.known_call(name, args, &[*operand], span)
-            }
+            ExprKind::Unary { op, operand } => self.known_call(op.operator(), args, &[*operand], span),
             ExprKind::Binary {
                 op: BinaryOp::In,
                 lhs,

@@ -41,25 +41,19 @@ impl Writer<'_, '_> {
     /// The symbol of an operator that has one.
     fn sugar(&self, def: &OpDef, args: &[ExprId], operands: &Operands) -> Option<ExprKind> {
         if let [operand] = *args {
-            let op = match def.name {
-                "neg" => UnaryOp::Neg,
-                "bitwise_not" => UnaryOp::BitNot,
-                "not" => {
-                    // `a != b` stands for two calls.
-                    if let Some(Written::Inline { .. }) = self.written.get(&operands[0])
-                        && let ExprKind::Binary {
-                            op: BinaryOp::Eq,
-                            lhs,
-                            rhs,
-                        } = *self.shared.program.ast.kind(operand)
-                    {
-                        let op = BinaryOp::Ne;
-                        return Some(ExprKind::Binary { op, lhs, rhs });
-                    }
-                    UnaryOp::Not
-                }
-                _ => return None,
-            };
+            let op = UnaryOp::ALL.into_iter().find(|op| op.operator() == def.name)?;
+            // `a != b` stands for two calls.
+            if op == UnaryOp::Not
+                && let Some(Written::Inline { .. }) = self.written.get(&operands[0])
+                && let ExprKind::Binary {
+                    op: BinaryOp::Eq,
+                    lhs,
+                    rhs,
+                } = *self.shared.program.ast.kind(operand)
+            {
+                let op = BinaryOp::Ne;
+                return Some(ExprKind::Binary { op, lhs, rhs });
+            }
             return Some(ExprKind::Unary { op, operand });
         }
         let [lhs, rhs] = *args else { return None };
@@ -69,27 +63,11 @@ impl Writer<'_, '_> {
                 ExprKind::Int { .. } | ExprKind::Bool(_) | ExprKind::List(_)
             )
         };
-        let op = match def.name {
-            "add" => BinaryOp::Add,
-            "sub" => BinaryOp::Sub,
-            "mul" => BinaryOp::Mul,
-            "div" => BinaryOp::Div,
-            "mod" => BinaryOp::Rem,
-            "pow" => BinaryOp::Pow,
-            "equal" => BinaryOp::Eq,
-            "less" => BinaryOp::Lt,
-            "less_or_equal" => BinaryOp::Le,
-            "greater" => BinaryOp::Gt,
-            "greater_or_equal" => BinaryOp::Ge,
-            "and" => BinaryOp::And,
-            "or" => BinaryOp::Or,
-            "xor" => BinaryOp::BitXor,
-            // The types of values show whether the bitwise operators are meant.
-            "bitwise_and" if !literal(lhs) || !literal(rhs) => BinaryOp::BitAnd,
-            "bitwise_or" if !literal(lhs) || !literal(rhs) => BinaryOp::BitOr,
-            "bitwise_xor" if !literal(lhs) || !literal(rhs) => BinaryOp::BitXor,
-            _ => return None,
-        };
+        // The types of values show whether the bitwise operators are meant.
+        let typed = !literal(lhs) || !literal(rhs);
+        let op = BinaryOp::ALL
+            .into_iter()
+            .find(|op| op.operator() == Some(def.name) || typed && op.bitwise_operator() == Some(def.name))?;
         Some(ExprKind::Binary { op, lhs, rhs })
     }
 }

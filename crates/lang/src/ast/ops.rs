@@ -12,6 +12,18 @@ pub enum UnaryOp {
 }
 
 impl UnaryOp {
+    /// Every prefix operator.
+    pub const ALL: [UnaryOp; 3] = [UnaryOp::Neg, UnaryOp::Not, UnaryOp::BitNot];
+
+    /// The name of the operator that the symbol stands for.
+    pub const fn operator(self) -> &'static str {
+        match self {
+            UnaryOp::Neg => "neg",
+            UnaryOp::Not => "not",
+            UnaryOp::BitNot => "bitwise_not",
+        }
+    }
+
     /// The canonical spelling.
     pub const fn symbol(self) -> &'static str {
         match self {
@@ -72,6 +84,16 @@ impl BinaryOp {
             BinaryOp::Or => "or",
             BinaryOp::BitXor => "xor",
             BinaryOp::BitOr | BinaryOp::Ne | BinaryOp::In | BinaryOp::Concat => return None,
+        })
+    }
+
+    /// The name of the operator that the symbol stands for between integers, where that is another one.
+    pub const fn bitwise_operator(self) -> Option<&'static str> {
+        Some(match self {
+            BinaryOp::BitAnd => "bitwise_and",
+            BinaryOp::BitOr => "bitwise_or",
+            BinaryOp::BitXor => "bitwise_xor",
+            _ => return None,
         })
     }
 

@@ -55,12 +55,7 @@ impl Checker<'_> {
                 )
             }
             ExprKind::Unary { op, operand } => {
-                let name = match op {
-                    UnaryOp::Neg => "neg",
-                    UnaryOp::Not => "not",
-                    UnaryOp::BitNot => "bitwise_not",
-                };
-                return self.call(name, span, &[*operand], None, span, state, depth);
+                return self.call(op.operator(), span, &[*operand], None, span, state, depth);
             }
             ExprKind::Binary {
                 op: BinaryOp::BitOr,
@@ -82,9 +77,8 @@ impl Checker<'_> {
                 lhs,
                 rhs,
             } => {
-                let (bits, logic) = match op {
-                    BinaryOp::BitAnd => ("bitwise_and", "and"),
-                    _ => ("bitwise_xor", "xor"),
+                let (Some(bits), Some(logic)) = (op.bitwise_operator(), op.operator()) else {
+                    return None;
                 };
                 let args = [*lhs, *rhs];
                 // As in a program, the element type determines the operator; if none is declared, it may be either.

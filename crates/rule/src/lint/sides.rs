@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::terms::{Head, Meaning, TermId, Terms};
 use crate::{AttrPattern, Count, Item, ListItem, PatternId, PatternNode, ProjIndex, Rule, Variable};
-use tautomer_lang::ast::{Ast, Attrs, Block, DimExpr, Dims, ExprId, ExprKind, LetNames, TypeKind, UnaryOp};
+use tautomer_lang::ast::{Ast, Attrs, Block, DimExpr, Dims, ExprId, ExprKind, LetNames, TypeKind};
 use tautomer_op::{self as op, OpDef};
 
 /// A rule as terms.
@@ -221,14 +221,7 @@ impl Reader<'_> {
             ),
             ExprKind::Bool(value) => self.terms.form(value.to_string(), Vec::new()),
             ExprKind::Str(text) => self.terms.form(format!("{text:?}"), Vec::new()),
-            ExprKind::Unary { op, operand } => {
-                let name = match op {
-                    UnaryOp::Neg => "neg",
-                    UnaryOp::Not => "not",
-                    UnaryOp::BitNot => "bitwise_not",
-                };
-                self.call(name, &[*operand], None)
-            }
+            ExprKind::Unary { op, operand } => self.call(op.operator(), &[*operand], None),
             ExprKind::Binary { op, lhs, rhs } => {
                 self.call(op.operator().unwrap_or_else(|| op.symbol()), &[*lhs, *rhs], None)
             }
