@@ -27,6 +27,18 @@ const CRATES: &[(&str, &[&str])] = &[
     ("testing", &[]),
 ];
 
+/// The floors of `crates/verify/src`, in order, and the floors that each may use: only those above it in this list.
+const FLOORS: &[(&str, &[&str])] = &[
+    ("instance", &[]),
+    ("compare", &["instance"]),
+    ("proof", &["instance"]),
+    ("verdict", &["instance", "compare", "proof"]),
+    ("rule", &["instance", "compare", "proof", "verdict"]),
+    ("repair", &["instance", "verdict", "rule"]),
+    ("graphs", &["instance", "compare", "proof"]),
+    ("audit", &["instance", "compare"]),
+];
+
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
@@ -130,6 +142,62 @@ fn imports_run_one_way() {
             }
         }
     }
+    none(&problems);
+}
+
+/// A floor of the verifier imports floors below it alone, by their names: `crate::compare::data`.
+#[test]
+fn floors_of_the_verifier_are_in_order() {
+    let order: Vec<&str> = FLOORS.iter().map(|(name, _)| *name).collect();
+    let mut problems = Vec::new();
+    let mut used: BTreeSet<(String, String)> = BTreeSet::new();
+    let mut floors = BTreeSet::new();
+    for (file, text) in sources() {
+        let Some(path) = file.strip_prefix("crates/verify/src/") else {
+            continue;
+        };
+        let Some((floor, inner)) = path.split_once('/') else {
+            if path != "lib.rs" {
+                problems.push(format!("{file} is on no floor"));
+            }
+            continue;
+        };
+        floors.insert(floor.to_owned());
+        if !order.contains(&floor) {
+            problems.push(format!("{file}: the floor `{floor}` is not in the table"));
+            continue;
+        }
+        for (at, _) in text.match_indices("crate::") {
+            let name = word_at(&text[at + "crate::".len()..]);
+            if !order.contains(&name) {
+                problems.push(format!("{file} imports `crate::{name}`, which names no floor"));
+            } else if name != floor {
+                used.insert((floor.to_owned(), name.to_owned()));
+            }
+        }
+        // In `floor/mod.rs` and `floor/a/mod.rs`, `super` is one module higher than in the files beside them.
+        let depth = inner.matches('/').count() + usize::from(!inner.ends_with("mod.rs"));
+        if text.contains(&"super::".repeat(depth + 1)) {
+            problems.push(format!("{file} leaves its floor by `super`"));
+        }
+    }
+    for (i, (floor, allowed)) in FLOORS.iter().enumerate() {
+        if !floors.contains(*floor) {
+            problems.push(format!("there is no floor `{floor}`"));
+        }
+        for below in *allowed {
+            if !order[..i].contains(below) {
+                problems.push(format!("`{floor}` may use `{below}`, which is listed below it"));
+            }
+            if !used.remove(&((*floor).to_owned(), (*below).to_owned())) {
+                problems.push(format!("`{floor}` does not use `{below}`"));
+            }
+        }
+    }
+    problems.extend(
+        used.iter()
+            .map(|(floor, other)| format!("`{floor}` may not use `{other}`")),
+    );
     none(&problems);
 }
 
@@ -494,7 +562,7 @@ fn the_map_is_complete() {
 fn the_verifier_compares_values_and_not_their_text() {
     let mut found = Vec::new();
     for (name, text) in files("crates/verify/src", ".rs") {
-        let is_test = name.ends_with("tests.rs") || name.ends_with("evidence.rs");
+        let is_test = name.ends_with("tests.rs");
         // The fingerprint covers rows of operators, which are constants of the program.
         if is_test || name.ends_with("fingerprint.rs") {
             continue;

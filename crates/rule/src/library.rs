@@ -16,7 +16,7 @@ pub type NamedText = (&'static str, &'static str);
 macro_rules! shipped {
     ($path:literal) => {{
         #[cfg(not(debug_assertions))]
-        let text: &'static str = include_str!(concat!("../../../", $path));
+        let text: &'static str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../", $path));
         #[cfg(debug_assertions)]
         let text: &'static str = {
             let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../", $path);

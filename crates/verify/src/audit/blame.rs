@@ -2,25 +2,25 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::super::judge::Differing;
-use super::pass::{Budget, Lack, LeafOf, Point, any, compute, is_free};
-use super::value::{Judged, Known, Said, allowed};
+use super::pass::{Budget, LeafOf, NoValue, Point, arbitrary, compute, has_no_definition};
+use super::value::{ComparedSystem, Comparison, Computed, allowed_difference};
+use crate::compare::element::ElementMismatch;
 use tautomer_graph::{Graph, VertexId, to_program};
 use tautomer_lang::format_program;
 use tautomer_op::Field;
 use tautomer_rewrite::{Explored, Formula};
 
 /// The values of terms by themselves, regardless of unions.
-struct Own<'a, S> {
+struct TermValues<'a, S> {
     point: &'a Point<'a>,
     leaf: LeafOf<'a, S>,
-    values: FxHashMap<u32, Result<Known<S>, Lack>>,
+    values: FxHashMap<u32, Result<Computed<S>, NoValue>>,
     budget: Budget,
 }
 
-impl<'a, S: Judged> Own<'a, S> {
-    fn new(point: &'a Point<'a>, leaf: LeafOf<'a, S>) -> Own<'a, S> {
-        Own {
+impl<'a, S: ComparedSystem> TermValues<'a, S> {
+    fn new(point: &'a Point<'a>, leaf: LeafOf<'a, S>) -> TermValues<'a, S> {
+        TermValues {
             point,
             leaf,
             values: FxHashMap::default(),
@@ -28,7 +28,7 @@ impl<'a, S: Judged> Own<'a, S> {
         }
     }
 
-    fn of(&mut self, term: u32) -> Result<&Known<S>, Lack> {
+    fn of(&mut self, term: u32) -> Result<&Computed<S>, NoValue> {
         let mut stack = vec![term];
         while let Some(&t) = stack.last() {
             if self.values.contains_key(&t) {
@@ -42,56 +42,73 @@ impl<'a, S: Judged> Own<'a, S> {
                 continue;
             }
             stack.pop();
-            let operands: Result<Vec<&Known<S>>, Lack> = it
+            let operands: Result<Vec<&Computed<S>>, NoValue> = it
                 .operands
                 .iter()
                 .map(|o| self.values[o].as_ref().map_err(|l| *l))
                 .collect();
             let room = self.point.limits.elements;
             let value = operands.and_then(|operands| {
-                compute(self.point, it, &operands, self.leaf, &mut self.budget, room).or_else(|lack| {
-                    let free = lack == Lack::Meaning && is_free(&it.formula);
-                    if free { any(self.point, it) } else { Err(lack) }
+                compute(self.point, it, &operands, self.leaf, &mut self.budget, room).or_else(|reason| {
+                    let is_arbitrary = reason == NoValue::Undefined && has_no_definition(&it.formula);
+                    if is_arbitrary {
+                        arbitrary(self.point, it)
+                    } else {
+                        Err(reason)
+                    }
                 })
             });
             self.values.insert(t, value);
         }
-        self.values[&term].as_ref().map_err(|lack| *lack)
+        self.values[&term].as_ref().map_err(|reason| *reason)
     }
 
-    /// Where the values of two terms differ; an error if they cannot be compared.
-    fn apart(&mut self, a: u32, b: u32) -> Said {
-        self.of(a).map_err(|_| ())?;
-        self.of(b).map_err(|_| ())?;
+    /// Compares the values of two terms.
+    fn compare(&mut self, a: u32, b: u32) -> Comparison {
+        if self.of(a).is_err() || self.of(b).is_err() {
+            return Comparison::Unknown;
+        }
         let space = self.point.space;
         let (Ok(x), Ok(y)) = (&self.values[&a], &self.values[&b]) else {
-            return Err(());
+            return Comparison::Unknown;
         };
         let ty = &space.types[space.terms[a as usize].class as usize];
         let rounded = [a, b]
             .iter()
             .any(|t| matches!(space.terms[*t as usize].formula, Formula::Const(_)));
-        S::compare(x, y, ty, allowed(self.point.class, ty, rounded || x.single || y.single))
+        S::compare(
+            x,
+            y,
+            ty,
+            allowed_difference(self.point.class, ty, rounded || x.single || y.single),
+        )
     }
 }
 
-/// The first union in `classes` that joins two terms of different value: its number, and the terms.
-pub(super) fn first_wrong(
+/// Two terms of one class that differ.
+pub(super) struct WrongPair {
+    pub(super) terms: (u32, u32),
+    pub(super) mismatch: ElementMismatch,
+}
+
+/// The number of the first union in `classes` that joins two terms of different value, and these terms.
+pub(super) fn first_wrong_union(
     point: &Point<'_>,
     classes: &FxHashSet<u32>,
     real: LeafOf<'_, f64>,
     field: LeafOf<'_, Field>,
-) -> Option<(usize, (u32, u32), Differing)> {
+) -> Option<(usize, WrongPair)> {
     let space = point.space;
-    let mut reals = Own::<f64>::new(point, real);
-    let mut fields = Own::<Field>::new(point, field);
+    let mut reals = TermValues::<f64>::new(point, real);
+    let mut fields = TermValues::<Field>::new(point, field);
     for (i, union) in space.unions.iter().enumerate() {
         for &(a, b) in &union.pairs {
             if classes.contains(&space.terms[a as usize].class)
-                && let Ok(Some(difference)) = reals.apart(a, b)
-                && fields.apart(a, b) != Ok(None)
+                && let Comparison::Mismatch(mismatch) = reals.compare(a, b)
+                && fields.compare(a, b) != Comparison::Equal
             {
-                return Some((i, (a, b), difference));
+                let terms = (a, b);
+                return Some((i, WrongPair { terms, mismatch }));
             }
         }
     }

@@ -17,21 +17,10 @@ mod value;
 use std::fmt;
 
 use self::run::Run;
-use super::graphs::Machine;
+use crate::compare::machine::{Limits, Machine};
 use tautomer_graph::{Graph, Params};
 use tautomer_rewrite::{Explored, Step};
 use tautomer_rule::Class;
-
-/// Limits on the computation over one number system at one point.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
-    /// Operations, according to the cost of each operator.
-    pub operations: u64,
-    /// Operations of the machine, which runs calls that exceed this, in single precision.
-    pub machine: u64,
-    /// Elements held at one time.
-    pub elements: usize,
-}
 
 /// Options of an audit.
 #[derive(Clone)]

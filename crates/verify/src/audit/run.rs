@@ -4,13 +4,13 @@ use std::cell::RefCell;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::blame::{first_wrong, programs};
-use super::pass::{Finding, Lack, LeafOf, Point, pass};
+use super::blame::{WrongPair, first_wrong_union, programs};
+use super::pass::{Finding, LeafOf, NoValue, Point, pass};
 use super::{Audit, Fault, Options};
-use crate::data::{self, Data};
-use crate::extents::Extents;
-use crate::judge::Differing;
-use crate::random::Random;
+use crate::compare::data::{self, Data};
+use crate::compare::element::ElementMismatch;
+use crate::instance::extents::Extents;
+use crate::instance::random::Random;
 use tautomer_graph::{Graph, Params, VertexId};
 use tautomer_op::{Field, Value};
 use tautomer_rewrite::{Explored, Formula, Term};
@@ -166,14 +166,14 @@ impl<'a> Run<'a> {
             ..self.point(extents, self.kinds()[0])
         };
         let findings = pass::<f64>(&mut point, &|v| Value::from_tensor(leaves.get(&v)?).ok());
-        let lacks = |among: &[Lack]| {
-            let is = |finding: &&Finding| matches!(finding, Finding::Lacks(lack) if among.contains(lack));
+        let without = |among: &[NoValue]| {
+            let is = |finding: &&Finding| matches!(finding, Finding::NoValue(reason) if among.contains(reason));
             findings.iter().filter(is).count()
         };
-        if lacks(&[Lack::Meaning, Lack::Budget]) == 0 {
+        if without(&[NoValue::Undefined, NoValue::OverBudget]) == 0 {
             return 0;
         }
-        lacks(&[Lack::Meaning, Lack::Budget, Lack::Operands])
+        without(&[NoValue::Undefined, NoValue::OverBudget, NoValue::Operands])
     }
 
     fn at(&mut self, extents: &Extents, number: usize) {
@@ -189,10 +189,10 @@ impl<'a> Run<'a> {
         let findings = pass::<Field>(&mut self.point(extents, kinds[0]), &in_field);
         let mut same: Vec<bool> = vec![false; findings.len()];
         for (t, finding) in findings.iter().enumerate() {
-            same[t] = matches!(finding, Finding::Gave(_) | Finding::Agrees(_));
+            same[t] = matches!(finding, Finding::First(_) | Finding::Agrees(_));
             self.marks[t].field |= same[t];
-            self.marks[t].free |= matches!(finding, Finding::Free);
-            self.marks[t].over_budget |= matches!(finding, Finding::Lacks(Lack::Budget));
+            self.marks[t].free |= matches!(finding, Finding::Arbitrary);
+            self.marks[t].over_budget |= matches!(finding, Finding::NoValue(NoValue::OverBudget));
         }
         drop(findings);
         for &kind in kinds {
@@ -200,11 +200,11 @@ impl<'a> Run<'a> {
             let real = |v: VertexId| Value::from_tensor(leaves.get(&v)?).ok();
             let mut point = self.point(extents, kind);
             let findings = pass::<f64>(&mut point, &real);
-            let mut apart: Vec<(u32, u32, Differing)> = Vec::new();
+            let mut wrong: Vec<WrongPair> = Vec::new();
             let mut marks = Vec::new();
             for (t, finding) in findings.into_iter().enumerate() {
                 match finding {
-                    Finding::Gave(single) | Finding::Agrees(single) => {
+                    Finding::First(single) | Finding::Agrees(single) => {
                         let mark = Mark {
                             real: !single,
                             single,
@@ -212,7 +212,7 @@ impl<'a> Run<'a> {
                         };
                         marks.push((t, mark));
                     }
-                    Finding::Free => {
+                    Finding::Arbitrary => {
                         let mark = Mark {
                             free: true,
                             ..Mark::default()
@@ -220,16 +220,19 @@ impl<'a> Run<'a> {
                         marks.push((t, mark));
                     }
                     // Over the field both are equal, so the difference is rounding.
-                    Finding::Apart(giver, _) if same[t] && same[giver as usize] => {}
-                    Finding::Apart(giver, difference) => apart.push((giver, t as u32, difference)),
-                    Finding::Lacks(_) => {}
+                    Finding::Differs(giver, _) if same[t] && same[giver as usize] => {}
+                    Finding::Differs(giver, mismatch) => wrong.push(WrongPair {
+                        terms: (giver, t as u32),
+                        mismatch,
+                    }),
+                    Finding::NoValue(_) => {}
                 }
             }
-            let classes: FxHashSet<u32> = apart
+            let classes: FxHashSet<u32> = wrong
                 .iter()
-                .map(|(_, t, _)| self.space.terms[*t as usize].class)
+                .map(|pair| self.space.terms[pair.terms.1 as usize].class)
                 .collect();
-            let fault = match apart.into_iter().next() {
+            let fault = match wrong.into_iter().next() {
                 Some(first) if self.fault.is_none() => Some(self.fault_of(&point, &classes, first, &real, &in_field)),
                 _ => None,
             };
@@ -249,16 +252,20 @@ impl<'a> Run<'a> {
         &self,
         point: &Point<'_>,
         classes: &FxHashSet<u32>,
-        first: (u32, u32, Differing),
+        first: WrongPair,
         real: LeafOf<'_, f64>,
         field: LeafOf<'_, Field>,
     ) -> Fault {
-        let (step, pair, difference) = match first_wrong(point, classes, real, field) {
-            Some((i, pair, difference)) => (Some(self.space.unions[i].step.clone()), pair, difference),
-            None => (None, (first.0, first.1), first.2),
+        let (step, wrong) = match first_wrong_union(point, classes, real, field) {
+            Some((i, wrong)) => (Some(self.space.unions[i].step.clone()), wrong),
+            None => (None, first),
         };
-        let [left, right] = programs(self.graph, self.space, pair);
-        let (element, expected, found) = difference;
+        let [left, right] = programs(self.graph, self.space, wrong.terms);
+        let ElementMismatch {
+            element,
+            expected,
+            found,
+        } = wrong.mismatch;
         Fault {
             step,
             left,

@@ -1,38 +1,51 @@
 //! Values of terms over a number system, and when two of them count as equal.
 
-use crate::data::Data;
-use crate::graphs::Machine;
-use crate::judge::Differing;
-use crate::tolerance::differing;
-use crate::unknown::{has_meaning, unknown};
+use crate::compare::data::Data;
+use crate::compare::element::ElementMismatch;
+use crate::compare::machine::Machine;
+use crate::compare::tolerance::mismatch_beyond_tolerance;
+use crate::compare::uninterpreted::{is_defined, uninterpreted};
 use tautomer_graph::Graph;
 use tautomer_op::{AttrValue, Field, Op, OpDef, System, Value};
 use tautomer_rule::Class;
 use tautomer_tensor::{DType, Type};
 
-/// Where two values differ, if they do; an error if they cannot be compared.
-pub(super) type Said = Result<Option<Differing>, ()>;
+/// The result of comparing two values of a class.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Comparison {
+    Equal,
+    /// They differ, there.
+    Mismatch(ElementMismatch),
+    /// They cannot be compared.
+    Unknown,
+}
+
+impl Comparison {
+    fn of(mismatch: Option<ElementMismatch>) -> Comparison {
+        mismatch.map_or(Comparison::Equal, Comparison::Mismatch)
+    }
+}
 
 /// A number system over which the values of a class are compared.
-pub(super) trait Judged: System {
-    /// Where two values differ; an error if they cannot be compared.
-    fn compare(a: &Known<Self>, b: &Known<Self>, ty: &Type, class: Class) -> Said;
+pub(super) trait ComparedSystem: System {
+    /// Compares two values of that type.
+    fn compare(a: &Computed<Self>, b: &Computed<Self>, ty: &Type, class: Class) -> Comparison;
     /// The largest magnitude in the value.
-    fn most(value: &Value<Self>) -> f64;
+    fn magnitude(value: &Value<Self>) -> f64;
     /// True if the value has no infinity and no NaN.
-    fn is_defined(value: &Value<Self>) -> bool;
+    fn is_finite(value: &Value<Self>) -> bool;
     /// True if every number in the value is defined.
-    fn has_meaning(_: &Value<Self>) -> bool {
+    fn is_defined(_: &Value<Self>) -> bool {
         true
     }
     /// The results of a call by a machine in single precision, if the system accepts such values.
-    fn fast(machine: Machine<'_>, call: &Concrete<'_, Self>) -> Option<Vec<Value<Self>>>;
+    fn fast(machine: Machine<'_>, call: &ConcreteCall<'_, Self>) -> Option<Vec<Value<Self>>>;
     /// The results of a call that the system does not define, as an uninterpreted function, if the system has those.
-    fn made_up(def: &'static OpDef, call: &Concrete<'_, Self>) -> Option<Vec<Value<Self>>>;
+    fn uninterpreted(def: &'static OpDef, call: &ConcreteCall<'_, Self>) -> Option<Vec<Value<Self>>>;
 }
 
 /// A call with all dimensions known.
-pub(super) struct Concrete<'a, S> {
+pub(super) struct ConcreteCall<'a, S> {
     pub(super) op: &'a Op,
     pub(super) attrs: &'a [AttrValue],
     pub(super) operands: &'a [Option<Value<S>>],
@@ -64,7 +77,7 @@ impl<S: System> Slot<S> {
 
 /// A value and how it was computed.
 #[derive(Debug)]
-pub(super) struct Known<S> {
+pub(super) struct Computed<S> {
     pub(super) slot: Slot<S>,
     /// The largest magnitude in it and in the values it was computed from.
     pub(super) magnitude: f64,
@@ -86,7 +99,7 @@ pub(super) fn items(ty: &Type) -> &[Type] {
 const SINGLE: f64 = 30.0;
 
 /// The allowed difference of values in one class: folded constants are rounded to their element type.
-pub(super) fn allowed(class: Class, ty: &Type, is_rounded: bool) -> Class {
+pub(super) fn allowed_difference(class: Class, ty: &Type, is_rounded: bool) -> Class {
     let dtype = items(ty).iter().find_map(|t| t.as_tensor()).map(|t| t.dtype);
     let rounding = match dtype {
         Some(DType::F16) => 1e-2,
@@ -101,82 +114,83 @@ pub(super) fn allowed(class: Class, ty: &Type, is_rounded: bool) -> Class {
 }
 
 /// How two tensors are compared.
-type One<'a, S> = dyn Fn(&Value<S>, &Value<S>, DType) -> Said + 'a;
+type One<'a, S> = dyn Fn(&Value<S>, &Value<S>, DType) -> Comparison + 'a;
 
-/// Where the first of several values differs.
-fn each<S: System>(a: &Slot<S>, b: &Slot<S>, ty: &Type, one: &One<'_, S>) -> Said {
+/// Compares several values, up to the first that differs.
+fn each<S: System>(a: &Slot<S>, b: &Slot<S>, ty: &Type, one: &One<'_, S>) -> Comparison {
     let (a, b) = (a.values(), b.values());
     if a.len() != b.len() {
-        return Ok(Some((
-            None,
-            format!("{} values", a.len()),
-            format!("{} values", b.len()),
-        )));
+        let [expected, found] = [a, b].map(|values| format!("{} values", values.len()));
+        return Comparison::Mismatch(ElementMismatch::of_wholes(expected, found));
     }
-    let mut said = a.is_empty();
+    let mut compared = a.is_empty();
     for ((a, b), ty) in a.iter().zip(b).zip(items(ty)) {
         match one(a, b, ty.as_tensor().map_or(DType::F32, |t| t.dtype)) {
-            Ok(Some(difference)) => return Ok(Some(difference)),
-            Ok(None) => said = true,
-            Err(()) => {}
+            Comparison::Equal => compared = true,
+            Comparison::Unknown => {}
+            mismatch => return mismatch,
         }
     }
-    if said { Ok(None) } else { Err(()) }
+    if compared {
+        Comparison::Equal
+    } else {
+        Comparison::Unknown
+    }
 }
 
-impl Judged for Field {
-    fn compare(a: &Known<Field>, b: &Known<Field>, ty: &Type, _: Class) -> Said {
+impl ComparedSystem for Field {
+    fn compare(a: &Computed<Field>, b: &Computed<Field>, ty: &Type, _: Class) -> Comparison {
         // Values that differ here may still be equal, by rounded constants or by laws of functions, so the difference
         // is never reported.
         each(&a.slot, &b.slot, ty, &|a, b, _| {
-            Ok((a != b).then(|| (None, String::new(), String::new())))
+            Comparison::of((a != b).then(|| ElementMismatch::of_wholes("", "")))
         })
     }
 
-    fn most(_: &Value<Field>) -> f64 {
+    fn magnitude(_: &Value<Field>) -> f64 {
         0.0
     }
 
-    fn is_defined(_: &Value<Field>) -> bool {
+    fn is_finite(_: &Value<Field>) -> bool {
         true
     }
 
-    fn has_meaning(value: &Value<Field>) -> bool {
-        has_meaning(value)
+    fn is_defined(value: &Value<Field>) -> bool {
+        is_defined(value)
     }
 
-    fn fast(_: Machine<'_>, _: &Concrete<'_, Field>) -> Option<Vec<Value<Field>>> {
+    fn fast(_: Machine<'_>, _: &ConcreteCall<'_, Field>) -> Option<Vec<Value<Field>>> {
         None
     }
 
-    fn made_up(def: &'static OpDef, call: &Concrete<'_, Field>) -> Option<Vec<Value<Field>>> {
-        unknown(def, call.attrs, call.operands, call.result)
+    fn uninterpreted(def: &'static OpDef, call: &ConcreteCall<'_, Field>) -> Option<Vec<Value<Field>>> {
+        uninterpreted(def, call.attrs, call.operands, call.result)
     }
 }
 
-impl Judged for f64 {
-    fn compare(a: &Known<f64>, b: &Known<f64>, ty: &Type, class: Class) -> Said {
+impl ComparedSystem for f64 {
+    fn compare(a: &Computed<f64>, b: &Computed<f64>, ty: &Type, class: Class) -> Comparison {
         let coarser = if a.single || b.single { SINGLE } else { 1.0 };
         let magnitude = a.magnitude.max(b.magnitude).max(1e-3) * coarser;
         let defined = a.defined && b.defined;
         each(&a.slot, &b.slot, ty, &|a, b, dtype| {
             // Integer and boolean values can hide that they came from NaN or infinity.
             if !defined && a.real().is_err() {
-                return Err(());
+                return Comparison::Unknown;
             }
             if a.shape() == b.shape()
                 && let (Ok(x), Ok(y)) = (a.real(), b.real())
                 && !x.is_empty()
                 && !x.iter().zip(y).any(|(p, q)| p.is_finite() && q.is_finite())
             {
-                return Err(());
+                return Comparison::Unknown;
             }
             // Either of the two may overflow.
-            Ok(differing(class, a, b, dtype, magnitude, Data::Large))
+            Comparison::of(mismatch_beyond_tolerance(class, a, b, dtype, magnitude, Data::Large))
         })
     }
 
-    fn most(value: &Value<f64>) -> f64 {
+    fn magnitude(value: &Value<f64>) -> f64 {
         let Ok(numbers) = value.real() else { return 0.0 };
         numbers
             .iter()
@@ -184,13 +198,13 @@ impl Judged for f64 {
             .fold(0.0, |most, x| most.max(x.abs()))
     }
 
-    fn is_defined(value: &Value<f64>) -> bool {
+    fn is_finite(value: &Value<f64>) -> bool {
         value
             .real()
             .map_or(true, |numbers| numbers.iter().all(|x| x.is_finite()))
     }
 
-    fn fast(machine: Machine<'_>, call: &Concrete<'_, f64>) -> Option<Vec<Value<f64>>> {
+    fn fast(machine: Machine<'_>, call: &ConcreteCall<'_, f64>) -> Option<Vec<Value<f64>>> {
         let mut graph = Graph::new();
         let mut tensors = Vec::new();
         let mut operands = Vec::new();
@@ -217,7 +231,7 @@ impl Judged for f64 {
         results.iter().map(|t| Value::from_tensor(t).ok()).collect()
     }
 
-    fn made_up(_: &'static OpDef, _: &Concrete<'_, f64>) -> Option<Vec<Value<f64>>> {
+    fn uninterpreted(_: &'static OpDef, _: &ConcreteCall<'_, f64>) -> Option<Vec<Value<f64>>> {
         None
     }
 }

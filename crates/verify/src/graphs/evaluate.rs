@@ -4,8 +4,8 @@ use std::cell::Cell;
 
 use rustc_hash::FxHashMap;
 
-use crate::extents::Extents;
-use crate::unknown::{has_meaning, unknown};
+use crate::compare::uninterpreted::{is_defined, uninterpreted};
+use crate::instance::extents::Extents;
 use tautomer_graph::{Graph, Node, VertexId, evaluate_call_over, interpret_over};
 use tautomer_op::{Fact, Field, Infer, Op, Value};
 use tautomer_tensor::{Shape, Tensor, Type};
@@ -55,8 +55,8 @@ pub(super) fn over_field(graph: &Graph, leaves: &[Value<Field>]) -> Option<Vec<V
                 };
                 let types: Vec<Type> = operands.iter().zip(&given).map(ty).collect();
                 match evaluate_call_over::<Field>(op, &given, &types, attrs) {
-                    Ok(values) if values.iter().all(has_meaning) => values,
-                    _ => unknown(def, attrs, &given, &vertex.ty)?,
+                    Ok(values) if values.iter().all(is_defined) => values,
+                    _ => uninterpreted(def, attrs, &given, &vertex.ty)?,
                 }
             }
         };

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::super::judge::Differing;
-use super::super::tolerance::differing;
 use super::Tolerance;
+use crate::compare::element::ElementMismatch;
+use crate::compare::tolerance::mismatch_beyond_tolerance;
 use tautomer_graph::{Graph, Node, VertexId};
 use tautomer_op::Value;
 use tautomer_tensor::{DType, Type};
@@ -63,9 +63,9 @@ impl Sides<'_> {
     }
 
     /// Where `u` of the original and `v` of the optimized graph differ; `None` if they are equal or have no values.
-    fn apart(&self, u: VertexId, v: VertexId) -> Option<Differing> {
+    fn mismatch(&self, u: VertexId, v: VertexId) -> Option<ElementMismatch> {
         let (a, b) = (self.expected.get(&u)?, self.found.get(&v)?);
-        self.tolerance.apart(a, b, self.dtype(v))
+        self.tolerance.mismatch(a, b, self.dtype(v))
     }
 
     /// A value of the original that is equal to `v`: preferably the one with the same name, else the first one.
@@ -77,7 +77,8 @@ impl Sides<'_> {
             self.expected.get(u).is_some_and(|a| {
                 a.shape() == b.shape()
                     && std::mem::discriminant(a) == std::mem::discriminant(b)
-                    && differing(self.tolerance.class, a, b, self.dtype(v), 1e-3, self.tolerance.data()).is_none()
+                    && mismatch_beyond_tolerance(self.tolerance.class, a, b, self.dtype(v), 1e-3, self.tolerance.data())
+                        .is_none()
             })
         };
         let by_name = order.iter().filter(same_name).find(|u| is_equal(u));
@@ -100,17 +101,17 @@ impl Sides<'_> {
         let paired = order.iter().filter(is_tensor).find_map(|&v| {
             let u = named.get(self.optimized.vertex(v).name.as_ref()?).copied().flatten()?;
             let same_shape = self.expected.get(&u)?.shape() == self.found.get(&v)?.shape();
-            let difference = if same_shape { self.apart(u, v) } else { None };
+            let difference = if same_shape { self.mismatch(u, v) } else { None };
             Some((u, v, difference?))
         });
         let (u, v, difference) = match paired {
             Some(found) => found,
-            None => (counterpart, output, self.apart(counterpart, output)?),
+            None => (counterpart, output, self.mismatch(counterpart, output)?),
         };
         Some(self.differs(&theirs, u, v, difference))
     }
 
-    fn differs(&self, theirs: &[VertexId], u: VertexId, v: VertexId, difference: Differing) -> Differs {
+    fn differs(&self, theirs: &[VertexId], u: VertexId, v: VertexId, difference: ElementMismatch) -> Differs {
         let vertex = self.optimized.vertex(v);
         let operator = match &vertex.node {
             Node::Call { op, .. } => op.name(),
@@ -141,7 +142,11 @@ impl Sides<'_> {
             let strange = self.strange(theirs, v).map(|w| describe(self.optimized, w));
             strange.filter(|w| operands.iter().all(|(operand, _)| operand != w))
         };
-        let (element, expected, found) = difference;
+        let ElementMismatch {
+            element,
+            expected,
+            found,
+        } = difference;
         Differs {
             value: describe(self.optimized, v),
             operator,

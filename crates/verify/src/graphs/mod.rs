@@ -20,21 +20,18 @@ use std::fmt;
 use self::pair::{Pair, Unpaired, pair};
 use self::run::Run;
 use self::symbolic::symbolic;
-use super::audit::Limits;
-use super::data::Data;
-use super::judge::Differing;
-use super::proof::prove_graphs;
-use super::tolerance::differing;
-use tautomer_graph::{Graph, Params, Workload};
+use crate::compare::data::Data;
+use crate::compare::element::ElementMismatch;
+use crate::compare::machine::{Limits, Machine};
+use crate::compare::tolerance::mismatch_beyond_tolerance;
+use crate::proof::prove_graphs;
+use tautomer_graph::{Params, Workload};
 use tautomer_op::Value;
 use tautomer_rule::Class;
-use tautomer_tensor::{DType, Tensor};
+use tautomer_tensor::DType;
 
 pub use self::first::Differs;
 pub use self::symbolic::Proof;
-
-/// A fast way to run a graph: its results for its inputs in order, or why there are none.
-pub type Machine<'a> = &'a dyn Fn(&Graph, &[Tensor]) -> Result<Vec<Tensor>, String>;
 
 /// How two graphs are compared.
 #[derive(Clone)]
@@ -165,8 +162,9 @@ impl Tolerance {
         if self.is_lenient { Data::Large } else { Data::Balanced }
     }
 
-    fn apart(&self, a: &Value<f64>, b: &Value<f64>, dtype: DType) -> Option<Differing> {
-        differing(self.class, a, b, dtype, self.magnitude.max(1e-3), self.data())
+    /// The first element by which two results differ too much.
+    fn mismatch(&self, a: &Value<f64>, b: &Value<f64>, dtype: DType) -> Option<ElementMismatch> {
+        mismatch_beyond_tolerance(self.class, a, b, dtype, self.magnitude.max(1e-3), self.data())
     }
 }
 

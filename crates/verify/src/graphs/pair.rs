@@ -43,87 +43,19 @@ pub(super) fn pair(original: &Workload, optimized: &Workload) -> Result<Pair, Un
     let renamed = inputs(&original.graph, &optimized.graph, &mut notes)?;
     let order = outputs(&original.graph, &optimized.graph, &mut notes)?;
     let dims = extents(&original.graph, &optimized.graph, &renamed, &mut notes)?;
+    let mut leaves = Leaves::default();
+    leaves.add_original(original, optimized, &dims[0]);
+    leaves.add_optimized(optimized, &renamed, &dims[1])?;
 
-    // Leaves by name: those of the original first.
-    let name = |graph: &Graph, v: VertexId| graph.vertex(v).name.clone().unwrap_or_default();
-    let mut leaves: IndexMap<Arc<str>, Type> = IndexMap::new();
-    let mut given = Params::default();
-    let mut constants: [FxHashMap<VertexId, Tensor>; 2] = Default::default();
-    let mut names: [FxHashMap<VertexId, Arc<str>>; 2] = Default::default();
-    let mut is_rounded = false;
-    let lone = |other: &Graph, name: &str| {
-        !other
-            .params()
-            .iter()
-            .any(|&v| other.vertex(v).name.as_deref() == Some(name))
-    };
-    for &v in original.graph.inputs().iter().chain(original.graph.params()) {
-        let leaf = name(&original.graph, v);
-        let value = original
-            .params
-            .get(&leaf)
-            .filter(|_| original.graph.params().contains(&v));
-        match value {
-            Some(value) if value.len() <= CONSTANT && lone(&optimized.graph, &leaf) => {
-                constants[0].insert(v, value.clone());
-            }
-            _ => {
-                if let Some(value) = value {
-                    given.insert(leaf.clone(), value.clone());
-                }
-                leaves.insert(
-                    leaf.clone(),
-                    original.graph.ty(v).map_dims(&|d| substituted(d, &dims[0])),
-                );
-                names[0].insert(v, leaf);
-            }
-        }
-    }
-    for &v in optimized.graph.inputs() {
-        let leaf = renamed.get(&v).cloned().unwrap_or_else(|| name(&optimized.graph, v));
-        names[1].insert(v, leaf);
-    }
-    for &v in optimized.graph.params() {
-        let mut leaf = name(&optimized.graph, v);
-        let value = optimized.params.get(&leaf);
-        let ty = optimized.graph.ty(v).map_dims(&|d| substituted(d, &dims[1]));
-        match (leaves.contains_key(&leaf), given.get(&leaf), value) {
-            (true, Some(old), Some(new)) if old.same_bits(new) => {}
-            (true, None, Some(new)) => {
-                given.insert(leaf.clone(), new.clone());
-            }
-            (true, _, None) => {}
-            (false, _, None) => {
-                return Err(Unpaired::Unknown(format!(
-                    "parameter `{leaf}` of the optimized graph has no value, and the original has no leaf of that name"
-                )));
-            }
-            (_, _, Some(new)) => {
-                is_rounded |= new.dtype().is_float();
-                if new.len() <= CONSTANT {
-                    constants[1].insert(v, new.clone());
-                    continue;
-                }
-                while leaves.contains_key(&leaf) {
-                    leaf = format!("{leaf}'").into();
-                }
-                given.insert(leaf.clone(), new.clone());
-                leaves.insert(leaf.clone(), ty);
-            }
-        }
-        names[1].insert(v, leaf);
-    }
-
-    let mut sides = [Side::new(&leaves), Side::new(&leaves)];
+    let mut sides = [Side::new(&leaves.types), Side::new(&leaves.types)];
     for (i, (side, workload)) in sides.iter_mut().zip([original, optimized]).enumerate() {
-        side.copy(&workload.graph, &names[i], &constants[i], &dims[i]);
+        side.copy(&workload.graph, &leaves.names[i], &leaves.constants[i], &dims[i]);
     }
     let [mut a, mut b] = sides;
-    is_rounded |= b.constants(&a);
-    let shown: Vec<String> = (0..original.graph.outputs().len())
+    let is_rounded = leaves.is_rounded | b.constants(&a);
+    let mut outputs: Vec<String> = (0..original.graph.outputs().len())
         .map(|i| output_name(&original.graph, i))
         .collect();
-    let mut outputs = shown;
     for (i, &j) in order.iter().enumerate() {
         a.graph
             .output(a.places[&original.graph.outputs()[i].vertex], Some(&outputs[i]));
@@ -134,11 +66,101 @@ pub(super) fn pair(original: &Workload, optimized: &Workload) -> Result<Pair, Un
     Ok(Pair {
         original: a.graph,
         optimized: b.graph,
-        given,
+        given: leaves.given,
         outputs,
         is_rounded,
         notes,
     })
+}
+
+/// The leaves that both graphs share, by name: those of the original first.
+#[derive(Default)]
+struct Leaves {
+    types: IndexMap<Arc<str>, Type>,
+    /// The values of those that were parameters.
+    given: Params,
+    /// For each graph, the parameters that become constants, and the names of the others.
+    constants: [FxHashMap<VertexId, Tensor>; 2],
+    names: [FxHashMap<VertexId, Arc<str>>; 2],
+    /// True if the optimized graph has real parameters of its own, so that constants were folded.
+    is_rounded: bool,
+}
+
+impl Leaves {
+    fn add_original(&mut self, original: &Workload, optimized: &Workload, dims: &Dims) {
+        let graph = &original.graph;
+        let is_lone = |name: &str| {
+            let named = |v: &VertexId| optimized.graph.vertex(*v).name.as_deref() == Some(name);
+            !optimized.graph.params().iter().any(named)
+        };
+        for &v in graph.inputs().iter().chain(graph.params()) {
+            let leaf = vertex_name(graph, v);
+            let value = original.params.get(&leaf).filter(|_| graph.params().contains(&v));
+            match value {
+                Some(value) if value.len() <= CONSTANT && is_lone(&leaf) => {
+                    self.constants[0].insert(v, value.clone());
+                }
+                _ => {
+                    if let Some(value) = value {
+                        self.given.insert(leaf.clone(), value.clone());
+                    }
+                    let ty = graph.ty(v).map_dims(&|d| substituted(d, dims));
+                    self.types.insert(leaf.clone(), ty);
+                    self.names[0].insert(v, leaf);
+                }
+            }
+        }
+    }
+
+    fn add_optimized(
+        &mut self,
+        optimized: &Workload,
+        renamed: &FxHashMap<VertexId, Arc<str>>,
+        dims: &Dims,
+    ) -> Result<(), Unpaired> {
+        let graph = &optimized.graph;
+        for &v in graph.inputs() {
+            let leaf = renamed.get(&v).cloned().unwrap_or_else(|| vertex_name(graph, v));
+            self.names[1].insert(v, leaf);
+        }
+        for &v in graph.params() {
+            let mut leaf = vertex_name(graph, v);
+            let value = optimized.params.get(&leaf);
+            match (self.types.contains_key(&leaf), self.given.get(&leaf), value) {
+                (true, Some(old), Some(new)) if old.same_bits(new) => {}
+                (true, None, Some(new)) => {
+                    self.given.insert(leaf.clone(), new.clone());
+                }
+                (true, _, None) => {}
+                (false, _, None) => {
+                    return Err(Unpaired::Unknown(format!(
+                        "parameter `{leaf}` of the optimized graph has no value, and the original has no leaf of that \
+                         name"
+                    )));
+                }
+                (_, _, Some(new)) => {
+                    self.is_rounded |= new.dtype().is_float();
+                    if new.len() <= CONSTANT {
+                        self.constants[1].insert(v, new.clone());
+                        continue;
+                    }
+                    while self.types.contains_key(&leaf) {
+                        leaf = format!("{leaf}'").into();
+                    }
+                    self.given.insert(leaf.clone(), new.clone());
+                    let ty = graph.ty(v).map_dims(&|d| substituted(d, dims));
+                    self.types.insert(leaf.clone(), ty);
+                }
+            }
+            self.names[1].insert(v, leaf);
+        }
+        Ok(())
+    }
+}
+
+/// The name of a vertex; empty if it has none.
+fn vertex_name(graph: &Graph, v: VertexId) -> Arc<str> {
+    graph.vertex(v).name.clone().unwrap_or_default()
 }
 
 /// The name of a result, or its number.
@@ -154,17 +176,20 @@ fn inputs(
     optimized: &Graph,
     notes: &mut Vec<String>,
 ) -> Result<FxHashMap<VertexId, Arc<str>>, Unpaired> {
-    let name = |graph: &Graph, v: VertexId| graph.vertex(v).name.clone().unwrap_or_default();
-    let old: Vec<Arc<str>> = original.inputs().iter().map(|&v| name(original, v)).collect();
-    let leaf = |n: &Arc<str>| old.contains(n) || original.params().iter().any(|&v| name(original, v) == *n);
+    let old: Vec<Arc<str>> = original.inputs().iter().map(|&v| vertex_name(original, v)).collect();
+    let leaf = |n: &Arc<str>| old.contains(n) || original.params().iter().any(|&v| vertex_name(original, v) == *n);
     let strangers: Vec<Arc<str>> = optimized
         .inputs()
         .iter()
-        .map(|&v| name(optimized, v))
+        .map(|&v| vertex_name(optimized, v))
         .filter(|n| !leaf(n))
         .collect();
     if strangers.is_empty() {
-        return Ok(optimized.inputs().iter().map(|&v| (v, name(optimized, v))).collect());
+        return Ok(optimized
+            .inputs()
+            .iter()
+            .map(|&v| (v, vertex_name(optimized, v)))
+            .collect());
     }
     if old.len() != optimized.inputs().len() {
         return Err(Unpaired::Different(format!(

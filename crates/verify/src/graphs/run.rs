@@ -5,11 +5,11 @@ use super::evaluate::{Evaluate, bound, over_field, reference, work};
 use super::first::{Differs, Sides, Values};
 use super::pair::Pair;
 use super::{Difference, Options, Report, Tolerance, Verdict};
-use crate::data::{self, Data};
-use crate::extents::Extents;
-use crate::judge::{Differing, other_bits};
-use crate::random::Random;
-use crate::report::without_inputs;
+use crate::compare::data::{self, Data};
+use crate::compare::element::{ElementMismatch, bit_mismatch};
+use crate::compare::sides::without_inputs;
+use crate::instance::extents::Extents;
+use crate::instance::random::Random;
 use tautomer_graph::{Graph, Params, VertexId, Workload, interpret};
 use tautomer_op::{Field, Value};
 use tautomer_rule::Class;
@@ -26,12 +26,21 @@ struct Instance {
     elements: usize,
 }
 
+/// How the results of a run are computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Method {
+    /// By the reference definitions, in double precision; the results may be known to be equal over the field.
+    Reference { equal_in_field: bool },
+    /// By the machine, in single precision.
+    Machine,
+}
+
 /// The result of a run.
 enum Compared {
     Agree,
     /// The original cannot be computed here, and why.
     Nothing(String),
-    Apart(Box<Difference>),
+    Differ(Box<Difference>),
 }
 
 pub(super) struct Run<'a> {
@@ -66,7 +75,7 @@ impl Run<'_> {
                     decided += usize::from(in_field);
                     instances += runs;
                 }
-                Err(Compared::Apart(difference)) => return Verdict::Refuted(difference),
+                Err(Compared::Differ(difference)) => return Verdict::Refuted(difference),
                 Err(Compared::Nothing(reason)) => {
                     why.get_or_insert(reason);
                 }
@@ -134,17 +143,20 @@ impl Run<'_> {
     /// Compares over the field and in double precision: whether the field proves equality, and how many runs agree.
     fn by_reference(&self, instance: &Instance, number: usize) -> Result<(bool, usize), Compared> {
         let in_field = self.in_field(instance, number) == Some(true);
+        let method = Method::Reference {
+            equal_in_field: in_field,
+        };
         let mut runs = 0;
-        let mut lack = None;
-        for kind in Data::REAL {
+        let mut reason = None;
+        for kind in Data::GRAPH_REAL {
             let Some(leaves) = self.leaves(instance, kind, number) else {
                 continue;
             };
             let evaluate = |graph: &Graph, roots: &[VertexId]| reference(graph, roots, &leaves);
-            match self.compare(instance, kind, &leaves, false, in_field, &evaluate) {
+            match self.compare(instance, kind, &leaves, method, &evaluate) {
                 Compared::Agree => runs += 1,
                 Compared::Nothing(why) => {
-                    lack.get_or_insert(why);
+                    reason.get_or_insert(why);
                 }
                 apart => return Err(apart),
             }
@@ -152,7 +164,7 @@ impl Run<'_> {
         if self.options.class == Class::Bitwise {
             self.in_bits(instance, number)?;
         }
-        match lack {
+        match reason {
             Some(why) if runs == 0 => Err(Compared::Nothing(why)),
             _ if runs == 0 => Err(Compared::Nothing("no values could be made for the inputs".to_owned())),
             _ => Ok((in_field, runs)),
@@ -189,7 +201,7 @@ impl Run<'_> {
     }
 
     fn in_bits(&self, instance: &Instance, number: usize) -> Result<(), Compared> {
-        for kind in Data::BITS {
+        for kind in Data::GRAPH_BITS {
             let Some(leaves) = self.leaves(instance, kind, number) else {
                 continue;
             };
@@ -201,10 +213,10 @@ impl Run<'_> {
                 continue;
             };
             for (i, (a, b)) in expected.iter().zip(&found).enumerate() {
-                if let Some((element, x, y)) = other_bits(a, b) {
-                    let mut difference = self.difference(instance, &leaves, i, (element, x, y));
+                if let Some(at) = bit_mismatch(a, b) {
+                    let mut difference = self.difference(instance, &leaves, i, at);
                     difference.what = format!("the bits of `{}` differ", self.pair.outputs[i]);
-                    return Err(Compared::Apart(Box::new(difference)));
+                    return Err(Compared::Differ(Box::new(difference)));
                 }
             }
         }
@@ -218,7 +230,7 @@ impl Run<'_> {
             return Err(Compared::Nothing(why));
         };
         let mut runs = 0;
-        for kind in Data::REAL {
+        for kind in Data::GRAPH_REAL {
             if runs > 0 && spent.saturating_add(instance.operations) > self.options.limits.machine {
                 break;
             }
@@ -235,7 +247,7 @@ impl Run<'_> {
                     .map(|t| Value::from_tensor(t).map_err(|e| e.to_string()))
                     .collect()
             };
-            match self.compare(instance, kind, &leaves, true, false, &evaluate) {
+            match self.compare(instance, kind, &leaves, Method::Machine, &evaluate) {
                 Compared::Agree => runs += 1,
                 other => return Err(other),
             }
@@ -248,8 +260,7 @@ impl Run<'_> {
         instance: &Instance,
         kind: Data,
         leaves: &[Tensor],
-        is_single: bool,
-        is_equal_in_field: bool,
+        method: Method,
         evaluate: &Evaluate<'_>,
     ) -> Compared {
         let roots = |graph: &Graph| -> Vec<VertexId> { graph.outputs().iter().map(|o| o.vertex).collect() };
@@ -261,25 +272,27 @@ impl Run<'_> {
         let found = match evaluate(&instance.optimized, &theirs) {
             Ok(found) => found,
             Err(why) => {
-                let nothing = (None, "a value".to_owned(), format!("nothing: {why}"));
+                let nothing = ElementMismatch::of_wholes("a value", format!("nothing: {why}"));
                 let mut difference = self.difference(instance, leaves, 0, nothing);
                 difference.what = "the optimized graph cannot be computed".to_owned();
-                return Compared::Apart(Box::new(difference));
+                return Compared::Differ(Box::new(difference));
             }
         };
-        let tolerance = self.tolerance(instance, kind, is_single, &expected, &found);
+        // A difference is rounding if the results are equal over the field.
+        let equal_in_field = method == Method::Reference { equal_in_field: true };
+        let tolerance = self.tolerance(instance, kind, method, &expected, &found);
         for (i, (a, b)) in expected.iter().zip(&found).enumerate() {
             let dtype = instance
                 .original
                 .ty(ours[i])
                 .as_tensor()
                 .map_or(DType::F32, |t| t.dtype);
-            let Some(difference) = tolerance.apart(a, b, dtype).filter(|_| !is_equal_in_field) else {
+            let Some(difference) = tolerance.mismatch(a, b, dtype).filter(|_| !equal_in_field) else {
                 continue;
             };
             let mut difference = self.difference(instance, leaves, i, difference);
             difference.first = self.first(instance, (ours[i], theirs[i]), tolerance, evaluate);
-            return Compared::Apart(Box::new(difference));
+            return Compared::Differ(Box::new(difference));
         }
         Compared::Agree
     }
@@ -288,7 +301,7 @@ impl Run<'_> {
         &self,
         instance: &Instance,
         kind: Data,
-        is_single: bool,
+        method: Method,
         expected: &[Value<f64>],
         found: &[Value<f64>],
     ) -> Tolerance {
@@ -296,6 +309,7 @@ impl Run<'_> {
             let is = |v: VertexId| instance.original.ty(v).as_tensor().is_some_and(|t| t.dtype == dtype);
             instance.original.ids().any(is)
         };
+        let is_single = method == Method::Machine;
         let rounding = if !is_single && !self.pair.is_rounded {
             0.0
         } else if has(DType::BF16) {
@@ -354,14 +368,18 @@ impl Run<'_> {
         sides.first(a, b)
     }
 
-    fn difference(&self, instance: &Instance, leaves: &[Tensor], i: usize, at: Differing) -> Difference {
+    fn difference(&self, instance: &Instance, leaves: &[Tensor], i: usize, at: ElementMismatch) -> Difference {
         let graph = &instance.original;
         let named = graph.inputs().iter().zip(leaves);
         let all: Params = named
             .filter_map(|(&v, value)| Some((graph.vertex(v).name.clone()?, value.clone())))
             .collect();
         let values = all.iter().filter(|(name, _)| !self.pair.given.contains_key(*name));
-        let (element, expected, found) = at;
+        let ElementMismatch {
+            element,
+            expected,
+            found,
+        } = at;
         Difference {
             what: format!("`{}` differs", self.pair.outputs[i]),
             output: Some(self.pair.outputs[i].clone()),

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use super::*;
 use tautomer_diag::Source;
-use tautomer_graph::{BuildOptions, VertexId, build_program, interpret};
+use tautomer_graph::{BuildOptions, Graph, VertexId, build_program, interpret};
 use tautomer_lang::parse_program;
 use tautomer_op::{AttrValue, OpaqueOp};
 use tautomer_tensor::{DType, Dim, Shape, Tensor, Type};

@@ -2,9 +2,9 @@
 
 use std::rc::Rc;
 
-use super::super::recipe::{Recipe, Step, add, fill};
 use super::case::Case;
 use super::facts::{Effort, Facts};
+use crate::instance::recipe::{Recipe, Step, add, fill};
 use tautomer_graph::{Graph, Node, VertexId};
 use tautomer_op::{AttrDef, AttrKind, AttrValue, OpTraits};
 use tautomer_tensor::{Dim, Shape, TensorType};

@@ -13,8 +13,8 @@ use std::sync::Arc;
 use rustc_hash::FxHashSet;
 
 pub(super) use self::ledger::Found;
-use super::super::recipe::{Recipe, Step};
 use super::form::FREE;
+use crate::instance::recipe::{Recipe, Step};
 use tautomer_graph::{Node, VertexId};
 use tautomer_lang::ast::{Ast, BinaryOp, Dims, ExprId, ExprKind, RuleClass, TypeKind};
 use tautomer_op::{AttrKind, AttrValue, OpDef};

@@ -6,13 +6,15 @@ use std::sync::Arc;
 use num_traits::ToPrimitive;
 use rustc_hash::FxHashMap;
 
-use super::super::random::Random;
-use super::super::{Covers, Options, Verdict, data, seeds, verify};
 use super::case::Case;
 use super::expr::{Expr, Factor, Kind};
 use super::facts::Facts;
 use super::meaning::{At, Meaning};
 use super::*;
+use crate::compare::data;
+use crate::instance::random::Random;
+use crate::instance::seeds::seeds;
+use crate::{Covers, Options, Verdict, verify};
 use tautomer_diag::Source;
 use tautomer_graph::interpret_over;
 use tautomer_lang::parse_rules;

@@ -4,26 +4,66 @@ use std::sync::Arc;
 
 use tautomer_rule::{AttrPattern, PatternNode, Rule};
 
-/// Attributes in a rest, with the value that restricts a rule: as a condition on a bound name, and as a literal.
-const IN_A_REST: [(&str, &str, &str); 8] = [
-    ("group", "== 1", "1"),
-    ("keepdims", "== true", "true"),
-    ("auto_pad", "== \"NOTSET\"", "\"NOTSET\""),
-    ("strides", "all(i == 1 for i in _)", ""),
-    ("dilations", "all(i == 1 for i in _)", ""),
-    ("pads", "all(i == 0 for i in _)", ""),
-    ("ceil_mode", "== false", "false"),
-    ("axis", "== 0", "0"),
+/// The value of an attribute in a rest that restricts a rule.
+struct Restriction {
+    attr: &'static str,
+    value: RestrictedValue,
+}
+
+enum RestrictedValue {
+    /// One value, as a literal.
+    Literal(&'static str),
+    /// A condition on the name that the attribute is bound to, which stands where `_` is.
+    Condition(&'static str),
+}
+
+const fn is(attr: &'static str, literal: &'static str) -> Restriction {
+    let value = RestrictedValue::Literal(literal);
+    Restriction { attr, value }
+}
+
+const fn all(attr: &'static str, condition: &'static str) -> Restriction {
+    let value = RestrictedValue::Condition(condition);
+    Restriction { attr, value }
+}
+
+const IN_A_REST: [Restriction; 8] = [
+    is("group", "1"),
+    is("keepdims", "true"),
+    is("auto_pad", "\"NOTSET\""),
+    all("strides", "all(i == 1 for i in _)"),
+    all("dilations", "all(i == 1 for i in _)"),
+    all("pads", "all(i == 0 for i in _)"),
+    is("ceil_mode", "false"),
+    is("axis", "0"),
 ];
 
 /// A condition that may be added.
 #[derive(Debug)]
-struct Word {
-    /// The condition.
-    condition: String,
-    /// For an attribute in a rest: the rest, the attribute, the name it is bound to, and the value as a literal, if
-    /// there is one.
-    rest: Option<(Arc<str>, &'static str, String, &'static str)>,
+struct Condition {
+    text: String,
+    /// The attribute that it is about, if that is in a rest: a condition cannot name it there.
+    attribute: Option<RestAttribute>,
+}
+
+/// An attribute that is taken out of a rest.
+#[derive(Debug)]
+struct RestAttribute {
+    rest: Arc<str>,
+    attr: &'static str,
+    /// The name it is bound to.
+    name: String,
+    /// The one value that it may have, as a literal.
+    literal: Option<&'static str>,
+}
+
+/// How an attribute with one value is restricted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Style {
+    /// By a literal in the pattern.
+    Literals,
+    /// By a condition on a bound name.
+    Conditions,
 }
 
 /// All conditions that may be added to a rule.
@@ -35,40 +75,46 @@ pub(super) struct Vocabulary {
     end: usize,
     /// True if the rule has conditions already.
     has_conditions: bool,
-    words: Vec<Word>,
+    conditions: Vec<Condition>,
 }
 
 impl Vocabulary {
+    /// The number of conditions.
     pub(super) fn len(&self) -> usize {
-        self.words.len()
+        self.conditions.len()
     }
 
     /// The rule with all conditions, which is not meant to match anything.
     pub(super) fn with_all(&self) -> String {
-        let all: Vec<usize> = (0..self.words.len()).collect();
-        self.make(&all, false)
+        let all: Vec<usize> = (0..self.conditions.len()).collect();
+        self.make(&all, Style::Conditions)
     }
 
     /// The rule with some conditions.
     pub(super) fn text(&self, chosen: &[usize]) -> String {
-        self.make(chosen, true)
+        self.make(chosen, Style::Literals)
     }
 
     /// A description of some conditions.
-    pub(super) fn says(&self, chosen: &[usize]) -> String {
+    pub(super) fn describe(&self, chosen: &[usize]) -> String {
         let mut parts: Vec<String> = Vec::new();
         let mut conditions: Vec<String> = Vec::new();
         for &i in chosen {
-            match &self.words[i].rest {
-                Some((rest, attr, _, value)) if !value.is_empty() => {
-                    parts.push(format!("{{{attr} = {value}}} beside `..{rest}`"));
+            let condition = &self.conditions[i];
+            if let Some(RestAttribute {
+                rest,
+                attr,
+                name,
+                literal,
+            }) = &condition.attribute
+            {
+                let value = literal.unwrap_or(name.as_str());
+                parts.push(format!("{{{attr} = {value}}} beside `..{rest}`"));
+                if literal.is_some() {
+                    continue;
                 }
-                Some((rest, attr, name, _)) => {
-                    parts.push(format!("{{{attr} = {name}}} beside `..{rest}`"));
-                    conditions.push(self.words[i].condition.clone());
-                }
-                None => conditions.push(self.words[i].condition.clone()),
             }
+            conditions.push(condition.text.clone());
         }
         if !conditions.is_empty() {
             parts.push(format!("where {}", conditions.join(", ")));
@@ -88,22 +134,28 @@ impl Vocabulary {
         out
     }
 
-    fn make(&self, chosen: &[usize], literals: bool) -> String {
+    fn make(&self, chosen: &[usize], style: Style) -> String {
         let mut conditions = Vec::new();
         let mut taken: Vec<(String, String)> = Vec::new();
         for &i in chosen {
-            let word = &self.words[i];
-            let Some((rest, attr, name, value)) = &word.rest else {
-                conditions.push(word.condition.clone());
-                continue;
-            };
-            let rest = format!("..{rest}");
-            if literals && !value.is_empty() {
-                taken.push((rest, format!("{attr} = {value}")));
-            } else {
-                taken.push((rest, format!("{attr} = {name}")));
-                conditions.push(word.condition.clone());
+            let condition = &self.conditions[i];
+            if let Some(RestAttribute {
+                rest,
+                attr,
+                name,
+                literal,
+            }) = &condition.attribute
+            {
+                let literal = literal.filter(|_| style == Style::Literals);
+                taken.push((
+                    format!("..{rest}"),
+                    format!("{attr} = {}", literal.unwrap_or(name.as_str())),
+                ));
+                if literal.is_some() {
+                    continue;
+                }
             }
+            conditions.push(condition.text.clone());
         }
         let (mut head, mut tail) = (self.text[..self.end].to_owned(), self.text[self.end..].to_owned());
         if !conditions.is_empty() {
@@ -134,36 +186,40 @@ pub(super) fn vocabulary(rule: &Rule, loads: &dyn Fn(&str) -> bool) -> Vocabular
         end: end.unwrap_or(close),
         has_conditions: last.is_some(),
         text,
-        words: Vec::new(),
+        conditions: Vec::new(),
     };
     in_rests(rule, &mut out, loads);
-    let mut words = Vec::new();
-    of_ranks(rule, &mut words);
-    of_pairs(rule, &mut words);
-    of_variables(rule, &mut words);
-    of_attributes(rule, &mut words);
-    for condition in words {
-        out.words.push(Word { condition, rest: None });
-    }
+    let mut texts = Vec::new();
+    of_ranks(rule, &mut texts);
+    of_pairs(rule, &mut texts);
+    of_variables(rule, &mut texts);
+    of_attributes(rule, &mut texts);
+    out.conditions
+        .extend(texts.into_iter().map(|text| Condition { text, attribute: None }));
     out
 }
 
 /// A condition cannot name an attribute in a rest, so the attribute is taken out of the rest and bound.
 fn in_rests(rule: &Rule, out: &mut Vocabulary, loads: &dyn Fn(&str) -> bool) {
     for rest in &rule.rests {
-        for (attr, condition, value) in IN_A_REST {
+        for Restriction { attr, value } in IN_A_REST {
             let name = format!("{attr}_{rest}");
-            let condition = if condition.contains('_') {
-                condition.replace('_', &name)
-            } else {
-                format!("{name} {condition}")
+            let (text, literal) = match value {
+                RestrictedValue::Literal(literal) => (format!("{name} == {literal}"), Some(literal)),
+                RestrictedValue::Condition(text) => (text.replace('_', &name), None),
             };
-            out.words.push(Word {
-                condition,
-                rest: Some((rest.clone(), attr, name, value)),
+            let rest = rest.clone();
+            out.conditions.push(Condition {
+                text,
+                attribute: Some(RestAttribute {
+                    rest,
+                    attr,
+                    name,
+                    literal,
+                }),
             });
-            if !loads(&out.make(&[out.words.len() - 1], false)) {
-                out.words.pop();
+            if !loads(&out.make(&[out.conditions.len() - 1], Style::Conditions)) {
+                out.conditions.pop();
             }
         }
     }

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rustc_hash::FxHashSet;
 
-use super::super::super::ledger::{Covers, Ledger};
-use super::super::super::recipe::Step;
 use super::super::form::{FREE, has_sized_constants};
 use super::{Open, Prepared, Scope, Source, domain, dtypes};
+use crate::instance::recipe::Step;
+use crate::proof::ledger::{Covers, Ledger};
 use tautomer_lang::ast::{ExprId, ExprKind, RuleClass};
 use tautomer_op::AttrValue;
 use tautomer_rule::{Count, Pattern, PatternId, PatternNode, ProjIndex};

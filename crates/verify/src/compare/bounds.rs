@@ -1,0 +1,162 @@
+//! Comparison in double precision, with error bounds propagated through the computation.
+
+use super::data::{self, Data, Results, Values};
+use super::element::ElementMismatch;
+use super::finding::{Evidence, Fault, Finding, Mismatch};
+use super::sides::output_mismatch;
+use crate::instance::random::Random;
+use tautomer_graph::VertexId;
+use tautomer_op::{Bounded, Laws, Value, under};
+use tautomer_rewrite::Sides;
+use tautomer_rule::Class;
+use tautomer_tensor::Nd;
+
+/// The allowed difference where a branch depends on rounding, relative to the scale of the result.
+const TOLERANCE: f64 = 2e-6;
+
+/// The same, relative to the largest intermediate value.
+const ROUNDING: f64 = 3e-7;
+
+/// Measurements of comparisons in double precision.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Measured {
+    /// The largest bound within which results agreed, relative to the largest element of the result.
+    pub(crate) loose: f64,
+    /// The largest difference beyond the bounds, relative to the largest element of the result.
+    pub(crate) error: f64,
+}
+
+impl Measured {
+    /// Takes the maximum of both.
+    pub(super) fn add(&mut self, other: Measured) {
+        self.loose = self.loose.max(other.loose);
+        self.error = self.error.max(other.error);
+    }
+}
+
+/// Compares on data of each kind.
+pub(super) fn compare_in_f64(
+    class: Class,
+    sides: &Sides,
+    target: &[VertexId],
+    measured: &mut Measured,
+    turn: usize,
+    random: &mut Random,
+) -> Finding {
+    let graph = &sides.graph;
+    Finding::of_kinds(Data::for_instance(&Data::RULE_REAL, turn).filter_map(|kind| {
+        let values = data::values(graph, kind, random)?;
+        Some(compare_in_f64_at(class, sides, target, kind, values, measured))
+    }))
+}
+
+/// Compares at the given values.
+pub(super) fn compare_in_f64_at(
+    class: Class,
+    sides: &Sides,
+    target: &[VertexId],
+    kind: Data,
+    values: Values,
+    measured: &mut Measured,
+) -> Finding {
+    let graph = &sides.graph;
+    let run = |roots: &[VertexId]| data::bounded(graph, roots, &values);
+    let ((a, b), trace) = under(Laws::NONE, || (run(&sides.source), run(target)));
+    let Some(a) = a else { return Finding::Unknown };
+    let Some(b) = b else {
+        return Mismatch::missing_value(values);
+    };
+    // The bounds do not cover a branch that depends on rounding.
+    let slack = if trace.unsure {
+        Some(magnitude(&a).max(magnitude(&b)).max(1e-3))
+    } else {
+        None
+    };
+    // Integer and boolean results can hide that they came from infinity or NaN, or from numbers that differ only by
+    // rounding.
+    let finite = |x: &Bounded| x.value.is_finite();
+    let defined = !kind.is_lenient() && a.inner.iter().filter_map(|v| v.real().ok()).flatten().all(finite);
+    for (output, (x, y)) in a.outputs.iter().zip(&b.outputs).enumerate() {
+        let mismatch = match (x, y) {
+            (Value::Real(x), Value::Real(y)) if x.shape() == y.shape() => {
+                mismatch_beyond_bounds(class, x, y, kind, slack, measured)
+            }
+            _ if !defined || trace.unsure => None,
+            _ => output_mismatch(sides, output, x, y),
+        };
+        if let Some(at) = mismatch {
+            return Finding::Mismatch(Box::new(Mismatch {
+                fault: Fault::Values,
+                output,
+                at,
+                values,
+            }));
+        }
+    }
+    Finding::Agree(Evidence::Rounded)
+}
+
+fn magnitude(results: &Results<Bounded>) -> f64 {
+    let values = results.inner.iter().chain(&results.outputs);
+    largest(values.filter_map(|v| v.real().ok()).flatten())
+}
+
+fn largest<'a>(numbers: impl Iterator<Item = &'a Bounded>) -> f64 {
+    let finite = numbers.map(|x| x.value.abs()).filter(|x| x.is_finite());
+    finite.fold(0.0, f64::max)
+}
+
+/// The first elements that differ by more than the class and the bounds allow.
+fn mismatch_beyond_bounds(
+    class: Class,
+    x: &Nd<Bounded>,
+    y: &Nd<Bounded>,
+    kind: Data,
+    slack: Option<f64>,
+    measured: &mut Measured,
+) -> Option<ElementMismatch> {
+    let scale = largest(x.iter().chain(y.iter()));
+    let allowed = match class {
+        Class::Approx(e) => e * scale,
+        _ => 0.0,
+    };
+    let slack = slack.map_or(0.0, |magnitude| TOLERANCE * scale + ROUNDING * magnitude);
+    let mut found = Measured::default();
+    let mut place = None;
+    for (i, (p, q)) in x.iter().zip(y.iter()).enumerate() {
+        // A rule promises nothing where the source is infinite or NaN; and on lenient data a target may overflow.
+        if !p.value.is_finite() {
+            continue;
+        }
+        if !q.value.is_finite() {
+            if !kind.is_lenient() && slack == 0.0 && p.error.is_finite() {
+                place = Some(i);
+                break;
+            }
+            continue;
+        }
+        let (distance, bound) = ((p.value - q.value).abs(), p.error + q.error + slack);
+        if distance > bound + allowed {
+            place = Some(i);
+            break;
+        }
+        if distance > bound && scale > 0.0 {
+            found.error = found.error.max(distance / scale);
+        }
+        // Relative to the largest element, so that a large value here means that the comparison was weak.
+        if bound.is_finite() && scale > 0.0 {
+            found.loose = found.loose.max(bound / scale);
+        }
+    }
+    match place {
+        Some(i) => {
+            let text = |n: Option<&Bounded>| n.map(|n| n.value);
+            let (p, q) = (text(x.iter().nth(i)), text(y.iter().nth(i)));
+            Some(ElementMismatch::at(x.shape(), i, p.as_ref(), q.as_ref()))
+        }
+        None => {
+            measured.add(found);
+            None
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! The second floor: do both sides of a rule, or two graphs, agree at an instance, and on what evidence.
+
+pub(crate) mod bits;
+pub(crate) mod bounds;
+pub(crate) mod comparer;
+pub(crate) mod data;
+pub(crate) mod element;
+pub(crate) mod exact;
+pub(crate) mod finding;
+pub(crate) mod machine;
+pub(crate) mod sides;
+pub(crate) mod sweep;
+pub(crate) mod tolerance;
+pub(crate) mod uninterpreted;

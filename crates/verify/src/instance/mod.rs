@@ -1,0 +1,15 @@
+//! The lowest floor: which small graphs a rule is tried on, and how they are made and mutated.
+
+pub(crate) mod coincide;
+pub(crate) mod extents;
+mod legalize;
+pub(crate) mod mutate;
+pub(crate) mod probe;
+pub(crate) mod random;
+mod reach;
+pub(crate) mod recipe;
+pub(crate) mod seeds;
+mod sketch;
+mod solve;
+
+pub(crate) use self::legalize::legalized;

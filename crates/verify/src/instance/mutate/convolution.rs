@@ -1,0 +1,93 @@
+//! Mutations of convolutions, whose attributes and dimensions fit together in few ways.
+
+use super::{RuleNumbers, mutate_number};
+use crate::instance::random::Random;
+use crate::instance::recipe::{Recipe, Step};
+use tautomer_op::AttrValue;
+
+/// Changes groups, channels, kernels, strides, dilations and pads, in the same way for all convolutions.
+pub(super) fn mutate_convolutions(recipe: &mut Recipe, numbers: &RuleNumbers, random: &mut Random) {
+    let calls: Vec<usize> = recipe
+        .calls()
+        .into_iter()
+        .filter(|&i| is_convolution(&recipe.steps[i]))
+        .collect();
+    if calls.is_empty() {
+        return mutate_number(recipe, numbers, random);
+    }
+    let small = |random: &mut Random| 1 + random.below(3) as i64;
+    let group = random.pick(&[1, 1, 2, 3]).unwrap_or(1);
+    // With 1, there are as many channels as groups: a depthwise convolution.
+    let inner = if random.chance(1, 3) { 1 } else { small(random) };
+    let outer = small(random);
+    let kernel = [small(random), small(random), small(random)];
+    let [strides, dilations] = [0; 2].map(|_| [small(random), small(random), small(random)]);
+    let pads: Vec<i64> = (0..6).map(|_| random.below(3) as i64).collect();
+    let auto = random.pick(&["NOTSET", "NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"]);
+    let mut set: Vec<(&str, u8)> = vec![
+        ("group", 0),
+        ("strides", 1),
+        ("dilations", 2),
+        ("pads", 3),
+        ("auto_pad", 4),
+    ];
+    set.retain(|_| random.chance(2, 3));
+    let fresh = small(random);
+    for call in calls {
+        let Step::Call { def, operands, .. } = &recipe.steps[call] else {
+            continue;
+        };
+        let (transposed, operands) = (def.name == "conv_transpose", operands.clone());
+        let places: Vec<Option<usize>> = set.iter().map(|(name, _)| def.attr_index(name)).collect();
+        let axes = operands
+            .iter()
+            .filter_map(|&u| recipe.shape(u))
+            .map(Vec::len)
+            .max()
+            .unwrap_or(4)
+            .saturating_sub(2)
+            .min(3);
+        if let Step::Call { attrs, .. } = &mut recipe.steps[call] {
+            for ((_, which), place) in set.iter().zip(places) {
+                let Some(attr) = place.and_then(|k| attrs.get_mut(k)) else {
+                    continue;
+                };
+                *attr = Some(match which {
+                    0 => AttrValue::int(group),
+                    1 => AttrValue::ints(&strides[..axes]),
+                    2 => AttrValue::ints(&dilations[..axes]),
+                    3 => AttrValue::ints(&pads[..2 * axes]),
+                    _ => AttrValue::str(auto.unwrap_or("NOTSET")),
+                });
+            }
+        }
+        let group = if set.contains(&("group", 0)) { group } else { 1 };
+        let mut shape_of = |at: usize, f: &dyn Fn(&mut Vec<i64>)| {
+            if let Some(shape) = operands.get(at).and_then(|&u| recipe.shape_mut(u))
+                && shape.len() >= 3
+            {
+                f(shape);
+            }
+        };
+        shape_of(0, &|x| {
+            x[1] = group * inner;
+            for extent in &mut x[2..] {
+                *extent = (*extent).max(fresh + 2);
+            }
+        });
+        shape_of(1, &|w| {
+            (w[0], w[1]) = if transposed {
+                (group * inner, outer)
+            } else {
+                (group * outer, inner)
+            };
+            for (extent, k) in w[2..].iter_mut().zip(kernel) {
+                *extent = k;
+            }
+        });
+    }
+}
+
+pub(super) fn is_convolution(step: &Step) -> bool {
+    matches!(step, Step::Call { def, .. } if def.name == "conv" || def.name == "conv_transpose")
+}

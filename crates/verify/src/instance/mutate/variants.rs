@@ -1,0 +1,184 @@
+//! Systematic variants: each attribute and each dimension of a recipe at each relevant value.
+
+use super::attribute::{mutate_attribute, other_value};
+use super::convolution::{is_convolution, mutate_convolutions};
+use super::structure::{mutate_members, mutate_operator};
+use super::{Place, RuleNumbers, Tie, tied};
+use crate::instance::random::Random;
+use crate::instance::recipe::{Recipe, Step};
+use tautomer_op::{AttrKind, AttrValue};
+
+/// The number of variants with other member counts.
+const MEMBERS: usize = 6;
+
+/// The number of variants of convolutions.
+const CONVOLUTIONS: usize = 16;
+
+/// Recipes with one attribute at each of its relevant values, in all calls that share it; and with other shapes; in
+/// random order.
+pub(crate) fn variants(recipe: &Recipe, numbers: &RuleNumbers, random: &mut Random) -> Vec<Recipe> {
+    let rank = recipe
+        .shaped()
+        .into_iter()
+        .filter_map(|i| recipe.shape(i))
+        .map(Vec::len)
+        .max()
+        .unwrap_or(0) as i64;
+    let mut out: Vec<Recipe> = Vec::new();
+    let mut seen: Vec<(&str, usize)> = Vec::new();
+    for call in recipe.calls() {
+        let Step::Call { def, attrs, .. } = &recipe.steps[call] else {
+            continue;
+        };
+        for (k, attr) in def.attrs.iter().enumerate() {
+            if seen.contains(&(def.name, k)) {
+                continue;
+            }
+            seen.push((def.name, k));
+            let values: Vec<Option<AttrValue>> = match attr.kind {
+                AttrKind::Bool => [false, true].map(|b| Some(AttrValue::Bool(b))).to_vec(),
+                AttrKind::Int => [1, 2, 3].map(|n| Some(AttrValue::int(n))).to_vec(),
+                AttrKind::Axis(_) => (-rank..rank).map(|n| Some(AttrValue::int(n))).collect(),
+                AttrKind::OneOf(all) => all.iter().map(|s| Some(AttrValue::str(s))).collect(),
+                AttrKind::Ints | AttrKind::Axes(_) | AttrKind::Float => (0..3)
+                    .map(|_| other_value(attr, attrs[k].as_ref(), rank as usize, numbers, random))
+                    .collect(),
+                _ => continue,
+            };
+            for value in values {
+                let mut next = recipe.clone();
+                for step in &mut next.steps {
+                    if let Step::Call {
+                        def: other, attrs: all, ..
+                    } = step
+                        && other.name == def.name
+                        && all[k] == attrs[k]
+                    {
+                        all[k].clone_from(&value);
+                    }
+                }
+                out.push(next);
+            }
+        }
+    }
+    if recipe.calls().into_iter().any(|i| is_convolution(&recipe.steps[i])) {
+        for _ in 0..CONVOLUTIONS {
+            let mut next = recipe.clone();
+            mutate_convolutions(&mut next, numbers, random);
+            out.push(next);
+        }
+    }
+    for (place, value) in recipe.integers() {
+        if let Place::Attr(..) = place {
+            for other in [
+                value.saturating_add(1),
+                value.saturating_sub(1),
+                if value == 0 { 2 } else { 0 },
+            ] {
+                let mut next = recipe.clone();
+                next.set(place, other);
+                out.push(next);
+            }
+        }
+    }
+    // With equal dimensions, transposed or swapped operands have the same type.
+    let square: Vec<Recipe> = out.iter().map(|next| squared(next, &[2, 3][..], random)).collect();
+    for next in square {
+        if random.chance(1, 3) {
+            out.push(next);
+        }
+    }
+    for _ in 0..MEMBERS {
+        let mut next = recipe.clone();
+        mutate_members(&mut next, numbers, random);
+        out.push(next);
+        if !numbers.rule.operators.is_empty() {
+            let mut next = recipe.clone();
+            mutate_operator(&mut next, numbers, random);
+            mutate_attribute(&mut next, numbers, random);
+            out.push(next);
+        }
+    }
+    out.extend(shapes(recipe, random));
+    random.shuffle(&mut out);
+    out
+}
+
+/// Each operand broadcast along each of its axes, and with a leading axis more or less; each dimension 0, 1, and one
+/// larger.
+fn shapes(recipe: &Recipe, random: &mut Random) -> Vec<Recipe> {
+    let mut out = Vec::new();
+    for i in recipe.shaped() {
+        let Some(shape) = recipe.shape(i) else { continue };
+        let mut change = |f: &dyn Fn(&mut Vec<i64>)| {
+            let mut next = recipe.clone();
+            next.shape_mut(i).into_iter().for_each(f);
+            out.push(next);
+        };
+        for axis in 0..shape.len() {
+            change(&|shape| shape[axis] = 1);
+        }
+        if !shape.is_empty() {
+            change(&|shape| {
+                shape.remove(0);
+            });
+            change(&|shape| shape.clear());
+        }
+        change(&|shape| shape.insert(0, 2));
+    }
+    // One operand with one axis more, another with one less.
+    let shaped = recipe.shaped();
+    for &i in &shaped {
+        for &j in &shaped {
+            if i == j || recipe.shape(j).is_none_or(Vec::is_empty) {
+                continue;
+            }
+            for with_batch in [false, true] {
+                let mut next = recipe.clone();
+                if let Some(shape) = next.shape_mut(i) {
+                    shape.insert(0, 2);
+                }
+                if let Some(shape) = next.shape_mut(j) {
+                    shape.remove(0);
+                }
+                if with_batch {
+                    for &k in shaped.iter().filter(|k| **k != i && **k != j) {
+                        if let Some(shape) = next.shape_mut(k) {
+                            shape.insert(0, 2);
+                        }
+                    }
+                }
+                out.push(next);
+            }
+        }
+    }
+    let mut seen = Vec::new();
+    for (place, value) in recipe.integers() {
+        if seen.contains(&value) || matches!(place, Place::Attr(..)) {
+            continue;
+        }
+        seen.push(value);
+        for next_value in [0, 1, value.saturating_add(1)] {
+            for tie in [Tie::SameKind, Tie::SameAxis] {
+                let mut next = recipe.clone();
+                for place in tied(recipe, place, tie, random) {
+                    next.set(place, next_value);
+                }
+                out.push(next);
+            }
+        }
+    }
+    out
+}
+
+/// The recipe with the same number for all dimensions of leaves.
+fn squared(recipe: &Recipe, sides: &[i64], random: &mut Random) -> Recipe {
+    let mut out = recipe.clone();
+    let side = random.pick(sides).unwrap_or(2);
+    for i in 0..out.steps.len() {
+        if let Some(shape) = out.shape_mut(i) {
+            shape.fill(side);
+        }
+    }
+    out
+}

@@ -1,0 +1,34 @@
+//! Instances that are enumerated, because random search rarely finds them: each element type, each order of axes where
+//! all dimensions are equal, each number near one in the rule, and so on.
+
+mod axes;
+mod numbers;
+mod sizes;
+mod types;
+mod windows;
+
+use super::recipe::Recipe;
+
+pub(crate) use self::axes::{with_moved_axes, with_orders};
+pub(crate) use self::numbers::with_numbers;
+pub(crate) use self::sizes::{with_integers, with_sizes, with_small_extents};
+pub(crate) use self::types::with_types;
+pub(crate) use self::windows::with_windows;
+
+/// The dimensions of all axes where they are made equal.
+const EQUAL: [i64; 2] = [2, 3];
+
+/// The recipe with all dimensions of operands equal, for a few values.
+pub(crate) fn with_equal_extents(recipe: &Recipe) -> Vec<Recipe> {
+    EQUAL.iter().map(|&n| squared(recipe, n)).collect()
+}
+
+fn squared(recipe: &Recipe, n: i64) -> Recipe {
+    let mut out = recipe.clone();
+    for i in 0..out.steps.len() {
+        if let Some(shape) = out.shape_mut(i) {
+            shape.fill(n);
+        }
+    }
+    out
+}

@@ -1,0 +1,140 @@
+//! Is a rule true: a search for an instance at which it is wrong, then a proof for all sizes.
+
+mod all;
+#[cfg(test)]
+mod evidence_tests;
+pub(crate) mod search;
+pub(crate) mod shrink;
+#[cfg(test)]
+mod tests;
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use self::search::Search;
+use self::shrink::{Shrinking, shrink};
+use crate::compare::finding::Fault;
+use crate::instance::random::Random;
+use crate::instance::seeds::{seeds, unmatched_alternatives};
+use crate::proof;
+use crate::verdict::options::Options;
+use crate::verdict::report::{Report, Verdict, counterexample};
+use tautomer_diag::Span;
+use tautomer_op::Laws;
+use tautomer_rewrite::Trial;
+use tautomer_rule::{Example, PatternNode, Rule};
+
+pub(crate) use self::all::in_order;
+pub use self::all::verify_all;
+
+/// Verifies a rule; `examples` are those of its file.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use tautomer_diag::Source;
+/// # use tautomer_lang::parse_rules;
+/// # use tautomer_rule::load_rules;
+/// # use tautomer_verify::{Options, Verdict, verify};
+/// let text = "/// Order does not matter, or does it.\nrule swap(a, b) { matmul(a, b) => matmul(b, a) numerics real }";
+/// let set = load_rules(parse_rules(Arc::new(Source::new("swap.rules", text))).unwrap()).unwrap();
+/// let report = verify(&set.rules[0], &set.examples, &Options::default());
+/// assert!(matches!(report.verdict, Verdict::Refuted(_)));
+/// ```
+pub fn verify(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Report {
+    // A panic costs the verdict of one rule, not of all rules verified in the same run.
+    std::panic::catch_unwind(AssertUnwindSafe(|| verified(rule, examples, options))).unwrap_or_else(|_| {
+        let mut report = Report::new(rule);
+        report.verdict = Verdict::Undecided("internal error: the verifier panicked on this rule".to_owned());
+        report
+    })
+}
+
+/// Limits on the vertices and on the alternatives of a source.
+const VERTICES: usize = 1000;
+const ALTERNATIVES: usize = 300;
+
+/// Limit on the expressions in the text of a rule.
+const EXPRESSIONS: usize = 10_000;
+
+/// Why a rule is too large to verify, if it is.
+fn too_large(rule: &Rule) -> Option<String> {
+    let vertices = rule.source.len();
+    let alternatives = rule.source.nodes().map(|(_, node)| match node {
+        PatternNode::AnyOf(items) => items.len(),
+        _ => 0,
+    });
+    let alternatives: usize = alternatives.sum();
+    let inside = |span: Span| span.start >= rule.span.start && span.end <= rule.span.end;
+    let expressions = rule.ast.iter().filter(|(_, expr)| inside(expr.span)).count();
+    let counts = [
+        (vertices, VERTICES, "vertices of the source"),
+        (alternatives, ALTERNATIVES, "alternatives of the source"),
+        (expressions, EXPRESSIONS, "expressions of the rule"),
+    ];
+    let (count, most, what) = counts.into_iter().find(|(count, most, _)| count > most)?;
+    Some(format!(
+        "there are {count} {what}, more than the limit of {most}; split it into smaller rules"
+    ))
+}
+
+fn verified(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Report {
+    if let Some(why) = too_large(rule) {
+        let mut report = Report::new(rule);
+        report.verdict = Verdict::Undecided(why);
+        return report;
+    }
+    let mut random = Random::part(options.seed, &rule.name);
+    let trial = Trial::new(rule.clone());
+    let mut search = Search::new(rule, &trial, options);
+    let seeds = seeds(rule, &trial, examples);
+    let wrong = search.search(seeds, options, &mut random);
+    let strict = options.strict || wrong.as_ref().is_some_and(|found| found.mismatch.fault == Fault::Types);
+    let proof = match wrong {
+        None if options.prove && options.laws != Laws::ALL => Some(Err(
+            "the proof relies on all laws of functions, and some are disabled".to_owned(),
+        )),
+        None if options.prove => {
+            let forms = search.forms();
+            Some(match unmatched_alternatives(rule, &forms) {
+                0 => proof::prove(&proof::Task {
+                    rule,
+                    trial: &trial,
+                    agreeing: &forms,
+                    refused: search.refused(),
+                    all_types: search.all_types,
+                }),
+                n => Err(format!(
+                    "no instance was found for {n} of the alternatives in its source"
+                )),
+            })
+        }
+        _ => None,
+    };
+    let Search {
+        mut report, evidence, ..
+    } = search;
+    if let Some(Err(why)) = &proof {
+        report.not_proved = Some(why.clone());
+    }
+    report.verdict = match (wrong, proof) {
+        (Some(found), _) => {
+            let shrinking = Shrinking {
+                strict,
+                attempts: options.shrinking,
+            };
+            let smallest = shrink(rule, &trial, found, shrinking, &mut random);
+            Verdict::Refuted(Box::new(counterexample(smallest)))
+        }
+        (None, Some(Ok(coverage))) if coverage.ledger.is_complete() => Verdict::ProvedForAll(coverage),
+        (None, Some(Ok(coverage))) => Verdict::ProvedFor(coverage),
+        (None, _) if report.instances > 0 => evidence.verdict(),
+        (None, _) if report.refused > 0 => Verdict::Undecided(format!(
+            "the target has the type of the source at none of the instances found: {}",
+            report.refusal.as_deref().unwrap_or("it differs")
+        )),
+        (None, _) => Verdict::Undecided(
+            "no operands were found that it matches; an `example` of the rule would give the search a start".to_owned(),
+        ),
+    };
+    report
+}

@@ -1,0 +1,204 @@
+//! The fingerprint of a rule: a hash of everything its verdict depends on, its text and the rows of its operators.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use crate::instance::seeds::examples_of;
+use tautomer_diag::Source;
+use tautomer_graph::to_program;
+use tautomer_lang::ast::{Ast, ExprKind, Item};
+use tautomer_lang::{format_program, format_rules, parse_program, parse_rules};
+use tautomer_op::{OpDef, lookup};
+use tautomer_rule::{Example, ExampleKind, Rule};
+
+/// 32 hexadecimal digits that change with anything the verdict of the rule depends on: its name, direction and class,
+/// its text in canonical form without comments and documentation, and the rows of all operators in it, including those
+/// that the bodies of composite operators call.
+///
+/// What primitive operators compute is not included; [`VERIFIER`](crate::VERIFIER) covers that.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use tautomer_diag::Source;
+/// # use tautomer_lang::parse_rules;
+/// # use tautomer_rule::load_rules;
+/// # use tautomer_verify::fingerprint;
+/// let of = |text: &str| {
+///     let source = Arc::new(Source::new("a.rules", format!("/// Nothing is added.\n{text}")));
+///     fingerprint(&load_rules(parse_rules(source).unwrap()).unwrap().rules[0])
+/// };
+/// let written = of("rule nothing(x) { x + 0 => x numerics real }");
+/// assert_eq!(of("// Why?\nrule nothing(x) {\n  (x + 0)   => x\n  numerics real\n}"), written);
+/// assert_ne!(of("rule nothing(x) { x - 0 => x numerics real }"), written);
+/// ```
+pub fn fingerprint(rule: &Rule) -> String {
+    let mut text = format!("{}\n{}\n", rule.name, rule.class);
+    let source = Arc::new(Source::new("rule", rule.ast.source.slice(rule.span)));
+    let mut found = Operators::default();
+    for variable in &rule.operators {
+        found.waiting.extend(&variable.choices);
+    }
+    match parse_rules(source.clone()) {
+        Ok(mut file) => {
+            file.comments.clear();
+            for item in &mut file.items {
+                if let Item::Rule(rule) = item {
+                    rule.doc = None;
+                }
+            }
+            found.calls_of(&file.ast);
+            text.push_str(&format_rules(&file));
+        }
+        // Text that does not parse on its own is hashed as it is.
+        Err(_) => text.push_str(&source.text),
+    }
+    for def in found.with_those_of_bodies() {
+        text.push_str(&row(def));
+    }
+    format!("{:032x}", fnv1a(text.as_bytes()))
+}
+
+/// 32 hexadecimal digits that change with the examples of the rule, which seed the search for instances.
+///
+/// ```
+/// use tautomer_verify::{examples_fingerprint, shipped_rules};
+/// let rules = shipped_rules().unwrap();
+/// let of = |i: usize| examples_fingerprint(&rules[i].rule, &rules[i].examples);
+/// assert_ne!(of(0), of(1));
+/// ```
+pub fn examples_fingerprint(rule: &Rule, examples: &[Example]) -> String {
+    let mut text = String::new();
+    for example in examples_of(rule, examples) {
+        text.push_str(&format_program(&to_program(&example.source)));
+        if let ExampleKind::Becomes(after) = &example.kind {
+            text.push_str("becomes\n");
+            text.push_str(&format_program(&to_program(after)));
+        }
+    }
+    format!("{:032x}", fnv1a(text.as_bytes()))
+}
+
+/// Operators found whose bodies have not been searched yet.
+#[derive(Default)]
+struct Operators {
+    waiting: Vec<&'static OpDef>,
+}
+
+impl Operators {
+    fn calls_of(&mut self, ast: &Ast) {
+        for (_, expr) in ast.iter() {
+            let name = match &expr.kind {
+                ExprKind::Call { callee, .. } => Some(callee.as_str()),
+                ExprKind::Binary { op, .. } => op.operator(),
+                ExprKind::Unary { op, .. } => Some(op.operator()),
+                _ => None,
+            };
+            self.waiting.extend(name.and_then(lookup));
+        }
+    }
+
+    /// All operators found, including those that bodies call, sorted by name.
+    fn with_those_of_bodies(mut self) -> impl Iterator<Item = &'static OpDef> {
+        let mut names = BTreeSet::new();
+        while let Some(def) = self.waiting.pop() {
+            if !names.insert(def.name) {
+                continue;
+            }
+            let body = def.composite_body().map(|body| Arc::new(Source::new(def.name, body)));
+            if let Some(Ok(program)) = body.map(parse_program) {
+                self.calls_of(&program.ast);
+            }
+        }
+        names.into_iter().filter_map(lookup)
+    }
+}
+
+/// A row of the operator table, as far as it can be printed.
+fn row(def: &OpDef) -> String {
+    let mut out = format!("{}(", def.name);
+    for operand in def.operands {
+        let _ = write!(out, "{} {:?} {:?},", operand.name, operand.kind, operand.attr);
+    }
+    out.push_str(") {");
+    for attr in def.attrs {
+        let _ = write!(out, "{} {:?} {:?},", attr.name, attr.kind, attr.default);
+    }
+    let traits: Vec<_> = def.traits.names().collect();
+    let _ = writeln!(
+        out,
+        "}} {} {}",
+        traits.join(" "),
+        def.composite_body().unwrap_or_default()
+    );
+    out
+}
+
+/// The 128-bit FNV-1a hash. A collision is no attack: anyone who can choose the text of a rule can choose its verdict
+/// as well.
+fn fnv1a(bytes: &[u8]) -> u128 {
+    const BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
+    const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
+    bytes
+        .iter()
+        .fold(BASIS, |hash, &byte| (hash ^ u128::from(byte)).wrapping_mul(PRIME))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tautomer_rule::load_checked_rules;
+
+    fn of(text: &str) -> String {
+        let set = parse_rules(Arc::new(Source::new("a.rules", text))).and_then(load_checked_rules);
+        fingerprint(&set.unwrap_or_else(|e| panic!("{}", e.render(false))).rules[0])
+    }
+
+    #[test]
+    fn the_hash_is_the_published_one() {
+        assert_eq!(fnv1a(b""), 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d);
+        assert_eq!(fnv1a(b"a"), 0xd228_cb69_6f1a_8caf_7891_2b70_4e4a_8964);
+        assert_eq!(fnv1a(b"foobar"), 0x343e_1662_793c_64bf_6f0d_3597_ba44_6f18);
+    }
+
+    #[test]
+    fn what_a_rule_says_decides_and_how_it_is_written_does_not() {
+        let base = of("rule a(x, y) { relu(x) + y => y + relu(x) where x.rank == y.rank numerics bitwise }");
+        assert_eq!(base.len(), 32);
+        let same = [
+            "/// Documented.\nrule a(x, y) { relu(x) + y => y + relu(x) where x.rank == y.rank numerics bitwise }",
+            "rule a( x,y, ) {\n  // Why not?\n  (relu(x)) + y => y + relu(x)\n  where x.rank == y.rank\n  numerics bitwise\n}",
+            "rule b(x) { x * 1 => x }\nrule a(x, y) { relu(x) + y => y + relu(x) where x.rank == y.rank numerics bitwise }",
+        ];
+        assert_eq!(of(same[0]), base);
+        assert_eq!(of(same[1]), base);
+        let set = load_checked_rules(parse_rules(Arc::new(Source::new("a.rules", same[2]))).unwrap()).unwrap();
+        assert_eq!(fingerprint(&set.rules[1]), base);
+        let others = [
+            "rule b(x, y) { relu(x) + y => y + relu(x) where x.rank == y.rank numerics bitwise }",
+            "rule a(x, y) { relu(x) + y => y + relu(x) where x.rank == y.rank numerics real }",
+            "rule a(x, y) { relu(x) + y => y + relu(x) where x.shape == y.shape numerics bitwise }",
+            "rule a(x, y) { relu(x) + y => y + relu(x) numerics bitwise }",
+            "rule a(x, y) { relu(x) + y => relu(x) + y where x.rank == y.rank numerics bitwise }",
+            "rule a(x: param, y) { relu(x) + y => y + relu(x) where x.rank == y.rank numerics bitwise }",
+        ];
+        for other in others {
+            assert_ne!(of(other), base, "{other}");
+        }
+    }
+
+    #[test]
+    fn both_directions_have_their_own() {
+        let text = "rule a(x, y) { -(x * y) <=> -x * y numerics bitwise }";
+        let set = load_checked_rules(parse_rules(Arc::new(Source::new("a.rules", text))).unwrap()).unwrap();
+        assert_ne!(fingerprint(&set.rules[0]), fingerprint(&set.rules[1]));
+    }
+
+    #[test]
+    fn operators_of_bodies_count() {
+        let mut found = Operators::default();
+        found.waiting.extend(lookup("silu"));
+        let names: Vec<_> = found.with_those_of_bodies().map(|def| def.name).collect();
+        assert_eq!(names, ["add", "div", "exp", "mul", "neg", "sigmoid", "silu"]);
+    }
+}

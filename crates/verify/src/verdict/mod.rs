@@ -1,0 +1,10 @@
+//! What is reported about a rule and kept: verdicts, the evidence for them, lock files and their table.
+
+pub(crate) mod evidence;
+pub(crate) mod fingerprint;
+pub(crate) mod level;
+pub(crate) mod lock;
+pub(crate) mod options;
+pub(crate) mod report;
+pub(crate) mod shipped;
+pub(crate) mod table;

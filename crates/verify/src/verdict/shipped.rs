@@ -1,0 +1,106 @@
+//! The built-in rules with their verdicts.
+
+use std::sync::{Arc, OnceLock};
+
+use super::lock::{Entry, Lock};
+use tautomer_diag::{Diagnostics, Source};
+use tautomer_rule::{
+    Example, NamedText, Rule, composite_rules, library, library_files, library_set, library_set_files, shipped,
+};
+
+/// A rule with its examples.
+#[derive(Debug, Clone)]
+pub struct Subject {
+    /// The name of the source text that contains the rule, usually a path.
+    pub source: String,
+    /// The rule.
+    pub rule: Arc<Rule>,
+    /// The examples in that source text.
+    pub examples: Arc<[Example]>,
+}
+
+impl Subject {
+    /// Rules with the examples of the same source text.
+    pub fn of(rules: &[Arc<Rule>], examples: Arc<[Example]>) -> impl Iterator<Item = Subject> {
+        rules.iter().map(move |rule| Subject {
+            source: rule.ast.source.name.clone(),
+            rule: rule.clone(),
+            examples: examples.clone(),
+        })
+    }
+}
+
+/// All built-in rules: the library, the rules made of the bodies of composite operators, and the sets.
+///
+/// # Errors
+/// Problems in the files; the tests ensure that there are none.
+///
+/// ```
+/// let shipped = tautomer_verify::shipped_rules().unwrap();
+/// assert!(shipped.iter().any(|subject| subject.source == "rules/gsl/conv.rules"));
+/// ```
+pub fn shipped_rules() -> Result<Vec<Subject>, Diagnostics> {
+    let library = library().map_err(Clone::clone)?;
+    let composite = composite_rules().map_err(Clone::clone)?;
+    let mut out: Vec<Subject> = Subject::of(&library.rules, library.examples.as_slice().into()).collect();
+    out.extend(Subject::of(composite, Arc::new([])));
+    for (name, _) in library_set_files() {
+        let set = library_set(name).unwrap_or_else(|| Ok(Default::default()))?;
+        out.extend(Subject::of(&set.rules, set.examples.into()));
+    }
+    Ok(out)
+}
+
+/// The directory of the lock for a source text, and the file name in its entries: those of its path, or the library's
+/// directory for rules that are in no file.
+pub fn place_of(source: &str) -> (&str, &str) {
+    if source.starts_with('<') {
+        return ("rules", source);
+    }
+    source.rsplit_once('/').unwrap_or(("", source))
+}
+
+/// The locks of the built-in rules, by directory; a lock that cannot be parsed is empty, which the tests rule out.
+pub fn shipped_locks() -> &'static [(&'static str, Lock)] {
+    static READ: OnceLock<Vec<(&'static str, Lock)>> = OnceLock::new();
+    READ.get_or_init(|| {
+        let locks: [NamedText; 3] = [
+            shipped!("rules/verdicts.lock"),
+            shipped!("rules/gsl/verdicts.lock"),
+            shipped!("rules/taso/verdicts.lock"),
+        ];
+        locks
+            .iter()
+            .map(|(path, text)| (place_of(path).0, Lock::parse(text).unwrap_or_default()))
+            .collect()
+    })
+}
+
+/// The verdict of an unmodified built-in rule; `None` for other rules.
+///
+/// ```
+/// use tautomer_rule::library;
+/// use tautomer_verify::{Level, shipped_verdict};
+/// let rule = &library().unwrap().rules[0];
+/// assert!(shipped_verdict(rule).unwrap().verdict >= Level::Tested);
+/// ```
+pub fn shipped_verdict(rule: &Rule) -> Option<&'static Entry> {
+    let source = &*rule.ast.source;
+    if !is_shipped(source) {
+        return None;
+    }
+    let (folder, file) = place_of(&source.name);
+    let (_, lock) = shipped_locks().iter().find(|(name, _)| *name == folder)?;
+    lock.get(file, &rule.name)
+}
+
+/// Whether a source text is a built-in rule file, unmodified.
+pub fn is_shipped(source: &Source) -> bool {
+    let sets = library_set_files().iter().flat_map(|(_, files)| files.iter());
+    let composite = || composite_rules().ok()?.first().map(|rule| &rule.ast.source);
+    library_files()
+        .iter()
+        .chain(sets)
+        .any(|&(name, text)| name == source.name && text == source.text)
+        || composite().is_some_and(|own| own.name == source.name && own.text == source.text)
+}
