@@ -3,7 +3,10 @@
 //! ONNX fixes the channel axis; these are the forms for other layouts, defined by their bodies.
 
 use super::common::{axes_value, known_axes, set};
-use super::{AttrDef, AttrKind, AttrValue, AxisOf, CostRule, Default, Infer, OpDef, OpError, OpTraits, Operand};
+use super::{
+    AttrDef, AttrKind, AttrValue, AxisOf, Channel, CostRule, Default, Infer, OpDef, OpError, OpTraits, Operand,
+    ShapeRule,
+};
 use tautomer_tensor::{DType, Dim, Type};
 
 const X: Operand = Operand::one("x");
@@ -54,7 +57,8 @@ pub(super) const OPS: &[OpDef] = &[
            when center { z + b } else { z }
          }",
     )
-    .cost(CostRule::Elementwise(2.0)),
+    .cost(CostRule::Elementwise(2.0))
+.shapes(ShapeRule::PerChannel(Channel::Named)),
     OpDef::new(
         "layer_norm_along",
         "Normalizes along one axis to mean 0 and variance 1, then scales and shifts along it.",
@@ -77,7 +81,8 @@ pub(super) const OPS: &[OpDef] = &[
            when center { z + b } else { z }
          }",
     )
-    .cost(CostRule::Elementwise(8.0)),
+    .cost(CostRule::Elementwise(8.0))
+.shapes(ShapeRule::PerChannel(Channel::Named)),
     OpDef::new(
         "instance_norm_along",
         "Normalizes over all but the first and the channel axis to mean 0 and variance 1, then scales and shifts.",
@@ -96,7 +101,8 @@ pub(super) const OPS: &[OpDef] = &[
            when center { z + b } else { z }
          }",
     )
-    .cost(CostRule::Elementwise(8.0)),
+    .cost(CostRule::Elementwise(8.0))
+.shapes(ShapeRule::PerChannel(Channel::Named)),
     OpDef::new(
         "group_norm_along",
         "Normalizes each group of channels of each batch element to mean 0 and variance 1, then scales and shifts.",
@@ -124,7 +130,8 @@ pub(super) const OPS: &[OpDef] = &[
            when center { z + b } else { z }
          }",
     )
-    .cost(CostRule::Elementwise(8.0)),
+    .cost(CostRule::Elementwise(8.0))
+.shapes(ShapeRule::PerChannel(Channel::Named)),
     OpDef::new(
         "l2_normalize",
         "`x` divided by the root of its sum of squares along axes, which is raised to at least `epsilon`.",

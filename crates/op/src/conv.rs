@@ -5,7 +5,8 @@ use super::cost::{elements, extent};
 use super::value::shaped;
 use super::window::{AUTO_PAD, DILATIONS, Grid, PADS, Positions, STRIDES, Tap, Windows, list, spatial};
 use super::{
-    AttrDef, AttrKind, AttrValue, CostRule, Default, Eval, Infer, OpDef, OpError, OpTraits, Operand, System, Value,
+    AttrDef, AttrKind, AttrValue, CostRule, Default, Eval, Infer, OpDef, OpError, OpTraits, Operand, ShapeRule, System,
+    Value,
 };
 use crate::reference;
 use tautomer_tensor::{DType, Dim, Shape, TensorType, Type};
@@ -32,6 +33,7 @@ pub(super) const OPS: &[OpDef] = &[
     .reference(reference!(conv))
     .traits(OpTraits::LINEAR)
     .cost(CostRule::Flops(conv_flops))
+    .shapes(ShapeRule::Convolution { transposed: false })
     .onnx("Conv", 1),
     OpDef::new(
         "conv_transpose",
@@ -63,6 +65,7 @@ pub(super) const OPS: &[OpDef] = &[
     .reference(reference!(conv_transpose))
     .traits(OpTraits::LINEAR)
     .cost(CostRule::Flops(transpose_flops))
+    .shapes(ShapeRule::Convolution { transposed: true })
     .onnx("ConvTranspose", 1),
 ];
 

@@ -1,7 +1,7 @@
 //! A row of the operator table.
 
 use super::infer::{Infer, OpError};
-use super::{AttrDef, AttrValue, CostRule, Reference};
+use super::{AttrDef, AttrValue, CostRule, Reference, ShapeRule};
 use tautomer_tensor::Type;
 
 /// Fills in attribute values of a call that depend on its operands.
@@ -31,6 +31,8 @@ pub struct OpDef {
     pub traits: OpTraits,
     /// What it costs.
     pub cost: CostRule,
+    /// How the shapes of its operands and its attributes fit together.
+    pub shapes: ShapeRule,
     /// Its counterpart in ONNX.
     pub onnx: Option<OnnxName>,
 }
@@ -257,6 +259,7 @@ impl OpDef {
             semantics: Semantics::Missing,
             traits: OpTraits::NONE,
             cost: CostRule::Elementwise(1.0),
+            shapes: ShapeRule::Unstated,
             onnx: None,
         }
     }
@@ -321,6 +324,12 @@ impl OpDef {
         self
     }
 
+    /// States how the shapes of its operands and its attributes fit together.
+    pub const fn shapes(mut self, shapes: ShapeRule) -> OpDef {
+        self.shapes = shapes;
+        self
+    }
+
     /// Sets the counterpart in ONNX.
     pub const fn onnx(mut self, name: &'static str, since: u32) -> OpDef {
         self.onnx = Some(OnnxName { name, since });
@@ -364,6 +373,14 @@ impl OpDef {
         let least = self.operands.iter().filter(|o| o.kind != OperandKind::Optional).count();
         let variadic = self.operands.last().is_some_and(|o| o.kind == OperandKind::Variadic);
         (least, (!variadic).then_some(self.operands.len()))
+    }
+
+    /// How the shapes of its operands and its attributes fit together: as stated, or as its properties imply.
+    pub fn shape_rule(&self) -> ShapeRule {
+        match self.shapes {
+            ShapeRule::Unstated if self.traits.contains(OpTraits::ELEMENTWISE) => ShapeRule::Broadcast,
+            stated => stated,
+        }
     }
 
     /// True if both inference and semantics are given.

@@ -7,7 +7,8 @@ use super::common::{
     select_axes, set, transpose as transposed, typed,
 };
 use super::{
-    AttrDef, AttrKind, AttrValue, AxisOf, CostRule, Default, Eval, Infer, OpDef, OpError, OpTraits, Operand, System,
+    AttrDef, AttrKind, AttrValue, AxisOf, CostRule, Default, Eval, Infer, OpDef, OpError, OpTraits, Operand, ShapeRule,
+    System,
 };
 use crate::{map_value, reference};
 use tautomer_tensor::{Dim, Shape, Type};
@@ -39,6 +40,7 @@ pub(super) const OPS: &[OpDef] = &[
         .reference(reference!(view))
         .traits(VIEW)
         .cost(CostRule::View)
+        .shapes(ShapeRule::Reshape)
         .onnx("Reshape", 1),
     OpDef::new("transpose", "Axes in another order; reversed if no order is given.")
         .aliases(&["permute", "shuffle"])
@@ -54,6 +56,7 @@ pub(super) const OPS: &[OpDef] = &[
         .reference(reference!(transpose))
         .traits(VIEW)
         .cost(MOVE)
+        .shapes(ShapeRule::Permute)
         .onnx("Transpose", 1),
     OpDef::new("squeeze", "Removes axes of size 1: those listed, or all.")
         .operands(&[X, Operand::attr("axes")])
@@ -68,6 +71,7 @@ pub(super) const OPS: &[OpDef] = &[
         .reference(reference!(view))
         .traits(VIEW)
         .cost(CostRule::View)
+        .shapes(ShapeRule::RemoveAxes)
         .onnx("Squeeze", 1),
     OpDef::new("unsqueeze", "Inserts axes of size 1.")
         .aliases(&["expand_dims"])
@@ -83,6 +87,7 @@ pub(super) const OPS: &[OpDef] = &[
         .reference(reference!(view))
         .traits(VIEW)
         .cost(CostRule::View)
+        .shapes(ShapeRule::InsertAxes)
         .onnx("Unsqueeze", 1),
     OpDef::new(
         "flatten",
@@ -114,6 +119,7 @@ pub(super) const OPS: &[OpDef] = &[
         .reference(reference!(expand))
         .traits(VIEW)
         .cost(MOVE)
+        .shapes(ShapeRule::Expand)
         .onnx("Expand", 8),
     OpDef::new("tile", "Repeats along each axis.")
         .operands(&[X, Operand::attr("repeats")])

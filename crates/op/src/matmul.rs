@@ -5,8 +5,8 @@ use super::elementwise::zip;
 use super::value::shaped;
 use super::window::Positions;
 use super::{
-    AttrDef, AttrKind, AttrValue, AxisOf, CostRule, Default, Eval, Infer, OpDef, OpError, OpTraits, Operand, System,
-    Value,
+    AttrDef, AttrKind, AttrValue, AxisOf, Channel, CostRule, Default, Eval, Infer, OpDef, OpError, OpTraits, Operand,
+    ShapeRule, System, Value,
 };
 use crate::reference;
 use tautomer_tensor::{DType, Dim, Shape, Type};
@@ -22,6 +22,7 @@ pub(super) const OPS: &[OpDef] = &[
     .reference(reference!(matmul))
     .traits(OpTraits::BINARY.and(OpTraits::LINEAR))
     .cost(CostRule::Flops(product_flops))
+    .shapes(ShapeRule::MatrixProduct)
     .onnx("MatMul", 1),
     OpDef::new(
         "gemm",
@@ -49,6 +50,7 @@ pub(super) const OPS: &[OpDef] = &[
     .reference(reference!(gemm))
     .traits(OpTraits::LINEAR)
     .cost(CostRule::Flops(product_flops))
+    .shapes(ShapeRule::Gemm)
     .onnx("Gemm", 7),
     OpDef::new("dense", "Fully connected layer: `x * transpose(w) + b`.")
         .aliases(&["linear"])
@@ -89,7 +91,8 @@ pub(super) const OPS: &[OpDef] = &[
                x + reshape(b) {shape = [b.shape[0]] ++ [1 for i in range(axis + 1, x.rank)]}
              }",
         )
-        .traits(OpTraits::BINARY),
+        .traits(OpTraits::BINARY)
+        .shapes(ShapeRule::PerChannel(Channel::Named)),
 ];
 
 fn numbers(call: &Infer<'_>) -> Result<DType, OpError> {

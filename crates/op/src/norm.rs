@@ -1,6 +1,8 @@
 //! Normalizations: scaling a tensor to mean 0 and variance 1, or to norm 1, over some of its axes.
 
-use super::{AttrDef, AttrKind, AxisOf, CostRule, Default, Infer, OpDef, OpError, OpTraits, Operand};
+use super::{
+    AttrDef, AttrKind, AxisOf, Channel, CostRule, Default, Infer, OpDef, OpError, OpTraits, Operand, ShapeRule,
+};
 use tautomer_tensor::{DType, Dim, Type};
 
 const EPSILON: AttrDef = AttrDef::new(
@@ -45,6 +47,7 @@ pub(super) const OPS: &[OpDef] = &[
          }",
     )
     .cost(CostRule::Elementwise(2.0))
+    .shapes(ShapeRule::PerChannel(Channel::Second))
     .onnx("BatchNormalization", 7),
     OpDef::new(
         "instance_normalization",
@@ -64,6 +67,7 @@ pub(super) const OPS: &[OpDef] = &[
          }",
     )
     .cost(CostRule::Elementwise(8.0))
+    .shapes(ShapeRule::PerChannel(Channel::Second))
     .onnx("InstanceNormalization", 1),
     OpDef::new(
         "group_normalization",
@@ -92,6 +96,7 @@ pub(super) const OPS: &[OpDef] = &[
          }",
     )
     .cost(CostRule::Elementwise(8.0))
+    .shapes(ShapeRule::PerChannel(Channel::Second))
     .onnx("GroupNormalization", 21),
     OpDef::new(
         "layer_normalization",
@@ -118,6 +123,7 @@ pub(super) const OPS: &[OpDef] = &[
          }",
     )
     .cost(CostRule::Elementwise(8.0))
+    .shapes(ShapeRule::PerChannel(Channel::Last))
     .onnx("LayerNormalization", 17),
     OpDef::new(
         "lrn",

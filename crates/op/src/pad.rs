@@ -2,8 +2,8 @@
 
 use super::common::{Out, axes_value, count, int_operand, known_axes, select_axes, set, to_int, typed, whole};
 use super::{
-    AttrDef, AttrKind, AttrValue, AxisOf, CostRule, Default, Eval, Infer, OpDef, OpError, OpTraits, Operand, System,
-    Value,
+    AttrDef, AttrKind, AttrValue, AxisOf, CostRule, Default, Eval, Infer, OpDef, OpError, OpTraits, Operand, PerAxis,
+    ShapeRule, System, Value,
 };
 use crate::reference;
 use tautomer_tensor::{Dim, Nd, Shape, Type};
@@ -48,6 +48,7 @@ pub(super) const OPS: &[OpDef] = &[
         .reference(reference!(pad))
         .traits(OpTraits::MOVEMENT)
         .cost(CostRule::Elementwise(0.0))
+        .shapes(ShapeRule::Lists(&[PerAxis::new("pads", 2, 0)]))
         .onnx("Pad", 2),
 ];
 

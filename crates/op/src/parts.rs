@@ -2,8 +2,8 @@
 
 use super::common::{Out, int_operand, operand_len, select_axis, set, typed, unify};
 use super::{
-    AttrDef, AttrKind, AttrValue, AxisOf, CostRule, Default, Eval, Infer, OpDef, OpError, OpTraits, Operand, System,
-    Value,
+    AttrDef, AttrKind, AttrValue, AxisOf, CostRule, Default, Eval, Infer, OpDef, OpError, OpTraits, Operand, ShapeRule,
+    System, Value,
 };
 use crate::{map_value, reference};
 use tautomer_tensor::{Dim, Nd, Shape, Type};
@@ -28,6 +28,7 @@ pub(super) const OPS: &[OpDef] = &[
         .reference(reference!(concat))
         .traits(OpTraits::MOVEMENT)
         .cost(MOVE)
+        .shapes(ShapeRule::Concat)
         .onnx("Concat", 4),
     OpDef::new("split", "Splits along an axis into a tuple of parts.")
         .operands(&[Operand::one("x"), Operand::attr("sizes")])
@@ -51,6 +52,7 @@ pub(super) const OPS: &[OpDef] = &[
         .reference(reference!(split))
         .traits(OpTraits::MOVEMENT.and(OpTraits::LINEAR))
         .cost(MOVE)
+        .shapes(ShapeRule::Split)
         .onnx("Split", 2),
 ];
 

@@ -8,8 +8,8 @@ use super::elementwise::larger;
 use super::value::shaped;
 use super::window::{AUTO_PAD, DILATIONS, Grid, PADS, Positions, STRIDES, Tap, Windows, spatial};
 use super::{
-    AttrDef, AttrKind, AttrValue, CostRule, Default, Eval, Func, Infer, OpDef, OpError, OpTraits, Operand, System,
-    Value,
+    AttrDef, AttrKind, AttrValue, CostRule, Default, Eval, Func, Infer, OpDef, OpError, OpTraits, Operand, PerAxis,
+    ShapeRule, System, Value,
 };
 use crate::reference;
 use tautomer_tensor::{DType, Dim, Shape, TensorType, Type};
@@ -29,6 +29,14 @@ const CEIL: AttrDef = AttrDef::new(
 );
 const POOL: &[AttrDef] = &[AUTO_PAD, KERNEL, STRIDES, PADS, DILATIONS, CEIL];
 
+/// The attributes that describe windows.
+const LISTS: &[PerAxis] = &[
+    PerAxis::new("kernel_shape", 1, 1),
+    PerAxis::new("strides", 1, 1),
+    PerAxis::new("dilations", 1, 1),
+    PerAxis::new("pads", 2, 0),
+];
+
 /// The operators of this family.
 pub(super) const OPS: &[OpDef] = &[
     OpDef::new("max_pool", "The largest element of each window.")
@@ -40,6 +48,7 @@ pub(super) const OPS: &[OpDef] = &[
         .reference(reference!(max_pool))
         .traits(OpTraits::UNARY.and(OpTraits::MONOTONE))
         .cost(CostRule::Flops(flops))
+        .shapes(ShapeRule::Windows(LISTS))
         .onnx("MaxPool", 1),
     OpDef::new(
         "max_pool_with_indices",
@@ -87,6 +96,7 @@ pub(super) const OPS: &[OpDef] = &[
         .reference(reference!(average_pool))
         .traits(OpTraits::UNARY.and(OpTraits::LINEAR))
         .cost(CostRule::Flops(flops))
+        .shapes(ShapeRule::Windows(LISTS))
         .onnx("AveragePool", 1),
     OpDef::new("lp_pool", "The `p`-norm of each window.")
         .operands(X)
@@ -104,6 +114,7 @@ pub(super) const OPS: &[OpDef] = &[
         .reference(reference!(lp_pool))
         .traits(OpTraits::UNARY)
         .cost(CostRule::Flops(flops))
+        .shapes(ShapeRule::Windows(LISTS))
         .onnx("LpPool", 2),
     OpDef::new(
         "global_average_pool",

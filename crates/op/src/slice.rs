@@ -2,7 +2,8 @@
 
 use super::common::{Out, axes_value, int_operand, known_axes, known_ints, select_axes, set, typed, whole};
 use super::{
-    AttrDef, AttrKind, AttrValue, AxisOf, CostRule, Default, Eval, Infer, OpDef, OpError, OpTraits, Operand, System,
+    AttrDef, AttrKind, AttrValue, AxisOf, CostRule, Default, Eval, Infer, OpDef, OpError, OpTraits, Operand, ShapeRule,
+    System,
 };
 use crate::{map_value, reference};
 use tautomer_tensor::{Dim, Type};
@@ -42,6 +43,7 @@ pub(super) const OPS: &[OpDef] = &[
         .reference(reference!(slice))
         .traits(OpTraits::MOVEMENT.and(OpTraits::LINEAR))
         .cost(CostRule::Elementwise(0.0))
+        .shapes(ShapeRule::Slice)
         .onnx("Slice", 1),
 ];
 

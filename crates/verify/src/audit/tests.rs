@@ -151,7 +151,7 @@ fn a_fault_shows_both_terms_and_an_element() {
 }
 
 #[test]
-fn what_has_no_definition_may_be_anything() {
+fn calls_without_a_definition_may_have_any_value() {
     let program = "opaque mystery(x: f32[4, 2]) -> f32[4, 2];\nfn main(x: f32[4, 2]) { relu(relu(mystery(x * 1.0))) }";
     let [audit, _] = audits(program, &all_rules());
     assert!(audit.is_right() && audit.free == 1 && audit.unchecked == 0, "{audit}");

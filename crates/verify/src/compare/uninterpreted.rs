@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn quotients_by_zero_have_no_meaning() {
+    fn quotients_by_zero_are_undefined() {
         use tautomer_op::Number as _;
         let quotient = |y: i128| Field::new(6).div(&Field::new(y)).unwrap();
         let value = |y: i128| Value::Real(ArcArray::from_elem(IxDyn(&[2]), quotient(y)));

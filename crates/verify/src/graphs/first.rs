@@ -139,7 +139,7 @@ impl Sides<'_> {
         let strange = if operands.iter().all(|(_, equal)| equal.is_some()) {
             None
         } else {
-            let strange = self.strange(theirs, v).map(|w| describe(self.optimized, w));
+            let strange = self.first_unmatched(theirs, v).map(|w| describe(self.optimized, w));
             strange.filter(|w| operands.iter().all(|(operand, _)| operand != w))
         };
         let ElementMismatch {
@@ -161,7 +161,7 @@ impl Sides<'_> {
     }
 
     /// The first value that `v` depends on without an equal one in the original.
-    fn strange(&self, theirs: &[VertexId], v: VertexId) -> Option<VertexId> {
+    fn first_unmatched(&self, theirs: &[VertexId], v: VertexId) -> Option<VertexId> {
         let mut known: FxHashSet<VertexId> = FxHashSet::default();
         for w in self.optimized.rpo_from([v]) {
             let is_leaf = !matches!(self.optimized.vertex(w).node, Node::Call { .. } | Node::Proj(_));

@@ -158,7 +158,7 @@ impl Run<'_> {
                 Compared::Nothing(why) => {
                     reason.get_or_insert(why);
                 }
-                apart => return Err(apart),
+                differ => return Err(differ),
             }
         }
         if self.options.class == Class::Bitwise {

@@ -46,7 +46,7 @@ fn values_that_are_used_often_do_not_fill_the_memory() {
 
 #[test]
 fn equal_formulas_are_proved_for_all_sizes() {
-    let said = |original: &str, optimized: &str| {
+    let verdict = |original: &str, optimized: &str| {
         let report = verify_graphs(&workload(original), &workload(optimized), &Options::default());
         report.verdict.to_string()
     };
@@ -69,7 +69,7 @@ fn equal_formulas_are_proved_for_all_sizes() {
         ),
     ] {
         assert_eq!(
-            said(original, optimized),
+            verdict(original, optimized),
             "proved: the same formulas for all sizes",
             "{original}\n{optimized}"
         );
@@ -85,8 +85,8 @@ fn equal_formulas_are_proved_for_all_sizes() {
             "fn main(x: f32[n]) { reduce_sum(x) / 3.0 }",
         ),
     ] {
-        let said = said(original, optimized);
-        assert!(said.starts_with("refuted"), "{said}\n{original}\n{optimized}");
+        let verdict = verdict(original, optimized);
+        assert!(verdict.starts_with("refuted"), "{verdict}\n{original}\n{optimized}");
     }
 }
 
@@ -269,7 +269,7 @@ fn calls_without_a_definition_are_cut_out() {
 }
 
 #[test]
-fn what_takes_too_long_is_run_by_the_machine() {
+fn large_graphs_are_run_by_the_machine() {
     let machine = |graph: &Graph, inputs: &[Tensor]| {
         let place = |v: VertexId| graph.inputs().iter().position(|&u| u == v);
         interpret(graph, &|v| inputs.get(place(v)?).cloned()).map_err(|e| e.to_string())
@@ -320,7 +320,7 @@ fn what_takes_too_long_is_run_by_the_machine() {
 }
 
 #[test]
-fn bits_are_compared_where_that_is_asked_for() {
+fn bits_are_compared_for_the_bitwise_class() {
     let bitwise = Options {
         class: Class::Bitwise,
         ..Options::default()
@@ -341,7 +341,7 @@ fn bits_are_compared_where_that_is_asked_for() {
 
 /// Attributes of operators without a definition are compared by value: tensors are only partly printed.
 #[test]
-fn unknown_calls_with_other_tensors_are_other_calls() {
+fn calls_with_different_tensors_are_not_paired() {
     let with = |place: usize| {
         let mut table = vec![1.0f32; 700];
         table[place] = 5.0;
@@ -375,7 +375,7 @@ fn unknown_calls_with_other_tensors_are_other_calls() {
 
 /// So are the functions of a call, with the constants in them.
 #[test]
-fn branches_with_other_constants_are_other_branches() {
+fn branches_with_different_constants_differ() {
     let with = |place: usize| {
         let mut table = vec!["1.0"; 700];
         table[place] = "5.0";

@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn extents_that_were_equal_stay_equal_and_others_meet() {
+    fn equal_dimensions_stay_equal_and_others_coincide() {
         let all = small_extents(&gemm());
         assert_eq!(all.len(), 8);
         for recipe in &all {
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_and_ranks_vary_with_the_extents() {
+    fn flags_and_ranks_vary_with_the_dimensions() {
         let all = coincidences(&gemm(), &mut Random::part(0, "flags")).concat();
         let transposed = |r: &Recipe| match &r.steps[3] {
             Step::Call { def, attrs, .. } => attrs[def.attr_index("transA").unwrap()] == Some(AttrValue::Bool(true)),

@@ -162,7 +162,7 @@ mod tests {
     use tautomer_tensor::DType;
 
     #[test]
-    fn symbols_are_numbers_and_unknown_extents_are_learned() {
+    fn symbols_have_values_and_unknown_dimensions_are_learned() {
         let mut graph = Graph::new();
         let (n, m) = (Dim::symbol("n"), Dim::symbol("m"));
         graph.input(

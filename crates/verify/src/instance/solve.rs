@@ -1,14 +1,22 @@
-//! Dimensions and attributes that an operator accepts, derived from the shapes of its operands: the constraints of each
-//! family of operators.
+//! Dimensions and attributes that an operator accepts, derived from the shapes of its operands by the rule that its row
+//! of the table states.
 
 use super::random::Random;
 use super::recipe::{Recipe, Step};
-use tautomer_op::{AttrValue, OpTraits};
+use tautomer_op::{AttrValue, Channel, PerAxis, ShapeRule};
 use tautomer_tensor::Dim;
+
+/// The lists of convolutions beside `kernel_shape`, which follows from the kernel.
+const OF_CONVOLUTIONS: [PerAxis; 4] = [
+    PerAxis::new("strides", 1, 1),
+    PerAxis::new("dilations", 1, 1),
+    PerAxis::new("pads", 2, 0),
+    PerAxis::new("output_padding", 1, 0),
+];
 
 /// The recipe with the operands and attributes of the call at `step` set so that its operator is likely to accept
 /// them; only operands that are leaves, or constants with equal elements, change.
-pub(super) fn solved(recipe: &Recipe, step: usize, random: &mut Random) -> Recipe {
+pub(crate) fn solved(recipe: &Recipe, step: usize, random: &mut Random) -> Recipe {
     let mut out = recipe.clone();
     let Step::Call { def, operands, .. } = &recipe.steps[step] else {
         return out;
@@ -21,26 +29,26 @@ pub(super) fn solved(recipe: &Recipe, step: usize, random: &mut Random) -> Recip
         shapes,
         random,
     };
-    match def.name {
-        "conv" => call.conv(false),
-        "conv_transpose" => call.conv(true),
-        "matmul" => call.matmul(),
-        "gemm" => call.gemm(),
-        "concat" => call.concat(),
-        "batch_normalization" => call.per_channel(1),
-        "instance_normalization" | "group_normalization" => call.per_channel(1),
-        "layer_normalization" => call.per_channel(usize::MAX),
-        name if name.ends_with("_along") || name == "bias_add" => call.along(),
-        "unsqueeze" | "squeeze" => call.axes(def.name == "unsqueeze"),
-        "slice" => call.slice(),
-        "reshape" => call.reshape(),
-        "expand" => call.expand(),
-        "transpose" => call.transpose(),
-        "pad" => call.lengths(&[("pads", 2, 0)]),
-        "max_pool" | "average_pool" | "lp_pool" => call.pool(),
-        "split" => call.split(),
-        _ if def.traits.contains(OpTraits::ELEMENTWISE) => call.broadcast(),
-        _ => {}
+    match def.shape_rule() {
+        ShapeRule::Convolution { transposed } => call.conv(transposed),
+        ShapeRule::Windows(lists) => call.windows(lists),
+        ShapeRule::Lists(lists) => call.lists_of_all_axes(lists),
+        ShapeRule::MatrixProduct => call.matmul(),
+        ShapeRule::Gemm => call.gemm(),
+        ShapeRule::Concat => call.concat(),
+        ShapeRule::Split => call.split(),
+        ShapeRule::PerChannel(Channel::Second) => call.per_channel(1),
+        ShapeRule::PerChannel(Channel::Last) => call.per_channel(usize::MAX),
+        ShapeRule::PerChannel(Channel::Named) => call.per_named_channel(),
+        ShapeRule::InsertAxes => call.insert_axes(),
+        ShapeRule::RemoveAxes => call.remove_axes(),
+        ShapeRule::Slice => call.slice(),
+        ShapeRule::Reshape => call.reshape(),
+        ShapeRule::Expand => call.expand(),
+        ShapeRule::Permute => call.permute(),
+        ShapeRule::Broadcast => call.broadcast(),
+        // `operators_without_a_shape_rule` in `op` lists them.
+        ShapeRule::Unstated => {}
     }
     out
 }
@@ -108,18 +116,24 @@ impl Call<'_> {
     }
 
     /// Truncates or pads lists to a fixed number of elements for each of `n` axes.
-    fn lists(&mut self, n: usize, lists: &[(&str, usize, i64)]) {
-        for (name, each, fill) in lists {
-            if let Some(Some(AttrValue::Ints(list))) = self.attr(name) {
-                let last = list.last().cloned().unwrap_or(Dim::Const(*fill));
+    fn lists(&mut self, n: usize, lists: &[PerAxis]) {
+        for PerAxis { attr, each, neutral } in lists {
+            if let Some(Some(AttrValue::Ints(list))) = self.attr(attr) {
+                let last = list.last().cloned().unwrap_or(Dim::Const(*neutral));
                 list.resize(n * each, last);
             }
         }
     }
 
-    fn lengths(&mut self, lists: &[(&str, usize, i64)]) {
+    fn lists_of_all_axes(&mut self, lists: &[PerAxis]) {
         if let Some(x) = self.shape(0) {
             self.lists(x.len(), lists);
+        }
+    }
+
+    fn windows(&mut self, lists: &[PerAxis]) {
+        if let Some(x) = self.shape(0) {
+            self.lists(x.len().saturating_sub(2), lists);
         }
     }
 
@@ -160,15 +174,7 @@ impl Call<'_> {
             self.set(0, x.clone());
         }
         let axes = x.len().saturating_sub(2);
-        self.lists(
-            axes,
-            &[
-                ("strides", 1, 1),
-                ("dilations", 1, 1),
-                ("pads", 2, 0),
-                ("output_padding", 1, 0),
-            ],
-        );
+        self.lists(axes, &OF_CONVOLUTIONS);
         if let Some(Some(AttrValue::Ints(kernel))) = self.attr("kernel_shape") {
             *kernel = w.iter().skip(2).copied().map(Dim::Const).collect();
         }
@@ -180,17 +186,6 @@ impl Call<'_> {
         if let Some(channels) = channels.filter(|_| self.is_leaf(2)) {
             self.set(2, vec![channels]);
         }
-    }
-
-    fn pool(&mut self) {
-        let Some(x) = self.shape(0) else { return };
-        let lists = [
-            ("kernel_shape", 1, 1),
-            ("strides", 1, 1),
-            ("dilations", 1, 1),
-            ("pads", 2, 0),
-        ];
-        self.lists(x.len().saturating_sub(2), &lists);
     }
 
     fn matmul(&mut self) {
@@ -265,7 +260,7 @@ impl Call<'_> {
     }
 
     /// The other operands are vectors with the dimension along the axis that the attribute names.
-    fn along(&mut self) {
+    fn per_named_channel(&mut self) {
         let Some(x) = self.shape(0) else { return };
         if x.is_empty() {
             return;
@@ -281,26 +276,46 @@ impl Call<'_> {
         self.per_channel(axis as usize);
     }
 
-    /// Distinct valid axes; for `squeeze`, the operand gets dimension 1 along them.
-    fn axes(&mut self, added: bool) {
+    /// Distinct axes of the result.
+    fn insert_axes(&mut self) {
+        let Some(x) = self.shape(0) else { return };
+        let n = self.axis_count();
+        let axes = self.some_axes(x.len() + n, n);
+        self.set_axes(&axes);
+    }
+
+    /// Distinct axes, along which the operand gets dimension 1.
+    fn remove_axes(&mut self) {
         let Some(mut x) = self.shape(0) else { return };
-        let n = match self.attr("axes") {
+        let n = self.axis_count();
+        let axes = self.some_axes(x.len(), n);
+        for &axis in &axes {
+            x[axis as usize] = 1;
+        }
+        self.set(0, x);
+        self.set_axes(&axes);
+    }
+
+    /// How many `axes` there are.
+    fn axis_count(&mut self) -> usize {
+        match self.attr("axes") {
             Some(Some(AttrValue::Ints(list))) => list.len(),
             _ => 1,
-        };
-        let rank = x.len() + if added { n } else { 0 };
+        }
+    }
+
+    /// `n` of the axes of a value, in order.
+    fn some_axes(&mut self, rank: usize, n: usize) -> Vec<i64> {
         let mut all: Vec<i64> = (0..rank as i64).collect();
         while all.len() > n {
             all.remove(self.random.below(all.len()));
         }
-        if !added {
-            for &axis in &all {
-                x[axis as usize] = 1;
-            }
-            self.set(0, x);
-        }
+        all
+    }
+
+    fn set_axes(&mut self, values: &[i64]) {
         if let Some(axes) = self.attr("axes") {
-            *axes = Some(AttrValue::ints(&all));
+            *axes = Some(AttrValue::ints(values));
         }
     }
 
@@ -364,7 +379,7 @@ impl Call<'_> {
         }
     }
 
-    fn transpose(&mut self) {
+    fn permute(&mut self) {
         let Some(x) = self.shape(0) else { return };
         let mut perm: Vec<i64> = (0..x.len() as i64).collect();
         self.random.shuffle(&mut perm);

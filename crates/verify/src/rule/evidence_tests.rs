@@ -191,8 +191,8 @@ fn bits_are_decided_on_all_numbers_of_narrow_types() {
 }
 
 #[test]
-fn rules_that_could_declare_more_are_told() {
-    let said = |text: &str| {
+fn stronger_classes_are_reported() {
+    let classes = |text: &str| {
         let report = report(text);
         assert!(
             !matches!(report.verdict, Verdict::Refuted(_)),
@@ -202,12 +202,12 @@ fn rules_that_could_declare_more_are_told() {
         (report.stronger_class(), report.class.unwrap().class)
     };
     let twice = "r(x) { -(-x) => x where x.dtype in [f16, f32] numerics";
-    assert_eq!(said(&format!("{twice} real }}")).0, Some(Class::Bitwise));
-    assert_eq!(said(&format!("{twice} bitwise }}")).0, None);
+    assert_eq!(classes(&format!("{twice} real }}")).0, Some(Class::Bitwise));
+    assert_eq!(classes(&format!("{twice} bitwise }}")).0, None);
     let sum = "r(x, y, z) { (x + y) + z => x + (y + z) where x.dtype == f32 numerics";
-    assert_eq!(said(&format!("{sum} approx(0.01) }}")).0, Some(Class::Real));
+    assert_eq!(classes(&format!("{sum} approx(0.01) }}")).0, Some(Class::Real));
     let scaled = "r(x) { relu(x) => relu(x) * 1.001 where x.dtype == f32 numerics approx(0.01) }";
-    match said(scaled).1 {
+    match classes(scaled).1 {
         Class::Approx(e) => assert!((0.0005..0.0015).contains(&e), "{e}"),
         other => panic!("{other}"),
     }

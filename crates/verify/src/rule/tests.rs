@@ -129,7 +129,7 @@ fn verdicts_do_not_depend_on_threads() {
 }
 
 #[test]
-fn a_refusal_ends_the_work() {
+fn an_error_of_the_caller_ends_the_work() {
     let set = load("/// Right.\nrule b(x, y) { x * y => y * x numerics bitwise }");
     let subject = Subject::of(&set.rules, Arc::new([])).next().unwrap();
     let subjects = vec![&subject; 50];

@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_rule_says_decides_and_how_it_is_written_does_not() {
+    fn fingerprints_ignore_layout_and_comments() {
         let base = of("rule a(x, y) { relu(x) + y => y + relu(x) where x.rank == y.rank numerics bitwise }");
         assert_eq!(base.len(), 32);
         let same = [
@@ -188,14 +188,14 @@ mod tests {
     }
 
     #[test]
-    fn both_directions_have_their_own() {
+    fn both_directions_have_their_own_fingerprints() {
         let text = "rule a(x, y) { -(x * y) <=> -x * y numerics bitwise }";
         let set = load_checked_rules(parse_rules(Arc::new(Source::new("a.rules", text))).unwrap()).unwrap();
         assert_ne!(fingerprint(&set.rules[0]), fingerprint(&set.rules[1]));
     }
 
     #[test]
-    fn operators_of_bodies_count() {
+    fn fingerprints_cover_operators_of_bodies() {
         let mut found = Operators::default();
         found.waiting.extend(lookup("silu"));
         let names: Vec<_> = found.with_those_of_bodies().map(|def| def.name).collect();

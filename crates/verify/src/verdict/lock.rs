@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn text_is_sorted_and_reads_back() {
+    fn locks_are_sorted_and_read_back() {
         let mut lock = Lock::default();
         for (file, rule) in [("b.rules", "a"), ("a.rules", "b"), ("a.rules", "a")] {
             lock.insert(entry(file, rule));
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_texts_are_refused_with_their_line() {
+    fn errors_in_locks_name_the_line() {
         let good = {
             let mut lock = Lock::default();
             lock.insert(entry("a.rules", "a"));
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn what_covers_what() {
+    fn an_entry_covers_searches_that_try_no_more() {
         let kept = entry("a.rules", "a");
         let options = Options {
             instances: 100,

@@ -113,7 +113,7 @@ mod tests {
     use crate::verdict::lock::{Forms, VERIFIER};
 
     #[test]
-    fn totals_stand_on_top() {
+    fn totals_come_first() {
         let entry = |rule: &str, verdict| Entry {
             file: "a.rules".to_owned(),
             rule: rule.to_owned(),

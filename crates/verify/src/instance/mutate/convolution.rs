@@ -3,7 +3,7 @@
 use super::{RuleNumbers, mutate_number};
 use crate::instance::random::Random;
 use crate::instance::recipe::{Recipe, Step};
-use tautomer_op::AttrValue;
+use tautomer_op::{AttrValue, ShapeRule};
 
 /// Changes groups, channels, kernels, strides, dilations and pads, in the same way for all convolutions.
 pub(super) fn mutate_convolutions(recipe: &mut Recipe, numbers: &RuleNumbers, random: &mut Random) {
@@ -24,21 +24,16 @@ pub(super) fn mutate_convolutions(recipe: &mut Recipe, numbers: &RuleNumbers, ra
     let [strides, dilations] = [0; 2].map(|_| [small(random), small(random), small(random)]);
     let pads: Vec<i64> = (0..6).map(|_| random.below(3) as i64).collect();
     let auto = random.pick(&["NOTSET", "NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"]);
-    let mut set: Vec<(&str, u8)> = vec![
-        ("group", 0),
-        ("strides", 1),
-        ("dilations", 2),
-        ("pads", 3),
-        ("auto_pad", 4),
-    ];
+    let mut set = vec!["group", "strides", "dilations", "pads", "auto_pad"];
     set.retain(|_| random.chance(2, 3));
     let fresh = small(random);
     for call in calls {
         let Step::Call { def, operands, .. } = &recipe.steps[call] else {
             continue;
         };
-        let (transposed, operands) = (def.name == "conv_transpose", operands.clone());
-        let places: Vec<Option<usize>> = set.iter().map(|(name, _)| def.attr_index(name)).collect();
+        let transposed = def.shapes == ShapeRule::Convolution { transposed: true };
+        let operands = operands.clone();
+        let places: Vec<Option<usize>> = set.iter().map(|name| def.attr_index(name)).collect();
         let axes = operands
             .iter()
             .filter_map(|&u| recipe.shape(u))
@@ -48,20 +43,20 @@ pub(super) fn mutate_convolutions(recipe: &mut Recipe, numbers: &RuleNumbers, ra
             .saturating_sub(2)
             .min(3);
         if let Step::Call { attrs, .. } = &mut recipe.steps[call] {
-            for ((_, which), place) in set.iter().zip(places) {
+            for (name, place) in set.iter().zip(places) {
                 let Some(attr) = place.and_then(|k| attrs.get_mut(k)) else {
                     continue;
                 };
-                *attr = Some(match which {
-                    0 => AttrValue::int(group),
-                    1 => AttrValue::ints(&strides[..axes]),
-                    2 => AttrValue::ints(&dilations[..axes]),
-                    3 => AttrValue::ints(&pads[..2 * axes]),
+                *attr = Some(match *name {
+                    "group" => AttrValue::int(group),
+                    "strides" => AttrValue::ints(&strides[..axes]),
+                    "dilations" => AttrValue::ints(&dilations[..axes]),
+                    "pads" => AttrValue::ints(&pads[..2 * axes]),
                     _ => AttrValue::str(auto.unwrap_or("NOTSET")),
                 });
             }
         }
-        let group = if set.contains(&("group", 0)) { group } else { 1 };
+        let group = if set.contains(&"group") { group } else { 1 };
         let mut shape_of = |at: usize, f: &dyn Fn(&mut Vec<i64>)| {
             if let Some(shape) = operands.get(at).and_then(|&u| recipe.shape_mut(u))
                 && shape.len() >= 3
@@ -89,5 +84,5 @@ pub(super) fn mutate_convolutions(recipe: &mut Recipe, numbers: &RuleNumbers, ra
 }
 
 pub(super) fn is_convolution(step: &Step) -> bool {
-    matches!(step, Step::Call { def, .. } if def.name == "conv" || def.name == "conv_transpose")
+    matches!(step, Step::Call { def, .. } if matches!(def.shapes, ShapeRule::Convolution { .. }))
 }

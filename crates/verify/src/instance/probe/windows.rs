@@ -2,7 +2,7 @@
 
 use crate::instance::random::Random;
 use crate::instance::recipe::{Recipe, Step};
-use tautomer_op::AttrValue;
+use tautomer_op::{AttrValue, ShapeRule};
 
 /// The number of windows tried.
 const WINDOWS: usize = 300;
@@ -24,8 +24,10 @@ pub(crate) fn with_windows(recipe: &Recipe, random: &mut Random) -> Vec<Recipe> 
                 continue;
             };
             let operands = operands.clone();
-            let (windows, padding) = (def.attr_index("strides").is_some(), def.name == "pad");
-            let name = def.name;
+            let windows = def.attr_index("strides").is_some();
+            let padding = matches!(def.shapes, ShapeRule::Lists(_));
+            // The kernel of a convolution is an operand.
+            let has_kernel = def.shapes == ShapeRule::Convolution { transposed: false };
             for (declared, value) in def.attrs.iter().zip(attrs.iter_mut()) {
                 // Lists keep their length and have one value for every axis; pads have one value for each end.
                 let n = match value {
@@ -34,7 +36,7 @@ pub(crate) fn with_windows(recipe: &Recipe, random: &mut Random) -> Vec<Recipe> 
                 };
                 let spatial = |n: usize, x: i64| Some(AttrValue::ints(&vec![x; n]));
                 *value = match (declared.name, n) {
-                    ("kernel_shape", Some(n)) if windows && name != "conv" => spatial(n, kernel),
+                    ("kernel_shape", Some(n)) if windows && !has_kernel => spatial(n, kernel),
                     ("strides", _) if windows => spatial(n.unwrap_or(1), stride),
                     ("dilations", _) if windows => spatial(n.unwrap_or(1), dilation),
                     ("ceil_mode", _) => Some(AttrValue::Bool(ceil)),
@@ -56,7 +58,7 @@ pub(crate) fn with_windows(recipe: &Recipe, random: &mut Random) -> Vec<Recipe> 
                 continue;
             }
             for (place, size) in [(0, extent), (1, kernel)] {
-                if place == 1 && name != "conv" {
+                if place == 1 && !has_kernel {
                     continue;
                 }
                 if let Some(shape) = operands.get(place).and_then(|&u| next.shape_mut(u))

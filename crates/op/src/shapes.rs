@@ -1,0 +1,130 @@
+//! How the shapes of operands and the attributes of a call have to fit together. Inference checks a call; these rules
+//! are for those who choose operands, such as the verifier.
+
+/// What relates the dimensions of operands and the attributes of a call that inference accepts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ShapeRule {
+    /// Not stated: whoever chooses operands has to find it out by trying.
+    Unstated,
+    /// The operands broadcast against each other.
+    Broadcast,
+    /// An image, a kernel with as many axes, and a vector with an element for each channel of the result.
+    Convolution {
+        /// The kernel has the channels of the image along its first axis, not its second.
+        transposed: bool,
+    },
+    /// Windows slide over the axes of the first operand after batch and channels; these attributes have integers for
+    /// each such axis.
+    Windows(&'static [PerAxis]),
+    /// These attributes have integers for each axis of the first operand.
+    Lists(&'static [PerAxis]),
+    /// Matrices along the last two axes; those before broadcast.
+    MatrixProduct,
+    /// Two matrices, each transposed if an attribute says so, and what is added to their product.
+    Gemm,
+    /// Operands that differ along the axis `axis` alone.
+    Concat,
+    /// The `sizes` of the parts add up to the dimension along `axis`.
+    Split,
+    /// The operands after the first are vectors with its dimension along one axis.
+    PerChannel(Channel),
+    /// `axes` are axes of the result.
+    InsertAxes,
+    /// The first operand has dimension 1 along `axes`.
+    RemoveAxes,
+    /// `starts`, `ends`, `axes` and `steps` have one integer for each axis that is sliced.
+    Slice,
+    /// `shape` has as many elements as the first operand.
+    Reshape,
+    /// The first operand broadcasts to `shape`.
+    Expand,
+    /// `perm` is a permutation of the axes of the first operand.
+    Permute,
+}
+
+/// The axis of channels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Channel {
+    /// The second axis.
+    Second,
+    /// The last axis.
+    Last,
+    /// The axis that the attribute `axis` names.
+    Named,
+}
+
+/// An attribute that is a list with a fixed number of integers for each axis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PerAxis {
+    /// The name of the attribute.
+    pub attr: &'static str,
+    /// The number of integers for each axis.
+    pub each: usize,
+    /// An integer that changes nothing.
+    pub neutral: i64,
+}
+
+impl PerAxis {
+    /// An attribute with so many integers for each axis.
+    pub const fn new(attr: &'static str, each: usize, neutral: i64) -> PerAxis {
+        PerAxis { attr, each, neutral }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table;
+
+    /// Operators without a rule, by the reason for it.
+    const WITHOUT: [(&str, &str); 4] = [
+        (
+            "no operand has a shape",
+            "random_uniform random_normal full zeros ones constant_of_shape range hann_window hamming_window \
+             blackman_window mel_weight_matrix",
+        ),
+        (
+            "one operand or more of any shape; attributes are axes, or fit any dimensions",
+            "l2_normalize dropout dropout_in_training shape size zeros_like ones_like non_zero trilu eye_like \
+             random_uniform_like random_normal_like bernoulli reduce_sum reduce_mean reduce_max reduce_min \
+             reduce_prod reduce_l1 reduce_l2 reduce_log_sum reduce_log_sum_exp reduce_sum_square argmax argmin \
+             cumsum cumprod softmax log_softmax hardmax sort unique unique_consecutive flatten lrn \
+             lp_normalization mean_variance_normalization global_average_pool global_max_pool string_normalizer \
+             string_split dynamic_quantize_linear one_hot top_k dice",
+        ),
+        (
+            "control flow, sequences and optional values: the leaves of instances are tensors",
+            "branch loop scan sequence_map sequence_construct sequence_empty sequence_at sequence_insert \
+             sequence_erase sequence_length split_to_sequence concat_from_sequence optional optional_missing \
+             optional_get_element optional_has_element",
+        ),
+        (
+            "dimensions fit in a way of their own, which mutation has to find",
+            "attention attention_with_cache depth_to_space space_to_depth tensor_scatter non_max_suppression \
+             einsum det affine_grid gather gather_elements gather_nd scatter_elements scatter_nd matmul_integer \
+             qlinear_matmul conv_integer qlinear_conv rms_normalization layer_normalization_with_statistics tile \
+             reshape_like broadcast_to_like collapse_sum_like collapse_sum_to layout_transform linear_attention \
+             negative_log_likelihood_loss softmax_cross_entropy_loss softmax_cross_entropy_loss_with_log_prob \
+             dense batch_matmul tfidf_vectorizer compress max_pool_with_indices quantize_linear dequantize_linear \
+             rnn gru lstm resize rotary_embedding causal_conv_with_state grid_sample roi_align deform_conv \
+             reverse_sequence center_crop_pad dft stft diagonal unfold channel_shuffle tensordot col2im \
+             max_unpool multinomial",
+        ),
+    ];
+
+    /// A new operator states a rule, or a reason for having none is added here.
+    #[test]
+    fn operators_without_a_shape_rule() {
+        let without: Vec<&str> = table()
+            .filter(|def| def.shape_rule() == ShapeRule::Unstated)
+            .map(|def| def.name)
+            .collect();
+        let listed: Vec<&str> = WITHOUT.iter().flat_map(|(_, names)| names.split(' ')).collect();
+        let unlisted: Vec<_> = without.iter().filter(|name| !listed.contains(name)).collect();
+        let stale: Vec<_> = listed.iter().filter(|name| !without.contains(name)).collect();
+        assert!(
+            unlisted.is_empty() && stale.is_empty(),
+            "without a rule: {unlisted:?}, with one: {stale:?}"
+        );
+    }
+}
