@@ -12,6 +12,8 @@ mod expression;
 mod file;
 #[warn(clippy::indexing_slicing)]
 mod import;
+#[warn(clippy::indexing_slicing)]
+mod layers;
 mod param;
 mod value;
 
