@@ -20,7 +20,7 @@ mod value;
 pub use archive::{Archive, write_archive, write_archive_for};
 pub use element::{Category, ElementType, Weight, common_type, result_type};
 pub use export::{Exported, export, has_form};
-pub use expression::{ExprNode, Expression, Function, Literal, LiteralValue, Reading};
+pub use expression::{ExprNode, Expression, Function, Literal, LiteralValue, Reading, kuiper};
 pub use file::{read_model, weights_beside, write_model};
 pub use import::{Imported, import};
 pub use param::{Extent, MAGIC, Operator, ParamFile, ValueType};

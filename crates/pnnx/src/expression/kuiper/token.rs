@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::diag::{Diagnostic, Span};
+use tautomer_diag::{Diagnostic, Span};
 
 /// What a token is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
