@@ -7,7 +7,6 @@ mod arith;
 mod complex;
 mod evaluate;
 mod opaque;
-mod schema;
 mod val;
 
 use std::collections::HashMap;
@@ -154,7 +153,7 @@ impl<'a> Importer<'a> {
             };
             inputs.push(value.clone());
         }
-        let named = schema::named(op);
+        let named = crate::layers::named(op);
         let results = match self.operator(named.as_ref().unwrap_or(op), &inputs) {
             Err(Refused::Unknown(reason)) => {
                 let entry = self.carried.entry(op.kind.clone()).or_insert((0, reason));

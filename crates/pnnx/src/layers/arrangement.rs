@@ -49,7 +49,7 @@ rows! {
             axis!("input"),
             "let parts = when given(sizes) { sizes } else { unflattened_size };
              reshape(input) {shape = input.shape[0..axis] ++ parts ++ input.shape[axis + 1..]}"
-        )),
+        )).positional("aten::unflatten=input,dim,sizes"),
     both("torch.squeeze", "input dim", "squeeze", "input axes=dim"),
     both("torch.unsqueeze", "input dim", "unsqueeze", "input axes=[dim]"),
     both("Tensor.permute torch.permute", "input dims", "transpose", "input perm=dims"),
@@ -73,7 +73,7 @@ rows! {
             " } else { transpose(",
             flipped!("input", "a"),
             ") {perm = perm} } } }"
-        )),
+        )).positional("aten::rot90"),
     read_by("torch.cat", "", |i, a| i.join_tensors(a, false)).writes(&[write("concat", "... axis=dim")]),
     read_by("torch.stack", "", |i, a| i.join_tensors(a, true)),
     read("torch.tile Tensor.repeat", "input dims sizes",

@@ -15,9 +15,11 @@ rows! {
     read_by("Tensor.new_full", "input size", |i, a| i.filled_as(a, a.param("fill_value"))),
     both("torch.zeros_like", "input dtype", "zeros_like", "input"),
     both("torch.ones_like", "input dtype", "ones_like", "input"),
-    read_by("torch.full_like", "input fill_value", |i, a| i.like(a, a.at(1))),
+    read_by("torch.full_like", "input fill_value dtype layout device pin_memory memory_format",
+        |i, a| i.like(a, a.at(1))).positional("aten::full_like"),
     // The contents are uninitialized, so zeros are as good as anything.
-    read_by("torch.empty_like", "input", |i, a| i.like(a, Val::Host(Host::Int(Dim::Const(0))))),
+    read_by("torch.empty_like", "input dtype layout device pin_memory memory_format",
+        |i, a| i.like(a, Val::Host(Host::Int(Dim::Const(0))))).positional("aten::empty_like"),
     read_by("Tensor.fill", "input value", |i, a| i.overwritten(a)),
     read_by("torch.arange", "end", |i, a| i.arange(a)),
 }

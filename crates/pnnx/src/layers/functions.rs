@@ -9,15 +9,17 @@ use tautomer_tensor::Dim;
 
 rows! {
     both("torch.logical_not", "input", "not", "input"),
-    both("torch.isnan", "input", "is_nan", "input"),
-    read("torch.isinf", "input", "is_inf(input)"),
+    both("torch.isnan", "input", "is_nan", "input").positional("aten::isnan"),
+    read("torch.isinf", "input", "is_inf(input)").positional("aten::isinf"),
     both("torch.where", "condition input other", "where", "condition input other"),
-    read("Tensor.masked_fill", "input mask value", "where(mask, value, input)"),
+    read("Tensor.masked_fill", "input mask value", "where(mask, value, input)").positional("aten::masked_fill"),
     read("torch.addcmul", "input tensor1 tensor2 value",
-        "let p = tensor1 * tensor2; input + (when not given(value) or value == 1 { p } else { p * value })"),
+        "let p = tensor1 * tensor2; input + (when not given(value) or value == 1 { p } else { p * value })")
+        .positional("aten::addcmul"),
     read("torch.addcdiv", "input tensor1 tensor2 value",
-        "let t = when not given(value) or value == 1 { tensor1 } else { tensor1 * value }; input + t / tensor2"),
-    read("torch.lerp", "input end weight", "input + (end - input) * weight"),
+        "let t = when not given(value) or value == 1 { tensor1 } else { tensor1 * value }; input + t / tensor2")
+        .positional("aten::addcdiv"),
+    read("torch.lerp", "input end weight", "input + (end - input) * weight").positional("aten::lerp"),
     read_by("torch.eq", "input other", |i, a| i.comparison(a, "equal", Compared::Equality))
         .writes(&[write_by("equal", compared)]),
     read_by("torch.ne", "input other", |i, a| {

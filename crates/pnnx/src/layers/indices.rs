@@ -19,13 +19,13 @@ rows! {
         "weight input axis=0",
     )
     .when(|e, call| call.operands.get(1).and_then(|&index| e.rank(index)) > Some(1)),
-    read_by("Tensor.index", "input expr", |i, a| i.index(a)),
+    read_by("Tensor.index", "input expr", |i, a| i.index(a)).positional("aten::index"),
     read_by("Tensor.index_put", "input indices values", |i, a| {
         let (x, _) = i.real_operand(a)?;
         let v = i.index_put(a, x)?;
         i.one(v, x.element)
     }),
-    read_by("aten::nonzero_list", "input", |i, a| i.nonzero(a)),
+    read_by("aten::nonzero_list", "input", |i, a| i.nonzero(a)).positional("aten::nonzero_numpy"),
 }
 
 impl Importer<'_> {

@@ -24,6 +24,7 @@ mod indices;
 mod normalizations;
 mod padding;
 mod pools;
+mod positional;
 mod products;
 mod recurrent;
 mod reductions;
@@ -35,6 +36,7 @@ mod slices;
 mod spectral;
 
 pub(crate) use args::Args;
+pub(crate) use positional::named;
 
 use crate::export::{Call, Exporter, Line};
 use crate::import::{Done, Importer, Val};
@@ -49,6 +51,9 @@ pub(crate) struct Row {
     /// After a name, `:tensor` turns a number into a tensor with the element type of the first operand, `:int` turns a
     /// boolean into an integer, and `:sum` marks the element type of a sum, which is `i64` for integers.
     names: &'static str,
+    /// Names in torch's own library, which have positional operands only: `aten::sort`, or `aten::sort/4` for the
+    /// overload with four operands. After a name, `=` and names separated by commas replace those of the row.
+    positional: &'static str,
     read: Read,
     writes: &'static [Write],
 }
@@ -85,6 +90,7 @@ const fn both(kinds: &'static str, names: &'static str, op: &'static str, form: 
     Row {
         kinds,
         names,
+        positional: "",
         read: Read::Call(write(op, form)),
         writes: &[],
     }
@@ -95,6 +101,7 @@ const fn read(kinds: &'static str, names: &'static str, body: &'static str) -> R
     Row {
         kinds,
         names,
+        positional: "",
         read: Read::Program(body),
         writes: &[],
     }
@@ -105,6 +112,7 @@ const fn read_by(kinds: &'static str, names: &'static str, by: Reader) -> Row {
     Row {
         kinds,
         names,
+        positional: "",
         read: Read::By(by),
         writes: &[],
     }
@@ -130,6 +138,10 @@ impl Row {
     /// The calls that are written as such a line.
     const fn writes(self, writes: &'static [Write]) -> Row {
         Row { writes, ..self }
+    }
+
+    const fn positional(self, positional: &'static str) -> Row {
+        Row { positional, ..self }
     }
 
     /// A condition for writing a layer that is one call.

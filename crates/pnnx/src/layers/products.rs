@@ -32,18 +32,20 @@ rows! {
          let a = split(input) {axis = axis, num_outputs = 3};
          let b = split(other) {axis = axis, num_outputs = 3};
          concat(a.1 * b.2 - a.2 * b.1, a.2 * b.0 - a.0 * b.2, a.0 * b.1 - a.1 * b.0) {axis = axis}"),
-    read("torch.addmm", "input mat1 mat2 beta alpha", added!("matmul(mat1, mat2)")),
-    read("torch.baddbmm", "input batch1 batch2 beta alpha", added!("matmul(batch1, batch2)")),
+    read("torch.addmm", "input mat1 mat2 beta alpha", added!("matmul(mat1, mat2)")).positional("aten::addmm"),
+    read("torch.baddbmm", "input batch1 batch2 beta alpha", added!("matmul(batch1, batch2)"))
+        .positional("aten::baddbmm"),
     read("torch.addbmm", "input batch1 batch2 beta alpha",
-        added!("reduce_sum(matmul(batch1, batch2)) {axes = [0], keepdims = false}")),
-    read("torch.addmv", "input mat vec beta alpha", added!("matmul(mat, vec)")),
+        added!("reduce_sum(matmul(batch1, batch2)) {axes = [0], keepdims = false}")).positional("aten::addbmm"),
+    read("torch.addmv", "input mat vec beta alpha", added!("matmul(mat, vec)")).positional("aten::addmv"),
     read("torch.addr", "input vec1 vec2 beta alpha",
-        added!("unsqueeze(vec1) {axes = [1]} * unsqueeze(vec2) {axes = [0]}")),
-    read("torch.dot", "input other", "matmul(input, other)"),
-    read("torch.outer torch.ger", "input vec2", "unsqueeze(input) {axes = [1]} * unsqueeze(vec2) {axes = [0]}"),
+        added!("unsqueeze(vec1) {axes = [1]} * unsqueeze(vec2) {axes = [0]}")).positional("aten::addr"),
+    read("torch.dot", "input other", "matmul(input, other)").positional("aten::dot"),
+    read("torch.outer torch.ger", "input vec2", "unsqueeze(input) {axes = [1]} * unsqueeze(vec2) {axes = [0]}")
+        .positional("aten::outer"),
     read("nn.Bilinear F.bilinear", "input1 input2 weight bias in1_features in2_features out_features",
         "let y = einsum(input1, weight, input2) {equation = \"...i,oij,...j->...o\"};
-         when given(bias) { y + bias } else { y }"),
+         when given(bias) { y + bias } else { y }").positional("aten::bilinear=input1,input2,weight,bias"),
     read_by("torch.einsum", "", |i, a| i.einsum(a)).writes(&[write_by("einsum", |_, call, line| {
         // The equation has signs that parameters otherwise have not.
         let equation = call.text("equation");

@@ -79,13 +79,13 @@ rows! {
             deviations!(),
             "(sqrt(reduce_sum(d * d) {axes = axes, keepdims = keepdim == true} / n),
               reduce_mean(input) {axes = axes, keepdims = keepdim == true})"
-        )),
+        )).positional("aten::std_mean=input,dim,correction,keepdim aten::std_mean/2=input,correction"),
     read("torch.var_mean", "input dim keepdim correction:int unbiased",
         concat!(
             deviations!(),
             "(reduce_sum(d * d) {axes = axes, keepdims = keepdim == true} / n,
               reduce_mean(input) {axes = axes, keepdims = keepdim == true})"
-        )),
+        )).positional("aten::var_mean=input,dim,correction,keepdim aten::var_mean/2=input,correction"),
     read("torch.argmax", "input dim keepdim",
         "when given(dim) { argmax(input) {axis = dim, keepdims = keepdim == true} } else {
            argmax(reshape(input) {shape = [-1]}) {axis = 0, keepdims = false}
@@ -119,13 +119,13 @@ rows! {
             "let d = x1 - x2 + (when given(eps) { eps } else { 1e-6 });
              ",
             norm!("d", "axes = [-1], keepdims = keepdim == true")
-        )),
+        )).positional("aten::pairwise_distance"),
     read("torch.cdist", "x1 x2 p compute_mode",
         concat!(
             "let d = unsqueeze(x1) {axes = [-2]} - unsqueeze(x2) {axes = [-3]};
              ",
             norm!("d", "axes = [-1], keepdims = false")
-        )),
+        )).positional("aten::cdist"),
     read("nn.CosineSimilarity F.cosine_similarity", "x1 x2 dim eps",
         "let a = when x1.shape == x2.shape { x1 } else { expand(x1) {shape = x2.shape} };
          let b = when a.shape == x2.shape { x2 } else { expand(x2) {shape = a.shape} };
@@ -133,5 +133,5 @@ rows! {
          let least = when given(eps) { eps } else { 1e-8 };
          let m = max(reduce_l2(a) {axes = [axis], keepdims = true}, least);
          let n = max(reduce_l2(b) {axes = [axis], keepdims = true}, least);
-         reduce_sum((a / m) * (b / n)) {axes = [axis], keepdims = false}"),
+         reduce_sum((a / m) * (b / n)) {axes = [axis], keepdims = false}").positional("aten::cosine_similarity"),
 }

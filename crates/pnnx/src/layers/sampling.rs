@@ -27,7 +27,8 @@ rows! {
            align_corners = align_corners == true
          }"),
     read("F.affine_grid", "theta size align_corners",
-        "affine_grid(theta) {size = size, align_corners = align_corners == true}"),
+        "affine_grid(theta) {size = size, align_corners = align_corners == true}")
+        .positional("aten::affine_grid_generator"),
     read(
         "torchvision.ops.RoIAlign torchvision.ops.roi_align",
         "input boxes output_size spatial_scale sampling_ratio aligned",

@@ -30,7 +30,8 @@ macro_rules! places {
 
 rows! {
     read("torch.scatter_add", "input dim index src",
-        concat!(scattered!(), "scatter_elements(input, index, s) {axis = dim, reduction = \"add\"}")),
+        concat!(scattered!(), "scatter_elements(input, index, s) {axis = dim, reduction = \"add\"}"))
+        .positional("aten::scatter_add"),
     read("torch.scatter", "input dim index src:tensor value:tensor reduce",
         concat!(
             "let src = when given(src) { src } else { value };",
@@ -40,7 +41,7 @@ rows! {
                reduction = when not given(reduce) { \"none\" } else {
                  when reduce == \"add\" { \"add\" } else { \"mul\" } }
              }"
-        )),
+        )).positional("aten::scatter=input,dim,index,src,reduce"),
     read("torch.scatter_reduce", "input dim index src reduce include_self",
         concat!(
             scattered!(),
@@ -55,15 +56,15 @@ rows! {
                  when reduce == \"amax\" { \"max\" } else { when reduce == \"amin\" { \"min\" } else { reduce } }
                } }
              }"
-        )),
+        )).positional("aten::scatter_reduce"),
     read("torch.index_add", "input dim index source alpha",
         concat!(
             places!(),
             "let s = when not given(alpha) or alpha == 1 { source } else { source * alpha };
              scatter_elements(input, places, s) {axis = dim, reduction = \"add\"}"
-        )),
+        )).positional("aten::index_add"),
     read("torch.index_copy", "input dim index source",
-        concat!(places!(), "scatter_elements(input, places, source) {axis = dim}")),
+        concat!(places!(), "scatter_elements(input, places, source) {axis = dim}")).positional("aten::index_copy"),
     read("torch.index_fill", "input dim index value:tensor",
         concat!(
             axis!("input"),
@@ -72,11 +73,11 @@ rows! {
              };",
             places!(),
             "scatter_elements(input, places, source) {axis = dim}"
-        )),
+        )).positional("aten::index_fill"),
     read("torch.masked_scatter", "input mask source",
         "let x = when input.shape == mask.shape { input } else { expand(input) {shape = mask.shape} };
          let m = when x.shape == mask.shape { mask } else { expand(mask) {shape = x.shape} };
          let before = cumsum(cast(reshape(m) {shape = [-1]}) {to = i64}) {axis = 0} - 1;
          let chosen = gather(reshape(source) {shape = [-1]}, max(before, 0)) {axis = 0};
-         where(m, reshape(chosen) {shape = x.shape}, x)"),
+         where(m, reshape(chosen) {shape = x.shape}, x)").positional("aten::masked_scatter"),
 }

@@ -24,6 +24,7 @@ rows! {
     .writes(&[write_by("gather", selected)]),
     read_by("torch.narrow", "input dim start length", |i, a| i.narrow(a)),
     read_by("torch.split", "input split_size_or_sections dim", |i, a| i.split(a, sections, false))
+        .positional("aten::unsafe_split aten::unsafe_split_with_sizes")
         .writes(&[write_by("split", parts)]),
     read_by("torch.chunk", "input chunks dim", |i, a| {
         let sizes: SizesOf = |args, length| {
@@ -31,7 +32,7 @@ rows! {
             pieces(length, length.saturating_add(chunks - 1) / chunks)
         };
         i.split(a, sizes, false)
-    }),
+    }).positional("aten::chunk aten::unsafe_chunk"),
     read_by("torch.tensor_split", "input", |i, a| i.split(a, sections_or_indices, false)),
     read_by("torch.unbind", "input dim", |i, a| i.split(a, |_, length| Ok(vec![1; few(length)?]), true)),
     read_by("torch.roll", "input shifts dims", |i, a| i.roll(a)),
@@ -40,7 +41,7 @@ rows! {
         let v = i.write_slice(a, x, axis_of(a.int("dim")?, shape.len())?)?;
         i.one(v, x.element)
     }),
-    read_by("torch.diff", "input n dim prepend append", |i, a| i.differences(a)),
+    read_by("torch.diff", "input n dim prepend append", |i, a| i.differences(a)).positional("aten::diff"),
 }
 
 /// One axis of a slice.

@@ -7,23 +7,36 @@ use tautomer_graph::VertexId;
 use tautomer_op::AttrValue;
 use tautomer_tensor::Tensor;
 
+/// A transform by its name; `n` or `s` has the lengths of signals.
+macro_rules! transform {
+    ($name:literal, $lengths:literal) => {
+        read_by(
+            concat!("torch.fft.", $name, " torch.fft_", $name),
+            concat!("input ", $lengths, " dim norm"),
+            |i, a| i.fourier(a, $name),
+        )
+        .positional(concat!("aten::fft_", $name))
+    };
+}
+
 rows! {
-    read_by("torch.fft.fft torch.fft_fft", "input n dim norm", |i, a| i.fourier(a, "fft")),
-    read_by("torch.fft.ifft torch.fft_ifft", "input n dim norm", |i, a| i.fourier(a, "ifft")),
-    read_by("torch.fft.rfft torch.fft_rfft", "input n dim norm", |i, a| i.fourier(a, "rfft")),
-    read_by("torch.fft.irfft torch.fft_irfft", "input n dim norm", |i, a| i.fourier(a, "irfft")),
-    read_by("torch.fft.hfft torch.fft_hfft", "input n dim norm", |i, a| i.fourier(a, "hfft")),
-    read_by("torch.fft.ihfft torch.fft_ihfft", "input n dim norm", |i, a| i.fourier(a, "ihfft")),
-    read_by("torch.fft.fft2 torch.fft_fft2", "input s dim norm", |i, a| i.fourier(a, "fft2")),
-    read_by("torch.fft.ifft2 torch.fft_ifft2", "input s dim norm", |i, a| i.fourier(a, "ifft2")),
-    read_by("torch.fft.rfft2 torch.fft_rfft2", "input s dim norm", |i, a| i.fourier(a, "rfft2")),
-    read_by("torch.fft.irfft2 torch.fft_irfft2", "input s dim norm", |i, a| i.fourier(a, "irfft2")),
-    read_by("torch.fft.fftn torch.fft_fftn", "input s dim norm", |i, a| i.fourier(a, "fftn")),
-    read_by("torch.fft.ifftn torch.fft_ifftn", "input s dim norm", |i, a| i.fourier(a, "ifftn")),
-    read_by("torch.fft.rfftn torch.fft_rfftn", "input s dim norm", |i, a| i.fourier(a, "rfftn")),
-    read_by("torch.fft.irfftn torch.fft_irfftn", "input s dim norm", |i, a| i.fourier(a, "irfftn")),
-    read_by("torch.fft.fftshift", "input dim", |i, a| i.shift_frequencies(a, false)),
-    read_by("torch.fft.ifftshift", "input dim", |i, a| i.shift_frequencies(a, true)),
+    transform!("fft", "n"),
+    transform!("ifft", "n"),
+    transform!("rfft", "n"),
+    transform!("irfft", "n"),
+    transform!("hfft", "n"),
+    transform!("ihfft", "n"),
+    transform!("fft2", "s"),
+    transform!("ifft2", "s"),
+    transform!("rfft2", "s"),
+    transform!("irfft2", "s"),
+    transform!("fftn", "s"),
+    transform!("ifftn", "s"),
+    transform!("rfftn", "s"),
+    transform!("irfftn", "s"),
+    read_by("torch.fft.fftshift", "input dim", |i, a| i.shift_frequencies(a, false)).positional("aten::fft_fftshift"),
+    read_by("torch.fft.ifftshift", "input dim", |i, a| i.shift_frequencies(a, true))
+        .positional("aten::fft_ifftshift"),
 }
 
 /// The normalization of a transform.

@@ -60,3 +60,16 @@ fn forms_name_what_the_row_and_the_operator_have() {
         }
     }
 }
+
+#[test]
+fn overloads_have_the_names_of_their_row() {
+    let mut known = HashSet::new();
+    for (row, word) in rows().flat_map(|row| row.positional.split_whitespace().map(move |word| (row, word))) {
+        let (overload, names) = word.split_once('=').unwrap_or((word, ""));
+        assert!(known.insert(overload) && overload.starts_with("aten::"), "{word}");
+        assert!(find(overload).is_none(), "{word}");
+        for name in names.split(',').filter(|name| !name.is_empty()) {
+            assert!(row.bare_names().any(|known| known == name), "{word}: {name}");
+        }
+    }
+}
