@@ -1,5 +1,5 @@
-//! One parser for all texts whose brackets count: the grammar of PNNX, and the statements of KuiperInfer, which are those
-//! expressions of it in which each call has all its operands.
+//! One parser for all texts whose brackets count: the expressions of PNNX, and the statements of KuiperInfer, which are
+//! those of them in which each call has all its operands.
 //!
 //! ```text
 //! expression = item ("," item)*
@@ -115,8 +115,10 @@ pub(super) fn parse(pieces: &[Piece<'_>], grammar: Grammar) -> Result<Expression
             (Some(Piece::Function(function)), _, true) => {
                 at += 1;
                 if pieces.get(at) != Some(&Piece::Open) {
-                    let expected = Expected::Open;
-                    return Err(Problem::Unexpected { at, expected });
+                    return Err(Problem::Unexpected {
+                        at,
+                        expected: Expected::Open,
+                    });
                 }
                 open.push(Frame {
                     call: Some((function, at - 1)),
@@ -136,13 +138,11 @@ pub(super) fn parse(pieces: &[Piece<'_>], grammar: Grammar) -> Result<Expression
             (Some(Piece::Close), Inside::Call(function, items), _) if !exact || !wanted && full(items, function) => {
                 let frame = open.pop();
                 let (from, items) = frame.map_or((0, Vec::new()), |frame| (frame.call.map_or(0, |c| c.1), frame.items));
-                let (least, most) = function.arity();
-                let found = items.len();
-                if found < least || found > most {
-                    let to = at;
+                let ((least, most), found) = (function.arity(), items.len());
+                if !(least..=most).contains(&found) {
                     problem.get_or_insert(Problem::Arity {
                         from,
-                        to,
+                        to: at,
                         function,
                         found,
                     });
@@ -180,8 +180,5 @@ pub(super) fn parse(pieces: &[Piece<'_>], grammar: Grammar) -> Result<Expression
         }
         at += 1;
     }
-    match problem {
-        None => Ok(out.finish(roots)),
-        Some(problem) => Err(problem),
-    }
+    problem.map_or_else(|| Ok(out.finish(roots)), Err)
 }

@@ -236,6 +236,17 @@ impl Importer<'_> {
         Ok((x, shape))
     }
 
+    /// The only result of a line, which has the element type of its operand.
+    pub(super) fn mapped(
+        &mut self,
+        args: &Args<'_>,
+        by: impl FnOnce(&mut Self, Typed, &[Dim]) -> Done<VertexId>,
+    ) -> Done<Vec<Val>> {
+        let (x, shape) = self.real_operand(args)?;
+        let v = by(self, x, &shape)?;
+        self.one(v, x.element)
+    }
+
     /// A tensor operand.
     pub(crate) fn operand(&mut self, args: &Args<'_>, name: &str, place: usize) -> Done<Typed> {
         match args.get(name, Some(place)) {

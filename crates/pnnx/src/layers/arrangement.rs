@@ -8,13 +8,6 @@ use tautomer_graph::VertexId;
 use tautomer_op::AttrValue;
 use tautomer_tensor::{Dim, Tensor};
 
-/// `axis` is `dim` counted from the front.
-macro_rules! axis {
-    ($x:literal) => {
-        concat!("let axis = when dim < 0 { dim + ", $x, ".rank } else { dim };")
-    };
-}
-
 /// The elements along an axis in reverse order.
 macro_rules! flipped {
     ($x:literal, $axis:literal) => {
@@ -29,18 +22,10 @@ macro_rules! flipped {
 }
 
 rows! {
-    read_by("Tensor.reshape Tensor.view", "input shape", |i, a| {
-        let (x, _) = i.real_operand(a)?;
-        let v = i.reshape(x.v, &a.at(1))?;
-        i.one(v, x.element)
-    })
-    .writes(&[write_by("reshape", |e, c, line| reshaped(e, c, line, "shape"))]),
-    read_by("Tensor.expand", "input sizes", |i, a| {
-        let (x, shape) = i.real_operand(a)?;
-        let v = i.expand(x.v, &shape, &a.at(1))?;
-        i.one(v, x.element)
-    })
-    .writes(&[write_by("expand", |e, c, line| reshaped(e, c, line, "sizes"))]),
+    read_by("Tensor.reshape Tensor.view", "input shape", |i, a| i.mapped(a, |i, x, _| i.reshape(x.v, &a.at(1))))
+        .writes(&[write_by("reshape", |e, c, line| reshaped(e, c, line, "shape"))]),
+    read_by("Tensor.expand", "input sizes", |i, a| i.mapped(a, |i, x, shape| i.expand(x.v, shape, &a.at(1))))
+        .writes(&[write_by("expand", |e, c, line| reshaped(e, c, line, "sizes"))]),
     read_by("torch.flatten nn.Flatten", "input start_dim end_dim", |i, a| i.flatten(a)),
     read("Tensor.reshape_as Tensor.view_as", "input other", "reshape(input) {shape = other.shape}"),
     read("Tensor.expand_as", "input other", "expand(input) {shape = other.shape}"),
@@ -79,16 +64,8 @@ rows! {
     read("torch.tile Tensor.repeat", "input dims sizes",
         "let n = when given(dims) { dims } else { sizes };
          tile(reshape(input) {shape = [1 for i in range(input.rank, len(n))] ++ input.shape}) {repeats = n}"),
-    read_by("torch.repeat_interleave", "input", |i, a| {
-        let (x, _) = i.real_operand(a)?;
-        let v = i.repeat(a, x.v)?;
-        i.one(v, x.element)
-    }),
-    read_by("torch.diag", "input", |i, a| {
-        let (x, _) = i.real_operand(a)?;
-        let v = i.diag(x, a.int("diagonal")?)?;
-        i.one(v, x.element)
-    }),
+    read_by("torch.repeat_interleave", "input", |i, a| i.mapped(a, |i, x, _| i.repeat(a, x.v))),
+    read_by("torch.diag", "input", |i, a| i.mapped(a, |i, x, _| i.diag(x, a.int("diagonal")?))),
     both("torch.diagonal aten::diagonal", "input offset dim1 dim2",
         "diagonal", "input offset=offset dim1=dim1 dim2=dim2"),
     both("Tensor.unfold aten::unfold", "input dimension size step",

@@ -1,4 +1,4 @@
-//! Layers that read or write elements at listed indices.
+//! Layers that read elements at listed indices.
 
 use super::{Args, both, read_by};
 use crate::expression::ExprNode;
@@ -20,11 +20,6 @@ rows! {
     )
     .when(|e, call| call.operands.get(1).and_then(|&index| e.rank(index)) > Some(1)),
     read_by("Tensor.index", "input expr", |i, a| i.index(a)).positional("aten::index"),
-    read_by("Tensor.index_put", "input indices values", |i, a| {
-        let (x, _) = i.real_operand(a)?;
-        let v = i.index_put(a, x)?;
-        i.one(v, x.element)
-    }),
     read_by("aten::nonzero_list", "input", |i, a| i.nonzero(a)).positional("aten::nonzero_numpy"),
 }
 
@@ -272,67 +267,6 @@ impl Importer<'_> {
             lists.push(Typed::new(list, ElementType::I64).into());
         }
         Ok(vec![Val::List(lists)])
-    }
-
-    fn index_put(&mut self, args: &Args<'_>, x: Typed) -> Done<VertexId> {
-        let Val::List(indices) = args.get("indices", Some(1)) else {
-            return unknown("its indices are not a list");
-        };
-        if let [Val::Tensor(mask)] = indices.as_slice()
-            && mask.element == ElementType::Bool
-        {
-            return self.put_where_true(args, x, mask.v);
-        }
-        let mut places = Vec::new();
-        for index in &indices {
-            let Val::Tensor(t) = index else {
-                return unknown("an axis without an index");
-            };
-            if t.element == ElementType::Bool {
-                return unknown("boolean indices");
-            }
-            let rank = self.shape(t.v)?.len() as i64;
-            places.push(self.call("unsqueeze", &[t.v], &[("axes", AttrValue::ints(&[rank]))])?);
-        }
-        let Some(&first) = places.first() else {
-            return wrong("it has no indices");
-        };
-        let rank = self.shape(first)?.len() as i64;
-        let joined = match places.as_slice() {
-            [one] => *one,
-            many => self.call("concat", many, &[("axis", AttrValue::int(rank - 1))])?,
-        };
-        let (shape, mut target) = (self.shape(x.v)?, self.shape(first)?);
-        target.pop();
-        target.extend_from_slice(shape.get(indices.len()..).unwrap_or_default());
-        let values = args.get("values", Some(2));
-        let mut values = self.tensor_of(&values, x.element)?.v;
-        if self.shape(values)? != target {
-            values = self.call("expand", &[values], &[("shape", AttrValue::Ints(target))])?;
-        }
-        let reduction = if args.flag("accumulate") { "add" } else { "none" };
-        self.call(
-            "scatter_nd",
-            &[x.v, joined, values],
-            &[("reduction", AttrValue::str(reduction))],
-        )
-    }
-
-    /// A copy with one value written where a mask over the first axes is true.
-    fn put_where_true(&mut self, args: &Args<'_>, x: Typed, mask: VertexId) -> Done<VertexId> {
-        let values = args.get("values", Some(2));
-        let value = self.tensor_of(&values, x.element)?;
-        if self.shape(value.v)?.iter().any(|d| d.as_const() != Some(1)) || args.flag("accumulate") {
-            return unknown("more than one value is written by a boolean mask");
-        }
-        let (rank, own) = (self.shape(x.v)?.len(), self.shape(mask)?.len());
-        let value = self.call("reshape", &[value.v], &[("shape", AttrValue::Ints(Vec::new()))])?;
-        let added: Vec<i64> = (own..rank).map(|axis| axis as i64).collect();
-        let mask = match added.is_empty() {
-            true => mask,
-            false => self.call("unsqueeze", &[mask], &[("axes", AttrValue::ints(&added))])?,
-        };
-        self.call("where", &[mask, value, x.v], &[])
     }
 }
 

@@ -12,6 +12,13 @@ macro_rules! rows {
     };
 }
 
+/// `axis` is `dim` counted from the front.
+macro_rules! axis {
+    ($x:literal) => {
+        concat!("let axis = when dim < 0 { dim + ", $x, ".rank } else { dim };")
+    };
+}
+
 mod activations;
 mod args;
 mod arrangement;
@@ -34,6 +41,7 @@ mod selection;
 mod short_time;
 mod slices;
 mod spectral;
+mod splits;
 
 pub(crate) use args::Args;
 pub(crate) use positional::named;
@@ -56,6 +64,8 @@ pub(crate) struct Row {
     positional: &'static str,
     read: Read,
     writes: &'static [Write],
+    /// What must hold for a call that is written, beside what its form says.
+    when: Option<fn(&Exporter<'_>, &Call<'_>) -> bool>,
 }
 
 /// How a line becomes calls.
@@ -74,8 +84,6 @@ type Writer = fn(&mut Exporter<'_>, &Call<'_>, Line) -> Option<Line>;
 pub(crate) struct Write {
     op: &'static str,
     form: Form,
-    /// What must hold beside what the form says.
-    when: Option<fn(&Exporter<'_>, &Call<'_>) -> bool>,
 }
 
 enum Form {
@@ -85,53 +93,40 @@ enum Form {
     By(Writer),
 }
 
-/// A layer that is one call of an operator, in both directions.
-const fn both(kinds: &'static str, names: &'static str, op: &'static str, form: &'static str) -> Row {
+const fn row(kinds: &'static str, names: &'static str, read: Read) -> Row {
     Row {
         kinds,
         names,
         positional: "",
-        read: Read::Call(write(op, form)),
+        read,
         writes: &[],
+        when: None,
     }
+}
+
+/// A layer that is one call of an operator, in both directions.
+const fn both(kinds: &'static str, names: &'static str, op: &'static str, form: &'static str) -> Row {
+    row(kinds, names, Read::Call(write(op, form)))
 }
 
 /// A layer that is read as a program.
 const fn read(kinds: &'static str, names: &'static str, body: &'static str) -> Row {
-    Row {
-        kinds,
-        names,
-        positional: "",
-        read: Read::Program(body),
-        writes: &[],
-    }
+    row(kinds, names, Read::Program(body))
 }
 
 /// A layer that is read by a function.
 const fn read_by(kinds: &'static str, names: &'static str, by: Reader) -> Row {
-    Row {
-        kinds,
-        names,
-        positional: "",
-        read: Read::By(by),
-        writes: &[],
-    }
+    row(kinds, names, Read::By(by))
 }
 
 const fn write(op: &'static str, form: &'static str) -> Write {
-    Write {
-        op,
-        form: Form::Call(form),
-        when: None,
-    }
+    let form = Form::Call(form);
+    Write { op, form }
 }
 
 const fn write_by(op: &'static str, by: Writer) -> Write {
-    Write {
-        op,
-        form: Form::By(by),
-        when: None,
-    }
+    let form = Form::By(by);
+    Write { op, form }
 }
 
 impl Row {
@@ -144,17 +139,9 @@ impl Row {
         Row { positional, ..self }
     }
 
-    /// A condition for writing a layer that is one call.
     const fn when(self, when: fn(&Exporter<'_>, &Call<'_>) -> bool) -> Row {
-        let read = match self.read {
-            Read::Call(Write { op, form, .. }) => Read::Call(Write {
-                op,
-                form,
-                when: Some(when),
-            }),
-            other => other,
-        };
-        Row { read, ..self }
+        let when = Some(when);
+        Row { when, ..self }
     }
 
     fn written(&self) -> impl Iterator<Item = &Write> {
@@ -185,6 +172,7 @@ static FAMILIES: &[&[Row]] = &[
     attention::ROWS,
     arrangement::ROWS,
     slices::ROWS,
+    splits::ROWS,
     padding::ROWS,
     creation::ROWS,
     indices::ROWS,
@@ -226,7 +214,7 @@ pub(crate) fn line(exporter: &mut Exporter<'_>, call: &Call<'_>) -> Option<Line>
     let ways = rows().flat_map(|row| row.written().map(move |write| (row, write)));
     ways.filter(|(_, write)| write.op == call.def.name)
         .find_map(|(row, write)| {
-            if write.when.is_some_and(|holds| !holds(exporter, call)) {
+            if row.when.is_some_and(|holds| !holds(exporter, call)) {
                 return None;
             }
             let dims = exporter.rank(*call.operands.first()?).and_then(|r| r.checked_sub(2));

@@ -34,7 +34,7 @@ impl Importer<'_> {
     fn pad(&mut self, args: &Args<'_>, pads: &[i64], mode: &str) -> Done<Vec<Val>> {
         let (x, shape) = self.real_operand(args)?;
         let rank = shape.len();
-        if pads.len() % 2 != 0 || pads.len() / 2 > rank {
+        if !pads.len().is_multiple_of(2) || pads.len() / 2 > rank {
             return wrong("the pads are not in pairs, or there are too many");
         }
         let (mut before, mut after) = (vec![0; rank], vec![0; rank]);

@@ -1,13 +1,11 @@
-//! Scatter layers.
+//! Layers that write elements at listed indices.
 
-use super::read;
-
-/// `axis` is `dim` counted from the front.
-macro_rules! axis {
-    ($x:literal) => {
-        concat!("let axis = when dim < 0 { dim + ", $x, ".rank } else { dim };")
-    };
-}
+use super::{Args, read, read_by};
+use crate::ElementType;
+use crate::import::{Done, Host, Importer, Typed, Val, axis_of, element, few, unknown, wrong};
+use tautomer_graph::VertexId;
+use tautomer_op::AttrValue;
+use tautomer_tensor::Tensor;
 
 /// `s` is `src`, broadcast or sliced to the shape of the index list.
 macro_rules! scattered {
@@ -80,4 +78,113 @@ rows! {
          let before = cumsum(cast(reshape(m) {shape = [-1]}) {to = i64}) {axis = 0} - 1;
          let chosen = gather(reshape(source) {shape = [-1]}, max(before, 0)) {axis = 0};
          where(m, reshape(chosen) {shape = x.shape}, x)").positional("aten::masked_scatter"),
+    read_by("Tensor.index_put", "input indices values", |i, a| i.mapped(a, |i, x, _| i.index_put(a, x))),
+    read_by("Tensor.slice_copy torch.slice_scatter", "input src", |i, a| {
+        i.mapped(a, |i, x, shape| i.write_slice(a, x, axis_of(a.int("dim")?, shape.len())?))
+    }),
+}
+
+impl Importer<'_> {
+    fn index_put(&mut self, args: &Args<'_>, x: Typed) -> Done<VertexId> {
+        let Val::List(indices) = args.get("indices", Some(1)) else {
+            return unknown("its indices are not a list");
+        };
+        if let [Val::Tensor(mask)] = indices.as_slice()
+            && mask.element == ElementType::Bool
+        {
+            return self.put_where_true(args, x, mask.v);
+        }
+        let mut places = Vec::new();
+        for index in &indices {
+            let Val::Tensor(t) = index else {
+                return unknown("an axis without an index");
+            };
+            if t.element == ElementType::Bool {
+                return unknown("boolean indices");
+            }
+            let rank = self.shape(t.v)?.len() as i64;
+            places.push(self.call("unsqueeze", &[t.v], &[("axes", AttrValue::ints(&[rank]))])?);
+        }
+        let Some(&first) = places.first() else {
+            return wrong("it has no indices");
+        };
+        let rank = self.shape(first)?.len() as i64;
+        let joined = match places.as_slice() {
+            [one] => *one,
+            many => self.call("concat", many, &[("axis", AttrValue::int(rank - 1))])?,
+        };
+        let (shape, mut target) = (self.shape(x.v)?, self.shape(first)?);
+        target.pop();
+        target.extend_from_slice(shape.get(indices.len()..).unwrap_or_default());
+        let values = args.get("values", Some(2));
+        let mut values = self.tensor_of(&values, x.element)?.v;
+        if self.shape(values)? != target {
+            values = self.call("expand", &[values], &[("shape", AttrValue::Ints(target))])?;
+        }
+        let reduction = if args.flag("accumulate") { "add" } else { "none" };
+        self.call(
+            "scatter_nd",
+            &[x.v, joined, values],
+            &[("reduction", AttrValue::str(reduction))],
+        )
+    }
+
+    /// A copy with one value written where a mask over the first axes is true.
+    fn put_where_true(&mut self, args: &Args<'_>, x: Typed, mask: VertexId) -> Done<VertexId> {
+        let values = args.get("values", Some(2));
+        let value = self.tensor_of(&values, x.element)?;
+        if self.shape(value.v)?.iter().any(|d| d.as_const() != Some(1)) || args.flag("accumulate") {
+            return unknown("more than one value is written by a boolean mask");
+        }
+        let (rank, own) = (self.shape(x.v)?.len(), self.shape(mask)?.len());
+        let value = self.call("reshape", &[value.v], &[("shape", AttrValue::Ints(Vec::new()))])?;
+        let added: Vec<i64> = (own..rank).map(|axis| axis as i64).collect();
+        let mask = match added.is_empty() {
+            true => mask,
+            false => self.call("unsqueeze", &[mask], &[("axes", AttrValue::ints(&added))])?,
+        };
+        self.call("where", &[mask, value, x.v], &[])
+    }
+
+    /// A copy in which a slice along one axis is replaced.
+    fn write_slice(&mut self, args: &Args<'_>, x: Typed, axis: usize) -> Done<VertexId> {
+        let source = args.get("src", Some(1));
+        let source = self.tensor_of(&source, x.element)?.v;
+        let extents = self.extents(x.v)?;
+        let length = *element(&extents, axis, "the shape")?;
+        let place = |name: &str, missing: i64| -> Done<i64> {
+            match (args.param(name), args.param(name).int().and_then(|d| d.as_const())) {
+                (Val::Host(Host::None), _) => Ok(missing),
+                (_, Some(i)) if i < 0 => Ok(i.saturating_add(length).max(0)),
+                (_, Some(i)) => Ok(i.min(length)),
+                _ => unknown(format!("`{name}` is unknown")),
+            }
+        };
+        few(length)?;
+        let (start, end) = (place("start", 0)?, place("end", length)?);
+        let step = args.param("step").int().and_then(|d| d.as_const()).unwrap_or(1).max(1);
+        let written: Vec<i64> = (start..end).step_by(usize::try_from(step).unwrap_or(1)).collect();
+        let mut target = extents.clone();
+        if let Some(extent) = target.get_mut(axis) {
+            *extent = written.len() as i64;
+        }
+        let source = if self.extents(source)? == target {
+            source
+        } else {
+            self.call("expand", &[source], &[("shape", AttrValue::ints(&target))])?
+        };
+        if written.len() as i64 == length {
+            return Ok(source);
+        }
+        let mut places: Vec<i64> = (0..few(length)? as i64).collect();
+        for (k, &i) in written.iter().enumerate() {
+            if let Some(place) = usize::try_from(i).ok().and_then(|i| places.get_mut(i)) {
+                *place = length + k as i64;
+            }
+        }
+        let axis = [("axis", AttrValue::int(axis as i64))];
+        let both = self.call("concat", &[x.v, source], &axis)?;
+        let places = self.graph.constant(Tensor::vector(places));
+        self.call("gather", &[both, places], &axis)
+    }
 }

@@ -2,13 +2,6 @@
 
 use super::{read, write};
 
-/// `axis` is `dim` counted from the front.
-macro_rules! axis {
-    ($x:literal) => {
-        concat!("let axis = when dim < 0 { dim + ", $x, ".rank } else { dim };")
-    };
-}
-
 rows! {
     read("torch.take_along_dim", "input indices dim",
         concat!(

@@ -2,7 +2,7 @@
 
 use super::{Args, read, read_by, write_by};
 use crate::export::{Call, Exporter, Line, tuple};
-use crate::import::{Done, Host, Importer, Typed, Val, axis_of, element, few, unknown, wrong};
+use crate::import::{Done, Host, Importer, Val, axis_of, element, unknown};
 use crate::{ElementType, NO_END};
 use tautomer_graph::VertexId;
 use tautomer_op::AttrValue;
@@ -17,30 +17,11 @@ rows! {
     .writes(&[write_by("slice", flipped)]),
     read_by("Tensor.slice", "input", |i, a| i.slices(a)).writes(&[write_by("slice", range)]),
     read_by("Tensor.select", "input dim index", |i, a| {
-        let (x, shape) = i.real_operand(a)?;
-        let v = i.select(x.v, axis_of(a.int("dim")?, shape.len())?, &a.param("index"))?;
-        i.one(v, x.element)
+        i.mapped(a, |i, x, shape| i.select(x.v, axis_of(a.int("dim")?, shape.len())?, &a.param("index")))
     })
     .writes(&[write_by("gather", selected)]),
     read_by("torch.narrow", "input dim start length", |i, a| i.narrow(a)),
-    read_by("torch.split", "input split_size_or_sections dim", |i, a| i.split(a, sections, false))
-        .positional("aten::unsafe_split aten::unsafe_split_with_sizes")
-        .writes(&[write_by("split", parts)]),
-    read_by("torch.chunk", "input chunks dim", |i, a| {
-        let sizes: SizesOf = |args, length| {
-            let chunks = args.int("chunks")?.max(1);
-            pieces(length, length.saturating_add(chunks - 1) / chunks)
-        };
-        i.split(a, sizes, false)
-    }).positional("aten::chunk aten::unsafe_chunk"),
-    read_by("torch.tensor_split", "input", |i, a| i.split(a, sections_or_indices, false)),
-    read_by("torch.unbind", "input dim", |i, a| i.split(a, |_, length| Ok(vec![1; few(length)?]), true)),
     read_by("torch.roll", "input shifts dims", |i, a| i.roll(a)),
-    read_by("Tensor.slice_copy torch.slice_scatter", "input src", |i, a| {
-        let (x, shape) = i.real_operand(a)?;
-        let v = i.write_slice(a, x, axis_of(a.int("dim")?, shape.len())?)?;
-        i.one(v, x.element)
-    }),
     read_by("torch.diff", "input n dim prepend append", |i, a| i.differences(a)).positional("aten::diff"),
 }
 
@@ -53,39 +34,6 @@ struct Cut {
 }
 
 impl Importer<'_> {
-    /// The parts of an axis, without the axis if that is dropped.
-    fn split(&mut self, args: &Args<'_>, sizes_of: SizesOf, dropped: bool) -> Done<Vec<Val>> {
-        let (x, shape) = self.real_operand(args)?;
-        let axis = axis_of(args.int("dim")?, shape.len())?;
-        let Some(length) = element(&shape, axis, "the shape")?.as_const() else {
-            return unknown("the size of the axis that is split is unknown");
-        };
-        let count = args.op.outputs.len() as i64;
-        let sizes = sizes_of(args, length)?;
-        if count != sizes.len() as i64 && count != 1 {
-            return wrong(format!("it has {} parts, not {count}", sizes.len()));
-        }
-        let attrs = [
-            ("axis", AttrValue::int(axis as i64)),
-            ("sizes", AttrValue::ints(&sizes)),
-        ];
-        let mut parts = match sizes.as_slice() {
-            [_] => vec![x.v],
-            _ => self.calls("split", &[x.v], &attrs)?,
-        };
-        if dropped {
-            for v in &mut parts {
-                *v = self.call("squeeze", &[*v], &[("axes", AttrValue::ints(&[axis as i64]))])?;
-            }
-        }
-        let parts: Vec<Val> = parts.into_iter().map(|v| Typed::new(v, x.element).into()).collect();
-        Ok(if count == 1 && parts.len() > 1 {
-            vec![Val::List(parts)]
-        } else {
-            parts
-        })
-    }
-
     /// Differences of adjacent elements along an axis, taken the requested number of times.
     fn differences(&mut self, args: &Args<'_>) -> Done<Vec<Val>> {
         let x = self.operand(args, "input", 0)?;
@@ -268,106 +216,6 @@ impl Importer<'_> {
         }
         self.one(v, x.element)
     }
-
-    /// A copy in which a slice along one axis is replaced.
-    fn write_slice(&mut self, args: &Args<'_>, x: Typed, axis: usize) -> Done<VertexId> {
-        let source = args.get("src", Some(1));
-        let source = self.tensor_of(&source, x.element)?.v;
-        let extents = self.extents(x.v)?;
-        let length = *element(&extents, axis, "the shape")?;
-        let place = |name: &str, missing: i64| -> Done<i64> {
-            match (args.param(name), args.param(name).int().and_then(|d| d.as_const())) {
-                (Val::Host(Host::None), _) => Ok(missing),
-                (_, Some(i)) if i < 0 => Ok(i.saturating_add(length).max(0)),
-                (_, Some(i)) => Ok(i.min(length)),
-                _ => unknown(format!("`{name}` is unknown")),
-            }
-        };
-        few(length)?;
-        let (start, end) = (place("start", 0)?, place("end", length)?);
-        let step = args.param("step").int().and_then(|d| d.as_const()).unwrap_or(1).max(1);
-        let written: Vec<i64> = (start..end).step_by(usize::try_from(step).unwrap_or(1)).collect();
-        let mut target = extents.clone();
-        if let Some(extent) = target.get_mut(axis) {
-            *extent = written.len() as i64;
-        }
-        let source = if self.extents(source)? == target {
-            source
-        } else {
-            self.call("expand", &[source], &[("shape", AttrValue::ints(&target))])?
-        };
-        if written.len() as i64 == length {
-            return Ok(source);
-        }
-        let mut places: Vec<i64> = (0..few(length)? as i64).collect();
-        for (k, &i) in written.iter().enumerate() {
-            if let Some(place) = usize::try_from(i).ok().and_then(|i| places.get_mut(i)) {
-                *place = length + k as i64;
-            }
-        }
-        let axis = [("axis", AttrValue::int(axis as i64))];
-        let both = self.call("concat", &[x.v, source], &axis)?;
-        let places = self.graph.constant(Tensor::vector(places));
-        self.call("gather", &[both, places], &axis)
-    }
-}
-
-/// The sizes of the parts of an axis of that length.
-type SizesOf = fn(&Args<'_>, i64) -> Done<Vec<i64>>;
-
-fn sections(args: &Args<'_>, length: i64) -> Done<Vec<i64>> {
-    match args.param("split_size_or_sections") {
-        Val::Host(Host::Int(each)) => pieces(length, each.as_const().unwrap_or(length)),
-        list => match list.const_ints() {
-            Some(sizes) => Ok(sizes),
-            None => unknown("the sizes of the parts are unknown"),
-        },
-    }
-}
-
-fn sections_or_indices(args: &Args<'_>, length: i64) -> Done<Vec<i64>> {
-    let sections = args.param("sections").int().and_then(|d| d.as_const());
-    match (sections, args.param("indices").const_ints()) {
-        (Some(sections), _) if sections > 0 => {
-            let parts = 0..few(sections)? as i64;
-            Ok(parts
-                .map(|i| length / sections + i64::from(i < length % sections))
-                .collect())
-        }
-        (None, Some(indices)) => {
-            let place = |i: i64| {
-                if i < 0 {
-                    i.saturating_add(length).max(0)
-                } else {
-                    i.min(length)
-                }
-            };
-            let ends: Vec<i64> = indices.iter().map(|&i| place(i)).chain([length]).collect();
-            let starts = std::iter::once(0).chain(ends.iter().copied());
-            let sizes = ends.iter().zip(starts);
-            Ok(sizes.map(|(end, start)| end.saturating_sub(start).max(0)).collect())
-        }
-        _ => unknown("the split positions are unknown"),
-    }
-}
-
-/// The sizes of the parts when an axis is split into equal parts and a remainder.
-fn pieces(length: i64, each: i64) -> Done<Vec<i64>> {
-    let each = each.max(1);
-    let mut out = vec![each; few(length / each)?];
-    if length % each != 0 || out.is_empty() {
-        out.push(length % each);
-    }
-    Ok(out)
-}
-
-fn parts(_: &mut Exporter<'_>, call: &Call<'_>, line: Line) -> Option<Line> {
-    let (axis, sizes) = (call.int("axis")?, call.ints("sizes")?);
-    (call.operands.len() == 1 && sizes.len() > 1).then(|| {
-        line.named(&["tensor"])
-            .param("dim", axis.to_string())
-            .param("split_size_or_sections", tuple(&sizes))
-    })
 }
 
 /// A slice that reverses whole axes.
