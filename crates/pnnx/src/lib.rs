@@ -12,13 +12,15 @@ mod expression;
 mod file;
 #[warn(clippy::indexing_slicing)]
 mod import;
+#[warn(clippy::indexing_slicing)]
+mod layers;
 mod param;
 mod value;
 
 pub use archive::{Archive, write_archive, write_archive_for};
 pub use element::{Category, ElementType, Weight, common_type, result_type};
 pub use export::{Exported, export, has_form};
-pub use expression::{ExprNode, Expression, Function, Literal, LiteralValue, Reading};
+pub use expression::{ExprNode, Expression, Function, Literal, LiteralValue, Reading, kuiper};
 pub use file::{read_model, weights_beside, write_model};
 pub use import::{Imported, import};
 pub use param::{Extent, MAGIC, Operator, ParamFile, ValueType};

@@ -134,7 +134,7 @@ impl Exporter<'_> {
 }
 
 /// An attribute as the text of a parameter.
-pub(super) fn attr_text(value: &AttrValue) -> Option<String> {
+pub(crate) fn attr_text(value: &AttrValue) -> Option<String> {
     let word = |text: &str| {
         let plain = !text.is_empty() && !text.contains(|c: char| c.is_whitespace() || ",()[]%=".contains(c));
         plain.then(|| text.to_owned())

@@ -1,7 +1,8 @@
 //! Elementwise functions as expressions.
 
 use super::{Done, Exporter};
-use crate::{float_text, single_text};
+use crate::Function as F;
+use crate::{Function, float_text, single_text};
 use tautomer_graph::{Node, VertexId};
 use tautomer_op::OpDef;
 use tautomer_tensor::{DType, Tensor};
@@ -20,52 +21,15 @@ enum Word {
 }
 
 /// The function that computes an operator for elements of that type.
-pub(super) fn function_of(name: &str, dtype: DType) -> Option<&'static str> {
-    let whole = dtype.is_int();
-    Some(match name {
-        "add" => "add",
-        "sub" => "sub",
-        "mul" => "mul",
-        "div" if !whole => "div",
-        "pow" => "pow",
-        "max" => "max",
-        "min" => "min",
-        "mod" => "remainder",
-        "floor_divide" => "floor_divide",
-        "atan2" => "atan2",
-        "logaddexp" => "logaddexp",
-        "and" | "bitwise_and" => "and",
-        "or" | "bitwise_or" => "or",
-        "xor" | "bitwise_xor" => "xor",
-        "neg" => "neg",
-        "abs" => "abs",
-        "sign" if whole => "sign",
-        "reciprocal" => "reciprocal",
-        "exp" => "exp",
-        "expm1" => "expm1",
-        "log" => "log",
-        "log10" => "log10",
-        "log1p" => "log1p",
-        "sqrt" => "sqrt",
-        "sin" => "sin",
-        "cos" => "cos",
-        "tan" => "tan",
-        "asin" => "asin",
-        "acos" => "acos",
-        "atan" => "atan",
-        "sinh" => "sinh",
-        "cosh" => "cosh",
-        "tanh" => "tanh",
-        "asinh" => "asinh",
-        "acosh" => "acosh",
-        "atanh" => "atanh",
-        "erf" => "erf",
-        "floor" => "floor",
-        "ceil" => "ceil",
-        "round" => "round",
-        "trunc" => "trunc",
-        _ => return None,
-    })
+pub(super) fn function_of(name: &str, dtype: DType) -> Option<Function> {
+    let function = Function::of_operator(name)?;
+    let computes = match function {
+        Function::Div => !dtype.is_int(),
+        // The sign of NaN is 0 in torch.
+        Function::Sign => dtype.is_int(),
+        _ => true,
+    };
+    computes.then_some(function)
 }
 
 impl Exporter<'_> {
@@ -78,27 +42,27 @@ impl Exporter<'_> {
         let Some(function) = function_of(def.name, first) else {
             return Ok(None);
         };
-        let rounding = matches!(def.name, "floor" | "ceil" | "round" | "trunc");
+        let rounding = matches!(function, F::Floor | F::Ceil | F::Round | F::Trunc);
+        let joins = matches!(function, F::Max | F::Min);
         let count = operands.len();
         if operands.iter().any(|&u| dtype(u) != Some(first))
             || rounding && first.is_int()
-            || count > 2 && !matches!(def.name, "max" | "min")
+            || count > 2 && !joins
             || count == 0
         {
             return Ok(None);
         }
-        let function = if def.name == "mod" && self.flag(v, def, "fmod") {
-            "fmod"
-        } else {
-            function
+        let function = match function {
+            F::Remainder if self.flag(v, def, "fmod") => F::Fmod,
+            _ => function,
         };
-        if count == 1 && matches!(def.name, "max" | "min") {
+        if count == 1 && joins {
             return Ok(None);
         }
         let mut parts: Vec<Vec<Word>> = Vec::with_capacity(count);
         let mut tensors = 0;
         for (i, &u) in operands.iter().enumerate() {
-            let literal = self.literal(u).filter(|_| self.literal_fits(def, i, u));
+            let literal = self.literal(u).filter(|_| self.literal_fits(function, i, u));
             parts.push(match literal {
                 Some(text) => vec![Word::Text(text)],
                 None => {
@@ -151,7 +115,7 @@ impl Exporter<'_> {
     }
 
     /// A single-number constant as a literal.
-    pub(super) fn literal(&self, v: VertexId) -> Option<String> {
+    pub(crate) fn literal(&self, v: VertexId) -> Option<String> {
         let Node::Const(value) = &self.graph.vertex(v).node else {
             return None;
         };
@@ -174,15 +138,15 @@ impl Exporter<'_> {
     }
 
     /// False if a literal would be read as a different call than a tensor of one number.
-    fn literal_fits(&self, def: &OpDef, place: usize, v: VertexId) -> bool {
+    fn literal_fits(&self, function: Function, place: usize, v: VertexId) -> bool {
         let Node::Const(value) = &self.graph.vertex(v).node else {
             return false;
         };
         let special = |x: f64| [-2.0, -1.0, -0.5, 0.5, 1.0, 2.0, 3.0].contains(&x);
-        match (def.name, place, value) {
-            ("pow", 1, Tensor::F32(a)) => a.first().is_some_and(|x| !special(f64::from(*x))),
-            ("pow", 1, Tensor::F64(a)) => a.first().is_some_and(|x| !special(*x)),
-            ("pow", _, _) => place == 0 && value.dtype().is_float(),
+        match (function, place, value) {
+            (F::Pow, 1, Tensor::F32(a)) => a.first().is_some_and(|x| !special(f64::from(*x))),
+            (F::Pow, 1, Tensor::F64(a)) => a.first().is_some_and(|x| !special(*x)),
+            (F::Pow, _, _) => place == 0 && value.dtype().is_float(),
             _ => true,
         }
     }

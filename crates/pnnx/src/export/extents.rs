@@ -1,12 +1,22 @@
 //! Lists of integers that are only known at run time.
 
-use super::{Done, Exporter, tuple};
+use super::{Done, Exporter, Line, tuple};
 use tautomer_graph::VertexId;
 use tautomer_tensor::{Atom, Dim};
 
 impl Exporter<'_> {
+    /// The line with a list of integers, as a parameter or as an operand.
+    pub(crate) fn with_integers(&mut self, mut line: Line, key: &'static str, dims: &[Dim]) -> Option<Line> {
+        match self.integers(dims) {
+            Ok(Ok(text)) => line = line.param(key, text),
+            Ok(Err(list)) => line.lists.push((key, list)),
+            Err(_) => return None,
+        }
+        Some(line)
+    }
+
     /// The integers as a parameter, or else as the name of a list computed by an expression.
-    pub(super) fn integers(&mut self, dims: &[Dim]) -> Done<Result<String, String>> {
+    fn integers(&mut self, dims: &[Dim]) -> Done<Result<String, String>> {
         let known: Option<Vec<i64>> = dims.iter().map(Dim::as_const).collect();
         if let Some(known) = known {
             return Ok(Ok(tuple(&known)));

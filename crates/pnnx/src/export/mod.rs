@@ -7,21 +7,19 @@
 mod carried;
 mod expression;
 mod extents;
-mod layers;
-mod table;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use indexmap::IndexMap;
 
-use super::{ElementType, Extent, Operator, ParamFile, ValueType};
+use super::{ElementType, Extent, Operator, ParamFile, ValueType, layers};
 use tautomer_diag::{Diagnostic, Diagnostics, Severity};
 use tautomer_files::bytes::encode;
 use tautomer_graph::{Graph, Node, Params, VertexId};
 use tautomer_op::{AttrValue, Op, OpDef};
-use tautomer_tensor::{DType, Dim, Tensor, Type};
+use tautomer_tensor::{DType, Dim, Tensor, TensorType, Type};
 
-use carried::attr_text;
+pub(crate) use carried::attr_text;
 use expression::Draft;
 
 /// The prefix of operators that torch does not have.
@@ -83,12 +81,10 @@ pub fn export(graph: &Graph, params: &Params) -> Result<Exported, Diagnostics> {
 
 /// True if torch has one or several operators for most calls of this operator.
 pub fn has_form(def: &OpDef) -> bool {
-    expression::function_of(def.name, DType::F32).is_some()
-        || table::find(def.name).is_some()
-        || layers::NAMES.contains(&def.name)
+    expression::function_of(def.name, DType::F32).is_some() || layers::is_written(def.name)
 }
 
-struct Exporter<'a> {
+pub(crate) struct Exporter<'a> {
     graph: &'a Graph,
     params: &'a Params,
     file: ParamFile,
@@ -109,18 +105,18 @@ struct Exporter<'a> {
 
 /// A line without its name.
 #[derive(Default)]
-struct Line {
+pub(crate) struct Line {
     kind: String,
-    inputs: Vec<VertexId>,
+    pub(crate) inputs: Vec<VertexId>,
     /// Names of the inputs; inputs beyond these have none.
     input_names: Vec<&'static str>,
     /// Inputs after these that are lists of integers, by name.
     lists: Vec<(&'static str, String)>,
-    params: Vec<(String, String)>,
+    pub(crate) params: Vec<(String, String)>,
 }
 
 impl Line {
-    fn new(kind: impl Into<String>, inputs: &[VertexId]) -> Line {
+    pub(crate) fn new(kind: impl Into<String>, inputs: &[VertexId]) -> Line {
         Line {
             kind: kind.into(),
             inputs: inputs.to_vec(),
@@ -128,19 +124,19 @@ impl Line {
         }
     }
 
-    fn named(mut self, names: &[&'static str]) -> Line {
+    pub(crate) fn named(mut self, names: &[&'static str]) -> Line {
         self.input_names = names.to_vec();
         self
     }
 
-    fn param(mut self, key: &str, value: impl Into<String>) -> Line {
+    pub(crate) fn param(mut self, key: &str, value: impl Into<String>) -> Line {
         self.params.push((key.to_owned(), value.into()));
         self
     }
 }
 
 /// `(1,2)`
-fn tuple<T: ToString>(items: &[T]) -> String {
+pub(crate) fn tuple<T: ToString>(items: &[T]) -> String {
     let items: Vec<String> = items.iter().map(T::to_string).collect();
     format!("({})", items.join(","))
 }
@@ -191,6 +187,19 @@ impl<'a> Exporter<'a> {
         }
         self.push("pnnx.Output", "pnnx_output_0", results, Vec::new());
         Ok(())
+    }
+
+    /// The type of a value, if it is a tensor.
+    pub(crate) fn tensor_type(&self, v: VertexId) -> Option<&'a TensorType> {
+        self.graph.ty(v).as_tensor()
+    }
+
+    pub(crate) fn rank(&self, v: VertexId) -> Option<usize> {
+        self.tensor_type(v)?.rank()
+    }
+
+    pub(crate) fn is_absent(&self, v: VertexId) -> bool {
+        matches!(self.graph.vertex(v).node, Node::Absent)
     }
 
     fn input(&mut self, i: usize, v: VertexId) -> Done<()> {
@@ -323,11 +332,7 @@ impl<'a> Exporter<'a> {
                     attrs,
                     operands: &operands,
                 };
-                let native = match table::line(&call) {
-                    Some(line) => Some(line),
-                    None => self.layer(&call)?,
-                };
-                let line = match native {
+                let line = match layers::line(self, &call) {
                     Some(line) => line,
                     None => self.own_line(&call)?,
                 };
@@ -402,19 +407,19 @@ impl<'a> Exporter<'a> {
 }
 
 /// A call with everything its line needs.
-struct Call<'a> {
-    def: &'static OpDef,
+pub(crate) struct Call<'a> {
+    pub(crate) def: &'static OpDef,
     attrs: &'a [AttrValue],
-    operands: &'a [VertexId],
+    pub(crate) operands: &'a [VertexId],
 }
 
 impl Call<'_> {
-    fn attr(&self, name: &str) -> &AttrValue {
+    pub(crate) fn attr(&self, name: &str) -> &AttrValue {
         self.def.attr_in(self.attrs, name)
     }
 
     /// True if every attribute except these has its default.
-    fn plain_but(&self, names: &[&str]) -> bool {
+    pub(crate) fn plain_but(&self, names: &[&str]) -> bool {
         let usual = |attr: &tautomer_op::AttrDef, value: &AttrValue| {
             value.is_none() || attr.default_value().is_some_and(|usual| usual == *value)
         };
@@ -427,23 +432,23 @@ impl Call<'_> {
         others.into_iter().all(|(attr, value)| usual(attr, value))
     }
 
-    fn ints(&self, name: &str) -> Option<Vec<i64>> {
+    pub(crate) fn ints(&self, name: &str) -> Option<Vec<i64>> {
         self.attr(name).as_ints()
     }
 
-    fn int(&self, name: &str) -> Option<i64> {
+    pub(crate) fn int(&self, name: &str) -> Option<i64> {
         self.attr(name).as_int()
     }
 
-    fn flag(&self, name: &str) -> bool {
+    pub(crate) fn flag(&self, name: &str) -> bool {
         self.attr(name).is_true()
     }
 
-    fn text(&self, name: &str) -> &str {
+    pub(crate) fn text(&self, name: &str) -> &str {
         self.attr(name).as_str().unwrap_or_default()
     }
 
-    fn float(&self, name: &str) -> Option<f64> {
+    pub(crate) fn float(&self, name: &str) -> Option<f64> {
         self.attr(name).as_float()
     }
 }

@@ -1,6 +1,8 @@
 //! Expressions: the computations of `pnnx.Expression`, written as nested calls.
 
 mod function;
+pub mod kuiper;
+mod parse;
 mod prefix;
 mod strict;
 

@@ -1,25 +1,11 @@
 //! Parsing expressions by the grammar.
 
-use pest::Parser;
-use pest::error::{ErrorVariant, InputLocation};
-use pest::iterators::Pair;
-use pest_derive::Parser;
-
-use super::{ExprNode, Expression, Function, literal};
+use super::parse::{Expected, Grammar, Inside, Piece, Problem, parse};
+use super::{Expression, Function};
 use tautomer_diag::{Diagnostic, Span};
 
-#[derive(Parser)]
-#[grammar = "../../grammar/pnnx_expression.pest"]
-struct Grammar;
-
-/// Calls nested deeper than this are parsed on a separate thread.
-const SHALLOW: usize = 24;
-
-/// Calls nested deeper than this are rejected.
+/// Brackets nested deeper than this are rejected: no exporter writes such an expression.
 const DEEPEST: usize = 2000;
-
-/// Stack per nesting level, generous for builds without optimization.
-const STACK_PER_LEVEL: usize = 64 << 10;
 
 pub(super) fn read(text: &str) -> Result<Expression, Diagnostic> {
     let (depth, at) = depth(text);
@@ -29,17 +15,125 @@ pub(super) fn read(text: &str) -> Result<Expression, Diagnostic> {
             .label(Span::new(at, at + 1), "the innermost one")
             .note(format!("the limit is {DEEPEST}")));
     }
-    if depth <= SHALLOW {
-        return parse(text);
-    }
-    std::thread::scope(|scope| {
-        let size = (depth + 16) * STACK_PER_LEVEL;
-        let thread = std::thread::Builder::new()
-            .stack_size(size)
-            .spawn_scoped(scope, || parse(text));
-        let failed = || Diagnostic::error("T0601", "not enough memory for an expression nested this deeply");
-        thread.map_err(|_| failed())?.join().map_err(|_| failed())?
+    let (pieces, places) = tokens(text);
+    let place = |i: usize| places.get(i).copied().unwrap_or((text.len(), text.len()));
+    parse(&pieces, Grammar::Pnnx).map_err(|problem| match problem {
+        Problem::Unexpected { at, expected } => unexpected(text, place(at).0, expected),
+        Problem::Operand { at } => {
+            let (start, end) = place(at);
+            let message = format!("`{}` is not an operand", text.get(start..end).unwrap_or_default());
+            syntax(message, Span::new(start as u32, end as u32))
+        }
+        Problem::Arity {
+            from,
+            to,
+            function,
+            found,
+        } => {
+            let (least, most) = function.arity();
+            let wanted = match least == most {
+                true => least.to_string(),
+                false => format!("{least} or {most}"),
+            };
+            let noun = if most == 1 { "operand" } else { "operands" };
+            let (start, end) = place(from);
+            let shown = text.get(start..end).unwrap_or_default();
+            let span = Span::new(start as u32, place(to).1 as u32);
+            let message = format!("`{}` takes {wanted} {noun}, but has {found}", shown);
+            syntax(message, span)
+        }
     })
+}
+
+/// The tokens of a text and their bytes, up to the first characters that are no token.
+fn tokens(text: &str) -> (Vec<Piece<'_>>, Vec<(usize, usize)>) {
+    let (mut pieces, mut places) = (Vec::new(), Vec::new());
+    let mut at = 0;
+    while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
+        let (piece, length) = token(rest);
+        pieces.push(piece);
+        places.push((at, at + length));
+        if piece == Piece::Invalid {
+            break;
+        }
+        at += length;
+    }
+    (pieces, places)
+}
+
+/// The token that a text begins with, and its length.
+fn token(text: &str) -> (Piece<'_>, usize) {
+    let sign = match text.chars().next() {
+        Some('(') => Piece::Open,
+        Some(')') => Piece::Close,
+        Some('[') => Piece::OpenList,
+        Some(']') => Piece::CloseList,
+        Some(',') => Piece::Comma,
+        Some('@') => {
+            let digits = digits(&text[1..]);
+            return match digits {
+                0 => (Piece::Invalid, 1),
+                _ => (Piece::Operand(text[1..=digits].parse().ok()), digits + 1),
+            };
+        }
+        _ => Piece::Invalid,
+    };
+    if sign != Piece::Invalid {
+        return (sign, 1);
+    }
+    let word = text.find(|c| !is_letter(c)).unwrap_or(text.len());
+    if let Some(function) = Function::by_name(&text[..word]) {
+        return (Piece::Function(function), word);
+    }
+    let length = number(text).unwrap_or(word);
+    match length {
+        0 => (Piece::Invalid, 0),
+        _ => (Piece::Literal(&text[..length]), length),
+    }
+}
+
+fn is_letter(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "_.:%".contains(c)
+}
+
+/// The number of digits that a text begins with.
+fn digits(text: &str) -> usize {
+    text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len())
+}
+
+/// The length of the real or complex number that a text begins with, if no letter follows it.
+fn number(text: &str) -> Option<usize> {
+    let real = usize::from(text.starts_with('-'));
+    let real = real + unsigned(&text[real..])?;
+    let rest = &text[real..];
+    if let Some(imaginary) = rest.strip_prefix(['+', '-']).and_then(unsigned)
+        && rest[1 + imaginary..].starts_with('j')
+    {
+        return Some(real + imaginary + 2);
+    }
+    (!rest.starts_with(is_letter)).then_some(real)
+}
+
+/// The length of the number without a sign that a text begins with.
+fn unsigned(text: &str) -> Option<usize> {
+    if let Some(rest) = text.strip_prefix("inf").or_else(|| text.strip_prefix("nan")) {
+        return Some(if rest.starts_with(".0") { 5 } else { 3 });
+    }
+    let mut length = digits(text);
+    if length == 0 {
+        return None;
+    }
+    if text[length..].starts_with('.') {
+        length += 1 + digits(&text[length + 1..]);
+    }
+    if let Some(rest) = text[length..].strip_prefix(['e', 'E']) {
+        let sign = usize::from(rest.starts_with(['+', '-']));
+        length += match digits(&rest[sign..]) {
+            0 => 0,
+            exponent => 1 + sign + exponent,
+        };
+    }
+    Some(length)
 }
 
 /// The maximum number of brackets open at once, and where that is reached.
@@ -60,74 +154,12 @@ fn depth(text: &str) -> (usize, u32) {
     most
 }
 
-fn parse(text: &str) -> Result<Expression, Diagnostic> {
-    let mut pairs = Grammar::parse(Rule::pnnx_expression, text).map_err(|e| explain(&e, text))?;
-    let mut out = Expression::new();
-    let mut roots = Vec::new();
-    for pair in pairs.next().into_iter().flat_map(Pair::into_inner) {
-        if is_part(&pair) {
-            roots.push(build(&mut out, pair)?);
-        }
-    }
-    Ok(out.finish(roots))
-}
-
-/// False for brackets and commas.
-fn is_part(pair: &Pair<'_, Rule>) -> bool {
-    !matches!(
-        pair.as_rule(),
-        Rule::open | Rule::close | Rule::close_list | Rule::comma | Rule::EOI
-    )
-}
-
-/// The recursion depth is bounded by [`DEEPEST`].
-fn build(out: &mut Expression, pair: Pair<'_, Rule>) -> Result<usize, Diagnostic> {
-    let span = pair.as_span();
-    let span = Span::new(span.start() as u32, span.end() as u32);
-    let text = pair.as_str();
-    let node = match pair.as_rule() {
-        Rule::operand => match text[1..].parse() {
-            Ok(number) => ExprNode::Operand(number),
-            Err(_) => return Err(syntax(format!("`{text}` is not an operand"), span)),
-        },
-        Rule::list => {
-            let items: Result<Vec<usize>, _> = pair.into_inner().filter(is_part).map(|item| build(out, item)).collect();
-            ExprNode::List(items?)
-        }
-        Rule::call => {
-            let mut inner = pair.into_inner();
-            let name = inner.next().map_or("", |name| name.as_str());
-            let Some(function) = Function::by_name(name) else {
-                return Err(syntax(format!("there is no function `{name}`"), span));
-            };
-            let operands: Result<Vec<usize>, _> = inner.filter(is_part).map(|item| build(out, item)).collect();
-            let operands = operands?;
-            let (least, most) = function.arity();
-            if operands.len() < least || operands.len() > most {
-                let wanted = if least == most {
-                    least.to_string()
-                } else {
-                    format!("{least} or {most}")
-                };
-                let noun = if most == 1 { "operand" } else { "operands" };
-                let found = operands.len();
-                return Err(syntax(format!("`{name}` takes {wanted} {noun}, but has {found}"), span));
-            }
-            ExprNode::Call(function, operands)
-        }
-        _ => ExprNode::Literal(literal(text)),
-    };
-    Ok(out.push(node))
-}
-
 fn syntax(message: String, span: Span) -> Diagnostic {
     Diagnostic::error("T0509", message).label(span, "")
 }
 
-fn explain(error: &pest::error::Error<Rule>, text: &str) -> Diagnostic {
-    let at = match error.location {
-        InputLocation::Pos(at) | InputLocation::Span((at, _)) => at.min(text.len()),
-    };
+/// The message for a token at byte `at` that does not belong there.
+fn unexpected(text: &str, at: usize, expected: Expected) -> Diagnostic {
     let rest = &text[at..];
     let stop = |c: char| matches!(c, '(' | ')' | '[' | ']' | ',' | '@') || c.is_whitespace();
     let first = rest.chars().next().map_or(0, char::len_utf8);
@@ -151,27 +183,14 @@ fn explain(error: &pest::error::Error<Rule>, text: &str) -> Diagnostic {
         let span = Span::new((at - before.len()) as u32, at as u32);
         return syntax(format!("there is no function `{before}`"), span);
     }
-    let positives = match &error.variant {
-        ErrorVariant::ParsingError { positives, .. } => positives.as_slice(),
-        ErrorVariant::CustomError { .. } => &[],
-    };
-    let tokens = [
-        (Rule::operand, "an expression"),
-        (Rule::open, "`(`"),
-        (Rule::comma, "`,`"),
-        (Rule::close, "`)`"),
-        (Rule::close_list, "`]`"),
-        (Rule::EOI, "the end"),
-    ];
-    let wanted: Vec<&str> = tokens
-        .iter()
-        .filter(|(rule, _)| positives.contains(rule))
-        .map(|(_, shown)| *shown)
-        .collect();
-    let wanted = if wanted.is_empty() {
-        "an expression".to_owned()
-    } else {
-        wanted.join(" or ")
+    let wanted = match expected {
+        Expected::Open => "`(`",
+        Expected::Item(Inside::Call(..)) => "an expression or `,` or `)`",
+        Expected::Item(Inside::List { may_end: true }) => "an expression or `]`",
+        Expected::Item(_) => "an expression",
+        Expected::Separator(Inside::Call(..)) => "`,` or `)`",
+        Expected::Separator(Inside::List { .. }) => "`,` or `]`",
+        Expected::Separator(Inside::Top) => "`,` or the end",
     };
     let span = Span::new(at as u32, (at + found.len()) as u32);
     syntax(format!("expected {wanted}, found {shown}"), span)

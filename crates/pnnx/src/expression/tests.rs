@@ -88,8 +88,26 @@ fn nesting_has_a_limit_and_no_overflow() {
 }
 
 #[test]
+fn functions_name_operators() {
+    for (function, name) in Function::all() {
+        for booleans in [false, true] {
+            let Some(operator) = function.operator(booleans) else {
+                continue;
+            };
+            let def = tautomer_op::lookup(operator).unwrap_or_else(|| panic!("{name}: {operator}"));
+            assert_eq!(def.name, operator);
+            let written = Function::of_operator(operator).unwrap();
+            assert_eq!(written.operator(booleans), Some(operator));
+        }
+    }
+    assert_eq!(Function::of_operator("mod"), Some(Function::Remainder));
+    assert_eq!(Function::of_operator("max"), Some(Function::Max));
+    assert_eq!(Function::of_operator("size"), None);
+}
+
+#[test]
 fn every_function_has_a_name_of_its_own() {
-    for (function, name) in Function::ALL {
+    for (function, name) in Function::all() {
         assert_eq!(
             (Function::by_name(name), function.to_string().as_str()),
             (Some(function), name)

@@ -19,7 +19,7 @@ const RIGHT_SHIFT: &str = "fn shift(a, b, bits, last) {
 
 impl Importer<'_> {
     /// Applies a function to tensors and numbers, at least one of which is a tensor.
-    pub(super) fn apply(&mut self, function: Function, operands: &[Val]) -> Done<Typed> {
+    pub(crate) fn apply(&mut self, function: Function, operands: &[Val]) -> Done<Typed> {
         let kinds: Vec<(ElementType, Weight)> = operands.iter().map(|v| self.kind(v)).collect::<Done<_>>()?;
         let Some(result) = result_type(function, &kinds) else {
             let types: Vec<String> = kinds.iter().map(|(ty, _)| ty.to_string()).collect();
@@ -69,7 +69,7 @@ impl Importer<'_> {
         }
         let t = self.cast(own, result)?;
         let x = t.v;
-        let name = match function {
+        match function {
             F::Square => return self.typed("mul", &[x, x], result),
             F::Rsqrt => {
                 let root = self.call("sqrt", &[x], &[])?;
@@ -83,9 +83,23 @@ impl Importer<'_> {
                 )?;
                 return Ok(Typed::new(v, result));
             }
-            other => other.to_string(),
-        };
-        self.typed(&name, &[x], result)
+            _ => {}
+        }
+        self.computed(function, &[x], common, result)
+    }
+
+    /// A function that one call computes.
+    fn computed(
+        &mut self,
+        function: Function,
+        operands: &[VertexId],
+        common: ElementType,
+        result: ElementType,
+    ) -> Done<Typed> {
+        match function.operator(common == ElementType::Bool) {
+            Some(name) => self.typed(name, operands, result),
+            None => unknown(format!("there is no operator `{function}`")),
+        }
     }
 
     fn typed(&mut self, name: &str, operands: &[VertexId], element: ElementType) -> Done<Typed> {
@@ -131,26 +145,16 @@ impl Importer<'_> {
             let power = self.call("not", &[b], &[])?;
             return self.typed("or", &[a, power], result);
         }
-        let name = match function {
-            F::Add | F::Max | F::Maximum if truth => "or",
-            F::Mul | F::Min | F::Minimum if truth => "and",
-            F::And if !truth => "bitwise_and",
-            F::Or if !truth => "bitwise_or",
-            F::Xor if !truth => "bitwise_xor",
-            F::Maximum => "max",
-            F::Minimum => "min",
-            F::Remainder => "mod",
+        match function {
+            F::Add | F::Max | F::Maximum if truth => self.typed("or", &[a, b], result),
+            F::Mul | F::Min | F::Minimum if truth => self.typed("and", &[a, b], result),
             F::Fmod => {
                 let v = self.call("mod", &[a, b], &[("fmod", AttrValue::Bool(true))])?;
-                return Ok(Typed::new(v, result));
+                Ok(Typed::new(v, result))
             }
-            F::Lshift | F::Rshift => return self.shift(function, a, b, result),
-            other => {
-                let name = other.to_string();
-                return self.typed(&name, &[a, b], result);
-            }
-        };
-        self.typed(name, &[a, b], result)
+            F::Lshift | F::Rshift => self.shift(function, a, b, result),
+            _ => self.computed(function, &[a, b], element, result),
+        }
     }
 
     /// Powers that torch computes in other ways.
@@ -193,29 +197,8 @@ impl Importer<'_> {
         Ok(Typed::new(v, element))
     }
 
-    /// A comparison or a boolean function, by the name of the operator.
-    pub(super) fn compare(&mut self, name: &str, a: &Val, b: &Val) -> Done<Typed> {
-        let kinds = [self.kind(a)?, self.kind(b)?];
-        let Some(mut common) = common_type(&kinds) else {
-            return wrong("the operands have no common type");
-        };
-        if common.is_complex() {
-            return unknown("comparison of complex numbers");
-        }
-        if name.starts_with("logical_") {
-            common = ElementType::Bool;
-        } else if common == ElementType::Bool && !matches!(name, "eq" | "ne") {
-            common = ElementType::U8;
-        }
-        let operands = [self.tensor_of(a, common)?.v, self.tensor_of(b, common)?.v];
-        let (name, negated) = if name == "ne" { ("eq", true) } else { (name, false) };
-        let v = self.call(name, &operands, &[])?;
-        let v = if negated { self.call("not", &[v], &[])? } else { v };
-        Ok(Typed::new(v, ElementType::Bool))
-    }
-
     /// A constant with all elements equal.
-    pub(super) fn fill(&mut self, dtype: DType, shape: &[usize], value: f64) -> Done<VertexId> {
+    pub(crate) fn fill(&mut self, dtype: DType, shape: &[usize], value: f64) -> Done<VertexId> {
         let count = shape
             .iter()
             .try_fold(1i64, |n, &d| n.checked_mul(i64::try_from(d).ok()?));

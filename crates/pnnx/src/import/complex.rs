@@ -14,14 +14,14 @@ const DIV: &str = "fn div(a, b, c, d) {
 
 impl Importer<'_> {
     /// Real numbers as complex ones with imaginary part 0.
-    pub(super) fn complex_of(&mut self, t: Typed, to: ElementType) -> Done<Typed> {
+    pub(crate) fn complex_of(&mut self, t: Typed, to: ElementType) -> Done<Typed> {
         let real = self.cast(t, to.real())?;
         let imaginary = self.call("zeros_like", &[real.v], &[])?;
         self.join(real.v, imaginary, to)
     }
 
     /// Complex numbers from two tensors of the same shape.
-    pub(super) fn join(&mut self, re: VertexId, im: VertexId, element: ElementType) -> Done<Typed> {
+    pub(crate) fn join(&mut self, re: VertexId, im: VertexId, element: ElementType) -> Done<Typed> {
         let rank = self.shape(re)?.len() as i64;
         let axes = [("axes", AttrValue::ints(&[rank]))];
         let (re, im) = (
@@ -33,7 +33,7 @@ impl Importer<'_> {
     }
 
     /// The real (0) or the imaginary (1) part.
-    pub(super) fn part(&mut self, t: Typed, which: i64) -> Done<Typed> {
+    pub(crate) fn part(&mut self, t: Typed, which: i64) -> Done<Typed> {
         if !t.element.is_complex() {
             return unknown("real or imaginary part of real numbers");
         }
@@ -44,7 +44,7 @@ impl Importer<'_> {
     }
 
     /// A function of complex numbers.
-    pub(super) fn complex_function(
+    pub(crate) fn complex_function(
         &mut self,
         function: Function,
         operands: &[Val],

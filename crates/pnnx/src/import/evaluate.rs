@@ -10,7 +10,7 @@ use tautomer_tensor::Dim;
 
 impl Importer<'_> {
     /// The value of a `pnnx.Expression`.
-    pub(super) fn expression(&mut self, op: &Operator, inputs: &[Val]) -> Done<Vec<Val>> {
+    pub(crate) fn expression(&mut self, op: &Operator, inputs: &[Val]) -> Done<Vec<Val>> {
         let Some((_, text)) = op.params.iter().find(|(key, _)| key == "expr") else {
             return wrong("it has no `expr`");
         };
@@ -19,7 +19,7 @@ impl Importer<'_> {
     }
 
     /// Parses an expression; adds a note if the text does not match the grammar.
-    pub(super) fn read_expression(&mut self, op: &Operator, text: &str) -> Done<Expression> {
+    pub(crate) fn read_expression(&mut self, op: &Operator, text: &str) -> Done<Expression> {
         match Expression::read(text) {
             Ok((expression, Reading::Strict)) => Ok(expression),
             Ok((expression, Reading::Prefix(problem))) => {
@@ -65,7 +65,7 @@ impl Importer<'_> {
         }
     }
 
-    pub(super) fn function(&mut self, function: Function, operands: &[Val]) -> Done<Val> {
+    pub(crate) fn function(&mut self, function: Function, operands: &[Val]) -> Done<Val> {
         if function == Function::Size {
             return self.size(operands);
         }
@@ -157,7 +157,7 @@ impl Importer<'_> {
     }
 
     /// A `pnnx.SliceIndexes`: a list in which `@i` stands for an operand.
-    pub(super) fn slice_indexes(&mut self, op: &Operator, inputs: &[Val]) -> Done<Vec<Val>> {
+    pub(crate) fn slice_indexes(&mut self, op: &Operator, inputs: &[Val]) -> Done<Vec<Val>> {
         let Some((_, text)) = op.params.iter().find(|(key, _)| key == "indexes") else {
             return wrong("it has no `indexes`");
         };

@@ -6,15 +6,7 @@
 mod arith;
 mod complex;
 mod evaluate;
-mod indices;
-mod layers;
 mod opaque;
-mod pools;
-mod recurrent;
-mod schema;
-mod shapes;
-mod spectral;
-mod table;
 mod val;
 
 use std::collections::HashMap;
@@ -34,7 +26,7 @@ use tautomer_lang::parse_program;
 use tautomer_op::{AttrValue, Op, Real, lookup};
 use tautomer_tensor::{DType, Dim, Shape, TensorType, Type};
 
-use val::{Typed, Val};
+pub(crate) use val::{Host, Typed, Val};
 
 /// An imported model.
 #[derive(Debug, Clone)]
@@ -46,7 +38,7 @@ pub struct Imported {
 }
 
 /// The reason why an operator could not be imported.
-enum Refused {
+pub(crate) enum Refused {
     /// It is invalid.
     Wrong(String),
     /// It is valid but unsupported.
@@ -59,15 +51,15 @@ impl From<tautomer_op::OpError> for Refused {
     }
 }
 
-fn wrong<T>(message: impl Into<String>) -> Done<T> {
+pub(crate) fn wrong<T>(message: impl Into<String>) -> Done<T> {
     Err(Refused::Wrong(message.into()))
 }
 
-fn unknown<T>(message: impl Into<String>) -> Done<T> {
+pub(crate) fn unknown<T>(message: impl Into<String>) -> Done<T> {
     Err(Refused::Unknown(message.into()))
 }
 
-type Done<T> = Result<T, Refused>;
+pub(crate) type Done<T> = Result<T, Refused>;
 
 /// Imports a model; `name` and `text` appear in messages, `archive` has the weights.
 ///
@@ -138,9 +130,9 @@ fn join_projections(graph: &mut Graph) {
     }
 }
 
-struct Importer<'a> {
+pub(crate) struct Importer<'a> {
     archive: Option<&'a Archive<'a>>,
-    graph: Graph,
+    pub(crate) graph: Graph,
     params: Params,
     values: HashMap<&'a str, Val>,
     /// Where symbolic dimensions come from: an input and its axis.
@@ -161,7 +153,7 @@ impl<'a> Importer<'a> {
             };
             inputs.push(value.clone());
         }
-        let named = schema::named(op);
+        let named = crate::layers::named(op);
         let results = match self.operator(named.as_ref().unwrap_or(op), &inputs) {
             Err(Refused::Unknown(reason)) => {
                 let entry = self.carried.entry(op.kind.clone()).or_insert((0, reason));
@@ -294,11 +286,18 @@ impl<'a> Importer<'a> {
     }
 
     /// A tensor of the archive: a parameter, or a constant if shapes or indices are made from such tensors.
-    fn weight(&mut self, op: &Operator, key: &str, ty: &ValueType, name: &str) -> Done<Val> {
+    pub(crate) fn weight(&mut self, op: &Operator, key: &str, ty: &ValueType, name: &str) -> Done<Val> {
         self.tensor_beside(op, key, ty, name, None)
     }
 
-    fn tensor_beside(&mut self, op: &Operator, key: &str, ty: &ValueType, name: &str, told: Option<bool>) -> Done<Val> {
+    pub(crate) fn tensor_beside(
+        &mut self,
+        op: &Operator,
+        key: &str,
+        ty: &ValueType,
+        name: &str,
+        told: Option<bool>,
+    ) -> Done<Val> {
         let Some(dtype) = ty.element.dtype() else {
             return wrong(format!("`@{key}` has no element type"));
         };
@@ -345,7 +344,7 @@ impl<'a> Importer<'a> {
     }
 
     /// A call with one result.
-    fn call(&mut self, name: &str, operands: &[VertexId], attrs: &[(&str, AttrValue)]) -> Done<VertexId> {
+    pub(crate) fn call(&mut self, name: &str, operands: &[VertexId], attrs: &[(&str, AttrValue)]) -> Done<VertexId> {
         let Some(def) = lookup(name) else {
             return unknown(format!("there is no operator `{name}`"));
         };
@@ -354,7 +353,12 @@ impl<'a> Importer<'a> {
     }
 
     /// The results of a call with several results.
-    fn calls(&mut self, name: &str, operands: &[VertexId], attrs: &[(&str, AttrValue)]) -> Done<Vec<VertexId>> {
+    pub(crate) fn calls(
+        &mut self,
+        name: &str,
+        operands: &[VertexId],
+        attrs: &[(&str, AttrValue)],
+    ) -> Done<Vec<VertexId>> {
         let v = self.call(name, operands, attrs)?;
         self.parts(v)
     }
@@ -396,7 +400,7 @@ impl<'a> Importer<'a> {
     }
 
     /// The elements of a tuple, or the value itself.
-    fn parts(&mut self, v: VertexId) -> Done<Vec<VertexId>> {
+    pub(crate) fn parts(&mut self, v: VertexId) -> Done<Vec<VertexId>> {
         if matches!(self.graph.vertex(v).node, Node::Tuple) {
             return Ok(self.graph.pred(v).to_vec());
         }
@@ -408,21 +412,12 @@ impl<'a> Importer<'a> {
     }
 
     /// The result of inlining a program of one function.
-    fn program(&mut self, text: &'static str, given: &[(&str, Given<VertexId>)]) -> Done<VertexId> {
+    pub(crate) fn program(&mut self, text: &'static str, given: &[(&str, Given<VertexId>)]) -> Done<VertexId> {
         self.program_of(text, || text.to_owned(), given)
     }
 
-    /// The result of inlining an entry of the table.
-    fn table_program(&mut self, entry: &table::Entry, given: &[(&str, Given<VertexId>)]) -> Done<VertexId> {
-        let text = || {
-            let bare = |name: &'static str| name.split_once(':').map_or(name, |(bare, _)| bare);
-            let names: Vec<&str> = entry.names.split_whitespace().map(bare).collect();
-            format!("fn body({}) {{ {} }}", names.join(", "), entry.body)
-        };
-        self.program_of(entry.body, text, given)
-    }
-
-    fn program_of(
+    /// The result of inlining the program with that key, which is parsed once.
+    pub(crate) fn program_of(
         &mut self,
         key: &'static str,
         text: impl FnOnce() -> String,
@@ -440,7 +435,7 @@ impl<'a> Importer<'a> {
     }
 
     /// The shape of a value of known rank.
-    fn shape(&self, v: VertexId) -> Done<Vec<Dim>> {
+    pub(crate) fn shape(&self, v: VertexId) -> Done<Vec<Dim>> {
         match self.graph.ty(v).as_tensor().and_then(|t| t.shape.as_ref()) {
             Some(shape) => Ok(shape.to_vec()),
             None => unknown("the rank of its operand is unknown"),
@@ -448,7 +443,7 @@ impl<'a> Importer<'a> {
     }
 
     /// The dimensions of a value, all of which must be known.
-    fn extents(&self, v: VertexId) -> Done<Vec<i64>> {
+    pub(crate) fn extents(&self, v: VertexId) -> Done<Vec<i64>> {
         let shape = self.shape(v)?;
         match shape.iter().map(Dim::as_const).collect() {
             Some(extents) => Ok(extents),
@@ -456,7 +451,7 @@ impl<'a> Importer<'a> {
         }
     }
 
-    fn dtype(&self, v: VertexId) -> Done<DType> {
+    pub(crate) fn dtype(&self, v: VertexId) -> Done<DType> {
         match self.graph.ty(v).as_tensor() {
             Some(t) => Ok(t.dtype),
             None => wrong("its operand is not a tensor"),
@@ -477,10 +472,10 @@ fn symbol_name(text: &str) -> String {
 }
 
 /// More parts or indices than this are rejected, as a few words of a file could otherwise use up all memory.
-const MOST: i64 = 1 << 20;
+pub(crate) const MOST: i64 = 1 << 20;
 
 /// The number, if it is small enough to create that many items individually.
-fn few(count: i64) -> Done<usize> {
+pub(crate) fn few(count: i64) -> Done<usize> {
     match usize::try_from(count) {
         Ok(n) if count <= MOST => Ok(n),
         _ => unknown(format!("{count} parts or indices")),
@@ -488,7 +483,7 @@ fn few(count: i64) -> Done<usize> {
 }
 
 /// An axis counted from the front.
-fn axis_of(axis: i64, rank: usize) -> Done<usize> {
+pub(crate) fn axis_of(axis: i64, rank: usize) -> Done<usize> {
     let from_front = if axis < 0 {
         axis.saturating_add_unsigned(rank as u64)
     } else {
@@ -501,7 +496,7 @@ fn axis_of(axis: i64, rank: usize) -> Done<usize> {
 }
 
 /// An element of a list; messages call the list `what`.
-fn element<'l, T>(list: &'l [T], place: usize, what: &str) -> Done<&'l T> {
+pub(crate) fn element<'l, T>(list: &'l [T], place: usize, what: &str) -> Done<&'l T> {
     match list.get(place) {
         Some(item) => Ok(item),
         None => wrong(format!(
@@ -513,7 +508,7 @@ fn element<'l, T>(list: &'l [T], place: usize, what: &str) -> Done<&'l T> {
 }
 
 /// The last `dims` dimensions of a shape whose rank must be `dims + 2`: batch and channels come first.
-fn spatial<'s, T>(shape: &'s [T], dims: usize, what: &str) -> Done<&'s [T]> {
+pub(crate) fn spatial<'s, T>(shape: &'s [T], dims: usize, what: &str) -> Done<&'s [T]> {
     match shape.split_at_checked(2) {
         Some((_, last)) if last.len() == dims => Ok(last),
         _ => wrong(format!(

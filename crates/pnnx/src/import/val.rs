@@ -8,20 +8,20 @@ use tautomer_tensor::{Atom, DType, Dim, Tensor};
 
 /// A tensor with its element type; if that is complex, the last axis holds real and imaginary part.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Typed {
-    pub(super) v: VertexId,
-    pub(super) element: ElementType,
+pub(crate) struct Typed {
+    pub(crate) v: VertexId,
+    pub(crate) element: ElementType,
 }
 
 impl Typed {
-    pub(super) fn new(v: VertexId, element: ElementType) -> Typed {
+    pub(crate) fn new(v: VertexId, element: ElementType) -> Typed {
         Typed { v, element }
     }
 }
 
 /// A number or word that is not a tensor.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Host {
+pub(crate) enum Host {
     None,
     Bool(bool),
     Int(Dim),
@@ -34,7 +34,7 @@ pub(super) enum Host {
 
 /// The value of a name.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Val {
+pub(crate) enum Val {
     Tensor(Typed),
     Host(Host),
     List(Vec<Val>),
@@ -71,7 +71,7 @@ impl From<Value> for Val {
 
 impl Val {
     /// The values inside nested lists.
-    pub(super) fn flatten(&self, out: &mut Vec<Val>) {
+    pub(crate) fn flatten(&self, out: &mut Vec<Val>) {
         let mut stack = vec![self];
         while let Some(value) = stack.pop() {
             match value {
@@ -81,12 +81,12 @@ impl Val {
         }
     }
 
-    pub(super) fn is_none(&self) -> bool {
+    pub(crate) fn is_none(&self) -> bool {
         matches!(self, Val::Host(Host::None))
     }
 
     /// The integer, possibly symbolic.
-    pub(super) fn int(&self) -> Option<Dim> {
+    pub(crate) fn int(&self) -> Option<Dim> {
         match self {
             Val::Host(Host::Int(d)) => Some(d.clone()),
             Val::Host(Host::Bool(b)) => Some(Dim::Const(i64::from(*b))),
@@ -95,7 +95,7 @@ impl Val {
     }
 
     /// The integers of a list, or a list of a single integer.
-    pub(super) fn ints(&self) -> Option<Vec<Dim>> {
+    pub(crate) fn ints(&self) -> Option<Vec<Dim>> {
         match self {
             Val::List(items) => items.iter().map(Val::int).collect(),
             Val::Host(Host::None) => Some(Vec::new()),
@@ -103,11 +103,11 @@ impl Val {
         }
     }
 
-    pub(super) fn const_ints(&self) -> Option<Vec<i64>> {
+    pub(crate) fn const_ints(&self) -> Option<Vec<i64>> {
         self.ints()?.iter().map(Dim::as_const).collect()
     }
 
-    pub(super) fn float(&self) -> Option<f64> {
+    pub(crate) fn float(&self) -> Option<f64> {
         match self {
             Val::Host(Host::Float(v)) => Some(*v),
             other => Some(other.int()?.as_const()? as f64),
@@ -115,7 +115,7 @@ impl Val {
     }
 
     /// The value as an attribute; `None` for tensors.
-    pub(super) fn attr(&self) -> Option<AttrValue> {
+    pub(crate) fn attr(&self) -> Option<AttrValue> {
         Some(match self {
             Val::Host(Host::None) => AttrValue::None,
             Val::Host(Host::Bool(v)) => AttrValue::Bool(*v),
@@ -136,7 +136,7 @@ impl Val {
 
 impl Importer<'_> {
     /// How the value affects type promotion.
-    pub(super) fn kind(&self, value: &Val) -> Done<(ElementType, Weight)> {
+    pub(crate) fn kind(&self, value: &Val) -> Done<(ElementType, Weight)> {
         Ok(match value {
             Val::Tensor(t) => {
                 let axes = if t.element.is_complex() { 1 } else { 0 };
@@ -158,7 +158,7 @@ impl Importer<'_> {
     }
 
     /// The value as a tensor of its own type.
-    pub(super) fn tensor(&mut self, value: &Val) -> Done<Typed> {
+    pub(crate) fn tensor(&mut self, value: &Val) -> Done<Typed> {
         if let Val::Tensor(t) = value {
             return Ok(*t);
         }
@@ -167,7 +167,7 @@ impl Importer<'_> {
     }
 
     /// The value as a tensor with that element type; a host number becomes a constant.
-    pub(super) fn tensor_of(&mut self, value: &Val, element: ElementType) -> Done<Typed> {
+    pub(crate) fn tensor_of(&mut self, value: &Val, element: ElementType) -> Done<Typed> {
         let Some(dtype) = element.dtype() else {
             return wrong("unsupported element type");
         };
@@ -217,7 +217,7 @@ impl Importer<'_> {
     }
 
     /// Converts the elements of a tensor.
-    pub(super) fn cast(&mut self, t: Typed, to: ElementType) -> Done<Typed> {
+    pub(crate) fn cast(&mut self, t: Typed, to: ElementType) -> Done<Typed> {
         if t.element == to {
             return Ok(t);
         }
@@ -234,7 +234,7 @@ impl Importer<'_> {
     }
 
     /// A dimension that is only known at run time, as an `i64` without axes.
-    pub(super) fn extent(&mut self, dim: &Dim) -> Done<VertexId> {
+    pub(crate) fn extent(&mut self, dim: &Dim) -> Done<VertexId> {
         if let Some(value) = dim.as_const() {
             return Ok(self.graph.constant(Tensor::scalar(value)));
         }

@@ -1,22 +1,18 @@
-//! Expressions over batches of tensors, as the layer `pnnx.Expression` of KuiperInfer has them: `add`, `mul` and `sin` of
-//! operands `@0`, `@1`, …; see its course on expressions for tokens, reverse Polish order and the order of operands.
-
-mod syntax;
-mod token;
+//! Expressions over batches of tensors, as the layer `pnnx.Expression` of KuiperInfer computes them; see its course on
+//! expressions for the order of operands. [`tautomer_pnnx::kuiper`] parses them.
 
 #[cfg(test)]
 mod tests;
 
 use std::sync::{Arc, Mutex};
 
-use crate::diag::{Diagnostics, Source};
+use crate::diag::Diagnostics;
 use crate::exec::{Executor, Mode, Plan};
-use crate::graph::{Graph, Params, VertexId};
-use crate::op::{Op, lookup};
-use crate::tensor::{Tensor, TensorType, Type};
+use crate::graph::{Graph, Params};
+use crate::tensor::{Tensor, TensorType};
+use tautomer_pnnx::kuiper::Statement;
 
-pub use syntax::Rpn;
-pub use token::{Token, TokenKind};
+pub use tautomer_pnnx::kuiper::{Rpn, Token, TokenKind};
 
 /// A statement, parsed once; it computes any number of batches.
 ///
@@ -32,9 +28,7 @@ pub use token::{Token, TokenKind};
 /// assert_eq!(out[0], full(20.0));
 /// ```
 pub struct Expression {
-    tokens: Vec<Token>,
-    rpn: Vec<Rpn>,
-    operands: usize,
+    statement: Statement,
     /// What computes it, for the types of operands that came last.
     ready: Mutex<Option<(Vec<TensorType>, Arc<Executor>)>>,
 }
@@ -94,43 +88,38 @@ impl Expression {
     /// # Errors
     /// The first problem, with its position.
     pub fn parse(statement: &str) -> Result<Expression, Diagnostics> {
-        let source = Arc::new(Source::new("expression", statement));
-        let parsed = token::tokens(statement).and_then(|tokens| {
-            let rpn = syntax::reverse_polish(&tokens)?;
-            Ok((tokens, rpn))
-        });
-        let (tokens, rpn) = parsed.map_err(|problem| problem.in_source(&source))?;
-        let operands = rpn.iter().filter_map(|item| match item {
-            Rpn::Operand(n) => Some(*n as usize + 1),
-            _ => None,
-        });
         Ok(Expression {
-            operands: operands.max().unwrap_or(0),
-            tokens,
-            rpn,
+            statement: Statement::parse(statement)?,
             ready: Mutex::new(None),
         })
     }
 
     /// Its tokens.
     pub fn tokens(&self) -> &[Token] {
-        &self.tokens
+        self.statement.tokens()
     }
 
     /// Its items in reverse Polish order.
     pub fn rpn(&self) -> &[Rpn] {
-        &self.rpn
+        self.statement.rpn()
     }
 
     /// The same as a line of text.
     pub fn rpn_text(&self) -> String {
-        let items: Vec<String> = self.rpn.iter().map(Rpn::to_string).collect();
-        items.join(" ")
+        self.statement.rpn_text()
     }
 
     /// One more than the largest number of an operand.
     pub fn operands(&self) -> usize {
-        self.operands
+        self.statement.operands()
+    }
+
+    /// The graph of the statement for operands of these types.
+    ///
+    /// # Errors
+    /// If types do not fit each other.
+    pub fn graph(&self, types: &[TensorType]) -> Result<Graph, String> {
+        self.statement.graph(types)
     }
 
     /// Computes a batch of as many items as there are outputs. The tensors of operand `k` are those from `k` times the
@@ -146,7 +135,7 @@ impl Expression {
             return Err(ExpressionError::OutputEmpty);
         }
         let batch = outputs.len();
-        for item in &self.rpn {
+        for item in self.rpn() {
             let Rpn::Operand(operand) = *item else { continue };
             let from = (operand as usize).saturating_mul(batch);
             if from.saturating_add(batch) > inputs.len() {
@@ -160,7 +149,7 @@ impl Expression {
         }
         let mut results = Vec::with_capacity(batch);
         for (item, output) in outputs.iter().enumerate() {
-            let operands: Vec<Tensor> = (0..self.operands).map(|k| inputs[k * batch + item].clone()).collect();
+            let operands: Vec<Tensor> = (0..self.operands()).map(|k| inputs[k * batch + item].clone()).collect();
             let failed = |why: String| ExpressionError::Operands { item, why };
             let executor = self.ready(&operands).map_err(failed)?;
             let result = executor
@@ -192,50 +181,10 @@ impl Expression {
         {
             return Ok(executor.clone());
         }
-        let graph = self.graph(&types)?;
+        let graph = self.statement.graph(&types)?;
         let plan = Plan::compile(&graph).map_err(|e| e.to_string())?;
         let executor = Arc::new(Executor::new(plan, Mode::Kernels).map_err(|e| e.to_string())?);
         *ready = Some((types, executor.clone()));
         Ok(executor)
-    }
-
-    /// The graph of the statement for operands of these types.
-    ///
-    /// # Errors
-    /// If types do not fit each other.
-    pub fn graph(&self, types: &[TensorType]) -> Result<Graph, String> {
-        let mut graph = Graph::new();
-        let named = types.iter().enumerate();
-        let inputs: Vec<VertexId> = named
-            .map(|(i, ty)| graph.input(&format!("@{i}"), Type::from(ty.clone())))
-            .collect();
-        let mut stack: Vec<VertexId> = Vec::new();
-        for item in &self.rpn {
-            let (name, arity) = match item {
-                Rpn::Operand(n) => {
-                    stack.push(
-                        *inputs
-                            .get(*n as usize)
-                            .ok_or_else(|| format!("there is no operand @{n}"))?,
-                    );
-                    continue;
-                }
-                Rpn::Add => ("add", 2),
-                Rpn::Mul => ("mul", 2),
-                Rpn::Sin => ("sin", 1),
-            };
-            // The right operand lies on top.
-            let (Some(at), Some(def)) = (stack.len().checked_sub(arity), lookup(name)) else {
-                return Err(format!("`{name}` has too few operands"));
-            };
-            let operands = stack.split_off(at);
-            let result = graph.call(Op::Known(def), &operands, &[]);
-            stack.push(result.map_err(|e| format!("`{name}`: {}", e.message))?);
-        }
-        match stack.as_slice() {
-            [result] => graph.output(*result, None),
-            all => return Err(format!("{} values are left", all.len())),
-        }
-        Ok(graph)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::diag::{Diagnostic, Span};
+use tautomer_diag::{Diagnostic, Span};
 
 /// What a token is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -131,7 +131,12 @@ pub(super) fn tokens(statement: &str) -> Result<Vec<Token>, Diagnostic> {
             ',' => word("", TokenKind::Comma, ",")?,
             '@' => {
                 at += 1;
-                let digits = dense.chars[at..].iter().take_while(|(c, _)| c.is_ascii_digit()).count();
+                let digits = dense
+                    .chars
+                    .iter()
+                    .skip(at)
+                    .take_while(|(c, _)| c.is_ascii_digit())
+                    .count();
                 if digits == 0 {
                     return Err(dense.unexpected(at, "the number of an operand"));
                 }
@@ -150,7 +155,7 @@ pub(super) fn tokens(statement: &str) -> Result<Vec<Token>, Diagnostic> {
             kind,
             start,
             end: at,
-            text: dense.chars[start..at].iter().map(|(c, _)| *c).collect(),
+            text: dense.chars.iter().take(at).skip(start).map(|(c, _)| *c).collect(),
             span: dense.span(start, at),
         });
     }

@@ -1,43 +1,49 @@
-//! Pools over windows, adaptive pools, and resizing.
+//! Pools over windows, and pools to a given size.
 
-use super::layers::Args;
-use super::val::{Host, Typed, Val};
-use super::{Done, Importer, few, spatial, unknown, wrong};
+use super::{Args, read_by, write};
 use crate::ElementType;
+use crate::import::{Done, Host, Importer, Typed, Val, few, spatial, unknown};
 use tautomer_graph::VertexId;
-use tautomer_op::{AttrValue, Real};
+use tautomer_op::AttrValue;
 use tautomer_tensor::Tensor;
 
-impl Importer<'_> {
-    pub(super) fn is_pool(&self, kind: &str) -> bool {
-        let name = kind
-            .trim_start_matches("nn.")
-            .trim_start_matches("F.")
-            .to_lowercase()
-            .replace('_', "");
-        name != kind
-            && (name.contains("pool") || name.starts_with("upsampl") || name == "interpolate")
-            && !name.contains("unpool")
-            && !name.contains("fractional")
-    }
+rows! {
+    read_by("F.max_pool#d nn.MaxPool#d", "input", |i, a| i.pool(a, Pool::Max)).writes(&[write("max_pool",
+        "input pads=padding++padding strides=stride dilations=dilation ceil_mode=ceil_mode kernel_shape=kernel_size \
+         False=return_indices")]),
+    read_by("F.avg_pool#d nn.AvgPool#d", "input", |i, a| i.pool(a, Pool::Mean)).writes(&[write("average_pool",
+        "input pads=padding++padding strides=stride dilations=1 ceil_mode=ceil_mode kernel_shape=kernel_size \
+         count_include_pad=count_include_pad None=divisor_override")]),
+    read_by("F.lp_pool#d nn.LPPool#d", "input", |i, a| i.pool(a, Pool::Norm)),
+    read_by("F.adaptive_max_pool#d nn.AdaptiveMaxPool#d", "input", |i, a| i.pool(a, Pool::AdaptiveMax)),
+    read_by("F.adaptive_avg_pool#d nn.AdaptiveAvgPool#d", "input", |i, a| i.pool(a, Pool::AdaptiveMean))
+        .writes(&[write("global_average_pool", "input (1)=output_size")]),
+}
 
-    pub(super) fn pool(&mut self, args: &Args<'_>, dims: usize) -> Done<Vec<Val>> {
-        let name = args.op.kind.to_lowercase().replace('_', "");
+/// What a pool computes of each window.
+#[derive(Clone, Copy, PartialEq)]
+enum Pool {
+    Max,
+    Mean,
+    /// The root of the sum of powers.
+    Norm,
+    AdaptiveMax,
+    AdaptiveMean,
+}
+
+impl Importer<'_> {
+    fn pool(&mut self, args: &Args<'_>, pool: Pool) -> Done<Vec<Val>> {
+        let dims = args.dims;
         let mut x = self.operand(args, "input", 0)?;
-        if name.contains("upsampl") || name.contains("interpolate") {
-            return self.resize(args, x, &name);
-        }
         let lone = self.shape(x.v)?.len() == dims + 1;
         if lone {
             x.v = self.call("unsqueeze", &[x.v], &[("axes", AttrValue::ints(&[0]))])?;
         }
         spatial(&self.shape(x.v)?, dims, "its input")?;
-        let mut results = if name.contains("adaptivemax") {
-            self.adaptive_max(args, x.v, dims)?
-        } else if name.contains("adaptiveavg") {
-            vec![self.adaptive_mean(args, x.v, dims)?]
-        } else {
-            self.window(args, x.v, dims, &name)?
+        let mut results = match pool {
+            Pool::AdaptiveMax => self.adaptive_max(args, x.v, dims)?,
+            Pool::AdaptiveMean => vec![self.adaptive_mean(args, x.v, dims)?],
+            _ => self.window(args, x.v, dims, pool)?,
         };
         let elements = [x.element, ElementType::I64];
         let mut out = Vec::new();
@@ -54,7 +60,7 @@ impl Importer<'_> {
         })
     }
 
-    fn window(&mut self, args: &Args<'_>, x: VertexId, dims: usize, name: &str) -> Done<Vec<VertexId>> {
+    fn window(&mut self, args: &Args<'_>, x: VertexId, dims: usize, pool: Pool) -> Done<Vec<VertexId>> {
         let kernel = args.ints("kernel_size", dims)?;
         let strides = match args.param("stride") {
             Val::Host(Host::None) => kernel.clone(),
@@ -73,7 +79,7 @@ impl Importer<'_> {
             ("dilations", AttrValue::ints(&or("dilation", 1)?)),
         ];
         let count: i64 = kernel.iter().fold(1, |n, k| n.saturating_mul(*k));
-        if name.contains("max") {
+        if pool == Pool::Max {
             if !args.flag("return_indices") {
                 return Ok(vec![self.call("max_pool", &[x], &attrs)?]);
             }
@@ -86,7 +92,7 @@ impl Importer<'_> {
             }
             return Ok(results);
         }
-        if name.contains("avg") {
+        if pool == Pool::Mean {
             let divisor = args.param("divisor_override");
             let counted = args.flag("count_include_pad") || !divisor.is_none();
             let attrs = [&attrs[..], &[("count_include_pad", AttrValue::Bool(counted))]].concat();
@@ -245,76 +251,6 @@ impl Importer<'_> {
         let found = self.call("gather_elements", &[places, at], &[("axis", AttrValue::int(-1))])?;
         let found = self.call("squeeze", &[found], &[("axes", AttrValue::ints(&[-1]))])?;
         Ok(vec![largest, found])
-    }
-
-    fn resize(&mut self, args: &Args<'_>, x: Typed, name: &str) -> Done<Vec<Val>> {
-        let rank = self.shape(x.v)?.len();
-        let dims = rank.saturating_sub(2);
-        let mode = match args.text("mode") {
-            given if !given.is_empty() => given,
-            _ if name.contains("bilinear") => "bilinear".to_owned(),
-            _ => "nearest".to_owned(),
-        };
-        // The layer of that name aligns corners; the function does not.
-        let aligned = args.flag("align_corners") || name.contains("upsamplingbilinear") || name == "f.upsamplebilinear";
-        let (mode, place, rounding) = match mode.as_str() {
-            "nearest" => ("nearest", "asymmetric", "floor"),
-            "nearest-exact" => ("nearest", "half_pixel", "round_prefer_ceil"),
-            "linear" | "bilinear" | "trilinear" => ("linear", if aligned { "align_corners" } else { "half_pixel" }, ""),
-            "bicubic" => ("cubic", if aligned { "align_corners" } else { "half_pixel" }, ""),
-            other => return unknown(format!("resizing by `{other}`")),
-        };
-        let mut attrs = vec![
-            ("mode", AttrValue::str(mode)),
-            ("coordinate_transformation_mode", AttrValue::str(place)),
-        ];
-        if !rounding.is_empty() {
-            attrs.push(("nearest_mode", AttrValue::str(rounding)));
-        }
-        let axes: Vec<i64> = (2..rank as i64).collect();
-        match (args.param("size"), args.param("scale_factor")) {
-            (Val::Host(Host::None), Val::Host(Host::None)) => return wrong("it has neither a size nor a factor"),
-            (Val::Host(Host::None), factor) => {
-                let factors: Option<Vec<f64>> = match &factor {
-                    Val::List(items) => items.iter().map(Val::float).collect(),
-                    one => one.float().map(|f| vec![f; dims]),
-                };
-                let Some(factors) = factors.filter(|f| f.len() == dims) else {
-                    return unknown("unsupported factors");
-                };
-                if args.flag("recompute_scale_factor") {
-                    // The factors determine the sizes, from which the effective factors are computed.
-                    let shape = self.extents(x.v)?;
-                    let sizes = spatial(&shape, dims, "its input")?.iter().zip(&factors);
-                    let sizes: Vec<i64> = sizes.map(|(&n, factor)| (n as f64 * factor).floor() as i64).collect();
-                    attrs.push(("sizes", AttrValue::ints(&sizes)));
-                    attrs.push(("axes", AttrValue::ints(&axes)));
-                    let v = self.call("resize", &[x.v], &attrs)?;
-                    return Ok(vec![Typed::new(v, x.element).into()]);
-                }
-                let scales = [1.0, 1.0].into_iter().chain(factors).map(Real).collect();
-                attrs.push(("scales", AttrValue::Floats(scales)));
-            }
-            (size, _) => {
-                let Some(sizes) = size.ints() else {
-                    return unknown("the size is unknown");
-                };
-                let sizes = match sizes.as_slice() {
-                    [one] => vec![one.clone(); dims],
-                    _ => sizes,
-                };
-                if sizes.len() != dims {
-                    return wrong(format!(
-                        "`size` has length {}, but length {dims} is required",
-                        sizes.len()
-                    ));
-                }
-                attrs.push(("sizes", AttrValue::Ints(sizes)));
-                attrs.push(("axes", AttrValue::ints(&axes)));
-            }
-        }
-        let v = self.call("resize", &[x.v], &attrs)?;
-        Ok(vec![Typed::new(v, x.element).into()])
     }
 }
 

@@ -1,23 +1,43 @@
-//! Fourier transforms of whole axes, and the inverse short-time transform.
+//! Fourier transforms of whole axes.
 
-use super::layers::Args;
-use super::val::{Host, Typed, Val};
-use super::{Done, Importer, axis_of, element, few, unknown, wrong};
+use super::{Args, read_by};
+use crate::import::{Done, Host, Importer, Val, axis_of, element, few, unknown, wrong};
 use crate::{Category, ElementType};
-use tautomer_graph::{Given, VertexId};
+use tautomer_graph::VertexId;
 use tautomer_op::AttrValue;
-use tautomer_tensor::{Dim, Tensor};
+use tautomer_tensor::Tensor;
 
-/// Overlap-add of the segments of a signal; `pieces` has a row for each of them.
-const OVERLAP: &str = "fn overlap(pieces, window, n, hop, total, start, end) {
-    let weighted = transpose(pieces * window) {perm = [0, 2, 1]};
-    let sums = col2im(weighted) {image_shape = [1, total], block_shape = [1, n], strides = [1, hop]};
-    let squares = expand(reshape(window * window) {shape = [1, n, 1]}) {shape = [1, n, pieces.shape[1]]};
-    let weights = col2im(squares) {image_shape = [1, total], block_shape = [1, n], strides = [1, hop]};
-    let cut = slice(sums) {starts = [start], ends = [end], axes = [3]};
-    let by = slice(weights) {starts = [start], ends = [end], axes = [3]};
-    reshape(cut / by) {shape = [pieces.shape[0], -1]}
-}";
+/// A transform by its name; `n` or `s` has the lengths of signals.
+macro_rules! transform {
+    ($name:literal, $lengths:literal) => {
+        read_by(
+            concat!("torch.fft.", $name, " torch.fft_", $name),
+            concat!("input ", $lengths, " dim norm"),
+            |i, a| i.fourier(a, $name),
+        )
+        .positional(concat!("aten::fft_", $name))
+    };
+}
+
+rows! {
+    transform!("fft", "n"),
+    transform!("ifft", "n"),
+    transform!("rfft", "n"),
+    transform!("irfft", "n"),
+    transform!("hfft", "n"),
+    transform!("ihfft", "n"),
+    transform!("fft2", "s"),
+    transform!("ifft2", "s"),
+    transform!("rfft2", "s"),
+    transform!("irfft2", "s"),
+    transform!("fftn", "s"),
+    transform!("ifftn", "s"),
+    transform!("rfftn", "s"),
+    transform!("irfftn", "s"),
+    read_by("torch.fft.fftshift", "input dim", |i, a| i.shift_frequencies(a, false)).positional("aten::fft_fftshift"),
+    read_by("torch.fft.ifftshift", "input dim", |i, a| i.shift_frequencies(a, true))
+        .positional("aten::fft_ifftshift"),
+}
 
 /// The normalization of a transform.
 #[derive(Clone, Copy, PartialEq)]
@@ -32,7 +52,7 @@ enum Norm {
 
 impl Importer<'_> {
     /// A transform, by its name in `torch.fft`.
-    pub(super) fn fourier(&mut self, args: &Args<'_>, name: &str) -> Done<Vec<Val>> {
+    fn fourier(&mut self, args: &Args<'_>, name: &str) -> Done<Vec<Val>> {
         let mut x = self.operand(args, "input", 0)?;
         if x.element.category() < Category::Float {
             x = self.cast(x, ElementType::F32)?;
@@ -154,7 +174,7 @@ impl Importer<'_> {
         if name.starts_with("ihf") {
             v = self.conjugate(v, element_type)?;
         }
-        Ok(vec![Typed::new(v, result).into()])
+        self.one(v, result)
     }
 
     /// The transform along one axis; the second argument contains its length if that differs from the size of the axis.
@@ -191,7 +211,7 @@ impl Importer<'_> {
     }
 
     /// The real signal of `length` elements whose spectrum begins with the `own` elements along an axis.
-    fn real_signal(&mut self, v: VertexId, axis: usize, own: i64, length: i64) -> Done<VertexId> {
+    pub(super) fn real_signal(&mut self, v: VertexId, axis: usize, own: i64, length: i64) -> Done<VertexId> {
         few(length)?;
         if length < 1 {
             return wrong("a signal has no elements");
@@ -230,7 +250,7 @@ impl Importer<'_> {
     }
 
     /// Shifts the elements so that the zero frequency is in the middle, or back.
-    pub(super) fn shift_frequencies(&mut self, args: &Args<'_>, back: bool) -> Done<Vec<Val>> {
+    fn shift_frequencies(&mut self, args: &Args<'_>, back: bool) -> Done<Vec<Val>> {
         let x = self.operand(args, "input", 0)?;
         let mut shape = self.extents(x.v)?;
         if x.element.is_complex() {
@@ -253,106 +273,6 @@ impl Importer<'_> {
             let order = self.graph.constant(Tensor::vector(order));
             v = self.call("gather", &[v, order], &[("axis", AttrValue::int(axis as i64))])?;
         }
-        Ok(vec![Typed::new(v, x.element).into()])
-    }
-
-    /// The signal with the given short-time transform.
-    pub(super) fn istft(&mut self, args: &Args<'_>) -> Done<Vec<Val>> {
-        let x = self.operand(args, "input", 0)?;
-        if !x.element.is_complex() || args.flag("return_complex") {
-            return unknown("a transform of real pairs, or one with complex results");
-        }
-        let n = args.int("n_fft")?;
-        let or = |name: &str, missing: i64| args.param(name).int().and_then(|d| d.as_const()).unwrap_or(missing);
-        let (hop, length) = (or("hop_length", n / 4), or("win_length", n));
-        few(n)?;
-        if n < 1 || hop < 1 || length < 1 || length > n {
-            return wrong("the segments are empty");
-        }
-        let shape = self.shape(x.v)?;
-        let (Some(lead), Some((frequencies, pieces))) = (
-            shape.len().checked_sub(3).and_then(|lead| shape.get(..lead)),
-            shape.iter().rev().nth(2).zip(shape.iter().rev().nth(1)),
-        ) else {
-            return wrong(format!(
-                "its operand has rank {}, but at least 2 is required",
-                shape.len().saturating_sub(1)
-            ));
-        };
-        let (Some(frequencies), Some(pieces)) = (frequencies.as_const(), pieces.as_const()) else {
-            return unknown("the number of segments is unknown");
-        };
-        let onesided = match args.param("onesided") {
-            Val::Host(Host::Bool(onesided)) => onesided,
-            _ => frequencies != n || n == 1,
-        };
-        let expected = if onesided { n / 2 + 1 } else { n };
-        if frequencies != expected {
-            return wrong(format!("it has {frequencies} frequencies, but {expected} are required"));
-        }
-        let (total, center) = (
-            few(pieces.saturating_sub(1).saturating_mul(hop).saturating_add(n))? as i64,
-            param_flag(args, "center", true),
-        );
-        let start = if center { n / 2 } else { 0 };
-        let (end, missing) = match args.param("length").int().and_then(|d| d.as_const()) {
-            Some(length) => {
-                let end = start.saturating_add(few(length)? as i64);
-                (end.min(total), (end - total).max(0))
-            }
-            None => (if center { total - n / 2 } else { total }, 0),
-        };
-        if end <= start {
-            return wrong("the signal has no elements");
-        }
-        let real = x.element.real();
-        let Some(dtype) = real.dtype() else {
-            return wrong("no numbers have that type");
-        };
-        let mut window = match args.get("window", None) {
-            Val::Tensor(t) => self.cast(t, real)?.v,
-            _ => self.fill(dtype, &[few(length)?], 1.0)?,
-        };
-        let left = (n - length) / 2;
-        if length < n {
-            let pads = AttrValue::ints(&[left, n - length - left]);
-            window = self.call("pad", &[window], &[("pads", pads)])?;
-        }
-        let batch: Dim = lead.iter().cloned().product();
-        let flat = vec![batch, Dim::Const(frequencies), Dim::Const(pieces), Dim::Const(2)];
-        let v = self.call("reshape", &[x.v], &[("shape", AttrValue::Ints(flat))])?;
-        let v = self.call("transpose", &[v], &[("perm", AttrValue::ints(&[0, 2, 1, 3]))])?;
-        // Of two-sided spectra, torch reads only the first half.
-        let mut signal = self.real_signal(v, 2, frequencies, n)?;
-        if args.flag("normalized") {
-            let factor = self.fill(dtype, &[], (n as f64).sqrt())?;
-            signal = self.call("mul", &[signal, factor], &[])?;
-        }
-        let int = |value: i64| Given::Attr(AttrValue::int(value));
-        let given = [
-            ("pieces", Given::Value(signal)),
-            ("window", Given::Value(window)),
-            ("n", int(n)),
-            ("hop", int(hop)),
-            ("total", int(total)),
-            ("start", int(start)),
-            ("end", int(end)),
-        ];
-        let mut v = self.program(OVERLAP, &given)?;
-        if missing > 0 {
-            let pads = AttrValue::ints(&[0, 0, 0, missing]);
-            v = self.call("pad", &[v], &[("pads", pads)])?;
-        }
-        let target = [lead, &[Dim::Const(end - start + missing)]].concat();
-        let v = self.call("reshape", &[v], &[("shape", AttrValue::Ints(target))])?;
-        Ok(vec![Typed::new(v, real).into()])
-    }
-}
-
-/// A boolean parameter; `missing` if it is omitted.
-fn param_flag(args: &Args<'_>, name: &str, missing: bool) -> bool {
-    match args.param(name) {
-        Val::Host(Host::Bool(value)) => value,
-        _ => missing,
+        self.one(v, x.element)
     }
 }

@@ -1,132 +1,38 @@
-//! Operators that read or write elements at listed indices.
+//! Layers that read elements at listed indices.
 
-use super::layers::Args;
-use super::val::{Host, Typed, Val};
-use super::{Done, Importer, axis_of, element, few, unknown, wrong};
+use super::{Args, both, read_by};
 use crate::expression::ExprNode;
+use crate::import::{Done, Host, Importer, Typed, Val, unknown, wrong};
 use crate::{ElementType, Expression, LiteralValue};
 use tautomer_graph::{Given, VertexId};
 use tautomer_op::AttrValue;
 use tautomer_tensor::{Dim, Tensor};
 
+rows! {
+    both("torch.gather", "input dim index", "gather_elements", "input index axis=dim"),
+    both("torch.index_select", "input dim index", "gather", "input index axis=dim")
+        .when(|e, call| call.operands.get(1).and_then(|&index| e.rank(index)) == Some(1)),
+    both(
+        "F.embedding nn.Embedding",
+        "input weight embedding_dim num_embeddings sparse scale_grad_by_freq padding_idx",
+        "gather",
+        "weight input axis=0",
+    )
+    .when(|e, call| call.operands.get(1).and_then(|&index| e.rank(index)) > Some(1)),
+    read_by("Tensor.index", "input expr", |i, a| i.index(a)).positional("aten::index"),
+    read_by("aten::nonzero_list", "input", |i, a| i.nonzero(a)).positional("aten::nonzero_numpy"),
+}
+
 impl Importer<'_> {
-    /// A copy in which a slice along one axis is replaced.
-    pub(super) fn write_slice(&mut self, args: &Args<'_>, x: Typed, axis: usize) -> Done<VertexId> {
-        let source = args.get("src", Some(1));
-        let source = self.tensor_of(&source, x.element)?.v;
-        let extents = self.extents(x.v)?;
-        let length = *element(&extents, axis, "the shape")?;
-        let place = |name: &str, missing: i64| -> Done<i64> {
-            match (args.param(name), args.param(name).int().and_then(|d| d.as_const())) {
-                (Val::Host(Host::None), _) => Ok(missing),
-                (_, Some(i)) if i < 0 => Ok(i.saturating_add(length).max(0)),
-                (_, Some(i)) => Ok(i.min(length)),
-                _ => unknown(format!("`{name}` is unknown")),
-            }
-        };
-        few(length)?;
-        let (start, end) = (place("start", 0)?, place("end", length)?);
-        let step = args.param("step").int().and_then(|d| d.as_const()).unwrap_or(1).max(1);
-        let written: Vec<i64> = (start..end).step_by(usize::try_from(step).unwrap_or(1)).collect();
-        let mut target = extents.clone();
-        if let Some(extent) = target.get_mut(axis) {
-            *extent = written.len() as i64;
-        }
-        let source = if self.extents(source)? == target {
-            source
-        } else {
-            self.call("expand", &[source], &[("shape", AttrValue::ints(&target))])?
-        };
-        if written.len() as i64 == length {
-            return Ok(source);
-        }
-        let mut places: Vec<i64> = (0..few(length)? as i64).collect();
-        for (k, &i) in written.iter().enumerate() {
-            if let Some(place) = usize::try_from(i).ok().and_then(|i| places.get_mut(i)) {
-                *place = length + k as i64;
-            }
-        }
-        let axis = [("axis", AttrValue::int(axis as i64))];
-        let both = self.call("concat", &[x.v, source], &axis)?;
-        let places = self.graph.constant(Tensor::vector(places));
-        self.call("gather", &[both, places], &axis)
-    }
-
-    pub(super) fn repeat(&mut self, args: &Args<'_>, x: VertexId) -> Done<VertexId> {
-        let (mut x, mut axis) = (x, args.param("dim").int().and_then(|d| d.as_const()));
-        if axis.is_none() {
-            x = self.call("reshape", &[x], &[("shape", AttrValue::ints(&[-1]))])?;
-            axis = Some(0);
-        }
-        let extents = self.extents(x)?;
-        let axis = axis_of(axis.unwrap_or(0), extents.len())?;
-        let repeats = match args.get("repeats", Some(1)) {
-            Val::Tensor(t) => match self.graph.vertex(t.v).constant() {
-                Some(Tensor::I64(list)) => list.iter().copied().collect(),
-                _ => return unknown("the numbers of repeats are unknown"),
-            },
-            other => match other.const_ints() {
-                Some(list) => list,
-                None => return unknown("the numbers of repeats are unknown"),
-            },
-        };
-        let often = |i: usize| repeats.get(i).or(repeats.first()).copied().unwrap_or(1);
-        let mut places = Vec::new();
-        let length = few(*element(&extents, axis, "the shape")?)?;
-        for i in 0..length as i64 {
-            let count = few(often(usize::try_from(i).unwrap_or(0)))?;
-            few((places.len() + count) as i64)?;
-            places.extend(std::iter::repeat_n(i, count));
-        }
-        let places = self.graph.constant(Tensor::vector(places));
-        self.call("gather", &[x, places], &[("axis", AttrValue::int(axis as i64))])
-    }
-
-    pub(super) fn diag(&mut self, x: Typed, offset: i64) -> Done<VertexId> {
-        let extents = self.extents(x.v)?;
-        let offset = offset.clamp(-super::MOST, super::MOST);
-        let (down, right) = ((-offset).max(0), offset.max(0));
-        match *extents.as_slice() {
-            [n] => {
-                let size = n.saturating_add(offset.abs());
-                few(size.saturating_mul(size))?;
-                // Off the diagonal, the index is that of the zero appended after the elements.
-                let place = |i: i64| {
-                    let (row, column) = (i / size, i % size);
-                    if row - down == column - right && row >= down {
-                        row - down
-                    } else {
-                        n
-                    }
-                };
-                let places: Vec<i64> = (0..size * size).map(place).collect();
-                let zero = self.fill(self.dtype(x.v)?, &[1], 0.0)?;
-                let axis = [("axis", AttrValue::int(0))];
-                let both = self.call("concat", &[x.v, zero], &axis)?;
-                let places = self.graph.constant(Tensor::vector(places));
-                let v = self.call("gather", &[both, places], &axis)?;
-                self.call("reshape", &[v], &[("shape", AttrValue::ints(&[size, size]))])
-            }
-            [rows, columns] => {
-                let count = (rows - down).min(columns - right).max(0);
-                few(rows.saturating_mul(columns))?;
-                let places: Vec<i64> = (0..count).map(|i| (i + down) * columns + i + right).collect();
-                let v = self.call("reshape", &[x.v], &[("shape", AttrValue::ints(&[-1]))])?;
-                let places = self.graph.constant(Tensor::vector(places));
-                self.call("gather", &[v, places], &[("axis", AttrValue::int(0))])
-            }
-            _ => wrong("its operand must be a vector or a matrix"),
-        }
-    }
-
-    pub(super) fn index(&mut self, args: &Args<'_>, x: Typed, shape: &[Dim]) -> Done<Vec<Val>> {
+    fn index(&mut self, args: &Args<'_>) -> Done<Vec<Val>> {
+        let (x, shape) = self.real_operand(args)?;
         let items = self.indices(args)?;
         let mut indices = Vec::with_capacity(items.len());
         for item in &items {
             indices.push(self.one_index(item)?);
         }
-        let v = self.chosen(x.v, shape, &indices)?;
-        Ok(vec![Typed::new(v, x.element).into()])
+        let v = self.chosen(x.v, &shape, &indices)?;
+        self.one(v, x.element)
     }
 
     /// The indices of each axis: a list in the text, or one produced by another line.
@@ -350,7 +256,7 @@ impl Importer<'_> {
     }
 
     /// The indices of nonzero elements: one list for each axis.
-    pub(super) fn nonzero(&mut self, args: &Args<'_>) -> Done<Vec<Val>> {
+    fn nonzero(&mut self, args: &Args<'_>) -> Done<Vec<Val>> {
         let x = self.operand(args, "input", 0)?;
         let rank = self.shape(x.v)?.len();
         let found = self.call("non_zero", &[x.v], &[])?;
@@ -361,67 +267,6 @@ impl Importer<'_> {
             lists.push(Typed::new(list, ElementType::I64).into());
         }
         Ok(vec![Val::List(lists)])
-    }
-
-    pub(super) fn index_put(&mut self, args: &Args<'_>, x: Typed) -> Done<VertexId> {
-        let Val::List(indices) = args.get("indices", Some(1)) else {
-            return unknown("its indices are not a list");
-        };
-        if let [Val::Tensor(mask)] = indices.as_slice()
-            && mask.element == ElementType::Bool
-        {
-            return self.put_where_true(args, x, mask.v);
-        }
-        let mut places = Vec::new();
-        for index in &indices {
-            let Val::Tensor(t) = index else {
-                return unknown("an axis without an index");
-            };
-            if t.element == ElementType::Bool {
-                return unknown("boolean indices");
-            }
-            let rank = self.shape(t.v)?.len() as i64;
-            places.push(self.call("unsqueeze", &[t.v], &[("axes", AttrValue::ints(&[rank]))])?);
-        }
-        let Some(&first) = places.first() else {
-            return wrong("it has no indices");
-        };
-        let rank = self.shape(first)?.len() as i64;
-        let joined = match places.as_slice() {
-            [one] => *one,
-            many => self.call("concat", many, &[("axis", AttrValue::int(rank - 1))])?,
-        };
-        let (shape, mut target) = (self.shape(x.v)?, self.shape(first)?);
-        target.pop();
-        target.extend_from_slice(shape.get(indices.len()..).unwrap_or_default());
-        let values = args.get("values", Some(2));
-        let mut values = self.tensor_of(&values, x.element)?.v;
-        if self.shape(values)? != target {
-            values = self.call("expand", &[values], &[("shape", AttrValue::Ints(target))])?;
-        }
-        let reduction = if args.flag("accumulate") { "add" } else { "none" };
-        self.call(
-            "scatter_nd",
-            &[x.v, joined, values],
-            &[("reduction", AttrValue::str(reduction))],
-        )
-    }
-
-    /// A copy with one value written where a mask over the first axes is true.
-    fn put_where_true(&mut self, args: &Args<'_>, x: Typed, mask: VertexId) -> Done<VertexId> {
-        let values = args.get("values", Some(2));
-        let value = self.tensor_of(&values, x.element)?;
-        if self.shape(value.v)?.iter().any(|d| d.as_const() != Some(1)) || args.flag("accumulate") {
-            return unknown("more than one value is written by a boolean mask");
-        }
-        let (rank, own) = (self.shape(x.v)?.len(), self.shape(mask)?.len());
-        let value = self.call("reshape", &[value.v], &[("shape", AttrValue::Ints(Vec::new()))])?;
-        let added: Vec<i64> = (own..rank).map(|axis| axis as i64).collect();
-        let mask = match added.is_empty() {
-            true => mask,
-            false => self.call("unsqueeze", &[mask], &[("axes", AttrValue::ints(&added))])?,
-        };
-        self.call("where", &[mask, value, x.v], &[])
     }
 }
 
