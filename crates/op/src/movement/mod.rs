@@ -1,0 +1,111 @@
+//! What operators that move elements have in common: one description of where each element of a result comes from.
+//!
+//! A row of the table gives a function that makes a [`Map`] for each result of a call, from the shapes of the operands
+//! and the attributes. Sizes in it are [`Dim`]s, so that the same map serves tensors of known sizes and proofs for all
+//! sizes. Everything that needs to know how elements move reads the map: the reference semantics, the integers that
+//! follow from dimensions ([`known_ints`](crate::known_ints)), the kernels, and the prover.
+
+mod apply;
+mod decide;
+mod index;
+mod plan;
+
+pub(crate) use apply::{evaluate, known};
+pub use decide::{Decide, Halt, Known, Places};
+pub use index::Index;
+pub(crate) use index::counted;
+pub use plan::{Part, Plan, Spot, Spots};
+
+use tautomer_tensor::Dim;
+
+/// Makes the map of each result of a call.
+pub type Movement = fn(&Places<'_>) -> Result<Vec<Map>, Halt>;
+
+/// Where the elements of a result come from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Map {
+    /// The shape of the result.
+    pub shape: Vec<Dim>,
+    /// The first piece whose guards hold at a position has its element; the guards of the last piece hold everywhere
+    /// else.
+    pub pieces: Vec<Piece>,
+}
+
+/// A part of a result whose elements come from one place.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Piece {
+    /// The conditions on a position; all must hold.
+    pub guards: Vec<Guard>,
+    /// Where the elements come from.
+    pub source: Source,
+}
+
+/// A condition on a position in the result.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Guard {
+    /// The value is at least 0.
+    Natural(Index),
+    /// The value is less than the bound.
+    Below(Index, Dim),
+}
+
+/// Where an element comes from.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Source {
+    /// An element of an operand.
+    Element(usize, Place),
+    /// A constant: the only element of an operand if one is given, else a number.
+    Fill(Fill),
+}
+
+/// The position of an element in an operand.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Place {
+    /// An index for each axis.
+    At(Vec<Index>),
+    /// The same position in row-major order.
+    Row,
+    /// The same position in row-major order, which has these indices.
+    Kept(Vec<Index>),
+    /// The first element in row-major order.
+    First,
+}
+
+/// A constant element.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Fill {
+    /// The operand whose only element it is, if that is given.
+    pub operand: Option<usize>,
+    /// The number, if not.
+    pub number: f64,
+}
+
+impl Map {
+    /// A result whose elements all come from one place.
+    pub(crate) fn of(shape: Vec<Dim>, source: Source) -> Map {
+        let piece = Piece {
+            guards: Vec::new(),
+            source,
+        };
+        Map {
+            shape,
+            pieces: vec![piece],
+        }
+    }
+
+    /// A result whose elements are elements of the first operand.
+    pub(crate) fn at(shape: Vec<Dim>, at: Vec<Index>) -> Map {
+        Map::of(shape, Source::Element(0, Place::At(at)))
+    }
+
+    /// The operand whose elements in row-major order are those of the result, if there is one.
+    pub fn view(&self) -> Option<usize> {
+        match self.pieces.as_slice() {
+            [piece] if piece.guards.is_empty() => match piece.source {
+                Source::Element(operand, Place::Row | Place::Kept(_)) => Some(operand),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+}
