@@ -18,9 +18,9 @@ mod layout;
 mod linear;
 mod meaning;
 mod models;
+mod movement;
 mod products;
 mod scope;
-mod strided;
 #[cfg(test)]
 mod tests;
 mod windows;
