@@ -23,17 +23,20 @@ pub(crate) fn evaluate<S: System>(movement: Movement, e: &Eval<'_, S>) -> Out<S>
         _ => 1,
     };
     let results = (0..results).map(|i| e.out_shape(i)).collect::<Result<Vec<_>, _>>()?;
-    let maps = concrete(movement, e.def, &e.attrs, &shapes, &results)?;
+    let made = maps(movement, e.def, &e.attrs, &shapes, &results)?;
     let datum = |operand: usize, at: &[i64]| -> Result<i128, OpError> {
         let array = e.operand(operand)?.int()?;
         let at: Vec<usize> = at.iter().map(|&i| usize::try_from(i).unwrap_or(usize::MAX)).collect();
         array.get(at.as_slice()).copied().ok_or_else(outside)
     };
-    maps.iter().map(|map| moved(map, e, &shapes, &datum)).collect()
+    made.iter().map(|map| moved(map, e, &shapes, &datum)).collect()
 }
 
 /// The maps of a call in which all sizes are known, checked against the inferred shapes.
-fn concrete(
+///
+/// # Errors
+/// If the call is invalid, or something that a map depends on is unknown.
+pub fn maps(
     movement: Movement,
     def: &'static OpDef,
     attrs: &[AttrValue],
@@ -73,10 +76,7 @@ fn moved<S: System>(
     let plan = Plan::new(map, shapes, datum)?;
     let spots = plan.spots(datum)?;
     let sources = || map.pieces.iter().map(|piece| &piece.source);
-    let fill = sources().find_map(|source| match source {
-        Source::Fill(fill) => Some(*fill),
-        Source::Element(..) => None,
-    });
+    let fill = map.fill();
     let Some(first) = sources().find_map(|source| match source {
         Source::Element(operand, _) => Some(*operand),
         Source::Fill(_) => None,
@@ -186,8 +186,8 @@ pub(crate) fn known(movement: Movement, call: &Infer<'_>, shape: &[usize]) -> Op
         known.or_else(|| ints.as_ref().map(|ints| vec![ints.len()]))
     };
     let shapes: Vec<Option<Vec<usize>>> = call.operands.iter().zip(&ints).map(extents).collect();
-    let maps = concrete(movement, call.def, &attrs, &shapes, &[shape.to_vec()]).ok()?;
-    let map = maps.first()?;
+    let made = maps(movement, call.def, &attrs, &shapes, &[shape.to_vec()]).ok()?;
+    let map = made.first()?;
     if let Some(operand) = map.view() {
         return ints.into_iter().nth(operand)?;
     }
@@ -203,18 +203,16 @@ pub(crate) fn known(movement: Movement, call: &Infer<'_>, shape: &[usize]) -> Op
         found().map(i128::from).ok_or_else(outside)
     };
     let plan = Plan::new(map, &shapes, &datum).ok()?;
-    let fill = map.pieces.iter().find_map(|piece| match piece.source {
-        Source::Fill(fill) => Some(fill),
-        Source::Element(..) => None,
-    });
-    let fill = fill.and_then(|fill| match fill.operand.and_then(|i| ints.get(i)?.as_ref()) {
-        Some(given) => given.first().cloned(),
-        None if fill.operand.is_some_and(|i| shapes.get(i).is_some_and(Option::is_some)) => None,
-        None if call.tensor(0).is_ok_and(|t| t.dtype == DType::Bool) => {
-            Some(Dim::from(usize::from(fill.number != 0.0)))
-        }
-        None => Some(Dim::Const(fill.number as i64)),
-    });
+    let fill = map
+        .fill()
+        .and_then(|fill| match fill.operand.and_then(|i| ints.get(i)?.as_ref()) {
+            Some(given) => given.first().cloned(),
+            None if fill.operand.is_some_and(|i| shapes.get(i).is_some_and(Option::is_some)) => None,
+            None if call.tensor(0).is_ok_and(|t| t.dtype == DType::Bool) => {
+                Some(Dim::from(usize::from(fill.number != 0.0)))
+            }
+            None => Some(Dim::Const(fill.number as i64)),
+        });
     let element = |spot: super::Spot| match spot.element() {
         Some((operand, offset)) => ints.get(operand)?.as_ref()?.get(offset).cloned(),
         None => fill.clone(),

@@ -54,14 +54,14 @@ impl Index {
     /// The sum.
     pub(crate) fn sum(self, other: Index) -> Index {
         let zero = Index::constant(0);
+        let terms = |index: Index| match index {
+            Index::Sum(terms) => terms,
+            one => vec![one],
+        };
         match (self, other) {
             (a, b) if b == zero => a,
             (a, b) if a == zero => b,
-            (Index::Sum(mut terms), b) => {
-                terms.push(b);
-                Index::Sum(terms)
-            }
-            (a, b) => Index::Sum(vec![a, b]),
+            (a, b) => Index::Sum([terms(a), terms(b)].concat()),
         }
     }
 
@@ -108,6 +108,33 @@ impl Index {
                 b.visit(f);
             }
         }
+    }
+
+    /// A constant, and the multiple of the index along each axis, if it is a sum of these and sizes are known.
+    pub(super) fn linear(&self) -> Option<(i64, Vec<(usize, i64)>)> {
+        Some(match self {
+            Index::Axis(axis) => (0, vec![(*axis, 1)]),
+            Index::Const(d) => (d.as_const()?, Vec::new()),
+            Index::Times(x, d) => {
+                let (mut first, mut steps) = x.linear()?;
+                let factor = d.as_const()?;
+                first = first.checked_mul(factor)?;
+                for (_, step) in &mut steps {
+                    *step = step.checked_mul(factor)?;
+                }
+                (first, steps)
+            }
+            Index::Sum(parts) => {
+                let (mut first, mut steps) = (0i64, Vec::new());
+                for part in parts {
+                    let (more, others) = part.linear()?;
+                    first = first.checked_add(more)?;
+                    steps.extend(others);
+                }
+                (first, steps)
+            }
+            _ => return None,
+        })
     }
 
     /// The axes of the result it depends on; `None` if it may depend on all of them.

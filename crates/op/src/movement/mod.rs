@@ -10,6 +10,7 @@ mod decide;
 mod index;
 mod plan;
 
+pub use apply::maps;
 pub(crate) use apply::{evaluate, known};
 pub use decide::{Decide, Halt, Known, Places};
 pub use index::Index;
@@ -80,6 +81,15 @@ pub struct Fill {
     pub number: f64,
 }
 
+/// Positions in an operand that are sums of multiples of indices.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Linear {
+    /// The operand.
+    pub operand: usize,
+    /// For each axis of the operand: the first index, and how much each index of the result adds, by axis.
+    pub axes: Vec<(i64, Vec<(usize, i64)>)>,
+}
+
 impl Map {
     /// A result whose elements all come from one place.
     pub(crate) fn of(shape: Vec<Dim>, source: Source) -> Map {
@@ -96,6 +106,40 @@ impl Map {
     /// A result whose elements are elements of the first operand.
     pub(crate) fn at(shape: Vec<Dim>, at: Vec<Index>) -> Map {
         Map::of(shape, Source::Element(0, Place::At(at)))
+    }
+
+    /// The constant element, if a piece has one.
+    pub fn fill(&self) -> Option<Fill> {
+        self.pieces.iter().find_map(|piece| match piece.source {
+            Source::Fill(fill) => Some(fill),
+            Source::Element(..) => None,
+        })
+    }
+
+    /// True if positions depend on elements of operands.
+    pub fn reads_data(&self) -> bool {
+        let mut found = false;
+        for piece in &self.pieces {
+            if let Source::Element(_, Place::At(at)) = &piece.source {
+                at.iter()
+                    .for_each(|index| index.visit(&mut |part| found |= matches!(part, Index::Datum { .. })));
+            }
+        }
+        found
+    }
+
+    /// The positions in an operand as sums of multiples of indices, if they are that everywhere.
+    pub fn linear(&self) -> Option<Linear> {
+        match self.pieces.as_slice() {
+            [piece] if piece.guards.is_empty() => match &piece.source {
+                Source::Element(operand, Place::At(at) | Place::Kept(at)) => Some(Linear {
+                    operand: *operand,
+                    axes: at.iter().map(Index::linear).collect::<Option<_>>()?,
+                }),
+                _ => None,
+            },
+            _ => None,
+        }
     }
 
     /// The operand whose elements in row-major order are those of the result, if there is one.
