@@ -109,10 +109,8 @@ fn space_to_depth(p: &Places<'_>) -> Result<Vec<Map>, Halt> {
     let (b, [n, c, h, w]) = blocks(p)?;
     let (rows, columns) = (p.decide.require_multiple(h, &b)?, p.decide.require_multiple(w, &b)?);
     let axis = Index::Axis;
-    let (row, column) = (
-        axis(1).over(c.clone() * b.clone()),
-        axis(1).over(c.clone()).modulo(b.clone()),
-    );
+    let place = axis(1).over(c.clone());
+    let (row, column) = (place.clone().over(b.clone()), place.modulo(b.clone()));
     let shape = vec![n.clone(), c.clone() * b.clone() * b.clone(), rows, columns];
     let at = vec![
         axis(0),

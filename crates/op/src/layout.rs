@@ -224,7 +224,7 @@ fn canonical_reshape(call: &Infer<'_>, attrs: &mut [AttrValue]) -> Result<(), Op
 
 /// The same elements in row-major order.
 fn view(shape: Vec<Dim>) -> Result<Vec<Map>, Halt> {
-    Ok(vec![Map::of(shape, Source::Element(0, Place::Row))])
+    Ok(vec![Map::of(shape, Source::Element(0, Place::Flat(Index::Row)))])
 }
 
 fn reshape(p: &Places<'_>) -> Result<Vec<Map>, Halt> {
@@ -532,7 +532,7 @@ fn expand(p: &Places<'_>) -> Result<Vec<Map>, Halt> {
     }
     let own = rank - x.len();
     let place = if x.iter().all(|d| *d == one) {
-        Place::First
+        Place::Flat(Index::constant(0))
     } else if own == 0 && x.iter().zip(&shape).all(|(a, b)| p.same(a, b)) {
         Place::Kept(Index::axes(rank))
     } else {

@@ -1,8 +1,8 @@
-//! Operators that see the same elements through other axes (diagonals, windows, blocks, shuffled channels), and the
+//! Operators that see the same elements at other places (diagonals, windows, blocks, shifted and shuffled ones), and the
 //! contraction of neighbouring axes.
 
-use super::common::{set, typed, unify};
-use super::movement::{Halt, Index, Map, Places};
+use super::common::{axes_value, known_axes, set, typed, unify};
+use super::movement::{Halt, Index, Map, Place, Places, Source};
 use super::{AttrDef, AttrKind, AttrValue, AxisOf, CostRule, Default, Infer, OpDef, OpError, OpTraits, Operand};
 use tautomer_tensor::{Dim, Shape, Type};
 
@@ -43,6 +43,30 @@ pub(super) const OPS: &[OpDef] = &[
     ])
     .infer(infer_unfold)
     .movement(unfold)
+    .traits(VIEW)
+    .cost(MOVE),
+    OpDef::new(
+        "roll",
+        "Shifts elements along axes; those that leave at one end enter at the other.",
+    )
+    .operands(&[X])
+    .attrs(&[
+        AttrDef::new(
+            "shifts",
+            AttrKind::Ints,
+            Default::Required,
+            "how far, for each axis; negative towards the front",
+        ),
+        AttrDef::new(
+            "axes",
+            AttrKind::Axes(AxisOf::Input),
+            Default::None,
+            "the axes; all elements in row-major order if left out",
+        ),
+    ])
+    .infer(infer_roll)
+    .canonical(canonical_roll)
+    .movement(roll)
     .traits(VIEW)
     .cost(MOVE),
     OpDef::new("dice", "The block of a given begin and size; it must lie inside the tensor.")
@@ -237,6 +261,72 @@ fn unfold(p: &Places<'_>) -> Result<Vec<Map>, Halt> {
     shape[axis] = p.decide.quotient(&rest, &step) + Dim::Const(1);
     shape.push(size);
     Ok(vec![Map::at(shape, at)])
+}
+
+/// The shift of each axis that is named, by axis; `None` if the elements are shifted in row-major order.
+fn shifts(call: &Infer<'_>, rank: usize) -> Result<Option<Vec<(usize, Dim)>>, OpError> {
+    let shifts = call.ints("shifts").unwrap_or_default();
+    let Some(axes) = known_axes(call, "axes", rank)? else {
+        return match shifts.len() {
+            1 => Ok(None),
+            n => {
+                Err(OpError::new(format!("`shifts` has {n} numbers, but one is needed without `axes`")).attr("shifts"))
+            }
+        };
+    };
+    if axes.len() != shifts.len() {
+        let (n, axes) = (shifts.len(), axes.len());
+        return Err(OpError::new(format!("`shifts` has {n} numbers for {axes} axes")).attr("shifts"));
+    }
+    let mut out: Vec<(usize, Dim)> = axes.into_iter().zip(shifts).collect();
+    out.sort_by_key(|(axis, _)| *axis);
+    Ok(Some(out))
+}
+
+fn infer_roll(call: &Infer<'_>) -> Result<Type, OpError> {
+    let x = call.tensor(0)?;
+    if let Some(shape) = &x.shape {
+        shifts(call, shape.len())?;
+    }
+    Ok(x.clone().into())
+}
+
+/// Orders the axes.
+fn canonical_roll(call: &Infer<'_>, attrs: &mut [AttrValue]) -> Result<(), OpError> {
+    if let Some(shape) = call.shape(0)?
+        && let Some(shifts) = shifts(call, shape.len())?
+    {
+        let (axes, shifts): (Vec<usize>, Vec<Dim>) = shifts.into_iter().unzip();
+        set(call, attrs, "axes", axes_value(&axes));
+        set(call, attrs, "shifts", AttrValue::Ints(shifts));
+    }
+    Ok(())
+}
+
+fn roll(p: &Places<'_>) -> Result<Vec<Map>, Halt> {
+    let x = p.shape(0)?;
+    let shifts = p
+        .ints("shifts")
+        .ok_or_else(|| Halt::unknown("the shifts are unknown"))?;
+    let from = |place: Index, shift: &Dim, n: Dim| {
+        let back = match (shift, &n) {
+            (Dim::Const(shift), Dim::Const(n @ 1..)) => Dim::Const(-shift.rem_euclid(*n)),
+            (shift, _) => -shift.clone(),
+        };
+        place.plus(back).modulo(n)
+    };
+    let Some(axes) = p.axes("axes", x.len())? else {
+        let [shift] = shifts.as_slice() else {
+            return Err(OpError::new("one shift is needed without axes").into());
+        };
+        let flat = from(Index::Row, shift, x.iter().cloned().product());
+        return Ok(vec![Map::of(x.to_vec(), Source::Element(0, Place::Flat(flat)))]);
+    };
+    let mut at = Index::axes(x.len());
+    for (axis, shift) in axes.into_iter().zip(&shifts) {
+        at[axis] = from(Index::Axis(axis), shift, x[axis].clone());
+    }
+    Ok(vec![Map::at(x.to_vec(), at)])
 }
 
 /// Begin and size for each axis, checked as far as they are known.

@@ -30,6 +30,7 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::any("pad", moved),
     Kernel::any("diagonal", moved),
     Kernel::any("unfold", moved),
+    Kernel::any("roll", moved),
     Kernel::any("depth_to_space", moved),
     Kernel::any("space_to_depth", moved),
 ];
@@ -69,7 +70,7 @@ fn one<T: Element>(
     if shape.contains(&0) {
         return single(Vec::new());
     }
-    if let Some(linear) = map.linear() {
+    if let Some(linear) = map.linear(array.ndim()) {
         return match seen(array, &linear, shape) {
             Some(elements) => single(elements),
             None => Ok(None),

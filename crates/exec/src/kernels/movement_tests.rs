@@ -123,6 +123,28 @@ fn pads() {
 }
 
 #[test]
+fn shifts() {
+    for (shifts, axes) in [
+        (&[1i64][..], &[0i64][..]),
+        (&[-2], &[1]),
+        (&[1, 2, 7], &[0, 1, 2]),
+        (&[0], &[2]),
+    ] {
+        Case::new("roll", &[f32s(&[3, 4, 5], 1)])
+            .ints("shifts", shifts)
+            .ints("axes", axes)
+            .check();
+    }
+    // The position in row-major order is no sum of indices.
+    let flat = Case::new("roll", &[f32s(&[3, 4, 5], 1)]).ints("shifts", &[7]);
+    assert!(!flat.may_decline().check());
+    Case::new("roll", &[f32s(&[2, 0], 1)])
+        .ints("shifts", &[1])
+        .ints("axes", &[1])
+        .check();
+}
+
+#[test]
 fn repetitions_and_blocks() {
     for repeats in [&[1i64, 1, 1][..], &[2, 1, 3], &[1, 1, 4], &[3, 1, 1], &[0, 2, 1]] {
         Case::new("tile", &[f32s(&[2, 3, 4], 1)])

@@ -64,12 +64,10 @@ pub enum Source {
 pub enum Place {
     /// An index for each axis.
     At(Vec<Index>),
-    /// The same position in row-major order.
-    Row,
+    /// A position in row-major order.
+    Flat(Index),
     /// The same position in row-major order, which has these indices.
     Kept(Vec<Index>),
-    /// The first element in row-major order.
-    First,
 }
 
 /// A constant element.
@@ -120,21 +118,29 @@ impl Map {
     pub fn reads_data(&self) -> bool {
         let mut found = false;
         for piece in &self.pieces {
-            if let Source::Element(_, Place::At(at)) = &piece.source {
-                at.iter()
-                    .for_each(|index| index.visit(&mut |part| found |= matches!(part, Index::Datum { .. })));
+            let indices = match &piece.source {
+                Source::Element(_, Place::At(at)) => at.as_slice(),
+                Source::Element(_, Place::Flat(index)) => std::slice::from_ref(index),
+                _ => &[],
+            };
+            for index in indices {
+                index.visit(&mut |part| found |= matches!(part, Index::Datum { .. }));
             }
         }
         found
     }
 
-    /// The positions in an operand as sums of multiples of indices, if they are that everywhere.
-    pub fn linear(&self) -> Option<Linear> {
+    /// The positions in an operand of `rank` axes as sums of multiples of indices, if they are that everywhere.
+    pub fn linear(&self, rank: usize) -> Option<Linear> {
         match self.pieces.as_slice() {
             [piece] if piece.guards.is_empty() => match &piece.source {
                 Source::Element(operand, Place::At(at) | Place::Kept(at)) => Some(Linear {
                     operand: *operand,
                     axes: at.iter().map(Index::linear).collect::<Option<_>>()?,
+                }),
+                Source::Element(operand, Place::Flat(Index::Const(Dim::Const(0)))) => Some(Linear {
+                    operand: *operand,
+                    axes: vec![(0, Vec::new()); rank],
                 }),
                 _ => None,
             },
@@ -146,7 +152,7 @@ impl Map {
     pub fn view(&self) -> Option<usize> {
         match self.pieces.as_slice() {
             [piece] if piece.guards.is_empty() => match piece.source {
-                Source::Element(operand, Place::Row | Place::Kept(_)) => Some(operand),
+                Source::Element(operand, Place::Flat(Index::Row) | Place::Kept(_)) => Some(operand),
                 _ => None,
             },
             _ => None,

@@ -185,7 +185,7 @@ fn part<'a>(
                 out.add(index, extent, stride, shape, datum)?;
             }
         }
-        Place::Row | Place::Kept(_) => {
+        Place::Flat(Index::Row) | Place::Kept(_) => {
             for (offsets, (list, stride)) in out.offsets.iter_mut().zip(out.indices.iter().zip(strides(shape))) {
                 *offsets = list.iter().map(|&i| (i * stride) as isize).collect();
             }
@@ -193,8 +193,7 @@ fn part<'a>(
                 return Err(outside());
             }
         }
-        Place::First if own.contains(&0) && !out.is_empty() => return Err(outside()),
-        Place::First => {}
+        Place::Flat(index) => out.add(index, count(own)?, 1, shape, datum)?,
     }
     Ok(out)
 }

@@ -162,16 +162,20 @@ impl Meaning<'_> {
             Source::Fill(fill) => return Ok(single(self.case.number(fill.number))),
         };
         let indices = match (place, asked.at) {
-            (Place::Row, at) => return self.element(operand, &At::Flat(self.flat(at, asked.shape))),
-            (Place::First, _) => return self.element(operand, &At::Flat(Dim::Const(0))),
             (Place::Kept(_), At::Flat(_)) => return self.element(operand, asked.at),
+            (Place::Flat(Index::Row), at) => return self.element(operand, &At::Flat(self.flat(at, asked.shape))),
+            (Place::Flat(index), _) => std::slice::from_ref(index),
             (Place::Kept(indices) | Place::At(indices), _) => indices,
         };
         let position = self.index(asked.at, asked.shape);
-        let Some((guards, place)) = self.values(asked, &position, indices)? else {
+        let Some((guards, mut values)) = self.values(asked, &position, indices)? else {
             return self.whole(asked.call, asked.output, asked.shape, asked.at);
         };
-        let value = self.element(operand, &At::Index(place))?;
+        let at = match place {
+            Place::Flat(_) => At::Flat(values.pop().ok_or(Stop::Empty)?),
+            _ => At::Index(values),
+        };
+        let value = self.element(operand, &at)?;
         if guards.is_empty() {
             return Ok(value);
         }
