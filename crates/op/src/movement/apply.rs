@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::index::outside;
 use super::plan::Datum;
-use super::{Fill, Known, Map, Movement, Places, Plan, Source, Spots};
+use super::{Fill, Known, Map, Movement, Places, Plan, Source, Spot};
 use crate::common::{Out, reshape, strides, to_int};
 use crate::symbolic::ints_of;
 use crate::value::shaped;
@@ -127,7 +127,7 @@ fn first_of<T: Clone>(a: &Nd<T>) -> Option<T> {
 
 /// The elements of the operands in use, at their spots.
 fn gathered<'v, S: System, T: Clone + 'v>(
-    spots: &Spots,
+    spots: &[Spot],
     shape: &[usize],
     e: &'v Eval<'_, S>,
     used: &[bool],
@@ -152,12 +152,12 @@ fn contiguous<T: Clone>(a: &Nd<T>) -> Cow<'_, [T]> {
 }
 
 fn select<T: Clone>(
-    spots: &Spots,
+    spots: &[Spot],
     shape: &[usize],
     parts: &[Cow<'_, [T]>],
     fill: Option<&T>,
 ) -> Result<Nd<T>, OpError> {
-    let element = |spot: &super::Spot| {
+    let element = |spot: &Spot| {
         let found = match spot.element() {
             Some((operand, offset)) => parts.get(operand).and_then(|part| part.get(offset)),
             None => fill,
@@ -213,7 +213,7 @@ pub(crate) fn known(movement: Movement, call: &Infer<'_>, shape: &[usize]) -> Op
             }
             None => Some(Dim::Const(fill.number as i64)),
         });
-    let element = |spot: super::Spot| match spot.element() {
+    let element = |spot: Spot| match spot.element() {
         Some((operand, offset)) => ints.get(operand)?.as_ref()?.get(offset).cloned(),
         None => fill.clone(),
     };

@@ -15,7 +15,8 @@ pub(crate) use apply::{evaluate, known};
 pub use decide::{Decide, Halt, Known, Places};
 pub use index::Index;
 pub(crate) use index::counted;
-pub use plan::{Part, Plan, Spot, Spots};
+use plan::Spot;
+pub use plan::{Part, Plan};
 
 use tautomer_tensor::Dim;
 
@@ -159,3 +160,6 @@ impl Map {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

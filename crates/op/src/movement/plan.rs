@@ -45,7 +45,7 @@ struct Rest<'a> {
 
 /// The element of an operand that an element of a result is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Spot {
+pub(super) struct Spot {
     operand: u32,
     offset: u32,
 }
@@ -61,13 +61,10 @@ impl Spot {
     };
 
     /// The operand and the row-major position in it; `None` for the constant.
-    pub fn element(self) -> Option<(usize, usize)> {
+    pub(super) fn element(self) -> Option<(usize, usize)> {
         (self.operand != u32::MAX).then_some((self.operand as usize, self.offset as usize))
     }
 }
-
-/// The elements of a result in row-major order.
-pub type Spots = Vec<Spot>;
 
 /// The guards of a piece: the indices that each axis keeps, and the guards that are about several axes.
 fn covered<'a>(
@@ -137,7 +134,7 @@ impl<'a> Plan<'a> {
     }
 
     /// Where each element of the result comes from.
-    pub(crate) fn spots(&self, datum: Datum<'_>) -> Result<Spots, OpError> {
+    pub(super) fn spots(&self, datum: Datum<'_>) -> Result<Vec<Spot>, OpError> {
         let mut out = vec![Spot::NONE; count(&self.shape)?];
         for part in self.parts.iter().rev() {
             part.write(&self.shape, datum, &mut out)?;
