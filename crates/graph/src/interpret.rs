@@ -332,7 +332,7 @@ fn call<D: Domain>(
         }
         return results;
     }
-    if matches!(def.semantics, Semantics::Primitive(_)) {
+    if def.is_primitive() {
         let operands: Vec<Option<D::T>> = operands.iter().map(|o| o.one().cloned()).collect();
         return Ok(D::call(def, &operands, types, attrs)?
             .into_iter()

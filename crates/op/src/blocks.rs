@@ -1,9 +1,9 @@
 //! Operators that move blocks of rows and columns into channels, and back.
 
-use super::common::{Out, reshape, transpose, typed};
-use super::{AttrDef, AttrKind, CostRule, Default, Eval, Infer, OpDef, OpError, OpTraits, Operand, System};
-use crate::{map_value, reference};
-use tautomer_tensor::{DType, Dim, Nd, Type};
+use super::common::typed;
+use super::movement::{Halt, Index, Map, Places};
+use super::{AttrDef, AttrKind, CostRule, Default, Infer, OpDef, OpError, OpTraits, Operand};
+use tautomer_tensor::{DType, Dim, Type};
 
 const MOVE: CostRule = CostRule::Elementwise(0.0);
 
@@ -32,7 +32,7 @@ pub(super) const OPS: &[OpDef] = &[
             ),
         ])
         .infer(infer_depth_to_space)
-        .reference(reference!(depth_to_space))
+        .movement(depth_to_space)
         .traits(VIEW)
         .cost(MOVE)
         .onnx("DepthToSpace", 1),
@@ -40,7 +40,7 @@ pub(super) const OPS: &[OpDef] = &[
         .operands(&[X])
         .attrs(&[BLOCK])
         .infer(infer_space_to_depth)
-        .reference(reference!(space_to_depth))
+        .movement(space_to_depth)
         .traits(VIEW)
         .cost(MOVE)
         .onnx("SpaceToDepth", 1),
@@ -62,19 +62,31 @@ fn infer_depth_to_space(call: &Infer<'_>) -> Result<Type, OpError> {
     Ok(typed(dtype, Some(out)))
 }
 
-fn depth_to_space<S: System>(e: &Eval<'_, S>) -> Out<S> {
-    let x = e.operand(0)?;
-    let (out, block) = (e.out_shape(0)?, e.int("blocksize").unwrap_or(1).max(1) as usize);
-    let &[n, _, h, w] = x.shape() else {
-        return Err(OpError::new("expected 4 axes"));
-    };
-    let c = out[1];
-    let (split, perm) = if e.text("mode") == "CRD" {
-        ([n, c, block, block, h, w], [0, 1, 4, 2, 5, 3])
+/// The block size and the dimensions of the operand.
+fn blocks<'a>(p: &'a Places<'_>) -> Result<(Dim, &'a [Dim; 4]), Halt> {
+    let block = p
+        .int("blocksize")
+        .ok_or_else(|| Halt::unknown("the block size is unknown"))?;
+    let x = p.shape(0)?.try_into().map_err(|_| OpError::new("expected 4 axes"))?;
+    p.require_at_least(&block, 1)?;
+    Ok((block, x))
+}
+
+fn depth_to_space(p: &Places<'_>) -> Result<Vec<Map>, Halt> {
+    let (b, [n, c, h, w]) = blocks(p)?;
+    let square = b.clone() * b.clone();
+    let depth = p.decide.require_multiple(c, &square)?;
+    let axis = Index::Axis;
+    let (row, column) = (axis(2).modulo(b.clone()), axis(3).modulo(b.clone()));
+    let channel = if p.attr("mode").as_str() == Some("CRD") {
+        axis(1).times(square).sum(row.times(b.clone())).sum(column)
     } else {
-        ([n, block, block, c, h, w], [0, 3, 4, 1, 5, 2])
+        let block = row.times(b.clone() * depth.clone()).sum(column.times(depth.clone()));
+        axis(1).sum(block)
     };
-    Ok(vec![map_value!(x, a => regroup(a, &split, &perm, &out)?)?])
+    let shape = vec![n.clone(), depth, h.clone() * b.clone(), w.clone() * b.clone()];
+    let at = vec![axis(0), channel, axis(2).over(b.clone()), axis(3).over(b)];
+    Ok(vec![Map::at(shape, at)])
 }
 
 fn infer_space_to_depth(call: &Infer<'_>) -> Result<Type, OpError> {
@@ -93,16 +105,20 @@ fn infer_space_to_depth(call: &Infer<'_>) -> Result<Type, OpError> {
     Ok(typed(dtype, Some(out)))
 }
 
-fn space_to_depth<S: System>(e: &Eval<'_, S>) -> Out<S> {
-    let x = e.operand(0)?;
-    let (out, block) = (e.out_shape(0)?, e.int("blocksize").unwrap_or(1).max(1) as usize);
-    let &[n, c, _, _] = x.shape() else {
-        return Err(OpError::new("expected 4 axes"));
-    };
-    let split = [n, c, out[2], block, out[3], block];
-    Ok(vec![
-        map_value!(x, a => regroup(a, &split, &[0, 3, 5, 1, 2, 4], &out)?)?,
-    ])
+fn space_to_depth(p: &Places<'_>) -> Result<Vec<Map>, Halt> {
+    let (b, [n, c, h, w]) = blocks(p)?;
+    let (rows, columns) = (p.decide.require_multiple(h, &b)?, p.decide.require_multiple(w, &b)?);
+    let axis = Index::Axis;
+    let place = axis(1).over(c.clone());
+    let (row, column) = (place.clone().over(b.clone()), place.modulo(b.clone()));
+    let shape = vec![n.clone(), c.clone() * b.clone() * b.clone(), rows, columns];
+    let at = vec![
+        axis(0),
+        axis(1).modulo(c.clone()),
+        axis(2).times(b.clone()).sum(row),
+        axis(3).times(b).sum(column),
+    ];
+    Ok(vec![Map::at(shape, at)])
 }
 
 /// The block size and the four dimensions of an image operand, whose rank may be unknown.
@@ -127,9 +143,4 @@ fn divided(d: &Dim, by: &Dim) -> Result<Dim, OpError> {
         }
         _ => Ok(d.floor_div(by)),
     }
-}
-
-/// Splits axes, permutes them and merges them again.
-fn regroup<T: Clone>(a: &Nd<T>, split: &[usize], perm: &[usize], shape: &[usize]) -> Result<Nd<T>, OpError> {
-    reshape(&transpose(&reshape(a, split)?, perm)?, shape)
 }

@@ -1,7 +1,7 @@
 //! A row of the operator table.
 
 use super::infer::{Infer, OpError};
-use super::{AttrDef, AttrValue, CostRule, Reference, ShapeRule};
+use super::{AttrDef, AttrValue, CostRule, Movement, Reference, ShapeRule};
 use tautomer_tensor::Type;
 
 /// Fills in attribute values of a call that depend on its operands.
@@ -44,6 +44,8 @@ pub enum Semantics {
     Missing,
     /// A function over arrays, generic over the number system.
     Primitive(Reference),
+    /// It moves elements: where each element of its results comes from.
+    Movement(Movement),
     /// A function in the program language; attributes are in scope by name.
     Composite(&'static str),
     /// Control flow, or a value that is not a tensor: defined by other operators and the functions it calls.
@@ -300,6 +302,12 @@ impl OpDef {
         self
     }
 
+    /// Makes it an operator that moves elements.
+    pub const fn movement(mut self, movement: Movement) -> OpDef {
+        self.semantics = Semantics::Movement(movement);
+        self
+    }
+
     /// Makes it a composite with this body.
     pub const fn body(mut self, body: &'static str) -> OpDef {
         self.semantics = Semantics::Composite(body);
@@ -359,6 +367,19 @@ impl OpDef {
             Semantics::Composite(body) => Some(body),
             _ => None,
         }
+    }
+
+    /// Where the elements of its results come from, if all it does is move elements.
+    pub fn moves(&self) -> Option<Movement> {
+        match self.semantics {
+            Semantics::Movement(movement) => Some(movement),
+            _ => None,
+        }
+    }
+
+    /// True if its meaning is not given by other operators.
+    pub fn is_primitive(&self) -> bool {
+        matches!(self.semantics, Semantics::Primitive(_) | Semantics::Movement(_))
     }
 
     /// The operand at position `i` of a call; a variadic operand repeats.

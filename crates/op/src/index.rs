@@ -1,12 +1,13 @@
 //! Operators that read and write elements at computed positions.
 
-use super::common::{Out, advance, at, build, count, flat, strides, typed, unify};
+use super::common::{Out, advance, at, count, flat, strides, typed, unify};
 use super::elementwise::{larger, smaller};
+use super::movement::{Halt, Index, Map, Places, counted};
 use super::value::shaped;
 use super::{
     AttrDef, AttrKind, AxisOf, CostRule, Default, Eval, Infer, OpDef, OpError, OpTraits, Operand, System, Value,
 };
-use crate::{map_value, reference};
+use crate::reference;
 use tautomer_tensor::{DType, Dim, Nd, Shape, Type};
 
 const MOVE: CostRule = CostRule::Elementwise(0.0);
@@ -34,7 +35,7 @@ pub(super) const OPS: &[OpDef] = &[
         .operands(&[X, INDICES])
         .attrs(&[AXIS])
         .infer(infer_gather)
-        .reference(reference!(gather))
+        .movement(gather)
         .traits(GATHER)
         .cost(MOVE)
         .onnx("Gather", 1),
@@ -45,7 +46,7 @@ pub(super) const OPS: &[OpDef] = &[
     .operands(&[X, INDICES])
     .attrs(&[AXIS])
     .infer(infer_gather_elements)
-    .reference(reference!(gather_elements))
+    .movement(gather_elements)
     .traits(GATHER)
     .cost(MOVE)
     .onnx("GatherElements", 11),
@@ -58,7 +59,7 @@ pub(super) const OPS: &[OpDef] = &[
             "the number of leading axes shared by both operands",
         )])
         .infer(infer_gather_nd)
-        .reference(reference!(gather_nd))
+        .movement(gather_nd)
         .traits(GATHER)
         .cost(MOVE)
         .onnx("GatherND", 11),
@@ -103,32 +104,23 @@ fn infer_gather(call: &Infer<'_>) -> Result<Type, OpError> {
 
 /// `index` counted from the front of an axis.
 fn place(index: i128, extent: usize) -> Result<usize, OpError> {
-    let counted = if index < 0 {
-        index.saturating_add(extent as i128)
-    } else {
-        index
-    };
-    usize::try_from(counted)
-        .ok()
-        .filter(|&i| i < extent)
-        .ok_or_else(|| OpError::new(format!("index {index} is out of range for an axis of size {extent}")).at(1))
+    let front = counted(index, i64::try_from(extent).unwrap_or(i64::MAX)).map_err(|e| e.at(1))?;
+    Ok(front as usize)
 }
 
-fn gather<S: System>(e: &Eval<'_, S>) -> Out<S> {
-    let (x, indices) = (e.operand(0)?, e.operand(1)?.int()?);
-    let axis = e.axis("axis", x.shape().len())?;
-    let extent = x.shape()[axis];
-    let (rank, out) = (indices.ndim(), e.out_shape(0)?);
-    let places = indices
-        .iter()
-        .map(|&i| place(i, extent))
-        .collect::<Result<Vec<_>, _>>()?;
-    let places = shaped(indices.shape(), places)?;
-    let source = |p: &[usize]| -> Result<Vec<usize>, OpError> {
-        let i = at(&places, &p[axis..axis + rank])?;
-        Ok([&p[..axis], &[i], &p[axis + rank..]].concat())
+fn gather(p: &Places<'_>) -> Result<Vec<Map>, Halt> {
+    let (x, indices) = (p.shape(0)?, p.shape(1)?);
+    let axis = p.axis("axis", x.len())?;
+    let rank = indices.len();
+    let shape = [&x[..axis], indices, &x[axis + 1..]].concat();
+    let datum = Index::Datum {
+        operand: 1,
+        at: (axis..axis + rank).map(Index::Axis).collect(),
+        extent: x[axis].clone(),
     };
-    Ok(vec![map_value!(x, a => build(&out, |p| at(a, &source(p)?))?)?])
+    let after = (axis + rank..shape.len()).map(Index::Axis);
+    let at = Index::axes(axis).into_iter().chain([datum]).chain(after).collect();
+    Ok(vec![Map::at(shape, at)])
 }
 
 fn infer_gather_elements(call: &Infer<'_>) -> Result<Type, OpError> {
@@ -154,17 +146,19 @@ fn same_rank(shape: &Shape, other: Option<&Shape>, i: usize) -> Result<(), OpErr
     }
 }
 
-fn gather_elements<S: System>(e: &Eval<'_, S>) -> Out<S> {
-    let (x, indices) = (e.operand(0)?, e.operand(1)?.int()?);
-    let axis = e.axis("axis", x.shape().len())?;
-    let source = |p: &[usize]| -> Result<Vec<usize>, OpError> {
-        let mut source = p.to_vec();
-        source[axis] = place(at(indices, p)?, x.shape()[axis])?;
-        Ok(source)
+fn gather_elements(p: &Places<'_>) -> Result<Vec<Map>, Halt> {
+    let (x, indices) = (p.shape(0)?, p.shape(1)?);
+    let axis = p.axis("axis", x.len())?;
+    if indices.len() != x.len() {
+        return Err(OpError::new("the operands have different numbers of axes").into());
+    }
+    let mut at = Index::axes(x.len());
+    at[axis] = Index::Datum {
+        operand: 1,
+        at: at.clone(),
+        extent: x[axis].clone(),
     };
-    Ok(vec![
-        map_value!(x, a => build(&e.out_shape(0)?, |p| at(a, &source(p)?))?)?,
-    ])
+    Ok(vec![Map::at(indices.to_vec(), at)])
 }
 
 /// The number of components of the index tuples; `None` if it is not known.
@@ -210,23 +204,32 @@ fn infer_gather_nd(call: &Infer<'_>) -> Result<Type, OpError> {
     Ok(typed(x.dtype, Some(out.into_iter().collect())))
 }
 
-fn gather_nd<S: System>(e: &Eval<'_, S>) -> Out<S> {
-    let (x, indices) = (e.operand(0)?, e.operand(1)?.int()?);
-    let batch = usize::try_from(e.int("batch_dims").unwrap_or(0)).unwrap_or(0);
-    let lead = indices.ndim().saturating_sub(1);
-    let n = indices.shape().last().copied().unwrap_or(0);
-    let source = |p: &[usize]| -> Result<Vec<usize>, OpError> {
-        let mut source = p[..batch].to_vec();
-        for k in 0..n {
-            let index = at(indices, &[&p[..lead], &[k]].concat())?;
-            source.push(place(index, x.shape()[batch + k])?);
-        }
-        source.extend(&p[lead..]);
-        Ok(source)
-    };
-    Ok(vec![
-        map_value!(x, a => build(&e.out_shape(0)?, |p| at(a, &source(p)?))?)?,
-    ])
+fn gather_nd(p: &Places<'_>) -> Result<Vec<Map>, Halt> {
+    let (x, indices) = (p.shape(0)?, p.shape(1)?);
+    let batch = p.int("batch_dims").and_then(|d| d.as_const()).unwrap_or(0);
+    let wrong = || OpError::new("the index tuples do not fit the operand");
+    let batch = usize::try_from(batch).map_err(|_| wrong())?;
+    let (length, lead) = indices.split_last().ok_or_else(wrong)?;
+    let length = length
+        .as_const()
+        .ok_or_else(|| Halt::unknown("the length of the index tuples is unknown"))?;
+    let length = usize::try_from(length).map_err(|_| wrong())?;
+    let kept = x
+        .get(batch + length..)
+        .filter(|_| batch <= lead.len())
+        .ok_or_else(wrong)?;
+    let mut at = Index::axes(batch);
+    for (k, extent) in x[batch..batch + length].iter().enumerate() {
+        let mut tuple = Index::axes(lead.len());
+        tuple.push(Index::constant(k as i64));
+        at.push(Index::Datum {
+            operand: 1,
+            at: tuple,
+            extent: extent.clone(),
+        });
+    }
+    at.extend((lead.len()..lead.len() + kept.len()).map(Index::Axis));
+    Ok(vec![Map::at([lead, kept].concat(), at)])
 }
 
 fn infer_scatter_elements(call: &Infer<'_>) -> Result<Type, OpError> {

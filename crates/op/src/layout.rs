@@ -1,16 +1,10 @@
 //! Shape operators: the same elements in another shape, or repeated.
 
-use ndarray::IxDyn;
-
-use super::common::{
-    Out, axes_value, int_operand, is_permutation, known_axes, known_ints, operand_len, reshape as reshaped,
-    select_axes, set, transpose as transposed, typed,
-};
+use super::common::{axes_value, int_operand, is_permutation, known_axes, known_ints, operand_len, set, typed};
+use super::movement::{Halt, Index, Map, Place, Places, Source};
 use super::{
-    AttrDef, AttrKind, AttrValue, AxisOf, CostRule, Default, Eval, Infer, OpDef, OpError, OpTraits, Operand, ShapeRule,
-    System,
+    AttrDef, AttrKind, AttrValue, AxisOf, CostRule, Default, Infer, OpDef, OpError, OpTraits, Operand, ShapeRule,
 };
-use crate::{map_value, reference};
 use tautomer_tensor::{Dim, Shape, Type};
 
 const MOVE: CostRule = CostRule::Elementwise(0.0);
@@ -37,7 +31,7 @@ pub(super) const OPS: &[OpDef] = &[
         ])
         .infer(infer_reshape)
         .canonical(canonical_reshape)
-        .reference(reference!(view))
+        .movement(reshape)
         .traits(VIEW)
         .cost(CostRule::View)
         .shapes(ShapeRule::Reshape)
@@ -53,7 +47,7 @@ pub(super) const OPS: &[OpDef] = &[
         )])
         .infer(infer_transpose)
         .canonical(canonical_transpose)
-        .reference(reference!(transpose))
+        .movement(transpose)
         .traits(VIEW)
         .cost(MOVE)
         .shapes(ShapeRule::Permute)
@@ -68,7 +62,7 @@ pub(super) const OPS: &[OpDef] = &[
         )])
         .infer(infer_squeeze)
         .canonical(canonical_squeeze)
-        .reference(reference!(view))
+        .movement(squeeze)
         .traits(VIEW)
         .cost(CostRule::View)
         .shapes(ShapeRule::RemoveAxes)
@@ -84,7 +78,7 @@ pub(super) const OPS: &[OpDef] = &[
         )])
         .infer(infer_unsqueeze)
         .canonical(canonical_unsqueeze)
-        .reference(reference!(view))
+        .movement(unsqueeze)
         .traits(VIEW)
         .cost(CostRule::View)
         .shapes(ShapeRule::InsertAxes)
@@ -101,7 +95,7 @@ pub(super) const OPS: &[OpDef] = &[
         "the first axis of the columns",
     )])
     .infer(infer_flatten)
-    .reference(reference!(view))
+    .movement(flatten)
     .traits(VIEW)
     .cost(CostRule::View)
     .onnx("Flatten", 1),
@@ -116,7 +110,7 @@ pub(super) const OPS: &[OpDef] = &[
         )])
         .infer(infer_expand)
         .canonical(canonical_expand)
-        .reference(reference!(expand))
+        .movement(expand)
         .traits(VIEW)
         .cost(MOVE)
         .shapes(ShapeRule::Expand)
@@ -130,7 +124,7 @@ pub(super) const OPS: &[OpDef] = &[
             "the number of repeats for each axis",
         )])
         .infer(infer_tile)
-        .reference(reference!(tile))
+        .movement(tile)
         .traits(VIEW)
         .cost(MOVE)
         .onnx("Tile", 6),
@@ -235,10 +229,52 @@ fn canonical_reshape(call: &Infer<'_>, attrs: &mut [AttrValue]) -> Result<(), Op
     Ok(())
 }
 
-/// The elements in row-major order with the shape of the result.
-fn view<S: System>(e: &Eval<'_, S>) -> Out<S> {
-    let shape = e.out_shape(0)?;
-    Ok(vec![map_value!(e.operand(0)?, a => reshaped(a, &shape)?)?])
+/// The same elements in row-major order.
+fn view(shape: Vec<Dim>) -> Result<Vec<Map>, Halt> {
+    Ok(vec![Map::of(shape, Source::Element(0, Place::Flat(Index::Row)))])
+}
+
+fn reshape(p: &Places<'_>) -> Result<Vec<Map>, Halt> {
+    if let Some(shape) = p.result(0) {
+        return view(shape.to_vec());
+    }
+    let x = p.shape(0)?;
+    let wanted = p.ints("shape").ok_or_else(|| Halt::unknown("a shape is computed"))?;
+    let allow_zero = p.attr("allowzero").is_true();
+    let mut out = Vec::with_capacity(wanted.len());
+    for (i, d) in wanted.iter().enumerate() {
+        match d.as_const() {
+            Some(-1) => return Err(Halt::unknown("a dimension of -1 is not inferred")),
+            Some(0) if !allow_zero => {
+                let copied = x
+                    .get(i)
+                    .ok_or_else(|| OpError::new("`shape` copies an axis that does not exist"))?;
+                out.push(copied.clone());
+            }
+            Some(_) => out.push(d.clone()),
+            None => {
+                p.require_at_least(d, i64::from(!allow_zero))?;
+                out.push(d.clone());
+            }
+        }
+    }
+    let positive = |d: &Dim| p.decide.known_natural(&(d.clone() - Dim::Const(1))) == Some(true);
+    if !allow_zero && out.iter().all(positive) {
+        for d in x {
+            p.require_at_least(d, 1)?;
+        }
+    }
+    // The numbers of elements are equal; common factors that are not 0 cancel.
+    let (mut left, mut right): (Dim, Dim) = (x.iter().cloned().product(), out.iter().cloned().product());
+    for d in x {
+        if let (Some(a), Some(b)) = (left.exact_div(d), right.exact_div(d))
+            && p.decide.known_zero(d) == Some(false)
+        {
+            (left, right) = (a, b);
+        }
+    }
+    p.decide.require_zero(&(left - right))?;
+    view(out)
 }
 
 fn permutation(call: &Infer<'_>, rank: usize) -> Result<Vec<usize>, OpError> {
@@ -273,11 +309,18 @@ fn canonical_transpose(call: &Infer<'_>, attrs: &mut [AttrValue]) -> Result<(), 
     Ok(())
 }
 
-fn transpose<S: System>(e: &Eval<'_, S>) -> Out<S> {
-    let x = e.operand(0)?;
-    let rank = x.shape().len();
-    let perm = e.axes("perm", rank)?.unwrap_or_else(|| (0..rank).rev().collect());
-    Ok(vec![map_value!(x, a => transposed(a, &perm)?)?])
+fn transpose(p: &Places<'_>) -> Result<Vec<Map>, Halt> {
+    let x = p.shape(0)?;
+    let perm = p.axes("perm", x.len())?.unwrap_or_else(|| (0..x.len()).rev().collect());
+    if !is_permutation(&perm, x.len()) {
+        let rank = x.len();
+        return Err(OpError::new(format!("{perm:?} is not a permutation of {rank} axes")).into());
+    }
+    let mut at = Index::axes(x.len());
+    for (i, &axis) in perm.iter().enumerate() {
+        at[axis] = Index::Axis(i);
+    }
+    Ok(vec![Map::at(perm.iter().map(|&axis| x[axis].clone()).collect(), at)])
 }
 
 /// The axes to remove, ascending, if they are known.
@@ -334,6 +377,28 @@ fn canonical_squeeze(call: &Infer<'_>, attrs: &mut [AttrValue]) -> Result<(), Op
     Ok(())
 }
 
+fn squeeze(p: &Places<'_>) -> Result<Vec<Map>, Halt> {
+    let x = p.shape(0)?;
+    let one = |axis: &usize| x[*axis] == Dim::Const(1);
+    let axes = match p.axes("axes", x.len())? {
+        Some(axes) => axes,
+        None if x.iter().all(|d| d.as_const().is_some()) => (0..x.len()).filter(one).collect(),
+        None => return Err(Halt::unknown("the squeezed axes are unknown")),
+    };
+    let (mut shape, mut at, mut kept) = (Vec::new(), Vec::with_capacity(x.len()), 0);
+    for (axis, d) in x.iter().enumerate() {
+        if axes.contains(&axis) {
+            p.decide.require_zero(&(d.clone() - Dim::Const(1)))?;
+            at.push(Index::constant(0));
+        } else {
+            shape.push(d.clone());
+            at.push(Index::Axis(kept));
+            kept += 1;
+        }
+    }
+    Ok(vec![Map::of(shape, Source::Element(0, Place::Kept(at)))])
+}
+
 fn inserted(call: &Infer<'_>, rank: usize) -> Result<Option<Vec<usize>>, OpError> {
     let Some(axes) = known_ints(call, "axes")? else {
         return Ok(None);
@@ -371,6 +436,19 @@ fn canonical_unsqueeze(call: &Infer<'_>, attrs: &mut [AttrValue]) -> Result<(), 
     Ok(())
 }
 
+fn unsqueeze(p: &Places<'_>) -> Result<Vec<Map>, Halt> {
+    let mut shape = p.shape(0)?.to_vec();
+    let computed = || Halt::unknown("the inserted axes are computed");
+    let rank = shape.len() + p.ints("axes").ok_or_else(computed)?.len();
+    let mut axes = p.axes("axes", rank)?.unwrap_or_default();
+    axes.sort_unstable();
+    for &axis in &axes {
+        shape.insert(axis, Dim::Const(1));
+    }
+    let at = (0..rank).filter(|i| !axes.contains(i)).map(Index::Axis).collect();
+    Ok(vec![Map::of(shape, Source::Element(0, Place::Kept(at)))])
+}
+
 fn infer_flatten(call: &Infer<'_>) -> Result<Type, OpError> {
     let x = call.tensor(0)?;
     let Some(shape) = &x.shape else {
@@ -389,6 +467,17 @@ fn infer_flatten(call: &Infer<'_>) -> Result<Type, OpError> {
     let (before, after) = shape.split_at(axis as usize);
     let out = [before, after].map(|part| part.iter().cloned().product::<Dim>());
     Ok(typed(x.dtype, Some(out.into_iter().collect())))
+}
+
+fn flatten(p: &Places<'_>) -> Result<Vec<Map>, Halt> {
+    let x = p.shape(0)?;
+    let axis = p.int("axis").and_then(|d| d.as_const());
+    let axis = axis.ok_or_else(|| Halt::unknown("an axis is unknown"))?;
+    let axis = usize::try_from(if axis < 0 { axis + x.len() as i64 } else { axis }).ok();
+    let (before, after) = axis
+        .and_then(|axis| x.split_at_checked(axis))
+        .ok_or_else(|| OpError::new("the axis is out of range"))?;
+    view([before, after].map(|part| part.iter().cloned().product()).to_vec())
 }
 
 fn broadcast_with(call: &Infer<'_>, shape: &Shape) -> Result<Option<Shape>, OpError> {
@@ -431,13 +520,59 @@ fn canonical_expand(call: &Infer<'_>, attrs: &mut [AttrValue]) -> Result<(), OpE
     Ok(())
 }
 
-fn expand<S: System>(e: &Eval<'_, S>) -> Out<S> {
-    let shape = e.out_shape(0)?;
-    super::common::count(&shape)?;
-    let spread = || OpError::new(format!("the operand does not broadcast to {shape:?}"));
-    Ok(vec![
-        map_value!(e.operand(0)?, a => a.broadcast(IxDyn(&shape)).ok_or_else(spread)?.to_owned().into_shared())?,
-    ])
+fn expand(p: &Places<'_>) -> Result<Vec<Map>, Halt> {
+    let x = p.shape(0)?;
+    let wanted = match p.result(0) {
+        Some(shape) => shape.to_vec(),
+        None => p.ints("shape").ok_or_else(|| Halt::unknown("a shape is computed"))?,
+    };
+    for d in &wanted {
+        p.require_at_least(d, 0)?;
+    }
+    let rank = x.len().max(wanted.len());
+    let one = Dim::Const(1);
+    let mut shape = vec![one.clone(); rank];
+    for list in [x, &wanted] {
+        for (slot, d) in shape.iter_mut().rev().zip(list.iter().rev()) {
+            *slot = broadcast(p, slot, d)?;
+        }
+    }
+    let own = rank - x.len();
+    let place = if x.iter().all(|d| *d == one) {
+        Place::Flat(Index::constant(0))
+    } else if own == 0 && x.iter().zip(&shape).all(|(a, b)| p.same(a, b)) {
+        Place::Kept(Index::axes(rank))
+    } else {
+        let mut at = Vec::with_capacity(x.len());
+        for (i, d) in x.iter().enumerate() {
+            let single = *d == one || p.decide.is_zero(&(d.clone() - one.clone()))?;
+            at.push(if single {
+                Index::constant(0)
+            } else {
+                Index::Axis(own + i)
+            });
+        }
+        Place::At(at)
+    };
+    Ok(vec![Map::of(shape, Source::Element(0, place))])
+}
+
+/// The dimension that two dimensions broadcast to.
+fn broadcast(p: &Places<'_>, a: &Dim, b: &Dim) -> Result<Dim, Halt> {
+    let one = Dim::Const(1);
+    if *a == one || a == b {
+        return Ok(b.clone());
+    }
+    if *b == one || p.same(a, b) {
+        return Ok(a.clone());
+    }
+    if p.decide.is_zero(&(a.clone() - one.clone()))? {
+        return Ok(b.clone());
+    }
+    if !p.decide.is_zero(&(b.clone() - one))? {
+        p.decide.require_zero(&(a.clone() - b.clone()))?;
+    }
+    Ok(a.clone())
 }
 
 fn infer_tile(call: &Infer<'_>) -> Result<Type, OpError> {
@@ -465,14 +600,14 @@ fn infer_tile(call: &Infer<'_>) -> Result<Type, OpError> {
     Ok(typed(x.dtype, Some(out)))
 }
 
-fn tile<S: System>(e: &Eval<'_, S>) -> Out<S> {
-    let shape = e.out_shape(0)?;
-    super::common::count(&shape)?;
-    let x = e.operand(0)?;
-    let maps: Vec<Vec<Option<usize>>> = shape
-        .iter()
-        .zip(x.shape())
-        .map(|(&n, &d)| (0..n).map(|i| Some(i % d.max(1))).collect())
-        .collect();
-    Ok(vec![map_value!(x, a => select_axes(a, &maps, None)?)?])
+fn tile(p: &Places<'_>) -> Result<Vec<Map>, Halt> {
+    let x = p.shape(0)?;
+    let repeats = p.ints("repeats").ok_or_else(|| Halt::unknown("repeats are computed"))?;
+    let (mut shape, mut at) = (Vec::with_capacity(x.len()), Vec::with_capacity(x.len()));
+    for (axis, (d, n)) in x.iter().zip(&repeats).enumerate() {
+        p.require_at_least(n, 0)?;
+        shape.push(d.clone() * n.clone());
+        at.push(Index::Axis(axis).modulo(d.clone()));
+    }
+    Ok(vec![Map::at(shape, at)])
 }

@@ -1,12 +1,12 @@
 //! The operator that adds elements around a tensor.
 
-use super::common::{Out, axes_value, count, int_operand, known_axes, select_axes, set, to_int, typed, whole};
+use super::common::{axes_value, int_operand, known_axes, set, typed};
+use super::movement::{Fill, Guard, Halt, Index, Map, Piece, Place, Places, Source};
 use super::{
-    AttrDef, AttrKind, AttrValue, AxisOf, CostRule, Default, Eval, Infer, OpDef, OpError, OpTraits, Operand, PerAxis,
-    ShapeRule, System, Value,
+    AttrDef, AttrKind, AttrValue, AxisOf, CostRule, Default, Infer, OpDef, OpError, OpTraits, Operand, PerAxis,
+    ShapeRule,
 };
-use crate::reference;
-use tautomer_tensor::{Dim, Nd, Shape, Type};
+use tautomer_tensor::{Dim, Shape, Type};
 
 /// The operators of this family.
 pub(super) const OPS: &[OpDef] = &[
@@ -45,7 +45,7 @@ pub(super) const OPS: &[OpDef] = &[
         ])
         .infer(infer_pad)
         .canonical(canonical_pad)
-        .reference(reference!(pad))
+        .movement(pad)
         .traits(OpTraits::MOVEMENT)
         .cost(CostRule::Elementwise(0.0))
         .shapes(ShapeRule::Lists(&[PerAxis::new("pads", 2, 0)]))
@@ -114,67 +114,68 @@ fn canonical_pad(call: &Infer<'_>, attrs: &mut [AttrValue]) -> Result<(), OpErro
     Ok(())
 }
 
-fn pad<S: System>(e: &Eval<'_, S>) -> Out<S> {
-    let x = e.operand(0)?;
-    let rank = x.shape().len();
-    let pads = e
-        .ints("pads")
-        .ok_or_else(|| OpError::new("the value of `pads` is unknown"))?;
-    let axes = e.axes("axes", rank)?.unwrap_or_else(|| (0..rank).collect());
-    let out = e.out_shape(0)?;
-    count(&out)?;
-    let mut maps = whole(x.shape());
-    for (before, axis) in pads.into_iter().zip(axes) {
-        let (n, padded) = (x.shape()[axis] as i64, out[axis] as i64);
-        maps[axis] = (0..padded)
-            .map(|i| padded_from(i.saturating_sub(before), n, e.text("mode")))
-            .collect();
+fn pad(p: &Places<'_>) -> Result<Vec<Map>, Halt> {
+    let x = p.shape(0)?;
+    let pads = p.ints("pads").ok_or_else(|| Halt::unknown("the pads are computed"))?;
+    let axes = p.axes("axes", x.len())?.unwrap_or_else(|| (0..x.len()).collect());
+    if pads.len() != 2 * axes.len() {
+        return Err(OpError::new("`pads` needs two numbers for each axis").into());
     }
-    let number = e.float("value").unwrap_or(0.0);
-    let given = e.optional(2);
-    let constant = e.text("mode") == "constant";
-    /// The constant to add, from the operand if there is one.
-    fn fill<T: Clone>(constant: bool, given: Option<&Nd<T>>, other: T) -> Option<T> {
-        constant.then(|| given.and_then(|a| a.iter().next().cloned()).unwrap_or(other))
+    let mode = p.attr("mode").as_str().unwrap_or("constant");
+    let zero = Dim::Const(0);
+    let (mut shape, mut at, mut guards) = (x.to_vec(), Index::axes(x.len()), Vec::new());
+    let mut whole = true;
+    for (i, &axis) in axes.iter().enumerate() {
+        let (before, after, n) = (&pads[i], &pads[axes.len() + i], &x[axis]);
+        shape[axis] = n.clone() + before.clone() + after.clone();
+        p.require_at_least(&shape[axis], 0)?;
+        let (no_before, no_after) = (p.same(before, &zero), p.same(after, &zero));
+        if no_before && no_after {
+            continue;
+        }
+        whole = false;
+        let place = Index::Axis(axis).plus(-before.clone());
+        if mode != "constant" {
+            at[axis] = repeated(place, n, mode);
+            continue;
+        }
+        if !no_before {
+            guards.push(Guard::Natural(place.clone()));
+        }
+        if !no_after {
+            let last = n.clone() - Dim::Const(1);
+            guards.push(Guard::Natural(place.clone().times(Dim::Const(-1)).plus(last)));
+        }
+        at[axis] = place;
     }
-    Ok(vec![match x {
-        Value::Real(a) => {
-            let fill = fill(constant, given.and_then(|g| g.real().ok()), S::from_f64(number)?);
-            Value::Real(select_axes(a, &maps, fill.as_ref())?)
-        }
-        Value::Int(a) => {
-            let fill = fill(constant, given.and_then(|g| g.int().ok()), to_int(&number)?);
-            Value::Int(select_axes(a, &maps, fill.map(|v| e.out_dtype().wrap(v)).as_ref())?)
-        }
-        Value::Bool(a) => {
-            let fill = fill(constant, given.and_then(|g| g.bool().ok()), number != 0.0);
-            Value::Bool(select_axes(a, &maps, fill.as_ref())?)
-        }
-        Value::Text(a) => {
-            let given = match given {
-                Some(Value::Text(g)) => Some(g),
-                _ => None,
-            };
-            let fill = fill(constant, given, String::new());
-            Value::Text(select_axes(a, &maps, fill.as_ref())?)
-        }
-        Value::Absent => return Err(OpError::new("an operand is missing")),
-    }])
+    let place = if whole { Place::Kept(at) } else { Place::At(at) };
+    let source = Source::Element(0, place);
+    if guards.is_empty() {
+        return Ok(vec![Map::of(shape, source)]);
+    }
+    let fill = Fill {
+        operand: Some(2),
+        number: p.attr("value").as_float().unwrap_or(0.0),
+    };
+    let outside = Piece {
+        guards: Vec::new(),
+        source: Source::Fill(fill),
+    };
+    let pieces = vec![Piece { guards, source }, outside];
+    Ok(vec![Map { shape, pieces }])
 }
 
-/// The position that padding repeats at place `i` of an axis of `n` elements; `None` for the constant.
-fn padded_from(i: i64, n: i64, mode: &str) -> Option<usize> {
-    let inside = match mode {
-        _ if (0..n).contains(&i) => i,
-        _ if n <= 0 => return None,
-        "edge" => i.clamp(0, n - 1),
-        "wrap" => i.rem_euclid(n),
-        "reflect" if n == 1 => 0,
-        "reflect" => {
-            let folded = i.rem_euclid(2 * (n - 1));
-            folded.min(2 * (n - 1) - folded)
+/// The index that padding repeats at a place beside an axis of `n` elements.
+fn repeated(place: Index, n: &Dim, mode: &str) -> Index {
+    let last = n.clone() - Dim::Const(1);
+    match mode {
+        "edge" => place.max(Index::constant(0)).min(Index::Const(last)),
+        "wrap" => place.modulo(n.clone()),
+        _ => {
+            // There and back again, without the ends twice.
+            let round = last * Dim::Const(2);
+            let folded = place.modulo(round.maximum(&Dim::Const(1)));
+            folded.clone().min(folded.times(Dim::Const(-1)).plus(round))
         }
-        _ => return None,
-    };
-    usize::try_from(inside).ok()
+    }
 }

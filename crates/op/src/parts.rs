@@ -1,12 +1,11 @@
 //! Operators that concatenate tensors along an axis, and split them.
 
-use super::common::{Out, int_operand, operand_len, select_axis, set, typed, unify};
+use super::common::{int_operand, operand_len, set, typed, unify};
+use super::movement::{Guard, Halt, Index, Map, Piece, Place, Places, Source};
 use super::{
-    AttrDef, AttrKind, AttrValue, AxisOf, CostRule, Default, Eval, Infer, OpDef, OpError, OpTraits, Operand, ShapeRule,
-    System, Value,
+    AttrDef, AttrKind, AttrValue, AxisOf, CostRule, Default, Infer, OpDef, OpError, OpTraits, Operand, ShapeRule,
 };
-use crate::{map_value, reference};
-use tautomer_tensor::{Dim, Nd, Shape, Type};
+use tautomer_tensor::{Dim, Shape, Type};
 
 const MOVE: CostRule = CostRule::Elementwise(0.0);
 
@@ -25,7 +24,7 @@ pub(super) const OPS: &[OpDef] = &[
             "the axis to concatenate along",
         )])
         .infer(infer_concat)
-        .reference(reference!(concat))
+        .movement(concat)
         .traits(OpTraits::MOVEMENT)
         .cost(MOVE)
         .shapes(ShapeRule::Concat)
@@ -49,7 +48,7 @@ pub(super) const OPS: &[OpDef] = &[
         ])
         .infer(infer_split)
         .canonical(canonical_split)
-        .reference(reference!(split))
+        .movement(split)
         .traits(OpTraits::MOVEMENT.and(OpTraits::LINEAR))
         .cost(MOVE)
         .shapes(ShapeRule::Split)
@@ -112,32 +111,31 @@ fn infer_concat(call: &Infer<'_>) -> Result<Type, OpError> {
     ))
 }
 
-fn concat<S: System>(e: &Eval<'_, S>) -> Out<S> {
-    fn join<'v, S: System, T: Clone + 'v>(
-        e: &'v Eval<'_, S>,
-        axis: usize,
-        part: impl Fn(&'v Value<S>) -> Result<&'v Nd<T>, OpError>,
-    ) -> Result<Nd<T>, OpError> {
-        let views = e
-            .operands
-            .iter()
-            .map(|v| part(v).map(|a| a.view()))
-            .collect::<Result<Vec<_>, _>>()?;
-        ndarray::concatenate(ndarray::Axis(axis), &views)
-            .map(|a| a.into_shared())
-            .map_err(|_| OpError::new("the operands cannot be concatenated"))
+fn concat(p: &Places<'_>) -> Result<Vec<Map>, Halt> {
+    let mut shape = p.shape(0)?.to_vec();
+    let axis = p.axis("axis", shape.len())?;
+    let mut pieces = Vec::with_capacity(p.operands.len());
+    let mut start = Dim::Const(0);
+    for operand in 0..p.operands.len() {
+        let own = p.shape(operand)?;
+        if own.len() != shape.len() {
+            return Err(OpError::new("the operands cannot be concatenated").into());
+        }
+        for i in (0..own.len()).filter(|&i| i != axis) {
+            p.decide.require_zero(&(shape[i].clone() - own[i].clone()))?;
+        }
+        let mut at = Index::axes(shape.len());
+        at[axis] = Index::Axis(axis).plus(-start.clone());
+        start = start + own[axis].clone();
+        let guards = match operand + 1 == p.operands.len() {
+            true => Vec::new(),
+            false => vec![Guard::Below(Index::Axis(axis), start.clone())],
+        };
+        let source = Source::Element(operand, Place::At(at));
+        pieces.push(Piece { guards, source });
     }
-    let first = e.operand(0)?;
-    let axis = e.axis("axis", first.shape().len())?;
-    Ok(vec![match first {
-        Value::Real(_) => Value::Real(join(e, axis, Value::real)?),
-        Value::Int(_) => Value::Int(join(e, axis, Value::int)?),
-        Value::Bool(_) => Value::Bool(join(e, axis, Value::bool)?),
-        _ => Value::Text(join(e, axis, |v| match v {
-            Value::Text(a) => Ok(a),
-            _ => Err(OpError::new("expected string elements")),
-        })?),
-    }])
+    shape[axis] = start;
+    Ok(vec![Map { shape, pieces }])
 }
 
 fn infer_split(call: &Infer<'_>) -> Result<Type, OpError> {
@@ -235,20 +233,26 @@ fn canonical_split(call: &Infer<'_>, attrs: &mut [AttrValue]) -> Result<(), OpEr
     Ok(())
 }
 
-fn split<S: System>(e: &Eval<'_, S>) -> Out<S> {
-    let x = e.operand(0)?;
-    let axis = e.axis("axis", x.shape().len())?;
-    let parts = match &e.result {
-        Type::Tuple(items) => items.len(),
-        _ => 1,
+fn split(p: &Places<'_>) -> Result<Vec<Map>, Halt> {
+    let x = p.shape(0)?;
+    let axis = p.axis("axis", x.len())?;
+    let sizes: Vec<Dim> = match (p.results, p.ints("sizes")) {
+        (Some(results), _) => results.iter().filter_map(|shape| shape.get(axis).cloned()).collect(),
+        (None, Some(sizes)) => sizes,
+        (None, None) => return Err(Halt::unknown("the sizes of the parts are unknown")),
     };
-    let mut start = 0;
-    (0..parts)
-        .map(|i| {
-            let size = e.out_shape(i)?[axis];
-            let places = start..start + size;
-            start += size;
-            map_value!(x, a => select_axis(a, axis, places.map(Some).collect())?)
-        })
-        .collect()
+    for d in &sizes {
+        p.require_at_least(d, 0)?;
+    }
+    p.decide
+        .require_zero(&(x[axis].clone() - sizes.iter().cloned().sum()))?;
+    let mut start = Dim::Const(0);
+    let part = |size: Dim| {
+        let (mut shape, mut at) = (x.to_vec(), Index::axes(x.len()));
+        at[axis] = Index::Axis(axis).plus(start.clone());
+        start = start.clone() + size.clone();
+        shape[axis] = size;
+        Map::at(shape, at)
+    };
+    Ok(sizes.into_iter().map(part).collect())
 }

@@ -251,12 +251,12 @@ pub fn evaluate<S: System>(
     types: &[Type],
     attrs: &[AttrValue],
 ) -> Result<(Vec<Value<S>>, Type), OpError> {
-    let Semantics::Primitive(reference) = &def.semantics else {
+    if !def.is_primitive() {
         return Err(OpError::new(format!(
             "`{}` is a composite: it is evaluated through its body",
             def.name
         )));
-    };
+    }
     // Inference needs shape-like operands as tensors; these are integers or machine numbers.
     let tensors: Vec<Option<Tensor>> = operands
         .iter()
@@ -275,7 +275,11 @@ pub fn evaluate<S: System>(
         operands,
         call: Given::new(def, types, &tensors, attrs)?,
     };
-    let out = S::of(reference)(&eval)?;
+    let out = match &def.semantics {
+        Semantics::Primitive(reference) => S::of(reference)(&eval)?,
+        Semantics::Movement(movement) => super::movement::evaluate(*movement, &eval)?,
+        _ => Vec::new(),
+    };
     Ok((out, eval.call.result))
 }
 

@@ -1,11 +1,10 @@
 //! The operator that selects ranges of positions along axes.
 
-use super::common::{Out, axes_value, int_operand, known_axes, known_ints, select_axes, set, typed, whole};
+use super::common::{axes_value, int_operand, known_axes, known_ints, set, typed};
+use super::movement::{Decide, Halt, Index, Known, Map, Places};
 use super::{
-    AttrDef, AttrKind, AttrValue, AxisOf, CostRule, Default, Eval, Infer, OpDef, OpError, OpTraits, Operand, ShapeRule,
-    System,
+    AttrDef, AttrKind, AttrValue, AxisOf, CostRule, Default, Infer, OpDef, OpError, OpTraits, Operand, ShapeRule,
 };
-use crate::{map_value, reference};
 use tautomer_tensor::{Dim, Type};
 
 /// An end of this value or more means the end of the axis, since no axis is that long: exporters write 10^9 or the
@@ -40,7 +39,7 @@ pub(super) const OPS: &[OpDef] = &[
         ])
         .infer(infer_slice)
         .canonical(canonical_slice)
-        .reference(reference!(slice))
+        .movement(slice)
         .traits(OpTraits::MOVEMENT.and(OpTraits::LINEAR))
         .cost(CostRule::Elementwise(0.0))
         .shapes(ShapeRule::Slice)
@@ -108,7 +107,9 @@ fn ranges(call: &Infer<'_>, rank: usize) -> Result<Option<Ranges>, OpError> {
 fn sliced(call: &Infer<'_>, extent: &Dim, start: &Dim, end: &Dim, step: i64) -> Dim {
     let zero = Dim::Const(0);
     match (extent, start, end) {
-        (Dim::Const(d), Dim::Const(s), Dim::Const(e)) => return Dim::Const(positions(*d, *s, *e, step).1),
+        (Dim::Const(_), Dim::Const(_), Dim::Const(_)) => {
+            return clamped(&Known, extent, start, end, step).map_or_else(|_| call.unknown(), |(_, count)| count);
+        }
         (_, Dim::Const(s), Dim::Const(e)) if step < 0 => {
             // The whole axis backwards.
             if (*s == -1 || *s >= FAR) && *e <= -FAR {
@@ -144,18 +145,45 @@ fn sliced(call: &Infer<'_>, extent: &Dim, start: &Dim, end: &Dim, step: i64) -> 
     length.ceil_div(&Dim::Const(step))
 }
 
-/// The first position and the number of positions of a slice.
-fn positions(extent: i64, start: i64, end: i64, step: i64) -> (i64, i64) {
-    let (low, high) = if step > 0 { (0, extent) } else { (-1, extent - 1) };
-    let place = |p: i64| (if p < 0 { p.saturating_add(extent) } else { p }).clamp(low, high.max(low));
-    let (start, end) = (place(start), place(end));
-    let length = if step > 0 {
-        (end - start + (step - 1)) / step
-    } else {
-        let back = step.checked_neg().unwrap_or(i64::MAX);
-        (start - end).saturating_add(back - 1) / back
+/// The first index and the number of indices of a slice: negative bounds count from the end, and bounds are clamped to
+/// the axis.
+fn clamped(decide: &dyn Decide, extent: &Dim, start: &Dim, end: &Dim, step: i64) -> Result<(Dim, Dim), Halt> {
+    let larger = |a: Dim, b: &Dim| -> Result<Dim, Halt> {
+        Ok(if decide.is_natural(&(a.clone() - b.clone()))? {
+            a
+        } else {
+            b.clone()
+        })
     };
-    (start, length.max(0))
+    let smaller = |a: Dim, b: Dim| -> Result<Dim, Halt> {
+        Ok(if decide.is_natural(&(a.clone() - b.clone()))? {
+            b
+        } else {
+            a
+        })
+    };
+    let (zero, one) = (Dim::Const(0), Dim::Const(1));
+    let (low, high) = if step > 0 {
+        (zero.clone(), extent.clone())
+    } else {
+        (-one.clone(), extent.clone() - one)
+    };
+    let place = |bound: &Dim| -> Result<Dim, Halt> {
+        let counted = match decide.is_natural(bound)? {
+            true => bound.clone(),
+            false => bound.clone() + extent.clone(),
+        };
+        larger(smaller(counted, larger(high.clone(), &low)?)?, &low)
+    };
+    let (start, end) = (place(start)?, place(end)?);
+    let span = if step > 0 {
+        end - start.clone()
+    } else {
+        start.clone() - end
+    };
+    let span = decide.simplified(&span.maximum(&zero));
+    let count = decide.simplified(&span.ceil_div(&Dim::Const(step.saturating_abs())));
+    Ok((start, count))
 }
 
 fn canonical_slice(call: &Infer<'_>, attrs: &mut [AttrValue]) -> Result<(), OpError> {
@@ -170,22 +198,30 @@ fn canonical_slice(call: &Infer<'_>, attrs: &mut [AttrValue]) -> Result<(), OpEr
     Ok(())
 }
 
-fn slice<S: System>(e: &Eval<'_, S>) -> Out<S> {
-    let x = e.operand(0)?;
-    let missing = || OpError::new("the bounds of the slice are unknown");
+fn slice(p: &Places<'_>) -> Result<Vec<Map>, Halt> {
+    let mut shape = p.shape(0)?.to_vec();
+    let mut at = Index::axes(shape.len());
+    let unknown = || Halt::unknown("the bounds of the slice are unknown");
     let (starts, ends) = (
-        e.ints("starts").ok_or_else(missing)?,
-        e.ints("ends").ok_or_else(missing)?,
+        p.ints("starts").ok_or_else(unknown)?,
+        p.ints("ends").ok_or_else(unknown)?,
     );
-    let axes = e
-        .axes("axes", x.shape().len())?
+    let axes = p
+        .axes("axes", shape.len())?
         .unwrap_or_else(|| (0..starts.len()).collect());
-    let steps = e.ints("steps").unwrap_or_else(|| vec![1; starts.len()]);
-    let mut maps = whole(x.shape());
+    let steps = p.ints("steps").unwrap_or_else(|| vec![Dim::Const(1); starts.len()]);
     for (((axis, start), end), step) in axes.into_iter().zip(starts).zip(ends).zip(steps) {
-        let map = maps.get_mut(axis).ok_or_else(missing)?;
-        let (first, n) = positions(map.len() as i64, start, end, step);
-        *map = (0..n).map(|i| usize::try_from(first + i * step).ok()).collect();
+        let step = step.as_const().ok_or_else(unknown)?;
+        let extent = shape.get(axis).filter(|_| step != 0);
+        let extent = extent.ok_or_else(|| OpError::new("an axis or a step of the slice is not valid"))?;
+        let (first, count) = clamped(p.decide, extent, &start, &end, step)?;
+        // With a single element the step is not used, however large it is.
+        at[axis] = match count {
+            Dim::Const(1) => Index::Axis(axis),
+            _ => Index::Axis(axis).times(Dim::Const(step)),
+        }
+        .plus(first);
+        shape[axis] = count;
     }
-    Ok(vec![map_value!(x, a => select_axes(a, &maps, None)?)?])
+    Ok(vec![Map::at(shape, at)])
 }

@@ -1,11 +1,9 @@
-//! Operators that see the same elements through other axes (diagonals, windows, blocks, shuffled channels), and the
+//! Operators that see the same elements at other places (diagonals, windows, blocks, shifted and shuffled ones), and the
 //! contraction of neighbouring axes.
 
-use super::common::{Out, at, build, set, typed, unify};
-use super::{
-    AttrDef, AttrKind, AttrValue, AxisOf, CostRule, Default, Eval, Infer, OpDef, OpError, OpTraits, Operand, System,
-};
-use crate::{map_value, reference};
+use super::common::{axes_value, known_axes, set, typed, unify};
+use super::movement::{Halt, Index, Map, Place, Places, Source};
+use super::{AttrDef, AttrKind, AttrValue, AxisOf, CostRule, Default, Infer, OpDef, OpError, OpTraits, Operand};
 use tautomer_tensor::{Dim, Shape, Type};
 
 const MOVE: CostRule = CostRule::Elementwise(0.0);
@@ -30,7 +28,7 @@ pub(super) const OPS: &[OpDef] = &[
     ])
     .infer(infer_diagonal)
     .canonical(canonical_diagonal)
-    .reference(reference!(diagonal))
+    .movement(diagonal)
     .traits(VIEW)
     .cost(MOVE),
     OpDef::new(
@@ -44,7 +42,31 @@ pub(super) const OPS: &[OpDef] = &[
         AttrDef::new("step", AttrKind::Int, Default::Int(1), "the step from one window to the next"),
     ])
     .infer(infer_unfold)
-    .reference(reference!(unfold))
+    .movement(unfold)
+    .traits(VIEW)
+    .cost(MOVE),
+    OpDef::new(
+        "roll",
+        "Shifts elements along axes; those that leave at one end enter at the other.",
+    )
+    .operands(&[X])
+    .attrs(&[
+        AttrDef::new(
+            "shifts",
+            AttrKind::Ints,
+            Default::Required,
+            "how far, for each axis; negative towards the front",
+        ),
+        AttrDef::new(
+            "axes",
+            AttrKind::Axes(AxisOf::Input),
+            Default::None,
+            "the axes; all elements in row-major order if left out",
+        ),
+    ])
+    .infer(infer_roll)
+    .canonical(canonical_roll)
+    .movement(roll)
     .traits(VIEW)
     .cost(MOVE),
     OpDef::new("dice", "The block of a given begin and size; it must lie inside the tensor.")
@@ -165,26 +187,31 @@ fn canonical_diagonal(call: &Infer<'_>, attrs: &mut [AttrValue]) -> Result<(), O
     Ok(())
 }
 
-fn diagonal<S: System>(e: &Eval<'_, S>) -> Out<S> {
-    let x = e.operand(0)?;
-    let rank = x.shape().len();
-    let (first, second) = (e.axis("dim1", rank)?, e.axis("dim2", rank)?);
-    let offset = e.int("offset").unwrap_or(0);
-    // An empty diagonal reads nothing.
-    let skip = |n: i64| usize::try_from(n.max(0)).unwrap_or(usize::MAX);
-    let (down, right) = (skip(offset.saturating_neg()), skip(offset));
-    let source = |p: &[usize]| -> Vec<usize> {
-        let (batch, i) = p.split_at(p.len() - 1);
-        let mut batch = batch.iter();
-        let place = |axis: usize| match axis {
-            _ if axis == first => i[0] + down,
-            _ if axis == second => i[0] + right,
-            _ => batch.next().copied().unwrap_or(0),
-        };
-        (0..rank).map(place).collect()
+fn diagonal(p: &Places<'_>) -> Result<Vec<Map>, Halt> {
+    let x = p.shape(0)?;
+    let axes = [p.axis("dim1", x.len())?, p.axis("dim2", x.len())?];
+    if axes[0] == axes[1] {
+        return Err(OpError::new("both axes of the diagonal are the same").into());
+    }
+    let offset = p.int("offset").ok_or_else(|| Halt::unknown("an offset is unknown"))?;
+    let zero = Dim::Const(0);
+    let starts = if p.decide.is_natural(&offset)? {
+        [zero.clone(), offset]
+    } else {
+        [-offset, zero.clone()]
     };
-    let out = e.out_shape(0)?;
-    Ok(vec![map_value!(x, a => build(&out, |p| at(a, &source(p)))?)?])
+    let left = |k: usize| x[axes[k]].clone() - starts[k].clone();
+    let length = p.max(&p.min(&left(0), &left(1))?, &zero)?;
+    let mut kept = (0..x.len()).filter(|axis| !axes.contains(axis));
+    let mut shape: Vec<Dim> = kept.by_ref().map(|axis| x[axis].clone()).collect();
+    let (last, mut next) = (shape.len(), 0..);
+    let place = |axis: usize| match axes.iter().position(|&a| a == axis) {
+        Some(k) => Index::Axis(last).plus(starts[k].clone()),
+        None => Index::Axis(next.next().unwrap_or(0)),
+    };
+    let at = (0..x.len()).map(place).collect();
+    shape.push(length);
+    Ok(vec![Map::at(shape, at)])
 }
 
 /// Axis, size and step of the windows.
@@ -220,18 +247,86 @@ fn infer_unfold(call: &Infer<'_>) -> Result<Type, OpError> {
     Ok(typed(x.dtype, Some(out)))
 }
 
-fn unfold<S: System>(e: &Eval<'_, S>) -> Out<S> {
-    let x = e.operand(0)?;
-    let axis = e.axis("axis", x.shape().len())?;
-    let step = e.int("step").and_then(|n| usize::try_from(n).ok()).unwrap_or(1);
-    let out = e.out_shape(0)?;
-    let source = |p: &[usize]| -> Vec<usize> {
-        let (place, within) = p.split_at(p.len() - 1);
-        let mut place = place.to_vec();
-        place[axis] = place[axis] * step + within[0];
-        place
+fn unfold(p: &Places<'_>) -> Result<Vec<Map>, Halt> {
+    let mut shape = p.shape(0)?.to_vec();
+    let axis = p.axis("axis", shape.len())?;
+    let int = |name: &str| p.int(name).ok_or_else(|| Halt::unknown("a window is unknown"));
+    let (size, step) = (int("size")?, int("step")?);
+    let rest = shape[axis].clone() - size.clone();
+    p.require_at_least(&size, 0)?;
+    p.require_at_least(&step, 1)?;
+    p.require_at_least(&rest, 0)?;
+    let mut at = Index::axes(shape.len());
+    at[axis] = Index::Axis(axis).times(step.clone()).sum(Index::Axis(shape.len()));
+    shape[axis] = p.decide.quotient(&rest, &step) + Dim::Const(1);
+    shape.push(size);
+    Ok(vec![Map::at(shape, at)])
+}
+
+/// The shift of each axis that is named, by axis; `None` if the elements are shifted in row-major order.
+fn shifts(call: &Infer<'_>, rank: usize) -> Result<Option<Vec<(usize, Dim)>>, OpError> {
+    let shifts = call.ints("shifts").unwrap_or_default();
+    let Some(axes) = known_axes(call, "axes", rank)? else {
+        return match shifts.len() {
+            1 => Ok(None),
+            n => {
+                Err(OpError::new(format!("`shifts` has {n} numbers, but one is needed without `axes`")).attr("shifts"))
+            }
+        };
     };
-    Ok(vec![map_value!(x, a => build(&out, |p| at(a, &source(p)))?)?])
+    if axes.len() != shifts.len() {
+        let (n, axes) = (shifts.len(), axes.len());
+        return Err(OpError::new(format!("`shifts` has {n} numbers for {axes} axes")).attr("shifts"));
+    }
+    let mut out: Vec<(usize, Dim)> = axes.into_iter().zip(shifts).collect();
+    out.sort_by_key(|(axis, _)| *axis);
+    Ok(Some(out))
+}
+
+fn infer_roll(call: &Infer<'_>) -> Result<Type, OpError> {
+    let x = call.tensor(0)?;
+    if let Some(shape) = &x.shape {
+        shifts(call, shape.len())?;
+    }
+    Ok(x.clone().into())
+}
+
+/// Orders the axes.
+fn canonical_roll(call: &Infer<'_>, attrs: &mut [AttrValue]) -> Result<(), OpError> {
+    if let Some(shape) = call.shape(0)?
+        && let Some(shifts) = shifts(call, shape.len())?
+    {
+        let (axes, shifts): (Vec<usize>, Vec<Dim>) = shifts.into_iter().unzip();
+        set(call, attrs, "axes", axes_value(&axes));
+        set(call, attrs, "shifts", AttrValue::Ints(shifts));
+    }
+    Ok(())
+}
+
+fn roll(p: &Places<'_>) -> Result<Vec<Map>, Halt> {
+    let x = p.shape(0)?;
+    let shifts = p
+        .ints("shifts")
+        .ok_or_else(|| Halt::unknown("the shifts are unknown"))?;
+    let from = |place: Index, shift: &Dim, n: Dim| {
+        let back = match (shift, &n) {
+            (Dim::Const(shift), Dim::Const(n @ 1..)) => Dim::Const(-shift.rem_euclid(*n)),
+            (shift, _) => -shift.clone(),
+        };
+        place.plus(back).modulo(n)
+    };
+    let Some(axes) = p.axes("axes", x.len())? else {
+        let [shift] = shifts.as_slice() else {
+            return Err(OpError::new("one shift is needed without axes").into());
+        };
+        let flat = from(Index::Row, shift, x.iter().cloned().product());
+        return Ok(vec![Map::of(x.to_vec(), Source::Element(0, Place::Flat(flat)))]);
+    };
+    let mut at = Index::axes(x.len());
+    for (axis, shift) in axes.into_iter().zip(&shifts) {
+        at[axis] = from(Index::Axis(axis), shift, x[axis].clone());
+    }
+    Ok(vec![Map::at(x.to_vec(), at)])
 }
 
 /// Begin and size for each axis, checked as far as they are known.

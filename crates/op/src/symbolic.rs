@@ -76,63 +76,17 @@ pub(crate) fn is_natural(dim: &Dim) -> bool {
     dim.terms().iter().all(|(atoms, c)| *c >= 0 && atoms.iter().all(atom))
 }
 
-/// The elements of a result of shape `extents` that are elements of the first operand, rearranged.
+/// The elements of a result of shape `extents` that are elements of the operands, rearranged.
 fn moved(call: &Infer<'_>, extents: &[usize]) -> Option<Vec<Dim>> {
-    let data = || ints_of(call.operands.first()?);
-    match call.def.name {
-        "identity" | "squeeze" | "unsqueeze" | "reshape" | "flatten" => return data(),
-        "cast" if is_int(call, 0) && call.dtype("to") != Some(DType::Bool) => return data(),
-        "transpose" | "slice" => {}
-        _ => return None,
+    if let Some(movement) = call.def.moves() {
+        return super::movement::known(movement, call, extents);
     }
-    let data = data()?;
-    let from = call.shape(0).ok()??.to_concrete()?;
-    // In an empty tensor the other dimensions may have any size.
-    if data.is_empty() || extents.contains(&0) {
-        return Some(Vec::new());
-    }
-    let strides: Vec<i64> = (0..from.len())
-        .map(|axis| from[axis + 1..].iter().product::<usize>() as i64)
-        .collect();
-    let (mut first, mut steps) = (0i64, strides.clone());
-    match call.def.name {
-        "transpose" => {
-            let perm = match call.attr("perm") {
-                AttrValue::None => (0..from.len()).rev().map(|axis| axis as i64).collect(),
-                _ => call.const_ints("perm")?,
-            };
-            let stride = |axis: i64| strides.get(usize::try_from(axis).ok()?).copied();
-            steps = perm.into_iter().map(stride).collect::<Option<_>>()?;
-        }
-        _ => {
-            let list = |name: &str, default: &dyn Fn(usize) -> i64, n: usize| match call.attr(name) {
-                AttrValue::None if call.attr_operand(name).is_none() => Some((0..n).map(default).collect()),
-                _ => call.const_ints(name),
-            };
-            let starts = call.const_ints("starts")?;
-            let axes = list("axes", &|i| i as i64, starts.len())?;
-            let by = list("steps", &|_| 1, starts.len())?;
-            for ((start, axis), step) in starts.into_iter().zip(axes).zip(by) {
-                let axis = usize::try_from(if axis < 0 { axis + from.len() as i64 } else { axis }).ok()?;
-                let n = *from.get(axis)? as i64;
-                let last = if step < 0 { n - 1 } else { n };
-                let start = (if start < 0 { start.saturating_add(n) } else { start }).clamp(0, last.max(0));
-                first += start * strides[axis];
-                // If only one element of the axis is left, the step is never used.
-                steps[axis] = strides[axis].checked_mul(step).unwrap_or(0);
-            }
-        }
-    }
-    let mut out = Vec::new();
-    for flat in 0..extents.iter().product() {
-        let (mut rest, mut place): (usize, i64) = (flat, first);
-        for (extent, step) in extents.iter().zip(&steps).rev() {
-            place = place.checked_add(step.checked_mul((rest % extent) as i64)?)?;
-            rest /= extent;
-        }
-        out.push(data.get(usize::try_from(place).ok()?)?.clone());
-    }
-    Some(out)
+    let kept = match call.def.name {
+        "identity" => true,
+        "cast" => is_int(call, 0) && call.dtype("to") != Some(DType::Bool),
+        _ => false,
+    };
+    if kept { ints_of(call.operands.first()?) } else { None }
 }
 
 fn elements(call: &Infer<'_>, length: usize) -> Option<Vec<Dim>> {
@@ -155,13 +109,6 @@ fn elements(call: &Infer<'_>, length: usize) -> Option<Vec<Dim>> {
             Some(shape.get(start..end)?.to_vec())
         }
         "size" => Some(vec![call.shape(0).ok()??.size()]),
-        "expand" => {
-            let all = ints(0)?;
-            match all.as_slice() {
-                [one] => Some(vec![one.clone(); length]),
-                _ => Some(all),
-            }
-        }
         "constant_of_shape" => match call.attr("value") {
             AttrValue::Tensor(t) => {
                 let element = i64::try_from(*t.to_ints()?.first()?).ok()?;
@@ -169,17 +116,6 @@ fn elements(call: &Infer<'_>, length: usize) -> Option<Vec<Dim>> {
             }
             _ => None,
         },
-        "concat" => {
-            let parts: Option<Vec<Vec<Dim>>> = (0..call.operands.len()).map(ints).collect();
-            Some(parts?.concat())
-        }
-        "gather" => {
-            let (data, places) = (ints(0)?, constants(ints(1)?)?);
-            let n = data.len() as i64;
-            let pick = |i: i64| data.get(usize::try_from(if i < 0 { i + n } else { i }).ok()?).cloned();
-            call.tensor(0).ok()?.rank().filter(|rank| *rank == 1)?;
-            places.into_iter().map(pick).collect()
-        }
         "add" if is_int(0) => pairs(&|a, b| Some(a.clone() + b.clone())),
         "sub" if is_int(0) => pairs(&|a, b| Some(a.clone() - b.clone())),
         "mul" if is_int(0) => pairs(&|a, b| Some(a.clone() * b.clone())),

@@ -19,7 +19,6 @@ mod recurrent;
 mod reduce;
 mod resize;
 mod sort;
-mod strided;
 mod tile;
 mod unary;
 mod window;
@@ -27,6 +26,7 @@ mod window;
 mod gemm;
 mod math;
 mod matmul;
+mod movement;
 #[cfg(test)]
 mod testing;
 
@@ -95,7 +95,7 @@ static KERNELS: &[&[Kernel]] = &[
     layout::KERNELS,
     resize::KERNELS,
     recurrent::KERNELS,
-    strided::KERNELS,
+    movement::KERNELS,
     sort::KERNELS,
 ];
 

@@ -389,8 +389,13 @@ impl Case {
             return Some(Dim::Const(0));
         }
         let (whole, rest) = multiples(a, b);
-        if self.follows(&rest) && self.follows(&(b.clone() - Dim::Const(1) - rest.clone())) {
-            return Some(whole);
+        let below = rest.clone() + Dim::Const(1);
+        if self.follows(&rest) {
+            if self.follows(&(b.clone() - below)) {
+                return Some(whole);
+            }
+        } else if self.follows(&-below) && self.follows(&(rest.clone() + b.clone())) {
+            return Some(whole - Dim::Const(1));
         }
         // A quotient that cancels.
         let part = rest.floor_div(b);

@@ -4,6 +4,7 @@
 //! of whole tensors. The tests compare each meaning with the operator's reference semantics at concrete dimensions.
 
 use std::cell::RefCell;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -13,6 +14,7 @@ use super::expr::{Expr, Factor, Fun, Whole};
 use super::fold::Cases;
 use super::laws;
 use tautomer_graph::{Graph, Node, VertexId};
+use tautomer_op::movement::Map;
 use tautomer_op::{AttrValue, Op, OpDef, OpTraits};
 use tautomer_tensor::{DType, Dim, Tensor, Type};
 
@@ -41,6 +43,8 @@ pub(super) struct Meaning<'a> {
     /// The leaves, numbered in an order that both sides share.
     leaves: FxHashMap<VertexId, u32>,
     shapes: RefCell<FxHashMap<VertexId, Vec<Vec<Dim>>>>,
+    /// Where the elements of operators that move them come from; see [`maps`](Meaning::maps).
+    pub(super) maps: RefCell<FxHashMap<VertexId, Option<Rc<[Map]>>>>,
     /// The key includes the facts about bound symbols, since these simplify elements.
     elements: RefCell<FxHashMap<Place, Cases>>,
     /// If true, the requirements of operators are assumed, since the source is known to be valid; otherwise they are
@@ -89,15 +93,6 @@ impl Call {
         self.attr(name).as_str().unwrap_or_default().to_owned()
     }
 
-    /// An axis counted from the front.
-    pub(super) fn axis(&self, name: &str, rank: usize) -> Res<usize> {
-        let axis = self
-            .int(name)
-            .and_then(|d| d.as_const())
-            .ok_or_else(|| open("an axis is unknown"))?;
-        place(axis, rank)
-    }
-
     /// Axes counted from the front.
     pub(super) fn axes(&self, name: &str, rank: usize) -> Res<Option<Vec<usize>>> {
         let Some(axes) = self.ints(name) else { return Ok(None) };
@@ -124,6 +119,7 @@ impl<'a> Meaning<'a> {
             case,
             leaves,
             shapes: RefCell::default(),
+            maps: RefCell::default(),
             elements: RefCell::default(),
             given: false,
             nested: std::cell::Cell::new(0),
@@ -134,6 +130,7 @@ impl<'a> Meaning<'a> {
     /// Clears the caches after facts were added.
     pub(super) fn forget(&self) {
         self.shapes.borrow_mut().clear();
+        self.maps.borrow_mut().clear();
         self.elements.borrow_mut().clear();
     }
 
@@ -252,11 +249,11 @@ impl<'a> Meaning<'a> {
     }
 
     fn call_shapes(&self, call: &Call) -> Res<Vec<Vec<Dim>>> {
+        if let Some(maps) = self.maps(call)? {
+            return Ok(maps.iter().map(|map| map.shape.clone()).collect());
+        }
         if let Some(shapes) = self.layout_shapes(call)? {
             return Ok(shapes);
-        }
-        if let Some(shape) = self.strided_shape(call)? {
-            return Ok(vec![shape]);
         }
         if let Some(shape) = self.product_shape(call)? {
             return Ok(vec![shape]);
@@ -475,10 +472,10 @@ impl<'a> Meaning<'a> {
     fn call_element(&self, call: &Call, output: usize, at: &At) -> Res<Cases> {
         let shapes = self.shapes(call.vertex)?;
         let shape = shapes.get(output).ok_or(Stop::Empty)?;
-        if let Some(value) = self.layout_element(call, output, shape, at)? {
+        if let Some(value) = self.moved_element(call, output, shape, at)? {
             return Ok(value);
         }
-        if let Some(value) = self.strided_element(call, shape, at)? {
+        if let Some(value) = self.layout_element(call, shape, at)? {
             return Ok(value);
         }
         if let Some(value) = self.product_element(call, shape, at)? {
@@ -568,7 +565,7 @@ impl<'a> Meaning<'a> {
     }
 
     /// An element of the result of an operator that is not expanded.
-    fn whole(&self, call: &Call, output: usize, shape: &[Dim], at: &At) -> Res<Cases> {
+    pub(super) fn whole(&self, call: &Call, output: usize, shape: &[Dim], at: &At) -> Res<Cases> {
         if call.def.traits.contains(OpTraits::NONDETERMINISTIC) {
             return Err(open(format!("`{}` is random", call.def.name)));
         }

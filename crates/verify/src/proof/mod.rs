@@ -19,9 +19,9 @@ pub(crate) mod ledger;
 mod linear;
 mod meaning;
 mod models;
+mod movement;
 mod products;
 mod scope;
-mod strided;
 #[cfg(test)]
 mod tests;
 mod windows;

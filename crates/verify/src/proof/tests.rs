@@ -221,8 +221,24 @@ fn families_of_rules_are_proved() {
 }
 
 #[test]
+fn movements_of_elements_are_proved() {
+    for text in [
+        "rule r(x) { roll(roll(x) {shifts = [k], axes = [0]}) {shifts = [j], axes = [0]} => roll(x) {shifts = [k + j], axes = [0]} numerics bitwise }",
+        "rule r(x) { roll(x) {shifts = [k], axes = [0]} => concat(slice(x) {starts = [x.shape[0] - k], ends = [x.shape[0]], axes = [0]}, slice(x) {starts = [0], ends = [x.shape[0] - k], axes = [0]}) {axis = 0} where 0 < k, k < x.shape[0] numerics bitwise }",
+        "rule r(x) { space_to_depth(depth_to_space(x) {blocksize = 2, mode = \"DCR\"}) {blocksize = 2} => x numerics bitwise }",
+    ] {
+        let (verdict, why) = verdict_of(&format!("/// Right.\n{text}"));
+        assert!(
+            matches!(verdict, Verdict::ProvedForAll(_) | Verdict::ProvedFor(_)),
+            "{text}: {verdict}, {why:?}"
+        );
+    }
+}
+
+#[test]
 fn what_holds_at_some_sizes_alone_is_not_proved() {
     for text in [
+        "rule r(x) { roll(x) {shifts = [2], axes = [0]} => roll(x) {shifts = [-2], axes = [0]} numerics bitwise }",
         // The target needs square operands, or gives other numbers.
         "rule r(a, b) { matmul(a, b) => matmul(b, a) where a.shape == b.shape numerics real }",
         "rule r(x) { reduce_mean(x) {axes = [0]} => reduce_sum(x) {axes = [0]} numerics real }",
