@@ -110,6 +110,13 @@ impl Index {
         }
     }
 
+    /// True if it depends on elements of an operand.
+    pub(super) fn reads_data(&self) -> bool {
+        let mut found = false;
+        self.visit(&mut |part| found |= matches!(part, Index::Datum { .. }));
+        found
+    }
+
     /// A constant, and the multiple of the index along each axis, if it is a sum of these and sizes are known.
     pub(super) fn linear(&self) -> Option<(i64, Vec<(usize, i64)>)> {
         Some(match self {

@@ -117,18 +117,11 @@ impl Map {
 
     /// True if positions depend on elements of operands.
     pub fn reads_data(&self) -> bool {
-        let mut found = false;
-        for piece in &self.pieces {
-            let indices = match &piece.source {
-                Source::Element(_, Place::At(at)) => at.as_slice(),
-                Source::Element(_, Place::Flat(index)) => std::slice::from_ref(index),
-                _ => &[],
-            };
-            for index in indices {
-                index.visit(&mut |part| found |= matches!(part, Index::Datum { .. }));
-            }
-        }
-        found
+        self.pieces.iter().any(|piece| match &piece.source {
+            Source::Element(_, Place::At(at)) => at.iter().any(Index::reads_data),
+            Source::Element(_, Place::Flat(index)) => index.reads_data(),
+            _ => false,
+        })
     }
 
     /// The positions in an operand of `rank` axes as sums of multiples of indices, if they are that everywhere.

@@ -225,7 +225,8 @@ impl<'a> Part<'a> {
             self.rest.indices.push((index, extent, stride));
             return Ok(());
         };
-        if self.is_empty() {
+        // Indices that are data are read even if no element is, since they may be out of range.
+        if self.is_empty() && !index.reads_data() {
             return Ok(());
         }
         let mut position = vec![0; shape.len()];
@@ -260,6 +261,9 @@ impl<'a> Part<'a> {
             let (low, high) = (sums.iter().min().copied(), sums.iter().max().copied());
             least = least.saturating_add(low.unwrap_or(0));
             most = most.saturating_add(high.unwrap_or(0));
+        }
+        if self.is_empty() {
+            return Ok(());
         }
         if least < 0 || usize::try_from(most).map_or(true, |most| most >= extent) {
             return Err(outside());

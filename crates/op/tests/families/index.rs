@@ -71,6 +71,12 @@ fn elements_are_read_and_written() {
             ),
             ("gather", "", &["f32[0, 2]", "i64[0]"], "f32[0, 2]"),
             (
+                "gather",
+                "",
+                &["f32[2, 0]", "i64 2"],
+                "index 2 is out of range for an axis of size 2",
+            ),
+            (
                 "gather_elements",
                 "axis=1",
                 &[x, "i64[2, 2] 0 0 1 0"],
