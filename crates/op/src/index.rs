@@ -261,11 +261,14 @@ fn agree(call: &Infer<'_>, parts: impl Fn(&Shape, &Shape) -> (Vec<Dim>, Vec<Dim>
     .and(2))
 }
 
+/// The position that an update at a position changes.
+type Target<'f> = &'f dyn Fn(&[usize]) -> Result<Vec<usize>, OpError>;
+
 /// Writes updates: `target` maps a position of the updates to the position that it changes.
 fn scatter<T: Clone>(
     a: &Nd<T>,
     updates: &Nd<T>,
-    target: &dyn Fn(&[usize]) -> Result<Vec<usize>, OpError>,
+    target: Target<'_>,
     join: &dyn Fn(&T, &T) -> Result<T, OpError>,
 ) -> Result<Nd<T>, OpError> {
     let mut out = flat(a);
@@ -286,7 +289,7 @@ fn scatter<T: Clone>(
     shaped(a.shape(), out)
 }
 
-fn scatter_values<S: System>(e: &Eval<'_, S>, target: &dyn Fn(&[usize]) -> Result<Vec<usize>, OpError>) -> Out<S> {
+fn scatter_values<S: System>(e: &Eval<'_, S>, target: Target<'_>) -> Out<S> {
     let how = e.text("reduction");
     let dtype = e.out_dtype();
     let unsupported = || OpError::new(format!("elements of type {dtype} cannot be combined by {how:?}"));

@@ -247,13 +247,16 @@ fn flops(call: &Infer<'_>, result: &Type) -> f64 {
         * window
 }
 
+/// A result, from the elements of a channel, the offset of the first of them, and a window.
+type OfWindow<'f, T, R> = &'f mut dyn FnMut(&[T], usize, &Window<'_>) -> Result<R, OpError>;
+
 /// Calls `f` for each channel of each window, with the channel's elements, the offset of the first of them, and the
 /// window.
 fn each_window<S: System, T: Clone, R: Clone>(
     e: &Eval<'_, S>,
     x: &tautomer_tensor::Nd<T>,
     empty: &R,
-    f: &mut dyn FnMut(&[T], usize, &Window<'_>) -> Result<R, OpError>,
+    f: OfWindow<'_, T, R>,
 ) -> Result<Vec<R>, OpError> {
     let kernel = match e.attr("kernel_shape") {
         AttrValue::Ints(kernel) => kernel.clone(),

@@ -379,13 +379,11 @@ impl Filter {
     }
 }
 
+/// An element, from its index and the elements along the axis.
+type OfLine<'f, T> = &'f mut dyn FnMut(usize, &dyn Fn(usize) -> T) -> T;
+
 /// Replaces the elements along one axis: element `i` of the result is `f` of the elements along it.
-fn along<T: Clone>(
-    x: &[T],
-    shape: &mut [usize],
-    axis: &Axis,
-    f: &mut dyn FnMut(usize, &dyn Fn(usize) -> T) -> T,
-) -> Result<Vec<T>, OpError> {
+fn along<T: Clone>(x: &[T], shape: &mut [usize], axis: &Axis, f: OfLine<'_, T>) -> Result<Vec<T>, OpError> {
     let inner: usize = shape[axis.axis + 1..].iter().product();
     let outer: usize = shape[..axis.axis].iter().product();
     shape[axis.axis] = axis.output;

@@ -2,8 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::index::outside;
-use super::plan::Datum;
+use super::index::{Datum, outside};
 use super::{Fill, Known, Map, Movement, Places, Plan, Source, Spot};
 use crate::common::{Out, reshape, strides, to_int};
 use crate::symbolic::ints_of;

@@ -156,6 +156,9 @@ impl Index {
     }
 }
 
+/// The element of an integer operand at an index for each of its axes.
+pub(super) type Datum<'a> = &'a dyn Fn(usize, &[i64]) -> Result<i128, OpError>;
+
 /// Where an index is evaluated: all sizes are known there.
 pub(super) struct Spotted<'a> {
     /// The index along each axis of the result.
@@ -163,7 +166,7 @@ pub(super) struct Spotted<'a> {
     /// The shape of the result.
     pub(super) shape: &'a [usize],
     /// The element of an integer operand at an index for each of its axes.
-    pub(super) datum: &'a dyn Fn(usize, &[i64]) -> Result<i128, OpError>,
+    pub(super) datum: Datum<'a>,
 }
 
 impl Spotted<'_> {

@@ -3,13 +3,10 @@
 //! Most maps are sums of one term for each axis of the result. These terms are computed once for each index along the
 //! axis, and only added up for each element.
 
-use super::index::{Spotted, outside, size};
+use super::index::{Datum, Spotted, outside, size};
 use super::{Guard, Index, Map, Place, Source};
 use crate::OpError;
 use crate::common::{advance, count, strides};
-
-/// The element of an integer operand at an index for each of its axes.
-pub(super) type Datum<'a> = &'a dyn Fn(usize, &[i64]) -> Result<i128, OpError>;
 
 /// The parts of a result; where parts overlap, the first one counts.
 #[derive(Debug)]
