@@ -67,6 +67,8 @@ impl Writer<'_, '_> {
         let typed = !literal(lhs) || !literal(rhs);
         let op = BinaryOp::ALL
             .into_iter()
+            // A matrix product is clearer by its name.
+            .filter(|op| *op != BinaryOp::MatMul)
             .find(|op| op.operator() == Some(def.name) || typed && op.bitwise_operator() == Some(def.name))?;
         Some(ExprKind::Binary { op, lhs, rhs })
     }
