@@ -90,7 +90,7 @@ mod tests {
              reduce_prod reduce_l1 reduce_l2 reduce_log_sum reduce_log_sum_exp reduce_sum_square argmax argmin \
              cumsum cumprod softmax log_softmax hardmax sort unique unique_consecutive flatten lrn \
              lp_normalization mean_variance_normalization global_average_pool global_max_pool string_normalizer \
-             string_split dynamic_quantize_linear one_hot top_k dice",
+             string_split dynamic_quantize_linear one_hot top_k dice roll",
         ),
         (
             "control flow, sequences and optional values: the leaves of instances are tensors",
