@@ -88,7 +88,7 @@ pub fn repair(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Opti
         .find(|repair| is_verified(rule, &repair.text, examples, options))
 }
 
-/// Looks for repairs of refuted rules on `threads` threads; `each` is called as for [`verify_all`].
+/// Looks for repairs of refuted rules on `threads` threads; `each` is called as for [`verify_all`](crate::verify_all).
 ///
 /// # Errors
 /// The first error of `each`.
