@@ -367,23 +367,47 @@ fn dump(ast: &Ast, id: ExprId) -> String {
     out + &text
 }
 
+/// Prints the tree that `bytes` describe, and parses it.
+fn printed_and_parsed(bytes: &[u8]) -> Result<(), TestCaseError> {
+    let mut grow = Grow {
+        bytes: bytes.iter(),
+        ast: Ast::synthetic(),
+    };
+    let body = *grow.block(5);
+    let first = Program {
+        ast: grow.ast,
+        body: Some(body),
+        ..Program::synthetic()
+    };
+    let printed = format_program(&first);
+    let second =
+        parse_program(source(&printed)).map_err(|problems| TestCaseError::fail(format!("{problems}\n{printed}")))?;
+    let (a, b) = (first.body.as_ref().unwrap(), second.body.as_ref().unwrap());
+    prop_assert_eq!(dump(&first.ast, a.result), dump(&second.ast, b.result), "{}", printed);
+    prop_assert_eq!(a.lets.len(), b.lets.len());
+    for (a, b) in a.lets.iter().zip(&b.lets) {
+        prop_assert_eq!(dump(&first.ast, a.value), dump(&second.ast, b.value), "{}", printed);
+    }
+    prop_assert_eq!(format_program(&second), printed);
+    Ok(())
+}
+
+/// Found at random once.
+#[test]
+fn a_long_tree_parses_to_itself() {
+    let bytes = [
+        15, 150, 151, 0, 160, 199, 0, 0, 114, 163, 1, 0, 96, 31, 8, 9, 0, 13, 0, 0, 0, 224, 88, 0, 0, 81, 77, 19, 254,
+        80, 84, 178, 0, 8, 0, 0, 127, 0, 76, 0, 1, 0, 104, 31, 0, 80, 0, 9, 73, 0, 32, 104, 0, 249, 255,
+    ];
+    printed_and_parsed(&bytes).unwrap();
+}
+
 proptest! {
     #![proptest_config(tautomer_testing::random_cases(256))]
 
     #[test]
     fn printed_trees_parse_to_themselves(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-        let mut grow = Grow { bytes: bytes.iter(), ast: Ast::synthetic() };
-        let body = *grow.block(5);
-        let first = Program { ast: grow.ast, body: Some(body), ..Program::synthetic() };
-        let printed = format_program(&first);
-        let second = parse_program(source(&printed)).map_err(|problems| TestCaseError::fail(format!("{problems}\n{printed}")))?;
-        let (a, b) = (first.body.as_ref().unwrap(), second.body.as_ref().unwrap());
-        prop_assert_eq!(dump(&first.ast, a.result), dump(&second.ast, b.result), "{}", printed);
-        prop_assert_eq!(a.lets.len(), b.lets.len());
-        for (a, b) in a.lets.iter().zip(&b.lets) {
-            prop_assert_eq!(dump(&first.ast, a.value), dump(&second.ast, b.value), "{}", printed);
-        }
-        prop_assert_eq!(format_program(&second), printed);
+        printed_and_parsed(&bytes)?;
     }
 
     #[test]
