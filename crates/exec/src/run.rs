@@ -8,7 +8,7 @@ use indexmap::IndexMap;
 use super::error::RunError;
 use super::estimate::weights;
 use super::flow;
-use super::kernels;
+use super::kernels::{self, Kept};
 use super::plan::{Plan, Port, Step};
 use tautomer_graph::{Datum, Meter, Params, Weights, datum_bytes, evaluate_call};
 use tautomer_op::{AttrValue, Op, OpDef, OpError, Semantics, lookup};
@@ -53,6 +53,8 @@ pub struct Executor {
     defs: Vec<&'static OpDef>,
     /// The functions that each step calls, indexed by attribute.
     functions: Vec<Vec<Option<Executor>>>,
+    /// What each step keeps from one run to the next.
+    kept: Vec<Option<Arc<Kept>>>,
 }
 
 impl Executor {
@@ -72,9 +74,11 @@ impl Executor {
             .iter()
             .map(|step| flow::functions(step, mode))
             .collect::<Result<Vec<_>, _>>()?;
+        let kept = kept(&plan);
         Ok(Executor {
             plan,
             functions,
+            kept,
             mode,
             threads: 1,
             defs,
@@ -252,7 +256,8 @@ impl Executor {
                     Some(meter) => self.count(meter, self.defs[i], step, &operands, &symbols),
                     None => Ok(()),
                 };
-                let results = results.and_then(|()| self.step(self.defs[i], step, &operands, &symbols));
+                let results =
+                    results.and_then(|()| self.step(self.defs[i], step, &operands, &symbols, self.kept[i].as_deref()));
                 let results = results.map_err(|source| failed(types_of(&operands), source))?;
                 observer(i, step, &results);
                 results.into_iter().map(Datum::One).collect()
@@ -339,6 +344,7 @@ impl Executor {
         step: &Step,
         operands: &[Option<Tensor>],
         symbols: &Symbols,
+        kept: Option<&Kept>,
     ) -> Result<Vec<Tensor>, OpError> {
         let bound: Vec<AttrValue>;
         let attrs = if symbols.is_empty() {
@@ -348,7 +354,7 @@ impl Executor {
             &bound
         };
         if self.mode == Mode::Kernels
-            && let Some(results) = kernels::run(def, operands, attrs, self.threads)?
+            && let Some(results) = kernels::run(def, operands, attrs, self.threads, kept)?
         {
             return Ok(results);
         }
@@ -412,6 +418,24 @@ impl Executor {
         }
         Ok(symbols)
     }
+}
+
+/// What each step keeps from one run to the next: something if it has parameters or constants as operands.
+fn kept(plan: &Plan) -> Vec<Option<Arc<Kept>>> {
+    let mut is_fixed = vec![false; plan.slots.len()];
+    let params = plan.params.iter().map(|port| port.slot);
+    for slot in params.chain(plan.constants.iter().map(|constant| constant.slot)) {
+        is_fixed[slot] = true;
+    }
+    let of_step = |step: &Step| {
+        let fixed = step
+            .operands
+            .iter()
+            .map(|slot| slot.is_some_and(|s| is_fixed[plan.owner(s)]));
+        let fixed: Vec<bool> = fixed.collect();
+        fixed.contains(&true).then(|| Arc::new(Kept::new(fixed)))
+    };
+    plan.steps.iter().map(of_step).collect()
 }
 
 /// Values of the symbolic dimensions, each with the name of the input that gave it.

@@ -341,6 +341,23 @@ impl Tensor {
         }
     }
 
+    /// True if both show the same elements in memory, in the same shape and order: a quick test that they are equal,
+    /// which most equal tensors do not pass.
+    ///
+    /// ```
+    /// use tautomer_tensor::Tensor;
+    /// let t = Tensor::vector(vec![1.0f32]);
+    /// assert!(t.shares_elements(&t.clone()));
+    /// assert!(!t.shares_elements(&Tensor::vector(vec![1.0f32])));
+    /// ```
+    pub fn shares_elements(&self, other: &Tensor) -> bool {
+        fn same<T: Element>(a: &Nd<T>, other: &Tensor) -> bool {
+            T::array(other)
+                .is_some_and(|b| a.as_ptr() == b.as_ptr() && a.shape() == b.shape() && a.strides() == b.strides())
+        }
+        with_array!(self, a => same(a, other))
+    }
+
     /// The first element as a scalar tensor; `None` if the tensor is empty.
     pub fn first(&self) -> Option<Tensor> {
         fn one<T: Element>(a: &Nd<T>) -> Option<Tensor> {

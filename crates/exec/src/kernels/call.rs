@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 use std::cell::Cell;
+use std::sync::Arc;
 
+use super::kept::Kept;
 use tautomer_op::{AttrValue, Fact, Infer, OpDef, OpError};
 use tautomer_tensor::{Element, Nd, Tensor, TensorType, Type};
 
@@ -18,6 +20,8 @@ pub struct Call<'a> {
     pub result: Type,
     /// The number of threads the kernel may use.
     pub threads: usize,
+    /// What earlier runs of the call have left.
+    kept: Option<&'a Kept>,
 }
 
 impl<'a> Call<'a> {
@@ -85,7 +89,21 @@ impl<'a> Call<'a> {
             attrs,
             result,
             threads,
+            kept: None,
         })
+    }
+
+    /// The same call, with what earlier runs of it have left.
+    pub fn keeping(self, kept: Option<&'a Kept>) -> Call<'a> {
+        Call { kept, ..self }
+    }
+
+    /// What `make` makes of operand `i` alone; made once if the operand is the same in every run.
+    pub fn prepared<T: Send + Sync + 'static>(&self, i: usize, make: impl FnOnce() -> T) -> Arc<T> {
+        match (self.kept, self.optional(i)) {
+            (Some(kept), Some(operand)) => kept.get(i, operand, make),
+            _ => Arc::new(make()),
+        }
     }
 
     /// Operand `i`.

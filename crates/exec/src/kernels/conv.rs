@@ -1,9 +1,11 @@
 //! Convolution over one to three axes: as a matrix product, or channel by channel.
 
-use pulp::{Arch, NullaryFnOnce};
-
 use super::call::{done, or_decline};
+use super::depthwise::depthwise;
 use super::gemm::{Dst, Layout, gemm};
+use super::image::Image;
+use super::micro::Micro;
+use super::product::{Finish, Left, product};
 use super::window::Window;
 use super::{Call, Kernel};
 use tautomer_op::OpError;
@@ -13,9 +15,6 @@ use tautomer_tensor::Tensor;
 pub(super) const KERNELS: &[Kernel] = &[Kernel::f32("conv", conv), Kernel::f32("conv_transpose", conv_transpose)];
 
 type Done = Result<Option<Vec<Tensor>>, OpError>;
-
-/// How many elements of the column matrix are made at a time: half a megabyte stays in a second-level cache.
-const TILE: usize = 1 << 17;
 
 fn conv(call: &Call<'_>) -> Done {
     let (x, w) = (or_decline!(call.f32s(0)), or_decline!(call.f32s(1)));
@@ -38,152 +37,25 @@ fn conv(call: &Call<'_>) -> Done {
     if out.is_empty() {
         return done(&shape, out);
     }
-    let dst = match &bias {
-        None => Dst::Overwrite,
-        Some(bias) => {
-            for (i, channel) in out.chunks_exact_mut(size_out).enumerate() {
-                channel.fill(bias[i % filters]);
-            }
-            Dst::Scale(1.0)
-        }
-    };
-    if depth == 1 && filters == groups && window.kernel[0] == 1 {
-        depthwise(&window, &x, &w, &mut out, filters);
+    let (rows, bias) = (filters / groups, bias.as_deref());
+    if depth == 1 && groups > 1 {
+        depthwise(&window, &x, &w, bias, rows, &mut out, call.threads);
         return done(&shape, out);
     }
-    let rows = filters / groups;
     let inner = depth * window.kernel_size();
-    let width = (TILE / inner.max(1)).clamp(256, size_out.max(256));
-    let mut columns = vec![
-        0.0f32;
-        if window.is_pointwise() {
-            0
-        } else {
-            inner * width.min(size_out)
-        }
-    ];
-    for i in 0..n {
-        for g in 0..groups {
-            let image = &x[(i * channels + g * depth) * size_in..][..depth * size_in];
-            let a = &w[g * rows * inner..][..rows * inner];
-            let c = &mut out[(i * filters + g * rows) * size_out..][..rows * size_out];
-            let al = Layout::rows(0, inner);
-            if window.is_pointwise() {
-                let bl = Layout::rows(0, size_out);
-                gemm((rows, size_out, inner), c, bl, dst, a, al, image, bl, 1.0, call.threads);
-                continue;
-            }
-            let mut first = 0;
-            while first < size_out {
-                let count = width.min(size_out - first);
-                image_to_columns(&window, image, depth, first, count, &mut columns);
-                let cl = Layout::rows(first, size_out);
-                let bl = Layout::rows(0, count);
-                gemm((rows, count, inner), c, cl, dst, a, al, &columns, bl, 1.0, call.threads);
-                first += count;
-            }
-        }
+    let weights = call.prepared(1, || {
+        let group = |g: usize| Left::of_rows(Micro::best(), &w[g * rows * inner..][..rows * inner], rows);
+        (0..groups).map(group).collect::<Vec<Left>>()
+    });
+    let mut image = Image::new(&window, depth);
+    let images = x.chunks_exact((depth * size_in).max(1));
+    for (i, out) in out.chunks_exact_mut(rows * size_out).enumerate() {
+        let g = i % groups;
+        image.set(images.clone().nth(i).unwrap_or_default());
+        let finish = Finish::plus(bias.map(|bias| &bias[g * rows..][..rows]));
+        product(&weights[g], &image, size_out, out, finish, call.threads);
     }
     done(&shape, out)
-}
-
-/// For each window element over each channel, writes a row of the values it covers in windows `first..first + count`;
-/// zero in the padding.
-fn image_to_columns(w: &Window, image: &[f32], depth: usize, first: usize, count: usize, columns: &mut [f32]) {
-    let [_, oh, ow] = w.output;
-    let [kd, kh, kw] = w.kernel;
-    let mut rows = columns.chunks_exact_mut(count);
-    for channel in image.chunks_exact(w.input_size().max(1)).take(depth) {
-        for k in 0..kd * kh * kw {
-            let (z, y, x) = (k / (kh * kw), k / kw % kh, k % kw);
-            let inside = w.inside(2, x);
-            let Some(row) = rows.next() else { return };
-            let mut done = 0;
-            // Handles the windows of one output row at a time.
-            while done < count {
-                let o = first + done;
-                let (line, start) = (o / ow, o % ow);
-                let length = (ow - start).min(count - done);
-                let to = &mut row[done..done + length];
-                done += length;
-                let source = w
-                    .position(0, line / oh, z)
-                    .zip(w.position(1, line % oh, y))
-                    .map(|(d, h)| (d * w.input[1] + h) * w.input[2]);
-                let begin = inside.start.clamp(start, start + length);
-                let end = inside.end.clamp(begin, start + length);
-                let Some(source) = source.filter(|_| begin < end) else {
-                    to.fill(0.0);
-                    continue;
-                };
-                to[..begin - start].fill(0.0);
-                to[end - start..].fill(0.0);
-                let to = &mut to[begin - start..end - start];
-                let from = source + begin * w.stride[2] + x * w.dilation[2] - w.pad[2];
-                match w.stride[2] {
-                    1 => to.copy_from_slice(&channel[from..][..end - begin]),
-                    step => to
-                        .iter_mut()
-                        .zip(channel[from..].iter().step_by(step))
-                        .for_each(|(t, &v)| *t = v),
-                }
-            }
-        }
-    }
-}
-
-struct Depthwise<'a> {
-    w: &'a Window,
-    image: &'a [f32],
-    kernel: &'a [f32],
-    out: &'a mut [f32],
-}
-
-impl NullaryFnOnce for Depthwise<'_> {
-    type Output = ();
-    #[inline(always)]
-    fn call(self) {
-        let Depthwise { w, image, kernel, out } = self;
-        let [_, kh, kw] = w.kernel;
-        let (ow, iw, step) = (w.output[2], w.input[2], w.stride[2]);
-        for (line, row) in out.chunks_exact_mut(ow).enumerate() {
-            for y in 0..kh {
-                let Some(h) = w.position(1, line, y) else { continue };
-                for x in 0..kw {
-                    let weight = kernel[y * kw + x];
-                    let inside = w.inside(2, x);
-                    if inside.is_empty() {
-                        continue;
-                    }
-                    let from = h * iw + inside.start * step + x * w.dilation[2] - w.pad[2];
-                    let to = &mut row[inside];
-                    if step == 1 {
-                        let n = to.len();
-                        to.iter_mut()
-                            .zip(&image[from..][..n])
-                            .for_each(|(o, &v)| *o += weight * v);
-                    } else {
-                        to.iter_mut()
-                            .zip(image[from..].iter().step_by(step))
-                            .for_each(|(o, &v)| *o += weight * v);
-                    }
-                }
-            }
-        }
-    }
-}
-
-/// Adds to each channel of `out` the convolution of the same channel of `x` with its own window, over two spatial axes.
-fn depthwise(w: &Window, x: &[f32], weights: &[f32], out: &mut [f32], channels: usize) {
-    let (size_in, size_out, size_k) = (w.input_size(), w.output_size(), w.kernel_size());
-    for (i, out) in out.chunks_exact_mut(size_out).enumerate() {
-        Arch::new().dispatch(Depthwise {
-            w,
-            image: &x[i * size_in..][..size_in],
-            kernel: &weights[i % channels * size_k..][..size_k],
-            out,
-        });
-    }
 }
 
 fn conv_transpose(call: &Call<'_>) -> Done {

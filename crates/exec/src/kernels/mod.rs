@@ -10,11 +10,16 @@ mod broadcast;
 mod call;
 mod conv;
 mod copy;
+mod depthwise;
 mod elementwise;
+mod image;
+mod kept;
 mod layout;
+mod micro;
 mod narrow;
 mod norm;
 mod pool;
+mod product;
 mod recurrent;
 mod reduce;
 mod resize;
@@ -34,6 +39,7 @@ use rustc_hash::FxHashMap;
 use std::sync::OnceLock;
 
 pub use call::Call;
+pub use kept::Kept;
 
 use tautomer_op::{AttrValue, OpDef, OpError};
 use tautomer_tensor::{DType, Tensor};
@@ -130,6 +136,7 @@ pub fn run(
     operands: &[Option<Tensor>],
     attrs: &[AttrValue],
     threads: usize,
+    kept: Option<&Kept>,
 ) -> Result<Option<Vec<Tensor>>, OpError> {
     let kernels = of(def.name);
     let dtype = operands.first().and_then(|o| o.as_ref().map(Tensor::dtype));
@@ -138,7 +145,7 @@ pub fn run(
         .filter(|k| k.dtype.is_none() || k.dtype == dtype)
         .peekable();
     if fitting.peek().is_some() {
-        let call = Call::new(def, operands, attrs, threads)?;
+        let call = Call::new(def, operands, attrs, threads)?.keeping(kept);
         for kernel in fitting {
             if let Some(results) = (kernel.run)(&call)? {
                 return Ok(Some(results));

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use super::run;
+use super::{Kept, run};
 use tautomer_op::{AttrValue, Fact, lookup, normalize};
 use tautomer_tensor::{DType, Tensor, Type};
 
@@ -98,7 +98,8 @@ impl Case {
             .iter()
             .map(|place| place.and_then(|i| self.operands[i].clone()))
             .collect();
-        let got = run(def, &operands, &normal.attrs, 1).unwrap();
+        let kept = Kept::new(vec![true; operands.len()]);
+        let got = run(def, &operands, &normal.attrs, 1, Some(&kept)).unwrap();
         let Some(got) = got else {
             assert!(self.may_decline, "{}: every kernel declined", what());
             return false;
@@ -108,6 +109,14 @@ impl Case {
         for (got, want) in got.iter().zip(&want) {
             assert_eq!(got.ty(), want.ty(), "{}", what());
             assert_close(got, want, self.tolerance, &what());
+        }
+        // With what the first run has left, with nothing left, and on several threads.
+        for (threads, kept) in [(1, Some(&kept)), (1, None), (3, Some(&kept))] {
+            let again = run(def, &operands, &normal.attrs, threads, kept).unwrap().unwrap();
+            for (again, got) in again.iter().zip(&got) {
+                let place = format!("{} on {threads} threads", what());
+                assert_close(again, got, self.tolerance, &place);
+            }
         }
         true
     }

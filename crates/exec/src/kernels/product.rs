@@ -1,0 +1,343 @@
+//! Matrix products with a packed left matrix, such as the weights of a convolution.
+//!
+//! The left matrix is packed into panels of rows and the right one into panels of columns, each with its elements in
+//! the order in which a micro-kernel reads them. A micro-kernel keeps one tile of the result in registers while it goes
+//! through a block of the inner dimension. The method is that of Goto and van de Geijn, "Anatomy of High-Performance
+//! Matrix Multiplication" (2008), with the right panels in the first-level cache.
+//!
+//! A result does not depend on the number of threads: each of its elements is one sum in one order.
+#![allow(unsafe_code, reason = "micro-kernels use vector instructions on raw pointers")]
+
+use std::cell::RefCell;
+use std::ops::Range;
+
+use super::micro::{LARGEST, Micro, Tile};
+
+/// The elements of the inner dimension that one pass covers.
+const DEPTH: usize = 256;
+
+/// Elements of right panels that are multiplied one after the other: they stay in a first-level cache of 32 KiB or
+/// more with a left panel beside them.
+const GROUP: usize = 8192;
+
+/// Fewer multiplications than this are not worth a second thread.
+const PARALLEL: usize = 1 << 20;
+
+/// A left matrix in panels.
+pub(super) struct Left {
+    rows: usize,
+    inner: usize,
+    micro: Micro,
+    /// For each pass over the inner dimension, for each panel, its columns; zero below the last row.
+    elements: Vec<f32>,
+}
+
+impl Left {
+    /// Packs a matrix of `rows` contiguous rows.
+    pub(super) fn of_rows(micro: Micro, matrix: &[f32], rows: usize) -> Left {
+        let inner = matrix.len() / rows.max(1);
+        let panels = rows.div_ceil(micro.rows);
+        let mut elements = vec![0.0; panels * micro.rows * inner];
+        let mut at = 0;
+        for first in (0..inner).step_by(DEPTH) {
+            let depth = DEPTH.min(inner - first);
+            for panel in 0..panels {
+                let out = &mut elements[at..][..depth * micro.rows];
+                at += out.len();
+                for i in 0..micro.rows.min(rows - panel * micro.rows) {
+                    let row = &matrix[(panel * micro.rows + i) * inner + first..][..depth];
+                    let out = out[i..].iter_mut().step_by(micro.rows);
+                    out.zip(row).for_each(|(o, x)| *o = *x);
+                }
+            }
+        }
+        Left {
+            rows,
+            inner,
+            micro,
+            elements,
+        }
+    }
+}
+
+/// A right matrix, which is packed while it is multiplied.
+pub(super) trait Right: Sync {
+    /// Writes rows `first..first + depth` of columns `column..column + count` into `out`, rows being `width` elements
+    /// apart. Elements after the first `count` of a row are arbitrary. `out` has room for `width` elements more than
+    /// the rows need, so that whole vectors can be written.
+    fn pack(&self, first: usize, depth: usize, column: usize, count: usize, width: usize, out: &mut [f32]);
+}
+
+/// What is added to the sums, and the limits of the results.
+#[derive(Clone, Copy)]
+pub(super) struct Finish<'a> {
+    /// A number for each row.
+    pub(super) bias: Option<&'a [f32]>,
+    /// Smaller results become this.
+    pub(super) low: f32,
+    /// Larger results become this.
+    pub(super) high: f32,
+}
+
+impl<'a> Finish<'a> {
+    /// No limits.
+    pub(super) fn plus(bias: Option<&'a [f32]>) -> Finish<'a> {
+        Finish {
+            bias,
+            low: f32::NEG_INFINITY,
+            high: f32::INFINITY,
+        }
+    }
+}
+
+/// `out = left * right`, finished, where `out` has contiguous rows of `columns` elements.
+///
+/// # Panics
+/// If the result or the bias has another size.
+pub(super) fn product<R: Right>(
+    left: &Left,
+    right: &R,
+    columns: usize,
+    out: &mut [f32],
+    finish: Finish<'_>,
+    threads: usize,
+) {
+    assert_eq!(out.len(), left.rows * columns, "the result has another size");
+    assert!(
+        finish.bias.is_none_or(|bias| bias.len() == left.rows),
+        "the bias has another size"
+    );
+    if out.is_empty() {
+        return;
+    }
+    let panels = left.rows.div_ceil(left.micro.rows);
+    let mut starts = vec![0.0; panels * left.micro.rows];
+    if let Some(bias) = finish.bias {
+        starts[..left.rows].copy_from_slice(bias);
+    }
+    let task = Task {
+        left,
+        right,
+        starts: &starts,
+        finish,
+        out: out.as_mut_ptr(),
+        columns,
+    };
+    let most = columns.div_ceil(left.micro.columns);
+    let threads = match left.rows.saturating_mul(columns).saturating_mul(left.inner) / PARALLEL {
+        0 => 1,
+        worth => threads.min(most).min(worth).max(1),
+    };
+    if threads == 1 {
+        // SAFETY: `out` has all columns of all rows, and is borrowed exclusively.
+        return unsafe { task.run(0..columns) };
+    }
+    let share = most.div_ceil(threads) * left.micro.columns;
+    rayon::scope(|scope| {
+        let task = &task;
+        for first in (0..columns).step_by(share) {
+            // SAFETY: as above; the ranges of the threads are disjoint, and the scope ends before the borrow.
+            scope.spawn(move |_| unsafe { task.run(first..columns.min(first + share)) });
+        }
+    });
+}
+
+struct Task<'a, R> {
+    left: &'a Left,
+    right: &'a R,
+    /// What the sum of each row starts with, for whole panels.
+    starts: &'a [f32],
+    finish: Finish<'a>,
+    out: *mut f32,
+    columns: usize,
+}
+
+// SAFETY: threads write disjoint columns of `out`, and everything else is shared and only read.
+unsafe impl<R: Sync> Sync for Task<'_, R> {}
+
+thread_local! {
+    /// Packed right panels, kept so that a run does not allocate them again.
+    static PACKED: RefCell<Vec<f32>> = const { RefCell::new(Vec::new()) };
+}
+
+impl<R: Right> Task<'_, R> {
+    /// Computes these columns of the result.
+    ///
+    /// # Safety
+    /// `out` points to `columns` elements for each row of `left`, no other thread accesses these columns, and `range`
+    /// ends at `columns` at the latest.
+    unsafe fn run(&self, range: Range<usize>) {
+        let Micro { rows, columns, .. } = self.left.micro;
+        let inner = self.left.inner;
+        let panels = self.left.rows.div_ceil(rows);
+        let passes = inner.div_ceil(DEPTH).max(1);
+        let mut packed = PACKED.take();
+        for pass in 0..passes {
+            let first = pass * DEPTH;
+            let depth = DEPTH.min(inner - first);
+            let block = &self.left.elements[first * panels * rows..];
+            let size = depth * columns;
+            let group = (GROUP / size.max(1)).clamp(1, 32);
+            if packed.len() < group * size + columns {
+                packed.resize(group * size + columns, 0.0);
+            }
+            for chunk in range.clone().step_by(group * columns) {
+                let chunk = chunk..range.end.min(chunk + group * columns);
+                for (j, column) in chunk.clone().step_by(columns).enumerate() {
+                    let count = columns.min(range.end - column);
+                    self.right
+                        .pack(first, depth, column, count, columns, &mut packed[j * size..]);
+                }
+                for panel in 0..panels {
+                    for (j, column) in chunk.clone().step_by(columns).enumerate() {
+                        let tile = Tile {
+                            depth,
+                            left: block[panel * rows * depth..][..rows * depth].as_ptr(),
+                            right: packed[j * size..][..size].as_ptr(),
+                            out: self.out.wrapping_add(panel * rows * self.columns + column),
+                            stride: self.columns,
+                            start: match pass {
+                                0 => self.starts[panel * rows..][..rows].as_ptr(),
+                                _ => std::ptr::null(),
+                            },
+                            low: if pass + 1 == passes {
+                                self.finish.low
+                            } else {
+                                f32::NEG_INFINITY
+                            },
+                            high: if pass + 1 == passes {
+                                self.finish.high
+                            } else {
+                                f32::INFINITY
+                            },
+                        };
+                        let height = rows.min(self.left.rows - panel * rows);
+                        let width = columns.min(range.end - column);
+                        // SAFETY: the panels have `depth` times `rows` and `columns` elements by the slices above, and
+                        // the first `height` rows and `width` columns of the tile are inside the result.
+                        unsafe { multiply(self.left.micro, tile, height, width) };
+                    }
+                }
+            }
+        }
+        PACKED.set(packed);
+    }
+}
+
+/// Computes the first `height` rows and `width` columns of a tile.
+///
+/// # Safety
+/// The panels are those of a whole tile, and that part of the result can be written by this thread alone.
+unsafe fn multiply(micro: Micro, tile: Tile, height: usize, width: usize) {
+    if height == micro.rows && width == micro.columns {
+        // SAFETY: upheld by the caller; the machine has the instructions of `micro`.
+        return unsafe { micro.run(&tile) };
+    }
+    let mut whole = [0.0f32; LARGEST];
+    let place = |i: usize| tile.out.wrapping_add(i * tile.stride);
+    if tile.start.is_null() {
+        for (i, row) in whole.chunks_exact_mut(micro.columns).take(height).enumerate() {
+            // SAFETY: the caller guarantees `width` elements of each of `height` rows.
+            unsafe { row.as_mut_ptr().copy_from_nonoverlapping(place(i), width) };
+        }
+    }
+    let other = Tile {
+        out: whole.as_mut_ptr(),
+        stride: micro.columns,
+        ..tile
+    };
+    // SAFETY: as above; `whole` has room for every tile.
+    unsafe { micro.run(&other) };
+    for (i, row) in whole.chunks_exact(micro.columns).take(height).enumerate() {
+        // SAFETY: as above.
+        unsafe { place(i).copy_from_nonoverlapping(row.as_ptr(), width) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A matrix of contiguous rows.
+    struct Rows<'a>(&'a [f32], usize);
+
+    impl Right for Rows<'_> {
+        fn pack(&self, first: usize, depth: usize, column: usize, count: usize, width: usize, out: &mut [f32]) {
+            for (l, row) in out.chunks_mut(width).take(depth).enumerate() {
+                row[..count].copy_from_slice(&self.0[(first + l) * self.1 + column..][..count]);
+            }
+        }
+    }
+
+    /// Small integers, so that sums are exact in any order.
+    fn numbers(n: usize, modulus: usize) -> Vec<f32> {
+        (0..n).map(|i| (i % modulus) as f32 - (modulus / 2) as f32).collect()
+    }
+
+    #[test]
+    fn every_micro_kernel_computes_the_product() {
+        for &micro in Micro::all() {
+            let (rows, columns) = (micro.rows, micro.columns);
+            for (m, n, k) in [
+                (1, 1, 1),
+                (rows, columns, 7),
+                (rows + 1, columns - 1, DEPTH),
+                (2 * rows - 1, 3 * columns + 5, DEPTH + 1),
+                (3, columns, 2 * DEPTH + 3),
+                (2 * rows, 700, 9),
+                (2, 40 * columns + 1, 3),
+                (rows, columns + 2, 0),
+            ] {
+                let (a, b) = (numbers(m * k, 7), numbers(k * n, 5));
+                let bias = numbers(m, 11);
+                let finish = Finish {
+                    low: -20.0,
+                    high: 30.0,
+                    ..Finish::plus(Some(&bias))
+                };
+                let left = Left::of_rows(micro, &a, m);
+                let mut out = vec![f32::NAN; m * n];
+                product(&left, &Rows(&b, n), n, &mut out, finish, 1);
+                for (p, &found) in out.iter().enumerate() {
+                    let (i, j) = (p / n, p % n);
+                    let sum: f32 = (0..k).map(|l| a[i * k + l] * b[l * n + j]).sum();
+                    let expected = (sum + bias[i]).clamp(-20.0, 30.0);
+                    assert_eq!(found, expected, "{} {m} {n} {k}: {i} {j}", micro.name);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn threads_change_nothing() {
+        let (m, n, k) = (40, 333, 300);
+        let (a, b): (Vec<f32>, Vec<f32>) = (
+            (0..m * k).map(|i| (i as f32).sin()).collect(),
+            (0..k * n).map(|i| (i as f32).cos()).collect(),
+        );
+        let left = Left::of_rows(Micro::best(), &a, m);
+        let of = |threads| {
+            let mut out = vec![f32::NAN; m * n];
+            product(&left, &Rows(&b, n), n, &mut out, Finish::plus(None), threads);
+            out
+        };
+        assert!(m * n * k >= 2 * PARALLEL);
+        assert_eq!(of(1), of(2));
+        assert_eq!(of(1), of(3));
+    }
+
+    #[test]
+    fn nan_is_not_clamped() {
+        for &micro in Micro::all() {
+            let left = Left::of_rows(micro, &[1.0], 1);
+            let finish = Finish {
+                low: 0.0,
+                high: 6.0,
+                ..Finish::plus(None)
+            };
+            let mut out = [0.0; 3];
+            product(&left, &Rows(&[f32::NAN, -1.0, 7.0], 3), 3, &mut out, finish, 1);
+            assert!(out[0].is_nan() && out[1..] == [0.0, 6.0], "{}: {out:?}", micro.name);
+        }
+    }
+}
