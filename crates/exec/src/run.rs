@@ -54,7 +54,7 @@ pub struct Executor {
     /// The functions that each step calls, indexed by attribute.
     functions: Vec<Vec<Option<Executor>>>,
     /// What each step keeps from one run to the next.
-    kept: Vec<Option<Arc<Kept>>>,
+    kept: Vec<Arc<Kept>>,
 }
 
 impl Executor {
@@ -256,8 +256,7 @@ impl Executor {
                     Some(meter) => self.count(meter, self.defs[i], step, &operands, &symbols),
                     None => Ok(()),
                 };
-                let results =
-                    results.and_then(|()| self.step(self.defs[i], step, &operands, &symbols, self.kept[i].as_deref()));
+                let results = results.and_then(|()| self.step(self.defs[i], step, &operands, &symbols, &self.kept[i]));
                 let results = results.map_err(|source| failed(types_of(&operands), source))?;
                 observer(i, step, &results);
                 results.into_iter().map(Datum::One).collect()
@@ -344,7 +343,7 @@ impl Executor {
         step: &Step,
         operands: &[Option<Tensor>],
         symbols: &Symbols,
-        kept: Option<&Kept>,
+        kept: &Kept,
     ) -> Result<Vec<Tensor>, OpError> {
         let bound: Vec<AttrValue>;
         let attrs = if symbols.is_empty() {
@@ -354,7 +353,7 @@ impl Executor {
             &bound
         };
         if self.mode == Mode::Kernels
-            && let Some(results) = kernels::run(def, operands, attrs, self.threads, kept)?
+            && let Some(results) = kernels::run(def, operands, attrs, self.threads, Some(kept))?
         {
             return Ok(results);
         }
@@ -420,8 +419,8 @@ impl Executor {
     }
 }
 
-/// What each step keeps from one run to the next: something if it has parameters or constants as operands.
-fn kept(plan: &Plan) -> Vec<Option<Arc<Kept>>> {
+/// What each step keeps from one run to the next; its parameters and constants are the same in each.
+fn kept(plan: &Plan) -> Vec<Arc<Kept>> {
     let mut is_fixed = vec![false; plan.slots.len()];
     let params = plan.params.iter().map(|port| port.slot);
     for slot in params.chain(plan.constants.iter().map(|constant| constant.slot)) {
@@ -432,8 +431,7 @@ fn kept(plan: &Plan) -> Vec<Option<Arc<Kept>>> {
             .operands
             .iter()
             .map(|slot| slot.is_some_and(|s| is_fixed[plan.owner(s)]));
-        let fixed: Vec<bool> = fixed.collect();
-        fixed.contains(&true).then(|| Arc::new(Kept::new(fixed)))
+        Arc::new(Kept::new(fixed.collect()))
     };
     plan.steps.iter().map(of_step).collect()
 }

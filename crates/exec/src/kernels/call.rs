@@ -14,27 +14,32 @@ pub struct Call<'a> {
     pub def: &'static OpDef,
     /// The operands; `None` for a missing one.
     pub operands: &'a [Option<Tensor>],
-    /// The attributes in declared order; those given as operands are filled in.
-    pub attrs: Vec<AttrValue>,
-    /// The type of the result.
-    pub result: Type,
     /// The number of threads the kernel may use.
     pub threads: usize,
+    inferred: Arc<Inferred>,
     /// What earlier runs of the call have left.
     kept: Option<&'a Kept>,
 }
 
-impl<'a> Call<'a> {
+/// What inference finds out about a call.
+#[derive(Debug)]
+pub(super) struct Inferred {
+    /// The attributes in declared order; those given as operands are filled in.
+    attrs: Vec<AttrValue>,
+    /// The type of the result.
+    result: Type,
+}
+
+impl Inferred {
     /// Fills in attributes and infers the type of the result.
     ///
     /// # Errors
     /// If operands or attributes are invalid for the operator.
-    pub fn new(
+    pub(super) fn new(
         def: &'static OpDef,
-        operands: &'a [Option<Tensor>],
+        operands: &[Option<Tensor>],
         attrs: &[AttrValue],
-        threads: usize,
-    ) -> Result<Call<'a>, OpError> {
+    ) -> Result<Inferred, OpError> {
         let types: Vec<Type> = operands
             .iter()
             .map(|o| o.as_ref().map_or(Type::Absent, |t| t.ty().into()))
@@ -43,10 +48,7 @@ impl<'a> Call<'a> {
             .iter()
             .zip(operands)
             .enumerate()
-            .map(|(i, (ty, value))| {
-                let for_attr = def.operand(i).is_some_and(|o| o.attr.is_some());
-                Fact::with(ty, value.as_ref().filter(|_| for_attr))
-            })
+            .map(|(i, (ty, value))| Fact::with(ty, value.as_ref().filter(|_| is_attribute(def, i))))
             .collect();
         let fresh = Cell::new(0);
         let given = Infer {
@@ -83,27 +85,56 @@ impl<'a> Call<'a> {
             attrs: &attrs,
             fresh: &fresh,
         })?;
+        Ok(Inferred { attrs, result })
+    }
+}
+
+/// True if the value of operand `i` is an attribute, so that types depend on it.
+pub(super) fn is_attribute(def: &OpDef, i: usize) -> bool {
+    def.operand(i).is_some_and(|o| o.attr.is_some())
+}
+
+impl<'a> Call<'a> {
+    /// A call with the type of its result and complete attributes.
+    ///
+    /// # Errors
+    /// If operands or attributes are invalid for the operator.
+    pub fn new(
+        def: &'static OpDef,
+        operands: &'a [Option<Tensor>],
+        attrs: &[AttrValue],
+        threads: usize,
+        kept: Option<&'a Kept>,
+    ) -> Result<Call<'a>, OpError> {
+        let inferred = match kept {
+            Some(kept) => kept.inferred(def, operands, attrs)?,
+            None => Arc::new(Inferred::new(def, operands, attrs)?),
+        };
         Ok(Call {
             def,
             operands,
-            attrs,
-            result,
             threads,
-            kept: None,
+            inferred,
+            kept,
         })
-    }
-
-    /// The same call, with what earlier runs of it have left.
-    pub fn keeping(self, kept: Option<&'a Kept>) -> Call<'a> {
-        Call { kept, ..self }
     }
 
     /// What `make` makes of operand `i` alone; made once if the operand is the same in every run.
     pub fn prepared<T: Send + Sync + 'static>(&self, i: usize, make: impl FnOnce() -> T) -> Arc<T> {
         match (self.kept, self.optional(i)) {
-            (Some(kept), Some(operand)) => kept.get(i, operand, make),
+            (Some(kept), Some(operand)) => kept.prepared(i, operand, make),
             _ => Arc::new(make()),
         }
+    }
+
+    /// The attributes in declared order.
+    pub fn attrs(&self) -> &[AttrValue] {
+        &self.inferred.attrs
+    }
+
+    /// The type of the result.
+    pub fn result(&self) -> &Type {
+        &self.inferred.result
     }
 
     /// Operand `i`.
@@ -138,17 +169,17 @@ impl<'a> Call<'a> {
 
     /// The type of the result, if it is one tensor.
     pub fn result_type(&self) -> Option<&TensorType> {
-        self.result.as_tensor()
+        self.result().as_tensor()
     }
 
     /// The shape of the result, if it is one tensor, all dimensions are known, and it is not too large to create.
     pub fn out_shape(&self) -> Option<Vec<usize>> {
-        extents(self.result.as_tensor()?)
+        extents(self.result().as_tensor()?)
     }
 
     /// The shape of each result, under the same conditions.
     pub fn out_shapes(&self) -> Option<Vec<Vec<usize>>> {
-        match &self.result {
+        match self.result() {
             Type::Tuple(items) => items.iter().map(|ty| extents(ty.as_tensor()?)).collect(),
             single => Some(vec![extents(single.as_tensor()?)?]),
         }
@@ -156,7 +187,7 @@ impl<'a> Call<'a> {
 
     /// The attribute `name`.
     pub fn attr(&self, name: &str) -> &AttrValue {
-        self.def.attr_in(&self.attrs, name)
+        self.def.attr_in(self.attrs(), name)
     }
 
     /// The integer attribute `name`.

@@ -3,17 +3,22 @@
 use std::any::Any;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tautomer_tensor::Tensor;
+use super::call::{Inferred, is_attribute};
+use tautomer_op::{AttrValue, OpDef, OpError};
+use tautomer_tensor::{DType, Tensor};
 
-/// What a call has made of operands that are the same in every run.
+/// What one call has found out in earlier runs.
 #[derive(Debug, Default)]
 pub struct Kept {
     /// For each operand, whether it is the same in every run.
     fixed: Vec<bool>,
-    /// What was made last, of which operand, and the operand's value.
+    /// What was made last.
     made: Mutex<Option<Made>>,
+    /// What was inferred last.
+    inferred: Mutex<Option<(Given, Arc<Inferred>)>>,
 }
 
+/// What was made of an operand.
 #[derive(Debug)]
 struct Made {
     operand: usize,
@@ -21,17 +26,35 @@ struct Made {
     result: Arc<dyn Any + Send + Sync>,
 }
 
+/// What the type of a result depends on.
+#[derive(Debug)]
+struct Given {
+    operands: Vec<Option<Operand>>,
+    attrs: Vec<AttrValue>,
+}
+
+#[derive(Debug)]
+struct Operand {
+    dtype: DType,
+    shape: Vec<usize>,
+    /// Its value, if that is an attribute.
+    value: Option<Tensor>,
+}
+
 impl Kept {
     /// For a call whose operands are the same in every run where `fixed` is true.
     pub fn new(fixed: Vec<bool>) -> Kept {
         Kept {
             fixed,
-            made: Mutex::default(),
+            ..Kept::default()
         }
     }
 
     /// What `make` makes of `value`, operand `i` of the call.
-    pub(super) fn get<T: Send + Sync + 'static>(&self, i: usize, value: &Tensor, make: impl FnOnce() -> T) -> Arc<T> {
+    pub(super) fn prepared<T>(&self, i: usize, value: &Tensor, make: impl FnOnce() -> T) -> Arc<T>
+    where
+        T: Send + Sync + 'static,
+    {
         if !self.fixed.get(i).copied().unwrap_or(false) {
             return Arc::new(make());
         }
@@ -51,6 +74,51 @@ impl Kept {
         });
         result
     }
+
+    /// What inference finds out about the call.
+    pub(super) fn inferred(
+        &self,
+        def: &'static OpDef,
+        operands: &[Option<Tensor>],
+        attrs: &[AttrValue],
+    ) -> Result<Arc<Inferred>, OpError> {
+        let mut last = self.inferred.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((given, inferred)) = &*last
+            && given.is(operands, attrs)
+        {
+            return Ok(inferred.clone());
+        }
+        let inferred = Arc::new(Inferred::new(def, operands, attrs)?);
+        *last = Some((Given::new(def, operands, attrs), inferred.clone()));
+        Ok(inferred)
+    }
+}
+
+impl Given {
+    fn new(def: &OpDef, operands: &[Option<Tensor>], attrs: &[AttrValue]) -> Given {
+        let operand = |(i, tensor): (usize, &Option<Tensor>)| {
+            tensor.as_ref().map(|tensor| Operand {
+                dtype: tensor.dtype(),
+                shape: tensor.shape().to_vec(),
+                value: is_attribute(def, i).then(|| tensor.clone()),
+            })
+        };
+        Given {
+            operands: operands.iter().enumerate().map(operand).collect(),
+            attrs: attrs.to_vec(),
+        }
+    }
+
+    fn is(&self, operands: &[Option<Tensor>], attrs: &[AttrValue]) -> bool {
+        let same = |(given, tensor): (&Option<Operand>, &Option<Tensor>)| match (given, tensor) {
+            (Some(given), Some(tensor)) => {
+                let same = |value: &Tensor| value.shares_elements(tensor) || value.same_bits(tensor);
+                given.dtype == tensor.dtype() && given.shape == tensor.shape() && given.value.as_ref().is_none_or(same)
+            }
+            (given, tensor) => given.is_none() && tensor.is_none(),
+        };
+        self.operands.len() == operands.len() && self.operands.iter().zip(operands).all(same) && self.attrs == attrs
+    }
 }
 
 #[cfg(test)]
@@ -62,13 +130,36 @@ mod tests {
         let kept = Kept::new(vec![false, true]);
         let first = Tensor::vector(vec![1.0f32, 2.0]);
         let sum = |t: &Tensor| t.to_f64s().unwrap().iter().sum::<f64>();
-        assert_eq!(*kept.get(1, &first, || sum(&first)), 3.0);
-        assert_eq!(*kept.get(1, &first.clone(), || -> f64 { panic!("made again") }), 3.0);
+        assert_eq!(*kept.prepared(1, &first, || sum(&first)), 3.0);
+        assert_eq!(
+            *kept.prepared(1, &first.clone(), || -> f64 { panic!("made again") }),
+            3.0
+        );
         // Another value with the same elements is another operand: its elements are not compared.
         let second = Tensor::vector(vec![1.0f32, 2.0]);
-        assert_eq!(*kept.get(1, &second, || 5.0), 5.0);
+        assert_eq!(*kept.prepared(1, &second, || 5.0), 5.0);
         // An operand that may change is prepared each time.
-        assert_eq!(*kept.get(0, &first, || 1.0), 1.0);
-        assert_eq!(*kept.get(0, &first, || 2.0), 2.0);
+        assert_eq!(*kept.prepared(0, &first, || 1.0), 1.0);
+        assert_eq!(*kept.prepared(0, &first, || 2.0), 2.0);
+    }
+
+    #[test]
+    fn types_are_inferred_again_when_they_may_change() {
+        let (kept, add) = (Kept::default(), tautomer_op::lookup("add").unwrap());
+        let vector = |n: usize| Some(Tensor::vector(vec![1.0f32; n]));
+        let of = |operands: &[Option<Tensor>]| kept.inferred(add, operands, &[]);
+        let first = of(&[vector(2), vector(1)]).unwrap();
+        assert!(Arc::ptr_eq(&first, &of(&[vector(2), vector(1)]).unwrap()));
+        assert!(!Arc::ptr_eq(&first, &of(&[vector(2), vector(2)]).unwrap()));
+        assert!(of(&[vector(2), vector(3)]).is_err());
+        // The shape of a reshaped tensor is the value of an operand.
+        let (kept, reshape) = (Kept::default(), tautomer_op::lookup("reshape").unwrap());
+        let to = |shape: Vec<i64>| {
+            let operands = [vector(6), Some(Tensor::vector(shape))];
+            kept.inferred(reshape, &operands, &[]).unwrap()
+        };
+        let first = to(vec![2, 3]);
+        assert!(Arc::ptr_eq(&first, &to(vec![2, 3])));
+        assert!(!Arc::ptr_eq(&first, &to(vec![3, 2])));
     }
 }

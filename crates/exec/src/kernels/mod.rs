@@ -145,7 +145,7 @@ pub fn run(
         .filter(|k| k.dtype.is_none() || k.dtype == dtype)
         .peekable();
     if fitting.peek().is_some() {
-        let call = Call::new(def, operands, attrs, threads)?.keeping(kept);
+        let call = Call::new(def, operands, attrs, threads, kept)?;
         for kernel in fitting {
             if let Some(results) = (kernel.run)(&call)? {
                 return Ok(Some(results));
@@ -153,7 +153,7 @@ pub fn run(
         }
     }
     if dtype.is_some_and(narrow::is_narrow) {
-        return narrow::run(kernels, def, operands, attrs, threads);
+        return narrow::run(kernels, def, operands, attrs, threads, kept);
     }
     Ok(None)
 }

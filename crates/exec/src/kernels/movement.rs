@@ -45,7 +45,7 @@ fn moved(call: &Call<'_>) -> Done {
         .map(|o| o.as_ref().map(|t| t.shape().to_vec()))
         .collect();
     // Calls without a map are left to the reference semantics to report.
-    let maps = or_decline!(maps(movement, call.def, &call.attrs, &operands, &shapes).ok());
+    let maps = or_decline!(maps(movement, call.def, call.attrs(), &operands, &shapes).ok());
     let mut results = Vec::with_capacity(maps.len());
     for (map, shape) in maps.iter().zip(&shapes) {
         let x = call.tensor(0)?;

@@ -6,7 +6,7 @@
 use half::{bf16, f16, slice::HalfFloatSliceExt};
 
 use super::call::contiguous;
-use super::{Call, Kernel};
+use super::{Call, Kept, Kernel};
 use tautomer_op::{AttrValue, OpDef, OpError};
 use tautomer_tensor::{DType, Tensor, Type};
 
@@ -17,20 +17,21 @@ pub(super) fn run(
     operands: &[Option<Tensor>],
     attrs: &[AttrValue],
     threads: usize,
+    kept: Option<&Kept>,
 ) -> Result<Option<Vec<Tensor>>, OpError> {
     let mut wide = kernels.iter().filter(|k| k.dtype == Some(DType::F32)).peekable();
     if wide.peek().is_none() {
         return Ok(None);
     }
-    let expected = Call::new(def, operands, attrs, threads)?.result;
+    let expected = Call::new(def, operands, attrs, threads, kept)?;
     let operands: Vec<Option<Tensor>> = operands.iter().map(|o| o.as_ref().map(widened)).collect();
-    let call = Call::new(def, &operands, attrs, threads)?;
+    let call = Call::new(def, &operands, attrs, threads, None)?;
     for kernel in wide {
         if let Some(results) = (kernel.run)(&call)? {
             return Ok(results
                 .into_iter()
                 .enumerate()
-                .map(|(i, result)| rounded(result, &expected, i))
+                .map(|(i, result)| rounded(result, expected.result(), i))
                 .collect());
         }
     }
