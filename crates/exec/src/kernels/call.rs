@@ -127,6 +127,11 @@ impl<'a> Call<'a> {
         }
     }
 
+    /// True if operand `i` is the same in every run.
+    pub fn is_fixed(&self, i: usize) -> bool {
+        self.kept.is_some_and(|kept| kept.is_fixed(i))
+    }
+
     /// The attributes in declared order.
     pub fn attrs(&self) -> &[AttrValue] {
         &self.inferred.attrs

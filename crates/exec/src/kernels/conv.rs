@@ -5,7 +5,7 @@ use super::depthwise::depthwise;
 use super::gemm::{Dst, Layout, gemm};
 use super::image::Image;
 use super::micro::Micro;
-use super::product::{Finish, Left, product};
+use super::product::{Finish, Left, Start, product};
 use super::window::Window;
 use super::{Call, Kernel};
 use tautomer_op::OpError;
@@ -52,8 +52,8 @@ fn conv(call: &Call<'_>) -> Done {
     for (i, out) in out.chunks_exact_mut(rows * size_out).enumerate() {
         let g = i % groups;
         image.set(images.clone().nth(i).unwrap_or_default());
-        let finish = Finish::plus(bias.map(|bias| &bias[g * rows..][..rows]));
-        product(&weights[g], &image, size_out, out, finish, call.threads);
+        let start = bias.map_or(Start::Zero, |bias| Start::Rows(&bias[g * rows..][..rows]));
+        product(&weights[g], &image, size_out, out, Finish::from(start), call.threads);
     }
     done(&shape, out)
 }

@@ -50,12 +50,17 @@ impl Kept {
         }
     }
 
+    /// True if operand `i` is the same in every run.
+    pub(super) fn is_fixed(&self, i: usize) -> bool {
+        self.fixed.get(i).copied().unwrap_or(false)
+    }
+
     /// What `make` makes of `value`, operand `i` of the call.
     pub(super) fn prepared<T>(&self, i: usize, value: &Tensor, make: impl FnOnce() -> T) -> Arc<T>
     where
         T: Send + Sync + 'static,
     {
-        if !self.fixed.get(i).copied().unwrap_or(false) {
+        if !self.is_fixed(i) {
             return Arc::new(make());
         }
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);

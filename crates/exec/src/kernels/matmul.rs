@@ -2,6 +2,8 @@
 
 use super::call::{done, or_decline};
 use super::gemm::{Dst, Layout, gemm};
+use super::micro::Micro;
+use super::product::{Finish, Left, Panels, Start, product as packed_product};
 use super::{Call, Kernel};
 use tautomer_op::OpError;
 use tautomer_tensor::Tensor;
@@ -61,6 +63,21 @@ fn product(call: &Call<'_>, transposed: bool, bias: Option<&[f32]>) -> Done {
     let size = m * n;
     let count: usize = batch.iter().product();
     let mut out = vec![0.0f32; count * size];
+    // With one right matrix for all, the batch is just more rows.
+    let is_one_product = batch_b.iter().all(|&e| e == 1) && batch_a == batch;
+    if is_one_product && is_worth_packing(call, count * m, n, k) {
+        let right = call.prepared(1, || Panels::of(Micro::best(), &b, k, transposed));
+        let left = Left::of_rows(Micro::best(), &a, count * m);
+        let start = match bias {
+            Some(bias) => {
+                out.chunks_exact_mut(n).for_each(|row| row.copy_from_slice(bias));
+                Start::Result
+            }
+            None => Start::Zero,
+        };
+        packed_product(&left, &*right, n, &mut out, Finish::from(start), call.threads);
+        return done(&shape, out);
+    }
     let dst = match bias {
         Some(bias) if !out.is_empty() => {
             out.chunks_exact_mut(n).for_each(|row| row.copy_from_slice(bias));
@@ -87,8 +104,7 @@ fn product(call: &Call<'_>, transposed: bool, bias: Option<&[f32]>) -> Done {
             call.threads,
         );
     };
-    if batch_b.iter().all(|&e| e == 1) && batch_a == batch {
-        // With one right matrix for all, the batch is just more rows.
+    if is_one_product {
         one(count * m, 0, 0, 0);
     } else {
         let starts = batch_starts(batch, batch_a, m * k)
@@ -99,6 +115,12 @@ fn product(call: &Call<'_>, transposed: bool, bias: Option<&[f32]>) -> Done {
         }
     }
     done(&shape, out)
+}
+
+/// True if the right matrix is the same in every run, so that it is packed once, and the product is none of a vector,
+/// which reads each element of the matrix once.
+fn is_worth_packing(call: &Call<'_>, m: usize, n: usize, k: usize) -> bool {
+    call.is_fixed(1) && m >= 4 && n > 0 && k > 0
 }
 
 /// Where the matrix of each position of `batch` starts in an operand whose own batch dimensions broadcast to it.
@@ -157,6 +179,19 @@ fn gemm_op(call: &Call<'_>) -> Done {
             Dst::Scale(beta)
         }
     };
+    if !trans_a && alpha == 1.0 && is_worth_packing(call, m, n, k) {
+        let right = call.prepared(1, || Panels::of(Micro::best(), &b, k, trans_b));
+        let start = match dst {
+            Dst::Overwrite => Start::Zero,
+            Dst::Scale(beta) => {
+                out.iter_mut().for_each(|x| *x *= beta);
+                Start::Result
+            }
+        };
+        let left = Left::of_rows(Micro::best(), &a, m);
+        packed_product(&left, &*right, n, &mut out, Finish::from(start), call.threads);
+        return done(&shape, out);
+    }
     let al = Layout::rows(0, *ca);
     let bl = Layout::rows(0, *cb);
     let al = if trans_a { al.transposed() } else { al };

@@ -1,4 +1,4 @@
-//! Matrix products with a packed left matrix, such as the weights of a convolution.
+//! Matrix products of packed matrices, such as the weights of a convolution or of a dense layer.
 //!
 //! The left matrix is packed into panels of rows and the right one into panels of columns, each with its elements in
 //! the order in which a micro-kernel reads them. A micro-kernel keeps one tile of the result in registers while it goes
@@ -60,19 +60,90 @@ impl Left {
     }
 }
 
-/// A right matrix, which is packed while it is multiplied.
+/// A right matrix, which is packed while it is multiplied unless its panels are there.
 pub(super) trait Right: Sync {
+    /// The panel of rows `first..first + depth` that begins with column `column`, if the matrix is packed.
+    fn panel(&self, _first: usize, _depth: usize, _column: usize) -> Option<&[f32]> {
+        None
+    }
+
     /// Writes rows `first..first + depth` of columns `column..column + count` into `out`, rows being `width` elements
     /// apart. Elements after the first `count` of a row are arbitrary. `out` has room for `width` elements more than
     /// the rows need, so that whole vectors can be written.
     fn pack(&self, first: usize, depth: usize, column: usize, count: usize, width: usize, out: &mut [f32]);
 }
 
-/// What is added to the sums, and the limits of the results.
+/// A right matrix in panels.
+pub(super) struct Panels {
+    columns: usize,
+    micro: Micro,
+    /// For each pass over the inner dimension, for each panel, its rows; zero after the last column.
+    elements: Vec<f32>,
+}
+
+impl Panels {
+    /// Packs a matrix of `inner` contiguous rows, or of contiguous columns if it is `transposed`.
+    pub(super) fn of(micro: Micro, matrix: &[f32], inner: usize, transposed: bool) -> Panels {
+        let columns = matrix.len() / inner.max(1);
+        let panels = columns.div_ceil(micro.columns);
+        let mut elements = vec![0.0; panels * micro.columns * inner];
+        let mut at = 0;
+        for first in (0..inner).step_by(DEPTH) {
+            let depth = DEPTH.min(inner - first);
+            for panel in 0..panels {
+                let out = &mut elements[at..][..depth * micro.columns];
+                at += out.len();
+                let column = panel * micro.columns;
+                let count = micro.columns.min(columns - column);
+                for (l, row) in out.chunks_exact_mut(micro.columns).enumerate() {
+                    let (from, step) = match transposed {
+                        false => ((first + l) * columns + column, 1),
+                        true => (column * inner + first + l, inner),
+                    };
+                    let from = matrix[from..].iter().step_by(step);
+                    row[..count].iter_mut().zip(from).for_each(|(o, x)| *o = *x);
+                }
+            }
+        }
+        Panels {
+            columns,
+            micro,
+            elements,
+        }
+    }
+}
+
+impl Right for Panels {
+    fn panel(&self, first: usize, depth: usize, column: usize) -> Option<&[f32]> {
+        let width = self.columns.next_multiple_of(self.micro.columns);
+        self.elements[first * width + column * depth..].get(..depth * self.micro.columns)
+    }
+
+    fn pack(&self, first: usize, depth: usize, column: usize, count: usize, width: usize, out: &mut [f32]) {
+        let panel = self.panel(first, depth, column).unwrap_or_default();
+        let rows = panel.chunks_exact(self.micro.columns);
+        for (row, out) in rows.zip(out.chunks_mut(width)) {
+            out[..count].copy_from_slice(&row[..count]);
+        }
+    }
+}
+
+/// What the sums start with.
+#[derive(Clone, Copy)]
+pub(super) enum Start<'a> {
+    /// Zero.
+    Zero,
+    /// A number for each row.
+    Rows(&'a [f32]),
+    /// The elements of the result.
+    Result,
+}
+
+/// What the sums start with, and the limits of the results.
 #[derive(Clone, Copy)]
 pub(super) struct Finish<'a> {
-    /// A number for each row.
-    pub(super) bias: Option<&'a [f32]>,
+    /// What the sums start with.
+    pub(super) start: Start<'a>,
     /// Smaller results become this.
     pub(super) low: f32,
     /// Larger results become this.
@@ -80,10 +151,10 @@ pub(super) struct Finish<'a> {
 }
 
 impl<'a> Finish<'a> {
-    /// No limits.
-    pub(super) fn plus(bias: Option<&'a [f32]>) -> Finish<'a> {
+    /// Sums without limits.
+    pub(super) fn from(start: Start<'a>) -> Finish<'a> {
         Finish {
-            bias,
+            start,
             low: f32::NEG_INFINITY,
             high: f32::INFINITY,
         }
@@ -93,7 +164,7 @@ impl<'a> Finish<'a> {
 /// `out = left * right`, finished, where `out` has contiguous rows of `columns` elements.
 ///
 /// # Panics
-/// If the result or the bias has another size.
+/// If the result has another size, or there is not one start for each row.
 pub(super) fn product<R: Right>(
     left: &Left,
     right: &R,
@@ -103,16 +174,12 @@ pub(super) fn product<R: Right>(
     threads: usize,
 ) {
     assert_eq!(out.len(), left.rows * columns, "the result has another size");
-    assert!(
-        finish.bias.is_none_or(|bias| bias.len() == left.rows),
-        "the bias has another size"
-    );
     if out.is_empty() {
         return;
     }
     let panels = left.rows.div_ceil(left.micro.rows);
     let mut starts = vec![0.0; panels * left.micro.rows];
-    if let Some(bias) = finish.bias {
+    if let Start::Rows(bias) = finish.start {
         starts[..left.rows].copy_from_slice(bias);
     }
     let task = Task {
@@ -183,21 +250,26 @@ impl<R: Right> Task<'_, R> {
             }
             for chunk in range.clone().step_by(group * columns) {
                 let chunk = chunk..range.end.min(chunk + group * columns);
-                for (j, column) in chunk.clone().step_by(columns).enumerate() {
+                let is_packed = self.right.panel(first, depth, chunk.start).is_some();
+                for (j, column) in chunk.clone().step_by(columns).enumerate().filter(|_| !is_packed) {
                     let count = columns.min(range.end - column);
                     self.right
                         .pack(first, depth, column, count, columns, &mut packed[j * size..]);
                 }
                 for panel in 0..panels {
                     for (j, column) in chunk.clone().step_by(columns).enumerate() {
+                        let right = match self.right.panel(first, depth, column) {
+                            Some(panel) => &panel[..size],
+                            None => &packed[j * size..][..size],
+                        };
                         let tile = Tile {
                             depth,
                             left: block[panel * rows * depth..][..rows * depth].as_ptr(),
-                            right: packed[j * size..][..size].as_ptr(),
+                            right: right.as_ptr(),
                             out: self.out.wrapping_add(panel * rows * self.columns + column),
                             stride: self.columns,
-                            start: match pass {
-                                0 => self.starts[panel * rows..][..rows].as_ptr(),
+                            start: match (pass, self.finish.start) {
+                                (0, Start::Zero | Start::Rows(_)) => self.starts[panel * rows..][..rows].as_ptr(),
                                 _ => std::ptr::null(),
                             },
                             low: if pass + 1 == passes {
@@ -293,7 +365,7 @@ mod tests {
                 let finish = Finish {
                     low: -20.0,
                     high: 30.0,
-                    ..Finish::plus(Some(&bias))
+                    ..Finish::from(Start::Rows(&bias))
                 };
                 let left = Left::of_rows(micro, &a, m);
                 let mut out = vec![f32::NAN; m * n];
@@ -309,6 +381,34 @@ mod tests {
     }
 
     #[test]
+    fn packed_panels_are_the_same_matrix() {
+        for &micro in Micro::all() {
+            for (m, n, k) in [
+                (1, 1, 1),
+                (7, 2 * micro.columns + 3, DEPTH + 9),
+                (3, micro.columns, 5),
+                (4, 3, 0),
+            ] {
+                let (a, b) = (numbers(m * k, 7), numbers(k * n, 5));
+                let turned: Vec<f32> = (0..n * k).map(|p| b[p % k * n + p / k]).collect();
+                let left = Left::of_rows(micro, &a, m);
+                let of = |right: &dyn Fn(&mut [f32])| {
+                    let mut out = numbers(m * n, 3);
+                    right(&mut out);
+                    out
+                };
+                let finish = Finish::from(Start::Result);
+                let expected = of(&|out| product(&left, &Rows(&b, n), n, out, finish, 1));
+                for (matrix, transposed) in [(&b, false), (&turned, true)] {
+                    let panels = Panels::of(micro, matrix, k, transposed);
+                    let found = of(&|out| product(&left, &panels, n, out, finish, 1));
+                    assert_eq!(found, expected, "{} {m} {n} {k} {transposed}", micro.name);
+                }
+            }
+        }
+    }
+
+    #[test]
     fn threads_change_nothing() {
         let (m, n, k) = (40, 333, 300);
         let (a, b): (Vec<f32>, Vec<f32>) = (
@@ -318,7 +418,7 @@ mod tests {
         let left = Left::of_rows(Micro::best(), &a, m);
         let of = |threads| {
             let mut out = vec![f32::NAN; m * n];
-            product(&left, &Rows(&b, n), n, &mut out, Finish::plus(None), threads);
+            product(&left, &Rows(&b, n), n, &mut out, Finish::from(Start::Zero), threads);
             out
         };
         assert!(m * n * k >= 2 * PARALLEL);
@@ -333,7 +433,7 @@ mod tests {
             let finish = Finish {
                 low: 0.0,
                 high: 6.0,
-                ..Finish::plus(None)
+                ..Finish::from(Start::Zero)
             };
             let mut out = [0.0; 3];
             product(&left, &Rows(&[f32::NAN, -1.0, 7.0], 3), 3, &mut out, finish, 1);
