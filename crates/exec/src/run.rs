@@ -8,7 +8,7 @@ use indexmap::IndexMap;
 use super::error::RunError;
 use super::estimate::weights;
 use super::flow;
-use super::kernels::{self, Kept};
+use super::kernels::{self, Buffers, Context, Kept};
 use super::plan::{Plan, Port, Step};
 use tautomer_graph::{Datum, Meter, Params, Weights, datum_bytes, evaluate_call};
 use tautomer_op::{AttrValue, Op, OpDef, OpError, Semantics, lookup};
@@ -55,6 +55,8 @@ pub struct Executor {
     functions: Vec<Vec<Option<Executor>>>,
     /// What each step keeps from one run to the next.
     kept: Vec<Arc<Kept>>,
+    /// The memory that steps have freed.
+    buffers: Arc<Buffers>,
 }
 
 impl Executor {
@@ -75,10 +77,12 @@ impl Executor {
             .map(|step| flow::functions(step, mode))
             .collect::<Result<Vec<_>, _>>()?;
         let kept = kept(&plan);
+        let buffers = Arc::new(Buffers::of(plan.memory.peak));
         Ok(Executor {
             plan,
             functions,
             kept,
+            buffers,
             mode,
             threads: 1,
             defs,
@@ -272,7 +276,9 @@ impl Executor {
                 values[slot] = Some(value);
             }
             for &slot in &step.frees {
-                values[slot] = None;
+                if let Some(Datum::One(value)) = values[slot].take() {
+                    self.buffers.recycle(value);
+                }
                 if let Some(meter) = meter {
                     meter.release(std::mem::take(&mut held[slot]));
                 }
@@ -352,8 +358,13 @@ impl Executor {
             bound = step.attrs.iter().map(|a| bind_attr(a, symbols)).collect();
             &bound
         };
+        let context = Context {
+            threads: self.threads,
+            kept: Some(kept),
+            buffers: Some(&self.buffers),
+        };
         if self.mode == Mode::Kernels
-            && let Some(results) = kernels::run(def, operands, attrs, self.threads, Some(kept))?
+            && let Some(results) = kernels::run(def, operands, attrs, context)?
         {
             return Ok(results);
         }

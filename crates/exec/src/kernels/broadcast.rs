@@ -86,9 +86,8 @@ impl<T: Copy, R, F: Fn(T) -> R> NullaryFnOnce for Map<'_, T, R, F> {
     }
 }
 
-/// `f` of every element.
-pub(super) fn map<T: Copy, R: Copy + Default>(x: &[T], f: impl Fn(T) -> R) -> Vec<R> {
-    let mut out = vec![R::default(); x.len()];
+/// `f` of every element, in `out`, which has as many.
+pub(super) fn map<T: Copy, R: Copy>(x: &[T], f: impl Fn(T) -> R, mut out: Vec<R>) -> Vec<R> {
     Arch::new().dispatch(Map { x, out: &mut out, f });
     out
 }
@@ -135,25 +134,26 @@ impl<A: Copy, B: Copy, R, F: Fn(A, B) -> R> NullaryFnOnce for Zip<'_, A, B, R, F
     }
 }
 
-/// `f` of the pairs of elements after broadcasting to `out`; `None` if the shapes do not broadcast to it.
-pub(super) fn zip<A: Copy, B: Copy, R: Copy + Default>(
-    out: &[usize],
+/// `f` of the pairs of elements after broadcasting to `shape`, in `out`, which has as many elements; `None` if the shapes
+/// do not broadcast to it.
+pub(super) fn zip<A: Copy, B: Copy, R: Copy>(
+    shape: &[usize],
     (a, sa): (&[A], &[usize]),
     (b, sb): (&[B], &[usize]),
     f: impl Fn(A, B) -> R,
+    mut out: Vec<R>,
 ) -> Option<Vec<R>> {
-    let axes = Axes::new(out, [sa, sb])?;
-    let mut result = vec![R::default(); out.iter().product()];
-    if !result.is_empty() {
+    let axes = Axes::new(shape, [sa, sb])?;
+    if !out.is_empty() {
         Arch::new().dispatch(Zip {
             axes: &axes,
             a,
             b,
-            out: &mut result,
+            out: &mut out,
             f,
         });
     }
-    Some(result)
+    Some(out)
 }
 
 /// The elements of `a` where `condition` holds, else those of `b`, after broadcasting to `out`.
@@ -203,9 +203,16 @@ mod tests {
             (&[10, 20], &[2, 1, 1]),
             (&[0, 1, 2, 3, 4, 5], &[2, 3]),
             |a: i32, b: i32| a + b,
+            vec![0; 12],
         );
         assert_eq!(out.unwrap(), [10, 11, 12, 13, 14, 15, 20, 21, 22, 23, 24, 25]);
-        let none = zip(&[0, 3], (&[0i32; 0], &[0, 3]), (&[1i32], &[1]), |a: i32, b: i32| a + b);
+        let none = zip(
+            &[0, 3],
+            (&[0i32; 0], &[0, 3]),
+            (&[1i32], &[1]),
+            |a: i32, b: i32| a + b,
+            vec![],
+        );
         assert!(none.unwrap().is_empty());
     }
 }

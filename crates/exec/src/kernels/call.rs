@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::cell::Cell;
 use std::sync::Arc;
 
+use super::buffers::Buffers;
 use super::kept::Kept;
 use tautomer_op::{AttrValue, Fact, Infer, OpDef, OpError};
 use tautomer_tensor::{Element, Nd, Tensor, TensorType, Type};
@@ -17,8 +18,29 @@ pub struct Call<'a> {
     /// The number of threads the kernel may use.
     pub threads: usize,
     inferred: Arc<Inferred>,
+    context: Context<'a>,
+}
+
+/// What a call may use beside its operands.
+#[derive(Clone, Copy)]
+pub struct Context<'a> {
+    /// The number of threads; 1 is the calling thread alone.
+    pub threads: usize,
     /// What earlier runs of the call have left.
-    kept: Option<&'a Kept>,
+    pub kept: Option<&'a Kept>,
+    /// Memory for results.
+    pub buffers: Option<&'a Buffers>,
+}
+
+/// One thread, and nothing from earlier runs.
+impl Default for Context<'_> {
+    fn default() -> Self {
+        Context {
+            threads: 1,
+            kept: None,
+            buffers: None,
+        }
+    }
 }
 
 /// What inference finds out about a call.
@@ -103,33 +125,47 @@ impl<'a> Call<'a> {
         def: &'static OpDef,
         operands: &'a [Option<Tensor>],
         attrs: &[AttrValue],
-        threads: usize,
-        kept: Option<&'a Kept>,
+        context: Context<'a>,
     ) -> Result<Call<'a>, OpError> {
-        let inferred = match kept {
+        let inferred = match context.kept {
             Some(kept) => kept.inferred(def, operands, attrs)?,
             None => Arc::new(Inferred::new(def, operands, attrs)?),
         };
         Ok(Call {
             def,
             operands,
-            threads,
+            threads: context.threads,
             inferred,
-            kept,
+            context,
         })
     }
 
     /// What `make` makes of operand `i` alone; made once if the operand is the same in every run.
     pub fn prepared<T: Send + Sync + 'static>(&self, i: usize, make: impl FnOnce() -> T) -> Arc<T> {
-        match (self.kept, self.optional(i)) {
+        match (self.context.kept, self.optional(i)) {
             (Some(kept), Some(operand)) => kept.prepared(i, operand, make),
             _ => Arc::new(make()),
         }
     }
 
+    /// Room for `n` elements, which have arbitrary values.
+    pub fn room<T: Element>(&self, n: usize) -> Vec<T> {
+        match self.context.buffers {
+            Some(buffers) => buffers.take(n),
+            None => vec![T::default(); n],
+        }
+    }
+
+    /// Gives back room that is not part of a result.
+    pub fn give(&self, room: Vec<f32>) {
+        if let Some(buffers) = self.context.buffers {
+            buffers.give(room);
+        }
+    }
+
     /// True if operand `i` is the same in every run.
     pub fn is_fixed(&self, i: usize) -> bool {
-        self.kept.is_some_and(|kept| kept.is_fixed(i))
+        self.context.kept.is_some_and(|kept| kept.is_fixed(i))
     }
 
     /// The attributes in declared order.

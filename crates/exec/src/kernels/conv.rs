@@ -33,7 +33,7 @@ fn conv(call: &Call<'_>) -> Done {
         return Ok(None);
     }
     let (size_in, size_out) = (window.input_size(), window.output_size());
-    let mut out = vec![0.0f32; n * filters * size_out];
+    let mut out = call.room(n * filters * size_out);
     if out.is_empty() {
         return done(&shape, out);
     }
@@ -47,7 +47,7 @@ fn conv(call: &Call<'_>) -> Done {
         let group = |g: usize| Left::of_rows(Micro::best(), &w[g * rows * inner..][..rows * inner], rows);
         (0..groups).map(group).collect::<Vec<Left>>()
     });
-    let mut image = Image::new(&window, depth);
+    let mut image = Image::new(&window, depth, |n| call.room(n));
     let images = x.chunks_exact((depth * size_in).max(1));
     for (i, out) in out.chunks_exact_mut(rows * size_out).enumerate() {
         let g = i % groups;
@@ -55,6 +55,7 @@ fn conv(call: &Call<'_>) -> Done {
         let start = bias.map_or(Start::Zero, |bias| Start::Rows(&bias[g * rows..][..rows]));
         product(&weights[g], &image, size_out, out, Finish::from(start), call.threads);
     }
+    call.give(image.into_room());
     done(&shape, out)
 }
 

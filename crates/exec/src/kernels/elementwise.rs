@@ -42,14 +42,31 @@ pub(super) fn smaller(a: f32, b: f32) -> f32 {
 fn binary(call: &Call<'_>, f: impl Fn(f32, f32) -> f32) -> Done {
     let (a, b) = (or_decline!(call.f32s(0)), or_decline!(call.f32s(1)));
     let shape = or_decline!(call.out_shape());
-    let out = or_decline!(zip(&shape, (&a, call.shape(0)), (&b, call.shape(1)), f));
+    let out = or_decline!(zip(
+        &shape,
+        (&a, call.shape(0)),
+        (&b, call.shape(1)),
+        f,
+        room(call, &shape)
+    ));
     done(&shape, out)
+}
+
+/// Room for a result.
+fn room<T: Element>(call: &Call<'_>, shape: &[usize]) -> Vec<T> {
+    call.room(shape.iter().product())
 }
 
 fn compare(call: &Call<'_>, f: impl Fn(f32, f32) -> bool) -> Done {
     let (a, b) = (or_decline!(call.f32s(0)), or_decline!(call.f32s(1)));
     let shape = or_decline!(call.out_shape());
-    let out = or_decline!(zip(&shape, (&a, call.shape(0)), (&b, call.shape(1)), f));
+    let out = or_decline!(zip(
+        &shape,
+        (&a, call.shape(0)),
+        (&b, call.shape(1)),
+        f,
+        room(call, &shape)
+    ));
     done(&shape, out)
 }
 
@@ -62,10 +79,22 @@ fn many(call: &Call<'_>, f: impl Fn(f32, f32) -> f32 + Copy, finish: impl Fn(f32
         return done(&shape, first.iter().map(|&x| finish(x, 1.0)).collect());
     }
     let second = or_decline!(call.f32s(1));
-    let mut acc = or_decline!(zip(&shape, (&first, call.shape(0)), (&second, call.shape(1)), f));
+    let mut acc = or_decline!(zip(
+        &shape,
+        (&first, call.shape(0)),
+        (&second, call.shape(1)),
+        f,
+        room(call, &shape)
+    ));
     for i in 2..count {
         let next = or_decline!(call.f32s(i));
-        acc = or_decline!(zip(&shape, (&acc, &shape), (&next, call.shape(i)), f));
+        acc = or_decline!(zip(
+            &shape,
+            (&acc, &shape),
+            (&next, call.shape(i)),
+            f,
+            room(call, &shape)
+        ));
     }
     let n = count as f32;
     acc.iter_mut().for_each(|x| *x = finish(*x, n));

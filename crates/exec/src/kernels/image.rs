@@ -110,8 +110,8 @@ pub(super) struct Image<'a> {
 }
 
 impl<'a> Image<'a> {
-    /// The matrix for images of `depth` channels; [`Image::set`] gives it one.
-    pub(super) fn new(window: &Window, depth: usize) -> Image<'a> {
+    /// The matrix for images of `depth` channels, in memory from `room`; [`Image::set`] gives it one.
+    pub(super) fn new(window: &Window, depth: usize, room: impl FnOnce(usize) -> Vec<f32>) -> Image<'a> {
         if window.is_pointwise() {
             let size = window.input_size();
             return Image {
@@ -124,14 +124,24 @@ impl<'a> Image<'a> {
         }
         let geometry = Geometry::new(window);
         let (offsets, size) = (geometry.offsets(), geometry.size());
+        let mut elements = room(depth * size);
+        elements.fill(0.0);
         Image {
-            elements: vec![0.0; depth * size].into(),
+            elements: elements.into(),
             rows: (0..depth)
                 .flat_map(|channel| offsets.iter().map(move |offset| channel * size + offset))
                 .collect(),
             steps: geometry.steps(),
             output: window.output,
             geometry: Some(geometry),
+        }
+    }
+
+    /// The memory of the matrix, if it has its own.
+    pub(super) fn into_room(self) -> Vec<f32> {
+        match self.elements {
+            Cow::Owned(elements) => elements,
+            Cow::Borrowed(_) => Vec::new(),
         }
     }
 

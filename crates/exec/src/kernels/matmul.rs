@@ -62,7 +62,7 @@ fn product(call: &Call<'_>, transposed: bool, bias: Option<&[f32]>) -> Done {
     let batch = &shape[..(shape.len() + dropped).saturating_sub(2)];
     let size = m * n;
     let count: usize = batch.iter().product();
-    let mut out = vec![0.0f32; count * size];
+    let mut out: Vec<f32> = call.room(count * size);
     // With one right matrix for all, the batch is just more rows.
     let is_one_product = batch_b.iter().all(|&e| e == 1) && batch_a == batch;
     if is_one_product && is_worth_packing(call, count * m, n, k) {
@@ -159,7 +159,7 @@ fn gemm_op(call: &Call<'_>) -> Done {
     }
     let alpha = call.float("alpha").unwrap_or(1.0) as f32;
     let beta = call.float("beta").unwrap_or(1.0) as f32;
-    let mut out = vec![0.0f32; m * n];
+    let mut out: Vec<f32> = call.room(m * n);
     let dst = match call.f32s(2) {
         None if call.optional(2).is_some() => return Ok(None),
         None => Dst::Overwrite,

@@ -7,6 +7,7 @@
 //! multiply-add, so elementwise results are the same on every machine.
 
 mod broadcast;
+mod buffers;
 mod call;
 mod conv;
 mod copy;
@@ -38,7 +39,8 @@ mod testing;
 use rustc_hash::FxHashMap;
 use std::sync::OnceLock;
 
-pub use call::Call;
+pub use buffers::Buffers;
+pub use call::{Call, Context};
 pub use kept::Kept;
 
 use tautomer_op::{AttrValue, OpDef, OpError};
@@ -135,8 +137,7 @@ pub fn run(
     def: &'static OpDef,
     operands: &[Option<Tensor>],
     attrs: &[AttrValue],
-    threads: usize,
-    kept: Option<&Kept>,
+    context: Context<'_>,
 ) -> Result<Option<Vec<Tensor>>, OpError> {
     let kernels = of(def.name);
     let dtype = operands.first().and_then(|o| o.as_ref().map(Tensor::dtype));
@@ -145,7 +146,7 @@ pub fn run(
         .filter(|k| k.dtype.is_none() || k.dtype == dtype)
         .peekable();
     if fitting.peek().is_some() {
-        let call = Call::new(def, operands, attrs, threads, kept)?;
+        let call = Call::new(def, operands, attrs, context)?;
         for kernel in fitting {
             if let Some(results) = (kernel.run)(&call)? {
                 return Ok(Some(results));
@@ -153,7 +154,7 @@ pub fn run(
         }
     }
     if dtype.is_some_and(narrow::is_narrow) {
-        return narrow::run(kernels, def, operands, attrs, threads, kept);
+        return narrow::run(kernels, def, operands, attrs, context);
     }
     Ok(None)
 }

@@ -25,7 +25,13 @@ fn views() {
 fn views_share_their_elements() {
     let call_operands = [Some(f32s(&[2, 3], 1))];
     let def = tautomer_op::lookup("flatten").unwrap();
-    let call = super::Call::new(def, &call_operands, &[AttrValue::int(0)], 1, None).unwrap();
+    let call = super::Call::new(
+        def,
+        &call_operands,
+        &[AttrValue::int(0)],
+        super::super::Context::default(),
+    )
+    .unwrap();
     let out = super::moved(&call).unwrap().unwrap().remove(0);
     let (Some(Tensor::F32(a)), Tensor::F32(b)) = (&call_operands[0], &out) else {
         panic!("{out:?}")

@@ -6,7 +6,7 @@
 use half::{bf16, f16, slice::HalfFloatSliceExt};
 
 use super::call::contiguous;
-use super::{Call, Kept, Kernel};
+use super::{Call, Context, Kernel};
 use tautomer_op::{AttrValue, OpDef, OpError};
 use tautomer_tensor::{DType, Tensor, Type};
 
@@ -16,16 +16,15 @@ pub(super) fn run(
     def: &'static OpDef,
     operands: &[Option<Tensor>],
     attrs: &[AttrValue],
-    threads: usize,
-    kept: Option<&Kept>,
+    context: Context<'_>,
 ) -> Result<Option<Vec<Tensor>>, OpError> {
     let mut wide = kernels.iter().filter(|k| k.dtype == Some(DType::F32)).peekable();
     if wide.peek().is_none() {
         return Ok(None);
     }
-    let expected = Call::new(def, operands, attrs, threads, kept)?;
+    let expected = Call::new(def, operands, attrs, context)?;
     let operands: Vec<Option<Tensor>> = operands.iter().map(|o| o.as_ref().map(widened)).collect();
-    let call = Call::new(def, &operands, attrs, threads, None)?;
+    let call = Call::new(def, &operands, attrs, Context { kept: None, ..context })?;
     for kernel in wide {
         if let Some(results) = (kernel.run)(&call)? {
             return Ok(results

@@ -59,7 +59,7 @@ fn between(x: f32, low: f32, high: f32) -> f32 {
 
 fn apply(call: &Call<'_>, f: impl Fn(f32) -> f32) -> Done {
     let x = or_decline!(call.f32s(0));
-    done(call.shape(0), map(&x, f))
+    done(call.shape(0), map(&x, f, call.room(x.len())))
 }
 
 fn with_two(call: &Call<'_>, a: (&str, f64), b: (&str, f64), f: impl Fn(f32, f32, f32) -> f32) -> Done {
@@ -103,9 +103,9 @@ fn clip(call: &Call<'_>) -> Done {
 fn prelu(call: &Call<'_>) -> Done {
     let (x, slope) = (or_decline!(call.f32s(0)), or_decline!(call.f32s(1)));
     let shape = or_decline!(call.out_shape());
-    let out = or_decline!(zip(&shape, (&x, call.shape(0)), (&slope, call.shape(1)), |x, s| {
-        if x < 0.0 { s * x } else { x }
-    }));
+    let bend = |x: f32, s: f32| if x < 0.0 { s * x } else { x };
+    let out = call.room(shape.iter().product());
+    let out = or_decline!(zip(&shape, (&x, call.shape(0)), (&slope, call.shape(1)), bend, out));
     done(&shape, out)
 }
 
