@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use serde_json::Value as Json;
-use tautomer::exec::kernels::{Call, of};
+use tautomer::exec::kernels::{Call, Context, of};
 use tautomer::graph::evaluate_call;
 use tautomer::op::{AttrValue, Fact, Op, lookup, normalize};
 use tautomer::tensor::{DType, Tensor, Type};
@@ -109,7 +109,7 @@ fn run(name: &str, operands: Vec<Tensor>, attrs: &[(&str, AttrValue)]) -> Result
             tensor.ty()
         );
     }
-    let prepared = Call::new(def, &operands, &normal.attrs, 1).map_err(|e| e.message)?;
+    let prepared = Call::new(def, &operands, &normal.attrs, Context::default()).map_err(|e| e.message)?;
     let dtype = operands[0].as_ref().map(Tensor::dtype);
     for kernel in of(name).iter().filter(|k| k.dtype.is_none() || k.dtype == dtype) {
         if let Some(fast) = (kernel.run)(&prepared).map_err(|e| e.message)? {
