@@ -76,8 +76,11 @@ fn rules_are_formatted_and_none_warns() {
     for (name, text) in files() {
         let file = parse_rules(Arc::new(Source::new(&*name, &*text))).unwrap();
         assert_eq!(format_rules(&file), text, "{name}");
-        let set = load_rules(file).unwrap_or_else(|e| panic!("{}", e.render(false)));
-        assert!(set.warnings.is_empty(), "{}", set.warnings.render(false));
+        // Trying all rules on operands takes long without optimization; `examples_fire` does it too.
+        if !cfg!(debug_assertions) {
+            let set = load_rules(file).unwrap_or_else(|e| panic!("{}", e.render(false)));
+            assert!(set.warnings.is_empty(), "{}", set.warnings.render(false));
+        }
     }
 }
 
@@ -122,7 +125,7 @@ fn a_sample_is_not_refuted() {
         prove: false,
         ..Options::default()
     };
-    for rule in set.rules.iter().step_by(20) {
+    for rule in set.rules.iter().step_by(40) {
         let report = verify(rule, &set.examples, &options);
         assert!(
             report.verdict.level() > Level::Undecided,
