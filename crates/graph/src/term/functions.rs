@@ -85,29 +85,8 @@ impl<V: Identity> Evaluator<'_, V> {
             }
             ("sum", [list]) => Term::Int(int_list(list)?.into_iter().sum()),
             ("prod", [list]) => Term::Int(int_list(list)?.into_iter().product()),
-            ("min", [Term::Int(a), Term::Int(b)]) => Term::Int(a.minimum(b)),
-            ("max", [Term::Int(a), Term::Int(b)]) => Term::Int(a.maximum(b)),
-            ("min" | "max", [a, b]) => match (float(a), float(b)) {
-                (Some(x), Some(y)) => Term::Float(if name == "min" { x.min(y) } else { x.max(y) }),
-                _ => return Err(wrong()),
-            },
-            ("min" | "max", [Term::List(items)]) if items.iter().any(|t| matches!(t, Term::Float(_))) => {
-                let all: Option<Vec<f64>> = items.iter().map(float).collect();
-                let least = |a: f64, b: f64| if name == "min" { a.min(b) } else { a.max(b) };
-                Term::Float(all.ok_or_else(wrong)?.into_iter().reduce(least).ok_or_else(wrong)?)
-            }
-            ("min", [list @ Term::List(_)]) => Term::Int(
-                int_list(list)?
-                    .into_iter()
-                    .reduce(|a, b| a.minimum(&b))
-                    .ok_or_else(wrong)?,
-            ),
-            ("max", [list @ Term::List(_)]) => Term::Int(
-                int_list(list)?
-                    .into_iter()
-                    .reduce(|a, b| a.maximum(&b))
-                    .ok_or_else(wrong)?,
-            ),
+            ("min" | "max", [Term::List(items)]) => extreme(name == "min", items).ok_or_else(wrong)?,
+            ("min" | "max", [_, _, ..]) => extreme(name == "min", &args).ok_or_else(wrong)?,
             ("range", [Term::Int(to)]) => self.range(0, known(to, span)?, span)?,
             ("range", [Term::Int(from), Term::Int(to)]) => self.range(known(from, span)?, known(to, span)?, span)?,
             ("reverse", [Term::Str(text)]) => Term::Str(text.chars().rev().collect::<String>().into()),
@@ -219,6 +198,25 @@ impl<V: Identity> Evaluator<'_, V> {
             )),
         }
     }
+}
+
+/// The least or the greatest of some numbers: an integer if all of them are integers.
+fn extreme<V: Identity>(least: bool, items: &[Term<V>]) -> Option<Term<V>> {
+    let ints: Option<Vec<&Dim>> = items
+        .iter()
+        .map(|t| match t {
+            Term::Int(d) => Some(d),
+            _ => None,
+        })
+        .collect();
+    if let Some(ints) = ints {
+        let of = |a: Dim, b: &Dim| if least { a.minimum(b) } else { a.maximum(b) };
+        let (first, rest) = ints.split_first()?;
+        return Some(Term::Int(rest.iter().fold((*first).clone(), |a, b| of(a, b))));
+    }
+    let of = |a: f64, b: f64| if least { a.min(b) } else { a.max(b) };
+    let all: Option<Vec<f64>> = items.iter().map(float).collect();
+    all?.into_iter().reduce(of).map(Term::Float)
 }
 
 /// True if `shape` broadcasts to `whole`, and `whole` itself need not be broadcast.

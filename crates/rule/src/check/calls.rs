@@ -322,7 +322,7 @@ fn is_free(name: &str) -> bool {
 }
 
 /// True for numbers and lists.
-fn is_literal(ast: &Ast, id: ExprId) -> bool {
+pub(super) fn is_literal(ast: &Ast, id: ExprId) -> bool {
     match ast.kind(id) {
         ExprKind::Int { .. } | ExprKind::Float { .. } | ExprKind::Bool(_) | ExprKind::List(_) => true,
         ExprKind::Unary {

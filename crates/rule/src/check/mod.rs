@@ -2,6 +2,7 @@
 
 mod calls;
 mod kinds;
+mod lists;
 mod names;
 mod nodes;
 mod probe;
@@ -11,6 +12,9 @@ mod types;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
+
+use lists::ListConstant;
 pub use probe::instances;
 
 use super::example::{Example, ExampleKind};
@@ -19,7 +23,9 @@ use super::{Class, Group, Rule, RuleSet, compare_rules};
 use tautomer_diag::{Diagnostic, Diagnostics, Severity, Span, did_you_mean};
 use tautomer_graph::term::TERM_FUNCTIONS;
 use tautomer_graph::{BuildOptions, build_function};
-use tautomer_lang::ast::{Ast, Attrs, Block, Example as ExampleAst, Item, OpBinder, Rule as RuleAst, RuleFile, Side};
+use tautomer_lang::ast::{
+    Ast, Attrs, Block, Example as ExampleAst, ExprId, Item, OpBinder, Rule as RuleAst, RuleFile, Side,
+};
 use tautomer_op::{self as op, OpDef, OpTraits};
 
 /// The maximum nesting depth of an expression in a rule.
@@ -52,9 +58,12 @@ pub fn load_checked_rules(file: RuleFile) -> Result<RuleSet, Diagnostics> {
 }
 
 fn load(file: RuleFile, thorough: bool) -> Result<RuleSet, Diagnostics> {
-    let ast = Arc::new(file.ast);
+    let mut ast = file.ast;
+    let lists = lists::constants(&mut ast, &file.items);
+    let ast = Arc::new(ast);
     let mut checker = Checker {
         ast: &ast,
+        lists,
         problems: Diagnostics::new(),
         thorough,
     };
@@ -92,6 +101,8 @@ fn load(file: RuleFile, thorough: bool) -> Result<RuleSet, Diagnostics> {
 
 struct Checker<'a> {
     ast: &'a Ast,
+    /// The lists that are operands in patterns.
+    lists: FxHashMap<ExprId, ListConstant>,
     problems: Diagnostics,
     /// True to try the rules on operands as well.
     thorough: bool,
@@ -143,6 +154,11 @@ impl Checker<'_> {
         };
         let mut out = Vec::new();
         for (source, target, suffix) in directions {
+            let lists = self.lists_of(source);
+            let mut variables = variables.clone();
+            variables.extend(lists.iter().map(|list| list.variable()));
+            let conditions = rule.conditions.iter().copied();
+            let conditions = conditions.chain(lists.iter().map(|list| list.condition)).collect();
             let Some((pattern, rests)) = self.side(rule, source, target, &variables, &operators) else {
                 continue;
             };
@@ -151,10 +167,10 @@ impl Checker<'_> {
                 doc: rule.doc.clone().unwrap_or_default(),
                 class,
                 assuming: assuming.clone(),
-                variables: variables.clone(),
+                variables,
                 operators: operators.clone(),
                 source: pattern,
-                conditions: rule.conditions.clone(),
+                conditions,
                 target: Block {
                     lets: target.lets.clone(),
                     result: target.outputs,

@@ -58,7 +58,10 @@ impl Checker<'_> {
         for (root, scope) in roots {
             self.names_in(root, &scope, &mut names, 0);
         }
-        let used = names.used;
+        let mut used = names.used;
+        // What stands for a list has a condition.
+        let lists = &state.given[rule.params.len()..];
+        used.extend(lists.iter().map(|v| v.name.clone()));
         self.check_alternatives(rule, source, state, &used);
         // In a rule with two directions, the other direction reports what only one side has as unbound.
         for (i, param) in rule.params.iter().enumerate() {
@@ -110,15 +113,12 @@ impl Checker<'_> {
                 always.insert(name.clone());
             }
         }
-        let declared = rule.params.iter().map(|p| &p.name.name);
+        let declared = state.given.iter().map(|v| &v.name);
         let mut loose: Vec<&Arc<str>> = declared
             .chain(&state.bound)
             .filter(|name| used.contains(*name) && !always.contains(*name))
             .filter(|name| {
-                let at = state
-                    .variables
-                    .iter()
-                    .find(|(i, _)| rule.params[**i].name.name == **name);
+                let at = state.variables.iter().find(|(i, _)| state.given[**i].name == **name);
                 at.is_some() || state.bound.contains(*name)
             })
             .filter(|name| !dimension_names(self.ast, &rule.params).contains(name))

@@ -7,7 +7,6 @@ use super::source::SideState;
 use super::{Checker, MAX_RULE_DEPTH};
 use tautomer_diag::{Diagnostic, Span, did_you_mean};
 use tautomer_lang::ast::{BinaryOp, ExprId, ExprKind, TypeKind, UnaryOp};
-use tautomer_lang::format_expr;
 use tautomer_tensor::DType;
 
 impl Checker<'_> {
@@ -61,7 +60,7 @@ impl Checker<'_> {
                 op: BinaryOp::BitOr,
                 lhs,
                 rhs,
-            } => {
+            } if ![*lhs, *rhs].iter().all(|side| self.is_variable(*side, state)) => {
                 let mut items = Vec::new();
                 for side in [*lhs, *rhs] {
                     let item = self.pattern(side, state, depth + 1)?;
@@ -73,11 +72,12 @@ impl Checker<'_> {
                 PatternNode::AnyOf(items)
             }
             ExprKind::Binary {
-                op: op @ (BinaryOp::BitAnd | BinaryOp::BitXor),
+                op: op @ (BinaryOp::BitAnd | BinaryOp::BitXor | BinaryOp::BitOr),
                 lhs,
                 rhs,
             } => {
-                let (Some(bits), Some(logic)) = (op.bitwise_operator(), op.operator()) else {
+                // `|` between two variables; elsewhere it is a choice of forms.
+                let (Some(bits), logic) = (op.bitwise_operator(), op.operator().unwrap_or("or")) else {
                     return None;
                 };
                 let args = [*lhs, *rhs];
@@ -113,23 +113,21 @@ impl Checker<'_> {
             }
             // A comprehension in its own parentheses is a tuple.
             ExprKind::Comprehension { .. } => PatternNode::Tuple(vec![self.item(id, state, depth)?]),
-            ExprKind::List(_) => {
-                let text = format_expr(ast, id);
-                self.problems.push(
-                    Diagnostic::error("T0308", "a list is not allowed as an operand in a pattern")
-                        .label(span, "")
-                        .help(format!(
-                            "declare a constant in its place, `c: const`, with a condition `where value(c) == {text}`"
-                        )),
-                );
-                return None;
-            }
+            ExprKind::List(_) => return self.list(id, state),
             _ => {
                 self.no_place(span);
                 return None;
             }
         };
         Some(state.push(node))
+    }
+
+    /// True for a variable of the rule: a choice between two variables would be none, as each matches anything.
+    fn is_variable(&self, id: ExprId, state: &SideState<'_>) -> bool {
+        match self.ast.kind(id) {
+            ExprKind::Name(name) => !state.names.contains_key(name) && state.given.iter().any(|v| v.name == *name),
+            _ => false,
+        }
     }
 
     /// Whether the values of an expression are booleans, as far as the declarations of variables determine it.
@@ -161,7 +159,7 @@ impl Checker<'_> {
     }
 
     /// A variable of the rule or a name given by `let`, with its index if it has one.
-    fn variable(
+    pub(super) fn variable(
         &mut self,
         name: &Arc<str>,
         index: Option<&Arc<str>>,

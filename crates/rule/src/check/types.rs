@@ -4,13 +4,12 @@ use std::sync::Arc;
 
 use super::Checker;
 use super::kinds;
-use super::probe::{Difference, Rewritten, Verdict, judge, rewritten};
+use super::probe::{Difference, Instead, Rewritten, Verdict, judge, rewritten};
 use crate::Rule;
 use tautomer_diag::{Diagnostic, Severity};
 use tautomer_graph::term::{self, Scope, Term};
 use tautomer_lang::ast::{Ast, DimExpr, Dims, ExprId, ExprKind, Rule as RuleAst, TypeKind};
 use tautomer_lang::format_expr;
-use tautomer_op::AttrValue;
 use tautomer_tensor::{Dim, Shape, Tensor, TensorType, Type};
 
 impl Checker<'_> {
@@ -99,12 +98,23 @@ impl Checker<'_> {
             written,
             actual,
             operands,
+            instead,
         } = found;
         let actual: Vec<String> = actual.iter().map(|(name, value)| format!("{name} = {value}")).collect();
         let text = format!(
             "no `{op}` with operands of known shape has `{attr} = {written}`, so `{}` does not match there",
             rule.name
         );
+        let help = match instead {
+            Instead::Write(value) => format!("write `{{{attr} = {value}}}`"),
+            Instead::Bind(list) => format!("write `{{{list}}}`, and state in a condition what the names are"),
+            Instead::LeaveOut(determined) if determined.is_empty() => format!("leave out `{attr}`"),
+            Instead::LeaveOut(determined) => {
+                let names: Vec<String> = determined.iter().map(|name| format!("{name} = v")).collect();
+                let names = names.join(", ");
+                format!("leave out `{attr}`, write `{{{names}}}`, and state in a condition what that is")
+            }
+        };
         self.problems.push(
             Diagnostic::warning("T0311", text)
                 .label(self.ast.span(ast.source.outputs), "")
@@ -113,10 +123,7 @@ impl Checker<'_> {
                     operands.join(", "),
                     actual.join(", ")
                 ))
-                .help(match written {
-                    AttrValue::Str(_) => "write the resolved form, or bind its parts, with conditions".to_owned(),
-                    _ => format!("bind the attribute, `{{{attr} = v}}`, and constrain `v` in a condition"),
-                }),
+                .help(help),
         );
     }
 

@@ -2,7 +2,7 @@
 
 use super::build::{Attempt, Failure, Result};
 use super::choices::{Blame, Key};
-use super::forms::{difference, is_fixed};
+use super::forms::{Fixed, difference, is_fixed};
 use super::{Mode, options};
 use crate::{AttrPattern, Item, ListItem, PatternId};
 use tautomer_graph::term::{self, Term};
@@ -21,12 +21,16 @@ impl Attempt<'_> {
     ) -> Result<(VertexId, Blame)> {
         let operands = self.items(operands, index)?;
         let mut given: Vec<(&str, AttrValue)> = Vec::new();
-        let mut fixed: Vec<(usize, AttrValue)> = Vec::new();
+        let mut fixed: Vec<Fixed<'_>> = Vec::new();
         let mut blames: Vec<Blame> = vec![0; def.attrs.len()];
         for (i, pattern) in attrs.iter().enumerate() {
             let (value, blame) = self.attribute(at, def, i, pattern, index)?;
             if is_fixed(pattern) {
-                fixed.extend(value.clone().map(|v| (i, v)));
+                let items = match pattern {
+                    AttrPattern::List(items) => Some(items.as_slice()),
+                    _ => None,
+                };
+                fixed.extend(value.clone().map(|value| Fixed { attr: i, value, items }));
             }
             given.extend(value.map(|v| (def.attrs[i].name, v)));
             blames[i] = blame;
@@ -65,7 +69,7 @@ impl Attempt<'_> {
             return Ok((vertex, blame));
         };
         if self.mode == Mode::Shapes {
-            let differs = difference(&self.found.graph, def, &values, &fixed, &actual);
+            let differs = difference(&mut self.found.graph, def, &values, &given, &fixed, &actual);
             self.found.rewritten.extend(differs);
         }
         for (i, pattern) in attrs.iter().enumerate() {

@@ -9,7 +9,7 @@ mod options;
 
 use build::{Attempt, Failure};
 use choices::Choices;
-pub(super) use forms::{Rewritten, rewritten};
+pub(super) use forms::{Instead, Rewritten, rewritten};
 use found::differs;
 
 use crate::{AttrPattern, PatternNode, Rule};
