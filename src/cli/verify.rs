@@ -10,8 +10,8 @@ use tautomer::lang::format_program;
 use tautomer::op::Laws;
 use tautomer::rule::library_set_files;
 use tautomer::verify::{
-    Counterexample, Entry, Level, Options, Repair, Report, Subject, VERIFIER, Verdict, repair_all, shipped_rules,
-    verdict_table, verify_all,
+    Counterexample, Entry, Level, Options, Reached, Repair, Report, Subject, VERIFIER, Verdict, repair_all,
+    shipped_rules, verdict_table, verify_all,
 };
 
 use super::verdicts::{self, Locks, Progress};
@@ -35,9 +35,12 @@ pub(super) struct Args {
     /// Random seed
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
-    /// Treat a rule as wrong where its target has another type than its source, although no engine applies it there
+    /// Fail also if a rule is undecided
     #[arg(long)]
     strict: bool,
+    /// Treat a rule as wrong where its target has another type than its source, although no engine applies it there
+    #[arg(long)]
+    strict_types: bool,
     /// Laws of functions that may be assumed at instances, such as exp-sum,sqrt-square [default: all]
     #[arg(long, value_name = "LAWS", conflicts_with = "no_laws")]
     laws: Option<Laws>,
@@ -131,7 +134,7 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
     let options = Options {
         seed: args.seed,
         instances: budget(args),
-        strict: args.strict,
+        strict: args.strict_types,
         laws: if args.no_laws {
             Laws::NONE
         } else {
@@ -321,7 +324,7 @@ fn summary(args: &Args, rows: &[Row], seconds: f64, shell: &Shell) -> Done {
             instances as f64 / seconds.max(1e-9)
         ));
     }
-    if count(Level::Refuted) > 0 {
+    if count(Level::Refuted) > 0 || args.strict && count(Level::Undecided) > 0 {
         Err(Failure::No)
     } else {
         Ok(())
@@ -378,6 +381,12 @@ fn text(report: &Report, width: usize, verbose: bool) -> String {
     }
     if let (Some(why), true) = (&report.not_proved, verbose) {
         out.push_str(&format!("  not proved for all sizes: {why}\n"));
+    }
+    if verbose && !report.reached.is_empty() {
+        for reached in &report.reached {
+            let place = if reached.in_target { "target" } else { "condition" };
+            out.push_str(&format!("  {place}: {reached}\n"));
+        }
     }
     if let Some(class) = report.stronger_class() {
         let rests = report.class.as_ref().map_or_else(String::new, ToString::to_string);
@@ -439,6 +448,16 @@ pub(super) fn numbers(value: &tautomer::tensor::Tensor) -> String {
     format!("{}: {elements}", value.ty())
 }
 
+fn reached(part: &Reached) -> Value {
+    json!({
+        "condition": part.condition,
+        "in_target": part.in_target,
+        "holds": part.holds,
+        "fails": part.fails,
+        "boundary": part.compares.then_some(part.boundary),
+    })
+}
+
 fn data(report: &Report, repair: Option<&Repair>) -> Value {
     let mut out = json!({
         "rule": report.rule.name,
@@ -448,6 +467,7 @@ fn data(report: &Report, repair: Option<&Repair>) -> Value {
         "instances": report.instances,
         "systems": report.systems,
         "refused": report.refused,
+        "reached": report.reached.iter().map(reached).collect::<Vec<_>>(),
         "attempts": report.attempts,
         "laws": laws(&report.verdict).iter().map(|l| l.name()).collect::<Vec<_>>(),
         "decided_class": report.class.as_ref().map(ToString::to_string),

@@ -46,4 +46,5 @@ mod verdicts;
 mod verdicts_command;
 mod why;
 mod written;
+mod wrong_rules;
 mod xla;

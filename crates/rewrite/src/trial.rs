@@ -7,11 +7,13 @@ use super::matching::{Program, Searcher, is_input, resolve};
 use super::substitute::Index;
 use tautomer_diag::Diagnostics;
 use tautomer_graph::{Graph, VertexId};
+use tautomer_lang::ast::ExprId;
 use tautomer_rule::{PatternId, Rule};
 
 /// A rule prepared for matching.
 pub struct Trial {
     program: Program,
+    watched: Vec<ExprId>,
 }
 
 /// A match and its target, in a graph with all vertices of both.
@@ -26,6 +28,9 @@ pub struct Sides {
     pub bound: Vec<(PatternId, VertexId)>,
     /// The outputs of the target, or why it cannot be built.
     pub target: Result<Vec<VertexId>, Diagnostics>,
+    /// The values of the watched expressions: numbers, 1 for true, 0 for false; `None` for those that are no number or
+    /// depend on more than the match.
+    pub watched: Vec<Option<f64>>,
 }
 
 impl Sides {
@@ -45,7 +50,13 @@ impl Trial {
     pub fn new(rule: Arc<Rule>) -> Trial {
         Trial {
             program: Program::new(rule),
+            watched: Vec::new(),
         }
+    }
+
+    /// The same trial, which also evaluates these expressions of the rule at each match.
+    pub fn watching(self, watched: Vec<ExprId>) -> Trial {
+        Trial { watched, ..self }
     }
 
     /// Which conditions hold at the first match at `at` for which the first `taken` conditions hold.
@@ -80,6 +91,11 @@ impl Trial {
             found.is_none()
         });
         let (binding, matched) = found?;
+        let watched = self
+            .watched
+            .iter()
+            .map(|&e| matched.number(&index, program, e))
+            .collect();
         let source = &program.rule.source;
         let bound: Vec<(PatternId, VertexId)> = binding.vertices().collect();
         let inputs = bound.iter().filter(|(at, _)| is_input(source.node(*at)));
@@ -92,6 +108,7 @@ impl Trial {
             inputs,
             bound,
             target,
+            watched,
         })
     }
 }

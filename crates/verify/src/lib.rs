@@ -55,6 +55,6 @@ pub use self::verdict::fingerprint::{examples_fingerprint, fingerprint};
 pub use self::verdict::level::Level;
 pub use self::verdict::lock::{Entry, Forms, LOCK_NAME, Lock, VERIFIER};
 pub use self::verdict::options::Options;
-pub use self::verdict::report::{Counterexample, Report, Verdict};
+pub use self::verdict::report::{Counterexample, Reached, Report, Verdict};
 pub use self::verdict::shipped::{Subject, is_shipped, place_of, shipped_locks, shipped_rules, shipped_verdict};
 pub use self::verdict::table::verdict_table;

@@ -9,7 +9,7 @@ use super::binding::{Binding, SlotValue};
 use super::program::{Program, Slot};
 use super::trace::Reason;
 use tautomer_graph::term::{self, Scope, Term};
-use tautomer_lang::ast::{DimExpr, Dims, ExprKind, TypeKind};
+use tautomer_lang::ast::{DimExpr, Dims, ExprId, ExprKind, TypeKind};
 use tautomer_op::{AttrValue, OpDef};
 use tautomer_rule::{Count, ListItem, PatternId, PatternNode};
 use tautomer_tensor::{Dim, Tensor, Type};
@@ -338,5 +338,19 @@ impl<V: Copy + Eq + std::hash::Hash + Ord + std::fmt::Debug> Match<V> {
         rule.conditions
             .iter()
             .position(|&c| !term::condition(&rule.ast, c, &scope).unwrap_or(false))
+    }
+
+    /// The number that an expression of the rule stands for; 1 for true, 0 for false.
+    pub(crate) fn number<H: Host<V = V>>(&self, host: &H, program: &Program, expr: ExprId) -> Option<f64> {
+        let scope = MatchScope {
+            host,
+            names: &self.names,
+        };
+        match term::eval(&program.rule.ast, expr, &scope).ok()? {
+            Term::Bool(holds) => Some(f64::from(u8::from(holds))),
+            Term::Int(dim) => dim.as_const().map(|n| n as f64),
+            Term::Float(x) => Some(x),
+            _ => None,
+        }
     }
 }

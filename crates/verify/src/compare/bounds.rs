@@ -17,6 +17,9 @@ const TOLERANCE: f64 = 2e-6;
 /// The same, relative to the largest intermediate value.
 const ROUNDING: f64 = 3e-7;
 
+/// A difference below this may come from underflow, which the bounds do not cover.
+const UNDERFLOW: f64 = 1e-290;
+
 /// Measurements of comparisons in double precision.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Measured {
@@ -135,7 +138,7 @@ fn mismatch_beyond_bounds(
             }
             continue;
         }
-        let (distance, bound) = ((p.value - q.value).abs(), p.error + q.error + slack);
+        let (distance, bound) = ((p.value - q.value).abs(), p.error + q.error + slack + UNDERFLOW);
         if distance > bound + allowed {
             place = Some(i);
             break;

@@ -87,7 +87,11 @@ impl Comparer {
         };
         if rule.class == Class::Bitwise {
             match compare_bits(rule, sides, target, turn, random) {
-                Finding::Mismatch(mismatch) => return Finding::Mismatch(mismatch),
+                Finding::Mismatch(mismatch) => {
+                    // Not only the bits: where the real numbers differ as well, they say more.
+                    let values = fault_at(rule, sides, Fault::Values, mismatch.values.clone());
+                    return Finding::Mismatch(values.unwrap_or(mismatch));
+                }
                 Finding::Agree(_) => return Finding::Agree(evidence.unwrap_or(Evidence::Rounded)),
                 _ => {}
             }

@@ -2,9 +2,12 @@
 
 use rustc_hash::FxHashMap;
 
+use super::draw::{anchors, close_to, indices};
 use crate::instance::random::Random;
-use tautomer_graph::{Graph, Node, VertexId, interpret_over, interpret_vertices};
-use tautomer_op::{AttrValue, Bounded, Field, Number, System, Value};
+use tautomer_graph::{Graph, VertexId, interpret_over, interpret_vertices};
+use tautomer_op::{Bounded, Field, Number, System, Value};
+
+pub(crate) use super::draw::{corners, tensor};
 use tautomer_tensor::{DType, Shape, Tensor};
 
 /// Kinds of data, by distribution.
@@ -24,6 +27,9 @@ pub(crate) enum Data {
     Zeros,
     /// Of all magnitudes, from tiny to huge.
     Wide,
+    /// Close to one magnitude, which may be any that the element type has, far beyond `Wide`; integers at the limits of
+    /// their type, at powers of two, and where squares and small multiples overflow.
+    Extreme,
     /// Of many magnitudes with few digits, so that sums of their products stay small fractions.
     Powers,
     /// Close to the numbers in the graph, on either side of them.
@@ -36,7 +42,7 @@ impl Data {
     /// The kinds for comparing the real functions of whole graphs.
     pub(crate) const GRAPH_REAL: [Data; 5] = [Data::Balanced, Data::Positive, Data::Ties, Data::Small, Data::Large];
     /// The kinds for comparing the real functions of a rule, which may change behaviour at the numbers it contains.
-    pub(crate) const RULE_REAL: [Data; 7] = [
+    pub(crate) const RULE_REAL: [Data; 8] = [
         Data::Balanced,
         Data::Positive,
         Data::Ties,
@@ -44,6 +50,7 @@ impl Data {
         Data::Large,
         Data::Wide,
         Data::Near,
+        Data::Extreme,
     ];
     /// The kinds for exact numbers.
     pub(crate) const EXACT: [Data; 7] = [
@@ -58,7 +65,7 @@ impl Data {
     /// The kinds for comparing the bits of whole graphs.
     pub(crate) const GRAPH_BITS: [Data; 5] = [Data::Balanced, Data::Special, Data::Zeros, Data::Ties, Data::Positive];
     /// The kinds for comparing integers and the bits of a rule.
-    pub(crate) const RULE_BITS: [Data; 7] = [
+    pub(crate) const RULE_BITS: [Data; 8] = [
         Data::Balanced,
         Data::Special,
         Data::Zeros,
@@ -66,6 +73,7 @@ impl Data {
         Data::Positive,
         Data::Wide,
         Data::Near,
+        Data::Extreme,
     ];
 
     /// The kinds that the instance of that number is compared on: all of them for the first instances, then every other
@@ -77,7 +85,10 @@ impl Data {
 
     /// True where numbers are so large that one side may overflow while the other does not.
     pub(crate) const fn is_lenient(self) -> bool {
-        matches!(self, Data::Large | Data::Wide | Data::Powers | Data::Near)
+        matches!(
+            self,
+            Data::Large | Data::Wide | Data::Powers | Data::Near | Data::Extreme
+        )
     }
 
     /// Its name.
@@ -92,6 +103,7 @@ impl Data {
             Data::Wide => "wide",
             Data::Powers => "powers",
             Data::Near => "near",
+            Data::Extreme => "extreme",
             Data::Special => "special",
         }
     }
@@ -126,9 +138,18 @@ pub(crate) fn values(graph: &Graph, data: Data, random: &mut Random) -> Option<V
     if data == Data::Near && near.is_empty() {
         return None;
     }
+    let extents: Vec<usize> = leaves(graph)
+        .filter_map(|v| shape_of(graph, v))
+        .flat_map(|(_, shape)| shape)
+        .filter(|n| *n > 0)
+        .collect();
     leaves(graph)
         .map(|v| {
             let (dtype, shape) = shape_of(graph, v)?;
+            let may_be_indices = data == Data::Small || data == Data::Positive && random.chance(1, 2);
+            if may_be_indices && extents_are_known && dtype.int_range().is_some() && dtype != DType::Bool {
+                return Some((v, indices(&extents, dtype, &shape, random)?));
+            }
             let data = if extents_are_known || dtype.is_float() {
                 data
             } else {
@@ -140,118 +161,6 @@ pub(crate) fn values(graph: &Graph, data: Data, random: &mut Random) -> Option<V
             Some((v, tensor(dtype, &shape, data, random)?))
         })
         .collect()
-}
-
-/// Limit on the numbers of a graph that data is drawn close to.
-const ANCHORS: usize = 24;
-
-/// The numbers in a graph, from constants and attributes.
-fn anchors(graph: &Graph) -> Vec<f64> {
-    let mut out: Vec<f64> = Vec::new();
-    for v in graph.ids() {
-        match &graph.vertex(v).node {
-            Node::Const(tensor) => out.extend(tensor.first().and_then(|t| match t.to_f64s() {
-                Some(list) => list.first().copied(),
-                None => t.to_ints()?.first().map(|&n| n as f64),
-            })),
-            Node::Call { attrs, .. } => out.extend(attrs.iter().filter_map(AttrValue::as_float)),
-            _ => {}
-        }
-    }
-    out.retain(|x| x.is_finite() && *x != 0.0);
-    out.sort_by(f64::total_cmp);
-    out.dedup();
-    out.truncate(ANCHORS);
-    out
-}
-
-/// True if the number does not become infinite in that type.
-fn is_finite_in(dtype: DType, number: f64) -> bool {
-    let rounded = Tensor::from_f64s(dtype, &[], &[number]).and_then(|t| t.to_f64s());
-    rounded.is_none_or(|list| list.iter().all(|x| x.is_finite()))
-}
-
-/// Elements on either side of the given numbers, their negations, their doubles and their halves.
-fn close_to(near: &[f64], dtype: DType, shape: &[usize], random: &mut Random) -> Option<Tensor> {
-    let n: usize = shape.iter().product();
-    let near: Vec<f64> = near.iter().copied().filter(|x| is_finite_in(dtype, *x)).collect();
-    let mut one = || {
-        let anchor = random.pick(&near).unwrap_or(1.0);
-        let times = random.pick(&[1.0, -1.0, 1.0, 2.0, -2.0, 0.5]).unwrap_or(1.0);
-        let aside = random.pick(&[0.0, 1.0, -1.0, 0.125, -0.125]).unwrap_or(0.0);
-        let number = anchor * times + aside;
-        // Twice the largest number of a type overflows; infinities belong to `Special`.
-        if is_finite_in(dtype, number) { number } else { anchor }
-    };
-    let numbers: Vec<f64> = (0..n).map(|_| one()).collect();
-    if dtype.is_float() {
-        return Tensor::from_f64s(dtype, shape, &numbers);
-    }
-    let (least, most) = dtype.int_range()?;
-    let whole: Vec<i128> = numbers.iter().map(|x| (x.round() as i128).clamp(least, most)).collect();
-    Tensor::from_ints(dtype, shape, &whole)
-}
-
-/// Random elements.
-pub(crate) fn tensor(dtype: DType, shape: &[usize], data: Data, random: &mut Random) -> Option<Tensor> {
-    let n = shape.iter().product();
-    if dtype.is_float() {
-        let corners = if data == Data::Special {
-            corners(dtype)
-        } else {
-            Vec::new()
-        };
-        let numbers: Vec<f64> = (0..n).map(|_| number(data, &corners, random)).collect();
-        return Tensor::from_f64s(dtype, shape, &numbers);
-    }
-    if dtype == DType::Utf8 {
-        return Tensor::new::<String>(shape, (0..n).map(|_| format!("text {}", random.below(3))).collect());
-    }
-    let whole = |random: &mut Random| match (dtype, data) {
-        (DType::Bool, _) => random.below(2) as i128,
-        (_, Data::Positive) => 1 + random.below(3) as i128,
-        (_, Data::Balanced) => random.below(2) as i128,
-        (_, Data::Large | Data::Special) => match (random.below(4), dtype.int_range()) {
-            (0, Some((least, _))) => least,
-            (1, Some((_, most))) => most,
-            _ => random.below(200) as i128 - 100,
-        },
-        (_, Data::Wide | Data::Powers) => {
-            // With any number of binary digits.
-            let (least, most) = dtype.int_range().unwrap_or((-8, 8));
-            let digits = random.below(1 + (128 - most.leading_zeros()) as usize) as u32;
-            let size = i128::from(random.next()) & ((1i128 << digits) - 1);
-            let size = if random.chance(1, 2) { size } else { -size };
-            size.clamp(least, most)
-        }
-        _ if dtype.is_signed() => random.below(7) as i128 - 3,
-        _ => random.below(4) as i128,
-    };
-    let numbers: Vec<i128> = (0..n).map(|_| whole(random)).collect();
-    Tensor::from_ints(dtype, shape, &numbers)
-}
-
-fn number(data: Data, corners: &[f64], random: &mut Random) -> f64 {
-    // Multiples of a power of two are exact in all but the narrowest element types.
-    let eighths = |random: &mut Random, n: usize| (random.below(n) as f64 + 1.0) / 8.0;
-    let sign = if random.chance(1, 2) { 1.0 } else { -1.0 };
-    match data {
-        Data::Balanced => sign * eighths(random, 24),
-        Data::Positive => eighths(random, 24),
-        Data::Ties => random.below(5) as f64 - 2.0,
-        Data::Large => sign * eighths(random, 96),
-        Data::Small => eighths(random, 8) / 1024.0,
-        Data::Powers => sign * (1.0 + random.below(7) as f64) * 2f64.powi(random.below(23) as i32 - 11),
-        Data::Wide => {
-            let exponent = random.below(41) as i32 - 20;
-            sign * (1.0 + random.below(1 << 20) as f64 / f64::from(1 << 20)) * 2f64.powi(exponent)
-        }
-        Data::Near => sign * eighths(random, 24),
-        Data::Zeros if random.chance(4, 5) => sign * 0.0,
-        Data::Zeros => sign,
-        Data::Special if random.chance(2, 3) => random.pick(corners).unwrap_or(0.0),
-        Data::Special => sign * eighths(random, 24) / 3.0,
-    }
 }
 
 /// Results over a number system, with all intermediate values.
@@ -332,41 +241,4 @@ pub(crate) fn variables(tensor: &Tensor, random: &mut Random) -> Option<Value<Fi
 fn real<S: Number>(tensor: &Tensor, elements: Vec<S>) -> Option<Value<S>> {
     let array = ndarray::ArcArray::from_shape_vec(ndarray::IxDyn(tensor.shape()), elements);
     array.ok().map(Value::Real)
-}
-
-/// The corner cases of an element type, at which bits are likely to differ: zeros, the smallest and the largest
-/// numbers, infinities, NaN, the neighbours of 1, and rounding ties.
-pub(crate) fn corners(dtype: DType) -> Vec<f64> {
-    // Exponents of the least normal and of the largest number, and bits of the mantissa.
-    let (least, most, digits) = match dtype {
-        DType::F16 => (-14, 15, 10),
-        DType::BF16 => (-126, 127, 7),
-        DType::F64 => (-1022, 1023, 52),
-        _ => (-126, 127, 23),
-    };
-    let power = |e: i32| 2f64.powi(e);
-    let unit = power(-digits);
-    let positive = [
-        0.0,
-        power(least) * unit,
-        power(least) * (1.0 - unit),
-        power(least),
-        power(least) * (1.0 + unit),
-        power(least / 2),
-        0.5,
-        1.0 - unit / 2.0,
-        1.0,
-        1.0 + unit,
-        1.5,
-        2.0,
-        2.5,
-        3.0,
-        power(digits) + 1.0,
-        power(most / 2),
-        power(most) * (2.0 - unit),
-        f64::INFINITY,
-    ];
-    let mut out: Vec<f64> = positive.into_iter().flat_map(|x| [x, -x]).collect();
-    out.push(f64::NAN);
-    out
 }

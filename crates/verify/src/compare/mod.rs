@@ -4,6 +4,7 @@ pub(crate) mod bits;
 pub(crate) mod bounds;
 pub(crate) mod comparer;
 pub(crate) mod data;
+mod draw;
 pub(crate) mod element;
 pub(crate) mod exact;
 pub(crate) mod finding;

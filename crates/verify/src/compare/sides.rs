@@ -44,6 +44,7 @@ pub(super) fn without_tuples(sides: &Sides) -> Option<Sides> {
         inputs: sides.inputs.clone(),
         bound: sides.bound.clone(),
         target: Ok(parts),
+        watched: sides.watched.clone(),
     })
 }
 

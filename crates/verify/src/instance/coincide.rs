@@ -56,6 +56,41 @@ fn flipped(recipe: &Recipe) -> Vec<Recipe> {
     out
 }
 
+/// Each flag flipped, and each word of an attribute replaced by every other one, in all calls of the operator that has
+/// it.
+pub(crate) fn worded(recipe: &Recipe) -> Vec<Recipe> {
+    let mut out = flipped(recipe);
+    let mut seen: Vec<(&str, usize)> = Vec::new();
+    for step in &recipe.steps {
+        let Step::Call { def, attrs: own, .. } = step else {
+            continue;
+        };
+        for (k, attr) in def.attrs.iter().enumerate() {
+            let AttrKind::OneOf(words) = attr.kind else { continue };
+            if seen.contains(&(def.name, k)) {
+                continue;
+            }
+            seen.push((def.name, k));
+            let now = own[k].clone().or_else(|| attr.default_value());
+            for word in words.iter().map(|word| AttrValue::str(word)) {
+                if now.as_ref() == Some(&word) {
+                    continue;
+                }
+                let mut next = recipe.clone();
+                for other in &mut next.steps {
+                    if let Step::Call { def: of, attrs, .. } = other
+                        && of.name == def.name
+                    {
+                        attrs[k] = Some(word.clone());
+                    }
+                }
+                out.push(next);
+            }
+        }
+    }
+    out
+}
+
 /// A leading axis of dimension 1 on all leaves of one rank.
 fn widened(recipe: &Recipe) -> Vec<Recipe> {
     let ranks = |recipe: &Recipe| {

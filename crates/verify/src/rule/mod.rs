@@ -3,6 +3,8 @@
 mod all;
 #[cfg(test)]
 mod evidence_tests;
+mod probes;
+mod reached;
 pub(crate) mod search;
 pub(crate) mod shrink;
 #[cfg(test)]
@@ -11,11 +13,12 @@ mod tests;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
+use self::reached::Parts;
 use self::search::Search;
 use self::shrink::{Shrinking, shrink};
 use crate::compare::finding::Fault;
 use crate::instance::random::Random;
-use crate::instance::seeds::{seeds, unmatched_alternatives};
+use crate::instance::seeds::{Seeds, unmatched_alternatives};
 use crate::proof;
 use crate::verdict::options::Options;
 use crate::verdict::report::{Report, Verdict, counterexample};
@@ -84,9 +87,11 @@ fn verified(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Report
         return report;
     }
     let mut random = Random::part(options.seed, &rule.name);
-    let trial = Trial::new(rule.clone());
+    let parts = Parts::of(rule);
+    let trial = Trial::new(rule.clone()).watching(parts.watched());
     let mut search = Search::new(rule, &trial, options);
-    let seeds = seeds(rule, &trial, examples);
+    search.parts = Some(parts);
+    let seeds = Seeds::of(rule, &trial, examples);
     let wrong = search.search(seeds, options, &mut random);
     let strict = options.strict || wrong.as_ref().is_some_and(|found| found.mismatch.fault == Fault::Types);
     let proof = match wrong {
@@ -110,9 +115,15 @@ fn verified(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Report
         }
         _ => None,
     };
+    let never_built = search.target_is_never_built();
     let Search {
-        mut report, evidence, ..
+        mut report,
+        evidence,
+        parts,
+        ..
     } = search;
+    report.reached = parts.as_ref().map(Parts::reached).unwrap_or_default();
+    let missed = parts.as_ref().and_then(Parts::missed);
     if let Some(Err(why)) = &proof {
         report.not_proved = Some(why.clone());
     }
@@ -127,7 +138,18 @@ fn verified(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> Report
         }
         (None, Some(Ok(coverage))) if coverage.ledger.is_complete() => Verdict::ProvedForAll(coverage),
         (None, Some(Ok(coverage))) => Verdict::ProvedFor(coverage),
-        (None, _) if report.instances > 0 => evidence.verdict(),
+        (None, _) if report.instances > 0 => match missed {
+            None => evidence.verdict(),
+            Some(what) => Verdict::Undecided(format!(
+                "no instance was found where {what}, and this part of the rule is not proved either; add an `example` \
+                 there, or narrow the conditions"
+            )),
+        },
+        (None, _) if never_built => Verdict::Undecided(format!(
+            "the target cannot be built at any of the {} instances found: {}",
+            report.refused,
+            report.refusal.as_deref().unwrap_or("it has no type")
+        )),
         (None, _) if report.refused > 0 => Verdict::Undecided(format!(
             "the target has the type of the source at none of the instances found: {}",
             report.refusal.as_deref().unwrap_or("it differs")

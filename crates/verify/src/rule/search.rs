@@ -4,15 +4,16 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
+use super::reached::Parts;
 use crate::compare::bits::same_bits;
 use crate::compare::comparer::Comparer;
 use crate::compare::finding::{Finding, WrongInstance};
 use crate::compare::sides::type_mismatch;
 use crate::compare::sweep::{Decided, SweepSize, sweep};
-use crate::instance::mutate::{RuleNumbers, mutated, variants, with_operators};
+use crate::instance::mutate::{RuleNumbers, mutated, variants};
 use crate::instance::random::Random;
 use crate::instance::recipe::Recipe;
-use crate::instance::{coincide, legalized, probe};
+use crate::instance::{coincide, legalized};
 use crate::verdict::evidence::EvidenceCounts;
 use crate::verdict::options::Options;
 use crate::verdict::report::Report;
@@ -33,32 +34,33 @@ const OFTEN: usize = 4;
 /// How many of the instances where no engine applies the rule are kept.
 const REFUSED: usize = 30;
 
-/// The least number of instances tried of each kind, however few are asked for.
-const LEAST: usize = 2;
-
 /// A search for an instance at which a rule is wrong.
 pub(crate) struct Search<'a> {
-    rule: &'a Arc<Rule>,
-    numbers: RuleNumbers,
-    trial: &'a Trial,
-    seen: FxHashSet<u64>,
+    pub(super) rule: &'a Arc<Rule>,
+    pub(super) numbers: RuleNumbers,
+    pub(super) trial: &'a Trial,
+    pub(super) seen: FxHashSet<u64>,
     /// Instances so far, as bases for mutations; wrong ones are left out.
-    pool: Vec<Recipe>,
+    pub(super) pool: Vec<Recipe>,
     /// Those among them at which the sides agree.
-    agreeing: Vec<usize>,
+    pub(super) agreeing: Vec<usize>,
     /// How many of those the proof takes its forms from: an instance with coinciding dimensions gives no new form.
-    forms: usize,
+    pub(super) forms: usize,
     comparer: Comparer,
     pub(crate) evidence: EvidenceCounts,
     /// Whether the bits are equal at all instances so far, if bits were compared at any.
     same_bits: Option<bool>,
     /// Instances where no engine applies the rule, because of the type of the target.
-    refused: Vec<Recipe>,
+    pub(super) refused: Vec<Recipe>,
     /// Indices into `pool` of instances with element types for which nothing was compared.
-    uncompared: Vec<usize>,
+    pub(super) uncompared: Vec<usize>,
     /// True if the instances cover all element types that operators and conditions admit.
     pub(crate) all_types: bool,
     plain: PlainCounts,
+    /// Whether the target has a type at some instance.
+    is_built: bool,
+    /// Which parts of the rule are reached, if that is to be counted.
+    pub(super) parts: Option<Parts>,
     /// The first plain instance where no engine applies the rule.
     first_refused: Option<(Recipe, Sides)>,
     pub(crate) report: Report,
@@ -90,6 +92,8 @@ impl<'a> Search<'a> {
             uncompared: Vec::new(),
             all_types: false,
             plain: PlainCounts::default(),
+            is_built: false,
+            parts: None,
             first_refused: None,
             report: Report::new(rule),
         }
@@ -98,16 +102,15 @@ impl<'a> Search<'a> {
     /// Returns an instance at which the rule is wrong, if the search finds one; otherwise decides the class.
     pub(crate) fn search(
         &mut self,
-        seeds: Vec<Recipe>,
+        seeds: impl Iterator<Item = Recipe>,
         options: &Options,
         random: &mut Random,
     ) -> Option<WrongInstance> {
         let found = self.try_mutations(seeds, options, random);
         // Probes are made to break a rule: how often it applies to them says nothing.
         let plain = self.plain;
-        let found = found.or_else(|| self.try_element_types(options, random));
-        self.forms = self.agreeing.len();
         found
+            .or_else(|| self.try_element_types(options, random))
             .or_else(|| self.try_probes(options, random))
             .or_else(|| self.try_coincidences(options, random))
             .or_else(|| self.rarely_applied(plain))
@@ -131,7 +134,12 @@ impl<'a> Search<'a> {
     }
 
     /// Tries the seeds, then mutations of them.
-    fn try_mutations(&mut self, seeds: Vec<Recipe>, options: &Options, random: &mut Random) -> Option<WrongInstance> {
+    fn try_mutations(
+        &mut self,
+        seeds: impl Iterator<Item = Recipe>,
+        options: &Options,
+        random: &mut Random,
+    ) -> Option<WrongInstance> {
         for recipe in seeds {
             if let Some(found) = self.attempt(recipe, random) {
                 return Some(found);
@@ -158,85 +166,6 @@ impl<'a> Search<'a> {
         None
     }
 
-    /// Tries one instance with each element type that it admits.
-    fn try_element_types(&mut self, options: &Options, random: &mut Random) -> Option<WrongInstance> {
-        // The smallest instance is as good as any: the element types that operators admit do not depend on dimensions.
-        let size = |i: &&usize| self.pool[**i].ranks().iter().sum::<usize>();
-        let has_axes = |i: &&usize| self.pool[**i].ranks().iter().any(|&rank| rank > 0);
-        let base = self
-            .agreeing
-            .iter()
-            .filter(has_axes)
-            .min_by_key(size)
-            .or_else(|| self.agreeing.first());
-        let base = self.pool[*base?].clone();
-        let fits = |recipe: &Recipe| recipe.sides(self.trial).is_some_and(|sides| sides.types_agree());
-        let (all, complete) = probe::with_types(&base, &fits);
-        let enough = self.report.instances + options.instances.max(LEAST);
-        self.all_types = complete;
-        for next in all {
-            if self.seen.contains(&next.fingerprint()) {
-                continue;
-            }
-            if self.report.instances >= enough {
-                // The others still become forms of the proof.
-                self.uncompared.push(self.pool.len());
-                self.pool.push(next);
-                continue;
-            }
-            let before = self.agreeing.len();
-            if let Some(found) = self.attempt(next, random) {
-                return Some(found);
-            }
-            if self.agreeing.len() == before {
-                // There is no data of that type, or no operator computes in it; it still becomes a form of the proof.
-                self.uncompared.extend(self.pool.len().checked_sub(1));
-            }
-        }
-        None
-    }
-
-    /// Tries instances that random search rarely finds: equal dimensions where types differed, every order of axes,
-    /// numbers near those in the rule, sizes beyond them.
-    fn try_probes(&mut self, options: &Options, random: &mut Random) -> Option<WrongInstance> {
-        // A generator of its own, so that the number of draws here does not change the rest of the search.
-        let mut own = Random::part(options.seed, "one by one");
-        // The first instances are plain; later ones are more varied.
-        let mut bases = self.bases();
-        let some = [1, 2, 3].map(|part| self.agreeing.get(part * self.agreeing.len() / 4).copied());
-        bases.extend(some.into_iter().flatten());
-        bases.dedup();
-        let bases: Vec<Recipe> = bases.into_iter().map(|i| self.pool[i].clone()).collect();
-        let numbers = bases
-            .iter()
-            .flat_map(|r| probe::with_numbers(r, &self.numbers, &mut own))
-            .collect();
-        let operators = bases.first().map(|r| with_operators(r, &self.numbers, &mut own));
-        let kinds: [Vec<Vec<Recipe>>; 9] = [
-            operators.unwrap_or_default(),
-            self.refused.iter().map(probe::with_equal_extents).collect(),
-            bases.iter().map(probe::with_orders).collect(),
-            bases.iter().map(probe::with_moved_axes).collect(),
-            numbers,
-            bases.iter().map(|r| probe::with_sizes(r, &self.numbers)).collect(),
-            bases.iter().map(|r| probe::with_windows(r, &mut own)).collect(),
-            bases.iter().map(|r| probe::with_integers(r, &mut own)).collect(),
-            bases.iter().map(|r| probe::with_small_extents(r, &mut own)).collect(),
-        ];
-        for lists in kinds {
-            let enough = self.report.instances + (options.instances / 4).max(LEAST);
-            for next in interleaved(lists) {
-                if self.report.instances >= enough {
-                    break;
-                }
-                if let Some(found) = self.attempt(next, random) {
-                    return Some(found);
-                }
-            }
-        }
-        None
-    }
-
     /// Tries known instances again with coinciding dimensions.
     fn try_coincidences(&mut self, options: &Options, random: &mut Random) -> Option<WrongInstance> {
         // A generator of its own, so that the number of draws here does not change the rest of the search.
@@ -258,7 +187,7 @@ impl<'a> Search<'a> {
     }
 
     /// The first instances with different ranks.
-    fn bases(&self) -> Vec<usize> {
+    pub(super) fn bases(&self) -> Vec<usize> {
         let (mut ranks, mut out) = (Vec::new(), Vec::new());
         for &i in &self.agreeing {
             let own = self.pool[i].ranks();
@@ -300,7 +229,11 @@ impl<'a> Search<'a> {
         if !self.seen.insert(recipe.fingerprint()) {
             return None;
         }
-        let sides = recipe.sides(self.trial)?;
+        let Some(sides) = recipe.sides(self.trial) else {
+            self.parts.iter_mut().for_each(|parts| parts.rejected(&recipe));
+            return None;
+        };
+        self.is_built |= sides.target.is_ok();
         match self.comparer.compare(self.rule, &sides, random) {
             Finding::Mismatch(mismatch) => {
                 self.report.instances += 1;
@@ -316,6 +249,7 @@ impl<'a> Search<'a> {
                 *self.report.systems.entry(evidence.system()).or_default() += 1;
                 self.evidence.add(evidence);
                 self.agreeing.push(self.pool.len());
+                self.parts.iter_mut().for_each(|parts| parts.compared(&sides.watched));
                 if self.rule.class == Class::Bitwise {
                     self.same_bits = Some(true);
                 } else if self.same_bits != Some(false) {
@@ -339,9 +273,17 @@ impl<'a> Search<'a> {
         None
     }
 
+    /// True if the rule matches instances, and its target has no type at any.
+    pub(super) fn target_is_never_built(&self) -> bool {
+        self.report.refused > 0 && !self.is_built
+    }
+
     /// An instance where no engine applies the rule, if engines rarely do.
     fn rarely_applied(&mut self, plain: PlainCounts) -> Option<WrongInstance> {
         if plain.refused < NEVER || plain.refused <= OFTEN * plain.applied {
+            return None;
+        }
+        if self.target_is_never_built() {
             return None;
         }
         let (recipe, sides) = self.first_refused.take()?;
@@ -383,7 +325,7 @@ impl<'a> Search<'a> {
 }
 
 /// The first of each list, the second of each, and so on.
-fn interleaved(lists: Vec<Vec<Recipe>>) -> Vec<Recipe> {
+pub(super) fn interleaved(lists: Vec<Vec<Recipe>>) -> Vec<Recipe> {
     let mut lists: Vec<_> = lists.into_iter().map(Vec::into_iter).collect();
     let mut out = Vec::new();
     loop {

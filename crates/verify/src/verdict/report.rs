@@ -151,6 +151,40 @@ pub(crate) fn counterexample(found: WrongInstance) -> Counterexample {
     }
 }
 
+/// How often instances reached a condition of a rule, or of a `when` in its target: on either side, and close to its
+/// boundary. A comparison is a condition of its own; `and`, `or` and `not` are taken apart.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reached {
+    /// The condition, as written.
+    pub condition: String,
+    /// True for the condition of a `when`.
+    pub in_target: bool,
+    /// True for a comparison of numbers, which has a boundary.
+    pub compares: bool,
+    /// The instances compared where it holds.
+    pub holds: usize,
+    /// The instances where it fails: compared for a `when`, else tried.
+    pub fails: usize,
+    /// The instances compared where the two numbers are close.
+    pub boundary: usize,
+}
+
+impl fmt::Display for Reached {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Reached {
+            condition,
+            holds,
+            fails,
+            ..
+        } = self;
+        write!(f, "`{condition}` holds at {holds} instances and fails at {fails}")?;
+        if self.compares {
+            write!(f, "; {} are at its boundary", self.boundary)?;
+        }
+        Ok(())
+    }
+}
+
 /// A verdict and the evidence for it.
 #[derive(Debug, Clone)]
 pub struct Report {
@@ -167,6 +201,8 @@ pub struct Report {
     pub refused: usize,
     /// The reason at the first of these.
     pub refusal: Option<String>,
+    /// Which parts of the rule the instances reached.
+    pub reached: Vec<Reached>,
     /// Mutations that were tried.
     pub attempts: usize,
     /// Why the rule is not proved for all sizes; `None` if it is, or if no proof was attempted.
@@ -189,6 +225,7 @@ impl Report {
             systems: BTreeMap::new(),
             refused: 0,
             refusal: None,
+            reached: Vec::new(),
             attempts: 0,
             not_proved: None,
             class: None,

@@ -24,7 +24,7 @@ pub(crate) fn with_orders(recipe: &Recipe) -> Vec<Recipe> {
                 continue;
             }
             // With fewer than three axes every permutation is its own inverse.
-            for axes in [list.len(), 3] {
+            for axes in [3, list.len()] {
                 for order in orders(axes) {
                     out.push(with_order(recipe, &list, &order));
                 }

@@ -2,6 +2,7 @@
 //! all dimensions are equal, each number near one in the rule, and so on.
 
 mod axes;
+mod counts;
 mod numbers;
 mod sizes;
 mod types;
@@ -10,9 +11,10 @@ mod windows;
 use super::recipe::Recipe;
 
 pub(crate) use self::axes::{with_moved_axes, with_orders};
-pub(crate) use self::numbers::with_numbers;
-pub(crate) use self::sizes::{with_integers, with_sizes, with_small_extents};
-pub(crate) use self::types::with_types;
+pub(crate) use self::counts::{with_counts, with_empty_lists, with_ranks};
+pub(crate) use self::numbers::{with_all_numbers, with_numbers};
+pub(crate) use self::sizes::{with_blocks, with_integers, with_sizes, with_small_extents};
+pub(crate) use self::types::{with_discrete_types, with_types};
 pub(crate) use self::windows::with_windows;
 
 /// The dimensions of all axes where they are made equal.

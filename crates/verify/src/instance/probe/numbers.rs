@@ -8,28 +8,126 @@ use tautomer_op::{AttrKind, AttrValue};
 /// Limit on the numbers tried in one place.
 const NUMBERS: usize = 400;
 
-/// A place with a number: a constant, or an attribute in all calls of an operator in which it has the same value.
+/// The number of choices of all numbers at once.
+const TOGETHER: usize = 300;
+
+/// Numbers that rules seldom contain: fractions, numbers of either sign, small and large ones.
+const ORDINARY: [f64; 18] = [
+    3.0, 0.75, -2.0, 5.0, 1.5, 0.25, -0.5, 7.0, 1.75, 0.1, 10.0, 4.0, -3.0, 0.3, 100.0, 1e-3, 6.0, 1e6,
+];
+
+/// A place with a number: a constant, or an attribute in all calls of an operator in which it has the same value, if
+/// any.
 enum Numbered {
     Constant(usize),
-    Attribute(&'static str, usize, f64),
+    Attribute(&'static str, usize, Option<u64>),
+}
+
+fn bits(value: Option<&AttrValue>) -> Option<u64> {
+    value.and_then(AttrValue::as_float).map(f64::to_bits)
 }
 
 /// The recipe with each constant and each float attribute replaced by numbers at which the rule may change its
 /// behaviour: one list for each.
 pub(crate) fn with_numbers(recipe: &Recipe, numbers: &RuleNumbers, random: &mut Random) -> Vec<Vec<Recipe>> {
+    let places = places(recipe);
+    let numbers = numbers.thresholds();
+    let mut list = |place: &Numbered| -> Vec<Recipe> {
+        let mut all: Vec<f64> = numbers.iter().copied().take(NUMBERS).collect();
+        random.shuffle(&mut all);
+        let all = ORDINARY
+            .iter()
+            .take(6)
+            .copied()
+            .chain(all)
+            .chain(ORDINARY.iter().skip(6).copied());
+        all.map(|number| with_number(recipe.clone(), place, number)).collect()
+    };
+    places.iter().map(&mut list).collect()
+}
+
+/// The recipe with all constants and float attributes replaced at once, some by a number near one in the rule, some by
+/// any other: bounds may have any order, and one number may matter only beside another.
+pub(crate) fn with_all_numbers(recipe: &Recipe, numbers: &RuleNumbers, random: &mut Random) -> Vec<Recipe> {
+    let places = all_places(recipe);
+    if places.len() < 2 {
+        return Vec::new();
+    }
+    let near = numbers.thresholds();
+    let mut one = || {
+        let mut next = recipe.clone();
+        // Attributes that share a value may have to.
+        let tied = random.chance(1, 2);
+        let mut chosen: Vec<(&'static str, usize, Option<u64>, f64)> = Vec::new();
+        for place in &places {
+            let sign = if random.chance(1, 3) { -1.0 } else { 1.0 };
+            let number = match random.below(4) {
+                0 => None,
+                1 => random.pick(&near),
+                _ => random.pick(&ORDINARY).map(|n| sign * n),
+            };
+            match (place, number) {
+                (Single::Constant(i), Some(number)) => next = with_number(next, &Numbered::Constant(*i), number),
+                (Single::Attribute(i, k), number) => {
+                    let Step::Call { def, attrs, .. } = &mut next.steps[*i] else {
+                        continue;
+                    };
+                    let before = bits(attrs[*k].clone().or_else(|| def.attrs[*k].default_value()).as_ref());
+                    let same = |c: &&(&str, usize, Option<u64>, f64)| (c.0, c.1, c.2) == (def.name, *k, before);
+                    let number = match chosen.iter().find(same) {
+                        Some(known) if tied => Some(known.3),
+                        _ => number,
+                    };
+                    if let Some(number) = number {
+                        chosen.push((def.name, *k, before, number));
+                        attrs[*k] = Some(AttrValue::float(number));
+                    }
+                }
+                _ => {}
+            }
+        }
+        next
+    };
+    (0..TOGETHER).map(|_| one()).collect()
+}
+
+/// A place with a number: a constant, or an attribute of one call.
+enum Single {
+    Constant(usize),
+    Attribute(usize, usize),
+}
+
+fn all_places(recipe: &Recipe) -> Vec<Single> {
+    let mut out = Vec::new();
+    for (i, step) in recipe.steps.iter().enumerate() {
+        match step {
+            Step::Fill { .. } => out.push(Single::Constant(i)),
+            Step::Call { def, .. } => {
+                let floats = def
+                    .attrs
+                    .iter()
+                    .enumerate()
+                    .filter(|(_, a)| matches!(a.kind, AttrKind::Float));
+                out.extend(floats.map(|(k, _)| Single::Attribute(i, k)));
+            }
+            _ => {}
+        }
+    }
+    out
+}
+
+/// The places that hold numbers.
+fn places(recipe: &Recipe) -> Vec<Numbered> {
     let mut places: Vec<Numbered> = Vec::new();
     for (i, step) in recipe.steps.iter().enumerate() {
         match step {
             Step::Fill { .. } => places.push(Numbered::Constant(i)),
             Step::Call { def, attrs, .. } => {
                 for (k, (declared, value)) in def.attrs.iter().zip(attrs).enumerate() {
-                    let value = value.clone().or_else(|| declared.default_value());
-                    let Some(value) = value.as_ref().and_then(AttrValue::as_float) else {
-                        continue;
-                    };
-                    let known = places.iter().any(|p| {
-                        matches!(p, Numbered::Attribute(name, at, other)
-                            if (*name, *at, other.to_bits()) == (def.name, k, value.to_bits()))
+                    let value = bits(value.clone().or_else(|| declared.default_value()).as_ref());
+                    let known = places.iter().any(|p| match p {
+                        Numbered::Attribute(name, at, other) => (*name, *at, *other) == (def.name, k, value),
+                        Numbered::Constant(_) => false,
                     });
                     if matches!(declared.kind, AttrKind::Float) && !known {
                         places.push(Numbered::Attribute(def.name, k, value));
@@ -39,22 +137,14 @@ pub(crate) fn with_numbers(recipe: &Recipe, numbers: &RuleNumbers, random: &mut 
             _ => {}
         }
     }
-    let numbers = numbers.thresholds();
-    let mut list = |place: &Numbered| {
-        let all = numbers.iter().take(NUMBERS);
-        let mut all: Vec<Recipe> = all.map(|&number| with_number(recipe, place, number)).collect();
-        random.shuffle(&mut all);
-        all
-    };
-    places.iter().map(&mut list).collect()
+    places
 }
 
-fn with_number(recipe: &Recipe, place: &Numbered, number: f64) -> Recipe {
-    let mut out = recipe.clone();
+fn with_number(mut out: Recipe, place: &Numbered, number: f64) -> Recipe {
     match place {
         Numbered::Constant(i) => {
-            if let Step::Fill { value, .. } = &mut out.steps[*i] {
-                *value = number;
+            if let Step::Fill { value, dtype, .. } = &mut out.steps[*i] {
+                *value = if dtype.is_float() { number } else { number.round() };
             }
         }
         Numbered::Attribute(name, k, from) => {
@@ -64,10 +154,7 @@ fn with_number(recipe: &Recipe, place: &Numbered, number: f64) -> Recipe {
                     continue;
                 }
                 let now = attrs[*k].clone().or_else(|| def.attrs[*k].default_value());
-                if now
-                    .and_then(|v| v.as_float())
-                    .is_some_and(|v| v.to_bits() == from.to_bits())
-                {
+                if bits(now.as_ref()) == *from {
                     attrs[*k] = Some(AttrValue::float(number));
                 }
             }

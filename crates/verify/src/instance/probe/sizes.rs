@@ -1,4 +1,4 @@
-//! Dimensions, integers and counts of operands: small ones in every combination, and ones beyond those in the rule.
+//! Dimensions and integers: small ones in every combination, and ones beyond those in the rule.
 
 use super::squared;
 use crate::instance::mutate::{Place, RuleNumbers};
@@ -7,46 +7,125 @@ use crate::instance::recipe::{Recipe, Step};
 use tautomer_op::AttrKind;
 
 /// Dimensions that are tried in every combination over the operands.
-const SMALL: [i64; 3] = [1, 2, 0];
+const SMALL: [i64; 4] = [1, 3, 2, 0];
+
+/// The axes, counted from the end, along which they are tried.
+const ALONG: usize = 4;
 
 /// Limit on the operands whose dimensions are combined.
 const MIXED: usize = 5;
 
+/// Limit on the combinations of dimensions along one axis.
+const COMBINATIONS: usize = 256;
+
 /// The number of choices of integers tried.
-const INTEGERS: usize = 400;
+const CHOICES: usize = 500;
+
+/// Integers for attributes.
+const INTEGERS: [i64; 7] = [2, -1, 0, 3, 1, 4, -2];
+
+/// Dimensions that leave room for them.
+const ROOM: [i64; 5] = [4, 8, 3, 5, 6];
 
 /// The largest number of the rule that is used as a dimension.
-const LARGEST: i64 = 64;
+const LARGEST: i64 = 4000;
 
-/// Random values for all integer attributes that are not axes at once, with dimensions that leave room for them.
-pub(crate) fn with_integers(recipe: &Recipe, random: &mut Random) -> Vec<Recipe> {
+/// The largest number of the rule of which dimensions beyond its neighbours are tried.
+const FEW: i64 = 64;
+
+/// Random values for all integer attributes that are not axes at once, with dimensions that leave room for them; `fits`
+/// tells whether the rule matches.
+pub(crate) fn with_integers(recipe: &Recipe, fits: &dyn Fn(&Recipe) -> bool, random: &mut Random) -> Vec<Recipe> {
     let is_axis = |i: usize, k: usize| match &recipe.steps[i] {
         Step::Call { def, .. } => !matches!(def.attrs[k].kind, AttrKind::Int | AttrKind::Ints),
         _ => true,
     };
-    let places: Vec<Place> = recipe
+    let places: Vec<(Place, i64)> = recipe
         .integers()
         .into_iter()
-        .map(|(place, _)| place)
-        .filter(|place| matches!(place, Place::Attr(i, k, _) if !is_axis(*i, *k)))
+        .filter(|(place, _)| matches!(place, Place::Attr(i, k, _) if !is_axis(*i, *k)))
         .collect();
     if places.is_empty() {
         return Vec::new();
     }
+    // The pattern or a type may fix some of them.
+    let roomy = squared(recipe, ROOM[0]);
+    let is_free = |place: Place, now: i64| {
+        let others = INTEGERS.iter().filter(|n| **n != now);
+        others.into_iter().any(|&n| {
+            [recipe, &roomy].into_iter().any(|base| {
+                let mut next = base.clone();
+                next.set(place, n);
+                fits(&next)
+            })
+        })
+    };
+    let free: Vec<bool> = places.iter().map(|&(place, now)| is_free(place, now)).collect();
     let one = |random: &mut Random| {
-        let mut next = squared(recipe, random.pick(&[4, 8, 3, 5, 6]).unwrap_or(4));
+        let mut next = squared(recipe, random.pick(&ROOM).unwrap_or(4));
         let shared = random.pick(&[2, 1, 3]).unwrap_or(2);
-        let alike = random.chance(1, 2);
-        for &place in &places {
-            let own = random.pick(&[0, 1, 2, 3, 4, -1]).unwrap_or(1);
-            next.set(place, if alike { shared } else { own });
+        let (alike, ascending) = (random.chance(1, 3), random.chance(1, 2));
+        let mut before: Option<(Place, i64)> = None;
+        for (&(place, _), is_free) in places.iter().zip(&free) {
+            if alike {
+                next.set(place, shared);
+                continue;
+            }
+            if !is_free {
+                continue;
+            }
+            let mut own = random.pick(&INTEGERS).unwrap_or(1);
+            // Pairs such as a start and an end, which mean something in one order alone.
+            if let (Some((Place::Attr(i, ..), n)), Place::Attr(j, ..)) = (before, place)
+                && ascending
+                && i == j
+                && own < n
+            {
+                next.set(before.map_or(place, |(p, _)| p), own);
+                own = n;
+            }
+            next.set(place, own);
+            before = Some((place, own));
         }
         next
     };
-    (0..INTEGERS).map(|_| one(random)).collect()
+    (0..CHOICES).map(|_| one(random)).collect()
 }
 
-/// Dimensions 0, 1 and 2 in every combination over the operands, along one axis counted from the end.
+/// Each integer attribute that is not an axis at 2 and at 3, with one dimension of one operand a multiple of its
+/// square: blocks of groups, whose order matters only where there are several of each.
+pub(crate) fn with_blocks(recipe: &Recipe) -> Vec<Recipe> {
+    let mut out = Vec::new();
+    for (place, _) in recipe.integers() {
+        let Place::Attr(i, k, _) = place else { continue };
+        let Step::Call { def, .. } = &recipe.steps[i] else {
+            continue;
+        };
+        if !matches!(def.attrs[k].kind, AttrKind::Int) {
+            continue;
+        }
+        let tied = recipe.integers().into_iter().filter(|(other, _)| match *other {
+            Place::Attr(j, n, _) => {
+                n == k && matches!(&recipe.steps[j], Step::Call { def: other, .. } if other.name == def.name)
+            }
+            Place::Extent(..) => false,
+        });
+        let tied: Vec<Place> = tied.map(|(place, _)| place).collect();
+        for (leaf, shape) in (0..recipe.steps.len()).filter_map(|i| Some((i, recipe.shape(i)?))) {
+            for axis in 0..shape.len() {
+                for (size, times) in [(2, 4), (2, 8), (3, 9), (2, 12), (3, 18)] {
+                    let mut next = recipe.clone();
+                    tied.iter().for_each(|&place| next.set(place, size));
+                    next.set(Place::Extent(leaf, axis), times);
+                    out.push(next);
+                }
+            }
+        }
+    }
+    out
+}
+
+/// Dimensions 0 to 3 in every combination over the operands, along one axis counted from the end.
 pub(crate) fn with_small_extents(recipe: &Recipe, random: &mut Random) -> Vec<Recipe> {
     let leaves: Vec<usize> = (0..recipe.steps.len()).filter(|&i| recipe.shape(i).is_some()).collect();
     let most = leaves
@@ -56,14 +135,18 @@ pub(crate) fn with_small_extents(recipe: &Recipe, random: &mut Random) -> Vec<Re
         .max()
         .unwrap_or(0);
     let mut out = Vec::new();
-    for axis in 1..=most.min(2) {
+    for axis in 1..=most.min(ALONG) {
         let along: Vec<usize> = leaves
             .iter()
             .copied()
             .filter(|&i| recipe.shape(i).is_some_and(|s| s.len() >= axis))
             .collect();
         let count = SMALL.len().pow(along.len().min(MIXED) as u32);
-        for mut choice in 0..count {
+        let choices: Vec<usize> = match count {
+            ..=COMBINATIONS => (0..count).collect(),
+            _ => (0..COMBINATIONS).map(|_| random.below(count)).collect(),
+        };
+        for mut choice in choices {
             let mut next = recipe.clone();
             for &i in along.iter().take(MIXED) {
                 if let Some(shape) = next.shape_mut(i) {
@@ -92,7 +175,11 @@ pub(crate) fn with_sizes(recipe: &Recipe, numbers: &RuleNumbers) -> Vec<Recipe> 
         .collect();
     sizes.sort_unstable();
     sizes.dedup();
-    let beyond: Vec<i64> = sizes.iter().flat_map(|n| [n + 1, n + 2, 2 * n]).chain([8, 9]).collect();
+    let beyond = |n: &i64| match *n {
+        n if n > FEW => vec![n, n + 1],
+        n => vec![n + 1, n, n + 2, 2 * n],
+    };
+    let beyond: Vec<i64> = sizes.iter().flat_map(beyond).chain([8, 9]).collect();
     for &(place, value) in &integers {
         let is_extent = matches!(place, Place::Extent(..));
         if seen.contains(&(is_extent, value)) {
@@ -100,10 +187,16 @@ pub(crate) fn with_sizes(recipe: &Recipe, numbers: &RuleNumbers) -> Vec<Recipe> 
         }
         seen.push((is_extent, value));
         for &size in &beyond {
-            for together in [true, false] {
-                let mut next = recipe.clone();
+            // With the places that hold the same number, alone, and along an axis beside dimensions of 1.
+            for together in [Some(true), Some(false), None] {
+                let mut next = match together {
+                    Some(_) => recipe.clone(),
+                    None if is_extent => squared(recipe, 1),
+                    None => continue,
+                };
                 for &(other, same) in &integers {
-                    if other == place || together && same == value && matches!(other, Place::Extent(..)) == is_extent {
+                    let alike = same == value && matches!(other, Place::Extent(..)) == is_extent;
+                    if other == place || together != Some(false) && alike {
                         next.set(other, size);
                     }
                 }
@@ -111,66 +204,5 @@ pub(crate) fn with_sizes(recipe: &Recipe, numbers: &RuleNumbers) -> Vec<Recipe> 
             }
         }
     }
-    // Calls with more operands than any integer in the rule.
-    let most = sizes.last().map_or(6, |n| (n + 1).clamp(6, 20)) as usize;
-    for (i, step) in recipe.steps.iter().enumerate() {
-        let Step::Call { def, operands, .. } = step else {
-            continue;
-        };
-        if def.arity().1.is_none() && !operands.is_empty() && operands.len() < most {
-            out.extend(with_members(recipe, i, most));
-        }
-    }
     out
-}
-
-/// The recipe with more operands of a call: copies of the last one, with leaves of their own.
-fn with_members(recipe: &Recipe, call: usize, most: usize) -> Option<Recipe> {
-    let mut out = Recipe {
-        steps: recipe.steps[..call].to_vec(),
-        roots: Vec::new(),
-    };
-    let Step::Call { def, operands, attrs } = &recipe.steps[call] else {
-        return None;
-    };
-    let mut operands = operands.clone();
-    let last = *operands.last()?;
-    while operands.len() < most {
-        let copy = copied(&mut out, last)?;
-        operands.push(copy);
-    }
-    let added = out.steps.len() - call;
-    out.steps.push(Step::Call {
-        def,
-        operands,
-        attrs: attrs.clone(),
-    });
-    for step in &recipe.steps[call + 1..] {
-        let mut step = step.clone();
-        step.renumber(&|i| if i >= call { i + added } else { i });
-        out.steps.push(step);
-    }
-    out.roots = recipe
-        .roots
-        .iter()
-        .map(|&i| if i >= call { i + added } else { i })
-        .collect();
-    Some(out)
-}
-
-/// A copy of a step with leaves of its own; everything else is shared.
-fn copied(recipe: &mut Recipe, step: usize) -> Option<usize> {
-    let mut copy = recipe.steps.get(step)?.clone();
-    match &mut copy {
-        Step::Call { operands, .. } => {
-            // Members differ in their first operand.
-            if let Some(&first) = operands.first() {
-                operands[0] = copied(recipe, first)?;
-            }
-        }
-        Step::Leaf { .. } | Step::Fill { .. } => {}
-        _ => return Some(step),
-    }
-    recipe.steps.push(copy);
-    Some(recipe.steps.len() - 1)
 }

@@ -6,6 +6,9 @@ use tautomer_tensor::DType;
 /// Element types used to find out which operands share a type.
 const TELLING: [DType; 5] = [DType::F64, DType::F16, DType::I32, DType::U8, DType::Bool];
 
+/// Element types that are not real, for instances beyond one of each type.
+const DISCRETE: [DType; 4] = [DType::I32, DType::U8, DType::I64, DType::Bool];
+
 /// Limit on the combinations of element types.
 const COMBINATIONS: usize = 150;
 
@@ -33,6 +36,18 @@ fn retyped(recipe: &Recipe, steps: &[usize], to: DType) -> Option<Recipe> {
         }
     }
     Some(out)
+}
+
+/// The recipe with all real operands of a type that is not real, as far as it fits.
+pub(crate) fn with_discrete_types(recipe: &Recipe, fits: &dyn Fn(&Recipe) -> bool) -> Vec<Recipe> {
+    let real: Vec<usize> = (0..recipe.steps.len())
+        .filter(|&i| dtype(recipe, i).is_some_and(DType::is_float))
+        .collect();
+    if real.is_empty() {
+        return Vec::new();
+    }
+    let all = DISCRETE.iter().filter_map(|&to| retyped(recipe, &real, to));
+    all.filter(|next| fits(next)).collect()
 }
 
 /// The recipe with every element type that it admits, and whether the list is complete; `fits` tells whether the rule

@@ -5,7 +5,7 @@ use crate::instance::recipe::{Recipe, Step};
 use tautomer_op::{AttrValue, ShapeRule};
 
 /// The number of windows tried.
-const WINDOWS: usize = 300;
+const WINDOWS: usize = 600;
 
 /// Random windows, the same along every spatial axis: kernels, strides, dilations, pads on either side, `ceil_mode`.
 pub(crate) fn with_windows(recipe: &Recipe, random: &mut Random) -> Vec<Recipe> {
@@ -14,11 +14,14 @@ pub(crate) fn with_windows(recipe: &Recipe, random: &mut Random) -> Vec<Recipe> 
         return Vec::new();
     }
     let small = |random: &mut Random| 1 + random.below(3) as i64;
+    let axes = recipe.ranks().into_iter().max().unwrap_or(3).saturating_sub(2).max(1);
     let one = |random: &mut Random| {
         let mut next = recipe.clone();
         let (kernel, stride, dilation) = (small(random), small(random), small(random));
         let pads = [0; 2].map(|_| random.pick(&[0, 0, 1, 2, -1]).unwrap_or(0));
-        let (ceil, counted, extent) = (random.chance(1, 2), random.chance(1, 2), 2 + random.below(5) as i64);
+        let (ceil, counted, extent) = (random.chance(1, 2), random.chance(1, 2), 1 + random.below(7) as i64);
+        // The pattern may fix the kernel of a convolution.
+        let resized = random.chance(2, 3);
         for i in 0..next.steps.len() {
             let Step::Call { def, attrs, operands } = &mut next.steps[i] else {
                 continue;
@@ -37,12 +40,12 @@ pub(crate) fn with_windows(recipe: &Recipe, random: &mut Random) -> Vec<Recipe> 
                 let spatial = |n: usize, x: i64| Some(AttrValue::ints(&vec![x; n]));
                 *value = match (declared.name, n) {
                     ("kernel_shape", Some(n)) if windows && !has_kernel => spatial(n, kernel),
-                    ("strides", _) if windows => spatial(n.unwrap_or(1), stride),
-                    ("dilations", _) if windows => spatial(n.unwrap_or(1), dilation),
+                    ("strides", _) if windows => spatial(n.unwrap_or(axes), stride),
+                    ("dilations", _) if windows => spatial(n.unwrap_or(axes), dilation),
                     ("ceil_mode", _) => Some(AttrValue::Bool(ceil)),
                     ("count_include_pad", _) if random.chance(1, 2) => Some(AttrValue::Bool(counted)),
                     ("pads", _) if windows && random.chance(2, 3) => {
-                        let half = n.unwrap_or(2) / 2;
+                        let half = n.unwrap_or(2 * axes) / 2;
                         let pads = pads.map(|p| p.max(0));
                         Some(AttrValue::ints(&[vec![pads[0]; half], vec![pads[1]; half]].concat()))
                     }
@@ -58,7 +61,7 @@ pub(crate) fn with_windows(recipe: &Recipe, random: &mut Random) -> Vec<Recipe> 
                 continue;
             }
             for (place, size) in [(0, extent), (1, kernel)] {
-                if place == 1 && !has_kernel {
+                if place == 1 && !(has_kernel && resized) {
                     continue;
                 }
                 if let Some(shape) = operands.get(place).and_then(|&u| next.shape_mut(u))

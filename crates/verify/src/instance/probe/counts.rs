@@ -1,0 +1,142 @@
+//! Counts: operands of calls that take any number of them, axes of operands, elements of lists.
+
+use crate::instance::mutate::RuleNumbers;
+use crate::instance::recipe::{Recipe, Step};
+use tautomer_op::{AttrKind, AttrValue};
+
+/// The least count of operands to try, and the greatest.
+const MEMBERS: (i64, i64) = (6, 40);
+
+/// The greatest rank to try.
+const RANK: usize = 9;
+
+/// Calls with more operands than the instances have, and than the integers in the rule.
+pub(crate) fn with_counts(recipe: &Recipe, numbers: &RuleNumbers) -> Vec<Recipe> {
+    let mut counts: Vec<i64> = Vec::new();
+    for &n in numbers.written().iter().filter(|n| **n > 1) {
+        counts.extend([n + 1, n, n + 2].into_iter().filter(|n| *n <= MEMBERS.1));
+    }
+    counts.extend([MEMBERS.0, 1]);
+    let mut seen: Vec<i64> = Vec::new();
+    counts.retain(|n| {
+        !seen.contains(n) && {
+            seen.push(*n);
+            true
+        }
+    });
+    let mut out = Vec::new();
+    for count in counts {
+        for (i, step) in recipe.steps.iter().enumerate() {
+            let Step::Call { def, operands, .. } = step else {
+                continue;
+            };
+            if def.arity().1.is_none() && !operands.is_empty() {
+                out.extend(with_members(recipe, i, count as usize));
+            }
+        }
+    }
+    out
+}
+
+/// Operands with more axes, up to a rank that rules seldom mention: in front, of dimension 1, or the first of them 2.
+pub(crate) fn with_ranks(recipe: &Recipe) -> Vec<Recipe> {
+    let highest = recipe.ranks().into_iter().max().unwrap_or(0);
+    let mut out = Vec::new();
+    for rank in (highest + 1..=RANK).rev() {
+        for everywhere in [true, false] {
+            for first in [2, 1] {
+                let mut next = recipe.clone();
+                for i in 0..next.steps.len() {
+                    let is_constant = matches!(next.steps[i], Step::Fill { .. });
+                    let Some(shape) = next.shape_mut(i) else { continue };
+                    if is_constant || !everywhere && shape.len() < highest {
+                        continue;
+                    }
+                    let mut more = vec![1; rank - highest];
+                    more[0] = first;
+                    shape.splice(0..0, more);
+                }
+                out.push(next);
+            }
+        }
+    }
+    out
+}
+
+/// Each list of integers or axes empty, in all calls of the operator that has it.
+pub(crate) fn with_empty_lists(recipe: &Recipe) -> Vec<Recipe> {
+    let mut out = Vec::new();
+    let mut seen: Vec<(&str, usize)> = Vec::new();
+    for step in &recipe.steps {
+        let Step::Call { def, .. } = step else { continue };
+        for (k, attr) in def.attrs.iter().enumerate() {
+            if !matches!(attr.kind, AttrKind::Ints | AttrKind::Axes(_)) || seen.contains(&(def.name, k)) {
+                continue;
+            }
+            seen.push((def.name, k));
+            let mut next = recipe.clone();
+            for other in &mut next.steps {
+                if let Step::Call { def: of, attrs, .. } = other
+                    && of.name == def.name
+                {
+                    attrs[k] = Some(AttrValue::ints(&[]));
+                }
+            }
+            out.push(next);
+        }
+    }
+    out
+}
+
+/// The recipe with another number of operands of a call; added ones are copies of the last, with leaves of their own.
+fn with_members(recipe: &Recipe, call: usize, count: usize) -> Option<Recipe> {
+    let mut out = Recipe {
+        steps: recipe.steps[..call].to_vec(),
+        roots: Vec::new(),
+    };
+    let Step::Call { def, operands, attrs } = &recipe.steps[call] else {
+        return None;
+    };
+    let mut operands = operands.clone();
+    let last = *operands.last()?;
+    operands.truncate(count);
+    while operands.len() < count {
+        let copy = copied(&mut out, last)?;
+        operands.push(copy);
+    }
+    let added = out.steps.len() - call;
+    out.steps.push(Step::Call {
+        def,
+        operands,
+        attrs: attrs.clone(),
+    });
+    for step in &recipe.steps[call + 1..] {
+        let mut step = step.clone();
+        step.renumber(&|i| if i >= call { i + added } else { i });
+        out.steps.push(step);
+    }
+    out.roots = recipe
+        .roots
+        .iter()
+        .map(|&i| if i >= call { i + added } else { i })
+        .collect();
+    out.prune();
+    Some(out)
+}
+
+/// A copy of a step with leaves of its own; everything else is shared.
+fn copied(recipe: &mut Recipe, step: usize) -> Option<usize> {
+    let mut copy = recipe.steps.get(step)?.clone();
+    match &mut copy {
+        Step::Call { operands, .. } => {
+            // Members differ in their first operand.
+            if let Some(&first) = operands.first() {
+                operands[0] = copied(recipe, first)?;
+            }
+        }
+        Step::Leaf { .. } | Step::Fill { .. } => {}
+        _ => return Some(step),
+    }
+    recipe.steps.push(copy);
+    Some(recipe.steps.len() - 1)
+}

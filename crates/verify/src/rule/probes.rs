@@ -1,0 +1,205 @@
+//! The enumerated part of a search: instances that mutation rarely finds, made from the first ones that agree.
+//!
+//! None of it depends on the seed of the options, except through instances that mutation has found.
+
+use super::search::{Search, interleaved};
+use crate::compare::finding::WrongInstance;
+use crate::instance::mutate::with_operators;
+use crate::instance::random::Random;
+use crate::instance::recipe::Recipe;
+use crate::instance::{coincide, legalized, probe};
+use crate::verdict::options::Options;
+
+/// The least number of instances tried of each kind, however few are asked for.
+const LEAST: usize = 2;
+
+/// Instances whose integer and boolean versions are tried.
+const RETYPED: usize = 4;
+
+/// Instances of which counts and ranks are tried.
+const PLAIN: usize = 2;
+
+/// Instances with other words and flags that are probed.
+const WORDED: usize = 4;
+
+/// Recipes of one kind, a list for each instance that they are made from, and the part of the budget that they get.
+struct Kind {
+    lists: Vec<Vec<Recipe>>,
+    part: usize,
+}
+
+impl Search<'_> {
+    /// Tries one instance with each element type that it admits, and others with elements that are not real.
+    pub(super) fn try_element_types(&mut self, options: &Options, random: &mut Random) -> Option<WrongInstance> {
+        // The smallest instance is as good as any: the element types that operators admit do not depend on dimensions.
+        // But where every dimension is 1, elements seldom show a difference.
+        let weight = |i: &&usize| {
+            let recipe = &self.pool[**i];
+            let extents = (0..recipe.steps.len()).filter_map(|i| recipe.shape(i)).flatten();
+            (
+                extents.filter(|n| **n < 2).count(),
+                recipe.ranks().iter().sum::<usize>(),
+            )
+        };
+        let has_axes = |i: &&usize| self.pool[**i].ranks().iter().any(|&rank| rank > 0);
+        self.forms = self.agreeing.len();
+        let base = self
+            .agreeing
+            .iter()
+            .filter(has_axes)
+            .min_by_key(weight)
+            .or_else(|| self.agreeing.first());
+        let base = self.pool[*base?].clone();
+        let fits = |recipe: &Recipe| recipe.sides(self.trial).is_some_and(|sides| sides.types_agree());
+        let (all, complete) = probe::with_types(&base, &fits);
+        let bases = self
+            .bases()
+            .into_iter()
+            .chain(self.agreeing.iter().rev().copied())
+            .take(RETYPED);
+        let discrete: Vec<Vec<Recipe>> = bases
+            .map(|i| probe::with_discrete_types(&self.pool[i], &fits))
+            .collect();
+        let enough = self.report.instances + options.instances.max(LEAST);
+        self.all_types = complete;
+        for next in all {
+            if self.seen.contains(&next.fingerprint()) {
+                continue;
+            }
+            if self.report.instances >= enough {
+                // The others still become forms of the proof.
+                self.uncompared.push(self.pool.len());
+                self.pool.push(next);
+                continue;
+            }
+            let before = self.agreeing.len();
+            if let Some(found) = self.attempt(next, random) {
+                return Some(found);
+            }
+            if self.agreeing.len() == before {
+                // There is no data of that type, or no operator computes in it; it still becomes a form of the proof.
+                self.uncompared.extend(self.pool.len().checked_sub(1));
+            }
+        }
+        self.forms = self.agreeing.len();
+        interleaved(discrete)
+            .into_iter()
+            .find_map(|next| self.attempt(next, random))
+    }
+
+    /// Tries instances that random search rarely finds: equal dimensions where types differed, every order of axes,
+    /// numbers near those in the rule, sizes beyond them.
+    pub(super) fn try_probes(&mut self, options: &Options, random: &mut Random) -> Option<WrongInstance> {
+        // The first instances are plain; later ones are more varied.
+        let mut bases = self.bases();
+        bases.extend(self.roomiest(&bases));
+        bases.extend(self.agreeing.get(self.agreeing.len() / 2));
+        let mut seen: Vec<usize> = Vec::new();
+        bases.retain(|i| {
+            let is_new = !seen.contains(i);
+            seen.push(*i);
+            is_new
+        });
+        let bases: Vec<Recipe> = bases.into_iter().map(|i| self.pool[i].clone()).collect();
+        let worded = self.worded(&bases);
+        let kinds = self.kinds(&bases);
+        let more = self.kinds_of_words(&worded);
+        for Kind { lists, part } in kinds.into_iter().chain(more) {
+            let enough = self.report.instances + (options.instances / part).max(LEAST);
+            for next in interleaved(lists) {
+                if self.report.instances >= enough {
+                    break;
+                }
+                if let Some(found) = self.attempt(next, random) {
+                    return Some(found);
+                }
+            }
+        }
+        None
+    }
+
+    /// For each of these instances, the one of the same ranks with the fewest dimensions of 1: along those, nothing can
+    /// be mistaken.
+    fn roomiest(&self, bases: &[usize]) -> Vec<usize> {
+        let small = |recipe: &Recipe| {
+            let extents = (0..recipe.steps.len()).filter_map(|i| recipe.shape(i)).flatten();
+            extents.filter(|n| **n < 2).count()
+        };
+        let of = |base: &usize| {
+            let ranks = self.pool[*base].ranks();
+            let alike = self.agreeing.iter().copied().filter(|&i| self.pool[i].ranks() == ranks);
+            alike.min_by_key(|&i| (small(&self.pool[i]), i))
+        };
+        bases.iter().filter_map(of).collect()
+    }
+
+    fn kinds(&self, bases: &[Recipe]) -> Vec<Kind> {
+        let fits = &|recipe: &Recipe| recipe.sides(self.trial).is_some();
+        let own = &mut Random::part(0, "one by one");
+        let numbers = &self.numbers;
+        let kind = |part: usize, lists: Vec<Vec<Recipe>>| Kind { lists, part };
+        let each = |make: &mut dyn FnMut(&Recipe) -> Vec<Recipe>| bases.iter().map(make).collect::<Vec<_>>();
+        let operators = bases
+            .first()
+            .map(|r| with_operators(r, numbers, own))
+            .unwrap_or_default();
+        let single = bases
+            .iter()
+            .flat_map(|r| probe::with_numbers(r, numbers, own))
+            .collect();
+        vec![
+            kind(4, operators),
+            kind(4, self.refused.iter().map(probe::with_equal_extents).collect()),
+            kind(2, each(&mut probe::with_orders)),
+            kind(2, each(&mut probe::with_moved_axes)),
+            kind(3, single),
+            kind(1, each(&mut |r| probe::with_all_numbers(r, numbers, own))),
+            kind(
+                4,
+                bases
+                    .iter()
+                    .take(PLAIN)
+                    .map(|r| probe::with_counts(r, numbers))
+                    .collect(),
+            ),
+            kind(8, bases.iter().take(PLAIN).map(probe::with_ranks).collect()),
+            kind(8, each(&mut probe::with_blocks)),
+            kind(8, each(&mut probe::with_empty_lists)),
+            kind(4, each(&mut |r| probe::with_sizes(r, numbers))),
+            kind(2, each(&mut |r| probe::with_windows(r, own))),
+            kind(4, each(&mut |r| probe::with_integers(r, fits, own))),
+            kind(3, each(&mut |r| probe::with_small_extents(r, own))),
+        ]
+    }
+
+    /// The kinds that are tried with other words and flags than those of the first instances.
+    fn kinds_of_words(&self, bases: &[Recipe]) -> Vec<Kind> {
+        let fits = &|recipe: &Recipe| recipe.sides(self.trial).is_some();
+        let own = &mut Random::part(0, "with other words");
+        let each = |make: &mut dyn FnMut(&Recipe) -> Vec<Recipe>| Kind {
+            lists: bases.iter().map(make).collect(),
+            part: 8,
+        };
+        vec![
+            each(&mut probe::with_blocks),
+            each(&mut |r| probe::with_sizes(r, &self.numbers)),
+            each(&mut |r| probe::with_integers(r, fits, own)),
+            each(&mut |r| probe::with_small_extents(r, own)),
+        ]
+    }
+
+    /// The first instances with each word and flag of each attribute that they do not have.
+    fn worded(&self, bases: &[Recipe]) -> Vec<Recipe> {
+        let own = &mut Random::part(0, "words");
+        let mut out = Vec::new();
+        for base in bases.iter().take(1) {
+            for next in coincide::worded(base) {
+                let next = legalized(next, own);
+                if out.len() < WORDED && next.sides(self.trial).is_some_and(|sides| sides.types_agree()) {
+                    out.push(next);
+                }
+            }
+        }
+        out
+    }
+}
