@@ -157,6 +157,11 @@ impl Iterator for Seeds<'_> {
     }
 }
 
+/// All initial instances of a search.
+pub(crate) fn seeds(rule: &Arc<Rule>, trial: &Trial, examples: &[Example]) -> Vec<Recipe> {
+    Seeds::of(rule, trial, examples).collect()
+}
+
 /// The number of alternatives in the source that no instance matches.
 pub(crate) fn unmatched_alternatives(rule: &Rule, instances: &[&Recipe]) -> usize {
     let alternatives = sketch::alternatives(rule).into_iter();

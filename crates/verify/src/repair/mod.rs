@@ -16,7 +16,7 @@ use self::choice::choose;
 use self::vocabulary::Vocabulary;
 use crate::instance::random::Random;
 use crate::instance::recipe::Recipe;
-use crate::instance::seeds::Seeds;
+use crate::instance::seeds::{Seeds, seeds};
 use crate::rule::search::Search;
 use crate::rule::shrink::{Shrinking, shrink};
 use crate::rule::{in_order, verify};
@@ -225,7 +225,7 @@ fn instances(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> (Vec<
     let mut search = Search::new(rule, &trial, options);
     let (mut wrong, mut small) = (Vec::new(), Vec::new());
     let most = options.instances.saturating_mul(options.attempts);
-    let mut todo: Vec<Recipe> = Seeds::of(rule, &trial, examples).collect();
+    let mut todo = seeds(rule, &trial, examples);
     todo.reverse();
     while search.report.attempts < most && search.report.instances + wrong.len() < 2 * options.instances {
         let next = match todo.pop() {

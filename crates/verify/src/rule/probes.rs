@@ -4,7 +4,7 @@
 
 use super::search::{Search, interleaved};
 use crate::compare::finding::WrongInstance;
-use crate::instance::mutate::with_operators;
+use crate::instance::mutate::{Place, with_operators};
 use crate::instance::random::Random;
 use crate::instance::recipe::Recipe;
 use crate::instance::{coincide, legalized, probe};
@@ -14,7 +14,7 @@ use crate::verdict::options::Options;
 const LEAST: usize = 2;
 
 /// Instances whose integer and boolean versions are tried.
-const RETYPED: usize = 4;
+const RETYPED: usize = 10;
 
 /// Instances of which counts and ranks are tried.
 const PLAIN: usize = 2;
@@ -52,11 +52,10 @@ impl Search<'_> {
         let base = self.pool[*base?].clone();
         let fits = |recipe: &Recipe| recipe.sides(self.trial).is_some_and(|sides| sides.types_agree());
         let (all, complete) = probe::with_types(&base, &fits);
-        let bases = self
-            .bases()
-            .into_iter()
-            .chain(self.agreeing.iter().rev().copied())
-            .take(RETYPED);
+        let first = self.bases();
+        let roomy = self.roomiest(&first);
+        let bases = first.into_iter().chain(roomy);
+        let bases = bases.chain(self.agreeing.iter().rev().copied()).take(RETYPED);
         let discrete: Vec<Vec<Recipe>> = bases
             .map(|i| probe::with_discrete_types(&self.pool[i], &fits))
             .collect();
@@ -118,19 +117,27 @@ impl Search<'_> {
         None
     }
 
-    /// For each of these instances, the one of the same ranks with the fewest dimensions of 1: along those, nothing can
-    /// be mistaken.
+    /// For each of these instances, two of the same ranks: one with the fewest dimensions of 1, along which nothing can be
+    /// mistaken, and one with the fewest attributes that are 0, which have no effect.
     fn roomiest(&self, bases: &[usize]) -> Vec<usize> {
-        let small = |recipe: &Recipe| {
-            let extents = (0..recipe.steps.len()).filter_map(|i| recipe.shape(i)).flatten();
-            extents.filter(|n| **n < 2).count()
+        let count = |i: usize, has: &dyn Fn(Place, i64) -> bool| {
+            let all = self.pool[i].integers().into_iter();
+            all.filter(|&(place, n)| has(place, n)).count()
         };
-        let of = |base: &usize| {
+        let is_extent = |place: Place| matches!(place, Place::Extent(..));
+        let small = |i: usize| count(i, &|place, n| is_extent(place) && n < 2);
+        let zeros = |i: usize| count(i, &|place, n| !is_extent(place) && n == 0);
+        let others = |i: usize| count(i, &|place, n| !is_extent(place) && n != 0);
+        let mut out = Vec::new();
+        for base in bases {
             let ranks = self.pool[*base].ranks();
             let alike = self.agreeing.iter().copied().filter(|&i| self.pool[i].ranks() == ranks);
-            alike.min_by_key(|&i| (small(&self.pool[i]), i))
-        };
-        bases.iter().filter_map(of).collect()
+            let alike: Vec<usize> = alike.collect();
+            out.extend(alike.iter().copied().min_by_key(|&i| (small(i), i)));
+            let idle = |i: usize| (zeros(i), std::cmp::Reverse(others(i)), small(i), i);
+            out.extend(alike.iter().copied().min_by_key(|&i| idle(i)));
+        }
+        out
     }
 
     fn kinds(&self, bases: &[Recipe]) -> Vec<Kind> {
@@ -152,7 +159,7 @@ impl Search<'_> {
             kind(4, self.refused.iter().map(probe::with_equal_extents).collect()),
             kind(2, each(&mut probe::with_orders)),
             kind(2, each(&mut probe::with_moved_axes)),
-            kind(3, single),
+            kind(2, single),
             kind(1, each(&mut |r| probe::with_all_numbers(r, numbers, own))),
             kind(
                 4,
@@ -165,7 +172,7 @@ impl Search<'_> {
             kind(8, bases.iter().take(PLAIN).map(probe::with_ranks).collect()),
             kind(8, each(&mut probe::with_blocks)),
             kind(8, each(&mut probe::with_empty_lists)),
-            kind(4, each(&mut |r| probe::with_sizes(r, numbers))),
+            kind(2, each(&mut |r| probe::with_sizes(r, numbers))),
             kind(2, each(&mut |r| probe::with_windows(r, own))),
             kind(4, each(&mut |r| probe::with_integers(r, fits, own))),
             kind(3, each(&mut |r| probe::with_small_extents(r, own))),

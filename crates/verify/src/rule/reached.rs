@@ -32,8 +32,6 @@ struct Atom {
     /// Its place among the watched expressions, and those of the sides of a comparison.
     at: usize,
     sides: Option<(usize, usize)>,
-    /// One of several conditions any of which suffices.
-    is_choice: bool,
 }
 
 impl Parts {
@@ -63,13 +61,12 @@ impl Parts {
     }
 
     fn add(&mut self, rule: &Rule, condition: ExprId, in_target: bool) {
-        let mut stack = vec![(condition, false)];
-        while let Some((next, is_choice)) = stack.pop() {
+        let mut stack = vec![condition];
+        while let Some(next) = stack.pop() {
             let sides = match rule.ast.kind(next) {
                 ExprKind::Binary { op, lhs, rhs } => match op {
                     BinaryOp::And | BinaryOp::Or => {
-                        let is_choice = is_choice || *op == BinaryOp::Or;
-                        stack.extend([(*rhs, is_choice), (*lhs, is_choice)]);
+                        stack.extend([*rhs, *lhs]);
                         continue;
                     }
                     BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge => Some((*lhs, *rhs)),
@@ -79,7 +76,7 @@ impl Parts {
                     op: UnaryOp::Not,
                     operand,
                 } => {
-                    stack.push((*operand, is_choice));
+                    stack.push(*operand);
                     continue;
                 }
                 _ => None,
@@ -91,7 +88,6 @@ impl Parts {
             self.atoms.push(Atom {
                 at: watch(next),
                 sides: sides.map(|(a, b)| (watch(a), watch(b))),
-                is_choice,
                 reached: Reached {
                     condition: format_expr(&rule.ast, next),
                     in_target,
@@ -145,22 +141,16 @@ impl Parts {
         self.atoms.iter().map(|atom| atom.reached.clone()).collect()
     }
 
-    /// A part that no comparison reached although the rule admits it, as far as its text tells.
+    /// A branch of the target that no comparison reached.
     pub(super) fn missed(&self) -> Option<String> {
-        self.atoms.iter().find_map(|Atom { reached, is_choice, .. }| {
-            let Reached {
-                condition,
-                in_target,
-                holds,
-                fails,
-                ..
-            } = reached;
-            let what = match (*in_target || *is_choice, *holds, *fails) {
-                (true, 0, 1..) => "holds",
-                (true, 1.., 0) if *in_target => "does not hold",
+        let parts = self.atoms.iter().map(|atom| &atom.reached);
+        parts.filter(|part| part.in_target).find_map(|part| {
+            let what = match (part.holds, part.fails) {
+                (0, 1..) => "holds",
+                (1.., 0) => "does not hold",
                 _ => return None,
             };
-            Some(format!("`{condition}` {what}"))
+            Some(format!("`{}` {what}", part.condition))
         })
     }
 }

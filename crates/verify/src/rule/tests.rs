@@ -9,6 +9,7 @@ use crate::compare::comparer::Comparer;
 use crate::compare::finding::Finding;
 use crate::instance::legalized;
 use crate::instance::mutate::{RuleNumbers, mutated};
+use crate::instance::seeds::seeds;
 use crate::verdict::lock::Entry;
 use crate::verdict::report::Counterexample;
 use crate::verdict::shipped::Subject;

@@ -30,7 +30,16 @@ pub(crate) use self::variants::variants;
 const EXTENTS: [i64; 8] = [1, 2, 3, 4, 5, 1, 6, 0];
 
 /// Element types to try.
-const DTYPES: [DType; 6] = [DType::F32, DType::F64, DType::I32, DType::I64, DType::Bool, DType::U8];
+const DTYPES: [DType; 8] = [
+    DType::F32,
+    DType::F64,
+    DType::I32,
+    DType::I64,
+    DType::Bool,
+    DType::U8,
+    DType::F16,
+    DType::BF16,
+];
 
 /// A random small mutation; inference may reject it.
 pub(crate) fn mutated(recipe: &Recipe, numbers: &RuleNumbers, random: &mut Random) -> Recipe {

@@ -2,6 +2,7 @@
 
 use super::{EQUAL, squared};
 use crate::instance::recipe::{Recipe, Step};
+use tautomer_graph::Node;
 use tautomer_op::{AttrKind, AttrValue};
 
 /// Up to so many axes are permuted in every order; more are only rotated.
@@ -11,32 +12,49 @@ const AXES: usize = 4;
 pub(crate) fn with_orders(recipe: &Recipe) -> Vec<Recipe> {
     let mut out = Vec::new();
     let mut seen: Vec<Vec<i64>> = Vec::new();
-    for step in &recipe.steps {
-        let Step::Call { def, attrs, .. } = step else { continue };
-        for (declared, value) in def.attrs.iter().zip(attrs) {
-            let Some(list) = value.as_ref().and_then(AttrValue::as_ints) else {
-                continue;
-            };
-            let mut sorted = list.clone();
-            sorted.sort_unstable();
-            let is_order = list.len() > 1 && sorted.iter().enumerate().all(|(i, &n)| n == i as i64);
-            if !matches!(declared.kind, AttrKind::Axes(_)) || !is_order || seen.contains(&list) {
-                continue;
-            }
-            // With fewer than three axes every permutation is its own inverse.
-            for axes in [3, list.len()] {
-                for order in orders(axes) {
-                    out.push(with_order(recipe, &list, &order));
-                }
-            }
-            seen.push(list);
+    let lists = written_lists(recipe);
+    for (step, attr, list) in &lists {
+        let Step::Call { def, .. } = &recipe.steps[*step] else {
+            continue;
+        };
+        let mut sorted = list.clone();
+        sorted.sort_unstable();
+        let is_order = list.len() > 1 && sorted.iter().enumerate().all(|(i, &n)| n == i as i64);
+        if !matches!(def.attrs[*attr].kind, AttrKind::Axes(_)) || !is_order || seen.contains(list) {
+            continue;
         }
+        // With fewer than three axes every permutation is its own inverse.
+        for axes in [3, list.len()] {
+            for order in orders(axes) {
+                out.push(with_order(recipe, &lists, list, &order));
+            }
+        }
+        seen.push(list.clone());
+    }
+    out
+}
+
+/// The lists of integers in attributes, with those that inference fills in, by step and place.
+fn written_lists(recipe: &Recipe) -> Vec<(usize, usize, Vec<i64>)> {
+    let Ok((graph, _, made)) = recipe.build_steps() else {
+        return Vec::new();
+    };
+    let mut out = Vec::new();
+    for (i, v) in made.iter().enumerate() {
+        let Node::Call { attrs, .. } = &graph.vertex(*v).node else {
+            continue;
+        };
+        let lists = attrs
+            .iter()
+            .enumerate()
+            .filter_map(|(k, attr)| Some((i, k, attr.as_ints()?)));
+        out.extend(lists);
     }
     out
 }
 
 /// The recipe with one permutation replaced by another, and with operands of matching rank.
-fn with_order(recipe: &Recipe, before: &[i64], order: &[i64]) -> Recipe {
+fn with_order(recipe: &Recipe, lists: &[(usize, usize, Vec<i64>)], before: &[i64], order: &[i64]) -> Recipe {
     let mut out = squared(recipe, EQUAL[0]);
     for i in 0..out.steps.len() {
         if let Some(shape) = out.shape_mut(i)
@@ -45,12 +63,9 @@ fn with_order(recipe: &Recipe, before: &[i64], order: &[i64]) -> Recipe {
             shape.resize(order.len(), EQUAL[0]);
         }
     }
-    for step in &mut out.steps {
-        let Step::Call { attrs, .. } = step else { continue };
-        for value in attrs.iter_mut().flatten() {
-            if value.as_ints().as_deref() == Some(before) {
-                *value = AttrValue::ints(order);
-            }
+    for (i, k, _) in lists.iter().filter(|(_, _, list)| list == before) {
+        if let Step::Call { attrs, .. } = &mut out.steps[*i] {
+            attrs[*k] = Some(AttrValue::ints(order));
         }
     }
     out
@@ -82,11 +97,14 @@ fn orders(n: usize) -> Vec<Vec<i64>> {
 /// so it fits even where a correct rule should not accept it.
 pub(crate) fn with_moved_axes(recipe: &Recipe) -> Vec<Recipe> {
     let mut out = Vec::new();
-    for n in EQUAL {
+    let highest = recipe.ranks().into_iter().max().unwrap_or(0);
+    // Dimensions of 1 may stay, or be made equal as well where an operand has all axes.
+    for (n, all) in EQUAL.into_iter().flat_map(|n| [(n, true), (n, false)]) {
         let mut equal = recipe.clone();
         for i in 0..equal.steps.len() {
             if let Some(shape) = equal.shape_mut(i) {
-                shape.iter_mut().filter(|d| **d > 1).for_each(|d| *d = n);
+                let full = all && shape.len() == highest;
+                shape.iter_mut().filter(|d| full || **d > 1).for_each(|d| *d = n);
             }
         }
         for i in 0..equal.steps.len() {

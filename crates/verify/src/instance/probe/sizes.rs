@@ -177,7 +177,7 @@ pub(crate) fn with_sizes(recipe: &Recipe, numbers: &RuleNumbers) -> Vec<Recipe> 
     sizes.dedup();
     let beyond = |n: &i64| match *n {
         n if n > FEW => vec![n, n + 1],
-        n => vec![n + 1, n, n + 2, 2 * n],
+        n => vec![2 * n, n + 1, n],
     };
     let beyond: Vec<i64> = sizes.iter().flat_map(beyond).chain([8, 9]).collect();
     for &(place, value) in &integers {

@@ -7,7 +7,7 @@ use tautomer_tensor::DType;
 const TELLING: [DType; 5] = [DType::F64, DType::F16, DType::I32, DType::U8, DType::Bool];
 
 /// Element types that are not real, for instances beyond one of each type.
-const DISCRETE: [DType; 4] = [DType::I32, DType::U8, DType::I64, DType::Bool];
+const DISCRETE: [DType; 3] = [DType::I32, DType::U8, DType::Bool];
 
 /// Limit on the combinations of element types.
 const COMBINATIONS: usize = 150;
