@@ -32,7 +32,7 @@ fn by_instances(text: &str, laws: Laws) -> Verdict {
     let trial = Trial::new(set.rules[0].clone());
     let mut random = Random::part(0, "test");
     let mut search = Search::new(&set.rules[0], &trial, &options);
-    match search.search(seeds(&set.rules[0], &trial, &[]), &options, &mut random) {
+    match search.search(Seeds::of(&set.rules[0], &trial, &[]), &options, &mut random) {
         None => search.evidence.verdict(),
         Some(found) => Verdict::Refuted(Box::new(counterexample(found))),
     }
