@@ -1,6 +1,7 @@
 //! From pest's pairs to the syntax tree.
 
 mod blocks;
+mod columns;
 mod expr;
 mod items;
 
