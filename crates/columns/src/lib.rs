@@ -1,0 +1,24 @@
+//! Expressions over the columns of Arrow tables: text, types, functions, evaluation.
+//!
+//! [`schema`] reads the text of a schema, [`Expressions::parse`] infers the types of expressions over it, and
+//! [`Projector`] and [`Filter`] evaluate them over record batches. The language is described in this crate's
+//! `README.md`.
+
+mod eval;
+mod expression;
+mod function;
+mod infer;
+mod kernels;
+mod options;
+mod program;
+mod refused;
+mod schema;
+mod types;
+
+pub use eval::{Filter, Projector, Selection};
+pub use expression::Expressions;
+pub use function::{FunctionInfo, function_names, functions, return_type};
+pub use options::{OnFailure, Options, Overflow};
+pub use refused::refused;
+pub use schema::schema;
+pub use types::{Type, TypeSet};
