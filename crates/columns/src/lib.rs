@@ -6,6 +6,8 @@
 
 mod eval;
 mod expression;
+#[cfg(feature = "files")]
+mod files;
 mod function;
 mod infer;
 mod kernels;
@@ -15,8 +17,11 @@ mod refused;
 mod schema;
 mod types;
 
-pub use eval::{Filter, Projector, Selection};
+pub use arrow_array::RecordBatch;
+pub use eval::{Filter, Projector, Selection, one_row};
 pub use expression::Expressions;
+#[cfg(feature = "files")]
+pub use files::{TableFormat, TableReader, TableWriter, describe_schema};
 pub use function::{FunctionInfo, function_names, functions, return_type};
 pub use options::{OnFailure, Options, Overflow};
 pub use refused::refused;

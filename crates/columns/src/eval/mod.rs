@@ -243,6 +243,22 @@ impl Filter {
     }
 }
 
+/// A batch of one row without columns, over which expressions of literals have one value.
+///
+/// ```
+/// use tautomer_columns::{Expressions, Projector, one_row, schema};
+///
+/// let expressions = Expressions::parse(&schema("").unwrap(), "2 ** 10").unwrap();
+/// let projector = Projector::make(&[expressions]).unwrap();
+/// assert_eq!(projector.evaluate(&one_row()).unwrap()[0].len(), 1);
+/// ```
+pub fn one_row() -> RecordBatch {
+    let options = arrow_array::RecordBatchOptions::new().with_row_count(Some(1));
+    let schema = Arc::new(arrow_schema::Schema::empty());
+    RecordBatch::try_new_with_options(schema, Vec::new(), &options)
+        .unwrap_or_else(|error| unreachable!("no column has another length: {error}"))
+}
+
 /// The options that expressions were parsed with decide how they are evaluated.
 impl Expressions {
     /// The options.

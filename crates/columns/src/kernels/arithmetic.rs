@@ -1,7 +1,7 @@
 //! Arithmetic and bitwise functions.
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, ArrowNativeTypeOp, ArrowPrimitiveType, BooleanArray, PrimitiveArray};
+use arrow_array::{ArrayRef, ArrowNativeTypeOp, ArrowPrimitiveType, BooleanArray, PrimitiveArray};
 use arrow_buffer::BooleanBuffer;
 use std::sync::Arc;
 

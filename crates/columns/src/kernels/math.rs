@@ -1,7 +1,7 @@
 //! Mathematical functions. Those of `f32` return `f32`, all others `f64`.
 
 use arrow_array::types::{Float32Type, Float64Type};
-use arrow_array::{Array, ArrayRef, ArrowNativeTypeOp, ArrowPrimitiveType};
+use arrow_array::{ArrayRef, ArrowNativeTypeOp, ArrowPrimitiveType};
 use arrow_buffer::BooleanBuffer;
 use std::sync::Arc;
 
