@@ -17,7 +17,11 @@ fn text(bytes: &[u8]) -> String {
 
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("data.csv"), "x,y,z\n1,0.5,true\n2,0.25,false\n,8.0,true\n4,,\n").unwrap();
+    std::fs::write(
+        folder.path().join("data.csv"),
+        "x,y,z\n1,0.5,true\n2,0.25,false\n,8.0,true\n4,,\n",
+    )
+    .unwrap();
     folder
 }
 
@@ -40,7 +44,11 @@ fn tables_of_every_kind_hold_the_same() {
         let all = ["eval", "x", "y", "z", "--input", input.as_str(), "-o", output.as_str()];
         let out = tautomer(folder.path(), &all);
         assert!(out.status.success(), "{}", text(&out.stderr));
-        assert!(text(&out.stderr).contains("x: Int64, y: Float64, z: Boolean -> "), "{}", text(&out.stderr));
+        assert!(
+            text(&out.stderr).contains("x: Int64, y: Float64, z: Boolean -> "),
+            "{}",
+            text(&out.stderr)
+        );
         let out = tautomer(folder.path(), &["eval", "-q", "x", expression, "--input", &output]);
         assert_eq!(text(&out.stdout), wanted, "{}", text(&out.stderr));
         input = output;
@@ -53,12 +61,29 @@ fn filters_and_options() {
     let filtered = ["eval", "-q", "x", "--filter", "y < 1", "--input", "data.csv"];
     let out = tautomer(folder.path(), &filtered);
     assert_eq!(text(&out.stdout), "x\n1\n2\n");
-    let out = tautomer(folder.path(), &["eval", "-q", "y ^ 2", "--caret-is-power", "--input", "data.csv"]);
+    let out = tautomer(
+        folder.path(),
+        &["eval", "-q", "y ^ 2", "--caret-is-power", "--input", "data.csv"],
+    );
     assert_eq!(text(&out.stdout).lines().nth(1), Some("0.25"));
-    let out = tautomer(folder.path(), &["eval", "-q", "x + y", "--promote", "--input", "data.csv"]);
+    let out = tautomer(
+        folder.path(),
+        &["eval", "-q", "x + y", "--promote", "--input", "data.csv"],
+    );
     assert_eq!(text(&out.stdout).lines().nth(1), Some("1.5"));
-    let null = ["eval", "-q", "1i64 / (x - 2)", "--division-by-zero", "null", "--input", "data.csv"];
-    assert_eq!(text(&tautomer(folder.path(), &null).stdout), "1i64 / (x - 2)\n-1\n\"\"\n\"\"\n0\n");
+    let null = [
+        "eval",
+        "-q",
+        "1i64 / (x - 2)",
+        "--division-by-zero",
+        "null",
+        "--input",
+        "data.csv",
+    ];
+    assert_eq!(
+        text(&tautomer(folder.path(), &null).stdout),
+        "1i64 / (x - 2)\n-1\n\"\"\n\"\"\n0\n"
+    );
 }
 
 #[test]

@@ -156,7 +156,16 @@ pub(crate) enum Kernel {
     Rows(for<'a> fn(&Context<'_>, &[Cell<'a>]) -> Result<Cell<'a>, Failure>),
 }
 
+/// A function of doubles, for calls of single values.
+#[derive(Clone, Copy)]
+pub(crate) enum Real {
+    One(fn(f64) -> f64),
+    Two(fn(f64, f64) -> f64),
+    Test(fn(f64, f64) -> bool),
+}
+
 /// A function.
+#[derive(Clone, Copy)]
 pub(crate) struct Function {
     /// Its names; the first one is shown in messages.
     pub(crate) names: &'static [&'static str],
@@ -168,6 +177,8 @@ pub(crate) struct Function {
     pub(crate) pure_function: bool,
     /// The implementation.
     pub(crate) kernel: Kernel,
+    /// The same for single doubles, if there is a faster way.
+    pub(crate) real: Option<Real>,
 }
 
 impl Function {
@@ -183,6 +194,7 @@ impl Function {
             nulls: Nulls::Strict,
             pure_function: true,
             kernel,
+            real: None,
         }
     }
 
@@ -191,6 +203,14 @@ impl Function {
         Function {
             nulls: Nulls::Own,
             ..Function::strict(names, signatures, kernel)
+        }
+    }
+
+    /// The function with its form for single doubles.
+    pub(crate) const fn with_real(self, real: Real) -> Self {
+        Function {
+            real: Some(real),
+            ..self
         }
     }
 

@@ -14,6 +14,7 @@ mod kernels;
 mod options;
 mod program;
 mod refused;
+mod scalar;
 mod schema;
 mod types;
 
@@ -25,5 +26,10 @@ pub use files::{TableFormat, TableReader, TableWriter, describe_schema};
 pub use function::{FunctionInfo, function_names, functions, return_type};
 pub use options::{OnFailure, Options, Overflow};
 pub use refused::refused;
+pub use scalar::Scalar;
 pub use schema::schema;
 pub use types::{Type, TypeSet};
+
+#[doc = include_str!("../README.md")]
+#[cfg(doctest)]
+struct Readme;

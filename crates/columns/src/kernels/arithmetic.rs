@@ -6,7 +6,7 @@ use arrow_buffer::BooleanBuffer;
 use std::sync::Arc;
 
 use crate::function::Arg::{Of, T};
-use crate::function::{Function, Kernel, Returns, Signature};
+use crate::function::{Function, Kernel, Real, Returns, Signature};
 use crate::kernels::cell::Failure;
 use crate::kernels::column::{Column, Context, map, no_case, rows_where, values, with_integer, with_number, zip};
 use crate::kernels::dates;
@@ -29,11 +29,12 @@ pub(crate) const FUNCTIONS: &[Function] = &[
             Signature::new(TypeSet::INSTANTS, &[Of(INTS), T], Returns::T),
         ],
         Kernel::Arrays(add),
-    ),
-    Function::strict(&["subtract"], &[TWO, LATER], Kernel::Arrays(subtract)),
-    Function::strict(&["multiply"], &[TWO], Kernel::Arrays(multiply)),
-    Function::strict(&["divide"], &[TWO], Kernel::Arrays(divide)),
-    Function::strict(&["div"], &[TWO], Kernel::Arrays(div)),
+    )
+    .with_real(Real::Two(|a, b| a + b)),
+    Function::strict(&["subtract"], &[TWO, LATER], Kernel::Arrays(subtract)).with_real(Real::Two(|a, b| a - b)),
+    Function::strict(&["multiply"], &[TWO], Kernel::Arrays(multiply)).with_real(Real::Two(|a, b| a * b)),
+    Function::strict(&["divide"], &[TWO], Kernel::Arrays(divide)).with_real(Real::Two(|a, b| a / b)),
+    Function::strict(&["div"], &[TWO], Kernel::Arrays(div)).with_real(Real::Two(|a, b| (a / b).trunc())),
     Function::strict(
         &["mod", "modulo"],
         &[
@@ -45,18 +46,21 @@ pub(crate) const FUNCTIONS: &[Function] = &[
             ),
         ],
         Kernel::Arrays(modulo),
-    ),
-    Function::strict(&["pmod"], &[TWO], Kernel::Arrays(pmod)),
+    )
+    .with_real(Real::Two(|a, b| a % b)),
+    Function::strict(&["pmod"], &[TWO], Kernel::Arrays(pmod)).with_real(Real::Two(|a, b| (a % b + b) % b)),
     Function::strict(
         &["negative"],
         &[Signature::new(TypeSet::SIGNED.or(TypeSet::FLOATS), &[T], Returns::T)],
         Kernel::Arrays(negative),
-    ),
+    )
+    .with_real(Real::One(|a| -a)),
     Function::strict(
         &["positive"],
         &[Signature::new(NUMBERS, &[T], Returns::T)],
         Kernel::Arrays(|_, args| Column::from(Arc::clone(&args[0]))),
-    ),
+    )
+    .with_real(Real::One(|a| a)),
     Function::strict(
         &["bitwise_and"],
         &[Signature::new(BITS, &[T, T], Returns::T)],

@@ -7,7 +7,7 @@ use arrow_array::{Array, ArrayRef, BooleanArray};
 use arrow_buffer::BooleanBuffer;
 
 use crate::function::Arg::{Of, T};
-use crate::function::{Function, Kernel, Returns, Signature};
+use crate::function::{Function, Kernel, Real, Returns, Signature};
 use crate::kernels::column::{Column, Context, no_case, rows_where, values, with_number, with_primitive};
 use crate::types::{Type, TypeSet};
 
@@ -22,17 +22,21 @@ const TRUTH: &[Signature] = &[Signature::new(
 )];
 
 pub(crate) const FUNCTIONS: &[Function] = &[
-    Function::strict(&["equal", "eq", "same"], PAIR, Kernel::Arrays(equal)),
-    Function::strict(&["not_equal"], PAIR, Kernel::Arrays(not_equal)),
-    Function::strict(&["less_than"], PAIR, Kernel::Arrays(less)),
-    Function::strict(&["less_than_or_equal_to"], PAIR, Kernel::Arrays(less_or_equal)),
-    Function::strict(&["greater_than"], PAIR, Kernel::Arrays(greater)),
-    Function::strict(&["greater_than_or_equal_to"], PAIR, Kernel::Arrays(greater_or_equal)),
+    Function::strict(&["equal", "eq", "same"], PAIR, Kernel::Arrays(equal)).with_real(Real::Test(|a, b| a == b)),
+    Function::strict(&["not_equal"], PAIR, Kernel::Arrays(not_equal)).with_real(Real::Test(|a, b| a != b)),
+    Function::strict(&["less_than"], PAIR, Kernel::Arrays(less)).with_real(Real::Test(|a, b| a < b)),
+    Function::strict(&["less_than_or_equal_to"], PAIR, Kernel::Arrays(less_or_equal))
+        .with_real(Real::Test(|a, b| a <= b)),
+    Function::strict(&["greater_than"], PAIR, Kernel::Arrays(greater)).with_real(Real::Test(|a, b| a > b)),
+    Function::strict(&["greater_than_or_equal_to"], PAIR, Kernel::Arrays(greater_or_equal))
+        .with_real(Real::Test(|a, b| a >= b)),
     Function::strict(
         &["not"],
         &[Signature::new(TypeSet::one(Type::Bool), &[T], Returns::T)],
         Kernel::Arrays(|_, args| column(!args[0].as_boolean().values())),
-    ),
+    )
+    // Of single values, truth is one.
+    .with_real(Real::One(|a| 1.0 - a)),
     Function::own(
         &["is_distinct_from"],
         PAIR,

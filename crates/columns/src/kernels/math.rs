@@ -6,7 +6,7 @@ use arrow_buffer::BooleanBuffer;
 use std::sync::Arc;
 
 use crate::function::Arg::T;
-use crate::function::{Function, Kernel, Returns, Signature};
+use crate::function::{Function, Kernel, Real, Returns, Signature};
 use crate::kernels::cell::{Cell, Failure};
 use crate::kernels::column::{Column, Context, map, no_case, rows_where, values, with_integer, with_number, zip};
 use crate::types::{Type, TypeSet};
@@ -14,62 +14,38 @@ use crate::types::{Type, TypeSet};
 const ONE: &[Signature] = &[Signature::new(TypeSet::NUMBERS, &[T], Returns::Float)];
 const TWO: &[Signature] = &[Signature::new(TypeSet::NUMBERS, &[T, T], Returns::Float)];
 
-/// A row of the table for a function of one float.
+/// A row of the table for a function of one float: those of `f32` and of `f64`.
 macro_rules! float {
-    ($($name:literal)|+, $f:expr) => {
-        Function::strict(&[$($name),+], ONE, Kernel::Arrays(|c, args| one(c, args, |a: f32| $f(a), |a: f64| $f(a))))
-    };
-}
-
-/// Functions that the standard library has for both floats, in one spelling.
-trait Real: Copy {
-    fn cot(self) -> Self;
-}
-impl Real for f32 {
-    fn cot(self) -> Self {
-        self.tan().recip()
-    }
-}
-impl Real for f64 {
-    fn cot(self) -> Self {
-        self.tan().recip()
-    }
-}
-
-/// `name` with the method of that name of `f32` and `f64`.
-macro_rules! method {
-    ($($name:literal)|+, $method:ident) => {
-        Function::strict(
-            &[$($name),+],
-            ONE,
-            Kernel::Arrays(|c, args| one(c, args, f32::$method, f64::$method)),
-        )
+    ($($name:literal)|+, $single:expr, $double:expr) => {
+        Function::strict(&[$($name),+], ONE, Kernel::Arrays(|c, args| one(c, args, $single, $double)))
+            .with_real(Real::One($double))
     };
 }
 
 pub(crate) const FUNCTIONS: &[Function] = &[
-    method!("sqrt", sqrt),
-    method!("cbrt", cbrt),
-    method!("exp", exp),
-    method!("ln", ln),
-    method!("log10", log10),
-    method!("sin", sin),
-    method!("cos", cos),
-    method!("tan", tan),
-    method!("asin", asin),
-    method!("acos", acos),
-    method!("atan", atan),
-    method!("sinh", sinh),
-    method!("cosh", cosh),
-    method!("tanh", tanh),
-    float!("cot", Real::cot),
-    method!("radians", to_radians),
-    method!("degrees" | "udfdegrees", to_degrees),
+    float!("sqrt", f32::sqrt, f64::sqrt),
+    float!("cbrt", f32::cbrt, f64::cbrt),
+    float!("exp", f32::exp, f64::exp),
+    float!("ln", f32::ln, f64::ln),
+    float!("log10", f32::log10, f64::log10),
+    float!("sin", f32::sin, f64::sin),
+    float!("cos", f32::cos, f64::cos),
+    float!("tan", f32::tan, f64::tan),
+    float!("asin", f32::asin, f64::asin),
+    float!("acos", f32::acos, f64::acos),
+    float!("atan", f32::atan, f64::atan),
+    float!("sinh", f32::sinh, f64::sinh),
+    float!("cosh", f32::cosh, f64::cosh),
+    float!("tanh", f32::tanh, f64::tanh),
+    float!("cot", |a| a.tan().recip(), |a| a.tan().recip()),
+    float!("radians", f32::to_radians, f64::to_radians),
+    float!("degrees" | "udfdegrees", f32::to_degrees, f64::to_degrees),
     Function::strict(
         &["atan2"],
         TWO,
         Kernel::Arrays(|c, args| two(c, args, f32::atan2, f64::atan2)),
-    ),
+    )
+    .with_real(Real::Two(f64::atan2)),
     // `log(x)` is the natural logarithm, `log(base, x)` that of a base.
     Function::strict(
         &["log"],
@@ -78,22 +54,26 @@ pub(crate) const FUNCTIONS: &[Function] = &[
             Signature::new(TypeSet::NUMBERS, &[T, T], Returns::Float),
         ],
         Kernel::Arrays(log),
-    ),
+    )
+    .with_real(Real::One(f64::ln)),
     Function::strict(
         &["power", "pow"],
         &[Signature::new(TypeSet::NUMBERS, &[T, T], Returns::T)],
         Kernel::Arrays(power),
-    ),
+    )
+    .with_real(Real::Two(f64::powf)),
     Function::strict(
         &["abs"],
         &[Signature::new(TypeSet::NUMBERS, &[T], Returns::T)],
         Kernel::Arrays(super::arithmetic::abs),
-    ),
+    )
+    .with_real(Real::One(f64::abs)),
     Function::strict(
         &["sign"],
         &[Signature::new(TypeSet::NUMBERS, &[T], Returns::T)],
         Kernel::Arrays(sign),
-    ),
+    )
+    .with_real(Real::One(|a| if a == 0.0 { a } else { a.signum() })),
     Function::strict(
         &["factorial"],
         &[Signature::new(

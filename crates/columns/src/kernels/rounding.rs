@@ -5,7 +5,7 @@ use arrow_array::types::{Float32Type, Float64Type};
 use std::sync::Arc;
 
 use crate::function::Arg::{Of, T};
-use crate::function::{Function, Kernel, Returns, Signature};
+use crate::function::{Function, Kernel, Real, Returns, Signature};
 use crate::kernels::cell::{Cell, Failure};
 use crate::kernels::column::{Column, Context, map};
 use crate::types::{Type, TypeSet};
@@ -22,18 +22,21 @@ pub(crate) const FUNCTIONS: &[Function] = &[
         &["ceil", "ceiling"],
         ONE,
         Kernel::Arrays(|c, args| one(c, args, f32::ceil, f64::ceil)),
-    ),
+    )
+    .with_real(Real::One(f64::ceil)),
     Function::strict(
         &["floor"],
         ONE,
         Kernel::Arrays(|c, args| one(c, args, f32::floor, f64::floor)),
-    ),
+    )
+    .with_real(Real::One(f64::floor)),
     // Halves to even numbers.
     Function::strict(
         &["bround"],
         ONE,
         Kernel::Arrays(|c, args| one(c, args, f32::round_ties_even, f64::round_ties_even)),
-    ),
+    )
+    .with_real(Real::One(f64::round_ties_even)),
     // Halves away from zero.
     Function::strict(
         &["round"],
@@ -45,7 +48,8 @@ pub(crate) const FUNCTIONS: &[Function] = &[
                 (whole + i128::from(rest.abs() * 2 >= unit) * value.signum()) * unit
             }),
         }),
-    ),
+    )
+    .with_real(Real::One(f64::round)),
     Function::strict(
         &["truncate", "trunc"],
         BOTH,
@@ -53,7 +57,8 @@ pub(crate) const FUNCTIONS: &[Function] = &[
             1 => one(c, args, f32::trunc, f64::trunc),
             _ => digits(c, args, f64::trunc, |value, unit| value / unit * unit),
         }),
-    ),
+    )
+    .with_real(Real::One(f64::trunc)),
 ];
 
 /// A rounding of floats; integers are whole already.

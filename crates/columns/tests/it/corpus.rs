@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use arrow_array::cast::AsArray;
 use arrow_array::types::Float64Type;
 use arrow_array::{ArrayRef, Float64Array};
-use tautomer_columns::{Expressions, Options, Projector, Type};
+use tautomer_columns::{Expressions, Options, Projector, Scalar, Type};
 
 use crate::{batch, column};
 
@@ -24,7 +24,17 @@ fn check(name: &str, text: &str, at: [f64; 4], at_least: usize) {
                 Projector::make(&[parsed])?.evaluate(&batch)
             })
             .map(|outputs| outputs[0].as_primitive::<Float64Type>().value(0));
+        let single = Scalar::compile(expression, &["x", "y", "z", "w"]).map(|scalar| scalar.eval(&at));
+        if let (Ok(found), Ok(single)) = (&found, &single)
+            && found.to_bits() != single.to_bits()
+        {
+            problems.push(format!(
+                "{name}:{}: {expression} is {found}, of single numbers {single}",
+                number + 1
+            ));
+        }
         match found {
+            Err(_) if single.is_ok() => problems.push(format!("{name}:{}: only of single numbers", number + 1)),
             Ok(found) if (found - wanted).abs() <= 1e-10 * wanted.abs() || found == wanted => {}
             Ok(found) => problems.push(format!("{name}:{}: {expression} is {found}, not {wanted}", number + 1)),
             Err(found) => problems.push(format!("{name}:{}: {expression}\n{found}", number + 1)),

@@ -6,7 +6,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::*;
 use arrow_array::*;
 use arrow_schema::DataType;
-use tautomer_columns::{Expressions, Filter, OnFailure, Options, Overflow, Projector, Selection, schema};
+use tautomer_columns::{Expressions, Filter, OnFailure, Options, Overflow, Projector, Scalar, Selection, schema};
 
 use crate::{batch, column, eval, eval_with, problem};
 
@@ -355,4 +355,77 @@ fn values_of_functions() {
         }
     }
     assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
+
+/// Single numbers go through the same table of functions.
+#[test]
+fn scalar_calls_agree_with_arrays() {
+    let values = [-2.5, -0.0, 0.0, 0.3, 1.0, 2.0, 7.75];
+    let pairs: Vec<(f64, f64)> = values.iter().flat_map(|&x| values.map(|y| (x, y))).collect();
+    let columns = vec![
+        column::<Float64Array>(pairs.iter().map(|pair| pair.0).collect::<Vec<_>>()),
+        column::<Float64Array>(pairs.iter().map(|pair| pair.1).collect::<Vec<_>>()),
+    ];
+    let batch = batch("x: f64, y: f64", columns);
+    for text in [
+        "x + y",
+        "x - y",
+        "x * y",
+        "x / y",
+        "x % y",
+        "x ^ y",
+        "-x",
+        "abs(x)",
+        "sign(x)",
+        "div(x, y)",
+        "pmod(x, y)",
+        "sqrt(x)",
+        "cbrt(x)",
+        "exp(x)",
+        "ln(x)",
+        "log(x)",
+        "log10(x)",
+        "sin(x)",
+        "cos(x)",
+        "tan(x)",
+        "asin(x)",
+        "acos(x)",
+        "atan(x)",
+        "sinh(x)",
+        "cosh(x)",
+        "tanh(x)",
+        "cot(x)",
+        "radians(x)",
+        "degrees(x)",
+        "atan2(x, y)",
+        "round(x)",
+        "bround(x)",
+        "floor(x)",
+        "ceil(x)",
+        "trunc(x)",
+        "if(x > y, x, y)",
+        "if(x < 0 and y < 0 or x == y, 1, 2)",
+        "if(not (x >= y) or x != 1, x in (1, 2) and y <= 2, x in (0.3))",
+        "if(x in (0, 7.75), 1, 0)",
+    ] {
+        let Ok(scalar) = Scalar::compile(text, &["x", "y"]) else {
+            panic!("{text}")
+        };
+        let array = eval_with(&batch, text, &Options::calculator()).unwrap();
+        for (row, &(x, y)) in pairs.iter().enumerate() {
+            let one = scalar.eval(&[x, y]);
+            let wanted = match array.data_type() {
+                DataType::Boolean => f64::from(u8::from(array.as_boolean().value(row))),
+                _ => array.as_primitive::<Float64Type>().value(row),
+            };
+            assert!(
+                one == wanted || one.is_nan() && wanted.is_nan(),
+                "{text} at {x} {y}: {one} {wanted}"
+            );
+        }
+    }
+    assert_eq!(
+        problem(Scalar::compile("castVARCHAR(x, 3i64) == 'a'", &["x"])).0,
+        "T0705"
+    );
 }

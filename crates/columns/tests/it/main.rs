@@ -5,6 +5,8 @@ mod corpus;
 mod evaluation;
 mod language;
 mod registry;
+#[cfg(feature = "files")]
+mod tables;
 mod types;
 
 use std::sync::Arc;

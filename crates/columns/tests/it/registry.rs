@@ -205,3 +205,34 @@ fn page() -> String {
     }
     out
 }
+
+/// Every test that the page of coverage names exists.
+#[test]
+fn tests_of_the_coverage_page_exist() {
+    let page = include_str!("../../COVERAGE.md");
+    let sources = [
+        include_str!("corpus.rs"),
+        include_str!("evaluation.rs"),
+        include_str!("language.rs"),
+        include_str!("registry.rs"),
+        include_str!("types.rs"),
+        include_str!("../../src/function.rs"),
+        include_str!("../../../../tests/eval.rs"),
+    ];
+    let mut count = 0;
+    for row in page
+        .lines()
+        .filter(|line| line.starts_with("| ") && !line.starts_with("| row"))
+    {
+        let tests = row.trim_end_matches(" |").rsplit(" | ").next().unwrap_or_default();
+        for name in tests.split('`').skip(1).step_by(2) {
+            count += 1;
+            let definition = format!("fn {name}(");
+            assert!(
+                sources.iter().any(|text| text.contains(&definition)),
+                "there is no test `{name}`"
+            );
+        }
+    }
+    assert!(count > 40, "{count} tests are named");
+}

@@ -59,6 +59,7 @@ impl<'s> Builder<'s> {
 
     /// Expressions, where `^` is exclusive or.
     pub(in super::super) fn outputs(mut self, pair: Pair<'s>) -> Result<Outputs, Diagnostics> {
+        self.quoted_names = true;
         let mut outputs = Vec::new();
         for part in pair.into_inner().filter(|part| part.as_rule() == Rule::output) {
             let (mut name, mut ty, mut value) = (None, None, None);
