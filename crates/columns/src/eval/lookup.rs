@@ -1,5 +1,7 @@
 //! Membership in a list of literals.
 
+#![expect(clippy::unnecessary_cast, reason = "one body for every type of number")]
+
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;

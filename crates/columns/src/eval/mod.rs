@@ -217,7 +217,7 @@ impl Filter {
         let rows = mask.values().set_indices();
         Ok(match batch.num_rows() {
             0..=0x1_0000 => Selection::U16(rows.map(|row| row as u16).collect::<Vec<_>>().into()),
-            0..=0x1_0000_0000 => Selection::U32(rows.map(|row| row as u32).collect::<Vec<_>>().into()),
+            0x1_0001..=0x1_0000_0000 => Selection::U32(rows.map(|row| row as u32).collect::<Vec<_>>().into()),
             _ => Selection::U64(rows.map(|row| row as u64).collect::<Vec<_>>().into()),
         })
     }

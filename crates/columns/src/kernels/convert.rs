@@ -212,7 +212,7 @@ fn base64(bytes: &[u8]) -> String {
 fn unbase64(text: &str) -> Option<Vec<u8>> {
     let body = text.trim_end_matches('=');
     let padded = text.len() - body.len();
-    if padded > 2 || padded > 0 && text.len() % 4 != 0 || body.len() % 4 == 1 {
+    if padded > 2 || padded > 0 && !text.len().is_multiple_of(4) || body.len() % 4 == 1 {
         return None;
     }
     let mut out = Vec::with_capacity(text.len() / 4 * 3);

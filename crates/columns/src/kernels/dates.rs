@@ -1,5 +1,7 @@
 //! Dates, times and timestamps, in UTC.
 
+#![expect(clippy::unnecessary_cast, reason = "one body for every type of number")]
+
 use arrow_array::types::{Int32Type, Int64Type};
 use arrow_array::{Array, ArrayRef, PrimitiveArray};
 use arrow_buffer::BooleanBuffer;
@@ -476,7 +478,7 @@ pub(crate) fn shift_days(
     with_primitive!(context.result, P => {
         type Native = <P as arrow_array::ArrowPrimitiveType>::Native;
         let input = values::<P>(moments);
-        let shifted = |row: usize| moved(input[row] as i64, counts[row]).and_then(|value| narrowed::<Native>(value));
+        let shifted = |row: usize| moved(input[row] as i64, counts[row]).and_then(narrowed::<Native>);
         let out: Vec<Native> = (0..moments.len()).map(|row| shifted(row).unwrap_or_default()).collect();
         let failed = BooleanBuffer::collect_bool(moments.len(), |row| shifted(row).is_none());
         Column::from(PrimitiveArray::<P>::new(out.into(), None)).failing(context, failed, out_of_range())

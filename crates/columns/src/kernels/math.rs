@@ -95,26 +95,26 @@ fn widened(ty: Type, array: &ArrayRef) -> ArrayRef {
         return Arc::clone(array);
     }
     let wide = with_number!(ty, N => {
-        Arc::new(map::<N, Float64Type>(array, |a| a.as_double())) as ArrayRef
+        Arc::new(map::<N, Float64Type>(array, |a| a.to_double())) as ArrayRef
     });
     wide.unwrap_or_else(|| unreachable!("{ty} is a number"))
 }
 
 /// Conversion to `f64`, rounded to the nearest.
-pub(crate) trait AsDouble {
-    fn as_double(self) -> f64;
+pub(crate) trait ToDouble {
+    fn to_double(self) -> f64;
 }
 
-macro_rules! as_double {
+macro_rules! to_double {
     ($($ty:ty),*) => {$(
-        impl AsDouble for $ty {
-            fn as_double(self) -> f64 {
+        impl ToDouble for $ty {
+            fn to_double(self) -> f64 {
                 self as f64
             }
         }
     )*};
 }
-as_double!(i8, i16, i32, i64, u8, u16, u32, u64, f32, f64);
+to_double!(i8, i16, i32, i64, u8, u16, u32, u64, f32, f64);
 
 fn one(context: &Context<'_>, args: &[ArrayRef], single: impl Fn(f32) -> f32, double: impl Fn(f64) -> f64) -> Column {
     match context.args[0] {
