@@ -29,6 +29,9 @@ pub mod formats;
 pub mod kuiper;
 pub mod pipeline;
 
+#[cfg(feature = "eval")]
+#[doc(inline)]
+pub use tautomer_columns as columns;
 #[doc(inline)]
 pub use {
     tautomer_diag as diag, tautomer_exec as exec, tautomer_graph as graph, tautomer_lang as lang, tautomer_op as op,

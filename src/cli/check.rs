@@ -22,9 +22,22 @@ pub(super) struct Args {
     /// The type of the files, regardless of their suffixes
     #[arg(long, value_enum, value_name = "KIND")]
     from: Option<Kind>,
+    /// Instead of files, check expressions over columns like these, and print their types: `x: int32, y: float64`
+    #[cfg(feature = "eval")]
+    #[arg(long, value_name = "TEXT")]
+    schema: Option<String>,
 }
 
 pub(super) fn run(args: &Args, shell: &Shell) -> Done {
+    #[cfg(feature = "eval")]
+    if let Some(schema) = &args.schema {
+        let expressions: Vec<String> = args
+            .files
+            .iter()
+            .map(|text| text.to_string_lossy().into_owned())
+            .collect();
+        return super::eval::check(schema, &expressions, shell);
+    }
     let mut reports: Vec<Value> = Vec::new();
     let (mut refused, mut count) = (0, 0);
     for path in &args.files {

@@ -8,6 +8,8 @@ mod bisect;
 mod check;
 mod compare;
 mod convert;
+#[cfg(feature = "eval")]
+mod eval;
 mod explain;
 mod extents;
 mod fmt;
@@ -90,6 +92,9 @@ enum Command {
     Rules(rules::Args),
     /// Check whether rules are correct
     Verify(verify::Args),
+    /// Compute expressions over the columns of a table
+    #[cfg(feature = "eval")]
+    Eval(Box<eval::Args>),
     /// Explain a message code
     Explain(explain::Args),
 }
@@ -227,6 +232,8 @@ pub(crate) fn main() -> ExitCode {
         Command::Bisect(args) => bisect::run(&args, &shell),
         Command::Rules(args) => rules::run(&args, &shell),
         Command::Verify(args) => verify::run(&args, &shell),
+        #[cfg(feature = "eval")]
+        Command::Eval(args) => eval::run(&args, &shell),
         Command::Explain(args) => explain::run(&args, &shell),
     };
     match done {

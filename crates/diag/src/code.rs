@@ -1,7 +1,8 @@
 //! The table of message codes.
 //!
 //! The families are `T00` syntax, `T01` names, arity and attributes, `T02` types and shapes, `T03` rules, `T04` values
-//! and weights, `T05` other formats, `T06` limits. A code is never reused with another meaning.
+//! and weights, `T05` other formats, `T06` limits, `T07` expressions over columns. A code is never reused with another
+//! meaning.
 
 /// The description of a code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -379,6 +380,46 @@ Select the elements you need before making a tuple part of another one: `(a.0, x
 "A text file has at most 256 MiB. A compressed archive of arrays may unpack to 256 MiB or to a hundred times its own
 size, whichever is larger; unpack a larger one first, or write the arrays as `.npy`. Only regular files are read, and
 input from standard input or another process given as `/dev/stdin` or `/dev/fd/3`."
+
+    "T0701" "not an expression over columns"
+"Expressions over columns have literals, columns, functions, operators, `if`, `in` and `cast`. Lists in brackets,
+comprehensions, `when`, `let` and `@` belong to programs over tensors.
+
+    eval 'x @ y'
+          ^^^^^ `@` is not part of expressions over columns"
+
+    "T0702" "no signature fits"
+"No form of the function takes arguments of these types, or none returns the type that is needed. The notes list the
+forms.
+
+    x + y        with x: i32, y: i64
+    -   - i64
+    i32
+
+Nothing is widened silently. Convert one operand, `cast(x, i64) + y`, or allow promotion with `--promote`."
+
+    "T0703" "ambiguous type"
+"Several forms of a function fit, and nothing decides between them. Write a suffix (`1i64`) or convert an argument
+(`cast(x, f64)`)."
+
+    "T0704" "null without a type"
+"A `null` has the type of what it is used with: `if(z, x, null)`. On its own it has none: write `cast(null, f64)`."
+
+    "T0705" "not supported"
+"A type or a function that expressions over columns do not have: decimals, intervals, and the functions of Gandiva that
+need them. The note says what to use instead."
+
+    "T0706" "invalid schema"
+"A schema is a list of names with types: `x: int32, y: float64 not null, t: timestamp[ms]`. Names begin with a letter;
+others, and words of the language, are written in backquotes."
+
+    "T0707" "no result in a row"
+"A function has no result for the values of a row: an integer is divided by zero, a text is not a number, or an
+integer result does not fit and `--overflow error` was given. Rows that `if`, `and` and `or` leave out do not count:
+`if(y != 0, x / y, 0)` never fails. `--division-by-zero null` and `--invalid null` make such results null."
+
+    "T0708" "batch of another schema"
+"Expressions are typed with a schema, and evaluated over batches that have exactly its columns, in order."
 }
 
 /// Every code, in order.

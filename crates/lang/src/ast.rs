@@ -3,6 +3,7 @@
 //! Expressions live in one arena and refer to each other by [`ExprId`]; children are pushed before their parents.
 //! Nothing here is nested by ownership to a depth the user controls, so dropping a tree never recurses.
 
+mod columns;
 mod items;
 mod ops;
 
@@ -11,6 +12,7 @@ use std::sync::Arc;
 use tautomer_diag::{Source, Span};
 use tautomer_tensor::DType;
 
+pub use columns::*;
 pub use items::*;
 pub use ops::{BinaryOp, UnaryOp, prec};
 

@@ -1,6 +1,7 @@
 //! From pest's pairs to the syntax tree.
 
 mod blocks;
+mod columns;
 mod expr;
 mod items;
 
@@ -27,6 +28,8 @@ pub(super) struct Builder<'s> {
     taken: Vec<bool>,
     values: Vec<Value>,
     operators: Vec<(Operator, Span)>,
+    /// Whether names may be in backquotes: those of columns.
+    quoted_names: bool,
 }
 
 impl<'s> Builder<'s> {
@@ -40,6 +43,7 @@ impl<'s> Builder<'s> {
             comments,
             values: Vec::new(),
             operators: Vec::new(),
+            quoted_names: false,
         }
     }
 

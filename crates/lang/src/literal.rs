@@ -7,6 +7,9 @@ use super::ast::ExprKind;
 
 /// The value of a number as written.
 pub(super) fn number(text: &str, span: Span) -> Result<ExprKind, Diagnostic> {
+    if let Some((radix, digits)) = radix(text) {
+        return whole(text, radix, digits, span);
+    }
     let (body, suffix) = split_suffix(text);
     let dtype = match suffix.trim_start_matches('_') {
         "" => None,
@@ -47,6 +50,41 @@ pub(super) fn number(text: &str, span: Span) -> Result<ExprKind, Diagnostic> {
         Err(_) => Err(Diagnostic::error("T0004", "number out of range")
             .label(span, "does not fit 128 bits")
             .help("write it as a floating-point number, with `.0` or an exponent")),
+    }
+}
+
+/// The base of `0xFF`, `0o17` and `0b1010`, and what follows it.
+fn radix(text: &str) -> Option<(u32, &str)> {
+    let radix = match text.get(..2)? {
+        "0x" | "0X" => 16,
+        "0o" | "0O" => 8,
+        "0b" | "0B" => 2,
+        _ => return None,
+    };
+    Some((radix, &text[2..]))
+}
+
+/// The value of an integer in another base than ten; letters that are digits of the base are digits.
+fn whole(text: &str, radix: u32, rest: &str, span: Span) -> Result<ExprKind, Diagnostic> {
+    let end = rest
+        .find(|c: char| c != '_' && !c.is_digit(radix))
+        .unwrap_or(rest.len());
+    let (digits, suffix) = rest.split_at(end);
+    let digits = digits.replace('_', "");
+    let suffix = match suffix {
+        "" => None,
+        name => Some(suffix_type(name, text, span)?),
+    };
+    if let Some(dtype) = suffix.filter(|dtype| dtype.is_float()) {
+        let problem = Diagnostic::error("T0005", format!("`{text}` is an integer with a floating-point suffix"));
+        return Err(problem.label(span, format!("{dtype} is written in decimal digits")));
+    }
+    if digits.is_empty() {
+        return Err(Diagnostic::error("T0001", format!("`{text}` has no digits")).label(span, ""));
+    }
+    match i128::from_str_radix(&digits, radix) {
+        Ok(value) => Ok(ExprKind::Int { value, suffix }),
+        Err(_) => Err(Diagnostic::error("T0004", "number out of range").label(span, "does not fit 128 bits")),
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tautomer_diag::{Diagnostic, Diagnostics, Source, Span};
 
-use super::ast::{Program, RuleFile};
+use super::ast::{Outputs, Program, RuleFile, SchemaText};
 use super::build::Builder;
 use super::scan::{MAX_NESTING, Scan, scan};
 use super::syntax::{self, Rule};
@@ -50,6 +50,47 @@ pub fn parse_program(source: Arc<Source>) -> Result<Program, Diagnostics> {
 /// All syntax problems: the first one of each item.
 pub fn parse_rules(source: Arc<Source>) -> Result<RuleFile, Diagnostics> {
     parse(&source, Rule::rule_file, RULE_ITEMS, Builder::rule_file)
+}
+
+/// Parses the text of a schema: names with types, separated by commas or line ends.
+///
+/// ```
+/// use std::sync::Arc;
+/// use tautomer_diag::Source;
+/// use tautomer_lang::parse_schema;
+///
+/// let source = Arc::new(Source::new("schema", "x: int32, y: float64 not null\n`unit price`: timestamp[ms]"));
+/// let schema = parse_schema(source).unwrap();
+/// assert_eq!(schema.columns[2].name.as_str(), "unit price");
+/// ```
+///
+/// # Errors
+///
+/// The first syntax problem.
+pub fn parse_schema(source: Arc<Source>) -> Result<SchemaText, Diagnostics> {
+    parse(&source, Rule::schema, &[], Builder::schema)
+}
+
+/// Parses expressions over columns, separated by `;`, each with a name and a type or without: `sum: f64 = a + b`.
+/// `power_caret` makes `^` the power operator.
+///
+/// ```
+/// use std::sync::Arc;
+/// use tautomer_diag::Source;
+/// use tautomer_lang::parse_outputs;
+///
+/// let source = Arc::new(Source::new("expressions", "if(z, cast(x, f64), y * 1000.0)"));
+/// assert_eq!(parse_outputs(source, false).unwrap().outputs.len(), 1);
+/// ```
+///
+/// # Errors
+///
+/// The first syntax problem.
+pub fn parse_outputs(source: Arc<Source>, power_caret: bool) -> Result<Outputs, Diagnostics> {
+    match power_caret {
+        false => parse(&source, Rule::outputs, &[], Builder::outputs),
+        true => parse(&source, Rule::outputs, &[], Builder::outputs_with_power_caret),
+    }
 }
 
 type Build<'s, T> = fn(Builder<'s>, syntax::Pair<'s>) -> Result<T, Diagnostics>;

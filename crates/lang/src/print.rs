@@ -114,7 +114,7 @@ fn leaf(kind: &ExprKind) -> String {
         ExprKind::Float { value, suffix } => float(*value, *suffix),
         ExprKind::Bool(value) => value.to_string(),
         ExprKind::Str(text) => quote(text),
-        ExprKind::Name(name) => name.to_string(),
+        ExprKind::Name(name) => quoted(name).into_owned(),
         ExprKind::Positional(index) => format!("@{index}"),
         ExprKind::Wildcard => "_".to_owned(),
         _ => String::new(),
@@ -174,5 +174,13 @@ fn callee_text(callee: &Ident, quoted: bool) -> String {
         quote(callee.as_str())
     } else {
         callee.as_str().to_owned()
+    }
+}
+
+/// A name as it is written: in backquotes if it is not a name otherwise.
+fn quoted(name: &str) -> std::borrow::Cow<'_, str> {
+    match crate::is_name(name) {
+        true => name.into(),
+        false => format!("`{name}`").into(),
     }
 }

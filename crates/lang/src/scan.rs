@@ -71,6 +71,14 @@ pub(super) fn scan(text: &str, base: u32) -> Scan {
                 }
                 i = end;
             }
+            b'`' => {
+                // A quoted name; without a closing quote the parser reports it.
+                let line = &bytes[i + 1..i + 1 + memchr_newline(&bytes[i + 1..])];
+                i += line
+                    .iter()
+                    .position(|&byte| byte == b'`')
+                    .map_or(0, |length| length + 1);
+            }
             b'(' | b'[' | b'{' => {
                 open.push(i);
                 out.depth = out.depth.max(open.len());

@@ -15,6 +15,7 @@ use super::slips::Slip;
 #[grammar = "../../grammar/expression.pest"]
 #[grammar = "../../grammar/rule.pest"]
 #[grammar = "../../grammar/script.pest"]
+#[grammar = "../../grammar/columns.pest"]
 struct Grammar;
 
 pub(super) type Pair<'s> = pest::iterators::Pair<'s, Rule>;
@@ -98,13 +99,19 @@ fn expected(positives: &[Rule], open: Option<u8>) -> Vec<String> {
             Rule::expr | Rule::number | Rule::paren | Rule::prefix | Rule::if_expr | Rule::list | Rule::boolean => {
                 add("an expression");
             }
-            Rule::type_expr | Rule::tuple_type => add("a type"),
+            Rule::type_expr | Rule::tuple_type | Rule::column_type => add("a type"),
             Rule::string => add(if wants(Rule::number) || wants(Rule::expr) {
                 "an expression"
             } else {
                 "a string"
             }),
-            Rule::name | Rule::label | Rule::item_name | Rule::positional | Rule::param | Rule::rule_param
+            Rule::name
+            | Rule::label
+            | Rule::item_name
+            | Rule::positional
+            | Rule::param
+            | Rule::rule_param
+            | Rule::column
                 if !wants(Rule::number) && !wants(Rule::expr) && !wants(Rule::type_expr) =>
             {
                 add("a name");

@@ -183,3 +183,13 @@ fn odd_text_never_panics() {
         let _ = parse_rules(source(text));
     }
 }
+
+#[test]
+fn names_in_backquotes_are_those_of_columns() {
+    let problems = parse_program(source("`a b` + 1")).unwrap_err();
+    assert_eq!(problems.iter().next().map(|problem| problem.code), Some("T0001"));
+    assert_eq!(
+        crate::parse_outputs(source("`a b` + 1"), false).unwrap().outputs.len(),
+        1
+    );
+}

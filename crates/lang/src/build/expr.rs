@@ -239,6 +239,15 @@ impl<'s> Builder<'s> {
                 self.report(problem);
                 ExprKind::Int { value: 0, suffix: None }
             }),
+            Rule::quoted_name => {
+                if !self.quoted_names {
+                    let problem = Diagnostic::error("T0001", "a name in backquotes is that of a column of a table")
+                        .label(span, "")
+                        .help("names have letters, digits and `_`");
+                    self.report(problem);
+                }
+                ExprKind::Name(self.intern(part.as_str().trim_matches('`')))
+            }
             Rule::boolean => ExprKind::Bool(part.as_str() == "true"),
             Rule::positional => ExprKind::Positional(self.small(&part.as_str()[1..], span)),
             Rule::list => ExprKind::List(self.items(part).0),

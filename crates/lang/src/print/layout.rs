@@ -270,7 +270,8 @@ impl<'a> Printer<'a> {
                     self.push_expr(*cond, prec::RANGE, tail, indent + 2, flat);
                 }
             }
-            ExprKind::Name(name) => self.tasks.push(Task::Name(name)),
+            ExprKind::Name(name) if crate::is_name(name) => self.tasks.push(Task::Name(name)),
+            ExprKind::Name(name) => self.tasks.extend([Task::Name("`"), Task::Name(name), Task::Name("`")]),
             kind => self.push(leaf(kind)),
         }
     }

@@ -1,0 +1,424 @@
+//! Computing the nodes of a program, tile by tile.
+
+use std::fmt;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, BooleanArray, PrimitiveArray, RecordBatch, UInt32Array, new_empty_array};
+use arrow_buffer::{BooleanBuffer, NullBuffer};
+use arrow_select::{concat::concat, take::take};
+use smallvec::SmallVec;
+
+use tautomer_diag::{Diagnostic, Diagnostics};
+
+use super::lookup::Lookup;
+use super::{TILE, input};
+use crate::function::{Kernel, Nulls};
+use crate::kernels::cast::cast;
+use crate::kernels::cell::{self, Cell};
+use crate::kernels::choice::select;
+use crate::kernels::column::{Column, Context, with_primitive};
+use crate::kernels::compare::validity;
+use crate::options::Options;
+use crate::program::{Kind, Literal, NodeId, Program};
+use crate::types::Type;
+
+/// A program, and what is known of it before there are rows.
+pub(crate) struct Machine {
+    program: Program,
+    roots: Vec<NodeId>,
+    options: Options,
+    /// The types of the arguments of each node.
+    arguments: Vec<SmallVec<[Type; 3]>>,
+    /// A tile of the value of nodes that are the same in every row.
+    constants: Vec<Option<ArrayRef>>,
+    lookups: Vec<Option<Lookup>>,
+    /// The last node that uses each node; itself for results.
+    last_use: Vec<usize>,
+}
+
+impl fmt::Debug for Machine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Machine")
+            .field("nodes", &self.program.nodes().len())
+            .finish()
+    }
+}
+
+/// The values of a node in a tile.
+struct State {
+    array: ArrayRef,
+    failed: Option<BooleanBuffer>,
+    reason: Option<std::borrow::Cow<'static, str>>,
+}
+
+impl From<ArrayRef> for State {
+    fn from(array: ArrayRef) -> Self {
+        State {
+            array,
+            failed: None,
+            reason: None,
+        }
+    }
+}
+
+impl Machine {
+    pub(super) fn new(program: Program, roots: Vec<NodeId>, options: Options) -> Self {
+        let count = program.nodes().len();
+        let ids = (0..count as u32).map(NodeId);
+        let arguments = ids.clone().map(|id| {
+            let uses = program.uses(id);
+            uses.into_iter().map(|of| program.get(of).ty).collect()
+        });
+        let lookups = program.nodes().iter().map(|node| match &node.kind {
+            Kind::In(_, members) => Some(Lookup::new(members)),
+            _ => None,
+        });
+        let mut last_use: Vec<usize> = (0..count).collect();
+        for id in ids {
+            for of in program.uses(id) {
+                last_use[of.index()] = id.index();
+            }
+        }
+        for root in &roots {
+            last_use[root.index()] = usize::MAX;
+        }
+        let mut machine = Machine {
+            arguments: arguments.collect(),
+            lookups: lookups.collect(),
+            last_use,
+            constants: vec![None; count],
+            program,
+            roots,
+            options,
+        };
+        machine.fold();
+        machine
+    }
+
+    /// Computes what is the same in every row.
+    fn fold(&mut self) {
+        let count = self.program.nodes().len();
+        let mut states: Vec<Option<State>> = Vec::with_capacity(count);
+        for at in 0..count {
+            let id = NodeId(at as u32);
+            let node = self.program.get(id);
+            let known = match &node.kind {
+                Kind::Field(_) => false,
+                Kind::Call(function, _) if !function.pure_function => false,
+                _ => self
+                    .program
+                    .uses(id)
+                    .iter()
+                    .all(|of| self.constants[of.index()].is_some()),
+            };
+            let state = known.then(|| match &node.kind {
+                Kind::Literal(value) => cell::build(node.ty, &[literal(value)]).into(),
+                _ => self.compute(id, &states, None, 1, 0),
+            });
+            let state = state.filter(|state| state.failed.is_none());
+            if let Some(state) = &state {
+                self.constants[at] = Some(repeated(&state.array));
+            }
+            states.push(state);
+        }
+    }
+
+    /// The results for a batch.
+    pub(super) fn run(&self, batch: &RecordBatch, first_row: u64) -> Result<Vec<ArrayRef>, Diagnostics> {
+        let rows = batch.num_rows();
+        let mut parts: Vec<Vec<ArrayRef>> = vec![Vec::with_capacity(rows.div_ceil(TILE)); self.roots.len()];
+        for start in (0..rows).step_by(TILE) {
+            let length = TILE.min(rows - start);
+            let tile = batch.slice(start, length);
+            let states = self.tile(&tile, first_row + start as u64, false);
+            for (root, parts) in self.roots.iter().zip(&mut parts) {
+                let Some(state) = &states[root.index()] else { continue };
+                if let Some(row) = state.failed.as_ref().and_then(|failed| failed.set_indices().next()) {
+                    return Err(self.failure(*root, &tile.slice(row, 1), first_row + (start + row) as u64));
+                }
+                parts.push(Arc::clone(&state.array));
+            }
+        }
+        Ok(self
+            .roots
+            .iter()
+            .zip(parts)
+            .map(|(root, parts)| self.joined(*root, batch, parts))
+            .collect())
+    }
+
+    /// The tiles of a result as one array; a column that is passed on is not copied.
+    fn joined(&self, root: NodeId, batch: &RecordBatch, parts: Vec<ArrayRef>) -> ArrayRef {
+        let node = self.program.get(root);
+        match (&node.kind, parts.as_slice()) {
+            (Kind::Field(column), _) => Arc::clone(batch.column(*column)),
+            (_, []) => new_empty_array(&node.ty.arrow()),
+            (_, [one]) => Arc::clone(one),
+            (_, parts) => {
+                let parts: Vec<&dyn Array> = parts.iter().map(AsRef::as_ref).collect();
+                concat(&parts).unwrap_or_else(|error| unreachable!("arrays of one type: {error}"))
+            }
+        }
+    }
+
+    /// The values of all nodes in a tile, of those that are needed later, or of all.
+    fn tile(&self, tile: &RecordBatch, first_row: u64, keep: bool) -> Vec<Option<State>> {
+        let rows = tile.num_rows();
+        let count = self.program.nodes().len();
+        let mut states: Vec<Option<State>> = Vec::with_capacity(count);
+        for at in 0..count {
+            let id = NodeId(at as u32);
+            let state = match &self.constants[at] {
+                Some(constant) => constant.slice(0, rows).into(),
+                None => self.compute(id, &states, Some(tile), rows, first_row),
+            };
+            states.push(Some(state));
+            if !keep {
+                for of in self.program.uses(id) {
+                    if self.last_use[of.index()] == at {
+                        states[of.index()] = None;
+                    }
+                }
+            }
+        }
+        states
+    }
+
+    fn compute(
+        &self,
+        id: NodeId,
+        states: &[Option<State>],
+        tile: Option<&RecordBatch>,
+        rows: usize,
+        first_row: u64,
+    ) -> State {
+        let node = self.program.get(id);
+        let of = |id: NodeId| {
+            states[id.index()]
+                .as_ref()
+                .unwrap_or_else(|| unreachable!("nodes are in order"))
+        };
+        let context = Context {
+            args: &self.arguments[id.index()],
+            result: node.ty,
+            rows,
+            first_row,
+            options: &self.options,
+        };
+        match &node.kind {
+            Kind::Field(column) => match tile {
+                Some(tile) => input::read(tile.column(*column)).into(),
+                None => new_empty_array(&node.ty.arrow()).into(),
+            },
+            Kind::Literal(value) => cell::build(node.ty, &vec![literal(value); rows]).into(),
+            Kind::Call(function, args) => {
+                let args: SmallVec<[&State; 4]> = args.iter().map(|&id| of(id)).collect();
+                let arrays: SmallVec<[ArrayRef; 4]> = args.iter().map(|state| Arc::clone(&state.array)).collect();
+                let strict = function.nulls == Nulls::Strict;
+                let column = match function.kernel {
+                    Kernel::Arrays(f) => f(&context, &arrays),
+                    Kernel::Rows(f) => cell::run(&context, &arrays, strict, f),
+                };
+                finish(&context, column, &args, strict)
+            }
+            Kind::Cast(value) => {
+                let value = of(*value);
+                finish(&context, cast(&context, &value.array), &[value], true)
+            }
+            Kind::If([condition, then, otherwise]) => {
+                let (condition, then, otherwise) = (of(*condition), of(*then), of(*otherwise));
+                // A null condition takes the second branch.
+                let bits = condition.array.as_boolean();
+                let mask = match bits.nulls() {
+                    None => bits.values().clone(),
+                    Some(nulls) => bits.values() & nulls.inner(),
+                };
+                let taken = masked(&then.failed, &mask);
+                let left = otherwise.failed.as_ref().map(|failed| failed & &!&mask);
+                State {
+                    failed: joined(joined(condition.failed.clone(), taken), left),
+                    ..select(node.ty, &mask, &then.array, &otherwise.array).into()
+                }
+            }
+            Kind::And([a, b]) => connective(of(*a), of(*b), true),
+            Kind::Or([a, b]) => connective(of(*a), of(*b), false),
+            Kind::In(value, _) => {
+                let value = of(*value);
+                let ty = context.args[0];
+                let array = match &self.lookups[id.index()] {
+                    Some(lookup) => lookup.run(ty, &value.array),
+                    None => unreachable!("every list of members has its sets"),
+                };
+                State {
+                    failed: value.failed.clone(),
+                    ..array.into()
+                }
+            }
+        }
+    }
+
+    /// The message for a row, which is all of the tile: the first node that fails though what it uses does not.
+    fn failure(&self, root: NodeId, tile: &RecordBatch, row: u64) -> Diagnostics {
+        let states = self.tile(tile, row, true);
+        let fails = |id: NodeId| {
+            let state = states[id.index()].as_ref();
+            state.is_some_and(|state| state.failed.as_ref().is_some_and(|failed| failed.value(0)))
+        };
+        let mut at = root;
+        while let Some(next) = self.program.uses(at).into_iter().find(|&next| fails(next)) {
+            at = next;
+        }
+        let node = self.program.get(at);
+        let reason = states[at.index()].as_ref().and_then(|state| state.reason.clone());
+        let reason = reason.unwrap_or("the function has no result".into());
+        let mut problem = Diagnostic::error("T0707", format!("row {row}: {reason}"))
+            .label(node.span, reason)
+            .in_source(&node.source);
+        for id in self.fields_below(at) {
+            if let Kind::Field(column) = self.program.get(id).kind {
+                let value = states[id.index()]
+                    .as_ref()
+                    .map(|state| shown(self.program.get(id).ty, &state.array));
+                let name = tile.schema_ref().field(column).name().clone();
+                problem = problem.note(format!("{name} = {}", value.unwrap_or_default()));
+            }
+        }
+        problem.into()
+    }
+
+    /// The columns that a node reads, at most eight, in order.
+    fn fields_below(&self, id: NodeId) -> Vec<NodeId> {
+        let mut seen = vec![false; self.program.nodes().len()];
+        let mut stack = vec![id];
+        while let Some(id) = stack.pop() {
+            if !std::mem::replace(&mut seen[id.index()], true) {
+                stack.extend(self.program.uses(id));
+            }
+        }
+        let fields = (0..seen.len() as u32).map(NodeId).filter(|id| seen[id.index()]);
+        let fields = fields.filter(|&id| matches!(self.program.get(id).kind, Kind::Field(_)));
+        fields.take(8).collect()
+    }
+}
+
+/// The text of the only value of an array.
+fn shown(ty: Type, array: &ArrayRef) -> String {
+    let context = Context {
+        args: &[ty],
+        result: Type::Utf8,
+        rows: 1,
+        first_row: 0,
+        options: &Options::default(),
+    };
+    if array.is_null(0) {
+        return "null".to_owned();
+    }
+    let column = cell::run(&context, std::slice::from_ref(array), true, |context, cells| {
+        crate::kernels::cast::to_text(context.args[0], &cells[0])
+    });
+    let text = column.array.as_string::<i32>();
+    let text = if text.is_null(0) { "bytes" } else { text.value(0) };
+    text.chars().take(80).collect()
+}
+
+fn literal(value: &Literal) -> Cell<'_> {
+    match value {
+        Literal::Null => Cell::Null,
+        Literal::Bool(value) => Cell::Bool(*value),
+        Literal::Int(value) => match i64::try_from(*value) {
+            Ok(value) => Cell::Int(value),
+            Err(_) => Cell::UInt(*value as u64),
+        },
+        Literal::Float(bits) => Cell::Double(f64::from_bits(*bits)),
+        Literal::Str(text) => Cell::Str((&**text).into()),
+    }
+}
+
+/// A tile of one value.
+fn repeated(one: &ArrayRef) -> ArrayRef {
+    let rows = UInt32Array::from(vec![0u32; TILE]);
+    take(one, &rows, None).unwrap_or_else(|error| unreachable!("there is a first row: {error}"))
+}
+
+fn joined(a: Option<BooleanBuffer>, b: Option<BooleanBuffer>) -> Option<BooleanBuffer> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(&a | &b),
+        (a, b) => a.or(b),
+    }
+}
+
+fn masked(rows: &Option<BooleanBuffer>, mask: &BooleanBuffer) -> Option<BooleanBuffer> {
+    rows.as_ref().map(|rows| rows & mask)
+}
+
+/// The result of a function, with the nulls and the failures of its arguments.
+fn finish(context: &Context<'_>, column: Column, args: &[&State], strict: bool) -> State {
+    let mut array = column.array;
+    let mut failed = column.failed;
+    if strict {
+        let mut nulls: Option<NullBuffer> = None;
+        for state in args {
+            nulls = NullBuffer::union(nulls.as_ref(), state.array.nulls());
+        }
+        if let Some(nulls) = &nulls {
+            failed = masked(&failed, nulls.inner());
+        }
+        if let Some(rows) = column.nulled {
+            nulls = NullBuffer::union(nulls.as_ref(), Some(&NullBuffer::new(!&rows)));
+        }
+        if nulls.is_some() {
+            array = with_nulls(context.result, array, nulls);
+        }
+    }
+    failed = failed.filter(|failed| failed.count_set_bits() > 0);
+    for state in args {
+        failed = joined(failed, state.failed.clone());
+    }
+    State {
+        array,
+        failed,
+        reason: column.reason,
+    }
+}
+
+/// The array with more nulls.
+fn with_nulls(ty: Type, array: ArrayRef, nulls: Option<NullBuffer>) -> ArrayRef {
+    let nulls = NullBuffer::union(array.nulls(), nulls.as_ref());
+    match ty {
+        Type::Bool => Arc::new(BooleanArray::new(array.as_boolean().values().clone(), nulls)),
+        // Functions that return text leave out the rows of nulls themselves.
+        Type::Utf8 | Type::Binary => array,
+        _ => with_primitive!(ty, P => {
+            let values = array.as_primitive::<P>().values().clone();
+            Arc::new(PrimitiveArray::<P>::new(values, nulls)) as ArrayRef
+        })
+        .unwrap_or(array),
+    }
+}
+
+/// Kleene's `and`, or `or`. Failures of the right side count where the left side does not decide.
+fn connective(a: &State, b: &State, is_and: bool) -> State {
+    let known = |state: &State, wanted: bool| {
+        let bits = state.array.as_boolean();
+        let bits = if wanted { bits.values().clone() } else { !bits.values() };
+        match state.array.nulls() {
+            None => bits,
+            Some(nulls) => &bits & nulls.inner(),
+        }
+    };
+    // `false` decides `and`, `true` decides `or`.
+    let (decided_a, decided_b) = (known(a, !is_and), known(b, !is_and));
+    let decided = &decided_a | &decided_b;
+    let late = b.failed.as_ref().map(|failed| failed & &!&decided_a);
+    let values = if is_and { !&decided } else { decided.clone() };
+    let nulls = match (a.array.nulls(), b.array.nulls()) {
+        (None, None) => None,
+        _ => Some(NullBuffer::new(&(&validity(&a.array) & &validity(&b.array)) | &decided)),
+    };
+    let array: ArrayRef = Arc::new(BooleanArray::new(values, nulls));
+    State {
+        failed: joined(a.failed.clone(), late),
+        ..array.into()
+    }
+}

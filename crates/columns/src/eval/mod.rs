@@ -1,0 +1,268 @@
+//! Evaluation over record batches, in tiles that stay in the cache.
+//!
+//! Every node is computed for all rows of a tile, and says which rows failed. A failure stops evaluation only if it
+//! reaches a result: `if` passes on the failures of the branch that a row takes, `and` and `or` those of their right
+//! side where the left one does not decide. So `if(y != 0, x / y, 0)` never divides by zero.
+
+mod input;
+mod lookup;
+mod machine;
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{UInt16Type, UInt32Type, UInt64Type};
+use arrow_array::{Array, ArrayRef, PrimitiveArray, RecordBatch};
+use arrow_schema::SchemaRef;
+
+use tautomer_diag::{Diagnostic, Diagnostics};
+
+use crate::expression::{Expressions, Output};
+use crate::options::Options;
+use crate::program::{Program, merge};
+use crate::types::Type;
+use machine::Machine;
+
+/// Rows that are computed at once; a column of a tile is at most 16 KiB.
+pub(crate) const TILE: usize = 2048;
+
+/// Computes several expressions over batches; what they have in common is computed once.
+///
+/// ```
+/// use std::sync::Arc;
+/// use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int32Array, RecordBatch};
+/// use tautomer_columns::{Expressions, Projector, schema};
+///
+/// let schema = schema("x: int32, y: float64, z: boolean").unwrap();
+/// let expressions = Expressions::parse(&schema, "if(z, castFloat8(x), y * 1000.0)").unwrap();
+/// let projector = Projector::make(&[expressions]).unwrap();
+///
+/// let columns: Vec<ArrayRef> = vec![
+///     Arc::new(Int32Array::from(vec![Some(1), Some(2), None])),
+///     Arc::new(Float64Array::from(vec![0.5, 0.25, 0.125])),
+///     Arc::new(BooleanArray::from(vec![true, false, true])),
+/// ];
+/// let batch = RecordBatch::try_new(schema, columns).unwrap();
+/// let outputs = projector.evaluate(&batch).unwrap();
+/// assert_eq!(outputs[0].as_ref(), &Float64Array::from(vec![Some(1.0), Some(250.0), None]) as &dyn arrow_array::Array);
+/// ```
+#[derive(Debug, Clone)]
+pub struct Projector {
+    schema: SchemaRef,
+    outputs: Vec<Output>,
+    output_schema: SchemaRef,
+    machine: Arc<Machine>,
+}
+
+impl Projector {
+    /// Prepares expressions over one schema.
+    ///
+    /// # Errors
+    ///
+    /// Expressions over different schemas, or none.
+    pub fn make(expressions: &[Expressions]) -> Result<Self, Diagnostics> {
+        let Some(first) = expressions.first() else {
+            return Err(Diagnostic::error("T0708", "a projector needs an expression").into());
+        };
+        let mut program = Program::default();
+        let (mut outputs, mut fields) = (Vec::new(), Vec::new());
+        for one in expressions {
+            if one.schema != first.schema || one.options != first.options {
+                let text = "the expressions are over different schemas, or have different options";
+                return Err(Diagnostic::error("T0708", text).into());
+            }
+            let moved = merge(&one.program, &mut program);
+            outputs.extend(one.outputs.iter().map(|output| Output {
+                name: output.name.clone(),
+                node: moved[output.node.index()],
+            }));
+            fields.extend(one.output_schema().fields().iter().cloned());
+        }
+        let roots = outputs.iter().map(|output| output.node).collect();
+        Ok(Projector {
+            schema: Arc::clone(&first.schema),
+            outputs,
+            output_schema: Arc::new(arrow_schema::Schema::new(fields)),
+            machine: Arc::new(Machine::new(program, roots, first.options.clone())),
+        })
+    }
+
+    /// The schema of the results.
+    pub fn output_schema(&self) -> &SchemaRef {
+        &self.output_schema
+    }
+
+    /// One array for each expression.
+    ///
+    /// # Errors
+    ///
+    /// A batch with other columns than the schema, or a row whose result fails.
+    pub fn evaluate(&self, batch: &RecordBatch) -> Result<Vec<ArrayRef>, Diagnostics> {
+        self.evaluate_from(batch, 0)
+    }
+
+    /// As [`Projector::evaluate`], where the first row of the batch has this number in messages and for `random`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Projector::evaluate`].
+    pub fn evaluate_from(&self, batch: &RecordBatch, first_row: u64) -> Result<Vec<ArrayRef>, Diagnostics> {
+        input::check(&self.schema, batch)?;
+        self.machine.run(batch, first_row)
+    }
+
+    /// The results for the rows that a filter selected, in their order.
+    ///
+    /// # Errors
+    ///
+    /// As [`Projector::evaluate`], for the selected rows alone.
+    pub fn evaluate_selected(&self, batch: &RecordBatch, selection: &Selection) -> Result<Vec<ArrayRef>, Diagnostics> {
+        input::check(&self.schema, batch)?;
+        let taken = arrow_select::take::take_record_batch(batch, &selection.array())
+            .map_err(|error| Diagnostic::error("T0708", format!("the selection does not fit the batch: {error}")))?;
+        self.machine.run(&taken, 0)
+    }
+
+    /// The results as a batch.
+    ///
+    /// # Errors
+    ///
+    /// As [`Projector::evaluate`].
+    pub fn project(&self, batch: &RecordBatch, first_row: u64) -> Result<RecordBatch, Diagnostics> {
+        let arrays = self.evaluate_from(batch, first_row)?;
+        let options = arrow_array::RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        RecordBatch::try_new_with_options(Arc::clone(&self.output_schema), arrays, &options)
+            .map_err(|error| Diagnostic::error("T0708", error.to_string()).into())
+    }
+
+    /// The names of the results.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.outputs.iter().map(|output| output.name.as_str())
+    }
+}
+
+/// The numbers of rows, in as few bytes as the batch allows.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Selection {
+    /// Rows of a batch of at most 65536.
+    U16(PrimitiveArray<UInt16Type>),
+    /// Rows of a batch of at most 4294967296.
+    U32(PrimitiveArray<UInt32Type>),
+    /// Rows of any batch.
+    U64(PrimitiveArray<UInt64Type>),
+}
+
+impl Selection {
+    /// As an array of numbers.
+    pub fn array(&self) -> ArrayRef {
+        match self {
+            Selection::U16(rows) => Arc::new(rows.clone()),
+            Selection::U32(rows) => Arc::new(rows.clone()),
+            Selection::U64(rows) => Arc::new(rows.clone()),
+        }
+    }
+
+    /// The number of selected rows.
+    pub fn len(&self) -> usize {
+        self.array().len()
+    }
+
+    /// True if no row is selected.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// Selects the rows where a condition is true; not those where it is false or null.
+///
+/// ```
+/// use std::sync::Arc;
+/// use arrow_array::{Int32Array, RecordBatch};
+/// use tautomer_columns::{Expressions, Filter, schema};
+///
+/// let schema = schema("x: i32").unwrap();
+/// let filter = Filter::make(&Expressions::parse(&schema, "x > 1 and x in (2, 5)").unwrap()).unwrap();
+/// let x = Arc::new(Int32Array::from(vec![Some(1), Some(2), None, Some(5)]));
+/// let batch = RecordBatch::try_new(schema, vec![x]).unwrap();
+/// assert_eq!(filter.evaluate(&batch).unwrap().len(), 2);
+/// ```
+#[derive(Debug, Clone)]
+pub struct Filter {
+    projector: Projector,
+}
+
+impl Filter {
+    /// Prepares one condition.
+    ///
+    /// # Errors
+    ///
+    /// Several expressions, or one that is not boolean.
+    pub fn make(condition: &Expressions) -> Result<Self, Diagnostics> {
+        if condition.types() != [Type::Bool] {
+            let types: Vec<String> = condition.types().iter().map(Type::to_string).collect();
+            let problem = Diagnostic::error("T0204", format!("a filter is one boolean, found {}", types.join(", ")));
+            return Err(problem.into());
+        }
+        let projector = Projector::make(std::slice::from_ref(condition))?;
+        Ok(Filter { projector })
+    }
+
+    /// The selected rows.
+    ///
+    /// # Errors
+    ///
+    /// As [`Projector::evaluate`].
+    pub fn evaluate(&self, batch: &RecordBatch) -> Result<Selection, Diagnostics> {
+        let mask = self.mask(batch, 0)?;
+        let rows = mask.values().set_indices();
+        Ok(match batch.num_rows() {
+            0..=0x1_0000 => Selection::U16(rows.map(|row| row as u16).collect::<Vec<_>>().into()),
+            0x1_0001..=0x1_0000_0000 => Selection::U32(rows.map(|row| row as u32).collect::<Vec<_>>().into()),
+            _ => Selection::U64(rows.map(|row| row as u64).collect::<Vec<_>>().into()),
+        })
+    }
+
+    /// The batch with the selected rows alone.
+    ///
+    /// # Errors
+    ///
+    /// As [`Projector::evaluate`].
+    pub fn apply(&self, batch: &RecordBatch, first_row: u64) -> Result<RecordBatch, Diagnostics> {
+        let mask = self.mask(batch, first_row)?;
+        arrow_select::filter::filter_record_batch(batch, &mask)
+            .map_err(|error| Diagnostic::error("T0708", error.to_string()).into())
+    }
+
+    fn mask(&self, batch: &RecordBatch, first_row: u64) -> Result<arrow_array::BooleanArray, Diagnostics> {
+        let outputs = self.projector.evaluate_from(batch, first_row)?;
+        let mask = outputs[0].as_boolean();
+        Ok(match mask.nulls() {
+            None => mask.clone(),
+            Some(nulls) => arrow_array::BooleanArray::new(mask.values() & nulls.inner(), None),
+        })
+    }
+}
+
+/// A batch of one row without columns, over which expressions of literals have one value.
+///
+/// ```
+/// use tautomer_columns::{Expressions, Projector, one_row, schema};
+///
+/// let expressions = Expressions::parse(&schema("").unwrap(), "2 ** 10").unwrap();
+/// let projector = Projector::make(&[expressions]).unwrap();
+/// assert_eq!(projector.evaluate(&one_row()).unwrap()[0].len(), 1);
+/// ```
+pub fn one_row() -> RecordBatch {
+    let options = arrow_array::RecordBatchOptions::new().with_row_count(Some(1));
+    let schema = Arc::new(arrow_schema::Schema::empty());
+    RecordBatch::try_new_with_options(schema, Vec::new(), &options)
+        .unwrap_or_else(|error| unreachable!("no column has another length: {error}"))
+}
+
+/// The options that expressions were parsed with decide how they are evaluated.
+impl Expressions {
+    /// The options.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+}
