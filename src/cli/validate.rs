@@ -5,15 +5,12 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use tautomer::diag::Diagnostic;
-use tautomer::exec::Estimate;
-use tautomer::graph::{Allowance, Excess, Graph, Meter, Params, Workload};
 use tautomer::rule::Class;
-use tautomer::tensor::Tensor;
-use tautomer::verify::{Difference, Differs, GraphOptions, GraphReport, GraphVerdict, verify_graphs};
+use tautomer::verify::{Difference, Differs, GraphOptions, GraphReport, GraphVerdict};
+use tautomer::verify_models;
 
-use super::input::{self, Loaded};
+use super::input;
 use super::optimize::parse_class;
-use super::run::evaluate_within;
 use super::verify::numbers;
 use super::{Done, Failure, Shell, output};
 
@@ -53,17 +50,16 @@ pub(super) fn graphs(files: &[PathBuf]) -> Result<Option<[&Path; 2]>, Failure> {
 
 pub(super) fn run(files: [&Path; 2], args: &GraphArgs, seed: u64, save: Option<&Path>, shell: &Shell) -> Done {
     let [original, optimized] = [
-        Loaded::read(files[0], None, None, shell)?.workload,
-        Loaded::read(files[1], None, None, shell)?.workload,
+        input::read(files[0], None, None, shell)?,
+        input::read(files[1], None, None, shell)?,
     ];
     let options = GraphOptions {
         seed,
         shapes: args.shapes,
         class: args.class,
-        machine: Some(&fast),
         ..GraphOptions::default()
     };
-    let report = verify_graphs(&original, &optimized, &options);
+    let report = verify_models(&original, &optimized, &options);
     if let GraphVerdict::Undecided(why) = &report.verdict {
         let problem = Diagnostic::error("T0406", format!("no verdict: {why}"));
         return Err(report
@@ -85,27 +81,6 @@ pub(super) fn run(files: [&Path; 2], args: &GraphArgs, seed: u64, save: Option<&
         _ => Ok(()),
     }
 }
-
-/// The results of a graph, computed by the kernels.
-pub(super) fn fast(graph: &Graph, inputs: &[Tensor]) -> Result<Vec<Tensor>, String> {
-    let workload = Workload {
-        graph: graph.clone(),
-        params: Params::default(),
-    };
-    let words = |excess: Excess| format!("one run of the kernels would take {excess}");
-    if let Some(excess) = Estimate::of(graph).excess(MACHINE) {
-        return Err(words(excess));
-    }
-    let meter = Meter::new(MACHINE);
-    let results = evaluate_within(&workload, inputs, &meter, &mut |_, _, _| {});
-    results.map_err(|why| meter.excess().map_or(why, words))
-}
-
-/// Limits on one run of the kernels.
-const MACHINE: Allowance = Allowance {
-    bytes: 800_000_000,
-    operations: 1_000_000_000_000,
-};
 
 /// Writes both graphs with the values at which they differ.
 fn write(folder: &Path, difference: &Difference, shell: &Shell) -> Done {

@@ -9,13 +9,14 @@ use tautomer::graph::to_program;
 use tautomer::lang::format_program;
 use tautomer::op::Laws;
 use tautomer::rule::library_set_files;
+use tautomer::rule_files;
 use tautomer::verify::{
     Counterexample, Entry, Level, Options, Repair, Report, Subject, VERIFIER, Verdict, repair_all, shipped_rules,
     verdict_table, verify_all,
 };
 
 use super::verdicts::{self, Locks, Progress};
-use super::{Done, Failure, Shell, output, rule_files, validate};
+use super::{Done, Failure, Shell, output, validate};
 
 #[derive(clap::Args)]
 pub(super) struct Args {
@@ -168,7 +169,9 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
         if args.rule.is_empty() {
             locks.prune(&subjects);
         }
-        locks.write(shell)?;
+        for path in locks.write()? {
+            shell.detail(&format!("{} is written", path.display()));
+        }
     }
     if args.table {
         let named: Vec<(&str, &Entry)> = subjects.iter().map(|s| &*s.source).zip(&entries).collect();
