@@ -8,6 +8,7 @@ mod bisect;
 mod check;
 mod convert;
 mod explain;
+mod findings;
 mod fmt;
 mod import;
 mod input;

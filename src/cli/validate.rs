@@ -9,6 +9,7 @@ use tautomer::rule::Class;
 use tautomer::verify::{Difference, Differs, GraphOptions, GraphReport, GraphVerdict};
 use tautomer::verify_models;
 
+use super::findings::{Finding, Format};
 use super::input;
 use super::optimize::parse_class;
 use super::verify::numbers;
@@ -48,7 +49,13 @@ pub(super) fn graphs(files: &[PathBuf]) -> Result<Option<[&Path; 2]>, Failure> {
     }
 }
 
-pub(super) fn run(files: [&Path; 2], args: &GraphArgs, seed: u64, save: Option<&Path>, shell: &Shell) -> Done {
+pub(super) fn run(
+    files: [&Path; 2],
+    args: &GraphArgs,
+    format: Format,
+    (seed, save): (u64, Option<&Path>),
+    shell: &Shell,
+) -> Done {
     let [original, optimized] = [
         input::read(files[0], None, None, shell)?,
         input::read(files[1], None, None, shell)?,
@@ -71,7 +78,17 @@ pub(super) fn run(files: [&Path; 2], args: &GraphArgs, seed: u64, save: Option<&
     if let (Some(folder), GraphVerdict::Refuted(difference)) = (save, &report.verdict) {
         write(folder, difference, shell)?;
     }
-    if shell.json {
+    let finding = Finding {
+        name: input::shown(files[1]),
+        file: input::shown(files[1]),
+        line: None,
+        verdict: word(&report.verdict),
+        passed: !matches!(report.verdict, GraphVerdict::Refuted(_)),
+        message: text(&report),
+    };
+    if let Some(text) = format.render(&[finding]) {
+        shell.result(&text)?;
+    } else if shell.json {
         shell.json(data(files, seed, &report))?;
     } else {
         shell.result(&text(&report))?;
@@ -171,18 +188,22 @@ fn first_text(first: &Differs) -> String {
     out
 }
 
-fn data(files: [&Path; 2], seed: u64, report: &GraphReport) -> Value {
-    let verdict = match &report.verdict {
+/// The verdict in one word.
+fn word(verdict: &GraphVerdict) -> &'static str {
+    match verdict {
         GraphVerdict::Proved(_) | GraphVerdict::ProvedAt { .. } => "proved",
         GraphVerdict::Tested { .. } => "tested",
         GraphVerdict::Refuted(_) => "refuted",
         GraphVerdict::Undecided(_) => "undecided",
-    };
+    }
+}
+
+fn data(files: [&Path; 2], seed: u64, report: &GraphReport) -> Value {
     let mut out = json!({
         "original": input::shown(files[0]),
         "optimized": input::shown(files[1]),
         "seed": seed,
-        "verdict": verdict,
+        "verdict": word(&report.verdict),
         "says": report.verdict.to_string(),
         "outputs": report.outputs,
         "shapes": report.shapes,
