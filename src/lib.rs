@@ -62,6 +62,8 @@ mod page;
 pub mod pipeline;
 #[cfg_attr(not(feature = "cli"), allow(dead_code, reason = "commands use more of it"))]
 mod rule_files;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 
 pub use compare::{Compared, verify_models};
 pub use locks::stored_verdict;
