@@ -6,6 +6,19 @@
 //! rule files ─ lang ─▶ syntax tree ─ rule ─▶ Rule ────────────┘
 //! ```
 //!
+//! One call reads an ONNX model, rewrites it, compares the result with the original, and has all that is known about it:
+//!
+//! ```no_run
+//! use tautomer::{Options, optimize_onnx};
+//!
+//! fn main() -> Result<(), tautomer::diag::Diagnostics> {
+//!     let optimized = optimize_onnx("model.onnx", &Options::default().check(3))?; // a path, or bytes
+//!     println!("{:?} nodes", optimized.report.vertices);
+//!     optimized.model.write("smaller.onnx")?; // or to_onnx() for bytes
+//!     Ok(())
+//! }
+//! ```
+//!
 //! [`pipeline::optimize`] runs the stages from graph to graph. The same by hand:
 //!
 //! ```
@@ -25,9 +38,38 @@
 //! # Ok::<(), tautomer::diag::Diagnostics>(())
 //! ```
 
+// The command line names the library as its users do.
+extern crate self as tautomer;
+
+#[cfg(feature = "cli")]
+pub mod cli;
+#[cfg_attr(
+    not(feature = "cli"),
+    allow(dead_code, unused_imports, reason = "commands use more of it")
+)]
+mod compare;
 pub mod formats;
 pub mod kuiper;
+#[cfg_attr(not(feature = "cli"), allow(dead_code, reason = "commands use more of it"))]
+mod locks;
+#[cfg_attr(
+    not(feature = "cli"),
+    allow(dead_code, unused_imports, reason = "commands use more of it")
+)]
+mod model;
+mod optimize;
+mod page;
 pub mod pipeline;
+#[cfg_attr(not(feature = "cli"), allow(dead_code, reason = "commands use more of it"))]
+mod rule_files;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
+
+pub use compare::{Compared, verify_models};
+pub use locks::stored_verdict;
+pub use model::{Kind, Model};
+pub use optimize::{Check, Onnx, Optimized, Options, Progress, optimize_model, optimize_onnx, why_not};
+pub use rule_files::read_rules;
 
 #[cfg(feature = "eval")]
 #[doc(inline)]

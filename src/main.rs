@@ -1,7 +1,5 @@
 //! The `tautomer` command.
 
-mod cli;
-
 fn main() -> std::process::ExitCode {
-    cli::main()
+    tautomer::cli::run(std::env::args_os()).into()
 }

@@ -1,6 +1,7 @@
 //! Runs the stages in order: graph, e-graph, saturation, extraction, graph, folding. Only this module combines them.
 
 mod bodies;
+mod format;
 mod report;
 mod select;
 mod watch;
@@ -16,13 +17,14 @@ use crate::diag::{Diagnostic, Diagnostics};
 use crate::graph::{Graph, Workload, expand_composites};
 use crate::op::{Infer, Op, OpDef};
 use crate::rewrite::{
-    CostModel, Explored, FoldReport, Folding, IterationReport, Limits, RuleReport, Step, StopReason, Unroll,
+    CostModel, Explored, FoldReport, Folding, IterationReport, Limits, RuleReport, Step, StopReason, Unroll, Watch,
     batch_symbols, decode, encode_folding, extract, fold_static, graph_cost, has_flow, kept_from, loops, resolve_flow,
     saturate_watched, substitute_watched,
 };
 use crate::rule::{Class, Group, Rule};
 use crate::tensor::Type;
 
+pub(crate) use self::format::Format;
 pub use self::report::{FiredRule, Outcome, Report};
 pub use self::select::select_rules;
 pub use self::watch::{Event, Missing};
@@ -207,6 +209,8 @@ pub struct Options<'a> {
     pub missing: bool,
     /// Called to report progress.
     pub watch: &'a dyn Fn(Event),
+    /// Asked again and again; if true, the optimization ends with an error.
+    pub cancelled: &'a dyn Fn() -> bool,
     /// If true, keeps the applications that the result depends on, for [`Outcome::steps`].
     pub explain: bool,
     /// If true, keeps everything that the engine explored, for [`Outcome::explored`].
@@ -232,6 +236,7 @@ impl Default for Options<'_> {
             expand: &|_| false,
             missing: false,
             watch: &|_| {},
+            cancelled: &|| false,
             explain: false,
             explore: false,
             fold: true,
@@ -263,7 +268,10 @@ fn rewrite(workload: Workload, rules: &[Arc<Rule>], options: &Options<'_>) -> Re
                 forbidden: &forbidden,
                 ..model
             };
-            let watch = |done: usize| (options.watch)(Event::Substitutions(done));
+            let watch = Watch {
+                progress: &|&done: &usize| (options.watch)(Event::Substitutions(done)),
+                cancelled: options.cancelled,
+            };
             let limit = options.limits.rewrites;
             let (graph, done) = substitute_watched(before.clone(), rules, limit, &model, options.explore, &watch);
             clock.stage("substitute");
@@ -283,6 +291,9 @@ fn rewrite(workload: Workload, rules: &[Arc<Rule>], options: &Options<'_>) -> Re
             }
         }
     };
+    if (options.cancelled)() {
+        return Err(Diagnostic::error("T0409", "the optimization was cancelled").into());
+    }
     let bytes_before: usize = params.values().map(|t| t.bytes()).sum();
     let mut workload = Workload {
         graph: match rewritten.improves {
@@ -431,11 +442,15 @@ fn by_saturation(
     let mut encoded = encode_folding(before, model.fold_all);
     clock.stage("encode");
     (options.watch)(Event::Stage("saturate"));
-    let watch = |round: &IterationReport| {
+    let progress = |round: &IterationReport| {
         (options.watch)(Event::Round {
             nodes: round.nodes,
             applied: round.applied,
         });
+    };
+    let watch = Watch {
+        progress: &progress,
+        cancelled: options.cancelled,
     };
     let explained = options.explain || options.explore;
     let saturation = saturate_watched(&mut encoded, rules, options.limits, explained, &watch);

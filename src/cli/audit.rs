@@ -2,25 +2,7 @@
 
 use serde_json::{Value, json};
 
-use tautomer::graph::Workload;
-use tautomer::pipeline::Outcome;
-use tautomer::rule::Class;
-use tautomer::verify::{Audit, AuditOptions, audit};
-
-use super::validate::fast;
-
-/// Audits everything the engine made, if it was kept.
-pub(super) fn of(original: &Workload, outcome: &Outcome, class: Class, assuming: bool, seed: u64) -> Option<Audit> {
-    let explored = outcome.explored.as_ref()?;
-    let options = AuditOptions {
-        seed,
-        class,
-        assuming,
-        machine: Some(&fast),
-        ..AuditOptions::default()
-    };
-    Some(audit(&original.graph, &original.params, explored, &options))
-}
+use tautomer::verify::Audit;
 
 /// The result in a few lines.
 pub(super) fn text(audit: &Audit) -> String {

@@ -4,18 +4,15 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
-use tautomer::graph::{Graph, Workload};
-use tautomer::pipeline::{Engine, Options, optimize};
+use tautomer::compare::{Compared, Comparing, Trial, compare, first_of_chain, tolerance};
+use tautomer::graph::Workload;
+use tautomer::pipeline::{Options, optimize};
 use tautomer::rewrite::{Limits, Step};
 use tautomer::rule::Class;
 
-use super::compare::{Comparing, Verdict, compare, furthest, is_decided_by_reference, tolerance};
-use super::extents::likely;
-use super::input::{self, Kind, Loaded};
+use super::input::{self, Kind};
 use super::limits::CheckArgs;
 use super::optimize::{EngineName, parse_class, read_rules};
-use super::random::{Random, values};
-use super::run::evaluate;
 use super::{Done, Failure, Shell};
 
 #[derive(clap::Args)]
@@ -51,19 +48,8 @@ pub(super) struct Args {
     limits: CheckArgs,
 }
 
-/// The outcome of optimizing with a limited number of applications.
-struct Trial {
-    /// The largest difference, if it exceeds what is allowed.
-    apart: Option<f64>,
-    applications: Vec<Step>,
-    /// The applications that the result depends on.
-    chain: Vec<Step>,
-    /// The two sides of each application in `chain`.
-    sides: Vec<Option<Graph>>,
-}
-
 pub(super) fn run(args: &Args, shell: &Shell) -> Done {
-    let loaded = Loaded::read(&args.file, args.from, args.params.as_deref(), shell)?;
+    let loaded = input::read(&args.file, args.from, args.params.as_deref(), shell)?;
     let given = read_rules(&args.rules, shell)?;
     let allowed = tolerance(args.class, &loaded.workload);
     let trial = |limit: Option<usize>| -> Result<Trial, Failure> {
@@ -148,69 +134,6 @@ fn first_step(total: usize, whole: Trial, trial: &Run<'_>) -> Result<Option<(usi
         .map(|step| (bad, step)))
 }
 
-/// The first application whose two sides have different values, among those that the wrong result depends on.
-///
-/// Binary search over the number of applications does not work here: an e-graph contains what a wrong rule made long
-/// before it is cheap enough to be extracted.
-fn first_of_chain(original: &Workload, whole: &Trial, (runs, seed): (u64, u64), allowed: f64) -> Option<(usize, Step)> {
-    let number = |step: &Step| whole.applications.iter().position(|a| a == step).map_or(0, |i| i + 1);
-    let mut wrong: Vec<(usize, Step)> = Vec::new();
-    for (step, sides) in whole.chain.iter().zip(&whole.sides) {
-        let differs = sides
-            .as_ref()
-            .is_some_and(|sides| (0..runs).any(|run| sides_differ(original, sides, seed.wrapping_add(run), allowed)));
-        if differs {
-            wrong.push((number(step), step.clone()));
-        }
-    }
-    wrong.into_iter().min_by_key(|(number, _)| *number)
-}
-
-/// The rule that made a result of saturation wrong, if it can be found.
-pub(super) fn blamed(original: &Workload, options: &Options<'_>, runs: (u64, u64), allowed: f64) -> Option<Step> {
-    if !matches!(options.engine, Engine::Saturate) {
-        return None;
-    }
-    let options = Options {
-        explain: true,
-        explore: false,
-        ..options.clone()
-    };
-    let outcome = optimize(original.clone(), &options).ok()?;
-    let whole = Trial {
-        apart: None,
-        applications: outcome.applications,
-        chain: outcome.steps,
-        sides: outcome.sides,
-    };
-    first_of_chain(original, &whole, runs, allowed).map(|(_, step)| step)
-}
-
-/// True if the first half of the results of `sides` differs from the second on some random input.
-fn sides_differ(original: &Workload, sides: &Graph, seed: u64, allowed: f64) -> bool {
-    let mut random = Random::new(seed.wrapping_mul(0x2545_f491_4f6c_dd1d));
-    for extents in likely(&original.graph, &original.params, &mut random) {
-        let Some((inputs, params)) = values(&original.graph, &original.params, &mut random, &extents) else {
-            continue;
-        };
-        let workload = Workload {
-            graph: sides.clone(),
-            params,
-        };
-        let between = |reference: bool| {
-            let results = evaluate(&workload, &inputs, reference).ok()?;
-            let (source, target) = results.split_at(results.len() / 2);
-            Some(furthest(source, target))
-        };
-        if let Some(by_kernels) = between(false) {
-            let exactly = by_kernels > allowed && is_decided_by_reference(allowed, &original.graph, &extents);
-            let found = if exactly { between(true) } else { None };
-            return found.unwrap_or(by_kernels) > allowed;
-        }
-    }
-    false
-}
-
 /// The largest difference on random inputs, if it exceeds what is allowed.
 fn difference(before: &Workload, after: &Workload, args: &Args, allowed: f64) -> Result<Option<f64>, Failure> {
     let how = Comparing {
@@ -218,10 +141,11 @@ fn difference(before: &Workload, after: &Workload, args: &Args, allowed: f64) ->
         allowed,
         allowance: args.limits.allowance(),
         blamed: &|| None,
+        cancelled: &|| false,
     };
     match compare(before, after, &how)? {
-        Verdict::Apart { most, wrong, .. } => Ok(wrong.then_some(most)),
-        Verdict::Unchecked(why) => Err(Failure::new(
+        Compared::Apart { most, wrong, .. } => Ok(wrong.then_some(most)),
+        Compared::Unchecked(why) => Err(Failure::new(
             "T0406",
             format!("{}: nothing can be compared: {why}", input::shown(&args.file)),
         )),

@@ -8,7 +8,7 @@ use tautomer::diag::Diagnostics;
 use tautomer::lang::parse_rules;
 use tautomer::rule::load_rules;
 
-use super::input::{self, Kind, Loaded};
+use super::input::{self, Kind};
 use super::{Done, Failure, Shell};
 
 #[derive(clap::Args)]
@@ -93,6 +93,6 @@ fn check(path: &Path, args: &Args, shell: &Shell) -> Done {
             load_rules(parse_rules(input::source(path)?)?)?;
             Ok(())
         }
-        kind => Loaded::checked(path, Some(kind), shell)?.reshape(&args.shapes),
+        kind => Ok(input::checked(path, Some(kind), shell)?.reshape(&args.shapes)?),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::input::{self, Kind, Loaded};
+use super::input::{self, Kind};
 use super::{Done, Failure, Shell, output};
 
 #[derive(clap::Args)]
@@ -29,7 +29,7 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
         ));
     }
     output::destination(&args.result)?;
-    let loaded = Loaded::read(&args.file, args.from, args.params.as_deref(), shell)?;
+    let loaded = input::read(&args.file, args.from, args.params.as_deref(), shell)?;
     let notes = output::write_workload(&args.result, &loaded.workload, loaded.info.as_ref())?;
     shell.notes(&notes);
     Ok(())

@@ -6,12 +6,11 @@
 mod audit;
 mod bisect;
 mod check;
-mod compare;
 mod convert;
 #[cfg(feature = "eval")]
 mod eval;
 mod explain;
-mod extents;
+mod findings;
 mod fmt;
 mod import;
 mod input;
@@ -20,20 +19,16 @@ mod optimize;
 mod output;
 mod print;
 mod progress;
-mod random;
 mod repl;
-mod report;
-mod rule_files;
 mod rules;
 mod run;
 mod script;
-mod shape;
 mod validate;
 mod verdicts;
 mod verify;
 
+use std::ffi::OsString;
 use std::io::{self, IsTerminal as _, Write as _};
-use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use serde_json::{Value, json};
@@ -203,14 +198,14 @@ impl Shell {
     }
 }
 
-/// Runs the command named by the arguments of the process.
-pub(crate) fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+/// Runs the command named by `args`, the first of which is the name of the program; returns the exit code.
+pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
+    let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
         Err(e) => {
             let code = if e.use_stderr() { 2 } else { 0 };
             let _ = e.print();
-            return ExitCode::from(code);
+            return code;
         }
     };
     let colourless = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
@@ -237,14 +232,14 @@ pub(crate) fn main() -> ExitCode {
         Command::Explain(args) => explain::run(&args, &shell),
     };
     match done {
-        Ok(()) | Err(Failure::Closed) => ExitCode::SUCCESS,
-        Err(Failure::No) => ExitCode::from(1),
+        Ok(()) | Err(Failure::Closed) => 0,
+        Err(Failure::No) => 1,
         Err(Failure::Problems(problems)) => {
             shell.problems(&problems);
             if shell.json {
                 let _ = shell.json(problems.to_json());
             }
-            ExitCode::from(2)
+            2
         }
     }
 }

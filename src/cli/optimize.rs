@@ -1,29 +1,27 @@
 //! `tautomer optimize`: an equivalent computation that costs less.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use clap::ValueEnum as _;
 use tautomer::diag::{Diagnostic, Diagnostics};
-use tautomer::formats::onnx::{OnnxInfo, Target, count_nodes, raise_opset};
-use tautomer::formats::pnnx;
-use tautomer::graph::{Graph, Workload, body_operators};
-use tautomer::op::{self, Infer, OpDef};
-use tautomer::pipeline::{self, Engine, Event, Missing, Options, Report, optimize};
+use tautomer::formats::onnx::count_nodes;
+use tautomer::graph::Graph;
+use tautomer::op;
+use tautomer::optimize::optimize_unjudged;
+use tautomer::page::bytes;
+use tautomer::pipeline::{Engine, Missing, Report};
 use tautomer::rewrite::{Limits, Step, batch_symbols};
 use tautomer::rule::{Class, RuleSet};
-use tautomer::tensor::Type;
+use tautomer::{Check, Compared, Optimized, Options, read_rules as load_rules};
 
-use super::bisect::blamed;
-use super::compare::{self, Comparing, Verdict, tolerance};
-use super::input::{self, Kind, Loaded};
+use super::input::{self, Kind, Model};
 use super::limits::{CheckArgs, FoldArgs};
 use super::progress::Progress;
-use super::report::{self, Page};
 use super::verdicts::{self, Least};
-use super::{Done, Failure, Shell, audit, output, rule_files};
+use super::{Done, Failure, Shell, audit, output};
 
 /// How many rules the table shows.
 const SHOWN_RULES: usize = 8;
@@ -166,215 +164,160 @@ impl From<EngineName> for Engine {
 
 /// `bitwise`, `real`, `approx(1e-3)`.
 pub(super) fn parse_class(text: &str) -> Result<Class, String> {
-    let text = text.trim();
-    match text {
-        "bitwise" => return Ok(Class::Bitwise),
-        "real" => return Ok(Class::Real),
-        _ => {}
-    }
-    let bound = text.strip_prefix("approx(").and_then(|rest| rest.strip_suffix(')'));
-    match bound.map(|digits| digits.trim().parse::<f64>()) {
-        Some(Ok(e)) if e >= 0.0 && e.is_finite() => Ok(Class::Approx(e)),
-        _ => Err("expected `bitwise`, `real` or `approx(e)` with a nonnegative number".to_owned()),
-    }
+    text.parse()
 }
 
 pub(super) fn run(args: &Args, shell: &Shell) -> Done {
     let clock = Instant::now();
-    let progress = Progress::new(shell, "reading");
+    let progress = Arc::new(Progress::new(shell, "reading"));
     let target = match &args.output {
         Some(path) if !input::is_standard(path) => Some(output::destination(path)?),
         _ => None,
     };
     args.report.as_deref().map_or(Ok(()), output::has_folder)?;
-    let mut loaded = Loaded::read(&args.file, args.from, args.params.as_deref(), shell)?;
-    loaded.reshape(&args.shapes)?;
-    let given = read_rules(&args.rules, shell)?;
-    let to_onnx = target == Some(Kind::Onnx) || (target.is_none() && loaded.info.is_some());
-    if let (Some(opset), true) = (args.opset, to_onnx) {
-        let info = loaded.info.get_or_insert_default();
-        raise_opset(&loaded.workload.graph, info, opset)?;
-    }
-    // Rewrites may not introduce what the result format cannot express; what is already in the graph may stay.
-    let to_pnnx = target == Some(Kind::Pnnx);
-    let own = OnnxInfo::default();
-    let info = loaded.info.as_ref().unwrap_or(&own);
-    let opset = info.opset();
-    let as_onnx = to_onnx.then(|| Target::new(&loaded.workload.graph, info));
-    let forbidden = |call: &Infer<'_>, result: &Type| {
-        as_onnx.as_ref().is_some_and(|target| !target.allows(call, result)) || to_pnnx && !pnnx::has_form(call.def)
-    };
-    // Substitution may pass through operators that no ONNX operator set has, if their bodies can be written.
-    let in_onnx = |def: &OpDef| def.onnx.is_some_and(|onnx| i64::from(onnx.since) <= opset);
-    let expand =
-        |def: &OpDef| to_onnx && def.onnx.is_none() && op::lookup(def.name).is_some_and(|d| has_body(d, &in_onnx));
-    let watch = |event: Event| progress.event(event);
-    let defaults = Limits::default();
-    let named = |names: &[String]| names.iter().map(|n| n.trim().to_owned()).collect::<Vec<_>>();
-    let mut options = Options {
-        engine: args.engine.into(),
-        groups: given.as_ref().map_or_else(Vec::new, |set| set.groups.clone()),
-        rules: given.map(|set| set.rules),
-        class: args.class,
-        assume: args.assume.clone(),
-        only: (!args.only_rules.is_empty()).then(|| named(&args.only_rules)),
-        skip: named(&args.skip_rules),
-        limits: Limits {
-            iterations: args.iter_limit,
-            nodes: args.node_limit,
-            rewrites: args.max_rewrites,
-            steps: args.folding.steps(),
-            ..defaults
-        },
-        forbidden: &forbidden,
-        expand: &expand,
-        missing: !shell.quiet || shell.json,
-        watch: &watch,
-        explain: args.explain || args.report.is_some(),
-        explore: args.audit,
-        fold: !args.no_fold,
-        folding: args.folding.folding(),
-    };
+    let model = input::read(&args.file, args.from, args.params.as_deref(), shell)?;
+    let told = progress.clone();
+    let options = args.options(target, shell)?.progress(move |event| told.event(event));
     if let Some(rule) = &args.why_not {
-        return why_not(
-            &loaded.workload,
-            &options,
-            rule,
-            (args, to_onnx.then_some(opset)),
-            shell,
-        );
+        return why_not(&model, &options, rule, shell);
     }
-    let chosen = verdicts::choose(&options, args.verdict, args.allow_refuted, shell)?;
-    options.rules = Some(chosen.rules.clone());
-    (options.only, options.skip) = (None, Vec::new());
-    let original = loaded.workload.clone();
-    let outcome = optimize(loaded.workload, &options)?;
-    progress.stage("comparing with the original");
-    let runs = if args.no_check { 0 } else { args.check.unwrap_or(1) };
-    let allowed = tolerance(args.class, &original);
-    let verdict = match runs {
-        0 => None,
-        n => {
-            let how = Comparing {
-                runs: (n, args.seed),
-                allowed,
-                allowance: args.checking.allowance(),
-                // Substitution does not record what each of its steps depends on.
-                blamed: &|| {
-                    let by_saturation = matches!(args.engine, EngineName::Saturate);
-                    by_saturation.then(|| blamed(&original, &options, (n, args.seed), allowed).is_some())
-                },
-            };
-            Some(compare::compare(&original, &outcome.workload, &how)?)
-        }
-    };
-    if args.audit {
-        progress.stage("auditing");
-    }
-    let audit = audit::of(&original, &outcome, args.class, !args.assume.is_empty(), args.seed);
+    let optimized = optimize_unjudged(model, &options)?;
+    drop(options);
+    verdicts::tell(&optimized.chosen, shell);
     // A wrong result is not written.
-    let differs = matches!(verdict, Some(Verdict::Apart { wrong: true, .. }));
-    let blamed = differs
-        .then(|| blamed(&original, &options, (runs, args.seed), allowed))
-        .flatten();
-    let wrong = differs || audit.as_ref().is_some_and(|audit| !audit.is_right());
+    let wrong = !optimized.is_right();
     let file = input::shown(&args.file);
     // The summary counts the nodes of the written file, so a model is written first.
     let is_model = target == Some(Kind::Onnx) && !wrong;
     if is_model {
         progress.stage("writing");
-        write(args, &outcome.workload, loaded.info.as_ref(), shell)?;
+        write(args, &optimized.model, shell)?;
     }
     drop(progress);
     let written = args.output.as_deref().filter(|_| is_model);
-    let sizes = Sizes::new(args, &outcome.report, written);
+    let sizes = Sizes::new(args, &optimized.report, written);
     let seconds = clock.elapsed().as_secs_f64();
     if !shell.quiet {
-        let given = chosen.rules.iter().map(|rule| rule.name.to_string()).collect();
-        shell.say(&table(
-            &file,
-            &outcome.report,
-            &sizes,
-            &assumed(&original.graph),
-            seconds,
+        summary(args, &optimized, &sizes, seconds, shell);
+    }
+    if let Some(path) = &args.report {
+        output::write_text(path, &optimized.page(&file, sizes.nodes))?;
+    }
+    if !wrong && !is_model {
+        write(args, &optimized.model, shell)?;
+    }
+    if shell.json {
+        let report = serde_json::to_value(&optimized.report).unwrap_or(Value::Null);
+        let written = args.output.as_ref().filter(|_| !wrong).map(|p| p.display().to_string());
+        shell.json(json!({
+            "file": file, "output": written, "seconds": seconds, "nodes": sizes.nodes, "report": report,
+            "check": optimized.check.as_ref().map(|check| check_json(check, args.seed)),
+            "steps": args.explain.then(|| steps_json(optimized.steps())),
+            "audit": optimized.audit.as_ref().map(audit::data), "verdicts": optimized.chosen.json(),
+        }))?;
+    }
+    if wrong { Err(Failure::No) } else { Ok(()) }
+}
+
+impl Args {
+    /// The options of the library; `target` is the format of the written result.
+    fn options(&self, target: Option<Kind>, shell: &Shell) -> Result<Options, Failure> {
+        let named = |names: &[String]| names.iter().map(|n| n.trim().to_owned()).collect::<Vec<_>>();
+        let mut options = Options::default();
+        options.engine = self.engine.into();
+        options.rules = read_rules(&self.rules, shell)?;
+        options.class = self.class;
+        options.verdict = self.verdict.level();
+        options.allow_refuted = self.allow_refuted;
+        options.assume = self.assume.clone();
+        options.only = (!self.only_rules.is_empty()).then(|| named(&self.only_rules));
+        options.skip = named(&self.skip_rules);
+        options.limits = Limits {
+            iterations: self.iter_limit,
+            nodes: self.node_limit,
+            rewrites: self.max_rewrites,
+            steps: self.folding.steps(),
+            ..Limits::default()
+        };
+        options.fold = !self.no_fold;
+        options.folding = self.folding.folding();
+        options.shapes = self.shapes.clone();
+        options.opset = self.opset;
+        options.result = target;
+        options.check = if self.no_check { 0 } else { self.check.unwrap_or(1) };
+        options.allowance = self.checking.allowance();
+        options.seed = self.seed;
+        options.audit = self.audit;
+        options.explain = self.explain || self.report.is_some();
+        options.missing = !shell.quiet || shell.json;
+        Ok(options)
+    }
+}
+
+/// Prints what was done.
+fn summary(args: &Args, optimized: &Optimized, sizes: &Sizes, seconds: f64, shell: &Shell) {
+    let report = &optimized.report;
+    let given = optimized
+        .chosen
+        .rules
+        .iter()
+        .map(|rule| rule.name.to_string())
+        .collect();
+    let assumed = assumed(&optimized.original.workload.graph);
+    shell.say(&table(&input::shown(&args.file), report, sizes, &assumed, seconds));
+    missing_text(&report.missing, given, optimized.opset)
+        .iter()
+        .for_each(|line| shell.say(line));
+    sizes.text().iter().for_each(|line| shell.say(line));
+    if args.explain {
+        shell.say(&steps_text(optimized.steps()));
+    }
+    shell.problems(&unfolded(report));
+    if let [first, rest @ ..] = report.stopped.as_slice() {
+        let more = match rest.len() {
+            0 => String::new(),
+            n => format!(" and {n} more"),
+        };
+        shell.say(&format!(
+            "`{first}`{more} not searched exhaustively: limit of {} steps reached (`--match-steps` raises it)",
+            args.folding.steps()
         ));
-        missing_text(&outcome.report.missing, given, to_onnx.then_some(opset))
-            .iter()
-            .for_each(|line| shell.say(line));
-        sizes.text().iter().for_each(|line| shell.say(line));
-        if args.explain {
-            shell.say(&steps_text(&outcome.steps));
+    }
+    if let Some(check) = &optimized.check {
+        shell.say(&check.line(args.check.is_some()));
+        if let Compared::Apart { first: Some(first), .. } = &check.verdict {
+            shell.say(&format!("the first value that differs is {first}"));
         }
-        shell.problems(&unfolded(&outcome.report));
-        if let [first, rest @ ..] = outcome.report.stopped.as_slice() {
-            let more = match rest.len() {
-                0 => String::new(),
-                n => format!(" and {n} more"),
-            };
-            shell.say(&format!(
-                "`{first}`{more} not searched exhaustively: limit of {} steps reached (`--match-steps` raises it)",
-                args.folding.steps()
-            ));
-        }
-        if let Some(verdict) = &verdict {
-            shell.say(&compare::line(verdict, allowed, args.check.is_some()));
-            if let Verdict::Apart { first: Some(first), .. } = verdict {
-                shell.say(&format!("the first value that differs is {first}"));
-            }
-        }
-        if differs {
-            shell.say(&match &blamed {
+        if check.is_wrong() {
+            shell.say(&match &check.rule {
                 Some(step) => format!("{} makes it wrong; nothing is written", step.rule),
                 None => "nothing is written; `tautomer bisect` looks for the rule that makes it wrong".to_owned(),
             });
         }
-        audit.iter().for_each(|audit| shell.say(&audit::text(audit)));
     }
-    if let Some(path) = &args.report {
-        let page = Page {
-            file: &file,
-            original: &original,
-            outcome: &outcome,
-            nodes: sizes.nodes,
-            check: verdict.as_ref().map(|verdict| (runs, verdict)),
-            allowed,
-            class: args.class,
-            rules: &chosen.rules,
-            verdicts: &chosen.entries,
-        };
-        output::write_text(path, &page.html())?;
+    optimized.audit.iter().for_each(|audit| shell.say(&audit::text(audit)));
+}
+
+/// The comparison as JSON.
+fn check_json(check: &Check, seed: u64) -> Value {
+    match &check.verdict {
+        Compared::Apart {
+            most,
+            blind,
+            runs,
+            unstable,
+            first,
+            ..
+        } => {
+            let most = if most.is_finite() { json!(most) } else { json!("inf") };
+            json!({
+                "runs": runs, "seed": seed, "difference": most, "allowed": check.allowed, "ok": !check.is_wrong(),
+                "blind": blind, "rule": check.rule.as_ref().map(|step| step.rule.to_string()), "first": first,
+                "unstable": unstable.map_or(0, |(n, _)| n),
+            })
+        }
+        Compared::Unchecked(why) => json!({ "runs": 0, "seed": seed, "unchecked": why }),
     }
-    if !wrong && !is_model {
-        write(args, &outcome.workload, loaded.info.as_ref(), shell)?;
-    }
-    if shell.json {
-        let report = serde_json::to_value(&outcome.report).unwrap_or(Value::Null);
-        let check = verdict.map(|verdict| match verdict {
-            Verdict::Apart {
-                most,
-                blind,
-                runs,
-                unstable,
-                first,
-                ..
-            } => {
-                let most = if most.is_finite() { json!(most) } else { json!("inf") };
-                json!({
-                    "runs": runs, "seed": args.seed, "difference": most, "allowed": allowed, "ok": !differs, "blind": blind,
-                    "rule": blamed.as_ref().map(|step| step.rule.to_string()), "first": first,
-                    "unstable": unstable.map_or(0, |(n, _)| n),
-                })
-            }
-            Verdict::Unchecked(why) => json!({ "runs": 0, "seed": args.seed, "unchecked": why }),
-        });
-        let written = args.output.as_ref().filter(|_| !wrong).map(|p| p.display().to_string());
-        shell.json(json!({
-            "file": file, "output": written, "seconds": seconds, "nodes": sizes.nodes, "report": report, "check": check,
-            "steps": args.explain.then(|| steps_json(&outcome.steps)), "audit": audit.as_ref().map(audit::data),
-            "verdicts": chosen.json(),
-        }))?;
-    }
-    if wrong { Err(Failure::No) } else { Ok(()) }
 }
 
 /// How many expressions left to run time are listed individually.
@@ -448,36 +391,8 @@ fn steps_json(steps: &[Step]) -> Vec<Value> {
 }
 
 /// Answers `--why-not`.
-fn why_not(
-    workload: &Workload,
-    options: &Options<'_>,
-    rule: &str,
-    (args, opset): (&Args, Option<i64>),
-    shell: &Shell,
-) -> Done {
-    let mut found = pipeline::why_not(&workload.graph, options, rule)?;
-    if let Some(verdict) = verdicts::lesser(options, rule, args.verdict)? {
-        let level = args
-            .verdict
-            .to_possible_value()
-            .map_or_else(String::new, |v| v.get_name().to_owned());
-        found.answer = format!("it is left out: its verdict is {verdict}, and `--verdict {level}` requires more");
-        found.hints.clear();
-    }
-    for name in &found.forbidden {
-        found
-            .hints
-            .push(match (op::lookup(name).and_then(|def| def.onnx), opset) {
-                (Some(onnx), Some(opset)) if i64::from(onnx.since) > opset => format!(
-                    "ONNX has `{name}` from operator set {} on, and the model is written for {opset}: `--opset {}`",
-                    onnx.since, onnx.since
-                ),
-                (None, Some(_)) => {
-                    format!("`{name}` cannot be expressed in ONNX: write the result as .taut, or leave the format open")
-                }
-                _ => format!("the format of the result has no `{name}`"),
-            });
-    }
+fn why_not(model: &Model, options: &Options, rule: &str, shell: &Shell) -> Done {
+    let found = tautomer::why_not(model, options, rule)?;
     if shell.json {
         return shell.json(json!({ "why_not": found }));
     }
@@ -499,13 +414,17 @@ pub(super) fn read_rules(files: &[PathBuf], shell: &Shell) -> Result<Option<Rule
     if files.is_empty() {
         return Ok(None);
     }
-    rule_files::read(files, shell).map(Some)
+    let (set, warnings) = load_rules(files)?;
+    if !shell.quiet {
+        shell.problems(&warnings);
+    }
+    Ok(Some(set))
 }
 
-fn write(args: &Args, workload: &Workload, info: Option<&OnnxInfo>, shell: &Shell) -> Done {
+fn write(args: &Args, model: &Model, shell: &Shell) -> Done {
     match &args.output {
         Some(path) if !input::is_standard(path) => {
-            let notes = output::write_workload(path, workload, info)?;
+            let notes = model.write(path)?;
             if !shell.quiet {
                 shell.problems(&notes);
             }
@@ -518,11 +437,11 @@ fn write(args: &Args, workload: &Workload, info: Option<&OnnxInfo>, shell: &Shel
         )
         .help("write the result to a file: `-o result.taut`")
         .into()),
-        None if info.is_some() => {
+        None if model.info.is_some() => {
             shell.say("nothing is written: `-o result.onnx` writes the result");
             Ok(())
         }
-        _ => shell.result(&output::program_text(workload).0),
+        _ => shell.result(&model.to_text()),
     }
 }
 
@@ -597,7 +516,7 @@ impl Sizes {
             (None, (before, after)) if before != after => ("parameters", before as u64, after as u64),
             _ => return None,
         };
-        let shown = |n: u64| usize::try_from(n).map_or_else(|_| format!("{n} B"), report::bytes);
+        let shown = |n: u64| usize::try_from(n).map_or_else(|_| format!("{n} B"), bytes);
         let mut text = format!("{what} {} -> {}", shown(before), shown(after));
         if after > before + before / 20 + GROWTH {
             let grows = if what == "file" {
@@ -618,7 +537,7 @@ const GROWTH: u64 = 4096;
 
 /// The dimensions that the estimate assumes, if any.
 fn assumed(graph: &Graph) -> String {
-    let symbols: Vec<_> = super::extents::symbols(graph).into_iter().collect();
+    let symbols: Vec<_> = tautomer::compare::symbols(graph).into_iter().collect();
     let batch = batch_symbols(graph);
     let mut unknown = false;
     for &v in graph.inputs() {
@@ -693,23 +612,6 @@ fn missing_text(missing: &[Missing], given: Vec<String>, opset: Option<i64>) -> 
         ));
     }
     out
-}
-
-/// True if `def` is a composite operator whose body uses only operators for which `known` holds, or other such
-/// composites.
-fn has_body(def: &'static OpDef, known: &dyn Fn(&OpDef) -> bool) -> bool {
-    let mut seen: Vec<&str> = vec![def.name];
-    let mut stack = vec![def];
-    while let Some(def) = stack.pop() {
-        let Ok(parts) = body_operators(def) else { return false };
-        for part in parts.into_iter().filter(|part| !known(part)) {
-            if !seen.contains(&part.name) {
-                seen.push(part.name);
-                stack.push(part);
-            }
-        }
-    }
-    true
 }
 
 fn times(n: usize) -> String {

@@ -2,22 +2,19 @@
 
 use std::fmt::Write as _;
 use std::path::Path;
-use std::sync::Arc;
 
 use indexmap::IndexMap;
 use serde_json::{Value, json};
 
-use tautomer::diag::{Diagnostic, Diagnostics, Source};
-use tautomer::formats::onnx::{OnnxInfo, write_model};
+use tautomer::diag::Diagnostic;
 use tautomer::formats::pnnx;
-use tautomer::formats::{arrays, atomic, readback};
-use tautomer::graph::{BuildOptions, Graph, Workload, build_program, to_program};
-use tautomer::lang::ast::ParamClass;
-use tautomer::lang::{format_program, parse_program};
+use tautomer::formats::{arrays, atomic};
 use tautomer::tensor::{DType, Tensor};
 
 use super::input::{Kind, plain};
 use super::{Done, Failure};
+
+pub(super) use tautomer::model::{output_name, program_text, write_text, write_workload};
 
 /// Tensors with more elements than this are abbreviated.
 const MAX_ELEMENTS: usize = 1000;
@@ -56,71 +53,6 @@ pub(super) fn has_folder(path: &Path) -> Done {
         },
     };
     Err(Failure::new("T0401", problem))
-}
-
-/// Writes a text file atomically.
-pub(super) fn write_text(path: &Path, text: &str) -> Done {
-    atomic::write(path, text.as_bytes())
-        .map_err(|e| Failure::new("T0401", format!("{}: {}", path.display(), plain(&e))))
-}
-
-/// The text of a workload, and the values of its parameters under the names that the text uses.
-pub(super) fn program_text(workload: &Workload) -> (String, IndexMap<String, Tensor>) {
-    let program = to_program(&workload.graph);
-    let text = format_program(&program);
-    let printed = program.functions.iter().flat_map(|f| &f.params);
-    let names = printed
-        .filter(|p| p.class == ParamClass::Param)
-        .map(|p| p.name.as_str());
-    let used: rustc_hash::FxHashSet<_> = workload.graph.rpo().into_iter().collect();
-    let graph = &workload.graph;
-    let params = graph.params().iter().filter(|v| used.contains(v));
-    let values = names.zip(params).filter_map(|(name, &v)| {
-        let value = workload.params.get(graph.vertex(v).name.as_deref()?)?;
-        Some((name.to_owned(), value.clone()))
-    });
-    (text, values.collect())
-}
-
-/// Writes a workload as a model, or as a program with a parameter file beside it.
-pub(super) fn write_workload(
-    path: &Path,
-    workload: &Workload,
-    info: Option<&OnnxInfo>,
-) -> Result<Diagnostics, Failure> {
-    match Kind::of_result(path)? {
-        Kind::Taut => {
-            let (text, values) = program_text(workload);
-            let name = path.display().to_string();
-            let source = Arc::new(Source::new(name.clone(), text.clone()));
-            let again = parse_program(source).and_then(|program| build_program(&program, &BuildOptions::default()));
-            readback::check(&name, &workload.graph, again)?;
-            if !values.is_empty() {
-                let beside = path.with_extension("safetensors");
-                arrays::write(&beside, &values).map_err(|e| Failure::new("T0401", e.to_string()))?;
-            }
-            write_text(path, &text)?;
-            Ok(Diagnostics::new())
-        }
-        Kind::Onnx => {
-            let own = OnnxInfo::default();
-            Ok(write_model(
-                path,
-                &workload.graph,
-                &workload.params,
-                info.unwrap_or(&own),
-            )?)
-        }
-        Kind::Pnnx => Ok(pnnx::write_model(path, &workload.graph, &workload.params)?),
-        Kind::Rules => Ok(Diagnostics::new()),
-    }
-}
-
-/// The name of a result.
-pub(super) fn output_name(graph: &Graph, i: usize) -> String {
-    let output = graph.outputs().get(i);
-    let own = output.and_then(|o| o.name.clone().or_else(|| graph.vertex(o.vertex).name.clone()));
-    own.map_or_else(|| format!("out{i}"), |name| name.to_string())
 }
 
 /// Formats a tensor as NumPy does; inner elements of large tensors are left out.

@@ -12,7 +12,7 @@ use tautomer::graph::{Graph, Node};
 use tautomer::kuiper::{Expression, Rpn, Token};
 use tautomer::lang::{format_program, format_rules, parse_program, parse_rules};
 
-use super::input::{self, Kind, Loaded};
+use super::input::{self, Kind};
 use super::{Done, Failure, Shell, output};
 
 #[derive(clap::Args)]
@@ -61,7 +61,7 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
     if matches!(args.stage, Stage::Tokens | Stage::Rpn) {
         return expression(args, format, shell);
     }
-    let loaded = Loaded::read(&args.file, args.from, None, shell)?;
+    let loaded = input::read(&args.file, args.from, None, shell)?;
     let graph = &loaded.workload.graph;
     match (args.stage, format) {
         (Stage::Plan, Format::Dot) => Err(no_form("a plan", "DOT")),

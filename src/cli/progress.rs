@@ -79,6 +79,8 @@ impl Progress {
                 "substitute" => "replacing matches",
                 "extract" => "choosing the cheapest graph",
                 "fold" => "computing what is constant",
+                "compare" => "comparing with the original",
+                "audit" => "auditing",
                 other => other,
             }),
             Event::Round { nodes, .. } => self.count(nodes, None, "e-nodes"),

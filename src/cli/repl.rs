@@ -25,9 +25,9 @@ use tautomer::rule::{Rule, RuleSet, composite_rules, library, load_rules};
 
 use self::help::COMMANDS;
 use self::prompt::Prompt;
-use super::input::{self, Kind, Loaded};
+use super::input::{self, Kind, Model};
 use super::script::{self, ScriptArgs};
-use super::{Done, Failure, Shell, output, rule_files};
+use super::{Done, Failure, Shell, output};
 
 #[derive(clap::Args)]
 pub(super) struct Args {
@@ -234,7 +234,7 @@ impl Repl<'_> {
         for statement in &script.statements {
             let before = self.session.clone();
             let step = self.session.add(statement, &script.source)?;
-            let shown = script::values(&step);
+            let shown = tautomer::model::shown_values(&step);
             let values: Vec<VertexId> = shown.flat_map(|v| self.session.tensors(v)).collect();
             let known: Vec<VertexId> = values
                 .iter()
@@ -287,7 +287,7 @@ impl Repl<'_> {
     fn load(&mut self, path: &std::path::Path) -> Done {
         match Kind::of(path, None)? {
             Kind::Rules => {
-                let set = rule_files::load(rule_files::sources(&[path.to_owned()])?)?;
+                let set = tautomer::rule_files::load(tautomer::rule_files::sources(&[path.to_owned()])?)?;
                 self.take_rules(set)
             }
             Kind::Taut => {
@@ -295,7 +295,7 @@ impl Repl<'_> {
                 if tautomer::lang::is_script(&source.text) {
                     return self.statements(source.name.clone(), &source.text);
                 }
-                let loaded = Loaded::read(path, None, None, self.shell)?;
+                let loaded = input::read(path, None, None, self.shell)?;
                 for function in parse_program(source.clone())?.functions {
                     let name = function.name.as_ref().map(|n| n.name.to_string()).unwrap_or_default();
                     self.functions
@@ -304,14 +304,14 @@ impl Repl<'_> {
                 self.take(loaded)
             }
             Kind::Onnx | Kind::Pnnx => {
-                let loaded = Loaded::read(path, None, None, self.shell)?;
+                let loaded = input::read(path, None, None, self.shell)?;
                 self.take(loaded)
             }
         }
     }
 
     /// Keeps a program or model for `:graph` and `:optimize`.
-    fn take(&mut self, loaded: Loaded) -> Done {
+    fn take(&mut self, loaded: Model) -> Done {
         let graph = &loaded.workload.graph;
         let inputs = (0..graph.inputs().len())
             .map(|i| format!("{}: {}", input::input_name(graph, i), graph.ty(graph.inputs()[i])));

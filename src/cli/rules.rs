@@ -19,7 +19,7 @@ use tautomer::verify::Entry;
 
 use self::show::Page;
 use super::verdicts::Locks;
-use super::{Done, Failure, Shell, fmt, import, rule_files};
+use super::{Done, Failure, Shell, fmt, import};
 
 #[derive(clap::Args)]
 pub(super) struct Args {
@@ -104,11 +104,11 @@ pub(super) fn sources(files: &[PathBuf]) -> Result<Vec<Arc<Source>>, Failure> {
             .map(|(name, text)| Arc::new(Source::new(*name, *text)))
             .collect());
     }
-    rule_files::sources(files)
+    Ok(tautomer::rule_files::sources(files)?)
 }
 
 fn load(files: &[PathBuf]) -> Result<RuleSet, Failure> {
-    Ok(rule_files::load(sources(files)?)?)
+    Ok(tautomer::rule_files::load(sources(files)?)?)
 }
 
 fn check(files: &[PathBuf], shell: &Shell) -> Done {

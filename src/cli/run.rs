@@ -4,14 +4,12 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
+use tautomer::compare::evaluate;
 use tautomer::diag::{Diagnostic, did_you_mean};
-use tautomer::exec::{Executor, Mode, Observer, Plan};
-use tautomer::graph::{Graph, Meter, Output, Params, VertexId, Workload, interpret, interpret_over};
-use tautomer::op::Value;
-use tautomer::tensor::{DType, Dim, Tensor, Type};
+use tautomer::graph::Params;
+use tautomer::tensor::{Dim, Tensor, Type};
 
-use super::extents::decided;
-use super::input::{self, Kind, Loaded};
+use super::input::{self, Kind, Model};
 use super::script::{self, ScriptArgs};
 use super::{Done, Failure, Shell, output};
 
@@ -48,7 +46,7 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
         return script::run(source, args.script, args.reference, shell);
     }
     args.output_dir.as_deref().map_or(Ok(()), output::is_directory)?;
-    let mut loaded = Loaded::read(&args.file, args.from, args.params.as_deref(), shell)?;
+    let mut loaded = input::read(&args.file, args.from, args.params.as_deref(), shell)?;
     loaded.reshape(&args.shapes)?;
     let inputs = bind_inputs(&mut loaded, &args.inputs, shell)?;
     let missing = loaded.missing_params();
@@ -88,75 +86,8 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
     shell.result(&text)
 }
 
-/// The results of a workload for inputs in order.
-pub(super) fn evaluate(workload: &Workload, inputs: &[Tensor], reference: bool) -> Result<Vec<Tensor>, Failure> {
-    let graph = &workload.graph;
-    if reference {
-        return by_reference(workload, inputs);
-    }
-    let failed = |message: String| Failure::new("T0406", message);
-    let plan = Plan::compile(graph).map_err(|e| failed(e.to_string()))?;
-    let executor = Executor::new(plan, Mode::Kernels).map_err(|e| failed(e.to_string()))?;
-    executor
-        .run(inputs, &workload.params)
-        .map_err(|e| failed(e.to_string()))
-}
-
-/// The results of a workload by kernels, unless it exceeds what `meter` allows; `observer` sees each named value.
-pub(super) fn evaluate_within(
-    workload: &Workload,
-    inputs: &[Tensor],
-    meter: &Meter,
-    observer: &mut dyn FnMut(&str, &str, &Tensor),
-) -> Result<Vec<Tensor>, String> {
-    let plan = Plan::compile(&workload.graph).map_err(|e| e.to_string())?;
-    let executor = Executor::new(plan, Mode::Kernels).map_err(|e| e.to_string())?;
-    let observer: Observer<'_> = &mut |_, step, results| {
-        if let (Some(name), [value]) = (&step.name, results) {
-            observer(name, &step.op, value);
-        }
-    };
-    executor
-        .run_within(inputs, &workload.params, meter, observer)
-        .map_err(|e| e.to_string())
-}
-
-/// The results by the reference semantics, with symbols bound to the sizes of the given values.
-fn by_reference(workload: &Workload, inputs: &[Tensor]) -> Result<Vec<Tensor>, Failure> {
-    let value = |graph: &Graph, v: VertexId| match graph.inputs().iter().position(|&u| u == v) {
-        Some(i) => inputs.get(i),
-        None => workload.params.get(graph.vertex(v).name.as_deref()?),
-    };
-    let extents = decided(&workload.graph, &|v| value(&workload.graph, v));
-    // If values do not fit, the interpreter reports it.
-    let bound = workload.graph.with_symbols(&|name| extents.get(name).copied());
-    let graph = bound.as_ref().unwrap_or(&workload.graph);
-    interpret(graph, &|v| value(graph, v).cloned()).map_err(|e| Failure::new("T0406", e.to_string()))
-}
-
-/// The results in double precision by the reference semantics, with symbols bound to the sizes of the given values, if
-/// possible.
-pub(super) fn in_double(workload: &Workload, inputs: &[Tensor]) -> Option<Vec<Tensor>> {
-    let value = |graph: &Graph, v: VertexId| match graph.inputs().iter().position(|&u| u == v) {
-        Some(i) => inputs.get(i),
-        None => workload.params.get(graph.vertex(v).name.as_deref()?),
-    };
-    let extents = decided(&workload.graph, &|v| value(&workload.graph, v));
-    let bound = workload.graph.with_symbols(&|name| extents.get(name).copied());
-    let graph = bound.as_ref().unwrap_or(&workload.graph);
-    let leaf = |v: VertexId| Value::<f64>::from_tensor(value(graph, v)?).ok();
-    let results = interpret_over::<f64>(graph, &leaf).ok()?;
-    let one = |(result, output): (Value<f64>, &Output)| {
-        let dtype = graph.ty(output.vertex).as_tensor()?.dtype;
-        result
-            .into_tensor(if dtype.is_float() { DType::F64 } else { dtype })
-            .ok()
-    };
-    results.into_iter().zip(graph.outputs()).map(one).collect()
-}
-
 /// A value for every input, in order.
-fn bind_inputs(loaded: &mut Loaded, given: &[String], shell: &Shell) -> Result<Vec<Tensor>, Failure> {
+fn bind_inputs(loaded: &mut Model, given: &[String], shell: &Shell) -> Result<Vec<Tensor>, Failure> {
     let graph = &loaded.workload.graph;
     let names: Vec<String> = (0..graph.inputs().len()).map(|i| input::input_name(graph, i)).collect();
     let mut values = Params::default();
@@ -240,13 +171,13 @@ fn bind_inputs(loaded: &mut Loaded, given: &[String], shell: &Shell) -> Result<V
             .cloned()
             .zip(ordered.iter().map(|t| t.ty().into()))
             .collect();
-        loaded.retype(&types, shell)?;
+        loaded.retype(&types, shell.build_options())?;
     }
     check_types(loaded, &names, &ordered)?;
     Ok(ordered)
 }
 
-fn check_types(loaded: &Loaded, names: &[String], values: &[Tensor]) -> Done {
+fn check_types(loaded: &Model, names: &[String], values: &[Tensor]) -> Done {
     let graph = &loaded.workload.graph;
     for ((&v, name), value) in graph.inputs().iter().zip(names).zip(values) {
         let actual = Type::from(value.ty());

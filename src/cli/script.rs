@@ -7,11 +7,13 @@ use clap::ValueEnum;
 use serde_json::{Value, json};
 
 use tautomer::diag::{Diagnostic, Source};
-use tautomer::graph::{Session, Shown, Step, VertexId, Workload};
+use tautomer::graph::{Session, Shown, Step, VertexId};
 use tautomer::lang::{Compat, Script, parse_script};
 use tautomer::tensor::{Tensor, Type};
 
-use super::run::evaluate;
+use tautomer::compare::evaluate;
+use tautomer::model::shown_values as values;
+
 use super::{Done, Failure, Shell, output};
 
 /// How a script is spelled.
@@ -99,34 +101,13 @@ fn no_inputs(session: &Session, script: &Script, steps: &[Step]) -> Done {
     Ok(())
 }
 
-/// The graph of everything a script shows, or of its last name if it shows nothing, for commands that do not run it.
-pub(super) fn workload(source: Arc<Source>) -> Result<Workload, Failure> {
-    let script = parse_script(source, Compat::Off)?;
-    let mut session = Session::new(script.compat, 0);
-    let steps = session.add_all(&script)?;
-    let shown = steps.iter().filter(|step| step.name.is_none()).flat_map(values);
-    let mut roots: Vec<(VertexId, Option<&str>)> = shown.map(|v| (v, None)).collect();
-    if roots.is_empty() {
-        roots.extend(session.names().last().map(|(name, v)| (v, Some(name))));
-    }
-    Ok(session.program(&roots, false))
-}
-
-/// The tensors among the values that a statement shows.
-pub(super) fn values(step: &Step) -> impl Iterator<Item = VertexId> {
-    step.values.iter().filter_map(|shown| match shown {
-        Shown::Value(v) => Some(*v),
-        Shown::Text(_) => None,
-    })
-}
-
 /// Computes the values of some vertices from known ones.
 pub(super) fn compute(session: &Session, roots: &[VertexId], reference: bool) -> Result<Vec<Tensor>, Failure> {
     if roots.is_empty() {
         return Ok(Vec::new());
     }
     let roots: Vec<(VertexId, Option<&str>)> = roots.iter().map(|&v| (v, None)).collect();
-    evaluate(&session.program(&roots, true), &[], reference)
+    Ok(evaluate(&session.program(&roots, true), &[], reference)?)
 }
 
 /// The text a statement shows: the type of what it names, or values.

@@ -5,15 +5,13 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use tautomer::diag::Diagnostic;
-use tautomer::exec::Estimate;
-use tautomer::graph::{Allowance, Excess, Graph, Meter, Params, Workload};
 use tautomer::rule::Class;
-use tautomer::tensor::Tensor;
-use tautomer::verify::{Difference, Differs, GraphOptions, GraphReport, GraphVerdict, verify_graphs};
+use tautomer::verify::{Difference, Differs, GraphOptions, GraphReport, GraphVerdict};
+use tautomer::verify_models;
 
-use super::input::{self, Loaded};
+use super::findings::{Finding, Format};
+use super::input;
 use super::optimize::parse_class;
-use super::run::evaluate_within;
 use super::verify::numbers;
 use super::{Done, Failure, Shell, output};
 
@@ -51,19 +49,24 @@ pub(super) fn graphs(files: &[PathBuf]) -> Result<Option<[&Path; 2]>, Failure> {
     }
 }
 
-pub(super) fn run(files: [&Path; 2], args: &GraphArgs, seed: u64, save: Option<&Path>, shell: &Shell) -> Done {
+pub(super) fn run(
+    files: [&Path; 2],
+    args: &GraphArgs,
+    format: Format,
+    (seed, save): (u64, Option<&Path>),
+    shell: &Shell,
+) -> Done {
     let [original, optimized] = [
-        Loaded::read(files[0], None, None, shell)?.workload,
-        Loaded::read(files[1], None, None, shell)?.workload,
+        input::read(files[0], None, None, shell)?,
+        input::read(files[1], None, None, shell)?,
     ];
     let options = GraphOptions {
         seed,
         shapes: args.shapes,
         class: args.class,
-        machine: Some(&fast),
         ..GraphOptions::default()
     };
-    let report = verify_graphs(&original, &optimized, &options);
+    let report = verify_models(&original, &optimized, &options);
     if let GraphVerdict::Undecided(why) = &report.verdict {
         let problem = Diagnostic::error("T0406", format!("no verdict: {why}"));
         return Err(report
@@ -75,7 +78,17 @@ pub(super) fn run(files: [&Path; 2], args: &GraphArgs, seed: u64, save: Option<&
     if let (Some(folder), GraphVerdict::Refuted(difference)) = (save, &report.verdict) {
         write(folder, difference, shell)?;
     }
-    if shell.json {
+    let finding = Finding {
+        name: input::shown(files[1]),
+        file: input::shown(files[1]),
+        line: None,
+        verdict: word(&report.verdict),
+        passed: !matches!(report.verdict, GraphVerdict::Refuted(_)),
+        message: text(&report),
+    };
+    if let Some(text) = format.render(&[finding]) {
+        shell.result(&text)?;
+    } else if shell.json {
         shell.json(data(files, seed, &report))?;
     } else {
         shell.result(&text(&report))?;
@@ -85,27 +98,6 @@ pub(super) fn run(files: [&Path; 2], args: &GraphArgs, seed: u64, save: Option<&
         _ => Ok(()),
     }
 }
-
-/// The results of a graph, computed by the kernels.
-pub(super) fn fast(graph: &Graph, inputs: &[Tensor]) -> Result<Vec<Tensor>, String> {
-    let workload = Workload {
-        graph: graph.clone(),
-        params: Params::default(),
-    };
-    let words = |excess: Excess| format!("one run of the kernels would take {excess}");
-    if let Some(excess) = Estimate::of(graph).excess(MACHINE) {
-        return Err(words(excess));
-    }
-    let meter = Meter::new(MACHINE);
-    let results = evaluate_within(&workload, inputs, &meter, &mut |_, _, _| {});
-    results.map_err(|why| meter.excess().map_or(why, words))
-}
-
-/// Limits on one run of the kernels.
-const MACHINE: Allowance = Allowance {
-    bytes: 800_000_000,
-    operations: 1_000_000_000_000,
-};
 
 /// Writes both graphs with the values at which they differ.
 fn write(folder: &Path, difference: &Difference, shell: &Shell) -> Done {
@@ -196,18 +188,22 @@ fn first_text(first: &Differs) -> String {
     out
 }
 
-fn data(files: [&Path; 2], seed: u64, report: &GraphReport) -> Value {
-    let verdict = match &report.verdict {
+/// The verdict in one word.
+fn word(verdict: &GraphVerdict) -> &'static str {
+    match verdict {
         GraphVerdict::Proved(_) | GraphVerdict::ProvedAt { .. } => "proved",
         GraphVerdict::Tested { .. } => "tested",
         GraphVerdict::Refuted(_) => "refuted",
         GraphVerdict::Undecided(_) => "undecided",
-    };
+    }
+}
+
+fn data(files: [&Path; 2], seed: u64, report: &GraphReport) -> Value {
     let mut out = json!({
         "original": input::shown(files[0]),
         "optimized": input::shown(files[1]),
         "seed": seed,
-        "verdict": verdict,
+        "verdict": word(&report.verdict),
         "says": report.verdict.to_string(),
         "outputs": report.outputs,
         "shapes": report.shapes,

@@ -9,13 +9,15 @@ use tautomer::graph::to_program;
 use tautomer::lang::format_program;
 use tautomer::op::Laws;
 use tautomer::rule::library_set_files;
+use tautomer::rule_files;
 use tautomer::verify::{
     Counterexample, Entry, Level, Options, Reached, Repair, Report, Subject, VERIFIER, Verdict, repair_all,
     shipped_rules, verdict_table, verify_all,
 };
 
+use super::findings::{Finding, Format};
 use super::verdicts::{self, Locks, Progress};
-use super::{Done, Failure, Shell, output, rule_files, validate};
+use super::{Done, Failure, Shell, output, validate};
 
 #[derive(clap::Args)]
 pub(super) struct Args {
@@ -65,6 +67,9 @@ pub(super) struct Args {
     /// Where to write the table
     #[arg(long, short, value_name = "FILE", requires = "table")]
     output: Option<PathBuf>,
+    /// How verdicts are printed on standard output
+    #[arg(long, value_enum, default_value = "text", value_name = "FORMAT", conflicts_with_all = ["json", "table"])]
+    format: Format,
     /// Write both sides of each counterexample to this directory, as programs with values
     #[arg(long, value_name = "DIR")]
     save: Option<PathBuf>,
@@ -125,7 +130,8 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
             let what = "`--lock`, `--check-lock` and `--table` are for rules, and graphs are given";
             return Err(Failure::new("T0402", what.to_owned()));
         }
-        return validate::run(files, &args.graphs, args.seed, args.save.as_deref(), shell);
+        let save = args.save.as_deref();
+        return validate::run(files, &args.graphs, args.format, (args.seed, save), shell);
     }
     let subjects = load(args)?;
     if args.check_lock {
@@ -171,7 +177,9 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
         if args.rule.is_empty() {
             locks.prune(&subjects);
         }
-        locks.write(shell)?;
+        for path in locks.write()? {
+            shell.detail(&format!("{} is written", path.display()));
+        }
     }
     if args.table {
         let named: Vec<(&str, &Entry)> = subjects.iter().map(|s| &*s.source).zip(&entries).collect();
@@ -180,7 +188,23 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
             None => shell.result(&verdict_table(&named))?,
         }
     }
+    if let Some(text) = args.format.render(&findings(&subjects, &rows)) {
+        shell.result(&text)?;
+    }
     summary(args, &rows, seconds, shell)
+}
+
+/// The verdicts with the places of their rules.
+fn findings(subjects: &[Subject], rows: &[Row]) -> Vec<Finding> {
+    let one = |(subject, row): (&Subject, &Row)| Finding {
+        name: subject.rule.name.to_string(),
+        file: subject.source.clone(),
+        line: Some(subject.rule.ast.source.line_column(subject.rule.name_span.start).0),
+        verdict: row.level().word(),
+        passed: row.level() != Level::Refuted,
+        message: row.text(0, false),
+    };
+    subjects.iter().zip(rows).map(one).collect()
 }
 
 /// Checks the rules that have no row yet, and prints all rows in order.
@@ -191,7 +215,7 @@ fn tried(
     options: &Options,
     shell: &Shell,
 ) -> Result<Vec<Row>, Failure> {
-    let silent = shell.json || args.table;
+    let silent = shell.json || args.table || args.format != Format::Text;
     let width = subjects.iter().map(|s| s.rule.name.chars().count()).max().unwrap_or(0);
     let open: Vec<&Subject> = subjects
         .iter()
@@ -233,7 +257,7 @@ fn tried(
     for kept in rows.get(at..).unwrap_or_default().iter().flatten() {
         print(kept)?;
     }
-    if !args.no_repair && !args.table {
+    if !args.no_repair && !args.table && args.format == Format::Text {
         repairs(&open, &mut found, options, threads, shell)?;
     }
     let mut found = found.into_iter();

@@ -16,6 +16,7 @@ use crate::command::run;
 const README: &str = include_str!("../../README.md");
 const LANGUAGE: &str = include_str!("../../grammar/README.md");
 const RULES: &str = include_str!("../../rules/README.md");
+const OWN_RULES: &str = include_str!("../../docs/own-rules.md");
 const CONTRIBUTING: &str = include_str!("../../CONTRIBUTING.md");
 const BENCHES: &str = include_str!("../../benches/README.md");
 
@@ -58,6 +59,7 @@ fn blocks(document: &str, text: &str) -> Vec<Block> {
 fn all(kind: &str) -> Vec<Block> {
     let documents = [
         ("README.md", README),
+        ("docs/own-rules.md", OWN_RULES),
         ("grammar/README.md", LANGUAGE),
         ("rules/README.md", RULES),
         ("CONTRIBUTING.md", CONTRIBUTING),

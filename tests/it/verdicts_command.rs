@@ -367,3 +367,30 @@ fn counterexamples_come_before_repairs_and_repairs_may_be_left_out() {
     let with = run(folder, "verify a.rules --budget 20");
     assert!(with.out.starts_with(&without.out), "{}{}", without.out, with.out);
 }
+
+#[test]
+fn build_servers_read_verdicts() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path();
+    write(folder, "a.rules", RIGHT);
+    write(folder, "b.rules", WRONG);
+    let sarif = run(folder, "verify a.rules b.rules --budget 8 --format sarif");
+    assert_eq!(sarif.code, 1, "{}", sarif.err);
+    let found: Value = serde_json::from_str(&sarif.out).unwrap();
+    let results = found["runs"][0]["results"].as_array().unwrap();
+    let levels: Vec<&str> = results.iter().map(|r| r["level"].as_str().unwrap()).collect();
+    assert_eq!(levels, ["none", "none", "error"]);
+    let place = &results[2]["locations"][0]["physicalLocation"];
+    assert_eq!(place["artifactLocation"]["uri"], "b.rules");
+    assert_eq!(place["region"]["startLine"], 2);
+
+    write(folder, "one.taut", "fn main(x: f32[3]) { relu(relu(x)) }\n");
+    write(folder, "two.taut", "fn main(x: f32[3]) { relu(x) }\n");
+    write(folder, "three.taut", "fn main(x: f32[3]) { abs(x) }\n");
+    let equal = run(folder, "verify one.taut two.taut --format junit");
+    assert_eq!(equal.code, 0, "{}", equal.err);
+    assert!(equal.out.contains("tests=\"1\" failures=\"0\""), "{}", equal.out);
+    let differ = run(folder, "verify one.taut three.taut --format junit");
+    assert_eq!(differ.code, 1, "{}", differ.err);
+    assert!(differ.out.contains("<failure type=\"refuted\""), "{}", differ.out);
+}

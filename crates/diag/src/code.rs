@@ -286,6 +286,15 @@ contradict each other. Graphs that cannot be run cannot be compared either."
 Here the input has another rank or a different dimension at an axis, a name would stand for two numbers, or an operator
 rejects operands of the resulting shapes."
 
+    "T0409" "cancelled"
+"The caller asked to stop before the work was done: a function given to `cancel_when`, or Ctrl-C in Python. Nothing is
+written."
+
+    "T0410" "the result differs"
+"The result of an optimization differs from its original by more than the rules allow, on random inputs or in the audit
+of everything that the rules made. The message names the rule at fault if it was found. A rule is wrong; without it, the
+result is right: `--skip-rules` leaves it out, and `tautomer verify` shows a counterexample to it."
+
     "T0501" "invalid file"
 "The file cannot be read, is truncated, or has another format. The message names the file and the reason. Tensor files
 end in `.npy`, `.npz`, `.safetensors` or `.pb`, models in `.onnx` or `.pnnx.param`."

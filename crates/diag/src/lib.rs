@@ -154,8 +154,9 @@ fn shortened(text: String) -> String {
     format!("{} [... {left_out} characters ...] {}", &text[..head], &text[tail..])
 }
 
-/// The problems of one input, in the order found.
-#[derive(Debug, Clone, Default)]
+/// The problems of one input, in the order found. Both `{}` and `{:?}` show them as rendered text, so that a `main`
+/// that returns `Result<(), Diagnostics>` prints what a user can read.
+#[derive(Clone, Default)]
 pub struct Diagnostics(Vec<Diagnostic>);
 
 impl Diagnostics {
@@ -246,6 +247,12 @@ impl<'a> IntoIterator for &'a Diagnostics {
 }
 
 impl std::fmt::Display for Diagnostics {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.render(false))
+    }
+}
+
+impl std::fmt::Debug for Diagnostics {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.render(false))
     }

@@ -51,13 +51,29 @@ pub fn decode_model(bytes: Bytes) -> Result<ModelProto, Problem> {
 /// The graph cannot be expressed in ONNX, differs when read back, or a file cannot be written.
 pub fn write_model(path: &Path, graph: &Graph, params: &Params, info: &OnnxInfo) -> Result<Diagnostics, Diagnostics> {
     let mut exported = export(graph, params, info)?;
-    check_back(path, graph, &exported.model)?;
+    check_back(&path.display().to_string(), graph, &exported.model)?;
     write_limited(path, &mut exported.model, MAX_MODEL).map_err(refused)?;
     Ok(exported.notes)
 }
 
+/// Encodes a graph as a model in memory, which is read back first; `name` is what messages call it.
+///
+/// # Errors
+/// The graph cannot be expressed in ONNX, differs when read back, or takes more than 2 GB.
+pub fn encode_model(name: &str, graph: &Graph, params: &Params, info: &OnnxInfo) -> Result<Vec<u8>, Diagnostics> {
+    let exported = export(graph, params, info)?;
+    check_back(name, graph, &exported.model)?;
+    if exported.model.encoded_len() > MAX_MODEL {
+        let problem = Diagnostic::error("T0606", format!("{name}: the model takes more than 2 GB"));
+        return Err(problem
+            .help("write it to a file; its weights are then put into a second file")
+            .into());
+    }
+    Ok(exported.model.encode_to_vec())
+}
+
 /// Reads back a model before it is written.
-fn check_back(path: &Path, graph: &Graph, model: &ModelProto) -> Result<(), Diagnostics> {
+fn check_back(name: &str, graph: &Graph, model: &ModelProto) -> Result<(), Diagnostics> {
     let again = import(model.clone(), None).and_then(|imported| {
         let broken = imported.notes.iter().find(|note| note.code == "T0512");
         match broken {
@@ -65,7 +81,7 @@ fn check_back(path: &Path, graph: &Graph, model: &ModelProto) -> Result<(), Diag
             None => Ok(imported.workload.graph),
         }
     });
-    readback::check(&path.display().to_string(), graph, again)
+    readback::check(name, graph, again)
 }
 
 fn write_limited(path: &Path, model: &mut ModelProto, limit: usize) -> Result<(), FormatError> {

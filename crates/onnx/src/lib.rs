@@ -24,7 +24,7 @@ use tautomer_tensor::Tensor;
 
 pub use count::count_nodes;
 pub use export::{Exported, Target, export, raise_opset};
-pub use file::{decode_model, read_model, write_model};
+pub use file::{decode_model, encode_model, read_model, write_model};
 pub use import::{Imported, import};
 pub use info::{NodeInfo, OnnxInfo};
 pub use tensor::{TensorError, data_type, dense, dtype_of, from_tensor, to_tensor};

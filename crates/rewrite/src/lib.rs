@@ -34,7 +34,7 @@ pub use fold::{FoldNote, FoldReport, Folding, fold_static};
 pub use kept::{Kept, kept_from};
 pub use nearest::{Nearest, nearest_in_egraph, nearest_in_graph};
 pub use saturate::{
-    IterationReport, Limits, RuleReport, Saturation, StopReason, saturate, saturate_explained, saturate_watched,
+    IterationReport, Limits, RuleReport, Saturation, StopReason, Watch, saturate, saturate_explained, saturate_watched,
 };
 pub use substitute::{Substitution, substitute, substitute_explored, substitute_watched};
 pub use trial::{Sides, Trial};

@@ -67,6 +67,8 @@ pub enum StopReason {
     Nodes,
     /// The limit on applications was reached.
     Rewrites,
+    /// The caller asked for it.
+    Cancelled,
 }
 
 impl StopReason {
@@ -78,6 +80,7 @@ impl StopReason {
             StopReason::Iterations => "iteration limit",
             StopReason::Nodes => "node limit",
             StopReason::Rewrites => "rewrite limit",
+            StopReason::Cancelled => "cancelled",
         }
     }
 }
@@ -179,21 +182,38 @@ struct Schedule {
 
 /// Saturates the e-graph of `encoded` with `rules`.
 pub fn saturate(encoded: &mut Encoded, rules: &[Arc<Rule>], limits: Limits) -> Saturation {
-    run(encoded, rules, limits, None, &|_| {})
+    run(encoded, rules, limits, None, &Watch::default())
 }
 
 /// Like [`saturate`], but records every application, so that a result can be explained.
 pub fn saturate_explained(encoded: &mut Encoded, rules: &[Arc<Rule>], limits: Limits) -> Saturation {
-    run(encoded, rules, limits, Some(History::default()), &|_| {})
+    run(encoded, rules, limits, Some(History::default()), &Watch::default())
 }
 
-/// Like [`saturate`] or, if `explained`, [`saturate_explained`]; calls `watch` after each round.
+/// How a caller follows the work of an engine, and ends it.
+pub struct Watch<'a, R> {
+    /// Called after each round of saturation, or each substitution.
+    pub progress: &'a dyn Fn(&R),
+    /// Asked again and again; if true, the engine stops at once.
+    pub cancelled: &'a dyn Fn() -> bool,
+}
+
+impl<R> Default for Watch<'_, R> {
+    fn default() -> Self {
+        Watch {
+            progress: &|_| {},
+            cancelled: &|| false,
+        }
+    }
+}
+
+/// Like [`saturate`] or, if `explained`, [`saturate_explained`], with a caller who follows it.
 pub fn saturate_watched(
     encoded: &mut Encoded,
     rules: &[Arc<Rule>],
     limits: Limits,
     explained: bool,
-    watch: &dyn Fn(&IterationReport),
+    watch: &Watch<'_, IterationReport>,
 ) -> Saturation {
     run(encoded, rules, limits, explained.then(History::default), watch)
 }
@@ -203,7 +223,7 @@ fn run(
     rules: &[Arc<Rule>],
     limits: Limits,
     mut history: Option<History>,
-    watch: &dyn Fn(&IterationReport),
+    watch: &Watch<'_, IterationReport>,
 ) -> Saturation {
     let egraph = &mut encoded.egraph;
     let programs: Vec<Program> = rules.iter().map(|r| Program::new(r.clone())).collect();
@@ -234,6 +254,10 @@ fn run(
         let snapshot = Snapshot::new(egraph);
         let distances = snapshot.distances(&changed, depth);
         for (i, program) in programs.iter().enumerate() {
+            if (watch.cancelled)() {
+                stop = StopReason::Cancelled;
+                break 'rounds;
+            }
             if program.rule.source.has_several_outputs() && round >= limits.multi_output_rounds {
                 continue;
             }
@@ -287,6 +311,10 @@ fn run(
         let mut created = Vec::new();
         'apply: for (i, matches) in found {
             let program = &programs[i];
+            if (watch.cancelled)() {
+                over = Some(StopReason::Cancelled);
+                break 'apply;
+            }
             for (binding, needs) in matches {
                 let key = |egraph: &EGraph| binding.key(|id| egraph.find(id));
                 let before = key(egraph);
@@ -341,7 +369,7 @@ fn run(
             classes: egraph.number_of_classes(),
             applied,
         };
-        watch(&report);
+        (watch.progress)(&report);
         iterations.push(report);
         if let Some(reason) = over {
             stop = reason;

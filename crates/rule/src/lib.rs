@@ -68,6 +68,31 @@ impl From<Numerics> for Class {
     }
 }
 
+/// `bitwise`, `real`, `approx(1e-3)`.
+///
+/// ```
+/// # use tautomer_rule::Class;
+/// assert_eq!("approx(1e-3)".parse(), Ok(Class::Approx(1e-3)));
+/// assert!("exact".parse::<Class>().is_err());
+/// ```
+impl std::str::FromStr for Class {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Class, String> {
+        let text = text.trim();
+        match text {
+            "bitwise" => return Ok(Class::Bitwise),
+            "real" => return Ok(Class::Real),
+            _ => {}
+        }
+        let bound = text.strip_prefix("approx(").and_then(|rest| rest.strip_suffix(')'));
+        match bound.map(|digits| digits.trim().parse::<f64>()) {
+            Some(Ok(e)) if e >= 0.0 && e.is_finite() => Ok(Class::Approx(e)),
+            _ => Err("expected `bitwise`, `real` or `approx(e)` with a nonnegative number".to_owned()),
+        }
+    }
+}
+
 impl fmt::Display for Class {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -13,8 +13,7 @@ use tautomer::rewrite::{
 use tautomer::rule::{Class, Example, ExampleKind, Rule};
 use tautomer::tensor::{DType, Tensor};
 
-use crate::cli::extents::likely;
-use crate::cli::random::{Random, difference, values};
+use crate::compare::{Random, difference, likely, values};
 
 /// How many sets of random values both sides are computed with.
 const RUNS: u64 = 4;

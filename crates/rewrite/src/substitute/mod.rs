@@ -39,7 +39,7 @@ use super::cost::CostModel;
 use super::explain::Step;
 use super::explored::{Explored, Trail};
 use super::matching::{Binding, Host, MOST_STEPS, Match, Program, Searcher, Seen, is_input, resolve};
-use super::saturate::{RuleReport, StopReason};
+use super::saturate::{RuleReport, StopReason, Watch};
 use tautomer_graph::{Graph, Node, VertexId};
 use tautomer_op::Op;
 use tautomer_rule::Rule;
@@ -85,7 +85,7 @@ pub fn substitute(
     limit: Option<usize>,
     model: &CostModel<'_>,
 ) -> (Graph, Substitution) {
-    run(graph, rules, limit, model, None, &|_| {})
+    run(graph, rules, limit, model, None, &Watch::default())
 }
 
 /// Like [`substitute`], but records every vertex that ever existed, so that the whole run can be checked.
@@ -96,18 +96,18 @@ pub fn substitute_explored(
     model: &CostModel<'_>,
 ) -> (Graph, Substitution) {
     let trail = Trail::new(&graph);
-    run(graph, rules, limit, model, Some(trail), &|_| {})
+    run(graph, rules, limit, model, Some(trail), &Watch::default())
 }
 
-/// Like [`substitute`] or, if `explored`, [`substitute_explored`]; calls `watch` with the number of substitutions after
-/// each.
+/// Like [`substitute`] or, if `explored`, [`substitute_explored`], with a caller who follows the number of
+/// substitutions.
 pub fn substitute_watched(
     graph: Graph,
     rules: &[Arc<Rule>],
     limit: Option<usize>,
     model: &CostModel<'_>,
     explored: bool,
-    watch: &dyn Fn(usize),
+    watch: &Watch<'_, usize>,
 ) -> (Graph, Substitution) {
     let trail = explored.then(|| Trail::new(&graph));
     run(graph, rules, limit, model, trail, watch)
@@ -119,7 +119,7 @@ fn run(
     limit: Option<usize>,
     model: &CostModel<'_>,
     trail: Option<Trail>,
-    watch: &dyn Fn(usize),
+    watch: &Watch<'_, usize>,
 ) -> (Graph, Substitution) {
     let limit = limit.unwrap_or(1000 + 20 * graph.len());
     let programs: Vec<Program> = rules.iter().map(|r| Program::new(r.clone())).collect();
@@ -145,7 +145,10 @@ fn run(
         rounds += 1;
         let before = run.steps.len();
         if !run.round() {
-            break StopReason::Rewrites;
+            break match (watch.cancelled)() {
+                true => StopReason::Cancelled,
+                false => StopReason::Rewrites,
+            };
         }
         if run.steps.len() == before {
             break StopReason::FixedPoint;
@@ -197,7 +200,7 @@ struct Run<'a> {
     limit: usize,
     /// Rules that were not applied because of an operator that the result may not contain, and where.
     kept_from: BTreeSet<(usize, &'static str, VertexId)>,
-    watch: &'a dyn Fn(usize),
+    watch: &'a Watch<'a, usize>,
 }
 
 /// A match to be replaced.
@@ -216,7 +219,7 @@ impl Run<'_> {
         // Matches that may not be replaced in the current state of the graph around them.
         let mut refused: FxHashSet<(usize, u64)> = FxHashSet::default();
         while let Some(found) = self.next(&mut todo, &refused) {
-            if self.steps.len() >= self.limit {
+            if self.steps.len() >= self.limit || (self.watch.cancelled)() {
                 return false;
             }
             let root = found.matched.outputs[0];
@@ -381,7 +384,7 @@ impl Run<'_> {
         self.reports[found.rule].applied += 1;
         self.steps.push(step);
         self.sizes.push((gone, created.len()));
-        (self.watch)(self.steps.len());
+        (self.watch.progress)(&self.steps.len());
         Some(around)
     }
 

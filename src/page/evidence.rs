@@ -3,18 +3,18 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use tautomer::rule::Rule;
-use tautomer::verify::Entry;
+use crate::rule::Rule;
+use crate::verify::Entry;
 
 use super::escaped;
 
 /// The anchor of a rule's verdict on the page.
-pub(super) fn anchor(rule: &str) -> String {
+pub(crate) fn anchor(rule: &str) -> String {
     format!("verdict-{}", escaped(rule))
 }
 
 /// The section of one rule.
-pub(super) fn section(out: &mut String, rule: &Arc<Rule>, verdict: Option<&Entry>) {
+pub(crate) fn section(out: &mut String, rule: &Arc<Rule>, verdict: Option<&Entry>) {
     let source = &rule.ast.source;
     let _ = writeln!(
         out,

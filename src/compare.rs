@@ -5,22 +5,35 @@
 //! change by as much, the model is unstable there, and these inputs are inconclusive. Then other inputs are tried, and
 //! the applied rules are tested one by one.
 
-use indexmap::IndexMap;
-use tautomer::exec::Estimate;
-use tautomer::graph::{Allowance, Excess, Graph, Meter, Workload, bytes_text};
-use tautomer::op::{Op, held_bytes};
-use tautomer::rewrite::graph_cost;
-use tautomer::rule::Class;
-use tautomer::tensor::{DType, Tensor};
+mod blame;
+mod extents;
+mod fast;
+mod random;
+mod run;
 
-use super::Failure;
-use super::extents::{Extents, likely};
-use super::random::{NUDGE, Random, difference, input_bytes, nudged, spread, tell, values};
-use super::run::{evaluate, evaluate_within, in_double};
+use crate::exec::Estimate;
+use crate::graph::{Allowance, Excess, Graph, Meter, Workload, bytes_text};
+use crate::op::{Op, held_bytes};
+use crate::rewrite::graph_cost;
+use crate::rule::Class;
+use crate::tensor::{DType, Tensor};
+use indexmap::IndexMap;
+
+use self::random::{NUDGE, input_bytes, nudged, spread, tell};
+use self::run::in_double;
+use crate::diag::Diagnostics;
+use crate::model::failed;
+
+pub(crate) use self::blame::{Trial, blamed, first_of_chain};
+pub(crate) use self::extents::{Extents, likely, symbols};
+pub(crate) use self::fast::fast;
+pub use self::fast::verify_models;
+pub(crate) use self::random::{Random, difference, values};
+pub(crate) use self::run::{evaluate, evaluate_within};
 
 /// The outcome of a comparison on random inputs.
-#[derive(Debug)]
-pub(super) enum Verdict {
+#[derive(Debug, Clone)]
+pub enum Compared {
     /// Both were run; they may or may not differ.
     Apart {
         /// The largest difference, relative to the scale of the result, at inputs where the model is stable.
@@ -65,20 +78,22 @@ enum Once {
 }
 
 /// How comparisons are made.
-pub(super) struct Comparing<'a> {
+pub(crate) struct Comparing<'a> {
     /// The number of inputs, and the random seed.
-    pub(super) runs: (u64, u64),
+    pub(crate) runs: (u64, u64),
     /// By how much results may differ.
-    pub(super) allowed: f64,
+    pub(crate) allowed: f64,
     /// Limits on one run.
-    pub(super) allowance: Allowance,
+    pub(crate) allowance: Allowance,
     /// Whether a rule turns out to be wrong on its own, where the inputs are inconclusive; `None` if rules cannot be
     /// tested one by one.
-    pub(super) blamed: &'a dyn Fn() -> Option<bool>,
+    pub(crate) blamed: &'a dyn Fn() -> Option<bool>,
+    /// If true, the comparison ends with an error.
+    pub(crate) cancelled: &'a dyn Fn() -> bool,
 }
 
 /// Compares the results of two workloads on random inputs.
-pub(super) fn compare(before: &Workload, after: &Workload, how: &Comparing<'_>) -> Result<Verdict, Failure> {
+pub(crate) fn compare(before: &Workload, after: &Workload, how: &Comparing<'_>) -> Result<Compared, Diagnostics> {
     let opaque = before
         .graph
         .rpo()
@@ -88,13 +103,16 @@ pub(super) fn compare(before: &Workload, after: &Workload, how: &Comparing<'_>) 
             _ => None,
         });
     if let Some(name) = opaque {
-        return Ok(Verdict::Unchecked(format!("`{name}` has no definition")));
+        return Ok(Compared::Unchecked(format!("`{name}` has no definition")));
     }
     let (n, seed) = how.runs;
     let (mut most, mut blind, mut first, mut runs) = (0.0f64, false, None, 0u64);
     let (mut unstable, mut apart_there, mut agree_there) = (0u64, 0.0f64, false);
     let mut run = 0;
     while run < n || (unstable > 0 && runs < n && run < n + MORE) {
+        if (how.cancelled)() {
+            return Err(failed("T0409", "the comparison was cancelled"));
+        }
         let random = Random::new(seed.wrapping_add(run).wrapping_mul(0x2545_f491_4f6c_dd1d));
         run += 1;
         match once(before, after, random, how)? {
@@ -113,7 +131,7 @@ pub(super) fn compare(before: &Workload, after: &Workload, how: &Comparing<'_>) 
                 apart_there = apart_there.max(apart);
                 agree_there |= agree;
             }
-            Err(why) => return Ok(Verdict::Unchecked(why)),
+            Err(why) => return Ok(Compared::Unchecked(why)),
         }
         if most > how.allowed {
             break;
@@ -123,7 +141,7 @@ pub(super) fn compare(before: &Workload, after: &Workload, how: &Comparing<'_>) 
     // are tested one by one.
     let doubtful = || unstable > 0 && !agree_there && (how.blamed)().unwrap_or(runs == 0);
     let wrong = most > how.allowed || doubtful();
-    Ok(Verdict::Apart {
+    Ok(Compared::Apart {
         most: if wrong { most.max(apart_there) } else { most },
         blind,
         runs,
@@ -168,7 +186,7 @@ fn once(
     after: &Workload,
     mut random: Random,
     how: &Comparing<'_>,
-) -> Result<Result<Once, String>, Failure> {
+) -> Result<Result<Once, String>, Diagnostics> {
     let mut last = "no values of its symbolic dimensions fit".to_owned();
     let mut beyond_limits = None;
     for extents in likely(&before.graph, &before.params, &mut random) {
@@ -215,7 +233,7 @@ fn once(
             Ok(new) => new,
             Err(why) => match meter.excess() {
                 Some(excess) => return Ok(Err(beyond(excess))),
-                None => return Err(Failure::new("T0406", why)),
+                None => return Err(failed("T0406", why)),
             },
         };
         let mut apart = furthest(&old, &new);
@@ -346,7 +364,7 @@ fn telling(
 }
 
 /// The comparison in one line; `asked` if it was requested.
-pub(super) fn line(verdict: &Verdict, allowed: f64, asked: bool) -> String {
+pub(crate) fn line(verdict: &Compared, allowed: f64, asked: bool) -> String {
     let limit = if allowed == 0.0 {
         "limit 0".to_owned()
     } else {
@@ -354,11 +372,11 @@ pub(super) fn line(verdict: &Verdict, allowed: f64, asked: bool) -> String {
     };
     let count = |n: u64| format!("{n} random input{}", if n == 1 { "" } else { "s" });
     match verdict {
-        Verdict::Unchecked(why) => {
+        Compared::Unchecked(why) => {
             let asked = if asked { ", although `--check` asks for it" } else { "" };
             format!("not checked{asked}: {why}; `tautomer verify` can still compare the result with its original")
         }
-        Verdict::Apart {
+        Compared::Apart {
             most,
             blind,
             runs,
@@ -408,7 +426,7 @@ fn short(number: f64) -> String {
 }
 
 /// The allowed difference: what the class allows, plus rounding in the narrowest type that occurs.
-pub(super) fn tolerance(class: Class, workload: &Workload) -> f64 {
+pub(crate) fn tolerance(class: Class, workload: &Workload) -> f64 {
     let graph = &workload.graph;
     let narrow = |dtype: DType| {
         graph
@@ -435,7 +453,7 @@ const DECIDED: f64 = 2e4;
 
 /// Whether results that differ are computed again by the reference semantics: kernels round in their own ways, and
 /// where no difference is allowed, the bits must be those of the reference.
-pub(super) fn is_decided_by_reference(allowed: f64, graph: &Graph, extents: &Extents) -> bool {
+pub(crate) fn is_decided_by_reference(allowed: f64, graph: &Graph, extents: &Extents) -> bool {
     let bound = || graph.with_symbols(&|name| extents.get(name).copied());
     allowed == 0.0 && bound().is_ok_and(|graph| graph_cost(&graph) <= DECIDED)
 }
@@ -445,7 +463,7 @@ const SOUGHT: f64 = 1e6;
 const MOST_TRIES: f64 = 30.0;
 
 /// The largest difference between two lists of results.
-pub(super) fn furthest(old: &[Tensor], new: &[Tensor]) -> f64 {
+pub(crate) fn furthest(old: &[Tensor], new: &[Tensor]) -> f64 {
     let apart = old.iter().zip(new).map(|(a, b)| difference(a, b)).fold(0.0, f64::max);
     if old.len() == new.len() { apart } else { f64::INFINITY }
 }

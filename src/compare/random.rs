@@ -1,7 +1,7 @@
 //! Random inputs from a seed, and the difference between two results.
 
-use tautomer::graph::{Graph, Params};
-use tautomer::tensor::{DType, Dim, Tensor, Type};
+use crate::graph::{Graph, Params};
+use crate::tensor::{DType, Dim, Tensor, Type};
 
 use super::extents::Extents;
 
@@ -9,10 +9,10 @@ use super::extents::Extents;
 const LARGEST_INPUT: usize = 1 << 26;
 
 /// A pseudo-random number generator; the same seed gives the same numbers.
-pub(super) struct Random(u64);
+pub(crate) struct Random(u64);
 
 impl Random {
-    pub(super) fn new(seed: u64) -> Random {
+    pub(crate) fn new(seed: u64) -> Random {
         Random(seed)
     }
 
@@ -31,7 +31,7 @@ impl Random {
     }
 
     /// A number from 0 to `n - 1`.
-    pub(super) fn below(&mut self, n: u64) -> u64 {
+    pub(crate) fn below(&mut self, n: u64) -> u64 {
         self.next() % n.max(1)
     }
 
@@ -56,7 +56,7 @@ impl Random {
 }
 
 /// The inputs with other floats: each input is scaled by up to a thousand, and every other one is made nonnegative.
-pub(super) fn spread(inputs: &[Tensor], random: &mut Random) -> Vec<Tensor> {
+pub(crate) fn spread(inputs: &[Tensor], random: &mut Random) -> Vec<Tensor> {
     let mut one = |x: &Tensor| {
         let (scale, signed) = (10f64.powi(random.below(4) as i32), random.below(2) == 0);
         let fresh = random.tensor(x.dtype(), x.shape())?.to_f64s()?;
@@ -68,7 +68,7 @@ pub(super) fn spread(inputs: &[Tensor], random: &mut Random) -> Vec<Tensor> {
 }
 
 /// The same inputs and parameters, each float other than zero changed by one part in a million, up or down.
-pub(super) fn nudged(inputs: &[Tensor], params: &Params, random: &mut Random) -> (Vec<Tensor>, Params) {
+pub(crate) fn nudged(inputs: &[Tensor], params: &Params, random: &mut Random) -> (Vec<Tensor>, Params) {
     let mut one = |x: &Tensor| {
         let values = x.to_f64s().filter(|_| x.dtype().is_float())?;
         let up = |v: f64, random: &mut Random| {
@@ -90,10 +90,10 @@ pub(super) fn nudged(inputs: &[Tensor], params: &Params, random: &mut Random) ->
 }
 
 /// The relative change of inputs that tests how stable a result is.
-pub(super) const NUDGE: f64 = 1e-6;
+pub(crate) const NUDGE: f64 = 1e-6;
 
 /// Whether results appear to depend on the inputs: one has different elements, or is a single number other than zero.
-pub(super) fn tell(results: &[Tensor]) -> bool {
+pub(crate) fn tell(results: &[Tensor]) -> bool {
     let varies = |values: &mut dyn Iterator<Item = f64>, len: usize| {
         let mut finite = values.filter(|v| v.is_finite());
         match finite.next() {
@@ -111,7 +111,7 @@ pub(super) fn tell(results: &[Tensor]) -> bool {
 }
 
 /// The bytes needed to draw values for all inputs, and for parameters without values, with these values for symbols.
-pub(super) fn input_bytes(graph: &Graph, params: &Params, extents: &Extents) -> f64 {
+pub(crate) fn input_bytes(graph: &Graph, params: &Params, extents: &Extents) -> f64 {
     let given = |v| {
         graph
             .vertex(v)
@@ -132,7 +132,7 @@ pub(super) fn input_bytes(graph: &Graph, params: &Params, extents: &Extents) -> 
 }
 
 /// Values for all inputs in order, and for parameters without values, with these values for symbols.
-pub(super) fn values(
+pub(crate) fn values(
     graph: &Graph,
     params: &Params,
     random: &mut Random,
@@ -172,7 +172,7 @@ pub(super) fn values(
 
 /// The largest difference between two results, relative to the largest magnitude in the first; infinite if types differ
 /// or only one of the two is NaN.
-pub(super) fn difference(a: &Tensor, b: &Tensor) -> f64 {
+pub(crate) fn difference(a: &Tensor, b: &Tensor) -> f64 {
     if a.dtype() != b.dtype() || a.shape() != b.shape() {
         return f64::INFINITY;
     }

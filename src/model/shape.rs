@@ -4,42 +4,41 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use tautomer::diag::Diagnostic;
-use tautomer::graph::Graph;
-use tautomer::tensor::{Dim, MAX_RANK, Shape};
+use crate::diag::{Diagnostic, Diagnostics};
+use crate::graph::Graph;
+use crate::tensor::{Dim, MAX_RANK, Shape};
 
-use super::Failure;
-use super::input::input_name;
+use super::{failed, input_name};
 
 /// The graph with inputs reshaped as given, such as `x=1,3,h,w`; the name may be omitted if there is one input.
-pub(super) fn with_shapes(graph: Graph, given: &[String]) -> Result<Graph, Failure> {
+pub(crate) fn with_shapes(graph: &Graph, given: &[String]) -> Result<Graph, Diagnostics> {
     if given.is_empty() {
-        return Ok(graph);
+        return Ok(graph.clone());
     }
     let mut shapes: IndexMap<Arc<str>, Shape> = IndexMap::new();
     for text in given {
         let (name, extents) = match text.rsplit_once('=') {
             Some((name, extents)) => (name.to_owned(), extents),
-            None if graph.inputs().len() == 1 => (input_name(&graph, 0), text.as_str()),
+            None if graph.inputs().len() == 1 => (input_name(graph, 0), text.as_str()),
             None => {
                 return Err(Diagnostic::error("T0408", format!("`{text}` does not name an input"))
                     .help(match suggestion(text).filter(|_| text.contains(':')) {
                         Some(meant) => format!("write `--shape {meant}`"),
-                        None => format!("write `--shape {}={text}`", input_name(&graph, 0)),
+                        None => format!("write `--shape {}={text}`", input_name(graph, 0)),
                     })
                     .into());
             }
         };
         let shape = parse(extents)?;
         if shapes.insert(name.as_str().into(), shape).is_some() {
-            return Err(Failure::new("T0408", format!("input `{name}` gets two shapes")));
+            return Err(failed("T0408", format!("input `{name}` gets two shapes")));
         }
     }
-    Ok(graph.with_shapes(&shapes)?)
+    graph.with_shapes(&shapes)
 }
 
 /// Parses dimensions separated by commas: numbers, names, and `?`.
-fn parse(text: &str) -> Result<Shape, Failure> {
+fn parse(text: &str) -> Result<Shape, Diagnostics> {
     let text = text.trim().trim_start_matches('[').trim_end_matches(']');
     if text.trim().is_empty() {
         return Ok(Shape::scalar());
@@ -66,13 +65,13 @@ fn parse(text: &str) -> Result<Shape, Failure> {
         .split(',')
         .enumerate()
         .map(extent)
-        .collect::<Result<_, Failure>>()?;
+        .collect::<Result<_, Diagnostics>>()?;
     if shape.len() > MAX_RANK {
         let problem = format!(
             "a shape of {} axes: the most that a tensor may have is {MAX_RANK}",
             shape.len()
         );
-        return Err(Failure::new("T0408", problem));
+        return Err(failed("T0408", problem));
     }
     Ok(shape)
 }

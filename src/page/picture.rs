@@ -2,14 +2,14 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use tautomer::formats::{Drawing, Part, Shape};
-use tautomer::graph::{Graph, Node, VertexId};
+use crate::formats::{Drawing, Part, Shape};
+use crate::graph::{Graph, Node, VertexId};
 
 /// The maximum number of boxes in a picture.
 const BOXES: usize = 40;
 
 /// Both sides of an application, each without what the two share.
-pub(super) fn picture(sides: &Graph) -> Option<String> {
+pub(crate) fn picture(sides: &Graph) -> Option<String> {
     let outputs: Vec<VertexId> = sides.outputs().iter().map(|o| o.vertex).collect();
     let (source, target) = outputs.split_at(outputs.len() / 2);
     let (before, after) = (reached(sides, source), reached(sides, target));

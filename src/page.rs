@@ -1,4 +1,4 @@
-//! `optimize --report`: a report of the run as one self-contained HTML page.
+//! A report of a run as one self-contained HTML page: `optimize --report`.
 
 mod evidence;
 mod picture;
@@ -9,42 +9,42 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use tautomer::graph::{Graph, Workload};
-use tautomer::pipeline::{Outcome, Report};
-use tautomer::rule::{Class, Rule};
-use tautomer::verify::Entry;
+use crate::graph::{Graph, Workload};
+use crate::pipeline::{Outcome, Report};
+use crate::rule::{Class, Rule};
+use crate::verify::Entry;
 
-use super::compare::Verdict;
+use crate::compare::Compared;
 use picture::picture;
 
 /// The maximum number of regions drawn.
 const DRAWN: usize = 60;
 
 /// The contents of a page.
-pub(super) struct Page<'a> {
+pub(crate) struct Page<'a> {
     /// The file that was optimized.
-    pub(super) file: &'a str,
+    pub(crate) file: &'a str,
     /// The original.
-    pub(super) original: &'a Workload,
+    pub(crate) original: &'a Workload,
     /// The result, with the rewrites that it depends on.
-    pub(super) outcome: &'a Outcome,
+    pub(crate) outcome: &'a Outcome,
     /// Node counts before and after, as in the summary.
-    pub(super) nodes: (usize, usize),
+    pub(crate) nodes: (usize, usize),
     /// The comparison on random inputs: the number of runs, and the verdict.
-    pub(super) check: Option<(u64, &'a Verdict)>,
+    pub(crate) check: Option<(u64, &'a Compared)>,
     /// The largest allowed difference, relative to the scale of the result.
-    pub(super) allowed: f64,
+    pub(crate) allowed: f64,
     /// The weakest allowed class.
-    pub(super) class: Class,
+    pub(crate) class: Class,
     /// The rules used.
-    pub(super) rules: &'a [Arc<Rule>],
+    pub(crate) rules: &'a [Arc<Rule>],
     /// Verdicts of rules, by name.
-    pub(super) verdicts: &'a BTreeMap<String, Entry>,
+    pub(crate) verdicts: &'a BTreeMap<String, Entry>,
 }
 
 impl Page<'_> {
     /// The page.
-    pub(super) fn html(&self) -> String {
+    pub(crate) fn html(&self) -> String {
         let report = &self.outcome.report;
         let mut out = String::from("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
         let _ = writeln!(
@@ -65,8 +65,8 @@ impl Page<'_> {
     fn summary(&self, out: &mut String, report: &Report) {
         let check = match &self.check {
             None => "not compared".to_owned(),
-            Some((_, Verdict::Unchecked(why))) => format!("not compared: {why}"),
-            Some((_, Verdict::Apart { most, blind, runs, .. })) => format!(
+            Some((_, Compared::Unchecked(why))) => format!("not compared: {why}"),
+            Some((_, Compared::Apart { most, blind, runs, .. })) => format!(
                 "{most:.2e} of the scale in {runs} {}, {:.0e} allowed{}",
                 if *runs == 1 { "run" } else { "runs" },
                 self.allowed,
@@ -258,7 +258,7 @@ fn values(graph: &Graph) -> Option<usize> {
 }
 
 /// A number of bytes, for people.
-pub(super) fn bytes(n: usize) -> String {
+pub(crate) fn bytes(n: usize) -> String {
     match n {
         0..10_000 => format!("{n} B"),
         10_000..10_000_000 => format!("{:.1} kB", n as f64 / 1e3),

@@ -3,15 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use tautomer::graph::{Graph, Node, Params, VertexId};
-use tautomer::op::AttrValue;
-use tautomer::rewrite::{batch_symbols, graph_cost};
-use tautomer::tensor::{Atom, Dim, Tensor};
+use crate::graph::{Graph, Node, Params, VertexId};
+use crate::op::AttrValue;
+use crate::rewrite::{batch_symbols, graph_cost};
+use crate::tensor::{Atom, Dim, Tensor};
 
 use super::random::Random;
 
 /// A value for each symbol in the types of inputs and parameters.
-pub(super) type Extents = BTreeMap<Arc<str>, i64>;
+pub(crate) type Extents = BTreeMap<Arc<str>, i64>;
 
 /// Values given to all symbols except batch sizes when small ones are rejected: windows need room.
 const LEVELS: [i64; 6] = [8, 32, 64, 224, 640, 16_000];
@@ -31,7 +31,7 @@ const MOST_CALLS: usize = 100_000;
 /// All of them have passed inference, if any do: small ones first, otherwise large ones, each made as small as
 /// inference accepts. Larger ones follow, because a value can also be rejected at run time. `given` fixes the symbols
 /// of inputs and parameters that already have values.
-pub(super) fn likely(graph: &Graph, given: &Params, random: &mut Random) -> Vec<Extents> {
+pub(crate) fn likely(graph: &Graph, given: &Params, random: &mut Random) -> Vec<Extents> {
     let value = |v| given.get(graph.vertex(v).name.as_deref()?);
     let fixed = decided(graph, &value);
     let bound = match graph.with_symbols(&|name| fixed.get(name).copied()) {
@@ -47,7 +47,7 @@ pub(super) fn likely(graph: &Graph, given: &Params, random: &mut Random) -> Vec<
 }
 
 /// The symbols determined by the values of inputs and parameters.
-pub(super) fn decided<'a>(graph: &Graph, value: &dyn Fn(VertexId) -> Option<&'a Tensor>) -> Extents {
+pub(crate) fn decided<'a>(graph: &Graph, value: &dyn Fn(VertexId) -> Option<&'a Tensor>) -> Extents {
     let mut found = Extents::new();
     for &v in graph.inputs().iter().chain(graph.params()) {
         let shape = graph.ty(v).as_tensor().and_then(|t| t.shape.as_ref());
@@ -124,7 +124,7 @@ fn free(graph: &Graph, random: &mut Random) -> Vec<Extents> {
 }
 
 /// The symbols of inputs and parameters.
-pub(super) fn symbols(graph: &Graph) -> BTreeSet<Arc<str>> {
+pub(crate) fn symbols(graph: &Graph) -> BTreeSet<Arc<str>> {
     let mut found = BTreeSet::new();
     for &v in graph.inputs().iter().chain(graph.params()) {
         graph.ty(v).visit_dims(&mut |d| {
@@ -234,9 +234,9 @@ impl Search<'_> {
 mod tests {
     use std::sync::Arc;
 
-    use tautomer::diag::Source;
-    use tautomer::graph::{BuildOptions, build_program};
-    use tautomer::lang::parse_program;
+    use crate::diag::Source;
+    use crate::graph::{BuildOptions, build_program};
+    use crate::lang::parse_program;
 
     use super::*;
 

@@ -4,18 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tautomer::diag::{Diagnostic, Diagnostics, Source};
-use tautomer::lang::parse_rules;
-use tautomer::rule::{RuleSet, composite_rules, library_files, library_set_files, load_checked_rules, load_rules};
-use tautomer::verify::is_shipped;
+use crate::diag::{Diagnostic, Diagnostics, Source};
+use crate::lang::parse_rules;
+use crate::rule::{RuleSet, composite_rules, library_files, library_set_files, load_checked_rules, load_rules};
+use crate::verify::is_shipped;
 
-use super::input::{Kind, kept, source, unreadable};
-use super::{Failure, Shell};
+use crate::model::{Kind, kept, source, unreadable};
 
 /// The sources of rule files and of the files they use, each once, a used file before its user; for a directory, all
 /// rule files in it. The name of a set that comes with the tool always means that set: a directory of that name has to
 /// be written as `./gsl`. All unreadable files and all syntax errors are reported together.
-pub(super) fn sources(files: &[PathBuf]) -> Result<Vec<Arc<Source>>, Failure> {
+pub(crate) fn sources(files: &[PathBuf]) -> Result<Vec<Arc<Source>>, Diagnostics> {
     enum Visit {
         Enter(PathBuf),
         Leave(Arc<Source>),
@@ -41,7 +40,7 @@ pub(super) fn sources(files: &[PathBuf]) -> Result<Vec<Arc<Source>>, Failure> {
             continue;
         }
         if path.is_dir() {
-            if let Some(files) = kept(files_in(&path), &mut unreadable)? {
+            if let Some(files) = kept(files_in(&path), &mut unreadable) {
                 if files.is_empty() {
                     unreadable.push(
                         Diagnostic::error(
@@ -68,7 +67,7 @@ pub(super) fn sources(files: &[PathBuf]) -> Result<Vec<Arc<Source>>, Failure> {
             );
             continue;
         }
-        let Some(text) = kept(source(&path), &mut unreadable)? else {
+        let Some(text) = kept(source(&path), &mut unreadable) else {
             continue;
         };
         stack.push(Visit::Leave(text.clone()));
@@ -85,7 +84,7 @@ pub(super) fn sources(files: &[PathBuf]) -> Result<Vec<Arc<Source>>, Failure> {
         return Ok(out);
     }
     unreadable.extend(malformed);
-    Err(unreadable.into())
+    Err(unreadable)
 }
 
 /// The name of the built-in rules among the sets.
@@ -108,8 +107,18 @@ fn known_sets() -> String {
     format!("the sets that come with the tool are {}", names.join(", "))
 }
 
-/// The rules of files, directories and named sets, to be used together.
-pub(super) fn read(files: &[PathBuf], shell: &Shell) -> Result<RuleSet, Failure> {
+/// The rules of files, directories and sets that come with the tool (`built-in`, `gsl`, `taso`), to be used together,
+/// with warnings.
+///
+/// # Errors
+/// A file cannot be read, or a rule is invalid; all problems together.
+///
+/// ```
+/// let (rules, warnings) = tautomer::read_rules(&["gsl".into()])?;
+/// assert!(rules.rules.len() > 10 && warnings.is_empty());
+/// # Ok::<(), tautomer::diag::Diagnostics>(())
+/// ```
+pub fn read_rules(files: &[PathBuf]) -> Result<(RuleSet, Diagnostics), Diagnostics> {
     let mut all = RuleSet::default();
     let mut places: BTreeMap<Arc<str>, Arc<Source>> = BTreeMap::new();
     let mut twice: Vec<String> = Vec::new();
@@ -139,27 +148,26 @@ pub(super) fn read(files: &[PathBuf], shell: &Shell) -> Result<RuleSet, Failure>
                 .into(),
         );
     }
-    if !twice.is_empty() && !shell.quiet {
+    let mut warnings = Diagnostics::new();
+    if !twice.is_empty() {
         let warning = Diagnostic::warning("T0306", "two files have rules of the same name");
         let warning = twice.into_iter().fold(warning, Diagnostic::note);
-        shell.problems(
-            &warning
-                .help("all of them are used; rules are reported, selected and skipped by name, so rename one")
-                .into(),
+        warnings.push(
+            warning.help("all of them are used; rules are reported, selected and skipped by name, so rename one"),
         );
     }
-    Ok(all)
+    Ok((all, warnings))
 }
 
 /// The rules of the sources as one set, or the problems of all of them.
-pub(super) fn load(sources: Vec<Arc<Source>>) -> Result<RuleSet, Diagnostics> {
+pub(crate) fn load(sources: Vec<Arc<Source>>) -> Result<RuleSet, Diagnostics> {
     let mut all = RuleSet::default();
     load_each(sources)?.into_iter().for_each(|set| all.extend(set));
     Ok(all)
 }
 
 /// The rules of each source, or the problems of all of them.
-pub(super) fn load_each(sources: Vec<Arc<Source>>) -> Result<Vec<RuleSet>, Diagnostics> {
+pub(crate) fn load_each(sources: Vec<Arc<Source>>) -> Result<Vec<RuleSet>, Diagnostics> {
     let mut sets = Vec::new();
     let mut problems = Diagnostics::new();
     for source in sources {
@@ -178,7 +186,7 @@ pub(super) fn load_each(sources: Vec<Arc<Source>>) -> Result<Vec<RuleSet>, Diagn
 }
 
 /// The rule files of a directory and its subdirectories, by name.
-fn files_in(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+fn files_in(folder: &Path) -> Result<Vec<PathBuf>, Diagnostics> {
     let mut out = Vec::new();
     let mut entries = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(|e| unreadable(folder, &e))? {

@@ -1,0 +1,1 @@
+//! Rules, and tests of them.

@@ -1,0 +1,38 @@
+//! Every rule is right, and graphs that the rules rewrite keep their results.
+
+use proptest::prelude::*;
+use tautomer::testing::{Graphs, assert_equal, assert_rule};
+use tautomer::{Model, Options, optimize_model, read_rules};
+
+fn rules() -> tautomer::rule::RuleSet {
+    let (rules, warnings) = read_rules(&["my.rules".into()]).unwrap();
+    assert!(warnings.is_empty(), "{warnings}");
+    rules
+}
+
+#[test]
+fn every_rule_is_right() {
+    rules().rules.iter().for_each(assert_rule);
+}
+
+#[test]
+fn the_rules_are_used() {
+    let model = Model::from_text("example", "fn main(x: f32[n]) { max(x * 2.0 * 3.0, -(x * 2.0 * 3.0)) }").unwrap();
+    let optimized = optimize_model(model, &Options::default().rules(rules())).unwrap();
+    let fired: Vec<&str> = optimized.report.rules.iter().map(|rule| rule.name.as_str()).collect();
+    assert!(fired.contains(&"scale-of-scale") && fired.contains(&"abs-by-max"), "{fired:?}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
+
+    #[test]
+    fn optimized_graphs_are_equal(
+        (workload, _) in Graphs::default().operators(["mul", "max", "neg", "add"]).most(6).workloads()
+    ) {
+        let before = Model::of_workload(workload);
+        let options = Options::default().rules(rules()).check(0);
+        let after = optimize_model(before.clone(), &options).unwrap().model;
+        assert_equal(&before, &after);
+    }
+}

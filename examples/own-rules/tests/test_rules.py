@@ -1,0 +1,24 @@
+"""Every rule is right, and graphs that the rules rewrite keep their results."""
+
+from pathlib import Path
+
+import tautomer
+from hypothesis import given, settings
+from tautomer import testing
+
+RULES = tautomer.Rules(Path(__file__).parents[1] / "my.rules")
+
+
+def test_every_rule_is_right():
+    testing.assert_rule(RULES)
+
+
+def test_every_rule_has_a_verdict():
+    assert all(RULES.verdicts.values())
+
+
+@settings(max_examples=30, deadline=None)
+@given(testing.workloads(operators=("mul", "max", "neg", "add"), most=6))
+def test_optimized_graphs_have_the_same_results(workload):
+    graph, inputs = workload
+    testing.assert_same_results(graph, tautomer.optimize(graph, rules=RULES, check=0).model, inputs)

@@ -1,0 +1,75 @@
+"""Models in the forms that Python programs have them, and answers in the same form."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from . import _core
+
+
+def is_program(text: str) -> bool:
+    """True for the text of a program rather than a path."""
+    return "\n" in text or "fn " in text or text.lstrip().startswith("//")
+
+
+def kind_of(model: Any) -> str:
+    """What `model` is: path, text, bytes, graph, proto (`onnx.ModelProto`) or ir (`onnx_ir.Model`)."""
+    from ._graph import Graph
+
+    if isinstance(model, Graph):
+        return "graph"
+    if isinstance(model, str):
+        return "text" if is_program(model) else "path"
+    if isinstance(model, os.PathLike):
+        return "path"
+    if isinstance(model, (bytes, bytearray, memoryview)):
+        return "bytes"
+    if hasattr(model, "SerializeToString") and hasattr(model, "opset_import"):
+        return "proto"
+    if type(model).__module__.startswith("onnx_ir") and hasattr(model, "graph"):
+        return "ir"
+    raise TypeError(
+        "a model is a path, the text of a program, bytes, an onnx.ModelProto, an onnx_ir.Model or a tautomer.Graph, "
+        f"not {type(model).__name__}"
+    )
+
+
+def read(model: Any) -> tuple[_core.Model, str]:
+    """The model for the library, and what it was."""
+    kind = kind_of(model)
+    if kind == "graph":
+        return model._core, kind
+    if kind == "path":
+        return _core.Model.open(Path(os.fspath(model))), kind
+    if kind == "text":
+        return _core.Model.from_text("<text>", model), kind
+    if kind == "bytes":
+        return _core.Model.from_onnx(bytes(model)), kind
+    if kind == "proto":
+        return _core.Model.from_onnx(model.SerializeToString()), kind
+    import onnx_ir
+
+    return _core.Model.from_onnx(onnx_ir.to_proto(model).SerializeToString()), kind
+
+
+def answer(model: _core.Model, kind: str, like: Any) -> Any:
+    """A result in the form of the model that it was made from; of a path, an `onnx.ModelProto` or a graph."""
+    from ._graph import Graph
+
+    if kind == "bytes":
+        return model.to_onnx()
+    is_onnx = kind in ("proto", "ir") or (kind == "path" and str(os.fspath(like)).endswith(".onnx"))
+    if is_onnx:
+        try:
+            import onnx
+        except ImportError:
+            return Graph._of(model)
+        proto = onnx.ModelProto.FromString(model.to_onnx())
+        if kind != "ir":
+            return proto
+        import onnx_ir
+
+        return onnx_ir.from_proto(proto)
+    return Graph._of(model)

@@ -1,0 +1,279 @@
+"""Optimizing models."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from . import _core
+from ._graph import Graph
+from ._model import answer, kind_of, read
+from ._rules import Rules
+
+#: Called with the name of a stage, how many items of it are done, and of how many, as far as they are known.
+Progress = Callable[[str, "int | None", "int | None"], None]
+
+
+def shape_texts(shapes: Mapping[str, Sequence[int | str | None]] | Iterable[str] | None) -> list[str]:
+    """Shapes as the library reads them: `{"x": [1, 3, "h", None]}` is `x=1,3,h,?`."""
+    if shapes is None:
+        return []
+    if isinstance(shapes, str):
+        return [shapes]
+    if not isinstance(shapes, Mapping):
+        return list(shapes)
+    one = lambda d: "?" if d is None else str(d)  # noqa: E731
+    return [f"{name}={','.join(map(one, dims))}" for name, dims in shapes.items()]
+
+
+def options_of(
+    *,
+    target: int | str | None = None,
+    verdict: str | None = None,
+    shapes: Any = None,
+    assume: Iterable[str] = (),
+    check: int | bool = 1,
+    numerics: str = "real",
+    only: Iterable[str] | None = None,
+    skip: Iterable[str] = (),
+    seed: int = 0,
+    audit: bool = False,
+    explain: bool = True,
+    engine: str = "saturate",
+    fold: bool = True,
+    allow_refuted: bool = False,
+) -> dict[str, Any]:
+    """The options as the library reads them."""
+    if engine not in ("saturate", "substitute"):
+        raise ValueError(f"engine {engine!r}: known are 'saturate' and 'substitute'")
+    given: dict[str, Any] = {
+        "engine": engine,
+        "numerics": numerics,
+        "assume": list(assume),
+        "skip": list(skip),
+        "shapes": shape_texts(shapes),
+        "check": int(check),
+        "seed": seed,
+        "audit": audit,
+        "explain": explain,
+        "fold": fold,
+        "allow_refuted": allow_refuted,
+    }
+    if verdict not in (None, "any"):
+        given["verdict"] = verdict
+    if only is not None:
+        given["only"] = list(only)
+    if isinstance(target, int):
+        given["opset"] = target
+    elif isinstance(target, str) and target.startswith("opset"):
+        given["opset"] = int(target.removeprefix("opset").lstrip(" =:"))
+        given["result"] = "onnx"
+    elif target in ("onnx", "pnnx", "taut"):
+        given["result"] = target
+    elif target is not None:
+        raise ValueError(f"target {target!r}: an operator set, such as 21 or 'opset21', or 'onnx', 'pnnx' or 'taut'")
+    return given
+
+
+def optimize(
+    model: Any,
+    *,
+    rules: Any = None,
+    target: int | str | None = None,
+    verdict: str | None = None,
+    shapes: Any = None,
+    assume: Iterable[str] = (),
+    check: int | bool = 1,
+    numerics: str = "real",
+    only: Iterable[str] | None = None,
+    skip: Iterable[str] = (),
+    seed: int = 0,
+    audit: bool = False,
+    explain: bool = True,
+    engine: str = "saturate",
+    fold: bool = True,
+    allow_refuted: bool = False,
+    progress: Progress | bool | None = None,
+) -> "Result":
+    """Rewrites a model into an equal one that costs less.
+
+    `model` is a path, bytes, an `onnx.ModelProto`, an `onnx_ir.Model`, a `tautomer.Graph` or the text of a program, and
+    `Result.model` is of the same kind. `rules` are those to use in place of the built-in ones: `tautomer.Rules`, a path,
+    a text, the name of a set, or a list of these. `target` is the operator set to write for. `verdict` leaves out rules
+    with a weaker one: `"proved"`. `shapes` gives inputs shapes: `{"x": [1, 3, "h", "w"]}`. `check` is the number of
+    random inputs on which result and original are compared; a wrong result is an error. `numerics` is the weakest
+    equality allowed: `"bitwise"`, `"real"`, `"approx(1e-3)"`. `progress` is called as the work proceeds; `True` shows a
+    bar. Ctrl-C ends the work.
+
+    >>> import tautomer
+    >>> result = tautomer.optimize("fn main(x: f32[2, 3]) { x * 1.0 + 0.0 }", check=3)
+    >>> "mul-by-one" in {rule["name"] for rule in result.report["rules"]}
+    True
+    >>> result.report["check"]["runs"]
+    3
+    """
+    inner, kind = read(model)
+    given = options_of(
+        target=target,
+        verdict=verdict,
+        shapes=shapes,
+        assume=assume,
+        check=check,
+        numerics=numerics,
+        only=only,
+        skip=skip,
+        seed=seed,
+        audit=audit,
+        explain=explain,
+        engine=engine,
+        fold=fold,
+        allow_refuted=allow_refuted,
+    )
+    told, done = watcher(progress)
+    try:
+        found = _core.optimize(inner, Rules._core_of(rules), given, told)
+    finally:
+        done()
+    return Result(found, kind, model)
+
+
+def watcher(progress: Progress | bool | None) -> tuple[Progress | None, Callable[[], None]]:
+    """The function to call, and what to call at the end."""
+    if progress is True:
+        from ._notebook import Bar
+
+        bar = Bar()
+        return bar.told, bar.close
+    return (progress or None), lambda: None
+
+
+class Result:
+    """The result of an optimization, and what is known about it."""
+
+    def __init__(self, inner: _core.Optimized, kind: str, like: Any) -> None:
+        self._core = inner
+        self._kind, self._like = kind, like
+        self._model: Any = None
+        self._report: dict[str, Any] | None = None
+
+    @property
+    def model(self) -> Any:
+        """The optimized model, in the form in which the original was given."""
+        if self._model is None:
+            self._model = answer(self._core.model(), self._kind, self._like)
+        return self._model
+
+    @property
+    def graph(self) -> Graph:
+        """The optimized graph."""
+        return Graph._of(self._core.model())
+
+    @property
+    def report(self) -> dict[str, Any]:
+        """What was done: `vertices`, `operators`, `cost`, `parameter_bytes` (before and after), `rules`, `class`,
+        `check`, `audit`, `seconds` and more, as `tautomer optimize --json` has them."""
+        if self._report is None:
+            self._report = json.loads(self._core.report())
+        return self._report
+
+    def to_onnx(self) -> bytes:
+        """The optimized model as the bytes of an ONNX file."""
+        return self._core.to_onnx()
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the optimized model as `.onnx`, `.taut` or `.pnnx.param`."""
+        self._core.model().write(os.fspath(path))
+
+    def explain(self) -> str:
+        """The rewrites that produced the result, in dataflow order.
+
+        >>> import tautomer
+        >>> print(tautomer.optimize("fn main(x: f32[4]) { relu(relu(x)) }").explain())
+        1  relu-of-relu  at relu #2
+        """
+        steps = self._core.steps()
+        if not steps:
+            return "no rewrite produced this result"
+        width = max(len(rule) for rule, _ in steps)
+        places = [", ".join(place) if place else "a value made by the rules before" for _, place in steps]
+        digits = len(str(len(steps)))
+        return "\n".join(
+            f"{i:{digits}}  {rule:{width}}  at {place}" for i, ((rule, _), place) in enumerate(zip(steps, places), 1)
+        )
+
+    def why_not(self, rule: str) -> str:
+        """Why a rule does not apply to the original, or why the result does not show it."""
+        found = json.loads(self._core.why_not(rule))
+        lines = [found["answer"]]
+        if found["place"]:
+            lines.append(f"at {found['place']}")
+        lines += [f"{written} = {value}" for written, value in found["values"]]
+        return "\n".join(lines + found["hints"])
+
+    def html(self) -> str:
+        """The report as one page, with pictures of what changed."""
+        return self._core.html()
+
+    def _repr_html_(self) -> str:
+        from ._notebook import framed
+
+        return framed(self.html())
+
+    def __repr__(self) -> str:
+        before, after = self.report["vertices"]
+        return f"<tautomer.Result: {before} -> {after} nodes, {self.report['class']}>"
+
+
+def simplify(
+    model: Any,
+    check_n: int = 0,
+    perform_optimization: bool = True,
+    skip_fuse_bn: bool = False,
+    overwrite_input_shapes: Mapping[str, Sequence[int]] | None = None,
+    test_input_shapes: Mapping[str, Sequence[int]] | None = None,
+    skipped_optimizers: Sequence[str] | None = None,
+    skip_constant_folding: bool = False,
+    skip_shape_inference: bool = False,
+    **others: Any,
+) -> tuple[Any, bool]:
+    """Simplifies a model with the arguments of `onnxsim.simplify`; returns the model and whether it was checked.
+
+    `check_n` is the number of random inputs to compare on, and with 0 the second value is always true. Shapes are
+    inferred in any case. Arguments that have no meaning here raise `TypeError`.
+
+    >>> import tautomer
+    >>> model, ok = tautomer.simplify("fn main(x: f32[2]) { relu(relu(x)) }", check_n=1)
+    >>> model.call_count, ok
+    (1, True)
+    """
+    if others:
+        raise TypeError(f"simplify() has no argument {sorted(others)[0]!r}: tautomer.optimize has more of them")
+    skip = list(skipped_optimizers or [])
+    if skip_fuse_bn:
+        skip += [name for name in Rules("built-in").names if "batch-norm" in name]
+    result = optimize(
+        model,
+        shapes=overwrite_input_shapes or test_input_shapes,
+        check=check_n,
+        skip=skip,
+        only=None if perform_optimization else [],
+        fold=not skip_constant_folding,
+        explain=False,
+    )
+    check = result.report["check"]
+    return result.model, check_n == 0 or (check is not None and check["runs"] > 0)
+
+
+def audit(model: Any, rules: Any = None, **options: Any) -> dict[str, Any]:
+    """Computes everything that the rules make of a model; an error names a rule that made two different values equal.
+
+    >>> import tautomer
+    >>> tautomer.audit("fn main(x: f32[2, 3]) { relu(x * 1.0) }")["ok"]
+    True
+    """
+    return optimize(model, rules=rules, audit=True, **options).report["audit"]
+
+
+__all__ = ["Result", "audit", "kind_of", "optimize", "simplify"]

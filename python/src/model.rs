@@ -1,0 +1,159 @@
+//! Programs and models, and their graphs.
+
+use std::path::PathBuf;
+
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList};
+use tautomer::graph::{Graph, Node, VertexId};
+
+use crate::arrays;
+use crate::problems::raised;
+
+/// A program or a model.
+#[pyclass(frozen, module = "tautomer._core")]
+pub(crate) struct Model {
+    pub(crate) inner: tautomer::Model,
+}
+
+#[pymethods]
+impl Model {
+    /// Reads a file.
+    #[staticmethod]
+    fn open(py: Python<'_>, path: PathBuf) -> PyResult<Model> {
+        let inner = py.detach(|| tautomer::Model::open(&path)).map_err(|e| raised(py, &e))?;
+        Ok(Model { inner })
+    }
+
+    /// Reads an ONNX model from memory.
+    #[staticmethod]
+    fn from_onnx(py: Python<'_>, data: &[u8]) -> PyResult<Model> {
+        let inner = py
+            .detach(|| tautomer::Model::from_onnx(data))
+            .map_err(|e| raised(py, &e))?;
+        Ok(Model { inner })
+    }
+
+    /// Reads the text of a program.
+    #[staticmethod]
+    fn from_text(py: Python<'_>, name: &str, text: &str) -> PyResult<Model> {
+        let inner = py
+            .detach(|| tautomer::Model::from_text(name, text))
+            .map_err(|e| raised(py, &e))?;
+        Ok(Model { inner })
+    }
+
+    /// The bytes of an ONNX file.
+    fn to_onnx<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = py.detach(|| self.inner.to_onnx()).map_err(|e| raised(py, &e))?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// The text of the program.
+    fn to_text(&self, py: Python<'_>) -> String {
+        py.detach(|| self.inner.to_text())
+    }
+
+    /// Writes a file; returns notes.
+    fn write(&self, py: Python<'_>, path: PathBuf) -> PyResult<String> {
+        let notes = py.detach(|| self.inner.write(&path)).map_err(|e| raised(py, &e))?;
+        Ok(notes.to_json().to_string())
+    }
+
+    /// The graph as DOT.
+    fn to_dot(&self) -> String {
+        tautomer::formats::to_dot(&self.inner.workload.graph, usize::MAX)
+    }
+
+    /// Notes and warnings of reading it, as JSON.
+    fn notes(&self) -> String {
+        self.inner.notes.to_json().to_string()
+    }
+
+    /// The names and types of the inputs.
+    fn inputs(&self) -> Vec<(String, String)> {
+        let graph = &self.inner.workload.graph;
+        let named = graph.inputs().iter().enumerate();
+        named
+            .map(|(i, &v)| {
+                (
+                    name(graph, v).unwrap_or_else(|| format!("input {i}")),
+                    graph.ty(v).to_string(),
+                )
+            })
+            .collect()
+    }
+
+    /// The names and types of the results.
+    fn outputs(&self) -> Vec<(String, String)> {
+        let graph = &self.inner.workload.graph;
+        let named = graph.outputs().iter().enumerate();
+        let of = |(i, output): (usize, &tautomer::graph::Output)| {
+            let own = output.name.as_ref().map(ToString::to_string);
+            let own = own
+                .or_else(|| name(graph, output.vertex))
+                .unwrap_or_else(|| format!("out{i}"));
+            (own, graph.ty(output.vertex).to_string())
+        };
+        named.map(of).collect()
+    }
+
+    /// The vertices in order of computation: number, kind, name, operator, type, operands, users.
+    fn vertices<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let graph = &self.inner.workload.graph;
+        let order = graph.rpo();
+        let place: std::collections::BTreeMap<VertexId, usize> =
+            order.iter().enumerate().map(|(i, &v)| (v, i)).collect();
+        let out = PyList::empty(py);
+        for (i, &v) in order.iter().enumerate() {
+            let vertex = graph.vertex(v);
+            let item = PyDict::new(py);
+            let kind = match &vertex.node {
+                Node::Call { .. } => "call",
+                Node::Const(_) => "constant",
+                Node::Input => "input",
+                Node::Param => "parameter",
+                _ => "other",
+            };
+            item.set_item("index", i)?;
+            item.set_item("kind", kind)?;
+            item.set_item("name", name(graph, v))?;
+            item.set_item("op", vertex.op().map(|op| op.name().to_string()))?;
+            item.set_item("type", graph.ty(v).to_string())?;
+            let operands: Vec<usize> = graph
+                .pred(v)
+                .into_iter()
+                .filter_map(|u| place.get(&u).copied())
+                .collect();
+            item.set_item("operands", operands)?;
+            let users: Vec<usize> = graph.users(v).filter_map(|u| place.get(&u).copied()).collect();
+            item.set_item("users", users)?;
+            item.set_item(
+                "rules",
+                vertex.rules.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            )?;
+            out.append(item)?;
+        }
+        Ok(out)
+    }
+
+    /// The value of a parameter.
+    fn param<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let value = self.inner.workload.params.get(name).cloned();
+        value.map(|value| arrays::array(py, value)).transpose()
+    }
+
+    /// The names of the parameters.
+    fn params(&self) -> Vec<String> {
+        let graph = &self.inner.workload.graph;
+        graph.params().iter().filter_map(|&v| name(graph, v)).collect()
+    }
+
+    /// The number of operator calls.
+    fn call_count(&self) -> usize {
+        self.inner.workload.graph.call_count()
+    }
+}
+
+fn name(graph: &Graph, v: VertexId) -> Option<String> {
+    graph.vertex(v).name.as_ref().map(ToString::to_string)
+}

@@ -1,0 +1,52 @@
+//! Running models.
+
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use tautomer::exec::{Executor, Mode, Plan};
+use tautomer::graph::Params;
+
+use crate::arrays;
+use crate::model::Model;
+use crate::problems::refused;
+
+/// A model with its plan, ready to run.
+#[pyclass(frozen, module = "tautomer._core")]
+pub(crate) struct Session {
+    executor: Executor,
+    params: Arc<Params>,
+}
+
+#[pymethods]
+impl Session {
+    #[new]
+    fn new(py: Python<'_>, model: &Model, threads: usize, reference: bool) -> PyResult<Session> {
+        if let Some(first) = model.inner.missing_params().first() {
+            return Err(refused(py, "T0404", format!("parameter `{first}` has no value")));
+        }
+        let mode = if reference { Mode::Reference } else { Mode::Kernels };
+        let executor = py.detach(|| {
+            let plan = Plan::compile(&model.inner.workload.graph).map_err(|e| e.to_string())?;
+            Executor::new(plan, mode).map_err(|e| e.to_string())
+        });
+        let executor = executor.map_err(|why| refused(py, "T0406", why))?;
+        Ok(Session {
+            executor: if threads > 0 {
+                executor.threads(threads)
+            } else {
+                executor
+            },
+            params: Arc::new(model.inner.workload.params.clone()),
+        })
+    }
+
+    /// The results for inputs in order.
+    fn run<'py>(&self, py: Python<'py>, inputs: Vec<Bound<'py, PyAny>>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        let inputs = inputs.iter().map(arrays::tensor).collect::<PyResult<Vec<_>>>()?;
+        let results = py.detach(|| self.executor.run(&inputs, &self.params));
+        let results = results.map_err(|e| refused(py, "T0406", e.to_string()))?;
+        // An input that is a result too is copied.
+        drop(inputs);
+        results.into_iter().map(|tensor| arrays::array(py, tensor)).collect()
+    }
+}

@@ -1,0 +1,182 @@
+"""`optimize`, its result in each form of a model, `simplify`, `audit`, the pass for onnx_ir."""
+
+import io
+import json
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import onnx
+import onnx_ir
+import pytest
+import tautomer
+from conftest import make_model
+
+OPS = ["Relu", "MatMul"]
+
+
+def test_the_answer_is_of_the_kind_of_the_question(model, path):
+    proto = tautomer.optimize(model).model
+    assert isinstance(proto, onnx.ModelProto) and [n.op_type for n in proto.graph.node] == OPS
+    onnx.checker.check_model(proto)
+    data = tautomer.optimize(model.SerializeToString()).model
+    assert isinstance(data, bytes) and data == proto.SerializeToString()
+    ir = tautomer.optimize(onnx_ir.from_proto(model)).model
+    assert isinstance(ir, onnx_ir.Model) and [n.op_type for n in ir.graph] == OPS
+    assert isinstance(tautomer.optimize(path).model, onnx.ModelProto)
+    assert isinstance(tautomer.optimize(str(path)).model, onnx.ModelProto)
+    graph = tautomer.optimize(tautomer.Graph(model)).model
+    assert isinstance(graph, tautomer.Graph) and graph.call_count == 2
+    with pytest.raises(TypeError, match="onnx.ModelProto"):
+        tautomer.optimize(3)
+
+
+def test_results_equal_those_of_the_command_line(path, tmp_path):
+    written = tmp_path / "written.onnx"
+    command = [sys.executable, "-m", "tautomer", "optimize", str(path), "-o", str(written), "--json"]
+    done = subprocess.run(command, capture_output=True, check=True)
+    result = tautomer.optimize(path)
+    assert written.read_bytes() == result.to_onnx()
+    told = json.loads(done.stdout)["report"]
+    for key in ("vertices", "cost", "class", "rules", "parameter_bytes", "stop"):
+        assert told[key] == result.report[key], key
+
+
+def test_the_report_says_what_was_done(model):
+    result = tautomer.optimize(model, check=3, audit=True)
+    report = result.report
+    assert report["vertices"] == [4, 2]
+    assert report["operators"] == [{"matmul": 1, "mul": 1, "relu": 2}, {"matmul": 1, "relu": 1}]
+    assert report["cost"][1] < report["cost"][0]
+    assert {"mul-by-one", "relu-of-relu"} <= {rule["name"] for rule in report["rules"]}
+    assert report["check"]["runs"] == 3 and report["check"]["difference"] <= report["check"]["allowed"]
+    assert report["audit"]["ok"]
+    assert "relu-of-relu" in result.explain()
+    assert "the constant 0.5" in result.why_not("gelu-by-erf")
+    with pytest.raises(tautomer.Error, match="there is no rule"):
+        result.why_not("nothing")
+    page = result._repr_html_()
+    assert page.startswith("<iframe") and "svg" in page
+    assert repr(result).startswith("<tautomer.Result: 4 -> 2 nodes")
+
+
+def test_options_reach_the_library(model):
+    shaped = tautomer.optimize(model, shapes={"x": [2, 4]})
+    assert shaped.graph.inputs == {"x": "f32[2, 4]"}
+    assert tautomer.optimize(model, shapes=["x=3,4"]).graph.inputs == {"x": "f32[3, 4]"}
+    assert tautomer.optimize(model, target=22).model.opset_import[0].version == 22
+    assert tautomer.optimize(model, target="opset23").model.opset_import[0].version == 23
+    only = tautomer.optimize(model, only=["relu-of-relu"])
+    assert [rule["name"] for rule in only.report["rules"]] in ([], ["relu-of-relu"])
+    skipped = tautomer.optimize(model, skip=["mul-by-one"])
+    assert "mul-by-one" not in {rule["name"] for rule in skipped.report["rules"]}
+    assert tautomer.optimize(model, numerics="bitwise").report["class"] == "bitwise"
+    assert tautomer.optimize(model, check=0).report["check"] is None
+    for wrong in ({"numerics": "exact"}, {"verdict": "sure"}, {"shapes": {"z": [1]}}, {"only": ["nothing"]}):
+        with pytest.raises(tautomer.Error):
+            tautomer.optimize(model, **wrong)
+    with pytest.raises(ValueError):
+        tautomer.optimize(model, target="gpu")
+    with pytest.raises(ValueError):
+        tautomer.optimize(model, engine="magic")
+
+
+def test_a_wrong_rule_is_an_error_and_not_a_result():
+    wrong = "/// Not true.\nrule wrong(x) { relu(x) => x }"
+    with pytest.raises(tautomer.Error) as found:
+        tautomer.optimize("fn main(x: f32[8]) { relu(x) }", rules=wrong)
+    assert found.value.code == "T0410" and "wrong" in str(found.value)
+
+
+def test_simplify_takes_the_arguments_of_onnxsim(model):
+    simple, ok = tautomer.simplify(model)
+    assert ok and [n.op_type for n in simple.graph.node] == OPS
+    simple, ok = tautomer.simplify(model, check_n=2, overwrite_input_shapes={"x": [2, 4]}, skip_fuse_bn=True)
+    assert ok and simple.graph.input[0].type.tensor_type.shape.dim[0].dim_value == 2
+    with pytest.raises(TypeError, match="tensor_size_threshold"):
+        tautomer.simplify(model, tensor_size_threshold="1KB")
+
+
+def test_audit_computes_everything():
+    assert tautomer.audit("fn main(x: f32[2, 3]) { relu(x + 0.0) }")["enodes"] > 2
+
+
+def test_the_pass_changes_models_of_onnx_ir(model):
+    ir = onnx_ir.from_proto(model)
+    result = tautomer.onnxscript_pass(check=1)(ir)
+    assert result.modified and [n.op_type for n in result.model.graph] == OPS
+    assert not tautomer.onnxscript_pass()(result.model).modified
+    onnx.checker.check_model(onnx_ir.to_proto(result.model))
+
+
+def test_progress_is_told_and_its_exceptions_end_the_work(model):
+    told = []
+    tautomer.optimize(model, progress=lambda *event: told.append(event))
+    stages = [stage for stage, _, _ in told]
+    assert stages[0] == "saturate" and {"extract", "fold", "compare"} <= set(stages)
+
+    def stop(*_):
+        raise InterruptedError("enough")
+
+    with pytest.raises(InterruptedError, match="enough"):
+        tautomer.optimize(model, progress=stop)
+
+
+def test_other_threads_run_meanwhile():
+    done = threading.Event()
+
+    def count():
+        while not done.is_set():
+            counted.append(time.monotonic())
+            time.sleep(0.001)
+
+    counted: list[float] = []
+    thread = threading.Thread(target=count)
+    thread.start()
+    begin = time.monotonic()
+    tautomer.optimize(_chain(60), check=0)
+    end = time.monotonic()
+    done.set()
+    thread.join()
+    # Without releasing the interpreter there would be none between begin and end.
+    assert any(begin < at < end for at in counted)
+
+
+def _chain(n: int) -> str:
+    lines = [f"  let v{i} = relu({'x' if i == 0 else f'v{i - 1}'} * {i + 1}.5 + 0.5);" for i in range(n)]
+    return "fn main(x: f32[8, 8]) {\n" + "\n".join(lines) + f"\n  v{n - 1}\n}}\n"
+
+
+def test_ctrl_c_interrupts():
+    # Signals are handled between steps of the search, far more often than a long run needs.
+    program = f"""
+import _thread, threading, tautomer
+model = tautomer.Graph({_chain(400)!r})
+threading.Timer(0.3, _thread.interrupt_main).start()
+try:
+    while True:
+        tautomer.optimize(model, check=0)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert done.stdout == "interrupted\n", done.stderr
+
+
+def test_large_weights_pass_through(tmp_path):
+    large = make_model(512)
+    small = tautomer.optimize(large).model
+    weights = {t.name: onnx.numpy_helper.to_array(t) for t in small.graph.initializer}
+    np.testing.assert_array_equal(weights["w"], onnx.numpy_helper.to_array(large.graph.initializer[1]))
+    buffer = io.BytesIO()
+    onnx.save(small, buffer)
+    assert buffer.tell() < large.ByteSize() + 1000
+
+
+def test_results_are_saved(model, tmp_path):
+    result = tautomer.optimize(model)
+    for name in ("a.onnx", "a.taut", "a.pnnx.param"):
+        result.save(tmp_path / name)
+        assert tautomer.Graph(tmp_path / name).call_count == 2

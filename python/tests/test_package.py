@@ -1,0 +1,188 @@
+"""Graphs, sessions, verdicts, errors, the command line, documentation and stubs."""
+
+import ast
+import doctest
+import importlib
+import inspect
+import pickle
+import pkgutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tautomer
+
+PROGRAM = "fn main(x: f32[n, 4], param w: f32[4, 2]) { relu(matmul(x, w)) }"
+
+
+def modules():
+    found = [m.name for m in pkgutil.iter_modules(tautomer.__path__, "tautomer.")]
+    return ["tautomer", *(name for name in found if not name.endswith(("_core", "__main__")))]
+
+
+@pytest.mark.parametrize("name", modules())
+def test_examples_of_the_documentation_run(name):
+    module = importlib.import_module(name)
+    failed, _ = doctest.testmod(module)
+    assert failed == 0
+
+
+@pytest.mark.parametrize("name", modules())
+def test_public_names_are_documented(name):
+    module = importlib.import_module(name)
+    assert module.__doc__
+    for key, item in vars(module).items():
+        own = getattr(item, "__module__", None) == name
+        if own and not key.startswith("_") and (inspect.isclass(item) or inspect.isfunction(item)):
+            assert item.__doc__, f"{name}.{key}"
+
+
+def test_stubs_name_what_there_is():
+    stub = ast.parse(Path(tautomer.__file__).with_name("_core.pyi").read_text())
+    core = importlib.import_module("tautomer._core")
+    declared = {n.name: n for n in stub.body if isinstance(n, (ast.ClassDef, ast.FunctionDef))}
+    actual = {name for name in vars(core) if not name.startswith("_")}
+    assert set(declared) == actual
+    for name, node in declared.items():
+        if isinstance(node, ast.ClassDef):
+            methods = {n.name for n in node.body if isinstance(n, ast.FunctionDef) and not n.name.startswith("_")}
+            assert methods == {m for m in vars(getattr(core, name)) if not m.startswith("_")}, name
+        else:
+            arguments = [a.arg for a in node.args.args]
+            assert arguments == list(inspect.signature(getattr(core, name)).parameters), name
+    assert set(tautomer.__all__) <= set(dir(tautomer)) | {"onnxscript_pass"}
+
+
+def test_graphs_are_looked_at(model):
+    graph = tautomer.Graph(model)
+    assert graph.inputs == {"x": "f32[n, 4]"} and graph.outputs == {"y": "f32[n, 4]"}
+    assert [node.op for node in graph if node.kind == "call"] == ["relu", "mul", "relu", "matmul"]
+    product = graph.find("matmul")[0]
+    assert [node.kind for node in product.operands] == ["call", "parameter"]
+    assert graph.find("relu")[0].users == graph.find("mul")
+    assert graph.param("w").shape == (4, 4) and graph.param("nothing") is None
+    assert tautomer.Graph(graph.to_onnx()).to_text() == graph.to_text()
+    assert "digraph" in graph.to_dot() and str(graph) == graph.to_text()
+
+
+def test_sessions_run(model):
+    x = np.linspace(-1, 1, 8, dtype=np.float32).reshape(2, 4)
+    w = tautomer.Graph(model).param("w")
+    expected = np.maximum(x, 0) @ w
+    for reference in (False, True):
+        session = tautomer.Session(model, threads=1, reference=reference)
+        np.testing.assert_allclose(session.run({"x": x})["y"], expected, rtol=1e-6)
+        np.testing.assert_allclose(session.run(x=np.asfortranarray(x))["y"], expected, rtol=1e-6)
+    with pytest.raises(KeyError, match="no input 'z'"):
+        session.run(z=x)
+    with pytest.raises(KeyError, match="has no value"):
+        session.run()
+    with pytest.raises(tautomer.Error):
+        session.run(x=x.astype("float64"))
+    with pytest.raises(tautomer.Error, match="parameter `w` has no value"):
+        tautomer.Session(PROGRAM)
+
+
+@pytest.mark.parametrize(
+    "dtype,short",
+    [(np.dtype(name), short) for name, short in [
+        ("bool", "bool"), ("int8", "i8"), ("int16", "i16"), ("int32", "i32"), ("int64", "i64"), ("uint8", "u8"),
+        ("uint16", "u16"), ("uint32", "u32"), ("uint64", "u64"), ("float16", "f16"), ("float32", "f32"),
+        ("float64", "f64"),
+    ]],
+)
+def test_arrays_of_all_element_types_pass(dtype, short):
+    x = np.array([[0, 1, 2], [3, 0, 1]]).astype(dtype)
+    found = tautomer.Session(f"fn main(x: {short}[2, n]) {{ transpose(x) {{perm = [1, 0]}} }}").run(x=x)["out0"]
+    assert found.dtype == dtype
+    np.testing.assert_array_equal(found, x.T)
+
+
+def test_bfloat16_and_text_pass():
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    x = np.array([1.5, -2], ml_dtypes.bfloat16)
+    found = tautomer.Session("fn main(x: bf16[2]) { neg(x) }").run(x=x)["out0"]
+    assert found.dtype == ml_dtypes.bfloat16 and found.tolist() == [-1.5, 2]
+    texts = tautomer.Session("fn main(x: utf8[2]) { x }").run(x=np.array(["a", "b"]))["x"]
+    assert texts.tolist() == ["a", "b"]
+
+
+def test_other_packages_arrays_pass_by_dlpack():
+    class Foreign:
+        """Has the protocol and nothing else."""
+
+        def __init__(self, array):
+            self.array = array
+
+        def __dlpack__(self, **options):
+            return self.array.__dlpack__(**options)
+
+        def __dlpack_device__(self):
+            return self.array.__dlpack_device__()
+
+    x = np.array([-1, 2], "float32")
+    found = tautomer.Session("fn main(x: f32[n]) { relu(x) }").run(x=Foreign(x))["out0"]
+    np.testing.assert_array_equal(np.from_dlpack(found), [0, 2])
+
+
+def test_large_results_are_not_copied():
+    session = tautomer.Session("fn main(x: f32[n]) { relu(x) }")
+    found = session.run(x=np.ones(1 << 20, "float32"))["out0"]
+    # The elements belong to the tensor that was computed.
+    assert not found.flags.owndata and found.base is not None
+
+
+def test_models_are_compared(model):
+    small = tautomer.optimize(model).model
+    assert tautomer.verify(model, small).verdict in ("proved", "tested")
+    found = tautomer.verify("fn main(x: f32[3]) { relu(x) }", "fn main(x: f32[3]) { x }")
+    assert not found and found.verdict == "differs"
+    x = found.inputs["x"]
+    at = tuple(found.difference["element"])
+    assert isinstance(x, np.ndarray) and max(x[at], 0) != x[at]
+    assert "in the original" in str(found)
+
+
+def test_errors_have_code_message_and_places():
+    with pytest.raises(tautomer.Error) as found:
+        tautomer.Graph("fn main(x: f32[2]) {\n  rleu(x)\n}")
+    error = found.value
+    assert error.code == "T0101" and "rleu" in error.message
+    assert (error.labels[0].line, error.labels[0].column) == (2, 3)
+    assert "<text>:2:3" in str(error) and any("relu" in h for h in error.help)
+    assert "T0101" in tautomer.explain("T0101")
+    again = pickle.loads(pickle.dumps(error))
+    assert str(again) == str(error) and again.code == error.code
+    with pytest.raises(tautomer.Error, match="T0401"):
+        tautomer.optimize("/nowhere/model.onnx")
+
+
+def test_the_command_line_comes_with_the_package(path):
+    run = lambda *args: subprocess.run(  # noqa: E731
+        [sys.executable, "-m", "tautomer", *args], capture_output=True, text=True
+    )
+    assert run("--version").stdout.split() == ["tautomer", tautomer.__version__]
+    assert "Relu" in run("print", str(path)).stdout or "relu" in run("print", str(path)).stdout
+    assert run("check", "/nowhere").returncode == 2
+    assert run("verify", str(path), str(path)).stdout.startswith("proved")
+
+
+def test_the_readme_runs(model, tmp_path, monkeypatch):
+    import onnx
+
+    places = [Path(__file__).parents[1] / "README.md", Path(__file__).parents[2] / "README.md"]
+    text = next(t for t in (p.read_text() for p in places if p.exists()) if "## From Python" in t)
+    block = text.split("## From Python")[1].split("```python\n")[1].split("```")[0]
+    monkeypatch.chdir(tmp_path)
+    onnx.save(model, "model.onnx")
+    # Through a file, as functions are traced with their annotations.
+    Path("program.py").write_text(block)
+    subprocess.run([sys.executable, "program.py"], check=True)
+    assert [n.op_type for n in onnx.load("smaller.onnx").graph.node] == ["Relu", "MatMul"]
+
+
+def test_importing_takes_along_nothing_large():
+    program = "import sys, tautomer; sys.exit('onnx' in sys.modules or 'hypothesis' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program]).returncode == 0

@@ -1,0 +1,49 @@
+//! Results by kernels, as the verifier asks for them.
+
+use crate::Model;
+use crate::exec::Estimate;
+use crate::graph::{Allowance, Excess, Graph, Meter, Params, Workload};
+use crate::tensor::Tensor;
+use crate::verify::{GraphOptions, GraphReport, verify_graphs};
+
+use super::evaluate_within;
+
+/// Checks whether a model is equal to its original: by proof if possible, and else on data that is computed by the
+/// kernels.
+///
+/// ```
+/// use tautomer::{Model, verify::GraphVerdict, verify_models};
+/// let a = Model::from_text("a", "fn main(x: f32[n]) { relu(relu(x)) }")?;
+/// let b = Model::from_text("b", "fn main(x: f32[n]) { relu(x) }")?;
+/// let report = verify_models(&a, &b, &Default::default());
+/// assert!(matches!(report.verdict, GraphVerdict::Proved(_)), "{}", report.verdict);
+/// # Ok::<(), tautomer::diag::Diagnostics>(())
+/// ```
+pub fn verify_models(original: &Model, optimized: &Model, options: &GraphOptions<'_>) -> GraphReport {
+    let options = GraphOptions {
+        machine: Some(&fast),
+        ..options.clone()
+    };
+    verify_graphs(&original.workload, &optimized.workload, &options)
+}
+
+/// The results of a graph, computed by the kernels.
+pub(crate) fn fast(graph: &Graph, inputs: &[Tensor]) -> Result<Vec<Tensor>, String> {
+    let workload = Workload {
+        graph: graph.clone(),
+        params: Params::default(),
+    };
+    let words = |excess: Excess| format!("one run of the kernels would take {excess}");
+    if let Some(excess) = Estimate::of(graph).excess(MACHINE) {
+        return Err(words(excess));
+    }
+    let meter = Meter::new(MACHINE);
+    let results = evaluate_within(&workload, inputs, &meter, &mut |_, _, _| {});
+    results.map_err(|why| meter.excess().map_or(why, words))
+}
+
+/// Limits on one run of the kernels.
+const MACHINE: Allowance = Allowance {
+    bytes: 800_000_000,
+    operations: 1_000_000_000_000,
+};

@@ -1,0 +1,61 @@
+//! What the format of a result can express.
+
+use crate::formats::onnx::{OnnxInfo, Target};
+use crate::formats::pnnx;
+use crate::graph::{Graph, body_operators};
+use crate::model::Kind;
+use crate::op::{self, Infer, OpDef};
+use crate::tensor::Type;
+
+/// The format that a result is written in, and what it can express: rewrites may not introduce anything else, but what
+/// is already in the graph may stay.
+pub(crate) struct Format {
+    onnx: Option<Target>,
+    /// The operator set, for ONNX.
+    pub(crate) opset: Option<i64>,
+    pnnx: bool,
+}
+
+impl Format {
+    /// A result derived from `graph`; `None` for a program, which can express everything.
+    pub(crate) fn new(kind: Option<Kind>, graph: &Graph, info: Option<&OnnxInfo>) -> Format {
+        let own = OnnxInfo::default();
+        let info = info.unwrap_or(&own);
+        let is_onnx = kind == Some(Kind::Onnx);
+        Format {
+            onnx: is_onnx.then(|| Target::new(graph, info)),
+            opset: is_onnx.then(|| info.opset()),
+            pnnx: kind == Some(Kind::Pnnx),
+        }
+    }
+
+    /// True if the call cannot be expressed.
+    pub(crate) fn forbids(&self, call: &Infer<'_>, result: &Type) -> bool {
+        self.onnx.as_ref().is_some_and(|target| !target.allows(call, result)) || self.pnnx && !pnnx::has_form(call.def)
+    }
+
+    /// True if substitution may pass through the operator, which no ONNX operator set has, because its body can be
+    /// written.
+    pub(crate) fn expands(&self, def: &OpDef) -> bool {
+        let Some(opset) = self.opset else { return false };
+        let known = |def: &OpDef| def.onnx.is_some_and(|onnx| i64::from(onnx.since) <= opset);
+        def.onnx.is_none() && op::lookup(def.name).is_some_and(|def| has_body(def, &known))
+    }
+}
+
+/// True if `def` is a composite operator whose body uses only operators for which `known` holds, or other such
+/// composites.
+fn has_body(def: &'static OpDef, known: &dyn Fn(&OpDef) -> bool) -> bool {
+    let mut seen: Vec<&str> = vec![def.name];
+    let mut stack = vec![def];
+    while let Some(def) = stack.pop() {
+        let Ok(parts) = body_operators(def) else { return false };
+        for part in parts.into_iter().filter(|part| !known(part)) {
+            if !seen.contains(&part.name) {
+                seen.push(part.name);
+                stack.push(part);
+            }
+        }
+    }
+    true
+}
