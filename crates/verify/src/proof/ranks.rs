@@ -257,11 +257,9 @@ impl Skeleton {
                     let Ok(target) = &sides.target else {
                         continue;
                     };
-                    let least = (|| {
-                        let leaves: Vec<(VertexId, Vec<Arc<str>>)> =
-                            made.iter().map(|&v| (v, variables(rule, &sides.bound, v))).collect();
-                        least_ranks(&sides.graph, (&sides.source, target), &leaves, text)
-                    })();
+                    let leaves: Vec<(VertexId, Vec<Arc<str>>)> =
+                        made.iter().map(|&v| (v, variables(rule, &sides.bound, v))).collect();
+                    let least = least_ranks(&sides.graph, (&sides.source, target), &leaves, text);
                     let least = match least {
                         Some(least) => least,
                         None if high => return None,
