@@ -2,10 +2,12 @@
 //!
 //! A rule whose conditions or attributes ask for anything else has no [`Text`], and its ranks count as sampled.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
+use super::super::scope::Source;
 use tautomer_lang::ast::{BinaryOp, Dims, ExprId, ExprKind, TypeKind};
 use tautomer_op::{AttrKind, AttrValue, Default as Preset};
 use tautomer_rule::{AttrPattern, ListItem, PatternNode, Rule};
@@ -32,15 +34,22 @@ pub(super) struct Text {
     pub(super) from_front: bool,
     pub(super) from_end: bool,
     /// Names of lists of axes; names of single axes; names of orders of axes.
-    pub(super) lists: FxHashSet<Arc<str>>,
-    pub(super) single: FxHashSet<Arc<str>>,
-    pub(super) orders: FxHashSet<Arc<str>>,
+    pub(super) lists: BTreeSet<Source>,
+    pub(super) single: BTreeSet<Source>,
+    pub(super) orders: BTreeSet<Source>,
     /// An attribute is computed in a way that fixes every axis.
     pub(super) everything: bool,
     /// A list of axes is left out, and may mean all of them.
     pub(super) all_axes: bool,
     /// The largest number written beside ranks and axes.
     pub(super) largest: usize,
+}
+
+/// True if a name is bound in the source.
+fn has(names: &BTreeSet<Source>, name: &str) -> bool {
+    names
+        .iter()
+        .any(|own| matches!(own, Source::Name(own) if **own == *name))
 }
 
 fn is_axes(kind: AttrKind) -> bool {
@@ -88,31 +97,29 @@ impl Text {
 
     /// Reads the attributes of the source.
     fn source(&mut self, rule: &Rule) -> Option<()> {
-        for (_, node) in rule.source.nodes() {
+        for (at, node) in rule.source.nodes() {
             match node {
                 PatternNode::Call { def, attrs, .. } => {
                     for (declared, pattern) in def.attrs.iter().zip(attrs) {
                         let kind = declared.kind;
                         match pattern {
-                            AttrPattern::Bind(name) | AttrPattern::Rest(name) => {
-                                let name = match pattern {
-                                    AttrPattern::Rest(_) => Arc::from(format!("{name}.{}", declared.name)),
-                                    _ => name.clone(),
-                                };
-                                self.bind(kind, declared.name, name)?;
+                            AttrPattern::Bind(name) => self.bind(kind, declared.name, Source::Name(name.clone()))?,
+                            AttrPattern::Rest(name) => {
+                                self.bind(kind, declared.name, Source::Rest(name.clone(), declared.name))?;
                             }
-                            AttrPattern::Any => self.bind(
-                                kind,
-                                declared.name,
-                                Arc::from(format!("_{}.{}", def.name, declared.name)),
-                            )?,
+                            AttrPattern::Any => {
+                                self.bind(kind, declared.name, Source::Place(at.0, declared.name))?;
+                            }
                             AttrPattern::List(items) => {
                                 let open = items.iter().any(|item| !matches!(item, ListItem::Int(_)));
                                 for item in items {
                                     match item {
                                         ListItem::Int(n) => self.number(*n),
                                         ListItem::Bind(name) if matches!(kind, AttrKind::Axes(_)) => {
-                                            self.single.insert(name.clone());
+                                            self.single.insert(Source::Name(name.clone()));
+                                        }
+                                        ListItem::Any if matches!(kind, AttrKind::Axes(_)) => {
+                                            self.single.insert(Source::Place(at.0, declared.name));
                                         }
                                         _ => {}
                                     }
@@ -137,7 +144,7 @@ impl Text {
     }
 
     /// A name that the source binds.
-    fn bind(&mut self, kind: AttrKind, attr: &str, name: Arc<str>) -> Option<()> {
+    fn bind(&mut self, kind: AttrKind, attr: &str, name: Source) -> Option<()> {
         match kind {
             AttrKind::Axis(_) => _ = self.single.insert(name),
             AttrKind::Axes(_) if attr == "perm" => _ = self.orders.insert(name),
@@ -184,7 +191,7 @@ impl Text {
             matches!(n, "rank" | "shape" | "size")
                 || [&self.lists, &self.single, &self.orders]
                     .into_iter()
-                    .any(|names| names.contains(n))
+                    .any(|names| has(names, n))
         };
         rule.ast.mentions(id, &own)
             || super::super::scope::calls(&rule.ast, id, &["broadcasts", "len", "index", "range"])
@@ -232,7 +239,7 @@ impl Text {
         if let (ExprKind::Call { callee, args, .. }, Some(n)) = (rule.ast.kind(lhs), int(rhs))
             && callee.as_str() == "len"
             && let [arg] = args.as_slice()
-            && matches!(rule.ast.kind(*arg), ExprKind::Name(name) if self.lists.contains(name))
+            && matches!(rule.ast.kind(*arg), ExprKind::Name(name) if has(&self.lists, name))
         {
             return matches!((op, n), (Gt | Ne | Eq, 0) | (Ge, 1)).then_some(());
         }
@@ -425,11 +432,11 @@ impl Text {
         match ast.kind(id) {
             ExprKind::Name(name) => [&self.lists, &self.single, &self.orders]
                 .into_iter()
-                .any(|names| names.contains(name)),
+                .any(|names| has(names, name)),
             ExprKind::List(items) => {
                 items.len() == 1
                     && items.iter().all(|&item| match ast.kind(item) {
-                        ExprKind::Name(name) => self.single.contains(name),
+                        ExprKind::Name(name) => has(&self.single, name),
                         ExprKind::Comprehension { .. } => self.filtered(rule, item),
                         _ => false,
                     })
@@ -449,7 +456,7 @@ impl Text {
 
     /// True for lists of axes that are no orders.
     fn list(&self, rule: &Rule, id: ExprId) -> bool {
-        !matches!(rule.ast.kind(id), ExprKind::Name(name) if !self.lists.contains(name)) && self.axes(rule, id)
+        !matches!(rule.ast.kind(id), ExprKind::Name(name) if !has(&self.lists, name)) && self.axes(rule, id)
     }
 
     /// `i for i in k if i in j` and `i for i in k if (i in j) == false`.
