@@ -21,6 +21,7 @@ mod meaning;
 mod models;
 mod movement;
 mod products;
+mod ranks;
 mod scope;
 #[cfg(test)]
 mod tests;
@@ -37,6 +38,7 @@ use self::form::{Form, has_sized_constants};
 pub(super) use self::graphs::prove_graphs;
 use self::ledger::Ledger;
 use self::meaning::{At, Meaning};
+use self::ranks::Ranks;
 use self::scope::{Found, Level, Prepared, Scope};
 use crate::instance::recipe::Recipe;
 
@@ -198,17 +200,25 @@ impl AtLevel<'_> {
         // If both sides treat each axis alone, a proof for two axes holds for more.
         let is_small = |form: &Form| !form.axes_alone() || form.ranks().all(|rank| rank <= 2);
         let mut axes_alone = self.scope.ignores_ranks();
+        let ranks = if axes_alone && forms.iter().all(|p| Form::of(&p.recipe).axes_alone()) {
+            None
+        } else {
+            self.at_all_ranks(&forms, &mut coverage)
+        };
         let mut large = Vec::new();
         for prepared in &forms {
             let form = Form::of(&prepared.recipe);
-            if is_small(&form) {
+            if ranks.is_some() {
+                // The proved forms stand for those at larger ranks.
+                axes_alone = false;
+            } else if is_small(&form) {
                 axes_alone &= self.required(&form, &given, &mut coverage)? && form.axes_alone();
             } else {
                 large.push(form);
             }
         }
         axes_alone = axes_alone && self.holds_for_two_axes(&forms, &given);
-        if axes_alone {
+        if axes_alone || ranks == Some(Ranks::All) {
             coverage.any_rank = true;
         } else {
             for form in &large {
@@ -226,12 +236,27 @@ impl AtLevel<'_> {
             &forms,
             &Found {
                 any_rank: coverage.any_rank,
+                ranks,
                 all_types: self.task.all_types,
                 all_words,
                 tokens: given.tokens.to_vec(),
             },
         );
         Ok(coverage)
+    }
+
+    /// Proves the rule at all ranks up to one that is enough, with all lists and orders of axes.
+    fn at_all_ranks(&self, forms: &[Prepared], coverage: &mut Coverage) -> Option<Ranks> {
+        if self.level == Level::Written {
+            return None;
+        }
+        let before = coverage.clone();
+        let given = self.given(EFFORT / 2, false);
+        let ranks = ranks::prove(self, forms, &given, coverage);
+        if ranks.is_none() {
+            *coverage = before;
+        }
+        ranks
     }
 
     /// Proves a form of an instance; returns true if both sides treat each axis alone.

@@ -55,7 +55,7 @@ pub(super) struct Open {
     pub(super) attr: usize,
     pub(super) def: &'static OpDef,
     /// True if the pattern fixes the number of elements.
-    fixed_length: bool,
+    pub(super) fixed_length: bool,
 }
 
 /// A generalized instance.
@@ -113,6 +113,10 @@ impl<'a> Scope<'a> {
             valued,
             tokens: tokens.collect(),
         }
+    }
+
+    pub(super) fn rule(&self) -> &'a Rule {
+        self.rule
     }
 
     fn numbers(&self, second: bool) -> &[f64] {
@@ -532,7 +536,7 @@ fn is_field(ast: &Ast, id: ExprId, name: &str, field: &str) -> bool {
 }
 
 /// True if one of these functions is called below `id`.
-fn calls(ast: &Ast, id: ExprId, names: &[&str]) -> bool {
+pub(super) fn calls(ast: &Ast, id: ExprId, names: &[&str]) -> bool {
     let mut waiting = vec![id];
     while let Some(id) = waiting.pop() {
         if let ExprKind::Call { callee, .. } = ast.kind(id)

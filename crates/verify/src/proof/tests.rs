@@ -347,7 +347,7 @@ fn what_was_only_tried_is_not_proved_for_all() {
             "the number of members `n`",
         ),
         (
-            "r(x) { reduce_sum(reduce_sum(x) {axes = [0], keepdims = true}) {axes = [0], keepdims = true} => reduce_sum(x) {axes = [0], keepdims = true} numerics real }",
+            "r(x) { flatten(global_average_pool(x)) {axis = 1} => reduce_mean(x) {axes = range(2, x.rank), keepdims = false} numerics bitwise }",
             "ranks",
         ),
         (
@@ -377,5 +377,37 @@ fn what_was_only_tried_is_not_proved_for_all() {
             matches!(verdict, Verdict::ProvedForAll(_)),
             "{text}: {verdict}, {why:?}"
         );
+    }
+}
+
+/// At all ranks up to the bound, with all axes, and from there on by taking axes away.
+#[test]
+fn all_ranks_and_axes_are_proved() {
+    for text in [
+        "r(x) { squeeze(reduce_max(x) {axes = k, keepdims = true, ..r}) {axes = k} => reduce_max(x) {axes = k, keepdims = false, ..r} where len(k) > 0 numerics bitwise }",
+        "r(x) { x - reduce_log_sum_exp(x) {axes = [k], keepdims = true} => log_softmax(x) {axis = k} numerics real }",
+        "r(x, y) { concat(relu(x), relu(y)) {axis = k} => relu(concat(x, y) {axis = k}) numerics bitwise }",
+        "r(x, c: const) { transpose(x * c) {perm = p} => transpose(x) {perm = p} * c where c.rank == 0 numerics real }",
+        "r(x: f32[..], y, z) { matmul(matmul(x, y), z) => matmul(x, matmul(y, z)) where x.rank >= 2, y.rank >= 2, z.rank >= 2 numerics real }",
+        "r(a, b) { gemm(transpose(a) {perm = [1, 0]}, b) {transA = false, ..r} => gemm(a, b) {transA = true, ..r} numerics real }",
+    ] {
+        let (verdict, why) = verdict_of(&format!("/// Right.\nrule {text}"));
+        assert!(
+            matches!(verdict, Verdict::ProvedForAll(_)),
+            "{text}: {verdict}, {why:?}"
+        );
+    }
+    for text in [
+        "r(x: f32[..], y, z) { matmul(matmul(x, y), z) => matmul(x, matmul(y, z)) numerics real }",
+        "r(x) { transpose(transpose(x) {perm = p}) {perm = p} => x numerics bitwise }",
+        "r(x) { transpose(transpose(transpose(transpose(transpose(transpose(x) {perm = p}) {perm = p}) {perm = p}) {perm = p}) {perm = p}) {perm = p} => x numerics bitwise }",
+        "r(x: f32[..], y) { concat(relu(x), relu(y)) {axis = k} => relu(concat(y, x) {axis = k}) where x.shape == y.shape numerics bitwise }",
+        "r(x: f32[..]) { softmax(relu(x)) {axis = k} => when k > 5 { softmax(x) {axis = k} } else { softmax(relu(x)) {axis = k} } numerics real }",
+        "r(x: f32[..]) { relu(neg(x)) => when x.rank > 6 { neg(x) } else { relu(neg(x)) } numerics real }",
+        "r(x: f32[..]) { reduce_max(relu(x)) {axes = k, keepdims = true} => when len(k) > 4 { reduce_max(x) {axes = k, keepdims = true} } else { reduce_max(relu(x)) {axes = k, keepdims = true} } numerics real }",
+        "r(x: f32[..]) { reduce_sum(x) {axes = k, keepdims = true} => reduce_sum(x) {axes = [i for i in k if i < 5], keepdims = true} where len(k) > 0, all(i < x.rank for i in k) numerics real }",
+    ] {
+        let (verdict, _) = verdict_of(&format!("/// Wrong.\nrule {text}"));
+        assert!(!matches!(verdict, Verdict::ProvedForAll(_)), "{text}: {verdict}");
     }
 }

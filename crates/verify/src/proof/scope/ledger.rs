@@ -8,8 +8,9 @@ use super::super::form::{FREE, has_sized_constants};
 use super::{Open, Prepared, Scope, Source, domain, dtypes};
 use crate::instance::recipe::Step;
 use crate::proof::ledger::{Covers, Ledger};
+use crate::proof::ranks::Ranks;
 use tautomer_lang::ast::{ExprId, ExprKind, RuleClass};
-use tautomer_op::AttrValue;
+use tautomer_op::{AttrKind, AttrValue};
 use tautomer_rule::{Count, Pattern, PatternId, PatternNode, ProjIndex};
 use tautomer_tensor::DType;
 
@@ -23,6 +24,8 @@ const COMBINATIONS: usize = 256;
 pub(in crate::proof) struct Found {
     /// The proof for two axes extends to more.
     pub(in crate::proof) any_rank: bool,
+    /// The proof is for all ranks and axes, in this way.
+    pub(in crate::proof) ranks: Option<Ranks>,
     /// The instances cover all element types that the operators and conditions admit.
     pub(in crate::proof) all_types: bool,
     /// Booleans and words were tried in all combinations.
@@ -64,6 +67,9 @@ impl Scope<'_> {
     fn ranks(&self, forms: &[Prepared], found: &Found, out: &mut Ledger) {
         if found.any_rank {
             return out.add("ranks", Covers::Symbolic);
+        }
+        if found.ranks == Some(Ranks::Bounded) {
+            return out.add("ranks", Covers::Exhausted);
         }
         let fixed = (0..self.rule.variables.len()).all(|i| self.pinned(i).is_some());
         let mut ranks: Vec<usize> = forms
@@ -139,14 +145,16 @@ impl Scope<'_> {
                 (Source::Name(name), ExprKind::Name(own)) => name == own,
                 _ => false,
             };
+            let is_axes = matches!(declared.kind, AttrKind::Axis(_) | AttrKind::Axes(_));
             let covers = match (seen.symbolic, finite) {
+                _ if is_axes && found.ranks.is_some() => Covers::Exhausted,
                 (false, _) if self.is_fixed(&named) => Covers::Exhausted,
                 (true, _) if declared.name == "shape" && !seen.open.fixed_length => {
                     Covers::Sampled("without 0 and -1".to_owned())
                 }
                 (true, _) if counted => Covers::Symbolic,
                 (true, _) => Covers::Sampled("with as many parts as in the instances".to_owned()),
-                (false, true) if found.all_words => Covers::Exhausted,
+                (false, true) if found.all_words || found.ranks.is_some() => Covers::Exhausted,
                 (false, _) => Covers::Sampled(listed(seen.values.iter().map(shown))),
             };
             out.add(what, covers);

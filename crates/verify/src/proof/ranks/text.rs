@@ -1,0 +1,483 @@
+//! What the text of a rule says about ranks and axes, as far as taking axes away keeps it true.
+//!
+//! A rule whose conditions or attributes ask for anything else has no [`Text`], and its ranks count as sampled.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use rustc_hash::FxHashSet;
+
+use super::super::scope::Source;
+use tautomer_lang::ast::{BinaryOp, Dims, ExprId, ExprKind, TypeKind};
+use tautomer_op::{AttrKind, AttrValue, Default as Preset};
+use tautomer_rule::{AttrPattern, ListItem, PatternNode, Rule};
+
+/// Axes of a variable that a condition or an attribute looks at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Looked {
+    /// The first ones.
+    First(usize),
+    /// The last ones.
+    Last(usize),
+    /// All of them.
+    All,
+}
+
+/// What a rule says about ranks and axes.
+#[derive(Debug, Default)]
+pub(super) struct Text {
+    /// Axes that stay where they are, by variable.
+    pub(super) looked: Vec<(Arc<str>, Looked)>,
+    /// Variables whose axes correspond, counted from the last one.
+    pub(super) tied: Vec<(Arc<str>, Arc<str>)>,
+    /// Some axis is written as a number from the front, or from the end.
+    pub(super) from_front: bool,
+    pub(super) from_end: bool,
+    /// Names of lists of axes; names of single axes; names of orders of axes.
+    pub(super) lists: BTreeSet<Source>,
+    pub(super) single: BTreeSet<Source>,
+    pub(super) orders: BTreeSet<Source>,
+    /// An attribute is computed in a way that fixes every axis.
+    pub(super) everything: bool,
+    /// A list of axes is left out, and may mean all of them.
+    pub(super) all_axes: bool,
+    /// The largest number written beside ranks and axes.
+    pub(super) largest: usize,
+}
+
+/// True if a name is bound in the source.
+fn has(names: &BTreeSet<Source>, name: &str) -> bool {
+    names
+        .iter()
+        .any(|own| matches!(own, Source::Name(own) if **own == *name))
+}
+
+fn is_axes(kind: AttrKind) -> bool {
+    matches!(kind, AttrKind::Axis(_) | AttrKind::Axes(_))
+}
+
+impl Text {
+    /// Reads a rule; `None` if a condition is not known to stay true when axes are taken away.
+    pub(super) fn of(rule: &Rule) -> Option<Text> {
+        if !rule.source.families.is_empty() {
+            return None;
+        }
+        let mut out = Text::default();
+        out.source(rule)?;
+        for variable in &rule.variables {
+            if let Some(ty) = &variable.ty {
+                match &ty.kind {
+                    TypeKind::Tensor {
+                        dims: Dims::List(list), ..
+                    } => {
+                        out.largest = out.largest.max(list.len());
+                        out.looked.push((variable.name.clone(), Looked::All));
+                    }
+                    TypeKind::Tensor { .. } => {}
+                    _ => return None,
+                }
+            }
+        }
+        for &condition in &rule.conditions {
+            out.condition(rule, condition)?;
+        }
+        let target = &rule.target;
+        for id in target.lets.iter().map(|l| l.value).chain([target.result]) {
+            out.value(rule, id)?;
+        }
+        Some(out)
+    }
+
+    /// The number of ways in which an axis can be in the lists of axes, if the rule has any: axes that are in the same
+    /// lists become one.
+    pub(super) fn kinds(&self) -> Option<usize> {
+        let names = self.lists.len() + self.single.len();
+        (!self.lists.is_empty()).then(|| (1usize << names.min(8)) - 1 + usize::from(self.all_axes))
+    }
+
+    /// Reads the attributes of the source.
+    fn source(&mut self, rule: &Rule) -> Option<()> {
+        for (at, node) in rule.source.nodes() {
+            match node {
+                PatternNode::Call { def, attrs, .. } => {
+                    for (declared, pattern) in def.attrs.iter().zip(attrs) {
+                        let kind = declared.kind;
+                        match pattern {
+                            AttrPattern::Bind(name) => self.bind(kind, declared.name, Source::Name(name.clone()))?,
+                            AttrPattern::Rest(name) => {
+                                self.bind(kind, declared.name, Source::Rest(name.clone(), declared.name))?;
+                            }
+                            AttrPattern::Any => {
+                                self.bind(kind, declared.name, Source::Place(at.0, declared.name))?;
+                            }
+                            AttrPattern::List(items) => {
+                                let open = items.iter().any(|item| !matches!(item, ListItem::Int(_)));
+                                for item in items {
+                                    match item {
+                                        ListItem::Int(n) => self.number(*n),
+                                        ListItem::Bind(name) if matches!(kind, AttrKind::Axes(_)) => {
+                                            self.single.insert(Source::Name(name.clone()));
+                                        }
+                                        ListItem::Any if matches!(kind, AttrKind::Axes(_)) => {
+                                            self.single.insert(Source::Place(at.0, declared.name));
+                                        }
+                                        _ => {}
+                                    }
+                                }
+                                // Numbers that are no axes are sizes; a list of them has a fixed length.
+                                if open && matches!(kind, AttrKind::Axes(_)) && items.len() != 1 {
+                                    return None;
+                                }
+                            }
+                            AttrPattern::Value(value) => self.written(kind, value),
+                            AttrPattern::Default => self.preset(kind, declared.default),
+                            AttrPattern::BindEach(_) => return None,
+                            AttrPattern::Computed(id) => self.attribute(rule, *id, is_axes(kind)),
+                        }
+                    }
+                }
+                PatternNode::CallOf { .. } | PatternNode::AnyOf(_) => return None,
+                _ => {}
+            }
+        }
+        Some(())
+    }
+
+    /// A name that the source binds.
+    fn bind(&mut self, kind: AttrKind, attr: &str, name: Source) -> Option<()> {
+        match kind {
+            AttrKind::Axis(_) => _ = self.single.insert(name),
+            AttrKind::Axes(_) if attr == "perm" => _ = self.orders.insert(name),
+            AttrKind::Axes(_) => _ = self.lists.insert(name),
+            AttrKind::Int | AttrKind::Float | AttrKind::Bool | AttrKind::OneOf(_) | AttrKind::DType => {}
+            // A list with an entry for each axis has another length at another rank.
+            _ => return None,
+        }
+        Some(())
+    }
+
+    fn number(&mut self, n: i64) {
+        if n < 0 {
+            self.from_end = true;
+        } else {
+            self.from_front = true;
+        }
+        self.largest = self.largest.max(n.unsigned_abs() as usize + 1);
+    }
+
+    fn written(&mut self, kind: AttrKind, value: &AttrValue) {
+        if matches!(kind, AttrKind::Axis(_) | AttrKind::Axes(_)) {
+            match value {
+                AttrValue::Int(d) => d.as_const().into_iter().for_each(|n| self.number(n)),
+                AttrValue::Ints(list) => list.iter().filter_map(|d| d.as_const()).for_each(|n| self.number(n)),
+                _ => self.everything = true,
+            }
+        }
+    }
+
+    /// An attribute that is left out.
+    fn preset(&mut self, kind: AttrKind, preset: Preset) {
+        match (kind, preset) {
+            (AttrKind::Axes(_), Preset::None) => self.all_axes = true,
+            (AttrKind::Axis(_) | AttrKind::Axes(_), Preset::Int(n)) => self.number(n),
+            (AttrKind::Axis(_) | AttrKind::Axes(_), Preset::Ints(list)) => list.iter().for_each(|n| self.number(*n)),
+            _ => {}
+        }
+    }
+
+    /// True if an expression asks about ranks, axes or sizes.
+    fn asks(&self, rule: &Rule, id: ExprId) -> bool {
+        let own = |n: &str| {
+            matches!(n, "rank" | "shape" | "size")
+                || [&self.lists, &self.single, &self.orders]
+                    .into_iter()
+                    .any(|names| has(names, n))
+        };
+        rule.ast.mentions(id, &own)
+            || super::super::scope::calls(&rule.ast, id, &["broadcasts", "len", "index", "range"])
+    }
+
+    /// Reads a condition that has to stay true when axes are taken away.
+    fn condition(&mut self, rule: &Rule, id: ExprId) -> Option<()> {
+        if !self.asks(rule, id) {
+            return Some(());
+        }
+        let ast = &rule.ast;
+        match ast.kind(id) {
+            ExprKind::Binary {
+                op: BinaryOp::And | BinaryOp::Or,
+                lhs,
+                rhs,
+            } => {
+                self.condition(rule, *lhs)?;
+                self.condition(rule, *rhs)
+            }
+            ExprKind::Call { callee, args, .. } if callee.as_str() == "broadcasts" => {
+                let [a, b] = args.as_slice() else { return None };
+                match (self.variable(rule, *a), self.variable(rule, *b)) {
+                    (Some(a), Some(b)) => self.tied.push((a, b)),
+                    _ => {
+                        self.sizes(rule, *a)?;
+                        self.sizes(rule, *b)?;
+                    }
+                }
+                Some(())
+            }
+            ExprKind::Binary { op, lhs, rhs } => self.comparison(rule, *op, *lhs, *rhs),
+            _ => None,
+        }
+    }
+
+    fn comparison(&mut self, rule: &Rule, op: BinaryOp, lhs: ExprId, rhs: ExprId) -> Option<()> {
+        use BinaryOp::{Eq, Ge, Gt, Le, Lt, Ne};
+        let field = |id: ExprId, name: &str| self.field(rule, id, name);
+        let int = |id: ExprId| match rule.ast.kind(id) {
+            ExprKind::Int { value, .. } => usize::try_from(*value).ok(),
+            _ => None,
+        };
+        // Bounds of the number of listed axes: one axis of each kind stays.
+        if let (ExprKind::Call { callee, args, .. }, Some(n)) = (rule.ast.kind(lhs), int(rhs))
+            && callee.as_str() == "len"
+            && let [arg] = args.as_slice()
+            && matches!(rule.ast.kind(*arg), ExprKind::Name(name) if has(&self.lists, name))
+        {
+            return matches!((op, n), (Gt | Ne | Eq, 0) | (Ge, 1)).then_some(());
+        }
+        // Whole shapes.
+        if let (Some(a), Some(b)) = (field(lhs, "shape"), field(rhs, "shape")) {
+            self.tied.push((a, b));
+            return (op == Eq).then_some(());
+        }
+        if let (Some(a), Some(b)) = (field(lhs, "rank"), field(rhs, "rank")) {
+            self.tied.push((a, b));
+            return matches!(op, Eq | Le | Ge).then_some(());
+        }
+        if field(lhs, "size").is_some() && int(rhs) == Some(1) && op == Eq {
+            return Some(());
+        }
+        // A rank, or the least or largest of several, and a number.
+        if let Some(n) = int(rhs) {
+            let ranks: Option<Vec<Arc<str>>> = match rule.ast.kind(lhs) {
+                ExprKind::Call { callee, args, .. } if matches!(callee.as_str(), "min" | "max") => {
+                    args.iter().map(|&arg| field(arg, "rank")).collect()
+                }
+                _ => field(lhs, "rank").map(|name| vec![name]),
+            };
+            if let Some(ranks) = ranks {
+                let keep = match op {
+                    Lt | Le => 0,
+                    Eq | Ge => n,
+                    Gt | Ne => n + 1,
+                    _ => return None,
+                };
+                self.largest = self.largest.max(n + 1);
+                self.looked
+                    .extend(ranks.into_iter().map(|name| (name, Looked::Last(keep))));
+                return Some(());
+            }
+        }
+        if matches!(op, Eq | Ne | Lt | Le | Gt | Ge) {
+            self.sizes(rule, lhs)?;
+            return self.sizes(rule, rhs);
+        }
+        None
+    }
+
+    /// Arithmetic over dimensions of variables.
+    fn sizes(&mut self, rule: &Rule, id: ExprId) -> Option<()> {
+        let ast = &rule.ast;
+        match ast.kind(id) {
+            ExprKind::Int { .. } => Some(()),
+            ExprKind::List(items) => items.iter().try_for_each(|&item| self.sizes(rule, item)),
+            ExprKind::Binary {
+                op: BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div | BinaryOp::Rem,
+                lhs,
+                rhs,
+            } => {
+                self.sizes(rule, *lhs)?;
+                self.sizes(rule, *rhs)
+            }
+            ExprKind::Index { base, index } => {
+                let name = self.field(rule, *base, "shape")?;
+                let looked = match ast.kind(*index) {
+                    ExprKind::Int { value, .. } if *value >= 0 => Looked::First(usize::try_from(*value).ok()? + 1),
+                    ExprKind::Int { value, .. } => Looked::Last(usize::try_from(-*value).ok()?),
+                    ExprKind::Binary {
+                        op: BinaryOp::Sub,
+                        lhs,
+                        rhs,
+                    } if self.field(rule, *lhs, "rank").as_ref() == Some(&name) => match ast.kind(*rhs) {
+                        ExprKind::Int { value, .. } => Looked::Last(usize::try_from(*value).ok()?),
+                        _ => return None,
+                    },
+                    _ => return None,
+                };
+                if let Looked::First(n) | Looked::Last(n) = looked {
+                    self.largest = self.largest.max(n);
+                }
+                self.looked.push((name, looked));
+                Some(())
+            }
+            ExprKind::Field { base, .. } => {
+                let name = self.variable(rule, *base)?;
+                (self.field(rule, id, "size").is_some() || self.field(rule, id, "shape").is_some())
+                    .then(|| self.looked.push((name, Looked::All)))
+            }
+            ExprKind::Name(_) => {
+                let name = self.variable(rule, id)?;
+                self.looked.push((name, Looked::All));
+                Some(())
+            }
+            _ => None,
+        }
+    }
+
+    /// The variable of the rule that an expression is.
+    fn variable(&self, rule: &Rule, id: ExprId) -> Option<Arc<str>> {
+        match rule.ast.kind(id) {
+            ExprKind::Name(name) => rule.variable(name).map(|_| name.clone()),
+            _ => None,
+        }
+    }
+
+    /// The variable of which an expression is this field.
+    fn field(&self, rule: &Rule, id: ExprId, wanted: &str) -> Option<Arc<str>> {
+        match rule.ast.kind(id) {
+            ExprKind::Field { base, name } if name.as_str() == wanted => self.variable(rule, *base),
+            _ => None,
+        }
+    }
+
+    /// Reads an expression of the target.
+    fn value(&mut self, rule: &Rule, id: ExprId) -> Option<()> {
+        let ast = &rule.ast;
+        match ast.kind(id) {
+            ExprKind::Call {
+                callee, args, attrs, ..
+            } => {
+                for &arg in args {
+                    self.value(rule, arg)?;
+                }
+                let def = tautomer_op::lookup(callee.as_str());
+                let entries = attrs.iter().flat_map(|a| &a.entries);
+                let mut given: FxHashSet<&str> = FxHashSet::default();
+                for entry in entries {
+                    given.insert(entry.name.as_str());
+                    let declared = def.and_then(|def| def.attrs.iter().find(|d| d.name == entry.name.as_str()));
+                    self.attribute(rule, entry.value, declared.is_none_or(|d| is_axes(d.kind)));
+                }
+                if let Some(def) = def
+                    && attrs.as_ref().is_none_or(|a| a.rest.is_none())
+                {
+                    for declared in def.attrs.iter().filter(|d| !given.contains(d.name)) {
+                        self.preset(declared.kind, declared.default);
+                    }
+                }
+                Some(())
+            }
+            ExprKind::When { .. } | ExprKind::If { .. } | ExprKind::Comprehension { .. } => None,
+            ExprKind::Field { .. } | ExprKind::Index { .. } | ExprKind::Slice { .. } | ExprKind::Range { .. } => {
+                self.everything = true;
+                Some(())
+            }
+            _ => ast.operands(id).into_iter().try_for_each(|part| self.value(rule, part)),
+        }
+    }
+
+    /// Reads the value of an attribute, which is an axis or a list of axes if `axes`.
+    fn attribute(&mut self, rule: &Rule, id: ExprId, axes: bool) {
+        if !self.asks(rule, id) {
+            self.numbers(rule, id);
+            // An axis that is a number of another kind.
+            self.everything |= axes && rule.ast.mentions(id, &|_| true);
+            return;
+        }
+        if axes && self.axes(rule, id) {
+            return;
+        }
+        // Where no axis of the variables that it looks at is taken away, it has the same value.
+        let ast = &rule.ast;
+        let mut waiting = vec![id];
+        while let Some(id) = waiting.pop() {
+            match ast.kind(id) {
+                ExprKind::Name(name) => {
+                    if rule.variable(name).is_some() {
+                        self.looked.push((name.clone(), Looked::All));
+                    } else {
+                        self.everything = true;
+                    }
+                }
+                ExprKind::Index { .. } if self.sizes(rule, id).is_some() => {}
+                _ => waiting.extend(ast.operands(id)),
+            }
+        }
+    }
+
+    fn numbers(&mut self, rule: &Rule, id: ExprId) {
+        match rule.ast.kind(id) {
+            ExprKind::Int { value, .. } => self.number(i64::try_from(*value).unwrap_or(0)),
+            ExprKind::Name(_) => {}
+            _ => rule
+                .ast
+                .operands(id)
+                .into_iter()
+                .for_each(|part| self.numbers(rule, part)),
+        }
+    }
+
+    /// True for axes that are handed on, and unions and differences of lists: whatever the axes are, taking an axis
+    /// away from the lists takes it away from the value.
+    fn axes(&self, rule: &Rule, id: ExprId) -> bool {
+        let ast = &rule.ast;
+        match ast.kind(id) {
+            ExprKind::Name(name) => [&self.lists, &self.single, &self.orders]
+                .into_iter()
+                .any(|names| has(names, name)),
+            ExprKind::List(items) => {
+                items.len() == 1
+                    && items.iter().all(|&item| match ast.kind(item) {
+                        ExprKind::Name(name) => has(&self.single, name),
+                        ExprKind::Comprehension { .. } => self.filtered(rule, item),
+                        _ => false,
+                    })
+            }
+            ExprKind::Comprehension { .. } => self.filtered(rule, id),
+            ExprKind::Call { callee, args, .. } => {
+                callee.as_str() == "sorted" && matches!(args.as_slice(), [arg] if self.list(rule, *arg))
+            }
+            ExprKind::Binary {
+                op: BinaryOp::Concat,
+                lhs,
+                rhs,
+            } => self.list(rule, *lhs) && self.list(rule, *rhs),
+            _ => false,
+        }
+    }
+
+    /// True for lists of axes that are no orders.
+    fn list(&self, rule: &Rule, id: ExprId) -> bool {
+        !matches!(rule.ast.kind(id), ExprKind::Name(name) if !has(&self.lists, name)) && self.axes(rule, id)
+    }
+
+    /// `i for i in k if i in j` and `i for i in k if (i in j) == false`.
+    fn filtered(&self, rule: &Rule, id: ExprId) -> bool {
+        let ast = &rule.ast;
+        let ExprKind::Comprehension { body, var, iter, cond } = ast.kind(id) else {
+            return false;
+        };
+        let own = |id: ExprId| matches!(ast.kind(id), ExprKind::Name(name) if **name == *var.as_str());
+        let member = |id: ExprId| {
+            matches!(ast.kind(id), ExprKind::Binary { op: BinaryOp::In, lhs, rhs }
+                if own(*lhs) && self.list(rule, *rhs))
+        };
+        let condition = |id: ExprId| match ast.kind(id) {
+            ExprKind::Binary {
+                op: BinaryOp::Eq,
+                lhs,
+                rhs,
+            } => member(*lhs) && matches!(ast.kind(*rhs), ExprKind::Bool(_)),
+            _ => member(id),
+        };
+        own(*body) && self.list(rule, *iter) && cond.is_none_or(condition)
+    }
+}
