@@ -28,6 +28,7 @@ mod rules;
 mod run;
 mod script;
 mod shape;
+mod understood;
 mod validate;
 mod verdicts;
 mod verify;

@@ -1,5 +1,6 @@
 //! `tautomer optimize`: an equivalent computation that costs less.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -23,7 +24,7 @@ use super::limits::{CheckArgs, FoldArgs};
 use super::progress::Progress;
 use super::report::{self, Page};
 use super::verdicts::{self, Least};
-use super::{Done, Failure, Shell, audit, output, rule_files};
+use super::{Done, Failure, Shell, audit, output, rule_files, understood};
 
 /// How many rules the table shows.
 const SHOWN_RULES: usize = 8;
@@ -288,6 +289,7 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
     drop(progress);
     let written = args.output.as_deref().filter(|_| is_model);
     let sizes = Sizes::new(args, &outcome.report, written);
+    let unknown = understood::not_understood(&original.graph);
     let seconds = clock.elapsed().as_secs_f64();
     if !shell.quiet {
         let given = chosen.rules.iter().map(|rule| rule.name.to_string()).collect();
@@ -298,6 +300,9 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
             &assumed(&original.graph),
             seconds,
         ));
+        understood::line(&unknown, sizes.nodes.0)
+            .iter()
+            .for_each(|line| shell.say(line));
         missing_text(&outcome.report.missing, given, to_onnx.then_some(opset))
             .iter()
             .for_each(|line| shell.say(line));
@@ -372,6 +377,7 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
             "file": file, "output": written, "seconds": seconds, "nodes": sizes.nodes, "report": report, "check": check,
             "steps": args.explain.then(|| steps_json(&outcome.steps)), "audit": audit.as_ref().map(audit::data),
             "verdicts": chosen.json(),
+            "not_understood": unknown.iter().cloned().collect::<BTreeMap<String, usize>>(),
         }))?;
     }
     if wrong { Err(Failure::No) } else { Ok(()) }
