@@ -23,6 +23,7 @@ mod repl;
 mod rules;
 mod run;
 mod script;
+mod understood;
 mod validate;
 mod verdicts;
 mod verify;

@@ -1,5 +1,6 @@
 //! `tautomer optimize`: an equivalent computation that costs less.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
@@ -21,7 +22,7 @@ use super::input::{self, Kind, Model};
 use super::limits::{CheckArgs, FoldArgs};
 use super::progress::Progress;
 use super::verdicts::{self, Least};
-use super::{Done, Failure, Shell, audit, output};
+use super::{Done, Failure, Shell, audit, output, understood};
 
 /// How many rules the table shows.
 const SHOWN_RULES: usize = 8;
@@ -196,9 +197,10 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
     drop(progress);
     let written = args.output.as_deref().filter(|_| is_model);
     let sizes = Sizes::new(args, &optimized.report, written);
+    let unknown = understood::not_understood(&optimized.original.workload.graph);
     let seconds = clock.elapsed().as_secs_f64();
     if !shell.quiet {
-        summary(args, &optimized, &sizes, seconds, shell);
+        summary(args, &optimized, &sizes, &unknown, seconds, shell);
     }
     if let Some(path) = &args.report {
         output::write_text(path, &optimized.page(&file, sizes.nodes))?;
@@ -214,6 +216,7 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
             "check": optimized.check.as_ref().map(|check| check_json(check, args.seed)),
             "steps": args.explain.then(|| steps_json(optimized.steps())),
             "audit": optimized.audit.as_ref().map(audit::data), "verdicts": optimized.chosen.json(),
+            "not_understood": unknown.iter().cloned().collect::<BTreeMap<String, usize>>(),
         }))?;
     }
     if wrong { Err(Failure::No) } else { Ok(()) }
@@ -255,7 +258,14 @@ impl Args {
 }
 
 /// Prints what was done.
-fn summary(args: &Args, optimized: &Optimized, sizes: &Sizes, seconds: f64, shell: &Shell) {
+fn summary(
+    args: &Args,
+    optimized: &Optimized,
+    sizes: &Sizes,
+    unknown: &[(String, usize)],
+    seconds: f64,
+    shell: &Shell,
+) {
     let report = &optimized.report;
     let given = optimized
         .chosen
@@ -265,6 +275,9 @@ fn summary(args: &Args, optimized: &Optimized, sizes: &Sizes, seconds: f64, shel
         .collect();
     let assumed = assumed(&optimized.original.workload.graph);
     shell.say(&table(&input::shown(&args.file), report, sizes, &assumed, seconds));
+    understood::line(unknown, sizes.nodes.0)
+        .iter()
+        .for_each(|line| shell.say(line));
     missing_text(&report.missing, given, optimized.opset)
         .iter()
         .for_each(|line| shell.say(line));

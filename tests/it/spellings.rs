@@ -249,3 +249,50 @@ fn attention_of_heads_behind_the_sequence() {
     let turned = ["transpose"; 4];
     assert_eq!(found, [&["attention", "reshape"][..], &turned].concat());
 }
+
+#[test]
+fn root_mean_square_normalization() {
+    all_are(
+        "rms_normalization",
+        "x: f32[n, 5, 8], param g: f32[8]",
+        &[
+            "x / sqrt(reduce_mean(x * x) {axes = [2]} + 1e-5) * g",
+            "g * (x * reciprocal(sqrt(reduce_mean(pow(x, 2.0)) {axes = [2]} + 1e-5)))",
+            "g * (x * pow(reduce_mean(pow(x, 2.0)) {axes = [2]} + 1e-5, -0.5))",
+            "x * (1.0 / sqrt(reduce_mean(x * x) {axes = [-1]} + 1e-5)) * (g + 1.0)",
+            "x / sqrt(1e-5 + reduce_mean(x * x) {axes = [2]})",
+        ],
+    );
+    all_are(
+        "rms_normalization",
+        "x: f16[n, 5, 8], param g: f16[8]",
+        &["let y = cast(x) {to = f32}; g * cast(y / sqrt(reduce_mean(y * y) {axes = [2]} + 1e-5)) {to = f16}"],
+    );
+}
+
+#[test]
+fn layer_normalization_in_parts() {
+    let mean = "let d = x - reduce_mean(x) {axes = [2]}; let q = sqrt(reduce_mean(d * d) {axes = [2]} + 1e-5);";
+    let bodies = ["d / q", "d / q * g", "d / q + b", "d * reciprocal(q) * g + b"].map(|end| format!("{mean} {end}"));
+    all_are(
+        "layer_normalization",
+        "x: f32[n, 5, 8], param g: f32[8], param b: f32[8]",
+        &bodies.each_ref().map(String::as_str),
+    );
+}
+
+#[test]
+fn attention_without_any_key() {
+    let scores = "matmul(q * 0.7, transpose(k) {perm = [0, 1, 3, 2]} * 0.7)";
+    let bodies = [
+        format!("let p = softmax({scores} + m); matmul(where(is_nan(p), 0.0, p), v)"),
+        format!("let p = softmax(where(a, {scores}, -inf)); matmul(where(is_nan(p), 0.0, p), v)"),
+        format!("matmul(softmax(where(a, {scores}, -inf)), v)"),
+        format!("matmul(softmax(tanh({scores} / 50.0) * 50.0 + m), v)"),
+    ];
+    all_are(
+        "attention",
+        "q: f32[n, 4, s, 8], k: f32[n, 4, t, 8], v: f32[n, 4, t, 8], m: f32[s, t], a: bool[s, t]",
+        &bodies.each_ref().map(String::as_str),
+    );
+}

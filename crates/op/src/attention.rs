@@ -133,7 +133,10 @@ macro_rules! attention_body {
                let exact = when given(softmax_precision) {
                  when softmax_precision == bounded.dtype { bounded } else { cast(bounded) {to = softmax_precision} }
                } else { bounded };
-               let weights = softmax(exact) {axis = 3};
+               let shares = softmax(exact) {axis = 3};
+               let weights = when given(attn_mask) or is_causal or given(nonpad_kv_seqlen) {
+                 where(is_nan(shares), 0.0, shares)
+               } else { shares };
                let wv = when weights.dtype == v.dtype { weights } else { cast(weights) {to = v.dtype} };
                let mixed = matmul(wv, vg);
                let typed = when mixed.dtype == q.dtype { mixed } else { cast(mixed) {to = q.dtype} };

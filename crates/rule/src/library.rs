@@ -42,6 +42,8 @@ static FILES: LazyLock<Vec<NamedText>> = LazyLock::new(|| {
         shipped!("rules/strided.rules"),
         shipped!("rules/einsum.rules"),
         shipped!("rules/attention.rules"),
+        shipped!("rules/transformer.rules"),
+        shipped!("rules/quantize.rules"),
     ]
 });
 

@@ -14,6 +14,7 @@ mod oldest;
 mod opaque;
 mod order;
 mod training;
+mod uses;
 
 pub(super) use call::{onnx_attr, onnx_name, table_position};
 pub(super) use opaque::{CAPTURES, OPERANDS, defined};
@@ -176,6 +177,8 @@ struct Importer<'a> {
     outside: HashMap<String, String>,
     problems: Diagnostics,
     carried: IndexMap<String, usize>,
+    /// The users of each value, once they are asked for.
+    users: Option<uses::Users<'a>>,
 }
 
 impl<'a> Importer<'a> {
@@ -202,6 +205,7 @@ impl<'a> Importer<'a> {
             declared,
             problems: Diagnostics::new(),
             carried: IndexMap::new(),
+            users: None,
         }
     }
 

@@ -14,7 +14,7 @@ use crate::proto::{
     AttributeProto, AttributeType, DataLocation, GraphProto, NodeProto, TensorProto, TypeProto, TypeValue,
 };
 use crate::schema::schema;
-use crate::types::{foreign, is_undefined};
+use crate::types::{foreign, is_foreign, is_undefined};
 use crate::{TensorError, dtype_of, from_tensor, to_tensor};
 use tautomer_graph::VertexId;
 use tautomer_op::{AttrValue, OpError, OpaqueOp};
@@ -120,7 +120,13 @@ impl<'a> Importer<'a> {
             types.push(match self.declared.get(name.as_str()).copied() {
                 _ if name.is_empty() => Type::Absent,
                 Some(declared) if !is_undefined(declared) => self.type_of(name, declared),
-                _ => self.guess(node, inputs, i),
+                _ => match self.guess(node, inputs, i) {
+                    unknown if is_foreign(&unknown) => {
+                        let dtype = self.type_by_use(name);
+                        dtype.map_or(unknown, |dtype| TensorType::any_rank(dtype).into())
+                    }
+                    guessed => guessed,
+                },
             });
         }
         let (mut names, mut values) = (Vec::new(), Vec::new());

@@ -139,6 +139,8 @@ impl Dim {
         match (self.clone() - other.clone()).as_const() {
             Some(difference) if difference <= 0 => self.clone(),
             Some(_) => other.clone(),
+            None if self.is_among(other, of_min) || other.is_among(self, of_max) => other.clone(),
+            None if other.is_among(self, of_min) || self.is_among(other, of_max) => self.clone(),
             None => {
                 let (a, b) = if self <= other { (self, other) } else { (other, self) };
                 Dim::atom(Atom::Min(a.clone(), b.clone()))
@@ -151,8 +153,8 @@ impl Dim {
         match (self.clone() - other.clone()).as_const() {
             Some(difference) if difference >= 0 => self.clone(),
             Some(_) => other.clone(),
-            None if self.is_among(other) => other.clone(),
-            None if other.is_among(self) => self.clone(),
+            None if self.is_among(other, of_max) || other.is_among(self, of_min) => other.clone(),
+            None if other.is_among(self, of_max) || self.is_among(other, of_min) => self.clone(),
             None => {
                 let (a, b) = if self <= other { (self, other) } else { (other, self) };
                 Dim::atom(Atom::Max(a.clone(), b.clone()))
@@ -160,8 +162,9 @@ impl Dim {
         }
     }
 
-    /// True if this is one of the arguments of the maximum `other`.
-    fn is_among(&self, other: &Dim) -> bool {
+    /// True if this is one of the arguments of `other`, a maximum of maxima or a minimum of minima. The larger of a
+    /// number and a minimum that it is among is the number, as is the smaller of it and such a maximum.
+    fn is_among(&self, other: &Dim, arguments: fn(&Atom) -> Option<[&Dim; 2]>) -> bool {
         let mut rest = vec![other];
         while let Some(dim) = rest.pop() {
             if dim == self {
@@ -169,9 +172,9 @@ impl Dim {
             }
             if let Dim::Expr(poly) = dim
                 && let [(product, 1)] = poly.terms.as_slice()
-                && let [Atom::Max(a, b)] = &**product
+                && let [atom] = &**product
             {
-                rest.extend([a, b]);
+                rest.extend(arguments(atom).into_iter().flatten());
             }
         }
         false
@@ -194,6 +197,22 @@ impl Dim {
             [(none, number), (product, 1)] if none.is_empty() && product.len() == 1 => Some((&product[0], *number)),
             _ => None,
         }
+    }
+}
+
+/// The arguments of a maximum.
+fn of_max(atom: &Atom) -> Option<[&Dim; 2]> {
+    match atom {
+        Atom::Max(a, b) => Some([a, b]),
+        _ => None,
+    }
+}
+
+/// The arguments of a minimum.
+fn of_min(atom: &Atom) -> Option<[&Dim; 2]> {
+    match atom {
+        Atom::Min(a, b) => Some([a, b]),
+        _ => None,
     }
 }
 
