@@ -40,6 +40,15 @@ impl Bounded {
         Bounded { value, error }
     }
 
+    /// The least and the largest number that it may stand for. An error of less than half a unit in the last place would
+    /// be lost without the step outwards.
+    fn interval(self) -> (f64, f64) {
+        match self.error {
+            0.0 => (self.value, self.value),
+            error => ((self.value - error).next_down(), (self.value + error).next_up()),
+        }
+    }
+
     /// A function that is monotone on the interval, except possibly for an extremum at zero.
     fn monotone(func: Func, x: Bounded, y: Option<f64>) -> Bounded {
         let of = |x: f64| apply_f64(func, x, y);
@@ -54,7 +63,7 @@ impl Bounded {
             let exact = matches!(func, Func::Floor | Func::Ceil | Func::Round | Func::Trunc);
             return Bounded::new(value, if exact { 0.0 } else { rounding(value) });
         }
-        let (low, high) = (x.value - x.error, x.value + x.error);
+        let (low, high) = x.interval();
         let mut ends = vec![of(clamped(low)), of(clamped(high))];
         if low < 0.0 && high > 0.0 {
             ends.push(of(0.0));
@@ -84,7 +93,7 @@ impl Bounded {
             }
             return Bounded::monotone(Func::Pow, x, Some(y.value));
         }
-        let (a, b) = (y.value - y.error, y.value + y.error);
+        let (a, b) = y.interval();
         let of = |y: f64| Bounded::monotone(Func::Pow, x, Some(y));
         let (low, high) = (of(a), of(b));
         let apart = |end: Bounded| (end.value - value).abs() + end.error;
@@ -233,6 +242,15 @@ mod tests {
     use super::super::{Exact, Laws, under};
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn errors_below_a_unit_in_the_last_place_are_carried_on() {
+        let (x, y) = (Bounded::exact(434.828369140625), Bounded::exact(2.0331025751829657e-9));
+        let exp = |x: &Bounded| Bounded::func(Func::Exp, x, None).unwrap();
+        let (sum, product) = (exp(&x.add(&y)), exp(&x).mul(&exp(&y)));
+        assert!((sum.value - product.value).abs() <= sum.error + product.error);
+        assert!(sum.error < 1e-13 * sum.value);
+    }
 
     /// Expressions of a few numbers, evaluated over any number system.
     #[derive(Debug, Clone)]

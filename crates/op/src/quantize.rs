@@ -300,6 +300,11 @@ fn canonical_dequantize(call: &Infer<'_>, attrs: &mut [AttrValue]) -> Result<(),
     canonical_axis(call, attrs)
 }
 
+/// True for a scalar or a vector of one element, which models use for each other.
+fn is_single(shape: &Shape) -> bool {
+    shape.len() <= 1 && shape.size() == Dim::Const(1)
+}
+
 /// Checks the shape of the scale, and that the zero point has the same.
 fn scales(call: &Infer<'_>) -> Result<(), OpError> {
     call.expect_dtype(1, DType::is_float, "a floating-point number")?;
@@ -307,7 +312,7 @@ fn scales(call: &Infer<'_>) -> Result<(), OpError> {
     if let Some(zero) = call.optional(2)?
         && let (Some(a), Some(b)) = (&scale.shape, &zero.shape)
         && a.len() != b.len()
-        && (a.size() != Dim::Const(1) || b.size() != Dim::Const(1))
+        && !(is_single(a) && is_single(b))
     {
         return Err(
             OpError::new(format!("the scale is {scale}, but the zero point is {zero}"))

@@ -136,6 +136,24 @@ fn infer_rotary(call: &Infer<'_>) -> Result<Type, OpError> {
             return Err(error.attr("rotary_embedding_dim"));
         }
     }
+    if !given && let Some(x) = call.shape(0)?.filter(|x| x.len() >= 3) {
+        // The sequence is the axis before the last with heads on an axis of their own, and the second without.
+        let own = [&x[0], &x[if x.len() == 4 { 2 } else { 1 }]];
+        for at in 1..3 {
+            let Some(angles) = call.shape(at)? else { continue };
+            for (angle, own) in angles.iter().zip(own) {
+                if let (Dim::Const(angle), Dim::Const(own)) = (angle, own)
+                    && *angle != 1
+                    && angle != own
+                {
+                    let (name, ty) = (call.def.operands[at].name, call.tensor(at)?);
+                    let x = call.tensor(0)?;
+                    let message = format!("`{name}` is {ty}, which has another batch or sequence than `x`, {x}");
+                    return Err(OpError::new(message).at(at).and(0));
+                }
+            }
+        }
+    }
     Ok(call.tensor(0)?.clone().into())
 }
 
