@@ -259,7 +259,7 @@ fn root_mean_square_normalization() {
             "x / sqrt(reduce_mean(x * x) {axes = [2]} + 1e-5) * g",
             "g * (x * reciprocal(sqrt(reduce_mean(pow(x, 2.0)) {axes = [2]} + 1e-5)))",
             "g * (x * pow(reduce_mean(pow(x, 2.0)) {axes = [2]} + 1e-5, -0.5))",
-            "x * (1.0 / sqrt(reduce_mean(x * x) {axes = [-1]} + 1e-5)) * (g + 1.0)",
+            "x * (1.0 / sqrt(reduce_mean(x * x) {axes = [-1]} + 1e-5)) * g",
             "x / sqrt(1e-5 + reduce_mean(x * x) {axes = [2]})",
         ],
     );
