@@ -68,11 +68,14 @@ impl Random {
     }
 }
 
+/// Programs of both sides at sizes that are drawn; `None` if those do not fit.
+type Sides = Box<dyn Fn(&mut Random) -> Option<[String; 2]>>;
+
 /// A rule as text, and programs of both sides at chosen sizes.
 pub(crate) struct Case {
     text: String,
     /// Programs of both sides and a value of each constant, at which the conditions hold.
-    sides: Box<dyn Fn(&mut Random) -> Option<[String; 2]>>,
+    sides: Sides,
     /// What was changed; empty for a true rule.
     change: &'static str,
 }
@@ -210,7 +213,7 @@ fn mutation(t: &Term, variables: &Variables, random: &mut Random) -> Option<(Ter
     let (op, attr, xs) = match t {
         Term::Variable(i) => {
             let other = random.below(variables.0.len());
-            return (variables.0[other] == variables.0[*i]).then(|| (Term::Variable(other), "a variable"));
+            return (variables.0[other] == variables.0[*i]).then_some((Term::Variable(other), "a variable"));
         }
         Term::Number(n) => return Some((Term::Number(n + 1), "a number")),
         Term::Factor => return Some((Term::Number(1), "the constant")),

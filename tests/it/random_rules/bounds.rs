@@ -6,12 +6,15 @@ use super::{Case, Random};
 /// Names of attributes with values, or a dimension.
 type Values<'a> = &'a [(&'static str, i64)];
 
+/// Whether a condition holds of values.
+type Holds = fn(Values<'_>) -> bool;
+
 /// A rule over a vector `x` with attributes.
 struct Shape {
     source: &'static str,
     target: &'static str,
     /// Conditions, with what they say; those marked are needed.
-    conditions: &'static [(&'static str, fn(Values<'_>) -> bool)],
+    conditions: &'static [(&'static str, Holds)],
     names: &'static [&'static str],
     /// Parts of the target, and what is wrong in their place.
     changes: &'static [(&'static str, &'static str)],

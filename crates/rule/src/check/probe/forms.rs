@@ -173,9 +173,7 @@ fn alone(rule: &Rule, def: &'static OpDef, operands: &[Item], attrs: &[AttrPatte
     let mut left: Option<Vec<Rewritten>> = None;
     let mut graph = Graph::new();
     for fill in 0..4 {
-        let Some((given, fixed)) = chosen(def, attrs, fill) else {
-            return None;
-        };
+        let (given, fixed) = chosen(def, attrs, fill)?;
         for shape in &first {
             for other in others.iter().chain(others.is_empty().then_some(shape)) {
                 let mut own = [shape, other].into_iter();
