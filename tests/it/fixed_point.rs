@@ -11,7 +11,7 @@ use proptest::test_runner::TestCaseError;
 use prost::Message as _;
 use tautomer::diag::Source;
 use tautomer::formats::onnx::{Imported, OnnxInfo, Target, decode_model, export, import, read_model};
-use tautomer::graph::{BuildOptions, Graph, Params, Workload, build_program, same_graph, to_program};
+use tautomer::graph::{BuildOptions, Graph, Node, Params, VertexId, Workload, build_program, same_graph, to_program};
 use tautomer::lang::{format_program, parse_program};
 use tautomer::op::Infer;
 use tautomer::pipeline::{Engine, Options, optimize};
@@ -155,6 +155,11 @@ fn model_is_settled(model: Imported) -> Result<(), String> {
     let info = read.info.clone();
     let twice = settled_for(read.workload.clone(), &info)?;
     let calls = |w: &Workload| w.graph.call_count();
+    // A file cannot name an input as a result, so the identity between them comes back with every reading.
+    let is_given = |v: VertexId| matches!(once.graph.vertex(v).node, Node::Input | Node::Param);
+    if once.graph.outputs().iter().any(|output| is_given(output.vertex)) {
+        return same(&once, &twice);
+    }
     same(&read.workload, &twice).map_err(|why| {
         let (once, twice) = (text(&read.workload.graph), text(&twice.graph));
         format!("read again: {why}\n{once}becomes\n{twice}")
