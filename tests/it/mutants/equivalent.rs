@@ -71,9 +71,6 @@ pub(crate) const EQUIVALENT: &[(&str, &str)] = &[
         "a dimension 0 means 0 in the normal form",
     ),
     (
-        "the values agree wherever the types do; elsewhere the target has no type or a different one, as for the rule itself",
-    ),
-    (
         "max-pool-of-relu: attribute of the source lost: ceil_mode = false,  ->  @91",
         "correct for either value, as the target uses the same",
     ),
@@ -89,7 +86,6 @@ pub(crate) const EQUIVALENT: &[(&str, &str)] = &[
         "lower-batch-norm: second choice: when len(t) == 0 { h } else { unsqueeze(h) {axes = t} } -> unsqueeze(h) {axes = t} @351",
         "`unsqueeze` without axes, the identity permutation and expansion to the same shape are identities",
     ),
-    ("its bits agree: the class is weaker than necessary",),
     (
         "two-parallel-convs: attribute of the source lost: group = 1 ->  @69",
         "the target has one group, and has no type for any other number",
@@ -142,7 +138,6 @@ pub(crate) const EQUIVALENT: &[(&str, &str)] = &[
         "lower-group-norm: operator replaced by a sibling: / -> * @281",
         "the values agree wherever the types do; elsewhere the target has no type or a different one, as for the rule itself",
     ),
-    ("its bits agree: the class is weaker than necessary",),
     (
         "parallel-batch-matmuls: condition off by one: 2 -> 1 @254",
         "a single member is also a group; the condition only excludes rewrites that gain nothing",
@@ -199,7 +194,6 @@ pub(crate) const EQUIVALENT: &[(&str, &str)] = &[
         "reduction-of-ones-without-axes: attribute of the source lost: keepdims = false,  ->  @230",
         "right for either value",
     ),
-    ("a window that covers only padding has no value, also in the source",),
     (
         "reshape-of-unsqueeze: condition off by one: 0 -> -1 @149",
         "also correct without axes; the condition only excludes rewrites that gain nothing",
@@ -372,6 +366,4 @@ pub(crate) const EQUIVALENT: &[(&str, &str)] = &[
         "matmul-of-einsum-by-rows: stronger class: numerics real -> numerics bitwise @103",
         "the reference semantics sums both in the same order",
     ),
-    ("the body of the operator has the same operations in the same order, and a factor of one",),
-    ("the body of the operator has the same operations in the same order, and a factor of one",),
 ];
