@@ -239,9 +239,16 @@ fn number_text(x: f64, narrow: bool) -> Result<String, OpError> {
 
 fn infer_clip(call: &Infer<'_>) -> Result<Type, OpError> {
     call.expect_dtype(0, DType::is_number, "a number")?;
+    let dtype = call.tensor(0)?.dtype;
     for name in ["min", "max"] {
         if let Some(i) = call.attr_operand(name) {
             call.same_dtype(0, i)?;
+        }
+        // Rounded bounds of integers could cross though the bounds themselves do not: 0.1 to 0.9 becomes 1 to 0.
+        let fractional = |bound: &f64| bound.is_nan() || (bound.is_finite() && bound.fract() != 0.0);
+        if let Some(bound) = call.float(name).filter(|bound| !dtype.holds_floats() && fractional(bound)) {
+            let problem = format!("`{name}` must be an integer for elements of type {dtype}, but is {bound}");
+            return Err(OpError::new(problem).attr(name));
         }
     }
     same(call)
@@ -271,11 +278,11 @@ fn clip<S: System>(e: &Eval<'_, S>) -> Out<S> {
             })?)
         }
         Value::Int(a) => {
-            let bound = |i: usize, name: &str, round: fn(f64) -> f64| {
+            let bound = |i: usize, name: &str| {
                 let given = e.optional(i).map(Value::int).transpose()?;
-                bound(given, attr(name).map(|x| round(x) as i128))
+                bound(given, attr(name).map(|x| x as i128))
             };
-            let (min, max) = (bound(1, "min", f64::ceil)?, bound(2, "max", f64::floor)?);
+            let (min, max) = (bound(1, "min")?, bound(2, "max")?);
             let dtype = e.out_dtype();
             Value::Int(map(a, |x| {
                 Ok(dtype.wrap((*x).max(min.unwrap_or(i128::MIN)).min(max.unwrap_or(i128::MAX))))

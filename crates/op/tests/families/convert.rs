@@ -15,6 +15,12 @@ fn types_follow_the_target() {
             ("clip", "", &["f32[n]", "f32", "f32"], "f32[n]"),
             (
                 "clip",
+                "min=0.5",
+                &["i32[n]"],
+                "`min` must be an integer for elements of type i32, but is 0.5",
+            ),
+            (
+                "clip",
                 "",
                 &["f32[n]", "i32"],
                 "element types differ: `x` is f32[n], `min` is i32",

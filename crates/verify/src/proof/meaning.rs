@@ -663,9 +663,6 @@ fn function(call: &Call, args: Vec<Expr>, from: DType, to: DType, number: &dyn F
                 low = low.filter(|low| *low > -largest);
                 high = high.filter(|high| *high < largest);
             }
-            if !real {
-                (low, high) = (low.map(f64::ceil), high.map(f64::floor));
-            }
             let ordered = |name: &'static str, args: Vec<Expr>| {
                 if real {
                     laws::apply(name, args)
