@@ -86,9 +86,24 @@ fn filters_and_options() {
     );
 }
 
+/// Each argument is an expression, even with a semicolon or a comment at its end.
+#[test]
+fn expressions_may_end_with_a_semicolon_or_a_comment() {
+    let folder = folder();
+    let out = tautomer(folder.path(), &["eval", "-q", "a = 1;", "b = 2 // two", "c = 3"]);
+    assert_eq!(text(&out.stdout), "a,b,c\n1,2,3\n", "{}", text(&out.stderr));
+}
+
 #[test]
 fn problems_leave_no_file() {
     let folder = folder();
+    let filtered = ["eval", "8i64 / (x - 4)", "--filter", "x > 2", "--input", "data.csv"];
+    let out = tautomer(folder.path(), &filtered);
+    assert!(
+        text(&out.stderr).contains("row 3: division by zero"),
+        "{}",
+        text(&out.stderr)
+    );
     let failing = ["eval", "1i64 / (x - 2)", "--input", "data.csv", "-o", "out.parquet"];
     let out = tautomer(folder.path(), &failing);
     assert_eq!(out.status.code(), Some(2));

@@ -124,7 +124,7 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
             .into());
     }
     let options = args.language.options();
-    let expressions = Expressions::parse_with(&columns, &args.expressions.join(";\n"), &options)?;
+    let expressions = Expressions::parse_with(&columns, &joined(&args.expressions), &options)?;
     let filter = args.filter.as_deref().map(|text| {
         let condition = Expressions::parse_with(&columns, text, &options)?;
         Filter::make(&condition)
@@ -158,15 +158,26 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
             }
         }
         None => {
-            let mut out = Out { shell, closed: false };
-            match work.write(&mut reader, TableFormat::Csv, &mut out) {
-                Ok(()) => Ok(()),
-                Err(_) if out.closed => Err(Failure::Closed),
-                Err(Stop::Problems(problems)) => Err(problems.into()),
-                Err(Stop::Io(error)) => Err(Failure::new("T0401", format!("standard output: {error}"))),
+            let mut out = Out { shell, failure: None };
+            match (work.write(&mut reader, TableFormat::Csv, &mut out), out.failure) {
+                (_, Some(failure)) => Err(failure),
+                (Ok(()), None) => Ok(()),
+                (Err(Stop::Problems(problems)), None) => Err(problems.into()),
+                (Err(Stop::Io(error)), None) => Err(Failure::new("T0401", error.to_string())),
             }
         }
     }
+}
+
+/// The expressions as one text, each on a line of its own.
+fn joined(expressions: &[String]) -> String {
+    let separated = expressions.iter().map(|text| {
+        let text = text.trim_end().trim_end_matches(';');
+        // A comment would hide the semicolon.
+        let comment = text.lines().last().is_some_and(|line| line.contains("//"));
+        format!("{text}{}", if comment { "\n;\n" } else { ";\n" })
+    });
+    separated.collect()
 }
 
 fn format_of(path: &Path) -> Result<TableFormat, Diagnostic> {
@@ -228,11 +239,7 @@ impl Work<'_> {
             };
             let Some(batch) = batch else { break };
             let rows = batch.num_rows() as u64;
-            let kept = match &self.filter {
-                Some(filter) => filter.apply(&batch, row)?,
-                None => batch,
-            };
-            writer.write(&self.projector.project(&kept, row)?)?;
+            writer.write(&self.projector.project(&batch, self.filter.as_ref(), row)?)?;
             wrote = true;
             buffer.drain(out)?;
             row += rows;
@@ -275,10 +282,10 @@ impl Write for Buffer {
     }
 }
 
-/// Standard output.
+/// Standard output, and why it took no more.
 struct Out<'a> {
     shell: &'a Shell,
-    closed: bool,
+    failure: Option<Failure>,
 }
 
 impl Write for Out<'_> {
@@ -287,8 +294,8 @@ impl Write for Out<'_> {
         match self.shell.result(&text) {
             Ok(()) => Ok(bytes.len()),
             Err(failure) => {
-                self.closed = matches!(failure, Failure::Closed);
-                Err(std::io::Error::other("closed"))
+                self.failure = Some(failure);
+                Err(std::io::Error::other("standard output takes no more"))
             }
         }
     }
@@ -302,7 +309,7 @@ impl Write for Out<'_> {
 pub(super) fn check(text: &str, expressions: &[String], shell: &Shell) -> Done {
     let columns = schema(text)?;
     let options = Options::default();
-    let parsed = Expressions::parse_with(&columns, &expressions.join(";\n"), &options);
+    let parsed = Expressions::parse_with(&columns, &joined(expressions), &options);
     let parsed = match parsed {
         Ok(parsed) => parsed,
         Err(problems) => {

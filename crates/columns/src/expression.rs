@@ -6,7 +6,7 @@ use arrow_schema::{Field, Schema, SchemaRef};
 use rustc_hash::FxHashSet;
 
 use tautomer_diag::{Diagnostic, Diagnostics, Source};
-use tautomer_lang::ast::{OutputDecl, Outputs};
+use tautomer_lang::ast::{ExprKind, OutputDecl, Outputs};
 use tautomer_lang::parse_outputs;
 
 use crate::infer::{Root, infer};
@@ -98,6 +98,11 @@ impl Expressions {
         problems.in_source(&source).into_result(expressions)
     }
 
+    /// The options that the text was parsed with, which also decide how it is evaluated.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
     /// The types, in the order of the expressions.
     pub fn types(&self) -> Vec<Type> {
         self.outputs
@@ -154,9 +159,10 @@ fn names(parsed: &Outputs, problems: &mut Diagnostics) -> Vec<String> {
             continue;
         }
         let text = ast.source.slice(ast.span(output.value)).trim();
-        let written = match text.char_indices().nth(MAX_NAME) {
-            Some((end, _)) => text[..end].to_owned(),
-            None => text.trim_matches('`').to_owned(),
+        let written = match (ast.kind(output.value), text.char_indices().nth(MAX_NAME)) {
+            (ExprKind::Name(name), _) => name.to_string(),
+            (_, Some((end, _))) => text[..end].to_owned(),
+            (_, None) => text.to_owned(),
         };
         let mut name = written.clone();
         let mut count = 2;

@@ -26,7 +26,6 @@ use crate::program::{Kind, Literal, Node};
 pub struct Scalar {
     steps: Vec<Step>,
     result: usize,
-    arguments: usize,
 }
 
 #[derive(Clone)]
@@ -62,13 +61,11 @@ impl Scalar {
         Ok(Scalar {
             steps: steps?,
             result: output.node.index(),
-            arguments: names.len(),
         })
     }
 
     /// The value for these arguments, in the order of their names; NaN for those that are missing.
     pub fn eval(&self, arguments: &[f64]) -> f64 {
-        debug_assert_eq!(arguments.len(), self.arguments, "one value for each name");
         let mut values: SmallVec<[f64; 32]> = SmallVec::with_capacity(self.steps.len());
         let truth = |holds: bool| f64::from(u8::from(holds));
         for step in &self.steps {

@@ -4,125 +4,70 @@ use std::fmt;
 
 use arrow_schema::{DataType, TimeUnit};
 
-/// The type of an expression. Other Arrow types of columns are read as one of these: large and view strings as
-/// [`Type::Utf8`], half floats as [`Type::Float32`], dictionaries as the type of their values; a time zone is set aside.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[repr(u8)]
-#[expect(missing_docs, reason = "the names are those of Arrow")]
-pub enum Type {
-    Bool,
-    Int8,
-    Int16,
-    Int32,
-    Int64,
-    UInt8,
-    UInt16,
-    UInt32,
-    UInt64,
-    Float32,
-    Float64,
-    Utf8,
-    Binary,
-    Date32,
-    Date64,
-    TimeSecond,
-    TimeMillisecond,
-    TimeMicrosecond,
-    TimeNanosecond,
-    TimestampSecond,
-    TimestampMillisecond,
-    TimestampMicrosecond,
-    TimestampNanosecond,
+/// Declares the types: a row has the name of Arrow, the name in messages, and the Arrow type of results.
+macro_rules! types {
+    ($(#[$attribute:meta])* $($variant:ident $name:literal $arrow:expr;)*) => {
+        $(#[$attribute])*
+        pub enum Type {
+            $($variant,)*
+        }
+
+        impl Type {
+            /// Every type, in order.
+            pub const ALL: [Type; [$($name),*].len()] = [$(Type::$variant),*];
+
+            /// The name shown in messages.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Type::$variant => $name,)*
+                }
+            }
+
+            /// The Arrow type of results of this type.
+            pub fn arrow(self) -> DataType {
+                match self {
+                    $(Type::$variant => $arrow,)*
+                }
+            }
+        }
+    };
+}
+
+types! {
+    /// The type of an expression. Other Arrow types of columns are read as one of these: large and view strings as
+    /// [`Type::Utf8`], half floats as [`Type::Float32`], dictionaries as the type of their values; a time zone is set
+    /// aside.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    #[repr(u8)]
+    #[expect(missing_docs, reason = "the names are those of Arrow")]
+    Bool "bool" DataType::Boolean;
+    Int8 "i8" DataType::Int8;
+    Int16 "i16" DataType::Int16;
+    Int32 "i32" DataType::Int32;
+    Int64 "i64" DataType::Int64;
+    UInt8 "u8" DataType::UInt8;
+    UInt16 "u16" DataType::UInt16;
+    UInt32 "u32" DataType::UInt32;
+    UInt64 "u64" DataType::UInt64;
+    Float32 "f32" DataType::Float32;
+    Float64 "f64" DataType::Float64;
+    Utf8 "utf8" DataType::Utf8;
+    Binary "binary" DataType::Binary;
+    Date32 "date32" DataType::Date32;
+    Date64 "date64" DataType::Date64;
+    TimeSecond "time32[s]" DataType::Time32(TimeUnit::Second);
+    TimeMillisecond "time32[ms]" DataType::Time32(TimeUnit::Millisecond);
+    TimeMicrosecond "time64[us]" DataType::Time64(TimeUnit::Microsecond);
+    TimeNanosecond "time64[ns]" DataType::Time64(TimeUnit::Nanosecond);
+    TimestampSecond "timestamp[s]" DataType::Timestamp(TimeUnit::Second, None);
+    TimestampMillisecond "timestamp[ms]" DataType::Timestamp(TimeUnit::Millisecond, None);
+    TimestampMicrosecond "timestamp[us]" DataType::Timestamp(TimeUnit::Microsecond, None);
+    TimestampNanosecond "timestamp[ns]" DataType::Timestamp(TimeUnit::Nanosecond, None);
 }
 
 use Type::*;
 
 impl Type {
-    /// Every type, in order.
-    pub const ALL: [Type; 23] = [
-        Bool,
-        Int8,
-        Int16,
-        Int32,
-        Int64,
-        UInt8,
-        UInt16,
-        UInt32,
-        UInt64,
-        Float32,
-        Float64,
-        Utf8,
-        Binary,
-        Date32,
-        Date64,
-        TimeSecond,
-        TimeMillisecond,
-        TimeMicrosecond,
-        TimeNanosecond,
-        TimestampSecond,
-        TimestampMillisecond,
-        TimestampMicrosecond,
-        TimestampNanosecond,
-    ];
-
-    /// The name shown in messages.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Bool => "bool",
-            Int8 => "i8",
-            Int16 => "i16",
-            Int32 => "i32",
-            Int64 => "i64",
-            UInt8 => "u8",
-            UInt16 => "u16",
-            UInt32 => "u32",
-            UInt64 => "u64",
-            Float32 => "f32",
-            Float64 => "f64",
-            Utf8 => "utf8",
-            Binary => "binary",
-            Date32 => "date32",
-            Date64 => "date64",
-            TimeSecond => "time32[s]",
-            TimeMillisecond => "time32[ms]",
-            TimeMicrosecond => "time64[us]",
-            TimeNanosecond => "time64[ns]",
-            TimestampSecond => "timestamp[s]",
-            TimestampMillisecond => "timestamp[ms]",
-            TimestampMicrosecond => "timestamp[us]",
-            TimestampNanosecond => "timestamp[ns]",
-        }
-    }
-
-    /// The Arrow type of results of this type.
-    pub fn arrow(self) -> DataType {
-        match self {
-            Bool => DataType::Boolean,
-            Int8 => DataType::Int8,
-            Int16 => DataType::Int16,
-            Int32 => DataType::Int32,
-            Int64 => DataType::Int64,
-            UInt8 => DataType::UInt8,
-            UInt16 => DataType::UInt16,
-            UInt32 => DataType::UInt32,
-            UInt64 => DataType::UInt64,
-            Float32 => DataType::Float32,
-            Float64 => DataType::Float64,
-            Utf8 => DataType::Utf8,
-            Binary => DataType::Binary,
-            Date32 => DataType::Date32,
-            Date64 => DataType::Date64,
-            TimeSecond => DataType::Time32(TimeUnit::Second),
-            TimeMillisecond => DataType::Time32(TimeUnit::Millisecond),
-            TimeMicrosecond => DataType::Time64(TimeUnit::Microsecond),
-            TimeNanosecond => DataType::Time64(TimeUnit::Nanosecond),
-            TimestampSecond => DataType::Timestamp(TimeUnit::Second, None),
-            TimestampMillisecond => DataType::Timestamp(TimeUnit::Millisecond, None),
-            TimestampMicrosecond => DataType::Timestamp(TimeUnit::Microsecond, None),
-            TimestampNanosecond => DataType::Timestamp(TimeUnit::Nanosecond, None),
-        }
-    }
-
     /// The type that a column of an Arrow type is read as; `None` for types that expressions cannot use.
     ///
     /// ```

@@ -23,6 +23,9 @@ use crate::options::Options;
 use crate::program::{Kind, Literal, NodeId, Program};
 use crate::types::Type;
 
+/// The longest value that is kept for all rows of a tile.
+const MAX_CONSTANT: usize = 1 << 16;
+
 /// A program, and what is known of it before there are rows.
 pub(crate) struct Machine {
     program: Program,
@@ -117,15 +120,20 @@ impl Machine {
                 _ => self.compute(id, &states, None, 1, 0),
             });
             let state = state.filter(|state| state.failed.is_none());
-            if let Some(state) = &state {
+            if let Some(state) = state.as_ref().filter(|state| text_length(&state.array) <= MAX_CONSTANT) {
                 self.constants[at] = Some(repeated(&state.array));
             }
             states.push(state);
         }
     }
 
-    /// The results for a batch.
-    pub(super) fn run(&self, batch: &RecordBatch, first_row: u64) -> Result<Vec<ArrayRef>, Diagnostics> {
+    /// The results for a batch. `number` is what messages call a row of it.
+    pub(super) fn run(
+        &self,
+        batch: &RecordBatch,
+        first_row: u64,
+        number: &dyn Fn(usize) -> u64,
+    ) -> Result<Vec<ArrayRef>, Diagnostics> {
         let rows = batch.num_rows();
         let mut parts: Vec<Vec<ArrayRef>> = vec![Vec::with_capacity(rows.div_ceil(TILE)); self.roots.len()];
         for start in (0..rows).step_by(TILE) {
@@ -135,31 +143,35 @@ impl Machine {
             for (root, parts) in self.roots.iter().zip(&mut parts) {
                 let Some(state) = &states[root.index()] else { continue };
                 if let Some(row) = state.failed.as_ref().and_then(|failed| failed.set_indices().next()) {
-                    return Err(self.failure(*root, &tile.slice(row, 1), first_row + (start + row) as u64));
+                    let states = self.tile(&tile.slice(row, 1), first_row + (start + row) as u64, true);
+                    return Err(self.failure(*root, &states, batch, number(start + row)));
                 }
                 parts.push(Arc::clone(&state.array));
             }
         }
-        Ok(self
-            .roots
-            .iter()
-            .zip(parts)
-            .map(|(root, parts)| self.joined(*root, batch, parts))
-            .collect())
+        let roots = self.roots.iter().zip(parts);
+        roots
+            .map(|(root, parts)| self.joined(*root, batch, parts).map_err(Diagnostics::from))
+            .collect()
     }
 
     /// The tiles of a result as one array; a column that is passed on is not copied.
-    fn joined(&self, root: NodeId, batch: &RecordBatch, parts: Vec<ArrayRef>) -> ArrayRef {
+    fn joined(&self, root: NodeId, batch: &RecordBatch, parts: Vec<ArrayRef>) -> Result<ArrayRef, Diagnostic> {
         let node = self.program.get(root);
-        match (&node.kind, parts.as_slice()) {
+        Ok(match (&node.kind, parts.as_slice()) {
             (Kind::Field(column), _) => Arc::clone(batch.column(*column)),
             (_, []) => new_empty_array(&node.ty.arrow()),
             (_, [one]) => Arc::clone(one),
             (_, parts) => {
                 let parts: Vec<&dyn Array> = parts.iter().map(AsRef::as_ref).collect();
-                concat(&parts).unwrap_or_else(|error| unreachable!("arrays of one type: {error}"))
+                concat(&parts).map_err(|error| {
+                    Diagnostic::error("T0602", format!("the texts of a batch are too long: {error}"))
+                        .label(node.span, "")
+                        .in_source(&node.source)
+                        .help("evaluate batches of fewer rows")
+                })?
             }
-        }
+        })
     }
 
     /// The values of all nodes in a tile, of those that are needed later, or of all.
@@ -258,9 +270,9 @@ impl Machine {
         }
     }
 
-    /// The message for a row, which is all of the tile: the first node that fails though what it uses does not.
-    fn failure(&self, root: NodeId, tile: &RecordBatch, row: u64) -> Diagnostics {
-        let states = self.tile(tile, row, true);
+    /// The message for a row, from the values of all nodes there: the first node that fails though what it uses does
+    /// not.
+    fn failure(&self, root: NodeId, states: &[Option<State>], batch: &RecordBatch, row: u64) -> Diagnostics {
         let fails = |id: NodeId| {
             let state = states[id.index()].as_ref();
             state.is_some_and(|state| state.failed.as_ref().is_some_and(|failed| failed.value(0)))
@@ -280,7 +292,7 @@ impl Machine {
                 let value = states[id.index()]
                     .as_ref()
                     .map(|state| shown(self.program.get(id).ty, &state.array));
-                let name = tile.schema_ref().field(column).name().clone();
+                let name = batch.schema_ref().field(column).name();
                 problem = problem.note(format!("{name} = {}", value.unwrap_or_default()));
             }
         }
@@ -333,6 +345,13 @@ fn literal(value: &Literal) -> Cell<'_> {
         Literal::Float(bits) => Cell::Double(f64::from_bits(*bits)),
         Literal::Str(text) => Cell::Str((&**text).into()),
     }
+}
+
+/// The number of bytes of the only value, if it is text.
+fn text_length(array: &ArrayRef) -> usize {
+    let text = array.as_string_opt::<i32>().map(|array| array.value_data().len());
+    let bytes = array.as_binary_opt::<i32>().map(|array| array.value_data().len());
+    text.or(bytes).unwrap_or(0)
 }
 
 /// A tile of one value.

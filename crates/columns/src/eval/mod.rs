@@ -18,7 +18,6 @@ use arrow_schema::SchemaRef;
 use tautomer_diag::{Diagnostic, Diagnostics};
 
 use crate::expression::{Expressions, Output};
-use crate::options::Options;
 use crate::program::{Program, merge};
 use crate::types::Type;
 use machine::Machine;
@@ -108,7 +107,7 @@ impl Projector {
     /// As [`Projector::evaluate`].
     pub fn evaluate_from(&self, batch: &RecordBatch, first_row: u64) -> Result<Vec<ArrayRef>, Diagnostics> {
         input::check(&self.schema, batch)?;
-        self.machine.run(batch, first_row)
+        self.machine.run(batch, first_row, &|row| first_row + row as u64)
     }
 
     /// The results for the rows that a filter selected, in their order.
@@ -120,17 +119,45 @@ impl Projector {
         input::check(&self.schema, batch)?;
         let taken = arrow_select::take::take_record_batch(batch, &selection.array())
             .map_err(|error| Diagnostic::error("T0708", format!("the selection does not fit the batch: {error}")))?;
-        self.machine.run(&taken, 0)
+        self.machine.run(&taken, 0, &|row| selection.row(row))
     }
 
-    /// The results as a batch.
+    /// The results as a batch, of the rows that a filter selects; its first row has the number `first_row` in messages.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use arrow_array::{Int32Array, RecordBatch};
+    /// use tautomer_columns::{Expressions, Filter, Projector, schema};
+    ///
+    /// let schema = schema("x: i32").unwrap();
+    /// let filter = Filter::make(&Expressions::parse(&schema, "x != 0").unwrap()).unwrap();
+    /// let projector = Projector::make(&[Expressions::parse(&schema, "y = 10 / x").unwrap()]).unwrap();
+    /// let batch = RecordBatch::try_new(schema, vec![Arc::new(Int32Array::from(vec![0, 5]))]).unwrap();
+    /// let results = projector.project(&batch, Some(&filter), 0).unwrap();
+    /// assert_eq!(results.column(0).as_ref(), &Int32Array::from(vec![2]) as &dyn arrow_array::Array);
+    /// ```
     ///
     /// # Errors
     ///
-    /// As [`Projector::evaluate`].
-    pub fn project(&self, batch: &RecordBatch, first_row: u64) -> Result<RecordBatch, Diagnostics> {
-        let arrays = self.evaluate_from(batch, first_row)?;
-        let options = arrow_array::RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    /// As [`Projector::evaluate`], for the selected rows alone.
+    pub fn project(
+        &self,
+        batch: &RecordBatch,
+        filter: Option<&Filter>,
+        first_row: u64,
+    ) -> Result<RecordBatch, Diagnostics> {
+        let (arrays, rows) = match filter {
+            None => (self.evaluate_from(batch, first_row)?, batch.num_rows()),
+            Some(filter) => {
+                input::check(&self.schema, batch)?;
+                let mask = filter.mask(batch, first_row)?;
+                let kept = arrow_select::filter::filter_record_batch(batch, &mask)
+                    .map_err(|error| Diagnostic::error("T0708", error.to_string()))?;
+                let number = |row| first_row + mask.values().set_indices().nth(row).unwrap_or(row) as u64;
+                (self.machine.run(&kept, first_row, &number)?, kept.num_rows())
+            }
+        };
+        let options = arrow_array::RecordBatchOptions::new().with_row_count(Some(rows));
         RecordBatch::try_new_with_options(Arc::clone(&self.output_schema), arrays, &options)
             .map_err(|error| Diagnostic::error("T0708", error.to_string()).into())
     }
@@ -159,6 +186,15 @@ impl Selection {
             Selection::U16(rows) => Arc::new(rows.clone()),
             Selection::U32(rows) => Arc::new(rows.clone()),
             Selection::U64(rows) => Arc::new(rows.clone()),
+        }
+    }
+
+    /// The number of the row at a place of the selection.
+    fn row(&self, at: usize) -> u64 {
+        match self {
+            Selection::U16(rows) => rows.value(at).into(),
+            Selection::U32(rows) => rows.value(at).into(),
+            Selection::U64(rows) => rows.value(at),
         }
     }
 
@@ -222,17 +258,6 @@ impl Filter {
         })
     }
 
-    /// The batch with the selected rows alone.
-    ///
-    /// # Errors
-    ///
-    /// As [`Projector::evaluate`].
-    pub fn apply(&self, batch: &RecordBatch, first_row: u64) -> Result<RecordBatch, Diagnostics> {
-        let mask = self.mask(batch, first_row)?;
-        arrow_select::filter::filter_record_batch(batch, &mask)
-            .map_err(|error| Diagnostic::error("T0708", error.to_string()).into())
-    }
-
     fn mask(&self, batch: &RecordBatch, first_row: u64) -> Result<arrow_array::BooleanArray, Diagnostics> {
         let outputs = self.projector.evaluate_from(batch, first_row)?;
         let mask = outputs[0].as_boolean();
@@ -257,12 +282,4 @@ pub fn one_row() -> RecordBatch {
     let schema = Arc::new(arrow_schema::Schema::empty());
     RecordBatch::try_new_with_options(schema, Vec::new(), &options)
         .unwrap_or_else(|error| unreachable!("no column has another length: {error}"))
-}
-
-/// The options that expressions were parsed with decide how they are evaluated.
-impl Expressions {
-    /// The options.
-    pub fn options(&self) -> &Options {
-        &self.options
-    }
 }

@@ -13,6 +13,9 @@ use crate::refused::refused;
 use crate::schema::named_type;
 use crate::types::{Type, TypeSet};
 
+/// The longest string literal, which is the same in every row of a tile.
+const MAX_TEXT: usize = 1 << 16;
+
 /// What to do with an expression: its parts first.
 enum Task {
     Enter(ExprId),
@@ -87,6 +90,11 @@ impl Infer<'_> {
                 }
             }
             ExprKind::Bool(value) => self.item(id, ItemKind::Literal(Literal::Bool(*value)), TypeSet::one(Type::Bool)),
+            ExprKind::Str(text) if text.len() > MAX_TEXT => {
+                let problem = Diagnostic::error("T0602", format!("a string of {} bytes", text.len()));
+                let problem = problem.label(span, format!("the limit is {MAX_TEXT}"));
+                self.broken(id, problem.help("long texts are values of a column"))
+            }
             ExprKind::Str(text) => self.item(id, ItemKind::Literal(Literal::Str(text.clone())), TypeSet::TEXTS),
             ExprKind::Name(name) if &**name == "null" && ast.source.slice(span) == "null" => {
                 self.item(id, ItemKind::Literal(Literal::Null), TypeSet::ALL)

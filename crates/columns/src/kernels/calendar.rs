@@ -140,12 +140,80 @@ pub(crate) fn parse_offset(text: &str) -> Option<i64> {
         _ => return None,
     };
     let body = text[1..].replace(':', "");
+    if !body.is_ascii() {
+        return None;
+    }
     let (hours, minutes) = match body.len() {
         1 | 2 => (digits(&body, 2)?, 0),
         4 => (digits(&body[..2], 2)?, digits(&body[2..], 2)?),
         _ => return None,
     };
     (hours < 24 && minutes < 60).then_some(sign * (hours * 3600 + minutes * 60))
+}
+
+/// The words of patterns of dates, a word before those that it begins with.
+const WORDS: [&str; 10] = ["YYYY", "HH24", "HH12", "MON", "YY", "MM", "DD", "HH", "MI", "SS"];
+
+const MONTHS: [&str; 12] = [
+    "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
+];
+
+/// The days of a text that is written by a pattern of `YYYY`, `YY`, `MM`, `MON`, `DD`, `HH24`, `HH12`, `HH`, `MI`, `SS`;
+/// `None` if the text does not fit. A letter of the pattern that is in no word is the error.
+pub(crate) fn parse_date_as(text: &str, pattern: &str) -> Result<Option<i64>, char> {
+    let upper = pattern.to_ascii_uppercase();
+    let (mut year, mut month, mut day) = (1970, 1, 1);
+    let (mut text, mut at) = (text.trim(), 0);
+    while let Some(first) = pattern[at..].chars().next() {
+        let Some(&word) = WORDS.iter().find(|word| upper[at..].starts_with(**word)) else {
+            if first.is_alphabetic() {
+                return Err(first);
+            }
+            let Some(rest) = text.strip_prefix(first) else {
+                return Ok(None);
+            };
+            (text, at) = (rest, at + first.len_utf8());
+            continue;
+        };
+        at += word.len();
+        let (value, rest) = match word {
+            "MON" => {
+                let name = text.get(..3).unwrap_or("").to_ascii_lowercase();
+                let Some(month) = MONTHS.iter().position(|month| *month == name) else {
+                    return Ok(None);
+                };
+                (month as i64 + 1, &text[3..])
+            }
+            _ => {
+                let width = if word == "YYYY" { 4 } else { 2 };
+                let length = text.bytes().take(width).take_while(u8::is_ascii_digit).count();
+                let Some(value) = digits(&text[..length], width) else {
+                    return Ok(None);
+                };
+                (value, &text[length..])
+            }
+        };
+        text = rest;
+        let valid = match word {
+            "YYYY" | "YY" => 0..=9999,
+            "MM" | "MON" | "HH12" => 1..=12,
+            "DD" => 1..=31,
+            "HH24" | "HH" => 0..=23,
+            _ => 0..=59,
+        };
+        if !valid.contains(&value) {
+            return Ok(None);
+        }
+        match word {
+            "YYYY" => year = value,
+            "YY" => year = if value < 70 { 2000 + value } else { 1900 + value },
+            "MM" | "MON" => month = value,
+            "DD" => day = value,
+            _ => {}
+        }
+    }
+    let valid = text.trim().is_empty() && day <= days_in_month(year, month);
+    Ok(valid.then(|| days_from_civil(year, month, day)))
 }
 
 /// A number of at most so many decimal digits.
@@ -178,5 +246,18 @@ mod tests {
         assert_eq!(of("1970-02-30"), None);
         assert_eq!(of("1970-01-01 25:00:00"), None);
         assert_eq!(of("1970-01-01é"), None);
+        assert_eq!(of("1970-01-01 00:00:00+1é2"), None);
+    }
+
+    #[test]
+    fn texts_of_dates_by_patterns() {
+        let of = |text, pattern| parse_date_as(text, pattern).map(|days| days.map(format_date));
+        let date = |text: &str| Ok(Some(text.to_owned()));
+        assert_eq!(of("31/1/24", "DD/MM/YY"), date("2024-01-31"));
+        assert_eq!(of("Feb 29 2024 23:59", "mon dd yyyy HH24:MI"), date("2024-02-29"));
+        assert_eq!(of("2023-02-29", "YYYY-MM-DD"), Ok(None), "no such day");
+        assert_eq!(of("2023-02-2x", "YYYY-MM-DD"), Ok(None));
+        assert_eq!(of("éé 2023", "MON YYYY"), Ok(None));
+        assert_eq!(of("2023", "YYYYQ"), Err('Q'));
     }
 }

@@ -12,6 +12,9 @@ use crate::kernels::column::{Column, Context, values, with_primitive};
 use crate::options::{OnFailure, Overflow};
 use crate::types::Type;
 
+/// The longest texts of a tile, together: an array of text holds at most 2 GiB.
+const MAX_TEXT: usize = 1 << 30;
+
 /// The kind of a failure, which decides the option it obeys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FailureKind {
@@ -185,6 +188,7 @@ where
     let mut cells: Vec<Cell<'_>> = Vec::with_capacity(args.len());
     let mut out: Vec<Cell<'_>> = Vec::with_capacity(context.rows);
     let (mut failed, mut reason) = (None, None);
+    let mut length = 0usize;
     for row in 0..context.rows {
         cells.clear();
         cells.extend(readers.iter().map(|(reader, nulls)| match nulls {
@@ -203,7 +207,18 @@ where
             first_row: context.first_row + row as u64,
             options: context.options,
         };
-        match f(&context, &cells) {
+        let value = f(&context, &cells).and_then(|cell| {
+            let longer = length.saturating_add(cell.bytes().len());
+            if longer > MAX_TEXT {
+                return Err(Failure::invalid(format!(
+                    "the texts of {} rows are longer than {MAX_TEXT} bytes together",
+                    row + 1
+                )));
+            }
+            length = longer;
+            Ok(cell)
+        });
+        match value {
             Ok(cell) => out.push(cell),
             Err(failure) => {
                 let stops = match failure.kind {

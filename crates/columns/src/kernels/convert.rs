@@ -7,7 +7,7 @@ use crate::function::Arg::{Of, T};
 use crate::function::{Function, Kernel, Returns, Signature};
 use crate::kernels::cell::{Cell, Failure};
 use crate::kernels::column::Context;
-use crate::kernels::text::text;
+use crate::kernels::text::{check_length, text};
 use crate::types::{Type, TypeSet};
 
 const STR: TypeSet = TypeSet::one(Type::Utf8);
@@ -94,6 +94,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
                 out.push_str(chunk.valid());
                 for _ in chunk.invalid() {
                     out.push_str(c[1].str());
+                    check_length(out.len())?;
                 }
             }
             text(out)

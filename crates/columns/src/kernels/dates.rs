@@ -8,7 +8,10 @@ use arrow_buffer::BooleanBuffer;
 
 use crate::function::Arg::{Of, T};
 use crate::function::{Function, Kernel, Returns, Signature};
-use crate::kernels::calendar::*;
+use crate::kernels::calendar::{
+    add_months, civil_from_days, day_of_year, days_from_civil, days_in_month, iso_week, parse_date_as, parse_offset,
+    weekday,
+};
 use crate::kernels::cell::{Cell, Failure};
 use crate::kernels::column::{Column, Context, no_case, values, with_primitive};
 use crate::types::{Type, TypeSet};
@@ -384,7 +387,9 @@ fn to_date<'a>(context: &Context<'_>, cells: &[Cell<'a>]) -> Result<Cell<'a>, Fa
     if cells.len() == 1 {
         return moment(split(context, cells, 0).0, 0, 86_400_000);
     }
-    match by_pattern(cells[0].str(), cells[1].str())? {
+    let days = parse_date_as(cells[0].str(), cells[1].str())
+        .map_err(|letter| Failure::invalid(format!("the pattern has `{letter}`, which means nothing there")))?;
+    match days {
         Some(days) => moment(days, 0, 86_400_000),
         None if cells.get(2).is_some_and(|suppress| suppress.int() != 0) => Ok(Cell::Null),
         None => Err(Failure::invalid(format!(
@@ -393,67 +398,6 @@ fn to_date<'a>(context: &Context<'_>, cells: &[Cell<'a>]) -> Result<Cell<'a>, Fa
             cells[1].str()
         ))),
     }
-}
-
-/// The days of a text that is written by a pattern of `YYYY`, `YY`, `MM`, `MON`, `DD`, `HH24`, `HH12`, `HH`, `MI`, `SS`.
-fn by_pattern(text: &str, pattern: &str) -> Result<Option<i64>, Failure> {
-    const MONTHS: [&str; 12] = [
-        "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
-    ];
-    const WORDS: [&str; 10] = ["YYYY", "HH24", "HH12", "MON", "YY", "MM", "DD", "HH", "MI", "SS"];
-    let (mut year, mut month, mut day) = (1970, 1, 1);
-    let (mut text, mut pattern) = (text.trim(), pattern);
-    while let Some(first) = pattern.chars().next() {
-        let upper = pattern.to_ascii_uppercase();
-        if let Some(word) = WORDS.iter().find(|word| upper.starts_with(**word)) {
-            pattern = &pattern[word.len()..];
-            if *word == "MON" {
-                let name: String = text.chars().take(3).collect::<String>().to_ascii_lowercase();
-                let Some(at) = MONTHS.iter().position(|month| *month == name) else {
-                    return Ok(None);
-                };
-                (month, text) = (at as i64 + 1, &text[3..]);
-                continue;
-            }
-            let width = if *word == "YYYY" { 4 } else { 2 };
-            let length = text.bytes().take(width).take_while(u8::is_ascii_digit).count();
-            let Ok(value) = text[..length].parse::<i64>() else {
-                return Ok(None);
-            };
-            text = &text[length..];
-            let valid = match *word {
-                "YYYY" => true,
-                "YY" => true,
-                "MM" => (1..=12).contains(&value),
-                "DD" => (1..=31).contains(&value),
-                "HH24" | "HH" => value < 24,
-                "HH12" => (1..=12).contains(&value),
-                _ => value < 60,
-            };
-            if !valid {
-                return Ok(None);
-            }
-            match *word {
-                "YYYY" => year = value,
-                "YY" => year = if value < 70 { 2000 + value } else { 1900 + value },
-                "MM" => month = value,
-                "DD" => day = value,
-                _ => {}
-            }
-            continue;
-        }
-        if first.is_alphabetic() {
-            return Err(Failure::invalid(format!(
-                "the pattern has `{first}`, which means nothing there"
-            )));
-        }
-        let Some(rest) = text.strip_prefix(first) else {
-            return Ok(None);
-        };
-        (text, pattern) = (rest, &pattern[first.len_utf8()..]);
-    }
-    let valid = text.trim().is_empty() && day <= days_in_month(year, month);
-    Ok(valid.then(|| days_from_civil(year, month, day)))
 }
 
 /// Moments moved by days: `+` and `-` between an instant and an integer.

@@ -7,7 +7,7 @@ use regex::Regex;
 use crate::function::Arg::{Of, T};
 use crate::function::{Function, Kernel, Returns, Signature};
 use crate::kernels::cell::{Cell, Failure};
-use crate::kernels::text::text;
+use crate::kernels::text::{check_length, text};
 use crate::types::{Type, TypeSet};
 
 const STR: TypeSet = TypeSet::one(Type::Utf8);
@@ -42,8 +42,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
         &[Signature::new(STR, &[T, T, T], TO_STR)],
         Kernel::Rows(|_, c| {
             with_regex(c[1].str(), |regex| {
-                let replacement = replacement(c[2].str());
-                text(regex.replace_all(c[0].str(), replacement.as_str()).into_owned())
+                replaced(regex, c[0].str(), &replacement(c[2].str()))
             })
         }),
     ),
@@ -151,6 +150,19 @@ fn with_regex<R>(pattern: &str, f: impl FnOnce(&Regex) -> Result<R, Failure>) ->
         compiled.push((pattern.to_owned(), regex));
         out
     })
+}
+
+/// The text with every match replaced.
+fn replaced<'a>(regex: &Regex, value: &str, replacement: &str) -> Result<Cell<'a>, Failure> {
+    let (mut out, mut end) = (String::new(), 0);
+    for found in regex.captures_iter(value) {
+        let Some(whole) = found.get(0) else { continue };
+        out.push_str(&value[end..whole.start()]);
+        found.expand(replacement, &mut out);
+        check_length(out.len())?;
+        end = whole.end();
+    }
+    text(out + &value[end..])
 }
 
 /// A replacement in the spelling of the crate: groups are `${1}`.

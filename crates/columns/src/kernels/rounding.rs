@@ -17,26 +17,19 @@ const BOTH: &[Signature] = &[
     Signature::new(TypeSet::NUMBERS, &[T, Of(DIGITS)], Returns::T),
 ];
 
+/// A row of the table for a rounding to whole numbers.
+macro_rules! whole {
+    ($($name:literal)|+, $single:expr, $double:expr) => {
+        Function::strict(&[$($name),+], ONE, Kernel::Arrays(|c, args| one(c, args, $single, $double)))
+            .with_real(Real::One($double))
+    };
+}
+
 pub(crate) const FUNCTIONS: &[Function] = &[
-    Function::strict(
-        &["ceil", "ceiling"],
-        ONE,
-        Kernel::Arrays(|c, args| one(c, args, f32::ceil, f64::ceil)),
-    )
-    .with_real(Real::One(f64::ceil)),
-    Function::strict(
-        &["floor"],
-        ONE,
-        Kernel::Arrays(|c, args| one(c, args, f32::floor, f64::floor)),
-    )
-    .with_real(Real::One(f64::floor)),
+    whole!("ceil" | "ceiling", f32::ceil, f64::ceil),
+    whole!("floor", f32::floor, f64::floor),
     // Halves to even numbers.
-    Function::strict(
-        &["bround"],
-        ONE,
-        Kernel::Arrays(|c, args| one(c, args, f32::round_ties_even, f64::round_ties_even)),
-    )
-    .with_real(Real::One(f64::round_ties_even)),
+    whole!("bround", f32::round_ties_even, f64::round_ties_even),
     // Halves away from zero.
     Function::strict(
         &["round"],

@@ -80,17 +80,17 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     row!("btrim", TRIM, |_, c| text(c[0].str().trim_matches(cut(c)).to_owned())),
     row!("repeat", SI_S, |_, c| {
         let count = usize::try_from(c[1].int()).map_err(|_| Failure::invalid("repeated a negative number of times"))?;
-        match c[0].str().len().checked_mul(count) {
-            Some(length) if length <= MAX_LENGTH => text(c[0].str().repeat(count)),
-            _ => Err(too_long()),
-        }
+        check_length(c[0].str().len().saturating_mul(count))?;
+        text(c[0].str().repeat(count))
     }),
     Function::strict(
         &["space"],
         &[Signature::new(STR, &[Of(INTS)], TO_STR)],
         Kernel::Rows(|_, c| match usize::try_from(c[0].int()) {
-            Ok(count) if count <= MAX_LENGTH => text(" ".repeat(count)),
-            Ok(_) => Err(too_long()),
+            Ok(count) => {
+                check_length(count)?;
+                text(" ".repeat(count))
+            }
             Err(_) => text(String::new()),
         }),
     ),
@@ -146,12 +146,8 @@ pub(crate) const FUNCTIONS: &[Function] = &[
         "" => text(c[0].str().to_owned()),
         from => {
             let found = c[0].str().matches(from).count();
-            let length = c[0].str().len().saturating_add(found.saturating_mul(c[2].str().len()));
-            if length > MAX_LENGTH {
-                Err(too_long())
-            } else {
-                text(c[0].str().replace(from, c[2].str()))
-            }
+            check_length(c[0].str().len().saturating_add(found.saturating_mul(c[2].str().len())))?;
+            text(c[0].str().replace(from, c[2].str()))
         }
     }),
     // Each character of the second text becomes the one at its place in the third, or nothing.
@@ -219,12 +215,20 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     }),
 ];
 
+/// A text as a result, unless it is too long.
 pub(crate) fn text<'a>(value: String) -> Result<Cell<'a>, Failure> {
+    check_length(value.len())?;
     Ok(Cell::Str(Cow::Owned(value)))
 }
 
-fn too_long() -> Failure {
-    Failure::invalid(format!("the text would be longer than {MAX_LENGTH} bytes"))
+/// An error if a text of so many bytes is too long; functions that make long texts of short ones ask on the way.
+pub(crate) fn check_length(length: usize) -> Result<(), Failure> {
+    match length {
+        0..=MAX_LENGTH => Ok(()),
+        _ => Err(Failure::invalid(format!(
+            "the text would be longer than {MAX_LENGTH} bytes"
+        ))),
+    }
 }
 
 fn count<'a>(value: usize) -> Result<Cell<'a>, Failure> {
@@ -284,9 +288,7 @@ fn pad<'a>(cells: &[Cell<'_>], before: bool) -> Result<Cell<'a>, Failure> {
     let value = cells[0].str();
     let fill = cells.get(2).map_or(" ", Cell::str);
     let length = usize::try_from(cells[1].int()).unwrap_or(0);
-    if length > MAX_LENGTH {
-        return Err(too_long());
-    }
+    check_length(length)?;
     let have = value.chars().count();
     if have >= length || fill.is_empty() {
         return text(value.chars().take(length).collect());

@@ -3,7 +3,7 @@
 use crate::function::Arg::{Of, T};
 use crate::function::{Function, Kernel, Returns, Signature};
 use crate::kernels::cell::{Cell, Failure};
-use crate::kernels::text::text;
+use crate::kernels::text::{check_length, text};
 use crate::types::{Type, TypeSet};
 
 const STR: TypeSet = TypeSet::one(Type::Utf8);
@@ -75,6 +75,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
                     _ if c.is_numeric() => out.push_str(&digit),
                     _ => out.push(c),
                 }
+                check_length(out.len())?;
             }
             text(out)
         }),

@@ -288,6 +288,13 @@ fn outputs_share_work_and_filters_select() {
     assert_eq!(selection, Selection::U16(vec![0u16, 1, 2].into()));
     let selected = projector.evaluate_selected(&batch, &selection).unwrap();
     assert_eq!(ints(&selected[0]), [Some(8), Some(9), None]);
+    let zeros = Filter::make(&Expressions::parse(&batch.schema(), "y == 0").unwrap()).unwrap();
+    let failing = Projector::make(&[Expressions::parse(&batch.schema(), "x / y").unwrap()]).unwrap();
+    let selection = zeros.evaluate(&batch).unwrap();
+    let (_, selected) = problem(failing.evaluate_selected(&batch, &selection));
+    assert!(selected.contains("row 1: division by zero"), "{selected}");
+    let (_, filtered) = problem(failing.project(&batch, Some(&zeros), 100));
+    assert!(filtered.contains("row 101: division by zero"), "{filtered}");
     let wrong = Filter::make(&Expressions::parse(&batch.schema(), "x").unwrap());
     assert_eq!(problem(wrong).0, "T0204");
 }
@@ -321,10 +328,12 @@ fn many_threads_share_one_projector() {
 fn values_of_functions() {
     let batch = batch("x: i32", vec![column::<Int32Array>(vec![1])]);
     let mut problems = Vec::new();
+    let mut count = 0;
     for line in include_str!("../data/values.txt").lines() {
         let Some((text, wanted)) = line.split_once(" => ") else {
             continue;
         };
+        count += 1;
         let out = match eval_with(&batch, text.trim(), &Options::default()) {
             Ok(array) => array,
             Err(found) => {
@@ -355,6 +364,16 @@ fn values_of_functions() {
         }
     }
     assert!(problems.is_empty(), "{}", problems.join("\n"));
+    assert!(count > 190, "{count} values");
+}
+
+/// A text of 60 MB that is the same in every row is not kept for all rows of a tile.
+#[test]
+fn long_texts_are_no_constants() {
+    let batch = batch("x: i32", vec![column::<Int32Array>(vec![1])]);
+    assert_eq!(ints(&eval(&batch, "length(repeat('x', 60000000))")), [Some(60_000_000)]);
+    let (code, _) = problem(eval_with(&batch, "repeat('x', 70000000)", &Options::default()));
+    assert_eq!(code, "T0707");
 }
 
 /// Single numbers go through the same table of functions.

@@ -218,11 +218,14 @@ fn membership() {
 #[test]
 fn outputs() {
     let batch = sample();
-    let text = "a = x + 1; b: f64 = 2; x; y * 2";
+    let text = "a = x + 1; b: f64 = 2; x; y * 2; `unit price`; `unit price` - `unit price`; x";
     let expressions = Expressions::parse(&batch.schema(), text).unwrap();
-    assert_eq!(expressions.names().collect::<Vec<_>>(), ["a", "b", "x", "y * 2"]);
+    assert_eq!(
+        expressions.names().collect::<Vec<_>>(),
+        ["a", "b", "x", "y * 2", "unit price", "`unit price` - `unit price`", "x_2"]
+    );
     let types: Vec<String> = expressions.types().iter().map(ToString::to_string).collect();
-    assert_eq!(types, ["i32", "f64", "i32", "f64"]);
+    assert_eq!(types, ["i32", "f64", "i32", "f64", "i32", "i32", "i32"]);
     assert_eq!(problem(Expressions::parse(&batch.schema(), "a = x; a = y")).0, "T0105");
     let (code, text) = problem(Expressions::parse(&batch.schema(), "a: i64 = x"));
     assert_eq!(code, "T0204");
@@ -250,5 +253,6 @@ fn deep_and_long_texts() {
     assert_eq!(problem(Expressions::parse(&batch.schema(), &brackets)).0, "T0601");
     let minus = format!("{}x", "-".repeat(5000));
     assert!(Expressions::parse(&batch.schema(), &minus).is_ok());
-    let _ = eval(&batch, "x");
+    let literal = format!("s == '{}'", "a".repeat(70_000));
+    assert_eq!(problem(Expressions::parse(&batch.schema(), &literal)).0, "T0602");
 }

@@ -126,22 +126,6 @@ fn names_done(all: &[Signature]) -> (usize, usize) {
     (done.len(), names.len())
 }
 
-/// Zero or one form fits any combination of known argument types, up to three arguments.
-#[test]
-fn known_arguments_decide_the_result() {
-    for signature in signatures() {
-        let args: Option<Vec<Type>> = signature.args.iter().copied().collect();
-        // `return_type` returns a type only if the forms that fit agree.
-        if let Some(args) = args.filter(|_| refused(&signature.name).is_none()) {
-            assert!(
-                return_type(&signature.name, &args).is_some(),
-                "{} {args:?}",
-                signature.name
-            );
-        }
-    }
-}
-
 /// The page of all functions: `UPDATE_COLUMNS=1 cargo test -p tautomer-columns` writes it.
 #[test]
 fn the_page_of_functions_is_current() {
@@ -158,9 +142,9 @@ fn page() -> String {
     let all = signatures();
     let mut counts: BTreeMap<State, usize> = BTreeMap::new();
     for signature in &all {
-        *counts
-            .entry(state(signature, &all).unwrap_or(State::RefusedName))
-            .or_default() += 1;
+        if let Some(state) = state(signature, &all) {
+            *counts.entry(state).or_default() += 1;
+        }
     }
     let count = |state| counts.get(&state).copied().unwrap_or(0);
     let (done, names) = names_done(&all);
