@@ -25,9 +25,9 @@ pub(crate) use self::write::{program_text, write_text, write_workload};
 ///
 /// ```
 /// use tautomer::Model;
-/// let model = Model::from_text("example", "fn main(x: f32[n, 8]) { relu(x) }")?;
-/// let again = Model::from_onnx(&model.to_onnx()?)?;
-/// assert_eq!(again.to_text(), "fn main(x: f32[n, 8]) {\n  relu(x)\n}\n");
+/// let model = Model::from_text("example", "fn main(x: f32[n, 8]) { let y = relu(x); y }")?;
+/// let again = Model::from_onnx(&model.to_onnx()?)?; // where every result has a name
+/// assert_eq!(again.to_text(), "fn main(x: f32[n, 8]) {\n  let y = relu(x);\n  y\n}\n");
 /// # Ok::<(), tautomer::diag::Diagnostics>(())
 /// ```
 #[derive(Debug, Clone)]
@@ -228,6 +228,36 @@ impl Model {
         Ok(())
     }
 
+    /// The names and types of the inputs, in order.
+    ///
+    /// ```
+    /// # use tautomer::Model;
+    /// let model = Model::from_text("example", "fn main(x: f32[n, 8]) { relu(x) }")?;
+    /// let inputs: Vec<String> = model.inputs().map(|(name, ty)| format!("{name}: {ty}")).collect();
+    /// assert_eq!(inputs, ["x: f32[n, 8]"]);
+    /// # Ok::<(), tautomer::diag::Diagnostics>(())
+    /// ```
+    pub fn inputs(&self) -> impl Iterator<Item = (String, &Type)> {
+        let graph = &self.workload.graph;
+        let named = graph.inputs().iter().enumerate();
+        named.map(|(i, &v)| (input_name(graph, i), graph.ty(v)))
+    }
+
+    /// The names and types of the results, in order. The names differ, also where one value is two results.
+    ///
+    /// ```
+    /// # use tautomer::Model;
+    /// let model = Model::from_text("example", "fn main(x: f32[8]) { (x, relu(x), x) }")?;
+    /// let names: Vec<String> = model.outputs().map(|(name, _)| name).collect();
+    /// assert_eq!(names, ["x", "out1", "x.2"]);
+    /// # Ok::<(), tautomer::diag::Diagnostics>(())
+    /// ```
+    pub fn outputs(&self) -> impl Iterator<Item = (String, &Type)> {
+        let graph = &self.workload.graph;
+        let types = graph.outputs().iter().map(|output| graph.ty(output.vertex));
+        output_names(graph).into_iter().zip(types)
+    }
+
     /// Parameters without a value.
     pub fn missing_params(&self) -> Vec<String> {
         let graph = &self.workload.graph;
@@ -300,11 +330,18 @@ pub(crate) fn input_name(graph: &Graph, i: usize) -> String {
     name.map_or_else(|| format!("input {i}"), str::to_owned)
 }
 
-/// The name of a result.
-pub(crate) fn output_name(graph: &Graph, i: usize) -> String {
-    let output = graph.outputs().get(i);
-    let own = output.and_then(|o| o.name.clone().or_else(|| graph.vertex(o.vertex).name.clone()));
-    own.map_or_else(|| format!("out{i}"), |name| name.to_string())
+/// The names of the results, each another.
+pub(crate) fn output_names(graph: &Graph) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for (i, output) in graph.outputs().iter().enumerate() {
+        let own = output.name.as_ref().or(graph.vertex(output.vertex).name.as_ref());
+        let mut name = own.map_or_else(|| format!("out{i}"), ToString::to_string);
+        while names.contains(&name) {
+            name = format!("{name}.{i}");
+        }
+        names.push(name);
+    }
+    names
 }
 
 /// The graph of everything a script shows, or of its last name if it shows nothing.

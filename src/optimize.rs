@@ -346,5 +346,5 @@ impl Check {
     }
 }
 
-/// A function that is told how far the work is.
+/// A progress callback.
 pub type Progress = Arc<dyn Fn(Event) + Send + Sync>;

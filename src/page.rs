@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::formats::escaped;
 use crate::graph::{Graph, Workload};
 use crate::pipeline::{Outcome, Report};
 use crate::rule::{Class, Rule};
@@ -264,13 +265,6 @@ pub(crate) fn bytes(n: usize) -> String {
         10_000..10_000_000 => format!("{:.1} kB", n as f64 / 1e3),
         _ => format!("{:.1} MB", n as f64 / 1e6),
     }
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
-        .replace('"', "&quot;")
 }
 
 const STYLE: &str = "<style>

@@ -35,7 +35,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(explain, module)?)?;
     module.add_function(wrap_pyfunction!(rules::format_rule_text, module)?)?;
     module.add_function(wrap_pyfunction!(optimize::optimize, module)?)?;
-    module.add_function(wrap_pyfunction!(optimize::why_not, module)?)?;
     module.add_function(wrap_pyfunction!(optimize::verify, module)?)?;
     Ok(())
 }

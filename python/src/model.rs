@@ -71,30 +71,12 @@ impl Model {
 
     /// The names and types of the inputs.
     fn inputs(&self) -> Vec<(String, String)> {
-        let graph = &self.inner.workload.graph;
-        let named = graph.inputs().iter().enumerate();
-        named
-            .map(|(i, &v)| {
-                (
-                    name(graph, v).unwrap_or_else(|| format!("input {i}")),
-                    graph.ty(v).to_string(),
-                )
-            })
-            .collect()
+        self.inner.inputs().map(|(name, ty)| (name, ty.to_string())).collect()
     }
 
     /// The names and types of the results.
     fn outputs(&self) -> Vec<(String, String)> {
-        let graph = &self.inner.workload.graph;
-        let named = graph.outputs().iter().enumerate();
-        let of = |(i, output): (usize, &tautomer::graph::Output)| {
-            let own = output.name.as_ref().map(ToString::to_string);
-            let own = own
-                .or_else(|| name(graph, output.vertex))
-                .unwrap_or_else(|| format!("out{i}"));
-            (own, graph.ty(output.vertex).to_string())
-        };
-        named.map(of).collect()
+        self.inner.outputs().map(|(name, ty)| (name, ty.to_string())).collect()
     }
 
     /// The vertices in order of computation: number, kind, name, operator, type, operands, users.

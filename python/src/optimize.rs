@@ -21,7 +21,7 @@ use crate::rules::RuleSet;
 /// How often Ctrl-C is looked for.
 const TICK: Duration = Duration::from_millis(50);
 
-/// What Python is told while the work goes on, and the exception that ends it.
+/// The progress callback and the check for Ctrl-C; the first exception that either raises ends the work.
 #[derive(Default)]
 struct Watcher {
     progress: Option<Py<PyAny>>,
@@ -232,23 +232,6 @@ pub(crate) fn optimize(
     }
     let inner = found.map_err(|e| raised(py, &e))?;
     Ok(Optimized { inner })
-}
-
-/// Why a rule does not apply to a model, as JSON.
-#[pyfunction]
-#[pyo3(signature = (model, rules, given, rule))]
-pub(crate) fn why_not(
-    py: Python<'_>,
-    model: &Model,
-    rules: Option<&RuleSet>,
-    given: &Bound<'_, PyDict>,
-    rule: &str,
-) -> PyResult<String> {
-    let options = options(py, given, rules)?;
-    let found = py
-        .detach(|| tautomer::why_not(&model.inner, &options, rule))
-        .map_err(|e| raised(py, &e))?;
-    Ok(serde_json::to_value(&found).unwrap_or(Value::Null).to_string())
 }
 
 /// Compares a model with its original: a verdict as JSON, and the inputs at which they differ.

@@ -3,6 +3,8 @@
 use clap::ValueEnum;
 use serde_json::{Value, json};
 
+use tautomer::formats::escaped;
+
 /// The format of verdicts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(super) enum Format {
@@ -96,23 +98,6 @@ fn junit(findings: &[Finding]) -> String {
         out.push_str("</testcase>\n");
     }
     out.push_str("</testsuite>\n</testsuites>\n");
-    out
-}
-
-/// The text as it may stand in XML; characters that XML cannot have are left out.
-fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\n' | '\t' => out.push(c),
-            c if c.is_control() => {}
-            c => out.push(c),
-        }
-    }
     out
 }
 

@@ -14,7 +14,7 @@ use tautomer::tensor::{DType, Tensor};
 use super::input::{Kind, plain};
 use super::{Done, Failure};
 
-pub(super) use tautomer::model::{output_name, program_text, write_text, write_workload};
+pub(super) use tautomer::model::{output_names, program_text, write_text, write_workload};
 
 /// Tensors with more elements than this are abbreviated.
 const MAX_ELEMENTS: usize = 1000;

@@ -69,18 +69,17 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
         output::write_outputs(folder, &outputs)?;
         shell.detail(&format!("{} files in {}", outputs.len(), folder.display()));
     }
-    let graph = &loaded.workload.graph;
+    let names = output::output_names(&loaded.workload.graph);
     if shell.json {
-        let all: Vec<_> = outputs
+        let all: Vec<_> = names
             .iter()
-            .enumerate()
-            .map(|(i, t)| output::tensor_json(&output::output_name(graph, i), t))
+            .zip(&outputs)
+            .map(|(name, t)| output::tensor_json(name, t))
             .collect();
         return shell.json(json!({ "outputs": all }));
     }
     let mut text = String::new();
-    for (i, tensor) in outputs.iter().enumerate() {
-        let name = output::output_name(graph, i);
+    for (name, tensor) in names.iter().zip(&outputs) {
         text.push_str(&format!("{name}: {}\n{}\n", tensor.ty(), output::tensor_text(tensor)));
     }
     shell.result(&text)

@@ -34,16 +34,16 @@ pub(crate) fn fast(graph: &Graph, inputs: &[Tensor]) -> Result<Vec<Tensor>, Stri
         params: Params::default(),
     };
     let words = |excess: Excess| format!("one run of the kernels would take {excess}");
-    if let Some(excess) = Estimate::of(graph).excess(MACHINE) {
+    if let Some(excess) = Estimate::of(graph).excess(ALLOWANCE) {
         return Err(words(excess));
     }
-    let meter = Meter::new(MACHINE);
+    let meter = Meter::new(ALLOWANCE);
     let results = evaluate_within(&workload, inputs, &meter, &mut |_, _, _| {});
     results.map_err(|why| meter.excess().map_or(why, words))
 }
 
-/// Limits on one run of the kernels.
-const MACHINE: Allowance = Allowance {
+/// Limits on one run of the kernels, where nothing else is said.
+pub(crate) const ALLOWANCE: Allowance = Allowance {
     bytes: 800_000_000,
     operations: 1_000_000_000_000,
 };

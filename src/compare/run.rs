@@ -1,5 +1,7 @@
 //! The results of a workload: by kernels, by the reference semantics, in double precision.
 
+use std::borrow::Cow;
+
 use crate::diag::Diagnostics;
 use crate::exec::{Executor, Mode, Observer, Plan};
 use crate::graph::{Graph, Meter, Output, VertexId, Workload, interpret, interpret_over};
@@ -42,31 +44,18 @@ pub(crate) fn evaluate_within(
         .map_err(|e| e.to_string())
 }
 
-/// The results by the reference semantics, with symbols bound to the sizes of the given values.
+/// The results by the reference semantics.
 fn by_reference(workload: &Workload, inputs: &[Tensor]) -> Result<Vec<Tensor>, Diagnostics> {
-    let value = |graph: &Graph, v: VertexId| match graph.inputs().iter().position(|&u| u == v) {
-        Some(i) => inputs.get(i),
-        None => workload.params.get(graph.vertex(v).name.as_deref()?),
-    };
-    let extents = decided(&workload.graph, &|v| value(&workload.graph, v));
-    // If values do not fit, the interpreter reports it.
-    let bound = workload.graph.with_symbols(&|name| extents.get(name).copied());
-    let graph = bound.as_ref().unwrap_or(&workload.graph);
-    interpret(graph, &|v| value(graph, v).cloned()).map_err(|e| failed("T0406", e.to_string()))
+    let graph = bound(workload, inputs);
+    let leaf = |v: VertexId| given(&graph, workload, inputs, v).cloned();
+    interpret(&graph, &leaf).map_err(|e| failed("T0406", e.to_string()))
 }
 
-/// The results in double precision by the reference semantics, with symbols bound to the sizes of the given values, if
-/// possible.
+/// The results in double precision by the reference semantics, if possible.
 pub(crate) fn in_double(workload: &Workload, inputs: &[Tensor]) -> Option<Vec<Tensor>> {
-    let value = |graph: &Graph, v: VertexId| match graph.inputs().iter().position(|&u| u == v) {
-        Some(i) => inputs.get(i),
-        None => workload.params.get(graph.vertex(v).name.as_deref()?),
-    };
-    let extents = decided(&workload.graph, &|v| value(&workload.graph, v));
-    let bound = workload.graph.with_symbols(&|name| extents.get(name).copied());
-    let graph = bound.as_ref().unwrap_or(&workload.graph);
-    let leaf = |v: VertexId| Value::<f64>::from_tensor(value(graph, v)?).ok();
-    let results = interpret_over::<f64>(graph, &leaf).ok()?;
+    let graph = bound(workload, inputs);
+    let leaf = |v: VertexId| Value::<f64>::from_tensor(given(&graph, workload, inputs, v)?).ok();
+    let results = interpret_over::<f64>(&graph, &leaf).ok()?;
     let one = |(result, output): (Value<f64>, &Output)| {
         let dtype = graph.ty(output.vertex).as_tensor()?.dtype;
         result
@@ -74,4 +63,21 @@ pub(crate) fn in_double(workload: &Workload, inputs: &[Tensor]) -> Option<Vec<Te
             .ok()
     };
     results.into_iter().zip(graph.outputs()).map(one).collect()
+}
+
+/// The graph with its symbols bound to the sizes of the given values; unchanged if they do not fit, which the
+/// interpreter reports.
+fn bound<'a>(workload: &'a Workload, inputs: &[Tensor]) -> Cow<'a, Graph> {
+    let graph = &workload.graph;
+    let extents = decided(graph, &|v| given(graph, workload, inputs, v));
+    let bound = graph.with_symbols(&|name| extents.get(name).copied());
+    bound.map_or(Cow::Borrowed(graph), Cow::Owned)
+}
+
+/// The value of an input or parameter of `graph`, which is that of the workload, perhaps with its symbols bound.
+fn given<'a>(graph: &Graph, workload: &'a Workload, inputs: &'a [Tensor], v: VertexId) -> Option<&'a Tensor> {
+    match graph.inputs().iter().position(|&u| u == v) {
+        Some(i) => inputs.get(i),
+        None => workload.params.get(graph.vertex(v).name.as_deref()?),
+    }
 }

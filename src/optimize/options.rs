@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::compare::ALLOWANCE;
 use crate::graph::Allowance;
 use crate::model::{Kind, Model};
 use crate::pipeline::{self, Engine, Event, Format};
@@ -85,10 +86,7 @@ impl Default for Options {
             opset: None,
             result: None,
             check: 1,
-            allowance: Allowance {
-                bytes: 800_000_000,
-                operations: 1_000_000_000_000,
-            },
+            allowance: ALLOWANCE,
             seed: 0,
             audit: false,
             explain: false,

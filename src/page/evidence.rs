@@ -3,10 +3,9 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use crate::formats::escaped;
 use crate::rule::Rule;
 use crate::verify::Entry;
-
-use super::escaped;
 
 /// The anchor of a rule's verdict on the page.
 pub(crate) fn anchor(rule: &str) -> String {

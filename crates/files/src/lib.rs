@@ -9,12 +9,14 @@ pub mod readback;
 pub mod safetensors;
 mod svg;
 pub mod whole;
+mod xml;
 
 use std::io;
 use std::path::Path;
 
 pub use dot::{DOT_LIMIT, to_dot};
 pub use drawing::{Drawing, DrawnBox, Edge, Part, Shape};
+pub use xml::escaped;
 
 /// The reason why a file was rejected.
 #[derive(Debug, thiserror::Error)]

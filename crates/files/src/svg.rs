@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::drawing::{Drawing, Part, Shape};
+use super::xml::escaped;
 
 /// Sizes in pixels.
 const CHARACTER: f64 = 6.7;
@@ -285,22 +286,6 @@ fn draw(out: &mut String, part: &Part, layout: &Layout) {
             );
         }
     }
-}
-
-/// Text escaped for XML, without the characters that XML 1.0 does not allow.
-fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => {}
-            c => out.push(c),
-        }
-    }
-    out
 }
 
 #[cfg(test)]

@@ -7,6 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 
+def lines(data: str) -> list[str]:
+    """Notes and warnings of the library, one line each."""
+    return [f"{one['code']}: {one['message']}" for one in json.loads(data)["diagnostics"]]
+
+
 @dataclass(frozen=True)
 class Label:
     """A place that a message points at: the text there, and line and column from 1 if the text has lines."""

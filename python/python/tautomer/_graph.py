@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from . import _core
+from ._errors import lines
 
 
 @dataclass(frozen=True)
@@ -118,6 +119,11 @@ class Graph:
         return self._core.param(name)
 
     @property
+    def notes(self) -> list[str]:
+        """Notes and warnings about the file that the graph was read from."""
+        return lines(self._core.notes())
+
+    @property
     def call_count(self) -> int:
         """The number of operator calls."""
         return self._core.call_count()
@@ -134,9 +140,9 @@ class Graph:
         """The graph as DOT."""
         return self._core.to_dot()
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes `.onnx`, `.taut` or `.pnnx.param`."""
-        self._core.write(os.fspath(path))
+    def save(self, path: str | os.PathLike[str]) -> list[str]:
+        """Writes `.onnx`, `.taut` or `.pnnx.param`; returns notes."""
+        return lines(self._core.write(os.fspath(path)))
 
     def __repr__(self) -> str:
         return f"<tautomer.Graph of {self.call_count} calls>"

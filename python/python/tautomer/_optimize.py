@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from . import _core
+from ._errors import lines
 from ._graph import Graph
-from ._model import answer, kind_of, read
+from ._model import answer, read
 from ._rules import Rules
 
 #: Called with the name of a stage, how many items of it are done, and of how many, as far as they are known.
@@ -28,53 +29,17 @@ def shape_texts(shapes: Mapping[str, Sequence[int | str | None]] | Iterable[str]
     return [f"{name}={','.join(map(one, dims))}" for name, dims in shapes.items()]
 
 
-def options_of(
-    *,
-    target: int | str | None = None,
-    verdict: str | None = None,
-    shapes: Any = None,
-    assume: Iterable[str] = (),
-    check: int | bool = 1,
-    numerics: str = "real",
-    only: Iterable[str] | None = None,
-    skip: Iterable[str] = (),
-    seed: int = 0,
-    audit: bool = False,
-    explain: bool = True,
-    engine: str = "saturate",
-    fold: bool = True,
-    allow_refuted: bool = False,
-) -> dict[str, Any]:
-    """The options as the library reads them."""
-    if engine not in ("saturate", "substitute"):
-        raise ValueError(f"engine {engine!r}: known are 'saturate' and 'substitute'")
-    given: dict[str, Any] = {
-        "engine": engine,
-        "numerics": numerics,
-        "assume": list(assume),
-        "skip": list(skip),
-        "shapes": shape_texts(shapes),
-        "check": int(check),
-        "seed": seed,
-        "audit": audit,
-        "explain": explain,
-        "fold": fold,
-        "allow_refuted": allow_refuted,
-    }
-    if verdict not in (None, "any"):
-        given["verdict"] = verdict
-    if only is not None:
-        given["only"] = list(only)
+def target_options(target: int | str | None) -> dict[str, Any]:
+    """The options that `target` stands for."""
+    if target is None:
+        return {}
     if isinstance(target, int):
-        given["opset"] = target
-    elif isinstance(target, str) and target.startswith("opset"):
-        given["opset"] = int(target.removeprefix("opset").lstrip(" =:"))
-        given["result"] = "onnx"
-    elif target in ("onnx", "pnnx", "taut"):
-        given["result"] = target
-    elif target is not None:
-        raise ValueError(f"target {target!r}: an operator set, such as 21 or 'opset21', or 'onnx', 'pnnx' or 'taut'")
-    return given
+        return {"opset": target}
+    if target.startswith("opset"):
+        return {"opset": int(target.removeprefix("opset").lstrip(" =:")), "result": "onnx"}
+    if target in ("onnx", "pnnx", "taut"):
+        return {"result": target}
+    raise ValueError(f"target {target!r}: an operator set, such as 21 or 'opset21', or 'onnx', 'pnnx' or 'taut'")
 
 
 def optimize(
@@ -95,6 +60,7 @@ def optimize(
     engine: str = "saturate",
     fold: bool = True,
     allow_refuted: bool = False,
+    limits: Mapping[str, int] | None = None,
     progress: Progress | bool | None = None,
 ) -> "Result":
     """Rewrites a model into an equal one that costs less.
@@ -104,8 +70,8 @@ def optimize(
     a text, the name of a set, or a list of these. `target` is the operator set to write for. `verdict` leaves out rules
     with a weaker one: `"proved"`. `shapes` gives inputs shapes: `{"x": [1, 3, "h", "w"]}`. `check` is the number of
     random inputs on which result and original are compared; a wrong result is an error. `numerics` is the weakest
-    equality allowed: `"bitwise"`, `"real"`, `"approx(1e-3)"`. `progress` is called as the work proceeds; `True` shows a
-    bar. Ctrl-C ends the work.
+    equality allowed: `"bitwise"`, `"real"`, `"approx(1e-3)"`. `limits` bounds the search: `{"iterations": 8}`, `nodes`,
+    `rewrites`. `progress` is called as the work proceeds; `True` shows a bar. Ctrl-C ends the work.
 
     >>> import tautomer
     >>> result = tautomer.optimize("fn main(x: f32[2, 3]) { x * 1.0 + 0.0 }", check=3)
@@ -115,22 +81,29 @@ def optimize(
     3
     """
     inner, kind = read(model)
-    given = options_of(
-        target=target,
-        verdict=verdict,
-        shapes=shapes,
-        assume=assume,
-        check=check,
-        numerics=numerics,
-        only=only,
-        skip=skip,
-        seed=seed,
-        audit=audit,
-        explain=explain,
-        engine=engine,
-        fold=fold,
-        allow_refuted=allow_refuted,
-    )
+    if engine not in ("saturate", "substitute"):
+        raise ValueError(f"engine {engine!r}: known are 'saturate' and 'substitute'")
+    if wrong := set(limits or ()) - {"iterations", "nodes", "rewrites"}:
+        raise ValueError(f"limit {min(wrong)!r}: known are 'iterations', 'nodes' and 'rewrites'")
+    given = {
+        "engine": engine,
+        "numerics": numerics,
+        "assume": list(assume),
+        "skip": list(skip),
+        "shapes": shape_texts(shapes),
+        "check": int(check),
+        "seed": seed,
+        "audit": audit,
+        "explain": explain,
+        "fold": fold,
+        "allow_refuted": allow_refuted,
+        **target_options(target),
+        **(limits or {}),
+    }
+    if verdict not in (None, "any"):
+        given["verdict"] = verdict
+    if only is not None:
+        given["only"] = list(only)
     told, done = watcher(progress)
     try:
         found = _core.optimize(inner, Rules._core_of(rules), given, told)
@@ -182,9 +155,9 @@ class Result:
         """The optimized model as the bytes of an ONNX file."""
         return self._core.to_onnx()
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the optimized model as `.onnx`, `.taut` or `.pnnx.param`."""
-        self._core.model().write(os.fspath(path))
+    def save(self, path: str | os.PathLike[str]) -> list[str]:
+        """Writes the optimized model as `.onnx`, `.taut` or `.pnnx.param`; returns notes."""
+        return lines(self._core.model().write(os.fspath(path)))
 
     def explain(self) -> str:
         """The rewrites that produced the result, in dataflow order.
@@ -276,4 +249,4 @@ def audit(model: Any, rules: Any = None, **options: Any) -> dict[str, Any]:
     return optimize(model, rules=rules, audit=True, **options).report["audit"]
 
 
-__all__ = ["Result", "audit", "kind_of", "optimize", "simplify"]
+__all__ = ["Result", "audit", "optimize", "simplify"]

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from ._rules import Rules, RuleVerdict
+from ._rules import LEVELS, Rules, RuleVerdict
 
 
 class Expr:
@@ -238,8 +238,7 @@ class Rule:
 
     def verify(self, **options: Any) -> RuleVerdict:
         """Tries to prove or refute the rule: `tautomer.Rules.verify`. Of two directions, the weaker verdict."""
-        order = ["refuted", "undecided", "tested", "proved", "proved-all"]
-        return min(self.rules.verify(**options), key=lambda found: order.index(found.verdict))
+        return min(self.rules.verify(**options), key=lambda found: LEVELS.index(found.verdict))
 
     def __add__(self, other: Any) -> Rules:
         return self.rules + other

@@ -9,8 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-
 from . import _core
+from ._errors import lines
+
+#: Verdicts from the weakest to the strongest.
+LEVELS = ("refuted", "undecided", "tested", "proved", "proved-all")
 
 
 @dataclass(frozen=True)
@@ -118,7 +121,7 @@ class Rules:
 
     def check(self) -> list[str]:
         """Warnings, such as rules without documentation; errors are raised when rules are read."""
-        return [f"{w['code']}: {w['message']}" for w in json.loads(self._core.warnings())["diagnostics"]]
+        return lines(self._core.warnings())
 
     @property
     def verdicts(self) -> dict[str, RuleVerdict | None]:
@@ -146,5 +149,3 @@ class Rules:
 
     def __repr__(self) -> str:
         return f"<tautomer.Rules: {len(self)} rules>"
-
-

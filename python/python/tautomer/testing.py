@@ -19,7 +19,7 @@ import numpy as np
 
 from ._graph import Graph
 from ._rule import Rule
-from ._rules import Rules
+from ._rules import LEVELS, Rules
 from ._session import Session
 from ._verify import verify
 
@@ -145,10 +145,9 @@ def assert_rule(rule: Rule | Rules | str, *, verdict: str = "tested", **options:
     ...
     AssertionError: wrong: refuted...
     """
-    order = ["refuted", "undecided", "tested", "proved", "proved-all"]
-    if verdict not in order:
-        raise ValueError(f"verdict {verdict!r}: known are {', '.join(order)}")
-    weak = [v for v in Rules(rule).verify(**options) if order.index(v.verdict) < order.index(verdict)]
+    if verdict not in LEVELS:
+        raise ValueError(f"verdict {verdict!r}: known are {', '.join(LEVELS)}")
+    weak = [v for v in Rules(rule).verify(**options) if LEVELS.index(v.verdict) < LEVELS.index(verdict)]
     if weak:
         raise AssertionError("\n".join(str(v) for v in weak))
 
