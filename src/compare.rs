@@ -100,6 +100,7 @@ pub(crate) fn compare(before: &Workload, after: &Workload, how: &Comparing<'_>) 
         .into_iter()
         .find_map(|v| match before.graph.vertex(v).op() {
             Some(op @ Op::Opaque(_)) => Some(op.name()),
+            Some(Op::Known(def)) if def.is_uninterpreted() => Some(def.name.to_owned()),
             _ => None,
         });
     if let Some(name) = opaque {

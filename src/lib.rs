@@ -69,7 +69,7 @@ pub use compare::{Compared, verify_models};
 pub use locks::stored_verdict;
 pub use model::{Kind, Model};
 pub use optimize::{Check, Onnx, Optimized, Options, Progress, optimize_model, optimize_onnx, why_not};
-pub use rule_files::read_rules;
+pub use rule_files::{built_in_operators, read_rules, read_rules_with_built_in, rules_of_text};
 
 #[cfg(feature = "eval")]
 #[doc(inline)]

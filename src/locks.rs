@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::diag::{Diagnostic, Diagnostics, Source};
 use crate::model::{failed, write_text};
 use crate::pipeline::{Options, select_rules};
-use crate::rule::{Rule, library_files};
+use crate::rule::{Rule, is_body, library_files};
 use crate::verify::{
     Entry, LOCK_NAME, Level, Lock, Subject, examples_fingerprint, fingerprint, is_shipped, place_of, shipped_verdict,
 };
@@ -72,11 +72,13 @@ pub(crate) fn choose(options: &Options<'_>, least: Option<Level>, allow_refuted:
             continue;
         }
         match level {
+            // The body of a declared operator is what the operator computes.
+            None if is_body(&rule.ast.source) => {}
             None => out.without.push(rule.name.to_string()),
             Some(Level::Refuted) => out.refuted.push(rule.name.to_string()),
             Some(_) => {}
         }
-        if level.is_none_or(|level| level == Level::Refuted) {
+        if level.is_none_or(|level| level == Level::Refuted) && !is_body(&rule.ast.source) {
             files.insert(rule.ast.source.name.clone());
         }
         out.rules.push(rule);

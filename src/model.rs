@@ -9,12 +9,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::diag::{Diagnostic, Diagnostics, Source};
-use crate::formats::onnx::{OnnxInfo, decode_model, encode_model, import, read_model};
+use crate::formats::onnx::{OnnxInfo, decode_model, encode_model, import_in, read_model_in};
 use crate::formats::pnnx::{self, ParamFile};
 use crate::formats::whole;
 use crate::graph::{BuildOptions, Graph, Params, Session, Shown, Step, VertexId, Workload, build_program};
 use crate::lang::ast::Program;
 use crate::lang::{Compat, is_script, parse_program, parse_script};
+use crate::op::Scope;
+use crate::rule_files::built_in_operators;
 use crate::tensor::Type;
 
 pub use self::kind::Kind;
@@ -49,13 +51,13 @@ pub struct Model {
 }
 
 /// How a file is read.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(crate) struct Reading<'a> {
     /// The kind of the file, regardless of its suffix.
     pub(crate) from: Option<Kind>,
     /// A file with values for parameters.
     pub(crate) params: Option<&'a Path>,
-    /// How graphs are built from programs.
+    /// How graphs are built from programs, and which declared operators programs and models may mention.
     pub(crate) build: BuildOptions,
 }
 
@@ -67,11 +69,26 @@ impl Model {
     /// # Errors
     /// The file cannot be read, or its contents are invalid.
     pub fn open(path: impl AsRef<Path>) -> Result<Model, Diagnostics> {
-        Model::open_as(path.as_ref(), &Reading::default())
+        Model::open_in(path, &Scope::default())
+    }
+
+    /// As [`Model::open`]; the file may mention declared operators besides those that come with the tool, such as
+    /// [`RuleSet::operators`](crate::rule::RuleSet::operators) of rules that declare some.
+    ///
+    /// # Errors
+    /// As for [`Model::open`].
+    pub fn open_in(path: impl AsRef<Path>, operators: &Scope) -> Result<Model, Diagnostics> {
+        let reading = Reading {
+            from: None,
+            params: None,
+            build: build_options(operators)?,
+        };
+        Model::open_as(path.as_ref(), &reading)
     }
 
     pub(crate) fn open_as(path: &Path, reading: &Reading<'_>) -> Result<Model, Diagnostics> {
         let kind = Kind::of(path, reading.from)?;
+        let operators = &reading.build.scope;
         let mut model = match kind {
             Kind::Rules => {
                 return Err(
@@ -80,11 +97,11 @@ impl Model {
                         .into(),
                 );
             }
-            Kind::Onnx if is_standard(path) => Model::decoded(bytes(path, whole::MAX_DATA)?, path)?,
+            Kind::Onnx if is_standard(path) => Model::decoded(bytes(path, whole::MAX_DATA)?, path, operators)?,
             Kind::Onnx => {
                 // Reports a missing file here, with suggestions.
                 std::fs::metadata(path).map_err(|e| unreadable(path, &e))?;
-                let imported = read_model(path).map_err(|problems| read::explained(path, problems))?;
+                let imported = read_model_in(path, operators).map_err(|problems| read::explained(path, problems))?;
                 let mut notes = read::newer_format(path, &imported.info);
                 notes.extend(imported.notes);
                 Model::new(imported.workload, Some(imported.info), notes, kind, path)
@@ -118,7 +135,7 @@ impl Model {
     /// # Errors
     /// The bytes are not a model, or the model is invalid.
     pub fn from_onnx(bytes: &[u8]) -> Result<Model, Diagnostics> {
-        Model::decoded(bytes.to_vec(), Path::new("<bytes>"))
+        Model::from_onnx_in(bytes.to_vec(), &Scope::default())
     }
 
     /// Reads an ONNX model from bytes that the model then shares: its parameters are not copied.
@@ -126,12 +143,20 @@ impl Model {
     /// # Errors
     /// As for [`Model::from_onnx`].
     pub fn from_onnx_vec(bytes: Vec<u8>) -> Result<Model, Diagnostics> {
-        Model::decoded(bytes, Path::new("<bytes>"))
+        Model::from_onnx_in(bytes, &Scope::default())
     }
 
-    fn decoded(bytes: Vec<u8>, path: &Path) -> Result<Model, Diagnostics> {
+    /// As [`Model::from_onnx_vec`]; the model may have declared operators besides those that come with the tool.
+    ///
+    /// # Errors
+    /// As for [`Model::from_onnx`].
+    pub fn from_onnx_in(bytes: Vec<u8>, operators: &Scope) -> Result<Model, Diagnostics> {
+        Model::decoded(bytes, Path::new("<bytes>"), &build_options(operators)?.scope)
+    }
+
+    fn decoded(bytes: Vec<u8>, path: &Path, operators: &Scope) -> Result<Model, Diagnostics> {
         let model = decode_model(bytes.into()).map_err(|e| failed("T0501", format!("{}: {e}", shown(path))))?;
-        let imported = import(model, None)?;
+        let imported = import_in(model, None, operators)?;
         let mut notes = read::newer_format(path, &imported.info);
         notes.extend(imported.notes);
         Ok(Model::new(
@@ -148,8 +173,26 @@ impl Model {
     /// # Errors
     /// The text is not a program, or the program is invalid.
     pub fn from_text(name: &str, text: &str) -> Result<Model, Diagnostics> {
+        Model::from_text_in(name, text, &Scope::default())
+    }
+
+    /// As [`Model::from_text`]; the program may call declared operators besides its own and those that come with the
+    /// tool.
+    ///
+    /// # Errors
+    /// As for [`Model::from_text`].
+    ///
+    /// ```
+    /// # use tautomer::{Model, rules_of_text};
+    /// let (set, _) = rules_of_text("my.ops", "operator \"my::Twice\"(x) { x + x }")?;
+    /// let model = Model::from_text_in("example", "fn main(x: f32[8]) { \"my::Twice\"(x) }", &set.operators)?;
+    /// let again = Model::from_onnx_in(model.to_onnx()?, &set.operators)?;
+    /// assert!(again.to_text().contains("\"my::Twice\"(x)"));
+    /// # Ok::<(), tautomer::diag::Diagnostics>(())
+    /// ```
+    pub fn from_text_in(name: &str, text: &str, operators: &Scope) -> Result<Model, Diagnostics> {
         let source = Arc::new(Source::new(name, text));
-        Model::of_source(source, Path::new(name), &BuildOptions::default())
+        Model::of_source(source, Path::new(name), &build_options(operators)?)
     }
 
     /// The model of a graph and the values of its parameters.
@@ -322,6 +365,16 @@ impl Model {
         }
         Ok(())
     }
+}
+
+/// How graphs are built from programs that may mention `operators` and those that come with the tool.
+fn build_options(operators: &Scope) -> Result<BuildOptions, Diagnostics> {
+    let mut scope = built_in_operators()?;
+    scope.extend(operators);
+    Ok(BuildOptions {
+        scope,
+        ..BuildOptions::default()
+    })
 }
 
 /// The name of an input.

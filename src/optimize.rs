@@ -53,7 +53,8 @@ impl From<Vec<u8>> for Onnx<'_> {
     }
 }
 
-/// Rewrites an ONNX model into an equal one that costs less, and compares the two on random inputs.
+/// Rewrites an ONNX model into an equal one that costs less, and compares the two on random inputs. Operators that the
+/// rules declare may occur in the model.
 ///
 /// # Errors
 /// The model, the rules or the options are invalid, or the result turned out to differ from the original.
@@ -70,9 +71,11 @@ impl From<Vec<u8>> for Onnx<'_> {
 /// # Ok::<(), tautomer::diag::Diagnostics>(())
 /// ```
 pub fn optimize_onnx<'a>(model: impl Into<Onnx<'a>>, options: &Options) -> Result<Optimized, Diagnostics> {
+    let operators = options.rules.as_ref().map(|set| set.operators.clone());
+    let operators = operators.unwrap_or_default();
     let model = match model.into() {
-        Onnx::Path(path) => Model::open(path)?,
-        Onnx::Bytes(bytes) => Model::from_onnx_vec(bytes.into_owned())?,
+        Onnx::Path(path) => Model::open_in(path, &operators)?,
+        Onnx::Bytes(bytes) => Model::from_onnx_in(bytes.into_owned(), &operators)?,
     };
     optimize_model(model, options)
 }

@@ -6,7 +6,11 @@ use std::sync::Arc;
 
 use crate::diag::{Diagnostic, Diagnostics, Source};
 use crate::lang::parse_rules;
-use crate::rule::{RuleSet, composite_rules, library_files, library_set_files, load_checked_rules, load_rules};
+use crate::op::Scope;
+use crate::rule::{
+    NamedText, RuleSet, composite_rules, library_files, library_operators, library_set_files, load_checked_rules_in,
+    load_rules_in, operator_files, recognition_rules,
+};
 use crate::verify::is_shipped;
 
 use crate::model::{Kind, kept, source, unreadable};
@@ -36,7 +40,15 @@ pub(crate) fn sources(files: &[PathBuf]) -> Result<Vec<Arc<Source>>, Diagnostics
             continue;
         }
         if let Some(set) = named_set(&path) {
-            out.extend(set.iter().map(|(name, text)| Arc::new(Source::new(*name, *text))));
+            for (name, text) in set {
+                // A set and one of its files may both be named.
+                if !out
+                    .iter()
+                    .any(|known: &Arc<Source>| known.name == name && known.text == text)
+                {
+                    out.push(Arc::new(Source::new(name, text)));
+                }
+            }
             continue;
         }
         if path.is_dir() {
@@ -74,7 +86,16 @@ pub(crate) fn sources(files: &[PathBuf]) -> Result<Vec<Arc<Source>>, Diagnostics
         match parse_rules(text) {
             Ok(file) => {
                 let folder = path.parent().unwrap_or(Path::new(""));
-                stack.extend(file.uses.iter().rev().map(|u| Visit::Enter(folder.join(&*u.path))));
+                let used = file
+                    .uses
+                    .iter()
+                    .rev()
+                    .map(|used| match named_set(Path::new(&used.path)) {
+                        // The name of a set means the same in every directory.
+                        Some(_) => PathBuf::from(&used.path),
+                        None => folder.join(&*used.path),
+                    });
+                stack.extend(used.map(Visit::Enter));
             }
             // If loading happens, it reports this file.
             Err(found) => malformed.extend(found),
@@ -91,13 +112,32 @@ pub(crate) fn sources(files: &[PathBuf]) -> Result<Vec<Arc<Source>>, Diagnostics
 const BUILT_IN: &str = "built-in";
 
 /// The files of the set with that name.
-fn named_set(path: &Path) -> Option<&'static [(&'static str, &'static str)]> {
+fn named_set(path: &Path) -> Option<Vec<NamedText>> {
     if path == Path::new(BUILT_IN) {
-        return Some(library_files());
+        return Some(library_files().to_vec());
     }
     let mut sets = library_set_files().iter();
-    sets.find(|(name, _)| Path::new(name) == path)
-        .map(|(_, files)| files.as_slice())
+    if let Some((_, files)) = sets.find(|(name, _)| Path::new(name) == path) {
+        return Some(files.clone());
+    }
+    // `built-in/algebra` is one of the files, `gsl/conv` one of a set.
+    let written = path.to_str()?;
+    let built_in = written.strip_prefix(BUILT_IN).and_then(|rest| rest.strip_prefix('/'));
+    let name = built_in.unwrap_or(written);
+    let sets = library_set_files().iter().flat_map(|(_, files)| files.iter());
+    let mut files: Vec<NamedText> = match built_in {
+        Some(_) => library_files().iter().chain(operator_files()).copied().collect(),
+        None if name.contains('/') => sets.copied().collect(),
+        None => return None,
+    };
+    let stem = |file: &str| {
+        let file = file.split_once('/').map_or(file, |(_, rest)| rest);
+        file.strip_suffix(".rules")
+            .or(file.strip_suffix(".ops"))
+            .map(str::to_owned)
+    };
+    files.retain(|(file, _)| stem(file).as_deref() == Some(name));
+    (!files.is_empty()).then_some(files)
 }
 
 /// The names of the sets, for messages.
@@ -107,8 +147,23 @@ fn known_sets() -> String {
     format!("the sets that come with the tool are {}", names.join(", "))
 }
 
-/// The rules of files, directories and sets that come with the tool (`built-in`, `gsl`, `taso`), to be used together,
-/// with warnings.
+/// The operators whose declarations come with the tool, such as `com.microsoft::Gelu`.
+///
+/// # Errors
+/// Problems of the declarations; the tests of the library check that there are none.
+///
+/// ```
+/// let scope = tautomer::built_in_operators()?;
+/// assert!(scope.in_models("com.microsoft", "Gelu").is_some());
+/// # Ok::<(), tautomer::diag::Diagnostics>(())
+/// ```
+pub fn built_in_operators() -> Result<Scope, Diagnostics> {
+    Ok(library_operators().map_err(Clone::clone)?.operators.clone())
+}
+
+/// The rules of files, directories and sets that come with the tool (`built-in`, `gsl`, `taso`, and single files of
+/// these: `built-in/algebra`), to be used together, with warnings. The built-in rules are among them if `built-in` is
+/// named: [`read_rules_with_built_in`] adds them, as `--rules` of the command line does.
 ///
 /// # Errors
 /// A file cannot be read, or a rule is invalid; all problems together.
@@ -119,12 +174,61 @@ fn known_sets() -> String {
 /// # Ok::<(), tautomer::diag::Diagnostics>(())
 /// ```
 pub fn read_rules(files: &[PathBuf]) -> Result<(RuleSet, Diagnostics), Diagnostics> {
+    read(files, true, &built_in_operators()?)
+}
+
+/// As [`read_rules`], and the built-in rules.
+///
+/// # Errors
+/// As [`read_rules`].
+///
+/// ```
+/// let (both, _) = tautomer::read_rules_with_built_in(&["gsl".into()])?;
+/// let (alone, _) = tautomer::read_rules(&["gsl".into()])?;
+/// let has = |set: &tautomer::rule::RuleSet, name| set.rules.iter().any(|rule| &*rule.name == name);
+/// assert!(has(&both, "mul-by-one") && !has(&alone, "mul-by-one"));
+/// # Ok::<(), tautomer::diag::Diagnostics>(())
+/// ```
+pub fn read_rules_with_built_in(files: &[PathBuf]) -> Result<(RuleSet, Diagnostics), Diagnostics> {
+    read(files, false, &built_in_operators()?)
+}
+
+/// The rules of the text of a rule file, with warnings; `name` is what messages call it. It may mention the operators
+/// that come with the tool; the files that it uses are not read.
+///
+/// # Errors
+/// The text is not a rule file, or a rule is invalid; all problems together.
+///
+/// ```
+/// let text = "rule twice(x) { relu(relu(x)) => relu(x) numerics bitwise }";
+/// let (set, _) = tautomer::rules_of_text("<text>", text)?;
+/// assert_eq!(set.rules.len(), 1);
+/// # Ok::<(), tautomer::diag::Diagnostics>(())
+/// ```
+pub fn rules_of_text(name: &str, text: &str) -> Result<(RuleSet, Diagnostics), Diagnostics> {
+    let file = parse_rules(Arc::new(Source::new(name, text)))?;
+    let mut set = load_rules_in(file, &built_in_operators()?)?;
+    set.rules.extend(recognition_rules(&set.operators));
+    let warnings = std::mem::take(&mut set.warnings);
+    Ok((set, warnings))
+}
+
+/// The rules of files, directories and named sets, to be used together, and with the built-in rules unless `alone`. They
+/// may mention the operators of `scope`.
+pub(crate) fn read(files: &[PathBuf], alone: bool, scope: &Scope) -> Result<(RuleSet, Diagnostics), Diagnostics> {
     let mut all = RuleSet::default();
     let mut places: BTreeMap<Arc<str>, Arc<Source>> = BTreeMap::new();
     let mut twice: Vec<String> = Vec::new();
-    for set in load_each(sources(files)?)? {
+    let mut own_rules = files.iter().any(|path| named_set(path).is_some());
+    let whole = PathBuf::from(BUILT_IN);
+    let mut named = files.to_vec();
+    if !alone && !named.contains(&whole) {
+        named.insert(0, whole.clone());
+    }
+    for set in load_each(sources(&named)?, scope)? {
         for rule in &set.rules {
             let own = &rule.ast.source;
+            own_rules |= !is_shipped(own);
             match places.get(&rule.name) {
                 // Sets that come with the tool share rules on purpose.
                 Some(first) if is_shipped(first) && is_shipped(own) => {}
@@ -134,13 +238,20 @@ pub fn read_rules(files: &[PathBuf]) -> Result<(RuleSet, Diagnostics), Diagnosti
                 }
             }
         }
+        // What a body computes becomes a call of the operator, without a rule that says so.
+        let recognized = match set.operators.is_empty() {
+            true => Vec::new(),
+            false => recognition_rules(&set.operators),
+        };
+        own_rules |= !set.operators.is_empty();
         all.extend(set);
+        all.rules.extend(recognized);
     }
-    if files.iter().any(|path| path == Path::new(BUILT_IN)) {
+    if named.contains(&whole) {
         all.rules
             .extend(composite_rules().map_err(Clone::clone)?.iter().cloned());
     }
-    if all.rules.is_empty() {
+    if !own_rules {
         let names: Vec<String> = files.iter().map(|path| path.display().to_string()).collect();
         return Err(
             Diagnostic::error("T0402", format!("there are no rules in {}", names.join(", ")))
@@ -159,26 +270,31 @@ pub fn read_rules(files: &[PathBuf]) -> Result<(RuleSet, Diagnostics), Diagnosti
     Ok((all, warnings))
 }
 
-/// The rules of the sources as one set, or the problems of all of them.
-pub(crate) fn load(sources: Vec<Arc<Source>>) -> Result<RuleSet, Diagnostics> {
+/// The rules of the sources as one set, or the problems of all of them; they may mention the operators of `scope`.
+pub(crate) fn load(sources: Vec<Arc<Source>>, scope: &Scope) -> Result<RuleSet, Diagnostics> {
     let mut all = RuleSet::default();
-    load_each(sources)?.into_iter().for_each(|set| all.extend(set));
+    load_each(sources, scope)?.into_iter().for_each(|set| all.extend(set));
     Ok(all)
 }
 
-/// The rules of each source, or the problems of all of them.
-pub(crate) fn load_each(sources: Vec<Arc<Source>>) -> Result<Vec<RuleSet>, Diagnostics> {
+/// The rules of each source, or the problems of all of them. A source may mention the operators of `scope` and those of
+/// the sources before it.
+pub(crate) fn load_each(sources: Vec<Arc<Source>>, scope: &Scope) -> Result<Vec<RuleSet>, Diagnostics> {
+    let mut scope = scope.clone();
     let mut sets = Vec::new();
     let mut problems = Diagnostics::new();
     for source in sources {
         // Sets that come with the tool have already been checked.
         let load = if is_shipped(&source) {
-            load_checked_rules
+            load_checked_rules_in
         } else {
-            load_rules
+            load_rules_in
         };
-        match parse_rules(source).and_then(load) {
-            Ok(set) => sets.push(set),
+        match parse_rules(source).and_then(|file| load(file, &scope)) {
+            Ok(set) => {
+                scope.extend(&set.operators);
+                sets.push(set);
+            }
             Err(found) => problems.extend(found),
         }
     }
@@ -199,7 +315,11 @@ fn files_in(folder: &Path) -> Result<Vec<PathBuf>, Diagnostics> {
             .file_name()
             .is_some_and(|name| name.to_string_lossy().starts_with('.'));
         let is_link = path.symlink_metadata().is_ok_and(|m| m.is_symlink());
-        if path.is_dir() && !hidden && !is_link || path.extension().is_some_and(|suffix| suffix == "rules") {
+        if path.is_dir() && !hidden && !is_link
+            || path
+                .extension()
+                .is_some_and(|suffix| suffix == "rules" || suffix == "ops")
+        {
             out.push(path);
         }
     }

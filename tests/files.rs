@@ -11,7 +11,7 @@ use std::sync::Arc;
 use libtest_mimic::{Arguments, Failed, Trial};
 use tautomer::diag::Source;
 use tautomer::exec::{Executor, Mode, Plan};
-use tautomer::formats::onnx::{OnnxInfo, export, import};
+use tautomer::formats::onnx::{OnnxInfo, declared_in, export, import_in};
 use tautomer::graph::{BuildOptions, Graph, Params, VertexId, Workload, build_program, interpret, to_program};
 use tautomer::lang::{format_program, parse_program};
 use tautomer::pipeline::{Engine, Options, optimize};
@@ -140,7 +140,12 @@ fn run(file: &Path, mode: &str) -> Result<(), String> {
             let optimised = optimised()?;
             let exported =
                 export(&optimised.graph, &optimised.params, &OnnxInfo::default()).map_err(|e| e.render(false))?;
-            reference(&import(exported.model, None).map_err(|e| e.render(false))?.workload)?
+            let declared = declared_in(&optimised.graph);
+            reference(
+                &import_in(exported.model, None, &declared)
+                    .map_err(|e| e.render(false))?
+                    .workload,
+            )?
         }
     };
     if expected.len() != actual.len() {

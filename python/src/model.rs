@@ -5,9 +5,16 @@ use std::path::PathBuf;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 use tautomer::graph::{Graph, Node, VertexId};
+use tautomer::op::Scope;
 
 use crate::arrays;
 use crate::problems::raised;
+use crate::rules::RuleSet;
+
+/// The operators that rules declare.
+fn operators(rules: Option<&RuleSet>) -> Scope {
+    rules.map(|rules| rules.inner.operators.clone()).unwrap_or_default()
+}
 
 /// A program or a model.
 #[pyclass(frozen, module = "tautomer._core")]
@@ -17,27 +24,35 @@ pub(crate) struct Model {
 
 #[pymethods]
 impl Model {
-    /// Reads a file.
+    /// Reads a file, which may have the operators that the rules declare.
     #[staticmethod]
-    fn open(py: Python<'_>, path: PathBuf) -> PyResult<Model> {
-        let inner = py.detach(|| tautomer::Model::open(&path)).map_err(|e| raised(py, &e))?;
+    #[pyo3(signature = (path, rules=None))]
+    fn open(py: Python<'_>, path: PathBuf, rules: Option<&RuleSet>) -> PyResult<Model> {
+        let scope = operators(rules);
+        let inner = py
+            .detach(|| tautomer::Model::open_in(&path, &scope))
+            .map_err(|e| raised(py, &e))?;
         Ok(Model { inner })
     }
 
     /// Reads an ONNX model from memory.
     #[staticmethod]
-    fn from_onnx(py: Python<'_>, data: &[u8]) -> PyResult<Model> {
+    #[pyo3(signature = (data, rules=None))]
+    fn from_onnx(py: Python<'_>, data: &[u8], rules: Option<&RuleSet>) -> PyResult<Model> {
+        let scope = operators(rules);
         let inner = py
-            .detach(|| tautomer::Model::from_onnx(data))
+            .detach(|| tautomer::Model::from_onnx_in(data.to_vec(), &scope))
             .map_err(|e| raised(py, &e))?;
         Ok(Model { inner })
     }
 
     /// Reads the text of a program.
     #[staticmethod]
-    fn from_text(py: Python<'_>, name: &str, text: &str) -> PyResult<Model> {
+    #[pyo3(signature = (name, text, rules=None))]
+    fn from_text(py: Python<'_>, name: &str, text: &str, rules: Option<&RuleSet>) -> PyResult<Model> {
+        let scope = operators(rules);
         let inner = py
-            .detach(|| tautomer::Model::from_text(name, text))
+            .detach(|| tautomer::Model::from_text_in(name, text, &scope))
             .map_err(|e| raised(py, &e))?;
         Ok(Model { inner })
     }

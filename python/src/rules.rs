@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tautomer::diag::{Diagnostics, Source};
 use tautomer::graph::to_program;
 use tautomer::lang::{format_program, format_rules, parse_rules};
-use tautomer::rule::load_rules;
+use tautomer::rule::is_body;
 use tautomer::verify::{Options, Report, Subject, Verdict, verify_all};
 
 use crate::problems::raised;
@@ -18,6 +18,13 @@ use crate::problems::raised;
 pub(crate) struct RuleSet {
     pub(crate) inner: tautomer::rule::RuleSet,
     warnings: Diagnostics,
+}
+
+impl RuleSet {
+    /// The rules without those that recognize what a declared operator computes: nobody wrote them.
+    fn written(&self) -> impl Iterator<Item = &Arc<tautomer::rule::Rule>> {
+        self.inner.rules.iter().filter(|rule| !is_body(&rule.ast.source))
+    }
 }
 
 #[pymethods]
@@ -32,11 +39,9 @@ impl RuleSet {
     /// Reads the text of a rule file.
     #[staticmethod]
     fn parse(py: Python<'_>, name: &str, text: &str) -> PyResult<RuleSet> {
-        let source = Arc::new(Source::new(name, text));
-        let mut inner = py
-            .detach(|| parse_rules(source).and_then(load_rules))
+        let (inner, warnings) = py
+            .detach(|| tautomer::rules_of_text(name, text))
             .map_err(|e| raised(py, &e))?;
-        let warnings = std::mem::take(&mut inner.warnings);
         Ok(RuleSet { inner, warnings })
     }
 
@@ -51,12 +56,12 @@ impl RuleSet {
     /// The rules: name, class, documentation.
     fn rules(&self) -> Vec<(String, String, String)> {
         let of = |rule: &Arc<tautomer::rule::Rule>| (rule.name.to_string(), rule.class.to_string(), rule.doc.clone());
-        self.inner.rules.iter().map(of).collect()
+        self.written().map(of).collect()
     }
 
     /// The text of a rule as it is written.
     fn text(&self, name: &str) -> Option<String> {
-        let rule = self.inner.rules.iter().find(|rule| &*rule.name == name)?;
+        let rule = self.written().find(|rule| &*rule.name == name)?;
         Some(rule.ast.source.slice(rule.span).trim().to_owned())
     }
 
@@ -68,7 +73,7 @@ impl RuleSet {
     /// Stored verdicts by rule, as JSON.
     fn verdicts(&self, py: Python<'_>) -> PyResult<String> {
         let mut out = serde_json::Map::new();
-        for rule in &self.inner.rules {
+        for rule in self.written() {
             let entry = tautomer::stored_verdict(rule).map_err(|e| raised(py, &e))?;
             let found = entry.map(|entry| json!({ "verdict": entry.verdict, "says": entry.says }));
             out.insert(rule.name.to_string(), found.unwrap_or(Value::Null));
@@ -86,7 +91,8 @@ impl RuleSet {
         threads: usize,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<String> {
-        let subjects: Vec<Subject> = Subject::of(&self.inner.rules, self.inner.examples.clone().into()).collect();
+        let written: Vec<Arc<tautomer::rule::Rule>> = self.written().cloned().collect();
+        let subjects: Vec<Subject> = Subject::of(&written, self.inner.examples.clone().into()).collect();
         let subjects: Vec<&Subject> = subjects.iter().collect();
         let own = Options::default();
         let options = Options {

@@ -35,6 +35,16 @@ def test_a_custom_set_is_used_with_the_built_in_one():
     assert both.model.to_text() == "fn main(x: f32[4]) {\n  relu(x)\n}\n"
 
 
+def test_operators_that_rules_declare_may_occur_in_the_model():
+    declared = 'operator "my::Twice"(x) { x + x }\nrule once(x) { relu("my::Twice"(x)) => "my::Twice"(relu(x)) }'
+    program = 'fn main(x: f32[4]) { relu("my::Twice"(x)) }'
+    found = tautomer.optimize(program, rules=declared)
+    assert "my::Twice" in found.model.to_text()
+    assert tautomer.Rules(declared).names == ["once"]
+    with pytest.raises(tautomer.Error):
+        tautomer.optimize(program)
+
+
 def test_verdicts_are_stored_and_found():
     stored = tautomer.Rules("built-in").verdicts
     assert stored["relu-of-relu"].verdict in ("proved", "proved-all")

@@ -20,9 +20,12 @@ pub(super) struct Args {
     /// A program (.taut) or model (.onnx, .pnnx.param); `-` is standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Rule files, or names of sets that come with the tool, to use instead of the built-in rules
+    /// Rule files, or names of sets that come with the tool, to use besides the built-in rules
     #[arg(long, value_name = "FILE")]
     rules: Vec<PathBuf>,
+    /// Use the rules of `--rules` alone
+    #[arg(long, requires = "rules")]
+    no_built_in: bool,
     /// How rules are applied
     #[arg(long, value_enum, default_value = "saturate", value_name = "ENGINE")]
     engine: EngineName,
@@ -49,8 +52,8 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, shell: &Shell) -> Done {
+    let given = read_rules(&args.rules, args.no_built_in, shell)?;
     let loaded = input::read(&args.file, args.from, args.params.as_deref(), shell)?;
-    let given = read_rules(&args.rules, shell)?;
     let allowed = tolerance(args.class, &loaded.workload);
     let trial = |limit: Option<usize>| -> Result<Trial, Failure> {
         let options = Options {

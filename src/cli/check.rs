@@ -5,11 +5,10 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use tautomer::diag::Diagnostics;
-use tautomer::lang::parse_rules;
-use tautomer::rule::load_rules;
+use tautomer::rule_files;
 
 use super::input::{self, Kind};
-use super::{Done, Failure, Shell};
+use super::{Done, Failure, Shell, operators};
 
 #[derive(clap::Args)]
 pub(super) struct Args {
@@ -90,7 +89,8 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
 fn check(path: &Path, args: &Args, shell: &Shell) -> Done {
     match Kind::of(path, args.from)? {
         Kind::Rules => {
-            load_rules(parse_rules(input::source(path)?)?)?;
+            // With the files it uses, whose operators it may mention.
+            operators::load(rule_files::sources(&[path.to_owned()])?)?;
             Ok(())
         }
         kind => Ok(input::checked(path, Some(kind), shell)?.reshape(&args.shapes)?),

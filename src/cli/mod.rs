@@ -15,6 +15,8 @@ mod fmt;
 mod import;
 mod input;
 mod limits;
+mod operators;
+mod ops;
 mod optimize;
 mod output;
 mod print;
@@ -64,6 +66,9 @@ struct Global {
     /// Let the inlined functions and comprehensions of a program expand to at most N expressions
     #[arg(long, global = true, value_name = "N", default_value_t = BuildOptions::default().max_inlined, hide_short_help = true)]
     max_inlined: usize,
+    /// A file with declarations of operators (.ops), which all files may mention; may be repeated
+    #[arg(long, global = true, value_name = "FILE", hide_short_help = true)]
+    ops: Vec<std::path::PathBuf>,
 }
 
 #[derive(Subcommand)]
@@ -86,6 +91,8 @@ enum Command {
     Bisect(bisect::Args),
     /// Inspect rules and run their examples
     Rules(rules::Args),
+    /// Operators: those of the table, and those declared in files
+    Ops(ops::Args),
     /// Check whether rules are correct
     Verify(verify::Args),
     /// Compute expressions over the columns of a table
@@ -158,6 +165,8 @@ impl Shell {
     fn build_options(&self) -> BuildOptions {
         BuildOptions {
             max_inlined: self.max_inlined,
+            // A test loads them all, so nothing is missing.
+            scope: operators::scope().unwrap_or_default(),
             ..BuildOptions::default()
         }
     }
@@ -217,7 +226,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
         colour: !colourless && io::stderr().is_terminal(),
         max_inlined: cli.global.max_inlined,
     };
-    let done = match cli.command {
+    let done = operators::read(&cli.global.ops).and_then(|()| match cli.command {
         Command::Check(args) => check::run(&args, &shell),
         Command::Fmt(args) => fmt::run(&args, &shell),
         Command::Print(args) => print::run(&args, &shell),
@@ -227,11 +236,12 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Optimize(args) => optimize::run(&args, &shell),
         Command::Bisect(args) => bisect::run(&args, &shell),
         Command::Rules(args) => rules::run(&args, &shell),
+        Command::Ops(args) => ops::run(&args, &shell),
         Command::Verify(args) => verify::run(&args, &shell),
         #[cfg(feature = "eval")]
         Command::Eval(args) => eval::run(&args, &shell),
         Command::Explain(args) => explain::run(&args, &shell),
-    };
+    });
     match done {
         Ok(()) | Err(Failure::Closed) => 0,
         Err(Failure::No) => 1,

@@ -16,13 +16,14 @@ use tautomer::page::bytes;
 use tautomer::pipeline::{Engine, Missing, Report};
 use tautomer::rewrite::{Limits, Step, batch_symbols};
 use tautomer::rule::{Class, RuleSet};
-use tautomer::{Check, Compared, Optimized, Options, read_rules as load_rules};
+use tautomer::rule_files;
+use tautomer::{Check, Compared, Optimized, Options};
 
 use super::input::{self, Kind, Model};
 use super::limits::{CheckArgs, FoldArgs};
 use super::progress::Progress;
 use super::verdicts::{self, Least};
-use super::{Done, Failure, Shell, audit, output, understood};
+use super::{Done, Failure, Shell, audit, operators, output, understood};
 
 /// How many rules the table shows.
 const SHOWN_RULES: usize = 8;
@@ -50,10 +51,13 @@ pub(super) struct Args {
     #[arg(long, value_name = "N")]
     opset: Option<i64>,
 
-    /// Rule files, directories of rule files, or sets that come with the tool (`gsl`, `taso`, `built-in`), to use
-    /// instead of the built-in rules; may be repeated: `--rules my.rules --rules built-in` uses both
+    /// Rule files, directories of rule files, or sets that come with the tool (`gsl`, `taso`), to use besides the
+    /// built-in rules; may be repeated
     #[arg(long, value_name = "FILE", help_heading = RULES)]
     rules: Vec<PathBuf>,
+    /// Use the rules of `--rules` alone
+    #[arg(long, requires = "rules", help_heading = RULES)]
+    no_built_in: bool,
     /// Use only these rules or sets, separated by commas
     #[arg(long, value_delimiter = ',', value_name = "NAMES", help_heading = RULES)]
     only_rules: Vec<String>,
@@ -128,7 +132,7 @@ const EXAMPLES: &str = "\
 Examples:
   tautomer optimize model.onnx -o smaller.onnx
   tautomer optimize model.onnx --shape input=1,3,224,224 --opset 23 -o smaller.onnx
-  tautomer optimize model.onnx --rules my.rules --rules built-in -o smaller.onnx
+  tautomer optimize model.onnx --rules my.rules -o smaller.onnx
   tautomer optimize model.onnx --why-not gelu-by-erf";
 
 /// The number of runs that `--check` asks for.
@@ -176,9 +180,11 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
         _ => None,
     };
     args.report.as_deref().map_or(Ok(()), output::has_folder)?;
+    // The operators that the rule files declare may occur in the model, so these files are read first.
+    let options = args.options(target, shell)?;
     let model = input::read(&args.file, args.from, args.params.as_deref(), shell)?;
     let told = progress.clone();
-    let options = args.options(target, shell)?.progress(move |event| told.event(event));
+    let options = options.progress(move |event| told.event(event));
     if let Some(rule) = &args.why_not {
         return why_not(&model, &options, rule, shell);
     }
@@ -228,7 +234,7 @@ impl Args {
         let named = |names: &[String]| names.iter().map(|n| n.trim().to_owned()).collect::<Vec<_>>();
         let mut options = Options::default();
         options.engine = self.engine.into();
-        options.rules = read_rules(&self.rules, shell)?;
+        options.rules = read_rules(&self.rules, self.no_built_in, shell)?;
         options.class = self.class;
         options.verdict = self.verdict.level();
         options.allow_refuted = self.allow_refuted;
@@ -423,14 +429,15 @@ fn why_not(model: &Model, options: &Options, rule: &str, shell: &Shell) -> Done 
 }
 
 /// The rules of the given files, with their sets; `None` without files.
-pub(super) fn read_rules(files: &[PathBuf], shell: &Shell) -> Result<Option<RuleSet>, Failure> {
+pub(super) fn read_rules(files: &[PathBuf], alone: bool, shell: &Shell) -> Result<Option<RuleSet>, Failure> {
     if files.is_empty() {
         return Ok(None);
     }
-    let (set, warnings) = load_rules(files)?;
+    let (set, warnings) = rule_files::read(files, alone, &operators::scope()?)?;
     if !shell.quiet {
         shell.problems(&warnings);
     }
+    operators::add(&set.operators)?;
     Ok(Some(set))
 }
 

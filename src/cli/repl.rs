@@ -21,13 +21,13 @@ use tautomer::graph::{Session, Shown, VertexId, Workload};
 use tautomer::lang::{Script, is_name, parse_program, parse_rules, parse_script_as};
 use tautomer::op;
 use tautomer::pipeline::{Options, optimize};
-use tautomer::rule::{Rule, RuleSet, composite_rules, library, load_rules};
+use tautomer::rule::{Rule, RuleSet, composite_rules, library, load_rules_in};
 
 use self::help::COMMANDS;
 use self::prompt::Prompt;
 use super::input::{self, Kind, Model};
 use super::script::{self, ScriptArgs};
-use super::{Done, Failure, Shell, output};
+use super::{Done, Failure, Shell, operators, output};
 
 #[derive(clap::Args)]
 pub(super) struct Args {
@@ -259,7 +259,7 @@ impl Repl<'_> {
     /// Adds rules given at the prompt.
     fn add_rules(&mut self, text: &str) -> Done {
         let source = Arc::new(Source::new(format!("input {}", self.lines), text));
-        let set = load_rules(parse_rules(source)?)?;
+        let set = load_rules_in(parse_rules(source)?, &operators::scope()?)?;
         self.take_rules(set)
     }
 
@@ -287,7 +287,7 @@ impl Repl<'_> {
     fn load(&mut self, path: &std::path::Path) -> Done {
         match Kind::of(path, None)? {
             Kind::Rules => {
-                let set = tautomer::rule_files::load(tautomer::rule_files::sources(&[path.to_owned()])?)?;
+                let set = operators::load(tautomer::rule_files::sources(&[path.to_owned()])?)?;
                 self.take_rules(set)
             }
             Kind::Taut => {

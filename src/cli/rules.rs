@@ -13,13 +13,13 @@ use serde_json::json;
 use tautomer::diag::{Diagnostic, Diagnostics, Severity, Source, did_you_mean};
 use tautomer::lang::parse_rules;
 use tautomer::rule::{
-    RuleSet, compare_files, composite_rules, library_files, library_set_files, load_checked_rules, load_rules,
+    RuleSet, compare_files, composite_rules, library_files, library_set_files, load_checked_rules_in, load_rules_in,
 };
 use tautomer::verify::Entry;
 
 use self::show::Page;
 use super::verdicts::Locks;
-use super::{Done, Failure, Shell, fmt, import};
+use super::{Done, Failure, Shell, fmt, import, operators};
 
 #[derive(clap::Args)]
 pub(super) struct Args {
@@ -108,19 +108,21 @@ pub(super) fn sources(files: &[PathBuf]) -> Result<Vec<Arc<Source>>, Failure> {
 }
 
 fn load(files: &[PathBuf]) -> Result<RuleSet, Failure> {
-    Ok(tautomer::rule_files::load(sources(files)?)?)
+    operators::load(sources(files)?)
 }
 
 fn check(files: &[PathBuf], shell: &Shell) -> Done {
     let mut problems = Diagnostics::new();
     let mut all = RuleSet::default();
     let mut each = Vec::new();
+    let mut scope = operators::scope()?;
     for source in sources(files)? {
         let name = source.name.clone();
-        let (found, rules, examples) = match parse_rules(source).and_then(load_rules) {
+        let (found, rules, examples) = match parse_rules(source).and_then(|file| load_rules_in(file, &scope)) {
             Ok(mut set) => {
                 let counts = (set.rules.len(), set.examples.len());
                 let warnings = std::mem::take(&mut set.warnings);
+                scope.extend(&set.operators);
                 all.extend(set);
                 (warnings, counts.0, counts.1)
             }
@@ -211,8 +213,10 @@ fn show(name: &str, format: Format, files: &[PathBuf], shell: &Shell) -> Done {
         let sets = library_set_files().iter().flat_map(|(_, files)| files.iter());
         sources.extend(sets.map(|(name, text)| Arc::new(Source::new(*name, *text))));
     }
+    let mut scope = operators::scope()?;
     for source in sources {
-        let set = load_checked_rules(parse_rules(source.clone())?)?;
+        let set = load_checked_rules_in(parse_rules(source.clone())?, &scope)?;
+        scope.extend(&set.operators);
         names.extend(set.rules.iter().map(|r| r.name.to_string()));
         if !set.rules.iter().any(|r| *r.name == *name) {
             continue;

@@ -17,7 +17,7 @@ use tautomer::verify::{
 
 use super::findings::{Finding, Format};
 use super::verdicts::{self, Locks, Progress};
-use super::{Done, Failure, Shell, output, validate};
+use super::{Done, Failure, Shell, operators, output, validate};
 
 #[derive(clap::Args)]
 pub(super) struct Args {
@@ -372,7 +372,7 @@ fn load(args: &Args) -> Result<Vec<Subject>, Failure> {
         };
         all.retain(|subject| args.built_in || !in_set(&subject.source));
     } else {
-        for set in rule_files::load_each(rule_files::sources(&args.files)?)? {
+        for set in operators::load_each(rule_files::sources(&args.files)?)? {
             all.extend(Subject::of(&set.rules, set.examples.into()));
         }
     }

@@ -25,9 +25,10 @@ pub enum Kind {
 const LONGEST_SCRIPT: u64 = 16 << 20;
 
 impl Kind {
-    const SUFFIXES: [(&'static str, Kind); 4] = [
+    const SUFFIXES: [(&'static str, Kind); 5] = [
         ("taut", Kind::Taut),
         ("rules", Kind::Rules),
+        ("ops", Kind::Rules),
         ("onnx", Kind::Onnx),
         ("param", Kind::Pnnx),
     ];

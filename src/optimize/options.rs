@@ -25,7 +25,7 @@ use super::Progress;
 pub struct Options {
     /// How rules are applied.
     pub engine: Engine,
-    /// The rules; `None` for those that come with the tool.
+    /// The rules, and no others; `None` for those that come with the tool.
     pub rules: Option<RuleSet>,
     /// The weakest class of equality allowed.
     pub class: Class,
@@ -98,7 +98,8 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Sets the rules.
+    /// Sets the rules: those of [`read_rules`](crate::read_rules) alone, or those of
+    /// [`read_rules_with_built_in`](crate::read_rules_with_built_in) to add to the built-in ones.
     pub fn rules(mut self, rules: RuleSet) -> Self {
         self.rules = Some(rules);
         self

@@ -348,20 +348,30 @@ fn results_that_say_nothing_are_no_evidence() {
         ("b.taut", "fn main(x: f32[4]) { relu(relu(x) * 0.0) }"),
         ("bad.rules", "rule no-relu(x) { relu(x) => x numerics real }"),
     ]);
-    let done = run(dir.path(), "optimize a.taut --rules bad.rules -o out.taut");
+    let done = run(
+        dir.path(),
+        "optimize a.taut --rules bad.rules --no-built-in -o out.taut",
+    );
     assert_eq!(done.code, 1, "{}", done.err);
     assert!(
         done.err.contains("no-relu makes it wrong; nothing is written"),
         "{}",
         done.err
     );
-    let done = run(dir.path(), "optimize b.taut --rules bad.rules -o out.taut");
+    let done = run(
+        dir.path(),
+        "optimize b.taut --rules bad.rules --no-built-in -o out.taut",
+    );
     assert!(
         done.err.contains("inconclusive: outputs are constant or NaN"),
         "{}",
         done.err
     );
-    let json = run(dir.path(), "optimize b.taut --rules bad.rules -o out.taut --json -q").json();
+    let json = run(
+        dir.path(),
+        "optimize b.taut --rules bad.rules --no-built-in -o out.taut --json -q",
+    )
+    .json();
     assert_eq!(json["check"]["blind"], true);
 }
 
@@ -673,7 +683,7 @@ fn rules_that_a_format_has_no_form_for_are_told() {
         ("m.taut", "fn main(x: f32[64]) { (relu(neg(x)), tanh(neg(x))) }"),
         ("a.rules", rules),
     ]);
-    let options = "--rules a.rules --class approx(1e9) --no-check -o m.onnx";
+    let options = "--rules a.rules --no-built-in --class approx(1e9) --no-check -o m.onnx";
     let newer = run(
         dir.path(),
         &format!("optimize m.taut {options} --only-rules to-newer --engine substitute"),
@@ -749,7 +759,7 @@ fn a_wrong_result_is_not_written() {
         ),
         ("out.taut", "kept\n"),
     ]);
-    let command = "optimize m.taut -o out.taut --rules wrong.rules";
+    let command = "optimize m.taut -o out.taut --rules wrong.rules --no-built-in";
     let done = run(dir.path(), command);
     assert_eq!((done.code, done.out.as_str()), (1, ""), "{}", done.err);
     assert!(

@@ -87,7 +87,7 @@ fn messages_of_the_command() {
         "check scal.taut",
         "check README",
         "run some.rules",
-        "explain T0110",
+        "explain T0199",
         "optimize scale.taut --skip-rules nothing",
     ] {
         let done = Command::new(env!("CARGO_BIN_EXE_tautomer"))

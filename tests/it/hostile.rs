@@ -380,10 +380,10 @@ const SHARED: &[(&str, &str)] = &[
     ("8b.taut", "run FILE"),
     ("8c.taut", "run FILE"),
     ("9.rules", "check FILE"),
-    ("9b.rules", "optimize 9b.taut --rules FILE -o OUT.taut"),
+    ("9b.rules", "optimize 9b.taut --rules FILE --no-built-in -o OUT.taut"),
     (
         "9b.rules",
-        "optimize 9b.taut --rules FILE --engine substitute -o OUT.taut",
+        "optimize 9b.taut --rules FILE --no-built-in --engine substitute -o OUT.taut",
     ),
     ("9c.rules", "verify FILE"),
     ("9d.rules", "verify FILE"),

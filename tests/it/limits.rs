@@ -145,8 +145,9 @@ fn searches_for_a_rule_have_a_limit() {
     );
     let dir = folder(&[("m.taut", &text), ("wide.rules", rules)]);
     for engine in ["saturate", "substitute"] {
-        let command =
-            format!("optimize m.taut --rules wide.rules --no-check --match-steps 1e4 --engine {engine} -o out.taut");
+        let command = format!(
+            "optimize m.taut --rules wide.rules --no-built-in --no-check --match-steps 1e4 --engine {engine} -o out.taut"
+        );
         let done = run(dir.path(), &command);
         assert_eq!(done.code, 0, "{}", done.err);
         if engine == "saturate" {
@@ -264,7 +265,7 @@ fn a_wrong_rule_is_found_in_an_unstable_model() {
     params(dir.path(), "m.safetensors", &values);
     let done = run(
         dir.path(),
-        "optimize m.taut --rules wrong.rules --allow-refuted -o out.taut",
+        "optimize m.taut --rules wrong.rules --no-built-in --allow-refuted -o out.taut",
     );
     assert_eq!(done.code, 1, "{}", done.err);
     assert!(!dir.path().join("out.taut").exists());
@@ -282,7 +283,7 @@ fn the_first_value_that_differs_is_named() {
     let dir = folder(&[("m.taut", text), ("wrong.rules", rules)]);
     let done = run(
         dir.path(),
-        "optimize m.taut --rules wrong.rules --allow-refuted -o out.taut",
+        "optimize m.taut --rules wrong.rules --no-built-in --allow-refuted -o out.taut",
     );
     assert_eq!(done.code, 1, "{}", done.err);
     assert!(

@@ -25,6 +25,7 @@ mod limits;
 mod lookalikes;
 mod mutants;
 mod op_vectors;
+mod operators;
 mod optimize;
 mod pnnx;
 mod pnnx_files;

@@ -59,7 +59,7 @@ fn an_audit_counts_what_it_computed() {
 fn an_audit_names_a_wrong_rule() {
     let dir = folder(&[("net.taut", NET), ("a.rules", RULES)]);
     for engine in ["saturate", "substitute"] {
-        let args = format!("optimize net.taut -o out.taut --rules a.rules --audit --engine {engine}");
+        let args = format!("optimize net.taut -o out.taut --rules a.rules --no-built-in --audit --engine {engine}");
         let done = run(dir.path(), &args);
         assert_eq!(done.code, 1, "{}", done.err);
         assert!(!dir.path().join("out.taut").exists(), "a wrong result is written");
@@ -74,7 +74,7 @@ fn an_audit_names_a_wrong_rule() {
     }
     let without = run(
         dir.path(),
-        "optimize net.taut -o out.taut --rules a.rules --skip-rules relu-is-abs --audit",
+        "optimize net.taut -o out.taut --rules a.rules --no-built-in --skip-rules relu-is-abs --audit",
     );
     assert_eq!(without.code, 0, "{}", without.err);
 }

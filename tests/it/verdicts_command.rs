@@ -176,7 +176,7 @@ fn a_stale_lock_is_found_out() {
     for args in [
         "verify a.rules --check-lock",
         "verify a.rules --lock",
-        "optimize p.taut --rules a.rules",
+        "optimize p.taut --rules a.rules --no-built-in",
     ] {
         write(folder, "p.taut", PROGRAM);
         let broken = run(folder, args);
@@ -211,7 +211,12 @@ fn verdicts_decide_which_rules_take_part() {
     let folder = dir.path();
     write(folder, "a.rules", &format!("{RIGHT}{WRONG}"));
     write(folder, "p.taut", PROGRAM);
-    let rules = |args: &str| run(folder, &format!("optimize p.taut --rules a.rules -o out.taut {args}"));
+    let rules = |args: &str| {
+        run(
+            folder,
+            &format!("optimize p.taut --rules a.rules --no-built-in -o out.taut {args}"),
+        )
+    };
     let names = |done: &Ran| -> Vec<String> {
         let json = done.json();
         let fired = json["report"]["rules"].as_array().unwrap();

@@ -22,14 +22,14 @@ fn run(args: &str) -> Ran {
 fn both_engines_explain_their_result() {
     for engine in ["saturate", "substitute"] {
         let ran = run(&format!(
-            "optimize a.taut --rules a.rules --only-rules twice --engine {engine} --explain --check"
+            "optimize a.taut --rules a.rules --no-built-in --only-rules twice --engine {engine} --explain --check"
         ));
         assert_eq!(ran.code, 0, "{}", ran.err);
         assert!(ran.err.contains("2 rewrites produced this result"), "{}", ran.err);
         assert!(ran.err.contains("relu-twice  at h"), "{}", ran.err);
         assert!(ran.err.contains("neg-twice   at y"), "{}", ran.err);
         let report = run(&format!(
-            "optimize a.taut --rules a.rules --only-rules twice --engine {engine} --explain --json"
+            "optimize a.taut --rules a.rules --no-built-in --only-rules twice --engine {engine} --explain --json"
         ))
         .json();
         assert_eq!(report["steps"][0]["rule"], "relu-twice");
@@ -41,7 +41,7 @@ fn both_engines_explain_their_result() {
 fn the_number_of_applications_has_a_limit() {
     for engine in ["saturate", "substitute"] {
         let report = run(&format!(
-            "optimize a.taut --rules a.rules --only-rules twice --engine {engine} --max-rewrites 1 --json"
+            "optimize a.taut --rules a.rules --no-built-in --only-rules twice --engine {engine} --max-rewrites 1 --json"
         ))
         .json();
         let rules = report["report"]["rules"].as_array().unwrap();
@@ -55,7 +55,7 @@ fn a_rule_that_does_not_apply_has_a_reason() {
     for engine in ["saturate", "substitute"] {
         let why = |rule: &str| {
             let ran = run(&format!(
-                "optimize a.taut --rules a.rules --engine {engine} --skip-rules wrong --why-not {rule}"
+                "optimize a.taut --rules a.rules --no-built-in --engine {engine} --skip-rules wrong --why-not {rule}"
             ));
             assert_eq!(ran.code, 0, "{}", ran.err);
             ran.out
@@ -76,16 +76,16 @@ fn a_rule_that_does_not_apply_has_a_reason() {
         assert!(why("wrong").contains("left out by name"));
         assert!(why("neg-twice").contains("is applied"));
     }
-    let class = run("optimize a.taut --rules a.rules --class bitwise --why-not matrices");
+    let class = run("optimize a.taut --rules a.rules --no-built-in --class bitwise --why-not matrices");
     assert!(
         class.out.contains("`real`, and only `bitwise` is allowed"),
         "{}",
         class.out
     );
-    let unknown = run("optimize a.taut --rules a.rules --why-not matrice");
+    let unknown = run("optimize a.taut --rules a.rules --no-built-in --why-not matrice");
     assert_eq!(unknown.code, 2);
     assert!(unknown.err.contains("did you mean `matrices`?"), "{}", unknown.err);
-    let whole = run("optimize a.taut --rules a.rules --why-not matrices --json").json();
+    let whole = run("optimize a.taut --rules a.rules --no-built-in --why-not matrices --json").json();
     assert_eq!(whole["why_not"]["values"][0][0], "x.rank");
 }
 
@@ -101,7 +101,7 @@ fn reasons_are_the_real_ones() {
     let why = |options: &str, rule: &str| {
         let ran = command::run(
             folder.path(),
-            &format!("optimize a.taut --rules a.rules {options} --why-not {rule}"),
+            &format!("optimize a.taut --rules a.rules --no-built-in {options} --why-not {rule}"),
         );
         assert_eq!(ran.code, 0, "{}", ran.err);
         ran.out
@@ -154,10 +154,14 @@ fn an_example_that_does_not_fire_says_why() {
 #[test]
 fn bisect_finds_the_application_that_changes_a_result() {
     for engine in ["saturate", "substitute"] {
-        let ran = run(&format!("bisect a.taut --rules a.rules --engine {engine}"));
+        let ran = run(&format!(
+            "bisect a.taut --rules a.rules --no-built-in --engine {engine}"
+        ));
         assert_eq!(ran.code, 1, "{}{}", ran.out, ran.err);
         assert!(ran.out.contains("changes a result: wrong at relu #"), "{}", ran.out);
-        let report = run(&format!("bisect a.taut --rules a.rules --engine {engine} --json"));
+        let report = run(&format!(
+            "bisect a.taut --rules a.rules --no-built-in --engine {engine} --json"
+        ));
         assert_eq!(report.json()["first"]["rule"], "wrong");
     }
     let fine = run("bisect a.taut");

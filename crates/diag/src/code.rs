@@ -127,6 +127,20 @@ range reverse zip all any sorted inverse. The message points at the part that ha
     "T0108" "nothing to run"
 "A program is an expression or has at least one function. `main` is run if it exists, otherwise the last function."
 
+    "T0109" "invalid declaration of an operator"
+"A declaration gives an operator a name, operands, attributes and what it computes, or at least the type of its result:
+
+    operator twice(x) { x + x }
+    operator \"com.example::Warp\"(x: f32[n, m], table?: f32[k]) {steps: int = 3} -> f32[n, m];
+
+Operands that may be left out (`?`) come last, and so does one that takes several values (`...`). Attributes have a kind
+(int, float, bool, string, type, tensor, axis, a list such as [int], or alternatives such as `\"linear\" | \"nearest\"`)
+and a default, unless they must be given; `k: int?` has no value when it is left out."
+
+    "T0110" "a body contradicts its declaration"
+"The body of an operator computes a value of another type, or another number of results, than is declared. A call would
+have the type that its body computes, so the declaration promises something that does not hold."
+
     "T0201" "invalid operand"
 "The types of the operands do not fit the operator: the element types differ, the shapes do not broadcast, or the inner
 dimensions of a matrix product differ. The message shows the type of each operand.

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use super::build::Builder;
+use super::declare::{bind_operands, code_of};
 use super::sink::Sink;
 use super::term::{self, Term};
 use super::{Graph, Node, VertexId};
@@ -11,7 +12,6 @@ use tautomer_diag::Source;
 use tautomer_lang::ast::{Block, ExprId, ExprKind, Function, Program};
 use tautomer_lang::parse_program;
 use tautomer_op::{AttrValue, Op, OpDef, OpError};
-use tautomer_tensor::Type;
 
 /// The parsed body of a composite operator.
 fn body(def: &'static OpDef) -> Result<&'static Program, OpError> {
@@ -42,6 +42,11 @@ fn body(def: &'static OpDef) -> Result<&'static Program, OpError> {
 /// # Errors
 /// If the operator is primitive.
 pub fn composite_function(def: &'static OpDef) -> Result<(&'static Program, &'static Function), OpError> {
+    if let Some(code) = code_of(def) {
+        let function = code.function();
+        let function = function.ok_or_else(|| OpError::new(format!("`{}` has no body", def.name)))?;
+        return Ok((&code.program, function));
+    }
     let program = body(def)?;
     let function = program
         .functions
@@ -65,6 +70,7 @@ pub fn composite_function(def: &'static OpDef) -> Result<(&'static Program, &'st
 pub fn body_operators(def: &'static OpDef) -> Result<Vec<&'static OpDef>, OpError> {
     let (program, function) = composite_function(def)?;
     let ast = &program.ast;
+    let scope = code_of(def).map(|code| code.scope.clone()).unwrap_or_default();
     let mut found: Vec<&'static OpDef> = Vec::new();
     // Attributes and conditions are computed while the graph is built, so their calls are not operators.
     let block = |block: &Block| {
@@ -91,7 +97,7 @@ pub fn body_operators(def: &'static OpDef) -> Result<Vec<&'static OpDef>, OpErro
             ExprKind::Comprehension { body, .. } => (None, vec![*body]),
             _ => (None, Vec::new()),
         };
-        found.extend(name.and_then(tautomer_op::lookup));
+        found.extend(name.and_then(|name| scope.find(name, false)));
         stack.extend(below);
     }
     found.sort_by_key(|def| def.name);
@@ -112,14 +118,11 @@ pub fn inline<K: Sink>(
     let (program, function) = composite_function(def)?;
     let mut builder = Builder::new(&program.ast, sink);
     builder.fold_terms = true;
-    for (attr, value) in def.attrs.iter().zip(attrs) {
-        builder.bind(&attr.name.into(), Some(term::from_attr(value)));
+    if let Some(code) = code_of(def) {
+        builder.scope = code.scope.clone();
     }
-    for (i, param) in function.params.iter().enumerate() {
-        let given = operands.get(i).filter(|v| builder.sink.ty(v) != Type::Absent);
-        let value = given.map_or(Term::None, |v| Term::Value(v.clone()));
-        builder.bind(&param.name.name, Some(value));
-    }
+    let names: Vec<Arc<str>> = function.params.iter().map(|p| p.name.name.clone()).collect();
+    bind_operands(&mut builder, (def.operands, def.attrs), &names, operands, attrs);
     let value = builder.block(&function.body);
     let vertex = value.and_then(|t| builder.vertex(t, function.span));
     let problems = std::mem::take(&mut builder.problems).in_source(&program.ast.source);

@@ -5,6 +5,7 @@
 pub mod build;
 mod compare;
 mod composite;
+mod declare;
 mod extents;
 mod flow;
 mod interpret;
@@ -33,6 +34,7 @@ use smallvec::SmallVec;
 
 pub use compare::same_graph;
 pub use composite::{Given, body_operators, composite_function, expand_composites, inline, inline_program};
+pub use declare::{declaration, declare, declare_checked};
 pub use flow::Datum;
 pub use interpret::evaluate_flow;
 pub use interpret::{

@@ -7,10 +7,11 @@ use rustc_hash::FxHashMap;
 use super::Graph;
 use super::build::budget::Budget;
 use super::build::{Builder, Items};
+use super::declare::declare;
 use super::term::Term;
 use tautomer_diag::{Diagnostic, Diagnostics};
 use tautomer_lang::ast::{Ast, Block, ExprKind, Function, ParamClass, Program};
-use tautomer_op::OpDef;
+use tautomer_op::{OpDef, Scope};
 use tautomer_tensor::{DType, TensorType, Type};
 
 /// Options for building a graph from a program.
@@ -25,6 +26,8 @@ pub struct BuildOptions {
     pub max_inlined: usize,
     /// The maximum total number of elements of all tuples of a program, including those of inner tuples.
     pub max_tuple_elements: usize,
+    /// The declared operators that the program may mention besides its own.
+    pub scope: Scope,
 }
 
 impl Default for BuildOptions {
@@ -34,6 +37,7 @@ impl Default for BuildOptions {
             max_vertices: 4_000_000,
             max_inlined: 1 << 18,
             max_tuple_elements: 1 << 20,
+            scope: Scope::default(),
         }
     }
 }
@@ -57,6 +61,29 @@ pub fn build_program(program: &Program, options: &BuildOptions) -> Result<Graph,
     let source = &program.ast.source;
     let (items, mut problems) = Items::new(&program.functions, &program.opaques);
     let items = Arc::new(items);
+    let (own, declared) = declare(&program.operators, &options.scope);
+    let failed = declared.has_errors();
+    problems.extend(declared);
+    for (function, operator) in program.functions.iter().filter_map(|f| {
+        let name = f.name.as_ref()?;
+        Some((name, program.operators.iter().find(|o| o.name.name == name.name)?))
+    }) {
+        problems.push(
+            Diagnostic::error("T0105", format!("`{}` is a function and an operator", function.name))
+                .label(function.span, "defined as a function here")
+                .secondary(operator.name.span, "declared as an operator here")
+                .help("rename one of the two"),
+        );
+    }
+    if failed {
+        // Calls of operators that are not known would be reported as well.
+        let mut problems = problems.in_source(source);
+        problems.sort();
+        return Err(problems);
+    }
+    let mut with_own = options.clone();
+    with_own.scope.extend(&own);
+    let options = &with_own;
     let mut budget = Budget::new(&program.ast, options);
     let mut graphs = Vec::new();
     match (&program.body, main_function(program)) {
@@ -172,6 +199,8 @@ pub(super) struct Within {
     pub(super) path: Vec<Arc<str>>,
     /// The symbols defined there.
     pub(super) symbols: Vec<Arc<str>>,
+    /// The declared operators that may be mentioned there.
+    pub(super) scope: Scope,
 }
 
 /// The graph of a function that an operator calls.
@@ -183,7 +212,10 @@ pub(super) fn function_graph(
     budget: &mut Budget,
     problems: &mut Diagnostics,
 ) -> Option<Graph> {
-    let options = BuildOptions::default();
+    let options = BuildOptions {
+        scope: within.scope.clone(),
+        ..BuildOptions::default()
+    };
     assemble(
         ast,
         Entry::Function(function),
@@ -309,6 +341,7 @@ fn assemble(
     }
     let mut builder = Builder::new(ast, &mut graph);
     builder.budget = budget.clone();
+    builder.scope = options.scope.clone();
     if let Some(items) = items {
         builder.declare(items);
     }

@@ -4,6 +4,7 @@ mod blocks;
 mod columns;
 mod expr;
 mod items;
+mod operators;
 
 use std::sync::Arc;
 

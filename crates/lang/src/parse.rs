@@ -16,10 +16,10 @@ const SHALLOW: usize = 100;
 const STACK_PER_LEVEL: usize = 64 << 10;
 
 /// Words that begin an item of a program at the beginning of a line.
-const PROGRAM_ITEMS: &[&str] = &["fn", "opaque"];
+const PROGRAM_ITEMS: &[&str] = &["fn", "opaque", "operator"];
 
 /// Words that begin an item of a rule file at the beginning of a line.
-const RULE_ITEMS: &[&str] = &["use", "rule", "example", "no-example", "ruleset"];
+const RULE_ITEMS: &[&str] = &["use", "operator", "rule", "example", "no-example", "ruleset"];
 
 /// Parses a program: functions, declarations of unknown operators, or a bare expression.
 ///

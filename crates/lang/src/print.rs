@@ -7,6 +7,7 @@ mod comments;
 mod items;
 mod layout;
 mod measure;
+mod operators;
 #[cfg(test)]
 mod tests;
 
@@ -38,6 +39,13 @@ pub fn format_program(program: &Program) -> String {
 pub fn format_rules(file: &RuleFile) -> String {
     let mut printer = Printer::new(&file.ast, &file.comments);
     printer.rule_file(file);
+    printer.finish()
+}
+
+/// The canonical text of the declaration of an operator.
+pub fn format_operator(operator: &OperatorDecl) -> String {
+    let mut printer = Printer::new(&operator.ast, &[]);
+    printer.operator(operator);
     printer.finish()
 }
 

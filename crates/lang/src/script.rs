@@ -196,7 +196,10 @@ pub fn is_script(text: &str) -> bool {
             Some(POWER_CARET) => {}
             Some(_) => return true,
             None => {
-                items |= ["fn", "opaque", "let", "use", "rule", "example", "ruleset", "no"].contains(&word);
+                items |= [
+                    "fn", "opaque", "operator", "let", "use", "rule", "example", "ruleset", "no",
+                ]
+                .contains(&word);
                 expressions += 1;
             }
         }

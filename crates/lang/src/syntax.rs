@@ -13,6 +13,7 @@ use super::slips::Slip;
 #[derive(Parser)]
 #[grammar = "../../grammar/lexical.pest"]
 #[grammar = "../../grammar/expression.pest"]
+#[grammar = "../../grammar/operator.pest"]
 #[grammar = "../../grammar/rule.pest"]
 #[grammar = "../../grammar/script.pest"]
 #[grammar = "../../grammar/columns.pest"]
@@ -112,12 +113,17 @@ fn expected(positives: &[Rule], open: Option<u8>) -> Vec<String> {
             | Rule::param
             | Rule::rule_param
             | Rule::column
+            | Rule::op_operand
+            | Rule::op_attr
                 if !wants(Rule::number) && !wants(Rule::expr) && !wants(Rule::type_expr) =>
             {
                 add("a name");
             }
             Rule::block => add("`{`"),
-            Rule::params | Rule::rule_params => add("`(`"),
+            Rule::params | Rule::rule_params | Rule::op_operands => add("`(`"),
+            Rule::attr_kind => add("the kind of an attribute"),
+            Rule::op_result => add("the name or the type of a result"),
+            Rule::onnx_clause | Rule::traits_clause | Rule::cost_clause => add("`onnx`, `where`, `traits`, `cost`"),
             Rule::semicolon => add("`;`"),
             Rule::equals => add("`=`"),
             Rule::arrow => add("`=>`"),
@@ -125,7 +131,7 @@ fn expected(positives: &[Rule], open: Option<u8>) -> Vec<String> {
             Rule::kw_in => add("`in`"),
             Rule::function | Rule::kw_fn => add("a function"),
             Rule::rule_decl | Rule::example | Rule::no_example | Rule::ruleset => {
-                add("`rule`, `example`, `no-example`, `ruleset`");
+                add("`rule`, `operator`, `example`, `no-example`, `ruleset`");
             }
             Rule::where_clause | Rule::numerics_clause | Rule::assuming_clause => {
                 add("`where`, `numerics`, `assuming`");

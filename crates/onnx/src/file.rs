@@ -5,12 +5,14 @@ use std::path::Path;
 use prost::Message;
 use prost::bytes::Bytes;
 
-use super::import::{Imported, import};
+use super::export::declared_in;
+use super::import::{Imported, import_in};
 use super::proto::{DataLocation, ModelProto, StringStringEntryProto, TensorProto};
 use super::{OnnxInfo, decode, export};
 use tautomer_diag::{Diagnostic, Diagnostics};
 use tautomer_files::{FormatError, Problem, atomic, readback, whole};
 use tautomer_graph::{Graph, Params};
+use tautomer_op::Scope;
 
 /// The maximum size of a Protocol Buffers message.
 const MAX_MODEL: usize = i32::MAX as usize;
@@ -27,9 +29,17 @@ fn refused(error: FormatError) -> Diagnostics {
 /// # Errors
 /// The file cannot be read, is not a model, or the model is invalid.
 pub fn read_model(path: &Path) -> Result<Imported, Diagnostics> {
+    read_model_in(path, &Scope::default())
+}
+
+/// As [`read_model`]; nodes of other domains whose operators `scope` declares become calls of these.
+///
+/// # Errors
+/// As [`read_model`].
+pub fn read_model_in(path: &Path, scope: &Scope) -> Result<Imported, Diagnostics> {
     let bytes = whole::read(path, MAX_MODEL as u64).map_err(|e| refused(FormatError::io(path, e)))?;
     let model = decode_model(bytes.into()).map_err(|e| refused(FormatError::at(path, "onnx", e)))?;
-    import(model, path.parent())
+    import_in(model, path.parent(), scope)
 }
 
 /// Decodes a model.
@@ -74,7 +84,7 @@ pub fn encode_model(name: &str, graph: &Graph, params: &Params, info: &OnnxInfo)
 
 /// Reads back a model before it is written.
 fn check_back(name: &str, graph: &Graph, model: &ModelProto) -> Result<(), Diagnostics> {
-    let again = import(model.clone(), None).and_then(|imported| {
+    let again = import_in(model.clone(), None, &declared_in(graph)).and_then(|imported| {
         let broken = imported.notes.iter().find(|note| note.code == "T0512");
         match broken {
             Some(problem) => Err(problem.clone().into()),

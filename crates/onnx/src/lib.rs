@@ -23,9 +23,9 @@ use tautomer_graph::Datum;
 use tautomer_tensor::Tensor;
 
 pub use count::count_nodes;
-pub use export::{Exported, Target, export, raise_opset};
-pub use file::{decode_model, encode_model, read_model, write_model};
-pub use import::{Imported, import};
+pub use export::{Exported, Target, declared_in, export, raise_opset};
+pub use file::{decode_model, encode_model, read_model, read_model_in, write_model};
+pub use import::{Imported, import, import_in};
 pub use info::{NodeInfo, OnnxInfo};
 pub use tensor::{TensorError, data_type, dense, dtype_of, from_tensor, to_tensor};
 

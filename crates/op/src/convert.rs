@@ -246,7 +246,10 @@ fn infer_clip(call: &Infer<'_>) -> Result<Type, OpError> {
         }
         // Rounded bounds of integers could cross though the bounds themselves do not: 0.1 to 0.9 becomes 1 to 0.
         let fractional = |bound: &f64| bound.is_nan() || (bound.is_finite() && bound.fract() != 0.0);
-        if let Some(bound) = call.float(name).filter(|bound| !dtype.holds_floats() && fractional(bound)) {
+        if let Some(bound) = call
+            .float(name)
+            .filter(|bound| !dtype.holds_floats() && fractional(bound))
+        {
             let problem = format!("`{name}` must be an integer for elements of type {dtype}, but is {bound}");
             return Err(OpError::new(problem).attr(name));
         }

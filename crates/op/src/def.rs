@@ -1,7 +1,7 @@
 //! A row of the operator table.
 
 use super::infer::{Infer, OpError};
-use super::{AttrDef, AttrValue, CostRule, Movement, Reference, ShapeRule};
+use super::{AttrDef, AttrValue, CostRule, Declared, ForeignName, Movement, Reference, ShapeRule};
 use tautomer_tensor::Type;
 
 /// Fills in attribute values of a call that depend on its operands.
@@ -35,6 +35,8 @@ pub struct OpDef {
     pub shapes: ShapeRule,
     /// Its counterpart in ONNX.
     pub onnx: Option<OnnxName>,
+    /// What its declaration says besides, if it is not in the table but declared in a file.
+    pub declared: Option<Declared>,
 }
 
 /// What an operator computes.
@@ -48,6 +50,8 @@ pub enum Semantics {
     Movement(Movement),
     /// A function in the program language; attributes are in scope by name.
     Composite(&'static str),
+    /// A function of which nothing is known but that equal calls have equal values.
+    Uninterpreted,
     /// Control flow, or a value that is not a tensor: defined by other operators and the functions it calls.
     Flow(Flow),
 }
@@ -263,6 +267,7 @@ impl OpDef {
             cost: CostRule::Elementwise(1.0),
             shapes: ShapeRule::Unstated,
             onnx: None,
+            declared: None,
         }
     }
 
@@ -367,6 +372,16 @@ impl OpDef {
             Semantics::Composite(body) => Some(body),
             _ => None,
         }
+    }
+
+    /// Its counterpart in models, if that is in a domain of its own.
+    pub fn foreign(&self) -> Option<ForeignName> {
+        self.declared?.onnx
+    }
+
+    /// True if nothing is known about what it computes.
+    pub fn is_uninterpreted(&self) -> bool {
+        matches!(self.semantics, Semantics::Uninterpreted)
     }
 
     /// Where the elements of its results come from, if all it does is move elements.

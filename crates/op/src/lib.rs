@@ -7,6 +7,7 @@ mod attr;
 mod bounded;
 mod call;
 mod cost;
+mod declared;
 mod def;
 mod exact;
 mod field;
@@ -84,6 +85,7 @@ pub use bounded::Bounded;
 pub use branch::{always_true, join};
 pub use call::{Normalized, normalize};
 pub use cost::{ASSUMED_EXTENT, Cost, CostRule};
+pub use declared::{Declared, DeclaredResult, ForeignName, Scope};
 pub use def::{Canonical, Flow, OnnxName, OpDef, OpTraits, Operand, OperandKind, Semantics};
 pub use einsum::einsum_axes;
 pub use exact::Exact;
@@ -247,7 +249,10 @@ impl PartialOrd for Op {
 impl Ord for Op {
     fn cmp(&self, other: &Op) -> Ordering {
         match (self, other) {
-            (Op::Known(a), Op::Known(b)) => a.name.cmp(b.name),
+            (Op::Known(a), Op::Known(b)) => a.name.cmp(b.name).then_with(|| {
+                let of = |def: &OpDef| def.declared.map(|declared| declared.text);
+                of(a).cmp(&of(b))
+            }),
             (Op::Known(_), Op::Opaque(_)) => Ordering::Less,
             (Op::Opaque(_), Op::Known(_)) => Ordering::Greater,
             (Op::Opaque(a), Op::Opaque(b)) => a.cmp(b),

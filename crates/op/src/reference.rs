@@ -251,6 +251,12 @@ pub fn evaluate<S: System>(
     types: &[Type],
     attrs: &[AttrValue],
 ) -> Result<(Vec<Value<S>>, Type), OpError> {
+    if def.is_uninterpreted() {
+        return Err(OpError::new(format!(
+            "`{}` is declared without a body: what it computes is not known",
+            def.name
+        )));
+    }
     if !def.is_primitive() {
         return Err(OpError::new(format!(
             "`{}` is a composite: it is evaluated through its body",

@@ -20,6 +20,7 @@ where
     let wanted = found.outputs.first().map(|output| sink.ty(output));
     let mut builder = Builder::new(&rule.ast, sink);
     builder.fold_terms = true;
+    builder.scope = rule.scope.clone();
     #[expect(clippy::iter_over_hash_type, reason = "names are bound in any order")]
     for (name, value) in &found.names {
         builder.bind(name, Some(value.clone()));

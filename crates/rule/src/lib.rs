@@ -13,10 +13,12 @@ use std::fmt;
 use std::sync::Arc;
 
 pub use check::instances;
-pub use check::{load_checked_rules, load_rules};
-pub use composite::composite_rules;
+pub use check::{load_checked_rules, load_checked_rules_in, load_rules, load_rules_in};
+pub use composite::{composite_rules, is_body, recognition_rules};
 pub use example::{Example, ExampleKind};
-pub use library::{NamedText, library, library_files, library_set, library_set_files};
+pub use library::{
+    NamedText, library, library_files, library_operators, library_set, library_set_files, operator_files,
+};
 pub use lint::{compare_files, compare_rules};
 pub use pattern::{
     AttrPattern, Count, Family, FamilyId, Item, ListItem, OpVariable, Pattern, PatternId, PatternNode, ProjIndex,
@@ -25,6 +27,7 @@ pub use pattern::{
 
 use tautomer_diag::{Diagnostics, Span};
 use tautomer_lang::ast::{Ast, Block, ExprId, Numerics, RuleClass};
+use tautomer_op::Scope;
 
 /// How closely the two sides of a rule agree, from the strictest class to the weakest.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -134,6 +137,8 @@ pub struct Rule {
     pub name_span: Span,
     /// The syntax tree that conditions and target are part of.
     pub ast: Arc<Ast>,
+    /// The declared operators that it may mention.
+    pub scope: Scope,
 }
 
 impl Rule {
@@ -152,6 +157,8 @@ pub struct RuleSet {
     pub examples: Vec<Example>,
     /// The sets, in order.
     pub groups: Vec<Group>,
+    /// The operators that the file declares.
+    pub operators: Scope,
     /// Warnings, such as rules without documentation.
     pub warnings: Diagnostics,
 }
@@ -162,6 +169,7 @@ impl RuleSet {
         self.rules.extend(other.rules);
         self.examples.extend(other.examples);
         self.groups.extend(other.groups);
+        self.operators.extend(&other.operators);
         self.warnings.extend(other.warnings);
     }
 }

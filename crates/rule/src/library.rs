@@ -69,6 +69,28 @@ static SETS: LazyLock<Vec<(&str, Vec<NamedText>)>> = LazyLock::new(|| {
     vec![("gsl", gsl), ("taso", taso)]
 });
 
+/// The operators that are declared in files that come with the tool.
+static OPERATORS: LazyLock<Vec<NamedText>> = LazyLock::new(|| vec![shipped!("ops/onnxruntime.ops")]);
+
+/// Names and texts of the files with operators that are built in.
+pub fn operator_files() -> &'static [NamedText] {
+    &OPERATORS
+}
+
+/// The operators that come with the tool besides those of the table: any text may mention them by their quoted names.
+///
+/// # Errors
+/// Problems of the files; the tests of the library check that there are none.
+///
+/// ```
+/// let set = tautomer_rule::library_operators().unwrap();
+/// assert!(set.operators.declared("com.microsoft::Gelu").is_some());
+/// ```
+pub fn library_operators() -> Result<&'static RuleSet, &'static Diagnostics> {
+    static LOADED: OnceLock<Result<RuleSet, Diagnostics>> = OnceLock::new();
+    LOADED.get_or_init(|| load(&OPERATORS)).as_ref()
+}
+
 /// Names and texts of the rule files that are built in.
 pub fn library_files() -> &'static [NamedText] {
     &FILES

@@ -36,22 +36,22 @@ def kind_of(model: Any) -> str:
     )
 
 
-def read(model: Any) -> tuple[_core.Model, str]:
-    """The model for the library, and what it was."""
+def read(model: Any, rules: _core.RuleSet | None = None) -> tuple[_core.Model, str]:
+    """The model for the library, and what it was. It may have the operators that `rules` declare."""
     kind = kind_of(model)
     if kind == "graph":
         return model._core, kind
     if kind == "path":
-        return _core.Model.open(Path(os.fspath(model))), kind
+        return _core.Model.open(Path(os.fspath(model)), rules), kind
     if kind == "text":
-        return _core.Model.from_text("<text>", model), kind
+        return _core.Model.from_text("<text>", model, rules), kind
     if kind == "bytes":
-        return _core.Model.from_onnx(bytes(model)), kind
+        return _core.Model.from_onnx(bytes(model), rules), kind
     if kind == "proto":
-        return _core.Model.from_onnx(model.SerializeToString()), kind
+        return _core.Model.from_onnx(model.SerializeToString(), rules), kind
     import onnx_ir
 
-    return _core.Model.from_onnx(onnx_ir.to_proto(model).SerializeToString()), kind
+    return _core.Model.from_onnx(onnx_ir.to_proto(model).SerializeToString(), rules), kind
 
 
 def answer(model: _core.Model, kind: str, like: Any) -> Any:

@@ -67,11 +67,13 @@ def optimize(
 
     `model` is a path, bytes, an `onnx.ModelProto`, an `onnx_ir.Model`, a `tautomer.Graph` or the text of a program, and
     `Result.model` is of the same kind. `rules` are those to use in place of the built-in ones: `tautomer.Rules`, a path,
-    a text, the name of a set, or a list of these. `target` is the operator set to write for. `verdict` leaves out rules
-    with a weaker one: `"proved"`. `shapes` gives inputs shapes: `{"x": [1, 3, "h", "w"]}`. `check` is the number of
-    random inputs on which result and original are compared; a wrong result is an error. `numerics` is the weakest
-    equality allowed: `"bitwise"`, `"real"`, `"approx(1e-3)"`. `limits` bounds the search: `{"iterations": 8}`, `nodes`,
-    `rewrites`. `progress` is called as the work proceeds; `True` shows a bar. Ctrl-C ends the work.
+    a text, the name of a set, or a list of these; `["my.rules", "built-in"]` uses both, as `--rules my.rules` of the
+    command line does. Operators that the rules declare may occur in the model. `target` is the operator set to write
+    for. `verdict` leaves out rules with a weaker one: `"proved"`. `shapes` gives inputs shapes:
+    `{"x": [1, 3, "h", "w"]}`. `check` is the number of random inputs on which result and original are compared; a wrong
+    result is an error. `numerics` is the weakest equality allowed: `"bitwise"`, `"real"`, `"approx(1e-3)"`. `limits`
+    bounds the search: `{"iterations": 8}`, `nodes`, `rewrites`. `progress` is called as the work proceeds; `True` shows
+    a bar. Ctrl-C ends the work.
 
     >>> import tautomer
     >>> result = tautomer.optimize("fn main(x: f32[2, 3]) { x * 1.0 + 0.0 }", check=3)
@@ -80,7 +82,9 @@ def optimize(
     >>> result.report["check"]["runs"]
     3
     """
-    inner, kind = read(model)
+    # The operators that the rules declare may occur in the model.
+    chosen = Rules._core_of(rules)
+    inner, kind = read(model, chosen)
     if engine not in ("saturate", "substitute"):
         raise ValueError(f"engine {engine!r}: known are 'saturate' and 'substitute'")
     if wrong := set(limits or ()) - {"iterations", "nodes", "rewrites"}:
@@ -106,7 +110,7 @@ def optimize(
         given["only"] = list(only)
     told, done = watcher(progress)
     try:
-        found = _core.optimize(inner, Rules._core_of(rules), given, told)
+        found = _core.optimize(inner, chosen, given, told)
     finally:
         done()
     return Result(found, kind, model)

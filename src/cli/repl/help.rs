@@ -1,10 +1,10 @@
 //! Help at the prompt: statements, commands, functions, operators, rules.
 
 use tautomer::diag::{Diagnostic, did_you_mean};
-use tautomer::op::{self, Default as Usual, OpDef, OperandKind};
+use tautomer::op;
 
 use super::Repl;
-use crate::cli::Done;
+use crate::cli::{Done, ops};
 
 /// Commands: name, operand, description.
 pub(super) const COMMANDS: &[(&str, &str, &str)] = &[
@@ -100,7 +100,7 @@ impl Repl<'_> {
             }
         }
         texts.extend(self.functions.get(name).cloned());
-        texts.extend(op::lookup(name).map(operator_text));
+        texts.extend(op::lookup(name).map(ops::text));
         for (command, takes, what) in COMMANDS {
             if command.trim_start_matches(':') == name.trim_start_matches(':') && name.starts_with(':') {
                 texts.push(format!("{command} {takes}: {what}"));
@@ -122,49 +122,4 @@ impl Repl<'_> {
         }
         .into())
     }
-}
-
-/// Describes an operator.
-fn operator_text(def: &'static OpDef) -> String {
-    let operands: Vec<String> = def
-        .operands
-        .iter()
-        .map(|o| match o.kind {
-            OperandKind::One => o.name.to_owned(),
-            OperandKind::Optional => format!("{}?", o.name),
-            OperandKind::Variadic => format!("{}…", o.name),
-        })
-        .collect();
-    let mut text = format!("{}({})", def.name, operands.join(", "));
-    if !def.attrs.is_empty() {
-        let names: Vec<&str> = def.attrs.iter().map(|a| a.name).collect();
-        text.push_str(&format!(" {{{}}}", names.join(", ")));
-    }
-    text.push_str(&format!("\n{}", def.doc));
-    let width = def.attrs.iter().map(|a| a.name.len()).max().unwrap_or(0);
-    for attr in def.attrs {
-        let usual = match attr.default {
-            Usual::Required => "must be given".to_owned(),
-            Usual::None => "may be left out".to_owned(),
-            Usual::Bool(v) => format!("{v} if left out"),
-            Usual::Int(v) => format!("{v} if left out"),
-            Usual::Ints(v) => format!("{v:?} if left out"),
-            Usual::Float(v) => format!("{v} if left out"),
-            Usual::Str(v) => format!("{v:?} if left out"),
-            Usual::DType(v) => format!("{v} if left out"),
-        };
-        text.push_str(&format!(
-            "\n  {:width$}  {}: {}; {usual}",
-            attr.name,
-            attr.expects(),
-            attr.doc
-        ));
-    }
-    if !def.aliases.is_empty() {
-        text.push_str(&format!("\nalso called {}", def.aliases.join(", ")));
-    }
-    if let Some(onnx) = def.onnx {
-        text.push_str(&format!("\nONNX: {} since operator set {}", onnx.name, onnx.since));
-    }
-    text
 }

@@ -132,6 +132,7 @@ impl<'a, K: Sink> Builder<'a, K> {
         let within = Within {
             path,
             symbols: self.symbols.iter().cloned().collect(),
+            scope: self.scope.clone(),
         };
         let mut problems = Diagnostics::new();
         let graph = program::function_graph(

@@ -27,14 +27,18 @@ impl<'a, K: Sink> Builder<'a, K> {
     ) -> Val<K::V> {
         let span = self.ast.span(id);
         let given = self.attributes(attrs)?;
-        let known = self.operators.get(callee).copied().or_else(|| op::lookup(callee));
-        match known.filter(|_| !quoted) {
+        // What the text itself declares as opaque stays so.
+        let opaque = quoted && self.declared(callee).is_some();
+        let variable = self.operators.get(callee).copied().filter(|_| !quoted);
+        let known = variable.or_else(|| self.scope.find(callee, quoted));
+        match known.filter(|_| !opaque) {
             Some(def) => self.operator(def, args, ids, given, span),
             None if quoted || self.declared(callee).is_some() => self.opaque(id, callee, args, given, span),
             None => {
                 let known = op::table()
                     .flat_map(OpDef::names)
                     .map(str::to_owned)
+                    .chain(self.scope.iter().map(|(name, _)| name.to_owned()))
                     .chain(
                         self.items
                             .iter()
@@ -258,7 +262,7 @@ impl<'a, K: Sink> Builder<'a, K> {
             problem = problem.help(self.in_own_words(name, help, spans));
         }
         if e.code == "T0102"
-            && let Some(def) = op::lookup(name)
+            && let Some(def) = self.scope.find(name, false)
             && let Some(help) = self.attribute_instead(def, operands.len(), given, spans)
         {
             problem = problem.help(help);

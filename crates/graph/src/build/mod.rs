@@ -25,7 +25,7 @@ use crate::term::{self, Term, TermError};
 use tautomer_diag::{Diagnostic, Diagnostics, Span};
 use tautomer_lang::MAX_TYPE_NESTING;
 use tautomer_lang::ast::{Ast, Block, ExprId, ExprKind, Function, OpaqueDecl};
-use tautomer_op::{AttrValue, OpDef};
+use tautomer_op::{AttrValue, OpDef, Scope as Operators};
 use tautomer_tensor::Type;
 
 /// The value of an expression; `None` if a problem has been reported.
@@ -48,6 +48,8 @@ pub struct Builder<'a, K: Sink> {
     symbols: BTreeSet<Arc<str>>,
     frames: Vec<Frame<K::V>>,
     ascribed: FxHashMap<ExprId, Type>,
+    /// The declared operators that the text may mention.
+    pub scope: Operators,
     /// Names that stand for operators.
     operators: FxHashMap<Arc<str>, &'static OpDef>,
     /// Values that do not depend on the loop variable of the current comprehension.
@@ -124,6 +126,7 @@ impl<'a, K: Sink> Builder<'a, K> {
             symbols: BTreeSet::new(),
             frames: vec![Frame::of(None)],
             ascribed: FxHashMap::default(),
+            scope: Operators::default(),
             operators: FxHashMap::default(),
             hoisted: FxHashMap::default(),
             opens: Vec::new(),
@@ -198,7 +201,7 @@ impl<'a, K: Sink> Builder<'a, K> {
     }
 
     /// Whether a condition on attribute values holds.
-    fn condition(&mut self, id: ExprId) -> Result<bool, TermError> {
+    pub(crate) fn condition(&mut self, id: ExprId) -> Result<bool, TermError> {
         let mut steps = self.budget.steps;
         let holds = term::condition_within(self.ast, id, &*self, &mut steps);
         self.budget.leave_steps(steps);

@@ -5,6 +5,7 @@ use std::cell::Cell;
 use super::{Writer, Written};
 use crate::Operands;
 use tautomer_lang::ast::{Attr, Attrs, BinaryOp, ExprId, ExprKind, Ident, UnaryOp};
+use tautomer_lang::is_name;
 use tautomer_op::{AttrValue, Fact, Op, OpDef, normalize};
 
 impl Writer<'_, '_> {
@@ -33,7 +34,9 @@ impl Writer<'_, '_> {
                     .into_iter()
                     .map(|i| self.attribute(def.attrs[i].name, &attrs[i], false))
                     .collect();
-                self.make(call(def.name, false, args, Some(entries)))
+                // A name with a domain is quoted.
+                let quoted = def.declared.is_some() && !is_name(def.name);
+                self.make(call(def.name, quoted, args, Some(entries)))
             }
         }
     }

@@ -14,10 +14,11 @@ use indexmap::IndexMap;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::names::function_names;
+use super::declare::{declaration, declarations_of};
 use super::{Graph, Node, VertexId, region_graph};
-use tautomer_lang::ast::{Block, ExprId, ExprKind, Function, Ident, Let, LetNames, Program, TypeExpr};
+use tautomer_lang::ast::{Block, ExprId, ExprKind, Function, Ident, Let, LetNames, OperatorDecl, Program, TypeExpr};
 use tautomer_lang::is_name;
-use tautomer_op::{Op, Region, lookup};
+use tautomer_op::{Op, OpDef, Region, lookup};
 use tautomer_tensor::Type;
 
 /// Expressions nested deeper than this are named.
@@ -46,7 +47,9 @@ const MAX_INLINE_ELEMENTS: usize = 4;
 /// ```
 pub fn to_program(graph: &Graph) -> Program {
     // A function hides the operator of the same name.
-    let name = if is_name(&graph.name) && lookup(&graph.name).is_none() {
+    let declared = declared_operators(graph);
+    let is_declared = declared.iter().any(|def| def.name == graph.name);
+    let name = if is_name(&graph.name) && lookup(&graph.name).is_none() && !is_declared {
         graph.name.as_str()
     } else {
         "main"
@@ -58,9 +61,46 @@ pub fn to_program(graph: &Graph) -> Program {
         symbols: None,
         symbol_names: FxHashSet::default(),
     };
+    let declarations = declared.into_iter().filter_map(|def| {
+        let decl = declaration(def)?;
+        let doc = Some(def.doc.to_owned()).filter(|doc| !doc.is_empty());
+        let span = Default::default();
+        Some(OperatorDecl {
+            doc,
+            span,
+            ..decl.clone()
+        })
+    });
+    shared.program.operators.extend(declarations);
     let function = write_function(graph, name, &mut shared);
     shared.program.functions.push(function);
     shared.program
+}
+
+/// The declared operators that a graph calls, also in functions and in bodies, in an order in which they can be declared.
+fn declared_operators(graph: &Graph) -> Vec<&'static OpDef> {
+    let mut out = Vec::new();
+    let mut regions: Vec<Graph> = Vec::new();
+    let mut collect = |graph: &Graph, regions: &mut Vec<Graph>| {
+        for v in graph.rpo() {
+            if let Node::Call { op, attrs } = &graph.vertex(v).node {
+                if let Some(def) = op.def() {
+                    declarations_of(def, &mut out);
+                }
+                regions.extend(
+                    attrs
+                        .iter()
+                        .filter_map(|attr| attr.region())
+                        .map(|region| region_graph(region)),
+                );
+            }
+        }
+    };
+    collect(graph, &mut regions);
+    while let Some(inner) = regions.pop() {
+        collect(&inner, &mut regions);
+    }
+    out
 }
 
 /// The state shared by the functions of one program.

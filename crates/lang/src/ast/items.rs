@@ -1,5 +1,7 @@
 //! Functions, rules and files.
 
+use std::sync::Arc;
+
 use tautomer_diag::Span;
 
 use super::{Ast, Block, ExprId, Ident, Let, TypeExpr};
@@ -62,6 +64,133 @@ pub struct OpaqueDecl {
     pub span: Span,
 }
 
+/// An operator declared in a file: `operator double(x) { x + x }`.
+///
+/// Its expressions are in an arena of its own, so that a declaration can be kept apart from the file that it is in.
+#[derive(Debug, Clone)]
+pub struct OperatorDecl {
+    /// The expressions of its body, defaults and conditions.
+    pub ast: Arc<Ast>,
+    /// The doc comment, its lines joined.
+    pub doc: Option<String>,
+    /// Its name.
+    pub name: Ident,
+    /// The name was written as a string, with a domain: `"com.microsoft::Gelu"`.
+    pub quoted: bool,
+    /// Its operands.
+    pub operands: Vec<OperandDecl>,
+    /// Its attributes.
+    pub attrs: Vec<AttrDecl>,
+    /// Its results, if the declaration lists them.
+    pub results: Option<Vec<ResultDecl>>,
+    /// What it computes; without a body, it is a function of which nothing else is known.
+    pub body: Option<Block>,
+    /// `onnx "com.microsoft" Gelu 1`
+    pub onnx: Option<OnnxClause>,
+    /// `where …`: what holds of every call.
+    pub conditions: Vec<ExprId>,
+    /// `traits elementwise, unary`
+    pub traits: Vec<Ident>,
+    /// `cost elementwise(10)`
+    pub cost: Option<CostClause>,
+    /// Its span.
+    pub span: Span,
+}
+
+impl PartialEq for OperatorDecl {
+    /// True for copies of one declaration.
+    fn eq(&self, other: &OperatorDecl) -> bool {
+        Arc::ptr_eq(&self.ast, &other.ast)
+    }
+}
+
+/// How many values an operand of a declared operator takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mark {
+    /// Exactly one: `x`.
+    One,
+    /// One or none: `bias?`.
+    Optional,
+    /// One or more: `parts...`.
+    Variadic,
+}
+
+/// An operand of a declared operator: `bias?: f32[n]`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OperandDecl {
+    /// Its name.
+    pub name: Ident,
+    /// How many values it takes.
+    pub mark: Mark,
+    /// The declared type.
+    pub ty: Option<TypeExpr>,
+    /// Its span.
+    pub span: Span,
+}
+
+/// An attribute of a declared operator: `epsilon: float = 1e-5`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AttrDecl {
+    /// Its name.
+    pub name: Ident,
+    /// The values it accepts.
+    pub kind: AttrKindDecl,
+    /// It may be left out, and then has no value: `k: int?`.
+    pub optional: bool,
+    /// Its value when left out.
+    pub default: Option<ExprId>,
+    /// Its span.
+    pub span: Span,
+}
+
+/// The values that an attribute of a declared operator accepts.
+#[derive(Debug, Clone, PartialEq)]
+pub enum AttrKindDecl {
+    /// `int`, `float`, `bool`, `string`, `type`, `tensor`, `axis`
+    One(Ident),
+    /// `[int]`
+    List(Ident),
+    /// `"linear" | "nearest"`
+    OneOf(Vec<Arc<str>>, Span),
+}
+
+/// A result of a declared operator: `mean?: f32[n]`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ResultDecl {
+    /// Its name.
+    pub name: Option<Ident>,
+    /// Nodes of models may leave it out.
+    pub optional: bool,
+    /// The declared type.
+    pub ty: Option<TypeExpr>,
+    /// Its span.
+    pub span: Span,
+}
+
+/// `onnx "com.microsoft" Gelu 1`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OnnxClause {
+    /// The domain of the operator.
+    pub domain: Arc<str>,
+    /// Its name there.
+    pub name: Arc<str>,
+    /// The version of the domain.
+    pub version: Option<u32>,
+    /// Its span.
+    pub span: Span,
+}
+
+/// `cost elementwise(10)`
+#[derive(Debug, Clone, PartialEq)]
+pub struct CostClause {
+    /// How the cost is computed.
+    pub rule: Ident,
+    /// Operations per element.
+    pub operations: Option<f64>,
+    /// Its span.
+    pub span: Span,
+}
+
 /// A comment that is not documentation of an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Comment {
@@ -82,6 +211,8 @@ pub struct Program {
     pub pragma: Option<Span>,
     /// Declarations of opaque operators.
     pub opaques: Vec<OpaqueDecl>,
+    /// Declarations of operators.
+    pub operators: Vec<OperatorDecl>,
     /// Functions, in order.
     pub functions: Vec<Function>,
     /// A bare expression, with the definitions before it.
@@ -97,6 +228,7 @@ impl Program {
             ast: Ast::synthetic(),
             pragma: None,
             opaques: Vec::new(),
+            operators: Vec::new(),
             functions: Vec::new(),
             body: None,
             comments: Vec::new(),
@@ -129,6 +261,8 @@ pub struct Use {
 /// One item of a rule file.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Item {
+    /// `operator … { … }`
+    Operator(Box<OperatorDecl>),
     /// `rule … { … }`
     Rule(Box<Rule>),
     /// `example … { … => … }`
@@ -143,6 +277,7 @@ impl Item {
     /// Its span.
     pub fn span(&self) -> Span {
         match self {
+            Item::Operator(operator) => operator.span,
             Item::Rule(rule) => rule.span,
             Item::Example(example) | Item::NoExample(example) => example.span,
             Item::RuleSet(set) => set.span,

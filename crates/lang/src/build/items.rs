@@ -13,7 +13,7 @@ use super::Builder;
 impl<'s> Builder<'s> {
     /// A whole program.
     pub(in super::super) fn program(mut self, pair: Pair<'s>) -> Result<Program, Diagnostics> {
-        let (mut opaques, mut functions, mut body) = (Vec::new(), Vec::new(), None);
+        let (mut opaques, mut operators, mut functions, mut body) = (Vec::new(), Vec::new(), Vec::new(), None);
         let mut pragma = None;
         for part in pair.into_inner() {
             match part.as_rule() {
@@ -26,6 +26,7 @@ impl<'s> Builder<'s> {
                 }
                 Rule::pragma => pragma = self.pragma(part),
                 Rule::opaque => opaques.extend(self.opaque(part)),
+                Rule::operator => operators.extend(self.operator(part)),
                 Rule::body => body = Some(self.block(part)),
                 _ => {}
             }
@@ -35,6 +36,7 @@ impl<'s> Builder<'s> {
             ast: self.ast,
             pragma,
             opaques,
+            operators,
             functions,
             body,
             comments,
@@ -131,6 +133,7 @@ impl<'s> Builder<'s> {
                         });
                     }
                 }
+                Rule::operator => items.extend(self.operator(part).map(|operator| Item::Operator(Box::new(operator)))),
                 Rule::rule_decl => items.extend(self.rule(part).map(|rule| Item::Rule(Box::new(rule)))),
                 Rule::example => items.extend(self.example(part).map(|example| Item::Example(Box::new(example)))),
                 Rule::no_example => {
@@ -150,7 +153,7 @@ impl<'s> Builder<'s> {
     }
 
     /// The doc comment that ends right before `start`.
-    fn doc(&mut self, start: u32) -> Option<String> {
+    pub(super) fn doc(&mut self, start: u32) -> Option<String> {
         let source = std::sync::Arc::clone(&self.ast.source);
         let mut first = self.comments.partition_point(|comment| comment.span.start < start);
         let (end, mut next) = (first, start);
@@ -380,7 +383,7 @@ impl<'s> Builder<'s> {
         })
     }
 
-    fn exprs(&mut self, pair: Pair<'s>, out: &mut Vec<ExprId>) {
+    pub(super) fn exprs(&mut self, pair: Pair<'s>, out: &mut Vec<ExprId>) {
         for part in pair.into_inner().filter(|part| part.as_rule() == Rule::expr) {
             out.push(self.expr(part));
         }

@@ -8,6 +8,7 @@ impl<'a> Printer<'a> {
     pub(super) fn program(&mut self, program: &'a Program) {
         enum Part<'a> {
             Opaque(&'a OpaqueDecl),
+            Operator(&'a OperatorDecl),
             Function(&'a Function),
         }
         if let Some(span) = program.pragma {
@@ -17,11 +18,15 @@ impl<'a> Printer<'a> {
             self.end_item(span.end);
         }
         let opaques = program.opaques.iter().map(|opaque| (opaque.span, Part::Opaque(opaque)));
+        let operators = program
+            .operators
+            .iter()
+            .map(|operator| (operator.span, Part::Operator(operator)));
         let functions = program
             .functions
             .iter()
             .map(|function| (function.span, Part::Function(function)));
-        let mut parts: Vec<_> = opaques.chain(functions).collect();
+        let mut parts: Vec<_> = opaques.chain(operators).chain(functions).collect();
         parts.sort_by_key(|(span, _)| span.start);
         for (span, part) in parts {
             match part {
@@ -35,6 +40,7 @@ impl<'a> Printer<'a> {
                     self.type_expr(&opaque.result);
                     self.text(";");
                 }
+                Part::Operator(operator) => self.operator(operator),
                 Part::Function(function) => {
                     self.item(&function.doc, function.body.span.start, true);
                     self.function(function, 0, false);
@@ -60,6 +66,7 @@ impl<'a> Printer<'a> {
         }
         for item in &file.items {
             match item {
+                Item::Operator(operator) => self.operator(operator),
                 Item::Rule(rule) => self.rule(rule),
                 Item::Example(example) => self.example(example, "example"),
                 Item::NoExample(example) => self.example(example, "no-example"),
@@ -173,7 +180,7 @@ impl<'a> Printer<'a> {
         bare && self.fits(width) && !self.has_comments(rule.span)
     }
 
-    fn clause(&mut self, word: &str, exprs: &[ExprId]) {
+    pub(super) fn clause(&mut self, word: &str, exprs: &[ExprId]) {
         let Some(&last) = exprs.last() else { return };
         let end = self.ast.span(last).end;
         self.start_line(2);
@@ -237,7 +244,7 @@ impl<'a> Printer<'a> {
     }
 
     /// Definitions and the value, each on its own line; the last line is left open.
-    fn body(&mut self, lets: &'a [Let], result: ExprId, min: u8, indent: u32) {
+    pub(super) fn body(&mut self, lets: &'a [Let], result: ExprId, min: u8, indent: u32) {
         for (i, stmt) in lets.iter().enumerate() {
             if i > 0 {
                 self.start_statement(stmt.span.start, indent);
@@ -288,7 +295,7 @@ impl<'a> Printer<'a> {
         format!("{}{index}{colon}{}", param.name.as_str(), words.join(" "))
     }
 
-    fn comma_list(&mut self, items: &[String], indent: u32) {
+    pub(super) fn comma_list(&mut self, items: &[String], indent: u32) {
         let line = format!("({})", items.join(", "));
         if items.is_empty() || self.fits(line.chars().count() as u32 + 2) {
             self.text(&line);

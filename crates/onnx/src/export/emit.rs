@@ -50,7 +50,7 @@ pub(super) struct Emitter<'g> {
     nested: bool,
     /// Constants of a nested graph that the outer graph has to hold.
     pub(super) hoisted: Vec<TensorProto>,
-    proto: GraphProto,
+    pub(super) proto: GraphProto,
 }
 
 /// The message for a graph whose calls can all be rendered in `opset`.
@@ -350,6 +350,10 @@ impl Emitter<'_> {
                 let tensor = self.params.get(base).ok_or("the parameter has no value")?;
                 self.initializer(&name, tensor, true)
             }
+            Node::Call {
+                op: Op::Known(def),
+                attrs,
+            } if def.foreign().is_some() => self.declared(v, def, attrs),
             Node::Call {
                 op: Op::Known(def),
                 attrs,

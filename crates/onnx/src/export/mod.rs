@@ -5,6 +5,7 @@
 //! so.
 
 mod call;
+mod declared;
 mod emit;
 mod extents;
 mod flow;
@@ -13,6 +14,8 @@ mod scalars;
 
 use std::collections::HashSet;
 use std::sync::Arc;
+
+pub use declared::declared_in;
 
 use super::OnnxInfo;
 use super::import::onnx_name;
@@ -46,6 +49,11 @@ pub fn export(graph: &Graph, params: &Params, info: &OnnxInfo) -> Result<Exporte
     let mut info = info.clone();
     if opset != info.opset() {
         notes.push(raise(&graph, &mut info, opset, &reason)?);
+    }
+    for foreign in declared::foreign_names(&graph) {
+        info.opsets
+            .entry(foreign.domain.to_owned())
+            .or_insert(i64::from(foreign.version));
     }
     let graph_proto = emit::emit(&graph, params, &info, opset)?;
     let model = ModelProto {
@@ -112,6 +120,9 @@ struct Failing {
 
 /// Whether there is a kernel for a call in an operator set; an error if the operator set cannot express the call.
 fn renders(graph: &Graph, v: VertexId, def: &'static OpDef, attrs: &Attrs, opset: i64) -> Result<bool, String> {
+    if def.foreign().is_some() {
+        return declared::attributes(def, attrs).map(|_| true);
+    }
     if flow::is_special(def) {
         let first = flow::first_opset(graph, v, def);
         return match opset < first {
@@ -147,6 +158,9 @@ impl Target {
 
     /// True if the operator set can express the call, with a kernel if that is required.
     pub fn allows(&self, call: &Infer<'_>, result: &Type) -> bool {
+        if call.def.foreign().is_some() {
+            return declared::attributes(call.def, call.attrs).is_ok();
+        }
         let Some((_, since)) = onnx_name(call.def) else {
             return false;
         };

@@ -208,7 +208,7 @@ impl<'a> Importer<'a> {
     }
 
     /// The values of the results of a call, or `None` if the node has more results than the call.
-    fn split_results(&mut self, v: VertexId, node: &NodeProto) -> Option<Vec<Option<VertexId>>> {
+    pub(super) fn split_results(&mut self, v: VertexId, node: &NodeProto) -> Option<Vec<Option<VertexId>>> {
         let last = node
             .output
             .iter()
@@ -359,7 +359,7 @@ fn check_form(node: &NodeProto, schema: &Schema, inputs: &[Option<VertexId>]) ->
 }
 
 /// Converts an ONNX value to the kind of the table's attribute: integers stand for booleans and element types.
-fn coerce(attr: &AttrDef, value: &AttrValue) -> Option<AttrValue> {
+pub(super) fn coerce(attr: &AttrDef, value: &AttrValue) -> Option<AttrValue> {
     match (attr.kind, value) {
         (AttrKind::Bool, AttrValue::Int(d)) => Some(AttrValue::Bool(d.as_const()? != 0)),
         (AttrKind::DType, AttrValue::Int(d)) => {

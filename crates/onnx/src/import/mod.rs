@@ -7,6 +7,7 @@
 mod body;
 mod call;
 mod constant;
+mod declared;
 mod flow;
 mod function;
 mod legacy;
@@ -33,7 +34,7 @@ use super::types::{Symbols, foreign, import_type, is_foreign};
 use function::{Functions, Key};
 use tautomer_diag::{Diagnostic, Diagnostics, Severity};
 use tautomer_graph::{Graph, Node, Params, VertexId, Workload};
-use tautomer_op::OpError;
+use tautomer_op::{OpError, Scope};
 use tautomer_tensor::{TensorType, Type};
 
 /// An imported model.
@@ -51,7 +52,15 @@ pub struct Imported {
 ///
 /// # Errors
 /// The model is invalid: values that no node computes, cycles, nodes with invalid operands.
-pub fn import(mut model: ModelProto, folder: Option<&Path>) -> Result<Imported, Diagnostics> {
+pub fn import(model: ModelProto, folder: Option<&Path>) -> Result<Imported, Diagnostics> {
+    import_in(model, folder, &Scope::default())
+}
+
+/// As [`import`]; nodes of other domains whose operators `scope` declares become calls of these.
+///
+/// # Errors
+/// As [`import`].
+pub fn import_in(mut model: ModelProto, folder: Option<&Path>, scope: &Scope) -> Result<Imported, Diagnostics> {
     let Some(graph) = model.graph.take() else {
         return Err(structure("the model has no graph").into());
     };
@@ -61,6 +70,7 @@ pub fn import(mut model: ModelProto, folder: Option<&Path>) -> Result<Imported, 
     }
     let functions = Arc::new(function::by_key(&info.functions));
     let mut importer = Importer::new(&graph, info, folder, functions);
+    importer.scope = scope.clone();
     importer.run();
     problems.extend(std::mem::take(&mut importer.problems).iter().cloned());
     for (op, count) in &importer.carried {
@@ -165,6 +175,8 @@ struct Importer<'a> {
     /// Names that a node, a nested graph or a result refers to.
     used: HashSet<String>,
     declared: HashMap<&'a str, &'a TypeProto>,
+    /// The operators that are declared in files.
+    scope: Scope,
     /// Functions local to the model.
     functions: Arc<Functions>,
     /// The functions that are being inlined, outermost first.
@@ -194,6 +206,7 @@ impl<'a> Importer<'a> {
             params: Params::new(),
             opset: info.opset(),
             functions,
+            scope: Scope::default(),
             path: Vec::new(),
             inlined: 0,
             prefix: String::new(),
@@ -380,6 +393,12 @@ impl<'a> Importer<'a> {
             {
                 return Ok(results);
             }
+        }
+        if !is_default_domain(node)
+            && captures.is_empty()
+            && let Some(results) = self.declared_node(node, inputs)
+        {
+            return Ok(results);
         }
         self.opaque(node, inputs, captured, captures)
     }

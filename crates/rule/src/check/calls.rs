@@ -9,7 +9,7 @@ use tautomer_diag::{Diagnostic, Span};
 use tautomer_graph::term;
 use tautomer_lang::ast::{Ast, Attrs, ExprId, ExprKind, RuleClass, UnaryOp};
 use tautomer_lang::format_expr;
-use tautomer_op::{self as op, AttrDef, Default as AttrDefault, OpDef};
+use tautomer_op::{AttrDef, Default as AttrDefault, OpDef};
 
 impl Checker<'_> {
     #[expect(
@@ -33,7 +33,7 @@ impl Checker<'_> {
         if let Some(variable) = state.operators.iter().position(|v| &*v.name == name) {
             return self.call_of(variable, args, attrs, span, state, depth);
         }
-        let Some(def) = op::lookup(name) else {
+        let Some(def) = self.scope.find(name, false) else {
             self.unknown_operator(name, name_span);
             return None;
         };

@@ -5,7 +5,9 @@ mod kinds;
 mod lists;
 mod names;
 mod nodes;
+mod operators;
 mod probe;
+mod sets;
 mod source;
 mod types;
 
@@ -19,14 +21,11 @@ pub use probe::instances;
 
 use super::example::{Example, ExampleKind};
 use super::pattern::{OpVariable, Variable};
-use super::{Class, Group, Rule, RuleSet, compare_rules};
+use super::{Class, Rule, RuleSet, compare_rules};
 use tautomer_diag::{Diagnostic, Diagnostics, Severity, Span, did_you_mean};
-use tautomer_graph::term::TERM_FUNCTIONS;
-use tautomer_graph::{BuildOptions, build_function};
-use tautomer_lang::ast::{
-    Ast, Attrs, Block, Example as ExampleAst, ExprId, Item, OpBinder, Rule as RuleAst, RuleFile, Side,
-};
-use tautomer_op::{self as op, OpDef, OpTraits};
+use tautomer_graph::{BuildOptions, build_function, declare, declare_checked};
+use tautomer_lang::ast::{Ast, Block, Example as ExampleAst, ExprId, Item, Rule as RuleAst, RuleFile, Side};
+use tautomer_op::Scope;
 
 /// The maximum nesting depth of an expression in a rule.
 const MAX_RULE_DEPTH: usize = 200;
@@ -46,7 +45,23 @@ const MAX_RULE_DEPTH: usize = 200;
 /// assert_eq!(&*set.rules[0].name, "neg-of-neg");
 /// ```
 pub fn load_rules(file: RuleFile) -> Result<RuleSet, Diagnostics> {
-    load(file, true)
+    load(file, true, &Scope::default())
+}
+
+/// Like [`load_rules`], for a file that may mention the operators of `scope` besides its own.
+///
+/// # Errors
+/// Every problem found, with its place.
+pub fn load_rules_in(file: RuleFile, scope: &Scope) -> Result<RuleSet, Diagnostics> {
+    load(file, true, scope)
+}
+
+/// Like [`load_checked_rules`], for a file that may mention the operators of `scope` besides its own.
+///
+/// # Errors
+/// Every problem found, with its place.
+pub fn load_checked_rules_in(file: RuleFile, scope: &Scope) -> Result<RuleSet, Diagnostics> {
+    load(file, false, scope)
 }
 
 /// Like [`load_rules`], for rules that were checked before: they are neither tried on operands nor compared.
@@ -54,20 +69,41 @@ pub fn load_rules(file: RuleFile) -> Result<RuleSet, Diagnostics> {
 /// # Errors
 /// Every problem found, with its place.
 pub fn load_checked_rules(file: RuleFile) -> Result<RuleSet, Diagnostics> {
-    load(file, false)
+    load(file, false, &Scope::default())
 }
 
-fn load(file: RuleFile, thorough: bool) -> Result<RuleSet, Diagnostics> {
+fn load(file: RuleFile, thorough: bool, outer: &Scope) -> Result<RuleSet, Diagnostics> {
     let mut ast = file.ast;
     let lists = lists::constants(&mut ast, &file.items);
     let ast = Arc::new(ast);
+    let operators = file.items.iter().filter_map(|item| match item {
+        Item::Operator(operator) => Some(&**operator),
+        _ => None,
+    });
+    let (own, declared) = if thorough {
+        declare(operators, outer)
+    } else {
+        declare_checked(operators, outer)
+    };
+    if declared.has_errors() {
+        // Rules that mention these operators would be reported as well.
+        let mut problems = declared.in_source(&ast.source);
+        problems.sort();
+        return Err(problems);
+    }
+    let mut scope = outer.clone();
+    scope.extend(&own);
     let mut checker = Checker {
         ast: &ast,
         lists,
-        problems: Diagnostics::new(),
+        problems: declared,
         thorough,
+        scope,
     };
-    let mut set = RuleSet::default();
+    let mut set = RuleSet {
+        operators: own,
+        ..RuleSet::default()
+    };
     let mut names: BTreeMap<Arc<str>, Span> = BTreeMap::new();
     for item in &file.items {
         let Item::Rule(rule) = item else { continue };
@@ -106,6 +142,8 @@ struct Checker<'a> {
     problems: Diagnostics,
     /// True to try the rules on operands as well.
     thorough: bool,
+    /// The declared operators that the file may mention.
+    scope: Scope,
 }
 
 impl Checker<'_> {
@@ -181,6 +219,7 @@ impl Checker<'_> {
                 span: rule.span,
                 name_span: rule.name.span,
                 ast: ast.clone(),
+                scope: self.scope.clone(),
             });
         }
         self.check_conditions(rule);
@@ -199,59 +238,6 @@ impl Checker<'_> {
         new.any(|p| p.severity == Severity::Error)
     }
 
-    /// The operators that `for f in …:` allows: those with all the traits, or those named.
-    fn operator_variable(&mut self, binder: &OpBinder) -> OpVariable {
-        let mut traits = OpTraits::NONE;
-        let mut named: Vec<&'static OpDef> = Vec::new();
-        let mut ok = true;
-        for word in &binder.bound {
-            let name = word.as_str();
-            if let Some(wanted) = OpTraits::by_name(name) {
-                traits = traits.and(wanted);
-            } else if let Some(def) = op::lookup(&name.replace('-', "_")) {
-                named.push(def);
-            } else {
-                let known = OpTraits::all_names().chain(op::table().flat_map(OpDef::names));
-                let problem = Diagnostic::error(
-                    "T0308",
-                    format!("`{name}` is neither a property of operators nor an operator"),
-                )
-                .label(word.span, "");
-                self.problems.push(match did_you_mean(name, known) {
-                    Some(close) => problem.help(format!("did you mean `{close}`?")),
-                    None => {
-                        let all: Vec<&str> = OpTraits::all_names().collect();
-                        problem.help(format!("the properties are {}", all.join(", ")))
-                    }
-                });
-                ok = false;
-            }
-        }
-        let choices: Vec<&'static OpDef> = op::table()
-            .filter(|def| named.is_empty() || named.iter().any(|n| std::ptr::eq(*n, *def)))
-            .filter(|def| def.traits.contains(traits) && !def.traits.contains(OpTraits::NONDETERMINISTIC))
-            .collect();
-        if ok && choices.is_empty() {
-            self.problems.push(
-                Diagnostic::error(
-                    "T0311",
-                    format!(
-                        "no operator has all the properties that `{}` requires",
-                        binder.var.as_str()
-                    ),
-                )
-                .label(binder.span, "")
-                .help("remove one of the properties"),
-            );
-            ok = false;
-        }
-        OpVariable {
-            name: binder.var.name.clone(),
-            // After a problem it may be any operator, so that the rest of the rule is still checked.
-            choices: if ok { choices } else { op::table().collect() },
-        }
-    }
-
     fn example(&mut self, example: &ExampleAst, rules: &BTreeMap<Arc<str>, Span>) -> Option<Example> {
         if !rules.contains_key(&example.name.name) {
             let problem = Diagnostic::error(
@@ -267,7 +253,11 @@ impl Checker<'_> {
             return None;
         }
         let ast = self.ast;
-        let mut build = |function| match build_function(ast, function, &BuildOptions::default()) {
+        let options = BuildOptions {
+            scope: self.scope.clone(),
+            ..BuildOptions::default()
+        };
+        let mut build = |function| match build_function(ast, function, &options) {
             Ok(graph) => Some(graph),
             Err(problems) => {
                 self.problems.extend(problems);
@@ -286,159 +276,5 @@ impl Checker<'_> {
             source: source?,
             kind,
         })
-    }
-
-    /// The sets of the file. Their members are rules and sets of the file and of the files it uses.
-    fn groups(&mut self, items: &[Item], rules: &BTreeMap<Arc<str>, Span>, uses: bool) -> Vec<Group> {
-        let mut known: BTreeMap<Arc<str>, Span> = rules.clone();
-        let mut out = Vec::new();
-        for item in items {
-            let Item::RuleSet(set) = item else { continue };
-            if let Some(before) = known.insert(set.name.name.clone(), set.name.span) {
-                self.problems.push(
-                    Diagnostic::error("T0306", format!("`{}` is defined twice", set.name.name))
-                        .label(set.name.span, "again here")
-                        .secondary(before, "first here")
-                        .help("rules and sets are selected by name; rename one"),
-                );
-            }
-        }
-        for item in items {
-            let Item::RuleSet(set) = item else { continue };
-            for member in &set.members {
-                if known.contains_key(&member.name) || uses {
-                    continue;
-                }
-                let problem = Diagnostic::error("T0307", format!("there is no rule or set `{}`", member.name))
-                    .label(member.span, "");
-                let close = did_you_mean(member.as_str(), known.keys().map(|n| &**n));
-                self.problems.push(match close {
-                    Some(close) => problem.help(format!("did you mean `{close}`?")),
-                    None => problem.help("members are rules and sets of this file, or of the files it uses"),
-                });
-            }
-            out.push(Group {
-                name: set.name.name.clone(),
-                doc: set.doc.clone().unwrap_or_default(),
-                members: set.members.iter().map(|m| m.name.clone()).collect(),
-            });
-        }
-        self.circles(items, &out);
-        out
-    }
-
-    /// Reports sets that are part of themselves, each cycle once.
-    fn circles(&mut self, items: &[Item], groups: &[Group]) {
-        let place = |name: &Arc<str>| groups.iter().position(|g| g.name == *name);
-        let mut told = vec![false; groups.len()];
-        for start in 0..groups.len() {
-            let mut seen = vec![false; groups.len()];
-            let mut stack: Vec<usize> = groups[start].members.iter().filter_map(place).collect();
-            while let Some(at) = stack.pop() {
-                if !std::mem::replace(&mut seen[at], true) {
-                    stack.extend(groups[at].members.iter().filter_map(place));
-                }
-            }
-            if seen[start] && !told[start] {
-                // Sets reachable from here are not reported again, since those on the same cycles are among them.
-                told.iter_mut().zip(&seen).for_each(|(told, seen)| *told |= *seen);
-                let name = &groups[start].name;
-                let spans = items.iter().filter_map(|item| match item {
-                    Item::RuleSet(set) if set.name.name == *name => Some(set.name.span),
-                    _ => None,
-                });
-                let problem = Diagnostic::error("T0317", format!("the set `{name}` is part of itself"));
-                self.problems.push(
-                    spans
-                        .fold(problem, |p, span| p.label(span, ""))
-                        .help("remove one of its members, or list the rules themselves"),
-                );
-            }
-        }
-    }
-
-    fn unknown_operator(&mut self, name: &str, span: Span) {
-        let problem =
-            Diagnostic::error("T0101", format!("unknown operator `{name}`")).label(span, "not in the operator table");
-        self.problems.push(
-            match did_you_mean(
-                name,
-                op::table().flat_map(OpDef::names).chain(TERM_FUNCTIONS.iter().copied()),
-            ) {
-                Some(close) => problem.help(format!("did you mean `{close}`?")),
-                None => problem,
-            },
-        );
-    }
-
-    /// Reports a wrong number of operands; with `open`, more operands may follow.
-    fn arity(&mut self, def: &'static OpDef, given: usize, open: bool, span: Span) -> bool {
-        let (least, most) = def.arity();
-        if (open || given >= least) && most.is_none_or(|m| given <= m) {
-            return true;
-        }
-        let plural = |n: usize| {
-            if n == 1 {
-                "1 operand".to_owned()
-            } else {
-                format!("{n} operands")
-            }
-        };
-        let takes = match most {
-            None => format!("at least {}", plural(least)),
-            Some(m) if m == least => plural(m),
-            Some(m) => format!("{least} to {m} operands"),
-        };
-        let names: Vec<&str> = def.operands.iter().map(|o| o.name).collect();
-        let are = if given == 1 { "is" } else { "are" };
-        let problem = Diagnostic::error(
-            "T0102",
-            format!(
-                "`{}`: takes {takes} ({}), but {given} {are} given",
-                def.name,
-                names.join(", ")
-            ),
-        )
-        .label(span, "");
-        let too_many = most.map_or(0, |most| given.saturating_sub(most));
-        let attrs: Vec<&str> = def.attrs.iter().map(|a| a.name).take(too_many).collect();
-        self.problems.push(match attrs.first() {
-            Some(first) => problem.help(format!(
-                "write attributes in braces after the operands: `{}({}) {{{first} = …}}`",
-                def.name,
-                names.join(", ")
-            )),
-            None => problem,
-        });
-        false
-    }
-
-    fn attr_names(&mut self, def: &'static OpDef, attrs: &Attrs) -> bool {
-        let mut ok = true;
-        for (i, entry) in attrs.entries.iter().enumerate() {
-            if def.attr_index(entry.name.as_str()).is_none() {
-                let problem = Diagnostic::error(
-                    "T0103",
-                    format!("`{}` has no attribute `{}`", def.name, entry.name.name),
-                )
-                .label(entry.name.span, "");
-                let names: Vec<&str> = def.attrs.iter().map(|a| a.name).collect();
-                self.problems
-                    .push(match did_you_mean(entry.name.as_str(), names.iter().copied()) {
-                        Some(close) => problem.help(format!("did you mean `{close}`?")),
-                        None if names.is_empty() => problem.help("it takes no attributes"),
-                        None => problem.help(format!("its attributes are {}", names.join(", "))),
-                    });
-                ok = false;
-            } else if let Some(first) = attrs.entries[..i].iter().find(|e| e.name.name == entry.name.name) {
-                self.problems.push(
-                    Diagnostic::error("T0103", format!("attribute `{}` is given twice", entry.name.name))
-                        .label(entry.name.span, "again here")
-                        .secondary(first.name.span, "first here"),
-                );
-                ok = false;
-            }
-        }
-        ok
     }
 }

@@ -10,7 +10,6 @@ use super::{Checker, MAX_RULE_DEPTH};
 use tautomer_diag::{Diagnostic, did_you_mean};
 use tautomer_graph::term;
 use tautomer_lang::ast::{Ast, DimExpr, Dims, ExprId, ExprKind, LetNames, Rule as RuleAst, RuleParam, Side, TypeKind};
-use tautomer_op as op;
 
 impl Checker<'_> {
     /// Checks that the source binds every name of the target and the conditions, and contains every variable.
@@ -214,9 +213,9 @@ impl Checker<'_> {
                 quoted,
             } => {
                 let variable = names.operators.contains(&callee.name);
-                let def = op::lookup(&callee.name).filter(|_| !variable);
+                let def = self.scope.find(&callee.name, *quoted).filter(|_| !variable);
                 let function = term::TERM_FUNCTIONS.contains(&callee.as_str());
-                if !quoted && def.is_none() && !function && !variable {
+                if def.is_none() && (*quoted || !function && !variable) {
                     self.unknown_operator(&callee.name, callee.span);
                 }
                 children.extend(args);
@@ -225,7 +224,6 @@ impl Checker<'_> {
                     .filter(|a| matches!(ast.kind(**a), ExprKind::Comprehension { .. }))
                     .count();
                 if let Some(def) = def
-                    && !quoted
                     && !function
                 {
                     self.arity(def, args.len() - spread, spread > 0, span);

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use super::terms::{Head, Meaning, TermId, Terms};
 use crate::{AttrPattern, Count, Item, ListItem, PatternId, PatternNode, ProjIndex, Rule, Variable};
 use tautomer_lang::ast::{Ast, Attrs, Block, DimExpr, Dims, ExprId, ExprKind, LetNames, TypeKind};
-use tautomer_op::{self as op, OpDef};
+use tautomer_op::OpDef;
 
 /// A rule as terms.
 #[derive(Debug)]
@@ -226,10 +226,7 @@ impl Reader<'_> {
                 self.call(op.operator().unwrap_or_else(|| op.symbol()), &[*lhs, *rhs], None)
             }
             ExprKind::Call {
-                callee,
-                args,
-                attrs,
-                quoted: false,
+                callee, args, attrs, ..
             } => self.call(callee.as_str(), args, attrs.as_deref()),
             ExprKind::Project { base, index } => {
                 let base = self.expr(*base);
@@ -301,7 +298,7 @@ impl Reader<'_> {
             let name = variable.name.clone();
             return self.call_of(&name, operands, rest);
         }
-        let Some(def) = op::lookup(name) else {
+        let Some(def) = self.rule.scope.find(name, false) else {
             return self.terms.form(name, operands);
         };
         let mut values = Vec::with_capacity(def.attrs.len());

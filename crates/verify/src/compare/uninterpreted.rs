@@ -25,6 +25,7 @@ pub(crate) fn uninterpreted(
     }
     let mut seed = FxHasher::default();
     def.name.hash(&mut seed);
+    def.declared.map(|declared| declared.text).hash(&mut seed);
     attrs.hash(&mut seed);
     let mut start = seed.finish();
     let items = match result {

@@ -105,11 +105,11 @@ fn attr(value: &AttrValue, dims: &Dims) -> AttrValue {
     }
 }
 
-/// True for opaque and nondeterministic operators.
+/// True for opaque and nondeterministic operators, and for those declared without a body.
 fn is_unknown(op: &Op) -> bool {
     match op {
         Op::Opaque(_) => true,
-        Op::Known(def) => def.traits.contains(OpTraits::NONDETERMINISTIC),
+        Op::Known(def) => def.is_uninterpreted() || def.traits.contains(OpTraits::NONDETERMINISTIC),
     }
 }
 

@@ -62,6 +62,10 @@ struct Skeleton {
 /// Proves a rule at all ranks up to a bound that is enough; `None` if no bound is known or a proof fails.
 pub(super) fn prove(at: &AtLevel<'_>, forms: &[Prepared], given: &Given, coverage: &mut Coverage) -> Option<Ranks> {
     let rule = at.scope.rule();
+    // A declaration may ask for any ranks, which is not looked for here.
+    if rule.source.operators().any(|def| def.declared.is_some()) {
+        return None;
+    }
     let text = Text::of(rule)?;
     let skeletons = skeletons(at.scope, forms)?;
     // Below this rank, operators may ask for a rank.

@@ -1,15 +1,15 @@
 //! The fingerprint of a rule: a hash of everything its verdict depends on, its text and the rows of its operators.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
 use crate::instance::seeds::examples_of;
 use tautomer_diag::Source;
-use tautomer_graph::to_program;
+use tautomer_graph::{declaration, to_program};
 use tautomer_lang::ast::{Ast, ExprKind, Item};
 use tautomer_lang::{format_program, format_rules, parse_program, parse_rules};
-use tautomer_op::{OpDef, lookup};
+use tautomer_op::{OpDef, Scope};
 use tautomer_rule::{Example, ExampleKind, Rule};
 
 /// 32 hexadecimal digits that change with anything the verdict of the rule depends on: its name, direction and class,
@@ -35,7 +35,10 @@ use tautomer_rule::{Example, ExampleKind, Rule};
 pub fn fingerprint(rule: &Rule) -> String {
     let mut text = format!("{}\n{}\n", rule.name, rule.class);
     let source = Arc::new(Source::new("rule", rule.ast.source.slice(rule.span)));
-    let mut found = Operators::default();
+    let mut found = Operators {
+        scope: rule.scope.clone(),
+        ..Operators::default()
+    };
     for variable in &rule.operators {
         found.waiting.extend(&variable.choices);
     }
@@ -83,6 +86,8 @@ pub fn examples_fingerprint(rule: &Rule, examples: &[Example]) -> String {
 #[derive(Default)]
 struct Operators {
     waiting: Vec<&'static OpDef>,
+    /// The declared operators that the rule may mention.
+    scope: Scope,
 }
 
 impl Operators {
@@ -94,15 +99,24 @@ impl Operators {
                 ExprKind::Unary { op, .. } => Some(op.operator()),
                 _ => None,
             };
-            self.waiting.extend(name.and_then(lookup));
+            self.waiting.extend(name.and_then(|name| self.scope.find(name, false)));
         }
     }
 
     /// All operators found, including those that bodies call, sorted by name.
     fn with_those_of_bodies(mut self) -> impl Iterator<Item = &'static OpDef> {
-        let mut names = BTreeSet::new();
+        let mut found = BTreeMap::new();
         while let Some(def) = self.waiting.pop() {
-            if !names.insert(def.name) {
+            if found.insert(def.name, def).is_some() {
+                continue;
+            }
+            if let Some(decl) = declaration(def) {
+                // What the declared operators that it calls are called elsewhere does not matter.
+                self.waiting
+                    .extend(def.declared.iter().flat_map(|declared| declared.calls));
+                let outer = std::mem::take(&mut self.scope);
+                self.calls_of(&decl.ast);
+                self.scope = outer;
                 continue;
             }
             let body = def.composite_body().map(|body| Arc::new(Source::new(def.name, body)));
@@ -110,7 +124,7 @@ impl Operators {
                 self.calls_of(&program.ast);
             }
         }
-        names.into_iter().filter_map(lookup)
+        found.into_values()
     }
 }
 
@@ -125,12 +139,10 @@ fn row(def: &OpDef) -> String {
         let _ = write!(out, "{} {:?} {:?},", attr.name, attr.kind, attr.default);
     }
     let traits: Vec<_> = def.traits.names().collect();
-    let _ = writeln!(
-        out,
-        "}} {} {}",
-        traits.join(" "),
-        def.composite_body().unwrap_or_default()
-    );
+    let body = def
+        .declared
+        .map_or(def.composite_body(), |declared| Some(declared.text));
+    let _ = writeln!(out, "}} {} {}", traits.join(" "), body.unwrap_or_default());
     out
 }
 
@@ -197,7 +209,7 @@ mod tests {
     #[test]
     fn fingerprints_cover_operators_of_bodies() {
         let mut found = Operators::default();
-        found.waiting.extend(lookup("silu"));
+        found.waiting.extend(tautomer_op::lookup("silu"));
         let names: Vec<_> = found.with_those_of_bodies().map(|def| def.name).collect();
         assert_eq!(names, ["add", "div", "exp", "mul", "neg", "sigmoid", "silu"]);
     }

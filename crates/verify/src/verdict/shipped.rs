@@ -5,7 +5,8 @@ use std::sync::{Arc, OnceLock};
 use super::lock::{Entry, Lock};
 use tautomer_diag::{Diagnostics, Source};
 use tautomer_rule::{
-    Example, NamedText, Rule, composite_rules, library, library_files, library_set, library_set_files, shipped,
+    Example, NamedText, Rule, composite_rules, library, library_files, library_set, library_set_files, operator_files,
+    shipped,
 };
 
 /// A rule with its examples.
@@ -101,6 +102,7 @@ pub fn is_shipped(source: &Source) -> bool {
     library_files()
         .iter()
         .chain(sets)
+        .chain(operator_files())
         .any(|&(name, text)| name == source.name && text == source.text)
         || composite().is_some_and(|own| own.name == source.name && own.text == source.text)
 }

@@ -61,6 +61,7 @@ fn target(rule: &Rule, found: &mut Found) -> Result<Vec<VertexId>, Option<Diagno
         .map(|t| t.dtype);
     let mut builder = Builder::new(&rule.ast, &mut found.graph);
     builder.fold_terms = true;
+    builder.scope = rule.scope.clone();
     for name in &found.order {
         builder.bind(name, found.names.get(name).cloned());
     }

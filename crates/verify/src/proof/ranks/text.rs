@@ -358,6 +358,9 @@ impl Text {
                 for &arg in args {
                     self.value(rule, arg)?;
                 }
+                if rule.scope.declared(callee.as_str()).is_some() {
+                    return None;
+                }
                 let def = tautomer_op::lookup(callee.as_str());
                 let entries = attrs.iter().flat_map(|a| &a.entries);
                 let mut given: FxHashSet<&str> = FxHashSet::default();

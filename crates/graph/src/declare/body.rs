@@ -1,0 +1,67 @@
+//! The body of a declared operator as a function.
+
+use std::any::Any;
+
+use tautomer_lang::ast::{Function, Mark, OperatorDecl, Param, ParamClass, Program};
+use tautomer_op::{AttrDef, AttrValue, OpDef, Operand, OperandKind};
+use tautomer_tensor::Type;
+
+use super::{Code, synthetic};
+use crate::build::Builder;
+use crate::sink::Sink;
+use crate::term::{self, Term};
+
+/// What is kept with a declared operator.
+pub(crate) fn code_of(def: &OpDef) -> Option<&'static Code> {
+    let code: &'static dyn Any = def.declared?.code;
+    code.downcast_ref()
+}
+
+/// The expressions of a declaration, and its body as the only function.
+pub(super) fn program(decl: &OperatorDecl) -> Program {
+    let mut program = synthetic(decl);
+    let params = decl.operands.iter().map(|operand| Param {
+        name: operand.name.clone(),
+        positional: None,
+        class: ParamClass::Input,
+        // The type of a variadic operand is that of each value.
+        ty: operand.ty.clone().filter(|_| operand.mark != Mark::Variadic),
+        span: operand.span,
+    });
+    program.functions.extend(decl.body.clone().map(|body| Function {
+        doc: None,
+        name: Some(decl.name.clone()),
+        params: params.collect(),
+        result: None,
+        body,
+        span: decl.span,
+    }));
+    program
+}
+
+/// Binds the names of the operands and attributes of a call in the body of its operator. A variadic operand is the list
+/// of its values.
+pub(crate) fn bind_operands<K: Sink>(
+    builder: &mut Builder<'_, K>,
+    (declared, attr_defs): (&[Operand], &[AttrDef]),
+    names: &[std::sync::Arc<str>],
+    operands: &[K::V],
+    attrs: &[AttrValue],
+) {
+    for (attr, value) in attr_defs.iter().zip(attrs) {
+        builder.bind(&attr.name.into(), Some(term::from_attr(value)));
+    }
+    for (i, name) in names.iter().enumerate() {
+        let value = match declared.get(i).map(|o| o.kind) {
+            Some(OperandKind::Variadic) => {
+                let rest = operands.get(i..).unwrap_or_default();
+                Term::List(rest.iter().cloned().map(Term::Value).collect())
+            }
+            _ => {
+                let given = operands.get(i).filter(|v| builder.sink.ty(v) != Type::Absent);
+                given.map_or(Term::None, |v| Term::Value(v.clone()))
+            }
+        };
+        builder.bind(name, Some(value));
+    }
+}

@@ -1,0 +1,126 @@
+//! Operators that files declare, and the names by which texts know them.
+//!
+//! A declared operator has an [`OpDef`] like the rows of the table, so that every stage treats it alike. Equal
+//! declarations have one definition, as equal strings have one symbol in an interner; which names stand for which
+//! definitions is the business of a [`Scope`], and each text has its own.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::panic::RefUnwindSafe;
+use std::sync::Arc;
+
+use super::{OpDef, lookup};
+
+/// What a declaration says about an operator besides what a row of the table has.
+#[derive(Clone, Copy)]
+pub struct Declared {
+    /// The declaration in canonical form, without documentation. Together with the definitions it refers to, it decides
+    /// whether two declarations are the same.
+    pub text: &'static str,
+    /// The declared operators that its body calls.
+    pub calls: &'static [&'static OpDef],
+    /// Its results; one without a name if the declaration does not list them.
+    pub results: &'static [DeclaredResult],
+    /// Its counterpart in models.
+    pub onnx: Option<ForeignName>,
+    /// What the crate that checked the declaration keeps with it.
+    pub code: &'static (dyn Any + Send + Sync + RefUnwindSafe),
+}
+
+/// A result of a declared operator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DeclaredResult {
+    /// Its name, if it has one.
+    pub name: Option<&'static str>,
+    /// Nodes of models may leave it out.
+    pub optional: bool,
+}
+
+/// An operator of an ONNX domain other than the default one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ForeignName {
+    /// `com.microsoft`
+    pub domain: &'static str,
+    /// `SkipLayerNormalization`
+    pub name: &'static str,
+    /// The version of the domain.
+    pub version: u32,
+}
+
+impl fmt::Debug for Declared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.text)
+    }
+}
+
+/// The declared operators that a text may mention, by name.
+///
+/// ```
+/// use tautomer_op::Scope;
+///
+/// assert_eq!(Scope::default().find("relu", false).map(|def| def.name), Some("relu"));
+/// assert!(Scope::default().find("com.microsoft::Gelu", true).is_none());
+/// ```
+#[derive(Clone, Default)]
+pub struct Scope {
+    names: Arc<BTreeMap<Arc<str>, &'static OpDef>>,
+}
+
+impl Scope {
+    /// The operator that a call means: a declared one, or one of the table unless the name is quoted.
+    pub fn find(&self, name: &str, quoted: bool) -> Option<&'static OpDef> {
+        match self.declared(name) {
+            None if !quoted => lookup(name),
+            found => found,
+        }
+    }
+
+    /// The declared operator of that name.
+    pub fn declared(&self, name: &str) -> Option<&'static OpDef> {
+        self.names.get(name).copied()
+    }
+
+    /// The declared operator that stands for `name` of `domain` in models.
+    pub fn in_models(&self, domain: &str, name: &str) -> Option<&'static OpDef> {
+        let is_it = |def: &&OpDef| {
+            def.foreign()
+                .is_some_and(|foreign| foreign.domain == domain && foreign.name == name)
+        };
+        // A quoted name is the name in models; an `onnx` line gives an operator one besides its short name.
+        self.declared(&format!("{domain}::{name}"))
+            .filter(is_it)
+            .or_else(|| self.names.values().copied().find(|def| is_it(def)))
+    }
+
+    /// Makes `name` stand for `def` from here on.
+    pub fn insert(&mut self, name: &str, def: &'static OpDef) {
+        Arc::make_mut(&mut self.names).insert(name.into(), def);
+    }
+
+    /// Adds the names of another scope, which win over those that are there.
+    pub fn extend(&mut self, other: &Scope) {
+        if self.names.is_empty() {
+            self.names = other.names.clone();
+        } else if !Arc::ptr_eq(&self.names, &other.names) {
+            let names = other.names.iter().map(|(name, def)| (name.clone(), *def));
+            Arc::make_mut(&mut self.names).extend(names);
+        }
+    }
+
+    /// The names and what they stand for, by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &'static OpDef)> {
+        self.names.iter().map(|(name, def)| (&**name, *def))
+    }
+
+    /// True if no operator has been declared.
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+}
+
+impl fmt::Debug for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.names.keys()).finish()
+    }
+}
