@@ -79,7 +79,7 @@ fn printed_programs_declare_what_they_call() {
 #[test]
 fn operators_that_come_with_the_tool_load_and_are_distinct() {
     let set = library_operators().unwrap_or_else(|e| panic!("{}", e.render(false)));
-    assert!(set.operators.iter().count() >= 7);
+    assert!(!set.operators.is_empty());
     for (name, text) in operator_files() {
         // Checked as files of a user are.
         let source = Arc::new(Source::new(*name, *text));
