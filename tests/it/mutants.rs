@@ -7,9 +7,9 @@ mod equivalent;
 mod make;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use rayon::prelude::*;
 use tautomer::diag::Source;
 use tautomer::lang::parse_rules;
 use tautomer::rule::{RuleSet, library_files, library_set_files, load_checked_rules, load_rules};
@@ -104,26 +104,14 @@ impl Shipped {
     /// The outcomes of the mutants, computed on all cores.
     #[expect(clippy::print_stdout, reason = "shown as they come, where that is asked for")]
     fn outcomes(&self, chosen: &[&Mutant], options: &Options) -> Vec<Outcome> {
-        let next = AtomicUsize::new(0);
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        let work = || {
-            let mut done = Vec::new();
-            loop {
-                let at = next.fetch_add(1, Ordering::Relaxed);
-                let Some(mutant) = chosen.get(at) else { return done };
-                let outcome = self.judge(mutant, options);
-                if std::env::var_os("TAUTOMER_MUTANTS_SHOW").is_some() {
-                    println!("{outcome:?} {}", mutant.name());
-                }
-                done.push((at, outcome));
+        let outcome = |mutant: &&Mutant| {
+            let outcome = self.judge(mutant, options);
+            if std::env::var_os("TAUTOMER_MUTANTS_SHOW").is_some() {
+                println!("{outcome:?} {}", mutant.name());
             }
+            outcome
         };
-        let mut out: Vec<(usize, Outcome)> = std::thread::scope(|scope| {
-            let handles: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
-            handles.into_iter().flat_map(|h| h.join().unwrap()).collect()
-        });
-        out.sort_by_key(|(at, _)| *at);
-        out.into_iter().map(|(_, outcome)| outcome).collect()
+        chosen.par_iter().map(outcome).collect()
     }
 }
 

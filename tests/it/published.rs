@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
+use rayon::prelude::*;
 use tautomer::diag::Source;
 use tautomer::formats::taso::import_rules;
 use tautomer::graph::to_program;
@@ -76,26 +76,6 @@ fn repaired(rule: &Rule, change: &str) -> String {
     text
 }
 
-/// The findings of the search for rules, computed on all cores, in order.
-fn in_parallel<T: Send>(rules: &[Arc<Rule>], work: &(dyn Fn(&Arc<Rule>) -> T + Sync)) -> Vec<T> {
-    let next = AtomicUsize::new(0);
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let one = || {
-        let mut done = Vec::new();
-        loop {
-            let at = next.fetch_add(1, Ordering::Relaxed);
-            let Some(rule) = rules.get(at) else { return done };
-            done.push((at, work(rule)));
-        }
-    };
-    let mut out: Vec<(usize, T)> = std::thread::scope(|scope| {
-        let handles: Vec<_> = (0..threads).map(|_| scope.spawn(one)).collect();
-        handles.into_iter().flat_map(|h| h.join().unwrap()).collect()
-    });
-    out.sort_by_key(|(at, _)| *at);
-    out.into_iter().map(|(_, found)| found).collect()
-}
-
 fn fault(example: &Counterexample) -> &'static str {
     match example.fault {
         Fault::Types => "type",
@@ -137,9 +117,9 @@ fn table(rules: &[Arc<Rule>], shipped: &BTreeMap<String, String>) -> String {
             cells.map(|c| c.replace(" | ", " or ")).join(" | ")
         ))
     };
-    let rows = in_parallel(rules, &row);
+    let rows: String = rules.par_iter().filter_map(row).collect();
     let head = "| published | differs in | at | nothing refutes it with | conditions here |\n| --- | --- | --- | --- | --- |\n";
-    format!("{head}{}", rows.into_iter().flatten().collect::<String>())
+    format!("{head}{rows}")
 }
 
 /// The conditions of the rules of a set, by rule name.
@@ -203,7 +183,7 @@ fn check(document: &Path, rules: &[Arc<Rule>], shipped: &BTreeMap<String, String
             _ => None,
         }
     };
-    let problems: Vec<String> = in_parallel(rules, &problem).into_iter().flatten().collect();
+    let problems: Vec<String> = rules.par_iter().filter_map(problem).collect();
     assert!(problems.is_empty(), "{}", problems.join("\n"));
     let without = rows.values().filter(|cells| cells[3].contains(NONE)).count();
     println!(

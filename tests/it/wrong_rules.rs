@@ -6,8 +6,8 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
+use rayon::prelude::*;
 use tautomer::diag::Source;
 use tautomer::lang::parse_rules;
 use tautomer::rule::{Rule, load_rules};
@@ -28,30 +28,17 @@ fn load(path: &Path) -> Vec<Arc<Rule>> {
 
 /// The rules that `is_right` does not accept, with their verdicts, at any seed.
 fn others(rules: &[Arc<Rule>], is_right: &(dyn Fn(&Rule, &Report) -> bool + Sync)) -> Vec<String> {
-    let next = AtomicUsize::new(0);
-    let work = || {
-        let mut out = Vec::new();
-        loop {
-            let at = next.fetch_add(1, Ordering::Relaxed);
-            let Some(rule) = rules.get(at) else { return out };
-            for seed in 0..seeds() {
-                let options = Options {
-                    seed,
-                    shrinking: 0,
-                    ..Options::default()
-                };
-                let report = verify(rule, &[], &options);
-                if !is_right(rule, &report) {
-                    out.push(format!("{} at seed {seed}: {}", rule.name, report.verdict));
-                }
-            }
-        }
+    let wrong = |(rule, seed): (&Arc<Rule>, u64)| {
+        let options = Options {
+            seed,
+            shrinking: 0,
+            ..Options::default()
+        };
+        let report = verify(rule, &[], &options);
+        (!is_right(rule, &report)).then(|| format!("{} at seed {seed}: {}", rule.name, report.verdict))
     };
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    std::thread::scope(|scope| {
-        let all: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
-        all.into_iter().flat_map(|one| one.join().unwrap()).collect()
-    })
+    let all = rules.par_iter().flat_map_iter(|rule| (0..seeds()).map(move |seed| (rule, seed)));
+    all.filter_map(wrong).collect()
 }
 
 #[test]

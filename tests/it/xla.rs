@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
+use rayon::prelude::*;
 use tautomer::diag::Source;
 use tautomer::lang::{format_rules, parse_rules};
 use tautomer::rule::{RuleSet, load_checked_rules, load_rules};
@@ -158,22 +158,8 @@ fn every_rule_has_a_verdict_in_the_table() {
 
 /// The reports on all rules, computed on all cores, in order.
 fn reports(set: &RuleSet) -> Vec<Report> {
-    let next = AtomicUsize::new(0);
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let one = || {
-        let mut done = Vec::new();
-        loop {
-            let at = next.fetch_add(1, Ordering::Relaxed);
-            let Some(rule) = set.rules.get(at) else { return done };
-            done.push((at, verify(rule, &set.examples, &Options::default())));
-        }
-    };
-    let mut out: Vec<(usize, Report)> = std::thread::scope(|scope| {
-        let handles: Vec<_> = (0..threads).map(|_| scope.spawn(one)).collect();
-        handles.into_iter().flat_map(|h| h.join().unwrap()).collect()
-    });
-    out.sort_by_key(|(at, _)| *at);
-    out.into_iter().map(|(_, report)| report).collect()
+    let report = |rule| verify(rule, &set.examples, &Options::default());
+    set.rules.par_iter().map(report).collect()
 }
 
 #[test]
