@@ -37,7 +37,9 @@ fn others(rules: &[Arc<Rule>], is_right: &(dyn Fn(&Rule, &Report) -> bool + Sync
         let report = verify(rule, &[], &options);
         (!is_right(rule, &report)).then(|| format!("{} at seed {seed}: {}", rule.name, report.verdict))
     };
-    let all = rules.par_iter().flat_map_iter(|rule| (0..seeds()).map(move |seed| (rule, seed)));
+    let all = rules
+        .par_iter()
+        .flat_map_iter(|rule| (0..seeds()).map(move |seed| (rule, seed)));
     all.filter_map(wrong).collect()
 }
 

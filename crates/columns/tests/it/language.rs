@@ -222,7 +222,15 @@ fn outputs() {
     let expressions = Expressions::parse(&batch.schema(), text).unwrap();
     assert_eq!(
         expressions.names().collect::<Vec<_>>(),
-        ["a", "b", "x", "y * 2", "unit price", "`unit price` - `unit price`", "x_2"]
+        [
+            "a",
+            "b",
+            "x",
+            "y * 2",
+            "unit price",
+            "`unit price` - `unit price`",
+            "x_2"
+        ]
     );
     let types: Vec<String> = expressions.types().iter().map(ToString::to_string).collect();
     assert_eq!(types, ["i32", "f64", "i32", "f64", "i32", "i32", "i32"]);
