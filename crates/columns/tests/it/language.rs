@@ -3,7 +3,7 @@
 use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int32Array, RecordBatch, StringArray};
 use tautomer_columns::{Expressions, Options, schema};
 
-use crate::{batch, column, eval, eval_with, problem};
+use crate::{batch, column, eval_with, problem};
 
 fn sample() -> RecordBatch {
     let columns: Vec<ArrayRef> = vec![

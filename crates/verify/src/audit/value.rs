@@ -164,7 +164,7 @@ impl ComparedSystem for Field {
     }
 
     fn uninterpreted(def: &'static OpDef, call: &ConcreteCall<'_, Field>) -> Option<Vec<Value<Field>>> {
-        uninterpreted(def, call.attrs, call.operands, call.result)
+        uninterpreted(def, call.attrs, call.operands, call.result, 0)
     }
 }
 

@@ -12,13 +12,17 @@ use rustc_hash::FxHasher;
 use tautomer_op::{AttrValue, Field, OpDef, OpTraits, Value};
 use tautomer_tensor::{DType, Type};
 
-/// The results of a call as an uninterpreted function; `None` if they have integers or strings, if their dimensions are
-/// unknown, or if the operator is nondeterministic.
+/// The results of a call as an uninterpreted function, one of those that `salt` numbers; `None` if they have integers or
+/// strings, if their dimensions are unknown, or if the operator is nondeterministic.
+///
+/// Two functions whose results differ at one point have equal real results there by a chance of one in 2^120, but equal
+/// booleans by a chance of one half.
 pub(crate) fn uninterpreted(
     def: &'static OpDef,
     attrs: &[AttrValue],
     operands: &[Option<Value<Field>>],
     result: &Type,
+    salt: u64,
 ) -> Option<Vec<Value<Field>>> {
     if def.traits.contains(OpTraits::NONDETERMINISTIC) {
         return None;
@@ -27,7 +31,7 @@ pub(crate) fn uninterpreted(
     def.name.hash(&mut seed);
     def.declared.map(|declared| declared.text).hash(&mut seed);
     attrs.hash(&mut seed);
-    let mut start = seed.finish();
+    let mut start = mix(seed.finish(), salt);
     let items = match result {
         Type::Tuple(items) => items.as_slice(),
         single => std::slice::from_ref(single),
@@ -135,7 +139,7 @@ mod tests {
     fn call(name: &str, operands: &[Option<Value<Field>>], shape: &[usize]) -> Vec<Field> {
         let def = lookup(name).unwrap();
         let ty = Type::tensor(DType::F32, tautomer_tensor::Shape::from(shape));
-        let results = uninterpreted(def, &[], operands, &ty).unwrap();
+        let results = uninterpreted(def, &[], operands, &ty, 0).unwrap();
         assert_eq!(results[0].shape(), shape);
         results[0].real().unwrap().iter().copied().collect()
     }

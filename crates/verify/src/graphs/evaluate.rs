@@ -23,8 +23,10 @@ pub(super) fn reference(graph: &Graph, roots: &[VertexId], leaves: &[Tensor]) ->
     interpret_over::<f64>(&graph, &value).map_err(|e| e.to_string())
 }
 
-/// The results over the field; calls that the field does not define are uninterpreted functions.
-pub(super) fn over_field(graph: &Graph, leaves: &[Value<Field>]) -> Option<Vec<Value<Field>>> {
+/// The results over the field, and the number of calls with boolean results among those that the field does not define.
+/// Those are uninterpreted functions, others for each `salt`.
+pub(super) fn over_field(graph: &Graph, leaves: &[Value<Field>], salt: u64) -> Option<(Vec<Value<Field>>, u32)> {
+    let mut choices = 0;
     let mut values: FxHashMap<VertexId, Vec<Value<Field>>> = FxHashMap::default();
     values.extend(
         graph
@@ -56,17 +58,19 @@ pub(super) fn over_field(graph: &Graph, leaves: &[Value<Field>]) -> Option<Vec<V
                 let types: Vec<Type> = operands.iter().zip(&given).map(ty).collect();
                 match evaluate_call_over::<Field>(op, &given, &types, attrs) {
                     Ok(values) if values.iter().all(is_defined) => values,
-                    _ => uninterpreted(def, attrs, &given, &vertex.ty)?,
+                    _ => {
+                        let made = uninterpreted(def, attrs, &given, &vertex.ty, salt)?;
+                        choices += u32::from(made.iter().any(|value| matches!(value, Value::Bool(_))));
+                        made
+                    }
                 }
             }
         };
         values.insert(v, made);
     }
-    graph
-        .outputs()
-        .iter()
-        .map(|o| values.get(&o.vertex)?.first().cloned())
-        .collect()
+    let outputs = graph.outputs().iter();
+    let outputs: Option<_> = outputs.map(|o| values.get(&o.vertex)?.first().cloned()).collect();
+    Some((outputs?, choices))
 }
 
 /// The graph with its dimensions replaced by numbers.

@@ -26,6 +26,20 @@ struct Instance {
     elements: usize,
 }
 
+/// Limit on the calls with uninterpreted booleans that points of the field may decide.
+const CHOICES: u32 = 4;
+
+/// The number of points of the field that show a difference which needs one choice of the booleans of so many calls, but
+/// for a chance of one in 2^28; `None` if that takes too many.
+fn points_for(choices: u32) -> Option<u64> {
+    match choices {
+        0 => Some(2),
+        // (1 - 2^-choices)^points < e^-20
+        _ if choices <= CHOICES => Some(20 << choices),
+        _ => None,
+    }
+}
+
 /// How the results of a run are computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Method {
@@ -179,23 +193,31 @@ impl Run<'_> {
         if !graph.inputs().iter().all(real) {
             return None;
         }
-        for (i, kind) in [Data::Balanced, Data::Ties].into_iter().enumerate() {
+        let (mut point, mut points) = (0, 2);
+        while point < points {
+            let kind = if point % 2 == 0 { Data::Balanced } else { Data::Ties };
             let leaves = self.leaves(instance, kind, number)?;
-            let mut random = Random::part(self.options.seed, &format!("field {number} {i}"));
-            let mut points: Vec<Value<Field>> = Vec::new();
+            let mut random = Random::part(self.options.seed, &format!("field {number} {point}"));
+            let mut values: Vec<Value<Field>> = Vec::new();
             for (&v, leaf) in graph.inputs().iter().zip(&leaves) {
                 let name = graph.vertex(v).name.as_ref()?;
                 // Constants folded from given values are right only for these values.
-                points.push(if self.pair.given.contains_key(name) {
+                values.push(if self.pair.given.contains_key(name) {
                     Value::from_tensor(leaf).ok()?
                 } else {
                     data::variables(leaf, &mut random)?
                 });
             }
-            let run = |graph: &Graph| over_field(graph, &points);
-            if run(&instance.original)? != run(&instance.optimized)? {
+            let run = |graph: &Graph| over_field(graph, &values, point);
+            let ((expected, choices), (found, others)) = (run(&instance.original)?, run(&instance.optimized)?);
+            if expected != found {
                 return Some(false);
             }
+            points = points.max(points_for(choices.max(others))?);
+            if points > 2 && points.saturating_mul(instance.operations) > self.options.limits.operations {
+                return None;
+            }
+            point += 1;
         }
         Some(true)
     }
