@@ -67,14 +67,17 @@ fn a_session_at_a_terminal() {
         .env("NO_COLOR", "1")
         .env("TERM", "xterm");
     let mut p = rexpect::session::spawn_command(command, Some(60_000)).unwrap();
+    // What is typed while the mode of the terminal changes may be lost, so each line waits for the prompt. Pasting in
+    // brackets is turned on there.
+    let prompt = "\u{1b}[?2004h";
     let mut says = |line: &str, answer: &str| {
+        p.exp_string(prompt).unwrap_or_else(|e| panic!("before {line}: {e}"));
         p.send_line(line).unwrap();
         p.exp_string(answer).unwrap_or_else(|e| panic!("{line}: {e}"));
     };
     says("x = [1, 2, 3]", "x: i32[3]");
     // With an open bracket, the statement continues.
-    says("y = dot(x, [[1], [2],", "");
-    says("[3]])", "y: i32[1]");
+    says("y = dot(x, [[1], [2],\n[3]])", "y: i32[1]");
     says("y", "[14]");
     says(":type x * 2 > 3", "bool[3]");
     says(":graph x + x", "fn main(x: i32[3])");
@@ -111,6 +114,7 @@ fn a_session_at_a_terminal() {
     says("resha\t(x, [3, 1])", "[[1]");
     says(":names", "y: i32[1]");
     says(":help", ":quit");
+    p.exp_string(prompt).unwrap();
     p.send_line("quit").unwrap();
     p.exp_eof().unwrap();
     let lines = std::fs::read_to_string(history.path().join("lines")).unwrap();
