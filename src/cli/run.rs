@@ -9,6 +9,7 @@ use tautomer::diag::{Diagnostic, did_you_mean};
 use tautomer::graph::Params;
 use tautomer::tensor::{Dim, Tensor, Type};
 
+use super::bench::{self, BenchArgs};
 use super::input::{self, Kind, Model};
 use super::script::{self, ScriptArgs};
 use super::{Done, Failure, Shell, output};
@@ -38,6 +39,8 @@ pub(super) struct Args {
     #[arg(long, value_enum, value_name = "KIND")]
     from: Option<Kind>,
     #[command(flatten)]
+    bench: BenchArgs,
+    #[command(flatten)]
     script: ScriptArgs,
 }
 
@@ -64,7 +67,14 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
             ))
             .into());
     }
-    let outputs = evaluate(&loaded.workload, &inputs, args.reference)?;
+    if args.bench.is_timed() {
+        return bench::measure(&args.bench, &loaded.workload, &inputs, shell);
+    }
+    let outputs = if args.reference {
+        evaluate(&loaded.workload, &inputs, true)?
+    } else {
+        bench::run(&args.bench.executor(&loaded.workload)?, &loaded.workload, &inputs)?
+    };
     if let Some(folder) = &args.output_dir {
         output::write_outputs(folder, &outputs)?;
         shell.detail(&format!("{} files in {}", outputs.len(), folder.display()));

@@ -18,6 +18,8 @@ pub(super) struct Tile {
     pub(super) stride: usize,
     /// What the sums start with, one number for each row; null if they start with the elements of the result.
     pub(super) start: *const f32,
+    /// Added to the sums, with rows at the same distance as those of the result; may be null.
+    pub(super) add: *const f32,
     /// Smaller results become this; a NaN stays.
     pub(super) low: f32,
     /// Larger results become this; a NaN stays.
@@ -84,7 +86,7 @@ impl Micro {
     ///
     /// # Safety
     /// The panels have `depth` times `rows` and `columns` elements, the tile can be read and written, and so can
-    /// `rows` elements of `start` be read unless it is null.
+    /// `rows` elements of `start`, and a tile of `add`, be read unless they are null.
     #[inline]
     pub(super) unsafe fn run(self, tile: &Tile) {
         // SAFETY: upheld by the caller; `all` has checked that the machine has the instructions.
@@ -96,7 +98,7 @@ impl Micro {
 #[cfg(target_arch = "x86_64")]
 macro_rules! vectors {
     ($name:ident, $features:literal, $rows:literal, $lanes:literal,
-     $load:ident, $store:ident, $fill:ident, $multiply_add:ident, $max:ident, $min:ident) => {
+     $load:ident, $store:ident, $fill:ident, $multiply_add:ident, $plus:ident, $max:ident, $min:ident) => {
         /// # Safety
         /// As for [`Micro::run`]; the machine has the instructions.
         #[target_feature(enable = $features)]
@@ -124,12 +126,21 @@ macro_rules! vectors {
                     left = left.add($rows);
                     right = right.add(2 * $lanes);
                 }
-                // If one operand is NaN, these instructions return the second.
+                if !tile.add.is_null() {
+                    for (i, sum) in sums.iter_mut().enumerate() {
+                        let row = tile.add.add(i * tile.stride);
+                        sum[0] = $plus(sum[0], $load(row));
+                        sum[1] = $plus(sum[1], $load(row.add($lanes)));
+                    }
+                }
+                // If one operand is NaN, or both are zero, these instructions return the second. A limit of zero makes
+                // negative zero positive; adding negative zero changes nothing.
                 let (low, high) = ($fill(tile.low), $fill(tile.high));
+                let zero = $fill(if tile.low == 0.0 { 0.0 } else { -0.0 });
                 for (i, sum) in sums.iter().enumerate() {
                     let row = tile.out.add(i * tile.stride);
-                    $store(row, $min(high, $max(low, sum[0])));
-                    $store(row.add($lanes), $min(high, $max(low, sum[1])));
+                    $store(row, $plus($min(high, $max(low, sum[0])), zero));
+                    $store(row.add($lanes), $plus($min(high, $max(low, sum[1])), zero));
                 }
             }
         }
@@ -146,6 +157,7 @@ vectors!(
     _mm512_storeu_ps,
     _mm512_set1_ps,
     _mm512_fmadd_ps,
+    _mm512_add_ps,
     _mm512_max_ps,
     _mm512_min_ps
 );
@@ -160,6 +172,7 @@ vectors!(
     _mm256_storeu_ps,
     _mm256_set1_ps,
     _mm256_fmadd_ps,
+    _mm256_add_ps,
     _mm256_max_ps,
     _mm256_min_ps
 );
@@ -190,8 +203,12 @@ unsafe fn portable(tile: &Tile) {
         }
         for (i, sums) in sums.iter().enumerate() {
             for (j, &sum) in sums.iter().enumerate() {
-                // Comparisons with NaN are false, so a NaN stays.
-                let sum = if sum < tile.low { tile.low } else { sum };
+                let sum = match tile.add.is_null() {
+                    true => sum,
+                    false => sum + *tile.add.add(i * tile.stride + j),
+                };
+                // Comparisons with NaN are false, so a NaN stays; of two zeros, the limit counts.
+                let sum = if sum <= tile.low { tile.low } else { sum };
                 *tile.out.add(i * tile.stride + j) = if sum > tile.high { tile.high } else { sum };
             }
         }
