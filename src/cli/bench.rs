@@ -25,6 +25,11 @@ pub(super) struct BenchArgs {
 }
 
 impl BenchArgs {
+    /// True if any of the options is given.
+    pub(super) fn is_given(&self) -> bool {
+        self.threads.is_some() || self.is_timed()
+    }
+
     /// True if times are asked for instead of results.
     pub(super) fn is_timed(&self) -> bool {
         self.bench.is_some() || self.profile
