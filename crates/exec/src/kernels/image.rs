@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::product::Right;
+use super::product::{Placed, Right};
 use super::window::Window;
 
 /// How an image is laid out so that what one element of the window covers in neighbouring windows is contiguous.
@@ -180,6 +180,28 @@ impl<'a> Image<'a> {
 const RUNS: usize = 32;
 
 impl Right for Image<'_> {
+    fn in_place(
+        &self,
+        times: usize,
+        first: usize,
+        depth: usize,
+        column: usize,
+        count: usize,
+        width: usize,
+    ) -> Option<Placed<'_>> {
+        // Rows of neighbouring elements share cache lines; those of different channels may be far apart.
+        if times > if self.geometry.is_some() { 4 } else { 2 } {
+            return None;
+        }
+        let [_, oh, ow] = self.output;
+        let (line, x) = (column / ow, column % ow);
+        let place = line / oh * self.steps[0] + line % oh * self.steps[1] + x * self.steps[2];
+        let is_one_run = x + count <= ow;
+        let rows = &self.rows[first..][..depth];
+        let elements = self.elements.get(place..)?;
+        Placed::new(elements, rows, width).filter(|_| is_one_run)
+    }
+
     fn pack(&self, first: usize, depth: usize, column: usize, count: usize, width: usize, out: &mut [f32]) {
         debug_assert!(count <= RUNS, "a panel has {count} columns");
         let [_, oh, ow] = self.output;

@@ -12,6 +12,8 @@ pub(super) struct Tile {
     pub(super) left: *const f32,
     /// The right panel: `depth` rows of `columns` elements.
     pub(super) right: *const f32,
+    /// Where each row of the right panel is; null if they are contiguous.
+    pub(super) places: *const usize,
     /// The first element of the result.
     pub(super) out: *mut f32,
     /// The distance of its rows.
@@ -37,6 +39,8 @@ pub(super) struct Micro {
     /// Columns of a tile.
     pub(super) columns: usize,
     run: unsafe fn(&Tile),
+    /// The same for a tile with places.
+    run_at_places: unsafe fn(&Tile),
 }
 
 /// The elements of the largest tile of all.
@@ -55,7 +59,8 @@ impl Micro {
                         name: "avx512",
                         rows: 12,
                         columns: 32,
-                        run: avx512,
+                        run: avx512::<false>,
+                        run_at_places: avx512::<true>,
                     });
                 }
                 if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma") {
@@ -63,7 +68,8 @@ impl Micro {
                         name: "avx2",
                         rows: 6,
                         columns: 16,
-                        run: avx2,
+                        run: avx2::<false>,
+                        run_at_places: avx2::<true>,
                     });
                 }
             }
@@ -71,7 +77,8 @@ impl Micro {
                 name: "portable",
                 rows: 4,
                 columns: 8,
-                run: portable,
+                run: portable::<false>,
+                run_at_places: portable::<true>,
             });
             all
         })
@@ -85,12 +92,18 @@ impl Micro {
     /// Computes a tile.
     ///
     /// # Safety
-    /// The panels have `depth` times `rows` and `columns` elements, the tile can be read and written, and so can
+    /// The panels have `depth` times `rows` and `columns` elements, those of the right one at its places if it has some,
+    /// the tile can be read and written, and so can
     /// `rows` elements of `start`, and a tile of `add`, be read unless they are null.
     #[inline]
     pub(super) unsafe fn run(self, tile: &Tile) {
+        let run = if tile.places.is_null() {
+            self.run
+        } else {
+            self.run_at_places
+        };
         // SAFETY: upheld by the caller; `all` has checked that the machine has the instructions.
-        unsafe { (self.run)(tile) }
+        unsafe { run(tile) }
     }
 }
 
@@ -102,7 +115,7 @@ macro_rules! vectors {
         /// # Safety
         /// As for [`Micro::run`]; the machine has the instructions.
         #[target_feature(enable = $features)]
-        unsafe fn $name(tile: &Tile) {
+        unsafe fn $name<const AT_PLACES: bool>(tile: &Tile) {
             use std::arch::x86_64::*;
             // SAFETY: all offsets are within what the caller guarantees.
             unsafe {
@@ -116,7 +129,10 @@ macro_rules! vectors {
                     };
                 }
                 let (mut left, mut right) = (tile.left, tile.right);
-                for _ in 0..tile.depth {
+                for l in 0..tile.depth {
+                    if AT_PLACES {
+                        right = tile.right.add(*tile.places.add(l));
+                    }
                     let (first, second) = ($load(right), $load(right.add($lanes)));
                     for (i, sum) in sums.iter_mut().enumerate() {
                         let factor = $fill(*left.add(i));
@@ -124,7 +140,9 @@ macro_rules! vectors {
                         sum[1] = $multiply_add(factor, second, sum[1]);
                     }
                     left = left.add($rows);
-                    right = right.add(2 * $lanes);
+                    if !AT_PLACES {
+                        right = right.add(2 * $lanes);
+                    }
                 }
                 if !tile.add.is_null() {
                     for (i, sum) in sums.iter_mut().enumerate() {
@@ -179,7 +197,7 @@ vectors!(
 
 /// # Safety
 /// As for [`Micro::run`].
-unsafe fn portable(tile: &Tile) {
+unsafe fn portable<const AT_PLACES: bool>(tile: &Tile) {
     const ROWS: usize = 4;
     const COLUMNS: usize = 8;
     let mut sums = [[0.0f32; COLUMNS]; ROWS];
@@ -195,7 +213,8 @@ unsafe fn portable(tile: &Tile) {
             }
         }
         for l in 0..tile.depth {
-            let right = std::slice::from_raw_parts(tile.right.add(l * COLUMNS), COLUMNS);
+            let place = if AT_PLACES { *tile.places.add(l) } else { l * COLUMNS };
+            let right = std::slice::from_raw_parts(tile.right.add(place), COLUMNS);
             for (i, sums) in sums.iter_mut().enumerate() {
                 let factor = *tile.left.add(l * ROWS + i);
                 sums.iter_mut().zip(right).for_each(|(sum, x)| *sum += factor * x);

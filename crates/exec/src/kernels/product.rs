@@ -68,10 +68,39 @@ pub(super) trait Right: Sync {
         None
     }
 
+    /// Rows `first..first + depth` of columns `column..column + count` where they are, with `width` elements each of which
+    /// those after `count` are arbitrary; `None` if it is better to pack them, as they are read so many `times`.
+    fn in_place(
+        &self,
+        _times: usize,
+        _first: usize,
+        _depth: usize,
+        _column: usize,
+        _count: usize,
+        _width: usize,
+    ) -> Option<Placed<'_>> {
+        None
+    }
+
     /// Writes rows `first..first + depth` of columns `column..column + count` into `out`, rows being `width` elements
     /// apart. Elements after the first `count` of a row are arbitrary. `out` has room for `width` elements more than
     /// the rows need, so that whole vectors can be written.
     fn pack(&self, first: usize, depth: usize, column: usize, count: usize, width: usize, out: &mut [f32]);
+}
+
+/// Columns of a right matrix that need not be packed.
+#[derive(Clone, Copy)]
+pub(super) struct Placed<'a> {
+    elements: &'a [f32],
+    rows: &'a [usize],
+}
+
+impl<'a> Placed<'a> {
+    /// Rows that begin at these places, with `width` elements each; `None` if one ends after the last element.
+    pub(super) fn new(elements: &'a [f32], rows: &'a [usize], width: usize) -> Option<Placed<'a>> {
+        let last = rows.iter().max().copied().unwrap_or(0);
+        (last + width <= elements.len()).then_some(Placed { elements, rows })
+    }
 }
 
 /// A right matrix in panels.
@@ -269,21 +298,33 @@ impl<R: Right> Task<'_, R> {
             for chunk in range.clone().step_by(group * columns) {
                 let chunk = chunk..range.end.min(chunk + group * columns);
                 let is_packed = self.right.panel(first, depth, chunk.start).is_some();
+                let mut placed = [None; 32];
                 for (j, column) in chunk.clone().step_by(columns).enumerate().filter(|_| !is_packed) {
                     let count = columns.min(range.end - column);
+                    placed[j] = self.right.in_place(panels, first, depth, column, count, columns);
+                    if placed[j].is_some() {
+                        continue;
+                    }
                     self.right
                         .pack(first, depth, column, count, columns, &mut packed[j * size..]);
                 }
                 for panel in 0..panels {
                     for (j, column) in chunk.clone().step_by(columns).enumerate() {
-                        let right = match self.right.panel(first, depth, column) {
-                            Some(panel) => &panel[..size],
-                            None => &packed[j * size..][..size],
+                        let mut places = std::ptr::null();
+                        let right = match (self.right.panel(first, depth, column), &placed[j]) {
+                            (Some(panel), _) => &panel[..size],
+                            (None, Some(placed)) => {
+                                assert_eq!(placed.rows.len(), depth, "a panel has another depth");
+                                places = placed.rows.as_ptr();
+                                placed.elements
+                            }
+                            (None, None) => &packed[j * size..][..size],
                         };
                         let tile = Tile {
                             depth,
                             left: block[panel * rows * depth..][..rows * depth].as_ptr(),
                             right: right.as_ptr(),
+                            places,
                             out: self.out.wrapping_add(panel * rows * self.columns + column),
                             stride: self.columns,
                             start: match (pass, self.finish.start) {
@@ -309,7 +350,8 @@ impl<R: Right> Task<'_, R> {
                         };
                         let height = rows.min(self.left.rows - panel * rows);
                         let width = columns.min(range.end - column);
-                        // SAFETY: the panels have `depth` times `rows` and `columns` elements by the slices above, and
+                        // SAFETY: the panels have `depth` times `rows` and `columns` elements by the slices above, or by
+                        // `Placed::new` and the assertion, and
                         // the first `height` rows and `width` columns of the tile are inside the result.
                         unsafe { multiply(self.left.micro, tile, height, width) };
                     }
