@@ -18,10 +18,13 @@ pub struct Kept {
     /// What was inferred last.
     inferred: Mutex<Option<(Given, Arc<Inferred>)>>,
     /// The operands and results of a call whose results are the same in every run.
-    results: Mutex<Option<(Vec<Option<Tensor>>, Vec<Tensor>)>>,
+    results: Mutex<Option<Run>>,
     /// No kernel accepted the last call.
     declined: AtomicBool,
 }
+
+/// The operands and results of a run.
+type Run = (Vec<Option<Tensor>>, Vec<Tensor>);
 
 /// What was made of an operand.
 #[derive(Debug)]
