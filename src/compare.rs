@@ -328,12 +328,13 @@ impl Pair<'_> {
         evaluate_within(self.second, self.inputs, &meter, keep).ok()?;
         let mut first = None;
         let meter = Meter::new(self.how.allowance);
+        let allowed = self.how.allowed;
         let compare = &mut |name: &str, op: &str, value: &Tensor| {
             let Some(new) = kept.get(name).filter(|_| first.is_none()) else {
                 return;
             };
             let apart = difference(value, new);
-            if apart > self.how.allowed {
+            if apart > allowed {
                 first = Some(format!("`{name}` ({op}, {}), by {apart:.1e}", value.ty()));
             }
         };

@@ -4,6 +4,7 @@
 //! negative (findings, outputs that differ), and 2 if the tool could not do its work.
 
 mod audit;
+mod bench;
 mod bisect;
 mod check;
 mod convert;

@@ -9,6 +9,7 @@ use tautomer::diag::{Diagnostic, did_you_mean};
 use tautomer::graph::Params;
 use tautomer::tensor::{Dim, Tensor, Type};
 
+use super::bench::{self, BenchArgs};
 use super::input::{self, Kind, Model};
 use super::script::{self, ScriptArgs};
 use super::{Done, Failure, Shell, output};
@@ -38,11 +39,17 @@ pub(super) struct Args {
     #[arg(long, value_enum, value_name = "KIND")]
     from: Option<Kind>,
     #[command(flatten)]
+    bench: BenchArgs,
+    #[command(flatten)]
     script: ScriptArgs,
 }
 
 pub(super) fn run(args: &Args, shell: &Shell) -> Done {
     if let Some(source) = input::script_source(&args.file, args.from, args.script.is_compat())? {
+        if args.bench.is_given() {
+            let problem = "`--threads`, `--bench` and `--profile` are for a program or model, and this is a script";
+            return Err(Failure::new("T0407", problem.to_owned()));
+        }
         return script::run(source, args.script, args.reference, shell);
     }
     args.output_dir.as_deref().map_or(Ok(()), output::is_directory)?;
@@ -64,7 +71,14 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
             ))
             .into());
     }
-    let outputs = evaluate(&loaded.workload, &inputs, args.reference)?;
+    if args.bench.is_timed() {
+        return bench::measure(&args.bench, &loaded.workload, &inputs, shell);
+    }
+    let outputs = if args.reference {
+        evaluate(&loaded.workload, &inputs, true)?
+    } else {
+        bench::run(&args.bench.executor(&loaded.workload)?, &loaded.workload, &inputs)?
+    };
     if let Some(folder) = &args.output_dir {
         output::write_outputs(folder, &outputs)?;
         shell.detail(&format!("{} files in {}", outputs.len(), folder.display()));

@@ -30,7 +30,7 @@ pub(crate) fn evaluate_within(
     workload: &Workload,
     inputs: &[Tensor],
     meter: &Meter,
-    observer: &mut dyn FnMut(&str, &str, &Tensor),
+    observer: &mut (dyn FnMut(&str, &str, &Tensor) + Send),
 ) -> Result<Vec<Tensor>, String> {
     let plan = Plan::compile(&workload.graph).map_err(|e| e.to_string())?;
     let executor = Executor::new(plan, Mode::Kernels).map_err(|e| e.to_string())?;

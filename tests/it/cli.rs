@@ -126,6 +126,49 @@ fn run_computes_prints_and_writes() {
 }
 
 #[test]
+fn runs_are_timed() {
+    let dir = folder(&[
+        ("a.taut", "fn main(x: f32[3]) { relu(x + x) }"),
+        ("b.taut", "x = 1 + 2\nprint(x)\n"),
+    ]);
+    array(dir.path(), "x.npy", &[("x", Tensor::vector(vec![1.0f32, 2.0, -3.0]))]);
+    let done = run(dir.path(), "run a.taut --input x.npy --threads 2");
+    assert_eq!(
+        (done.code, done.out.as_str()),
+        (0, "out0: f32[3]\n[2. 4. 0.]\n"),
+        "{}",
+        done.err
+    );
+    let timed = run(dir.path(), "run a.taut --input x.npy --bench 3 --profile --threads 1");
+    assert_eq!(timed.code, 0, "{}", timed.err);
+    assert!(
+        timed.out.contains("; 3 more: median ") && !timed.out.contains("out0"),
+        "{}",
+        timed.out
+    );
+    assert!(timed.out.contains("operator  steps"), "{}", timed.out);
+    let json = run(dir.path(), "run a.taut --input x.npy --bench 3 --profile --json").json();
+    let number = |name: &str| json["bench"][name].as_f64().unwrap();
+    assert!(number("runs") == 3.0 && number("minimum_ms") <= number("median_ms"));
+    let operators: Vec<_> = json["profile"].as_array().unwrap().iter().collect();
+    assert_eq!(operators.len(), 2);
+    assert!(
+        operators
+            .iter()
+            .all(|row| row["steps"] == 1 && row["by_reference"] == 0)
+    );
+    for wrong in ["--bench 0", "--threads 0", "--bench 3 --reference"] {
+        assert_eq!(run(dir.path(), &format!("run a.taut --input x.npy {wrong}")).code, 2);
+    }
+    let script = run(dir.path(), "run b.taut --profile");
+    assert!(
+        script.code == 2 && script.err.contains("this is a script"),
+        "{}",
+        script.err
+    );
+}
+
+#[test]
 fn bare_expressions_take_the_types_of_their_inputs() {
     let dir = folder(&[("e.taut", "matmul(a, b) + 1\n")]);
     let matrix = Tensor::new(&[1, 2], vec![1.0f64, 2.0]).unwrap();

@@ -7,6 +7,7 @@ mod build;
 mod error;
 mod estimate;
 mod flow;
+mod join;
 pub mod kernels;
 mod memory;
 mod plan;

@@ -1,17 +1,20 @@
 //! Running a plan.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
+use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use super::error::RunError;
 use super::estimate::weights;
 use super::flow;
+use super::join::{self, Finishing, Tail};
 use super::kernels::{self, Buffers, Context, Kept};
 use super::plan::{Plan, Port, Step};
 use tautomer_graph::{Datum, Meter, Params, Weights, datum_bytes, evaluate_call};
-use tautomer_op::{AttrValue, Op, OpDef, OpError, Semantics, lookup};
+use tautomer_op::{AttrValue, Op, OpDef, OpError, Semantics, is_pure, lookup};
 use tautomer_tensor::{Dim, Tensor, Type};
 
 /// How steps are computed.
@@ -25,7 +28,7 @@ pub enum Mode {
 }
 
 /// Called after every step with its index, the step, and its results.
-pub type Observer<'a> = &'a mut dyn FnMut(usize, &Step, &[Tensor]);
+pub type Observer<'a> = &'a mut (dyn FnMut(usize, &Step, &[Tensor]) + Send);
 
 /// Runs one plan any number of times.
 ///
@@ -50,11 +53,17 @@ pub struct Executor {
     plan: Plan,
     mode: Mode,
     threads: usize,
+    /// The threads, if there is more than one.
+    pool: Option<Arc<ThreadPool>>,
     defs: Vec<&'static OpDef>,
     /// The functions that each step calls, indexed by attribute.
     functions: Vec<Vec<Option<Executor>>>,
     /// What each step keeps from one run to the next.
     kept: Vec<Arc<Kept>>,
+    /// For each step, whether its results depend on parameters and constants alone.
+    fixed: Vec<bool>,
+    /// For each step, the later steps that its kernel may do.
+    tails: Arc<[Option<Tail>]>,
     /// The memory that steps have freed.
     buffers: Arc<Buffers>,
 }
@@ -76,26 +85,44 @@ impl Executor {
             .iter()
             .map(|step| flow::functions(step, mode))
             .collect::<Result<Vec<_>, _>>()?;
-        let kept = kept(&plan);
-        let buffers = Arc::new(Buffers::of(plan.memory.peak));
+        let (kept, fixed) = kept(&plan, &defs);
+        let buffers = Arc::new(Buffers::default());
+        let tails = join::tails(&plan, &defs).into();
         Ok(Executor {
             plan,
             functions,
             kept,
+            fixed,
+            tails,
             buffers,
             mode,
             threads: 1,
+            pool: None,
             defs,
         })
     }
 
-    /// Lets kernels use up to `threads` threads.
-    pub fn threads(mut self, threads: usize) -> Executor {
-        self.threads = threads.max(1);
+    /// Lets kernels use up to `threads` threads of its own, or as many as the system grants. Results do not depend on
+    /// their number.
+    pub fn threads(self, threads: usize) -> Executor {
+        // Without threads of its own, the kernels run on the calling one.
+        let pool = (threads > 1).then(|| ThreadPoolBuilder::new().num_threads(threads).build());
+        let pool = pool.and_then(Result::ok).map(Arc::new);
+        self.with_pool(pool)
+    }
+
+    fn with_pool(mut self, pool: Option<Arc<ThreadPool>>) -> Executor {
+        self.threads = pool.as_ref().map_or(1, |pool| pool.current_num_threads());
         for function in self.functions.iter_mut().flatten() {
-            *function = function.take().map(|f| f.threads(threads));
+            *function = function.take().map(|f| f.with_pool(pool.clone()));
         }
+        self.pool = pool;
         self
+    }
+
+    /// True if step `i` was last computed by the reference semantics, because no kernel accepted the call.
+    pub fn is_by_reference(&self, i: usize) -> bool {
+        self.kept.get(i).is_some_and(|kept| kept.is_declined())
     }
 
     /// The plan.
@@ -153,7 +180,7 @@ impl Executor {
                     .ok_or_else(|| self.missing("input", port))
             })
             .collect::<Result<Vec<_>, _>>()?;
-        self.steps(ordered, params, &Symbols::new(), &mut |_, _, _| {}, None)
+        self.on_threads(ordered, params, &mut |_, _, _| {})
     }
 
     /// Runs the plan and passes the results of every step to `observer`.
@@ -167,7 +194,7 @@ impl Executor {
         observer: Observer<'_>,
     ) -> Result<Vec<Tensor>, RunError> {
         let inputs = inputs.iter().cloned().map(Datum::One).collect();
-        self.tensors(self.steps(inputs, params, &Symbols::new(), observer, None)?)
+        self.tensors(self.on_threads(inputs, params, observer)?)
     }
 
     /// Runs the plan within the limits of `meter`, and passes the results of every step to `observer`.
@@ -196,6 +223,20 @@ impl Executor {
         self.plan.outputs.iter().zip(results).map(one).collect()
     }
 
+    /// Runs the steps on the threads of the executor.
+    fn on_threads(
+        &self,
+        inputs: Vec<Datum<Tensor>>,
+        params: &Params,
+        observer: Observer<'_>,
+    ) -> Result<Vec<Datum<Tensor>>, RunError> {
+        let run = || self.steps(inputs, params, &Symbols::new(), observer, None);
+        match &self.pool {
+            Some(pool) => pool.install(run),
+            None => run(),
+        }
+    }
+
     /// Runs the steps; `outer` holds symbolic dimensions that are already known.
     pub(super) fn steps(
         &self,
@@ -206,6 +247,7 @@ impl Executor {
         meter: Option<&Meter>,
     ) -> Result<Vec<Datum<Tensor>>, RunError> {
         let plan = &self.plan;
+        self.buffers.begin();
         // The bytes counted for each computed value.
         let mut held: Vec<u64> = vec![0; if meter.is_some() { plan.slots.len() } else { 0 }];
         if inputs.len() != plan.inputs.len() {
@@ -239,6 +281,8 @@ impl Executor {
         for constant in &plan.constants {
             values[constant.slot] = Some(Datum::One(constant.value.clone()));
         }
+        // Steps that the kernel of an earlier one has done.
+        let mut is_done = vec![false; plan.steps.len()];
         for (i, step) in plan.steps.iter().enumerate() {
             let failed = |operands: String, source: OpError| RunError::Step {
                 step: i,
@@ -246,7 +290,11 @@ impl Executor {
                 operands,
                 source: source.into(),
             };
-            let results: Vec<Datum<Tensor>> = if let Semantics::Flow(which) = self.defs[i].semantics {
+            let mut slots = &step.results;
+            let results: Vec<Datum<Tensor>> = if is_done[i] {
+                slots = const { &Vec::new() };
+                Vec::new()
+            } else if let Semantics::Flow(which) = self.defs[i].semantics {
                 let operands: Vec<Datum<Tensor>> = step
                     .operands
                     .iter()
@@ -260,15 +308,42 @@ impl Executor {
                     Some(meter) => self.count(meter, self.defs[i], step, &operands, &symbols),
                     None => Ok(()),
                 };
-                let results = results.and_then(|()| self.step(self.defs[i], step, &operands, &symbols, &self.kept[i]));
+                // A run that counts what it takes, or is compared, makes every value.
+                let tail = self.tails[i].as_ref().filter(|_| meter.is_none() && !self.fixed[i]);
+                let finishing = tail.map(|tail| Finishing {
+                    add: tail.add.and_then(tensor),
+                    low: tail.low,
+                    high: tail.high,
+                    done: Cell::new(false),
+                });
+                let run = || {
+                    self.step(
+                        self.defs[i],
+                        step,
+                        &operands,
+                        &symbols,
+                        &self.kept[i],
+                        finishing.as_ref(),
+                    )
+                };
+                let results = results.and_then(|()| match self.fixed[i] {
+                    true => self.kept[i].results(&operands, run),
+                    false => run(),
+                });
                 let results = results.map_err(|source| failed(types_of(&operands), source))?;
                 observer(i, step, &results);
+                if let (Some(tail), Some(true)) = (tail, finishing.map(|f| f.done.get())) {
+                    for &j in &tail.steps {
+                        is_done[j] = true;
+                        slots = &plan.steps[j].results;
+                    }
+                }
                 results.into_iter().map(Datum::One).collect()
             };
-            if results.len() < step.results.len() {
+            if results.len() < slots.len() {
                 return Err(RunError::Broken(format!("step {i} has {} results", results.len())));
             }
-            for (&slot, value) in step.results.iter().zip(results) {
+            for (&slot, value) in slots.iter().zip(results) {
                 if let (Some(meter), None) = (meter, plan.slots[slot].view_of) {
                     held[slot] = datum_bytes(&value);
                     meter.hold(held[slot]);
@@ -350,6 +425,7 @@ impl Executor {
         operands: &[Option<Tensor>],
         symbols: &Symbols,
         kept: &Kept,
+        finishing: Option<&Finishing>,
     ) -> Result<Vec<Tensor>, OpError> {
         let bound: Vec<AttrValue>;
         let attrs = if symbols.is_empty() {
@@ -362,11 +438,14 @@ impl Executor {
             threads: self.threads,
             kept: Some(kept),
             buffers: Some(&self.buffers),
+            finishing,
         };
-        if self.mode == Mode::Kernels
-            && let Some(results) = kernels::run(def, operands, attrs, context)?
-        {
-            return Ok(results);
+        if self.mode == Mode::Kernels {
+            let results = kernels::run(def, operands, attrs, context)?;
+            kept.set_declined(results.is_none());
+            if let Some(results) = results {
+                return Ok(results);
+            }
         }
         evaluate_call(&Op::Known(def), operands, attrs)
     }
@@ -430,21 +509,43 @@ impl Executor {
     }
 }
 
-/// What each step keeps from one run to the next; its parameters and constants are the same in each.
-fn kept(plan: &Plan) -> Vec<Arc<Kept>> {
+/// What each step may keep from one run to the next, and whether all its results are the same in every run.
+fn kept(plan: &Plan, defs: &[&'static OpDef]) -> (Vec<Arc<Kept>>, Vec<bool>) {
     let mut is_fixed = vec![false; plan.slots.len()];
     let params = plan.params.iter().map(|port| port.slot);
     for slot in params.chain(plan.constants.iter().map(|constant| constant.slot)) {
         is_fixed[slot] = true;
     }
-    let of_step = |step: &Step| {
-        let fixed = step
+    let mut kept = Vec::with_capacity(plan.steps.len());
+    let mut fixed = Vec::with_capacity(plan.steps.len());
+    for (step, def) in plan.steps.iter().zip(defs) {
+        let operands = step
             .operands
             .iter()
             .map(|slot| slot.is_some_and(|s| is_fixed[plan.owner(s)]));
-        Arc::new(Kept::new(fixed.collect()))
-    };
-    plan.steps.iter().map(of_step).collect()
+        let operands: Vec<bool> = operands.collect();
+        let known = |(slot, fixed): (&Option<_>, &bool)| slot.is_none() || *fixed;
+        let all = step.operands.iter().zip(&operands).all(known)
+            && !matches!(def.semantics, Semantics::Flow(_))
+            && is_pure(&Op::Known(def), &step.attrs)
+            && !step.attrs.iter().any(is_symbolic);
+        for &slot in step.results.iter().filter(|_| all) {
+            is_fixed[slot] = true;
+        }
+        kept.push(Arc::new(Kept::new(operands)));
+        fixed.push(all);
+    }
+    (kept, fixed)
+}
+
+/// True if an attribute depends on symbols.
+fn is_symbolic(value: &AttrValue) -> bool {
+    let open = |d: &Dim| d.as_const().is_none();
+    match value {
+        AttrValue::Int(d) => open(d),
+        AttrValue::Ints(list) => list.iter().any(open),
+        _ => false,
+    }
 }
 
 /// Values of the symbolic dimensions, each with the name of the input that gave it.

@@ -205,6 +205,114 @@ fn extents_may_be_unknown() {
     assert_eq!(e.run(&[ones(&[5, 2])], &Params::new()).unwrap(), [ones(&[5, 2])]);
 }
 
+/// Numbers between -1 and 1, with some that are special if `special`.
+fn numbers(shape: &[usize], seed: usize, special: bool) -> Tensor {
+    let of = |i: usize| match (i * 7 + seed) % 53 {
+        5 if special => f32::NAN,
+        11 if special => f32::INFINITY,
+        17 if special => f32::NEG_INFINITY,
+        23 => -0.0,
+        n => n as f32 / 26.0 - 1.0,
+    };
+    Tensor::new(shape, (0..shape.iter().product()).map(of).collect::<Vec<f32>>()).unwrap()
+}
+
+#[test]
+fn kernels_do_the_steps_after_them() {
+    // A program, and the steps that run.
+    let rows = [
+        (
+            "fn main(x: f32[1, 5, 9, 17], w: f32[7, 5, 1, 1], r: f32[1, 7, 9, 17]) { relu(conv(x, w)) }",
+            1,
+        ),
+        (
+            "fn main(x: f32[1, 5, 9, 17], w: f32[7, 5, 3, 3], r: f32[1, 7, 7, 15]) { clip(r + conv(x, w), -0.5, 0.25) }",
+            1,
+        ),
+        (
+            "fn main(x: f32[2, 6, 9, 17], w: f32[6, 1, 3, 3], r: f32[2, 6, 7, 15]) { relu(conv(x, w) {group = 6} + r) }",
+            1,
+        ),
+        (
+            "fn main(x: f32[1, 5, 9, 17], w: f32[7, 5, 1, 1], r: f32[1, 7, 1, 17]) { relu(conv(x, w) + r) }",
+            3,
+        ),
+        (
+            "fn main(x: f32[1, 5, 9, 17], w: f32[7, 5, 1, 1], r: f32[1, 7, 9, 17]) { let y = conv(x, w); relu(y) * y + r }",
+            4,
+        ),
+        (
+            "fn main(x: f32[1, 5, 9, 17], w: f32[7, 5, 1, 1], r: f32[1]) { let y = conv(x, w); (y, relu(y)) }",
+            2,
+        ),
+        // What is added is computed after the product.
+        (
+            "fn main(x: f32[1, 5, 9, 17], w: f32[7, 5, 1, 1], r: f32[1, 7, 9, 17]) { conv(x, w) + abs(r) }",
+            3,
+        ),
+    ];
+    for (text, steps) in rows {
+        let plan = Plan::compile(&graph(text)).unwrap();
+        for special in [false, true] {
+            let inputs: Vec<Tensor> = (plan.inputs.iter().enumerate())
+                .map(|(i, port)| {
+                    let shape = plan.slots[port.slot].ty.as_tensor().unwrap().shape.as_ref().unwrap();
+                    numbers(&shape.to_concrete().unwrap(), i, special)
+                })
+                .collect();
+            let reference = Executor::new(plan.clone(), Mode::Reference).unwrap();
+            let want = reference.run(&inputs, &Params::new()).unwrap();
+            let one = Executor::new(plan.clone(), Mode::Kernels).unwrap();
+            let mut ran = 0;
+            let got = one
+                .run_observed(&inputs, &Params::new(), &mut |_, _, _| ran += 1)
+                .unwrap();
+            assert!(ran <= steps, "{text}: {ran} steps");
+            for (got, want) in got.iter().zip(&want) {
+                assert_eq!(got.ty(), want.ty());
+                let (got, want) = (got.to_f64s().unwrap(), want.to_f64s().unwrap());
+                for (x, y) in got.iter().zip(&want) {
+                    let same = x == y || (x.is_nan() && y.is_nan()) || (x - y).abs() < 1e-5;
+                    assert!(same, "{text}: {x} instead of {y}");
+                }
+            }
+            for threads in [2, 3, 8] {
+                let many = one.clone().threads(threads).run(&inputs, &Params::new()).unwrap();
+                assert!(
+                    many.iter().zip(&got).all(|(a, b)| a.same_bits(b)),
+                    "{text} on {threads} threads"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn results_do_not_depend_on_threads() {
+    let text =
+        "fn main(x: f32[2, 32, 40, 41], param w: f32[48, 32, 3, 3], param d: f32[48, 1, 3, 3], v: f32[70, 300]) {
+        let y = relu(conv(x, w) {pads = [1, 1, 1, 1]});
+        (conv(y, d) {group = 48}, matmul(v, transpose(v)), matmul(reshape(y, [960, 164]), reshape(x, [164, 640])))
+    }";
+    let plan = Plan::compile(&graph(text)).unwrap();
+    let mut params = Params::new();
+    params.insert("w".into(), numbers(&[48, 32, 3, 3], 1, false));
+    params.insert("d".into(), numbers(&[48, 1, 3, 3], 2, false));
+    let inputs = [numbers(&[2, 32, 40, 41], 3, false), numbers(&[70, 300], 4, false)];
+    let one = Executor::new(plan, Mode::Kernels).unwrap();
+    let want = one.run(&inputs, &params).unwrap();
+    for threads in [2, 3, 5] {
+        let many = one.clone().threads(threads);
+        for _ in 0..2 {
+            let got = many.run(&inputs, &params).unwrap();
+            assert!(
+                got.iter().zip(&want).all(|(a, b)| a.same_bits(b)),
+                "on {threads} threads"
+            );
+        }
+    }
+}
+
 #[test]
 fn a_plan_prints() {
     let plan = Plan::compile(&graph(

@@ -156,16 +156,16 @@ pub(super) fn zip<A: Copy, B: Copy, R: Copy>(
     Some(out)
 }
 
-/// The elements of `a` where `condition` holds, else those of `b`, after broadcasting to `out`.
+/// The elements of `a` where `condition` holds, else those of `b`, after broadcasting to `out`; `result` is empty.
 pub(super) fn select<T: Clone>(
     out: &[usize],
     (condition, sc): (&[bool], &[usize]),
     (a, sa): (&[T], &[usize]),
     (b, sb): (&[T], &[usize]),
+    mut result: Vec<T>,
 ) -> Option<Vec<T>> {
     let axes = Axes::new(out, [sc, sa, sb])?;
-    let size = out.iter().product();
-    let mut result = Vec::with_capacity(size);
+    let size: usize = out.iter().product();
     if size > 0 {
         let (n, [tc, ta, tb]) = axes.inner;
         axes.rows(|[pc, pa, pb]| {

@@ -5,7 +5,9 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use super::buffers::Buffers;
+use super::elementwise::{larger, smaller};
 use super::kept::Kept;
+use crate::join::Finishing;
 use tautomer_op::{AttrValue, Fact, Infer, OpDef, OpError};
 use tautomer_tensor::{Element, Nd, Tensor, TensorType, Type};
 
@@ -30,6 +32,8 @@ pub struct Context<'a> {
     pub kept: Option<&'a Kept>,
     /// Memory for results.
     pub buffers: Option<&'a Buffers>,
+    /// What the kernel may do to its result.
+    pub finishing: Option<&'a Finishing>,
 }
 
 /// One thread, and nothing from earlier runs.
@@ -39,6 +43,32 @@ impl Default for Context<'_> {
             threads: 1,
             kept: None,
             buffers: None,
+            finishing: None,
+        }
+    }
+}
+
+/// What a kernel does to each element of its result.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Finished<'a> {
+    /// Added first, to the element at the same place.
+    pub(super) add: Option<&'a [f32]>,
+    /// Smaller sums become this; a NaN stays.
+    pub(super) low: f32,
+    /// Larger sums become this; a NaN stays.
+    pub(super) high: f32,
+}
+
+impl Finished<'_> {
+    /// Finishes the elements of a result from `first` on.
+    pub(super) fn apply(&self, first: usize, elements: &mut [f32]) {
+        if let Some(add) = self.add {
+            elements.iter_mut().zip(&add[first..]).for_each(|(x, y)| *x += y);
+        }
+        if self.low > f32::NEG_INFINITY || self.high < f32::INFINITY {
+            elements
+                .iter_mut()
+                .for_each(|x| *x = smaller(larger(*x, self.low), self.high));
         }
     }
 }
@@ -156,10 +186,54 @@ impl<'a> Call<'a> {
         }
     }
 
+    /// Room for `n` elements, with none in it.
+    pub fn empty<T: Element>(&self, n: usize) -> Vec<T> {
+        let mut room = match self.context.buffers {
+            Some(buffers) => buffers.empty(n),
+            None => Vec::with_capacity(n),
+        };
+        room.clear();
+        room
+    }
+
+    /// `n` times `value`.
+    pub fn filled<T: Element>(&self, n: usize, value: T) -> Vec<T> {
+        let mut room = self.empty(n);
+        room.resize(n, value);
+        room
+    }
+
     /// Gives back room that is not part of a result.
-    pub fn give(&self, room: Vec<f32>) {
+    pub fn give<T: Element>(&self, room: Vec<T>) {
         if let Some(buffers) = self.context.buffers {
             buffers.give(room);
+        }
+    }
+
+    /// What the kernel is to do to its result of this shape before it returns it: what it adds to each element, and the
+    /// limits of the sums. A kernel that asks for this does it.
+    pub(super) fn finish(&self, shape: &[usize]) -> Finished<'a> {
+        let none = Finished {
+            add: None,
+            low: f32::NEG_INFINITY,
+            high: f32::INFINITY,
+        };
+        let Some(finishing) = self.context.finishing else {
+            return none;
+        };
+        let add = match &finishing.add {
+            None => None,
+            Some(value) if value.shape() == shape => match f32::array(value).and_then(|array| array.as_slice()) {
+                Some(elements) => Some(elements),
+                None => return none,
+            },
+            Some(_) => return none,
+        };
+        finishing.done.set(true);
+        Finished {
+            add,
+            low: finishing.low,
+            high: finishing.high,
         }
     }
 

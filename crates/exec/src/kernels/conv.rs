@@ -1,5 +1,7 @@
 //! Convolution over one to three axes: as a matrix product, or channel by channel.
 
+use std::sync::OnceLock;
+
 use super::call::{done, or_decline};
 use super::depthwise::depthwise;
 use super::gemm::{Dst, Layout, gemm};
@@ -7,6 +9,7 @@ use super::image::Image;
 use super::micro::Micro;
 use super::product::{Finish, Left, Start, product};
 use super::window::Window;
+use super::winograd::{Winograd, tile_size};
 use super::{Call, Kernel};
 use tautomer_op::OpError;
 use tautomer_tensor::Tensor;
@@ -38,14 +41,33 @@ fn conv(call: &Call<'_>) -> Done {
         return done(&shape, out);
     }
     let (rows, bias) = (filters / groups, bias.as_deref());
+    let finished = call.finish(&shape);
     if depth == 1 && groups > 1 {
-        depthwise(&window, &x, &w, bias, rows, &mut out, call.threads);
+        depthwise(&window, &x, &w, bias, rows, &mut out, finished, call.threads);
         return done(&shape, out);
     }
+    let weights = call.prepared(1, Weights::default);
+    let size = (groups == 1 && call.is_fixed(1)).then(|| tile_size(&window, channels, filters));
+    if let Some(size) = size.flatten() {
+        let tiled = weights.tiled(size, &w, filters);
+        let mut image = Image::new(&tiled.tiles(&window), channels, |n| call.room(n));
+        let images = x.chunks_exact(channels * size_in);
+        let mut finite = true;
+        for (i, (x, out)) in images.zip(out.chunks_exact_mut(filters * size_out)).enumerate() {
+            image.set(x);
+            let finish = Finish::from(bias.map_or(Start::Zero, Start::Rows));
+            let finish = finish.with(finished, i * out.len()..(i + 1) * out.len());
+            finite = finite && tiled.run(&window, &image, finish, out, call.threads);
+        }
+        call.give(image.into_room());
+        if finite {
+            return done(&shape, out);
+        }
+    }
     let inner = depth * window.kernel_size();
-    let weights = call.prepared(1, || {
+    let weights = weights.direct.get_or_init(|| {
         let group = |g: usize| Left::of_rows(Micro::best(), &w[g * rows * inner..][..rows * inner], rows);
-        (0..groups).map(group).collect::<Vec<Left>>()
+        (0..groups).map(group).collect()
     });
     let mut image = Image::new(&window, depth, |n| call.room(n));
     let images = x.chunks_exact((depth * size_in).max(1));
@@ -53,10 +75,26 @@ fn conv(call: &Call<'_>) -> Done {
         let g = i % groups;
         image.set(images.clone().nth(i).unwrap_or_default());
         let start = bias.map_or(Start::Zero, |bias| Start::Rows(&bias[g * rows..][..rows]));
-        product(&weights[g], &image, size_out, out, Finish::from(start), call.threads);
+        let finish = Finish::from(start).with(finished, i * out.len()..(i + 1) * out.len());
+        product(&weights[g], &image, size_out, out, finish, call.threads);
     }
     call.give(image.into_room());
     done(&shape, out)
+}
+
+/// Weights in the forms in which they are multiplied, each made when it is needed.
+#[derive(Default)]
+struct Weights {
+    /// For each group.
+    direct: OnceLock<Vec<Left>>,
+    /// Transformed for tiles of 2 by 2 and 4 by 4 results.
+    tiled: [OnceLock<Winograd>; 2],
+}
+
+impl Weights {
+    fn tiled(&self, size: usize, windows: &[f32], filters: usize) -> &Winograd {
+        self.tiled[usize::from(size == 4)].get_or_init(|| Winograd::new(size, windows, filters, Micro::best()))
+    }
 }
 
 fn conv_transpose(call: &Call<'_>) -> Done {

@@ -16,11 +16,20 @@ use tautomer_tensor::strided::{Layout, View};
 
 /// The elements of a view in row-major order.
 pub(super) fn gather<T: Clone + 'static>(view: &View<'_, T>) -> Vec<T> {
+    // Smaller results get pages that the allocator has used before, and with large pages, rows at power-of-two
+    // distances map to few cache sets.
+    gather_in(view, room(view.layout().len(), 32 << 20))
+}
+
+/// The elements of a view in row-major order, in the memory of `out`.
+pub(super) fn gather_in<T: Clone + 'static>(view: &View<'_, T>, mut out: Vec<T>) -> Vec<T> {
+    out.clear();
+    out.reserve(view.layout().len());
     match word::<T>() {
-        Some(1) => words::<T, u8>(view),
-        Some(2) => words::<T, u16>(view),
-        Some(4) => words::<T, u32>(view),
-        Some(8) => words::<T, u64>(view),
+        Some(1) => words::<T, u8>(view, out),
+        Some(2) => words::<T, u16>(view, out),
+        Some(4) => words::<T, u32>(view, out),
+        Some(8) => words::<T, u64>(view, out),
         _ => view.to_vec(),
     }
 }
@@ -47,17 +56,16 @@ pub(super) struct Axis {
     pub(super) to: isize,
 }
 
-fn words<T: 'static, W: Word>(view: &View<'_, T>) -> Vec<T> {
+/// `out` is empty and has room for all elements.
+fn words<T: 'static, W: Word>(view: &View<'_, T>, mut out: Vec<T>) -> Vec<T> {
     let layout = view.layout().coalesced();
-    // Smaller results get pages that the allocator has used before, and with large pages, rows at power-of-two
-    // distances map to few cache sets.
-    let mut out: Vec<T> = room(layout.len(), 32 << 20);
+    assert!(out.capacity() >= layout.len(), "there is no room for the elements");
     if layout.is_empty() {
         return out;
     }
     // SAFETY: `T` is one of the types of `word`, has the size and alignment of `W`, and accepts any of its bit
     // patterns. The view was checked when it was created, so every location of the layout is within its elements; the
-    // result has room for one word for each location, and `fill` writes each once.
+    // assertion above gives the result room for one word for each location, and `fill` writes each once.
     unsafe {
         let source = view.elements().as_ptr().cast::<W>().add(layout.start());
         fill(source, out.as_mut_ptr().cast::<W>(), &layout);

@@ -3,6 +3,7 @@
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
+use super::call::Finished;
 use super::image::Geometry;
 use super::window::Window;
 
@@ -11,6 +12,7 @@ const PARALLEL: usize = 1 << 18;
 
 /// Writes to channel `i` of `out` the convolution of channel `i / multiplier` of `x` with window `i` of `weights`, with
 /// a bias for each window.
+#[expect(clippy::too_many_arguments, reason = "the operands of a convolution")]
 pub(super) fn depthwise(
     window: &Window,
     x: &[f32],
@@ -18,6 +20,7 @@ pub(super) fn depthwise(
     bias: Option<&[f32]>,
     multiplier: usize,
     out: &mut [f32],
+    finished: Finished<'_>,
     threads: usize,
 ) {
     let (size_in, size_out) = (window.input_size(), window.output_size());
@@ -37,6 +40,7 @@ pub(super) fn depthwise(
             start: bias.map_or(0.0, |bias| bias[filter]),
         };
         rows(window, &geometry, sums, &mut buffers.line, out);
+        finished.apply(i * size_out, out);
     };
     let buffers = || Buffers {
         image: vec![0.0; geometry.size()],

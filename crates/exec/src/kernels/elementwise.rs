@@ -133,7 +133,8 @@ fn choose(call: &Call<'_>) -> Done {
             &shape,
             (&condition, call.shape(0)),
             (&a, call.shape(1)),
-            (&b, call.shape(2))
+            (&b, call.shape(2)),
+            call.empty(shape.iter().product())
         ));
         done(&shape, out)
     }

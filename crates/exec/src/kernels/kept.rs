@@ -1,6 +1,7 @@
 //! What a call keeps from one run to the next, such as packed weights.
 
 use std::any::Any;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::call::{Inferred, is_attribute};
@@ -16,7 +17,14 @@ pub struct Kept {
     made: Mutex<Option<Made>>,
     /// What was inferred last.
     inferred: Mutex<Option<(Given, Arc<Inferred>)>>,
+    /// The operands and results of a call whose results are the same in every run.
+    results: Mutex<Option<Run>>,
+    /// No kernel accepted the last call.
+    declined: AtomicBool,
 }
+
+/// The operands and results of a run.
+type Run = (Vec<Option<Tensor>>, Vec<Tensor>);
 
 /// What was made of an operand.
 #[derive(Debug)]
@@ -50,9 +58,42 @@ impl Kept {
         }
     }
 
+    /// True if no kernel accepted the last call.
+    pub fn is_declined(&self) -> bool {
+        self.declined.load(Ordering::Relaxed)
+    }
+
+    /// Says whether a kernel accepted the call.
+    pub fn set_declined(&self, declined: bool) {
+        self.declined.store(declined, Ordering::Relaxed);
+    }
+
     /// True if operand `i` is the same in every run.
     pub(super) fn is_fixed(&self, i: usize) -> bool {
         self.fixed.get(i).copied().unwrap_or(false)
+    }
+
+    /// The results of the call if they depend on nothing but these operands: those of an earlier run with the same ones,
+    /// or what `compute` returns.
+    pub fn results<E>(
+        &self,
+        operands: &[Option<Tensor>],
+        compute: impl FnOnce() -> Result<Vec<Tensor>, E>,
+    ) -> Result<Vec<Tensor>, E> {
+        let same = |(a, b): (&Option<Tensor>, &Option<Tensor>)| match (a, b) {
+            (Some(a), Some(b)) => a.shares_elements(b),
+            (a, b) => a.is_none() && b.is_none(),
+        };
+        let mut last = self.results.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((given, results)) = &*last
+            && given.len() == operands.len()
+            && given.iter().zip(operands).all(same)
+        {
+            return Ok(results.clone());
+        }
+        let results = compute()?;
+        *last = Some((operands.to_vec(), results.clone()));
+        Ok(results)
     }
 
     /// What `make` makes of `value`, operand `i` of the call.
@@ -146,6 +187,19 @@ mod tests {
         // An operand that may change is prepared each time.
         assert_eq!(*kept.prepared(0, &first, || 1.0), 1.0);
         assert_eq!(*kept.prepared(0, &first, || 2.0), 2.0);
+    }
+
+    #[test]
+    fn results_are_computed_again_for_other_operands() {
+        let kept = Kept::default();
+        let x = Tensor::vector(vec![1.0f32, 2.0]);
+        let of = |x: &Tensor, result: f32| -> Vec<Tensor> {
+            let compute = || Ok::<_, ()>(vec![Tensor::scalar(result)]);
+            kept.results(&[Some(x.clone()), None], compute).unwrap()
+        };
+        assert_eq!(of(&x, 3.0), [Tensor::scalar(3.0f32)]);
+        assert_eq!(of(&x.clone(), 4.0), [Tensor::scalar(3.0f32)]);
+        assert_eq!(of(&Tensor::vector(vec![1.0f32, 2.0]), 5.0), [Tensor::scalar(5.0f32)]);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Operators that keep, join, pick or convert elements.
 
-use super::call::{contiguous, done, or_decline};
+use super::broadcast::map;
+use super::call::{done, or_decline};
 use super::movement::shared;
 use super::{Call, Kernel};
 use tautomer_op::OpError;
@@ -41,7 +42,7 @@ fn concat(call: &Call<'_>) -> Done {
             parts.push((rows(array), block));
         }
         let outer: usize = shape[..axis].iter().product();
-        let mut out = Vec::with_capacity(shape.iter().product());
+        let mut out = call.empty(shape.iter().product());
         for i in 0..outer {
             for (part, block) in &parts {
                 out.extend_from_slice(&part[i * block..][..*block]);
@@ -58,12 +59,13 @@ fn concat(call: &Call<'_>) -> Done {
 }
 
 fn gather(call: &Call<'_>) -> Done {
-    fn typed<T: Element>(array: &Nd<T>, places: &[usize], axis: usize, shape: &[usize]) -> Done {
+    fn typed<T: Element>(call: &Call<'_>, array: &Nd<T>, places: &[usize], axis: usize) -> Done {
+        let shape = &or_decline!(call.out_shape());
         let whole = rows(array);
         let own = array.shape();
         let inner: usize = own[axis + 1..].iter().product();
         let block = own[axis] * inner;
-        let mut out = Vec::with_capacity(shape.iter().product());
+        let mut out = call.empty(shape.iter().product());
         for outer in 0..own[..axis].iter().product() {
             for place in places {
                 out.extend_from_slice(&whole[outer * block + place * inner..][..inner]);
@@ -71,7 +73,6 @@ fn gather(call: &Call<'_>) -> Done {
         }
         done(shape, out)
     }
-    let shape = or_decline!(call.out_shape());
     let axis = or_decline!(call.axis("axis", call.shape(0).len()));
     let n = i128::try_from(call.shape(0)[axis]).unwrap_or(i128::MAX);
     let places: Option<Vec<usize>> = or_decline!(call.tensor(1)?.to_ints())
@@ -81,28 +82,33 @@ fn gather(call: &Call<'_>) -> Done {
         .collect();
     // An index out of range is left to the reference semantics to report.
     let places = or_decline!(places);
-    with_array!(call.tensor(0)?, array => typed(array, &places, axis, &shape))
+    with_array!(call.tensor(0)?, array => typed(call, array, &places, axis))
 }
 
 /// Conversions that are exact or round to nearest.
 fn cast(call: &Call<'_>) -> Done {
-    fn each<A: Element + Copy, B: Element>(tensor: &Tensor, f: impl Fn(A) -> B) -> Done {
-        let from = or_decline!(contiguous::<A>(tensor));
-        done(tensor.shape(), from.iter().map(|&x| f(x)).collect())
+    fn each<A: Element + Copy, B: Element + Copy>(call: &Call<'_>, f: impl Fn(A) -> B) -> Done {
+        let from = or_decline!(call.slice::<A>(0));
+        done(call.shape(0), map(&from, f, call.room(from.len())))
     }
     let x = call.tensor(0)?;
     let to = or_decline!(call.result_type()).dtype;
     match (x.dtype(), to) {
         (from, to) if from == to => Ok(Some(vec![x.clone()])),
-        (DType::F32, DType::F64) => each(x, |v: f32| f64::from(v)),
-        (DType::F64, DType::F32) => each(x, |v: f64| v as f32),
-        (DType::I32, DType::I64) => each(x, |v: i32| i64::from(v)),
-        (DType::I32, DType::F32) => each(x, |v: i32| v as f32),
-        (DType::I64, DType::F32) => each(x, |v: i64| v as f32),
-        (DType::U8, DType::F32) => each(x, |v: u8| f32::from(v)),
-        (DType::Bool, DType::F32) => each(x, |v: bool| f32::from(u8::from(v))),
-        (DType::Bool, DType::I64) => each(x, |v: bool| i64::from(v)),
-        (DType::F32, DType::Bool) => each(x, |v: f32| v != 0.0),
+        (DType::F32, DType::F64) => each(call, |v: f32| f64::from(v)),
+        (DType::F64, DType::F32) => each(call, |v: f64| v as f32),
+        (DType::I32, DType::I64) => each(call, |v: i32| i64::from(v)),
+        (DType::I32, DType::F32) => each(call, |v: i32| v as f32),
+        (DType::I32, DType::F64) => each(call, |v: i32| f64::from(v)),
+        (DType::I64, DType::F64) => each(call, |v: i64| v as f64),
+        (DType::Bool, DType::I32) => each(call, |v: bool| i32::from(v)),
+        (DType::U8, DType::I32) => each(call, |v: u8| i32::from(v)),
+        (DType::U8, DType::I64) => each(call, |v: u8| i64::from(v)),
+        (DType::I64, DType::F32) => each(call, |v: i64| v as f32),
+        (DType::U8, DType::F32) => each(call, |v: u8| f32::from(v)),
+        (DType::Bool, DType::F32) => each(call, |v: bool| f32::from(u8::from(v))),
+        (DType::Bool, DType::I64) => each(call, |v: bool| i64::from(v)),
+        (DType::F32, DType::Bool) => each(call, |v: f32| v != 0.0),
         _ => Ok(None),
     }
 }

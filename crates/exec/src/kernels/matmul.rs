@@ -75,7 +75,8 @@ fn product(call: &Call<'_>, transposed: bool, bias: Option<&[f32]>) -> Done {
             }
             None => Start::Zero,
         };
-        packed_product(&left, &*right, n, &mut out, Finish::from(start), call.threads);
+        let finish = Finish::from(start).with(call.finish(&shape), 0..out.len());
+        packed_product(&left, &*right, n, &mut out, finish, call.threads);
         return done(&shape, out);
     }
     let dst = match bias {
@@ -189,7 +190,8 @@ fn gemm_op(call: &Call<'_>) -> Done {
             }
         };
         let left = Left::of_rows(Micro::best(), &a, m);
-        packed_product(&left, &*right, n, &mut out, Finish::from(start), call.threads);
+        let finish = Finish::from(start).with(call.finish(&shape), 0..out.len());
+        packed_product(&left, &*right, n, &mut out, finish, call.threads);
         return done(&shape, out);
     }
     let al = Layout::rows(0, *ca);

@@ -12,12 +12,16 @@ pub(super) struct Tile {
     pub(super) left: *const f32,
     /// The right panel: `depth` rows of `columns` elements.
     pub(super) right: *const f32,
+    /// Where each row of the right panel is; null if they are contiguous.
+    pub(super) places: *const usize,
     /// The first element of the result.
     pub(super) out: *mut f32,
     /// The distance of its rows.
     pub(super) stride: usize,
     /// What the sums start with, one number for each row; null if they start with the elements of the result.
     pub(super) start: *const f32,
+    /// Added to the sums, with rows at the same distance as those of the result; may be null.
+    pub(super) add: *const f32,
     /// Smaller results become this; a NaN stays.
     pub(super) low: f32,
     /// Larger results become this; a NaN stays.
@@ -35,6 +39,8 @@ pub(super) struct Micro {
     /// Columns of a tile.
     pub(super) columns: usize,
     run: unsafe fn(&Tile),
+    /// The same for a tile with places.
+    run_at_places: unsafe fn(&Tile),
 }
 
 /// The elements of the largest tile of all.
@@ -53,7 +59,8 @@ impl Micro {
                         name: "avx512",
                         rows: 12,
                         columns: 32,
-                        run: avx512,
+                        run: avx512::<false>,
+                        run_at_places: avx512::<true>,
                     });
                 }
                 if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma") {
@@ -61,7 +68,8 @@ impl Micro {
                         name: "avx2",
                         rows: 6,
                         columns: 16,
-                        run: avx2,
+                        run: avx2::<false>,
+                        run_at_places: avx2::<true>,
                     });
                 }
             }
@@ -69,7 +77,8 @@ impl Micro {
                 name: "portable",
                 rows: 4,
                 columns: 8,
-                run: portable,
+                run: portable::<false>,
+                run_at_places: portable::<true>,
             });
             all
         })
@@ -83,12 +92,18 @@ impl Micro {
     /// Computes a tile.
     ///
     /// # Safety
-    /// The panels have `depth` times `rows` and `columns` elements, the tile can be read and written, and so can
-    /// `rows` elements of `start` be read unless it is null.
+    /// The panels have `depth` times `rows` and `columns` elements, those of the right one at its places if it has some,
+    /// the tile can be read and written, and so can
+    /// `rows` elements of `start`, and a tile of `add`, be read unless they are null.
     #[inline]
     pub(super) unsafe fn run(self, tile: &Tile) {
+        let run = if tile.places.is_null() {
+            self.run
+        } else {
+            self.run_at_places
+        };
         // SAFETY: upheld by the caller; `all` has checked that the machine has the instructions.
-        unsafe { (self.run)(tile) }
+        unsafe { run(tile) }
     }
 }
 
@@ -96,11 +111,11 @@ impl Micro {
 #[cfg(target_arch = "x86_64")]
 macro_rules! vectors {
     ($name:ident, $features:literal, $rows:literal, $lanes:literal,
-     $load:ident, $store:ident, $fill:ident, $multiply_add:ident, $max:ident, $min:ident) => {
+     $load:ident, $store:ident, $fill:ident, $multiply_add:ident, $plus:ident, $max:ident, $min:ident) => {
         /// # Safety
         /// As for [`Micro::run`]; the machine has the instructions.
         #[target_feature(enable = $features)]
-        unsafe fn $name(tile: &Tile) {
+        unsafe fn $name<const AT_PLACES: bool>(tile: &Tile) {
             use std::arch::x86_64::*;
             // SAFETY: all offsets are within what the caller guarantees.
             unsafe {
@@ -114,7 +129,10 @@ macro_rules! vectors {
                     };
                 }
                 let (mut left, mut right) = (tile.left, tile.right);
-                for _ in 0..tile.depth {
+                for l in 0..tile.depth {
+                    if AT_PLACES {
+                        right = tile.right.add(*tile.places.add(l));
+                    }
                     let (first, second) = ($load(right), $load(right.add($lanes)));
                     for (i, sum) in sums.iter_mut().enumerate() {
                         let factor = $fill(*left.add(i));
@@ -122,14 +140,25 @@ macro_rules! vectors {
                         sum[1] = $multiply_add(factor, second, sum[1]);
                     }
                     left = left.add($rows);
-                    right = right.add(2 * $lanes);
+                    if !AT_PLACES {
+                        right = right.add(2 * $lanes);
+                    }
                 }
-                // If one operand is NaN, these instructions return the second.
+                if !tile.add.is_null() {
+                    for (i, sum) in sums.iter_mut().enumerate() {
+                        let row = tile.add.add(i * tile.stride);
+                        sum[0] = $plus(sum[0], $load(row));
+                        sum[1] = $plus(sum[1], $load(row.add($lanes)));
+                    }
+                }
+                // If one operand is NaN, or both are zero, these instructions return the second. A limit of zero makes
+                // negative zero positive; adding negative zero changes nothing.
                 let (low, high) = ($fill(tile.low), $fill(tile.high));
+                let zero = $fill(if tile.low == 0.0 { 0.0 } else { -0.0 });
                 for (i, sum) in sums.iter().enumerate() {
                     let row = tile.out.add(i * tile.stride);
-                    $store(row, $min(high, $max(low, sum[0])));
-                    $store(row.add($lanes), $min(high, $max(low, sum[1])));
+                    $store(row, $plus($min(high, $max(low, sum[0])), zero));
+                    $store(row.add($lanes), $plus($min(high, $max(low, sum[1])), zero));
                 }
             }
         }
@@ -146,6 +175,7 @@ vectors!(
     _mm512_storeu_ps,
     _mm512_set1_ps,
     _mm512_fmadd_ps,
+    _mm512_add_ps,
     _mm512_max_ps,
     _mm512_min_ps
 );
@@ -160,13 +190,14 @@ vectors!(
     _mm256_storeu_ps,
     _mm256_set1_ps,
     _mm256_fmadd_ps,
+    _mm256_add_ps,
     _mm256_max_ps,
     _mm256_min_ps
 );
 
 /// # Safety
 /// As for [`Micro::run`].
-unsafe fn portable(tile: &Tile) {
+unsafe fn portable<const AT_PLACES: bool>(tile: &Tile) {
     const ROWS: usize = 4;
     const COLUMNS: usize = 8;
     let mut sums = [[0.0f32; COLUMNS]; ROWS];
@@ -182,7 +213,8 @@ unsafe fn portable(tile: &Tile) {
             }
         }
         for l in 0..tile.depth {
-            let right = std::slice::from_raw_parts(tile.right.add(l * COLUMNS), COLUMNS);
+            let place = if AT_PLACES { *tile.places.add(l) } else { l * COLUMNS };
+            let right = std::slice::from_raw_parts(tile.right.add(place), COLUMNS);
             for (i, sums) in sums.iter_mut().enumerate() {
                 let factor = *tile.left.add(l * ROWS + i);
                 sums.iter_mut().zip(right).for_each(|(sum, x)| *sum += factor * x);
@@ -190,8 +222,12 @@ unsafe fn portable(tile: &Tile) {
         }
         for (i, sums) in sums.iter().enumerate() {
             for (j, &sum) in sums.iter().enumerate() {
-                // Comparisons with NaN are false, so a NaN stays.
-                let sum = if sum < tile.low { tile.low } else { sum };
+                let sum = match tile.add.is_null() {
+                    true => sum,
+                    false => sum + *tile.add.add(i * tile.stride + j),
+                };
+                // Comparisons with NaN are false, so a NaN stays; of two zeros, the limit counts.
+                let sum = if sum <= tile.low { tile.low } else { sum };
                 *tile.out.add(i * tile.stride + j) = if sum > tile.high { tile.high } else { sum };
             }
         }

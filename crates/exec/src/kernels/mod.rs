@@ -19,6 +19,7 @@ mod layout;
 mod micro;
 mod narrow;
 mod norm;
+mod pad;
 mod pool;
 mod product;
 mod recurrent;
@@ -26,8 +27,10 @@ mod reduce;
 mod resize;
 mod sort;
 mod tile;
+mod typed;
 mod unary;
 mod window;
+mod winograd;
 
 mod gemm;
 mod math;
@@ -97,6 +100,7 @@ static KERNELS: &[&[Kernel]] = &[
     unary::KERNELS,
     matmul::KERNELS,
     conv::KERNELS,
+    pad::KERNELS,
     pool::KERNELS,
     norm::KERNELS,
     reduce::KERNELS,
@@ -105,6 +109,7 @@ static KERNELS: &[&[Kernel]] = &[
     recurrent::KERNELS,
     movement::KERNELS,
     sort::KERNELS,
+    typed::KERNELS,
 ];
 
 /// Every kernel, in table order.

@@ -5,7 +5,7 @@ use std::any::Any;
 use ndarray::IxDyn;
 
 use super::call::{done, or_decline};
-use super::copy::gather as copied;
+use super::copy::gather_in;
 use super::layout::rows;
 use super::{Call, Kernel};
 use tautomer_op::OpError;
@@ -27,7 +27,6 @@ pub(super) const KERNELS: &[Kernel] = &[
     Kernel::any("tile", moved),
     Kernel::any("slice", moved),
     Kernel::any("split", moved),
-    Kernel::any("pad", moved),
     Kernel::any("diagonal", moved),
     Kernel::any("unfold", moved),
     Kernel::any("roll", moved),
@@ -36,7 +35,7 @@ pub(super) const KERNELS: &[Kernel] = &[
 ];
 
 /// The results of an operator that moves elements of its first operand.
-fn moved(call: &Call<'_>) -> Done {
+pub(super) fn moved(call: &Call<'_>) -> Done {
     let movement = or_decline!(call.def.moves());
     let shapes = or_decline!(call.out_shapes());
     let operands: Vec<Option<Vec<usize>>> = call
@@ -71,7 +70,7 @@ fn one<T: Element>(
         return single(Vec::new());
     }
     if let Some(linear) = map.linear(array.ndim()) {
-        return match seen(array, &linear, shape) {
+        return match seen(array, &linear, shape, call) {
             Some(elements) => single(elements),
             None => Ok(None),
         };
@@ -98,7 +97,8 @@ fn one<T: Element>(
             }
         }
     };
-    single(boxes(&plan, &rows(array), &fill))
+    let room = call.filled(shape.iter().product(), fill.clone());
+    single(boxes(&plan, &rows(array), &fill, room))
 }
 
 /// A number as an element: zero in any type, or any number in one of floating-point numbers.
@@ -122,7 +122,7 @@ pub(super) fn shared<T: Element>(array: &Nd<T>, shape: &[usize]) -> Result<Optio
 }
 
 /// The elements of an operand seen through the strides of a map.
-fn seen<T: Element>(array: &Nd<T>, linear: &Linear, shape: &[usize]) -> Option<Vec<T>> {
+fn seen<T: Element>(array: &Nd<T>, linear: &Linear, shape: &[usize], call: &Call<'_>) -> Option<Vec<T>> {
     let own;
     let whole = match View::of(array) {
         Some(view) => view,
@@ -146,12 +146,12 @@ fn seen<T: Element>(array: &Nd<T>, linear: &Linear, shape: &[usize]) -> Option<V
         }
     }
     let layout = Layout::new(shape, &strides, usize::try_from(start).ok()?, whole.elements().len()).ok()?;
-    Some(copied(&View::new(whole.elements(), layout).ok()?))
+    let view = View::new(whole.elements(), layout).ok()?;
+    Some(gather_in(&view, call.empty(view.layout().len())))
 }
 
-/// The elements of all parts, each copied in runs as long as possible.
-fn boxes<T: Element>(plan: &Plan<'_>, from: &[T], fill: &T) -> Vec<T> {
-    let mut out = vec![fill.clone(); plan.shape.iter().product()];
+/// The elements of all parts, each copied in runs as long as possible, in `out`, which is filled.
+fn boxes<T: Element>(plan: &Plan<'_>, from: &[T], fill: &T, mut out: Vec<T>) -> Vec<T> {
     // Where parts overlap, the first one counts.
     for part in plan.parts.iter().rev() {
         copy_box(part, &plan.shape, from, fill, &mut out);

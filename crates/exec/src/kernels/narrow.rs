@@ -24,7 +24,12 @@ pub(super) fn run(
     }
     let expected = Call::new(def, operands, attrs, context)?;
     let operands: Vec<Option<Tensor>> = operands.iter().map(|o| o.as_ref().map(widened)).collect();
-    let call = Call::new(def, &operands, attrs, Context { kept: None, ..context })?;
+    let context = Context {
+        kept: None,
+        finishing: None,
+        ..context
+    };
+    let call = Call::new(def, &operands, attrs, context)?;
     for kernel in wide {
         if let Some(results) = (kernel.run)(&call)? {
             return Ok(results

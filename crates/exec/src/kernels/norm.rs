@@ -3,7 +3,8 @@
 use pulp::{Arch, NullaryFnOnce};
 
 use super::call::{done, or_decline};
-use super::reduce::{max_of, sum_of};
+use super::elementwise::larger;
+use super::reduce::{row_max, row_sum};
 use super::{Call, Kernel, math};
 use tautomer_op::OpError;
 use tautomer_tensor::Tensor;
@@ -12,24 +13,11 @@ type Done = Result<Option<Vec<Tensor>>, OpError>;
 
 /// The kernels of this family.
 pub(super) const KERNELS: &[Kernel] = &[
-    Kernel::f32("softmax", |c| along(c, softmax)),
-    Kernel::f32("log_softmax", |c| along(c, log_softmax)),
+    Kernel::f32("softmax", softmax::<false>),
+    Kernel::f32("log_softmax", softmax::<true>),
     Kernel::f32("batch_normalization", batch_normalization),
     Kernel::f32("layer_normalization", layer_normalization),
 ];
-
-struct Exponentials<'a> {
-    row: &'a mut [f32],
-    shift: f32,
-}
-
-impl NullaryFnOnce for Exponentials<'_> {
-    type Output = ();
-    #[inline(always)]
-    fn call(self) {
-        self.row.iter_mut().for_each(|x| *x = math::exp(*x - self.shift));
-    }
-}
 
 struct Affine<'a> {
     from: &'a [f32],
@@ -49,51 +37,130 @@ impl NullaryFnOnce for Affine<'_> {
     }
 }
 
-fn softmax(row: &mut [f32]) {
-    let shift = max_of(row);
-    Arch::new().dispatch(Exponentials { row, shift });
-    let total = sum_of(row);
-    row.iter_mut().for_each(|x| *x /= total);
+/// Softmax of rows of `n` elements, or its logarithm if `IN_LOG`.
+struct Rows<'a, const IN_LOG: bool> {
+    x: &'a [f32],
+    out: &'a mut [f32],
+    n: usize,
 }
 
-fn log_softmax(row: &mut [f32]) {
-    let shift = max_of(row);
-    let mut exponentials = row.to_vec();
-    Arch::new().dispatch(Exponentials {
-        row: &mut exponentials,
-        shift,
-    });
-    let log = f64::from(sum_of(&exponentials)).ln() as f32;
-    row.iter_mut().for_each(|x| *x = (*x - shift) - log);
-}
+/// Elements of rows that are handled together: they stay in a first-level cache.
+const TOGETHER: usize = 2048;
 
-/// Applies `f` to every row along the axis of the call.
-fn along(call: &Call<'_>, f: impl Fn(&mut [f32])) -> Done {
-    let shape = call.shape(0);
-    let mut out = or_decline!(call.f32s(0)).into_owned();
-    if shape.is_empty() || out.is_empty() {
-        return if shape.is_empty() { Ok(None) } else { done(shape, out) };
+impl<const IN_LOG: bool> NullaryFnOnce for Rows<'_, IN_LOG> {
+    type Output = ();
+    #[inline(always)]
+    fn call(self) {
+        let n = self.n;
+        let block = (TOGETHER / n).max(1) * n;
+        let mut exponentials = vec![0.0; if IN_LOG { block } else { 0 }];
+        for (x, out) in self.x.chunks(block).zip(self.out.chunks_mut(block)) {
+            for (x, out) in x.chunks_exact(n).zip(out.chunks_exact_mut(n)) {
+                let shift = largest(x);
+                out.iter_mut().zip(x).for_each(|(y, x)| *y = x - shift);
+            }
+            if IN_LOG {
+                let exponentials = &mut exponentials[..out.len()];
+                exponentials.iter_mut().zip(&*out).for_each(|(e, &x)| *e = math::exp(x));
+                for (row, exponentials) in out.chunks_exact_mut(n).zip(exponentials.chunks_exact(n)) {
+                    let log = f64::from(total(exponentials)).ln() as f32;
+                    row.iter_mut().for_each(|x| *x -= log);
+                }
+            } else {
+                out.iter_mut().for_each(|x| *x = math::exp(*x));
+                for row in out.chunks_exact_mut(n) {
+                    let sum = total(row);
+                    row.iter_mut().for_each(|x| *x /= sum);
+                }
+            }
+        }
     }
+}
+
+/// Softmax of the columns of a block of `n` rows, or its logarithm if `IN_LOG`.
+struct Columns<'a, const IN_LOG: bool> {
+    x: &'a [f32],
+    out: &'a mut [f32],
+    n: usize,
+}
+
+/// Columns that are handled together.
+const WIDE: usize = 128;
+
+impl<const IN_LOG: bool> NullaryFnOnce for Columns<'_, IN_LOG> {
+    type Output = ();
+    #[inline(always)]
+    fn call(self) {
+        let inner = self.x.len() / self.n;
+        for first in (0..inner).step_by(WIDE) {
+            let width = WIDE.min(inner - first);
+            let (mut shift, mut sum) = ([f32::NEG_INFINITY; WIDE], [0.0f32; WIDE]);
+            let (shift, sum) = (&mut shift[..width], &mut sum[..width]);
+            for x in self.x.chunks_exact(inner) {
+                shift
+                    .iter_mut()
+                    .zip(&x[first..][..width])
+                    .for_each(|(m, &x)| *m = larger(*m, x));
+            }
+            for (x, out) in self.x.chunks_exact(inner).zip(self.out.chunks_exact_mut(inner)) {
+                let (x, out) = (&x[first..][..width], &mut out[first..][..width]);
+                for (((x, y), shift), sum) in x.iter().zip(out).zip(&*shift).zip(&mut *sum) {
+                    let e = math::exp(x - shift);
+                    *sum += e;
+                    *y = if IN_LOG { x - shift } else { e };
+                }
+            }
+            if IN_LOG {
+                sum.iter_mut().for_each(|sum| *sum = f64::from(*sum).ln() as f32);
+            }
+            for out in self.out.chunks_exact_mut(inner) {
+                for (y, sum) in out[first..][..width].iter_mut().zip(&*sum) {
+                    *y = if IN_LOG { *y - sum } else { *y / sum };
+                }
+            }
+        }
+    }
+}
+
+/// Rows of up to this many elements are folded one by one.
+const SHORT: usize = 16;
+
+#[inline(always)]
+fn largest(row: &[f32]) -> f32 {
+    match row.len() {
+        0..=SHORT => row.iter().fold(f32::NEG_INFINITY, |m, &x| larger(m, x)),
+        _ => row_max(row).call(),
+    }
+}
+
+#[inline(always)]
+fn total(row: &[f32]) -> f32 {
+    match row.len() {
+        0..=SHORT => row.iter().sum(),
+        _ => row_sum(row).call(),
+    }
+}
+
+fn softmax<const IN_LOG: bool>(call: &Call<'_>) -> Done {
+    let shape = call.shape(0);
+    let x = or_decline!(call.f32s(0));
     let axis = or_decline!(call.axis("axis", shape.len()));
+    let mut out = call.room(x.len());
+    if out.is_empty() {
+        return done(shape, out);
+    }
     let n = shape[axis];
     let inner: usize = shape[axis + 1..].iter().product();
     if inner == 1 {
-        out.chunks_exact_mut(n).for_each(f);
+        Arch::new().dispatch(Rows::<IN_LOG> {
+            x: &x,
+            out: &mut out,
+            n,
+        });
         return done(shape, out);
     }
-    let mut row = vec![0.0; n];
-    for block in out.chunks_exact_mut(n * inner) {
-        for i in 0..inner {
-            row.iter_mut()
-                .zip(block[i..].iter().step_by(inner))
-                .for_each(|(r, &x)| *r = x);
-            f(&mut row);
-            block[i..]
-                .iter_mut()
-                .step_by(inner)
-                .zip(&row)
-                .for_each(|(x, &r)| *x = r);
-        }
+    for (x, out) in x.chunks_exact(n * inner).zip(out.chunks_exact_mut(n * inner)) {
+        Arch::new().dispatch(Columns::<IN_LOG> { x, out, n });
     }
     done(shape, out)
 }
@@ -113,7 +180,7 @@ fn batch_normalization(call: &Call<'_>) -> Done {
     if [&scale, &bias, &mean, &variance].iter().any(|p| p.len() != channels) {
         return Ok(None);
     }
-    let mut out = vec![0.0f32; x.len()];
+    let mut out = call.room(x.len());
     if inner > 0 {
         let factors: Vec<f32> = scale
             .iter()
@@ -147,11 +214,11 @@ impl NullaryFnOnce for LayerRow<'_> {
     #[inline(always)]
     fn call(self) {
         let n = self.from.len() as f32;
-        let mean = sum_of(self.from) / n;
+        let mean = row_sum(self.from).call() / n;
         for (y, &x) in self.to.iter_mut().zip(self.from) {
             *y = (x - mean) * (x - mean);
         }
-        let factor = 1.0 / (sum_of(self.to) / n + self.epsilon).sqrt();
+        let factor = 1.0 / (row_sum(self.to).call() / n + self.epsilon).sqrt();
         let scaled = self.to.iter_mut().zip(self.from).zip(self.scale);
         match self.bias {
             Some(bias) => scaled
@@ -175,7 +242,7 @@ fn layer_normalization(call: &Call<'_>) -> Done {
         return Ok(None);
     }
     let epsilon = call.float("epsilon").unwrap_or(1e-5) as f32;
-    let mut out = vec![0.0f32; x.len()];
+    let mut out = call.room(x.len());
     if !out.is_empty() {
         for (to, from) in out.chunks_exact_mut(scale.len()).zip(x.chunks_exact(scale.len())) {
             Arch::new().dispatch(LayerRow {
@@ -210,6 +277,29 @@ mod tests {
             }
             let far = Tensor::vector(vec![1000.0f32, -1000.0, 999.0, 1000.0]);
             Case::new(op, &[far]).check();
+            for shape in [[2500usize, 2], [2, 2500], [40, 129]] {
+                for axis in 0..2 {
+                    Case::new(op, &[f32s(&shape, 4)]).int("axis", axis).check();
+                }
+            }
+            let special = vec![
+                f32::NAN,
+                1.0,
+                2.0,
+                f32::NEG_INFINITY,
+                0.0,
+                3.0,
+                f32::INFINITY,
+                0.0,
+                -0.0,
+                1.0,
+                1.0,
+                1.0,
+            ];
+            let special = Tensor::new(&[4, 3], special).unwrap();
+            for axis in 0..2 {
+                Case::new(op, std::slice::from_ref(&special)).int("axis", axis).check();
+            }
         }
     }
 

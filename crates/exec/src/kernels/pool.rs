@@ -1,7 +1,10 @@
 //! Pooling: the maximum or the mean of every window.
 
+use pulp::{Arch, NullaryFnOnce};
+
 use super::call::{done, or_decline};
 use super::elementwise::larger;
+use super::image::Geometry;
 use super::reduce::{max_of, sum_of};
 use super::window::Window;
 use super::{Call, Kernel};
@@ -28,8 +31,8 @@ fn max_pool(call: &Call<'_>) -> Done {
     let x = or_decline!(call.f32s(0));
     let shape = or_decline!(call.out_shape());
     let w = or_decline!(window(call, &shape));
-    let mut out = vec![f32::NEG_INFINITY; shape.iter().product()];
-    slide(&w, &x, &mut out, |acc, x| *acc = larger(*acc, x));
+    let mut out = call.room(shape.iter().product());
+    slide(&w, &x, &mut out, f32::NEG_INFINITY, larger, |_| {});
     done(&shape, out)
 }
 
@@ -37,8 +40,6 @@ fn average_pool(call: &Call<'_>) -> Done {
     let x = or_decline!(call.f32s(0));
     let shape = or_decline!(call.out_shape());
     let w = or_decline!(window(call, &shape));
-    let mut out = vec![0.0f32; shape.iter().product()];
-    slide(&w, &x, &mut out, |acc, x| *acc += x);
     // The number of elements of each window that count, along each axis.
     let padded = call.flag("count_include_pad");
     let counts: [Vec<f32>; 3] = std::array::from_fn(|axis| {
@@ -55,40 +56,102 @@ fn average_pool(call: &Call<'_>) -> Done {
             })
             .collect()
     });
-    let size = w.output_size().max(1);
-    for channel in out.chunks_exact_mut(size) {
-        for (i, x) in channel.iter_mut().enumerate() {
-            let [_, oh, ow] = w.output;
-            *x /= counts[0][i / (oh * ow)] * counts[1][i / ow % oh] * counts[2][i % ow];
+    let divide = |channel: &mut [f32]| {
+        let lines = counts[0].iter().flat_map(|z| counts[1].iter().map(move |y| z * y));
+        for (row, line) in channel.chunks_exact_mut(w.output[2].max(1)).zip(lines) {
+            row.iter_mut().zip(&counts[2]).for_each(|(x, count)| *x /= line * count);
         }
-    }
+    };
+    let mut out = call.room(shape.iter().product());
+    slide(&w, &x, &mut out, 0.0, |a, b| a + b, divide);
     done(&shape, out)
 }
 
-/// Folds the elements that each window covers into its element of `out`.
-fn slide(w: &Window, x: &[f32], out: &mut [f32], fold: impl Fn(&mut f32, f32)) {
-    let [_, oh, ow] = w.output;
-    let [kd, kh, kw] = w.kernel;
+/// Folds the elements that each window covers into its element of `out`, and finishes each channel.
+fn slide(
+    w: &Window,
+    x: &[f32],
+    out: &mut [f32],
+    empty: f32,
+    fold: impl Fn(f32, f32) -> f32 + Copy,
+    finish: impl Fn(&mut [f32]),
+) {
     let (size_in, size_out) = (w.input_size(), w.output_size());
-    if size_in == 0 || size_out == 0 {
+    if size_out == 0 {
         return;
     }
-    for (channel, out) in x.chunks_exact(size_in).zip(out.chunks_exact_mut(size_out)) {
-        for (line, row) in out.chunks_exact_mut(ow).enumerate() {
-            for k in 0..kd * kh {
-                let Some((d, h)) = w.position(0, line / oh, k / kh).zip(w.position(1, line % oh, k % kh)) else {
-                    continue;
-                };
-                let from = &channel[(d * w.input[1] + h) * w.input[2]..][..w.input[2]];
-                for k in 0..kw {
-                    let inside = w.inside(2, k);
-                    if inside.is_empty() {
-                        continue;
-                    }
-                    let first = inside.start * w.stride[2] + k * w.dilation[2] - w.pad[2];
-                    let values = from[first..].iter().step_by(w.stride[2]);
-                    row[inside].iter_mut().zip(values).for_each(|(acc, &v)| fold(acc, v));
+    let geometry = Geometry::new(w);
+    let (offsets, steps) = (geometry.offsets(), geometry.steps());
+    // Windows between the rows of the output are computed, and thrown away, if rows are short.
+    let [od, oh, ow] = w.output;
+    let is_wide = ow >= LANES;
+    let mut line = vec![empty; if is_wide { 0 } else { (oh - 1) * steps[1] + ow }];
+    let mut image = vec![empty; geometry.size()];
+    for (i, out) in out.chunks_exact_mut(size_out).enumerate() {
+        geometry.write(&x[i * size_in..][..size_in], &mut image);
+        let mut rows = out.chunks_exact_mut(ow);
+        for z in 0..od {
+            let windows = |first: usize, out: &mut [f32]| {
+                Arch::new().dispatch(Windows {
+                    image: &image[first..],
+                    offsets: &offsets,
+                    empty,
+                    fold,
+                    out,
+                });
+            };
+            if is_wide {
+                for (y, row) in rows.by_ref().take(oh).enumerate() {
+                    windows(z * steps[0] + y * steps[1], row);
                 }
+                continue;
+            }
+            windows(z * steps[0], &mut line);
+            for (row, line) in rows.by_ref().take(oh).zip(line.chunks(steps[1])) {
+                row.copy_from_slice(&line[..ow]);
+            }
+        }
+        finish(out);
+    }
+}
+
+/// Windows that are folded at a time.
+const LANES: usize = 32;
+
+/// Folds as many neighbouring windows as `out` has elements.
+struct Windows<'a, F> {
+    image: &'a [f32],
+    offsets: &'a [usize],
+    empty: f32,
+    fold: F,
+    out: &'a mut [f32],
+}
+
+impl<F: Fn(f32, f32) -> f32> NullaryFnOnce for Windows<'_, F> {
+    type Output = ();
+    #[inline(always)]
+    fn call(self) {
+        let n = self.out.len();
+        let mut done = 0;
+        while n >= LANES && done < n {
+            // The last part begins where it fits, and folds some windows again.
+            done = done.min(n - LANES);
+            let mut all = [self.empty; LANES];
+            for &offset in self.offsets {
+                let from = &self.image[offset + done..][..LANES];
+                for (all, &x) in all.iter_mut().zip(from) {
+                    *all = (self.fold)(*all, x);
+                }
+            }
+            self.out[done..][..LANES].copy_from_slice(&all);
+            done += LANES;
+        }
+        let rest = &mut self.out[done..];
+        rest.fill(self.empty);
+        for &offset in self.offsets {
+            let from = &self.image[offset + done..][..rest.len()];
+            for (all, &x) in rest.iter_mut().zip(from) {
+                *all = (self.fold)(*all, x);
             }
         }
     }
@@ -131,6 +194,9 @@ mod tests {
                 &[0, 1, 0, 1, 1, 1],
             ),
             (&[2, 2, 1, 1], &[1, 1], &[1, 1], &[1, 1], &[0, 0, 0, 0]),
+            (&[1, 2, 67, 65], &[3, 3], &[2, 2], &[1, 1], &[1, 1, 1, 1]),
+            (&[1, 2, 5, 100], &[2, 3], &[1, 1], &[1, 2], &[0, 2, 1, 2]),
+            (&[1, 3, 7, 7], &[7, 7], &[7, 7], &[1, 1], &[0, 0, 0, 0]),
         ];
         for (i, &(x, kernel, strides, dilations, pads)) in rows.iter().enumerate() {
             for ceil in [0, 1] {
@@ -147,6 +213,17 @@ mod tests {
                 case("average_pool").int("count_include_pad", 1).check();
             }
         }
+        let special = |i: usize| match i % 7 {
+            0 => f32::NAN,
+            3 => f32::INFINITY,
+            5 => f32::NEG_INFINITY,
+            _ => i as f32 - 40.0,
+        };
+        let special =
+            tautomer_tensor::Tensor::new(&[1, 1, 4, 50], (0..200).map(special).collect::<Vec<f32>>()).unwrap();
+        let case = |op| Case::new(op, std::slice::from_ref(&special)).ints("kernel_shape", &[2, 2]);
+        case("max_pool").check();
+        case("average_pool").ints("pads", &[1, 0, 0, 1]).check();
         for shape in [&[1, 1, 1][..], &[2, 3, 7, 9], &[1, 2, 3, 4, 5]] {
             Case::new("global_max_pool", &[f32s(shape, 1)]).check();
             Case::new("global_average_pool", &[f32s(shape, 1)]).check();

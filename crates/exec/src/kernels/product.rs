@@ -11,6 +11,7 @@
 use std::cell::RefCell;
 use std::ops::Range;
 
+use super::call::Finished;
 use super::micro::{LARGEST, Micro, Tile};
 
 /// The elements of the inner dimension that one pass covers.
@@ -67,10 +68,39 @@ pub(super) trait Right: Sync {
         None
     }
 
+    /// Rows `first..first + depth` of columns `column..column + count` where they are, with `width` elements each of which
+    /// those after `count` are arbitrary; `None` if it is better to pack them, as they are read so many `times`.
+    fn in_place(
+        &self,
+        _times: usize,
+        _first: usize,
+        _depth: usize,
+        _column: usize,
+        _count: usize,
+        _width: usize,
+    ) -> Option<Placed<'_>> {
+        None
+    }
+
     /// Writes rows `first..first + depth` of columns `column..column + count` into `out`, rows being `width` elements
     /// apart. Elements after the first `count` of a row are arbitrary. `out` has room for `width` elements more than
     /// the rows need, so that whole vectors can be written.
     fn pack(&self, first: usize, depth: usize, column: usize, count: usize, width: usize, out: &mut [f32]);
+}
+
+/// Columns of a right matrix that need not be packed.
+#[derive(Clone, Copy)]
+pub(super) struct Placed<'a> {
+    elements: &'a [f32],
+    rows: &'a [usize],
+}
+
+impl<'a> Placed<'a> {
+    /// Rows that begin at these places, with `width` elements each; `None` if one ends after the last element.
+    pub(super) fn new(elements: &'a [f32], rows: &'a [usize], width: usize) -> Option<Placed<'a>> {
+        let last = rows.iter().max().copied().unwrap_or(0);
+        (last + width <= elements.len()).then_some(Placed { elements, rows })
+    }
 }
 
 /// A right matrix in panels.
@@ -144,6 +174,8 @@ pub(super) enum Start<'a> {
 pub(super) struct Finish<'a> {
     /// What the sums start with.
     pub(super) start: Start<'a>,
+    /// Added to the sums: a matrix like the result.
+    pub(super) add: Option<&'a [f32]>,
     /// Smaller results become this.
     pub(super) low: f32,
     /// Larger results become this.
@@ -155,8 +187,19 @@ impl<'a> Finish<'a> {
     pub(super) fn from(start: Start<'a>) -> Finish<'a> {
         Finish {
             start,
+            add: None,
             low: f32::NEG_INFINITY,
             high: f32::INFINITY,
+        }
+    }
+
+    /// With what a call does to its result; `elements` are those of the result that the product is.
+    pub(super) fn with(self, finished: Finished<'a>, elements: Range<usize>) -> Finish<'a> {
+        Finish {
+            add: finished.add.map(|add| &add[elements]),
+            low: finished.low,
+            high: finished.high,
+            ..self
         }
     }
 }
@@ -174,6 +217,10 @@ pub(super) fn product<R: Right>(
     threads: usize,
 ) {
     assert_eq!(out.len(), left.rows * columns, "the result has another size");
+    assert!(
+        finish.add.is_none_or(|add| add.len() == out.len()),
+        "what is added has another size"
+    );
     if out.is_empty() {
         return;
     }
@@ -231,7 +278,7 @@ impl<R: Right> Task<'_, R> {
     /// Computes these columns of the result.
     ///
     /// # Safety
-    /// `out` points to `columns` elements for each row of `left`, no other thread accesses these columns, and `range`
+    /// `out` points to `columns` elements for each row of `left`, as does what is added, no other thread accesses these columns, and `range`
     /// ends at `columns` at the latest.
     unsafe fn run(&self, range: Range<usize>) {
         let Micro { rows, columns, .. } = self.left.micro;
@@ -251,25 +298,43 @@ impl<R: Right> Task<'_, R> {
             for chunk in range.clone().step_by(group * columns) {
                 let chunk = chunk..range.end.min(chunk + group * columns);
                 let is_packed = self.right.panel(first, depth, chunk.start).is_some();
+                let mut placed = [None; 32];
                 for (j, column) in chunk.clone().step_by(columns).enumerate().filter(|_| !is_packed) {
                     let count = columns.min(range.end - column);
+                    placed[j] = self.right.in_place(panels, first, depth, column, count, columns);
+                    if placed[j].is_some() {
+                        continue;
+                    }
                     self.right
                         .pack(first, depth, column, count, columns, &mut packed[j * size..]);
                 }
                 for panel in 0..panels {
                     for (j, column) in chunk.clone().step_by(columns).enumerate() {
-                        let right = match self.right.panel(first, depth, column) {
-                            Some(panel) => &panel[..size],
-                            None => &packed[j * size..][..size],
+                        let mut places = std::ptr::null();
+                        let right = match (self.right.panel(first, depth, column), &placed[j]) {
+                            (Some(panel), _) => &panel[..size],
+                            (None, Some(placed)) => {
+                                assert_eq!(placed.rows.len(), depth, "a panel has another depth");
+                                places = placed.rows.as_ptr();
+                                placed.elements
+                            }
+                            (None, None) => &packed[j * size..][..size],
                         };
                         let tile = Tile {
                             depth,
                             left: block[panel * rows * depth..][..rows * depth].as_ptr(),
                             right: right.as_ptr(),
+                            places,
                             out: self.out.wrapping_add(panel * rows * self.columns + column),
                             stride: self.columns,
                             start: match (pass, self.finish.start) {
                                 (0, Start::Zero | Start::Rows(_)) => self.starts[panel * rows..][..rows].as_ptr(),
+                                _ => std::ptr::null(),
+                            },
+                            add: match self.finish.add {
+                                Some(add) if pass + 1 == passes => {
+                                    add.as_ptr().wrapping_add(panel * rows * self.columns + column)
+                                }
                                 _ => std::ptr::null(),
                             },
                             low: if pass + 1 == passes {
@@ -285,7 +350,8 @@ impl<R: Right> Task<'_, R> {
                         };
                         let height = rows.min(self.left.rows - panel * rows);
                         let width = columns.min(range.end - column);
-                        // SAFETY: the panels have `depth` times `rows` and `columns` elements by the slices above, and
+                        // SAFETY: the panels have `depth` times `rows` and `columns` elements by the slices above, or by
+                        // `Placed::new` and the assertion, and
                         // the first `height` rows and `width` columns of the tile are inside the result.
                         unsafe { multiply(self.left.micro, tile, height, width) };
                     }
@@ -313,9 +379,20 @@ unsafe fn multiply(micro: Micro, tile: Tile, height: usize, width: usize) {
             unsafe { row.as_mut_ptr().copy_from_nonoverlapping(place(i), width) };
         }
     }
+    let mut added = [0.0f32; LARGEST];
+    if !tile.add.is_null() {
+        for (i, row) in added.chunks_exact_mut(micro.columns).take(height).enumerate() {
+            // SAFETY: what is added has the same rows as the result.
+            unsafe {
+                row.as_mut_ptr()
+                    .copy_from_nonoverlapping(tile.add.wrapping_add(i * tile.stride), width)
+            };
+        }
+    }
     let other = Tile {
         out: whole.as_mut_ptr(),
         stride: micro.columns,
+        add: if tile.add.is_null() { tile.add } else { added.as_ptr() },
         ..tile
     };
     // SAFETY: as above; `whole` has room for every tile.
@@ -362,7 +439,9 @@ mod tests {
             ] {
                 let (a, b) = (numbers(m * k, 7), numbers(k * n, 5));
                 let bias = numbers(m, 11);
+                let residual = numbers(m * n, 13);
                 let finish = Finish {
+                    add: (m % 2 == 1).then_some(&residual),
                     low: -20.0,
                     high: 30.0,
                     ..Finish::from(Start::Rows(&bias))
@@ -373,7 +452,7 @@ mod tests {
                 for (p, &found) in out.iter().enumerate() {
                     let (i, j) = (p / n, p % n);
                     let sum: f32 = (0..k).map(|l| a[i * k + l] * b[l * n + j]).sum();
-                    let expected = (sum + bias[i]).clamp(-20.0, 30.0);
+                    let expected = (sum + bias[i] + if m % 2 == 1 { residual[p] } else { 0.0 }).clamp(-20.0, 30.0);
                     assert_eq!(found, expected, "{} {m} {n} {k}: {i} {j}", micro.name);
                 }
             }

@@ -64,24 +64,36 @@ impl<M: Fn(f32) -> f32, F: Fn(f32, f32) -> f32> NullaryFnOnce for Row<'_, M, F> 
     }
 }
 
-/// The sum of a row.
-pub(super) fn sum_of(x: &[f32]) -> f32 {
-    Arch::new().dispatch(Row {
+/// The sum of a row, for a caller that is compiled for an instruction set.
+#[inline(always)]
+pub(super) fn row_sum(x: &[f32]) -> impl NullaryFnOnce<Output = f32> {
+    Row {
         x,
         empty: 0.0,
         map: |x| x,
         fold: |a, b| a + b,
-    })
+    }
 }
 
-/// The largest element of a row; NaN if one is.
-pub(super) fn max_of(x: &[f32]) -> f32 {
-    Arch::new().dispatch(Row {
+/// The largest element of a row, NaN if one is, likewise.
+#[inline(always)]
+pub(super) fn row_max(x: &[f32]) -> impl NullaryFnOnce<Output = f32> {
+    Row {
         x,
         empty: f32::NEG_INFINITY,
         map: |x| x,
         fold: larger,
-    })
+    }
+}
+
+/// The sum of a row.
+pub(super) fn sum_of(x: &[f32]) -> f32 {
+    Arch::new().dispatch(row_sum(x))
+}
+
+/// The largest element of a row; NaN if one is.
+pub(super) fn max_of(x: &[f32]) -> f32 {
+    Arch::new().dispatch(row_max(x))
 }
 
 struct Columns<'a, M, F> {
@@ -126,7 +138,7 @@ fn reduce(
     let run = (first..shape.len()).take_while(|&a| reduced(a) || shape[a] == 1);
     let end = run.last().map_or(first, |a| a + 1);
     let together = (end..shape.len()).all(|a| !reduced(a) || shape[a] == 1);
-    let mut out = Vec::with_capacity(kept);
+    let mut out = call.empty(kept);
     if count == 0 {
         out.resize(kept, empty);
     } else if together && count > 0 {

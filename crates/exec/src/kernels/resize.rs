@@ -1,5 +1,7 @@
 //! Resizing one axis at a time, to the nearest element or by linear interpolation.
 
+use std::borrow::Cow;
+
 use super::call::{done, or_decline};
 use super::{Call, Kernel};
 use tautomer_op::{AttrValue, OpError};
@@ -33,8 +35,14 @@ fn resize(call: &Call<'_>) -> Done {
     if scales.as_ref().is_some_and(|s| s.len() != axes.len()) {
         return Ok(None);
     }
-    let mut values = x.into_owned();
-    for (i, &axis) in axes.iter().enumerate() {
+    let mut values = x;
+    // Picking elements is exact, so the axes can be in any order: from the last on, outer axes copy whole rows.
+    let mut order: Vec<usize> = (0..axes.len()).collect();
+    if nearest {
+        order.sort_by_key(|&i| std::cmp::Reverse(axes[i]));
+    }
+    for i in order {
+        let axis = axes[i];
         let (from, to) = (now[axis], shape[axis]);
         let scale = scales.as_ref().map_or(to as f64 / from as f64, |s| s[i]);
         if from == to && (scale - 1.0).abs() <= 1e-9 {
@@ -46,10 +54,15 @@ fn resize(call: &Call<'_>) -> Done {
                 tap(place, from, nearest.then(|| call.text("nearest_mode")))
             })
             .collect();
-        values = along(&values, &now, axis, &or_decline!(taps));
+        let taps = or_decline!(taps);
+        let room = call.empty(values.len() / from * to);
+        let resized = along(&values, &now, axis, &taps, room);
+        if let Cow::Owned(values) = std::mem::replace(&mut values, Cow::Owned(resized)) {
+            call.give(values);
+        }
         now[axis] = to;
     }
-    done(&shape, values)
+    done(&shape, values.into_owned())
 }
 
 /// The position among `from` elements that corresponds to `at` in the result.
@@ -81,22 +94,42 @@ fn tap(place: f64, from: usize, rounding: Option<&str>) -> Option<Tap> {
     Some((clamp(rounded), clamp(rounded), 0.0))
 }
 
-/// Resizes one axis of an array of that shape.
-fn along(x: &[f32], shape: &[usize], axis: usize, taps: &[Tap]) -> Vec<f32> {
+/// Resizes one axis of an array of that shape, with the result in `out`, which is empty.
+fn along(x: &[f32], shape: &[usize], axis: usize, taps: &[Tap], mut out: Vec<f32>) -> Vec<f32> {
     let inner: usize = shape[axis + 1..].iter().product();
     let block = shape[axis] * inner;
-    let mut out = Vec::with_capacity(x.len() / block.max(1) * taps.len() * inner);
+    if inner == 1 {
+        let is_doubled = taps.len() == 2 * block && taps.iter().enumerate().all(|(i, t)| t.0 == i / 2 && t.2 == 0.0);
+        let is_picked = taps.iter().all(|t| t.2 == 0.0);
+        for x in x.chunks_exact(block) {
+            if is_doubled {
+                out.extend(x.iter().flat_map(|&x| [x, x]));
+            } else if is_picked {
+                out.extend(taps.iter().map(|t| x[t.0]));
+            } else {
+                out.extend(taps.iter().map(|&(a, b, w)| mixed(x[a], x[b], w)));
+            }
+        }
+        return out;
+    }
     for x in x.chunks_exact(block) {
         for &(a, b, w) in taps {
             let (left, right) = (&x[a * inner..][..inner], &x[b * inner..][..inner]);
             if w == 0.0 {
                 out.extend_from_slice(left);
             } else {
-                out.extend(left.iter().zip(right).map(|(l, r)| l * (1.0 - w) + r * w));
+                out.extend(left.iter().zip(right).map(|(&l, &r)| mixed(l, r, w)));
             }
         }
     }
     out
+}
+
+/// The number between two; exactly the first if the weight of the second is zero, even if that is not finite.
+#[inline(always)]
+fn mixed(left: f32, right: f32, weight: f32) -> f32 {
+    let sum = left * (1.0 - weight) + right * weight;
+    if weight == 0.0 { left } else { sum }
 }
 
 #[cfg(test)]

@@ -99,7 +99,7 @@ impl Case {
             .map(|place| place.and_then(|i| self.operands[i].clone()))
             .collect();
         let kept = Kept::new(vec![true; operands.len()]);
-        let buffers = Buffers::of(1 << 30);
+        let buffers = Buffers::default();
         // Results do not depend on what is in the memory that they are written to.
         let want = reference(def, &operands, &normal.attrs);
         for result in want.iter().filter(|result| result.dtype() == DType::F32) {
@@ -109,6 +109,7 @@ impl Case {
             threads: 1,
             kept: Some(&kept),
             buffers: Some(&buffers),
+            finishing: None,
         };
         let got = run(def, &operands, &normal.attrs, context).unwrap();
         let Some(got) = got else {
@@ -137,10 +138,10 @@ fn reference(def: &'static tautomer_op::OpDef, operands: &[Option<Tensor>], attr
     tautomer_graph::evaluate_call(&tautomer_op::Op::Known(def), operands, attrs).unwrap()
 }
 
-/// Asserts that the tensors agree; floats may differ by `tolerance` times the largest finite magnitude, or times 1 if
+/// Asserts that the tensors agree; floats of any width may differ by `tolerance` times the largest finite magnitude, or times 1 if
 /// that is larger.
 pub(crate) fn assert_close(got: &Tensor, want: &Tensor, tolerance: f32, what: &str) {
-    if !matches!(want.dtype(), DType::F32 | DType::F16 | DType::BF16) {
+    if !matches!(want.dtype(), DType::F64 | DType::F32 | DType::F16 | DType::BF16) {
         assert!(got.same_bits(want), "{what}: {got:?} instead of {want:?}");
         return;
     }

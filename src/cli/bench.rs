@@ -1,0 +1,209 @@
+//! `tautomer run --bench` and `--profile`: how long a model takes, and where.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use tautomer::diag::Diagnostic;
+use tautomer::exec::{Executor, Mode, Plan};
+use tautomer::graph::Workload;
+use tautomer::tensor::Tensor;
+
+use super::{Done, Failure, Shell};
+
+#[derive(clap::Args)]
+pub(super) struct BenchArgs {
+    /// Use N threads; results do not depend on their number [default: one for each processor]
+    #[arg(long, value_name = "N", conflicts_with = "reference")]
+    threads: Option<std::num::NonZeroUsize>,
+    /// Print how long N runs take, after a first one, instead of the results
+    #[arg(long, value_name = "N", conflicts_with = "reference")]
+    bench: Option<std::num::NonZeroUsize>,
+    /// Print how long each operator takes instead of the results
+    #[arg(long, conflicts_with = "reference")]
+    profile: bool,
+}
+
+impl BenchArgs {
+    /// True if any of the options is given.
+    pub(super) fn is_given(&self) -> bool {
+        self.threads.is_some() || self.is_timed()
+    }
+
+    /// True if times are asked for instead of results.
+    pub(super) fn is_timed(&self) -> bool {
+        self.bench.is_some() || self.profile
+    }
+
+    /// The executor of a workload with the chosen number of threads.
+    pub(super) fn executor(&self, workload: &Workload) -> Result<Executor, Failure> {
+        let failed = |message: String| Failure::from(Diagnostic::error("T0406", message));
+        let plan = Plan::compile(&workload.graph).map_err(|e| failed(e.to_string()))?;
+        let executor = Executor::new(plan, Mode::Kernels).map_err(|e| failed(e.to_string()))?;
+        let processors = || std::thread::available_parallelism().map_or(1, |n| n.get());
+        Ok(executor.threads(self.threads.map_or_else(processors, |n| n.get())))
+    }
+}
+
+/// Runs once.
+pub(super) fn run(executor: &Executor, workload: &Workload, inputs: &[Tensor]) -> Result<Vec<Tensor>, Failure> {
+    executor
+        .run(inputs, &workload.params)
+        .map_err(|e| Diagnostic::error("T0406", e.to_string()).into())
+}
+
+/// Measures what is asked for, and prints it.
+pub(super) fn measure(args: &BenchArgs, workload: &Workload, inputs: &[Tensor], shell: &Shell) -> Done {
+    let begun = Instant::now();
+    let executor = args.executor(workload)?;
+    let plan = begun.elapsed();
+    let begun = Instant::now();
+    run(&executor, workload, inputs)?;
+    let first = begun.elapsed();
+    let mut text = String::new();
+    let mut shown = serde_json::Map::new();
+    if let Some(count) = args.bench {
+        let mut times = Vec::with_capacity(count.get());
+        let mut busy = Vec::with_capacity(count.get());
+        for _ in 0..count.get() {
+            let (begun, used) = (Instant::now(), processor_time());
+            run(&executor, workload, inputs)?;
+            times.push(begun.elapsed());
+            busy.extend(used.zip(processor_time()).map(|(from, to)| to.saturating_sub(from)));
+        }
+        times.sort();
+        busy.sort();
+        let (median, minimum) = (times[times.len() / 2], times[0]);
+        text.push_str(&format!(
+            "plan {}, first run {}; {count} more: median {}, minimum {}\n",
+            milliseconds(plan),
+            milliseconds(first),
+            milliseconds(median),
+            milliseconds(minimum)
+        ));
+        let number = |time: Duration| json!(time.as_secs_f64() * 1e3);
+        shown.insert(
+            "bench".to_owned(),
+            json!({
+                "runs": count.get(),
+                "plan_ms": number(plan),
+                "first_ms": number(first),
+                "median_ms": number(median),
+                "minimum_ms": number(minimum),
+                "processor_ms": busy.get(busy.len() / 2).map(|&time| number(time)),
+            }),
+        );
+    }
+    if args.profile {
+        let rows = profile(&executor, workload, inputs)?;
+        text.push_str(&table(&rows));
+        shown.insert("profile".to_owned(), rows.iter().map(Row::json).collect());
+    }
+    if shell.json {
+        return shell.json(Value::Object(shown));
+    }
+    shell.result(&text)
+}
+
+/// The processor time of this process, if the system tells.
+fn processor_time() -> Option<Duration> {
+    #[cfg(unix)]
+    return nix::time::clock_gettime(nix::time::ClockId::CLOCK_PROCESS_CPUTIME_ID)
+        .ok()
+        .map(Duration::from);
+    #[cfg(not(unix))]
+    None
+}
+
+fn milliseconds(time: Duration) -> String {
+    format!("{:.3} ms", time.as_secs_f64() * 1e3)
+}
+
+/// The steps of one operator.
+struct Row {
+    op: String,
+    steps: usize,
+    /// How many of them were computed by the reference definition.
+    slow: usize,
+    time: Duration,
+    share: f64,
+}
+
+impl Row {
+    fn json(&self) -> Value {
+        json!({
+            "operator": self.op,
+            "steps": self.steps,
+            "by_reference": self.slow,
+            "ms": self.time.as_secs_f64() * 1e3,
+            "share": self.share,
+        })
+    }
+}
+
+/// How often a step is timed.
+const ROUNDS: usize = 5;
+
+/// The time of each operator, the largest first; a step counts with its fastest run.
+fn profile(executor: &Executor, workload: &Workload, inputs: &[Tensor]) -> Result<Vec<Row>, Failure> {
+    let steps = &executor.plan().steps;
+    let mut times = vec![Duration::MAX; steps.len()];
+    for _ in 0..ROUNDS {
+        let mut last = Instant::now();
+        let done = executor.run_observed(inputs, &workload.params, &mut |i, _, _| {
+            let now = Instant::now();
+            times[i] = times[i].min(now - last);
+            last = now;
+        });
+        done.map_err(|e| Diagnostic::error("T0406", e.to_string()))?;
+    }
+    let mut rows: Vec<Row> = Vec::new();
+    for (i, (step, &time)) in steps.iter().zip(&times).enumerate() {
+        // Steps that call functions are not observed.
+        let time = if time == Duration::MAX { Duration::ZERO } else { time };
+        let place = rows.iter().position(|row| row.op == step.op);
+        let place = place.unwrap_or_else(|| {
+            rows.push(Row {
+                op: step.op.clone(),
+                steps: 0,
+                slow: 0,
+                time: Duration::ZERO,
+                share: 0.0,
+            });
+            rows.len() - 1
+        });
+        let row = &mut rows[place];
+        row.steps += 1;
+        row.slow += usize::from(executor.is_by_reference(i));
+        row.time += time;
+    }
+    let total: f64 = rows.iter().map(|row| row.time.as_secs_f64()).sum();
+    for row in &mut rows {
+        row.share = row.time.as_secs_f64() / total.max(f64::MIN_POSITIVE);
+    }
+    rows.sort_by(|a, b| b.time.cmp(&a.time));
+    Ok(rows)
+}
+
+fn table(rows: &[Row]) -> String {
+    let width = rows
+        .iter()
+        .map(|row| row.op.len())
+        .max()
+        .unwrap_or(0)
+        .max("operator".len());
+    let mut text = format!("{:width$}  steps         ms  share\n", "operator");
+    for row in rows {
+        let slow = match row.slow {
+            0 => String::new(),
+            n if n == row.steps => "  by the reference definition".to_owned(),
+            n => format!("  {n} by the reference definition"),
+        };
+        let (ms, share) = (row.time.as_secs_f64() * 1e3, row.share * 100.0);
+        text.push_str(&format!(
+            "{:width$}  {:5}  {ms:9.3}  {share:4.1}%{slow}\n",
+            row.op, row.steps
+        ));
+    }
+    text
+}
