@@ -9,6 +9,7 @@ use crate::function::Arg::T;
 use crate::function::{Function, Kernel, Real, Returns, Signature};
 use crate::kernels::cell::{Cell, Failure};
 use crate::kernels::column::{Column, Context, map, no_case, rows_where, values, with_integer, with_number, zip};
+use crate::kernels::real;
 use crate::types::{Type, TypeSet};
 
 const ONE: &[Signature] = &[Signature::new(TypeSet::NUMBERS, &[T], Returns::Float)];
@@ -22,21 +23,33 @@ macro_rules! float {
     };
 }
 
+/// The same for a function that is computed here; single values are computed by the standard library.
+macro_rules! vector {
+    ($name:literal, $function:path, $double:expr) => {
+        Function::strict(
+            &[$name],
+            ONE,
+            Kernel::Arrays(|c, args| one(c, args, |a| $function(a.into()) as f32, $function)),
+        )
+        .with_real(Real::One($double))
+    };
+}
+
 pub(crate) const FUNCTIONS: &[Function] = &[
     float!("sqrt", f32::sqrt, f64::sqrt),
     float!("cbrt", f32::cbrt, f64::cbrt),
-    float!("exp", f32::exp, f64::exp),
-    float!("ln", f32::ln, f64::ln),
+    vector!("exp", real::exp, f64::exp),
+    vector!("ln", real::ln, f64::ln),
     float!("log10", f32::log10, f64::log10),
-    float!("sin", f32::sin, f64::sin),
-    float!("cos", f32::cos, f64::cos),
+    vector!("sin", real::sin, f64::sin),
+    vector!("cos", real::cos, f64::cos),
     float!("tan", f32::tan, f64::tan),
     float!("asin", f32::asin, f64::asin),
     float!("acos", f32::acos, f64::acos),
     float!("atan", f32::atan, f64::atan),
     float!("sinh", f32::sinh, f64::sinh),
     float!("cosh", f32::cosh, f64::cosh),
-    float!("tanh", f32::tanh, f64::tanh),
+    vector!("tanh", real::tanh, f64::tanh),
     float!("cot", |a| a.tan().recip(), |a| a.tan().recip()),
     float!("radians", f32::to_radians, f64::to_radians),
     float!("degrees" | "udfdegrees", f32::to_degrees, f64::to_degrees),
@@ -140,7 +153,7 @@ fn two(
 
 fn log(context: &Context<'_>, args: &[ArrayRef]) -> Column {
     match args.len() {
-        1 => one(context, args, f32::ln, f64::ln),
+        1 => one(context, args, |a| real::ln(a.into()) as f32, real::ln),
         _ => {
             let out = two(
                 context,
