@@ -47,7 +47,7 @@ pub(super) enum Link<'a, N> {
 }
 
 /// Floats that chains are computed on.
-pub(super) trait Float: Copy {
+pub(super) trait Float: Copy + Default {
     type Vector<S: Simd>: Copy;
     fn vectors<S: Simd>(values: &[Self]) -> &[Self::Vector<S>];
     fn vectors_mut<S: Simd>(values: &mut [Self]) -> &mut [Self::Vector<S>];
@@ -105,7 +105,7 @@ float!(f64, f64s, as_simd_f64s, as_mut_simd_f64s, splat_f64s, add_f64s sub_f64s 
 float!(f32, f32s, as_simd_f32s, as_mut_simd_f32s, splat_f32s, add_f32s sub_f32s mul_f32s div_f32s,
     neg_f32s abs_f32s sqrt_f32s);
 
-/// Computes a chain for all rows of `out`; every operand has as many, a multiple of 64.
+/// Computes a chain for all rows of `out`; every operand has as many, a multiple of 128.
 pub(super) fn run<N: Float>(arch: Arch, out: &mut [N], start: Operand<'_, N>, links: &[Link<'_, N>]) {
     arch.dispatch(Chain { out, start, links });
 }
@@ -121,27 +121,30 @@ impl<N: Float> WithSimd for Chain<'_, N> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        // The vectors of a group, which `WIDTH` divides since 64 rows are at least so many vectors.
-        let group = |values: &'_ [N], at: usize| -> [N::Vector<S>; WIDTH] {
-            let vectors = N::vectors::<S>(values).as_chunks().0;
-            vectors[at]
-        };
-        for (at, out) in N::vectors_mut::<S>(self.out)
-            .as_chunks_mut::<WIDTH>()
-            .0
-            .iter_mut()
-            .enumerate()
-        {
-            let mut sum = match self.start {
-                Operand::Each(values) => group(values, at),
-                Operand::Same(value) => [N::splat(simd, value); WIDTH],
-            };
+        for (at, out) in N::vectors_mut::<S>(self.out).chunks_exact_mut(WIDTH).enumerate() {
+            // The vectors of this group, of which 128 rows have a whole number.
+            macro_rules! group {
+                ($values:expr) => {
+                    &N::vectors::<S>($values)[at * WIDTH..][..WIDTH]
+                };
+            }
+            // Loops instead of functions of arrays, whose closures would not know the instructions of the machine.
+            let mut sum = [N::splat(simd, N::default()); WIDTH];
+            match self.start {
+                Operand::Each(values) => {
+                    let values = group!(values);
+                    for i in 0..WIDTH {
+                        sum[i] = values[i];
+                    }
+                }
+                Operand::Same(value) => sum = [N::splat(simd, value); WIDTH],
+            }
             // One arm for each operation, so that each is a loop without branches.
             macro_rules! each {
                 ($op:expr, $with:expr) => {
                     match $with {
                         Operand::Each(values) => {
-                            let values = group(values, at);
+                            let values = group!(values);
                             for i in 0..WIDTH {
                                 sum[i] = N::two(simd, $op, sum[i], values[i]);
                             }
@@ -163,9 +166,21 @@ impl<N: Float> WithSimd for Chain<'_, N> {
                     Link::Two(Two::Multiply, with) => each!(Two::Multiply, with),
                     Link::Two(Two::Divide, with) => each!(Two::Divide, with),
                     Link::Two(Two::DivideInto, with) => each!(Two::DivideInto, with),
-                    Link::One(One::Negative) => sum = sum.map(|a| N::one(simd, One::Negative, a)),
-                    Link::One(One::Abs) => sum = sum.map(|a| N::one(simd, One::Abs, a)),
-                    Link::One(One::Sqrt) => sum = sum.map(|a| N::one(simd, One::Sqrt, a)),
+                    Link::One(One::Negative) => {
+                        for i in 0..WIDTH {
+                            sum[i] = N::one(simd, One::Negative, sum[i]);
+                        }
+                    }
+                    Link::One(One::Abs) => {
+                        for i in 0..WIDTH {
+                            sum[i] = N::one(simd, One::Abs, sum[i]);
+                        }
+                    }
+                    Link::One(One::Sqrt) => {
+                        for i in 0..WIDTH {
+                            sum[i] = N::one(simd, One::Sqrt, sum[i]);
+                        }
+                    }
                     Link::Affine(pairs) => {
                         for &(factor, term) in pairs {
                             let (factor, term) = (N::splat(simd, factor), N::splat(simd, term));
@@ -176,7 +191,7 @@ impl<N: Float> WithSimd for Chain<'_, N> {
                         }
                     }
                     Link::Horner(values, terms) => {
-                        let values = group(values, at);
+                        let values = group!(values);
                         for &term in terms {
                             let term = N::splat(simd, term);
                             for i in 0..WIDTH {
@@ -187,7 +202,9 @@ impl<N: Float> WithSimd for Chain<'_, N> {
                     }
                 }
             }
-            *out = sum;
+            for i in 0..WIDTH {
+                out[i] = sum[i];
+            }
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Loops over tiles. Rows come in groups of 64, one word of bits each, so that loops need no remainder.
 
-use pulp::Arch;
+use pulp::{Arch, Simd, WithSimd};
 
 use super::chain::Operand;
 
@@ -15,6 +15,23 @@ pub(super) enum Comparison {
     LessOrEqual,
 }
 
+/// Runs a loop compiled for the instructions of this machine. Called as `FnMut`, a closure is inlined where they are
+/// known; as `FnOnce` it would be called through a function that does not know them.
+fn run(arch: Arch, f: impl FnMut()) {
+    struct Body<F>(F);
+
+    impl<F: FnMut()> WithSimd for Body<F> {
+        type Output = ();
+
+        #[inline(always)]
+        fn with_simd<S: Simd>(mut self, _: S) {
+            (self.0)();
+        }
+    }
+
+    arch.dispatch(Body(f));
+}
+
 #[inline(always)]
 fn groups<N>(values: &[N]) -> &[[N; GROUP]] {
     values.as_chunks().0
@@ -22,7 +39,8 @@ fn groups<N>(values: &[N]) -> &[[N; GROUP]] {
 
 /// A value for each value.
 pub(super) fn map<A: Copy, B>(arch: Arch, out: &mut [B], a: &[A], f: impl Fn(A) -> B) {
-    arch.dispatch(
+    run(
+        arch,
         #[inline(always)]
         || {
             for (out, a) in out.as_chunks_mut::<GROUP>().0.iter_mut().zip(groups(a)) {
@@ -37,7 +55,8 @@ pub(super) fn map<A: Copy, B>(arch: Arch, out: &mut [B], a: &[A], f: impl Fn(A) 
 /// A value for each pair of values.
 pub(super) fn zip<N: Copy, B>(arch: Arch, out: &mut [B], a: Operand<'_, N>, b: Operand<'_, N>, f: impl Fn(N, N) -> B) {
     match (a, b) {
-        (Operand::Each(a), Operand::Each(b)) => arch.dispatch(
+        (Operand::Each(a), Operand::Each(b)) => run(
+            arch,
             #[inline(always)]
             || {
                 for ((out, a), b) in out.as_chunks_mut::<GROUP>().0.iter_mut().zip(groups(a)).zip(groups(b)) {
@@ -67,7 +86,8 @@ pub(super) fn zip<N: Copy, B>(arch: Arch, out: &mut [B], a: Operand<'_, N>, b: O
 
 /// A bit for each value.
 pub(super) fn test<N: Copy>(arch: Arch, out: &mut [u64], a: &[N], f: impl Fn(N) -> bool) {
-    arch.dispatch(
+    run(
+        arch,
         #[inline(always)]
         || {
             for (out, a) in out.iter_mut().zip(groups(a)) {
@@ -84,7 +104,8 @@ pub(super) fn test<N: Copy>(arch: Arch, out: &mut [u64], a: &[N], f: impl Fn(N) 
 /// A bit for each pair of values.
 fn test_pairs<N: Copy>(arch: Arch, out: &mut [u64], a: Operand<'_, N>, b: Operand<'_, N>, f: impl Fn(N, N) -> bool) {
     match (a, b) {
-        (Operand::Each(a), Operand::Each(b)) => arch.dispatch(
+        (Operand::Each(a), Operand::Each(b)) => run(
+            arch,
             #[inline(always)]
             || {
                 for ((out, a), b) in out.iter_mut().zip(groups(a)).zip(groups(b)) {
@@ -152,7 +173,8 @@ pub(super) fn compare<N: Copy + PartialOrd>(
 
 /// The rows equal to one of the members, which are few.
 pub(super) fn member<N: Copy + PartialEq>(arch: Arch, out: &mut [u64], a: &[N], members: &[N]) {
-    arch.dispatch(
+    run(
+        arch,
         #[inline(always)]
         || {
             for (out, a) in out.iter_mut().zip(groups(a)) {
@@ -173,7 +195,8 @@ pub(super) fn member<N: Copy + PartialEq>(arch: Arch, out: &mut [u64], a: &[N], 
 /// The first value in the rows of the mask, the second in the others.
 pub(super) fn select<N: Copy>(arch: Arch, out: &mut [N], mask: &[u64], a: Operand<'_, N>, b: Operand<'_, N>) {
     match (a, b) {
-        (Operand::Each(a), Operand::Each(b)) => arch.dispatch(
+        (Operand::Each(a), Operand::Each(b)) => run(
+            arch,
             #[inline(always)]
             || {
                 let rows = out.as_chunks_mut::<GROUP>().0.iter_mut();
@@ -186,7 +209,8 @@ pub(super) fn select<N: Copy>(arch: Arch, out: &mut [N], mask: &[u64], a: Operan
         ),
         (Operand::Each(a), Operand::Same(b)) => choose(arch, out, mask, a, b, false),
         (Operand::Same(a), Operand::Each(b)) => choose(arch, out, mask, b, a, true),
-        (Operand::Same(a), Operand::Same(b)) => arch.dispatch(
+        (Operand::Same(a), Operand::Same(b)) => run(
+            arch,
             #[inline(always)]
             || {
                 for (out, mask) in out.as_chunks_mut::<GROUP>().0.iter_mut().zip(mask) {
@@ -202,7 +226,8 @@ pub(super) fn select<N: Copy>(arch: Arch, out: &mut [N], mask: &[u64], a: Operan
 /// The value of the row where the mask's bit is not `other`, else one value.
 fn choose<N: Copy>(arch: Arch, out: &mut [N], mask: &[u64], each: &[N], same: N, other: bool) {
     let flip = if other { !0 } else { 0 };
-    arch.dispatch(
+    run(
+        arch,
         #[inline(always)]
         || {
             for ((out, each), mask) in out.as_chunks_mut::<GROUP>().0.iter_mut().zip(groups(each)).zip(mask) {

@@ -7,6 +7,7 @@ use arrow_array::types::*;
 use arrow_array::*;
 use proptest::prelude::*;
 use tautomer_columns::{Compiled, Expressions, OnFailure, Options, Overflow, Projector, Target, TargetValues, schema};
+use tautomer_diag::Diagnostics;
 
 const COLUMNS: &str = "a: f64, b: f64, d: f64 not null, s: f32, t: f32 not null, i: i32, j: i32 not null, \
                        l: i64, m: i64 not null, p: bool, q: bool not null, u: utf8, y: date32, k: i16";
@@ -250,7 +251,11 @@ proptest! {
                     prop_assert_eq!(&rows(whole)[count / 2..], &rows(&half)[..], "{}", text);
                 }
             }
-            (Err(fused), Err(plain)) => prop_assert_eq!(fused.to_string(), plain.to_string()),
+            (Err(fused), Err(plain)) => {
+                // What is simplified away is not among the values that a message shows.
+                let place = |problems: &Diagnostics| problems.to_string().split("\n  =").next().map(str::to_owned);
+                prop_assert_eq!(place(&fused), place(&plain));
+            }
             (fused, plain) => prop_assert!(false, "{}: {:?} and {:?}", text, fused.is_ok(), plain.is_ok()),
         }
     }
