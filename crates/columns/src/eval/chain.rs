@@ -1,5 +1,7 @@
 //! Chains of arithmetic on floats: every operation takes the result of the one before, which stays in registers.
 
+#![expect(clippy::needless_range_loop, reason = "loops over several arrays of one length")]
+
 use pulp::{Arch, Simd, WithSimd};
 
 /// Vectors that are computed at once.

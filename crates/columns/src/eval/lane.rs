@@ -42,7 +42,7 @@ impl Lane {
 
 /// Values of one lane; `Vec`s are a tile long, a column has all rows.
 macro_rules! lanes {
-    ($($lane:ident $native:ident),*) => {
+    ($($lane:ident $native:ident $bits:ident),*) => {
         /// A tile of values.
         #[derive(Debug, Clone)]
         pub(super) enum Tile {
@@ -140,6 +140,13 @@ macro_rules! lanes {
                     _ => unreachable!("the buffers of results are checked first"),
                 }
             }
+
+            #[inline(always)]
+            fn pick(bit: u64, a: Self, b: Self) -> Self {
+                let mask = $bits::default().wrapping_sub(bit as $bits);
+                let (a, b) = ($bits::from_ne_bytes(a.to_ne_bytes()), $bits::from_ne_bytes(b.to_ne_bytes()));
+                $native::from_ne_bytes(((a & mask) | (b & !mask)).to_ne_bytes())
+            }
         })*
 
         /// Runs a body for the number type of a lane.
@@ -155,7 +162,7 @@ macro_rules! lanes {
         }
     };
 }
-lanes!(I32 i32, I64 i64, F32 f32, F64 f64);
+lanes!(I32 i32 u32, I64 i64 u64, F32 f32 u32, F64 f64 u64);
 pub(super) use with_lane;
 
 /// A number of a lane.
@@ -167,6 +174,8 @@ pub(super) trait Number: Copy + Default + Send + Sync + std::fmt::Debug + 'stati
     fn scalar(scalar: Scalar) -> Self;
     fn into_scalar(self) -> Scalar;
     fn target<'t>(values: &'t mut TargetValues<'_>) -> &'t mut [Self];
+    /// `a` if the bit is one, `b` if it is zero, without a branch.
+    fn pick(bit: u64, a: Self, b: Self) -> Self;
 }
 
 /// The values of a primitive array; `None` for other arrays.

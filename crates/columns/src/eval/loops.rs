@@ -1,8 +1,11 @@
 //! Loops over tiles. Rows come in groups of 64, one word of bits each, so that loops need no remainder.
 
+#![expect(clippy::needless_range_loop, reason = "loops over several arrays of one length")]
+
 use pulp::{Arch, Simd, WithSimd};
 
 use super::chain::Operand;
+use super::lane::Number;
 
 /// Rows of a group.
 pub(super) const GROUP: usize = 64;
@@ -171,29 +174,40 @@ pub(super) fn compare<N: Copy + PartialOrd>(
     }
 }
 
-/// The rows equal to one of the members, which are few.
+/// The rows equal to one of the members, of which there are at most eight.
 pub(super) fn member<N: Copy + PartialEq>(arch: Arch, out: &mut [u64], a: &[N], members: &[N]) {
+    match members {
+        [] => out.fill(0),
+        [..] if members.len() <= 2 => any_of::<N, 2>(arch, out, a, members),
+        [..] if members.len() <= 4 => any_of::<N, 4>(arch, out, a, members),
+        _ => any_of::<N, 8>(arch, out, a, members),
+    }
+}
+
+/// The rows equal to one of so many members; the first one stands for those that are missing.
+fn any_of<N: Copy + PartialEq, const COUNT: usize>(arch: Arch, out: &mut [u64], a: &[N], members: &[N]) {
+    let members: [N; COUNT] = std::array::from_fn(|at| *members.get(at).unwrap_or(&members[0]));
     run(
         arch,
         #[inline(always)]
         || {
             for (out, a) in out.iter_mut().zip(groups(a)) {
-                let mut all = 0;
-                for &member in members {
-                    let mut word = 0;
-                    for i in 0..GROUP {
-                        word |= u64::from(a[i] == member) << i;
+                let mut word = 0;
+                for i in 0..GROUP {
+                    let mut found = false;
+                    for member in members {
+                        found |= a[i] == member;
                     }
-                    all |= word;
+                    word |= u64::from(found) << i;
                 }
-                *out = all;
+                *out = word;
             }
         },
     );
 }
 
 /// The first value in the rows of the mask, the second in the others.
-pub(super) fn select<N: Copy>(arch: Arch, out: &mut [N], mask: &[u64], a: Operand<'_, N>, b: Operand<'_, N>) {
+pub(super) fn select<N: Number>(arch: Arch, out: &mut [N], mask: &[u64], a: Operand<'_, N>, b: Operand<'_, N>) {
     match (a, b) {
         (Operand::Each(a), Operand::Each(b)) => run(
             arch,
@@ -202,7 +216,7 @@ pub(super) fn select<N: Copy>(arch: Arch, out: &mut [N], mask: &[u64], a: Operan
                 let rows = out.as_chunks_mut::<GROUP>().0.iter_mut();
                 for (((out, a), b), mask) in rows.zip(groups(a)).zip(groups(b)).zip(mask) {
                     for i in 0..GROUP {
-                        out[i] = if mask >> i & 1 == 1 { a[i] } else { b[i] };
+                        out[i] = N::pick(mask >> i & 1, a[i], b[i]);
                     }
                 }
             },
@@ -215,7 +229,7 @@ pub(super) fn select<N: Copy>(arch: Arch, out: &mut [N], mask: &[u64], a: Operan
             || {
                 for (out, mask) in out.as_chunks_mut::<GROUP>().0.iter_mut().zip(mask) {
                     for i in 0..GROUP {
-                        out[i] = if mask >> i & 1 == 1 { a } else { b };
+                        out[i] = N::pick(mask >> i & 1, a, b);
                     }
                 }
             },
@@ -224,7 +238,7 @@ pub(super) fn select<N: Copy>(arch: Arch, out: &mut [N], mask: &[u64], a: Operan
 }
 
 /// The value of the row where the mask's bit is not `other`, else one value.
-fn choose<N: Copy>(arch: Arch, out: &mut [N], mask: &[u64], each: &[N], same: N, other: bool) {
+fn choose<N: Number>(arch: Arch, out: &mut [N], mask: &[u64], each: &[N], same: N, other: bool) {
     let flip = if other { !0 } else { 0 };
     run(
         arch,
@@ -233,7 +247,7 @@ fn choose<N: Copy>(arch: Arch, out: &mut [N], mask: &[u64], each: &[N], same: N,
             for ((out, each), mask) in out.as_chunks_mut::<GROUP>().0.iter_mut().zip(groups(each)).zip(mask) {
                 let mask = mask ^ flip;
                 for i in 0..GROUP {
-                    out[i] = if mask >> i & 1 == 1 { each[i] } else { same };
+                    out[i] = N::pick(mask >> i & 1, each[i], same);
                 }
             }
         },
