@@ -59,7 +59,7 @@ fn batch(rows: usize, nulls: bool) -> RecordBatch {
             state ^= state << 17;
             let value = (state >> 11) as f64 / (1u64 << 53) as f64;
             let value = if at == 6 { (value * 8.0).floor() } else { value };
-            (!nulls || (row + at) % 8 != 0).then_some(value)
+            (!nulls || !(row + at).is_multiple_of(8)).then_some(value)
         });
         match nulls {
             true => Arc::new(values.collect::<Float64Array>()),

@@ -1,6 +1,10 @@
 //! Chains of arithmetic on floats: every operation takes the result of the one before, which stays in registers.
 
-#![expect(clippy::needless_range_loop, reason = "loops over several arrays of one length")]
+#![expect(
+    clippy::needless_range_loop,
+    clippy::manual_memcpy,
+    reason = "loops over several arrays of one length; copies would be calls"
+)]
 
 use pulp::{Arch, Simd, WithSimd};
 

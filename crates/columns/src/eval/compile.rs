@@ -357,8 +357,8 @@ impl Compiler<'_> {
         let wraps = self.options.overflow == Overflow::Wrap;
         let number = |ty: Type| matches!(ty, Type::Int32 | Type::Int64 | Type::Float32 | Type::Float64);
         let work = match &node.kind {
-            Kind::Call(function, args) => match args.as_slice() {
-                &[a] => {
+            Kind::Call(function, args) => match *args.as_slice() {
+                [a] => {
                     let ty = self.ty(a);
                     match function.name() {
                         "not" => Work::Not(self.reg(a)),
@@ -386,7 +386,7 @@ impl Compiler<'_> {
                         }
                     }
                 }
-                &[a, b] if self.ty(a) == self.ty(b) => self.pair(node.ty, function, [a, b])?,
+                [a, b] if self.ty(a) == self.ty(b) => self.pair(node.ty, function, [a, b])?,
                 _ => return None,
             },
             Kind::Cast(of) => {

@@ -6,13 +6,13 @@ use super::lane::Number;
 use super::loops;
 
 /// Conversion of numbers: floats to integers by rounding, halves away from zero.
-pub(super) fn convert<A: Number + AsNumber, B: Number + FromNumber>(arch: Arch, out: &mut [B], a: &[A]) {
+pub(super) fn convert<A: Number + IntoNumber, B: Number + FromNumber>(arch: Arch, out: &mut [B], a: &[A]) {
     loops::map(
         arch,
         out,
         a,
         #[inline(always)]
-        |a| B::from_number(a.as_number()),
+        |a| B::from_number(a.into_number()),
     );
 }
 
@@ -24,8 +24,8 @@ pub(super) enum Wide {
     Double(f64),
 }
 
-pub(super) trait AsNumber {
-    fn as_number(self) -> Wide;
+pub(super) trait IntoNumber {
+    fn into_number(self) -> Wide;
 }
 
 pub(super) trait FromNumber {
@@ -34,9 +34,9 @@ pub(super) trait FromNumber {
 
 macro_rules! conversions {
     ($($ty:ident $variant:ident, $float:ident $round:expr;)*) => {$(
-        impl AsNumber for $ty {
+        impl IntoNumber for $ty {
             #[inline(always)]
-            fn as_number(self) -> Wide {
+            fn into_number(self) -> Wide {
                 Wide::$variant(self.into())
             }
         }

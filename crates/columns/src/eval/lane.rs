@@ -163,6 +163,10 @@ macro_rules! lanes {
     };
 }
 lanes!(I32 i32 u32, I64 i64 u64, F32 f32 u32, F64 f64 u64);
+#[expect(
+    clippy::single_component_path_imports,
+    reason = "a macro made by a macro has a path only so"
+)]
 pub(super) use with_lane;
 
 /// A number of a lane.
@@ -227,7 +231,7 @@ pub(super) fn words(bits: &BooleanBuffer, start: usize, rows: usize) -> Words {
     for (out, word) in out.iter_mut().zip(chunks.iter()) {
         *out = word;
     }
-    if rows % 64 != 0 {
+    if !rows.is_multiple_of(64) {
         out[rows / 64] = chunks.remainder_bits();
     }
     out
