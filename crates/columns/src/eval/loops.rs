@@ -2,10 +2,11 @@
 
 #![expect(clippy::needless_range_loop, reason = "loops over several arrays of one length")]
 
-use pulp::{Arch, Simd, WithSimd};
+use pulp::Arch;
 
 use super::chain::Operand;
 use super::lane::Number;
+use crate::kernels::real::run;
 
 /// Rows of a group.
 pub(super) const GROUP: usize = 64;
@@ -16,23 +17,6 @@ pub(super) enum Comparison {
     Equal,
     Less,
     LessOrEqual,
-}
-
-/// Runs a loop compiled for the instructions of this machine. Called as `FnMut`, a closure is inlined where they are
-/// known; as `FnOnce` it would be called through a function that does not know them.
-fn run(arch: Arch, f: impl FnMut()) {
-    struct Body<F>(F);
-
-    impl<F: FnMut()> WithSimd for Body<F> {
-        type Output = ();
-
-        #[inline(always)]
-        fn with_simd<S: Simd>(mut self, _: S) {
-            (self.0)();
-        }
-    }
-
-    arch.dispatch(Body(f));
 }
 
 #[inline(always)]

@@ -1,8 +1,9 @@
 //! Mathematical functions. Those of `f32` return `f32`, all others `f64`.
 
 use arrow_array::types::{Float32Type, Float64Type};
-use arrow_array::{ArrayRef, ArrowNativeTypeOp, ArrowPrimitiveType};
+use arrow_array::{ArrayRef, ArrowNativeTypeOp, ArrowPrimitiveType, PrimitiveArray};
 use arrow_buffer::BooleanBuffer;
+use pulp::Arch;
 use std::sync::Arc;
 
 use crate::function::Arg::T;
@@ -23,15 +24,48 @@ macro_rules! float {
     };
 }
 
+/// A function that is computed here, of all values, with the instructions of this machine.
+macro_rules! computed {
+    ($context:expr, $args:expr, $function:path) => {
+        match $context.args[0] {
+            Type::Float32 => {
+                let input = values::<Float32Type>(&$args[0]);
+                let mut out = vec![0.0f32; input.len()];
+                real::run(
+                    Arch::new(),
+                    #[inline(always)]
+                    || {
+                        for (out, &a) in out.iter_mut().zip(input) {
+                            *out = $function(f64::from(a)) as f32;
+                        }
+                    },
+                );
+                PrimitiveArray::<Float32Type>::new(out.into(), None).into()
+            }
+            ty => {
+                let wide = widened(ty, &$args[0]);
+                let input = values::<Float64Type>(&wide);
+                let mut out = vec![0.0f64; input.len()];
+                real::run(
+                    Arch::new(),
+                    #[inline(always)]
+                    || {
+                        for (out, &a) in out.iter_mut().zip(input) {
+                            *out = $function(a);
+                        }
+                    },
+                );
+                PrimitiveArray::<Float64Type>::new(out.into(), None).into()
+            }
+        }
+    };
+}
+
 /// The same for a function that is computed here; single values are computed by the standard library.
 macro_rules! vector {
     ($name:literal, $function:path, $double:expr) => {
-        Function::strict(
-            &[$name],
-            ONE,
-            Kernel::Arrays(|c, args| one(c, args, |a| $function(a.into()) as f32, $function)),
-        )
-        .with_real(Real::One($double))
+        Function::strict(&[$name], ONE, Kernel::Arrays(|c, args| computed!(c, args, $function)))
+            .with_real(Real::One($double))
     };
 }
 
@@ -153,7 +187,7 @@ fn two(
 
 fn log(context: &Context<'_>, args: &[ArrayRef]) -> Column {
     match args.len() {
-        1 => one(context, args, |a| real::ln(a.into()) as f32, real::ln),
+        1 => computed!(context, args, real::ln),
         _ => {
             let out = two(
                 context,

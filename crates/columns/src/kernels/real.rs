@@ -4,6 +4,25 @@
 //! (`close_to_the_standard_library` measures it on samples). They are written with `mul_add`, which rounds once on every machine, so results do not
 //! depend on the instructions that a machine has. Those of `f32` are computed as `f64` and rounded.
 
+use pulp::{Arch, Simd, WithSimd};
+
+/// Runs a loop compiled for the instructions of this machine. Called as `FnMut`, a closure is inlined where they are
+/// known; as `FnOnce` it would be called through a function that does not know them.
+pub(crate) fn run(arch: Arch, f: impl FnMut()) {
+    struct Body<F>(F);
+
+    impl<F: FnMut()> WithSimd for Body<F> {
+        type Output = ();
+
+        #[inline(always)]
+        fn with_simd<S: Simd>(mut self, _: S) {
+            (self.0)();
+        }
+    }
+
+    arch.dispatch(Body(f));
+}
+
 /// Adding it rounds a number below 2⁵¹ to an integer, which is then in the low bits.
 const ROUND: f64 = 6_755_399_441_055_744.0;
 const LN_2: [f64; 2] = [
@@ -162,11 +181,13 @@ pub(crate) fn cos_near(x: f64) -> f64 {
 }
 
 /// The sine.
+#[inline(always)]
 pub(crate) fn sin(x: f64) -> f64 {
     if x.abs() > LARGEST_ANGLE { x.sin() } else { sin_near(x) }
 }
 
 /// The cosine.
+#[inline(always)]
 pub(crate) fn cos(x: f64) -> f64 {
     if x.abs() > LARGEST_ANGLE { x.cos() } else { cos_near(x) }
 }
