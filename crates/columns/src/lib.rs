@@ -6,6 +6,8 @@
 
 mod eval;
 mod expression;
+#[cfg(feature = "ffi")]
+pub mod ffi;
 #[cfg(feature = "files")]
 mod files;
 mod function;
@@ -16,10 +18,11 @@ mod program;
 mod refused;
 mod scalar;
 mod schema;
+mod simplify;
 mod types;
 
 pub use arrow_array::RecordBatch;
-pub use eval::{Filter, Projector, Selection, one_row};
+pub use eval::{Compiled, Filter, Projector, Selection, Target, TargetValues, one_row};
 pub use expression::Expressions;
 #[cfg(feature = "files")]
 pub use files::{TableFormat, TableReader, TableWriter, describe_schema};

@@ -3,7 +3,7 @@
 use crate::types::Type;
 
 /// What happens to a row whose integer result does not fit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Overflow {
     /// The result wraps around, as in C.
     #[default]
@@ -15,7 +15,7 @@ pub enum Overflow {
 }
 
 /// What happens to a row without a result: division of an integer by zero, text that is not a number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum OnFailure {
     /// Evaluation stops with a message that names the row.
     #[default]
@@ -32,7 +32,7 @@ pub enum OnFailure {
 /// let options = Options { division_by_zero: OnFailure::Null, ..Options::default() };
 /// assert!(!options.promote);
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Options {
     /// Numbers of different types are converted to a common one; without it they are an error.
     pub promote: bool,

@@ -44,6 +44,36 @@ pub(crate) enum Kind {
     In(NodeId, Arc<[Literal]>),
 }
 
+impl Kind {
+    /// The same over other nodes.
+    pub(crate) fn map(&self, at: impl Fn(NodeId) -> NodeId) -> Kind {
+        match self {
+            Kind::Field(column) => Kind::Field(*column),
+            Kind::Literal(value) => Kind::Literal(value.clone()),
+            Kind::Call(function, args) => Kind::Call(function, args.iter().map(|&id| at(id)).collect()),
+            Kind::Cast(of) => Kind::Cast(at(*of)),
+            Kind::If(parts) => Kind::If(parts.map(&at)),
+            Kind::And(parts) => Kind::And(parts.map(&at)),
+            Kind::Or(parts) => Kind::Or(parts.map(&at)),
+            Kind::In(of, members) => Kind::In(at(*of), Arc::clone(members)),
+        }
+    }
+
+    /// What makes two nodes the same, besides their types.
+    fn key(&self) -> Key {
+        match self {
+            Kind::Field(at) => Key::Field(*at),
+            Kind::Literal(value) => Key::Literal(value.clone()),
+            Kind::Call(function, args) => Key::Call(function.name(), args.clone()),
+            Kind::Cast(of) => Key::Cast(*of),
+            Kind::If(parts) => Key::If(*parts),
+            Kind::And(parts) => Key::And(*parts),
+            Kind::Or(parts) => Key::Or(*parts),
+            Kind::In(of, members) => Key::In(*of, Arc::clone(members)),
+        }
+    }
+}
+
 /// A node: its kind, its type, and where it was written first.
 #[derive(Debug, Clone)]
 pub(crate) struct Node {
@@ -55,7 +85,7 @@ pub(crate) struct Node {
 
 /// What makes two nodes the same.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Key {
+pub(crate) enum Key {
     Field(usize),
     Literal(Literal),
     Call(&'static str, Vec<NodeId>),
@@ -76,16 +106,7 @@ pub(crate) struct Program {
 impl Program {
     /// The node, or the equal one that exists.
     pub(crate) fn add(&mut self, kind: Kind, ty: Type, span: Span, source: &Arc<Source>) -> NodeId {
-        let key = match &kind {
-            Kind::Field(at) => Key::Field(*at),
-            Kind::Literal(value) => Key::Literal(value.clone()),
-            Kind::Call(function, args) => Key::Call(function.name(), args.clone()),
-            Kind::Cast(of) => Key::Cast(*of),
-            Kind::If(parts) => Key::If(*parts),
-            Kind::And(parts) => Key::And(*parts),
-            Kind::Or(parts) => Key::Or(*parts),
-            Kind::In(of, members) => Key::In(*of, Arc::clone(members)),
-        };
+        let key = kind.key();
         let shared = !matches!(&kind, Kind::Call(function, _) if !function.pure_function);
         if let Some(&known) = self.known.get(&(key.clone(), ty)).filter(|_| shared) {
             return known;
@@ -101,6 +122,11 @@ impl Program {
             self.known.insert((key, ty), id);
         }
         id
+    }
+
+    /// The nodes without the places where they are written: programs with equal keys compute the same.
+    pub(crate) fn key(&self) -> Vec<(Key, Type)> {
+        self.nodes.iter().map(|node| (node.kind.key(), node.ty)).collect()
     }
 
     /// The node at `id`.
@@ -129,17 +155,7 @@ impl Program {
 pub(crate) fn merge(from: &Program, into: &mut Program) -> Vec<NodeId> {
     let mut moved: Vec<NodeId> = Vec::with_capacity(from.nodes.len());
     for node in &from.nodes {
-        let at = |id: &NodeId| moved[id.index()];
-        let kind = match &node.kind {
-            Kind::Field(column) => Kind::Field(*column),
-            Kind::Literal(value) => Kind::Literal(value.clone()),
-            Kind::Call(function, args) => Kind::Call(function, args.iter().map(at).collect()),
-            Kind::Cast(of) => Kind::Cast(at(of)),
-            Kind::If(parts) => Kind::If(parts.each_ref().map(at)),
-            Kind::And(parts) => Kind::And(parts.each_ref().map(at)),
-            Kind::Or(parts) => Kind::Or(parts.each_ref().map(at)),
-            Kind::In(of, members) => Kind::In(at(of), Arc::clone(members)),
-        };
+        let kind = node.kind.map(|id| moved[id.index()]);
         moved.push(into.add(kind, node.ty, node.span, &node.source));
     }
     moved

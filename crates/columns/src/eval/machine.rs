@@ -1,443 +1,361 @@
-//! Computing the nodes of a program, tile by tile.
+//! A compiled program: batches tile by tile, results, messages.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, BooleanArray, PrimitiveArray, RecordBatch, UInt32Array, new_empty_array};
-use arrow_buffer::{BooleanBuffer, NullBuffer};
-use arrow_select::{concat::concat, take::take};
-use smallvec::SmallVec;
+use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch};
+use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
+use arrow_schema::Schema;
+use pulp::Arch;
 
 use tautomer_diag::{Diagnostic, Diagnostics};
 
-use super::lookup::Lookup;
-use super::{TILE, input};
-use crate::function::{Kernel, Nulls};
-use crate::kernels::cast::cast;
-use crate::kernels::cell::{self, Cell};
-use crate::kernels::choice::select;
-use crate::kernels::column::{Column, Context, with_primitive};
-use crate::kernels::compare::validity;
+use super::code::{Code, Place, Work};
+use super::compile::compile;
+use super::lane::{Lane, array_from, first_set, values_of};
+use super::message::{failure, joined};
+use super::nodes::Nodes;
+use super::run::{Columns, Memory, Rows, Runner};
+use super::target::{Sink, Target, TargetValues, To, Validity};
+use super::{TILE, input, lane};
 use crate::options::Options;
-use crate::program::{Kind, Literal, NodeId, Program};
+use crate::program::{Kind, NodeId, Program};
 use crate::types::Type;
 
-/// The longest value that is kept for all rows of a tile.
-const MAX_CONSTANT: usize = 1 << 16;
-
-/// A program, and what is known of it before there are rows.
+/// A program that is ready to run.
 pub(crate) struct Machine {
-    program: Program,
+    nodes: Nodes,
     roots: Vec<NodeId>,
-    options: Options,
-    /// The types of the arguments of each node.
-    arguments: Vec<SmallVec<[Type; 3]>>,
-    /// A tile of the value of nodes that are the same in every row.
-    constants: Vec<Option<ArrayRef>>,
-    lookups: Vec<Option<Lookup>>,
-    /// The last node that uses each node; itself for results.
+    code: Code,
+    /// The last node that reads the array of each node.
     last_use: Vec<usize>,
+    arch: Arch,
+    /// Memory of earlier runs.
+    pool: Mutex<Vec<Memory>>,
 }
 
 impl fmt::Debug for Machine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Machine")
-            .field("nodes", &self.program.nodes().len())
+            .field("steps", &self.code.steps.len())
             .finish()
     }
 }
 
-/// The values of a node in a tile.
-struct State {
-    array: ArrayRef,
-    failed: Option<BooleanBuffer>,
-    reason: Option<std::borrow::Cow<'static, str>>,
+/// Makes the program whose nodes say where they are written, for messages.
+pub(super) type Places<'a> = &'a dyn Fn() -> Program;
+
+/// The rows of a batch as they are numbered: the number of the first one, and what messages call a row.
+#[derive(Clone, Copy)]
+pub(super) struct Numbers<'a> {
+    pub(super) first: u64,
+    pub(super) shown: &'a dyn Fn(usize) -> u64,
 }
 
-impl From<ArrayRef> for State {
-    fn from(array: ArrayRef) -> Self {
-        State {
-            array,
-            failed: None,
-            reason: None,
-        }
-    }
+/// A buffer for the values of a result.
+enum Owned {
+    Bits(Vec<u8>),
+    Lane(Type, lane::Tile),
+    Other,
 }
 
 impl Machine {
-    pub(super) fn new(program: Program, roots: Vec<NodeId>, options: Options) -> Self {
-        let count = program.nodes().len();
-        let ids = (0..count as u32).map(NodeId);
-        let arguments = ids.clone().map(|id| {
-            let uses = program.uses(id);
-            uses.into_iter().map(|of| program.get(of).ty).collect()
-        });
-        let lookups = program.nodes().iter().map(|node| match &node.kind {
-            Kind::In(_, members) => Some(Lookup::new(members)),
-            _ => None,
-        });
-        let mut last_use: Vec<usize> = (0..count).collect();
-        for id in ids {
-            for of in program.uses(id) {
-                last_use[of.index()] = id.index();
+    pub(super) fn new(program: Program, roots: Vec<NodeId>, schema: &Schema, options: Options) -> Self {
+        let nodes = Nodes::new(program, options);
+        let code = compile(&nodes.program, &roots, &nodes.constants, schema, &nodes.options);
+        let mut last_use: Vec<usize> = (0..nodes.program.nodes().len()).collect();
+        for step in code.steps.iter().filter(|step| matches!(step.work, Work::Arrays)) {
+            let node = code.registers[step.out.index()].node;
+            for of in nodes.program.uses(node) {
+                last_use[of.index()] = node.index();
             }
         }
         for root in &roots {
             last_use[root.index()] = usize::MAX;
         }
-        let mut machine = Machine {
-            arguments: arguments.collect(),
-            lookups: lookups.collect(),
-            last_use,
-            constants: vec![None; count],
-            program,
+        Machine {
+            nodes,
             roots,
-            options,
-        };
-        machine.fold();
-        machine
-    }
-
-    /// Computes what is the same in every row.
-    fn fold(&mut self) {
-        let count = self.program.nodes().len();
-        let mut states: Vec<Option<State>> = Vec::with_capacity(count);
-        for at in 0..count {
-            let id = NodeId(at as u32);
-            let node = self.program.get(id);
-            let known = match &node.kind {
-                Kind::Field(_) => false,
-                Kind::Call(function, _) if !function.pure_function => false,
-                _ => self
-                    .program
-                    .uses(id)
-                    .iter()
-                    .all(|of| self.constants[of.index()].is_some()),
-            };
-            let state = known.then(|| match &node.kind {
-                Kind::Literal(value) => cell::build(node.ty, &[literal(value)]).into(),
-                _ => self.compute(id, &states, None, 1, 0),
-            });
-            let state = state.filter(|state| state.failed.is_none());
-            if let Some(state) = state.as_ref().filter(|state| text_length(&state.array) <= MAX_CONSTANT) {
-                self.constants[at] = Some(repeated(&state.array));
-            }
-            states.push(state);
+            code,
+            last_use,
+            arch: Arch::new(),
+            pool: Mutex::new(Vec::new()),
         }
     }
 
-    /// The results for a batch. `number` is what messages call a row of it.
+    /// The results for a batch, as arrays.
     pub(super) fn run(
         &self,
+        places: Places<'_>,
         batch: &RecordBatch,
-        first_row: u64,
-        number: &dyn Fn(usize) -> u64,
+        numbers: Numbers<'_>,
     ) -> Result<Vec<ArrayRef>, Diagnostics> {
         let rows = batch.num_rows();
-        let mut parts: Vec<Vec<ArrayRef>> = vec![Vec::with_capacity(rows.div_ceil(TILE)); self.roots.len()];
-        for start in (0..rows).step_by(TILE) {
-            let length = TILE.min(rows - start);
-            let tile = batch.slice(start, length);
-            let states = self.tile(&tile, first_row + start as u64, false);
-            for (root, parts) in self.roots.iter().zip(&mut parts) {
-                let Some(state) = &states[root.index()] else { continue };
-                if let Some(row) = state.failed.as_ref().and_then(|failed| failed.set_indices().next()) {
-                    let states = self.tile(&tile.slice(row, 1), first_row + (start + row) as u64, true);
-                    return Err(self.failure(*root, &states, batch, number(start + row)));
+        let types = self.roots.iter().map(|root| self.nodes.program.get(*root));
+        let mut owned: Vec<Owned> = types
+            .map(|node| match (&node.kind, Lane::of(node.ty), node.ty) {
+                (Kind::Field(_), _, _) => Owned::Other,
+                (_, Some(lane), ty) => Owned::Lane(ty, lane::Tile::with_rows(lane, rows)),
+                (_, None, Type::Bool) => Owned::Bits(vec![0; rows.div_ceil(8)]),
+                _ => Owned::Other,
+            })
+            .collect();
+        let mut sinks: Vec<Sink<'_>> = owned
+            .iter_mut()
+            .zip(&self.roots)
+            .map(|(owned, root)| Sink {
+                to: match owned {
+                    Owned::Bits(bytes) => To::Values(TargetValues::Bits(bytes)),
+                    Owned::Lane(_, values) => To::Values(values.target()),
+                    Owned::Other => match self.nodes.program.get(*root).kind {
+                        Kind::Field(_) => To::Nothing,
+                        _ => To::Arrays(Vec::new()),
+                    },
+                },
+                validity: Validity::Own(None, rows),
+            })
+            .collect();
+        self.fill(places, batch, numbers, &mut sinks)?;
+        let parts: Vec<(Vec<ArrayRef>, Option<NullBuffer>)> = sinks
+            .into_iter()
+            .map(|sink| {
+                let nulls = match sink.validity {
+                    Validity::Own(Some(bytes), _) => {
+                        Some(NullBuffer::new(BooleanBuffer::new(Buffer::from_vec(bytes), 0, rows)))
+                    }
+                    _ => None,
+                };
+                match sink.to {
+                    To::Arrays(parts) => (parts, nulls),
+                    _ => (Vec::new(), nulls),
                 }
-                parts.push(Arc::clone(&state.array));
-            }
-        }
-        let roots = self.roots.iter().zip(parts);
+            })
+            .collect();
+        let roots = self.roots.iter().zip(owned).zip(parts);
         roots
-            .map(|(root, parts)| self.joined(*root, batch, parts).map_err(Diagnostics::from))
+            .map(|((root, owned), (parts, nulls))| match owned {
+                Owned::Lane(ty, values) => Ok(array_from(ty, values.into_buffer(), nulls)),
+                Owned::Bits(bytes) => {
+                    let bits = BooleanBuffer::new(Buffer::from_vec(bytes), 0, rows);
+                    Ok(Arc::new(BooleanArray::new(bits, nulls)) as ArrayRef)
+                }
+                Owned::Other => joined(&self.nodes, places, *root, batch, parts).map_err(Diagnostics::from),
+            })
             .collect()
     }
 
-    /// The tiles of a result as one array; a column that is passed on is not copied.
-    fn joined(&self, root: NodeId, batch: &RecordBatch, parts: Vec<ArrayRef>) -> Result<ArrayRef, Diagnostic> {
-        let node = self.program.get(root);
-        Ok(match (&node.kind, parts.as_slice()) {
-            (Kind::Field(column), _) => Arc::clone(batch.column(*column)),
-            (_, []) => new_empty_array(&node.ty.arrow()),
-            (_, [one]) => Arc::clone(one),
-            (_, parts) => {
-                let parts: Vec<&dyn Array> = parts.iter().map(AsRef::as_ref).collect();
-                concat(&parts).map_err(|error| {
-                    Diagnostic::error("T0602", format!("the texts of a batch are too long: {error}"))
-                        .label(node.span, "")
-                        .in_source(&node.source)
-                        .help("evaluate batches of fewer rows")
-                })?
+    /// The results for a batch, in the caller's buffers.
+    pub(super) fn run_into(
+        &self,
+        places: Places<'_>,
+        batch: &RecordBatch,
+        numbers: Numbers<'_>,
+        targets: &mut [Target<'_>],
+    ) -> Result<(), Diagnostics> {
+        if targets.len() != self.roots.len() {
+            let text = format!("{} buffers for {} results", targets.len(), self.roots.len());
+            return Err(Diagnostic::error("T0708", text).into());
+        }
+        let mut problems = Diagnostics::new();
+        for (at, (target, root)) in targets.iter().zip(&self.roots).enumerate() {
+            if let Err(problem) = target.check(at, self.nodes.program.get(*root).ty, batch.num_rows()) {
+                problems.push(problem);
             }
-        })
+        }
+        problems.into_result(())?;
+        let mut sinks: Vec<Sink<'_>> = targets
+            .iter_mut()
+            .map(|target| Sink {
+                to: To::Values(target.values.reborrow()),
+                validity: match &mut target.validity {
+                    Some(bytes) => Validity::Given(bytes),
+                    None => Validity::Missing,
+                },
+            })
+            .collect();
+        self.fill(places, batch, numbers, &mut sinks)
     }
 
-    /// The values of all nodes in a tile, of those that are needed later, or of all.
-    fn tile(&self, tile: &RecordBatch, first_row: u64, keep: bool) -> Vec<Option<State>> {
-        let rows = tile.num_rows();
-        let count = self.program.nodes().len();
-        let mut states: Vec<Option<State>> = Vec::with_capacity(count);
-        for at in 0..count {
-            let id = NodeId(at as u32);
-            let state = match &self.constants[at] {
-                Some(constant) => constant.slice(0, rows).into(),
-                None => self.compute(id, &states, Some(tile), rows, first_row),
+    /// Computes all tiles.
+    fn fill(
+        &self,
+        places: Places<'_>,
+        batch: &RecordBatch,
+        numbers: Numbers<'_>,
+        sinks: &mut [Sink<'_>],
+    ) -> Result<(), Diagnostics> {
+        let columns = self.columns(batch);
+        let pooled = self.pool.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let mut memory = pooled.unwrap_or_else(|| Memory::new(&self.code, self.nodes.program.nodes().len()));
+        let rows = batch.num_rows();
+        let mut result = Ok(());
+        for start in (0..rows).step_by(TILE) {
+            let runner = Runner {
+                code: &self.code,
+                options: &self.nodes.options,
+                columns: &columns,
+                arch: self.arch,
+                rows: Rows {
+                    start,
+                    count: TILE.min(rows - start),
+                },
             };
-            states.push(Some(state));
-            if !keep {
-                for of in self.program.uses(id) {
-                    if self.last_use[of.index()] == at {
-                        states[of.index()] = None;
+            result = self.tile(places, &runner, &mut memory, batch, numbers, sinks);
+            memory.states.iter_mut().for_each(|state| *state = None);
+            if result.is_err() {
+                break;
+            }
+        }
+        self.pool.lock().unwrap_or_else(PoisonError::into_inner).push(memory);
+        result
+    }
+
+    fn columns(&self, batch: &RecordBatch) -> Columns {
+        let arrays = self
+            .code
+            .columns
+            .iter()
+            .map(|column| Arc::clone(batch.column(column.column)));
+        let arrays: Vec<ArrayRef> = arrays.collect();
+        let columns = self.code.columns.iter().zip(&arrays);
+        let values = columns.map(|(column, array)| values_of(self.code.registers[column.reg.index()].ty, array));
+        Columns {
+            values: values.collect(),
+            arrays,
+        }
+    }
+
+    fn tile(
+        &self,
+        places: Places<'_>,
+        runner: &Runner<'_>,
+        memory: &mut Memory,
+        batch: &RecordBatch,
+        numbers: Numbers<'_>,
+        sinks: &mut [Sink<'_>],
+    ) -> Result<(), Diagnostics> {
+        let Rows { start, count } = runner.rows;
+        runner.begin(memory);
+        let tile = self.code.has_arrays.then(|| batch.slice(start, count));
+        for (at, step) in self.code.steps.iter().enumerate() {
+            match (&step.work, &tile) {
+                (Work::Arrays, Some(tile)) => {
+                    let node = self.code.registers[step.out.index()].node;
+                    self.arrays(runner, memory, tile, at, numbers.first + start as u64);
+                    if let Some(state) = memory.states[node.index()].take() {
+                        runner.keep(memory, sinks, step.out, &state);
+                        memory.states[node.index()] = Some(state);
                     }
                 }
+                _ => runner.step(at, memory, sinks),
             }
         }
-        states
-    }
-
-    fn compute(
-        &self,
-        id: NodeId,
-        states: &[Option<State>],
-        tile: Option<&RecordBatch>,
-        rows: usize,
-        first_row: u64,
-    ) -> State {
-        let node = self.program.get(id);
-        let of = |id: NodeId| {
-            states[id.index()]
-                .as_ref()
-                .unwrap_or_else(|| unreachable!("nodes are in order"))
-        };
-        let context = Context {
-            args: &self.arguments[id.index()],
-            result: node.ty,
-            rows,
-            first_row,
-            options: &self.options,
-        };
-        match &node.kind {
-            Kind::Field(column) => match tile {
-                Some(tile) => input::read(tile.column(*column)).into(),
-                None => new_empty_array(&node.ty.arrow()).into(),
-            },
-            Kind::Literal(value) => cell::build(node.ty, &vec![literal(value); rows]).into(),
-            Kind::Call(function, args) => {
-                let args: SmallVec<[&State; 4]> = args.iter().map(|&id| of(id)).collect();
-                let arrays: SmallVec<[ArrayRef; 4]> = args.iter().map(|state| Arc::clone(&state.array)).collect();
-                let strict = function.nulls == Nulls::Strict;
-                let column = match function.kernel {
-                    Kernel::Arrays(f) => f(&context, &arrays),
-                    Kernel::Rows(f) => cell::run(&context, &arrays, strict, f),
-                };
-                finish(&context, column, &args, strict)
+        for (at, reg) in self.code.results.iter().enumerate() {
+            let failed = memory.failed[reg.index()].as_ref();
+            if let Some(row) = failed.and_then(|failed| first_set(failed, count)) {
+                let row = start + row;
+                return Err(failure(
+                    &self.nodes,
+                    places,
+                    self.roots[at],
+                    batch,
+                    (row, numbers.first),
+                    (numbers.shown)(row),
+                ));
             }
-            Kind::Cast(value) => {
-                let value = of(*value);
-                finish(&context, cast(&context, &value.array), &[value], true)
-            }
-            Kind::If([condition, then, otherwise]) => {
-                let (condition, then, otherwise) = (of(*condition), of(*then), of(*otherwise));
-                // A null condition takes the second branch.
-                let bits = condition.array.as_boolean();
-                let mask = match bits.nulls() {
-                    None => bits.values().clone(),
-                    Some(nulls) => bits.values() & nulls.inner(),
-                };
-                let taken = masked(&then.failed, &mask);
-                let left = otherwise.failed.as_ref().map(|failed| failed & &!&mask);
-                State {
-                    failed: joined(joined(condition.failed.clone(), taken), left),
-                    ..select(node.ty, &mask, &then.array, &otherwise.array).into()
+            let register = self.code.registers[reg.index()];
+            let sink = &mut sinks[at];
+            match &mut sink.to {
+                To::Nothing => continue,
+                To::Arrays(parts) => {
+                    parts.push(self.array(memory, batch, register.node, runner.rows));
+                    continue;
                 }
-            }
-            Kind::And([a, b]) => connective(of(*a), of(*b), true),
-            Kind::Or([a, b]) => connective(of(*a), of(*b), false),
-            Kind::In(value, _) => {
-                let value = of(*value);
-                let ty = context.args[0];
-                let array = match &self.lookups[id.index()] {
-                    Some(lookup) => lookup.run(ty, &value.array),
-                    None => unreachable!("every list of members has its sets"),
-                };
-                State {
-                    failed: value.failed.clone(),
-                    ..array.into()
+                To::Values(values) if Lane::of(register.ty).is_none() && register.ty != Type::Bool => {
+                    let array = self.array(memory, batch, register.node, runner.rows);
+                    let nulls = array.nulls().map(|nulls| lane::words(nulls.inner(), 0, count));
+                    memory.valid[reg.index()] = nulls;
+                    values.copy(start, &array);
                 }
+                To::Values(_) if matches!(register.place, Place::Result(_)) => {}
+                To::Values(_) => runner.copy_out(memory, *reg, sink),
+            }
+            if !sink.validity.write(start, count, &memory.valid[reg.index()]) {
+                let text = format!("result {at} has nulls in rows {start} to {}", start + count - 1);
+                return Err(Diagnostic::error("T0708", text)
+                    .help("give a buffer for the validity of the result")
+                    .into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Computes a node over arrays.
+    fn arrays(&self, runner: &Runner<'_>, memory: &mut Memory, tile: &RecordBatch, at: usize, first_row: u64) {
+        let step = &self.code.steps[at];
+        let id = self.code.registers[step.out.index()].node;
+        for input in &step.inputs {
+            let of = self.code.registers[input.index()].node;
+            if memory.states[of.index()].is_none() {
+                let state = match (&self.nodes.constants[of.index()], &self.nodes.program.get(of).kind) {
+                    (Some(constant), _) => constant.slice(0, runner.rows.count).into(),
+                    (None, Kind::Field(column)) => input::read(tile.column(*column)).into(),
+                    _ => runner.state(memory, *input),
+                };
+                memory.states[of.index()] = Some(state);
+            }
+        }
+        let rows = runner.rows.count;
+        let state = self.nodes.compute(id, &memory.states, Some(tile), rows, first_row);
+        memory.states[id.index()] = Some(state);
+        for input in &step.inputs {
+            let of = self.code.registers[input.index()].node;
+            if self.last_use[of.index()] == id.index() {
+                memory.states[of.index()] = None;
             }
         }
     }
 
-    /// The message for a row, from the values of all nodes there: the first node that fails though what it uses does
-    /// not.
-    fn failure(&self, root: NodeId, states: &[Option<State>], batch: &RecordBatch, row: u64) -> Diagnostics {
-        let fails = |id: NodeId| {
-            let state = states[id.index()].as_ref();
-            state.is_some_and(|state| state.failed.as_ref().is_some_and(|failed| failed.value(0)))
-        };
-        let mut at = root;
-        while let Some(next) = self.program.uses(at).into_iter().find(|&next| fails(next)) {
-            at = next;
+    /// The rows of a result that is an array.
+    fn array(&self, memory: &Memory, batch: &RecordBatch, id: NodeId, rows: Rows) -> ArrayRef {
+        let state = memory.states.get(id.index()).and_then(Option::as_ref);
+        match (
+            state,
+            &self.nodes.constants[id.index()],
+            &self.nodes.program.get(id).kind,
+        ) {
+            (Some(state), _, _) => Arc::clone(&state.array),
+            (_, Some(constant), _) => constant.slice(0, rows.count),
+            (_, _, Kind::Field(column)) => input::read(&batch.column(*column).slice(rows.start, rows.count)),
+            _ => unreachable!("results are computed"),
         }
-        let node = self.program.get(at);
-        let reason = states[at.index()].as_ref().and_then(|state| state.reason.clone());
-        let reason = reason.unwrap_or("the function has no result".into());
-        let mut problem = Diagnostic::error("T0707", format!("row {row}: {reason}"))
-            .label(node.span, reason)
-            .in_source(&node.source);
-        for id in self.fields_below(at) {
-            if let Kind::Field(column) = self.program.get(id).kind {
-                let value = states[id.index()]
-                    .as_ref()
-                    .map(|state| shown(self.program.get(id).ty, &state.array));
-                let name = batch.schema_ref().field(column).name();
-                problem = problem.note(format!("{name} = {}", value.unwrap_or_default()));
+    }
+}
+
+/// The results for a batch, where every node is computed over whole arrays as it is written.
+pub(super) fn run_nodes(
+    program: &Program,
+    roots: &[NodeId],
+    options: &Options,
+    batch: &RecordBatch,
+) -> Result<Vec<ArrayRef>, Diagnostics> {
+    let nodes = Nodes::new(program.clone(), options.clone());
+    let places = || program.clone();
+    let mut parts: Vec<Vec<ArrayRef>> = vec![Vec::new(); roots.len()];
+    for start in (0..batch.num_rows()).step_by(TILE) {
+        let tile = batch.slice(start, TILE.min(batch.num_rows() - start));
+        let states = nodes.all(&tile, start as u64);
+        for (root, parts) in roots.iter().zip(&mut parts) {
+            let Some(state) = &states[root.index()] else { continue };
+            if let Some(row) = state.failed.as_ref().and_then(|failed| failed.set_indices().next()) {
+                let row = start + row;
+                return Err(failure(&nodes, &places, *root, batch, (row, 0), row as u64));
             }
-        }
-        problem.into()
-    }
-
-    /// The columns that a node reads, at most eight, in order.
-    fn fields_below(&self, id: NodeId) -> Vec<NodeId> {
-        let mut seen = vec![false; self.program.nodes().len()];
-        let mut stack = vec![id];
-        while let Some(id) = stack.pop() {
-            if !std::mem::replace(&mut seen[id.index()], true) {
-                stack.extend(self.program.uses(id));
-            }
-        }
-        let fields = (0..seen.len() as u32).map(NodeId).filter(|id| seen[id.index()]);
-        let fields = fields.filter(|&id| matches!(self.program.get(id).kind, Kind::Field(_)));
-        fields.take(8).collect()
-    }
-}
-
-/// The text of the only value of an array.
-fn shown(ty: Type, array: &ArrayRef) -> String {
-    let context = Context {
-        args: &[ty],
-        result: Type::Utf8,
-        rows: 1,
-        first_row: 0,
-        options: &Options::default(),
-    };
-    if array.is_null(0) {
-        return "null".to_owned();
-    }
-    let column = cell::run(&context, std::slice::from_ref(array), true, |context, cells| {
-        crate::kernels::cast::to_text(context.args[0], &cells[0])
-    });
-    let text = column.array.as_string::<i32>();
-    let text = if text.is_null(0) { "bytes" } else { text.value(0) };
-    text.chars().take(80).collect()
-}
-
-fn literal(value: &Literal) -> Cell<'_> {
-    match value {
-        Literal::Null => Cell::Null,
-        Literal::Bool(value) => Cell::Bool(*value),
-        Literal::Int(value) => match i64::try_from(*value) {
-            Ok(value) => Cell::Int(value),
-            Err(_) => Cell::UInt(*value as u64),
-        },
-        Literal::Float(bits) => Cell::Double(f64::from_bits(*bits)),
-        Literal::Str(text) => Cell::Str((&**text).into()),
-    }
-}
-
-/// The number of bytes of the only value, if it is text.
-fn text_length(array: &ArrayRef) -> usize {
-    let text = array.as_string_opt::<i32>().map(|array| array.value_data().len());
-    let bytes = array.as_binary_opt::<i32>().map(|array| array.value_data().len());
-    text.or(bytes).unwrap_or(0)
-}
-
-/// A tile of one value.
-fn repeated(one: &ArrayRef) -> ArrayRef {
-    let rows = UInt32Array::from(vec![0u32; TILE]);
-    take(one, &rows, None).unwrap_or_else(|error| unreachable!("there is a first row: {error}"))
-}
-
-fn joined(a: Option<BooleanBuffer>, b: Option<BooleanBuffer>) -> Option<BooleanBuffer> {
-    match (a, b) {
-        (Some(a), Some(b)) => Some(&a | &b),
-        (a, b) => a.or(b),
-    }
-}
-
-fn masked(rows: &Option<BooleanBuffer>, mask: &BooleanBuffer) -> Option<BooleanBuffer> {
-    rows.as_ref().map(|rows| rows & mask)
-}
-
-/// The result of a function, with the nulls and the failures of its arguments.
-fn finish(context: &Context<'_>, column: Column, args: &[&State], strict: bool) -> State {
-    let mut array = column.array;
-    let mut failed = column.failed;
-    if strict {
-        let mut nulls: Option<NullBuffer> = None;
-        for state in args {
-            nulls = NullBuffer::union(nulls.as_ref(), state.array.nulls());
-        }
-        if let Some(nulls) = &nulls {
-            failed = masked(&failed, nulls.inner());
-        }
-        if let Some(rows) = column.nulled {
-            nulls = NullBuffer::union(nulls.as_ref(), Some(&NullBuffer::new(!&rows)));
-        }
-        if nulls.is_some() {
-            array = with_nulls(context.result, array, nulls);
+            parts.push(Arc::clone(&state.array));
         }
     }
-    failed = failed.filter(|failed| failed.count_set_bits() > 0);
-    for state in args {
-        failed = joined(failed, state.failed.clone());
-    }
-    State {
-        array,
-        failed,
-        reason: column.reason,
-    }
-}
-
-/// The array with more nulls.
-fn with_nulls(ty: Type, array: ArrayRef, nulls: Option<NullBuffer>) -> ArrayRef {
-    let nulls = NullBuffer::union(array.nulls(), nulls.as_ref());
-    match ty {
-        Type::Bool => Arc::new(BooleanArray::new(array.as_boolean().values().clone(), nulls)),
-        // Functions that return text leave out the rows of nulls themselves.
-        Type::Utf8 | Type::Binary => array,
-        _ => with_primitive!(ty, P => {
-            let values = array.as_primitive::<P>().values().clone();
-            Arc::new(PrimitiveArray::<P>::new(values, nulls)) as ArrayRef
-        })
-        .unwrap_or(array),
-    }
-}
-
-/// Kleene's `and`, or `or`. Failures of the right side count where the left side does not decide.
-fn connective(a: &State, b: &State, is_and: bool) -> State {
-    let known = |state: &State, wanted: bool| {
-        let bits = state.array.as_boolean();
-        let bits = if wanted { bits.values().clone() } else { !bits.values() };
-        match state.array.nulls() {
-            None => bits,
-            Some(nulls) => &bits & nulls.inner(),
-        }
-    };
-    // `false` decides `and`, `true` decides `or`.
-    let (decided_a, decided_b) = (known(a, !is_and), known(b, !is_and));
-    let decided = &decided_a | &decided_b;
-    let late = b.failed.as_ref().map(|failed| failed & &!&decided_a);
-    let values = if is_and { !&decided } else { decided.clone() };
-    let nulls = match (a.array.nulls(), b.array.nulls()) {
-        (None, None) => None,
-        _ => Some(NullBuffer::new(&(&validity(&a.array) & &validity(&b.array)) | &decided)),
-    };
-    let array: ArrayRef = Arc::new(BooleanArray::new(values, nulls));
-    State {
-        failed: joined(a.failed.clone(), late),
-        ..array.into()
-    }
+    let roots = roots.iter().zip(parts);
+    roots
+        .map(|(root, parts)| joined(&nodes, &places, *root, batch, parts).map_err(Diagnostics::from))
+        .collect()
 }

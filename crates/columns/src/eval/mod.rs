@@ -4,9 +4,22 @@
 //! reaches a result: `if` passes on the failures of the branch that a row takes, `and` and `or` those of their right
 //! side where the left one does not decide. So `if(y != 0, x / y, 0)` never divides by zero.
 
+mod cache;
+mod chain;
+mod code;
+mod compile;
+mod convert;
 mod input;
+mod lane;
+mod links;
 mod lookup;
+mod loops;
 mod machine;
+mod macros;
+mod message;
+mod nodes;
+mod run;
+mod target;
 
 use std::sync::Arc;
 
@@ -18,12 +31,17 @@ use arrow_schema::SchemaRef;
 use tautomer_diag::{Diagnostic, Diagnostics};
 
 use crate::expression::{Expressions, Output};
-use crate::program::{Program, merge};
+use crate::options::Options;
+use crate::program::{NodeId, Program, merge};
+use crate::simplify::simplify;
 use crate::types::Type;
-use machine::Machine;
+use machine::{Machine, Numbers, run_nodes};
 
-/// Rows that are computed at once; a column of a tile is at most 16 KiB.
-pub(crate) const TILE: usize = 2048;
+pub use cache::Compiled;
+pub use target::{Target, TargetValues};
+
+/// Rows that are computed at once; a column of a tile is at most 8 KiB.
+pub(crate) const TILE: usize = 1024;
 
 /// Computes several expressions over batches; what they have in common is computed once.
 ///
@@ -48,8 +66,11 @@ pub(crate) const TILE: usize = 2048;
 #[derive(Debug, Clone)]
 pub struct Projector {
     schema: SchemaRef,
+    options: Options,
     outputs: Vec<Output>,
     output_schema: SchemaRef,
+    /// The expressions as they are written.
+    program: Arc<Program>,
     machine: Arc<Machine>,
 }
 
@@ -60,6 +81,25 @@ impl Projector {
     ///
     /// Expressions over different schemas, or none.
     pub fn make(expressions: &[Expressions]) -> Result<Self, Diagnostics> {
+        Projector::make_with(expressions, &Compiled::new(0))
+    }
+
+    /// Prepares expressions over one schema; what was compiled before is used again.
+    ///
+    /// ```
+    /// use tautomer_columns::{Compiled, Expressions, Projector, schema};
+    ///
+    /// let (schema, compiled) = (schema("x: f64").unwrap(), Compiled::new(100));
+    /// for text in ["x * 2 + 1", "y = x*2 + 1"] {
+    ///     Projector::make_with(&[Expressions::parse(&schema, text).unwrap()], &compiled).unwrap();
+    /// }
+    /// assert_eq!(compiled.len(), 1);
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Projector::make`].
+    pub fn make_with(expressions: &[Expressions], cache: &Compiled) -> Result<Self, Diagnostics> {
         let Some(first) = expressions.first() else {
             return Err(Diagnostic::error("T0708", "a projector needs an expression").into());
         };
@@ -77,12 +117,15 @@ impl Projector {
             }));
             fields.extend(one.output_schema().fields().iter().cloned());
         }
-        let roots = outputs.iter().map(|output| output.node).collect();
+        let roots: Vec<NodeId> = outputs.iter().map(|output| output.node).collect();
+        let machine = cache.machine(&program, &roots, &first.schema, &first.options);
         Ok(Projector {
             schema: Arc::clone(&first.schema),
+            options: first.options.clone(),
             outputs,
             output_schema: Arc::new(arrow_schema::Schema::new(fields)),
-            machine: Arc::new(Machine::new(program, roots, first.options.clone())),
+            program: Arc::new(program),
+            machine,
         })
     }
 
@@ -107,7 +150,47 @@ impl Projector {
     /// As [`Projector::evaluate`].
     pub fn evaluate_from(&self, batch: &RecordBatch, first_row: u64) -> Result<Vec<ArrayRef>, Diagnostics> {
         input::check(&self.schema, batch)?;
-        self.machine.run(batch, first_row, &|row| first_row + row as u64)
+        self.run(batch, first_row, &|row| first_row + row as u64)
+    }
+
+    /// As [`Projector::evaluate`], into buffers of the caller, one for each expression. Only numbers, booleans, dates,
+    /// times and timestamps have buffers.
+    ///
+    /// # Errors
+    ///
+    /// As [`Projector::evaluate`], and buffers that do not fit.
+    pub fn evaluate_into(&self, batch: &RecordBatch, targets: &mut [Target<'_>]) -> Result<(), Diagnostics> {
+        input::check(&self.schema, batch)?;
+        let shown = |row| row as u64;
+        let numbers = Numbers {
+            first: 0,
+            shown: &shown,
+        };
+        self.machine.run_into(&|| self.places(), batch, numbers, targets)
+    }
+
+    /// As [`Projector::evaluate`], with every function computed on its own over arrays as it is written: slower, for
+    /// comparison.
+    ///
+    /// # Errors
+    ///
+    /// As [`Projector::evaluate`].
+    pub fn evaluate_nodes(&self, batch: &RecordBatch) -> Result<Vec<ArrayRef>, Diagnostics> {
+        input::check(&self.schema, batch)?;
+        run_nodes(&self.program, &self.roots(), &self.options, batch)
+    }
+
+    fn run(&self, batch: &RecordBatch, first: u64, shown: &dyn Fn(usize) -> u64) -> Result<Vec<ArrayRef>, Diagnostics> {
+        self.machine.run(&|| self.places(), batch, Numbers { first, shown })
+    }
+
+    fn roots(&self) -> Vec<NodeId> {
+        self.outputs.iter().map(|output| output.node).collect()
+    }
+
+    /// The program that the machine was made of, with the places of these expressions.
+    fn places(&self) -> Program {
+        simplify(&self.program, &self.roots(), &self.schema, &self.options).0
     }
 
     /// The results for the rows that a filter selected, in their order.
@@ -119,7 +202,7 @@ impl Projector {
         input::check(&self.schema, batch)?;
         let taken = arrow_select::take::take_record_batch(batch, &selection.array())
             .map_err(|error| Diagnostic::error("T0708", format!("the selection does not fit the batch: {error}")))?;
-        self.machine.run(&taken, 0, &|row| selection.row(row))
+        self.run(&taken, 0, &|row| selection.row(row))
     }
 
     /// The results as a batch, of the rows that a filter selects; its first row has the number `first_row` in messages.
@@ -154,7 +237,7 @@ impl Projector {
                 let kept = arrow_select::filter::filter_record_batch(batch, &mask)
                     .map_err(|error| Diagnostic::error("T0708", error.to_string()))?;
                 let number = |row| first_row + mask.values().set_indices().nth(row).unwrap_or(row) as u64;
-                (self.machine.run(&kept, first_row, &number)?, kept.num_rows())
+                (self.run(&kept, first_row, &number)?, kept.num_rows())
             }
         };
         let options = arrow_array::RecordBatchOptions::new().with_row_count(Some(rows));

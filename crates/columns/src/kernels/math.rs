@@ -1,14 +1,16 @@
 //! Mathematical functions. Those of `f32` return `f32`, all others `f64`.
 
 use arrow_array::types::{Float32Type, Float64Type};
-use arrow_array::{ArrayRef, ArrowNativeTypeOp, ArrowPrimitiveType};
+use arrow_array::{ArrayRef, ArrowNativeTypeOp, ArrowPrimitiveType, PrimitiveArray};
 use arrow_buffer::BooleanBuffer;
+use pulp::Arch;
 use std::sync::Arc;
 
 use crate::function::Arg::T;
 use crate::function::{Function, Kernel, Real, Returns, Signature};
 use crate::kernels::cell::{Cell, Failure};
 use crate::kernels::column::{Column, Context, map, no_case, rows_where, values, with_integer, with_number, zip};
+use crate::kernels::real;
 use crate::types::{Type, TypeSet};
 
 const ONE: &[Signature] = &[Signature::new(TypeSet::NUMBERS, &[T], Returns::Float)];
@@ -22,21 +24,66 @@ macro_rules! float {
     };
 }
 
+/// A function that is computed here, of all values, with the instructions of this machine.
+macro_rules! computed {
+    ($context:expr, $args:expr, $function:path) => {
+        match $context.args[0] {
+            Type::Float32 => {
+                let input = values::<Float32Type>(&$args[0]);
+                let mut out = vec![0.0f32; input.len()];
+                real::run(
+                    Arch::new(),
+                    #[inline(always)]
+                    || {
+                        for (out, &a) in out.iter_mut().zip(input) {
+                            *out = $function(f64::from(a)) as f32;
+                        }
+                    },
+                );
+                PrimitiveArray::<Float32Type>::new(out.into(), None).into()
+            }
+            ty => {
+                let wide = widened(ty, &$args[0]);
+                let input = values::<Float64Type>(&wide);
+                let mut out = vec![0.0f64; input.len()];
+                real::run(
+                    Arch::new(),
+                    #[inline(always)]
+                    || {
+                        for (out, &a) in out.iter_mut().zip(input) {
+                            *out = $function(a);
+                        }
+                    },
+                );
+                PrimitiveArray::<Float64Type>::new(out.into(), None).into()
+            }
+        }
+    };
+}
+
+/// The same for a function that is computed here; single values are computed by the standard library.
+macro_rules! vector {
+    ($name:literal, $function:path, $double:expr) => {
+        Function::strict(&[$name], ONE, Kernel::Arrays(|c, args| computed!(c, args, $function)))
+            .with_real(Real::One($double))
+    };
+}
+
 pub(crate) const FUNCTIONS: &[Function] = &[
     float!("sqrt", f32::sqrt, f64::sqrt),
     float!("cbrt", f32::cbrt, f64::cbrt),
-    float!("exp", f32::exp, f64::exp),
-    float!("ln", f32::ln, f64::ln),
+    vector!("exp", real::exp, f64::exp),
+    vector!("ln", real::ln, f64::ln),
     float!("log10", f32::log10, f64::log10),
-    float!("sin", f32::sin, f64::sin),
-    float!("cos", f32::cos, f64::cos),
+    vector!("sin", real::sin, f64::sin),
+    vector!("cos", real::cos, f64::cos),
     float!("tan", f32::tan, f64::tan),
     float!("asin", f32::asin, f64::asin),
     float!("acos", f32::acos, f64::acos),
     float!("atan", f32::atan, f64::atan),
     float!("sinh", f32::sinh, f64::sinh),
     float!("cosh", f32::cosh, f64::cosh),
-    float!("tanh", f32::tanh, f64::tanh),
+    vector!("tanh", real::tanh, f64::tanh),
     float!("cot", |a| a.tan().recip(), |a| a.tan().recip()),
     float!("radians", f32::to_radians, f64::to_radians),
     float!("degrees" | "udfdegrees", f32::to_degrees, f64::to_degrees),
@@ -140,7 +187,7 @@ fn two(
 
 fn log(context: &Context<'_>, args: &[ArrayRef]) -> Column {
     match args.len() {
-        1 => one(context, args, f32::ln, f64::ln),
+        1 => computed!(context, args, real::ln),
         _ => {
             let out = two(
                 context,

@@ -13,6 +13,7 @@ pub(crate) mod dates;
 pub(crate) mod hash;
 pub(crate) mod math;
 pub(crate) mod pattern;
+pub(crate) mod real;
 pub(crate) mod rounding;
 pub(crate) mod text;
 pub(crate) mod words;

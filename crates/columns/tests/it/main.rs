@@ -3,6 +3,7 @@
 
 mod corpus;
 mod evaluation;
+mod fused;
 mod language;
 mod registry;
 #[cfg(feature = "files")]

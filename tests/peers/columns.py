@@ -1,0 +1,243 @@
+"""Expressions over columns: tautomer compared with NumPy, numexpr, pyarrow, DuckDB and fused C in one run, one thread.
+
+    python columns.py [--rounds N] [--rows N ...] [--only NAME ...] [--no NAME ...]
+
+Runs the expressions of crates/columns/benches/expressions.rs ($TAUTOMER_BENCH names the built benchmark, else
+`cargo bench --no-run` builds it) and the same in the others, alternating round by round, and prints the median of the
+rounds' medians in nanoseconds a row, and the ratio to C. C is compiled with `cc -O3 -march=native -ffast-math`: it may
+contract and reassociate, which tautomer does not. `nulls` is tautomer with nulls in every column. C, NumPy's last
+operation, numexpr and tautomer write into buffers that exist; DuckDB computes a sum, so that it makes no result.
+A library that is not installed is named and left out: `pip install numpy numexpr pyarrow duckdb`.
+"""
+
+import argparse
+import ctypes
+import importlib
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+os.environ.update(OMP_NUM_THREADS="1", NUMEXPR_NUM_THREADS="1")
+
+import numpy as np
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+NAMES = "abcdewk"
+
+
+def optional(name):
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        print(f"LEFT OUT: {name} is not installed", file=sys.stderr)
+        return None
+
+
+numexpr, pyarrow, duckdb = (optional(name) for name in ("numexpr", "pyarrow", "duckdb"))
+if pyarrow:
+    import pyarrow.compute as pc
+
+HORNER = "0.1"
+for i in range(2, 10):
+    HORNER = f"({HORNER} * a + 0.{i})"
+TWENTY = "a"
+for i in range(10):
+    TWENTY = f"(({TWENTY} + {0.1 * (i + 1):.1f}) * {1.1 + 0.1 * i:.1f})"
+
+# Each expression in C; Python, numexpr and SQL have the same but for names of functions, choices and membership.
+EXPRESSIONS = {
+    "E1": "a + b",
+    "E2": "a * b + c",
+    "E3": "c * (a + b)",
+    "E4": "((a * b + c) * (d - e) + w * (a + c)) * (b + d * e)",
+    "E5": "sin(a) * cos(b) + exp(-c)",
+    "E6": "1 / (1 + exp(-(a * w + b)))",
+    "E7": None,
+    "E8": "0.5 * a * (1 + tanh(0.7978845608028654 * (a + 0.044715 * a * a * a)))",
+    "E9": HORNER,
+    "E10": TWENTY,
+    "E11": None,
+}
+C = EXPRESSIONS | {"E7": "a > 0.5 ? sqrt(b) : b * 1000", "E11": "(k == 1 || k == 3 || k == 5) & (b < c)"}
+NUMPY = EXPRESSIONS | {"E7": "where(a > 0.5, sqrt(b), b * 1000)", "E11": "isin(k, (1, 3, 5)) & (b < c)"}
+NUMEXPR = EXPRESSIONS | {"E7": NUMPY["E7"], "E11": "((k == 1) | (k == 3) | (k == 5)) & (b < c)"}
+SQL = EXPRESSIONS | {
+    "E7": "case when a > 0.5 then sqrt(b) else b * 1000 end",
+    "E11": "(k in (1, 3, 5) and b < c)::int",
+}
+
+
+def by_c(columns, rows):
+    """Fused loops, one for each expression."""
+    arguments = ", ".join(f"const double *restrict {name}_" for name in NAMES)
+    reads = " ".join(f"double {name} = {name}_[i];" for name in NAMES)
+    source = ["#include <math.h>"]
+    for name, text in C.items():
+        kind = "unsigned char" if name == "E11" else "double"
+        source.append(
+            f"void {name}(long n, {kind} *restrict out, {arguments}) {{ for (long i = 0; i < n; i++) {{ {reads} "
+            f"(void)a; (void)b; (void)c; (void)d; (void)e; (void)w; (void)k; out[i] = {text}; }} }}"
+        )
+    folder = pathlib.Path(tempfile.mkdtemp())
+    (folder / "c.c").write_text("\n".join(source))
+    command = ["cc", "-O3", "-march=native", "-ffast-math", "-shared", "-fPIC", "-o", folder / "c.so", folder / "c.c"]
+    subprocess.run([*command, "-lmvec", "-lm"], check=True)
+    library = ctypes.CDLL(str(folder / "c.so"))
+    pointers = [columns[name].ctypes.data_as(ctypes.c_void_p) for name in NAMES]
+
+    def runner(name):
+        out = np.zeros(rows, np.uint8 if name == "E11" else np.float64)
+        call, to = getattr(library, name), out.ctypes.data_as(ctypes.c_void_p)
+        return lambda: call(ctypes.c_long(rows), to, *pointers)
+
+    return runner
+
+
+def by_numpy(columns, rows):
+    names = {name: getattr(np, name) for name in ("sin", "cos", "exp", "tanh", "where", "sqrt", "isin")} | columns
+
+    def runner(name):
+        if name == "E1":
+            out = np.zeros(rows)
+            return lambda: np.add(columns["a"], columns["b"], out=out)
+        code = compile(NUMPY[name], name, "eval")
+        return lambda: eval(code, names)
+
+    return runner
+
+
+def by_numexpr(columns, rows):
+    numexpr.set_num_threads(1)
+
+    def runner(name):
+        out = np.zeros(rows, bool if name == "E11" else np.float64)
+        return lambda: numexpr.evaluate(NUMEXPR[name], columns, out=out)
+
+    return runner
+
+
+class Column:
+    """A pyarrow array with the operators and functions of expressions."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def of(self, function, *others):
+        return Column(function(self.array, *(getattr(other, "array", other) for other in others)))
+
+    def __add__(self, other): return self.of(pc.add, other)
+    def __radd__(self, other): return self.of(pc.add, other)
+    def __sub__(self, other): return self.of(pc.subtract, other)
+    def __mul__(self, other): return self.of(pc.multiply, other)
+    def __rmul__(self, other): return self.of(pc.multiply, other)
+    def __neg__(self): return self.of(pc.negate)
+    def __rtruediv__(self, other): return Column(pc.divide(float(other), self.array))
+    def __gt__(self, other): return self.of(pc.greater, other)
+    def __lt__(self, other): return self.of(pc.less, other)
+    def __and__(self, other): return self.of(pc.and_kleene, other)
+
+
+def by_pyarrow(columns, rows):
+    pyarrow.set_cpu_count(1)
+    names = {name: Column(pyarrow.array(column)) for name, column in columns.items()}
+    names |= {name: (lambda f: lambda x: x.of(f))(getattr(pc, name)) for name in ("sin", "cos", "exp", "tanh", "sqrt")}
+    names["where"] = lambda c, a, b: c.of(pc.if_else, a, b)
+    names["isin"] = lambda x, members: Column(pc.is_in(x.array, pyarrow.array([float(m) for m in members])))
+
+    def runner(name):
+        code = compile(NUMPY[name], name, "eval")
+        return lambda: eval(code, names)
+
+    return runner
+
+
+def by_duckdb(columns, rows):
+    connection = duckdb.connect()
+    connection.execute("set threads to 1")
+    table = pyarrow.table(columns) if pyarrow else None
+    connection.register("given", table if pyarrow else columns)
+    connection.execute("create table t as select * from given")
+
+    def runner(name):
+        query = f"select sum({SQL[name]}) from t"
+        return lambda: connection.execute(query).fetchall()
+
+    return runner
+
+
+def binary():
+    """The path of the benchmark, built if necessary."""
+    given = os.environ.get("TAUTOMER_BENCH")
+    if given:
+        return given
+    command = ["cargo", "bench", "-p", "tautomer-columns", "--no-run", "--message-format=json"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    for line in done.stdout.splitlines():
+        message = json.loads(line)
+        if message.get("executable") and message["target"]["name"] == "expressions":
+            return message["executable"]
+    raise RuntimeError("cargo built no benchmark `expressions`")
+
+
+def timed(f, seconds):
+    """The median and the fastest time of repeated calls, in seconds."""
+    f()
+    times, begin = [], time.perf_counter()
+    while len(times) < 5 or time.perf_counter() - begin < seconds:
+        start = time.perf_counter()
+        f()
+        times.append(time.perf_counter() - start)
+    return statistics.median(times), min(times)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=0.1, help="for each measurement of a round")
+    parser.add_argument("--rows", type=int, nargs="*", default=[10_000, 1_000_000])
+    parser.add_argument("--only", nargs="*", default=list(EXPRESSIONS))
+    parser.add_argument("--no", nargs="*", default=[], help="libraries to leave out")
+    parser.add_argument("--fastest", action="store_true", help="the fastest run instead of the median of medians")
+    given = parser.parse_args()
+    process = subprocess.Popen([binary(), "--peer"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def by_tautomer(name, rows):
+        process.stdin.write(f"{name} {rows} {given.seconds}\n")
+        process.stdin.flush()
+        return tuple(float(word) for word in process.stdout.readline().split())
+
+    random = np.random.default_rng(7)
+    for rows in given.rows:
+        columns = {name: random.random(rows) for name in NAMES}
+        columns["k"] = np.floor(columns["k"] * 8)
+        makers = {"C": by_c, "NumPy": by_numpy}
+        makers |= {"numexpr": by_numexpr} if numexpr else {}
+        makers |= {"pyarrow": by_pyarrow} if pyarrow else {}
+        makers |= {"DuckDB": by_duckdb} if duckdb else {}
+        runners = {peer: maker(columns, rows) for peer, maker in makers.items() if peer not in given.no}
+        print(f"\n{rows} rows, ns a row\n\n| | {' | '.join(['tautomer', 'nulls', *runners])} | tautomer / C |")
+        print("| --- |" + " --: |" * (len(runners) + 3))
+        for name in given.only:
+            ready = {peer: runner(name) for peer, runner in runners.items()}
+            found = {peer: [] for peer in ("tautomer", "nulls", *ready)}
+            for _ in range(given.rounds):
+                found["tautomer"].append(by_tautomer(name, rows))
+                found["nulls"].append(by_tautomer(name + "null", rows))
+                for peer, run in ready.items():
+                    found[peer].append(timed(run, given.seconds))
+            pick = (lambda all: min(t[1] for t in all)) if given.fastest else (
+                lambda all: statistics.median(t[0] for t in all))
+            times = {peer: pick(all) * 1e9 / rows for peer, all in found.items()}
+            cells = " | ".join(f"{value:.2f}" for value in times.values())
+            print(f"| {name} | {cells} | {times['tautomer'] / times['C']:.2f} |", flush=True)
+    process.stdin.close()
+    process.wait()
+
+
+if __name__ == "__main__":
+    main()
