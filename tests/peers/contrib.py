@@ -47,6 +47,11 @@ def i8(*shape):
     return i(128, *shape, low=-128, dtype=np.int8)
 
 
+def weights(*shape):
+    """Small enough for ONNX Runtime, whose products of u8 and i8 saturate on processors without VNNI."""
+    return i(64, *shape, low=-64, dtype=np.int8)
+
+
 def scalar(x):
     return np.float32(x)
 
@@ -171,7 +176,7 @@ def block_quantized():
 
 def quantized_products():
     for a, b in [((3, 4), (4, 5)), ((2, 3, 4), (4, 5)), ((2, 3, 4), (2, 4, 5))]:
-        for other in [u8, i8]:
+        for other in [u8, weights]:
             one, each = scalar(0.02), positive(b[-1])
             case("DynamicQuantizeMatMul", f(*a), other(*b), one)
             case("DynamicQuantizeMatMul", f(*a), other(*b), one, other(), f(b[-1]))
@@ -180,7 +185,7 @@ def quantized_products():
             if len(b) == 2:
                 case("DynamicQuantizeMatMul", f(*a), other(*b), each, other(b[-1]), f(b[-1]))
                 case("MatMulIntegerToFloat", u8(*a), other(*b), scalar(0.03), each, u8(), None, f(b[-1]))
-    for other in [u8, i8]:
+    for other in [u8, weights]:
         y = (scalar(0.5), np.uint8(120))
         q = lambda *b: (u8(3, 4), scalar(0.03), u8(), other(*b), scalar(0.02), other())
         case("QGemm", *q(4, 5))
@@ -194,7 +199,8 @@ def quantized():
     # ONNX Runtime 1.31.1 rejects sums and products without zero points, and others without that of the result.
     for q in [u8, i8]:
         for shape, bias in [((7,), (7,)), ((2, 3, 4), (2, 3, 4)), ((2, 3, 4), (4,)), ((3, 1), (1, 5)), ((2, 3), ())]:
-            for op, scale in [("QLinearAdd", 0.04), ("QLinearMul", 0.05)]:
+            # With these scales, no sum or product is halfway between two numbers of the result.
+            for op, scale in [("QLinearAdd", 0.0413), ("QLinearMul", 0.0517)]:
                 case(op, q(*shape), scalar(0.03), q(), q(*bias), scalar(0.02), q(), scalar(scale), q())
         for x in [q(9), q(2, 3, 8)]:
             case("QLinearSigmoid", x, scalar(0.03), q(), scalar(1 / 256), q())
@@ -303,7 +309,8 @@ def main():
         print(f"{op:34} {equal:4}/{count:<4}   {max(apart, default=0):.1e}")
     for name in NOT_ON_CPU:
         print(f"{name:34} not compared: no implementation for processors")
-    print("\n".join(failed), file=sys.stderr)
+    if failed:
+        print("\n".join(failed), file=sys.stderr)
     return 1 if failed else 0
 
 
