@@ -104,6 +104,58 @@ fn verdicts_depend_on_declarations() {
     assert_eq!(of("x * 1", "x + 0"), of("x / 1", "x + 0"));
 }
 
+/// Whether declarations are accepted, or else the codes and messages of the problems.
+fn declared(text: &str) -> Result<Scope, Vec<String>> {
+    let program =
+        parse_program(Arc::new(Source::new("a.taut", text))).unwrap_or_else(|e| panic!("{}", e.render(false)));
+    let (scope, problems) = declare(&program.operators, &Scope::default());
+    match problems.has_errors() {
+        true => Err(problems.iter().map(|p| format!("{} {}", p.code, p.message)).collect()),
+        false => Ok(scope),
+    }
+}
+
+#[test]
+fn bodies_are_tried_on_operands_that_the_conditions_admit() {
+    let sum = |conditions: &str| {
+        format!(
+            "operator sum(a, zero?, b?, scale?) {{ quantize_linear(dequantize_linear(a, b, zero), scale) }} {conditions};"
+        )
+    };
+    // `b` and `scale` are required and follow an operand that may be left out; `a` and `zero` share an element type.
+    let all = sum(
+        "where given(b) and given(scale), a.dtype in [u8, i8], zero.dtype == a.dtype, zero.rank == 0, \
+                   b.rank == 0, scale.rank == 0",
+    );
+    assert!(declared(&all).is_ok(), "{:?}", declared(&all).err());
+    // A call has to satisfy them too.
+    let call = |operands: &str| {
+        let text = format!("{all}\nfn main(a: i8[3], z: i8, u: u8, s: f32) {{ sum({operands}) }}");
+        let program = parse_program(Arc::new(Source::new("a.taut", text))).unwrap();
+        build_program(&program, &BuildOptions::default()).map_err(|e| e.render(false))
+    };
+    assert!(call("a, none, s, s").is_ok() && call("a, z, s, s").is_ok());
+    for (operands, condition) in [
+        ("a, z, s", "given(b) and given(scale)"),
+        ("a, u, s, s", "zero.dtype == a.dtype"),
+    ] {
+        let problem = call(operands).unwrap_err();
+        assert!(problem.contains(condition), "{problem}");
+    }
+    // Without the conditions, and with conditions that admit what the body cannot do, the body is refused.
+    for conditions in [
+        "",
+        "where given(b), a.dtype in [u8, i8], zero.dtype == a.dtype, zero.rank == 0, b.rank == 0",
+        "where given(b) and given(scale), a.dtype == bool",
+    ] {
+        assert!(declared(&sum(conditions)).is_err(), "{conditions}");
+    }
+    // A rank that is left open is guessed, also where the element type is given.
+    assert!(declared("operator f(x, k: i64[..]) { when k.rank == 1 { x + k.shape[0] } else { x } }").is_ok());
+    assert!(declared("operator f(x, k: i64[..]) { transpose(k) {perm = [1, 0]} } where k.rank == 3;").is_err());
+    assert!(declared("operator f(x, k: i64[..]) { transpose(k) {perm = [1, 0, 2, 3, 4]} } where k.rank == 5;").is_ok());
+}
+
 const FUSION: &str = "\
 /// Of another runtime.
 operator quick(x) {alpha: float = 1.5} { x * sigmoid(alpha * x) }

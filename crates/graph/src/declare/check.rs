@@ -173,7 +173,10 @@ impl Checker<'_> {
                     invalid(format!("operand `{name}` follows one that may be left out"))
                         .label(operand.span, "required")
                         .secondary(before.span, "may be left out")
-                        .help("operands that may be left out come last"),
+                        .help(format!(
+                            "operands that may be left out come last; if `{name}` has its place in models, declare \
+                             `{name}?` and `where given({name})`"
+                        )),
                 ),
                 _ => {}
             }

@@ -5,7 +5,7 @@ use indexmap::IndexMap;
 use super::{Importer, legacy};
 use crate::attr::to_value;
 use crate::dtype_of;
-use crate::proto::NodeProto;
+use crate::proto::{AttributeProto, NodeProto};
 use crate::schema::{Schema, newest, newest_position};
 use crate::types::is_foreign;
 use tautomer_graph::VertexId;
@@ -77,6 +77,10 @@ const MORE_RESULTS: &[(&str, &str, i64)] = &[
 
 /// Operators that are different ones in training, which their operands decide.
 const IN_TRAINING: &[(&str, &str, i64)] = &[("Dropout", "dropout_in_training", 12)];
+
+/// Operators that ONNX Runtime's optimizer writes into the default domain though ONNX has none of that name, with those
+/// of ONNX that mean the same.
+const OF_ONNX_RUNTIME: &[(&str, &str)] = &[("SimplifiedLayerNormalization", "RMSNormalization")];
 
 /// Operators whose older versions have the same meaning or part of it, or can be converted to the table's form; with
 /// the first operator set to which that applies.
@@ -205,6 +209,31 @@ impl<'a> Importer<'a> {
             return Ok(None);
         };
         Ok(self.split_results(v, node))
+    }
+
+    /// The results of a node of the default domain whose operator only ONNX Runtime knows; `None` for others, and if the
+    /// table cannot express it.
+    pub(super) fn of_onnx_runtime(
+        &mut self,
+        node: &NodeProto,
+        op_type: &str,
+        inputs: &[Option<VertexId>],
+    ) -> Result<Option<Vec<Option<VertexId>>>, OpError> {
+        let Some((_, standard)) = OF_ONNX_RUNTIME.iter().find(|(name, _)| *name == op_type) else {
+            return Ok(None);
+        };
+        if inputs.iter().flatten().any(|&v| is_foreign(self.graph.ty(v))) {
+            return Ok(None);
+        }
+        let entry = |attr: &AttributeProto| (attr.name.clone().unwrap_or_default(), to_value(attr));
+        let draft = Draft {
+            op_type: (*standard).to_string(),
+            inputs: inputs.to_vec(),
+            attrs: node.attribute.iter().map(entry).collect(),
+            results: 1,
+        };
+        let call = self.draft_call(&draft, None)?;
+        Ok(call.and_then(|v| self.split_results(v, node)))
     }
 
     /// The values of the results of a call, or `None` if the node has more results than the call.

@@ -388,10 +388,14 @@ impl<'a> Importer<'a> {
                 if let Some(v) = self.constant_node(node)? {
                     return Ok(vec![Some(v)]);
                 }
-            } else if let Some(schema) = schema(op_type, self.opset)
-                && let Some(results) = self.known(node, op_type, schema, inputs)?
-            {
-                return Ok(results);
+            } else {
+                let results = match schema(op_type, self.opset) {
+                    Some(schema) => self.known(node, op_type, schema, inputs)?,
+                    None => self.of_onnx_runtime(node, op_type, inputs)?,
+                };
+                if let Some(results) = results {
+                    return Ok(results);
+                }
             }
         }
         if !is_default_domain(node)

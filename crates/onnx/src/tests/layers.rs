@@ -157,3 +157,40 @@ fn groups_had_one_scale_each() {
     let (op, _) = layer(21, one, &inputs(4), &[("y", f32s(&[1, 4, 2]))]);
     assert_eq!(op, "group_normalization");
 }
+
+/// ONNX Runtime's optimizer writes it into the default domain, in every operator set.
+#[test]
+fn simplified_layer_normalization_is_rms_normalization() {
+    let one = |outputs: &[&str]| {
+        let node = node("SimplifiedLayerNormalization", &["x", "s"], outputs);
+        let node = with(node, "axis", AttrValue::int(-1));
+        with(
+            with(node, "epsilon", AttrValue::float(0.5)),
+            "stash_type",
+            AttrValue::int(1),
+        )
+    };
+    let inputs = [value("x", &f32s(&[2, 3])), value("s", &f32s(&[3]))];
+    for opset in [13, 23] {
+        let imported = read(model(opset, &inputs, &[one(&["y"])], &[value("y", &f32s(&[2, 3]))]));
+        assert!(imported.notes.is_empty(), "{:?}", imported.notes);
+        let graph = &imported.workload.graph;
+        let call = graph.outputs()[0].vertex;
+        assert_eq!(graph.vertex(call).op().unwrap().name(), "rms_normalization");
+        assert_eq!(graph.ty(call), &f32s(&[2, 3]));
+        let written = write(&imported).model;
+        let names: Vec<&str> = graph_of(&written).node.iter().map(|n| n.op_type()).collect();
+        assert_eq!(names.contains(&"RMSNormalization"), opset >= 23, "{names:?}");
+        assert!(!names.contains(&"SimplifiedLayerNormalization"), "{names:?}");
+    }
+    // The factors that it multiplies by are a result that RMSNormalization does not have.
+    let outputs = [value("y", &f32s(&[2, 3])), value("i", &f32s(&[2, 1]))];
+    let imported = read(model(13, &inputs, &[one(&["y", "i"])], &outputs));
+    let graph = &imported.workload.graph;
+    assert!(
+        graph
+            .rpo()
+            .into_iter()
+            .all(|v| graph.vertex(v).op().is_none_or(|op| op.def().is_none()))
+    );
+}

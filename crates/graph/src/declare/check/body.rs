@@ -1,7 +1,7 @@
 //! Tries the body of a declaration on operands of the declared types, or of types that are likely.
 
 use tautomer_diag::{Diagnostic, Diagnostics};
-use tautomer_lang::ast::{Mark, OperatorDecl, TypeExpr, TypeKind};
+use tautomer_lang::ast::{Dims, Mark, OperatorDecl, TypeExpr, TypeKind};
 use tautomer_op::{AttrDef, AttrKind, AttrValue, Operand, Scope};
 use tautomer_tensor::{DType, Dim, Shape, Tensor, TensorType, Type};
 
@@ -10,8 +10,13 @@ use super::is_typed;
 use crate::build::Builder;
 use crate::{Graph, VertexId};
 
-/// The maximum number of operands whose presence is tried in every combination.
-const MOST_COMBINED: usize = 4;
+mod admit;
+
+/// The maximum number of operands of which each may be given or not, so that every combination is listed.
+const MOST_COMBINED: usize = 12;
+
+/// The maximum number of combinations of given operands that the body is tried with.
+const MOST_TRIED: usize = 16;
 
 /// The size of every dimension of operands without a type.
 const EXTENT: i64 = 4;
@@ -43,30 +48,7 @@ pub(super) fn check(decl: &OperatorDecl, operands: &[Operand], attrs: &[AttrDef]
         attrs,
         visible,
     };
-    let optional: Vec<usize> = (0..operands.len())
-        .filter(|&i| decl.operands[i].mark == Mark::Optional)
-        .collect();
-    let mut given: Vec<Vec<bool>> = Vec::new();
-    let all = vec![true; operands.len()];
-    if optional.len() <= MOST_COMBINED {
-        for mask in (0..1usize << optional.len()).rev() {
-            let mut one = all.clone();
-            for (bit, &i) in optional.iter().enumerate() {
-                one[i] = mask >> bit & 1 == 1;
-            }
-            given.push(one);
-        }
-    } else {
-        let none: Vec<bool> = (0..all.len()).map(|i| !optional.contains(&i)).collect();
-        given.push(all);
-        for &i in &optional {
-            let mut one = none.clone();
-            one[i] = true;
-            given.push(one);
-        }
-        given.push(none);
-    }
-    for given in given {
+    for given in combinations(&body) {
         let problems = body.applies(&given);
         if problems.has_errors() {
             return problems;
@@ -90,9 +72,60 @@ fn check_types(decl: &OperatorDecl, visible: &Scope) -> Diagnostics {
     std::mem::take(&mut builder.problems)
 }
 
+/// True for `f32[..]` and `[n, 4]`, which leave the rank or the element type open.
+fn is_open(ty: &TypeExpr) -> bool {
+    lacks_dtype(ty)
+        || matches!(
+            &ty.kind,
+            TypeKind::Tensor {
+                dims: Dims::AnyRank,
+                ..
+            }
+        )
+}
+
 /// True for `[n, 4]`, which leaves the element type open.
 fn lacks_dtype(ty: &TypeExpr) -> bool {
     matches!(&ty.kind, TypeKind::Tensor { dtype: None, .. })
+}
+
+/// The combinations of operands to try: those that the conditions allow, most operands first. If there are many, only
+/// those with the most operands, with the fewest, and with one more than these.
+fn combinations(body: &Body<'_>) -> Vec<Vec<bool>> {
+    let all = vec![true; body.operands.len()];
+    let optional: Vec<usize> = (0..all.len())
+        .filter(|&i| body.decl.operands[i].mark == Mark::Optional)
+        .collect();
+    let mut listed: Vec<Vec<bool>> = Vec::new();
+    if optional.len() <= MOST_COMBINED {
+        for mask in (0..1usize << optional.len()).rev() {
+            let mut one = all.clone();
+            for (bit, &i) in optional.iter().enumerate() {
+                one[i] = mask >> bit & 1 == 1;
+            }
+            listed.push(one);
+        }
+    } else {
+        let none: Vec<bool> = (0..all.len()).map(|i| !optional.contains(&i)).collect();
+        listed.push(all);
+        for &i in &optional {
+            let mut one = none.clone();
+            one[i] = true;
+            listed.push(one);
+        }
+        listed.push(none);
+    }
+    let conditions = admit::on_presence(body);
+    if !conditions.is_empty() {
+        listed.retain(|given| admit::allowed(body, &conditions, given));
+    }
+    if listed.len() > MOST_TRIED {
+        let count = |given: &Vec<bool>| given.iter().filter(|&&g| g).count();
+        let most = listed.iter().map(count).max().unwrap_or_default();
+        let fewest = listed.iter().map(count).min().unwrap_or_default();
+        listed.retain(|given| count(given) == most || count(given) <= fewest + 1);
+    }
+    listed
 }
 
 struct Body<'a> {
@@ -111,6 +144,12 @@ struct Guess {
 }
 
 impl Body<'_> {
+    /// The values of the attributes that the body is tried with.
+    fn values(&self) -> Vec<AttrValue> {
+        let value = |attr: &AttrDef| attr.default_value().unwrap_or_else(|| likely(attr));
+        self.attrs.iter().map(value).collect()
+    }
+
     /// Problems of the body for these operands: none if it applies to some types that the declaration admits.
     fn applies(&self, given: &[bool]) -> Diagnostics {
         let mut first = None;
@@ -164,7 +203,7 @@ impl Body<'_> {
             let mut unknown = 0;
             for (i, (operand, &is_given)) in self.decl.operands.iter().zip(given).enumerate() {
                 let declared = operand.ty.as_ref();
-                let ty = match declared.filter(|ty| !lacks_dtype(ty)) {
+                let ty = match declared.filter(|ty| !is_open(ty)) {
                     Some(ty) => typer.type_of(ty, &mut || {
                         unknown += 1;
                         Dim::unknown(unknown)
@@ -179,6 +218,7 @@ impl Body<'_> {
             }
             problems.extend(std::mem::take(&mut typer.problems));
         }
+        let types = admit::types(self, types);
         for ty in &types {
             ty.visit_dims(&mut |dim| {
                 dim.visit_atoms(&mut |atom| {
@@ -196,11 +236,7 @@ impl Body<'_> {
                 ty => graph.input("", ty.clone()),
             });
         }
-        let values: Vec<AttrValue> = self
-            .attrs
-            .iter()
-            .map(|attr| attr.default_value().unwrap_or_else(|| likely(attr)))
-            .collect();
+        let values = self.values();
         let names: Vec<_> = function.params.iter().map(|p| p.name.name.clone()).collect();
         let mut builder = Builder::new(&program.ast, &mut graph);
         builder.scope = self.visible.clone();
@@ -222,16 +258,19 @@ impl Body<'_> {
     }
 
     fn guessed(&self, i: usize, guess: Guess) -> Type {
+        let declared = match self.decl.operands[i].ty.as_ref().map(|ty| &ty.kind) {
+            Some(TypeKind::Tensor { dtype: Some(dtype), .. }) => Some(dtype.dtype),
+            _ => None,
+        };
         let dtype = match guess.other {
             Some((at, dtype)) if at == i => dtype,
-            _ => DType::F32,
+            _ => declared.unwrap_or(DType::F32),
         };
         let rank = if i == 0 { guess.ranks.0 } else { guess.ranks.1 };
         let mut shape: Option<Shape> = rank.map(|rank| (0..rank).map(|_| Dim::Const(EXTENT)).collect());
         if let Some(ty) = &self.decl.operands[i].ty
             && let TypeKind::Tensor {
-                dims: tautomer_lang::ast::Dims::List(list),
-                ..
+                dims: Dims::List(list), ..
             } = &ty.kind
         {
             shape = Some((0..list.len()).map(|_| Dim::Const(EXTENT)).collect());
