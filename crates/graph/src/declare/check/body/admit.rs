@@ -24,7 +24,7 @@ struct Asks {
 }
 
 /// The conditions that ask operands for no more than whether they are given, for element types and for ranks.
-fn questions<'a>(body: &'a Body<'_>) -> impl Iterator<Item = Asks> + 'a {
+fn questions(body: &Body<'_>) -> impl Iterator<Item = Asks> {
     body.decl
         .conditions
         .iter()
