@@ -181,7 +181,7 @@ fn profile(executor: &Executor, workload: &Workload, inputs: &[Tensor]) -> Resul
     for row in &mut rows {
         row.share = row.time.as_secs_f64() / total.max(f64::MIN_POSITIVE);
     }
-    rows.sort_by(|a, b| b.time.cmp(&a.time));
+    rows.sort_by_key(|row| std::cmp::Reverse(row.time));
     Ok(rows)
 }
 

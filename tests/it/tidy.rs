@@ -81,6 +81,7 @@ fn sources() -> BTreeMap<String, String> {
             || name.ends_with("/testing.rs")
             || name.starts_with("crates/testing/")
             || name.contains("/tests/")
+            || name.contains("/benches/")
     };
     out.retain(|name, _| !test(name));
     for text in out.values_mut() {
