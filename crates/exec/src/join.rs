@@ -50,7 +50,8 @@ pub(super) fn tails(plan: &Plan, defs: &[&'static OpDef]) -> Vec<Option<Tail>> {
         };
         if let Some(j) = uses.only(last)
             && let Some(other) = added(plan, defs[j], j, last)
-            && plan.slots[plan.owner(other)].born.is_none_or(|born| born < i)
+            // A view has a step of its own, later than what it is a view of.
+            && plan.slots[other].born.is_none_or(|born| born < i)
         {
             (tail.add, last) = (Some(other), plan.steps[j].results[0]);
             tail.steps.push(j);

@@ -310,11 +310,15 @@ impl Executor {
                 };
                 // A run that counts what it takes, or is compared, makes every value.
                 let tail = self.tails[i].as_ref().filter(|_| meter.is_none() && !self.fixed[i]);
-                let finishing = tail.map(|tail| Finishing {
-                    add: tail.add.and_then(tensor),
-                    low: tail.low,
-                    high: tail.high,
-                    done: Cell::new(false),
+                let finishing = tail.and_then(|tail| {
+                    let add = tail.add.map(tensor);
+                    // An addend that is no tensor is left to its own step, which reports it.
+                    (!matches!(add, Some(None))).then(|| Finishing {
+                        add: add.flatten(),
+                        low: tail.low,
+                        high: tail.high,
+                        done: Cell::new(false),
+                    })
                 });
                 let run = || {
                     self.step(
