@@ -366,4 +366,48 @@ pub(crate) const EQUIVALENT: &[(&str, &str)] = &[
         "matmul-of-einsum-by-rows: stronger class: numerics real -> numerics bitwise @103",
         "the reference semantics sums both in the same order",
     ),
+    (
+        "group-norm-then-shift: list the other way round: s.shape -> reverse(s.shape) @158",
+        "a scale has one axis: its shape is the same in either order",
+    ),
+    (
+        "guarded-attention: type of a variable dropped: : [b, h, t, e] ->  @58",
+        "the values agree wherever the types do, as heads are repeated like axes of size one; elsewhere the target has no type",
+    ),
+    (
+        "group-norm-from-instance-norm: type of a variable dropped: : param [g] ->  @53",
+        "instance normalization takes a scale for each of the `g` channels alone",
+    ),
+    (
+        "matrix-of-biased-products: condition off by one: 0 -> -1 @189",
+        "with an axis of no elements, the target has the same elements or no type",
+    ),
+    (
+        "gather-of-dequantized: type of a variable dropped: : [] ->  @38",
+        "a zero point has the shape of its scale",
+    ),
+    (
+        "group-norm-from-instance-norm: operator replaced by a sibling: / -> * @268",
+        "the target has a type only with one group, where quotient and product are the same",
+    ),
+    (
+        "rotary-written-out: type of a variable dropped: : [i, j, m] ->  @42",
+        "cosines and sines have three axes where the source has a type, and the last of them is `m`",
+    ),
+    (
+        "quantize-of-dequantized-around-zero: stronger class: numerics real -> numerics bitwise @283",
+        "rounding to the nearest integer gives the number back, bit for bit",
+    ),
+    (
+        "layer-norm-then-shift: stronger class: numerics real -> numerics bitwise @196",
+        "the definition of layer normalization adds the shift last, as the source does",
+    ),
+    (
+        "rms-norm-then-scale: condition dropped: !is_static(x) -> true @149",
+        "the condition keeps constants from growing; the rule is right without it",
+    ),
+    (
+        "movement-of-dequantized: type of a variable dropped: : [] ->  @33",
+        "a scale has the shape of its zero point",
+    ),
 ];
