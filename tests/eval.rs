@@ -92,6 +92,8 @@ fn expressions_may_end_with_a_semicolon_or_a_comment() {
     let folder = folder();
     let out = tautomer(folder.path(), &["eval", "-q", "a = 1;", "b = 2 // two", "c = 3"]);
     assert_eq!(text(&out.stdout), "a,b,c\n1,2,3\n", "{}", text(&out.stderr));
+    let out = tautomer(folder.path(), &["eval", "-q", "-2", "--input", "data.csv", "--", "-x"]);
+    assert_eq!(text(&out.stdout).lines().nth(1), Some("-2,-1"), "{}", text(&out.stderr));
 }
 
 #[test]

@@ -23,11 +23,12 @@ use super::{Done, Failure, Shell};
   tautomer eval 'if(z, cast(x, f64), y * 1000.0)' --input data.csv
   tautomer eval 'id' 'total: f64 = price * 1.19' --filter 'price > 0' --input data.parquet -o out.parquet")]
 pub(super) struct Args {
-    /// Expressions, with a name and a type or without: `x + 1`, `total: f64 = price * 1.19`
+    /// Expressions, with a name and a type or without: `x + 1`, `total: f64 = price * 1.19`; one that begins with a minus
+    /// sign follows `--`
     #[arg(
         value_name = "EXPR",
         required_unless_present = "functions",
-        allow_hyphen_values = true
+        allow_negative_numbers = true
     )]
     expressions: Vec<String>,
     /// The table: .csv, .arrow or .parquet; without one the expressions have no columns and one row

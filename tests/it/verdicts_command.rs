@@ -399,3 +399,10 @@ fn build_servers_read_verdicts() {
     assert_eq!(differ.code, 1, "{}", differ.err);
     assert!(differ.out.contains("<failure type=\"refuted\""), "{}", differ.out);
 }
+
+#[test]
+fn the_example_of_own_rules_has_current_verdicts() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/own-rules");
+    let ran = run(&folder, "verify my.rules --check-lock");
+    assert_eq!(ran.code, 0, "{}", ran.err);
+}
