@@ -259,7 +259,7 @@ fn rewrite(workload: Workload, rules: &[Arc<Rule>], options: &Options<'_>) -> Re
         fold_all: options.folding.all,
     };
     let rewritten = match options.engine {
-        Engine::Saturate => by_saturation(&before, rules, options, &model, &mut clock),
+        Engine::Saturate => by_saturation(&before, rules, options, &model, &mut clock)?,
         Engine::Substitute => {
             (options.watch)(Event::Stage("substitute"));
             let forbidden =
@@ -291,9 +291,7 @@ fn rewrite(workload: Workload, rules: &[Arc<Rule>], options: &Options<'_>) -> Re
             }
         }
     };
-    if (options.cancelled)() {
-        return Err(Diagnostic::error("T0409", "the optimization was cancelled").into());
-    }
+    not_cancelled(options)?;
     let bytes_before: usize = params.values().map(|t| t.bytes()).sum();
     let mut workload = Workload {
         graph: match rewritten.improves {
@@ -436,7 +434,7 @@ fn by_saturation(
     options: &Options<'_>,
     model: &CostModel<'_>,
     clock: &mut Clock,
-) -> Rewritten {
+) -> Result<Rewritten, Diagnostics> {
     let ordered = before.with_params_in_order();
     let before = &ordered;
     let mut encoded = encode_folding(before, model.fold_all);
@@ -455,6 +453,7 @@ fn by_saturation(
     let explained = options.explain || options.explore;
     let saturation = saturate_watched(&mut encoded, rules, options.limits, explained, &watch);
     clock.stage("saturate");
+    not_cancelled(options)?;
     (options.watch)(Event::Stage("extract"));
     let extraction = extract(&encoded, model);
     let missing = match options.missing {
@@ -477,7 +476,7 @@ fn by_saturation(
     } else {
         None
     };
-    Rewritten {
+    Ok(Rewritten {
         improves: extraction.improves,
         graph: decode(before, &encoded, &extraction, &saturation),
         sides: numbers.iter().map(|&i| saturation.sides(before, &encoded, i)).collect(),
@@ -490,6 +489,14 @@ fn by_saturation(
         egraph: saturation.iterations.last().map_or((0, 0), |i| (i.nodes, i.classes)),
         missing,
         rules: saturation.rules,
+    })
+}
+
+/// An error if the caller has cancelled the work.
+fn not_cancelled(options: &Options<'_>) -> Result<(), Diagnostics> {
+    match (options.cancelled)() {
+        true => Err(Diagnostic::error("T0409", "the optimization was cancelled").into()),
+        false => Ok(()),
     }
 }
 

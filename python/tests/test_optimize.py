@@ -161,7 +161,7 @@ def test_ctrl_c_interrupts():
     # work would go on to its last stage.
     program = f"""
 import _thread, functools, io, tautomer, threading, time
-model, told = tautomer.Graph({_chain(2000)!r}), io.StringIO()
+model, told = tautomer.Graph({_chain(400)!r}), io.StringIO()
 
 def interrupt():
     while not told.getvalue():
