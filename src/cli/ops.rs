@@ -179,15 +179,7 @@ pub(super) fn text(def: &'static OpDef) -> String {
         let doc: String = def.doc.lines().map(|line| format!("/// {line}\n")).collect();
         return format!("{doc}{}", format_operator(decl));
     }
-    let operands: Vec<String> = def
-        .operands
-        .iter()
-        .map(|o| match o.kind {
-            OperandKind::One => o.name.to_owned(),
-            OperandKind::Optional => format!("{}?", o.name),
-            OperandKind::Variadic => format!("{}...", o.name),
-        })
-        .collect();
+    let operands: Vec<String> = def.operands.iter().map(ToString::to_string).collect();
     let mut text = format!("{}({})", def.name, operands.join(", "));
     if !def.attrs.is_empty() {
         let names: Vec<&str> = def.attrs.iter().map(|a| a.name).collect();

@@ -312,7 +312,7 @@ impl Executor {
                 let tail = self.tails[i].as_ref().filter(|_| meter.is_none() && !self.fixed[i]);
                 let finishing = tail.and_then(|tail| {
                     let add = tail.add.map(tensor);
-                    // An addend that is no tensor is left to its own step, which reports it.
+                    // If the value to add is not a tensor, the step that adds it runs by itself and reports the error.
                     (!matches!(add, Some(None))).then(|| Finishing {
                         add: add.flatten(),
                         low: tail.low,

@@ -131,15 +131,7 @@ fn check_arity(def: &'static OpDef, operands: &[Fact<'_>]) -> Result<(), OpError
             Some(most) => format!("{least} to {most}"),
             None => format!("at least {least}"),
         };
-        let names: Vec<_> = def
-            .operands
-            .iter()
-            .map(|o| match o.kind {
-                OperandKind::One => o.name.to_owned(),
-                OperandKind::Optional => format!("{}?", o.name),
-                OperandKind::Variadic => format!("{}...", o.name),
-            })
-            .collect();
+        let names: Vec<_> = def.operands.iter().map(ToString::to_string).collect();
         let plural = if takes == "1" { "" } else { "s" };
         return Err(OpError::arity(format!(
             "takes {takes} operand{plural} ({}), but {n} {} given",

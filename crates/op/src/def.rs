@@ -113,6 +113,18 @@ pub struct Operand {
     pub attr: Option<&'static str>,
 }
 
+/// As declarations write it: `x`, `x?` if it may be left out, `x...` if it takes one value or more.
+impl std::fmt::Display for Operand {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)?;
+        f.write_str(match self.kind {
+            OperandKind::One => "",
+            OperandKind::Optional => "?",
+            OperandKind::Variadic => "...",
+        })
+    }
+}
+
 /// How many values an operand takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OperandKind {

@@ -6,7 +6,10 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use indexmap::IndexMap;
 use serde_json::Value;
+use tautomer::formats::arrays;
+use tautomer::tensor::Tensor;
 
 /// The outcome of a run.
 pub(crate) struct Ran {
@@ -57,3 +60,12 @@ pub(crate) fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
     }
     folder
 }
+
+/// Writes tensors to a file in `folder`.
+pub(crate) fn array(folder: &Path, name: &str, tensors: &[(&str, Tensor)]) {
+    let all: IndexMap<String, Tensor> = tensors.iter().map(|(k, v)| ((*k).to_owned(), v.clone())).collect();
+    arrays::write(&folder.join(name), &all).unwrap();
+}
+
+/// A program with a parameter, two results and a symbolic dimension.
+pub(crate) const SCALE: &str = "fn main(x: f32[n], param w: f32[n]) {\n  let y = x * w;\n  (y, y + 1.0)\n}\n";

@@ -87,6 +87,26 @@ pub trait Scope {
     }
 }
 
+/// A scope without names, for values that depend on nothing.
+#[derive(Debug, Clone, Copy)]
+pub struct NoNames;
+
+impl Scope for NoNames {
+    type V = ();
+
+    fn name(&self, _: &str) -> Option<Term<()>> {
+        None
+    }
+
+    fn ty(&self, (): &()) -> Type {
+        Type::Absent
+    }
+
+    fn constant(&self, (): &()) -> Option<Tensor> {
+        None
+    }
+}
+
 /// Evaluates the attribute expression `id`.
 ///
 /// # Errors

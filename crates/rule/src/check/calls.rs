@@ -279,7 +279,7 @@ impl Checker<'_> {
             }
             _ => {}
         }
-        let value = match term::eval(ast, id, &NoNames) {
+        let value = match term::eval(ast, id, &term::NoNames) {
             Ok(value) => value,
             // An expression with unbound names is computed for each match.
             Err(_) if has_open_name(ast, id, &mut Vec::new()) => {
@@ -347,21 +347,5 @@ fn has_open_name(ast: &Ast, id: ExprId, bound: &mut Vec<Arc<str>>) -> bool {
             open
         }
         _ => ast.operands(id).into_iter().any(|part| has_open_name(ast, part, bound)),
-    }
-}
-
-/// A scope without names.
-struct NoNames;
-
-impl term::Scope for NoNames {
-    type V = ();
-    fn name(&self, _: &str) -> Option<term::Term<()>> {
-        None
-    }
-    fn ty(&self, (): &()) -> tautomer_tensor::Type {
-        tautomer_tensor::Type::Absent
-    }
-    fn constant(&self, (): &()) -> Option<tautomer_tensor::Tensor> {
-        None
     }
 }

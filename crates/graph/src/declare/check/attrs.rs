@@ -83,7 +83,7 @@ impl Checker<'_> {
 
     fn default(&mut self, attr: &AttrDef, id: ExprId) -> Option<AttrDefault> {
         let ast = &*self.decl.ast;
-        let value = match term::eval(ast, id, &NoNames) {
+        let value = match term::eval(ast, id, &term::NoNames) {
             Ok(value) => value,
             Err(e) => {
                 let problem = Diagnostic::error("T0106", e.message).label(e.span, "");
@@ -122,21 +122,5 @@ impl Checker<'_> {
             self.problems.push(problem.label(ast.span(id), ""));
         }
         default
-    }
-}
-
-/// A scope without names.
-struct NoNames;
-
-impl term::Scope for NoNames {
-    type V = ();
-    fn name(&self, _: &str) -> Option<term::Term<()>> {
-        None
-    }
-    fn ty(&self, (): &()) -> tautomer_tensor::Type {
-        tautomer_tensor::Type::Absent
-    }
-    fn constant(&self, (): &()) -> Option<tautomer_tensor::Tensor> {
-        None
     }
 }
