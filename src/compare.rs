@@ -26,8 +26,8 @@ use crate::model::failed;
 
 pub(crate) use self::blame::{Trial, blamed, first_of_chain};
 pub(crate) use self::extents::{Extents, likely, symbols};
-pub use self::fast::verify_models;
 pub(crate) use self::fast::{ALLOWANCE, fast};
+pub use self::fast::{suggest_rules, verify_models};
 pub(crate) use self::random::{Random, difference, values};
 pub(crate) use self::run::{evaluate, evaluate_within};
 

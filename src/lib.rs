@@ -65,7 +65,7 @@ mod rule_files;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 
-pub use compare::{Compared, verify_models};
+pub use compare::{Compared, suggest_rules, verify_models};
 pub use locks::stored_verdict;
 pub use model::{Kind, Model};
 pub use optimize::{Check, Onnx, Optimized, Options, Progress, optimize_model, optimize_onnx, why_not};

@@ -26,6 +26,7 @@ mod repl;
 mod rules;
 mod run;
 mod script;
+mod suggest;
 mod understood;
 mod validate;
 mod verdicts;
@@ -96,6 +97,8 @@ enum Command {
     Ops(ops::Args),
     /// Check whether rules are correct
     Verify(verify::Args),
+    /// Suggest rules that turn one program or model into another that computes the same
+    Suggest(suggest::Args),
     /// Compute expressions over the columns of a table
     #[cfg(feature = "eval")]
     Eval(Box<eval::Args>),
@@ -239,6 +242,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Rules(args) => rules::run(&args, &shell),
         Command::Ops(args) => ops::run(&args, &shell),
         Command::Verify(args) => verify::run(&args, &shell),
+        Command::Suggest(args) => suggest::run(&args, &shell),
         #[cfg(feature = "eval")]
         Command::Eval(args) => eval::run(&args, &shell),
         Command::Explain(args) => explain::run(&args, &shell),

@@ -3,8 +3,9 @@
 use crate::Model;
 use crate::exec::Estimate;
 use crate::graph::{Allowance, Excess, Graph, Meter, Params, Workload};
+use crate::op::Scope;
 use crate::tensor::Tensor;
-use crate::verify::{GraphOptions, GraphReport, verify_graphs};
+use crate::verify::{GraphOptions, GraphReport, Options, Suggestions, Unsuggested, suggest, verify_graphs};
 
 use super::evaluate_within;
 
@@ -25,6 +26,42 @@ pub fn verify_models(original: &Model, optimized: &Model, options: &GraphOptions
         ..options.clone()
     };
     verify_graphs(&original.workload, &optimized.workload, &options)
+}
+
+/// Rules that turn one model into another that computes the same; see [`suggest`]. `scope` holds the declared operators
+/// that the models mention, and `each` is called with the number of differences that are done, and their total.
+///
+/// ```
+/// use tautomer::{Model, suggest_rules};
+/// let a = Model::from_text("a", "fn main(x: f32[n]) { tanh(relu(relu(x))) }")?;
+/// let b = Model::from_text("b", "fn main(x: f32[n]) { tanh(relu(x)) }")?;
+/// let found = suggest_rules(&a, &b, &Default::default(), &Default::default(), &Default::default(), &mut |_, _| {});
+/// assert!(found.unwrap().rules[0].text.contains("relu(relu(x)) => relu(x)"));
+/// # Ok::<(), tautomer::diag::Diagnostics>(())
+/// ```
+///
+/// # Errors
+/// If the models differ, or their values cannot be computed.
+pub fn suggest_rules(
+    original: &Model,
+    optimized: &Model,
+    scope: &Scope,
+    graph_options: &GraphOptions<'_>,
+    options: &Options,
+    each: &mut dyn FnMut(usize, usize),
+) -> Result<Suggestions, Unsuggested> {
+    let graph_options = GraphOptions {
+        machine: Some(&fast),
+        ..graph_options.clone()
+    };
+    suggest(
+        &original.workload,
+        &optimized.workload,
+        scope,
+        &graph_options,
+        options,
+        each,
+    )
 }
 
 /// The results of a graph, computed by the kernels.

@@ -42,6 +42,7 @@ mod scripts;
 mod shapes;
 mod spellings;
 mod strided;
+mod suggest;
 mod taso;
 mod tidy;
 mod values;

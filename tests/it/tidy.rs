@@ -37,6 +37,10 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("rule", &["instance", "compare", "proof", "verdict"]),
     ("repair", &["instance", "verdict", "rule"]),
     ("graphs", &["instance", "compare", "proof"]),
+    (
+        "suggest",
+        &["instance", "compare", "verdict", "rule", "repair", "graphs"],
+    ),
     ("audit", &["instance", "compare"]),
 ];
 

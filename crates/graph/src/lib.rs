@@ -47,7 +47,7 @@ pub use program::{BuildOptions, build_function, build_program, composites};
 pub use region::{graph_region, inline_region, region_graph};
 pub use script::{Session, Shown, Step};
 pub use sink::Sink;
-pub use text::to_program;
+pub use text::{to_program, written_attributes};
 pub use validate::GraphError;
 pub use vertex::{Node, Vertex};
 

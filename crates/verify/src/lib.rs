@@ -38,6 +38,8 @@ mod repair;
 
 mod graphs;
 
+mod suggest;
+
 mod audit;
 
 pub use self::audit::{Audit, Fault as AuditFault, Options as AuditOptions, audit};
@@ -51,6 +53,7 @@ pub use self::proof::Coverage;
 pub use self::proof::ledger::{Covers, Ledger, Line};
 pub use self::repair::{Repair, repair, repair_all};
 pub use self::rule::{verify, verify_all};
+pub use self::suggest::{Left, Suggestion, Suggestions, Unsuggested, suggest};
 pub use self::verdict::fingerprint::{examples_fingerprint, fingerprint};
 pub use self::verdict::level::Level;
 pub use self::verdict::lock::{Entry, Forms, LOCK_NAME, Lock, VERIFIER};

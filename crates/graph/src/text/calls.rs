@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use super::{Writer, Written};
-use crate::Operands;
+use crate::{Graph, Node, Operands, VertexId};
 use tautomer_lang::ast::{Attr, Attrs, BinaryOp, ExprId, ExprKind, Ident, UnaryOp};
 use tautomer_lang::is_name;
 use tautomer_op::{AttrValue, Fact, Op, OpDef, normalize};
@@ -89,6 +89,22 @@ pub(super) fn call(callee: &str, quoted: bool, args: Vec<ExprId>, entries: Optio
         quoted,
         args,
         attrs,
+    }
+}
+
+/// The attributes of a call that have to be written so that it has the same attributes when read back; none for other
+/// vertices.
+pub fn written_attributes(graph: &Graph, v: VertexId) -> Vec<usize> {
+    match &graph.vertex(v).node {
+        Node::Call {
+            op: Op::Known(def),
+            attrs,
+        } => {
+            let operands = graph.pred(v);
+            let facts: Vec<Fact<'_>> = operands.iter().map(|&u| graph.fact(u)).collect();
+            needed(def, &facts, attrs)
+        }
+        _ => Vec::new(),
     }
 }
 

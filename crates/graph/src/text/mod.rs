@@ -13,6 +13,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+pub use self::calls::written_attributes;
 use self::names::function_names;
 use super::declare::{declaration, declarations_of};
 use super::{Graph, Node, VertexId, region_graph};

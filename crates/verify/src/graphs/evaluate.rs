@@ -14,7 +14,7 @@ use tautomer_tensor::{Shape, Tensor, Type};
 pub(super) type Evaluate<'a> = dyn Fn(&Graph, &[VertexId]) -> Result<Vec<Value<f64>>, String> + 'a;
 
 /// Computes the values of some vertices by the reference definitions.
-pub(super) fn reference(graph: &Graph, roots: &[VertexId], leaves: &[Tensor]) -> Result<Vec<Value<f64>>, String> {
+pub(crate) fn reference(graph: &Graph, roots: &[VertexId], leaves: &[Tensor]) -> Result<Vec<Value<f64>>, String> {
     let mut graph = graph.clone();
     graph.clear_outputs();
     roots.iter().for_each(|&v| graph.output(v, None));
@@ -75,6 +75,11 @@ pub(super) fn over_field(graph: &Graph, leaves: &[Value<Field>], salt: u64) -> O
 
 /// The graph with its dimensions replaced by numbers.
 pub(super) fn bound(graph: &Graph, extents: &Extents) -> Graph {
+    bound_places(graph, extents).0
+}
+
+/// The graph with its dimensions replaced by numbers, and the vertex there for each that a result needs.
+pub(crate) fn bound_places(graph: &Graph, extents: &Extents) -> (Graph, FxHashMap<VertexId, VertexId>) {
     let mut out = Graph::new();
     let mut places: FxHashMap<VertexId, VertexId> = FxHashMap::default();
     // The order of the inputs has to stay the same.
@@ -98,11 +103,11 @@ pub(super) fn bound(graph: &Graph, extents: &Extents) -> Graph {
     for output in graph.outputs() {
         out.output(places[&output.vertex], output.name.as_deref());
     }
-    out
+    (out, places)
 }
 
 /// The number of operations of one call, according to the cost of its operator.
-pub(super) fn work(graph: &Graph, v: VertexId) -> u64 {
+pub(crate) fn work(graph: &Graph, v: VertexId) -> u64 {
     let Node::Call {
         op: Op::Known(def),
         attrs,

@@ -47,7 +47,7 @@ pub(super) struct Sides<'a> {
 }
 
 /// The name of a value, or of the call that computes it.
-pub(super) fn describe(graph: &Graph, v: VertexId) -> String {
+pub(crate) fn describe(graph: &Graph, v: VertexId) -> String {
     let vertex = graph.vertex(v);
     match (&vertex.name, vertex.op()) {
         (Some(name), _) => format!("`{name}`"),

@@ -17,7 +17,7 @@ mod tests;
 
 use std::fmt;
 
-use self::pair::{Pair, Unpaired, pair};
+use self::pair::{Unpaired, pair};
 use self::run::Run;
 use self::symbolic::symbolic;
 use crate::compare::data::Data;
@@ -30,7 +30,10 @@ use tautomer_op::Value;
 use tautomer_rule::Class;
 use tautomer_tensor::DType;
 
+pub(crate) use self::evaluate::{bound_places, reference, work};
 pub use self::first::Differs;
+pub(crate) use self::first::describe;
+pub(crate) use self::pair::Pair;
 pub use self::symbolic::Proof;
 
 /// How two graphs are compared.
@@ -216,6 +219,13 @@ pub fn verify_graphs(original: &Workload, optimized: &Workload, options: &Option
         },
     };
     report
+}
+
+/// Two graphs with the same inputs, in order, and no parameters.
+pub(crate) fn paired(original: &Workload, optimized: &Workload) -> Result<Pair, String> {
+    pair(original, optimized).map_err(|why| match why {
+        Unpaired::Different(why) | Unpaired::Unknown(why) => why,
+    })
 }
 
 /// The comparison of numbers, then the proof for all sizes unless that refutes: the proof ignores rounding.

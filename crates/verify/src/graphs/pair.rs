@@ -16,11 +16,11 @@ use tautomer_tensor::{Atom, Dim, Tensor, Type};
 const CONSTANT: usize = 4096;
 
 /// Two graphs with the same inputs, in order, and no parameters.
-pub(super) struct Pair {
-    pub(super) original: Graph,
-    pub(super) optimized: Graph,
+pub(crate) struct Pair {
+    pub(crate) original: Graph,
+    pub(crate) optimized: Graph,
     /// The values of inputs that were parameters, by name.
-    pub(super) given: Params,
+    pub(crate) given: Params,
     /// The names of the results; operands of calls that were cut out come last.
     pub(super) outputs: Vec<String>,
     /// True if constants were folded ahead of time, and thus rounded.

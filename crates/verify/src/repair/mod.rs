@@ -26,7 +26,7 @@ use crate::verdict::shipped::Subject;
 use tautomer_diag::Source;
 use tautomer_lang::parse_rules;
 use tautomer_rewrite::Trial;
-use tautomer_rule::{Example, Rule, load_checked_rules};
+use tautomer_rule::{Example, Rule, load_checked_rules_in};
 
 /// Limit on the candidates that are verified.
 const VERIFIED: usize = 48;
@@ -255,6 +255,6 @@ fn instances(rule: &Arc<Rule>, examples: &[Example], options: &Options) -> (Vec<
 /// The rule in that text that corresponds to `rule`.
 fn load(rule: &Rule, text: &str) -> Option<Arc<Rule>> {
     let file = parse_rules(Arc::new(Source::new("repair", text))).ok()?;
-    let set = load_checked_rules(file).ok()?;
+    let set = load_checked_rules_in(file, &rule.scope).ok()?;
     set.rules.iter().find(|r| r.name == rule.name).cloned()
 }

@@ -1,0 +1,188 @@
+//! Rules from a pair of models: what another optimizer did, as rules in the language of rule files.
+//!
+//! Both graphs are computed on the same data, and values that agree are paired (`matched`). Where a value of the
+//! optimized graph is a call that the original lacks, the calls that make it and those that make its counterpart are cut
+//! out down to what both graphs share: a *region*, which is a rule for these shapes and numbers (`region`). Its text is
+//! a draft (`draft`), which is generalized as far as nothing refutes it: types of operands are left open, attributes
+//! and constants become variables (`general`). A draft that is wrong in general gets the weakest conditions of
+//! [`repair`](crate::repair).
+
+mod draft;
+mod general;
+mod matched;
+mod region;
+#[cfg(test)]
+mod tests;
+
+use tautomer_graph::Workload;
+use tautomer_op::Scope;
+use tautomer_rule::Class;
+
+use self::general::{Searched, generalized};
+use self::matched::{matched, merged};
+use self::region::{Region, cut};
+use crate::graphs::{Options as GraphOptions, Verdict as GraphVerdict, describe, paired, verify_graphs};
+use crate::verdict::options::Options;
+use crate::verdict::report::Report;
+
+/// How many values of the original, all equal to one of the optimized graph, are tried as what it replaces.
+const ALTERNATIVES: usize = 3;
+
+/// A rule that does at one or more places what another optimizer did.
+#[derive(Debug, Clone)]
+pub struct Suggestion {
+    /// The rule with an example, as the text of a rule file.
+    pub text: String,
+    /// What verification found out about the rule.
+    pub report: Report,
+    /// The places of the original at which it applies: the names of the values it replaces.
+    pub places: Vec<String>,
+    /// The number of calls that it matches, and of those that replace them.
+    pub calls: [usize; 2],
+}
+
+/// A difference for which there is no rule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Left {
+    /// The name of the value of the original that is computed in another way.
+    pub place: String,
+    /// Why there is no rule.
+    pub why: String,
+}
+
+/// The differences of two models, as rules.
+#[derive(Debug, Clone, Default)]
+pub struct Suggestions {
+    /// The rules, in the order of the original.
+    pub rules: Vec<Suggestion>,
+    /// Differences for which there is no rule.
+    pub left: Vec<Left>,
+    /// Remarks: how inputs and results were paired, what was left out.
+    pub notes: Vec<String>,
+}
+
+/// Why no rules were looked for.
+#[derive(Debug, Clone)]
+pub enum Unsuggested {
+    /// The models differ, or cannot be compared: the verdict on both.
+    NotEqual(Box<GraphVerdict>),
+    /// The values inside the models could not be computed, and why.
+    NoValues(String),
+}
+
+/// Rules that turn one model into another that computes the same: each difference becomes a rule with an example,
+/// generalized and verified. `scope` holds the declared operators that the models mention; `each` is called with the
+/// number of differences that are done, and their total.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use tautomer_diag::Source;
+/// # use tautomer_graph::*;
+/// # use tautomer_lang::parse_program;
+/// # use tautomer_verify::{GraphOptions, Options, suggest};
+/// let workload = |text: &str| {
+///     let program = parse_program(Arc::new(Source::new("example", text))).unwrap();
+///     let graph = build_program(&program, &BuildOptions::default()).unwrap();
+///     Workload { graph, params: Params::default() }
+/// };
+/// let original = workload("fn main(x: f32[n, 2]) { tanh(max(x * 2.0, 0.0)) }");
+/// let optimized = workload("fn main(x: f32[n, 2]) { tanh(relu(x * 2.0)) }");
+/// let found = suggest(&original, &optimized, &Default::default(), &GraphOptions::default(), &Options::default(), &mut |_, _| {});
+/// let found = found.unwrap();
+/// assert!(found.rules[0].text.contains("max(x, 0) => relu(x)"), "{}", found.rules[0].text);
+/// ```
+///
+/// # Errors
+/// If the models differ, or their values cannot be computed.
+pub fn suggest(
+    original: &Workload,
+    optimized: &Workload,
+    scope: &Scope,
+    graph_options: &GraphOptions<'_>,
+    options: &Options,
+    each: &mut dyn FnMut(usize, usize),
+) -> Result<Suggestions, Unsuggested> {
+    let report = verify_graphs(original, optimized, graph_options);
+    if matches!(report.verdict, GraphVerdict::Refuted(_) | GraphVerdict::Undecided(_)) {
+        return Err(Unsuggested::NotEqual(Box::new(report.verdict)));
+    }
+    let mut pair = paired(original, optimized).map_err(Unsuggested::NoValues)?;
+    pair.original = merged(&pair.original);
+    pair.optimized = merged(&pair.optimized);
+    let matched = matched(&pair, graph_options).map_err(Unsuggested::NoValues)?;
+    let mut out = Suggestions {
+        notes: report.notes,
+        ..Suggestions::default()
+    };
+    let search = Searched {
+        scope,
+        options,
+        class: match graph_options.class {
+            class @ Class::Approx(_) => class,
+            _ => Class::Real,
+        },
+    };
+    // Equal regions, such as those of equal layers, are tried once.
+    let mut failed: Vec<(Region, String)> = Vec::new();
+    let total = matched.different.len();
+    for (done, &(old, new)) in matched.different.iter().enumerate() {
+        each(done, total);
+        let place = describe(&pair.original, old);
+        let mut reason = None;
+        // Values may be equal by chance, as `relu(x)` and `x` where `x` is never negative.
+        for counterpart in matched.alternatives(old).take(ALTERNATIVES) {
+            let found = cut(&pair, &matched, counterpart, new)
+                .and_then(|region| add(&mut out.rules, &mut failed, region, &search, &place));
+            match found {
+                Ok(()) => {
+                    reason = None;
+                    break;
+                }
+                Err(why) => {
+                    reason.get_or_insert(why);
+                }
+            }
+        }
+        if let Some(why) = reason {
+            out.left.push(Left { place, why });
+        }
+    }
+    each(total, total);
+    Ok(out)
+}
+
+/// Adds a place to the rule that does what the region says, or a rule for it.
+///
+/// # Errors
+/// Why there is no rule.
+fn add(
+    rules: &mut Vec<Suggestion>,
+    failed: &mut Vec<(Region, String)>,
+    region: Region,
+    search: &Searched<'_>,
+    place: &str,
+) -> Result<(), String> {
+    if let Some(known) = rules.iter_mut().find(|rule| search.does(&rule.text, &region)) {
+        known.places.push(place.to_owned());
+        return Ok(());
+    }
+    if let Some((_, why)) = failed.iter().find(|(other, _)| other.is_same(&region)) {
+        return Err(why.clone());
+    }
+    let taken: Vec<String> = rules.iter().map(|rule| rule.report.rule.name.to_string()).collect();
+    match generalized(&region, search, &taken) {
+        Ok((text, report)) => {
+            rules.push(Suggestion {
+                text,
+                report,
+                calls: region.calls(),
+                places: vec![place.to_owned()],
+            });
+            Ok(())
+        }
+        Err(why) => {
+            failed.push((region, why.clone()));
+            Err(why)
+        }
+    }
+}
