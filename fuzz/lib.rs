@@ -1,8 +1,10 @@
 //! The implementation of the fuzz targets.
 
 mod pnnx;
+mod text;
 
 pub use pnnx::{changed_words, pnnx};
+pub use text::{arrays, text};
 
 use std::sync::Arc;
 
@@ -53,6 +55,16 @@ pub const TARGETS: &[Target] = &[
         name: "pnnx",
         run: |bytes| pnnx(bytes).1,
         change: changed_words,
+    },
+    Target {
+        name: "text",
+        run: |bytes| text(&String::from_utf8_lossy(bytes)),
+        change: changed,
+    },
+    Target {
+        name: "arrays",
+        run: arrays,
+        change: changed,
     },
 ];
 

@@ -6,7 +6,7 @@ mod fuzz;
 
 use std::path::Path;
 
-use self::fuzz::{Random, TARGETS, changed, changed_words, pnnx, read, round_trip, rules, scripts};
+use self::fuzz::{Random, TARGETS, arrays, changed, changed_words, pnnx, read, round_trip, rules, scripts, text};
 
 fn seeds_of(folder: &str) -> Vec<(String, Vec<u8>)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
@@ -52,6 +52,35 @@ fn changed_texts_are_scripts_or_refused() {
         computed += u64::from(done);
     }
     assert!(computed * 20 > cases(), "{computed} of {}", cases());
+}
+
+#[test]
+fn changed_texts_are_parsed_or_refused() {
+    let seeds: Vec<Vec<u8>> = seeds_of("fuzz/seeds-text").into_iter().map(|(_, text)| text).collect();
+    let mut parsed = 0;
+    for case in 0..cases() {
+        let bytes = changed(&seeds, &mut Random(0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(case + 11)));
+        let changed = String::from_utf8_lossy(&bytes);
+        let tried = std::panic::catch_unwind(|| text(&changed));
+        parsed += u64::from(tried.unwrap_or_else(|_| panic!("case {case}: {changed}")));
+    }
+    assert!(parsed * 20 > cases(), "{parsed} of {}", cases());
+}
+
+#[test]
+fn changed_arrays_are_read_or_refused() {
+    let seeds: Vec<Vec<u8>> = seeds_of("fuzz/seeds-arrays")
+        .into_iter()
+        .map(|(_, bytes)| bytes)
+        .collect();
+    let read = seeds.iter().filter(|bytes| arrays(bytes)).count();
+    // The others hold element types or values that are refused.
+    assert!(2 * read > seeds.len(), "{read} of {} seeds are read", seeds.len());
+    for case in 0..cases() {
+        let bytes = changed(&seeds, &mut Random(0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(case + 13)));
+        let tried = std::panic::catch_unwind(|| arrays(&bytes));
+        assert!(tried.is_ok(), "case {case}: {bytes:?}");
+    }
 }
 
 #[test]

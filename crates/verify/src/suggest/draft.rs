@@ -6,8 +6,8 @@ use rustc_hash::FxHashMap;
 
 use super::region::{Region, number};
 use tautomer_graph::{Graph, Node, VertexId, to_program, written_attributes};
-use tautomer_lang::ast::{BinaryOp, UnaryOp};
-use tautomer_lang::{format_program, is_name};
+use tautomer_lang::ast::{BinaryOp, ExprKind, Program, UnaryOp};
+use tautomer_lang::{format_expr, format_program, is_name};
 use tautomer_op::{AttrValue, Op, OpDef};
 use tautomer_rule::Class;
 use tautomer_tensor::{DType, Dim, Type};
@@ -214,7 +214,7 @@ impl<'a> Draft<'a> {
         let name = if is_name(def.name) {
             def.name.to_owned()
         } else {
-            format!("{:?}", def.name)
+            literal(ExprKind::Str(def.name.into()))
         };
         let mut out = format!("{name}({})", args.join(", "));
         if !entries.is_empty() {
@@ -247,8 +247,12 @@ impl<'a> Draft<'a> {
             AttrValue::Ints(dims) => list(dims.iter().map(|dim| self.dim(dim)).collect()),
             AttrValue::Float(x) => Some(number_text(x.0, DType::F64)),
             AttrValue::Floats(all) => list(all.iter().map(|x| Some(number_text(x.0, DType::F64))).collect()),
-            AttrValue::Str(text) => Some(format!("{text:?}")),
-            AttrValue::Strs(all) => list(all.iter().map(|text| Some(format!("{text:?}"))).collect()),
+            AttrValue::Str(text) => Some(literal(ExprKind::Str(text.clone()))),
+            AttrValue::Strs(all) => list(
+                all.iter()
+                    .map(|text| Some(literal(ExprKind::Str(text.clone()))))
+                    .collect(),
+            ),
             AttrValue::DType(dtype) => Some(dtype.name().to_owned()),
             AttrValue::Tensor(_) | AttrValue::Region(_) | AttrValue::Foreign { .. } => None,
         }
@@ -272,10 +276,22 @@ fn number_text(value: f64, dtype: DType) -> String {
     if value.fract() == 0.0 && value.abs() < 1e15 {
         return format!("{value:.0}");
     }
-    match dtype {
-        DType::F32 => format!("{:?}", value as f32),
-        _ => format!("{value:?}"),
-    }
+    let short = match dtype {
+        // The digits of the narrow number, not those of what it is in double precision.
+        DType::F32 => (value as f32).to_string().parse().unwrap_or(value),
+        _ => value,
+    };
+    literal(ExprKind::Float {
+        value: short,
+        suffix: None,
+    })
+}
+
+/// A literal as it is written in programs.
+fn literal(kind: ExprKind) -> String {
+    let mut ast = Program::synthetic().ast;
+    let id = ast.make(kind);
+    format_expr(&ast, id)
 }
 
 /// The call by the symbol of the operator.

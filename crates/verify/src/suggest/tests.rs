@@ -67,7 +67,7 @@ fn a_rule_has_only_what_differs() {
     );
     assert_eq!(
         rules(&found),
-        ["/// Replaces 3 calls by 1 call.\nrule mul-from-add(x) {\n  x * 3 + x * 5 => x * 8\n  numerics real\n}"]
+        ["/// Replaces 3 calls by 1 call.\nrule mul-from-add(x) { x * 3 + x * 5 => x * 8 numerics real }"]
     );
     assert!(
         found.rules[0].report.verdict.level() >= Level::Proved,
