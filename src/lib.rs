@@ -62,6 +62,8 @@ mod page;
 pub mod pipeline;
 #[cfg_attr(not(feature = "cli"), allow(dead_code, reason = "commands use more of it"))]
 mod rule_files;
+#[cfg_attr(not(feature = "cli"), allow(dead_code, reason = "commands use more of it"))]
+mod target;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 
@@ -70,6 +72,7 @@ pub use locks::stored_verdict;
 pub use model::{Kind, Model};
 pub use optimize::{Check, Onnx, Optimized, Options, Progress, optimize_model, optimize_onnx, why_not};
 pub use rule_files::{built_in_operators, read_rules, read_rules_with_built_in, rules_of_text};
+pub use target::{Illegal, Opset, TARGETS, Target, TargetFormat, shipped as shipped_targets};
 
 #[cfg(feature = "eval")]
 #[doc(inline)]
@@ -83,3 +86,7 @@ pub use {
 #[doc = include_str!("../README.md")]
 #[cfg(doctest)]
 struct Readme;
+
+#[doc = include_str!("../docs/targets.md")]
+#[cfg(doctest)]
+struct TargetsPage;

@@ -3,12 +3,13 @@
 mod options;
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
 use crate::compare::{self, Compared, Comparing, blamed, fast, tolerance};
 use crate::diag::{Diagnostic, Diagnostics};
-use crate::formats::onnx::raise_opset;
+use crate::formats::onnx::{raise_opset, set_opset};
 use crate::graph::Workload;
 use crate::locks::{self, Chosen};
 use crate::model::{Kind, Model, shown};
@@ -16,6 +17,8 @@ use crate::op;
 use crate::page::Page;
 use crate::pipeline::{self, Engine, Event, Outcome, Report, WhyNot};
 use crate::rewrite::Step;
+use crate::target::{Illegal, Target, TargetFormat, illegal, lowered};
+use crate::tensor::Type;
 use crate::verify::{Audit, AuditOptions, audit};
 
 pub use self::options::Options;
@@ -71,8 +74,14 @@ impl From<Vec<u8>> for Onnx<'_> {
 /// # Ok::<(), tautomer::diag::Diagnostics>(())
 /// ```
 pub fn optimize_onnx<'a>(model: impl Into<Onnx<'a>>, options: &Options) -> Result<Optimized, Diagnostics> {
-    let operators = options.rules.as_ref().map(|set| set.operators.clone());
-    let operators = operators.unwrap_or_default();
+    let mut operators = options
+        .rules
+        .as_ref()
+        .map(|set| set.operators.clone())
+        .unwrap_or_default();
+    if let Some(target) = &options.target {
+        operators.extend(target.operators());
+    }
     let model = match model.into() {
         Onnx::Path(path) => Model::open_in(path, &operators)?,
         Onnx::Bytes(bytes) => Model::from_onnx_in(bytes.into_owned(), &operators)?,
@@ -119,14 +128,18 @@ pub(crate) fn optimize_unjudged(model: Model, options: &Options) -> Result<Optim
     let format = options.format(&model);
     let told = |event: Event| options.tell(event);
     let cancelled = || options.is_cancelled();
-    let forbidden = |call: &op::Infer<'_>, result: &crate::tensor::Type| format.forbids(call, result);
+    let forbidden = |call: &op::Infer<'_>, result: &Type| format.forbids(call, result);
+    let illegal_here = |call: &op::Infer<'_>, result: &Type| format.is_illegal(call, result);
+    let micros = micros_of(options);
     let expand = |def: &op::OpDef| format.expands(def);
     let mut inner = pipeline::Options {
         forbidden: &forbidden,
+        illegal: options.target.is_some().then_some(&illegal_here),
+        micros: &micros,
         expand: &expand,
         watch: &told,
         cancelled: &cancelled,
-        ..options.inner()
+        ..options.inner()?
     };
     let chosen = locks::choose(&inner, options.verdict, options.allow_refuted)?;
     inner.rules = Some(chosen.rules.clone());
@@ -151,18 +164,38 @@ pub(crate) fn optimize_unjudged(model: Model, options: &Options) -> Result<Optim
             Some(audit(graph, params, explored, &how))
         }
     };
+    let left = match &format.legality {
+        Some(legality) => illegal(&outcome.workload.graph, legality, &chosen.rules),
+        None => Vec::new(),
+    };
+    let lowered = match &format.legality {
+        Some(legality) => lowered(&model.workload.graph, &left, legality),
+        None => BTreeMap::new(),
+    };
+    let opset = format.opset;
     Ok(Optimized {
+        illegal: left,
+        lowered,
         model: model.with_workload(outcome.workload.clone()),
         report: outcome.report.clone(),
         check,
         audit,
         warnings: chosen.warnings(),
         chosen,
-        opset: format.opset,
+        opset,
         outcome,
         original: model,
         options: options.clone().without_watcher(),
     })
+}
+
+/// The time that calls take on the target.
+fn micros_of(options: &Options) -> impl Fn(&op::OpDef, &op::Cost) -> f64 + use<> {
+    let target = options.target.clone();
+    move |def, cost| match &target {
+        Some(target) => target.micros(def, cost),
+        None => cost.micros(),
+    }
 }
 
 /// Compares the result with the original on random inputs.
@@ -200,9 +233,22 @@ fn prepared(mut model: Model, options: &Options) -> Result<Model, Diagnostics> {
     if !options.shapes.is_empty() {
         model.reshape(&options.shapes)?;
     }
-    if let (Some(opset), true) = (options.opset, options.kind(&model) == Some(Kind::Onnx)) {
-        let info = model.info.get_or_insert_default();
-        raise_opset(&model.workload.graph, info, opset)?;
+    let is_onnx = options.kind(&model) == Some(Kind::Onnx);
+    let target = options
+        .target
+        .as_ref()
+        .filter(|target| target.format == TargetFormat::Onnx);
+    match (options.opset, target) {
+        (Some(opset), None) if is_onnx => {
+            let info = model.info.get_or_insert_default();
+            raise_opset(&model.workload.graph, info, opset)?;
+        }
+        (opset, Some(target)) => {
+            let info = model.info.get_or_insert_default();
+            let opset = opset.unwrap_or_else(|| target.opset_of(info));
+            set_opset(&model.workload.graph, info, opset)?;
+        }
+        _ => {}
     }
     Ok(model)
 }
@@ -222,12 +268,16 @@ fn prepared(mut model: Model, options: &Options) -> Result<Model, Diagnostics> {
 pub fn why_not(model: &Model, options: &Options, rule: &str) -> Result<WhyNot, Diagnostics> {
     let model = prepared(model.clone(), options)?;
     let format = options.format(&model);
-    let forbidden = |call: &op::Infer<'_>, result: &crate::tensor::Type| format.forbids(call, result);
+    let forbidden = |call: &op::Infer<'_>, result: &Type| format.forbids(call, result);
+    let illegal_here = |call: &op::Infer<'_>, result: &Type| format.is_illegal(call, result);
+    let micros = micros_of(options);
     let expand = |def: &op::OpDef| format.expands(def);
     let inner = pipeline::Options {
         forbidden: &forbidden,
+        illegal: options.target.is_some().then_some(&illegal_here),
+        micros: &micros,
         expand: &expand,
-        ..options.inner()
+        ..options.inner()?
     };
     let mut found = pipeline::why_not(&model.workload.graph, &inner, rule)?;
     if let Some(verdict) = locks::lesser(&inner, rule, options.verdict)? {
@@ -267,6 +317,10 @@ pub struct Optimized {
     pub audit: Option<Audit>,
     /// Warnings about the rules that were used.
     pub warnings: Diagnostics,
+    /// The calls of the result that its target does not have.
+    pub(crate) illegal: Vec<Illegal>,
+    /// The calls of the original that the target does not have and that are gone, by operator.
+    pub(crate) lowered: BTreeMap<String, usize>,
     /// Everything that the engine says.
     pub(crate) outcome: Outcome,
     pub(crate) chosen: Chosen,
@@ -280,6 +334,23 @@ impl Optimized {
     pub fn is_right(&self) -> bool {
         let differs = self.check.as_ref().is_some_and(Check::is_wrong);
         !differs && self.audit.as_ref().is_none_or(Audit::is_right)
+    }
+
+    /// With [`Options::target`]: the calls of the result that the target does not have, with the reason, and what would be
+    /// legal. Empty if the result can run there.
+    pub fn illegal(&self) -> &[Illegal] {
+        &self.illegal
+    }
+
+    /// The target that the result was made for.
+    pub fn target(&self) -> Option<&Target> {
+        self.options.target.as_deref()
+    }
+
+    /// With [`Options::target`]: how many calls of the original the target does not have and the result has no more, by
+    /// operator.
+    pub fn lowered(&self) -> &BTreeMap<String, usize> {
+        &self.lowered
     }
 
     /// With [`Options::explain`]: the rewrites that produced the result, in dataflow order.

@@ -15,11 +15,11 @@ use rustc_hash::FxHashSet;
 
 use crate::diag::{Diagnostic, Diagnostics};
 use crate::graph::{Graph, Workload, expand_composites};
-use crate::op::{Infer, Op, OpDef};
+use crate::op::{Cost, Infer, Op, OpDef};
 use crate::rewrite::{
     CostModel, Explored, FoldReport, Folding, IterationReport, Limits, RuleReport, Step, StopReason, Unroll, Watch,
-    batch_symbols, decode, encode_folding, extract, fold_static, graph_cost, has_flow, kept_from, loops, resolve_flow,
-    saturate_watched, substitute_watched,
+    add_bodies, batch_symbols, decode, encode_folding, extract, fold_static, graph_cost, graph_cost_by, has_flow,
+    kept_from, loops, resolve_flow, saturate_watched, substitute_watched, with_bodies,
 };
 use crate::rule::{Class, Group, Rule};
 use crate::tensor::Type;
@@ -94,7 +94,10 @@ pub fn optimize(mut workload: Workload, options: &Options<'_>) -> Result<Outcome
     let after = &outcome.workload.graph;
     outcome.report.resolved = resolved;
     outcome.report.vertices = (before.call_count(), after.call_count());
-    outcome.report.cost = (graph_cost(&before), graph_cost(after));
+    outcome.report.cost = (
+        graph_cost_by(&before, options.micros),
+        graph_cost_by(after, options.micros),
+    );
     outcome.count_rules();
     Ok(outcome)
 }
@@ -181,6 +184,9 @@ pub enum Engine {
     Substitute,
 }
 
+/// Says of a call, from its operands and attributes and from its result, whether something holds.
+pub type CallTest<'a> = &'a dyn Fn(&Infer<'_>, &Type) -> bool;
+
 /// The options of an optimization.
 #[derive(Clone)]
 pub struct Options<'a> {
@@ -201,7 +207,12 @@ pub struct Options<'a> {
     /// When to stop.
     pub limits: Limits,
     /// Calls that the result may contain only where the input has them; decided from operands, attributes and result.
-    pub forbidden: &'a dyn Fn(&Infer<'_>, &Type) -> bool,
+    pub forbidden: CallTest<'a>,
+    /// Calls of the input that should not stay: they are replaced wherever rules or bodies of composite operators can,
+    /// whatever that costs. All of them have to be forbidden, too.
+    pub illegal: Option<CallTest<'a>>,
+    /// The time that a call takes, in microseconds.
+    pub micros: &'a dyn Fn(&OpDef, &Cost) -> f64,
     /// Composite operators that substitution may create although they are forbidden; those left at the end are replaced
     /// by their bodies.
     pub expand: &'a dyn Fn(&OpDef) -> bool,
@@ -233,6 +244,8 @@ impl Default for Options<'_> {
             skip: Vec::new(),
             limits: Limits::default(),
             forbidden: &|_, _| false,
+            illegal: None,
+            micros: &|_, cost| cost.micros(),
             expand: &|_| false,
             missing: false,
             watch: &|_| {},
@@ -245,6 +258,19 @@ impl Default for Options<'_> {
     }
 }
 
+impl Options<'_> {
+    /// What results are compared by.
+    fn cost_model<'a>(&'a self, batch: &'a [Arc<str>]) -> CostModel<'a> {
+        CostModel {
+            forbidden: self.forbidden,
+            illegal: self.illegal.unwrap_or(&|_, _| false),
+            micros: self.micros,
+            batch,
+            fold_all: self.folding.all,
+        }
+    }
+}
+
 /// One round of rewriting and folding.
 fn rewrite(workload: Workload, rules: &[Arc<Rule>], options: &Options<'_>) -> Result<Outcome, Diagnostics> {
     let mut clock = Clock {
@@ -253,11 +279,7 @@ fn rewrite(workload: Workload, rules: &[Arc<Rule>], options: &Options<'_>) -> Re
     };
     let Workload { graph: before, params } = workload;
     let batch = batch_symbols(&before);
-    let model = CostModel {
-        forbidden: options.forbidden,
-        batch: &batch,
-        fold_all: options.folding.all,
-    };
+    let model = options.cost_model(&batch);
     let rewritten = match options.engine {
         Engine::Saturate => by_saturation(&before, rules, options, &model, &mut clock)?,
         Engine::Substitute => {
@@ -273,10 +295,14 @@ fn rewrite(workload: Workload, rules: &[Arc<Rule>], options: &Options<'_>) -> Re
                 cancelled: options.cancelled,
             };
             let limit = options.limits.rewrites;
-            let (graph, done) = substitute_watched(before.clone(), rules, limit, &model, options.explore, &watch);
+            let (given, lowered) = match options.illegal {
+                Some(illegal) => with_bodies(&before, illegal),
+                None => (before.clone(), 0),
+            };
+            let (graph, done) = substitute_watched(given, rules, limit, &model, options.explore, &watch);
             clock.stage("substitute");
             Rewritten {
-                improves: !done.steps.is_empty(),
+                improves: lowered > 0 || !done.steps.is_empty(),
                 graph: written_out(&before, graph, options),
                 missing: watch::missing_of_rules(&done.rules),
                 rules: done.rules,
@@ -304,7 +330,10 @@ fn rewrite(workload: Workload, rules: &[Arc<Rule>], options: &Options<'_>) -> Re
     (options.watch)(Event::Stage("fold"));
     let (fold, refined) = normalized(&mut workload, options);
     clock.stage("fold");
-    let cost = (graph_cost(&before), graph_cost(&workload.graph));
+    let cost = (
+        graph_cost_by(&before, options.micros),
+        graph_cost_by(&workload.graph, options.micros),
+    );
     let mut class = Class::Bitwise;
     let mut fired = Vec::new();
     for (rule, report) in rewritten.rules.iter().filter(|(_, r)| r.applied > 0) {
@@ -438,6 +467,9 @@ fn by_saturation(
     let ordered = before.with_params_in_order();
     let before = &ordered;
     let mut encoded = encode_folding(before, model.fold_all);
+    if let Some(illegal) = options.illegal {
+        add_bodies(&mut encoded, illegal);
+    }
     clock.stage("encode");
     (options.watch)(Event::Stage("saturate"));
     let progress = |round: &IterationReport| {

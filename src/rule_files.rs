@@ -140,6 +140,33 @@ fn named_set(path: &Path) -> Option<Vec<NamedText>> {
     (!files.is_empty()).then_some(files)
 }
 
+/// True for the name of a set, or of one of its files, that comes with the tool.
+pub(crate) fn is_named_set(path: &Path) -> bool {
+    named_set(path).is_some()
+}
+
+/// The names of the sets that come with the tool, and those of their files.
+pub(crate) fn set_names() -> Vec<String> {
+    let sets = library_set_files().iter();
+    let stem = |file: &str| {
+        file.rsplit('/')
+            .next()
+            .and_then(|name| Some(name.split_once('.')?.0.to_owned()))
+    };
+    let built_in = library_files().iter().chain(operator_files());
+    let mut out = vec![BUILT_IN.to_owned()];
+    out.extend(built_in.filter_map(|(file, _)| Some(format!("{BUILT_IN}/{}", stem(file)?))));
+    for (set, files) in sets {
+        out.push((*set).to_owned());
+        out.extend(
+            files
+                .iter()
+                .filter_map(|(file, _)| Some(format!("{set}/{}", stem(file)?))),
+        );
+    }
+    out
+}
+
 /// The names of the sets, for messages.
 fn known_sets() -> String {
     let names = library_set_files().iter().map(|(name, _)| *name).chain([BUILT_IN]);

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tautomer::pipeline::{Engine, Event};
 use tautomer::rule::Class;
 use tautomer::verify::{GraphOptions, GraphVerdict, Level};
-use tautomer::{Compared, Kind, Options};
+use tautomer::{Compared, Kind, Options, Target};
 
 use crate::arrays;
 use crate::model::Model;
@@ -91,6 +91,15 @@ fn options(py: Python<'_>, given: &Bound<'_, PyDict>, rules: Option<&RuleSet>) -
             "only" => out.only = Some(value.extract()?),
             "skip" => out.skip = value.extract()?,
             "shapes" => out.shapes = value.extract()?,
+            "target" => {
+                let written: String = value.extract()?;
+                let mut scope = tautomer::built_in_operators().map_err(|e| raised(py, &e))?;
+                if let Some(rules) = &out.rules {
+                    scope.extend(&rules.operators);
+                }
+                let target = Target::find(&written, &scope).map_err(|e| raised(py, &e))?;
+                out.target = Some(Arc::new(target));
+            }
             "opset" => out.opset = Some(value.extract()?),
             "check" => out.check = value.extract()?,
             "seed" => out.seed = value.extract()?,
@@ -172,6 +181,12 @@ impl Optimized {
             operators(&self.inner.original.workload.graph),
             operators(&self.inner.model.workload.graph),
         ]);
+        report["target"] = match self.inner.target() {
+            None => Value::Null,
+            Some(target) => json!({
+                "name": *target.name, "illegal": self.inner.illegal(), "lowered": self.inner.lowered(),
+            }),
+        };
         report["warnings"] = self.inner.warnings.to_json();
         report.to_string()
     }

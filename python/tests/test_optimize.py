@@ -81,8 +81,10 @@ def test_options_reach_the_library(model):
     for wrong in ({"numerics": "exact"}, {"verdict": "sure"}, {"shapes": {"z": [1]}}, {"only": ["nothing"]}):
         with pytest.raises(tautomer.Error):
             tautomer.optimize(model, **wrong)
-    with pytest.raises(ValueError):
+    with pytest.raises(tautomer.Error, match="there is no target `gpu`"):
         tautomer.optimize(model, target="gpu")
+    there = tautomer.optimize("fn main(x: f32[2, 8]) { hard_swish(x) }", target="npu").report["target"]
+    assert there == {"name": "npu", "illegal": [], "lowered": {"hard_swish": 1}}
     with pytest.raises(ValueError):
         tautomer.optimize(model, engine="magic")
     with pytest.raises(ValueError, match="limit 'seconds'"):

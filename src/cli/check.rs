@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use tautomer::diag::Diagnostics;
-use tautomer::rule_files;
+use tautomer::{rule_files, target};
 
 use super::input::{self, Kind};
 use super::{Done, Failure, Shell, operators};
 
 #[derive(clap::Args)]
 pub(super) struct Args {
-    /// Programs (.taut), rule files (.rules) and models (.onnx, .pnnx.param); `-` is standard input
+    /// Programs (.taut), rule files (.rules), targets (.target) and models (.onnx, .pnnx.param); `-` is standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// The shape of an input: a number, a name or `?` for each axis, as in `x=1,3,h,w`
@@ -87,6 +87,10 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
 }
 
 fn check(path: &Path, args: &Args, shell: &Shell) -> Done {
+    if args.from.is_none() && path.extension().is_some_and(|suffix| suffix == "target") {
+        target::open_all(path, &operators::scope()?)?;
+        return Ok(());
+    }
     match Kind::of(path, args.from)? {
         Kind::Rules => {
             // With the files it uses, whose operators it may mention.

@@ -27,6 +27,7 @@ mod rules;
 mod run;
 mod script;
 mod suggest;
+mod targets;
 mod understood;
 mod validate;
 mod verdicts;
@@ -95,6 +96,8 @@ enum Command {
     Rules(rules::Args),
     /// Operators: those of the table, and those declared in files
     Ops(ops::Args),
+    /// Targets: those that come with the tool, and those in files
+    Targets(targets::Args),
     /// Check whether rules are correct
     Verify(verify::Args),
     /// Suggest rules that turn one program or model into another that computes the same
@@ -241,6 +244,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Bisect(args) => bisect::run(&args, &shell),
         Command::Rules(args) => rules::run(&args, &shell),
         Command::Ops(args) => ops::run(&args, &shell),
+        Command::Targets(args) => targets::run(&args, &shell),
         Command::Verify(args) => verify::run(&args, &shell),
         Command::Suggest(args) => suggest::run(&args, &shell),
         #[cfg(feature = "eval")]

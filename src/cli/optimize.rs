@@ -17,7 +17,7 @@ use tautomer::pipeline::{Engine, Missing, Report};
 use tautomer::rewrite::{Limits, Step, batch_symbols};
 use tautomer::rule::{Class, RuleSet};
 use tautomer::rule_files;
-use tautomer::{Check, Compared, Optimized, Options};
+use tautomer::{Check, Compared, Optimized, Options, Target};
 
 use super::input::{self, Kind, Model};
 use super::limits::{CheckArgs, FoldArgs};
@@ -50,6 +50,9 @@ pub(super) struct Args {
     /// Write the model for this ONNX operator set, whose operators may be more general than those of its own
     #[arg(long, value_name = "N")]
     opset: Option<i64>,
+    /// Make the result for this target (`tautomer targets list`, or a file): with its operators, rules and costs
+    #[arg(long, value_name = "NAME|FILE")]
+    target: Option<String>,
 
     /// Rule files, directories of rule files, or sets that come with the tool (`gsl`, `taso`), to use besides the
     /// built-in rules; may be repeated
@@ -132,6 +135,7 @@ const EXAMPLES: &str = "\
 Examples:
   tautomer optimize model.onnx -o smaller.onnx
   tautomer optimize model.onnx --shape input=1,3,224,224 --opset 23 -o smaller.onnx
+  tautomer optimize model.onnx --target onnxruntime -o smaller.onnx
   tautomer optimize model.onnx --rules my.rules -o smaller.onnx
   tautomer optimize model.onnx --why-not gelu-by-erf";
 
@@ -193,6 +197,7 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
     verdicts::tell(&optimized.chosen, shell);
     // A wrong result is not written.
     let wrong = !optimized.is_right();
+    let left = optimized.illegal();
     let file = input::shown(&args.file);
     // The summary counts the nodes of the written file, so a model is written first.
     let is_model = target == Some(Kind::Onnx) && !wrong;
@@ -222,19 +227,42 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
             "check": optimized.check.as_ref().map(|check| check_json(check, args.seed)),
             "steps": args.explain.then(|| steps_json(optimized.steps())),
             "audit": optimized.audit.as_ref().map(audit::data), "verdicts": optimized.chosen.json(),
+            "target": optimized.target().map(|target| json!({
+                "name": *target.name, "illegal": left, "lowered": optimized.lowered(),
+            })),
             "not_understood": unknown.iter().cloned().collect::<BTreeMap<String, usize>>(),
         }))?;
     }
-    if wrong { Err(Failure::No) } else { Ok(()) }
+    if wrong || !left.is_empty() {
+        return Err(Failure::No);
+    }
+    Ok(())
 }
 
 impl Args {
-    /// The options of the library; `target` is the format of the written result.
-    fn options(&self, target: Option<Kind>, shell: &Shell) -> Result<Options, Failure> {
+    /// The target, whose operators may occur in the model.
+    fn target(&self, shell: &Shell) -> Result<Option<Target>, Failure> {
+        let Some(written) = &self.target else { return Ok(None) };
+        let target = Target::find(written, &operators::scope()?)?;
+        operators::add(target.operators())?;
+        shell.detail(&format!("target {}", target.name));
+        Ok(Some(target))
+    }
+
+    /// The options of the library; `result` is the format of the written result.
+    fn options(&self, result: Option<Kind>, shell: &Shell) -> Result<Options, Failure> {
         let named = |names: &[String]| names.iter().map(|n| n.trim().to_owned()).collect::<Vec<_>>();
         let mut options = Options::default();
         options.engine = self.engine.into();
-        options.rules = read_rules(&self.rules, self.no_built_in, shell)?;
+        options.target = self.target(shell)?.map(Arc::new);
+        options.rules = match &options.target {
+            // The rules of the target are those that it names; further ones add to them.
+            Some(target) if !self.rules.is_empty() && !self.no_built_in => {
+                let all: Vec<PathBuf> = target.rule_paths().into_iter().chain(self.rules.clone()).collect();
+                read_rules(&all, true, shell)?
+            }
+            _ => read_rules(&self.rules, self.no_built_in, shell)?,
+        };
         options.class = self.class;
         options.verdict = self.verdict.level();
         options.allow_refuted = self.allow_refuted;
@@ -252,7 +280,7 @@ impl Args {
         options.folding = self.folding.folding();
         options.shapes = self.shapes.clone();
         options.opset = self.opset;
-        options.result = target;
+        options.result = result;
         options.check = if self.no_check { 0 } else { self.check.unwrap_or(1) };
         options.allowance = self.checking.allowance();
         options.seed = self.seed;
@@ -280,13 +308,23 @@ fn summary(
         .map(|rule| rule.name.to_string())
         .collect();
     let assumed = assumed(&optimized.original.workload.graph);
-    shell.say(&table(&input::shown(&args.file), report, sizes, &assumed, seconds));
+    let on = optimized
+        .target()
+        .map_or(String::new(), |target| format!(" on {}", target.name));
+    shell.say(&table(
+        &input::shown(&args.file),
+        report,
+        sizes,
+        &format!("{on}{assumed}"),
+        seconds,
+    ));
     understood::line(unknown, sizes.nodes.0)
         .iter()
         .for_each(|line| shell.say(line));
-    missing_text(&report.missing, given, optimized.opset)
+    missing_text(&report.missing, given, optimized)
         .iter()
         .for_each(|line| shell.say(line));
+    for_target(optimized, shell);
     sizes.text().iter().for_each(|line| shell.say(line));
     if args.explain {
         shell.say(&steps_text(optimized.steps()));
@@ -315,6 +353,32 @@ fn summary(
         }
     }
     optimized.audit.iter().for_each(|audit| shell.say(&audit::text(audit)));
+}
+
+/// What became of calls that the target does not have.
+fn for_target(optimized: &Optimized, shell: &Shell) {
+    let Some(target) = optimized.target() else { return };
+    let lowered: Vec<String> = (optimized.lowered().iter())
+        .map(|(operator, count)| format!("{operator} {count}"))
+        .collect();
+    if !lowered.is_empty() {
+        shell.say(&format!(
+            "replaced, as {} does not have it: {}",
+            target.name,
+            lowered.join(", ")
+        ));
+    }
+    let left = optimized.illegal();
+    let calls: usize = left.iter().map(|item| item.places.len()).sum();
+    if calls == 0 {
+        return;
+    }
+    let source = optimized.original.program.as_ref().map(|program| &program.ast.source);
+    let problems: Diagnostics = (left.iter())
+        .map(|item| item.diagnostic(&target.name, source))
+        .collect();
+    shell.problems(&problems);
+    shell.say(&format!("{} not possible on {}", number(calls, "call"), target.name));
 }
 
 /// The comparison as JSON.
@@ -457,7 +521,7 @@ fn write(args: &Args, model: &Model, shell: &Shell) -> Done {
         )
         .help("write the result to a file: `-o result.taut`")
         .into()),
-        None if model.info.is_some() => {
+        None if model.kind == Kind::Onnx => {
             shell.say("nothing is written: `-o result.onnx` writes the result");
             Ok(())
         }
@@ -591,22 +655,23 @@ fn assumed(graph: &Graph) -> String {
 const SHOWN_SYMBOLS: usize = 4;
 
 /// What the result would contain if its format could express it.
-fn missing_text(missing: &[Missing], given: Vec<String>, opset: Option<i64>) -> Vec<String> {
+fn missing_text(missing: &[Missing], given: Vec<String>, optimized: &Optimized) -> Vec<String> {
+    let (opset, target) = (optimized.opset, optimized.target());
     let since = |name: &str| {
         op::lookup(name)
             .and_then(|def| def.onnx)
             .map(|onnx| i64::from(onnx.since))
     };
+    // A newer operator set does not help where the target has not got the operator.
+    let listed = |name: &str| target.is_none_or(|target| op::lookup(name).is_some_and(|def| target.has(def)));
     let mut newer: std::collections::BTreeMap<i64, Vec<String>> = std::collections::BTreeMap::new();
     let mut never: Vec<&str> = Vec::new();
     for item in missing {
         match (since(&item.operator), opset) {
-            (Some(since), Some(opset)) if since > opset => {
-                newer
-                    .entry(since)
-                    .or_default()
-                    .push(format!("`{}` ({})", item.operator, times(item.times)))
-            }
+            (Some(since), Some(opset)) if since > opset && listed(&item.operator) => newer
+                .entry(since)
+                .or_default()
+                .push(format!("`{}` ({})", item.operator, times(item.times))),
             _ => never.extend(item.rules.iter().map(String::as_str)),
         }
     }
@@ -619,11 +684,12 @@ fn missing_text(missing: &[Missing], given: Vec<String>, opset: Option<i64>) -> 
     never.dedup();
     if !never.is_empty() {
         let format = match opset {
-            Some(opset) => format!("ONNX at opset {opset}"),
-            None => "PNNX".to_owned(),
+            _ if target.is_some() => target.map_or(String::new(), |target| format!("on target `{}`", target.name)),
+            Some(opset) => format!("in ONNX at opset {opset}"),
+            None => "in PNNX".to_owned(),
         };
         out.push(format!(
-            "{} not used, as their results cannot be expressed in {format}: {}",
+            "{} not used, as their results cannot be expressed {format}: {}",
             match never.len() {
                 1 => "1 rule was".to_owned(),
                 n => format!("{n} rules were"),

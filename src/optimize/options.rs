@@ -4,11 +4,13 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::compare::ALLOWANCE;
+use crate::diag::Diagnostics;
 use crate::graph::Allowance;
 use crate::model::{Kind, Model};
 use crate::pipeline::{self, Engine, Event, Format};
 use crate::rewrite::{Folding, Limits};
 use crate::rule::{Class, RuleSet};
+use crate::target::{Target, TargetFormat};
 use crate::verify::Level;
 
 use super::Progress;
@@ -52,6 +54,9 @@ pub struct Options {
     /// The format that the result is meant for, which limits the operators it may have; `None` for ONNX if the model is
     /// an ONNX model, and no limit otherwise.
     pub result: Option<Kind>,
+    /// What the result is made for: what this target does not have is replaced as far as possible; see
+    /// [`Optimized::illegal`](super::Optimized::illegal). Its rules are used unless [`rules`](Options::rules) has others.
+    pub target: Option<Arc<Target>>,
     /// The number of random inputs on which the result is compared with the original; 0 for no comparison.
     pub check: u64,
     /// The limits on one run of the comparison.
@@ -85,6 +90,7 @@ impl Default for Options {
             shapes: Vec::new(),
             opset: None,
             result: None,
+            target: None,
             check: 1,
             allowance: ALLOWANCE,
             seed: 0,
@@ -138,6 +144,12 @@ impl Options {
     /// Writes for this ONNX operator set.
     pub fn opset(mut self, opset: i64) -> Self {
         self.opset = Some(opset);
+        self
+    }
+
+    /// Makes the result for a target: its rules, its operators, its costs.
+    pub fn target(mut self, target: impl Into<Arc<Target>>) -> Self {
+        self.target = Some(target.into());
         self
     }
 
@@ -200,20 +212,35 @@ impl Options {
 
     /// The format of the result.
     pub(crate) fn kind(&self, model: &Model) -> Option<Kind> {
-        self.result.or(model.info.as_ref().map(|_| Kind::Onnx))
+        let of_target = self.target.as_ref().map(|target| match target.format {
+            TargetFormat::Onnx => Some(Kind::Onnx),
+            TargetFormat::Pnnx => Some(Kind::Pnnx),
+            TargetFormat::Program => None,
+        });
+        let of_model = model.info.as_ref().map(|_| Kind::Onnx);
+        self.result.or(of_target.unwrap_or(of_model))
     }
 
     /// What the format of the result can express.
-    pub(crate) fn format(&self, model: &Model) -> Format {
-        Format::new(self.kind(model), &model.workload.graph, model.info.as_ref())
+    pub(crate) fn format(&self, model: &Model) -> Format<'_> {
+        let target = self.target.as_deref();
+        Format::new(self.kind(model), target, &model.workload.graph, model.info.as_ref())
     }
 
     /// The options of the stages.
-    pub(crate) fn inner<'a>(&self) -> pipeline::Options<'a> {
-        pipeline::Options {
+    ///
+    /// # Errors
+    /// The rules of the target cannot be read.
+    pub(crate) fn inner<'a>(&self) -> Result<pipeline::Options<'a>, Diagnostics> {
+        let rules = match (&self.rules, &self.target) {
+            (Some(rules), _) => Some(rules.clone()),
+            (None, Some(target)) => target.rules()?,
+            (None, None) => None,
+        };
+        Ok(pipeline::Options {
             engine: self.engine,
-            groups: self.rules.as_ref().map_or_else(Vec::new, |set| set.groups.clone()),
-            rules: self.rules.as_ref().map(|set| set.rules.clone()),
+            groups: rules.as_ref().map_or_else(Vec::new, |set| set.groups.clone()),
+            rules: rules.map(|set| set.rules),
             class: self.class,
             assume: self.assume.clone(),
             only: self.only.clone(),
@@ -225,7 +252,7 @@ impl Options {
             fold: self.fold,
             folding: self.folding,
             ..pipeline::Options::default()
-        }
+        })
     }
 }
 

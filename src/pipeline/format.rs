@@ -5,24 +5,33 @@ use crate::formats::pnnx;
 use crate::graph::{Graph, body_operators};
 use crate::model::Kind;
 use crate::op::{self, Infer, OpDef};
+use crate::target::{self, Legality};
 use crate::tensor::Type;
 
 /// The format that a result is written in, and what it can express: rewrites may not introduce anything else, but what
-/// is already in the graph may stay.
-pub(crate) struct Format {
+/// is already in the graph may stay. What is not legal on a target may not stay either.
+pub(crate) struct Format<'a> {
+    /// The target that was asked for.
+    pub(crate) legality: Option<Legality<'a>>,
     onnx: Option<Target>,
     /// The operator set, for ONNX.
     pub(crate) opset: Option<i64>,
     pnnx: bool,
 }
 
-impl Format {
+impl<'a> Format<'a> {
     /// A result derived from `graph`; `None` for a program, which can express everything.
-    pub(crate) fn new(kind: Option<Kind>, graph: &Graph, info: Option<&OnnxInfo>) -> Format {
+    pub(crate) fn new(
+        kind: Option<Kind>,
+        target: Option<&'a target::Target>,
+        graph: &Graph,
+        info: Option<&OnnxInfo>,
+    ) -> Format<'a> {
         let own = OnnxInfo::default();
         let info = info.unwrap_or(&own);
         let is_onnx = kind == Some(Kind::Onnx);
         Format {
+            legality: target.map(|target| Legality::new(target, graph, info)),
             onnx: is_onnx.then(|| Target::new(graph, info)),
             opset: is_onnx.then(|| info.opset()),
             pnnx: kind == Some(Kind::Pnnx),
@@ -31,7 +40,16 @@ impl Format {
 
     /// True if the call cannot be expressed.
     pub(crate) fn forbids(&self, call: &Infer<'_>, result: &Type) -> bool {
-        self.onnx.as_ref().is_some_and(|target| !target.allows(call, result)) || self.pnnx && !pnnx::has_form(call.def)
+        self.onnx.as_ref().is_some_and(|target| !target.allows(call, result))
+            || self.pnnx && !pnnx::has_form(call.def)
+            || self.is_illegal(call, result)
+    }
+
+    /// True if the call should not stay where the graph has it.
+    pub(crate) fn is_illegal(&self, call: &Infer<'_>, result: &Type) -> bool {
+        self.legality
+            .as_ref()
+            .is_some_and(|legality| !legality.allows(call, result))
     }
 
     /// True if substitution may pass through the operator, which no ONNX operator set has, because its body can be

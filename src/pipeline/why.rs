@@ -11,7 +11,7 @@ use crate::graph::Graph;
 use crate::lang::format_expr;
 use crate::op::{Infer, Op};
 use crate::rewrite::{
-    CostModel, Nearest, RuleReport, StopReason, Trial, batch_symbols, encode, extract, nearest_in_egraph,
+    CostModel, Nearest, RuleReport, StopReason, Trial, add_bodies, batch_symbols, encode, extract, nearest_in_egraph,
     nearest_in_graph, saturate_explained, substitute,
 };
 use crate::rule::{Class, Item, PatternNode, Rule, library};
@@ -115,8 +115,7 @@ impl Run<'_> {
             |call: &Infer<'_>, result: &Type| (options.forbidden)(call, result) && !(options.expand)(call.def);
         let model = CostModel {
             forbidden: &forbidden,
-            batch: self.batch,
-            fold_all: options.folding.all,
+            ..options.cost_model(self.batch)
         };
         let limit = self.options.limits.rewrites;
         let (after, done) = substitute(self.graph.clone(), self.selected, limit, &model);
@@ -135,12 +134,11 @@ impl Run<'_> {
     }
 
     fn by_saturation(&self, out: &mut WhyNot) {
-        let model = CostModel {
-            forbidden: self.options.forbidden,
-            batch: self.batch,
-            fold_all: self.options.folding.all,
-        };
+        let model = self.options.cost_model(self.batch);
         let mut encoded = encode(self.graph);
+        if let Some(illegal) = self.options.illegal {
+            add_bodies(&mut encoded, illegal);
+        }
         let saturation = saturate_explained(&mut encoded, self.selected, self.options.limits);
         let report = self.report(&saturation.rules);
         let nearest = nearest_in_egraph(self.graph, &encoded, self.rule);

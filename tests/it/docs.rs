@@ -17,6 +17,7 @@ const README: &str = include_str!("../../README.md");
 const LANGUAGE: &str = include_str!("../../grammar/README.md");
 const RULES: &str = include_str!("../../rules/README.md");
 const OWN_RULES: &str = include_str!("../../docs/own-rules.md");
+const TARGETS: &str = include_str!("../../docs/targets.md");
 const CONTRIBUTING: &str = include_str!("../../CONTRIBUTING.md");
 const BENCHES: &str = include_str!("../../benches/README.md");
 
@@ -60,6 +61,7 @@ fn all(kind: &str) -> Vec<Block> {
     let documents = [
         ("README.md", README),
         ("docs/own-rules.md", OWN_RULES),
+        ("docs/targets.md", TARGETS),
         ("grammar/README.md", LANGUAGE),
         ("rules/README.md", RULES),
         ("CONTRIBUTING.md", CONTRIBUTING),

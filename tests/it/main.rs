@@ -43,6 +43,7 @@ mod shapes;
 mod spellings;
 mod strided;
 mod suggest;
+mod targets;
 mod taso;
 mod tidy;
 mod values;

@@ -266,6 +266,24 @@ wrong."
 "The file `verdicts.lock` beside a rule file is damaged, was merged badly, or was written by another version. Everything
 in it can be recomputed: delete it, and `tautomer verify FILE --lock` writes a new one."
 
+    "T0331" "unknown name in a target"
+"A clause of a target names something that does not exist: an operator, an element type, another target, a file of
+declarations, a rule file or a set of rules, an operand or attribute in a condition. The message suggests similar names.
+
+    target mine {
+      extends onnx
+      only conv, relu, \"com.microsoft::Gelu\"
+      rules \"built-in\", \"mine.rules\"
+    }
+
+Operators have the names of the program language, and declared ones their names in quotes. Paths are relative to the
+file."
+
+    "T0332" "inconsistent target"
+"Parts of a target contradict each other or the format: targets extend each other in a circle, two have one name, no
+operator is left, the operator set lacks a listed operator or is unknown, a condition has no value for any tensor, or a
+cost is not positive."
+
     "T0401" "file cannot be read or written"
 "The system reports an error: the file does not exist, permission is denied, or the disk is full; or a text file is not
 UTF-8."
@@ -308,6 +326,12 @@ written."
 "The result of an optimization differs from its original by more than the rules allow, on random inputs or in the audit
 of everything that the rules made. The message names the rule at fault if it was found. A rule is wrong; without it, the
 result is right: `--skip-rules` leaves it out, and `tautomer verify` shows a counterexample to it."
+
+    "T0411" "not possible on the target"
+"With `optimize --target`, calls that the target does not have are replaced by bodies of composite operators and by
+rules, whatever that costs. Here neither leads to calls that the target has. The message names the reason, the nodes, and
+what would be legal: other element types, fewer axes, fixed shapes (`--shape`), a newer operator set, or a rule of your own
+that replaces the call (`--rules`). The result is written as far as it goes, and the exit code is 1."
 
     "T0501" "invalid file"
 "The file cannot be read, is truncated, or has another format. The message names the file and the reason. Tensor files

@@ -6,6 +6,7 @@
 mod columns;
 mod items;
 mod ops;
+mod targets;
 
 use std::sync::Arc;
 
@@ -15,6 +16,7 @@ use tautomer_tensor::DType;
 pub use columns::*;
 pub use items::*;
 pub use ops::{BinaryOp, UnaryOp, prec};
+pub use targets::*;
 
 /// The index of an expression in its [`Ast`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -5,6 +5,7 @@ mod columns;
 mod expr;
 mod items;
 mod operators;
+mod targets;
 
 use std::sync::Arc;
 

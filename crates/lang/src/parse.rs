@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tautomer_diag::{Diagnostic, Diagnostics, Source, Span};
 
-use super::ast::{Outputs, Program, RuleFile, SchemaText};
+use super::ast::{Outputs, Program, RuleFile, SchemaText, TargetFile};
 use super::build::Builder;
 use super::scan::{MAX_NESTING, Scan, scan};
 use super::syntax::{self, Rule};
@@ -50,6 +50,24 @@ pub fn parse_program(source: Arc<Source>) -> Result<Program, Diagnostics> {
 /// All syntax problems: the first one of each item.
 pub fn parse_rules(source: Arc<Source>) -> Result<RuleFile, Diagnostics> {
     parse(&source, Rule::rule_file, RULE_ITEMS, Builder::rule_file)
+}
+
+/// Parses a file of targets.
+///
+/// ```
+/// use std::sync::Arc;
+/// use tautomer_diag::Source;
+/// use tautomer_lang::parse_targets;
+///
+/// let source = Arc::new(Source::new("a.target", "target small { extends onnx where x.rank <= 4 }"));
+/// assert_eq!(parse_targets(source).unwrap().targets[0].clauses.len(), 2);
+/// ```
+///
+/// # Errors
+///
+/// All syntax problems: the first one of each item.
+pub fn parse_targets(source: Arc<Source>) -> Result<TargetFile, Diagnostics> {
+    parse(&source, Rule::target_file, &["target"], Builder::target_file)
 }
 
 /// Parses the text of a schema: names with types, separated by commas or line ends.

@@ -15,6 +15,7 @@ use super::slips::Slip;
 #[grammar = "../../grammar/expression.pest"]
 #[grammar = "../../grammar/operator.pest"]
 #[grammar = "../../grammar/rule.pest"]
+#[grammar = "../../grammar/target.pest"]
 #[grammar = "../../grammar/script.pest"]
 #[grammar = "../../grammar/columns.pest"]
 struct Grammar;
@@ -115,6 +116,8 @@ fn expected(positives: &[Rule], open: Option<u8>) -> Vec<String> {
             | Rule::column
             | Rule::op_operand
             | Rule::op_attr
+            | Rule::op_ref
+            | Rule::machine_value
                 if !wants(Rule::number) && !wants(Rule::expr) && !wants(Rule::type_expr) =>
             {
                 add("a name");
@@ -136,6 +139,8 @@ fn expected(positives: &[Rule], open: Option<u8>) -> Vec<String> {
             Rule::where_clause | Rule::numerics_clause | Rule::assuming_clause => {
                 add("`where`, `numerics`, `assuming`");
             }
+            Rule::target_decl | Rule::kw_target => add("`target`"),
+            Rule::target_clause => add("a clause such as `only`, `types`, `where`, `rules`"),
             Rule::EOI if positives.len() == 1 => add("the end of the file"),
             _ => {}
         }

@@ -23,10 +23,11 @@ use tautomer_graph::Datum;
 use tautomer_tensor::Tensor;
 
 pub use count::count_nodes;
-pub use export::{Exported, Target, declared_in, export, raise_opset};
+pub use export::{Exported, OLDEST as OLDEST_OPSET, Refusal, Target, declared_in, export, raise_opset, set_opset};
 pub use file::{decode_model, encode_model, read_model, read_model_in, write_model};
 pub use import::{Imported, import, import_in};
 pub use info::{NodeInfo, OnnxInfo};
+pub use schema::NEWEST as NEWEST_OPSET;
 pub use tensor::{TensorError, data_type, dense, dtype_of, from_tensor, to_tensor};
 
 /// Decodes a message, sharing the storage of `bytes` where possible.

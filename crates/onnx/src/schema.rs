@@ -14,7 +14,7 @@ use tautomer_op::AttrValue;
 use tautomer_tensor::DType;
 
 /// The newest operator set in the table.
-pub(super) const NEWEST: i64 = 27;
+pub const NEWEST: i64 = 27;
 
 /// An input or output.
 #[derive(Debug, Clone, Copy)]

@@ -5,6 +5,7 @@ use std::collections::BinaryHeap;
 
 use smallvec::SmallVec;
 
+use super::cost::Price;
 use super::enode::ENode;
 
 /// A class with its candidate e-nodes, cheapest first.
@@ -19,8 +20,8 @@ pub(super) struct Candidate {
     pub(super) enode: ENode,
     /// The indices of the classes of its operands.
     pub(super) children: SmallVec<[u32; 4]>,
-    /// Its cost in picoseconds, excluding its operands.
-    pub(super) cost: u64,
+    /// Its price, excluding its operands.
+    pub(super) cost: Price,
 }
 
 /// All classes, the roots that are always needed, and the uses between them.
@@ -57,10 +58,11 @@ impl Problem {
         &self.users[class as usize]
     }
 
-    pub(super) fn node_cost(&self, class: u32, node: u32) -> u64 {
+    pub(super) fn node_cost(&self, class: u32, node: u32) -> Price {
         let cost = self.node(class, node).cost;
         if self.classes[class as usize].is_static {
-            (cost / STATIC_SHARE).max(u64::from(cost > 0))
+            // What is computed ahead of time need not be a call that may stay.
+            Price::legal((cost.picos / STATIC_SHARE).max(u64::from(cost.picos > 0)))
         } else {
             cost
         }
@@ -68,9 +70,9 @@ impl Problem {
 
     /// For every class, the e-node with the cheapest tree; and a lower bound on the cost of the roots, the longest path
     /// that no choice can avoid.
-    pub(super) fn trees(&self) -> (Vec<Option<u32>>, u64) {
+    pub(super) fn trees(&self) -> (Vec<Option<u32>>, Price) {
         let tree = self.least(|c, n, costs| {
-            let own = self.node_cost(c, n).max(1);
+            let own = self.node_cost(c, n).max(Price::legal(1));
             let children = &self.node(c, n).children;
             children
                 .iter()
@@ -78,7 +80,7 @@ impl Problem {
         });
         let path = self.least(|c, n, costs| {
             let children = &self.node(c, n).children;
-            let longest = children.iter().map(|&k| costs[k as usize]).max().unwrap_or(0);
+            let longest = children.iter().map(|&k| costs[k as usize]).max().unwrap_or_default();
             longest.saturating_add(self.node_cost(c, n))
         });
         let bound = self
@@ -87,7 +89,7 @@ impl Problem {
             .filter_map(|&r| path[r as usize].map(|(_, cost)| cost))
             .max();
         let choice = tree.into_iter().map(|best| best.map(|(n, _)| n)).collect();
-        (choice, bound.unwrap_or(0))
+        (choice, bound.unwrap_or_default())
     }
 
     /// For every class, the e-node with the least cost by `whole`, and that cost. `whole` receives the costs of the
@@ -95,9 +97,9 @@ impl Problem {
     ///
     /// Classes are settled in order of cost, so each e-node is visited once (Knuth's generalization of Dijkstra's
     /// algorithm), and the choice has no cycle.
-    fn least(&self, whole: impl Fn(u32, u32, &[u64]) -> u64) -> Vec<Option<(u32, u64)>> {
-        let mut best: Vec<Option<(u32, u64)>> = vec![None; self.classes.len()];
-        let mut costs: Vec<u64> = vec![u64::MAX; self.classes.len()];
+    fn least(&self, whole: impl Fn(u32, u32, &[Price]) -> Price) -> Vec<Option<(u32, Price)>> {
+        let mut best: Vec<Option<(u32, Price)>> = vec![None; self.classes.len()];
+        let mut costs: Vec<Price> = vec![Price::MAX; self.classes.len()];
         let mut open: Vec<Vec<u32>> = Vec::with_capacity(self.classes.len());
         let mut ready = BinaryHeap::new();
         for (c, class) in self.classes.iter().enumerate() {
@@ -162,8 +164,8 @@ impl Problem {
 
     /// The cost of all classes that a choice needs, each counted once; `None` if the choice has a cycle or lacks a
     /// class.
-    pub(super) fn cost_of(&self, choice: &[Option<u32>]) -> Option<u64> {
-        self.order(choice)?.iter().try_fold(0u64, |sum, &c| {
+    pub(super) fn cost_of(&self, choice: &[Option<u32>]) -> Option<Price> {
+        self.order(choice)?.iter().try_fold(Price::ZERO, |sum, &c| {
             Some(sum.saturating_add(self.node_cost(c, choice[c as usize]?)))
         })
     }

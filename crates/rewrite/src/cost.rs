@@ -19,6 +19,10 @@ use tautomer_tensor::{Atom, Dim, Type};
 pub struct CostModel<'a> {
     /// Calls that the result may contain only where the graph has them already, by operands, attributes and result.
     pub forbidden: &'a dyn Fn(&Infer<'_>, &Type) -> bool,
+    /// Calls of the graph that should not stay: any graph with fewer of them costs less, whatever its calls cost.
+    pub illegal: &'a dyn Fn(&Infer<'_>, &Type) -> bool,
+    /// The time that a call takes, in microseconds.
+    pub micros: &'a dyn Fn(&OpDef, &Cost) -> f64,
     /// Symbols that are assumed to be 1; see [`batch_symbols`].
     pub batch: &'a [Arc<str>],
     /// If true, everything that can be computed ahead of time is, even where that takes more bytes.
@@ -29,8 +33,37 @@ impl Default for CostModel<'_> {
     fn default() -> Self {
         CostModel {
             forbidden: &|_, _| false,
+            illegal: &|_, _| false,
+            micros: &|_, cost| cost.micros(),
             batch: &[],
             fold_all: false,
+        }
+    }
+}
+
+/// What graphs are compared by: first the number of calls that should not stay, then the time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub(super) struct Price {
+    pub(super) illegal: u64,
+    pub(super) picos: u64,
+}
+
+impl Price {
+    pub(super) const ZERO: Price = Price::legal(0);
+    pub(super) const MAX: Price = Price {
+        illegal: u64::MAX,
+        picos: u64::MAX,
+    };
+
+    /// A price without calls that should not stay.
+    pub(super) const fn legal(picos: u64) -> Price {
+        Price { illegal: 0, picos }
+    }
+
+    pub(super) const fn saturating_add(self, other: Price) -> Price {
+        Price {
+            illegal: self.illegal.saturating_add(other.illegal),
+            picos: self.picos.saturating_add(other.picos),
         }
     }
 }
@@ -78,20 +111,18 @@ pub fn batch_symbols(graph: &Graph) -> Vec<Arc<str>> {
 }
 
 /// Costs are integers in picoseconds, so that sums do not depend on their order.
-pub(super) fn picos(cost: Cost) -> u64 {
-    (cost.micros() * 1e6).clamp(0.0, 1e15) as u64
+pub(super) fn picos(micros: f64) -> u64 {
+    (micros * 1e6).clamp(0.0, 1e15) as u64
 }
 
-/// The cost of a forbidden e-node: more than any graph.
-pub(super) const FORBIDDEN: u64 = 1 << 60;
-
 impl CostModel<'_> {
-    /// The cost of one e-node, excluding its children.
-    pub(super) fn enode(&self, egraph: &EGraph, enode: &ENode, result: Id) -> u64 {
+    /// The price of one e-node, excluding its children; `None` if the result may not contain it. `own` says that the
+    /// graph has it.
+    pub(super) fn enode(&self, egraph: &EGraph, enode: &ENode, result: Id, own: bool) -> Option<Price> {
         match enode.head {
-            Head::Input(_) | Head::Param(_) | Head::Const(_) | Head::Attr(_) | Head::Absent => 0,
+            Head::Input(_) | Head::Param(_) | Head::Const(_) | Head::Attr(_) | Head::Absent => Some(Price::ZERO),
             // A tuple costs nothing, but a cost of one keeps cycles of projections and tuples from looking free.
-            Head::Tuple | Head::Proj(_) => 1,
+            Head::Tuple | Head::Proj(_) => Some(Price::legal(1)),
             Head::Op(i) => {
                 let op = egraph.analysis.interner.op_at(i);
                 let attrs = attrs_of(egraph, enode);
@@ -100,10 +131,13 @@ impl CostModel<'_> {
                     .map(|&c| egraph[c].data.fact())
                     .collect();
                 let ty = &egraph[result].data.ty;
-                if self.forbids(op, &facts, &attrs, ty) {
-                    return FORBIDDEN;
+                if !own && holds(self.forbidden, op, &facts, &attrs, ty) {
+                    return None;
                 }
-                picos(self.call(op, &facts, &attrs, ty)).max(1)
+                Some(Price {
+                    illegal: u64::from(own && holds(self.illegal, op, &facts, &attrs, ty)),
+                    picos: picos(self.call(op, &facts, &attrs, ty)).max(1),
+                })
             }
         }
     }
@@ -117,19 +151,7 @@ impl CostModel<'_> {
             .iter()
             .map(|&c| egraph[c].data.fact())
             .collect();
-        self.forbids(op, &facts, &attrs, &egraph[result].data.ty)
-    }
-
-    /// True for a call that rules may not create.
-    fn forbids(&self, op: &Op, operands: &[Fact<'_>], attrs: &[AttrValue], result: &Type) -> bool {
-        let Op::Known(def) = op else { return false };
-        let call = Infer {
-            def,
-            operands,
-            attrs,
-            fresh: &Cell::new(u32::MAX / 2),
-        };
-        (self.forbidden)(&call, result)
+        holds(self.forbidden, op, &facts, &attrs, &egraph[result].data.ty)
     }
 
     /// True for a vertex that rules may not create.
@@ -139,7 +161,7 @@ impl CostModel<'_> {
         };
         let operands = graph.pred(v);
         let facts: SmallVec<[Fact<'_>; 6]> = operands.iter().map(|&u| graph.fact(u)).collect();
-        self.forbids(op, &facts, attrs, graph.ty(v))
+        holds(self.forbidden, op, &facts, attrs, graph.ty(v))
     }
 
     /// The cost of one vertex in picoseconds, whether it is static or not.
@@ -152,7 +174,13 @@ impl CostModel<'_> {
         picos(self.call(op, &facts, attrs, graph.ty(v)))
     }
 
-    fn call(&self, op: &Op, operands: &[Fact<'_>], attrs: &[AttrValue], result: &Type) -> Cost {
+    /// The time that a call takes, in microseconds.
+    fn call(&self, op: &Op, operands: &[Fact<'_>], attrs: &[AttrValue], result: &Type) -> f64 {
+        let (def, cost) = self.work(op, operands, attrs, result);
+        (self.micros)(def, &cost)
+    }
+
+    fn work(&self, op: &Op, operands: &[Fact<'_>], attrs: &[AttrValue], result: &Type) -> (&'static OpDef, Cost) {
         if !self.depends_on_batch(result) && !operands.iter().any(|o| self.depends_on_batch(o.ty)) {
             return call_cost(op, operands, attrs, result);
         }
@@ -181,32 +209,38 @@ impl CostModel<'_> {
     }
 }
 
-fn call_cost(op: &Op, operands: &[Fact<'_>], attrs: &[AttrValue], result: &Type) -> Cost {
-    let fresh = Cell::new(u32::MAX / 2);
-    match op {
-        Op::Known(def) => def.cost.apply(
-            &Infer {
-                def,
-                operands,
-                attrs,
-                fresh: &fresh,
-            },
-            result,
-        ),
-        Op::Opaque(_) => {
-            // Only bytes are counted, since its computation is unknown.
-            static NOTHING: OpDef = OpDef::new("opaque", "An operator the table does not define.");
-            CostRule::Elementwise(0.0).apply(
-                &Infer {
-                    def: &NOTHING,
-                    operands,
-                    attrs: &[],
-                    fresh: &fresh,
-                },
-                result,
-            )
-        }
-    }
+/// True for a call of a known operator for which `test` holds.
+fn holds(
+    test: &dyn Fn(&Infer<'_>, &Type) -> bool,
+    op: &Op,
+    operands: &[Fact<'_>],
+    attrs: &[AttrValue],
+    result: &Type,
+) -> bool {
+    let Op::Known(def) = op else { return false };
+    let call = Infer {
+        def,
+        operands,
+        attrs,
+        fresh: &Cell::new(u32::MAX / 2),
+    };
+    test(&call, result)
+}
+
+fn call_cost(op: &Op, operands: &[Fact<'_>], attrs: &[AttrValue], result: &Type) -> (&'static OpDef, Cost) {
+    // Only bytes are counted for an opaque operator, since its computation is unknown.
+    static NOTHING: OpDef = OpDef::new("opaque", "An operator the table does not define.");
+    let (def, attrs, rule): (&'static OpDef, _, _) = match op {
+        Op::Known(def) => (def, attrs, def.cost),
+        Op::Opaque(_) => (&NOTHING, [].as_slice(), CostRule::Elementwise(0.0)),
+    };
+    let call = Infer {
+        def,
+        operands,
+        attrs,
+        fresh: &Cell::new(u32::MAX / 2),
+    };
+    (def, rule.apply(&call, result))
 }
 
 /// The cost of running a graph. Values that depend only on parameters and constants are computed ahead of time and cost
@@ -214,9 +248,15 @@ fn call_cost(op: &Op, operands: &[Fact<'_>], attrs: &[AttrValue], result: &Type)
 ///
 /// The cost is in microseconds on one core, by the roofline of [`Cost::micros`], with batches of one item.
 pub fn graph_cost(graph: &Graph) -> f64 {
+    graph_cost_by(graph, CostModel::default().micros)
+}
+
+/// Like [`graph_cost`], with the time that each call takes, in microseconds.
+pub fn graph_cost_by(graph: &Graph, micros: &dyn Fn(&OpDef, &Cost) -> f64) -> f64 {
     let batch = batch_symbols(graph);
     let model = CostModel {
         batch: &batch,
+        micros,
         ..CostModel::default()
     };
     let mut total = 0u64;

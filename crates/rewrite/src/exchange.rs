@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::choice::Problem;
+use super::cost::Price;
 use super::enode::Head;
 
 /// The maximum number of passes over all classes.
@@ -121,7 +122,7 @@ impl<'a> Solution<'a> {
         self.choice[class as usize].map_or(&[], |n| self.children((class, n)))
     }
 
-    fn node_cost(&self, (class, node): Move) -> u64 {
+    fn node_cost(&self, (class, node): Move) -> Price {
         self.problem.node_cost(class, node)
     }
 
@@ -163,8 +164,8 @@ impl<'a> Solution<'a> {
 
     /// Adds the uses of operands by the new e-nodes; returns the cost of these e-nodes and of classes that become
     /// needed. `None` if that is too much work, or if an operand has no e-node.
-    fn take(&mut self, moves: &[Move], limit: usize) -> Option<u64> {
-        let mut cost = 0u64;
+    fn take(&mut self, moves: &[Move], limit: usize) -> Option<Price> {
+        let mut cost = Price::ZERO;
         let mut stack: Vec<u32> = Vec::new();
         for &m in moves {
             cost = cost.saturating_add(self.node_cost(m));
@@ -188,8 +189,8 @@ impl<'a> Solution<'a> {
 
     /// Drops the uses of operands by the old e-nodes; returns the cost of these e-nodes and of classes that are no
     /// longer needed. `None` if that is too much work.
-    fn release(&mut self, moves: &[Move], limit: usize) -> Option<u64> {
-        let mut cost = 0u64;
+    fn release(&mut self, moves: &[Move], limit: usize) -> Option<Price> {
+        let mut cost = Price::ZERO;
         let mut stack: Vec<u32> = Vec::new();
         for &m in moves {
             cost = cost.saturating_add(self.node_cost(m));

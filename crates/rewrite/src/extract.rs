@@ -7,7 +7,7 @@ use egg::Id;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::choice::{Candidate, Class, Problem};
-use super::cost::{CostModel, FORBIDDEN};
+use super::cost::{CostModel, Price};
 use super::encode::{Encoded, operands_of};
 use super::enode::ENode;
 use super::exchange::Solution;
@@ -23,7 +23,8 @@ pub struct Extraction {
     pub original: f64,
     /// A lower bound on the cost of every choice.
     pub bound: f64,
-    /// True if the given graph costs more, counting each of its calls, even duplicates.
+    /// True if the given graph costs more, or has more calls that should not stay, counting each of its calls, even
+    /// duplicates.
     pub improves: bool,
 }
 
@@ -45,10 +46,6 @@ pub fn extract(encoded: &Encoded, model: &CostModel<'_>) -> Extraction {
         vertices.push((class, enode.clone()));
         original.entry(class).or_insert(enode);
     }
-    let allowed = CostModel {
-        forbidden: &|_, _| false,
-        ..*model
-    };
     let classes: Vec<Class> = ids
         .iter()
         .map(|&id| {
@@ -56,19 +53,17 @@ pub fn extract(encoded: &Encoded, model: &CostModel<'_>) -> Extraction {
             let mut nodes: Vec<Candidate> = class
                 .nodes
                 .iter()
-                .map(|enode| {
+                .filter_map(|enode| {
                     let children = operands_of(egraph, enode)
                         .iter()
                         .map(|&c| index[&egraph.find(c)])
                         .collect();
-                    let model = if own.contains(enode) { &allowed } else { model };
-                    Candidate {
-                        cost: model.enode(egraph, enode, id),
+                    Some(Candidate {
+                        cost: model.enode(egraph, enode, id, own.contains(enode))?,
                         enode: enode.clone(),
                         children,
-                    }
+                    })
                 })
-                .filter(|c| c.cost < FORBIDDEN)
                 .collect();
             nodes.sort_by(|a, b| a.cost.cmp(&b.cost).then_with(|| a.enode.cmp(&b.enode)));
             Class {
@@ -91,7 +86,7 @@ pub fn extract(encoded: &Encoded, model: &CostModel<'_>) -> Extraction {
         })
         .collect();
     let original_cost = problem.cost_of(&given);
-    let as_given: u64 = vertices
+    let as_given: Price = vertices
         .iter()
         .filter_map(|(class, enode)| {
             let n = problem.classes[*class as usize]
@@ -100,8 +95,8 @@ pub fn extract(encoded: &Encoded, model: &CostModel<'_>) -> Extraction {
                 .position(|n| n.enode == *enode)?;
             Some(problem.node_cost(*class, n as u32))
         })
-        .fold(0, u64::saturating_add);
-    let mut best: Option<(u64, Vec<Option<u32>>)> = None;
+        .fold(Price::ZERO, Price::saturating_add);
+    let mut best: Option<(Price, Vec<Option<u32>>)> = None;
     for start in [given, trees.clone()] {
         let choice = Solution::new(&problem, start, &trees).improved();
         if let Some(cost) = problem.cost_of(&choice)
@@ -110,7 +105,7 @@ pub fn extract(encoded: &Encoded, model: &CostModel<'_>) -> Extraction {
             best = Some((cost, choice));
         }
     }
-    let (cost, choice) = best.unwrap_or((0, trees));
+    let (cost, choice) = best.unwrap_or((Price::ZERO, trees));
     let mut chosen = FxHashMap::default();
     for c in problem.order(&choice).unwrap_or_default() {
         if let Some(n) = choice[c as usize] {
@@ -126,6 +121,6 @@ pub fn extract(encoded: &Encoded, model: &CostModel<'_>) -> Extraction {
     }
 }
 
-fn micros(picos: u64) -> f64 {
-    picos as f64 / 1e6
+fn micros(price: Price) -> f64 {
+    price.picos as f64 / 1e6
 }

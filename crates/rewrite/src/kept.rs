@@ -51,6 +51,7 @@ pub fn kept_from(encoded: &Encoded, saturation: &Saturation, model: &CostModel<'
     }
     let free = CostModel {
         forbidden: &|_, _| false,
+        illegal: &|_, _| false,
         ..*model
     };
     #[expect(clippy::iter_over_hash_type, reason = "counted into ordered sets")]

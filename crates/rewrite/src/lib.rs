@@ -16,13 +16,14 @@ mod extract;
 mod flow;
 mod fold;
 mod kept;
+mod lower;
 mod matching;
 mod nearest;
 mod saturate;
 mod substitute;
 mod trial;
 
-pub use cost::{CostModel, batch_symbols, graph_cost};
+pub use cost::{CostModel, batch_symbols, graph_cost, graph_cost_by};
 pub use decode::decode;
 pub use encode::{Encoded, encode, encode_folding, encode_into};
 pub use enode::{ClassData, ENode, Facts, Head, Interner};
@@ -32,6 +33,7 @@ pub use extract::{Extraction, extract};
 pub use flow::{Unroll, has_flow, loops, resolve_flow};
 pub use fold::{FoldNote, FoldReport, Folding, fold_static};
 pub use kept::{Kept, kept_from};
+pub use lower::{add_bodies, with_bodies};
 pub use nearest::{Nearest, nearest_in_egraph, nearest_in_graph};
 pub use saturate::{
     IterationReport, Limits, RuleReport, Saturation, StopReason, Watch, saturate, saturate_explained, saturate_watched,

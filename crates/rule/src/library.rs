@@ -72,6 +72,22 @@ static SETS: LazyLock<Vec<(&str, Vec<NamedText>)>> = LazyLock::new(|| {
 /// The operators that are declared in files that come with the tool.
 static OPERATORS: LazyLock<Vec<NamedText>> = LazyLock::new(|| vec![shipped!("ops/onnxruntime.ops")]);
 
+/// The targets that come with the tool, one in each file, each after those that it extends.
+static TARGETS: LazyLock<Vec<NamedText>> = LazyLock::new(|| {
+    vec![
+        shipped!("targets/onnx.target"),
+        shipped!("targets/onnx-24.target"),
+        shipped!("targets/onnxruntime.target"),
+        shipped!("targets/tautomer.target"),
+        shipped!("targets/npu.target"),
+    ]
+});
+
+/// Names and texts of the files of targets that are built in.
+pub fn target_files() -> &'static [NamedText] {
+    &TARGETS
+}
+
 /// Names and texts of the files with operators that are built in.
 pub fn operator_files() -> &'static [NamedText] {
     &OPERATORS

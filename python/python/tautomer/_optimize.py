@@ -39,7 +39,7 @@ def target_options(target: int | str | None) -> dict[str, Any]:
         return {"opset": int(target.removeprefix("opset").lstrip(" =:")), "result": "onnx"}
     if target in ("onnx", "pnnx", "taut"):
         return {"result": target}
-    raise ValueError(f"target {target!r}: an operator set, such as 21 or 'opset21', or 'onnx', 'pnnx' or 'taut'")
+    return {"target": str(target)}
 
 
 def optimize(
@@ -69,7 +69,8 @@ def optimize(
     `Result.model` is of the same kind. `rules` are those to use in place of the built-in ones: `tautomer.Rules`, a path,
     a text, the name of a set, or a list of these; `["my.rules", "built-in"]` uses both, as `--rules my.rules` of the
     command line does. Operators that the rules declare may occur in the model. `target` is the operator set to write
-    for. `verdict` leaves out rules with a weaker one: `"proved"`. `shapes` gives inputs shapes:
+    for (`21`, `"opset21"`), a format (`"onnx"`, `"pnnx"`, `"taut"`), or what `tautomer optimize --target` takes:
+    `"onnxruntime"`, `"npu"`, `"mine.target"`; what it does not have is in `report["target"]["illegal"]`. `verdict` leaves out rules with a weaker one: `"proved"`. `shapes` gives inputs shapes:
     `{"x": [1, 3, "h", "w"]}`. `check` is the number of random inputs on which result and original are compared; a wrong
     result is an error. `numerics` is the weakest equality allowed: `"bitwise"`, `"real"`, `"approx(1e-3)"`. `limits`
     bounds the search: `{"iterations": 8}`, `nodes`, `rewrites`. `progress` is called as the work proceeds; `True` shows

@@ -6,7 +6,6 @@ use tautomer_diag::Diagnostic;
 use tautomer_tensor::DType;
 
 use super::super::ast::*;
-use super::super::literal;
 use super::super::syntax::{Pair, Rule};
 use super::Builder;
 
@@ -205,15 +204,9 @@ impl<'s> Builder<'s> {
         let span = self.span(&pair);
         let (mut rule, mut operations) = (None, None);
         for part in pair.into_inner() {
-            let at = self.span(&part);
             match part.as_rule() {
                 Rule::label => rule = Some(self.ident(&part)),
-                Rule::number => match literal::number(part.as_str(), at) {
-                    Ok(ExprKind::Float { value, .. }) => operations = Some(value),
-                    Ok(ExprKind::Int { value, .. }) => operations = Some(value as f64),
-                    Ok(_) => {}
-                    Err(problem) => self.report(problem),
-                },
+                Rule::number => operations = self.real(&part),
                 _ => {}
             }
         }

@@ -27,7 +27,7 @@ use tautomer_op::{AttrValue, Attrs, Infer, Op, OpDef, lookup};
 use tautomer_tensor::Type;
 
 /// The oldest operator set that can be written.
-const OLDEST: i64 = 7;
+pub const OLDEST: i64 = 7;
 
 /// A model made from a graph.
 #[derive(Debug, Clone)]
@@ -139,13 +139,27 @@ fn renders(graph: &Graph, v: VertexId, def: &'static OpDef, attrs: &Attrs, opset
 ///
 /// A model that ONNX Runtime can run stays that way: no call is created for which it has no kernel. If it lacks kernels
 /// for the original model, that restriction does not apply.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub struct Target {
     opset: i64,
     kernels: bool,
 }
 
+/// Why a call cannot be part of a result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Refusal {
+    /// The operator set cannot express it, for this reason.
+    NoForm(String),
+    /// ONNX Runtime has no kernel for it.
+    NoKernel,
+}
+
 impl Target {
+    /// For an operator set; `kernels` says that ONNX Runtime must have kernels for all calls.
+    pub fn at(opset: i64, kernels: bool) -> Target {
+        Target { opset, kernels }
+    }
+
     /// For results derived from this graph, written together with `info`.
     pub fn new(graph: &Graph, info: &OnnxInfo) -> Target {
         let opset = info.opset().clamp(1, NEWEST);
@@ -158,14 +172,41 @@ impl Target {
 
     /// True if the operator set can express the call, with a kernel if that is required.
     pub fn allows(&self, call: &Infer<'_>, result: &Type) -> bool {
+        self.fits(call, result).is_ok()
+    }
+
+    /// Why a call of a graph cannot be written as it is; `None` if it can.
+    pub fn refusal(&self, call: &Infer<'_>, result: &Type) -> Option<Refusal> {
+        let refusal = self.fits(call, result).err()?;
+        // Remainders of floating-point numbers are written in another form; see `say_remainders`.
+        let float = result.as_tensor().is_some_and(|t| t.dtype.is_float());
+        match float && call.def.name == "mod" {
+            true => None,
+            false => Some(refusal),
+        }
+    }
+
+    /// The first newer operator set that can express the call.
+    pub fn newer(&self, call: &Infer<'_>, result: &Type) -> Option<i64> {
+        let fits = |opset: &i64| Target { opset: *opset, ..*self }.allows(call, result);
+        (self.opset.max(OLDEST) + 1..=NEWEST).find(fits)
+    }
+
+    fn fits(&self, call: &Infer<'_>, result: &Type) -> Result<(), Refusal> {
         if call.def.foreign().is_some() {
-            return declared::attributes(call.def, call.attrs).is_ok();
+            return match declared::attributes(call.def, call.attrs) {
+                Ok(_) => Ok(()),
+                Err(why) => Err(Refusal::NoForm(why)),
+            };
         }
         let Some((_, since)) = onnx_name(call.def) else {
-            return false;
+            return Err(Refusal::NoForm("ONNX has no such operator".to_owned()));
         };
         if flow::is_special(call.def) {
-            return since <= self.opset;
+            return match since <= self.opset {
+                true => Ok(()),
+                false => Err(Refusal::NoForm(format!("it needs operator set {since}"))),
+            };
         }
         let mut graph = Graph::new();
         let operands: Vec<VertexId> = call
@@ -177,11 +218,12 @@ impl Target {
                 _ => graph.input("", fact.ty.clone()),
             })
             .collect();
-        match call::render(&graph, call.def, &operands, call.attrs, result, self.opset) {
-            Ok(rendered) => {
-                extents::computable(&rendered.args, self.opset).is_ok() && (rendered.has_kernel || !self.kernels)
-            }
-            Err(_) => false,
+        let rendered =
+            call::render(&graph, call.def, &operands, call.attrs, result, self.opset).map_err(Refusal::NoForm)?;
+        extents::computable(&rendered.args, self.opset).map_err(Refusal::NoForm)?;
+        match rendered.has_kernel || !self.kernels {
+            true => Ok(()),
+            false => Err(Refusal::NoKernel),
         }
     }
 }
@@ -346,7 +388,23 @@ pub fn raise_opset(graph: &Graph, info: &mut OnnxInfo, opset: i64) -> Result<(),
     Ok(())
 }
 
-/// Moves the model to a newer operator set, unless a node that is carried along unread has a different meaning there.
+/// Moves a model to another operator set, newer or older, in which its graph is going to be expressed.
+///
+/// # Errors
+/// It is not between [`OLDEST`] and the newest known one, or a node that is carried along unread has a different meaning
+/// in it.
+pub fn set_opset(graph: &Graph, info: &mut OnnxInfo, opset: i64) -> Result<(), Diagnostics> {
+    if !(OLDEST..=NEWEST).contains(&opset) {
+        let message = format!("operator set {opset} is not between {OLDEST} and {NEWEST}, the newest known");
+        return Err(cannot(message).into());
+    }
+    if opset != info.opset() {
+        raise(graph, info, opset, "it was requested")?;
+    }
+    Ok(())
+}
+
+/// Moves the model to another operator set, unless a node that is carried along unread has a different meaning there.
 fn raise(graph: &Graph, info: &mut OnnxInfo, opset: i64, reason: &str) -> Result<Diagnostic, Diagnostics> {
     let old = info.opset();
     for v in graph.rpo() {

@@ -3,6 +3,7 @@
 use egg::Id;
 
 use super::super::choice::{Candidate, Class};
+use super::super::cost::Price;
 use super::super::enode::ENode;
 use super::*;
 
@@ -17,7 +18,7 @@ fn problem(classes: impl IntoIterator<Item = Vec<(u64, Vec<u32>)>>, roots: &[u32
                 children: children.iter().map(|&c| Id::from(c as usize)).collect(),
             },
             children: children.into(),
-            cost,
+            cost: Price::legal(cost),
         };
         Class {
             nodes: nodes.into_iter().enumerate().map(candidate).collect(),
@@ -35,7 +36,7 @@ fn listed(classes: &[Given], roots: &[u32]) -> Problem {
 fn improved(problem: &Problem, start: &[Option<u32>]) -> (u64, Vec<Option<u32>>) {
     let (trees, _) = problem.trees();
     let choice = Solution::new(problem, start.to_vec(), &trees).improved();
-    (problem.cost_of(&choice).unwrap(), choice)
+    (problem.cost_of(&choice).unwrap().picos, choice)
 }
 
 #[test]
@@ -50,7 +51,7 @@ fn what_is_shared_is_paid_once() {
     ];
     let p = listed(&shared, &[0]);
     let start = [Some(0), Some(1), Some(0), Some(0)];
-    assert_eq!(p.cost_of(&start), Some(11));
+    assert_eq!(p.cost_of(&start), Some(Price::legal(11)));
     assert_eq!(improved(&p, &start).0, 7);
 }
 
@@ -64,7 +65,7 @@ fn cycles_are_refused() {
     assert!(p.order(&choice).is_some());
     let (trees, bound) = p.trees();
     assert!(p.order(&trees).is_some());
-    assert_eq!(bound, 10);
+    assert_eq!(bound, Price::legal(10));
 }
 
 #[test]
@@ -84,7 +85,7 @@ fn exchanges_deep_down_are_found_in_a_long_chain() {
     }
     let p = problem(classes, &[2 * STEPS - 1]);
     let start: Vec<Option<u32>> = vec![Some(0); p.classes.len()];
-    assert_eq!(p.cost_of(&start), Some(u64::from(STEPS) * 2 + 1));
+    assert_eq!(p.cost_of(&start), Some(Price::legal(u64::from(STEPS) * 2 + 1)));
     assert_eq!(improved(&p, &start).0, u64::from(STEPS) + 1);
 }
 
@@ -137,8 +138,8 @@ fn results_of_random_problems_are_valid_and_no_worse() {
         let p = problem(classes, &[n - 1, n - 2]);
         let start = vec![Some(0); n as usize];
         let (cost, choice) = improved(&p, &start);
-        assert_eq!(p.cost_of(&choice), Some(cost));
-        assert!(cost <= p.cost_of(&start).unwrap());
+        assert_eq!(p.cost_of(&choice), Some(Price::legal(cost)));
+        assert!(Price::legal(cost) <= p.cost_of(&start).unwrap());
         let least = (0..counts.iter().product())
             .filter_map(|mut code: usize| {
                 let digits = counts.iter().map(|&k| {
@@ -146,11 +147,11 @@ fn results_of_random_problems_are_valid_and_no_worse() {
                     code /= k;
                     Some(digit as u32)
                 });
-                p.cost_of(&digits.collect::<Vec<_>>())
+                p.cost_of(&digits.collect::<Vec<_>>()).map(|price| price.picos)
             })
             .min();
         assert!(Some(cost) >= least);
-        assert!(p.trees().1 <= least.unwrap());
+        assert!(p.trees().1 <= Price::legal(least.unwrap()));
         optimal += usize::from(Some(cost) == least);
     }
     // Local exchanges are not exact, but nearly so on problems of this size.

@@ -1,0 +1,102 @@
+//! Targets: what a runtime can run.
+
+use std::sync::Arc;
+
+use tautomer_diag::Span;
+
+use super::{Ast, ExprId, Ident};
+
+/// A file of targets.
+#[derive(Debug, Clone)]
+pub struct TargetFile {
+    /// The expressions of all of them.
+    pub ast: Arc<Ast>,
+    /// The targets, in order.
+    pub targets: Vec<TargetDecl>,
+}
+
+/// `target npu { only conv, relu }`
+#[derive(Debug, Clone)]
+pub struct TargetDecl {
+    /// The doc comment, its lines joined.
+    pub doc: Option<String>,
+    /// Its name.
+    pub name: Ident,
+    /// What is said about it, in order.
+    pub clauses: Vec<TargetClause>,
+    /// Its span.
+    pub span: Span,
+}
+
+/// One statement about a target.
+#[derive(Debug, Clone)]
+pub struct TargetClause {
+    /// What it says.
+    pub kind: TargetClauseKind,
+    /// Its span.
+    pub span: Span,
+}
+
+/// The name of an operator, in quotes if it is that of a declared one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OpRef {
+    /// The name.
+    pub name: Ident,
+    /// True if it is in quotes.
+    pub quoted: bool,
+}
+
+/// What a clause of a target says.
+#[derive(Debug, Clone)]
+pub enum TargetClauseKind {
+    /// `extends onnx` or `extends "mine.target"`: everything that another target says.
+    Extends {
+        /// The name or the path.
+        name: Ident,
+        /// True for a path.
+        is_path: bool,
+    },
+    /// `format onnx`
+    Format(Ident),
+    /// `opset 24` or `opset model`
+    Opset(Ident),
+    /// `operators "mine.ops"`: declarations of operators that it has.
+    Operators(Vec<Ident>),
+    /// `only conv, relu`
+    Only(Vec<OpRef>),
+    /// `allow gelu`
+    Allow(Vec<OpRef>),
+    /// `deny einsum`
+    Deny(Vec<OpRef>),
+    /// `types f32, f16 for conv`: element types of all operands and results.
+    Types {
+        /// The element types.
+        names: Vec<Ident>,
+        /// The operators meant; empty for all.
+        operators: Vec<OpRef>,
+    },
+    /// `kernels onnxruntime`: a table of element types.
+    Kernels(Ident),
+    /// `static`: every dimension is a number.
+    Static,
+    /// `where x.rank <= 4`
+    Where {
+        /// What holds for every operand and result `x`, or for the operands and attributes of the operators meant.
+        conditions: Vec<ExprId>,
+        /// The operators meant; empty for all.
+        operators: Vec<OpRef>,
+    },
+    /// `rules "built-in", "mine.rules"`
+    Rules(Vec<Ident>),
+    /// `machine launch = 2, gflops = 50`
+    Machine(Vec<(Ident, f64)>),
+    /// `cost conv, gemm * 0.5`: relative to what they cost otherwise.
+    Cost {
+        /// The operators.
+        operators: Vec<OpRef>,
+        /// The factor.
+        factor: f64,
+        /// Where it is written.
+        factor_span: Span,
+    },
+}
