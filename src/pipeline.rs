@@ -409,6 +409,7 @@ fn normalized(workload: &mut Workload, options: &Options<'_>) -> (FoldReport, bo
             workload.graph = refined;
             again = true;
         }
+        again |= workload.graph.merge_dimensions();
         changed |= again;
         if !again {
             break;

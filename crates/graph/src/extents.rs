@@ -1,10 +1,13 @@
 //! Operands that give dimensions: those that follow from the types of the inputs become attributes.
 
 use std::cell::Cell;
+use std::sync::Arc;
 
+use indexmap::IndexMap;
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::{Graph, VertexId};
+use super::{Graph, Node, VertexId};
 use tautomer_op::{AttrKind, AttrValue, Fact, Infer, OpDef, known_ints};
 use tautomer_tensor::{Atom, Dim, Shape, Type};
 
@@ -48,6 +51,54 @@ impl Graph {
             left[i] = None;
         }
         (!attrs.is_empty()).then_some((left, attrs))
+    }
+
+    /// Lets all users of integers that follow from the same dimensions use one vertex, the one that takes the fewest
+    /// calls to compute. True if any use changed.
+    ///
+    /// ```
+    /// # use tautomer_graph::Graph;
+    /// # use tautomer_op::{Op, lookup};
+    /// # use tautomer_tensor::{DType, Dim, Shape, Type};
+    /// let op = |name| Op::Known(lookup(name).unwrap());
+    /// let mut graph = Graph::new();
+    /// let shape: Shape = [Dim::symbol("n")].into_iter().collect();
+    /// let x = graph.input("x", Type::tensor(DType::F32, shape));
+    /// let y = graph.call(op("relu"), &[x], &[]).unwrap();
+    /// for v in [y, x] {
+    ///     let n = graph.call(op("shape"), &[v], &[]).unwrap();
+    ///     graph.output(n, None);
+    /// }
+    /// assert!(graph.merge_dimensions() && !graph.merge_dimensions());
+    /// assert_eq!(graph.outputs()[0].vertex, graph.outputs()[1].vertex);
+    /// ```
+    pub fn merge_dimensions(&mut self) -> bool {
+        let mut calls: FxHashMap<VertexId, u64> = FxHashMap::default();
+        let mut groups: IndexMap<(Type, Arc<[Dim]>), Vec<VertexId>> = IndexMap::new();
+        for v in self.rpo() {
+            let vertex = self.vertex(v);
+            let own = u64::from(matches!(vertex.node, Node::Call { .. }));
+            let sum = self.pred(v).iter().fold(own, |n, u| n.saturating_add(calls[u]));
+            calls.insert(v, sum);
+            let Some(ints) = vertex.ints.clone().filter(|_| own == 1) else {
+                continue;
+            };
+            if ints.iter().any(|d| d.as_const().is_none()) && ints.iter().all(|d| self.is_bound(d)) {
+                groups.entry((vertex.ty.clone(), ints)).or_default().push(v);
+            }
+        }
+        let mut changed = false;
+        // What takes the fewest calls does not depend on the others, so the graph stays acyclic.
+        for group in groups.into_values() {
+            let Some(&best) = group.iter().min_by_key(|v| calls[v]) else {
+                continue;
+            };
+            for v in group.into_iter().filter(|v| *v != best) {
+                self.replace_uses(v, best);
+                changed = true;
+            }
+        }
+        changed
     }
 
     /// The shape argument of a `reshape` from the shape `from`, in which dimensions that the inputs do not determine

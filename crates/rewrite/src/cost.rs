@@ -68,8 +68,8 @@ impl Price {
     }
 }
 
-/// The symbols for batch sizes: the first dimensions of inputs with at least three axes that occur only on the first
-/// axis of inputs.
+/// The symbols for batch sizes: the first dimensions of inputs with at least three axes, and of sequences of integers
+/// such as tokens and masks, that occur only on the first axis of inputs.
 ///
 /// A model is mostly run on one item at a time, so calls are started more often than a larger batch suggests.
 ///
@@ -79,10 +79,10 @@ impl Price {
 /// # use tautomer_graph::{BuildOptions, build_program};
 /// # use tautomer_lang::parse_program;
 /// # use tautomer_rewrite::batch_symbols;
-/// let text = "fn main(x: f32[n, 3, h, w], y: f32[h, 3, 3], z: f32[m, 3]) { (relu(x), y, z) }";
+/// let text = "fn main(x: f32[n, 3, h, w], y: f32[h, 3, 3], z: f32[m, 3], t: i64[b, s]) { (relu(x), y, z, t) }";
 /// let source = Arc::new(Source::new("example", text));
 /// let graph = build_program(&parse_program(source).unwrap(), &BuildOptions::default()).unwrap();
-/// assert_eq!(batch_symbols(&graph), ["n".into()]);
+/// assert_eq!(batch_symbols(&graph), ["b".into(), "n".into()]);
 /// ```
 pub fn batch_symbols(graph: &Graph) -> Vec<Arc<str>> {
     let symbol = |dim: &Dim| match dim.as_atom() {
@@ -90,12 +90,12 @@ pub fn batch_symbols(graph: &Graph) -> Vec<Arc<str>> {
         _ => None,
     };
     let (mut leading, mut others) = (Vec::new(), Vec::new());
-    for shape in graph
-        .inputs()
-        .iter()
-        .filter_map(|&v| graph.ty(v).as_tensor()?.shape.as_ref())
-    {
-        leading.extend(shape.first().filter(|_| shape.len() > 2).and_then(symbol));
+    for (dtype, shape) in graph.inputs().iter().filter_map(|&v| {
+        let ty = graph.ty(v).as_tensor()?;
+        Some((ty.dtype, ty.shape.as_ref()?))
+    }) {
+        let sequences = shape.len() == 2 && !dtype.is_float() && shape[1].as_const().is_none();
+        leading.extend(shape.first().filter(|_| sequences || shape.len() > 2).and_then(symbol));
         for extent in shape.iter().skip(1) {
             extent.visit_atoms(&mut |atom| {
                 if let Atom::Symbol(name) = atom {

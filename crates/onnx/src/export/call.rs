@@ -496,6 +496,11 @@ fn extents(call: &Call<'_>, op_type: &str, dims: &[Dim]) -> Result<Arg, String> 
                     *d = Dim::Const(1);
                 }
             }
+            // The operand and the list are broadcast together, so ones in front of a list of the same rank say nothing.
+            if shift == Some(0) {
+                let ones = out.iter().take_while(|d| **d == Dim::Const(1)).count();
+                out.drain(..ones.min(out.len().saturating_sub(1)));
+            }
         }
         _ => {}
     }

@@ -38,6 +38,8 @@ pub(super) struct Emitter<'g> {
     pub(super) names: Names,
     /// Names of one-element vectors of dimensions.
     pub(super) computed: HashMap<Dim, String>,
+    /// Vectors of several dimensions.
+    pub(super) lists: HashMap<Vec<Dim>, String>,
     /// Names of the shapes of values.
     pub(super) shapes: HashMap<String, String>,
     /// A value and one of its axes that has the dimension.
@@ -96,6 +98,7 @@ impl<'g> Emitter<'g> {
             opset,
             names,
             computed: HashMap::new(),
+            lists: HashMap::new(),
             shapes: HashMap::new(),
             axes: HashMap::new(),
             ranks: HashMap::new(),

@@ -48,25 +48,72 @@ impl Emitter<'_> {
         if let Some(name) = self.whole(dims) {
             return Ok(name);
         }
+        if let Some(name) = self.lists.get(dims) {
+            return Ok(name.clone());
+        }
         let mut parts = Vec::new();
         let mut known: Vec<i64> = Vec::new();
-        for dim in dims {
+        let mut at = 0;
+        while let Some(dim) = dims.get(at) {
             if let Some(value) = dim.as_const() {
                 known.push(value);
+                at += 1;
                 continue;
             }
             if !known.is_empty() {
                 parts.push(self.constant(Tensor::vector(std::mem::take(&mut known)), "shape"));
             }
-            parts.push(self.extent(dim)?);
+            match self.consecutive(&dims[at..]) {
+                Some((name, length)) => {
+                    parts.push(name);
+                    at += length;
+                }
+                None => {
+                    parts.push(self.extent(dim)?);
+                    at += 1;
+                }
+            }
         }
         if !known.is_empty() {
             parts.push(self.constant(Tensor::vector(known), "shape"));
         }
-        match parts.as_slice() {
-            [one] => Ok(one.clone()),
-            _ => Ok(self.helper("Concat", parts, &[("axis", 0)])),
+        let name = match parts.as_slice() {
+            [one] => one.clone(),
+            _ => self.helper("Concat", parts, &[("axis", 0)]),
+        };
+        self.lists.insert(dims.to_vec(), name.clone());
+        Ok(name)
+    }
+
+    /// One node for the first of these dimensions, if they are consecutive axes of a value: its name, and the number
+    /// of dimensions. `None` unless there are at least two symbolic ones, or if they have been computed one by one.
+    fn consecutive(&mut self, dims: &[Dim]) -> Option<(String, usize)> {
+        if self.opset < SHAPE_OF_AXES {
+            return None;
         }
+        let (value, start) = self.axes.get(dims.first()?)?.clone();
+        let shape = self.ranks.get(&value)?;
+        let same = dims.iter().zip(shape.iter().skip(usize::try_from(start).ok()?));
+        let equal = same.take_while(|(a, b)| a == b).count();
+        let length = 1 + dims[..equal].iter().rposition(|d| d.as_const().is_none())?;
+        let dims = &dims[..length];
+        let mut symbolic = dims.iter().filter(|d| d.as_const().is_none());
+        if symbolic.clone().count() < 2 || symbolic.all(|d| self.computed.contains_key(d)) {
+            return None;
+        }
+        if let Some(name) = self.lists.get(dims) {
+            return Some((name.clone(), length));
+        }
+        let name = match self.whole(dims) {
+            Some(name) => name,
+            None => self.helper(
+                "Shape",
+                vec![value],
+                &[("start", start), ("end", start + length as i64)],
+            ),
+        };
+        self.lists.insert(dims.to_vec(), name.clone());
+        Some((name, length))
     }
 
     /// The name of a scalar of that type with the dimension as its value.

@@ -1,0 +1,294 @@
+"""Transformer exports optimized by Tautomer and by other tools: node counts, and outputs under ONNX Runtime.
+
+    python corpus.py [--models DIR] [--only TEXT] [--exporters LIST] [--peers LIST] [--export-only] [--verbose]
+
+Exports the architectures of corpus_models.py by torch's TorchScript exporter and its dynamo exporter at several opsets
+to DIR (kept: what is there is not exported again), optimizes each model by Tautomer in standard operators (`tautomer`)
+and with ONNX Runtime's operators too (`contrib`), by onnxslim, onnxsim, onnxscript's `optimize_for_ort` and
+`onnxruntime.transformers`, and prints nodes as viewers count them (`Constant` not counted, subgraphs counted), `x` for a
+tool that fails, `!` after a result that differs from the original's, `~` after one that Tautomer changes again in a
+second run. The last lines are geometric means of the ratios to the original, by exporter and by family.
+
+    python3 -m venv VENV && VENV/bin/pip install -r corpus_requirements.txt
+    TAUTOMER=target/release/tautomer VENV/bin/python tests/peers/corpus.py --models DIR
+"""
+
+import argparse
+import math
+import multiprocessing
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import traceback
+import warnings
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TAUTOMER = os.environ.get("TAUTOMER", str(ROOT / "target" / "release" / "tautomer"))
+# `dynamo` names the dynamic dimensions, `auto` lets the exporter find which of them are equal.
+EXPORTERS = ["torchscript-17", "dynamo-18", "dynamo-23", "auto-18", "dynamo-20"]
+PEERS = ["onnxslim", "onnxsim", "optimize_for_ort", "ort_transformers"]
+# Options of each of Tautomer's columns.
+OWN = {
+    "tautomer": ["--opset", "23"],
+    "contrib": ["--opset", "23", "--ops", str(ROOT / "ops" / "onnxruntime.ops"), "--rules", str(ROOT / "rules" / "onnxruntime")],
+}
+# The type of onnxruntime.transformers for each architecture; others are optimized as "bert".
+MODEL_TYPES = {
+    "bart": "bart", "whisper": "bart", "clip": "clip", "gpt2": "gpt2", "phi": "phi", "qwen3": "qwen3", "swin": "swin",
+    "t5": "t5", "unet": "unet", "vit": "vit",
+}
+
+
+def nodes(graph):
+    """The number of nodes of a graph and of its nested graphs, without constants."""
+    count = 0
+    for node in graph.node:
+        count += node.op_type != "Constant"
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                count += nodes(attribute.g)
+            count += sum(nodes(g) for g in attribute.graphs)
+    return count
+
+
+def size(path):
+    """The number of nodes of a model, each call of one of its own functions counted as the nodes of the function."""
+    import onnx
+
+    model = onnx.load(path, load_external_data=False)
+    bodies = {(f.domain, f.name): f for f in model.functions}
+    own = {key: nodes(f) for key, f in bodies.items()}
+    return nodes(model.graph) + sum(own.get((n.domain, n.op_type), 1) - 1 for n in model.graph.node)
+
+
+def export(name, exporter, path):
+    """Writes one architecture by one exporter; the example inputs are beside it."""
+    import numpy
+    import torch
+
+    from corpus_models import ARCHITECTURES
+
+    kind, opset = exporter.rsplit("-", 1)
+    torch.manual_seed(0)
+    model, inputs, axes = ARCHITECTURES[name]()
+    numpy.savez(path.with_suffix(".npz"), **{key: value.numpy() for key, value in inputs.items()})
+    common = dict(input_names=list(inputs), opset_version=int(opset))
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if kind == "torchscript":
+            torch.onnx.export(model, tuple(inputs.values()), str(path), dynamo=False, dynamic_axes=axes, **common)
+        else:
+            dims = {dim: torch.export.Dim(dim) for named in axes.values() for dim in named.values()}
+            found = torch.export.Dim.DYNAMIC
+            shapes = [{a: found if kind == "auto" else dims[dim] for a, dim in axes[key].items()} for key in inputs]
+            shapes = shapes if model.forward.__code__.co_flags & 4 == 0 else grouped(model, shapes)
+            program = torch.onnx.export(
+                model, tuple(inputs.values()), dynamo=True, dynamic_shapes=tuple(shapes), verbose=False, **common
+            )
+            program.save(str(path))
+
+
+def grouped(model, shapes):
+    """The shapes of the inputs, those of a `*` parameter as one member."""
+    named = model.forward.__code__.co_argcount - 1
+    return [*shapes[:named], tuple(shapes[named:])]
+
+
+def by_tautomer(source, target, options):
+    command = [TAUTOMER, "optimize", str(source), "-o", str(target), "--no-check", "-q", *options]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(done.stderr.strip() or "no message")
+
+
+def by_onnxslim(source, target, _name):
+    import onnx
+    import onnxslim
+
+    onnx.save(onnxslim.slim(onnx.load(source)), target)
+
+
+def by_onnxsim(source, target, _name):
+    import onnx
+    import onnxsim
+
+    onnx.save(onnxsim.simplify(onnx.load(source))[0], target)
+
+
+def by_optimize_for_ort(source, target, _name):
+    import onnx_ir
+    from onnxscript.rewriter.ort_fusions import optimize_for_ort
+
+    made = optimize_for_ort(onnx_ir.load(source))
+    onnx_ir.save(made[0] if isinstance(made, tuple) else made, target)
+
+
+def by_ort_transformers(source, target, name):
+    from onnxruntime.transformers import optimizer
+
+    kind = next((kind for prefix, kind in MODEL_TYPES.items() if name.startswith(prefix)), "bert")
+    made = optimizer.optimize_model(str(source), model_type=kind, num_heads=4, hidden_size=32, opt_level=0)
+    made.save_model_to_file(str(target))
+
+
+def results(path, feeds):
+    import onnxruntime as ort
+
+    options = ort.SessionOptions()
+    options.log_severity_level = 4
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.intra_op_num_threads = 1
+    session = ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    known = {i.name for i in session.get_inputs()}
+    return session.run(None, {key: value for key, value in feeds.items() if key in known})
+
+
+def agree(wanted, got):
+    """Whether two lists of results are equal but for rounding, relative to the largest number of each result."""
+    import numpy
+
+    if len(wanted) != len(got):
+        return False
+    for a, b in zip(wanted, got):
+        if a.shape != b.shape or a.dtype != b.dtype:
+            return False
+        scale = max(float(numpy.abs(a).max(initial=0)), 1e-6)
+        if not numpy.allclose(a / scale, b / scale, rtol=0, atol=2e-4, equal_nan=True):
+            return False
+    return True
+
+
+def task(queue, action):
+    sys.stdout = sys.stderr = open(os.devnull, "w", encoding="utf-8")
+    os.dup2(sys.stdout.fileno(), 1)
+    os.dup2(sys.stdout.fileno(), 2)
+    try:
+        queue.put(("ok", action()))
+    except BaseException as error:  # a tool may end the process
+        queue.put(("failed", f"{type(error).__name__}: {error}\n{traceback.format_exc()}"))
+
+
+def apart(action, seconds=300):
+    """The result of an action in a process of its own, or an error after so many seconds."""
+    context = multiprocessing.get_context("fork")
+    queue = context.Queue()
+    process = context.Process(target=task, args=(queue, action))
+    process.start()
+    try:
+        while True:
+            try:
+                state, value = queue.get(timeout=1)
+                break
+            except Exception:
+                seconds -= 1
+                if seconds < 0 or not process.is_alive() and queue.empty():
+                    raise RuntimeError("timed out" if seconds < 0 else "the process ended") from None
+    finally:
+        if process.is_alive() and seconds < 0:
+            process.kill()
+        process.join(5)
+    if state == "failed":
+        raise RuntimeError(value)
+    return value
+
+
+def column(name, source, tool, folder, verbose):
+    """The nodes of a tool's result, and marks."""
+    import numpy
+
+    target = folder / f"{source.stem}.{tool}.onnx"
+    feeds = dict(numpy.load(source.with_suffix(".npz")))
+    try:
+        if tool in OWN:
+            by_tautomer(source, target, OWN[tool])
+        elif not target.exists():
+            apart(lambda: globals()["by_" + tool](source, target, name))
+        count, marks = size(target), ""
+    except Exception as error:
+        if verbose:
+            print(f"{source.stem} {tool}: {error}", file=sys.stderr)
+        return None, "x"
+    try:
+        same = apart(lambda: agree(results(source, feeds), results(target, feeds)))
+        marks += "" if same else "!"
+    except RuntimeError as error:
+        if verbose:
+            print(f"{source.stem} {tool}: {error}", file=sys.stderr)
+        marks += "!"
+    if tool in OWN:
+        with tempfile.TemporaryDirectory() as again:
+            second = pathlib.Path(again) / "again.onnx"
+            try:
+                by_tautomer(target, second, OWN[tool])
+                marks += "" if size(second) == count else "~"
+            except RuntimeError:
+                marks += "~"
+    return count, marks
+
+
+def mean(ratios):
+    return math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else math.nan
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--models", type=pathlib.Path, default=pathlib.Path(tempfile.gettempdir()) / "tautomer-corpus")
+    parser.add_argument("--only", default="", help="names that contain one of these, separated by commas")
+    parser.add_argument("--exporters", default=",".join(EXPORTERS))
+    parser.add_argument("--peers", default=",".join(PEERS), help="the other tools, separated by commas")
+    parser.add_argument("--own", default=",".join(OWN), help="the columns of Tautomer, separated by commas")
+    parser.add_argument("--export-only", action="store_true")
+    parser.add_argument("--verbose", action="store_true", help="print why a tool failed")
+    options = parser.parse_args()
+    options.models.mkdir(parents=True, exist_ok=True)
+    (options.models / "results").mkdir(exist_ok=True)
+
+    import onnxruntime  # noqa: F401  (imported once, for all the processes that are forked)
+    import onnxscript.rewriter.ort_fusions  # noqa: F401
+    import onnxslim  # noqa: F401
+    import torch
+
+    torch.set_num_threads(1)
+    from corpus_models import ARCHITECTURES, FAMILIES
+
+    tools = [tool for tool in options.own.split(",") + options.peers.split(",") if tool]
+    print(f"{'model':<32}{'nodes':>7}" + "".join(f"{tool:>18}" for tool in tools), flush=True)
+    table = []
+    for name in ARCHITECTURES:
+        for exporter in options.exporters.split(","):
+            stem = f"{name}.{exporter}"
+            if not any(text in stem for text in options.only.split(",")):
+                continue
+            source = options.models / f"{stem}.onnx"
+            if not source.exists() and not source.with_suffix(".failed").exists():
+                try:
+                    apart(lambda: export(name, exporter, source), 600)
+                except RuntimeError as error:
+                    source.with_suffix(".failed").write_text(str(error))
+                    source.unlink(missing_ok=True)
+            if not source.exists():
+                print(f"{stem:<32}    not exported", flush=True)
+                continue
+            before = size(source)
+            if options.export_only:
+                print(f"{stem:<32}{before:>7}", flush=True)
+                continue
+            row = [column(name, source, tool, options.models / "results", options.verbose) for tool in tools]
+            table.append((name, exporter, before, dict(zip(tools, row))))
+            cells = "".join(f"{str(count or '') + marks:>18}" for count, marks in row)
+            print(f"{stem:<32}{before:>7}{cells}", flush=True)
+    groups = {"all": lambda n, e: True}
+    groups |= {exporter: lambda n, e, exporter=exporter: e == exporter for exporter in options.exporters.split(",")}
+    groups |= {family: lambda n, e, names=names: n in names for family, names in FAMILIES.items()}
+    print("\ngeometric means of nodes / original (a failure counts as the original)")
+    for group, member in groups.items():
+        rows = [(before, made) for name, exporter, before, made in table if member(name, exporter)]
+        if rows:
+            means = [mean([(made[tool][0] or before) / before for before, made in rows]) for tool in tools]
+            print(f"{group:<32}{len(rows):>7}" + "".join(f"{value:>18.3f}" for value in means))
+
+
+if __name__ == "__main__":
+    main()
