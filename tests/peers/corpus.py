@@ -32,7 +32,7 @@ PEERS = ["onnxslim", "onnxsim", "optimize_for_ort", "ort_transformers"]
 # Options of each of Tautomer's columns.
 OWN = {
     "tautomer": ["--opset", "23"],
-    "contrib": ["--opset", "23", "--ops", str(ROOT / "ops" / "onnxruntime.ops"), "--rules", str(ROOT / "rules" / "onnxruntime")],
+    "contrib": ["--opset", "23", "--rules", "onnxruntime"],
 }
 # The type of onnxruntime.transformers for each architecture; others are optimized as "bert".
 MODEL_TYPES = {

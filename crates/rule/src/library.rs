@@ -66,7 +66,12 @@ static SETS: LazyLock<Vec<(&str, Vec<NamedText>)>> = LazyLock::new(|| {
         shipped!("rules/taso/concat.rules"),
         shipped!("rules/taso/conv.rules"),
     ];
-    vec![("gsl", gsl), ("taso", taso)]
+    let onnxruntime = vec![
+        shipped!("rules/onnxruntime/norm.rules"),
+        shipped!("rules/onnxruntime/activation.rules"),
+        shipped!("rules/onnxruntime/attention.rules"),
+    ];
+    vec![("gsl", gsl), ("taso", taso), ("onnxruntime", onnxruntime)]
 });
 
 /// The operators that are declared in files that come with the tool.
