@@ -157,6 +157,12 @@ def attentions():
     case(op, *past(5, None, None, None), num_heads=2, outputs=(0, 1, 2))
     case(op, *past(5, None, None, None), num_heads=2, outputs=(0, 1, 2), unidirectional=1)
     case(op, *past(1, f(24), None, f(1, 1, 1, 4)), num_heads=2, outputs=(0, 1, 2))
+    op = "Attention"
+    case(op, f(2, 5, 6), f(6, 24), f(24), num_heads=2)
+    case(op, f(2, 5, 6), f(6, 24), f(24), num_heads=4, scale=0.7, unidirectional=1)
+    case(op, f(2, 5, 6), f(6, 24), f(24), num_heads=2, outputs=(0, 1))
+    for shape in [(2, 2, 5, 5), (1, 2, 5, 5), (2, 1, 5, 5), (1, 1, 5, 5)]:
+        case(op, f(2, 5, 6), f(6, 24), f(24), None, None, f(*shape), num_heads=2)
 
 
 def block_quantized():
