@@ -11,7 +11,7 @@ use tautomer_lang::parse_outputs;
 
 use crate::infer::{Root, infer};
 use crate::options::Options;
-use crate::program::{Kind, NodeId, Program};
+use crate::program::{Kind, Node, NodeId, Program};
 use crate::schema::data_type;
 use crate::types::Type;
 
@@ -101,6 +101,20 @@ impl Expressions {
     /// The options that the text was parsed with, which also decide how it is evaluated.
     pub fn options(&self) -> &Options {
         &self.options
+    }
+
+    /// Whether equal rows have equal results: whether no function such as `random` is called.
+    ///
+    /// ```
+    /// use tautomer_columns::{Expressions, schema};
+    ///
+    /// let schema = schema("x: f64").unwrap();
+    /// assert!(Expressions::parse(&schema, "sqrt(x)").unwrap().is_pure());
+    /// assert!(!Expressions::parse(&schema, "x * random()").unwrap().is_pure());
+    /// ```
+    pub fn is_pure(&self) -> bool {
+        let pure = |node: &Node| !matches!(&node.kind, Kind::Call(function, _) if !function.pure_function);
+        self.program.nodes().iter().all(pure)
     }
 
     /// The types, in the order of the expressions.

@@ -27,7 +27,7 @@ pub use expression::Expressions;
 #[cfg(feature = "files")]
 pub use files::{TableFormat, TableReader, TableWriter, describe_schema};
 pub use function::{FunctionInfo, function_names, functions, return_type};
-pub use options::{OnFailure, Options, Overflow};
+pub use options::{FloatOrder, OnFailure, Options, Overflow};
 pub use refused::refused;
 pub use scalar::Scalar;
 pub use schema::schema;

@@ -24,6 +24,17 @@ pub enum OnFailure {
     Null,
 }
 
+/// How comparisons order floats.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum FloatOrder {
+    /// As IEEE 754 compares: NaN is neither equal to a number nor less nor greater, not even to itself.
+    #[default]
+    Partial,
+    /// As SQL engines sort: NaN is equal to the same NaN, and greater than every number, or less if its sign is set.
+    /// The two zeros are equal.
+    Total,
+}
+
 /// Choices of the language and of evaluation.
 ///
 /// ```
@@ -48,6 +59,8 @@ pub struct Options {
     pub division_by_zero: OnFailure,
     /// Arguments without a result, such as text that is not a number.
     pub invalid: OnFailure,
+    /// Comparisons of floats: the operators, their functions, and `is_distinct_from`.
+    pub float_order: FloatOrder,
     /// The seed of `random`.
     pub seed: u64,
 }
@@ -62,6 +75,7 @@ impl Default for Options {
             overflow: Overflow::default(),
             division_by_zero: OnFailure::default(),
             invalid: OnFailure::default(),
+            float_order: FloatOrder::default(),
             seed: 0,
         }
     }

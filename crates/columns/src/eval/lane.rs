@@ -163,6 +163,40 @@ macro_rules! lanes {
     };
 }
 lanes!(I32 i32 u32, I64 i64 u64, F32 f32 u32, F64 f64 u64);
+
+/// Numbers as integers in the same order, where NaN has a place too.
+pub(crate) trait Sortable: Copy {
+    type Key: Copy + PartialOrd;
+    fn key(self) -> Self::Key;
+}
+
+macro_rules! sortable {
+    ($($number:ident)*) => {
+        $(impl Sortable for $number {
+            type Key = $number;
+
+            #[inline(always)]
+            fn key(self) -> $number {
+                self
+            }
+        })*
+    };
+    ($($number:ident as $key:ident shift $shift:literal)*) => {
+        $(impl Sortable for $number {
+            type Key = $key;
+
+            #[inline(always)]
+            fn key(self) -> $key {
+                // The zeros are one value; then the bits of negative numbers, whose order is the reverse, are inverted.
+                let bits = if self == 0.0 { 0 } else { self.to_bits().cast_signed() };
+                bits ^ (bits >> $shift & $key::MAX)
+            }
+        })*
+    };
+}
+sortable!(i32 i64);
+sortable!(f32 as i32 shift 31 f64 as i64 shift 63);
+
 #[expect(
     clippy::single_component_path_imports,
     reason = "a macro made by a macro has a path only so"
@@ -170,7 +204,7 @@ lanes!(I32 i32 u32, I64 i64 u64, F32 f32 u32, F64 f64 u64);
 pub(super) use with_lane;
 
 /// A number of a lane.
-pub(super) trait Number: Copy + Default + Send + Sync + std::fmt::Debug + 'static {
+pub(super) trait Number: Sortable + Copy + Default + Send + Sync + std::fmt::Debug + 'static {
     const LANE: Lane;
     fn tile(tile: &Tile) -> &[Self];
     fn tile_mut(tile: &mut Tile) -> &mut [Self];

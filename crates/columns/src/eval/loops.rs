@@ -5,7 +5,7 @@
 use pulp::Arch;
 
 use super::chain::Operand;
-use super::lane::Number;
+use super::lane::{Number, Sortable};
 use crate::kernels::real::run;
 
 /// Rows of a group.
@@ -119,6 +119,42 @@ fn test_pairs<N: Copy>(arch: Arch, out: &mut [u64], a: Operand<'_, N>, b: Operan
             |b| f(a, b),
         ),
         (Operand::Same(a), Operand::Same(b)) => out.fill(if f(a, b) { !0 } else { 0 }),
+    }
+}
+
+/// The rows where the comparison holds, in an order in which NaN has a place too.
+pub(super) fn compare_sorted<N: Sortable>(
+    arch: Arch,
+    out: &mut [u64],
+    how: Comparison,
+    a: Operand<'_, N>,
+    b: Operand<'_, N>,
+) {
+    match how {
+        Comparison::Equal => test_pairs(
+            arch,
+            out,
+            a,
+            b,
+            #[inline(always)]
+            |a, b| a.key() == b.key(),
+        ),
+        Comparison::Less => test_pairs(
+            arch,
+            out,
+            a,
+            b,
+            #[inline(always)]
+            |a, b| a.key() < b.key(),
+        ),
+        Comparison::LessOrEqual => test_pairs(
+            arch,
+            out,
+            a,
+            b,
+            #[inline(always)]
+            |a, b| a.key() <= b.key(),
+        ),
     }
 }
 

@@ -38,6 +38,7 @@ use crate::types::Type;
 use machine::{Machine, Numbers, run_nodes};
 
 pub use cache::Compiled;
+pub(crate) use lane::Sortable;
 pub use target::{Target, TargetValues};
 
 /// Rows that are computed at once; a column of a tile is at most 8 KiB.

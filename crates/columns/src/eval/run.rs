@@ -20,7 +20,7 @@ use super::macros::{apply, integers, quotient};
 use super::nodes::State;
 use super::target::{Sink, To};
 use crate::kernels::real;
-use crate::options::{OnFailure, Options};
+use crate::options::{FloatOrder, OnFailure, Options};
 use crate::types::Type;
 
 /// The values of a tile, used again for the next.
@@ -243,7 +243,10 @@ impl Runner<'_> {
             Work::Compare(lane, how, opposite, args) => {
                 with_lane!(*lane, N => {
                     let (a, b) = (self.read::<N>(memory, args[0]), self.read::<N>(memory, args[1]));
-                    loops::compare(arch, &mut set, *how, a, b);
+                    match self.options.float_order {
+                        FloatOrder::Partial => loops::compare(arch, &mut set, *how, a, b),
+                        FloatOrder::Total => loops::compare_sorted(arch, &mut set, *how, a, b),
+                    }
                 });
                 if *opposite {
                     set = set.map(|word| !word);

@@ -3,12 +3,15 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, BooleanArray};
+use arrow_array::types::{Float32Type, Float64Type, Int32Type, Int64Type};
+use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, BooleanArray};
 use arrow_buffer::BooleanBuffer;
 
+use crate::eval::Sortable;
 use crate::function::Arg::{Of, T};
 use crate::function::{Function, Kernel, Real, Returns, Signature};
 use crate::kernels::column::{Column, Context, no_case, rows_where, values, with_number, with_primitive};
+use crate::options::FloatOrder;
 use crate::types::{Type, TypeSet};
 
 const BOOL: Returns = Returns::Is(Type::Bool);
@@ -110,20 +113,44 @@ pub(crate) fn equal_rows(ty: Type, a: &ArrayRef, b: &ArrayRef) -> BooleanBuffer 
     }
 }
 
+/// The arguments of a comparison: floats as integers in the same order, if NaN shall have a place in it.
+fn compared(context: &Context<'_>, args: &[ArrayRef]) -> (Type, ArrayRef, ArrayRef) {
+    fn keys<N: ArrowPrimitiveType, K: ArrowPrimitiveType>(array: &ArrayRef) -> ArrayRef
+    where
+        N::Native: Sortable<Key = K::Native>,
+    {
+        Arc::new(array.as_primitive::<N>().unary::<_, K>(Sortable::key))
+    }
+    match (context.options.float_order, context.args[0]) {
+        (FloatOrder::Total, Type::Float32) => {
+            let keys = keys::<Float32Type, Int32Type>;
+            (Type::Int32, keys(&args[0]), keys(&args[1]))
+        }
+        (FloatOrder::Total, Type::Float64) => {
+            let keys = keys::<Float64Type, Int64Type>;
+            (Type::Int64, keys(&args[0]), keys(&args[1]))
+        }
+        (_, ty) => (ty, Arc::clone(&args[0]), Arc::clone(&args[1])),
+    }
+}
+
 fn equal(context: &Context<'_>, args: &[ArrayRef]) -> Column {
-    column(equal_rows(context.args[0], &args[0], &args[1]))
+    let (ty, a, b) = compared(context, args);
+    column(equal_rows(ty, &a, &b))
 }
 
 fn not_equal(context: &Context<'_>, args: &[ArrayRef]) -> Column {
-    column(!&equal_rows(context.args[0], &args[0], &args[1]))
+    let (ty, a, b) = compared(context, args);
+    column(!&equal_rows(ty, &a, &b))
 }
 
 /// A comparison of values of one type.
 macro_rules! ordered {
     ($name:ident, $op:tt) => {
         fn $name(context: &Context<'_>, args: &[ArrayRef]) -> Column {
-            let (a, b) = (&args[0], &args[1]);
-            column(match context.args[0] {
+            let (ty, a, b) = compared(context, args);
+            let (a, b) = (&a, &b);
+            column(match ty {
                 Type::Bool => {
                     let (a, b) = (a.as_boolean(), b.as_boolean());
                     BooleanBuffer::collect_bool(a.len(), |row| a.value(row) $op b.value(row))
@@ -151,7 +178,8 @@ fn same_or_both_null(context: &Context<'_>, args: &[ArrayRef]) -> BooleanBuffer 
     let (a, b) = (validity(&args[0]), validity(&args[1]));
     let both = &a & &b;
     let neither = !&(&a | &b);
-    &(&both & &equal_rows(context.args[0], &args[0], &args[1])) | &neither
+    let (ty, a, b) = compared(context, args);
+    &(&both & &equal_rows(ty, &a, &b)) | &neither
 }
 
 /// The rows that are not null and are, or are not, different from zero.

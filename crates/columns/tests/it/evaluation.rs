@@ -6,7 +6,9 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::*;
 use arrow_array::*;
 use arrow_schema::DataType;
-use tautomer_columns::{Expressions, Filter, OnFailure, Options, Overflow, Projector, Scalar, Selection, schema};
+use tautomer_columns::{
+    Expressions, Filter, FloatOrder, OnFailure, Options, Overflow, Projector, Scalar, Selection, schema,
+};
 
 use crate::{batch, column, eval, eval_with, problem};
 
@@ -449,4 +451,52 @@ fn scalar_calls_agree_with_arrays() {
         problem(Scalar::compile("castVARCHAR(x, 3i64) == 'a'", &["x"])).0,
         "T0705"
     );
+}
+
+#[test]
+fn floats_have_an_order_with_nan_as_an_option() {
+    let numbers = [f64::NEG_INFINITY, -1.0, -0.0, 0.0, 1.0, f64::INFINITY, f64::NAN];
+    let mut sorted = vec![-f64::NAN];
+    sorted.extend(numbers);
+    // Every pair; the two zeros, at 3 and 4, are one place in the order.
+    let place = |at: usize| if at == 4 { 3 } else { at };
+    let pairs: Vec<(usize, usize)> = (0..8).flat_map(|a| (0..8).map(move |b| (a, b))).collect();
+    let schema = schema("x: f64, y: f64, u: f32, v: f32").unwrap();
+    let column = |of: fn(&(usize, usize)) -> usize| pairs.iter().map(|pair| sorted[of(pair)]).collect::<Vec<_>>();
+    let (x, y) = (column(|pair| pair.0), column(|pair| pair.1));
+    let single = |values: &[f64]| values.iter().map(|&value| value as f32).collect::<Vec<_>>();
+    let columns: Vec<ArrayRef> = vec![
+        Arc::new(Float64Array::from(x.clone())),
+        Arc::new(Float64Array::from(y.clone())),
+        Arc::new(Float32Array::from(single(&x))),
+        Arc::new(Float32Array::from(single(&y))),
+    ];
+    let batch = RecordBatch::try_new(Arc::clone(&schema), columns).unwrap();
+    let options = Options {
+        float_order: FloatOrder::Total,
+        ..Options::default()
+    };
+    type Test = fn(usize, usize) -> bool;
+    let tests: [(&str, Test); 6] = [
+        ("==", |a, b| a == b),
+        ("!=", |a, b| a != b),
+        ("<", |a, b| a < b),
+        ("<=", |a, b| a <= b),
+        (">", |a, b| a > b),
+        (">=", |a, b| a >= b),
+    ];
+    for (operator, test) in tests {
+        let wanted: BooleanArray = pairs.iter().map(|&(a, b)| Some(test(place(a), place(b)))).collect();
+        let text = format!("x {operator} y; u {operator} v");
+        let expressions = Expressions::parse_with(&schema, &text, &options).unwrap();
+        let projector = Projector::make(&[expressions]).unwrap();
+        for outputs in [
+            projector.evaluate(&batch).unwrap(),
+            projector.evaluate_nodes(&batch).unwrap(),
+        ] {
+            for output in outputs {
+                assert_eq!(output.as_boolean(), &wanted, "{operator}");
+            }
+        }
+    }
 }

@@ -6,7 +6,9 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::*;
 use arrow_array::*;
 use proptest::prelude::*;
-use tautomer_columns::{Compiled, Expressions, OnFailure, Options, Overflow, Projector, Target, TargetValues, schema};
+use tautomer_columns::{
+    Compiled, Expressions, FloatOrder, OnFailure, Options, Overflow, Projector, Target, TargetValues, schema,
+};
 use tautomer_diag::Diagnostics;
 
 const COLUMNS: &str = "a: f64, b: f64, d: f64 not null, s: f32, t: f32 not null, i: i32, j: i32 not null, \
@@ -216,6 +218,7 @@ fn options(choice: usize) -> Options {
         overflow: [Overflow::Wrap, Overflow::Wrap, Overflow::Null, Overflow::Error][choice % 4],
         division_by_zero: [OnFailure::Null, OnFailure::Error][choice / 4 % 2],
         invalid: OnFailure::Null,
+        float_order: [FloatOrder::Partial, FloatOrder::Total][choice / 8 % 2],
         ..Options::default()
     }
 }
@@ -229,7 +232,7 @@ proptest! {
         seed in 1u64..,
         offset in 0usize..70,
         count in prop_oneof![Just(0), 1usize..70, 1000usize..1100, 2040usize..2200],
-        choice in 0usize..8,
+        choice in 0usize..16,
     ) {
         let batch = columns(seed, offset, count);
         let mut tape = Tape(&tape);
