@@ -25,6 +25,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("pnnx", &["tensor", "diag", "lang", "op", "graph", "files"]),
     ("taso", &["diag", "lang", "rule"]),
     ("columns", &["tensor", "diag", "lang"]),
+    ("datafusion", &["diag", "columns"]),
     ("testing", &[]),
 ];
 

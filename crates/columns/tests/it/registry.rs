@@ -205,6 +205,10 @@ fn tests_of_the_coverage_page_exist() {
         include_str!("../../src/kernels/real.rs"),
         include_str!("../../src/simplify.rs"),
         include_str!("../../../../tests/eval.rs"),
+        include_str!("../../../datafusion/tests/it/codec.rs"),
+        include_str!("../../../datafusion/tests/it/differential.rs"),
+        include_str!("../../../datafusion/tests/it/function.rs"),
+        include_str!("../../../datafusion/tests/it/sql.rs"),
     ];
     let mut count = 0;
     for row in page
