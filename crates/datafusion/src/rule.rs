@@ -12,7 +12,7 @@ use datafusion_physical_expr::expressions::{
     BinaryExpr, CaseExpr, CastExpr, InListExpr, IsNotNullExpr, IsNullExpr, LikeExpr, NegativeExpr, NotExpr, TryCastExpr,
 };
 use datafusion_physical_expr::projection::ProjectionExpr;
-use datafusion_physical_expr::{PhysicalExpr, ScalarFunctionExpr, conjunction, split_conjunction};
+use datafusion_physical_expr::{Partitioning, PhysicalExpr, ScalarFunctionExpr, conjunction, split_conjunction};
 use datafusion_physical_optimizer::PhysicalOptimizerRule;
 use datafusion_physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion_physical_plan::aggregates::AggregateExec;
@@ -182,7 +182,15 @@ fn has_properties_of(new: &Arc<dyn ExecutionPlan>, old: &Arc<dyn ExecutionPlan>)
         && a.oeq_class() == b.oeq_class()
         && a.eq_group().iter().eq(b.eq_group().iter())
         && a.constants() == b.constants()
-        && new.output_partitioning() == old.output_partitioning()
+        && same_partitions(new.output_partitioning(), old.output_partitioning())
+}
+
+/// Whether partitions are the same; those of an unknown kind are never equal by `==`.
+fn same_partitions(a: &Partitioning, b: &Partitioning) -> bool {
+    match (a, b) {
+        (Partitioning::UnknownPartitioning(a), Partitioning::UnknownPartitioning(b)) => a == b,
+        (a, b) => a == b,
+    }
 }
 
 /// The expression with its runs fused; `None` if there are none.

@@ -362,7 +362,6 @@ impl Translator<'_> {
         }
         let is = |function: Arc<datafusion_expr::ScalarUDF>| *call.fun() == *function;
         let name = match call.name() {
-            "sqrt" if is(math::sqrt()) => "sqrt",
             "abs" if is(math::abs()) => "abs",
             "floor" if is(math::floor()) => "floor",
             "ceil" if is(math::ceil()) => "ceil",

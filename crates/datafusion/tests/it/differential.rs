@@ -270,6 +270,8 @@ fn check(context: &SessionContext, tape: &[u8], seed: u64, offset: usize, rows: 
             );
         }
         (Err(_), Err(_)) => {}
+        // DataFusion computes constant branches of a batch without rows, too.
+        (Ok(_), Err(_)) if rows == 0 => {}
         (found, wanted) => prop_assert!(false, "{text}\n{fused}\n{found:?} and {wanted:?}"),
     }
     Ok(())
