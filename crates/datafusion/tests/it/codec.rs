@@ -1,7 +1,8 @@
 //! Plans that travel as Protobuf messages.
 
+use datafusion::dataframe::DataFrameWriteOptions;
 use datafusion::physical_plan::{collect, displayable};
-use datafusion::prelude::{ParquetReadOptions, SessionContext};
+use datafusion::prelude::{CsvReadOptions, SessionContext};
 use datafusion_proto::bytes::{
     logical_plan_from_bytes_with_extension_codec, logical_plan_to_bytes_with_extension_codec,
     physical_plan_from_bytes_with_extension_codec, physical_plan_to_bytes_with_extension_codec,
@@ -10,23 +11,25 @@ use datafusion_proto::logical_plan::LogicalExtensionCodec;
 use datafusion_proto::physical_plan::PhysicalExtensionCodec;
 use tautomer_datafusion::{ExpressionFunction, LogicalCodec, Options, PhysicalCodec};
 
-use crate::lineitem::{QUERIES, lineitem, write};
+use crate::lineitem::{QUERIES, lineitem};
 use crate::{run, session};
 
 const CALL: &str = "SELECT l_orderkey, \
                     tautomer('if(l_tax > 0.02, q * l_tax, 0)', l_tax, named_struct('q', l_quantity + 1)) \
                     AS r FROM lineitem";
 
+/// A session with rows in a file, of a format that codecs know without further features.
 async fn with_file(fused: bool) -> (SessionContext, tempfile::TempDir) {
     let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("lineitem.parquet");
-    write(&path, &lineitem(2000));
+    let path = directory.path().join("lineitem.csv");
+    let (path, batch) = (path.to_str().unwrap(), lineitem(2000));
     let context = session(fused);
-    let options = ParquetReadOptions::default();
-    context
-        .register_parquet("lineitem", path.to_str().unwrap(), options)
+    let rows = context.read_batch(batch.clone()).unwrap();
+    rows.write_csv(path, DataFrameWriteOptions::new().with_single_file_output(true), None)
         .await
         .unwrap();
+    let options = CsvReadOptions::new().schema(batch.schema_ref());
+    context.register_csv("lineitem", path, options).await.unwrap();
     (context, directory)
 }
 
