@@ -1,7 +1,7 @@
 //! Random expressions, computed by DataFusion and by what the rule makes of them: the same values, nulls and errors.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float32Type, Float64Type};
@@ -236,16 +236,18 @@ fn fused(expr: &Arc<dyn PhysicalExpr>, batch: &RecordBatch) -> Arc<dyn PhysicalE
 static CASES: AtomicUsize = AtomicUsize::new(0);
 static FUSED: AtomicUsize = AtomicUsize::new(0);
 
-fn check(context: &SessionContext, tape: &[u8], seed: u64, offset: usize, rows: usize) -> Result<(), TestCaseError> {
+static CONTEXT: LazyLock<SessionContext> = LazyLock::new(SessionContext::new);
+
+fn check(tape: &[u8], seed: u64, offset: usize, rows: usize) -> Result<(), TestCaseError> {
     let batch = columns(seed, offset + rows).slice(offset, rows);
     let mut tape = Tape(tape);
     let ty = tape.of(&["f64", "bool", "i64", "i32", "f32"]);
     let text = expression(&mut tape, ty, 4, false);
     let schema = DFSchema::try_from(batch.schema()).unwrap();
-    let parsed = context
+    let parsed = CONTEXT
         .parse_sql_expr(&text, &schema)
         .unwrap_or_else(|error| panic!("{text}\n{error}"));
-    let plain = context
+    let plain = CONTEXT
         .create_physical_expr(parsed, &schema)
         .unwrap_or_else(|error| panic!("{text}\n{error}"));
     let fused = fused(&plain, &batch);
@@ -277,22 +279,23 @@ fn check(context: &SessionContext, tape: &[u8], seed: u64, offset: usize, rows: 
     Ok(())
 }
 
+proptest! {
+    #![proptest_config(tautomer_testing::random_cases(600))]
+
+    fn cases(
+        tape in prop::collection::vec(any::<u8>(), 4..100),
+        seed in 1u64..,
+        offset in 0usize..70,
+        rows in prop_oneof![Just(0), 1usize..70, 1000usize..1100],
+    ) {
+        check(&tape, seed, offset, rows)?;
+    }
+}
+
+/// On a thread with a stack for DataFusion's recursive functions without optimization.
 #[test]
 fn random_expressions_have_the_same_values() {
-    let thread = std::thread::Builder::new().stack_size(64 << 20).spawn(|| {
-        let context = SessionContext::new();
-        let strategy = (
-            prop::collection::vec(any::<u8>(), 4..100),
-            1u64..,
-            0usize..70,
-            prop_oneof![Just(0), 1usize..70, 1000usize..1100],
-        );
-        let mut runner = proptest::test_runner::TestRunner::new(tautomer_testing::random_cases(600));
-        let found = runner.run(&strategy, |(tape, seed, offset, rows)| {
-            check(&context, &tape, seed, offset, rows)
-        });
-        found.unwrap_or_else(|problem| panic!("{problem}"));
-    });
+    let thread = std::thread::Builder::new().stack_size(64 << 20).spawn(cases);
     thread.unwrap().join().unwrap();
     let (cases, fused) = (CASES.load(Ordering::Relaxed), FUSED.load(Ordering::Relaxed));
     assert!(2 * fused > cases, "only {fused} of {cases} expressions were fused");

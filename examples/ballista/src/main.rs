@@ -18,7 +18,7 @@ use datafusion::execution::{SessionState, SessionStateBuilder};
 use datafusion::prelude::{ParquetReadOptions, SessionConfig, SessionContext};
 use tautomer_datafusion::{ExpressionFunction, FuseExpressions, LogicalCodec, PhysicalCodec, optimizer_rules};
 
-#[path = "../../tests/it/lineitem.rs"]
+#[path = "../../../crates/datafusion/tests/it/lineitem.rs"]
 mod lineitem;
 
 /// The files, and the rows of each.
