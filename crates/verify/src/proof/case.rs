@@ -285,9 +285,14 @@ impl Case {
             return Ok(quotient);
         }
         let quotient = self.symbol(Made::Quotient(dim.clone(), divisor.clone()));
+        let equation = dim - divisor * quotient.clone();
+        // An equation that defines no symbol is kept as two inequalities.
+        if self.known_zero(&equation) == Some(true) {
+            return Ok(quotient);
+        }
         let mut next = self.facts.borrow().unscoped();
-        next.add(quotient.clone());
-        next.equate(&(dim - divisor * quotient), &is_position);
+        next.add(quotient);
+        next.equate(&equation, &is_position);
         self.aside.borrow_mut().push(next);
         Err(Stop::Divided)
     }

@@ -25,8 +25,9 @@ pub(super) type Product = Vec<(Factor, i32)>;
 pub(super) enum Factor {
     /// An integer: a dimension, an index, or an expression of them.
     Size(Atom),
-    /// The element of a leaf at a row-major position.
-    Element(u32, Dim),
+    /// The element of a leaf at a row-major position, or at an index for each axis of a dimension other than 1: all
+    /// elements of a leaf in one case are written in the same way.
+    Element(u32, Vec<Dim>),
     /// A function of numbers, about which only the laws in [`super::laws`] are known.
     Apply(Fun, Vec<Expr>),
     /// One divided by a sum.
@@ -442,7 +443,7 @@ impl Factor {
         };
         let out = match self {
             Factor::Size(atom) => Expr::of_dim(&dim(&Dim::atom(atom.clone()))),
-            Factor::Element(leaf, at) => Expr::factor(Factor::Element(*leaf, dim(at))),
+            Factor::Element(leaf, at) => Expr::factor(Factor::Element(*leaf, at.iter().map(&mut dim).collect())),
             Factor::Apply(fun, args) => {
                 let mapped: Vec<Option<Expr>> = args.iter().map(|a| a.mapped(f)).collect();
                 if mapped.iter().all(Option::is_none) {
@@ -491,7 +492,7 @@ impl Factor {
     fn visit(&self, f: &mut dyn FnMut(&Dim)) {
         match self {
             Factor::Size(atom) => f(&Dim::atom(atom.clone())),
-            Factor::Element(_, at) => f(at),
+            Factor::Element(_, at) => at.iter().for_each(f),
             Factor::Apply(_, args) => args.iter().for_each(|a| a.visit(f)),
             Factor::Inverse(sum) => sum.visit(f),
             Factor::Fold(fold) => {
@@ -549,7 +550,7 @@ impl fmt::Display for Factor {
         let list = |all: &mut dyn Iterator<Item = String>| all.collect::<Vec<_>>().join(", ");
         match self {
             Factor::Size(atom) => write!(f, "{}", Dim::atom(atom.clone())),
-            Factor::Element(leaf, at) => write!(f, "x{leaf}[{at}]"),
+            Factor::Element(leaf, at) => write!(f, "x{leaf}[{}]", list(&mut at.iter().map(ToString::to_string))),
             Factor::Apply(fun, args) => write!(f, "{fun}({})", list(&mut args.iter().map(ToString::to_string))),
             Factor::Inverse(sum) => write!(f, "1/({sum})"),
             Factor::Fold(fold) => {

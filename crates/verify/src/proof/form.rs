@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use super::case::Case;
 use super::facts::{Effort, Facts};
+use super::scope::symbol_name;
 use crate::instance::recipe::{Recipe, Step, add, fill};
 use tautomer_graph::{Graph, Node, VertexId};
 use tautomer_op::{AttrDef, AttrKind, AttrValue, OpTraits};
@@ -108,14 +109,17 @@ impl Form {
                         if !FREE.contains(&declared.name) {
                             continue;
                         }
-                        let symbol = |k: usize| Dim::symbol(&format!("{}{i}.{k}", declared.name));
+                        let symbol = |k: usize| Dim::symbol(&symbol_name(declared.name, i, k));
                         match value {
-                            Some(AttrValue::Int(d)) => *d = symbol(0),
+                            // An attribute that has the value of another one has its symbols already.
+                            Some(AttrValue::Int(d)) if d.as_const().is_some() => *d = symbol(0),
                             Some(AttrValue::Ints(list)) => {
                                 // In `shape`, 0 and -1 are not dimensions, and stay as they are.
                                 let written = |d: &Dim| declared.name == "shape" && d.as_const().is_none_or(|n| n <= 0);
                                 for (k, d) in list.iter_mut().enumerate().filter(|(_, d)| !written(d)) {
-                                    *d = symbol(k);
+                                    if d.as_const().is_some() {
+                                        *d = symbol(k);
+                                    }
                                 }
                             }
                             _ => {}

@@ -36,6 +36,9 @@ const DEPTH: usize = 400;
 /// Limit on the parts of an element: where values are used more than once, expressions grow exponentially.
 const LONGEST: usize = 20_000;
 
+/// Limit on the terms of the product of a leaf's dimensions, up to which its elements are at row-major positions.
+const ROW_MAJOR: usize = 4;
+
 /// The meanings of the vertices of one graph in one case.
 pub(super) struct Meaning<'a> {
     pub(super) graph: &'a Graph,
@@ -439,11 +442,18 @@ impl<'a> Meaning<'a> {
 
     fn leaf(&self, v: VertexId, at: &At) -> Res<Cases> {
         let number = *self.leaves.get(&v).ok_or_else(|| open("only one side has this leaf"))?;
-        let flat = self.flat(at, &self.shape(v)?);
-        Ok(single(Expr::factor(Factor::Element(
-            number,
-            self.case.simplified(&flat),
-        ))))
+        let shape = self.shape(v)?;
+        // A row-major position is the same after a reshape, but multiplies out sums of sizes.
+        let terms = shape.iter().skip(1).map(|d| d.term_count().max(1)).product::<usize>();
+        let place = if terms <= ROW_MAJOR {
+            vec![self.flat(at, &shape)]
+        } else {
+            let index = self.index(at, &shape).into_iter().zip(&shape);
+            let alone = |d: &Dim| self.case.known_zero(&(d.clone() - Dim::Const(1))) == Some(true);
+            index.filter(|(_, d)| !alone(d)).map(|(i, _)| i).collect()
+        };
+        let place = place.iter().map(|d| self.case.simplified(d)).collect();
+        Ok(single(Expr::factor(Factor::Element(number, place))))
     }
 
     fn constant(&self, v: VertexId, tensor: &Tensor, at: &At) -> Res<Cases> {

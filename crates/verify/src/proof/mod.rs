@@ -169,10 +169,17 @@ impl AtLevel<'_> {
     /// The distinct forms of the instances at which the sides agree.
     fn forms(&self, second: bool) -> Vec<Prepared> {
         let mut seen: FxHashSet<Recipe> = FxHashSet::default();
+        let floats_alike = self.scope.ignores_float_types();
+        let key = |recipe: &Recipe| {
+            let form = Form::of(recipe);
+            if floats_alike {
+                Scope::with_one_float_type(form.key())
+            } else {
+                form.key().clone()
+            }
+        };
         let forms = self.task.agreeing.iter().filter_map(|r| self.prepared(r, second));
-        let mut forms: Vec<Prepared> = forms
-            .filter(|p| seen.insert(Form::of(&p.recipe).key().clone()))
-            .collect();
+        let mut forms: Vec<Prepared> = forms.filter(|p| seen.insert(key(&p.recipe))).collect();
         forms.sort_by_key(|p| Form::of(&p.recipe).ranks().sum::<usize>());
         forms
     }
@@ -200,29 +207,34 @@ impl AtLevel<'_> {
         // If both sides treat each axis alone, a proof for two axes holds for more.
         let is_small = |form: &Form| !form.axes_alone() || form.ranks().all(|rank| rank <= 2);
         let mut axes_alone = self.scope.ignores_ranks();
-        let ranks = if axes_alone && forms.iter().all(|p| Form::of(&p.recipe).axes_alone()) {
+        let elementwise = axes_alone && forms.iter().all(|p| Form::of(&p.recipe).axes_alone());
+        let mut ranks = if elementwise {
             None
         } else {
             self.at_all_ranks(&forms, &mut coverage)
         };
-        let mut large = Vec::new();
+        let (mut large, mut left_out) = (Vec::new(), Vec::new());
         for prepared in &forms {
             let form = Form::of(&prepared.recipe);
             if ranks.is_some() {
                 // The proved forms stand for those at larger ranks.
                 axes_alone = false;
             } else if is_small(&form) {
-                axes_alone &= self.required(&form, &given, &mut coverage)? && form.axes_alone();
+                let alone = self.required_or_left_out(prepared, &given, &mut coverage, &mut left_out)?;
+                axes_alone &= alone && form.axes_alone();
             } else {
-                large.push(form);
+                large.push(prepared);
             }
         }
         axes_alone = axes_alone && self.holds_for_two_axes(&forms, &given);
+        if elementwise && !axes_alone && left_out.is_empty() {
+            ranks = self.at_all_ranks(&forms, &mut coverage);
+        }
         if axes_alone || ranks == Some(Ranks::All) {
             coverage.any_rank = true;
-        } else {
-            for form in &large {
-                self.required(form, &given, &mut coverage)?;
+        } else if ranks.is_none() {
+            for prepared in &large {
+                self.required_or_left_out(prepared, &given, &mut coverage, &mut left_out)?;
             }
         }
         if coverage.forms == 0 {
@@ -230,8 +242,12 @@ impl AtLevel<'_> {
         }
         coverage.ranks.0 = coverage.ranks.0.min(coverage.ranks.1);
         self.again_with_other_numbers(&forms)?;
-        self.refused(&given)?;
+        let refused = self.refused(&given)?;
+        let limited = left_out.len() + refused;
+        forms.retain(|p| !left_out.contains(&p.recipe));
         let all_words = self.words(&mut forms);
+        // Numbers that a condition keeps near a literal are taken for that literal.
+        coverage.rounded |= self.scope.is_near_one_number(&|_| true);
         coverage.ledger = self.scope.ledger(
             &forms,
             &Found {
@@ -239,6 +255,8 @@ impl AtLevel<'_> {
                 ranks,
                 all_types: self.task.all_types,
                 all_words,
+                rounded: coverage.rounded,
+                limited,
                 tokens: given.tokens.to_vec(),
             },
         );
@@ -259,14 +277,30 @@ impl AtLevel<'_> {
         ranks
     }
 
+    /// Like [`required`](AtLevel::required); but a form whose proof takes too long is left out, if another one was
+    /// proved before. The ledger says so.
+    fn required_or_left_out(
+        &self,
+        prepared: &Prepared,
+        given: &Given,
+        coverage: &mut Coverage,
+        left_out: &mut Vec<Recipe>,
+    ) -> Result<bool, String> {
+        match self.required(&Form::of(&prepared.recipe), given, coverage) {
+            Err(unproved) if unproved.limit && coverage.forms > 0 => {
+                left_out.push(prepared.recipe.clone());
+                Ok(false)
+            }
+            done => Ok(done?),
+        }
+    }
+
     /// Proves a form of an instance; returns true if both sides treat each axis alone.
-    fn required(&self, form: &Form, given: &Given, coverage: &mut Coverage) -> Result<bool, String> {
+    fn required(&self, form: &Form, given: &Given, coverage: &mut Coverage) -> Result<bool, Unproved> {
         let proved = prove_form(self.trial, form, given)?;
         if proved.cases == 0 {
-            return Err(format!(
-                "the rule applies at no sizes of a form of {}",
-                form.operators()
-            ));
+            let why = format!("the rule applies at no sizes of a form of {}", form.operators());
+            return Err(Unproved { why, limit: false });
         }
         coverage.forms += 1;
         coverage.cases += proved.cases;
@@ -303,8 +337,10 @@ impl AtLevel<'_> {
         Ok(())
     }
 
-    /// Proves the forms of refused instances: at other sizes, an engine may apply the rule.
-    fn refused(&self, given: &Given) -> Result<(), String> {
+    /// Proves the forms of refused instances: at other sizes, an engine may apply the rule. Returns the number of forms
+    /// whose proof takes too long.
+    fn refused(&self, given: &Given) -> Result<usize, String> {
+        let mut limited = 0;
         let mut seen: FxHashSet<Recipe> = FxHashSet::default();
         for recipe in self.task.refused {
             let Some(prepared) = self.prepared(recipe, false) else {
@@ -312,11 +348,18 @@ impl AtLevel<'_> {
             };
             let form = Form::of(&prepared.recipe);
             if seen.insert(form.key().clone()) {
-                prove_form(self.trial, &form, given)
-                    .map_err(|why| format!("for a refused instance, at other sizes where the types agree: {why}"))?;
+                match prove_form(self.trial, &form, given) {
+                    Ok(_) => {}
+                    Err(unproved) if unproved.limit => limited += 1,
+                    Err(Unproved { why, .. }) => {
+                        return Err(format!(
+                            "for a refused instance, at other sizes where the types agree: {why}"
+                        ));
+                    }
+                }
             }
         }
-        Ok(())
+        Ok(limited)
     }
 
     /// Proves forms at all combinations of booleans and words, and adds them; true if all are proved.
@@ -348,6 +391,19 @@ impl AtLevel<'_> {
     }
 }
 
+/// Why a form is not proved.
+struct Unproved {
+    why: String,
+    /// The proof took too long: that says nothing about the rule.
+    limit: bool,
+}
+
+impl From<Unproved> for String {
+    fn from(unproved: Unproved) -> String {
+        unproved.why
+    }
+}
+
 /// What a proof may use.
 struct Given {
     effort: Rc<Effort>,
@@ -366,7 +422,7 @@ struct Proved {
 }
 
 /// Proves a form in all its cases.
-fn prove_form(trial: &Trial, form: &Form, given: &Given) -> Result<Proved, String> {
+fn prove_form(trial: &Trial, form: &Form, given: &Given) -> Result<Proved, Unproved> {
     let mut waiting = vec![form.facts(given.effort.clone(), given.tokens.clone())];
     let mut visited = 0;
     let mut out = Proved {
@@ -377,16 +433,18 @@ fn prove_form(trial: &Trial, form: &Form, given: &Given) -> Result<Proved, Strin
     while let Some(facts) = waiting.pop() {
         visited += 1;
         if visited > CASES || given.effort.is_spent() {
-            return Err(format!(
-                "the proof takes more than {} for a form of {}: {} of its cases were proved",
-                if visited > CASES {
-                    format!("{CASES} cases")
-                } else {
-                    format!("{} comparisons", given.effort.limit())
-                },
-                form.operators(),
-                out.cases,
-            ));
+            let limit = if visited > CASES {
+                format!("{CASES} cases")
+            } else {
+                format!("{} comparisons", given.effort.limit())
+            };
+            let (operators, cases) = (form.operators(), out.cases);
+            return Err(Unproved {
+                why: format!(
+                    "the proof takes more than {limit} for a form of {operators}: {cases} of its cases were proved"
+                ),
+                limit: true,
+            });
         }
         if facts.is_empty() {
             continue;
@@ -401,7 +459,10 @@ fn prove_form(trial: &Trial, form: &Form, given: &Given) -> Result<Proved, Strin
                 out.axes_alone &= axes_alone;
             }
             Err(Stop::Divided | Stop::Empty) => {}
-            Err(Stop::Open(why)) => return Err(why),
+            Err(Stop::Open(why)) => {
+                let limit = given.effort.is_spent();
+                return Err(Unproved { why, limit });
+            }
         }
     }
     Ok(out)
@@ -440,7 +501,7 @@ fn prove_case(trial: &Trial, form: &Form, case: &Rc<Case>) -> Res<bool> {
 
 /// True for operators that treat each axis alone: another axis changes nothing along the existing ones.
 fn has_axes_alone(def: &OpDef) -> bool {
-    def.name == "expand" || def.traits.contains(OpTraits::ELEMENTWISE)
+    matches!(def.name, "expand" | "identity" | "zeros_like" | "ones_like") || def.traits.contains(OpTraits::ELEMENTWISE)
 }
 
 fn expanded(mut graph: Graph, case: &Rc<Case>) -> Res<Graph> {

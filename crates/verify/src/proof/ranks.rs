@@ -5,6 +5,7 @@
 //! README has the argument). Secondly, the rule holds at all ranks up to the bound, with all lists and orders of axes.
 
 mod matches;
+mod numbering;
 mod spaces;
 mod text;
 
@@ -55,6 +56,8 @@ struct Skeleton {
     recipe: Recipe,
     /// The steps with a rank of their own.
     leaves: Vec<usize>,
+    /// The variables that the leaves match.
+    names: Vec<(usize, Arc<str>)>,
     /// The attributes that are axes: those with an equal first number have equal values.
     axes: Vec<(usize, usize, usize)>,
 }
@@ -154,6 +157,8 @@ fn is_known(name: &str) -> bool {
         || matches!(
             name,
             "matmul"
+                | "gemm"
+                | "batch_normalization"
                 | "softmax"
                 | "log_softmax"
                 | "concat"
@@ -193,15 +198,26 @@ fn skeletons(scope: &Scope<'_>, forms: &[Prepared]) -> Option<Vec<Skeleton>> {
                 _ => return None,
             }
         }
+        // Operands that have the same rank in all matches.
+        let fixed = prepared.bound.iter().filter_map(|&(at, step)| {
+            let is_fixed =
+                matches!(scope.rule().source.node(at), PatternNode::Variable(i) if scope.pinned(*i).is_some());
+            (is_fixed && matches!(prepared.recipe.steps[step], Step::Leaf { .. })).then_some(step)
+        });
+        let fixed: FxHashSet<usize> = fixed.collect();
         for recipe in scope.finite(prepared, WORDS)? {
             let mut key = recipe.clone();
             let mut leaves = Vec::new();
             for (i, step) in key.steps.iter_mut().enumerate() {
                 match step {
                     Step::Leaf { shape, dtype, .. } | Step::Fill { shape, dtype, .. } => {
-                        shape.clear();
                         *dtype = kind(*dtype);
-                        leaves.push(i);
+                        if fixed.contains(&i) {
+                            shape.fill(1);
+                        } else {
+                            shape.clear();
+                            leaves.push(i);
+                        }
                     }
                     Step::Const(tensor) if !tensor.shape().is_empty() => return None,
                     _ => {}
@@ -213,8 +229,19 @@ fn skeletons(scope: &Scope<'_>, forms: &[Prepared]) -> Option<Vec<Skeleton>> {
                 }
             }
             if seen.insert(key) {
-                let axes = axes.clone();
-                out.push(Skeleton { recipe, leaves, axes });
+                let names = prepared
+                    .bound
+                    .iter()
+                    .filter_map(|&(at, step)| match scope.rule().source.node(at) {
+                        PatternNode::Variable(i) => Some((step, scope.rule().variables[*i].name.clone())),
+                        _ => None,
+                    });
+                out.push(Skeleton {
+                    recipe,
+                    leaves,
+                    names: names.collect(),
+                    axes: axes.clone(),
+                });
             }
         }
     }
@@ -253,6 +280,17 @@ impl Skeleton {
         ranks.extend((0..self.leaves.len()).map(|i| floor + 2 + 3 * i));
         let (mut most, mut open) = (0, false);
         for recipe in self.recipes(&ranks, Some(floor + 2))? {
+            let rank = |name: &Arc<str>| {
+                let own = self.names.iter().find(|(_, own)| own == name);
+                own.map(|(step, _)| rank_of(&recipe.steps[*step]))
+            };
+            let differ = |a: &Arc<str>, b: &Arc<str>, n: usize| match (rank(a), rank(b)) {
+                (Some(a), Some(b)) => a != b && a.max(b) > n,
+                _ => false,
+            };
+            if text.equal.iter().any(|(a, b, n)| differ(a, b, *n)) {
+                continue;
+            }
             let high = self.leaves.iter().any(|&i| rank_of(&recipe.steps[i]) > floor);
             match example(&recipe, trial, ranked)? {
                 None => {}

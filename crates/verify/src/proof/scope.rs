@@ -6,6 +6,8 @@
 //! the [ledger] says so.
 
 mod ledger;
+mod numbers;
+mod shared;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,6 +15,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashSet;
 
 pub(super) use self::ledger::Found;
+pub(super) use self::shared::symbol_name;
 use super::form::FREE;
 use crate::instance::recipe::{Recipe, Step};
 use tautomer_graph::{Node, VertexId};
@@ -196,6 +199,7 @@ impl<'a> Scope<'a> {
         if level == Level::All {
             self.make_tokens(&mut out, second);
         }
+        self.share_symbols(&mut out);
         Some(out)
     }
 
@@ -240,36 +244,6 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// Turns numbers that the rule only passes through into tokens.
-    fn make_tokens(&self, out: &mut Prepared, second: bool) {
-        let mut given: Vec<&Source> = Vec::new();
-        let real = dtypes(&out.recipe).iter().any(|dtype| dtype.is_float());
-        for open in &out.open {
-            if !matches!(open.def.attrs[open.attr].kind, AttrKind::Float) || !self.hands_on(&open.source) {
-                continue;
-            }
-            let at = given.iter().position(|s| **s == open.source).unwrap_or_else(|| {
-                given.push(&open.source);
-                given.len() - 1
-            });
-            let Some(&token) = self.numbers(second).get(at) else {
-                continue;
-            };
-            let token = if real { token } else { token * WHOLE };
-            // An omitted attribute without a default is not a number.
-            if out.filled[open.step]
-                .get(open.attr)
-                .and_then(AttrValue::as_float)
-                .is_none()
-            {
-                continue;
-            }
-            if let Step::Call { attrs, .. } = &mut out.recipe.steps[open.step] {
-                attrs[open.attr] = Some(AttrValue::float(token));
-            }
-        }
-    }
-
     /// The source of an attribute that the pattern leaves open, if it does, and whether it fixes the number of
     /// elements.
     fn open(&self, at: PatternId, def: &'static OpDef, attr: usize) -> Option<(Source, bool)> {
@@ -288,36 +262,6 @@ impl<'a> Scope<'a> {
             PatternNode::CallOf { rest: Some(own), .. } => Some((Source::Rest(own.clone(), name), false)),
             _ => None,
         }
-    }
-
-    /// True if the rule only passes the value to a call of the target.
-    fn hands_on(&self, source: &Source) -> bool {
-        let (Source::Name(name) | Source::Rest(name, _)) = source else {
-            return true;
-        };
-        let ast = &self.rule.ast;
-        let named = |id: ExprId| ast.mentions(id, &|n| n == &**name);
-        if self.rule.conditions.iter().any(|&c| named(c)) || self.has_computed(&named) {
-            return false;
-        }
-        let mut waiting = self.target();
-        while let Some(id) = waiting.pop() {
-            match ast.kind(id) {
-                ExprKind::Call { args, attrs, .. } => {
-                    waiting.extend(args);
-                    let entries = attrs.iter().flat_map(|a| &a.entries);
-                    for entry in entries {
-                        let alone = matches!(ast.kind(entry.value), ExprKind::Name(_));
-                        if !alone && named(entry.value) {
-                            return false;
-                        }
-                    }
-                }
-                ExprKind::Name(own) if own == name => return false,
-                _ => waiting.extend(ast.operands(id)),
-            }
-        }
-        true
     }
 
     /// True if an attribute of the source is an expression that satisfies `test`.
@@ -364,7 +308,7 @@ impl<'a> Scope<'a> {
     }
 
     /// The rank that the rule fixes for a variable.
-    fn pinned(&self, i: usize) -> Option<usize> {
+    pub(super) fn pinned(&self, i: usize) -> Option<usize> {
         let variable = &self.rule.variables[i];
         if let Some(TypeKind::Tensor { dims, .. }) = variable.ty.as_ref().map(|ty| &ty.kind) {
             match dims {
@@ -387,15 +331,19 @@ impl<'a> Scope<'a> {
                 return usize::try_from(*value).ok();
             }
         }
-        // The first two operands of `gemm` are matrices.
-        let matrix = self.rule.source.nodes().any(|(_, node)| match node {
-            PatternNode::Call { def, operands, .. } if def.name == "gemm" => operands
-                .iter()
-                .take(2)
-                .any(|item| matches!(self.rule.source.node(item.vertex()), PatternNode::Variable(own) if *own == i)),
-            _ => false,
-        });
-        matrix.then_some(2)
+        // Operands whose rank the operator fixes.
+        let pattern = &self.rule.source;
+        pattern.nodes().find_map(|(_, node)| match node {
+            PatternNode::Call {
+                def, operands, attrs, ..
+            } => {
+                let places = operands.iter().enumerate();
+                let mut own = places
+                    .filter(|(_, item)| matches!(pattern.node(item.vertex()), PatternNode::Variable(own) if *own == i));
+                own.find_map(|(place, _)| operand_rank(def, attrs, place))
+            }
+            _ => None,
+        })
     }
 
     /// True if a condition says that a variable has one element, whatever its rank.
@@ -507,6 +455,21 @@ impl<'a> Scope<'a> {
             out = next;
         }
         Some(out)
+    }
+}
+
+/// The rank that an operator asks of an operand in all calls that a pattern matches.
+fn operand_rank(def: &OpDef, attrs: &[AttrPattern], place: usize) -> Option<usize> {
+    match (def.name, place) {
+        ("gemm", 0 | 1) => Some(2),
+        ("batch_normalization", 1..=4) | ("conv" | "conv_transpose", 2) => Some(1),
+        // An order of all axes has one entry for each.
+        ("transpose", 0) => match &attrs[def.attr_index("perm")?] {
+            AttrPattern::Value(AttrValue::Ints(list)) => Some(list.len()),
+            AttrPattern::List(items) => Some(items.len()),
+            _ => None,
+        },
+        _ => None,
     }
 }
 

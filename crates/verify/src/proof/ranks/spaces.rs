@@ -163,6 +163,15 @@ impl Spaces {
         };
         match (def.name, operands) {
             ("matmul", [a, b]) => return Some(self.product(a, b, rank)),
+            // The first two axes are those of samples and channels; along the others, elements are alone.
+            ("batch_normalization", [x, channels @ ..]) if rank >= 2 && x.len() == rank => {
+                self.kept.extend(&x[..2]);
+                for space in channels {
+                    let [channel] = space.as_slice() else { return None };
+                    self.join(*channel, x[1]);
+                }
+                return Some(x.clone());
+            }
             ("softmax" | "log_softmax" | "concat", all) => {
                 let first = all.first()?.clone();
                 for space in all {
@@ -307,6 +316,8 @@ impl Spaces {
                     Looked::First(k) => self.kept.extend(&space[..k.min(n)]),
                     Looked::Last(k) => self.kept.extend(&space[n.saturating_sub(k)..]),
                     Looked::All => self.kept.extend(&space),
+                    // The operator with the attribute keeps the axis; both have to number the same axes.
+                    Looked::Numbered => self.numbered.push(space),
                 }
             }
         }
@@ -336,7 +347,7 @@ impl Spaces {
         numbered.sort();
         numbered.dedup();
         // A name of axes has to mean the same axes wherever it stands, so that all renumber them alike.
-        let everything = text.everything || names > 0 && numbered.len() > 1;
+        let everything = text.everything || names > 0 && numbered.len() > 1 && !text.is_natural();
         // Two axes in the same lists become one, which takes values that have either both or none of them.
         let wide = leaves
             .iter()

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashSet;
 
 use super::super::scope::Source;
+use super::numbering::Numbering;
 use tautomer_lang::ast::{BinaryOp, Dims, ExprId, ExprKind, TypeKind};
 use tautomer_op::{AttrKind, AttrValue, Default as Preset};
 use tautomer_rule::{AttrPattern, ListItem, PatternNode, Rule};
@@ -21,6 +22,8 @@ pub(super) enum Looked {
     Last(usize),
     /// All of them.
     All,
+    /// The one that has the number of an attribute.
+    Numbered,
 }
 
 /// What a rule says about ranks and axes.
@@ -30,6 +33,8 @@ pub(super) struct Text {
     pub(super) looked: Vec<(Arc<str>, Looked)>,
     /// Variables whose axes correspond, counted from the last one.
     pub(super) tied: Vec<(Arc<str>, Arc<str>)>,
+    /// Variables of which a condition says that their shapes are equal from an axis on: of equal rank, if one has it.
+    pub(super) equal: Vec<(Arc<str>, Arc<str>, usize)>,
     /// Some axis is written as a number from the front, or from the end.
     pub(super) from_front: bool,
     pub(super) from_end: bool,
@@ -43,6 +48,10 @@ pub(super) struct Text {
     pub(super) all_axes: bool,
     /// The largest number written beside ranks and axes.
     pub(super) largest: usize,
+    /// Some attribute of the target is composed of axes in a way that follows when axes are taken away.
+    natural: bool,
+    /// Axes are used in another way.
+    unnatural: bool,
 }
 
 /// True if a name is bound in the source.
@@ -78,14 +87,50 @@ impl Text {
                 }
             }
         }
+        let numbering = Numbering::of(rule);
+        let named = |id: ExprId| {
+            let names = [&out.lists, &out.single, &out.orders];
+            rule.ast.mentions(id, &|n| names.iter().any(|own| has(own, n)))
+        };
+        let is_in_order = |id: ExprId| match rule.ast.kind(id) {
+            ExprKind::Binary {
+                op: BinaryOp::Eq,
+                lhs,
+                rhs,
+            } => numbering.is_in_order(*lhs, *rhs),
+            _ => false,
+        };
+        let counts = |id: ExprId| {
+            matches!(rule.ast.kind(id), ExprKind::Binary { lhs, .. }
+                if matches!(rule.ast.kind(*lhs), ExprKind::Call { callee, .. } if callee.as_str() == "len"))
+        };
+        out.unnatural = rule
+            .conditions
+            .iter()
+            .any(|&c| named(c) && !counts(c) && !is_in_order(c))
+            || [&out.lists, &out.single, &out.orders]
+                .into_iter()
+                .flatten()
+                .any(|source| !matches!(source, Source::Name(_)));
         for &condition in &rule.conditions {
-            out.condition(rule, condition)?;
+            out.equal.extend(out.equal_shapes(rule, condition));
+            if !is_in_order(condition) {
+                out.condition(rule, condition)?;
+            }
         }
         let target = &rule.target;
         for id in target.lets.iter().map(|l| l.value).chain([target.result]) {
-            out.value(rule, id)?;
+            out.value(rule, id, &numbering)?;
         }
+        // Lists that are composed need all others to be right as well.
+        out.everything |= out.natural && !out.is_natural();
         Some(out)
+    }
+
+    /// True if every number of an axis is used where it counts the axes of the same value as in the source, or is mapped
+    /// to one that does.
+    pub(super) fn is_natural(&self) -> bool {
+        self.natural && !self.unnatural && !self.from_front && !self.from_end
     }
 
     /// The number of ways in which an axis can be in the lists of axes, if the rule has any: axes that are in the same
@@ -243,6 +288,14 @@ impl Text {
         {
             return matches!((op, n), (Gt | Ne | Eq, 0) | (Ge, 1)).then_some(());
         }
+        // Shapes from the same axis on.
+        if let (Some((a, n)), Some((b, m))) = (self.rest(rule, lhs), self.rest(rule, rhs)) {
+            self.largest = self.largest.max(n);
+            self.looked.push((a.clone(), Looked::First(n)));
+            self.looked.push((b.clone(), Looked::First(n)));
+            self.tied.push((a, b));
+            return (op == Eq && n == m).then_some(());
+        }
         // Whole shapes.
         if let (Some(a), Some(b)) = (field(lhs, "shape"), field(rhs, "shape")) {
             self.tied.push((a, b));
@@ -300,6 +353,7 @@ impl Text {
             ExprKind::Index { base, index } => {
                 let name = self.field(rule, *base, "shape")?;
                 let looked = match ast.kind(*index) {
+                    ExprKind::Name(axis) if has(&self.single, axis) => Looked::Numbered,
                     ExprKind::Int { value, .. } if *value >= 0 => Looked::First(usize::try_from(*value).ok()? + 1),
                     ExprKind::Int { value, .. } => Looked::Last(usize::try_from(-*value).ok()?),
                     ExprKind::Binary {
@@ -332,6 +386,40 @@ impl Text {
         }
     }
 
+    /// The variables in `x.shape == y.shape` and in `x.shape[1..] == y.shape[1..]`, and from which axis on.
+    fn equal_shapes(&self, rule: &Rule, id: ExprId) -> Option<(Arc<str>, Arc<str>, usize)> {
+        let ExprKind::Binary {
+            op: BinaryOp::Eq,
+            lhs,
+            rhs,
+        } = *rule.ast.kind(id)
+        else {
+            return None;
+        };
+        let side = |id: ExprId| match self.field(rule, id, "shape") {
+            Some(name) => Some((name, 0)),
+            None => self.rest(rule, id),
+        };
+        let ((a, n), (b, m)) = (side(lhs)?, side(rhs)?);
+        (n == m).then_some((a, b, n))
+    }
+
+    /// The variable and the axis in `x.shape[1..]`.
+    fn rest(&self, rule: &Rule, id: ExprId) -> Option<(Arc<str>, usize)> {
+        let ExprKind::Slice {
+            base,
+            start: Some(start),
+            end: None,
+        } = rule.ast.kind(id)
+        else {
+            return None;
+        };
+        let ExprKind::Int { value, .. } = rule.ast.kind(*start) else {
+            return None;
+        };
+        Some((self.field(rule, *base, "shape")?, usize::try_from(*value).ok()?))
+    }
+
     /// The variable of the rule that an expression is.
     fn variable(&self, rule: &Rule, id: ExprId) -> Option<Arc<str>> {
         match rule.ast.kind(id) {
@@ -349,14 +437,14 @@ impl Text {
     }
 
     /// Reads an expression of the target.
-    fn value(&mut self, rule: &Rule, id: ExprId) -> Option<()> {
+    fn value(&mut self, rule: &Rule, id: ExprId, numbering: &Numbering<'_>) -> Option<()> {
         let ast = &rule.ast;
         match ast.kind(id) {
             ExprKind::Call {
                 callee, args, attrs, ..
             } => {
                 for &arg in args {
-                    self.value(rule, arg)?;
+                    self.value(rule, arg, numbering)?;
                 }
                 if rule.scope.declared(callee.as_str()).is_some() {
                     return None;
@@ -367,7 +455,15 @@ impl Text {
                 for entry in entries {
                     given.insert(entry.name.as_str());
                     let declared = def.and_then(|def| def.attrs.iter().find(|d| d.name == entry.name.as_str()));
-                    self.attribute(rule, entry.value, declared.is_none_or(|d| is_axes(d.kind)));
+                    let axes = declared.is_none_or(|d| is_axes(d.kind));
+                    let is_result = id == rule.target.result;
+                    let is_natural = axes && numbering.is_natural(callee.as_str(), args, entry.value, is_result);
+                    if is_natural && !self.axes(rule, entry.value) {
+                        self.natural = true;
+                        continue;
+                    }
+                    self.unnatural |= axes && !is_natural;
+                    self.attribute(rule, entry.value, axes);
                 }
                 if let Some(def) = def
                     && attrs.as_ref().is_none_or(|a| a.rest.is_none())
@@ -383,7 +479,10 @@ impl Text {
                 self.everything = true;
                 Some(())
             }
-            _ => ast.operands(id).into_iter().try_for_each(|part| self.value(rule, part)),
+            _ => ast
+                .operands(id)
+                .into_iter()
+                .try_for_each(|part| self.value(rule, part, numbering)),
         }
     }
 

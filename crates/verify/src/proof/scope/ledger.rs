@@ -30,6 +30,10 @@ pub(in crate::proof) struct Found {
     pub(in crate::proof) all_types: bool,
     /// Booleans and words were tried in all combinations.
     pub(in crate::proof) all_words: bool,
+    /// Constants that differ in their last digits were taken for equal.
+    pub(in crate::proof) rounded: bool,
+    /// The number of forms whose proof took too long.
+    pub(in crate::proof) limited: usize,
     /// Tokens for the numbers of attributes.
     pub(in crate::proof) tokens: Vec<f64>,
 }
@@ -47,6 +51,13 @@ impl Scope<'_> {
                 Covers::Symbolic
             },
         );
+        if found.limited > 0 {
+            let n = found.limited;
+            out.add(
+                "forms",
+                Covers::Sampled(format!("without {n} that were only tested, for want of time")),
+            );
+        }
         self.ranks(forms, found, &mut out);
         let types: BTreeSet<DType> = forms.iter().flat_map(|f| dtypes(&f.recipe)).collect();
         let types: Vec<String> = types.iter().map(ToString::to_string).collect();
@@ -59,7 +70,7 @@ impl Scope<'_> {
             },
         );
         self.attributes(forms, found, &mut out);
-        self.constants(forms, &mut out);
+        self.constants(forms, found, &mut out);
         self.structure(forms, &mut out);
         out
     }
@@ -148,7 +159,9 @@ impl Scope<'_> {
             let is_axes = matches!(declared.kind, AttrKind::Axis(_) | AttrKind::Axes(_));
             let covers = match (seen.symbolic, finite) {
                 _ if is_axes && found.ranks.is_some() => Covers::Exhausted,
-                (false, _) if self.is_fixed(&named) => Covers::Exhausted,
+                (false, _) if self.is_fixed(&named) || found.rounded && self.is_near_one_number(&named) => {
+                    Covers::Exhausted
+                }
                 (true, _) if declared.name == "shape" && !seen.open.fixed_length => {
                     Covers::Sampled("without 0 and -1".to_owned())
                 }
@@ -161,7 +174,7 @@ impl Scope<'_> {
         }
     }
 
-    fn constants(&self, forms: &[Prepared], out: &mut Ledger) {
+    fn constants(&self, forms: &[Prepared], found: &Found, out: &mut Ledger) {
         for (i, variable) in self.rule.variables.iter().enumerate() {
             let mut values: Vec<String> = Vec::new();
             for form in forms {
@@ -170,6 +183,7 @@ impl Scope<'_> {
                         continue;
                     }
                     let value = match &form.recipe.steps[step] {
+                        Step::Fill { value, .. } if found.tokens.contains(value) => continue,
                         Step::Fill { value, .. } => shown(&AttrValue::float(*value)),
                         Step::Const(_) => "a list of numbers".to_owned(),
                         _ => continue,
@@ -180,7 +194,8 @@ impl Scope<'_> {
                 }
             }
             if !values.is_empty() {
-                let one = self.is_fixed(&|id| self.is_value_of(id, &variable.name));
+                let is_value = |id| self.is_value_of(id, &variable.name);
+                let one = self.is_fixed(&is_value) || found.rounded && self.is_near_one_number(&is_value);
                 out.add(
                     format!("the value of `{}`", variable.name),
                     if one {
