@@ -3,9 +3,10 @@
 use std::sync::{Arc, LazyLock, OnceLock};
 
 use super::RuleSet;
-use super::check::load_checked_rules;
+use super::check::load_checked_rules_in;
 use tautomer_diag::{Diagnostics, Source};
 use tautomer_lang::parse_rules;
+use tautomer_op::Scope;
 
 /// A name and a text: of a rule file or a lock, say.
 pub type NamedText = (&'static str, &'static str);
@@ -145,14 +146,21 @@ pub fn library_set_files() -> &'static [(&'static str, Vec<NamedText>)] {
 /// assert!(set.groups.iter().any(|group| &*group.name == "gsl"));
 /// ```
 pub fn library_set(name: &str) -> Option<Result<RuleSet, Diagnostics>> {
-    SETS.iter().find(|(set, _)| *set == name).map(|(_, files)| load(files))
+    let (_, files) = SETS.iter().find(|(set, _)| *set == name)?;
+    let operators = library_operators().map_err(Clone::clone);
+    Some(operators.and_then(|declared| load_in(files, &declared.operators)))
 }
 
 fn load(files: &[NamedText]) -> Result<RuleSet, Diagnostics> {
+    load_in(files, &Scope::default())
+}
+
+/// Loads files that may mention the operators of `scope`.
+fn load_in(files: &[NamedText], scope: &Scope) -> Result<RuleSet, Diagnostics> {
     let mut all = RuleSet::default();
     let mut problems = Diagnostics::new();
     for (name, text) in files {
-        match parse_rules(Arc::new(Source::new(*name, *text))).and_then(load_checked_rules) {
+        match parse_rules(Arc::new(Source::new(*name, *text))).and_then(|file| load_checked_rules_in(file, scope)) {
             Ok(set) => all.extend(set),
             Err(found) => problems.extend(found),
         }

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use tautomer::diag::Source;
 use tautomer::lang::parse_rules;
-use tautomer::rule::{Example, Rule, RuleSet, load_rules};
+use tautomer::rule::{Example, Rule, RuleSet, library_operators, load_rules_in};
 
 /// A rule file.
 pub(super) struct RulesFile {
@@ -16,8 +16,9 @@ pub(super) struct RulesFile {
 
 /// The rules and examples of a text.
 pub(super) fn parse(name: &str, text: &str) -> RuleSet {
+    let declared = library_operators().unwrap_or_else(|e| panic!("{}", e.render(false)));
     parse_rules(Arc::new(Source::new(name, text)))
-        .and_then(load_rules)
+        .and_then(|file| load_rules_in(file, &declared.operators))
         .unwrap_or_else(|e| panic!("{}", e.render(false)))
 }
 
