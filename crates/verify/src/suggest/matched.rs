@@ -231,14 +231,14 @@ impl Finder<'_> {
         let value = self.new.get(&v)?;
         let dtype = self.pair.optimized.ty(v).as_tensor()?.dtype;
         let computed = |u: &&VertexId| self.out.classes.computed.contains(*u);
-        let equal = self.out.classes.equal(self.old, dtype, value).iter().filter(computed);
+        let mut equal = self.out.classes.equal(self.old, dtype, value).iter().filter(computed);
         let original = &self.pair.original;
         let name: &Option<Arc<str>> = &self.pair.optimized.vertex(v).name;
         let named = equal
             .clone()
             .find(|u| name.is_some() && original.vertex(**u).name == *name);
         // The last one has everything before it that does not change the value.
-        let found = *named.or_else(|| equal.last())?;
+        let found = *named.or_else(|| equal.next_back())?;
         self.differ(found, v);
         Some(found)
     }
