@@ -390,7 +390,6 @@ fn what_was_only_tried_is_not_proved_for_all() {
         "r(x) { relu(elu(elu(x) {alpha = a}) {alpha = b}) => relu(elu(elu(x) {alpha = a}) {alpha = b}) + 0 where x.dtype == f32 numerics real }",
         // Conditions on a number that is passed on decide only whether the rule applies.
         "r(x, c: const) { min(relu(x), c) => clip(x) {min = 0.0, max = value(c)} where x.dtype in [f16, f32], value(c) >= 0 numerics real }",
-        "r(x, c: const) { where(x > 0, x, (exp(x) - 1) * c) => elu(x) {alpha = value(c)} where c.size == 1 numerics real }",
         "r(x, s: param, b: param, m: param, v: param) { batch_normalization(x, s, b, m, v) {epsilon = e, ..r} => batch_normalization(x, s, b, m, v + e) {epsilon = 0.0, ..r} where x.dtype == f32 numerics real }",
         // Numbers that a condition keeps within the rounding of constants.
         "r(x) { x * hard_sigmoid(x) {alpha = a, beta = 0.5} => hard_swish(x) where abs(a - 0.16666666666666666) < 5e-8 numerics real }",
