@@ -46,7 +46,9 @@ struct Shipped {
 }
 
 fn shipped() -> Shipped {
-    let sets = library_set_files().iter().flat_map(|(_, files)| files.iter());
+    // Rules of declared operators are left out: instances of bodies that long take most of the time of all mutants.
+    let sets = library_set_files().iter().filter(|(name, _)| *name != "onnxruntime");
+    let sets = sets.flat_map(|(_, files)| files.iter());
     let (mut all, mut rules) = (Vec::new(), RuleSet::default());
     for (name, text) in library_files().iter().chain(sets) {
         let file = parse_rules(Arc::new(Source::new(*name, *text))).unwrap_or_else(|e| panic!("{}", e.render(false)));
