@@ -3,6 +3,18 @@
 /// Names of mutants, and why each is equivalent to the original rule, or also correct.
 pub(crate) const EQUIVALENT: &[(&str, &str)] = &[
     (
+        "reshape-as-axes-in-front: condition weakened: > -> >= @152",
+        "a reshape to the same shape inserts no axes, which is also correct",
+    ),
+    (
+        "gather-of-uniform: list the other way round: [c.size] -> reverse([c.size]) @146",
+        "a list of one element is the same in reverse",
+    ),
+    (
+        "expand-of-uniform: condition weakened: > -> >= @202",
+        "a number is also a constant of equal elements",
+    ),
+    (
         "masked-attention-of-scaled-queries: condition dropped: s != none -> true @185",
         "a missing scale cannot be multiplied by a number: the target has no type",
     ),
