@@ -280,7 +280,7 @@ def rule(
       numerics real
     }
     >>> sum_of_products.verify().verdict
-    'proved'
+    'proved-all'
     """
 
     def make(function: Callable[..., Any]) -> Rule:
