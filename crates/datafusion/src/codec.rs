@@ -23,7 +23,7 @@ use crate::expression::{Expression, invalid};
 use crate::function::{Bound, ExpressionFunction, NAME};
 use crate::fused::FusedExpr;
 
-/// What messages of these codecs begin with, so that those of others are told apart.
+/// The first bytes of each message of these codecs, by which they recognize their own.
 const PREFIX: &[u8] = b"tautomer 1\n";
 
 /// An expression.
