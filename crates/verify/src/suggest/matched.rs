@@ -20,6 +20,9 @@ const KINDS: [Data; 3] = [Data::Balanced, Data::Positive, Data::Balanced];
 /// The number of choices of the symbolic dimensions.
 const SHAPES: usize = 2;
 
+/// How many choices are tried after one has succeeded.
+const CHOICES: usize = 4;
+
 /// The relative difference of equal values if they are computed in single precision.
 const SINGLE: f64 = 1e-4;
 
@@ -329,10 +332,11 @@ fn agree(dtype: DType, a: &[Value<f64>], b: &[Value<f64>]) -> bool {
 /// The values of all tensors of both graphs, for some dimensions and data.
 fn runs(pair: &Pair, options: &Options<'_>) -> Result<(Runs, Runs), String> {
     let (mut old, mut new) = (Runs::default(), Runs::default());
-    let mut why = None;
+    let mut why = "no dimensions were found at which they run".to_owned();
     let mut done = 0;
-    for extents in Extents::choices(&pair.original) {
-        if done >= SHAPES {
+    for (tried, extents) in Extents::choices(&pair.original).into_iter().enumerate() {
+        // Later choices are large; they are for models that nothing small fits.
+        if done >= SHAPES || done > 0 && tried >= CHOICES {
             break;
         }
         match shape_runs(pair, options, &extents) {
@@ -345,20 +349,19 @@ fn runs(pair: &Pair, options: &Options<'_>) -> Result<(Runs, Runs), String> {
                         .for_each(|(v, value)| new.entry(v).or_default().push(value));
                 }
             }
-            Err(reason) => {
-                why.get_or_insert(reason);
-            }
+            Err(reason) => why = reason,
         }
     }
-    match (done, why) {
-        (0, why) => Err(why.unwrap_or_else(|| "no dimensions were found at which they run".to_owned())),
-        _ => Ok((old, new)),
-    }
+    if done == 0 { Err(why) } else { Ok((old, new)) }
 }
 
 type OneRun = (Vec<(VertexId, Value<f64>)>, Vec<(VertexId, Value<f64>)>);
 
 fn shape_runs(pair: &Pair, options: &Options<'_>, extents: &Extents) -> Result<Vec<OneRun>, String> {
+    let fits = |graph: &Graph| graph.ids().all(|v| extents.fits(graph.ty(v)));
+    if !fits(&pair.original) || !fits(&pair.optimized) {
+        return Err(format!("the models are not valid with {extents}"));
+    }
     let mut out = Vec::new();
     for (number, kind) in KINDS.into_iter().enumerate() {
         let mut random = Random::part(options.seed, &format!("suggest {number} {extents}"));

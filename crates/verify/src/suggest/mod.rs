@@ -14,6 +14,8 @@ mod region;
 #[cfg(test)]
 mod tests;
 
+use rustc_hash::FxHashSet;
+
 use tautomer_graph::Workload;
 use tautomer_op::Scope;
 use tautomer_rule::Class;
@@ -27,6 +29,9 @@ use crate::verdict::report::Report;
 
 /// How many values of the original, all equal to one of the optimized graph, are tried as what it replaces.
 const ALTERNATIVES: usize = 3;
+
+/// How often a region that gives no rule is made larger.
+const DEPTH: usize = 3;
 
 /// A rule that does at one or more places what another optimizer did.
 #[derive(Debug, Clone)]
@@ -130,19 +135,34 @@ pub fn suggest(
         let place = describe(&pair.original, old);
         let mut reason = None;
         // Values may be equal by chance, as `relu(x)` and `x` where `x` is never negative.
-        for counterpart in matched.alternatives(old).take(ALTERNATIVES) {
-            let found = cut(&pair, &matched, counterpart, new)
-                .and_then(|region| add(&mut out.rules, &mut failed, region, &search, &place));
-            match found {
-                Ok(()) => {
-                    reason = None;
+        let counterparts = matched.alternatives(old).take(ALTERNATIVES);
+        let is_done = counterparts.into_iter().any(|counterpart| {
+            let mut past = FxHashSet::default();
+            for _ in 0..DEPTH {
+                let region = match cut(&pair, &matched, (counterpart, new), &past) {
+                    Ok(region) => region,
+                    Err(why) => {
+                        reason.get_or_insert(why);
+                        return false;
+                    }
+                };
+                // What does not hold of any values may hold because of how they are computed: `relu(x)` is `x` if `x`
+                // is `relu(y)`.
+                past.extend(region.ends.iter().copied());
+                let is_last = region.ends.is_empty();
+                match add(&mut out.rules, &mut failed, region, &search, &place) {
+                    Ok(()) => return true,
+                    Err(why) => {
+                        reason.get_or_insert(why);
+                    }
+                }
+                if is_last {
                     break;
                 }
-                Err(why) => {
-                    reason.get_or_insert(why);
-                }
             }
-        }
+            false
+        });
+        let reason = reason.filter(|_| !is_done);
         if let Some(why) = reason {
             out.left.push(Left { place, why });
         }

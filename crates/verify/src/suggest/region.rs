@@ -21,6 +21,8 @@ const NAMES: [&str; 8] = ["x", "y", "z", "w", "v", "u", "a", "b"];
 pub(super) struct Region {
     pub(super) source: Graph,
     pub(super) target: Graph,
+    /// The computed values of the original at which it ends.
+    pub(super) ends: Vec<VertexId>,
 }
 
 impl Region {
@@ -54,11 +56,17 @@ pub(super) fn number(value: &Tensor) -> Option<f64> {
     (first.is_finite() && rest.iter().all(|e| e.to_bits() == first.to_bits())).then_some(*first)
 }
 
-/// The region in which `old` of the original is `new` of the optimized graph.
+/// The region in which `old` of the original is `new` of the optimized graph: it ends at values that both compute, but
+/// for those in `past`.
 ///
 /// # Errors
 /// If it cannot be written as a rule, the reason.
-pub(super) fn cut(pair: &Pair, matched: &Matched, old: VertexId, new: VertexId) -> Result<Region, String> {
+pub(super) fn cut(
+    pair: &Pair,
+    matched: &Matched,
+    (old, new): (VertexId, VertexId),
+    past: &FxHashSet<VertexId>,
+) -> Result<Region, String> {
     let above: FxHashSet<VertexId> = pair
         .original
         .rpo_from([old])
@@ -66,7 +74,7 @@ pub(super) fn cut(pair: &Pair, matched: &Matched, old: VertexId, new: VertexId) 
         .filter(|v| *v != old)
         .collect();
     // Where the target stops: at values that the original computes on the way to `old`.
-    let shared = |v: VertexId| matched.partner(v, &|u| above.contains(&u));
+    let shared = |v: VertexId| matched.partner(v, &|u| above.contains(&u) && !past.contains(&u));
     let target = Side::below(&pair.optimized, new, &|v| shared(v).is_some())?;
     if let Some(v) = target.stops.keys().find(|v| shared(**v).is_none()) {
         let graph = &pair.optimized;
@@ -95,10 +103,13 @@ pub(super) fn cut(pair: &Pair, matched: &Matched, old: VertexId, new: VertexId) 
             "the optimized model uses {name}, which the source does not read"
         ));
     }
+    let is_computed = |v: &VertexId| !pair.original.pred(*v).is_empty();
+    let ends = source.stops.keys().copied().filter(is_computed).collect();
     let order: Vec<(Arc<str>, VertexId)> = source.stops.keys().map(|v| (names[v].clone(), *v)).collect();
     Ok(Region {
         source: source.graph(&order, &|v| names.get(&v).cloned())?,
         target: target.graph_of(&pair.original, &order, &|v| names.get(&shared(v)?).cloned())?,
+        ends,
     })
 }
 

@@ -139,3 +139,13 @@ fn the_class_may_be_approximate() {
     let found = suggest(&a, &b, &scope, &options, &Options::default(), &mut |_, _| {}).unwrap();
     assert!(rules(&found)[0].contains("=> gelu(x)"), "{:?}", rules(&found));
 }
+
+/// A rule says what makes two values equal, also where that lies below the values that both models compute.
+#[test]
+fn a_region_reaches_to_what_makes_it_true() {
+    let found = suggested(
+        "fn main(x: f32[2, 3]) { tanh(relu(relu(x))) }",
+        "fn main(x: f32[2, 3]) { tanh(relu(x)) }",
+    );
+    assert!(rules(&found)[0].contains("relu(relu(x)) => relu(x)"), "{found:?}");
+}
