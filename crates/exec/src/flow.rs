@@ -1,8 +1,9 @@
 //! Steps that call functions or hold values other than tensors.
 
+use super::bind::Symbols;
 use super::error::RunError;
 use super::plan::{Plan, Step};
-use super::run::{Executor, Mode, Symbols};
+use super::run::{Executor, Mode};
 use tautomer_graph::{Datum, Meter, Params, Weights, datum_bytes, evaluate_flow, first_collected, region_graph};
 use tautomer_op::{AttrValue, Flow, OpError};
 use tautomer_tensor::{Tensor, Type};

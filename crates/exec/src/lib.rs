@@ -3,6 +3,7 @@
 //! A plan is plain data. The operator table defines what a step computes; a kernel of [`kernels`] may compute the same
 //! faster, and an executor in [`Mode::Reference`] uses no kernels.
 
+mod bind;
 mod build;
 mod error;
 mod estimate;
