@@ -158,6 +158,22 @@ fn operators_that_nobody_knows_are_carried_along() {
 }
 
 #[test]
+fn lists_among_operands_that_are_carried_along_stay_lists() {
+    // The text has two values, and is thereby a list.
+    let lines = "pnnx.Input a 0 1 0 #0=(2)f32\npnnx.Expression e 1 1 0 1 expr=neg(@0),1\n\
+        prim::ListConstruct n 2 1 1 0 2\nmy.Layer l 3 1 0 2 1 3 $x=0 $y=2 #3=(2)f32\npnnx.Output o 1 0 3";
+    let imported = read(lines).unwrap();
+    let exported = export(&imported.workload.graph, &imported.workload.params).unwrap();
+    let text = exported.file.text();
+    assert_eq!(text.matches("prim::ListConstruct").count(), 3, "{text}");
+    let line = text.lines().find(|line| line.starts_with("my.Layer")).unwrap();
+    assert_eq!(line.split_whitespace().nth(2), Some("3"), "{line}");
+    let file = ParamFile::read("again", &text).unwrap();
+    let again = import("again", &text, &file, None).unwrap();
+    same_graph(&imported.workload.graph, &again.workload.graph).unwrap();
+}
+
+#[test]
 fn damaged_models_never_panic() {
     let lines = "pnnx.Input a 0 1 0 #0=(1,2,8,?)f32\nnn.Conv2d c 1 1 0 1 bias=True dilation=(1,1) groups=1 in_channels=2 \
         kernel_size=(3,3) out_channels=4 padding=(1,1) padding_mode=zeros stride=(1,1) @bias=(4)f32 @weight=(4,2,3,3)f32\n\

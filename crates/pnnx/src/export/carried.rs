@@ -1,7 +1,7 @@
 //! Lines that only this program reads, and lines that it carries along unread.
 
 use super::{Call, Done, Exporter, GIVEN, Line, OWN, truth, tuple};
-use crate::import::{DOMAIN, INPUTS, NAME, TENSORS};
+use crate::import::{DOMAIN, INPUTS, LISTS, NAME, TENSORS};
 use crate::{ElementType, Extent, ValueType, float_text};
 use tautomer_files::bytes::encode;
 use tautomer_graph::{Node, VertexId};
@@ -71,6 +71,9 @@ impl Exporter<'_> {
                 None => self.value(u)?,
             });
         }
+        if let Some(lists) = texts(LISTS).pop() {
+            inputs = self.in_lists(&lists, inputs)?;
+        }
         let outputs: Vec<String> = match self.graph.ty(v) {
             Type::Tuple(items) => (0..items.len()).map(|_| self.fresh()).collect(),
             _ => vec![self.fresh()],
@@ -112,7 +115,7 @@ impl Exporter<'_> {
         line.input_names = named;
         line.types = types;
         for (key, value) in op.attr_names.iter().zip(attrs) {
-            if let (AttrValue::Str(text), false) = (value, &**key == NAME) {
+            if let (AttrValue::Str(text), false) = (value, [NAME, LISTS].contains(&&**key)) {
                 line.params.push((key.to_string(), text.to_string()));
             }
         }
@@ -130,6 +133,35 @@ impl Exporter<'_> {
         self.weights.extend(members);
         self.names.insert(v, outputs);
         Ok(())
+    }
+}
+
+impl Exporter<'_> {
+    /// The operands of a line that was carried along: the values, with lines that make the lists among them.
+    fn in_lists(&mut self, lists: &str, values: Vec<String>) -> Done<Vec<String>> {
+        let broken = || "its lists do not fit its operands".to_owned();
+        let mut values = values.into_iter();
+        let mut open = vec![Vec::new()];
+        for sign in lists.chars() {
+            match sign {
+                '(' => open.push(Vec::new()),
+                ')' => {
+                    let members = open.pop().ok_or_else(broken)?;
+                    let list = self.fresh();
+                    let label = format!("pnnx_list_{}", self.file.operators.len());
+                    self.push("prim::ListConstruct", &label, members, vec![list.clone()]);
+                    open.last_mut().ok_or_else(broken)?.push(list);
+                }
+                _ => open
+                    .last_mut()
+                    .ok_or_else(broken)?
+                    .push(values.next().ok_or_else(broken)?),
+            }
+        }
+        match (open.pop(), open.is_empty(), values.next()) {
+            (Some(inputs), true, None) => Ok(inputs),
+            _ => Err(broken()),
+        }
     }
 }
 

@@ -16,6 +16,10 @@ pub(crate) const INPUTS: &str = "pnnx.inputs";
 /// The attribute with the keys of tensors in the archive, which are the last operands.
 pub(crate) const TENSORS: &str = "pnnx.tensors";
 
+/// The attribute that says which operands are lists, if any is: `.` for a value, `(` and `)` around the members of a
+/// list.
+pub(crate) const LISTS: &str = "pnnx.lists";
+
 /// The attribute with the name of the operator.
 pub(crate) const NAME: &str = "pnnx.name";
 
@@ -70,6 +74,10 @@ impl Importer<'_> {
         }
         let mut attr_names: Vec<Arc<str>> = vec![INPUTS.into(), TENSORS.into(), NAME.into()];
         let mut attrs = vec![AttrValue::Strs(names), AttrValue::Strs(keys), AttrValue::str(&op.name)];
+        if inputs.iter().any(|value| matches!(value, Val::List(_))) {
+            attr_names.push(LISTS.into());
+            attrs.push(AttrValue::str(&lists(inputs)));
+        }
         for (key, text) in &op.params {
             attr_names.push(key.as_str().into());
             attrs.push(AttrValue::str(text));
@@ -94,4 +102,22 @@ impl Importer<'_> {
             .map(|(v, element)| Typed::new(v, element).into())
             .collect())
     }
+}
+
+/// Which values are lists, as [`LISTS`] writes it.
+fn lists(inputs: &[Val]) -> String {
+    let mut out = String::new();
+    let mut rest: Vec<Option<&Val>> = inputs.iter().rev().map(Some).collect();
+    while let Some(next) = rest.pop() {
+        match next {
+            Some(Val::List(members)) => {
+                out.push('(');
+                rest.push(None);
+                rest.extend(members.iter().rev().map(Some));
+            }
+            Some(_) => out.push('.'),
+            None => out.push(')'),
+        }
+    }
+    out
 }
