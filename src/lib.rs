@@ -28,7 +28,7 @@
 //! let source = Arc::new(Source::new("example", "fn main(x: f32[n, 8]) { relu(relu(x) * 1.0) }"));
 //! let program = lang::parse_program(source)?; // text to syntax tree
 //! let before = graph::build_program(&program, &graph::BuildOptions::default())?; // names, types, sharing
-//! let rules = &rule::library().map_err(Clone::clone)?.rules; // checked against the operator table
+//! let rules = rule::library_rules().map_err(Clone::clone)?; // checked against the operator table
 //! let mut encoded = rewrite::encode(&before); // one e-class for each value
 //! let saturation = rewrite::saturate(&mut encoded, rules, rewrite::Limits::default()); // all rewrites side by side
 //! let extraction = rewrite::extract(&encoded, &rewrite::CostModel::default()); // the cheapest graph

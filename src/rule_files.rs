@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::diag::{Diagnostic, Diagnostics, Source};
-use crate::lang::parse_rules;
+use crate::lang::{parse_rules, parse_rules_without_examples};
 use crate::op::Scope;
 use crate::rule::{
     NamedText, RuleSet, composite_rules, library_files, library_operators, library_set_files, load_checked_rules_in,
@@ -201,7 +201,7 @@ pub fn built_in_operators() -> Result<Scope, Diagnostics> {
 /// # Ok::<(), tautomer::diag::Diagnostics>(())
 /// ```
 pub fn read_rules(files: &[PathBuf]) -> Result<(RuleSet, Diagnostics), Diagnostics> {
-    read(files, true, &built_in_operators()?)
+    read(files, true, Examples::Loaded, &built_in_operators()?)
 }
 
 /// As [`read_rules`], and the built-in rules.
@@ -217,7 +217,7 @@ pub fn read_rules(files: &[PathBuf]) -> Result<(RuleSet, Diagnostics), Diagnosti
 /// # Ok::<(), tautomer::diag::Diagnostics>(())
 /// ```
 pub fn read_rules_with_built_in(files: &[PathBuf]) -> Result<(RuleSet, Diagnostics), Diagnostics> {
-    read(files, false, &built_in_operators()?)
+    read(files, false, Examples::Loaded, &built_in_operators()?)
 }
 
 /// The rules of the text of a rule file, with warnings; `name` is what messages call it. It may mention the operators
@@ -240,9 +240,21 @@ pub fn rules_of_text(name: &str, text: &str) -> Result<(RuleSet, Diagnostics), D
     Ok((set, warnings))
 }
 
+/// What to do with the examples of rules that come with the tool, which are most of their text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Examples {
+    Loaded,
+    Skipped,
+}
+
 /// The rules of files, directories and named sets, to be used together, and with the built-in rules unless `alone`. They
 /// may mention the operators of `scope`.
-pub(crate) fn read(files: &[PathBuf], alone: bool, scope: &Scope) -> Result<(RuleSet, Diagnostics), Diagnostics> {
+pub(crate) fn read(
+    files: &[PathBuf],
+    alone: bool,
+    examples: Examples,
+    scope: &Scope,
+) -> Result<(RuleSet, Diagnostics), Diagnostics> {
     let mut all = RuleSet::default();
     let mut places: BTreeMap<Arc<str>, Arc<Source>> = BTreeMap::new();
     let mut twice: Vec<String> = Vec::new();
@@ -252,7 +264,7 @@ pub(crate) fn read(files: &[PathBuf], alone: bool, scope: &Scope) -> Result<(Rul
     if !alone && !named.contains(&whole) {
         named.insert(0, whole.clone());
     }
-    for set in load_each(sources(&named)?, scope)? {
+    for set in load_each(sources(&named)?, examples, scope)? {
         for rule in &set.rules {
             let own = &rule.ast.source;
             own_rules |= !is_shipped(own);
@@ -300,24 +312,31 @@ pub(crate) fn read(files: &[PathBuf], alone: bool, scope: &Scope) -> Result<(Rul
 /// The rules of the sources as one set, or the problems of all of them; they may mention the operators of `scope`.
 pub(crate) fn load(sources: Vec<Arc<Source>>, scope: &Scope) -> Result<RuleSet, Diagnostics> {
     let mut all = RuleSet::default();
-    load_each(sources, scope)?.into_iter().for_each(|set| all.extend(set));
+    load_each(sources, Examples::Loaded, scope)?
+        .into_iter()
+        .for_each(|set| all.extend(set));
     Ok(all)
 }
 
 /// The rules of each source, or the problems of all of them. A source may mention the operators of `scope` and those of
 /// the sources before it.
-pub(crate) fn load_each(sources: Vec<Arc<Source>>, scope: &Scope) -> Result<Vec<RuleSet>, Diagnostics> {
+pub(crate) fn load_each(
+    sources: Vec<Arc<Source>>,
+    examples: Examples,
+    scope: &Scope,
+) -> Result<Vec<RuleSet>, Diagnostics> {
     let mut scope = scope.clone();
     let mut sets = Vec::new();
     let mut problems = Diagnostics::new();
     for source in sources {
         // Sets that come with the tool have already been checked.
-        let load = if is_shipped(&source) {
-            load_checked_rules_in
-        } else {
-            load_rules_in
+        let shipped = is_shipped(&source);
+        let file = match examples {
+            Examples::Skipped if shipped => parse_rules_without_examples(source),
+            _ => parse_rules(source),
         };
-        match parse_rules(source).and_then(|file| load(file, &scope)) {
+        let load = if shipped { load_checked_rules_in } else { load_rules_in };
+        match file.and_then(|file| load(file, &scope)) {
             Ok(set) => {
                 scope.extend(&set.operators);
                 sets.push(set);

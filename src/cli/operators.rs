@@ -46,5 +46,5 @@ pub(super) fn load(sources: Vec<Arc<Source>>) -> Result<RuleSet, Failure> {
 
 /// The rules of each source.
 pub(super) fn load_each(sources: Vec<Arc<Source>>) -> Result<Vec<RuleSet>, Failure> {
-    Ok(rule_files::load_each(sources, &scope()?)?)
+    Ok(rule_files::load_each(sources, rule_files::Examples::Loaded, &scope()?)?)
 }

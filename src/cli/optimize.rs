@@ -14,7 +14,7 @@ use tautomer::optimize::optimize_unjudged;
 use tautomer::pipeline::Engine;
 use tautomer::rewrite::{Limits, Step};
 use tautomer::rule::{Class, RuleSet};
-use tautomer::rule_files;
+use tautomer::rule_files::{self, Examples};
 use tautomer::{Check, Compared, Options, Target};
 
 use super::input::{self, Kind, Model};
@@ -339,7 +339,7 @@ pub(super) fn read_rules(files: &[PathBuf], alone: bool, shell: &Shell) -> Resul
     if files.is_empty() {
         return Ok(None);
     }
-    let (set, warnings) = rule_files::read(files, alone, &operators::scope()?)?;
+    let (set, warnings) = rule_files::read(files, alone, Examples::Skipped, &operators::scope()?)?;
     if !shell.quiet {
         shell.problems(&warnings);
     }

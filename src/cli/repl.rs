@@ -21,7 +21,7 @@ use tautomer::graph::{Session, Shown, VertexId, Workload};
 use tautomer::lang::{Script, is_name, parse_program, parse_rules, parse_script_as};
 use tautomer::op;
 use tautomer::pipeline::{Options, optimize};
-use tautomer::rule::{Rule, RuleSet, composite_rules, library, load_rules_in};
+use tautomer::rule::{Rule, RuleSet, composite_rules, library_rules, load_rules_in};
 
 use self::help::COMMANDS;
 use self::prompt::Prompt;
@@ -277,10 +277,10 @@ impl Repl<'_> {
 
     /// The built-in rules and those of the session.
     fn all_rules(&self) -> Result<Vec<Arc<Rule>>, Failure> {
-        let built_in = library().map_err(Clone::clone)?;
+        let built_in = library_rules().map_err(Clone::clone)?;
         let composite = composite_rules().map_err(Clone::clone)?;
         let own = |rule: &&Arc<Rule>| self.rules.rules.iter().any(|r| r.name == rule.name);
-        let others = built_in.rules.iter().chain(composite).filter(|rule| !own(rule));
+        let others = built_in.iter().chain(composite).filter(|rule| !own(rule));
         Ok(self.rules.rules.iter().chain(others).cloned().collect())
     }
 

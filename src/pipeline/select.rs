@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Options;
 use crate::diag::{Diagnostic, Diagnostics};
-use crate::rule::{Rule, composite_rules, library};
+use crate::rule::{Rule, composite_rules, library_rules};
 
 /// The rules that `options` selects, in order.
 ///
@@ -64,7 +64,7 @@ pub(super) fn every_rule(options: &Options<'_>) -> Result<Vec<Arc<Rule>>, Diagno
     if let Some(rules) = &options.rules {
         return Ok(rules.clone());
     }
-    let written = &library().map_err(Clone::clone)?.rules;
+    let written = library_rules().map_err(Clone::clone)?;
     let derived = composite_rules().map_err(Clone::clone)?;
     Ok(written.iter().chain(derived).cloned().collect())
 }

@@ -14,7 +14,7 @@ use crate::rewrite::{
     CostModel, Nearest, RuleReport, StopReason, Trial, add_bodies, batch_symbols, encode, extract, nearest_in_egraph,
     nearest_in_graph, saturate_explained, substitute,
 };
-use crate::rule::{Class, Item, PatternNode, Rule, library};
+use crate::rule::{Class, Item, PatternNode, Rule, library_rules};
 use crate::tensor::Type;
 
 /// Why a rule does not apply, or what became of it where it does.
@@ -291,7 +291,7 @@ impl Run<'_> {
     fn exchange(&self, operators: &[&'static str]) -> String {
         let names: Vec<String> = operators.iter().map(|name| format!("`{name}`")).collect();
         let text = format!("it would match with the operands of {} exchanged", names.join(" and "));
-        let built_in = library().map_or(&[][..], |set| &set.rules);
+        let built_in = library_rules().unwrap_or_default();
         let known = || self.selected.iter().chain(built_in);
         let rules: Option<Vec<String>> = operators
             .iter()

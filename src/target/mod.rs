@@ -15,7 +15,7 @@ use crate::formats::onnx::OnnxInfo;
 use crate::lang::ast::{Ast, ExprId};
 use crate::op::{Cost, OpDef, Scope};
 use crate::rule::RuleSet;
-use crate::rule_files;
+use crate::rule_files::{self, Examples};
 use crate::tensor::DType;
 
 pub(crate) use self::file::open_all;
@@ -224,7 +224,7 @@ impl Target {
         if self.rules.is_empty() || self.rules == [PathBuf::from("built-in")] {
             return Ok(None);
         }
-        let (set, _) = rule_files::read(&self.rules, true, &self.scope)?;
+        let (set, _) = rule_files::read(&self.rules, true, Examples::Skipped, &self.scope)?;
         Ok(Some(set))
     }
 
