@@ -174,6 +174,25 @@ fn lists_among_operands_that_are_carried_along_stay_lists() {
 }
 
 #[test]
+fn complex_numbers_that_are_carried_along_are_not_written_as_pairs() {
+    for line in [
+        "nn.Linear l 1 1 0 1 bias=False in_features=4 out_features=3 @weight=(3,4)c64 #1=(2,3)f32",
+        "my.Layer l 1 1 0 1 #1=(2,3)c64",
+    ] {
+        let lines = format!("pnnx.Input a 0 1 0 #0=(2,4)f32\n{line}\npnnx.Output o 1 0 1");
+        let imported = read(&lines).unwrap();
+        let problem = export(&imported.workload.graph, &imported.workload.params)
+            .map(|_| ())
+            .unwrap_err();
+        let text = problem.render(false);
+        assert!(
+            text.contains("was carried along unread and has complex numbers"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
 fn damaged_models_never_panic() {
     let lines = "pnnx.Input a 0 1 0 #0=(1,2,8,?)f32\nnn.Conv2d c 1 1 0 1 bias=True dilation=(1,1) groups=1 in_channels=2 \
         kernel_size=(3,3) out_channels=4 padding=(1,1) padding_mode=zeros stride=(1,1) @bias=(4)f32 @weight=(4,2,3,3)f32\n\

@@ -1,7 +1,7 @@
 //! Lines that only this program reads, and lines that it carries along unread.
 
 use super::{Call, Done, Exporter, GIVEN, Line, OWN, truth, tuple};
-use crate::import::{DOMAIN, INPUTS, LISTS, NAME, TENSORS};
+use crate::import::{COMPLEX, DOMAIN, INPUTS, LISTS, NAME, TENSORS};
 use crate::{ElementType, Extent, ValueType, float_text};
 use tautomer_files::bytes::encode;
 use tautomer_graph::{Node, VertexId};
@@ -37,6 +37,13 @@ impl Exporter<'_> {
     pub(super) fn opaque(&mut self, v: VertexId, op: &OpaqueOp, attrs: &[AttrValue]) -> Done<()> {
         if op.domain != DOMAIN {
             return Err(format!("operator `{}` is of another format", op.name));
+        }
+        if op.attr_names.iter().any(|name| &**name == COMPLEX) {
+            // Pairs of real numbers in their place would make another call.
+            return Err(format!(
+                "operator `{}` was carried along unread and has complex numbers, which are pairs of real numbers now",
+                op.name
+            ));
         }
         let texts = |key: &str| -> Vec<String> {
             let found = op.attr_names.iter().zip(attrs).find(|(name, _)| &***name == key);

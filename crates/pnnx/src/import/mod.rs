@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-pub(super) use opaque::{DOMAIN, INPUTS, LISTS, NAME, TENSORS};
+pub(super) use opaque::{COMPLEX, DOMAIN, INPUTS, LISTS, NAME, TENSORS};
 
 use super::export::{CONSTANT, GIVEN, OWN, reads_as_constant};
 use super::{Archive, ElementType, Extent, Operator, ParamFile, Value, ValueType};

@@ -20,6 +20,9 @@ pub(crate) const TENSORS: &str = "pnnx.tensors";
 /// list.
 pub(crate) const LISTS: &str = "pnnx.lists";
 
+/// The attribute that is there if some of the operands, weights or results are complex.
+pub(crate) const COMPLEX: &str = "pnnx.complex";
+
 /// The attribute with the name of the operator.
 pub(crate) const NAME: &str = "pnnx.name";
 
@@ -51,11 +54,13 @@ impl Importer<'_> {
             elements.push(element);
             types.push(Type::from(TensorType { dtype, shape }));
         }
+        let mut is_complex = elements.iter().any(|element| element.is_complex());
         let mut operands: Vec<VertexId> = Vec::new();
         for value in inputs {
             let mut items = Vec::new();
             value.flatten(&mut items);
             for item in items {
+                is_complex |= matches!(&item, Val::Tensor(t) if t.element.is_complex());
                 operands.push(match &item {
                     Val::Host(Host::None | Host::Text(_)) => self.graph.absent(),
                     other => self.tensor(other)?.v,
@@ -69,6 +74,7 @@ impl Importer<'_> {
             let Val::Tensor(t) = self.weight(op, key, ty, &format!("{}.{key}", op.name))? else {
                 continue;
             };
+            is_complex |= t.element.is_complex();
             operands.push(t.v);
             keys.push(key.as_str().into());
         }
@@ -77,6 +83,10 @@ impl Importer<'_> {
         if inputs.iter().any(|value| matches!(value, Val::List(_))) {
             attr_names.push(LISTS.into());
             attrs.push(AttrValue::str(&lists(inputs)));
+        }
+        if is_complex {
+            attr_names.push(COMPLEX.into());
+            attrs.push(AttrValue::Bool(true));
         }
         for (key, text) in &op.params {
             attr_names.push(key.as_str().into());
