@@ -215,6 +215,11 @@ impl Shell {
     }
 }
 
+/// `1 rule`, `3 rules`
+fn counted(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
 /// Runs the command named by `args`, the first of which is the name of the program; returns the exit code.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
     let cli = match Cli::try_parse_from(args) {

@@ -11,7 +11,7 @@ use tautomer::lang::format_operator;
 use tautomer::op::{self, Default as Usual, OpDef, OperandKind, Semantics};
 use tautomer::rule_files;
 
-use super::{Done, Failure, Shell, operators};
+use super::{Done, Failure, Shell, counted, operators};
 
 #[derive(clap::Args)]
 pub(super) struct Args {
@@ -104,8 +104,7 @@ fn check(files: &[PathBuf], shell: &Shell) -> Done {
     if shell.json {
         return shell.json(json!({ "operators": found.iter().map(|def| as_json(def)).collect::<Vec<_>>() }));
     }
-    let count = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
-    shell.say(&format!("{} without problems", count(found.len(), "operator")));
+    shell.say(&format!("{} without problems", counted(found.len(), "operator")));
     Ok(())
 }
 

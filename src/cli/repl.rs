@@ -27,7 +27,7 @@ use self::help::COMMANDS;
 use self::prompt::Prompt;
 use super::input::{self, Kind, Model};
 use super::script::{self, ScriptArgs};
-use super::{Done, Failure, Shell, operators, output};
+use super::{Done, Failure, Shell, counted, operators, output};
 
 #[derive(clap::Args)]
 pub(super) struct Args {
@@ -271,8 +271,7 @@ impl Repl<'_> {
         self.rules.extend(set);
         let shown: Vec<&str> = names.iter().take(8).map(String::as_str).collect();
         let more = if names.len() > shown.len() { ", …" } else { "" };
-        let plural = if count == 1 { "" } else { "s" };
-        self.say(&format!("{count} rule{plural}: {}{more}", shown.join(", ")))
+        self.say(&format!("{}: {}{more}", counted(count, "rule"), shown.join(", ")))
     }
 
     /// The built-in rules and those of the session.

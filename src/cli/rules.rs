@@ -19,7 +19,7 @@ use tautomer::verify::Entry;
 
 use self::show::Page;
 use super::verdicts::Locks;
-use super::{Done, Failure, Shell, fmt, import, operators};
+use super::{Done, Failure, Shell, counted, fmt, import, operators};
 
 #[derive(clap::Args)]
 pub(super) struct Args {
@@ -158,7 +158,7 @@ fn check(files: &[PathBuf], shell: &Shell) -> Done {
     if problems.has_errors() {
         return Err(Failure::No);
     }
-    shell.say(&format!("{rules} rules, {examples} examples"));
+    shell.say(&format!("{}, {}", counted(rules, "rule"), counted(examples, "example")));
     Ok(())
 }
 
@@ -292,6 +292,6 @@ fn test(files: &[PathBuf], shell: &Shell) -> Done {
     if shell.json {
         shell.json(json!({ "examples": results, "failed": failed }))?;
     }
-    shell.say(&format!("{total} examples, {failed} failed"));
+    shell.say(&format!("{}, {failed} failed", counted(total, "example")));
     if failed > 0 { Err(Failure::No) } else { Ok(()) }
 }

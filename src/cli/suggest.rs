@@ -11,7 +11,7 @@ use tautomer::verify::{GraphOptions, Options, Suggestion, Suggestions, Unsuggest
 
 use super::optimize::parse_class;
 use super::progress::Progress;
-use super::{Done, Failure, Shell, input, operators, output};
+use super::{Done, Failure, Shell, counted, input, operators, output};
 
 #[derive(clap::Args)]
 pub(super) struct Args {
@@ -104,19 +104,15 @@ fn rule_text(rule: &Suggestion) -> String {
 
 fn summary(found: &Suggestions) -> String {
     let places: usize = found.rules.iter().map(|rule| rule.places.len()).sum();
-    let plural = |n: usize| if n == 1 { "" } else { "s" };
     match (found.rules.len(), found.left.len()) {
         (0, 0) => "the models compute every value in the same way: there is nothing to suggest".to_owned(),
         (rules, left) => {
             let rest = match left {
                 0 => String::new(),
-                _ => format!("; {left} difference{} without a rule", plural(left)),
+                _ => format!("; {} without a rule", counted(left, "difference")),
             };
-            format!(
-                "{rules} rule{} for {places} difference{}{rest}",
-                plural(rules),
-                plural(places)
-            )
+            let (rules, places) = (counted(rules, "rule"), counted(places, "difference"));
+            format!("{rules} for {places}{rest}")
         }
     }
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tautomer::diag::Diagnostics;
 use tautomer::{Opset, Target, target};
 
-use super::{Done, Failure, Shell, input, operators};
+use super::{Done, Failure, Shell, counted, input, operators};
 
 #[derive(clap::Args)]
 pub(super) struct Args {
@@ -83,11 +83,7 @@ fn check(files: &[PathBuf], shell: &Shell) -> Done {
     if shell.json {
         return shell.json(json!({ "targets": found }));
     }
-    let count = found.len();
-    shell.say(&format!(
-        "{count} target{} without problems",
-        if count == 1 { "" } else { "s" }
-    ));
+    shell.say(&format!("{} without problems", counted(found.len(), "target")));
     Ok(())
 }
 

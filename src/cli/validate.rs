@@ -13,7 +13,7 @@ use super::findings::{Finding, Format};
 use super::input;
 use super::optimize::parse_class;
 use super::verify::numbers;
-use super::{Done, Failure, Shell, output};
+use super::{Done, Failure, Shell, counted, output};
 
 #[derive(clap::Args)]
 pub(super) struct GraphArgs {
@@ -42,8 +42,7 @@ pub(super) fn graphs(files: &[PathBuf]) -> Result<Option<[&Path; 2]>, Failure> {
     match files {
         [original, optimized] => Ok(Some([original, optimized])),
         _ => {
-            let plural = if files.len() == 1 { "" } else { "s" };
-            let what = format!("{} graph{plural} cannot be compared: it takes two", files.len());
+            let what = format!("{} cannot be compared: it takes two", counted(files.len(), "graph"));
             Err(Diagnostic::error("T0402", what).help(help).into())
         }
     }

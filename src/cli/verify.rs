@@ -17,7 +17,7 @@ use tautomer::verify::{
 
 use super::findings::{Finding, Format};
 use super::verdicts::{self, Locks, Progress};
-use super::{Done, Failure, Shell, operators, output, validate};
+use super::{Done, Failure, Shell, counted, operators, output, validate};
 
 #[derive(clap::Args)]
 pub(super) struct Args {
@@ -338,7 +338,7 @@ fn summary(args: &Args, rows: &[Row], seconds: f64, shell: &Shell) -> Done {
         .iter()
         .map(|&level| format!("{} {}", count(level), level.phrase()))
         .collect();
-    shell.say(&format!("{} rules: {}", rows.len(), counts.join(", ")));
+    shell.say(&format!("{}: {}", counted(rows.len(), "rule"), counts.join(", ")));
     if args.lock {
         shell.say(&format!("{kept} of {} verdicts from the lock", rows.len()));
     }
