@@ -20,6 +20,7 @@ if [ "$profile" = release ]; then
 fi
 # Outside of the sources, so that what is installed is tested.
 cp -r tests examples ../README.md "$work/"
+cp README.md "$work/python-README.md"
 cd "$work"
 PATH="$work/env/bin:$PATH" "$work/env/bin/python" -m pytest -q tests
 "$work/env/bin/tautomer" --version
