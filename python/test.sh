@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# Builds the package as a wheel, installs it in a fresh virtual environment, and runs its tests there. The profile is
-# the first argument: `dev`, which shares what other builds have compiled, or `release`.
+# Builds the package as a wheel, installs it in a fresh virtual environment, and runs its tests and those of the
+# example of a user's repository there. The profile is the first argument: `dev`, which shares what other builds have
+# compiled, or `release`.
 set -euo pipefail
 cd "$(dirname "$0")"
+sources="$PWD"
 profile="${1:-dev}"
 work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
@@ -18,6 +20,9 @@ if [ "$profile" = release ]; then
 fi
 # Outside of the sources, so that what is installed is tested.
 cp -r tests examples ../README.md "$work/"
+cp README.md "$work/python-README.md"
 cd "$work"
 PATH="$work/env/bin:$PATH" "$work/env/bin/python" -m pytest -q tests
 "$work/env/bin/tautomer" --version
+# The repository of a user: what `pip install` gives runs all of it.
+PATH="$work/env/bin:$PATH" CARGO_TARGET_DIR="$sources/../target/own-rules" "$sources/../examples/own-rules/check.sh"

@@ -9,7 +9,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::diag::{Diagnostic, Diagnostics, Source};
-use crate::formats::onnx::{OnnxInfo, decode_model, encode_model, import_in, read_model_in};
+use crate::formats::onnx::{
+    Bytes, Encodable, OnnxInfo, decode_model, encodable, encode_model, import_in, read_model_in,
+};
 use crate::formats::pnnx::{self, ParamFile};
 use crate::formats::whole;
 use crate::graph::{BuildOptions, Graph, Params, Session, Shown, Step, VertexId, Workload, build_program};
@@ -97,7 +99,7 @@ impl Model {
                         .into(),
                 );
             }
-            Kind::Onnx if is_standard(path) => Model::decoded(bytes(path, whole::MAX_DATA)?, path, operators)?,
+            Kind::Onnx if is_standard(path) => Model::decoded(bytes(path, whole::MAX_DATA)?.into(), path, operators)?,
             Kind::Onnx => {
                 // Reports a missing file here, with suggestions.
                 std::fs::metadata(path).map_err(|e| unreadable(path, &e))?;
@@ -138,7 +140,7 @@ impl Model {
         Model::from_onnx_in(bytes.to_vec(), &Scope::default())
     }
 
-    /// Reads an ONNX model from bytes that the model then shares: its parameters are not copied.
+    /// As [`Model::from_onnx`], without a copy of the bytes as a whole.
     ///
     /// # Errors
     /// As for [`Model::from_onnx`].
@@ -150,12 +152,16 @@ impl Model {
     ///
     /// # Errors
     /// As for [`Model::from_onnx`].
-    pub fn from_onnx_in(bytes: Vec<u8>, operators: &Scope) -> Result<Model, Diagnostics> {
-        Model::decoded(bytes, Path::new("<bytes>"), &build_options(operators)?.scope)
+    pub fn from_onnx_in(bytes: impl AsRef<[u8]> + Send + 'static, operators: &Scope) -> Result<Model, Diagnostics> {
+        Model::decoded(
+            Bytes::from_owner(bytes),
+            Path::new("<bytes>"),
+            &build_options(operators)?.scope,
+        )
     }
 
-    fn decoded(bytes: Vec<u8>, path: &Path, operators: &Scope) -> Result<Model, Diagnostics> {
-        let model = decode_model(bytes.into()).map_err(|e| failed("T0501", format!("{}: {e}", shown(path))))?;
+    fn decoded(bytes: Bytes, path: &Path, operators: &Scope) -> Result<Model, Diagnostics> {
+        let model = decode_model(bytes).map_err(|e| failed("T0501", format!("{}: {e}", shown(path))))?;
         let imported = import_in(model, None, operators)?;
         let mut notes = read::newer_format(path, &imported.info);
         notes.extend(imported.notes);
@@ -246,6 +252,16 @@ impl Model {
         let own = OnnxInfo::default();
         let Workload { graph, params } = &self.workload;
         encode_model(&shown(&self.path), graph, params, self.info.as_ref().unwrap_or(&own))
+    }
+
+    /// As [`Model::to_onnx`], for memory of the caller: the length first, then the bytes.
+    ///
+    /// # Errors
+    /// As for [`Model::to_onnx`].
+    pub fn encodable(&self) -> Result<Encodable, Diagnostics> {
+        let own = OnnxInfo::default();
+        let Workload { graph, params } = &self.workload;
+        encodable(&shown(&self.path), graph, params, self.info.as_ref().unwrap_or(&own))
     }
 
     /// The text of the program, without the values of its parameters.

@@ -189,12 +189,13 @@ pub(crate) fn optimize_unjudged(model: Model, options: &Options) -> Result<Optim
     })
 }
 
-/// The time that calls take on the target.
-fn micros_of(options: &Options) -> impl Fn(&op::OpDef, &op::Cost) -> f64 + use<> {
-    let target = options.target.clone();
-    move |def, cost| match &target {
-        Some(target) => target.micros(def, cost),
-        None => cost.micros(),
+/// The time that calls take: by the cost model of the caller, on the target, or on one core.
+fn micros_of(options: &Options) -> impl Fn(&op::Priced<'_>) -> f64 + use<> {
+    let (own, target) = (options.cost_model(), options.target.clone());
+    move |call| match (&own, &target) {
+        (Some(own), _) => own(call),
+        (None, Some(target)) => target.micros(call),
+        (None, None) => call.cost.micros(),
     }
 }
 
@@ -325,6 +326,7 @@ pub struct Optimized {
     pub(crate) outcome: Outcome,
     pub(crate) chosen: Chosen,
     /// The operator set of the result, for ONNX.
+    #[cfg_attr(not(feature = "cli"), expect(dead_code, reason = "the command says it"))]
     pub(crate) opset: Option<i64>,
     options: Options,
 }
@@ -368,7 +370,14 @@ impl Optimized {
 
     /// The report as one page of HTML, with pictures of the regions that changed if [`Options::explain`] is set.
     pub fn html(&self) -> String {
-        self.page(&shown(&self.original.path), self.report.vertices)
+        let file = shown(&self.original.path);
+        // What is in memory has no name but one for messages.
+        let file = match file.as_str() {
+            "<text>" => "program",
+            "<bytes>" => "model",
+            other => other,
+        };
+        self.page(file, self.report.vertices)
     }
 
     /// The report as one page; `file` names the original, `nodes` are counts before and after.

@@ -15,11 +15,11 @@ use rustc_hash::FxHashSet;
 
 use crate::diag::{Diagnostic, Diagnostics};
 use crate::graph::{Graph, Workload, expand_composites};
-use crate::op::{Cost, Infer, Op, OpDef};
+use crate::op::{Infer, Op, OpDef, Priced};
 use crate::rewrite::{
     CostModel, Explored, FoldReport, Folding, IterationReport, Limits, RuleReport, Step, StopReason, Unroll, Watch,
-    add_bodies, batch_symbols, decode, encode_folding, extract, fold_static, graph_cost, graph_cost_by, has_flow,
-    kept_from, loops, resolve_flow, saturate_watched, substitute_watched, with_bodies,
+    add_bodies, batch_symbols, decode, encode_folding, extract, fold_static, graph_cost_by, has_flow, kept_from, loops,
+    resolve_flow, saturate_watched, substitute_watched, with_bodies,
 };
 use crate::rule::{Class, Group, Rule};
 use crate::tensor::Type;
@@ -122,7 +122,9 @@ fn unroll(outcome: &mut Outcome, rules: &[Arc<Rule>], options: &Options<'_>) -> 
         let remaining = outcome.remaining(options);
         let more = settle(trial, rules, &remaining)?;
         let (old, new) = (&outcome.workload.graph, &more.workload.graph);
-        if graph_cost(new) < graph_cost(old) && new.call_count() <= old.call_count() {
+        if graph_cost_by(new, options.micros) < graph_cost_by(old, options.micros)
+            && new.call_count() <= old.call_count()
+        {
             outcome.add(more);
             gone += resolved;
             // The others are tried in the next round.
@@ -212,7 +214,7 @@ pub struct Options<'a> {
     /// whatever that costs. All of them have to be forbidden, too.
     pub illegal: Option<CallTest<'a>>,
     /// The time that a call takes, in microseconds.
-    pub micros: &'a dyn Fn(&OpDef, &Cost) -> f64,
+    pub micros: &'a dyn Fn(&Priced<'_>) -> f64,
     /// Composite operators that substitution may create although they are forbidden; those left at the end are replaced
     /// by their bodies.
     pub expand: &'a dyn Fn(&OpDef) -> bool,
@@ -245,7 +247,7 @@ impl Default for Options<'_> {
             limits: Limits::default(),
             forbidden: &|_, _| false,
             illegal: None,
-            micros: &|_, cost| cost.micros(),
+            micros: &|call| call.cost.micros(),
             expand: &|_| false,
             missing: false,
             watch: &|_| {},

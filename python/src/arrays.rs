@@ -1,24 +1,46 @@
-//! Tensors as NumPy arrays. An array that comes in is copied once, since a tensor owns its elements; a tensor that goes
-//! out becomes an array without a copy, unless something else still uses its elements.
+//! Tensors as NumPy arrays. A large array that comes in is not copied; a tensor that goes out becomes an array without a
+//! copy, unless something else still uses its elements.
 
-use half::f16;
+use half::{bf16, f16};
 use numpy::{Element as NumpyElement, PyArrayDyn, PyReadonlyArrayDyn, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 use tautomer::tensor::{DType, Element, Tensor};
 
+use crate::lent::Lent;
 use crate::problems::refused;
 
-/// The elements of an array as a tensor.
-pub(crate) fn tensor(array: &Bound<'_, PyAny>) -> PyResult<Tensor> {
-    fn as_element<T: Element + NumpyElement>(array: &Bound<'_, PyAny>) -> Option<Tensor> {
+/// An array of Python as a tensor.
+pub(crate) enum Given {
+    /// A copy.
+    Own(Tensor),
+    /// Without a copy.
+    Lent(Lent),
+}
+
+impl Given {
+    /// The tensor, which must be dropped before this.
+    pub(crate) fn tensor(&self) -> Tensor {
+        match self {
+            Given::Own(tensor) => tensor.clone(),
+            Given::Lent(lent) => lent.tensor(),
+        }
+    }
+}
+
+/// The elements of an array, which stays as it is for as long as the value is used.
+pub(crate) fn given(array: &Bound<'_, PyAny>) -> PyResult<Given> {
+    fn as_element<T: Element + NumpyElement + Copy>(array: &Bound<'_, PyAny>) -> Option<Given> {
+        if let Some(lent) = Lent::new::<T>(array) {
+            return Some(Given::Lent(lent));
+        }
         let array: PyReadonlyArrayDyn<'_, T> = array.extract().ok()?;
         // In the order of rows, whatever the order of the array is.
-        let owned = match array.as_slice() {
-            Ok(elements) if array.is_c_contiguous() => return Tensor::new(array.shape(), elements.to_vec()),
-            _ => array.as_array().as_standard_layout().into_owned(),
+        let tensor = match array.as_slice() {
+            Ok(elements) if array.is_c_contiguous() => Tensor::new(array.shape(), elements.to_vec())?,
+            _ => T::wrap(array.as_array().as_standard_layout().into_owned().into_shared()),
         };
-        Some(T::wrap(owned.into_shared()))
+        Some(Given::Own(tensor))
     }
     macro_rules! first_of {
         ($($ty:ty),*) => { $(if let Some(found) = as_element::<$ty>(array) { return Ok(found); })* };
@@ -26,16 +48,9 @@ pub(crate) fn tensor(array: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     first_of!(f32, i64, f64, i32, bool, u8, i8, f16, i16, u16, u32, u64);
     let py = array.py();
     let dtype: String = array.getattr("dtype")?.str()?.to_string();
+    // Only where there is such an array does NumPy know the type.
     if dtype == "bfloat16" {
-        let bits = array.call_method1("view", ("uint16",))?;
-        let Tensor::U16(bits) = tensor(&bits)? else {
-            return Err(refused(
-                py,
-                "T0407",
-                "an array of `bfloat16` without elements of two bytes",
-            ));
-        };
-        return Ok(Tensor::BF16(bits.mapv(half::bf16::from_bits).into_shared()));
+        first_of!(bf16);
     }
     if array
         .getattr("dtype")?
@@ -46,7 +61,7 @@ pub(crate) fn tensor(array: &Bound<'_, PyAny>) -> PyResult<Tensor> {
         let shape: Vec<usize> = array.getattr("shape")?.extract()?;
         let texts: Vec<String> = array.call_method0("ravel")?.call_method0("tolist")?.extract()?;
         if let Some(found) = Tensor::new(&shape, texts) {
-            return Ok(found);
+            return Ok(Given::Own(found));
         }
     }
     Err(refused(
@@ -87,9 +102,8 @@ fn other<'py>(py: Python<'py>, tensor: Tensor) -> PyResult<Bound<'py, PyAny>> {
     let shape = tensor.shape().to_vec();
     match tensor {
         Tensor::BF16(values) => {
-            let bits = PyArrayDyn::from_owned_array(py, values.mapv(half::bf16::to_bits).into_owned());
             match py.import("ml_dtypes") {
-                Ok(types) => bits.call_method1("view", (types.getattr("bfloat16")?,)),
+                Ok(_) => Ok(PyArrayDyn::from_owned_array(py, values.into_owned()).into_any()),
                 // Without the package for it, as single precision numbers, which hold all of them.
                 Err(_) => array(py, Tensor::F32(values.mapv(f32::from).into_shared())),
             }

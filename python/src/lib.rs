@@ -2,6 +2,7 @@
 //! tracing of functions, other packages' models - is written in Python beside it.
 
 mod arrays;
+mod lent;
 mod model;
 mod optimize;
 mod problems;

@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict, PyList};
 use tautomer::graph::{Graph, Node, VertexId};
 use tautomer::op::Scope;
 
 use crate::arrays;
-use crate::problems::raised;
+use crate::problems::{raised, refused};
 use crate::rules::RuleSet;
 
 /// The operators that rules declare.
@@ -38,10 +39,10 @@ impl Model {
     /// Reads an ONNX model from memory.
     #[staticmethod]
     #[pyo3(signature = (data, rules=None))]
-    fn from_onnx(py: Python<'_>, data: &[u8], rules: Option<&RuleSet>) -> PyResult<Model> {
+    fn from_onnx(py: Python<'_>, data: PyBackedBytes, rules: Option<&RuleSet>) -> PyResult<Model> {
         let scope = operators(rules);
         let inner = py
-            .detach(|| tautomer::Model::from_onnx_in(data.to_vec(), &scope))
+            .detach(|| tautomer::Model::from_onnx_in(data, &scope))
             .map_err(|e| raised(py, &e))?;
         Ok(Model { inner })
     }
@@ -59,8 +60,7 @@ impl Model {
 
     /// The bytes of an ONNX file.
     fn to_onnx<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let bytes = py.detach(|| self.inner.to_onnx()).map_err(|e| raised(py, &e))?;
-        Ok(PyBytes::new(py, &bytes))
+        encoded(py, &self.inner)
     }
 
     /// The text of the program.
@@ -149,6 +149,15 @@ impl Model {
     fn call_count(&self) -> usize {
         self.inner.workload.graph.call_count()
     }
+}
+
+/// The bytes of an ONNX file; what they share with the model is copied once, to where Python has them.
+pub(crate) fn encoded<'py>(py: Python<'py>, model: &tautomer::Model) -> PyResult<Bound<'py, PyBytes>> {
+    let encodable = py.detach(|| model.encodable()).map_err(|e| raised(py, &e))?;
+    PyBytes::new_with(py, encodable.length(), |room| match encodable.write(room) {
+        true => Ok(()),
+        false => Err(refused(py, "T0407", "the model has another length than its parts")),
+    })
 }
 
 fn name(graph: &Graph, v: VertexId) -> Option<String> {

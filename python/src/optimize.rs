@@ -1,20 +1,23 @@
 //! Optimizing and comparing.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::{IntoPyDict, PyBytes, PyDict, PyTuple};
 use serde_json::{Value, json};
+use tautomer::op::Priced;
 use tautomer::pipeline::{Engine, Event};
 use tautomer::rule::Class;
 use tautomer::verify::{GraphOptions, GraphVerdict, Level};
 use tautomer::{Compared, Kind, Options, Target};
 
 use crate::arrays;
-use crate::model::Model;
+use crate::model::{Model, encoded};
 use crate::problems::{raised, refused};
 use crate::rules::RuleSet;
 
@@ -28,6 +31,7 @@ struct Watcher {
     raised: Mutex<Option<PyErr>>,
     stopped: AtomicBool,
     looked: Mutex<Option<Instant>>,
+    prices: Mutex<HashMap<String, f64>>,
 }
 
 impl Watcher {
@@ -39,6 +43,13 @@ impl Watcher {
             raised.get_or_insert(error);
             self.stopped.store(true, Ordering::Relaxed);
         }
+    }
+
+    /// The exception that ended the work, if there was one.
+    fn ended(&self) -> PyResult<()> {
+        let error = self.raised.lock().ok().and_then(|mut raised| raised.take());
+        self.stopped.store(false, Ordering::Relaxed);
+        error.map_or(Ok(()), Err)
     }
 
     fn told(&self, event: Event) {
@@ -69,6 +80,55 @@ impl Watcher {
         }
         self.stopped.load(Ordering::Relaxed)
     }
+}
+
+/// The price of a call by a function of Python, which is called once for each operator with its types and attributes.
+fn price(watcher: &Watcher, cost: &Py<PyAny>, call: &Priced<'_>) -> f64 {
+    // An exception ends the work; until then, any price will do.
+    if watcher.stopped.load(Ordering::Relaxed) {
+        return call.cost.micros();
+    }
+    let operator = call.op.name();
+    let operands: Vec<String> = call.operands.iter().map(|operand| operand.ty.to_string()).collect();
+    let result = call.result.to_string();
+    let named = |i: usize| call.op.def().and_then(|def| def.attrs.get(i)).map(|attr| attr.name);
+    let attributes = call.attrs.iter().enumerate();
+    let attributes: Vec<(&str, String)> = attributes
+        .filter_map(|(i, value)| Some((named(i)?, value.to_string())))
+        .collect();
+    let key = format!("{operator} {operands:?} {result} {attributes:?}");
+    if let Ok(prices) = watcher.prices.lock()
+        && let Some(known) = prices.get(&key)
+    {
+        return *known;
+    }
+    let told = Python::attach(|py| -> PyResult<f64> {
+        let given = PyDict::new(py);
+        given.set_item("operator", operator)?;
+        given.set_item("operands", PyTuple::new(py, operands)?)?;
+        given.set_item("result", result)?;
+        given.set_item("attributes", attributes.into_py_dict(py)?)?;
+        given.set_item("flops", call.cost.flops)?;
+        given.set_item("bytes", call.cost.bytes)?;
+        given.set_item("micros", call.cost.micros())?;
+        cost.call1(py, (given,))?.extract(py)
+    });
+    let found = match told {
+        Ok(found) if found >= 0.0 => found,
+        Ok(found) => {
+            let why = format!("the price of a call is {found}: it is a time in microseconds, at least 0");
+            watcher.keep(Err(PyValueError::new_err(why)));
+            return call.cost.micros();
+        }
+        Err(error) => {
+            watcher.keep(Err(error));
+            return call.cost.micros();
+        }
+    };
+    if let Ok(mut prices) = watcher.prices.lock() {
+        prices.insert(key, found);
+    }
+    found
 }
 
 /// Options from a dictionary, as Python prepared it.
@@ -140,6 +200,8 @@ fn level(py: Python<'_>, text: &str) -> PyResult<Level> {
 #[pyclass(frozen, module = "tautomer._core")]
 pub(crate) struct Optimized {
     inner: tautomer::Optimized,
+    /// Has the exceptions that a cost model of Python raises.
+    watcher: Arc<Watcher>,
 }
 
 #[pymethods]
@@ -153,8 +215,7 @@ impl Optimized {
 
     /// Its bytes as an ONNX file.
     fn to_onnx<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let bytes = py.detach(|| self.inner.model.to_onnx()).map_err(|e| raised(py, &e))?;
-        Ok(PyBytes::new(py, &bytes))
+        encoded(py, &self.inner.model)
     }
 
     /// What was done, as JSON.
@@ -199,7 +260,9 @@ impl Optimized {
 
     /// Why a rule does not show in the result, as JSON.
     fn why_not(&self, py: Python<'_>, rule: &str) -> PyResult<String> {
-        let found = py.detach(|| self.inner.why_not(rule)).map_err(|e| raised(py, &e))?;
+        let found = py.detach(|| self.inner.why_not(rule));
+        self.watcher.ended()?;
+        let found = found.map_err(|e| raised(py, &e))?;
         Ok(serde_json::to_value(&found).unwrap_or(Value::Null).to_string())
     }
 
@@ -222,31 +285,32 @@ fn operators(graph: &tautomer::graph::Graph) -> Value {
 
 /// Optimizes a model.
 #[pyfunction]
-#[pyo3(signature = (model, rules, given, progress))]
+#[pyo3(signature = (model, rules, given, progress, cost=None))]
 pub(crate) fn optimize(
     py: Python<'_>,
     model: &Model,
     rules: Option<&RuleSet>,
     given: &Bound<'_, PyDict>,
     progress: Option<Py<PyAny>>,
+    cost: Option<Py<PyAny>>,
 ) -> PyResult<Optimized> {
     let watcher = Arc::new(Watcher {
         progress,
         ..Watcher::default()
     });
     let (told, asked) = (watcher.clone(), watcher.clone());
-    let options = options(py, given, rules)?
+    let mut options = options(py, given, rules)?
         .progress(move |event| told.told(event))
         .cancel_when(move || asked.is_cancelled());
+    if let Some(cost) = cost {
+        let asked = watcher.clone();
+        options = options.cost(move |call| price(&asked, &cost, call));
+    }
     let model = model.inner.clone();
     let found = py.detach(|| tautomer::optimize_model(model, &options));
-    if let Ok(mut error) = watcher.raised.lock()
-        && let Some(error) = error.take()
-    {
-        return Err(error);
-    }
+    watcher.ended()?;
     let inner = found.map_err(|e| raised(py, &e))?;
-    Ok(Optimized { inner })
+    Ok(Optimized { inner, watcher })
 }
 
 /// Compares a model with its original: a verdict as JSON, and the inputs at which they differ.

@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use tautomer::exec::{Executor, Mode, Plan};
 use tautomer::graph::Params;
 
-use crate::arrays;
+use crate::arrays::{self, Given};
 use crate::model::Model;
 use crate::problems::refused;
 
@@ -42,11 +42,11 @@ impl Session {
 
     /// The results for inputs in order.
     fn run<'py>(&self, py: Python<'py>, inputs: Vec<Bound<'py, PyAny>>) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        let inputs = inputs.iter().map(arrays::tensor).collect::<PyResult<Vec<_>>>()?;
-        let results = py.detach(|| self.executor.run(&inputs, &self.params));
+        let given = inputs.iter().map(arrays::given).collect::<PyResult<Vec<_>>>()?;
+        let tensors: Vec<_> = given.iter().map(Given::tensor).collect();
+        let results = py.detach(move || self.executor.run(&tensors, &self.params));
         let results = results.map_err(|e| refused(py, "T0406", e.to_string()))?;
-        // An input that is a result too is copied.
-        drop(inputs);
+        // What shares the elements of an input is copied here, as the input goes back after that.
         results.into_iter().map(|tensor| arrays::array(py, tensor)).collect()
     }
 }

@@ -91,6 +91,44 @@ def test_options_reach_the_library(model):
         tautomer.optimize(model, limits={"seconds": 1})
 
 
+POWER = "/// As a power.\nrule as-power(x) { x * x => pow(x, 2.0) numerics real }"
+
+
+def test_a_cost_model_of_ones_own_decides():
+    asked = []
+
+    def price(call):
+        asked.append(call)
+        return 0.5 if call.operator == "pow" else 3.0 * call.micros
+
+    square = "fn main(x: f32[n, 8]) { relu(x * x) }"
+    dear = tautomer.optimize(square, rules=POWER, cost=lambda call: 9.0 if call.operator == "pow" else 1.0)
+    assert dear.graph.find("mul") and dear.report["cost"] == [2.0, 2.0]
+    result = tautomer.optimize(square, rules=POWER, cost=price)
+    assert result.graph.find("pow") and not result.graph.find("mul")
+    relu = next(call for call in asked if call.operator == "relu")
+    assert relu.operands == ("f32[n, 8]",) and relu.result == "f32[n, 8]" and relu.attributes == {}
+    assert result.report["cost"][1] == pytest.approx(0.5 + 3.0 * relu.micros)
+    softmax = []
+    tautomer.optimize("fn main(x: f32[2, 8]) { softmax(x) {axis = 0} }", cost=lambda c: softmax.append(c) or 1.0)
+    assert {"axis": "0"} in [call.attributes for call in softmax]
+
+
+def test_what_a_cost_model_raises_ends_the_work():
+    square = "fn main(x: f32[8]) { x * x }"
+
+    def broken(call):
+        raise LookupError(f"no price for {call.operator}")
+
+    with pytest.raises(LookupError, match="no price for mul"):
+        tautomer.optimize(square, cost=broken)
+    for wrong in (-1.0, float("nan")):
+        with pytest.raises(ValueError, match="at least 0"):
+            tautomer.optimize(square, cost=lambda call, wrong=wrong: wrong)
+    with pytest.raises(TypeError):
+        tautomer.optimize(square, cost=lambda call: "cheap")
+
+
 def test_a_wrong_rule_is_an_error_and_not_a_result():
     wrong = "/// Not true.\nrule wrong(x) { relu(x) => x }"
     with pytest.raises(tautomer.Error) as found:

@@ -4,6 +4,7 @@ import ast
 import doctest
 import importlib
 import inspect
+import os
 import pickle
 import pkgutil
 import subprocess
@@ -136,6 +137,66 @@ def test_other_packages_arrays_pass_by_dlpack():
     np.testing.assert_array_equal(np.from_dlpack(found), [0, 2])
 
 
+LARGE = 1 << 18
+
+
+def test_lent_inputs_stay_those_of_the_caller():
+    # Large enough that the elements are not copied on the way in.
+    x = np.arange(LARGE, dtype="float32")
+    relu = tautomer.Session("fn main(x: f32[n]) { relu(x) }")
+    first = relu.run(x=x)["out0"]
+    x *= -1
+    np.testing.assert_array_equal(first, np.arange(LARGE))
+    np.testing.assert_array_equal(relu.run(x=x)["out0"], np.zeros(LARGE))
+    # A result that is an input, whole or in part, has elements of its own.
+    same = tautomer.Session("fn main(x: f32[n]) { (x, reshape(x) {shape = [n, 1]}, relu(x)) }").run(x=x)
+    for found in list(same.values())[:2]:
+        assert not np.shares_memory(found, x)
+        np.testing.assert_array_equal(found.ravel(), x)
+        found += 1
+    assert x[0] == 0 and x[-1] == 1 - LARGE
+    with pytest.raises(tautomer.Error):
+        tautomer.Session("fn main(x: f32[n]) { relu(x) }").run(x=x.astype("float64"))
+    # What cannot be lent is copied: other orders, bytes in the other order, elements at odd places, read-only arrays.
+    matrix = x.reshape(512, 512)
+    double = tautomer.Session("fn main(x: f32[a, b]) { x + x }")
+    odd = np.frombuffer(b"\0" + matrix.tobytes(), "float32", offset=1).reshape(512, 512)
+    for other in (matrix.T, matrix[::2], matrix.astype(">f4"), odd, np.asfortranarray(matrix)):
+        np.testing.assert_array_equal(double.run(x=other)["out0"], 2 * other)
+
+
+def test_inputs_are_free_after_a_run():
+    import gc
+    import weakref
+
+    class Owned(np.ndarray):
+        pass
+
+    x = np.ones(LARGE, "float32").view(Owned)
+    gone = weakref.ref(x)
+    session = tautomer.Session("fn main(x: f32[n]) { x + x }")
+    for _ in range(3):
+        result = session.run(x=x)["out0"]
+    del x
+    gc.collect()
+    assert gone() is None and result[0] == 2
+
+
+def test_arrays_of_pytorch_pass_in_and_out():
+    torch = pytest.importorskip("torch")
+    session = tautomer.Session("fn main(x: f32[n, m]) { relu(x) }")
+    x = torch.linspace(-1, 1, LARGE).reshape(512, -1)
+    found = torch.from_dlpack(session.run(x=x)["out0"])
+    assert torch.equal(found, torch.relu(x))
+    assert torch.equal(torch.from_dlpack(session.run(x=x.T)["out0"]), torch.relu(x.T))
+    assert session.run(x=x.clone().requires_grad_())["out0"].shape == x.shape
+    pytest.importorskip("ml_dtypes")
+    double = tautomer.Session("fn main(x: bf16[n, m]) { x + x }")
+    assert float(double.run(x=x.bfloat16())["out0"][0, 0]) == -2.0
+    with pytest.raises(TypeError, match="DLPack"):
+        session.run(x=x.to_sparse())
+
+
 def test_large_results_are_not_copied():
     session = tautomer.Session("fn main(x: f32[n]) { relu(x) }")
     found = session.run(x=np.ones(1 << 20, "float32"))["out0"]
@@ -195,3 +256,20 @@ def test_the_readme_runs(model, tmp_path, monkeypatch):
 def test_importing_takes_along_nothing_large():
     program = "import sys, tautomer; sys.exit('onnx' in sys.modules or 'hypothesis' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program]).returncode == 0
+
+
+def test_importing_takes_a_fifth_of_a_second():
+    # NumPy included; time of the processor, as other programs may be running.
+    program = "import time; before = time.process_time(); import tautomer; print(time.process_time() - before)"
+    runs = [subprocess.run([sys.executable, "-c", program], capture_output=True, text=True) for _ in range(5)]
+    assert min(float(run.stdout) for run in runs) < 0.2
+
+
+def test_all_types_are_annotated(tmp_path):
+    # Minutes where NumPy has not been read before.
+    if os.environ.get("TAUTOMER_LONG") != "1":
+        pytest.skip("set TAUTOMER_LONG=1")
+    api = pytest.importorskip("mypy.api")
+    folder = Path(tautomer.__file__).parent
+    out, err, code = api.run(["--strict", "--cache-dir", str(tmp_path), "--ignore-missing-imports", str(folder)])
+    assert code == 0, out + err

@@ -7,6 +7,7 @@ use crate::compare::ALLOWANCE;
 use crate::diag::Diagnostics;
 use crate::graph::Allowance;
 use crate::model::{Kind, Model};
+use crate::op::Priced;
 use crate::pipeline::{self, Engine, Event, Format};
 use crate::rewrite::{Folding, Limits};
 use crate::rule::{Class, RuleSet};
@@ -69,9 +70,13 @@ pub struct Options {
     pub explain: bool,
     /// If true, determines which operators that the format lacks a better result would have.
     pub missing: bool,
+    cost: Option<CostFn>,
     progress: Option<Progress>,
     cancelled: Option<Arc<dyn Fn() -> bool + Send + Sync>>,
 }
+
+/// The time that a call takes, in microseconds.
+type CostFn = Arc<dyn Fn(&Priced<'_>) -> f64 + Send + Sync>;
 
 impl Default for Options {
     fn default() -> Self {
@@ -97,6 +102,7 @@ impl Default for Options {
             audit: false,
             explain: false,
             missing: true,
+            cost: None,
             progress: None,
             cancelled: None,
         }
@@ -172,6 +178,28 @@ impl Options {
         self
     }
 
+    /// Compares graphs by a cost model of one's own: the time that a call takes, in microseconds. It is asked for every
+    /// form of a value, so equal calls must have equal prices; negative prices count as 0, and what is not a number as the
+    /// longest time there is. It takes the place of the costs of a [target](Options::target).
+    ///
+    /// ```
+    /// # use tautomer::{Model, Options, optimize_model, op::Priced};
+    /// let square = Model::from_text("square", "fn main(x: f32[64]) { pow(x, 2.0) }")?;
+    /// let without_power = |call: &Priced<'_>| match call.op.name().as_str() {
+    ///     "pow" => 100.0,
+    ///     _ => call.cost.micros(), // the estimate for one core
+    /// };
+    /// # let rules = tautomer::rules_of_text("r", "rule as-product(x) { pow(x, 2.0) => x * x numerics real }")?.0;
+    /// # let options = Options::default().rules(rules);
+    /// let optimized = optimize_model(square, &options.cost(without_power))?;
+    /// assert!(optimized.model.to_text().contains("x * x"));
+    /// # Ok::<(), tautomer::diag::Diagnostics>(())
+    /// ```
+    pub fn cost(mut self, micros: impl Fn(&Priced<'_>) -> f64 + Send + Sync + 'static) -> Self {
+        self.cost = Some(Arc::new(micros));
+        self
+    }
+
     /// Calls a function as the work proceeds.
     pub fn progress(mut self, told: impl Fn(Event) + Send + Sync + 'static) -> Self {
         self.progress = Some(Arc::new(told));
@@ -204,7 +232,11 @@ impl Options {
         self.cancelled.as_ref().is_some_and(|cancelled| cancelled())
     }
 
-    /// The same, without functions of the caller.
+    pub(super) fn cost_model(&self) -> Option<CostFn> {
+        self.cost.clone()
+    }
+
+    /// The same, without the functions that are told and asked as the work proceeds.
     pub(super) fn without_watcher(mut self) -> Self {
         (self.progress, self.cancelled) = (None, None);
         self

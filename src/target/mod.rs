@@ -13,11 +13,12 @@ use std::sync::Arc;
 use crate::diag::{Diagnostics, Source};
 use crate::formats::onnx::OnnxInfo;
 use crate::lang::ast::{Ast, ExprId};
-use crate::op::{Cost, OpDef, Scope};
+use crate::op::{Op, OpDef, Priced, Scope};
 use crate::rule::RuleSet;
 use crate::rule_files::{self, Examples};
 use crate::tensor::DType;
 
+#[cfg(feature = "cli")]
 pub(crate) use self::file::open_all;
 pub use self::file::{TARGETS, shipped};
 pub(crate) use self::legal::Legality;
@@ -142,7 +143,7 @@ pub(crate) struct Machine {
 }
 
 impl Default for Machine {
-    /// One core of a processor: [`Cost::micros`].
+    /// One core of a processor: [`Cost::micros`](crate::op::Cost::micros).
     fn default() -> Self {
         Machine {
             launch: 2.0,
@@ -237,14 +238,19 @@ impl Target {
     }
 
     /// The time that a call takes on it, in microseconds.
-    pub fn micros(&self, def: &OpDef, cost: &Cost) -> f64 {
+    pub fn micros(&self, call: &Priced<'_>) -> f64 {
         let Machine {
             launch,
             gflops,
             bandwidth,
         } = self.machine;
+        let cost = call.cost;
         let own = launch * cost.launches + (cost.flops / (gflops * 1e3)).max(cost.bytes / (bandwidth * 1e3));
-        own * self.factors.get(def.name).copied().unwrap_or(1.0)
+        let factor = match call.op {
+            Op::Known(def) => self.factors.get(def.name).copied(),
+            Op::Opaque(_) => None,
+        };
+        own * factor.unwrap_or(1.0)
     }
 
     /// The operator set that a model with this information is written for.

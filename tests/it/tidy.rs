@@ -211,12 +211,16 @@ fn floors_of_the_verifier_are_in_order() {
 #[test]
 fn unsafe_code_is_in_kernels_alone() {
     let mut problems = Vec::new();
-    for (file, text) in sources() {
+    let mut all = sources();
+    all.append(&mut files("python/src", ".rs"));
+    for (file, text) in all {
         let unsafe_code = words(&text, "unsafe")
             .chain(words(&text, "unsafe_code"))
             .next()
             .is_some();
-        if unsafe_code && !file.starts_with("crates/exec/src/kernels/") {
+        // Arrays of Python become tensors without a copy.
+        let allowed = file.starts_with("crates/exec/src/kernels/") || file == "python/src/lent.rs";
+        if unsafe_code && !allowed {
             problems.push(format!("{file} has unsafe code"));
         }
     }

@@ -9,6 +9,7 @@ mod error;
 mod estimate;
 mod flow;
 mod join;
+#[doc(hidden)] // for the other crates of this workspace
 pub mod kernels;
 mod memory;
 mod plan;

@@ -2,6 +2,7 @@
 
 use half::{bf16, f16};
 use ndarray::IxDyn;
+use zerocopy::{Immutable, IntoBytes};
 
 use tautomer_tensor::{DType, Element, MAX_RANK, Nd, Tensor};
 use tautomer_tensor::{F4E2M1, F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ, F8E8M0, I2, I4, U2, U4};
@@ -146,6 +147,38 @@ pub fn encode(tensor: &Tensor) -> Option<Vec<u8>> {
         Tensor::Utf8(_) => return None,
     }
     Some(out)
+}
+
+/// The elements as [`encode`] writes them, without a copy; `None` where they are stored in another way.
+///
+/// ```
+/// use tautomer_files::bytes::elements;
+/// use tautomer_tensor::Tensor;
+/// let numbers = Tensor::vector(vec![1.0f32, 2.0]);
+/// assert_eq!(elements(&numbers).map(<[u8]>::len), cfg!(target_endian = "little").then_some(8));
+/// ```
+pub fn elements(tensor: &Tensor) -> Option<&[u8]> {
+    fn of<T: Element + IntoBytes + Immutable>(array: &Nd<T>) -> Option<&[u8]> {
+        array.as_slice().map(IntoBytes::as_bytes)
+    }
+    if cfg!(target_endian = "big") {
+        return None;
+    }
+    match tensor {
+        Tensor::I8(a) => of(a),
+        Tensor::I16(a) => of(a),
+        Tensor::I32(a) => of(a),
+        Tensor::I64(a) => of(a),
+        Tensor::U8(a) => of(a),
+        Tensor::U16(a) => of(a),
+        Tensor::U32(a) => of(a),
+        Tensor::U64(a) => of(a),
+        Tensor::F16(a) => of(a),
+        Tensor::BF16(a) => of(a),
+        Tensor::F32(a) => of(a),
+        Tensor::F64(a) => of(a),
+        _ => None,
+    }
 }
 
 /// The tensor with its axes reversed except for the last `kept`, elements in row-major order of the result.

@@ -2,6 +2,7 @@
 //!
 //! This module owns the structure and its orders; the typing and semantics of calls are in [`op`](tautomer_op).
 
+#[doc(hidden)] // for the other crates of this workspace
 pub mod build;
 mod compare;
 mod composite;
@@ -10,6 +11,7 @@ mod extents;
 mod flow;
 mod interpret;
 mod known;
+#[doc(hidden)] // for the other crates of this workspace
 pub mod literal;
 mod meter;
 mod order;
@@ -18,6 +20,7 @@ mod rebind;
 mod region;
 mod script;
 mod sink;
+#[doc(hidden)] // for the other crates of this workspace
 pub mod term;
 mod text;
 mod validate;
@@ -33,23 +36,37 @@ use petgraph::visit::EdgeRef;
 use smallvec::SmallVec;
 
 pub use compare::same_graph;
-pub use composite::{Given, body_operators, composite_function, expand_composites, inline, inline_program};
-pub use declare::{declaration, declare, declare_checked};
+pub use composite::expand_composites;
 pub use flow::Datum;
-pub use interpret::evaluate_flow;
-pub use interpret::{
-    InterpretError, evaluate_call, evaluate_call_over, evaluate_data, evaluate_within, interpret, interpret_data,
-    interpret_over, interpret_vertices,
-};
-pub use known::known_value;
-pub use meter::{Allowance, Excess, Meter, Weights, bytes_text, datum_bytes, first_collected, weighted};
-pub use program::{BuildOptions, build_function, build_program, composites};
-pub use region::{graph_region, inline_region, region_graph};
+pub use interpret::{InterpretError, evaluate_data, interpret, interpret_data};
+pub use meter::Allowance;
+pub use program::{BuildOptions, build_function, build_program};
 pub use script::{Session, Shown, Step};
-pub use sink::Sink;
-pub use text::{to_program, written_attributes};
+pub use text::to_program;
 pub use validate::GraphError;
 pub use vertex::{Node, Vertex};
+
+// For the other crates of this workspace: no part of the interface, so it may change in any version.
+#[doc(hidden)]
+pub use composite::{Given, body_operators, composite_function, inline, inline_program};
+#[doc(hidden)]
+pub use declare::{declaration, declare, declare_checked};
+#[doc(hidden)]
+pub use interpret::evaluate_flow;
+#[doc(hidden)]
+pub use interpret::{evaluate_call, evaluate_call_over, evaluate_within, interpret_over, interpret_vertices};
+#[doc(hidden)]
+pub use known::known_value;
+#[doc(hidden)]
+pub use meter::{Excess, Meter, Weights, bytes_text, datum_bytes, first_collected, weighted};
+#[doc(hidden)]
+pub use program::composites;
+#[doc(hidden)]
+pub use region::{graph_region, inline_region, region_graph};
+#[doc(hidden)]
+pub use sink::Sink;
+#[doc(hidden)]
+pub use text::written_attributes;
 
 use tautomer_diag::Span;
 use tautomer_op::{AttrValue, Attrs, Fact, Normalized, Op, OpDef, OpError, OpaqueOp, normalize};

@@ -6,8 +6,9 @@ use prost::Message;
 use prost::bytes::Bytes;
 
 use super::export::declared_in;
-use super::import::{Imported, import_in};
+use super::import::{Imported, import_in, import_sharing};
 use super::proto::{DataLocation, ModelProto, StringStringEntryProto, TensorProto};
+use super::tensor::Shared;
 use super::{OnnxInfo, decode, export};
 use tautomer_diag::{Diagnostic, Diagnostics};
 use tautomer_files::{FormatError, Problem, atomic, readback, whole};
@@ -61,7 +62,7 @@ pub fn decode_model(bytes: Bytes) -> Result<ModelProto, Problem> {
 /// The graph cannot be expressed in ONNX, differs when read back, or a file cannot be written.
 pub fn write_model(path: &Path, graph: &Graph, params: &Params, info: &OnnxInfo) -> Result<Diagnostics, Diagnostics> {
     let mut exported = export(graph, params, info)?;
-    check_back(&path.display().to_string(), graph, &exported.model)?;
+    check_back(&path.display().to_string(), graph, params, &exported.model)?;
     write_limited(path, &mut exported.model, MAX_MODEL).map_err(refused)?;
     Ok(exported.notes)
 }
@@ -71,20 +72,52 @@ pub fn write_model(path: &Path, graph: &Graph, params: &Params, info: &OnnxInfo)
 /// # Errors
 /// The graph cannot be expressed in ONNX, differs when read back, or takes more than 2 GB.
 pub fn encode_model(name: &str, graph: &Graph, params: &Params, info: &OnnxInfo) -> Result<Vec<u8>, Diagnostics> {
+    Ok(encodable(name, graph, params, info)?.model.encode_to_vec())
+}
+
+/// A model that can be encoded, which shares the elements of its parameters until then.
+#[derive(Debug)]
+pub struct Encodable {
+    model: ModelProto,
+    length: usize,
+}
+
+impl Encodable {
+    /// The number of bytes that it takes.
+    pub fn length(&self) -> usize {
+        self.length
+    }
+
+    /// Writes it; false if there is not exactly as much room as it takes.
+    pub fn write(&self, mut room: &mut [u8]) -> bool {
+        room.len() == self.length && self.model.encode(&mut room).is_ok()
+    }
+}
+
+/// As [`encode_model`], for memory of the caller.
+///
+/// # Errors
+/// As for [`encode_model`].
+pub fn encodable(name: &str, graph: &Graph, params: &Params, info: &OnnxInfo) -> Result<Encodable, Diagnostics> {
     let exported = export(graph, params, info)?;
-    check_back(name, graph, &exported.model)?;
-    if exported.model.encoded_len() > MAX_MODEL {
+    check_back(name, graph, params, &exported.model)?;
+    let length = exported.model.encoded_len();
+    if length > MAX_MODEL {
         let problem = Diagnostic::error("T0606", format!("{name}: the model takes more than 2 GB"));
         return Err(problem
             .help("write it to a file; its weights are then put into a second file")
             .into());
     }
-    Ok(exported.model.encode_to_vec())
+    Ok(Encodable {
+        model: exported.model,
+        length,
+    })
 }
 
 /// Reads back a model before it is written.
-fn check_back(name: &str, graph: &Graph, model: &ModelProto) -> Result<(), Diagnostics> {
-    let again = import_in(model.clone(), None, &declared_in(graph)).and_then(|imported| {
+fn check_back(name: &str, graph: &Graph, params: &Params, model: &ModelProto) -> Result<(), Diagnostics> {
+    let shared = Shared::of(params.values());
+    let again = import_sharing(model.clone(), None, &declared_in(graph), shared).and_then(|imported| {
         let broken = imported.notes.iter().find(|note| note.code == "T0512");
         match broken {
             Some(problem) => Err(problem.clone().into()),

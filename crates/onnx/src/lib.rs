@@ -8,6 +8,7 @@ mod file;
 mod import;
 mod info;
 mod kernels;
+#[doc(hidden)] // for the other crates of this workspace
 pub mod proto;
 mod schema;
 mod tensor;
@@ -16,19 +17,30 @@ mod types;
 use std::path::Path;
 
 use prost::Message;
-use prost::bytes::Bytes;
 
 use tautomer_files::Problem;
 use tautomer_graph::Datum;
 use tautomer_tensor::Tensor;
 
-pub use count::count_nodes;
-pub use export::{Exported, OLDEST as OLDEST_OPSET, Refusal, Target, declared_in, export, raise_opset, set_opset};
-pub use file::{decode_model, encode_model, read_model, read_model_in, write_model};
+pub use export::{Exported, OLDEST as OLDEST_OPSET, Target, export, raise_opset, set_opset};
+#[doc(no_inline)]
+pub use prost::bytes::Bytes;
+
+pub use file::{Encodable, decode_model, encodable, encode_model, read_model, read_model_in, write_model};
 pub use import::{Imported, import, import_in};
-pub use info::{NodeInfo, OnnxInfo};
+pub use info::OnnxInfo;
 pub use schema::NEWEST as NEWEST_OPSET;
-pub use tensor::{TensorError, data_type, dense, dtype_of, from_tensor, to_tensor};
+pub use tensor::{TensorError, from_tensor, to_tensor};
+
+// For the other crates of this workspace: no part of the interface, so it may change in any version.
+#[doc(hidden)]
+pub use count::count_nodes;
+#[doc(hidden)]
+pub use export::{Refusal, declared_in};
+#[doc(hidden)]
+pub use info::NodeInfo;
+#[doc(hidden)]
+pub use tensor::{data_type, dense, dtype_of};
 
 /// Decodes a message, sharing the storage of `bytes` where possible.
 ///

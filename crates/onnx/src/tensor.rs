@@ -1,5 +1,6 @@
 //! Converts `TensorProto` to [`Tensor`] and back.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use half::{bf16, f16};
@@ -7,7 +8,7 @@ use prost::bytes::Bytes;
 
 use super::external;
 use super::proto::{DataLocation, DataType, SparseTensorProto, TensorProto};
-pub(crate) use tautomer_files::bytes::{Endian, decode, element_count, encode};
+pub(crate) use tautomer_files::bytes::{Endian, decode, element_count, elements, encode};
 use tautomer_tensor::{DType, DTypeClass, Element, MAX_RANK, Tensor};
 
 /// A sparse tensor is rejected if its dense form takes more bytes.
@@ -284,6 +285,43 @@ pub fn dense(proto: &SparseTensorProto, folder: Option<&Path>) -> Result<(String
     Ok((values.name.clone().unwrap_or_default(), tensor))
 }
 
+/// Tensors of at least this many bytes are not copied into messages.
+const SHARED: usize = 4096;
+
+/// A tensor whose elements are bytes of a message.
+struct Elements(Tensor);
+
+impl AsRef<[u8]> for Elements {
+    fn as_ref(&self) -> &[u8] {
+        elements(&self.0).unwrap_or(&[])
+    }
+}
+
+/// Tensors by the place of their elements in memory: messages that share them with these tensors need not be decoded.
+#[derive(Debug, Default)]
+pub(super) struct Shared(HashMap<usize, Tensor>);
+
+impl Shared {
+    pub(super) fn of<'a>(tensors: impl Iterator<Item = &'a Tensor>) -> Shared {
+        let large = tensors.filter_map(|tensor| {
+            let bytes = elements(tensor).filter(|bytes| bytes.len() >= SHARED)?;
+            Some((bytes.as_ptr().addr(), tensor.clone()))
+        });
+        Shared(large.collect())
+    }
+
+    /// The tensor that a message has the elements of.
+    pub(super) fn find(&self, proto: &TensorProto) -> Option<Tensor> {
+        let raw = proto.raw_data.as_ref()?;
+        let tensor = self.0.get(&raw.as_ptr().addr())?;
+        let shape = tensor.shape().iter().map(|&d| d as i64);
+        let same = elements(tensor)?.len() == raw.len()
+            && shape.eq(proto.dims.iter().copied())
+            && data_type(tensor.dtype()).map(|d| d as i32) == proto.data_type;
+        same.then(|| tensor.clone())
+    }
+}
+
 /// The message for a tensor.
 pub fn from_tensor(name: &str, tensor: &Tensor) -> TensorProto {
     let mut proto = TensorProto {
@@ -295,7 +333,10 @@ pub fn from_tensor(name: &str, tensor: &Tensor) -> TensorProto {
     match tensor {
         Tensor::Utf8(array) => proto.string_data = array.iter().map(|s| s.as_bytes().to_vec()).collect(),
         other => {
-            proto.raw_data = encode(other).map(|bytes| Bytes::from(pack(bytes, packed(tensor.dtype()))));
+            proto.raw_data = match elements(other) {
+                Some(bytes) if bytes.len() >= SHARED => Some(Bytes::from_owner(Elements(other.clone()))),
+                _ => encode(other).map(|bytes| Bytes::from(pack(bytes, packed(tensor.dtype())))),
+            };
         }
     }
     proto

@@ -1,6 +1,6 @@
 //! What a call costs: floating-point operations and bytes moved.
 
-use super::Infer;
+use super::{AttrValue, Fact, Infer, Op};
 use tautomer_tensor::{Dim, Shape, Type};
 
 /// The work of one call.
@@ -21,6 +21,45 @@ impl Cost {
     /// A roofline model; for whole networks it is within 2 to 27 % of operator times measured in a CPU library.
     pub fn micros(&self) -> f64 {
         2.0 * self.launches + (self.flops / 50e3).max(self.bytes / 10e3)
+    }
+}
+
+/// A call that a cost model tells the time of: what it computes, and the work that the operator table estimates.
+///
+/// ```
+/// use tautomer_op::Priced;
+/// // Matrix products on a device of their own, everything else on one core.
+/// let micros = |call: &Priced<'_>| match call.op.name().as_str() {
+///     "matmul" | "gemm" => 1.0 + call.cost.flops / 1e6,
+///     _ => call.cost.micros(),
+/// };
+/// # let _ = micros;
+/// ```
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct Priced<'a> {
+    /// The operator.
+    pub op: &'a Op,
+    /// The operands, with what is known about their values.
+    pub operands: &'a [Fact<'a>],
+    /// The attributes, in declared order.
+    pub attrs: &'a [AttrValue],
+    /// The type of the result.
+    pub result: &'a Type,
+    /// The work; of an operator that the table does not define, bytes alone are known.
+    pub cost: Cost,
+}
+
+impl<'a> Priced<'a> {
+    /// A call with the work that it is estimated to take.
+    pub fn new(op: &'a Op, operands: &'a [Fact<'a>], attrs: &'a [AttrValue], result: &'a Type, cost: Cost) -> Self {
+        Priced {
+            op,
+            operands,
+            attrs,
+            result,
+            cost,
+        }
     }
 }
 

@@ -45,6 +45,7 @@ mod like;
 mod linear_attention;
 mod loss;
 mod matmul;
+#[doc(hidden)] // for the other crates of this workspace
 pub mod movement;
 mod ngram;
 mod norm;
@@ -80,26 +81,54 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, OnceLock};
 
-pub use attr::{AttrDef, AttrKind, AttrValue, Attrs, AxisOf, Default, Real};
-pub use bounded::Bounded;
-pub use branch::{always_true, join};
-pub use call::{Normalized, normalize};
-pub use cost::{ASSUMED_EXTENT, Cost, CostRule};
-pub use declared::{Declared, DeclaredResult, ForeignName, Scope};
-pub use def::{Canonical, Flow, OnnxName, OpDef, OpTraits, Operand, OperandKind, Semantics};
-pub use einsum::einsum_axes;
-pub use exact::Exact;
-pub use field::{Field, Residue};
+pub use attr::{AttrDef, AttrKind, AttrValue, Attrs};
+pub use cost::{Cost, Priced};
+pub use declared::{Declared, Scope};
+pub use def::{OnnxName, OpDef, OpTraits, Operand, OperandKind, Semantics};
 pub use infer::{Fact, Infer, OpError};
+pub use laws::Law;
+pub use region::Region;
+
+// For the other crates of this workspace: no part of the interface, so it may change in any version.
+#[doc(hidden)]
+pub use attr::{AxisOf, Default, Real};
+#[doc(hidden)]
+pub use bounded::Bounded;
+#[doc(hidden)]
+pub use branch::{always_true, join};
+#[doc(hidden)]
+pub use call::{Normalized, normalize};
+#[doc(hidden)]
+pub use cost::{ASSUMED_EXTENT, CostRule};
+#[doc(hidden)]
+pub use declared::{DeclaredResult, ForeignName};
+#[doc(hidden)]
+pub use def::{Canonical, Flow};
+#[doc(hidden)]
+pub use einsum::einsum_axes;
+#[doc(hidden)]
+pub use exact::Exact;
+#[doc(hidden)]
+pub use field::{Field, Residue};
+#[doc(hidden)]
 pub use lawful::Lawful;
-pub use laws::{Law, Laws, NoSuchLaw, Trace, under};
+#[doc(hidden)]
+pub use laws::{Laws, NoSuchLaw, Trace, under};
+#[doc(hidden)]
 pub use movement::{Map, Movement};
+#[doc(hidden)]
 pub use number::{Func, Number, Refused};
+#[doc(hidden)]
 pub use reference::{Eval, Given, RefFn, Reference, System, evaluate, evaluate_tensors};
-pub use region::{Item, Region, Step as RegionStep};
+#[doc(hidden)]
+pub use region::{Item, Step as RegionStep};
+#[doc(hidden)]
 pub use shapes::{Channel, PerAxis, ShapeRule};
+#[doc(hidden)]
 pub use symbolic::known_ints;
+#[doc(hidden)]
 pub use value::Value;
+#[doc(hidden)]
 pub use work::{Work, held_bytes, work};
 
 use serde::{Deserialize, Serialize};

@@ -17,11 +17,23 @@ mod layers;
 mod param;
 mod value;
 
-pub use archive::{Archive, write_archive, write_archive_for};
-pub use element::{Category, ElementType, Weight, common_type, result_type};
-pub use export::{Exported, export, has_form};
-pub use expression::{ExprNode, Expression, Function, Literal, LiteralValue, Reading, kuiper};
+pub use archive::Archive;
+pub use export::{Exported, export};
+pub use expression::Expression;
 pub use file::{read_model, weights_beside, write_model};
 pub use import::{Imported, import};
-pub use param::{Extent, MAGIC, Operator, ParamFile, ValueType};
+pub use param::ParamFile;
+
+// For the other crates of this workspace: no part of the interface, so it may change in any version.
+#[doc(hidden)]
+pub use archive::{write_archive, write_archive_for};
+#[doc(hidden)]
+pub use element::{Category, ElementType, Weight, common_type, result_type};
+#[doc(hidden)]
+pub use export::has_form;
+#[doc(hidden)]
+pub use expression::{ExprNode, Function, Literal, LiteralValue, Reading, kuiper};
+#[doc(hidden)]
+pub use param::{Extent, MAGIC, Operator, ValueType};
+#[doc(hidden)]
 pub use value::{NO_END, Value, float_text, single_text};

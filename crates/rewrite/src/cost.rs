@@ -11,7 +11,7 @@ use super::encode::{attrs_of, operands_of};
 use super::enode::{ENode, Head};
 use super::fold::enlarges;
 use tautomer_graph::{Graph, Node, VertexId};
-use tautomer_op::{AttrValue, Cost, CostRule, Fact, Infer, Op, OpDef};
+use tautomer_op::{AttrValue, Cost, CostRule, Fact, Infer, Op, OpDef, Priced};
 use tautomer_tensor::{Atom, Dim, Type};
 
 /// The cost model.
@@ -21,8 +21,8 @@ pub struct CostModel<'a> {
     pub forbidden: &'a dyn Fn(&Infer<'_>, &Type) -> bool,
     /// Calls of the graph that should not stay: any graph with fewer of them costs less, whatever its calls cost.
     pub illegal: &'a dyn Fn(&Infer<'_>, &Type) -> bool,
-    /// The time that a call takes, in microseconds.
-    pub micros: &'a dyn Fn(&OpDef, &Cost) -> f64,
+    /// The time that a call takes, in microseconds. What is not a number counts as the longest time there is.
+    pub micros: &'a dyn Fn(&Priced<'_>) -> f64,
     /// Symbols that are assumed to be 1; see [`batch_symbols`].
     pub batch: &'a [Arc<str>],
     /// If true, everything that can be computed ahead of time is, even where that takes more bytes.
@@ -34,7 +34,7 @@ impl Default for CostModel<'_> {
         CostModel {
             forbidden: &|_, _| false,
             illegal: &|_, _| false,
-            micros: &|_, cost| cost.micros(),
+            micros: &|call| call.cost.micros(),
             batch: &[],
             fold_all: false,
         }
@@ -112,7 +112,11 @@ pub fn batch_symbols(graph: &Graph) -> Vec<Arc<str>> {
 
 /// Costs are integers in picoseconds, so that sums do not depend on their order.
 pub(super) fn picos(micros: f64) -> u64 {
-    (micros * 1e6).clamp(0.0, 1e15) as u64
+    const LONGEST: f64 = 1e15;
+    match micros.is_nan() {
+        true => LONGEST as u64,
+        false => (micros * 1e6).clamp(0.0, LONGEST) as u64,
+    }
 }
 
 impl CostModel<'_> {
@@ -176,18 +180,17 @@ impl CostModel<'_> {
 
     /// The time that a call takes, in microseconds.
     fn call(&self, op: &Op, operands: &[Fact<'_>], attrs: &[AttrValue], result: &Type) -> f64 {
-        let (def, cost) = self.work(op, operands, attrs, result);
-        (self.micros)(def, &cost)
-    }
-
-    fn work(&self, op: &Op, operands: &[Fact<'_>], attrs: &[AttrValue], result: &Type) -> (&'static OpDef, Cost) {
+        let price = |operands: &[Fact<'_>], result: &Type| {
+            let cost = call_cost(op, operands, attrs, result);
+            (self.micros)(&Priced::new(op, operands, attrs, result, cost))
+        };
         if !self.depends_on_batch(result) && !operands.iter().any(|o| self.depends_on_batch(o.ty)) {
-            return call_cost(op, operands, attrs, result);
+            return price(operands, result);
         }
         let single = |ty: &Type| ty.map_dims(&|d| d.bind(&|name| self.is_batch(name).then_some(1)));
         let types: SmallVec<[Type; 6]> = operands.iter().map(|o| single(o.ty)).collect();
         let facts: SmallVec<[Fact<'_>; 6]> = operands.iter().zip(&types).map(|(o, ty)| Fact { ty, ..*o }).collect();
-        call_cost(op, &facts, attrs, &single(result))
+        price(&facts, &single(result))
     }
 
     fn is_batch(&self, name: &str) -> bool {
@@ -227,7 +230,7 @@ fn holds(
     test(&call, result)
 }
 
-fn call_cost(op: &Op, operands: &[Fact<'_>], attrs: &[AttrValue], result: &Type) -> (&'static OpDef, Cost) {
+fn call_cost(op: &Op, operands: &[Fact<'_>], attrs: &[AttrValue], result: &Type) -> Cost {
     // Only bytes are counted for an opaque operator, since its computation is unknown.
     static NOTHING: OpDef = OpDef::new("opaque", "An operator the table does not define.");
     let (def, attrs, rule): (&'static OpDef, _, _) = match op {
@@ -240,7 +243,7 @@ fn call_cost(op: &Op, operands: &[Fact<'_>], attrs: &[AttrValue], result: &Type)
         attrs,
         fresh: &Cell::new(u32::MAX / 2),
     };
-    (def, rule.apply(&call, result))
+    rule.apply(&call, result)
 }
 
 /// The cost of running a graph. Values that depend only on parameters and constants are computed ahead of time and cost
@@ -252,7 +255,7 @@ pub fn graph_cost(graph: &Graph) -> f64 {
 }
 
 /// Like [`graph_cost`], with the time that each call takes, in microseconds.
-pub fn graph_cost_by(graph: &Graph, micros: &dyn Fn(&OpDef, &Cost) -> f64) -> f64 {
+pub fn graph_cost_by(graph: &Graph, micros: &dyn Fn(&Priced<'_>) -> f64) -> f64 {
     let batch = batch_symbols(graph);
     let model = CostModel {
         batch: &batch,

@@ -25,20 +25,33 @@ mod trial;
 
 pub use cost::{CostModel, batch_symbols, graph_cost, graph_cost_by};
 pub use decode::decode;
-pub use encode::{Encoded, encode, encode_folding, encode_into};
-pub use enode::{ClassData, ENode, Facts, Head, Interner};
+pub use encode::{Encoded, encode};
 pub use explain::Step;
-pub use explored::{Explored, Formula, Term, Union};
 pub use extract::{Extraction, extract};
-pub use flow::{Unroll, has_flow, loops, resolve_flow};
 pub use fold::{FoldNote, FoldReport, Folding, fold_static};
+pub use saturate::{IterationReport, Limits, RuleReport, Saturation, StopReason, Watch, saturate, saturate_watched};
+pub use substitute::{Substitution, substitute, substitute_watched};
+
+// For the other crates of this workspace: no part of the interface, so it may change in any version.
+#[doc(hidden)]
+pub use encode::{encode_folding, encode_into};
+#[doc(hidden)]
+pub use enode::{ClassData, ENode, Facts, Head, Interner};
+#[doc(hidden)]
+pub use explored::{Explored, Formula, Term, Union};
+#[doc(hidden)]
+pub use flow::{Unroll, has_flow, loops, resolve_flow};
+#[doc(hidden)]
 pub use kept::{Kept, kept_from};
+#[doc(hidden)]
 pub use lower::{add_bodies, with_bodies};
+#[doc(hidden)]
 pub use nearest::{Nearest, nearest_in_egraph, nearest_in_graph};
-pub use saturate::{
-    IterationReport, Limits, RuleReport, Saturation, StopReason, Watch, saturate, saturate_explained, saturate_watched,
-};
-pub use substitute::{Substitution, substitute, substitute_explored, substitute_watched};
+#[doc(hidden)]
+pub use saturate::saturate_explained;
+#[doc(hidden)]
+pub use substitute::substitute_explored;
+#[doc(hidden)]
 pub use trial::{Sides, Trial};
 
 /// The e-graph of typed tensor expressions.

@@ -43,21 +43,35 @@ mod suggest;
 mod audit;
 
 pub use self::audit::{Audit, Fault as AuditFault, Options as AuditOptions, audit};
-pub use self::compare::finding::Fault;
-pub use self::compare::machine::{Limits as AuditLimits, Machine};
-pub use self::compare::sweep::{Decided, Sweep};
 pub use self::graphs::{
     Difference, Differs, Options as GraphOptions, Proof, Report as GraphReport, Verdict as GraphVerdict, verify_graphs,
 };
-pub use self::proof::Coverage;
-pub use self::proof::ledger::{Covers, Ledger, Line};
-pub use self::repair::{Repair, repair, repair_all};
 pub use self::rule::{verify, verify_all};
 pub use self::suggest::{Left, Suggestion, Suggestions, Unsuggested, suggest};
-pub use self::verdict::fingerprint::{examples_fingerprint, fingerprint};
 pub use self::verdict::level::Level;
-pub use self::verdict::lock::{Entry, Forms, LOCK_NAME, Lock, VERIFIER};
+pub use self::verdict::lock::{Entry, Lock};
 pub use self::verdict::options::Options;
 pub use self::verdict::report::{Counterexample, Reached, Report, Verdict};
-pub use self::verdict::shipped::{Subject, is_shipped, place_of, shipped_locks, shipped_rules, shipped_verdict};
+pub use self::verdict::shipped::Subject;
+
+// For the other crates of this workspace: no part of the interface, so it may change in any version.
+#[doc(hidden)]
+pub use self::compare::finding::Fault;
+#[doc(hidden)]
+pub use self::compare::machine::{Limits as AuditLimits, Machine};
+#[doc(hidden)]
+pub use self::compare::sweep::{Decided, Sweep};
+#[doc(hidden)]
+pub use self::proof::Coverage;
+#[doc(hidden)]
+pub use self::proof::ledger::{Covers, Ledger, Line};
+#[doc(hidden)]
+pub use self::repair::{Repair, repair, repair_all};
+#[doc(hidden)]
+pub use self::verdict::fingerprint::{examples_fingerprint, fingerprint};
+#[doc(hidden)]
+pub use self::verdict::lock::{Forms, LOCK_NAME, VERIFIER};
+#[doc(hidden)]
+pub use self::verdict::shipped::{is_shipped, place_of, shipped_locks, shipped_rules, shipped_verdict};
+#[doc(hidden)]
 pub use self::verdict::table::verdict_table;

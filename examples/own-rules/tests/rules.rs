@@ -23,6 +23,18 @@ fn the_rules_are_used() {
     assert!(fired.contains(&"scale-of-scale") && fired.contains(&"abs-by-max"), "{fired:?}");
 }
 
+#[test]
+fn the_operator_of_ours_is_rewritten_and_written() {
+    let rules = rules();
+    let text = "fn main(x: f32[n]) { scale(-x) {by = 2.0} }";
+    let model = Model::from_text_in("example", text, &rules.operators).unwrap();
+    let optimized = optimize_model(model, &Options::default().rules(rules).check(3)).unwrap();
+    assert!(optimized.model.to_text().contains("scale(x) {by = -2.0}"));
+    // As a node `Scale` of the domain `com.example`.
+    let bytes = optimized.model.to_onnx().unwrap();
+    assert!(bytes.windows(11).any(|window| window == b"com.example"));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
 

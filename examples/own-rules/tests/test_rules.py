@@ -17,6 +17,12 @@ def test_every_rule_has_a_verdict():
     assert all(RULES.verdicts.values())
 
 
+def test_the_operator_of_ours_is_rewritten():
+    result = tautomer.optimize("fn main(x: f32[n]) { scale(-x) {by = 2.0} }", rules=RULES, check=3)
+    assert "scale-of-neg" in result.explain()
+    assert "scale(x) {by = -2.0}" in result.model.to_text()
+
+
 @settings(max_examples=30, deadline=None)
 @given(testing.workloads(operators=("mul", "max", "neg", "add"), most=6))
 def test_optimized_graphs_have_the_same_results(workload):

@@ -11,7 +11,10 @@ fn main(x: f32[n, 8]) {
 [3, 1]
 """
 
+from typing import TYPE_CHECKING, Any
+
 from ._core import __version__, explain
+from ._cost import Call
 from ._errors import Error, Label
 from ._graph import Graph, Node
 from ._optimize import Result, audit, optimize, simplify
@@ -20,7 +23,11 @@ from ._rules import Rules, RuleVerdict
 from ._session import Session
 from ._verify import Verdict, verify
 
+if TYPE_CHECKING:
+    from ._onnxscript import onnxscript_pass
+
 __all__ = [
+    "Call",
     "Error",
     "Graph",
     "Label",
@@ -45,7 +52,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str):
+def __getattr__(name: str) -> Any:
     # onnx_ir takes longer to import than this package.
     if name == "onnxscript_pass":
         from ._onnxscript import onnxscript_pass

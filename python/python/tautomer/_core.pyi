@@ -8,6 +8,7 @@ import numpy as np
 __version__: str
 
 _Progress = Callable[[str, int | None, int | None], Any]
+_Cost = Callable[[dict[str, Any]], float]
 
 class Model:
     @staticmethod
@@ -55,7 +56,13 @@ class Session:
 def cli(args: list[str]) -> int: ...
 def explain(code: str) -> str | None: ...
 def format_rule_text(name: str, text: str) -> str: ...
-def optimize(model: Model, rules: RuleSet | None, given: dict[str, Any], progress: _Progress | None) -> Optimized: ...
+def optimize(
+    model: Model,
+    rules: RuleSet | None,
+    given: dict[str, Any],
+    progress: _Progress | None,
+    cost: _Cost | None = None,
+) -> Optimized: ...
 def verify(
     original: Model, optimized: Model, numerics: str, seed: int, shapes: int
 ) -> tuple[str, dict[str, np.ndarray]]: ...

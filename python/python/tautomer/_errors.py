@@ -38,7 +38,7 @@ class Error(Exception):
         #: All problems, as the command line prints them with `--json`.
         self.problems: list[dict[str, Any]] = json.loads(data)["diagnostics"] if data else []
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return Error, (str(self), json.dumps({"diagnostics": self.problems}))
 
     @property

@@ -46,7 +46,7 @@ def read(model: Any, rules: _core.RuleSet | None = None) -> tuple[_core.Model, s
     if kind == "text":
         return _core.Model.from_text("<text>", model, rules), kind
     if kind == "bytes":
-        return _core.Model.from_onnx(bytes(model), rules), kind
+        return _core.Model.from_onnx(model if isinstance(model, bytes) else bytes(model), rules), kind
     if kind == "proto":
         return _core.Model.from_onnx(model.SerializeToString(), rules), kind
     import onnx_ir

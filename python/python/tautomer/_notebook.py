@@ -3,15 +3,32 @@
 from __future__ import annotations
 
 import html
+import re
 import sys
 import time
 
 
+#: A cell is narrower than a window, and its text smaller.
+STYLE = """<style>
+body { margin: .8em 1.2em; max-width: none; font-size: 14px; background: white; }
+h1 { font-size: 1.3em; margin: 0; }
+h2 { font-size: 1.1em; }
+</style>
+"""
+
+#: The height of a cell in pixels that shows all of a small report, and the most that a large one takes.
+LEAST, MOST = 240, 900
+
+
 def framed(page: str) -> str:
     """A page inside a cell, so that its styles do not meet those of the notebook."""
+    page = page.replace("</head>", STYLE + "</head>", 1)
+    pictures = sum(float(height) for height in re.findall(r'<svg[^>]* height="([\d.]+)', page))
+    lines = len(re.findall(r"<(?:tr|dt|p|h2|h3|pre)\b", page))
+    height = max(LEAST, min(MOST, int(pictures) + 30 * lines + 60))
     return (
         f'<iframe srcdoc="{html.escape(page, quote=True)}" sandbox="" '
-        'style="width: 100%; height: 32em; border: 1px solid #ccc"></iframe>'
+        f'style="width: 100%; height: {height}px; resize: vertical; overflow: auto; border: 1px solid #ccc"></iframe>'
     )
 
 
@@ -21,7 +38,7 @@ class Bar:
     def __init__(self) -> None:
         self.begin = time.monotonic()
         try:
-            from tqdm.auto import tqdm
+            from tqdm.auto import tqdm  # type: ignore[import-untyped, unused-ignore]
 
             self._bar = tqdm(bar_format="{desc} {elapsed}")
         except ImportError:

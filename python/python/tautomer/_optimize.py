@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from . import _core
+from ._cost import Cost, asked
 from ._errors import lines
 from ._graph import Graph
 from ._model import answer, read
@@ -61,6 +62,7 @@ def optimize(
     fold: bool = True,
     allow_refuted: bool = False,
     limits: Mapping[str, int] | None = None,
+    cost: Cost | None = None,
     progress: Progress | bool | None = None,
 ) -> "Result":
     """Rewrites a model into an equal one that costs less.
@@ -70,11 +72,13 @@ def optimize(
     a text, the name of a set, or a list of these; `["my.rules", "built-in"]` uses both, as `--rules my.rules` of the
     command line does. Operators that the rules declare may occur in the model. `target` is the operator set to write
     for (`21`, `"opset21"`), a format (`"onnx"`, `"pnnx"`, `"taut"`), or what `tautomer optimize --target` takes:
-    `"onnxruntime"`, `"npu"`, `"mine.target"`; what it does not have is in `report["target"]["illegal"]`. `verdict` leaves out rules with a weaker one: `"proved"`. `shapes` gives inputs shapes:
-    `{"x": [1, 3, "h", "w"]}`. `check` is the number of random inputs on which result and original are compared; a wrong
-    result is an error. `numerics` is the weakest equality allowed: `"bitwise"`, `"real"`, `"approx(1e-3)"`. `limits`
-    bounds the search: `{"iterations": 8}`, `nodes`, `rewrites`. `progress` is called as the work proceeds; `True` shows
-    a bar. Ctrl-C ends the work.
+    `"onnxruntime"`, `"npu"`, `"mine.target"`; what it does not have is in `report["target"]["illegal"]`. `verdict`
+    leaves out rules with a weaker one: `"proved"`. `shapes` gives inputs shapes: `{"x": [1, 3, "h", "w"]}`. `check` is
+    the number of random inputs on which result and original are compared; a wrong result is an error. `numerics` is the
+    weakest equality allowed: `"bitwise"`, `"real"`, `"approx(1e-3)"`. `limits` bounds the search:
+    `{"iterations": 8}`, `nodes`, `rewrites`. `cost` is a function from a `tautomer.Call` to the time that it takes, in
+    microseconds, by which graphs are compared. `progress` is called as the work proceeds; `True` shows a bar. Ctrl-C
+    ends the work.
 
     >>> import tautomer
     >>> result = tautomer.optimize("fn main(x: f32[2, 3]) { x * 1.0 + 0.0 }", check=3)
@@ -111,7 +115,7 @@ def optimize(
         given["only"] = list(only)
     told, done = watcher(progress)
     try:
-        found = _core.optimize(inner, chosen, given, told)
+        found = _core.optimize(inner, chosen, given, told, asked(cost))
     finally:
         done()
     return Result(found, kind, model)
@@ -214,6 +218,7 @@ def simplify(
     skipped_optimizers: Sequence[str] | None = None,
     skip_constant_folding: bool = False,
     skip_shape_inference: bool = False,
+    target_opset_version: int | None = None,
     **others: Any,
 ) -> tuple[Any, bool]:
     """Simplifies a model with the arguments of `onnxsim.simplify`; returns the model and whether it was checked.
@@ -234,6 +239,7 @@ def simplify(
     result = optimize(
         model,
         shapes=overwrite_input_shapes or test_input_shapes,
+        target=target_opset_version,
         check=check_n,
         skip=skip,
         only=None if perform_optimization else [],
@@ -251,7 +257,8 @@ def audit(model: Any, rules: Any = None, **options: Any) -> dict[str, Any]:
     >>> tautomer.audit("fn main(x: f32[2, 3]) { relu(x * 1.0) }")["ok"]
     True
     """
-    return optimize(model, rules=rules, audit=True, **options).report["audit"]
+    found: dict[str, Any] = optimize(model, rules=rules, audit=True, **options).report["audit"]
+    return found
 
 
 __all__ = ["Result", "audit", "optimize", "simplify"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from ._rules import LEVELS, Rules, RuleVerdict
@@ -76,7 +76,7 @@ class Expr:
     def __getitem__(self, index: int) -> "Expr":
         return Expr("{}." + str(index), self)
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator["Expr"]:
         raise TypeError("how many results a call has is not known here: take them as `x[0]`, `x[1]`")
 
     def __bool__(self) -> bool:
@@ -241,7 +241,8 @@ class Rule:
         return min(self.rules.verify(**options), key=lambda found: LEVELS.index(found.verdict))
 
     def __add__(self, other: Any) -> Rules:
-        return self.rules + other
+        both: Rules = self.rules + other
+        return both
 
     def __repr__(self) -> str:
         return f"<tautomer.Rule {self.name}>"

@@ -15,8 +15,9 @@ from ._model import read
 class Session:
     """A model, ready to run on arrays of NumPy or of any package with DLPack.
 
-    Inputs are copied once into tensors that own them; results are not copied. `reference=True` computes by the
-    reference definitions of the operators instead of fast kernels.
+    Neither inputs in the order of rows nor results are copied; an input must not change while `run` works, which other
+    threads could do. Results have DLPack too: `torch.from_dlpack(result)`. `reference=True` computes by the reference
+    definitions of the operators instead of fast kernels.
 
     >>> import numpy as np, tautomer
     >>> session = tautomer.Session("fn main(x: f32[n]) { relu(x) }")
@@ -58,9 +59,35 @@ class Session:
 
 
 def as_array(value: Any) -> np.ndarray:
-    """An array of NumPy, without a copy where the other package allows it."""
-    if isinstance(value, np.ndarray):
-        return value
-    if hasattr(value, "__dlpack__") and not isinstance(value, np.generic):
+    """An array of NumPy in the order of rows, without a copy where its layout and the other package allow it."""
+    if not isinstance(value, np.ndarray):
+        value = _foreign(value) if hasattr(value, "__dlpack__") and not isinstance(value, np.generic) else value
+        value = np.asarray(value)
+    if not value.dtype.isnative:
+        value = value.astype(value.dtype.newbyteorder("="))
+    return np.require(value, requirements=["C", "A"])
+
+
+def _foreign(value: Any) -> Any:
+    """An array of another package."""
+    if getattr(value, "requires_grad", False):
+        # What PyTorch itself asks for; the elements are the same.
+        value = value.detach()
+    if str(getattr(value, "dtype", "")).endswith("bfloat16"):
+        return _bfloat16(value)
+    try:
         return np.from_dlpack(value)
-    return np.asarray(value)
+    except (BufferError, RuntimeError, TypeError) as why:
+        raise TypeError(f"{type(value).__name__} is no array that NumPy can read by DLPack: {why}") from why
+
+
+def _bfloat16(value: Any) -> np.ndarray:
+    """NumPy does not read bfloat16 by DLPack: the bits as integers, under the type of the package `ml_dtypes`."""
+    import sys
+
+    import ml_dtypes
+
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(value, torch.Tensor):
+        return np.asarray(value)
+    return np.from_dlpack(value.view(torch.int16)).view(ml_dtypes.bfloat16)

@@ -42,17 +42,21 @@ def graphs(
     return _programs(operators, ranks, dtypes, most).map(lambda drawn: Graph(drawn[0]))
 
 
-def workloads(**options: Any) -> Any:
-    """Graphs with values for their inputs, by name; the options are those of `graphs`."""
+def workloads(
+    *,
+    operators: tuple[str, ...] = UNARY + BINARY + OTHER,
+    ranks: tuple[int, ...] = (1, 2, 3),
+    dtypes: tuple[str, ...] = ("f32",),
+    most: int = 12,
+) -> Any:
+    """Graphs with values for their inputs, by name; the arguments are those of `graphs`."""
     from hypothesis import strategies as st
 
-    def valued(drawn: tuple[str, dict[str, tuple[str, tuple[int, ...]]], int]) -> tuple[Graph, dict[str, np.ndarray]]:
-        text, inputs, seed = drawn
+    def valued(drawn: tuple[tuple[str, dict[str, tuple[str, tuple[int, ...]]]], int]) -> tuple[Graph, dict[str, Any]]:
+        (text, inputs), seed = drawn
         return Graph(text), _values(inputs, seed)
 
-    kinds = {"operators": UNARY + BINARY + OTHER, "ranks": (1, 2, 3), "dtypes": ("f32",), "most": 12} | options
-    programs = _programs(kinds["operators"], kinds["ranks"], kinds["dtypes"], kinds["most"])
-    return st.tuples(programs, st.integers(0, 2**16)).map(lambda pair: valued((*pair[0], pair[1])))
+    return st.tuples(_programs(operators, ranks, dtypes, most), st.integers(0, 2**16)).map(valued)
 
 
 _NUMPY = {"f32": "float32", "f64": "float64", "i64": "int64", "i32": "int32"}
@@ -118,8 +122,9 @@ def _call(op: str, a: str, of_a: tuple[int, ...], b: str, of_b: tuple[int, ...],
         return (f"{op}({a}, {b})", of_a) if of_a == of_b else None
     if op == "concat":
         joined = (of_a[0] + of_b[0], *of_a[1:]) if of_a and of_b else None
-        fits = bool(joined) and of_a[1:] == of_b[1:] and joined[0] <= 12
-        return (f"concat({a}, {b}) {{axis = 0}}", joined) if fits else None
+        if joined is None or of_a[1:] != of_b[1:] or joined[0] > 12:
+            return None
+        return f"concat({a}, {b}) {{axis = 0}}", joined
     if op == "matmul":
         if len(of_a) == 2 and len(of_b) == 2 and of_a[1] == of_b[0]:
             return f"matmul({a}, {b})", (of_a[0], of_b[1])

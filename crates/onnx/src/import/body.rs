@@ -44,6 +44,7 @@ impl<'a> Importer<'a> {
         let info = std::mem::take(&mut self.info);
         let mut inner = Importer::new(proto, info, self.folder, self.functions.clone());
         inner.scope = self.scope.clone();
+        inner.shared = self.shared.clone();
         inner.graph = graph;
         inner.opset = self.opset;
         inner.path.clone_from(&self.path);

@@ -69,7 +69,7 @@ impl<'a> Importer<'a> {
             self.problems.push(structure("an initializer has no name"));
             return;
         }
-        let tensor = to_tensor(proto, self.folder);
+        let tensor = self.stored(proto);
         if let Ok(tensor) = &tensor
             && self.is_annotation(name)
         {
@@ -81,6 +81,14 @@ impl<'a> Importer<'a> {
             t: Some(proto.clone()),
             ..AttributeProto::default()
         });
+    }
+
+    /// The tensor of a message.
+    fn stored(&self, proto: &TensorProto) -> Result<Tensor, TensorError> {
+        match self.shared.find(proto) {
+            Some(tensor) => Ok(tensor),
+            None => to_tensor(proto, self.folder),
+        }
     }
 
     /// True if the tensor with that name holds quantization parameters of some value.
@@ -137,7 +145,7 @@ impl<'a> Importer<'a> {
             other => Err(OpError::new(other.to_string())),
         };
         let tensor = match (&attr.t, &attr.sparse_tensor) {
-            (Some(t), _) => to_tensor(t, self.folder).map(Some).or_else(refused)?,
+            (Some(t), _) => self.stored(t).map(Some).or_else(refused)?,
             (_, Some(s)) => dense(s, self.folder).map(|(_, t)| Some(t)).or_else(refused)?,
             _ => match to_value(attr) {
                 AttrValue::Float(v) => Some(Tensor::scalar(v.0 as f32)),

@@ -30,6 +30,7 @@ use super::OnnxInfo;
 use super::info::NodeInfo;
 use super::proto::{GraphProto, ModelProto, NodeProto, TypeProto, ValueInfoProto};
 use super::schema::{NEWEST, schema};
+use super::tensor::Shared;
 use super::types::{Symbols, foreign, import_type, is_foreign};
 use function::{Functions, Key};
 use tautomer_diag::{Diagnostic, Diagnostics, Severity};
@@ -60,7 +61,17 @@ pub fn import(model: ModelProto, folder: Option<&Path>) -> Result<Imported, Diag
 ///
 /// # Errors
 /// As [`import`].
-pub fn import_in(mut model: ModelProto, folder: Option<&Path>, scope: &Scope) -> Result<Imported, Diagnostics> {
+pub fn import_in(model: ModelProto, folder: Option<&Path>, scope: &Scope) -> Result<Imported, Diagnostics> {
+    import_sharing(model, folder, scope, Shared::default())
+}
+
+/// As [`import_in`]; messages that share the elements of tensors become these tensors.
+pub(super) fn import_sharing(
+    mut model: ModelProto,
+    folder: Option<&Path>,
+    scope: &Scope,
+    shared: Shared,
+) -> Result<Imported, Diagnostics> {
     let Some(graph) = model.graph.take() else {
         return Err(structure("the model has no graph").into());
     };
@@ -71,6 +82,7 @@ pub fn import_in(mut model: ModelProto, folder: Option<&Path>, scope: &Scope) ->
     let functions = Arc::new(function::by_key(&info.functions));
     let mut importer = Importer::new(&graph, info, folder, functions);
     importer.scope = scope.clone();
+    importer.shared = Arc::new(shared);
     importer.run();
     problems.extend(std::mem::take(&mut importer.problems).iter().cloned());
     for (op, count) in &importer.carried {
@@ -177,6 +189,8 @@ struct Importer<'a> {
     declared: HashMap<&'a str, &'a TypeProto>,
     /// The operators that are declared in files.
     scope: Scope,
+    /// Tensors that messages share.
+    shared: Arc<Shared>,
     /// Functions local to the model.
     functions: Arc<Functions>,
     /// The functions that are being inlined, outermost first.
@@ -207,6 +221,7 @@ impl<'a> Importer<'a> {
             opset: info.opset(),
             functions,
             scope: Scope::default(),
+            shared: Arc::default(),
             path: Vec::new(),
             inlined: 0,
             prefix: String::new(),
