@@ -193,6 +193,21 @@ fn complex_numbers_that_are_carried_along_are_not_written_as_pairs() {
 }
 
 #[test]
+fn operands_of_any_size_are_moved_or_refused() {
+    for line in [
+        "torch.rot90 k 1 1 0 1 dims=(0,2) k=-1 $input=0",
+        "torch.transpose k 1 1 0 1 dim0=1 dim1=-1 $input=0",
+        "Tensor.slice k 1 1 0 1 dim=2 end=-1 start=-4 step=1 $input=0",
+        "torch.roll k 1 1 0 1 dims=(1,2) shifts=(2,-1) $input=0",
+        "torch.tensor_split k 1 3 0 1 2 3 dim=2 indices=(1,3) $input=0",
+    ] {
+        let lines = format!("pnnx.Input y 0 1 0 #0=(2,6,9223372036854775807)i64\n{line}\npnnx.Output o 1 0 1");
+        // What matters is that it ends: indices of such a tensor do not fit into a machine's.
+        let _ = read(&lines).map(|imported| imported.workload.graph.validate().unwrap());
+    }
+}
+
+#[test]
 fn damaged_models_never_panic() {
     let lines = "pnnx.Input a 0 1 0 #0=(1,2,8,?)f32\nnn.Conv2d c 1 1 0 1 bias=True dilation=(1,1) groups=1 in_channels=2 \
         kernel_size=(3,3) out_channels=4 padding=(1,1) padding_mode=zeros stride=(1,1) @bias=(4)f32 @weight=(4,2,3,3)f32\n\

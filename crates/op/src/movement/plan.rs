@@ -170,6 +170,8 @@ fn part<'a>(
         .and_then(Option::as_ref)
         .ok_or_else(|| OpError::new("an operand is missing"))?;
     out.operand = Some(*operand);
+    // Offsets of elements that exist are small numbers.
+    let elements = count(own)?;
     match place {
         Place::At(at) => {
             if at.len() != own.len() {
@@ -183,11 +185,11 @@ fn part<'a>(
             for (offsets, (list, stride)) in out.offsets.iter_mut().zip(out.indices.iter().zip(strides(shape))) {
                 *offsets = list.iter().map(|&i| (i * stride) as isize).collect();
             }
-            if count(shape)? > count(own)? {
+            if count(shape)? > elements {
                 return Err(outside());
             }
         }
-        Place::Flat(index) => out.add(index, count(own)?, 1, shape, datum)?,
+        Place::Flat(index) => out.add(index, elements, 1, shape, datum)?,
     }
     Ok(out)
 }
