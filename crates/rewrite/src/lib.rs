@@ -16,6 +16,7 @@ mod extract;
 mod flow;
 mod fold;
 mod kept;
+mod left;
 mod lower;
 mod matching;
 mod nearest;
@@ -33,6 +34,7 @@ pub use extract::{Extraction, extract};
 pub use flow::{Unroll, has_flow, loops, resolve_flow};
 pub use fold::{FoldNote, FoldReport, Folding, fold_static};
 pub use kept::{Kept, kept_from};
+pub use left::extract_folded;
 pub use lower::{add_bodies, with_bodies};
 pub use nearest::{Nearest, nearest_in_egraph, nearest_in_graph};
 pub use saturate::{
