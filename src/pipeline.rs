@@ -14,11 +14,11 @@ use std::time::Instant;
 use rustc_hash::FxHashSet;
 
 use crate::diag::{Diagnostic, Diagnostics};
-use crate::graph::{Graph, Workload, expand_composites};
+use crate::graph::{Graph, Params, Workload, expand_composites};
 use crate::op::{Infer, Op, OpDef, Priced};
 use crate::rewrite::{
     CostModel, Explored, FoldReport, Folding, IterationReport, Limits, RuleReport, Step, StopReason, Unroll, Watch,
-    add_bodies, batch_symbols, decode, encode_folding, extract, fold_static, graph_cost_by, has_flow, kept_from, loops,
+    add_bodies, batch_symbols, encode_folding, extract_folded, fold_static, graph_cost_by, has_flow, kept_from, loops,
     resolve_flow, saturate_watched, substitute_watched, with_bodies,
 };
 use crate::rule::{Class, Group, Rule};
@@ -283,7 +283,7 @@ fn rewrite(workload: Workload, rules: &[Arc<Rule>], options: &Options<'_>) -> Re
     let batch = batch_symbols(&before);
     let model = options.cost_model(&batch);
     let rewritten = match options.engine {
-        Engine::Saturate => by_saturation(&before, rules, options, &model, &mut clock)?,
+        Engine::Saturate => by_saturation(&before, &params, rules, options, &model, &mut clock)?,
         Engine::Substitute => {
             (options.watch)(Event::Stage("substitute"));
             let forbidden =
@@ -462,6 +462,7 @@ fn written_out(before: &Graph, after: Graph, options: &Options<'_>) -> Graph {
 
 fn by_saturation(
     before: &Graph,
+    params: &Params,
     rules: &[Arc<Rule>],
     options: &Options<'_>,
     model: &CostModel<'_>,
@@ -490,7 +491,8 @@ fn by_saturation(
     clock.stage("saturate");
     not_cancelled(options)?;
     (options.watch)(Event::Stage("extract"));
-    let extraction = extract(&encoded, model);
+    let folding = options.fold.then_some(options.folding);
+    let (extraction, graph) = extract_folded(before, &encoded, &saturation, model, params, folding);
     let missing = match options.missing {
         true => watch::missing(kept_from(&encoded, &saturation, model)),
         false => Vec::new(),
@@ -513,7 +515,7 @@ fn by_saturation(
     };
     Ok(Rewritten {
         improves: extraction.improves,
-        graph: decode(before, &encoded, &extraction, &saturation),
+        graph,
         sides: numbers.iter().map(|&i| saturation.sides(before, &encoded, i)).collect(),
         steps,
         applications,

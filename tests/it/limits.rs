@@ -218,6 +218,29 @@ fn weights_that_others_use_are_not_stored_twice() {
     assert!(bytes(&dir.path().join("out.onnx")) < 130_000, "{}", done.err);
 }
 
+/// Two multiples of one matrix would make the file larger, so they are not computed ahead of time; computing them in each
+/// run is not cheaper here than multiples of the product.
+#[test]
+fn scaled_copies_of_weights_are_not_left_to_run_time() {
+    let text = "fn main(x: f32[1, 16, 8], param w: f32[8, 256], param b: f32[256]) {\n  \
+                let y = x @ w + b;\n  \
+                y * 0.7 * (1 + erf(y / 1.5))\n}\n";
+    let dir = folder(&[("m.taut", text)]);
+    let values = |n: usize| (0..n).map(|i| (i % 13) as f32 * 0.01).collect::<Vec<f32>>();
+    let w = Tensor::new::<f32>(&[8, 256], values(8 * 256)).unwrap();
+    let b = Tensor::new::<f32>(&[256], values(256)).unwrap();
+    params(dir.path(), "m.safetensors", &[("w", w), ("b", b)]);
+    let done = run(dir.path(), "optimize m.taut -o out.onnx");
+    assert_eq!(done.code, 0, "{}", done.err);
+    assert!(!done.err.contains("stay as they are"), "{}", done.err);
+    assert!(
+        format!("{}{}", done.out, done.err).contains("7 -> 7 nodes"),
+        "{}{}",
+        done.out,
+        done.err
+    );
+}
+
 /// A loop that continues from the largest of many nearly equal sums: rounding decides the outcome.
 fn unstable() -> (&'static str, Vec<(&'static str, Tensor)>) {
     let text = "fn step(i: i64, go: bool, h: f32[1, 64], a: f32[64, 64], e: f32[64, 64]) {\n  \

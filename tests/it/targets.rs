@@ -197,6 +197,28 @@ fn tensors_of_more_axes_are_avoided_where_rules_can() {
     assert!(result.lowered().contains_key("reshape"), "{:?}", result.lowered());
 }
 
+/// Dimensions that are together the shape of a value are one node, also where each was first seen in another value.
+#[test]
+fn dimensions_that_are_a_shape_are_one_node() {
+    let text =
+        "fn main(x: f32[b, n, 8], y: f32[b, n, n]) { (x, y, constant_of_shape() {shape = [b, n, n], value = 1.0}) }";
+    let written = optimized(text, &named("onnx")).model.to_onnx().unwrap();
+    assert_eq!(nodes(&written), ["Shape", "ConstantOfShape"]);
+}
+
+/// The target of a runtime names the rules for its operators: what no body computes as it is written is found by them.
+#[test]
+fn rules_of_a_runtime_are_used_there() {
+    let there = |text: &str| nodes(&optimized(text, &named("onnxruntime")).model.to_onnx().unwrap());
+    let text =
+        "fn main(x: f32[1, 2, 6, 6], w: f32[3, 2, 3, 3], b: f32[3], z: f32[1, 3, 4, 4]) { relu(z + conv(x, w, b)) }";
+    assert_eq!(there(text), ["com.microsoft::FusedConv"]);
+    let text = "fn main(x: f32[1, 2, 6, 6], w: f32[3, 2, 3, 3], z: f32[1, 3, 4, 4]) { conv(x, w) + z }";
+    assert_eq!(there(text), ["com.microsoft::FusedConv"]);
+    let text = "fn main(x: f32[2, 3, 4], y: f32[2, 5, 4]) { matmul(x, transpose(y) {perm = [0, 2, 1]}) * 0.5 }";
+    assert_eq!(there(text), ["com.microsoft::FusedMatMul"]);
+}
+
 #[test]
 fn operators_of_a_runtime_are_used_there_and_nowhere_else() {
     let text = "fn main(x: f32[2, 8]) { x * sigmoid(x * 1.702) }";

@@ -17,6 +17,16 @@ use tautomer_tensor::Type;
 /// All inputs are kept, and unused parameters are removed. Values that the original graph had keep their names;
 /// vertices made by a rule record its name.
 pub fn decode(original: &Graph, encoded: &Encoded, extraction: &Extraction, saturation: &Saturation) -> Graph {
+    decode_with_classes(original, encoded, extraction, saturation).0
+}
+
+/// As [`decode`], and the vertex of each class.
+pub(super) fn decode_with_classes(
+    original: &Graph,
+    encoded: &Encoded,
+    extraction: &Extraction,
+    saturation: &Saturation,
+) -> (Graph, FxHashMap<Id, VertexId>) {
     let egraph = &encoded.egraph;
     let mut names: FxHashMap<Id, Arc<str>> = FxHashMap::default();
     let mut spans = FxHashMap::default();
@@ -115,5 +125,5 @@ pub fn decode(original: &Graph, encoded: &Encoded, extraction: &Extraction, satu
             graph.output(v, output.name.as_deref());
         }
     }
-    graph
+    (graph, done)
 }

@@ -30,6 +30,11 @@ pub struct Extraction {
 
 /// Picks the cheapest graph from a saturated e-graph.
 pub fn extract(encoded: &Encoded, model: &CostModel<'_>) -> Extraction {
+    extract_with(encoded, model, &FxHashSet::default())
+}
+
+/// As [`extract`], where the classes in `left` are computed at run time although they are static.
+pub(super) fn extract_with(encoded: &Encoded, model: &CostModel<'_>, left: &FxHashSet<Id>) -> Extraction {
     let egraph = &encoded.egraph;
     let mut ids: Vec<Id> = egraph.classes().map(|c| c.id).collect();
     ids.sort_unstable();
@@ -68,7 +73,7 @@ pub fn extract(encoded: &Encoded, model: &CostModel<'_>) -> Extraction {
             nodes.sort_by(|a, b| a.cost.cmp(&b.cost).then_with(|| a.enode.cmp(&b.enode)));
             Class {
                 nodes,
-                is_static: class.data.is_static,
+                is_static: class.data.is_static && !left.contains(&id),
             }
         })
         .collect();

@@ -120,9 +120,32 @@ fn stored_bytes(ty: &Type) -> Option<u64> {
 /// Results with all elements equal become fills (`constant_of_shape`), which take no bytes, unless there is room for
 /// their values.
 pub fn fold_static(workload: &mut Workload, limits: Folding) -> FoldReport {
-    let mut folder = Folder::new(workload, limits);
+    let mut folder = Folder::new(&workload.graph, &workload.params, limits);
     folder.plan(&workload.graph, &workload.params);
     folder.replace(workload)
+}
+
+/// The calls of static values that [`fold_static`] leaves to run time because parameters would grow; nothing is computed.
+pub(super) fn left_to_run_time(graph: &Graph, params: &Params, limits: Folding) -> Vec<VertexId> {
+    let mut folder = Folder::new(graph, params, limits);
+    if limits.all {
+        return Vec::new();
+    }
+    folder.leave_quantized(graph);
+    let given: Vec<VertexId> = folder.stays.iter().copied().collect();
+    for round in 0.. {
+        let frontier = folder.frontier(graph, params);
+        folder.fills = uniform(graph, &folder.order, &folder.is_static, params);
+        if frontier.is_empty() || folder.accepted(graph, &frontier, round + 1 >= MOST_ROUNDS).is_some() {
+            break;
+        }
+    }
+    if folder.stays.len() == given.len() {
+        return Vec::new();
+    }
+    let call = |v: &VertexId| matches!(graph.vertex(*v).node, Node::Call { .. });
+    let left = |v: &VertexId| call(v) && !folder.is_static.contains(v);
+    folder.order.iter().copied().filter(left).collect()
 }
 
 /// The findings about a graph.
@@ -154,8 +177,7 @@ struct Component {
 }
 
 impl Folder {
-    fn new(workload: &Workload, limits: Folding) -> Folder {
-        let graph = &workload.graph;
+    fn new(graph: &Graph, params: &Params, limits: Folding) -> Folder {
         let order = graph.rpo();
         let reached: FxHashSet<VertexId> = order.iter().copied().collect();
         let mut users: FxHashMap<VertexId, Vec<VertexId>> = FxHashMap::default();
@@ -172,10 +194,10 @@ impl Folder {
             .chain(graph.inputs())
             .filter_map(named)
             .collect();
-        let gone = workload.params.iter().filter(|(name, _)| !used.contains(name));
+        let gone = params.iter().filter(|(name, _)| !used.contains(name));
         let pool = gone.map(|(_, value)| value.bytes() as i64).sum();
         let constants = order.iter().filter_map(|v| graph.vertex(*v).constant());
-        let given: u64 = workload.params.values().chain(constants).map(held_bytes).sum();
+        let given: u64 = params.values().chain(constants).map(held_bytes).sum();
         Folder {
             limits,
             users,
@@ -231,12 +253,7 @@ impl Folder {
     /// Decides which values to compute, and computes them.
     fn plan(&mut self, graph: &Graph, params: &Params) {
         if !self.limits.all {
-            let quantized = |v: &&VertexId| {
-                let op = graph.vertex(**v).op();
-                op.is_some_and(|op| op.is("dequantize_linear") && enlarges(op, &[], graph.ty(**v)))
-            };
-            let found: Vec<VertexId> = self.order.iter().filter(quantized).copied().collect();
-            self.stays.extend(found);
+            self.leave_quantized(graph);
         }
         for round in 0.. {
             let frontier = self.frontier(graph, params);
@@ -250,6 +267,16 @@ impl Folder {
                 return;
             }
         }
+    }
+
+    /// Leaves what was quantized to run time.
+    fn leave_quantized(&mut self, graph: &Graph) {
+        let quantized = |v: &&VertexId| {
+            let op = graph.vertex(**v).op();
+            op.is_some_and(|op| op.is("dequantize_linear") && enlarges(op, &[], graph.ty(**v)))
+        };
+        let found: Vec<VertexId> = self.order.iter().filter(quantized).copied().collect();
+        self.stays.extend(found);
     }
 
     /// The values that may be computed; `None` if a value was left to run time, so that its parts are considered next.

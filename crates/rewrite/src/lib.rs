@@ -16,6 +16,7 @@ mod extract;
 mod flow;
 mod fold;
 mod kept;
+mod left;
 mod lower;
 mod matching;
 mod nearest;
@@ -43,6 +44,8 @@ pub use explored::{Explored, Formula, Term, Union};
 pub use flow::{Unroll, has_flow, loops, resolve_flow};
 #[doc(hidden)]
 pub use kept::{Kept, kept_from};
+#[doc(hidden)]
+pub use left::extract_folded;
 #[doc(hidden)]
 pub use lower::{add_bodies, with_bodies};
 #[doc(hidden)]

@@ -73,7 +73,8 @@ static SETS: LazyLock<Vec<(&str, Vec<NamedText>)>> = LazyLock::new(|| {
         shipped!("rules/onnxruntime/norm.rules"),
         shipped!("rules/onnxruntime/activation.rules"),
         shipped!("rules/onnxruntime/attention.rules"),
-        shipped!("rules/onnxruntime/fused_matmul.rules"),
+        shipped!("rules/onnxruntime/conv.rules"),
+        shipped!("rules/onnxruntime/matmul.rules"),
         shipped!("rules/onnxruntime/quantize.rules"),
     ];
     vec![("gsl", gsl), ("taso", taso), ("onnxruntime", onnxruntime)]

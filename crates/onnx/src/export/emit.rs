@@ -46,6 +46,8 @@ pub(super) struct Emitter<'g> {
     pub(super) axes: HashMap<Dim, (String, i64)>,
     /// The shapes of those values.
     pub(super) ranks: HashMap<String, Shape>,
+    /// The first value of each shape with at least two axes of which not all are known.
+    pub(super) wholes: HashMap<Vec<Dim>, String>,
     constants: HashMap<ConstantKey, String>,
     /// Inputs of a nested graph that are values of outer graphs, and so cannot be its results directly.
     captured: HashSet<VertexId>,
@@ -102,6 +104,7 @@ impl<'g> Emitter<'g> {
             shapes: HashMap::new(),
             axes: HashMap::new(),
             ranks: HashMap::new(),
+            wholes: HashMap::new(),
             constants: HashMap::new(),
             captured: HashSet::new(),
             nested: false,

@@ -45,11 +45,11 @@ fn cannot_compute(opset: i64, dim: &Dim) -> String {
 impl Emitter<'_> {
     /// The name of a vector of these dimensions.
     pub(super) fn extents(&mut self, dims: &[Dim]) -> Result<String, String> {
-        if let Some(name) = self.whole(dims) {
-            return Ok(name);
-        }
         if let Some(name) = self.lists.get(dims) {
             return Ok(name.clone());
+        }
+        if let Some(name) = self.whole(dims) {
+            return Ok(name);
         }
         let mut parts = Vec::new();
         let mut known: Vec<i64> = Vec::new();
@@ -164,9 +164,8 @@ impl Emitter<'_> {
 
     /// The name of the shape of a value with exactly these dimensions.
     fn whole(&mut self, dims: &[Dim]) -> Option<String> {
-        let (value, axis) = self.axes.get(dims.iter().find(|d| d.as_const().is_none())?)?.clone();
-        let shape = self.ranks.get(&value).filter(|s| s[..] == *dims)?;
-        (dims.len() > 1 && shape[axis as usize].as_const().is_none()).then(|| self.shape(value))
+        let value = self.wholes.get(dims)?.clone();
+        Some(self.shape(value))
     }
 
     /// Remembers the dimensions of a computed value for later use.
@@ -177,6 +176,10 @@ impl Emitter<'_> {
         let Some(name) = self.names.get((v, 0)).map(str::to_owned) else {
             return;
         };
+        let symbolic = shape.iter().any(|d| d.as_const().is_none());
+        if symbolic && shape.len() > 1 && !self.wholes.contains_key(&shape[..]) {
+            self.wholes.insert(shape.to_vec(), name.clone());
+        }
         let mut new = false;
         for (axis, dim) in shape.iter().enumerate().filter(|(_, d)| d.as_const().is_none()) {
             if !self.axes.contains_key(dim) {
