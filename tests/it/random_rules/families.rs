@@ -6,6 +6,9 @@ use super::{Case, Random};
 /// Names of attributes, with values.
 type Values = Vec<(&'static str, i64)>;
 
+/// Whether a condition holds of values.
+type Holds = fn(&Values) -> bool;
+
 struct Law {
     /// The variables: names, element types, and dimensions, which are names or numbers; `D` is any numeric type. Those
     /// that begin with `i` are indices.
@@ -15,7 +18,7 @@ struct Law {
     /// `F(` stands for a function of one operand.
     source: &'static str,
     target: &'static str,
-    condition: Option<(&'static str, fn(&Values) -> bool)>,
+    condition: Option<(&'static str, Holds)>,
     /// Parts of the target, and what is wrong in their place.
     changes: &'static [(&'static str, &'static str)],
     class: &'static str,
