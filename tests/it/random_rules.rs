@@ -8,6 +8,7 @@
 //! prints the rates.
 
 mod bounds;
+mod families;
 mod laws;
 mod term;
 
@@ -18,7 +19,7 @@ use tautomer::diag::Source;
 use tautomer::graph::{BuildOptions, Graph, Node, build_program, interpret};
 use tautomer::lang::{parse_program, parse_rules};
 use tautomer::rule::load_rules;
-use tautomer::tensor::Tensor;
+use tautomer::tensor::{DType, Tensor};
 use tautomer::verify::{Level, Options, Verdict, verify};
 
 use self::laws::{Holds, changed};
@@ -267,8 +268,13 @@ fn values(graph: &Graph, seed: u64) -> Option<(String, Vec<f64>)> {
             name.bytes()
                 .fold(seed, |h, b| h.wrapping_mul(131).wrapping_add(u64::from(b))),
         );
+        let is_index = name.starts_with('i');
         let data: Vec<i128> = (0..shape.iter().product())
-            .map(|_| random.below(9) as i128 - 4)
+            .map(|_| match ty.dtype {
+                DType::Bool => random.below(2) as i128,
+                _ if is_index => random.below(4) as i128 - 2,
+                _ => random.below(9) as i128 - 4,
+            })
             .collect();
         let floats: Vec<f64> = data.iter().map(|x| *x as f64).collect();
         if ty.dtype.is_float() {
@@ -396,8 +402,11 @@ fn random_true_rules_hold_and_wrong_ones_are_not_proved() {
     let (mut right, mut wrong) = (Count::default(), Count::default());
     let (mut rights, mut wrongs) = (0, 0);
     while rights < wanted || wrongs < wanted {
-        let (truth, mutants): (Case, Vec<Case>) = if random.chance(25) {
+        let kind = random.below(100);
+        let (truth, mutants): (Case, Vec<Case>) = if kind < 25 {
             bounds::drawn(&mut random)
+        } else if kind < 60 {
+            families::drawn(&mut random)
         } else {
             let Some(rule) = drawn(&mut random) else { continue };
             let mutants = (0..6).filter_map(|_| rule.mutated(&mut random));

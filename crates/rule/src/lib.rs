@@ -12,7 +12,7 @@ mod pattern;
 use std::fmt;
 use std::sync::Arc;
 
-pub use check::instances;
+pub use check::{given_list, instances};
 pub use check::{load_checked_rules, load_checked_rules_in, load_rules, load_rules_in};
 pub use composite::{composite_rules, is_body, recognition_rules};
 pub use example::{Example, ExampleKind};

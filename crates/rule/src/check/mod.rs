@@ -17,7 +17,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use lists::ListConstant;
-pub use probe::instances;
+pub use probe::{given_list, instances};
 
 use super::example::{Example, ExampleKind};
 use super::pattern::{OpVariable, Variable};

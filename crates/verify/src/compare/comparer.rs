@@ -5,6 +5,7 @@ use super::bounds::{Measured, compare_in_f64, compare_in_f64_at};
 use super::data::{Data, Values};
 use super::exact::{AssumedLaws, ExactResult, compare_exactly};
 use super::finding::{Evidence, Fault, Finding, Mismatch};
+use super::rounding::compare_rounded;
 use super::sides::{has_real_inputs, type_mismatch, without_tuples};
 use crate::instance::random::Random;
 use tautomer_op::Laws;
@@ -78,6 +79,12 @@ impl Comparer {
         let real = compare_in_f64(rule.class, sides, target, &mut self.measured, turn, random);
         if matches!(real, Finding::Mismatch(_)) {
             return real;
+        }
+        if let Class::Approx(error) = rule.class {
+            let rounded = compare_rounded(error, sides, target, turn, random);
+            if matches!(rounded, Finding::Mismatch(_)) {
+                return rounded;
+            }
         }
         let evidence = match exact {
             ExactResult::Mismatch(mismatch) => return Finding::Mismatch(mismatch),

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::draw::{anchors, close_to, indices};
+use super::draw::{anchors, close_to, indices, tensor_with, ties};
 use crate::instance::random::Random;
 use tautomer_graph::{Graph, VertexId, interpret_over, interpret_vertices};
 use tautomer_op::{Bounded, Field, Number, System, Value};
@@ -158,7 +158,11 @@ pub(crate) fn values(graph: &Graph, data: Data, random: &mut Random) -> Option<V
             if data == Data::Near && dtype != DType::Bool && dtype != DType::Utf8 {
                 return Some((v, close_to(&near, dtype, &shape, random)?));
             }
-            Some((v, tensor(dtype, &shape, data, random)?))
+            let special = match data {
+                Data::Special if dtype.is_float() => ties(graph, dtype),
+                _ => Vec::new(),
+            };
+            Some((v, tensor_with(dtype, &shape, data, &special, random)?))
         })
         .collect()
 }

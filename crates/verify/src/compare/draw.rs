@@ -8,9 +8,23 @@ use tautomer_tensor::{DType, Tensor};
 
 /// Random elements.
 pub(crate) fn tensor(dtype: DType, shape: &[usize], data: Data, random: &mut Random) -> Option<Tensor> {
+    tensor_with(dtype, shape, data, &[], random)
+}
+
+/// Random elements; the given numbers are special too.
+pub(super) fn tensor_with(
+    dtype: DType,
+    shape: &[usize],
+    data: Data,
+    special: &[f64],
+    random: &mut Random,
+) -> Option<Tensor> {
     let n = shape.iter().product();
     if dtype.is_float() {
         let mut draw = Draw::of(dtype, data, random);
+        if data == Data::Special {
+            draw.corners.extend_from_slice(special);
+        }
         let numbers: Vec<f64> = (0..n).map(|_| draw.number(random)).collect();
         return Tensor::from_f64s(dtype, shape, &numbers);
     }
@@ -230,6 +244,33 @@ pub(super) fn close_to(near: &[f64], dtype: DType, shape: &[usize], random: &mut
     let (least, most) = dtype.int_range()?;
     let whole: Vec<i128> = numbers.iter().map(|x| (x.round() as i128).clamp(least, most)).collect();
     Tensor::from_ints(dtype, shape, &whole)
+}
+
+/// The numbers of an element type that lie between two neighbours of another type of the graph with fewer digits, or
+/// just beside the middle: rounded twice, they may differ from what they are rounded once.
+pub(super) fn ties(graph: &Graph, dtype: DType) -> Vec<f64> {
+    let (_, _, own) = range(dtype);
+    let mut narrower: Vec<DType> = Vec::new();
+    for v in graph.ids() {
+        let Some(ty) = graph.ty(v).as_tensor() else { continue };
+        let is_narrow = matches!(ty.dtype, DType::F16 | DType::BF16 | DType::F32) && range(ty.dtype).2 < own;
+        if is_narrow && !narrower.contains(&ty.dtype) {
+            narrower.push(ty.dtype);
+        }
+    }
+    let power = |e: i32| 2f64.powi(e);
+    let mut out = Vec::new();
+    for dtype in narrower {
+        let (_, most, digits) = range(dtype);
+        let half = power(-digits - 1);
+        for middle in [1.0 + half, 1.0 + 3.0 * half, power(most) * (2.0 - half)] {
+            for beside in [0.0, power(-own), -power(-own)] {
+                let number = middle * (1.0 + beside);
+                out.extend([number, -number]);
+            }
+        }
+    }
+    out
 }
 
 /// The corner cases of an element type, at which bits are likely to differ: zeros, the smallest and the largest

@@ -9,6 +9,7 @@ pub(crate) mod element;
 pub(crate) mod exact;
 pub(crate) mod finding;
 pub(crate) mod machine;
+mod rounding;
 pub(crate) mod sides;
 pub(crate) mod sweep;
 pub(crate) mod tolerance;

@@ -10,8 +10,8 @@ use super::recipe::{Recipe, Step};
 use tautomer_lang::ast::{Dims, ExprKind, RuleClass, TypeKind};
 use tautomer_op::AttrValue;
 use tautomer_rewrite::Sides;
-use tautomer_rule::{AttrPattern, Count, Item, ListItem, Pattern, PatternId, PatternNode, ProjIndex, Rule};
-use tautomer_tensor::{DType, Dim};
+use tautomer_rule::{AttrPattern, Count, Item, ListItem, Pattern, PatternId, PatternNode, ProjIndex, Rule, given_list};
+use tautomer_tensor::{DType, Dim, Tensor};
 
 /// The steps that variables are bound to, by the number of the variable.
 pub(crate) type Bindings = FxHashMap<usize, Step>;
@@ -58,7 +58,15 @@ pub(crate) fn sketch(rule: &Rule, numbers: &RuleNumbers, bindings: &Bindings, ra
         base: (0..rank).map(|_| 1 + random.below(4) as i64).collect(),
         dtype: match bindings.values().next() {
             Some(Step::Leaf { dtype, .. } | Step::Fill { dtype, .. }) => *dtype,
-            _ => random.pick(&[DType::F32, DType::F32, DType::F64, DType::I64, DType::Bool])?,
+            // Literals have the element type of the values beside them.
+            _ => {
+                let declared = declared_dtypes(rule);
+                if !declared.is_empty() && random.chance(1, 2) {
+                    random.pick(&declared)?
+                } else {
+                    random.pick(&[DType::F32, DType::F32, DType::F64, DType::I64, DType::Bool])?
+                }
+            }
         },
         bindings,
         members: 1 + random.below(3) as u32,
@@ -71,6 +79,16 @@ pub(crate) fn sketch(rule: &Rule, numbers: &RuleNumbers, bindings: &Bindings, ra
     let mut recipe = sketch.recipe;
     recipe.roots = roots;
     Some(recipe)
+}
+
+/// The element types that variables of the rule declare.
+fn declared_dtypes(rule: &Rule) -> Vec<DType> {
+    let of = |kind: &TypeKind| match kind {
+        TypeKind::Tensor { dtype, .. } => dtype.as_ref().map(|d| d.dtype),
+        _ => None,
+    };
+    let declared = rule.variables.iter().filter_map(|v| of(&v.ty.as_ref()?.kind));
+    declared.collect()
 }
 
 /// The rule restricted to each of its alternatives in turn.
@@ -249,6 +267,15 @@ impl Sketch<'_> {
                 shape
             };
             let dtype = dtype.unwrap_or(self.dtype);
+            if let Some(list) = given_list(rule, &variable.name) {
+                let whole: Vec<i128> = list.iter().map(|x| *x as i128).collect();
+                let tensor = if dtype.is_float() {
+                    Tensor::from_f64s(dtype, &[list.len()], &list)
+                } else {
+                    Tensor::from_ints(dtype, &[list.len()], &whole)
+                };
+                return tensor.map(Step::Const);
+            }
             let value = self.numbers.number(&[0.0, 1.0, 2.0], self.random);
             let value = if dtype.is_float() { value } else { value.trunc() };
             return Some(Step::Fill {

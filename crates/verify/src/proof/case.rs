@@ -101,6 +101,11 @@ impl Case {
         self.rounded.get()
     }
 
+    /// Whether conversions to an element type with fewer digits round.
+    pub(super) fn rounds(&self) -> bool {
+        self.facts.borrow().rounds
+    }
+
     /// A bound symbol that occurs nowhere else.
     pub(super) fn fresh(&self) -> Arc<str> {
         let n = self.fresh.get();

@@ -55,6 +55,9 @@ pub(super) enum Fun {
     Number(usize),
 }
 
+/// The conversion to a floating-point type, where its rounding counts.
+pub(super) const ROUNDED: &str = "rounded";
+
 impl Fun {
     /// The name that laws refer to; empty if there are no laws for it.
     pub(super) fn name(&self) -> &'static str {
@@ -62,6 +65,11 @@ impl Fun {
             Fun::Named(name) => name,
             _ => "",
         }
+    }
+
+    /// True for the conversion to an element type with fewer digits, which is nondecreasing.
+    pub(super) fn is_rounding(&self) -> bool {
+        matches!(self, Fun::With(ROUNDED, _))
     }
 
     /// True for the function of that name.

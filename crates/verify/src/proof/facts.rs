@@ -124,6 +124,8 @@ pub(super) struct Facts {
     pub(super) names: Rc<RefCell<Names>>,
     /// Numbers that stand for arbitrary ones, each for one.
     pub(super) tokens: Rc<[f64]>,
+    /// A conversion to an element type with fewer digits is a function of its own: over the reals it is the identity.
+    pub(super) rounds: bool,
     /// Cached least values of atoms.
     lower: RefCell<FxHashMap<Atom, Option<i64>>>,
 }

@@ -185,7 +185,9 @@ fn other(case: &Case, kind: Kind, parts: Parts) -> Res<Expr> {
             return Ok(laws::apply(name, args.collect::<Res<_>>()?));
         }
         // Nondecreasing functions commute with maximum and minimum.
-        (Some(Factor::Apply(f, args)), _) if laws::GROWING.contains(&f.name()) && args.len() == 1 => {
+        (Some(Factor::Apply(f, args)), _)
+            if args.len() == 1 && (laws::GROWING.contains(&f.name()) || f.is_rounding()) =>
+        {
             return Ok(laws::apply(f.clone(), vec![again(kind, args[0].clone())?]));
         }
         (Some(Factor::Apply(f, args)), _) if bounded => {

@@ -7,10 +7,11 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use num_rational::BigRational;
 use rustc_hash::FxHashMap;
 
 use super::case::{Case, Res, Stop, has_bound};
-use super::expr::{Expr, Factor, Fun, Whole};
+use super::expr::{Expr, Factor, Fun, ROUNDED, Whole};
 use super::fold::Cases;
 use super::laws;
 use tautomer_graph::{Graph, Node, VertexId};
@@ -517,9 +518,40 @@ impl<'a> Meaning<'a> {
         }
         let from = operands.first().map_or(DType::F32, |v| self.dtype(*v));
         let to = self.dtype(call.vertex);
+        if self.case.rounds() && operands.first().is_some_and(|v| self.rounds_to(call, *v, to)) {
+            let rounded = Fun::With(ROUNDED, vec![AttrValue::DType(to)]);
+            return self.combined(&values, &|args| match args.as_slice() {
+                [x] if x.as_number().is_some_and(|n| has_few_digits(&n)) => Ok(x.clone()),
+                _ => Ok(laws::apply(rounded.clone(), args)),
+            });
+        }
         self.combined(&values, &|args| {
             function(call, args, from, to, &|x| self.case.number(x))
         })
+    }
+
+    /// True for a conversion to a floating-point type that lacks some numbers of the operand: not if those were just
+    /// converted from a type with fewer.
+    fn rounds_to(&self, call: &Call, operand: VertexId, to: DType) -> bool {
+        let mut from = self.dtype(operand);
+        if !matches!(call.def.name, "cast" | "cast_like") || !to.is_float() || holds_numbers(from, to) {
+            return false;
+        }
+        let mut operand = operand;
+        while let Some(inner) = self
+            .call(operand)
+            .filter(|c| matches!(c.def.name, "cast" | "cast_like"))
+        {
+            let Some(&below) = inner.operands.first() else { break };
+            if !holds_numbers(self.dtype(below), from) {
+                break;
+            }
+            (operand, from) = (below, self.dtype(below));
+            if holds_numbers(from, to) {
+                return false;
+            }
+        }
+        true
     }
 
     /// A function of numbers, for all combinations of cases that do not contradict.
@@ -638,6 +670,34 @@ fn holds_all(from: DType, to: DType) -> bool {
             (true, false) => false,
             _ => bits(from) <= bits(to),
         }
+}
+
+/// True for a number that every floating-point type has.
+fn has_few_digits(n: &BigRational) -> bool {
+    let eighths = n * BigRational::from_integer(8.into());
+    let most = BigRational::from_integer(128.into());
+    eighths.is_integer() && eighths <= most && -eighths <= most
+}
+
+/// True if the floating-point type `to` can represent every number of `from`.
+fn holds_numbers(from: DType, to: DType) -> bool {
+    // The digits of a mantissa, and the largest exponent.
+    let range = |d: DType| match d {
+        DType::F16 => Some((11, 15)),
+        DType::BF16 => Some((8, 127)),
+        DType::F32 => Some((24, 127)),
+        DType::F64 => Some((53, 1023)),
+        _ => None,
+    };
+    match (range(from), range(to)) {
+        _ if from == to => true,
+        (Some((digits, exponent)), Some((most, largest))) => digits <= most && exponent <= largest,
+        (None, Some((most, largest))) => from.int_range().is_some_and(|(_, greatest)| {
+            let digits = 128 - greatest.leading_zeros() as i32;
+            digits <= most && digits <= largest
+        }),
+        _ => false,
+    }
 }
 
 /// True for a single element, function value or number.

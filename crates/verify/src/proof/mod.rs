@@ -45,7 +45,7 @@ use crate::instance::recipe::Recipe;
 use tautomer_graph::{Graph, Node, VertexId, expand_composites};
 use tautomer_op::{OpDef, OpTraits};
 use tautomer_rewrite::Trial;
-use tautomer_rule::Rule;
+use tautomer_rule::{Class, Rule};
 use tautomer_tensor::{Dim, Shape, TensorType, assume};
 
 /// Limit on the cases of one form.
@@ -192,6 +192,7 @@ impl AtLevel<'_> {
             } else {
                 Rc::from([])
             },
+            rounds: self.task.rule.class != Class::Real,
         }
     }
 
@@ -409,6 +410,8 @@ struct Given {
     effort: Rc<Effort>,
     /// Numbers that stand for symbols.
     tokens: Rc<[f64]>,
+    /// Whether conversions round.
+    rounds: bool,
 }
 
 /// The result of proving a form.
@@ -423,7 +426,9 @@ struct Proved {
 
 /// Proves a form in all its cases.
 fn prove_form(trial: &Trial, form: &Form, given: &Given) -> Result<Proved, Unproved> {
-    let mut waiting = vec![form.facts(given.effort.clone(), given.tokens.clone())];
+    let mut facts = form.facts(given.effort.clone(), given.tokens.clone());
+    facts.rounds = given.rounds;
+    let mut waiting = vec![facts];
     let mut visited = 0;
     let mut out = Proved {
         cases: 0,

@@ -9,6 +9,8 @@ use crate::instance::random::Random;
 use crate::instance::recipe::Recipe;
 use crate::instance::{coincide, legalized, probe};
 use crate::verdict::options::Options;
+use tautomer_graph::VertexId;
+use tautomer_rewrite::Sides;
 
 /// The least number of instances tried of each kind, however few are asked for.
 const LEAST: usize = 2;
@@ -18,6 +20,9 @@ const RETYPED: usize = 10;
 
 /// Instances of which counts and ranks are tried.
 const PLAIN: usize = 2;
+
+/// Instances of which all choices of axes are tried.
+const CHOSEN: usize = 3;
 
 /// Instances with other words and flags that are probed.
 const WORDED: usize = 4;
@@ -143,6 +148,7 @@ impl Search<'_> {
     fn kinds(&self, bases: &[Recipe]) -> Vec<Kind> {
         let fits = &|recipe: &Recipe| recipe.sides(self.trial).is_some();
         let own = &mut Random::part(0, "one by one");
+        let all_at_once = &mut Random::part(0, "all at once");
         let numbers = &self.numbers;
         let kind = |part: usize, lists: Vec<Vec<Recipe>>| Kind { lists, part };
         let each = |make: &mut dyn FnMut(&Recipe) -> Vec<Recipe>| bases.iter().map(make).collect::<Vec<_>>();
@@ -154,11 +160,25 @@ impl Search<'_> {
             .iter()
             .flat_map(|r| probe::with_numbers(r, numbers, own))
             .collect();
+        let tells = &|recipe: &Recipe| {
+            let sides = recipe.sides(self.trial).filter(Sides::types_agree);
+            sides.is_some_and(|sides| sides.source.iter().all(|v| has_elements(&sides, *v)))
+        };
+        let few = bases.iter().take(CHOSEN);
+        let everything = few.map(|r| probe::with_everything(r, tells, all_at_once)).collect();
         vec![
             kind(4, operators),
             kind(4, self.refused.iter().map(probe::with_equal_extents).collect()),
             kind(2, each(&mut probe::with_orders)),
             kind(2, each(&mut probe::with_moved_axes)),
+            kind(
+                2,
+                bases
+                    .iter()
+                    .take(CHOSEN)
+                    .map(|r| probe::with_axes(r, all_at_once))
+                    .collect(),
+            ),
             kind(2, single),
             kind(1, each(&mut |r| probe::with_all_numbers(r, numbers, own))),
             kind(
@@ -176,6 +196,17 @@ impl Search<'_> {
             kind(2, each(&mut |r| probe::with_windows(r, own))),
             kind(4, each(&mut |r| probe::with_integers(r, fits, own))),
             kind(3, each(&mut |r| probe::with_small_extents(r, own))),
+            kind(4, each(&mut |r| probe::with_all_orders(r, numbers, all_at_once))),
+            kind(
+                2,
+                bases
+                    .iter()
+                    .take(CHOSEN)
+                    .map(|r| probe::with_axes(r, all_at_once))
+                    .collect(),
+            ),
+            kind(2, everything),
+            kind(4, each(&mut probe::with_lists)),
         ]
     }
 
@@ -209,4 +240,10 @@ impl Search<'_> {
         }
         out
     }
+}
+
+/// False for a tensor that is known to be empty.
+fn has_elements(sides: &Sides, v: VertexId) -> bool {
+    let shape = sides.graph.ty(v).as_tensor().and_then(|t| t.shape.as_ref());
+    shape.is_none_or(|dims| dims.iter().all(|d| d.as_const() != Some(0)))
 }

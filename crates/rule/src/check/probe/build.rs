@@ -140,7 +140,7 @@ impl<'a> Attempt<'a> {
         let built = match rule.source.node(at) {
             PatternNode::Variable(i) => self.variable(at, *i)?,
             PatternNode::Wildcard => {
-                let types = options::types(self.mode);
+                let types = options::types(self.rule, self.mode);
                 let (taken, blame) = self.take(Key::Vertex(at), types.len())?;
                 (self.found.graph.input("_", Type::Tensor(types[taken].clone())), blame)
             }
@@ -239,7 +239,7 @@ impl<'a> Attempt<'a> {
                     shape.push(extent);
                     blame |= b;
                 }
-                let dtypes = options::dtypes(self.mode, dtype.map(|d| d.dtype));
+                let dtypes = options::dtypes(self.rule, self.mode, dtype.map(|d| d.dtype));
                 (
                     dtypes.into_iter().map(|d| TensorType::new(d, shape.clone())).collect(),
                     blame,
@@ -249,7 +249,7 @@ impl<'a> Attempt<'a> {
                 dtype,
                 dims: Dims::Scalar,
             }) => {
-                let dtypes = options::dtypes(self.mode, dtype.map(|d| d.dtype));
+                let dtypes = options::dtypes(self.rule, self.mode, dtype.map(|d| d.dtype));
                 (
                     dtypes
                         .into_iter()
@@ -258,13 +258,27 @@ impl<'a> Attempt<'a> {
                     0,
                 )
             }
-            Some(TypeKind::Tensor { dtype, .. }) => (options::types_of(self.mode, dtype.map(|d| d.dtype)), 0),
+            Some(TypeKind::Tensor { dtype, .. }) => {
+                (options::types_of(self.rule, self.mode, dtype.map(|d| d.dtype)), 0)
+            }
             Some(TypeKind::Tuple(_) | TypeKind::Sequence(_) | TypeKind::Optional(_)) => (Vec::new(), 0),
-            None => (options::types(self.mode), 0),
+            None => (options::types(self.rule, self.mode), 0),
         };
         let constant = variable.class == RuleClass::Const && self.mode == Mode::Shapes;
         let (value, blame) = if constant {
-            let all: Vec<_> = ty.iter().flat_map(options::constants).collect();
+            // Of a vector that a condition gives, only the element type is left to try.
+            let all: Vec<_> = match options::given_list(rule, &variable.name) {
+                Some(list) => {
+                    let mut dtypes: Vec<DType> = Vec::new();
+                    for ty in &ty {
+                        if !dtypes.contains(&ty.dtype) {
+                            dtypes.push(ty.dtype);
+                        }
+                    }
+                    dtypes.into_iter().filter_map(|d| options::vector(d, &list)).collect()
+                }
+                None => ty.iter().flat_map(options::constants).collect(),
+            };
             let (taken, blame) = self.take(Key::Vertex(at), all.len())?;
             (self.found.graph.constant(all[taken].clone()), blame)
         } else {
@@ -314,7 +328,7 @@ impl<'a> Attempt<'a> {
     }
 
     fn literal(&mut self, at: PatternId, number: f64) -> Result<(VertexId, Blame)> {
-        let dtypes: Vec<DType> = options::dtypes(self.mode, None);
+        let dtypes: Vec<DType> = options::dtypes(self.rule, self.mode, None);
         let dtypes: Vec<DType> = dtypes
             .into_iter()
             .filter(|d| options::filled(*d, &[], number).is_some())

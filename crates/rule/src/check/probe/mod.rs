@@ -11,6 +11,7 @@ use build::{Attempt, Failure};
 use choices::Choices;
 pub(super) use forms::{Instead, Rewritten, rewritten};
 use found::differs;
+pub use options::given_list;
 
 use crate::{AttrPattern, PatternNode, Rule};
 use tautomer_diag::Diagnostic;

@@ -1,7 +1,9 @@
 //! The operands and attributes to try.
 
 use super::Mode;
-use tautomer_op::{AttrDef, AttrKind, AttrValue};
+use crate::Rule;
+use tautomer_lang::ast::{Ast, BinaryOp, ExprId, ExprKind, TypeKind, UnaryOp};
+use tautomer_op::{AttrDef, AttrKind, AttrValue, Real};
 use tautomer_tensor::{DType, DTypeClass, Dim, Shape, Tensor, TensorType};
 
 /// The dimension used where nothing is known.
@@ -52,34 +54,48 @@ fn all_dtypes() -> Vec<DType> {
     DTYPES.iter().chain(others).copied().collect()
 }
 
+/// Element types to try with shapes: those in use, and others that the rule declares.
+fn usual_dtypes(rule: &Rule) -> Vec<DType> {
+    let mut out = DTYPES.to_vec();
+    for variable in &rule.variables {
+        if let Some(TypeKind::Tensor { dtype: Some(d), .. }) = variable.ty.as_ref().map(|t| &t.kind)
+            && !out.contains(&d.dtype)
+        {
+            out.push(d.dtype);
+        }
+    }
+    out
+}
+
 /// The types that a value without a declared type may have.
-pub(super) fn types(mode: Mode) -> Vec<TensorType> {
+pub(super) fn types(rule: &Rule, mode: Mode) -> Vec<TensorType> {
     if mode == Mode::AnyShape {
         return all_dtypes().into_iter().map(TensorType::any_rank).collect();
     }
+    let dtypes = usual_dtypes(rule);
     let of = |d: DType, shapes: &[&[i64]]| -> Vec<TensorType> { shapes.iter().map(|s| tensor(d, s)).collect() };
-    let mut out = of(DTYPES[0], SHAPES);
-    for &dtype in &DTYPES[1..] {
+    let mut out = of(dtypes[0], SHAPES);
+    for &dtype in &dtypes[1..] {
         out.extend(of(dtype, &SHAPES[..OTHER_SHAPES]));
     }
     out
 }
 
 /// The types of any rank with that element type, or with any element type.
-pub(super) fn types_of(mode: Mode, dtype: Option<DType>) -> Vec<TensorType> {
+pub(super) fn types_of(rule: &Rule, mode: Mode, dtype: Option<DType>) -> Vec<TensorType> {
     match dtype {
-        None => types(mode),
+        None => types(rule, mode),
         Some(d) if mode == Mode::AnyShape => vec![TensorType::any_rank(d)],
         Some(d) => SHAPES.iter().map(|s| tensor(d, s)).collect(),
     }
 }
 
 /// The element types of a declared shape.
-pub(super) fn dtypes(mode: Mode, declared: Option<DType>) -> Vec<DType> {
+pub(super) fn dtypes(rule: &Rule, mode: Mode, declared: Option<DType>) -> Vec<DType> {
     match (declared, mode) {
         (Some(d), _) => vec![d],
         (None, Mode::AnyShape) => all_dtypes(),
-        (None, Mode::Shapes) => DTYPES.to_vec(),
+        (None, Mode::Shapes) => usual_dtypes(rule),
     }
 }
 
@@ -96,6 +112,54 @@ pub(super) fn constants(ty: &TensorType) -> Vec<Tensor> {
         .iter()
         .filter_map(|&number| filled(ty.dtype, &shape, number))
         .collect()
+}
+
+/// The numbers that a condition says a constant consists of, as in `value(c) == [0.0, 1.0]`.
+pub fn given_list(rule: &Rule, constant: &str) -> Option<Vec<f64>> {
+    let ast = &rule.ast;
+    let is_constant = |id: ExprId| match ast.kind(id) {
+        ExprKind::Call { callee, args, .. } => {
+            callee.as_str() == "value"
+                && matches!(args.as_slice(), [arg] if matches!(ast.kind(*arg), ExprKind::Name(n) if **n == *constant))
+        }
+        _ => false,
+    };
+    rule.conditions.iter().find_map(|id| match ast.kind(*id) {
+        ExprKind::Binary {
+            op: BinaryOp::Eq,
+            lhs,
+            rhs,
+        } if is_constant(*lhs) => match ast.kind(*rhs) {
+            ExprKind::List(items) => items.iter().map(|item| number(ast, *item)).collect(),
+            _ => None,
+        },
+        _ => None,
+    })
+}
+
+/// A literal number, possibly negated.
+fn number(ast: &Ast, id: ExprId) -> Option<f64> {
+    match ast.kind(id) {
+        ExprKind::Int { value, .. } => Some(*value as f64),
+        ExprKind::Float { value, .. } => Some(*value),
+        ExprKind::Unary {
+            op: UnaryOp::Neg,
+            operand,
+        } => Some(-number(ast, *operand)?),
+        _ => None,
+    }
+}
+
+/// A vector of these numbers; `None` if the element type cannot represent them.
+pub(super) fn vector(dtype: DType, numbers: &[f64]) -> Option<Tensor> {
+    if dtype.is_float() {
+        return Tensor::from_f64s(dtype, &[numbers.len()], numbers);
+    }
+    let whole: Option<Vec<i128>> = numbers
+        .iter()
+        .map(|x| (x.fract() == 0.0).then_some(*x as i128))
+        .collect();
+    Tensor::from_ints(dtype, &[numbers.len()], &whole?)
 }
 
 /// A tensor filled with one number; `None` if the element type cannot represent it.
@@ -149,7 +213,9 @@ pub(super) fn attributes(attr: &AttrDef) -> Vec<Option<AttrValue>> {
             AttrValue::Tensor(Tensor::scalar(1i64)),
         ],
         AttrKind::Region => Vec::new(),
-        AttrKind::Floats => vec![AttrValue::Floats(Vec::new())],
+        AttrKind::Floats => [&[][..], &[1.0, 1.0, 2.0, 2.0], &[1.0, 1.0, 2.0], &[2.0, 2.0], &[2.0]]
+            .map(|list: &[f64]| AttrValue::Floats(list.iter().map(|x| Real(*x)).collect()))
+            .to_vec(),
         AttrKind::Strs => vec![AttrValue::Strs(Vec::new())],
         AttrKind::Str => vec![AttrValue::str(if attr.name == "equation" { "ij,jk->ik" } else { "" })],
     };

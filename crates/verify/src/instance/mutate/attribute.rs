@@ -3,7 +3,7 @@
 use super::{DTYPES, RuleNumbers};
 use crate::instance::random::Random;
 use crate::instance::recipe::{Recipe, Step};
-use tautomer_op::{AttrDef, AttrKind, AttrValue};
+use tautomer_op::{AttrDef, AttrKind, AttrValue, Real};
 
 /// Gives an attribute another value, in one call or in all calls that share it.
 pub(super) fn mutate_attribute(recipe: &mut Recipe, numbers: &RuleNumbers, random: &mut Random) {
@@ -107,8 +107,59 @@ pub(super) fn other_value(
         AttrKind::Float => AttrValue::float(numbers.number(&[1.0, 0.5, 0.0, 2.0, -1.0, 0.1, 6.0], random)),
         AttrKind::OneOf(all) => AttrValue::str(random.pick(all)?),
         AttrKind::DType => AttrValue::DType(random.pick(&DTYPES)?),
-        AttrKind::Floats | AttrKind::Str | AttrKind::Strs | AttrKind::Tensor | AttrKind::Region => {
-            return before.cloned();
-        }
+        AttrKind::Floats => match before {
+            Some(AttrValue::Floats(list)) if !list.is_empty() => {
+                let mut list = list.clone();
+                let at = random.below(list.len());
+                list[at] = Real(numbers.number(&[1.0, 2.0, 3.0, 0.5, 1.5, 0.7, 4.0], random));
+                AttrValue::Floats(list)
+            }
+            _ => return before.cloned(),
+        },
+        AttrKind::Str => match before {
+            Some(AttrValue::Str(text)) => AttrValue::str(&other_letters(text, random)),
+            _ => return before.cloned(),
+        },
+        AttrKind::Strs | AttrKind::Tensor | AttrKind::Region => return before.cloned(),
     })
+}
+
+/// The operands and the result of an equation such as `ab,bc->ac` with other letters, or the letters of another text in
+/// another order.
+fn other_letters(text: &str, random: &mut Random) -> String {
+    let Some((operands, result)) = text.split_once("->") else {
+        let mut letters: Vec<char> = text.chars().collect();
+        random.shuffle(&mut letters);
+        return letters.into_iter().collect();
+    };
+    if random.chance(1, 3) {
+        // Another order of the result, or one letter less.
+        let mut letters: Vec<char> = result.chars().collect();
+        random.shuffle(&mut letters);
+        letters.truncate(letters.len().saturating_sub(random.below(2)));
+        return format!("{operands}->{}", letters.into_iter().collect::<String>());
+    }
+    let count = operands.chars().filter(char::is_ascii_alphabetic).count().clamp(1, 6);
+    let mut used: Vec<char> = Vec::new();
+    let mut operand = |c: char| {
+        if !c.is_ascii_alphabetic() {
+            return c;
+        }
+        let letter = char::from(b'a' + random.below(count) as u8);
+        if !used.contains(&letter) {
+            used.push(letter);
+        }
+        letter
+    };
+    let operands: String = operands.chars().map(&mut operand).collect();
+    random.shuffle(&mut used);
+    // The rank of the result seldom changes.
+    let rank = result.chars().count();
+    let rank = if random.chance(1, 3) {
+        random.below(used.len() + 1)
+    } else {
+        rank
+    };
+    used.truncate(rank);
+    format!("{operands}->{}", used.into_iter().collect::<String>())
 }

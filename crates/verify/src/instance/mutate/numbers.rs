@@ -64,6 +64,17 @@ impl RuleNumbers {
         &self.written_integers
     }
 
+    /// The numbers in the rule, each once.
+    pub(crate) fn named(&self) -> Vec<f64> {
+        let mut out: Vec<f64> = Vec::new();
+        for x in self.written_numbers.iter().filter(|x| x.is_finite()) {
+            if !out.contains(x) && out.len() < MOST_THRESHOLDS {
+                out.push(*x);
+            }
+        }
+        out
+    }
+
     /// Numbers around those in the rule: on either side of each, between two neighbours, and at distances from one that
     /// are comparable to another.
     pub(crate) fn thresholds(&self) -> Vec<f64> {

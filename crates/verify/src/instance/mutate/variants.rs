@@ -6,10 +6,16 @@ use super::structure::{mutate_members, mutate_operator};
 use super::{Place, RuleNumbers, Tie, tied};
 use crate::instance::random::Random;
 use crate::instance::recipe::{Recipe, Step};
-use tautomer_op::{AttrKind, AttrValue};
+use tautomer_op::{AttrKind, AttrValue, Real};
 
 /// The number of variants with other member counts.
 const MEMBERS: usize = 6;
+
+/// The number of variants of a text.
+const TEXTS: usize = 12;
+
+/// Numbers for the elements of a list, such as the factors of a resize.
+const FACTORS: [f64; 6] = [0.5, 3.0, 0.25, 1.5, 1.0, 0.7];
 
 /// The number of variants of convolutions.
 const CONVOLUTIONS: usize = 16;
@@ -41,6 +47,10 @@ pub(crate) fn variants(recipe: &Recipe, numbers: &RuleNumbers, random: &mut Rand
                 AttrKind::Axis(_) => (-rank..rank).map(|n| Some(AttrValue::int(n))).collect(),
                 AttrKind::OneOf(all) => all.iter().map(|s| Some(AttrValue::str(s))).collect(),
                 AttrKind::Ints | AttrKind::Axes(_) | AttrKind::Float => (0..3)
+                    .map(|_| other_value(attr, attrs[k].as_ref(), rank as usize, numbers, random))
+                    .collect(),
+                AttrKind::Floats => each_number(attrs[k].as_ref()),
+                AttrKind::Str => (0..TEXTS)
                     .map(|_| other_value(attr, attrs[k].as_ref(), rank as usize, numbers, random))
                     .collect(),
                 _ => continue,
@@ -102,6 +112,22 @@ pub(crate) fn variants(recipe: &Recipe, numbers: &RuleNumbers, random: &mut Rand
     out.extend(shapes(recipe, random));
     random.shuffle(&mut out);
     out
+}
+
+/// The list of numbers with each element at each of some values.
+fn each_number(list: Option<&AttrValue>) -> Vec<Option<AttrValue>> {
+    let Some(AttrValue::Floats(list)) = list else {
+        return Vec::new();
+    };
+    let with = |at: usize, factor: f64| {
+        let mut next = list.clone();
+        next[at] = Real(factor);
+        Some(AttrValue::Floats(next))
+    };
+    let places = 0..list.len();
+    places
+        .flat_map(|at| FACTORS.iter().map(move |&factor| with(at, factor)))
+        .collect()
 }
 
 /// Each operand broadcast along each of its axes, and with a leading axis more or less; each dimension 0, 1, and one

@@ -1,12 +1,28 @@
-//! Orders of axes, where all other dimensions are equal.
+//! Orders and choices of axes, where all other dimensions are equal.
 
 use super::{EQUAL, squared};
+use crate::instance::mutate::{Place, RuleNumbers};
+use crate::instance::random::Random;
 use crate::instance::recipe::{Recipe, Step};
 use tautomer_graph::Node;
 use tautomer_op::{AttrKind, AttrValue};
 
 /// Up to so many axes are permuted in every order; more are only rotated.
 const AXES: usize = 4;
+
+/// The least rank at which axes are chosen: with fewer, an axis is seldom mistaken for another after one is removed.
+const CHOSEN: usize = 3;
+
+/// The numbers of axes that orders are drawn for if the rule names them, and how many orders of each.
+const NAMED: std::ops::RangeInclusive<usize> = 5..=7;
+const DRAWS: usize = 16;
+
+/// Random choices of everything, and how many of those that can show a difference are kept.
+const TRIES: usize = 800;
+const TELLING: usize = 40;
+
+/// Limit on the choices of axes; of more, some are drawn.
+const CHOICES: usize = 128;
 
 /// Each list of axes that is a permutation replaced by every other permutation, with equal dimensions.
 pub(crate) fn with_orders(recipe: &Recipe) -> Vec<Recipe> {
@@ -17,10 +33,7 @@ pub(crate) fn with_orders(recipe: &Recipe) -> Vec<Recipe> {
         let Step::Call { def, .. } = &recipe.steps[*step] else {
             continue;
         };
-        let mut sorted = list.clone();
-        sorted.sort_unstable();
-        let is_order = list.len() > 1 && sorted.iter().enumerate().all(|(i, &n)| n == i as i64);
-        if !matches!(def.attrs[*attr].kind, AttrKind::Axes(_)) || !is_order || seen.contains(list) {
+        if !matches!(def.attrs[*attr].kind, AttrKind::Axes(_)) || !is_order(list) || seen.contains(list) {
             continue;
         }
         // With fewer than three axes every permutation is its own inverse.
@@ -32,6 +45,161 @@ pub(crate) fn with_orders(recipe: &Recipe) -> Vec<Recipe> {
         seen.push(list.clone());
     }
     out
+}
+
+/// Every choice of all axes in attributes together, with equal dimensions, so that results have one shape whichever
+/// axes they lack. Orders of axes stay as they are.
+pub(crate) fn with_axes(recipe: &Recipe, random: &mut Random) -> Vec<Recipe> {
+    let highest = recipe.ranks().into_iter().max().unwrap_or(0);
+    let rank = highest.max(CHOSEN);
+    let mut equal = squared(recipe, EQUAL[0]);
+    for i in 0..equal.steps.len() {
+        if let Some(shape) = equal.shape_mut(i)
+            && shape.len() == highest
+        {
+            shape.resize(rank, EQUAL[0]);
+        }
+    }
+    let is_axis = |place: &Place| match place {
+        Place::Attr(i, k, _) => match &recipe.steps[*i] {
+            Step::Call { def, attrs, .. } => {
+                let is_order = attrs[*k]
+                    .as_ref()
+                    .and_then(AttrValue::as_ints)
+                    .is_some_and(|list| list.len() > 2);
+                matches!(def.attrs[*k].kind, AttrKind::Axis(_) | AttrKind::Axes(_)) && !is_order
+            }
+            _ => false,
+        },
+        Place::Extent(..) => false,
+    };
+    let places: Vec<Place> = recipe.integers().into_iter().map(|(p, _)| p).filter(is_axis).collect();
+    if places.len() < 2 {
+        return Vec::new();
+    }
+    let chosen = |mut choice: usize| {
+        let mut next = equal.clone();
+        for place in &places {
+            next.set(*place, (choice % rank) as i64);
+            choice /= rank;
+        }
+        next
+    };
+    let all = u32::try_from(places.len()).ok().and_then(|n| rank.checked_pow(n));
+    let mut choices: Vec<usize> = match all {
+        Some(all) if all <= CHOICES => (0..all).collect(),
+        _ => (0..CHOICES).map(|_| random.below(usize::MAX)).collect(),
+    };
+    random.shuffle(&mut choices);
+    choices.into_iter().map(chosen).collect()
+}
+
+/// All orders of axes replaced at once by random ones, of three or four axes and of as many as the rule names, with equal
+/// dimensions.
+pub(crate) fn with_all_orders(recipe: &Recipe, numbers: &RuleNumbers, random: &mut Random) -> Vec<Recipe> {
+    let lists: Vec<(usize, usize, Vec<i64>)> = written_lists(recipe)
+        .into_iter()
+        .filter(|(step, attr, list)| match &recipe.steps[*step] {
+            Step::Call { def, .. } => matches!(def.attrs[*attr].kind, AttrKind::Axes(_)) && is_order(list),
+            _ => false,
+        })
+        .collect();
+    if lists.len() < 2 {
+        return Vec::new();
+    }
+    let named = numbers.written().iter().filter_map(|n| usize::try_from(*n).ok());
+    let mut ranks: Vec<usize> = [3, 4].into_iter().chain(named.filter(|n| NAMED.contains(n))).collect();
+    ranks.sort_unstable();
+    ranks.dedup();
+    let mut out = Vec::new();
+    for _ in 0..DRAWS {
+        for &rank in &ranks {
+            let mut chosen: Vec<(&[i64], Vec<i64>)> = Vec::new();
+            let mut next = squared(recipe, EQUAL[0]);
+            for (step, attr, before) in &lists {
+                let known = chosen
+                    .iter()
+                    .find(|(list, _)| list == before)
+                    .map(|(_, order)| order.clone());
+                let order = known.filter(|_| random.chance(1, 2)).unwrap_or_else(|| {
+                    let mut order: Vec<i64> = (0..rank as i64).collect();
+                    random.shuffle(&mut order);
+                    order
+                });
+                if let Step::Call { attrs, .. } = &mut next.steps[*step] {
+                    attrs[*attr] = Some(AttrValue::ints(&order));
+                }
+                chosen.push((before, order));
+            }
+            for i in 0..next.steps.len() {
+                if let Some(shape) = next.shape_mut(i)
+                    && chosen.iter().any(|(list, _)| list.len() == shape.len())
+                {
+                    shape.resize(rank, EQUAL[0]);
+                }
+            }
+            out.push(next);
+        }
+    }
+    out
+}
+
+fn is_order(list: &[i64]) -> bool {
+    let mut sorted = list.to_vec();
+    sorted.sort_unstable();
+    list.len() > 1 && sorted.iter().enumerate().all(|(i, &n)| n == i as i64)
+}
+
+/// Random choices of all axes, all other integers of attributes, and all dimensions, from a few small numbers; `tells`
+/// says whether an instance can show a difference. Where a wrong rule has the right type only by coincidence, many
+/// numbers have to coincide.
+pub(crate) fn with_everything(recipe: &Recipe, tells: &dyn Fn(&Recipe) -> bool, random: &mut Random) -> Vec<Recipe> {
+    let integers = recipe.integers();
+    let rank = recipe.ranks().into_iter().max().unwrap_or(0) as i64;
+    let kind = |place: &Place| match place {
+        Place::Attr(i, k, _) => match &recipe.steps[*i] {
+            Step::Call { def, .. } if matches!(def.attrs[*k].kind, AttrKind::Axis(_) | AttrKind::Axes(_)) => {
+                Varied::Axis
+            }
+            _ => Varied::Integer,
+        },
+        Place::Extent(..) => Varied::Extent,
+    };
+    let kinds: Vec<Varied> = integers.iter().map(|(place, _)| kind(place)).collect();
+    let (axes, others) = (kinds.contains(&Varied::Axis), kinds.contains(&Varied::Integer));
+    if !axes && !others {
+        return Vec::new();
+    }
+    let mut out: Vec<Recipe> = Vec::new();
+    for _ in 0..TRIES {
+        if out.len() >= TELLING {
+            break;
+        }
+        let side = random.pick(&EQUAL).unwrap_or(2);
+        let (turn, vary, narrow) = (random.chance(1, 2), random.chance(2, 3), random.chance(1, 2));
+        let mut next = recipe.clone();
+        for ((place, _), kind) in integers.iter().zip(&kinds) {
+            match kind {
+                Varied::Axis if turn || !others => next.set(*place, random.below(rank.max(1) as usize) as i64),
+                Varied::Integer if vary || !axes => next.set(*place, random.below(4) as i64),
+                Varied::Extent if narrow && random.chance(1, 3) => next.set(*place, 1),
+                Varied::Extent => next.set(*place, side),
+                _ => {}
+            }
+        }
+        if !out.contains(&next) && tells(&next) {
+            out.push(next);
+        }
+    }
+    out
+}
+
+/// What an integer of a recipe is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Varied {
+    Axis,
+    Integer,
+    Extent,
 }
 
 /// The lists of integers in attributes, with those that inference fills in, by step and place.

@@ -4,6 +4,7 @@ use crate::instance::mutate::RuleNumbers;
 use crate::instance::random::Random;
 use crate::instance::recipe::{Recipe, Step};
 use tautomer_op::{AttrKind, AttrValue};
+use tautomer_tensor::{DType, Tensor};
 
 /// Limit on the numbers tried in one place.
 const NUMBERS: usize = 400;
@@ -31,17 +32,33 @@ fn bits(value: Option<&AttrValue>) -> Option<u64> {
 /// behaviour: one list for each.
 pub(crate) fn with_numbers(recipe: &Recipe, numbers: &RuleNumbers, random: &mut Random) -> Vec<Vec<Recipe>> {
     let places = places(recipe);
-    let numbers = numbers.thresholds();
+    let thresholds = numbers.thresholds();
     let mut list = |place: &Numbered| -> Vec<Recipe> {
-        let mut all: Vec<f64> = numbers.iter().copied().take(NUMBERS).collect();
+        let mut all: Vec<f64> = thresholds.iter().copied().take(NUMBERS).collect();
         random.shuffle(&mut all);
-        let all = ORDINARY
-            .iter()
-            .take(6)
-            .copied()
+        let whole = match place {
+            Numbered::Constant(i) => extremes(recipe, *i),
+            Numbered::Attribute(..) => Vec::new(),
+        };
+        // A number that the rule names may be treated apart from all others.
+        let all = numbers
+            .named()
+            .into_iter()
+            .chain(ORDINARY.iter().take(6).copied())
+            .chain(whole)
             .chain(all)
             .chain(ORDINARY.iter().skip(6).copied());
-        all.map(|number| with_number(recipe.clone(), place, number)).collect()
+        let mut out: Vec<Recipe> = Vec::new();
+        for number in all {
+            let next = with_number(recipe.clone(), place, number);
+            // A condition that a constant equals a number holds only in a type that has this number.
+            let is_rounded = f64::from(number as f32) != number;
+            if is_rounded && matches!(place, Numbered::Constant(_)) && numbers.named().contains(&number) {
+                out.extend(doubled(&next));
+            }
+            out.push(next);
+        }
+        out
     };
     places.iter().map(&mut list).collect()
 }
@@ -61,7 +78,12 @@ pub(crate) fn with_all_numbers(recipe: &Recipe, numbers: &RuleNumbers, random: &
         let mut chosen: Vec<(&'static str, usize, Option<u64>, f64)> = Vec::new();
         for place in &places {
             let sign = if random.chance(1, 3) { -1.0 } else { 1.0 };
+            let whole = match place {
+                Single::Constant(i) => extremes(recipe, *i),
+                Single::Attribute(..) => Vec::new(),
+            };
             let number = match random.below(4) {
+                3 if !whole.is_empty() => random.pick(&whole),
                 0 => None,
                 1 => random.pick(&near),
                 _ => random.pick(&ORDINARY).map(|n| sign * n),
@@ -89,6 +111,35 @@ pub(crate) fn with_all_numbers(recipe: &Recipe, numbers: &RuleNumbers, random: &
         next
     };
     (0..TOGETHER).map(|_| one()).collect()
+}
+
+/// The recipe with double precision in place of every other floating-point type.
+fn doubled(recipe: &Recipe) -> Option<Recipe> {
+    let mut out = recipe.clone();
+    for step in &mut out.steps {
+        match step {
+            Step::Leaf { dtype, .. } | Step::Fill { dtype, .. } if dtype.is_float() => *dtype = DType::F64,
+            Step::Const(tensor) if tensor.dtype().is_float() => {
+                *tensor = Tensor::from_f64s(DType::F64, tensor.shape(), &tensor.to_f64s()?)?;
+            }
+            _ => {}
+        }
+    }
+    Some(out)
+}
+
+/// Integers about which products and sums of two constants wrap around; none if the constant is not of integers.
+fn extremes(recipe: &Recipe, step: usize) -> Vec<f64> {
+    let Some(Step::Fill { dtype, .. }) = recipe.steps.get(step) else {
+        return Vec::new();
+    };
+    let Some((least, most)) = dtype.int_range().filter(|(_, most)| *most > 1) else {
+        return Vec::new();
+    };
+    let root = most.isqrt();
+    let power = 1i128 << (128 - root.leading_zeros());
+    let all = [root + 1, power, power + 1, most / 2 + 1, most, least, most / 3 + 1];
+    all.into_iter().map(|n| n as f64).collect()
 }
 
 /// A place with a number: a constant, or an attribute of one call.
