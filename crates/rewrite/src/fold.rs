@@ -72,6 +72,11 @@ const CALL_BYTES: i64 = 64;
 /// The maximum number of times that expressions are split to find parts that may be computed.
 const MOST_ROUNDS: usize = 64;
 
+/// Parameters may grow by as many bytes for a value with equal elements, such as the bias of a layer, and for expressions
+/// that share parameters. The limit is for each of them and not for all together, so that a second run finds nothing
+/// left to fold.
+const SMALL_GROWTH: i64 = 64 << 10;
+
 /// The number of bytes that a single call may add before it counts as enlarging its operands.
 const SLACK: f64 = 4096.0;
 
@@ -297,7 +302,7 @@ impl Folder {
         let mut accepted = Vec::new();
         let mut refused = false;
         for component in components {
-            if component.growth <= pool.max(0) {
+            if component.growth <= pool.max(SMALL_GROWTH) {
                 pool -= component.growth;
                 accepted.extend(component.members);
                 continue;
@@ -319,7 +324,7 @@ impl Folder {
         fills.sort_by_key(|v| stored_bytes(graph.ty(*v)).unwrap_or(u64::MAX));
         for v in fills {
             let growth = stored_bytes(graph.ty(v)).map_or(i64::MAX, |bytes| bytes as i64 - CALL_BYTES);
-            if growth <= pool {
+            if growth <= pool.max(SMALL_GROWTH) {
                 pool -= growth;
                 accepted.push(v);
             } else {
