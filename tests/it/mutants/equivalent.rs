@@ -127,10 +127,6 @@ pub(crate) const EQUIVALENT: &[(&str, &str)] = &[
         "the values agree wherever the types do; elsewhere the target has no type or a different one, as for the rule itself",
     ),
     (
-        "gemm-then-add: condition off by one: 1 -> 2 @119",
-        "a matrix that broadcasts to the result is also correct",
-    ),
-    (
         "leaky-relu-from-max: condition weakened: < -> <= @119",
         "with a slope of 1, both sides are the operand",
     ),
