@@ -135,7 +135,7 @@ pub(crate) fn eval_within<S: Scope>(ast: &Ast, id: ExprId, scope: &S, steps: &mu
 /// Evaluates a condition.
 ///
 /// # Errors
-/// As [`eval`], and if the value is not a boolean.
+/// As `eval`, and if the value is not a boolean.
 pub fn condition<S: Scope>(ast: &Ast, id: ExprId, scope: &S) -> std::result::Result<bool, TermError> {
     condition_within(ast, id, scope, &mut MAX_TERM_STEPS.clone())
 }
