@@ -236,7 +236,7 @@ impl Options {
         self.cost.clone()
     }
 
-    /// The same, without the functions that are told and asked as the work proceeds.
+    /// The same, without the callbacks for progress and cancellation.
     pub(super) fn without_watcher(mut self) -> Self {
         (self.progress, self.cancelled) = (None, None);
         self

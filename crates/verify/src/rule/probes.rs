@@ -164,21 +164,15 @@ impl Search<'_> {
             let sides = recipe.sides(self.trial).filter(Sides::types_agree);
             sides.is_some_and(|sides| sides.source.iter().all(|v| has_elements(&sides, *v)))
         };
-        let few = bases.iter().take(CHOSEN);
-        let everything = few.map(|r| probe::with_everything(r, tells, all_at_once)).collect();
+        let few = || bases.iter().take(CHOSEN);
+        let axes = |random: &mut Random| few().map(|r| probe::with_axes(r, random)).collect();
+        let everything = few().map(|r| probe::with_everything(r, tells, all_at_once)).collect();
         vec![
             kind(4, operators),
             kind(4, self.refused.iter().map(probe::with_equal_extents).collect()),
             kind(2, each(&mut probe::with_orders)),
             kind(2, each(&mut probe::with_moved_axes)),
-            kind(
-                2,
-                bases
-                    .iter()
-                    .take(CHOSEN)
-                    .map(|r| probe::with_axes(r, all_at_once))
-                    .collect(),
-            ),
+            kind(2, axes(all_at_once)),
             kind(2, single),
             kind(1, each(&mut |r| probe::with_all_numbers(r, numbers, own))),
             kind(
@@ -197,14 +191,8 @@ impl Search<'_> {
             kind(4, each(&mut |r| probe::with_integers(r, fits, own))),
             kind(3, each(&mut |r| probe::with_small_extents(r, own))),
             kind(4, each(&mut |r| probe::with_all_orders(r, numbers, all_at_once))),
-            kind(
-                2,
-                bases
-                    .iter()
-                    .take(CHOSEN)
-                    .map(|r| probe::with_axes(r, all_at_once))
-                    .collect(),
-            ),
+            // Once more, with other random choices.
+            kind(2, axes(all_at_once)),
             kind(2, everything),
             kind(4, each(&mut probe::with_lists)),
         ]
