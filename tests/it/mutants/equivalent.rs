@@ -418,4 +418,24 @@ pub(crate) const EQUIVALENT: &[(&str, &str)] = &[
         "movement-of-dequantized: type of a variable dropped: : [] ->  @33",
         "a scale has the shape of its zero point",
     ),
+    (
+        "heads-of-part: condition off by one: 0 -> -1 @338",
+        "a slice that ends at the start of the axis is empty, and the reshape of it has no type",
+    ),
+    (
+        "reshape-of-squeeze-by-symbols: condition weakened: > -> >= @135",
+        "a size of zero copies that of an axis: the values agree wherever the types do; elsewhere the target has another type",
+    ),
+    (
+        "gather-of-reshape: condition dropped: all(d > 0 for d in s[2..]) -> true @194",
+        "a zero or -1 in the sizes means the same without the first axis; the condition keeps the target free of two open sizes",
+    ),
+    (
+        "gather-of-reshape: condition weakened: > -> >= @200",
+        "a zero in the sizes copies the same axis without the first one",
+    ),
+    (
+        "attention-of-heads-after-sequence: condition off by one: 0 -> -1 @481",
+        "for heads of size zero the reshape copies the number of heads and has no type",
+    ),
 ];
