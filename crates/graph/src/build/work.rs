@@ -216,7 +216,7 @@ impl<'a, K: Sink> Builder<'a, K> {
                 // `range(n)` of attribute values is a list of them, not a call of the operator of that name.
                 if literal
                     && attrs.is_none()
-                    && term::TERM_FUNCTIONS.contains(&callee.as_str())
+                    && term::term_function(callee.as_str()).is_some()
                     && let Ok(term) = term::eval_within(ast, id, &*self, &mut self.budget.steps.clone())
                 {
                     values.push(Some(term));

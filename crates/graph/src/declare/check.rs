@@ -7,7 +7,7 @@ use tautomer_lang::ast::{Dims, ExprKind, Mark, OperatorDecl, TypeKind};
 use tautomer_op::{AttrDef, CostRule, DeclaredResult, ForeignName, OpDef, OpTraits, Operand, OperandKind, Scope};
 
 use super::{infer, is_taken};
-use crate::term::TERM_FUNCTIONS;
+use crate::term::term_function;
 
 mod attrs;
 mod body;
@@ -101,7 +101,7 @@ impl Checker<'_> {
             } else if name.starts_with("ai.onnx::") {
                 self.problems.push(standard(name).label(span, ""));
             }
-        } else if is_taken(name) || TERM_FUNCTIONS.contains(&name) {
+        } else if is_taken(name) || term_function(name).is_some() {
             let what = match is_taken(name) {
                 true => format!("`{name}` is an operator that comes with the tool"),
                 false => format!("`{name}` is a function for attributes and conditions"),

@@ -4,33 +4,93 @@ use super::{Evaluator, Identity, Result, Term, TermError, float, from_tensor, ki
 use tautomer_diag::Span;
 use tautomer_tensor::{Dim, Shape, Tensor, Type};
 
+/// A function of attribute expressions and conditions, with what checks and proofs have to know of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TermFunction {
+    /// Its name.
+    pub name: &'static str,
+    /// The kind of its result.
+    pub result: ResultKind,
+    /// What of its operands it depends on.
+    pub reads: Reads,
+}
+
+/// The kind of a function's result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ResultKind {
+    /// An integer or another number.
+    Number,
+    /// True or false.
+    Bool,
+    /// A list.
+    List,
+    /// It depends on the operands.
+    Open,
+}
+
+/// What of its operands a function depends on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reads {
+    /// Numbers, and lists of any length in which each element counts alike.
+    Numbers,
+    /// Ranks: the length of lists, or the places in them.
+    Ranks,
+    /// The elements of a constant tensor.
+    Elements,
+    /// Whether an operand or attribute is there.
+    Presence,
+}
+
 /// The functions of attribute expressions.
-pub const TERM_FUNCTIONS: &[&str] = &[
-    "len",
-    "sum",
-    "prod",
-    "min",
-    "max",
-    "range",
-    "reverse",
-    "zip",
-    "all",
-    "any",
-    "given",
-    "value",
-    "is_zero",
-    "is_one",
-    "is_uniform",
-    "is_static",
-    "broadcasts",
-    "floor",
-    "ceil",
-    "sqrt",
-    "abs",
-    "sorted",
-    "inverse",
-    "index",
+///
+/// ```
+/// use tautomer_graph::term::{Reads, TERM_FUNCTIONS};
+///
+/// let readers = TERM_FUNCTIONS.iter().filter(|f| f.reads == Reads::Elements);
+/// assert!(readers.clone().any(|f| f.name == "is_uniform"));
+/// ```
+pub const TERM_FUNCTIONS: &[TermFunction] = &[
+    function("len", ResultKind::Number, Reads::Ranks),
+    function("sum", ResultKind::Number, Reads::Numbers),
+    function("prod", ResultKind::Number, Reads::Numbers),
+    function("min", ResultKind::Open, Reads::Numbers),
+    function("max", ResultKind::Open, Reads::Numbers),
+    function("range", ResultKind::List, Reads::Numbers),
+    function("reverse", ResultKind::Open, Reads::Numbers),
+    function("zip", ResultKind::List, Reads::Numbers),
+    function("all", ResultKind::Bool, Reads::Numbers),
+    function("any", ResultKind::Bool, Reads::Numbers),
+    function("given", ResultKind::Bool, Reads::Presence),
+    function("value", ResultKind::Open, Reads::Elements),
+    function("is_zero", ResultKind::Bool, Reads::Elements),
+    function("is_one", ResultKind::Bool, Reads::Elements),
+    function("is_uniform", ResultKind::Bool, Reads::Elements),
+    function("is_static", ResultKind::Bool, Reads::Numbers),
+    function("broadcasts", ResultKind::Bool, Reads::Ranks),
+    function("floor", ResultKind::Number, Reads::Numbers),
+    function("ceil", ResultKind::Number, Reads::Numbers),
+    function("sqrt", ResultKind::Number, Reads::Numbers),
+    function("abs", ResultKind::Number, Reads::Numbers),
+    function("sorted", ResultKind::List, Reads::Numbers),
+    function("inverse", ResultKind::List, Reads::Numbers),
+    function("index", ResultKind::Number, Reads::Ranks),
 ];
+
+const fn function(name: &'static str, result: ResultKind, reads: Reads) -> TermFunction {
+    TermFunction { name, result, reads }
+}
+
+/// The function of a name.
+///
+/// ```
+/// use tautomer_graph::term::{ResultKind, term_function};
+///
+/// assert_eq!(term_function("len").map(|f| f.result), Some(ResultKind::Number));
+/// assert!(term_function("relu").is_none());
+/// ```
+pub fn term_function(name: &str) -> Option<&'static TermFunction> {
+    TERM_FUNCTIONS.iter().find(|function| function.name == name)
+}
 
 impl<V: Identity> Evaluator<'_, V> {
     pub(super) fn function(&mut self, name: &str, args: Vec<Term<V>>, span: Span) -> Result<V> {
@@ -159,9 +219,9 @@ impl<V: Identity> Evaluator<'_, V> {
             ("ceil", [Term::Float(v)]) => Term::Int((v.ceil() as i64).into()),
             ("sqrt", [x]) => Term::Float(float(x).ok_or_else(wrong)?.sqrt()),
             ("abs", [x]) => Term::Float(float(x).ok_or_else(wrong)?.abs()),
-            _ if TERM_FUNCTIONS.contains(&name) => return Err(wrong()),
+            _ if term_function(name).is_some() => return Err(wrong()),
             _ => {
-                let close = tautomer_diag::did_you_mean(name, TERM_FUNCTIONS.iter().copied());
+                let close = tautomer_diag::did_you_mean(name, TERM_FUNCTIONS.iter().map(|f| f.name));
                 return Err(TermError {
                     help: close.map(|c| format!("did you mean `{c}`?")),
                     ..TermError::new(span, format!("there is no function `{name}` in attribute expressions"))

@@ -14,7 +14,7 @@ use tautomer_lang::ast::{Ast, ExprId};
 use tautomer_op::AttrValue;
 use tautomer_tensor::{DType, Dim, MAX_DIM_PARTS, Tensor, Type, assume};
 
-pub use self::functions::TERM_FUNCTIONS;
+pub use self::functions::{Reads, ResultKind, TERM_FUNCTIONS, TermFunction, term_function};
 pub use self::value::{from_attr, kind, to_attr};
 
 /// The value of an attribute expression; `V` identifies a value of the graph.

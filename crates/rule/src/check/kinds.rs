@@ -1,6 +1,7 @@
 //! Finds conditions that compare values of different kinds, which are never equal for any match.
 
 use tautomer_diag::Diagnostic;
+use tautomer_graph::term::{ResultKind, term_function};
 use tautomer_lang::ast::{Ast, BinaryOp, ExprId, ExprKind, LetNames, Rule as RuleAst, UnaryOp};
 use tautomer_lang::format_expr;
 use tautomer_tensor::DType;
@@ -152,13 +153,11 @@ impl Kinds<'_> {
                 "dtype" => Kind::DType,
                 _ => Kind::Open,
             },
-            ExprKind::Call { callee, .. } => match callee.as_str() {
-                "len" | "index" | "sum" | "prod" | "floor" | "ceil" | "sqrt" | "abs" => Kind::Number,
-                "all" | "any" | "given" | "is_zero" | "is_one" | "is_uniform" | "is_static" | "broadcasts" => {
-                    Kind::Bool
-                }
-                "range" | "zip" | "sorted" | "inverse" => Kind::List,
-                _ => Kind::Open,
+            ExprKind::Call { callee, .. } => match term_function(callee.as_str()).map(|f| f.result) {
+                Some(ResultKind::Number) => Kind::Number,
+                Some(ResultKind::Bool) => Kind::Bool,
+                Some(ResultKind::List) => Kind::List,
+                Some(ResultKind::Open) | None => Kind::Open,
             },
             ExprKind::Binary { op, .. } => match op {
                 BinaryOp::Concat => Kind::Open,

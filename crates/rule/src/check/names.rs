@@ -214,7 +214,7 @@ impl Checker<'_> {
             } => {
                 let variable = names.operators.contains(&callee.name);
                 let def = self.scope.find(&callee.name, *quoted).filter(|_| !variable);
-                let function = term::TERM_FUNCTIONS.contains(&callee.as_str());
+                let function = term::term_function(callee.as_str()).is_some();
                 if def.is_none() && (*quoted || !function && !variable) {
                     self.unknown_operator(&callee.name, callee.span);
                 }

@@ -81,7 +81,7 @@ impl Checker<'_> {
             false => problem.label(span, "not in the operator table"),
         };
         let mut known: Vec<&str> = op::table().flat_map(OpDef::names).collect();
-        known.extend(TERM_FUNCTIONS.iter().copied());
+        known.extend(TERM_FUNCTIONS.iter().map(|f| f.name));
         known.extend(self.scope.iter().map(|(name, _)| name));
         let problem = match did_you_mean(name, known) {
             Some(close) => problem.help(format!("did you mean `{close}`?")),

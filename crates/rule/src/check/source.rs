@@ -7,6 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::super::pattern::{FamilyId, Item, OpVariable, Pattern, PatternId, PatternNode, Variable};
 use super::Checker;
 use tautomer_diag::Diagnostic;
+use tautomer_graph::term::{Reads, term_function};
 use tautomer_lang::ast::{ExprId, ExprKind, LetNames, Rule as RuleAst, Side};
 
 /// One side of a rule while it becomes a pattern.
@@ -143,7 +144,7 @@ impl Checker<'_> {
         let mut stack = rule.conditions.clone();
         while let Some(id) = stack.pop() {
             if let ExprKind::Call { callee, args, .. } = self.ast.kind(id)
-                && matches!(callee.as_str(), "value" | "is_zero" | "is_one" | "is_uniform")
+                && term_function(callee.as_str()).is_some_and(|f| f.reads == Reads::Elements)
                 && let [arg] = args.as_slice()
                 && let ExprKind::Name(name) = self.ast.kind(*arg)
             {

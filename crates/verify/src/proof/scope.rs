@@ -18,6 +18,7 @@ pub(super) use self::ledger::Found;
 pub(super) use self::shared::symbol_name;
 use super::form::FREE;
 use crate::instance::recipe::{Recipe, Step};
+use tautomer_graph::term::{Reads, TermFunction, term_function};
 use tautomer_graph::{Node, VertexId};
 use tautomer_lang::ast::{Ast, BinaryOp, Dims, ExprId, ExprKind, RuleClass, TypeKind};
 use tautomer_op::{AttrKind, AttrValue, OpDef};
@@ -361,7 +362,7 @@ impl<'a> Scope<'a> {
         let ast = &self.rule.ast;
         let sizes = |id: ExprId| {
             ast.mentions(id, &|n| matches!(n, "rank" | "shape" | "size"))
-                || calls(ast, id, &["broadcasts", "len", "index"])
+                || calls(ast, id, &|f| f.reads == Reads::Ranks)
         };
         if self.target().into_iter().any(sizes) || self.has_computed(&sizes) {
             return false;
@@ -473,16 +474,20 @@ fn operand_rank(def: &OpDef, attrs: &[AttrPattern], place: usize) -> Option<usiz
     }
 }
 
+/// True for a function that depends on the operand itself, not on numbers that are made of it.
+fn looks_at_operands(function: &TermFunction) -> bool {
+    matches!(function.reads, Reads::Elements | Reads::Presence)
+}
+
 /// True if the rule depends on the elements of a constant.
 fn counts_by_value(rule: &Rule, name: &str) -> bool {
-    const LOOKING: [&str; 5] = ["value", "is_zero", "is_one", "is_uniform", "given"];
     let is_name = |id: ExprId| matches!(rule.ast.kind(id), ExprKind::Name(own) if &**own == name);
     rule.ast.iter().any(|(_, expr)| {
         expr.span.start >= rule.span.start
             && expr.span.end <= rule.span.end
             && match &expr.kind {
                 ExprKind::Call { callee, args, .. } => {
-                    LOOKING.contains(&callee.as_str()) && args.iter().any(|&a| rule.ast.mentions(a, &|n| n == name))
+                    term_function(callee.as_str()).is_some_and(looks_at_operands) && args.iter().any(|&a| rule.ast.mentions(a, &|n| n == name))
                 }
                 // An element of a constant list.
                 ExprKind::Index { base, .. } | ExprKind::Slice { base, .. } => is_name(*base),
@@ -498,12 +503,12 @@ fn is_field(ast: &Ast, id: ExprId, name: &str, field: &str) -> bool {
         if &*own.name == field && matches!(ast.kind(*base), ExprKind::Name(n) if &**n == name))
 }
 
-/// True if one of these functions is called below `id`.
-pub(super) fn calls(ast: &Ast, id: ExprId, names: &[&str]) -> bool {
+/// True if a function of this kind is called below `id`.
+pub(super) fn calls(ast: &Ast, id: ExprId, is_of_kind: &dyn Fn(&TermFunction) -> bool) -> bool {
     let mut waiting = vec![id];
     while let Some(id) = waiting.pop() {
         if let ExprKind::Call { callee, .. } = ast.kind(id)
-            && names.contains(&callee.as_str())
+            && term_function(callee.as_str()).is_some_and(is_of_kind)
         {
             return true;
         }

@@ -27,6 +27,9 @@ const CHOSEN: usize = 3;
 /// Instances with other words and flags that are probed.
 const WORDED: usize = 4;
 
+/// Windows that are tried under each of these.
+const WINDOWS: usize = 150;
+
 /// Recipes of one kind, a list for each instance that they are made from, and the part of the budget that they get.
 struct Kind {
     lists: Vec<Vec<Recipe>>,
@@ -109,9 +112,9 @@ impl Search<'_> {
         let kinds = self.kinds(&bases);
         let more = self.kinds_of_words(&worded);
         for Kind { lists, part } in kinds.into_iter().chain(more) {
-            let enough = self.report.instances + (options.instances / part).max(LEAST);
+            let enough = self.telling + (options.instances / part).max(LEAST);
             for next in interleaved(lists) {
-                if self.report.instances >= enough {
+                if self.telling >= enough {
                     break;
                 }
                 if let Some(found) = self.attempt(next, random) {
@@ -211,7 +214,24 @@ impl Search<'_> {
             each(&mut |r| probe::with_sizes(r, &self.numbers)),
             each(&mut |r| probe::with_integers(r, fits, own)),
             each(&mut |r| probe::with_small_extents(r, own)),
+            Kind {
+                lists: self.windows_of_words(own),
+                part: 1,
+            },
         ]
+    }
+
+    /// Windows under each other word and flag: where a word such as `auto_pad = "VALID"` makes attributes idle, those
+    /// of the first instance may fit no other word, so the words alone are not judged before the windows are chosen.
+    fn windows_of_words(&self, random: &mut Random) -> Vec<Vec<Recipe>> {
+        let Some(base) = self.bases().first().map(|&i| &self.pool[i]) else {
+            return Vec::new();
+        };
+        coincide::worded(base)
+            .iter()
+            .take(WORDED)
+            .map(|next| probe::with_windows(next, random).into_iter().take(WINDOWS).collect())
+            .collect()
     }
 
     /// The first instances with each word and flag of each attribute that they do not have.

@@ -57,6 +57,8 @@ pub(crate) struct Search<'a> {
     /// True if the instances cover all element types that operators and conditions admit.
     pub(crate) all_types: bool,
     plain: PlainCounts,
+    /// Instances so far at which the target is more than the source once more.
+    pub(super) telling: usize,
     /// Whether the target has a type at some instance.
     is_built: bool,
     /// Which parts of the rule are reached, if that is to be counted.
@@ -92,6 +94,7 @@ impl<'a> Search<'a> {
             uncompared: Vec::new(),
             all_types: false,
             plain: PlainCounts::default(),
+            telling: 0,
             is_built: false,
             parts: None,
             first_refused: None,
@@ -245,6 +248,9 @@ impl<'a> Search<'a> {
             }
             Finding::Agree(evidence) => {
                 self.report.instances += 1;
+                // At such an instance nothing could differ.
+                let is_same = sides.target.as_ref().is_ok_and(|target| *target == sides.source);
+                self.telling += usize::from(!is_same);
                 self.plain.applied += usize::from(recipe.is_plain());
                 *self.report.systems.entry(evidence.system()).or_default() += 1;
                 self.evidence.add(evidence);

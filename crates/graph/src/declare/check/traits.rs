@@ -5,7 +5,7 @@ use tautomer_lang::ast::{ExprKind, Mark};
 use tautomer_op::OpTraits;
 
 use super::{Checker, invalid};
-use crate::term::TERM_FUNCTIONS;
+use crate::term::term_function;
 
 impl Checker<'_> {
     pub(super) fn traits(&mut self) -> OpTraits {
@@ -62,7 +62,7 @@ impl Checker<'_> {
         self.decl.body.as_ref()?;
         self.decl.ast.iter().find_map(|(_, expr)| {
             let name = match &expr.kind {
-                ExprKind::Call { callee, .. } if !TERM_FUNCTIONS.contains(&callee.as_str()) => callee.as_str(),
+                ExprKind::Call { callee, .. } if term_function(callee.as_str()).is_none() => callee.as_str(),
                 ExprKind::Binary { op, .. } => op.operator()?,
                 ExprKind::Unary { op, .. } => op.operator(),
                 _ => return None,

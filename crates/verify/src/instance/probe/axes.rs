@@ -177,10 +177,12 @@ pub(crate) fn with_everything(recipe: &Recipe, tells: &dyn Fn(&Recipe) -> bool, 
         }
         let side = random.pick(&EQUAL).unwrap_or(2);
         let (turn, vary, narrow) = (random.chance(1, 2), random.chance(2, 3), random.chance(1, 2));
+        // Operators that insert axes have more of them than their operands.
+        let axes_below = (rank + i64::from(random.chance(1, 2))).max(1) as usize;
         let mut next = recipe.clone();
         for ((place, _), kind) in integers.iter().zip(&kinds) {
             match kind {
-                Varied::Axis if turn || !others => next.set(*place, random.below(rank.max(1) as usize) as i64),
+                Varied::Axis if turn || !others => next.set(*place, random.below(axes_below) as i64),
                 Varied::Integer if vary || !axes => next.set(*place, random.below(4) as i64),
                 Varied::Extent if narrow && random.chance(1, 3) => next.set(*place, 1),
                 Varied::Extent => next.set(*place, side),

@@ -9,6 +9,7 @@ use rustc_hash::FxHashSet;
 
 use super::super::scope::Source;
 use super::numbering::Numbering;
+use tautomer_graph::term::Reads;
 use tautomer_lang::ast::{BinaryOp, Dims, ExprId, ExprKind, TypeKind};
 use tautomer_op::{AttrKind, AttrValue, Default as Preset};
 use tautomer_rule::{AttrPattern, ListItem, PatternNode, Rule};
@@ -239,7 +240,7 @@ impl Text {
                     .any(|names| has(names, n))
         };
         rule.ast.mentions(id, &own)
-            || super::super::scope::calls(&rule.ast, id, &["broadcasts", "len", "index", "range"])
+            || super::super::scope::calls(&rule.ast, id, &|f| f.reads == Reads::Ranks || f.name == "range")
     }
 
     /// Reads a condition that has to stay true when axes are taken away.

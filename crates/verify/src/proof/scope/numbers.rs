@@ -4,8 +4,9 @@
 //! long as they look at nothing else: then they decide whether the rule applies, and nothing about what it does. In the
 //! proof the number is a token, which stands for every number, so also for those that satisfy the conditions.
 
-use super::{Prepared, Scope, Source, WHOLE, calls, dtypes};
+use super::{Prepared, Scope, Source, WHOLE, calls, dtypes, looks_at_operands};
 use crate::instance::recipe::Step;
+use tautomer_graph::term::{Reads, term_function};
 use tautomer_lang::ast::{BinaryOp, ExprId, ExprKind, LetNames, RuleClass};
 use tautomer_op::{AttrKind, AttrValue};
 use tautomer_rule::{PatternId, PatternNode};
@@ -111,9 +112,8 @@ impl Scope<'_> {
         let is_name = |id: ExprId| matches!(ast.kind(id), ExprKind::Name(own) if **own == *name);
         let own = match ast.kind(id) {
             ExprKind::Call { callee, .. } => {
-                let looks = matches!(callee.as_str(), "is_zero" | "is_one" | "is_uniform" | "given")
-                    || callee.as_str() == "value" && !self.is_value_of(id, name);
-                looks && ast.mentions(id, &|n| n == name)
+                let looks = term_function(callee.as_str()).is_some_and(looks_at_operands);
+                looks && !self.is_value_of(id, name) && ast.mentions(id, &|n| n == name)
             }
             ExprKind::Index { base, .. } | ExprKind::Slice { base, .. } => is_name(*base),
             ExprKind::Comprehension { iter, .. } => is_name(*iter),
@@ -205,7 +205,7 @@ impl Scope<'_> {
                 // Functions of numbers may have the name of an operator.
                 tautomer_op::lookup(callee.as_str()).is_some()
                     && args.iter().any(|&arg| self.is_tensor(arg))
-                    && !calls(ast, id, &["value", "len"])
+                    && !calls(ast, id, &|f| matches!(f.reads, Reads::Elements | Reads::Ranks))
             }
             ExprKind::Binary {
                 op: BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div,
