@@ -77,7 +77,7 @@ static SETS: LazyLock<Vec<(&str, Vec<NamedText>)>> = LazyLock::new(|| {
         shipped!("rules/onnxruntime/matmul.rules"),
         shipped!("rules/onnxruntime/quantize.rules"),
     ];
-    let columns = vec![shipped!("rules/columns/columns.rules")];
+    let columns = vec![shipped!("rules/columns.rules")];
     vec![
         ("gsl", gsl),
         ("taso", taso),
