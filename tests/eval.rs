@@ -138,3 +138,62 @@ fn functions_are_listed() {
     let out = tautomer(folder.path(), &["eval", "--functions"]);
     assert!(text(&out.stdout).contains("castFLOAT8\n"));
 }
+
+#[test]
+fn rules_rewrite_expressions() {
+    let folder = folder();
+    let explain = |args: &[&str]| {
+        let mut all = vec!["eval", "-q", "--explain"];
+        all.extend(args);
+        tautomer(folder.path(), &all)
+    };
+    let out = explain(&["r = y / 8 > 1 and y / 8 > 2", "--schema", "y: f64"]);
+    let shown = text(&out.stdout);
+    assert!(
+        shown.starts_with("r: y / 8 > 1 and y / 8 > 2\n  => y * 0.125 > 2\n  by "),
+        "{shown}{}",
+        text(&out.stderr)
+    );
+    assert!(shown.contains("above-both"), "{shown}");
+
+    let rule = "/// A product of roots.\nrule roots(x, y) { sqrt(x) * sqrt(y) => sqrt(x * y) numerics real }\n";
+    std::fs::write(folder.path().join("my.rules"), rule).unwrap();
+    let own = ["sqrt(y) * sqrt(y + 1)", "--rules", "my.rules", "--no-built-in"];
+    let out = explain(&[&own[..], &["--schema", "y: f64", "--class", "real"]].concat());
+    assert!(
+        text(&out.stdout).contains("=> sqrt(y * (y + 1))\n  by roots; calls: 4 -> 3\n"),
+        "{}",
+        text(&out.stdout)
+    );
+    // The class of the rule is weaker than the default.
+    let out = explain(&[&own[..], &["--schema", "y: f64"]].concat());
+    assert!(text(&out.stdout).contains("by no rule"), "{}", text(&out.stdout));
+
+    // Values and nulls are those of the expression as written, and names are kept.
+    let computed = [
+        "eval",
+        "-q",
+        "x * 1 - x",
+        "y / 8 > 0.01 and y / 8 > 0.05",
+        "--input",
+        "data.csv",
+    ];
+    let before = tautomer(folder.path(), &computed);
+    let after = tautomer(folder.path(), &[&computed[..], &["--rewrite"]].concat());
+    assert!(
+        before.status.success() && after.status.success(),
+        "{}",
+        text(&after.stderr)
+    );
+    assert_eq!(text(&before.stdout), text(&after.stdout));
+
+    // Problems have their place.
+    std::fs::write(
+        folder.path().join("bad.rules"),
+        "rule bad(x) { sqrd(x) => x numerics real }\n",
+    )
+    .unwrap();
+    let out = tautomer(folder.path(), &["eval", "-q", "1", "--rules", "bad.rules"]);
+    assert!(!out.status.success());
+    assert!(text(&out.stderr).contains("bad.rules:1:15"), "{}", text(&out.stderr));
+}

@@ -8,12 +8,14 @@ use clap::ValueEnum;
 use serde_json::json;
 
 use tautomer::columns::{
-    Expressions, Filter, OnFailure, Options, Overflow, Projector, RecordBatch, TableFormat, TableReader, TableWriter,
-    describe_schema, functions, one_row, schema,
+    Expressions, Filter, OnFailure, Options, Overflow, Projector, RecordBatch, Rewriter, TableFormat, TableReader,
+    TableWriter, describe_schema, functions, one_row, schema,
 };
 use tautomer::diag::{Diagnostic, Diagnostics};
 use tautomer::formats::atomic;
+use tautomer::rule::Class;
 
+use super::optimize::{parse_class, read_rules};
 use super::progress::Progress;
 use super::{Done, Failure, Shell};
 
@@ -21,6 +23,7 @@ use super::{Done, Failure, Shell};
 #[command(after_help = "Examples:
   tautomer eval '2 ** 0.5'
   tautomer eval 'if(z, cast(x, f64), y * 1000.0)' --input data.csv
+  tautomer eval 'x / 8 > 1 and x / 8 > 2' --schema 'x: f64' --explain
   tautomer eval 'id' 'total: f64 = price * 1.19' --filter 'price > 0' --input data.parquet -o out.parquet")]
 pub(super) struct Args {
     /// Expressions, with a name and a type or without: `x + 1`, `total: f64 = price * 1.19`; one that begins with a minus
@@ -45,9 +48,83 @@ pub(super) struct Args {
     schema: Option<String>,
     #[command(flatten)]
     language: Language,
+    #[command(flatten)]
+    rewriting: Rewriting,
     /// List the functions
     #[arg(long)]
     functions: bool,
+}
+
+/// How expressions are rewritten before they are computed.
+#[derive(clap::Args)]
+struct Rewriting {
+    /// Rewrite the expressions by the rules for columns that come with the tool
+    #[arg(long)]
+    rewrite: bool,
+    /// Rewrite by the rules of a file, directory or set, too; may be repeated
+    #[arg(long, value_name = "FILE")]
+    rules: Vec<PathBuf>,
+    /// Use the rules of `--rules` alone
+    #[arg(long, requires = "rules")]
+    no_built_in: bool,
+    /// The weakest class of rules: `bitwise`, `real` (equal but for rounding), or `approx(e)`
+    #[arg(long, value_parser = parse_class, default_value = "bitwise")]
+    class: Class,
+    /// Print each expression before and after, and the rules that made it, instead of computing
+    #[arg(long)]
+    explain: bool,
+}
+
+impl Rewriting {
+    /// The rules; `None` if none were asked for.
+    fn rewriter(&self, shell: &Shell) -> Result<Option<Rewriter>, Failure> {
+        if !(self.rewrite || self.explain) && self.rules.is_empty() {
+            return Ok(None);
+        }
+        let mut rewriter = match self.no_built_in {
+            true => Rewriter::new([], self.class),
+            false => Rewriter::built_in(self.class)?,
+        };
+        // The built-in rules for models are not added: those for columns are there already.
+        if let Some(set) = read_rules(&self.rules, true, shell)? {
+            rewriter.add(set.rules);
+        }
+        Ok(Some(rewriter))
+    }
+}
+
+/// Prints what the rules make of expressions.
+fn explain(rewriter: &Rewriter, expressions: &[&Expressions], shell: &Shell) -> Done {
+    let mut out = String::new();
+    let mut rows = Vec::new();
+    for expressions in expressions {
+        let found = rewriter.rewrite(expressions);
+        let rules: Vec<&str> = found.rules.iter().map(|name| &**name).collect();
+        let (before, after) = (expressions.texts(), found.expressions.texts());
+        for ((name, before), after) in expressions.names().zip(&before).zip(&after) {
+            out += &format!("{name}: {before}\n");
+            if after != before {
+                out += &format!("  => {after}\n");
+            }
+            rows.push(json!({ "name": name, "before": before, "after": after }));
+        }
+        let (calls, fewer) = found.calls;
+        let by = if rules.is_empty() {
+            "no rule".to_owned()
+        } else {
+            rules.join(", ")
+        };
+        out += &format!("  by {by}; calls: {calls} -> {fewer}\n");
+        if shell.json {
+            let calls = json!({ "before": calls, "after": fewer });
+            let outputs = std::mem::take(&mut rows);
+            shell.json(json!({ "outputs": outputs, "rules": rules, "calls": calls }))?;
+        }
+    }
+    match shell.json {
+        true => Ok(()),
+        false => shell.result(&out),
+    }
 }
 
 /// The choices of the language.
@@ -118,19 +195,27 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
         (None, Some(given)) => given,
         (None, None) => schema("")?,
     };
-    if reader.is_none() && !columns.fields().is_empty() {
+    if reader.is_none() && !columns.fields().is_empty() && !args.rewriting.explain {
         let problem = Diagnostic::error("T0407", "the columns of `--schema` need a table");
         return Err(problem
-            .help("give it with `--input`, or use `check --schema` to check types alone")
+            .help("give it with `--input`, or use `check --schema` to check types alone, or `--explain`")
             .into());
     }
     let options = args.language.options();
     let expressions = Expressions::parse_with(&columns, &joined(&args.expressions), &options)?;
-    let filter = args.filter.as_deref().map(|text| {
-        let condition = Expressions::parse_with(&columns, text, &options)?;
-        Filter::make(&condition)
-    });
-    let filter = filter.transpose()?;
+    let condition = args.filter.as_deref();
+    let condition = condition.map(|text| Expressions::parse_with(&columns, text, &options));
+    let mut condition = condition.transpose()?;
+    let mut expressions = expressions;
+    if let Some(rewriter) = args.rewriting.rewriter(shell)? {
+        if args.rewriting.explain {
+            let all: Vec<&Expressions> = std::iter::once(&expressions).chain(&condition).collect();
+            return explain(&rewriter, &all, shell);
+        }
+        expressions = rewriter.rewrite(&expressions).expressions;
+        condition = condition.map(|condition| rewriter.rewrite(&condition).expressions);
+    }
+    let filter = condition.as_ref().map(Filter::make).transpose()?;
     let projector = Projector::make(&[expressions])?;
     shell.say(&format!(
         "{} -> {}",

@@ -24,7 +24,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("onnx", &["tensor", "diag", "lang", "op", "graph", "files"]),
     ("pnnx", &["tensor", "diag", "lang", "op", "graph", "files"]),
     ("taso", &["diag", "lang", "rule"]),
-    ("columns", &["tensor", "diag", "lang"]),
+    ("columns", &["tensor", "diag", "lang", "op", "graph", "rule", "rewrite"]),
     ("datafusion", &["diag", "columns"]),
     ("testing", &[]),
 ];

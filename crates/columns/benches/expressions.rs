@@ -176,3 +176,12 @@ fn cached(bencher: Bencher<'_, '_>, name: &str) {
     let (expressions, compiled) = ([parse(text(name))], Compiled::new(100));
     bencher.bench_local(|| Projector::make_with(&expressions, &compiled).unwrap());
 }
+
+/// From types to a projector, rewritten by the rules that come with the tool.
+#[cfg(feature = "rewrite")]
+#[divan::bench(args = ["E1", "E4", "E10"])]
+fn rewritten(bencher: Bencher<'_, '_>, name: &str) {
+    let rewriter = tautomer_columns::Rewriter::built_in(tautomer_rule::Class::Bitwise).unwrap();
+    let expressions = parse(text(name));
+    bencher.bench_local(|| Projector::make(&[rewriter.rewrite(&expressions).expressions]).unwrap());
+}

@@ -32,6 +32,8 @@ pub struct Expressions {
 pub(crate) struct Output {
     pub(crate) name: String,
     pub(crate) node: NodeId,
+    /// The column that is passed on as it is, if the expression is written as one.
+    pub(crate) column: Option<usize>,
 }
 
 impl Expressions {
@@ -88,12 +90,20 @@ impl Expressions {
             problems.extend(found);
             Vec::new()
         });
-        let outputs = names.into_iter().zip(nodes).map(|(name, node)| Output { name, node });
+        let outputs = names.into_iter().zip(nodes).map(|(name, node)| Output {
+            name,
+            node,
+            column: match program.get(node).kind {
+                Kind::Field(column) => Some(column),
+                _ => None,
+            },
+        });
+        let outputs: Vec<Output> = outputs.collect();
         let expressions = Expressions {
             schema: Arc::clone(schema),
             options: options.clone(),
             program,
-            outputs: outputs.collect(),
+            outputs,
         };
         problems.in_source(&source).into_result(expressions)
     }
@@ -134,9 +144,9 @@ impl Expressions {
     pub fn output_schema(&self) -> SchemaRef {
         let fields = self.outputs.iter().map(|output| {
             let node = self.program.get(output.node);
-            match node.kind {
-                Kind::Field(column) => self.schema.field(column).clone().with_name(&output.name),
-                _ => Field::new(&output.name, node.ty.arrow(), true),
+            match output.column {
+                Some(column) => self.schema.field(column).clone().with_name(&output.name),
+                None => Field::new(&output.name, node.ty.arrow(), true),
             }
         });
         Arc::new(Schema::new(fields.collect::<Vec<_>>()))

@@ -16,9 +16,13 @@ mod kernels;
 mod options;
 mod program;
 mod refused;
+#[cfg(feature = "rewrite")]
+mod rewrite;
 mod scalar;
 mod schema;
 mod simplify;
+#[cfg(feature = "rewrite")]
+mod text;
 mod types;
 
 pub use arrow_array::RecordBatch;
@@ -29,6 +33,8 @@ pub use files::{TableFormat, TableReader, TableWriter, describe_schema};
 pub use function::{FunctionInfo, function_names, functions, return_type};
 pub use options::{FloatOrder, OnFailure, Options, Overflow};
 pub use refused::refused;
+#[cfg(feature = "rewrite")]
+pub use rewrite::{Rewriter, Rewritten};
 pub use scalar::Scalar;
 pub use schema::schema;
 pub use types::{Type, TypeSet};

@@ -46,15 +46,15 @@ pub(crate) enum Kind {
 
 impl Kind {
     /// The same over other nodes.
-    pub(crate) fn map(&self, at: impl Fn(NodeId) -> NodeId) -> Kind {
+    pub(crate) fn map(&self, mut at: impl FnMut(NodeId) -> NodeId) -> Kind {
         match self {
             Kind::Field(column) => Kind::Field(*column),
             Kind::Literal(value) => Kind::Literal(value.clone()),
             Kind::Call(function, args) => Kind::Call(function, args.iter().map(|&id| at(id)).collect()),
             Kind::Cast(of) => Kind::Cast(at(*of)),
-            Kind::If(parts) => Kind::If(parts.map(&at)),
-            Kind::And(parts) => Kind::And(parts.map(&at)),
-            Kind::Or(parts) => Kind::Or(parts.map(&at)),
+            Kind::If(parts) => Kind::If(parts.map(&mut at)),
+            Kind::And(parts) => Kind::And(parts.map(&mut at)),
+            Kind::Or(parts) => Kind::Or(parts.map(&mut at)),
             Kind::In(of, members) => Kind::In(at(*of), Arc::clone(members)),
         }
     }

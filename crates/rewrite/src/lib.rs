@@ -51,7 +51,7 @@ pub use lower::{add_bodies, with_bodies};
 #[doc(hidden)]
 pub use nearest::{Nearest, nearest_in_egraph, nearest_in_graph};
 #[doc(hidden)]
-pub use saturate::saturate_explained;
+pub use saturate::{Guard, saturate_explained, saturate_guarded};
 #[doc(hidden)]
 pub use substitute::substitute_explored;
 #[doc(hidden)]

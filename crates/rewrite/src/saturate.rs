@@ -182,12 +182,52 @@ struct Schedule {
 
 /// Saturates the e-graph of `encoded` with `rules`.
 pub fn saturate(encoded: &mut Encoded, rules: &[Arc<Rule>], limits: Limits) -> Saturation {
-    run(encoded, rules, limits, None, &Watch::default())
+    run(encoded, rules, limits, None, &Watch::default(), &mut Everything)
 }
 
 /// Like [`saturate`], but records every application, so that a result can be explained.
 pub fn saturate_explained(encoded: &mut Encoded, rules: &[Arc<Rule>], limits: Limits) -> Saturation {
-    run(encoded, rules, limits, Some(History::default()), &Watch::default())
+    run(
+        encoded,
+        rules,
+        limits,
+        Some(History::default()),
+        &Watch::default(),
+        &mut Everything,
+    )
+}
+
+/// Decides which matches are applied, beyond the conditions of the rules: where values have a meaning that types do not
+/// show, such as nulls.
+pub trait Guard {
+    /// New e-nodes with their classes, each after its operands.
+    fn created(&mut self, egraph: &EGraph, created: &[(ENode, Id)]);
+
+    /// True if the two classes, a match and its target, may be made equal.
+    fn allows(&mut self, egraph: &EGraph, found: Id, target: Id) -> bool;
+}
+
+/// Allows everything.
+struct Everything;
+
+impl Guard for Everything {
+    fn created(&mut self, _: &EGraph, _: &[(ENode, Id)]) {}
+
+    fn allows(&mut self, _: &EGraph, _: Id, _: Id) -> bool {
+        true
+    }
+}
+
+/// Like [`saturate`] or, if `explained`, [`saturate_explained`], where `guard` has to allow each application.
+pub fn saturate_guarded(
+    encoded: &mut Encoded,
+    rules: &[Arc<Rule>],
+    limits: Limits,
+    explained: bool,
+    guard: &mut dyn Guard,
+) -> Saturation {
+    let history = explained.then(History::default);
+    run(encoded, rules, limits, history, &Watch::default(), guard)
 }
 
 /// How a caller follows the work of an engine, and ends it.
@@ -215,7 +255,8 @@ pub fn saturate_watched(
     explained: bool,
     watch: &Watch<'_, IterationReport>,
 ) -> Saturation {
-    run(encoded, rules, limits, explained.then(History::default), watch)
+    let history = explained.then(History::default);
+    run(encoded, rules, limits, history, watch, &mut Everything)
 }
 
 fn run(
@@ -224,6 +265,7 @@ fn run(
     limits: Limits,
     mut history: Option<History>,
     watch: &Watch<'_, IterationReport>,
+    guard: &mut dyn Guard,
 ) -> Saturation {
     let egraph = &mut encoded.egraph;
     let programs: Vec<Program> = rules.iter().map(|r| Program::new(r.clone())).collect();
@@ -331,7 +373,7 @@ fn run(
                     over = Some(StopReason::Rewrites);
                     break 'apply;
                 }
-                let (outcome, targets) = apply(&program.rule, egraph, &matched, &mut created);
+                let (outcome, targets) = apply(&program.rule, egraph, &matched, &mut created, guard);
                 match outcome {
                     Outcome::Applied => {
                         if let Some(history) = &mut history {
@@ -412,18 +454,26 @@ enum Outcome {
     Applied,
     /// They were already equal.
     NoEffect,
-    /// The target could not be built, or has a different type.
+    /// The target could not be built, has a different type, or is not allowed.
     Refused,
 }
 
 /// Builds the target of a match and merges it with the source; new e-nodes are pushed to `created`.
-fn apply(rule: &Rule, egraph: &mut EGraph, found: &Match<Id>, created: &mut Vec<(ENode, Id)>) -> (Outcome, Vec<Id>) {
+fn apply(
+    rule: &Rule,
+    egraph: &mut EGraph,
+    found: &Match<Id>,
+    created: &mut Vec<(ENode, Id)>,
+    guard: &mut dyn Guard,
+) -> (Outcome, Vec<Id>) {
     let mut sink = EGraphSink {
         egraph,
         created: Vec::new(),
     };
     let built = build_target(rule, found, &mut sink);
-    created.append(&mut sink.created);
+    let mut new = sink.created;
+    guard.created(egraph, &new);
+    created.append(&mut new);
     let Ok(targets) = built else {
         return (Outcome::Refused, Vec::new());
     };
@@ -431,7 +481,7 @@ fn apply(rule: &Rule, egraph: &mut EGraph, found: &Match<Id>, created: &mut Vec<
         .outputs
         .iter()
         .zip(&targets)
-        .all(|(a, b)| same_type(&egraph[*a].data.ty, &egraph[*b].data.ty));
+        .all(|(a, b)| same_type(&egraph[*a].data.ty, &egraph[*b].data.ty) && guard.allows(egraph, *a, *b));
     if !same {
         return (Outcome::Refused, Vec::new());
     }

@@ -77,7 +77,13 @@ static SETS: LazyLock<Vec<(&str, Vec<NamedText>)>> = LazyLock::new(|| {
         shipped!("rules/onnxruntime/matmul.rules"),
         shipped!("rules/onnxruntime/quantize.rules"),
     ];
-    vec![("gsl", gsl), ("taso", taso), ("onnxruntime", onnxruntime)]
+    let columns = vec![shipped!("rules/columns.rules")];
+    vec![
+        ("gsl", gsl),
+        ("taso", taso),
+        ("onnxruntime", onnxruntime),
+        ("columns", columns),
+    ]
 });
 
 /// The operators that are declared in files that come with the tool.

@@ -115,6 +115,7 @@ impl Projector {
             outputs.extend(one.outputs.iter().map(|output| Output {
                 name: output.name.clone(),
                 node: moved[output.node.index()],
+                column: output.column,
             }));
             fields.extend(one.output_schema().fields().iter().cloned());
         }
@@ -350,6 +351,12 @@ impl Filter {
             Some(nulls) => arrow_array::BooleanArray::new(mask.values() & nulls.inner(), None),
         })
     }
+}
+
+/// The value of one node over a batch; `None` where evaluation stops.
+#[cfg(feature = "rewrite")]
+pub(crate) fn value_of(program: &Program, root: NodeId, options: &Options, batch: &RecordBatch) -> Option<ArrayRef> {
+    run_nodes(program, &[root], options, batch).ok()?.pop()
 }
 
 /// A batch of one row without columns, over which expressions of literals have one value.

@@ -15,10 +15,10 @@ const COLUMNS: &str = "a: f64, b: f64, d: f64 not null, s: f32, t: f32 not null,
                        l: i64, m: i64 not null, p: bool, q: bool not null, u: utf8, y: date32, k: i16";
 
 /// Bytes that choices are read from; zeros when they end, so that shorter tapes give simpler expressions.
-struct Tape<'a>(&'a [u8]);
+pub(crate) struct Tape<'a>(pub(crate) &'a [u8]);
 
 impl Tape<'_> {
-    fn next(&mut self, count: usize) -> usize {
+    pub(crate) fn next(&mut self, count: usize) -> usize {
         let Some((first, rest)) = self.0.split_first() else {
             return 0;
         };
@@ -26,13 +26,13 @@ impl Tape<'_> {
         *first as usize % count
     }
 
-    fn of<'t>(&mut self, choices: &[&'t str]) -> &'t str {
+    pub(crate) fn of<'t>(&mut self, choices: &[&'t str]) -> &'t str {
         choices[self.next(choices.len())]
     }
 }
 
 /// An expression of a type.
-fn expression(tape: &mut Tape<'_>, ty: &str, depth: usize) -> String {
+pub(crate) fn expression(tape: &mut Tape<'_>, ty: &str, depth: usize) -> String {
     let leaf = depth == 0;
     let part = |tape: &mut Tape<'_>, ty: &str| expression(tape, ty, depth - 1);
     match ty {
@@ -120,7 +120,7 @@ fn expression(tape: &mut Tape<'_>, ty: &str, depth: usize) -> String {
 }
 
 /// A slice of columns with nulls, ordinary and special values.
-fn columns(mut state: u64, offset: usize, rows: usize) -> RecordBatch {
+pub(crate) fn columns(mut state: u64, offset: usize, rows: usize) -> RecordBatch {
     let all = offset + rows;
     let mut next = || {
         state ^= state << 13;
@@ -191,7 +191,7 @@ fn columns(mut state: u64, offset: usize, rows: usize) -> RecordBatch {
 }
 
 /// The rows of an array, where every NaN is the same.
-fn rows(array: &ArrayRef) -> Vec<Option<u64>> {
+pub(crate) fn rows(array: &ArrayRef) -> Vec<Option<u64>> {
     let valid = |row: usize| array.is_valid(row);
     (0..array.len())
         .map(|row| {
@@ -213,7 +213,7 @@ fn rows(array: &ArrayRef) -> Vec<Option<u64>> {
         .collect()
 }
 
-fn options(choice: usize) -> Options {
+pub(crate) fn options(choice: usize) -> Options {
     Options {
         overflow: [Overflow::Wrap, Overflow::Wrap, Overflow::Null, Overflow::Error][choice % 4],
         division_by_zero: [OnFailure::Null, OnFailure::Error][choice / 4 % 2],

@@ -6,6 +6,8 @@ mod evaluation;
 mod fused;
 mod language;
 mod registry;
+#[cfg(feature = "rewrite")]
+mod rewrite;
 #[cfg(feature = "files")]
 mod tables;
 mod types;

@@ -200,6 +200,7 @@ fn tests_of_the_coverage_page_exist() {
         include_str!("fused.rs"),
         include_str!("language.rs"),
         include_str!("registry.rs"),
+        include_str!("rewrite.rs"),
         include_str!("types.rs"),
         include_str!("../../src/function.rs"),
         include_str!("../../src/kernels/real.rs"),
