@@ -27,6 +27,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("columns", &["tensor", "diag", "lang"]),
     ("datafusion", &["diag", "columns"]),
     ("testing", &[]),
+    ("check", &[]),
 ];
 
 /// The floors of `crates/verify/src`, in order, and the floors that each may use: only those above it in this list.
