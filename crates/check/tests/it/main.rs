@@ -3,7 +3,7 @@
 mod numbers;
 
 use proptest::prelude::*;
-use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner as Runner};
 use tautomer_check::{Verdict, check, hash};
 
 /// Made by `tautomer verify --built-in --certificate`, of the rules that treat each place alone.
@@ -189,13 +189,13 @@ fn what_is_unknown_is_not_checked() {
     assert!(matches!(check(&text)[0].verdict, Verdict::NotChecked(_)));
 }
 
-fn runner() -> TestRunner {
+fn runner() -> Runner {
     let config = Config {
         cases: 300,
         failure_persistence: None,
         ..Config::default()
     };
-    TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]))
+    Runner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]))
 }
 
 #[test]
