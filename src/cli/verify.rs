@@ -1,5 +1,6 @@
 //! `tautomer verify`: are rules correct?
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -11,8 +12,8 @@ use tautomer::op::Laws;
 use tautomer::rule::library_set_files;
 use tautomer::rule_files;
 use tautomer::verify::{
-    Counterexample, Entry, Level, Options, Reached, Repair, Report, Subject, VERIFIER, Verdict, repair_all,
-    shipped_rules, verdict_table, verify_all,
+    CERTIFICATE_HEAD, Counterexample, Entry, Level, Options, Reached, Repair, Report, Subject, VERIFIER, Verdict,
+    certificate, repair_all, shipped_rules, verdict_table, verify_all,
 };
 
 use super::findings::{Finding, Format};
@@ -67,6 +68,9 @@ pub(super) struct Args {
     /// Where to write the table
     #[arg(long, short, value_name = "FILE", requires = "table")]
     output: Option<PathBuf>,
+    /// Write a certificate of each rule that is `proved-all`, which `tautomer-check FILE` checks without this tool
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["lock", "check_lock", "no_laws", "laws"])]
+    certificate: Option<PathBuf>,
     /// How verdicts are printed on standard output
     #[arg(long, value_enum, default_value = "text", value_name = "FORMAT", conflicts_with_all = ["json", "table"])]
     format: Format,
@@ -125,9 +129,10 @@ impl Row {
 
 pub(super) fn run(args: &Args, shell: &Shell) -> Done {
     args.output.as_deref().map_or(Ok(()), output::has_folder)?;
+    args.certificate.as_deref().map_or(Ok(()), output::has_folder)?;
     if let Some(files) = validate::graphs(&args.files)? {
-        if args.lock || args.check_lock || args.table {
-            let what = "`--lock`, `--check-lock` and `--table` are for rules, and graphs are given";
+        if args.lock || args.check_lock || args.table || args.certificate.is_some() {
+            let what = "`--lock`, `--check-lock`, `--table` and `--certificate` are for rules, and graphs are given";
             return Err(Failure::new("T0402", what.to_owned()));
         }
         let save = args.save.as_deref();
@@ -191,7 +196,42 @@ pub(super) fn run(args: &Args, shell: &Shell) -> Done {
     if let Some(text) = args.format.render(&findings(&subjects, &rows)) {
         shell.result(&text)?;
     }
+    if let Some(path) = &args.certificate {
+        certificates(path, &subjects, &rows, shell)?;
+    }
     summary(args, &rows, seconds, shell)
+}
+
+/// Writes the certificates of the rules that have one, and says which rules have none.
+fn certificates(path: &Path, subjects: &[Subject], rows: &[Row], shell: &Shell) -> Done {
+    let mut text = CERTIFICATE_HEAD.to_owned();
+    let (mut written, mut proved) = (0, 0);
+    let mut without: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for (subject, row) in subjects.iter().zip(rows) {
+        let Row::Tried(report, _) = row else { continue };
+        proved += usize::from(report.verdict.level() == Level::ProvedAll);
+        match certificate(&subject.rule, &report.verdict) {
+            Ok(own) => {
+                written += 1;
+                text.push_str(&own);
+            }
+            Err(why) => without.entry(why).or_default().push(&subject.rule.name),
+        }
+    }
+    output::write_text(path, &text)?;
+    shell.say(&format!(
+        "{}: certificates of {written} of {} that are proved for everything they admit",
+        path.display(),
+        counted(proved, "rule")
+    ));
+    let missing: usize = without.values().map(Vec::len).sum();
+    if missing > 0 {
+        shell.say(&format!("no certificate for {}:", counted(missing, "rule")));
+    }
+    for (why, names) in without {
+        shell.say(&format!("  {}: {why}", names.join(", ")));
+    }
+    Ok(())
 }
 
 /// The verdicts with the places of their rules.

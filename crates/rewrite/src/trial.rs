@@ -54,6 +54,11 @@ impl Trial {
         }
     }
 
+    /// The rule that is tried.
+    pub fn rule(&self) -> &Rule {
+        &self.program.rule
+    }
+
     /// The same trial, which also evaluates these expressions of the rule at each match.
     pub fn watching(self, watched: Vec<ExprId>) -> Trial {
         Trial { watched, ..self }

@@ -48,6 +48,7 @@ pub use self::graphs::{
 };
 pub use self::rule::{verify, verify_all};
 pub use self::suggest::{Left, Suggestion, Suggestions, Unsuggested, suggest};
+pub use self::verdict::certificate::{CERTIFICATE_HEAD, certificate};
 pub use self::verdict::level::Level;
 pub use self::verdict::lock::{Entry, Lock};
 pub use self::verdict::options::Options;

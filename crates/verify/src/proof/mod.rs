@@ -7,6 +7,7 @@
 //! numbers, and for all functions that obey the laws.
 
 mod case;
+pub(crate) mod certificate;
 mod einsum;
 mod expr;
 mod facts;
@@ -78,6 +79,8 @@ pub struct Coverage {
     pub ranks: (usize, usize),
     /// Everything that may vary about the rule, and how the proof covers it.
     pub ledger: Ledger,
+    /// What a certificate says about the proof.
+    pub trail: certificate::Trail,
 }
 
 impl fmt::Display for Coverage {
@@ -306,6 +309,7 @@ impl AtLevel<'_> {
         coverage.forms += 1;
         coverage.cases += proved.cases;
         coverage.rounded |= proved.rounded;
+        coverage.trail.add(proved.trail);
         for rank in form.ranks() {
             coverage.ranks = (coverage.ranks.0.min(rank), coverage.ranks.1.max(rank));
         }
@@ -422,6 +426,8 @@ struct Proved {
     axes_alone: bool,
     /// Constants that differ in their last digits were taken for equal.
     rounded: bool,
+    /// What a certificate says about its cases.
+    trail: certificate::Trail,
 }
 
 /// Proves a form in all its cases.
@@ -434,6 +440,7 @@ fn prove_form(trial: &Trial, form: &Form, given: &Given) -> Result<Proved, Unpro
         cases: 0,
         axes_alone: true,
         rounded: false,
+        trail: certificate::Trail::default(),
     };
     while let Some(facts) = waiting.pop() {
         visited += 1;
@@ -459,9 +466,10 @@ fn prove_form(trial: &Trial, form: &Form, given: &Given) -> Result<Proved, Unpro
         waiting.extend(case.take_aside());
         out.rounded |= case.is_rounded();
         match outcome {
-            Ok(axes_alone) => {
+            Ok((axes_alone, trail)) => {
                 out.cases += 1;
                 out.axes_alone &= axes_alone;
+                out.trail.add(trail);
             }
             Err(Stop::Divided | Stop::Empty) => {}
             Err(Stop::Open(why)) => {
@@ -473,8 +481,8 @@ fn prove_form(trial: &Trial, form: &Form, given: &Given) -> Result<Proved, Unpro
     Ok(out)
 }
 
-/// Compares both sides in one case; returns true if both treat each axis alone.
-fn prove_case(trial: &Trial, form: &Form, case: &Rc<Case>) -> Res<bool> {
+/// Compares both sides in one case; returns true if both treat each axis alone, and what a certificate says about it.
+fn prove_case(trial: &Trial, form: &Form, case: &Rc<Case>) -> Res<(bool, certificate::Trail)> {
     let (mut graph, roots) = form.build(case).ok_or(Stop::Empty)?;
     check_source(graph.clone(), case)?;
     complete_types(&mut graph, case)?;
@@ -501,7 +509,12 @@ fn prove_case(trial: &Trial, form: &Form, case: &Rc<Case>) -> Res<bool> {
         compare(&meaning, a, b)?;
     }
     let alone = |v| meaning.call(v).is_none_or(|call| has_axes_alone(call.def));
-    Ok(graph.rpo().into_iter().all(alone))
+    let alone = graph.rpo().into_iter().all(alone);
+    let element = match source {
+        [a] if alone => certificate::element(&meaning, *a, trial.rule(), &sides.bound),
+        _ => None,
+    };
+    Ok((alone, certificate::Trail::of(alone, element)))
 }
 
 /// True for operators that treat each axis alone: another axis changes nothing along the existing ones.

@@ -140,6 +140,7 @@ fn prove_one(
         coverage.forms += 1;
         coverage.cases += proved.cases;
         coverage.rounded |= proved.rounded;
+        coverage.trail.add(proved.trail);
         for rank in form.ranks() {
             coverage.ranks = (coverage.ranks.0.min(rank), coverage.ranks.1.max(rank));
         }

@@ -148,7 +148,7 @@ fn row(def: &OpDef) -> String {
 
 /// The 128-bit FNV-1a hash. A collision is no attack: anyone who can choose the text of a rule can choose its verdict
 /// as well.
-fn fnv1a(bytes: &[u8]) -> u128 {
+pub(super) fn fnv1a(bytes: &[u8]) -> u128 {
     const BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
     const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
     bytes

@@ -1,5 +1,6 @@
 //! What is reported about a rule and kept: verdicts, the evidence for them, lock files and their table.
 
+pub(crate) mod certificate;
 pub(crate) mod evidence;
 pub(crate) mod fingerprint;
 pub(crate) mod level;

@@ -1,0 +1,35 @@
+//! `tautomer-check FILE...`: checks certificates of proofs.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use tautomer_check::{Verdict, check};
+
+const USAGE: &str = "Usage: tautomer-check FILE...\n\nChecks what `tautomer verify --certificate FILE` wrote.";
+
+fn main() -> ExitCode {
+    let files: Vec<String> = std::env::args().skip(1).collect();
+    let mut out = std::io::stdout().lock();
+    if files.is_empty() || files.iter().any(|f| f.starts_with('-')) {
+        _ = writeln!(out, "{USAGE}");
+        return ExitCode::from(if files.iter().any(|f| f == "--help") { 0 } else { 2 });
+    }
+    let mut counts = [0, 0, 0];
+    for file in files {
+        let text = std::fs::read(&file).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        if let Err(why) = &text {
+            _ = writeln!(out, "rejected  {file}: cannot be read: {why}");
+        }
+        for one in text.map_or_else(|_| check(""), |text| check(&text)) {
+            counts[match one.verdict {
+                Verdict::Accepted(_) => 0,
+                Verdict::Rejected(_) => 1,
+                Verdict::NotChecked(_) => 2,
+            }] += 1;
+            _ = writeln!(out, "{one}");
+        }
+    }
+    let [accepted, rejected, unknown] = counts;
+    _ = writeln!(out, "{accepted} accepted, {rejected} rejected, {unknown} not checked");
+    ExitCode::from(u8::from(rejected + unknown > 0))
+}
