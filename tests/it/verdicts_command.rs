@@ -406,3 +406,30 @@ fn the_example_of_own_rules_has_current_verdicts() {
     let ran = run(&folder, "verify my.rules --check-lock");
     assert_eq!(ran.code, 0, "{}", ran.err);
 }
+
+/// What the prover writes now is what the checker reads, so that the format of one cannot change without the other.
+#[test]
+fn certificates_are_accepted_by_the_checker() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path();
+    let moved = "/// It moves elements.\nrule turned(x: [a, b]) { transpose(transpose(x) {perm = [1, 0]}) {perm = [1, 0]} => x numerics bitwise }\n";
+    write(folder, "a.rules", &format!("{RIGHT}\n{moved}\n{WRONG}"));
+    let ran = run(folder, "verify a.rules --no-repair --certificate a.cert");
+    assert_eq!(ran.code, 1, "{}", ran.stdout);
+    let text = read(folder, "a.cert");
+    let found = tautomer_check::check(&text);
+    let names: Vec<&str> = found.iter().map(|one| one.rule.as_str()).collect();
+    assert_eq!(names, ["twice", "swap"], "{text}");
+    for one in &found {
+        assert!(matches!(one.verdict, tautomer_check::Verdict::Accepted(_)), "{one}");
+    }
+    assert!(ran.stderr.contains("no certificate for 2 rules"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("turned: not all operators"), "{}", ran.stderr);
+    // Another rule under the same certificate.
+    let other = text.replace("relu(relu(x)) => relu(x)", "relu(relu(x)) => x");
+    assert!(
+        tautomer_check::check(&other)
+            .iter()
+            .any(|one| matches!(one.verdict, tautomer_check::Verdict::Rejected(_)))
+    );
+}

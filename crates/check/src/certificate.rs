@@ -2,8 +2,7 @@
 
 use std::fmt;
 
-use crate::operators::Stop;
-use crate::{rule, text};
+use crate::{operators::Stop, rule, text};
 
 /// What the checker says about one rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,13 +13,6 @@ pub enum Verdict {
     Rejected(String),
     /// It uses something that the checker does not know.
     NotChecked(String),
-}
-
-impl Verdict {
-    /// True if the rule is proved.
-    pub fn is_accepted(&self) -> bool {
-        matches!(self, Verdict::Accepted(_))
-    }
 }
 
 /// The result for one rule, with its line in the file.
@@ -76,7 +68,7 @@ pub fn check(text: &str) -> Vec<Checked> {
     }
     if !own.is_empty() || out.is_empty() {
         let line = own.first().map_or(1, |(at, _)| *at);
-        out.push(rejected(line, "a rule has no `end`, or there are no rules"));
+        out.push(rejected(line, "a rule has no `end`, or there is none"));
     }
     out
 }
@@ -93,20 +85,19 @@ fn one(lines: &[(usize, &str)], end: usize) -> Checked {
 
 fn proved(name: &str, lines: &[(usize, &str)]) -> Result<Verdict, (usize, String)> {
     let start = lines.first().map_or(1, |(at, _)| *at);
-    let at_start = |why: String| (start, why);
     let of = |key: &'static str| lines.iter().filter(move |(_, l)| l.split(' ').next() == Some(key));
     let rest = |l: &str| l.split_once(' ').map_or("", |(_, r)| r).to_owned();
     let text = of("text").map(|(_, l)| rest(l)).collect::<Vec<String>>().join("\n");
     let (Some((at, given)), 1) = (of("hash").next(), of("hash").count()) else {
-        return Err(at_start("there is no `hash`, or several".to_owned()));
+        return Err((start, "there is no `hash`, or several".to_owned()));
     };
     if rest(given) != hash(&text) {
         return Err((*at, "the hash is not that of the text".to_owned()));
     }
-    let rule = text::rule(&text).map_err(|why| at_start(format!("not checked: the text cannot be read: {why}")))?;
+    let rule = text::rule(&text).map_err(|why| (start, format!("not checked: the text cannot be read: {why}")))?;
     // The backward rule of `<=>` is the same equation.
     if name != rule.name && !(rule.both && name == format!("{}-reversed", rule.name)) {
-        return Err(at_start(format!("the text is of another rule, `{}`", rule.name)));
+        return Err((start, format!("the text is of another rule, `{}`", rule.name)));
     }
     let mut compared = 0;
     for (at, line) in lines.iter().skip(1) {
@@ -126,8 +117,9 @@ fn proved(name: &str, lines: &[(usize, &str)]) -> Result<Verdict, (usize, String
         }
     }
     if compared == 0 {
-        return Err(at_start("it proves nothing: there is no `lift`".to_owned()));
+        return Err((start, "it proves nothing: there is no `lift`".to_owned()));
     }
-    let scope = format!("all sizes and ranks, {compared} comparisons");
-    Ok(Verdict::Accepted(scope))
+    Ok(Verdict::Accepted(format!(
+        "all sizes and ranks, {compared} comparisons"
+    )))
 }

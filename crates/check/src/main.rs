@@ -1,7 +1,6 @@
 //! `tautomer-check FILE...`: checks certificates of proofs.
 
-use std::io::Write;
-use std::process::ExitCode;
+use std::{io::Write, process::ExitCode};
 
 use tautomer_check::{Verdict, check};
 

@@ -194,7 +194,7 @@ fn function(name: &str, v: &[f64], attrs: &BTreeMap<String, f64>) -> Result<f64,
 ///
 /// # Errors
 /// Where they differ, or why they cannot be computed.
-pub fn holds(text: &str) -> Result<(), String> {
+pub(crate) fn holds(text: &str) -> Result<(), String> {
     let text: Vec<&str> = text.lines().filter(|l| !l.trim_start().starts_with("//")).collect();
     let text = text.join(" ");
     let (head, body) = text.split_once('{').ok_or("there is no body")?;

@@ -487,7 +487,8 @@ fn counts_by_value(rule: &Rule, name: &str) -> bool {
             && expr.span.end <= rule.span.end
             && match &expr.kind {
                 ExprKind::Call { callee, args, .. } => {
-                    term_function(callee.as_str()).is_some_and(looks_at_operands) && args.iter().any(|&a| rule.ast.mentions(a, &|n| n == name))
+                    term_function(callee.as_str()).is_some_and(looks_at_operands)
+                        && args.iter().any(|&a| rule.ast.mentions(a, &|n| n == name))
                 }
                 // An element of a constant list.
                 ExprKind::Index { base, .. } | ExprKind::Slice { base, .. } => is_name(*base),
