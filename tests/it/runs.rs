@@ -152,7 +152,7 @@ fn graphs_and_rules_do_not_mix() {
     );
     let kept = run(dir.path(), "verify a.taut a.taut --lock");
     assert!(
-        kept.code == 2 && kept.err.contains("`--table` are for rules"),
+        kept.code == 2 && kept.err.contains("`--certificate` are for rules"),
         "{}",
         kept.err
     );

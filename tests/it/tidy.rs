@@ -135,7 +135,7 @@ fn imports_run_one_way() {
         let dependencies = manifest.split("[dev-dependencies]").next().unwrap_or_default();
         let used: BTreeSet<&str> = dependencies
             .lines()
-            .filter_map(|line| line.strip_prefix("tautomer-")?.split('.').next())
+            .filter_map(|line| line.strip_prefix("tautomer-")?.split(['.', ' ']).next())
             .collect();
         let allowed: BTreeSet<&str> = CRATES[i].1.iter().copied().collect();
         for used in used.difference(&allowed) {

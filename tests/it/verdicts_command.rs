@@ -415,7 +415,7 @@ fn certificates_are_accepted_by_the_checker() {
     let moved = "/// It moves elements.\nrule turned(x: [a, b]) { transpose(transpose(x) {perm = [1, 0]}) {perm = [1, 0]} => x numerics bitwise }\n";
     write(folder, "a.rules", &format!("{RIGHT}\n{moved}\n{WRONG}"));
     let ran = run(folder, "verify a.rules --no-repair --certificate a.cert");
-    assert_eq!(ran.code, 1, "{}", ran.stdout);
+    assert_eq!(ran.code, 1, "{}", ran.out);
     let text = read(folder, "a.cert");
     let found = tautomer_check::check(&text);
     let names: Vec<&str> = found.iter().map(|one| one.rule.as_str()).collect();
@@ -423,8 +423,8 @@ fn certificates_are_accepted_by_the_checker() {
     for one in &found {
         assert!(matches!(one.verdict, tautomer_check::Verdict::Accepted(_)), "{one}");
     }
-    assert!(ran.stderr.contains("no certificate for 2 rules"), "{}", ran.stderr);
-    assert!(ran.stderr.contains("turned: not all operators"), "{}", ran.stderr);
+    assert!(ran.err.contains("no certificate for 2 rules"), "{}", ran.err);
+    assert!(ran.err.contains("turned: not all operators"), "{}", ran.err);
     // Another rule under the same certificate.
     let other = text.replace("relu(relu(x)) => relu(x)", "relu(relu(x)) => x");
     assert!(

@@ -109,6 +109,7 @@ fn is_same_text(a: &[String], b: &[String]) -> bool {
 }
 
 #[test]
+#[expect(clippy::print_stdout, reason = "the numbers are what the test is for")]
 fn changes_are_rejected_or_right() {
     let parts = parts(SHIPPED);
     let mut random = Sequence(11);
