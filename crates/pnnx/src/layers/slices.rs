@@ -21,7 +21,7 @@ rows! {
     })
     .writes(&[write_by("gather", selected)]),
     read_by("torch.narrow", "input dim start length", |i, a| i.narrow(a)),
-    read_by("torch.roll", "input shifts dims", |i, a| i.roll(a)).writes(&[write_by("roll", rolled)]),
+    read_by("torch.roll", "input shifts dims", |i, a| i.roll(a)),
     read_by("torch.diff", "input n dim prepend append", |i, a| i.differences(a)).positional("aten::diff"),
 }
 
@@ -227,15 +227,6 @@ fn flipped(_: &mut Exporter<'_>, call: &Call<'_>, line: Line) -> Option<Line> {
         && steps.iter().chain(&starts).all(|&n| n == -1)
         && ends.iter().all(|&end| end <= i64::from(i32::MIN));
     flips.then(|| line.named(&["input"]).param("dims", tuple(&axes)))
-}
-
-/// Shifts along axes; without axes torch shifts all elements in row-major order, as here.
-fn rolled(_: &mut Exporter<'_>, call: &Call<'_>, line: Line) -> Option<Line> {
-    let line = line.named(&["input"]).param("shifts", tuple(&call.ints("shifts")?));
-    Some(match call.attr("axes") {
-        AttrValue::None => line.param("dims", "()"),
-        _ => line.param("dims", tuple(&call.ints("axes")?)),
-    })
 }
 
 /// A slice with ascending indices; those that are only known at run time are operands.
