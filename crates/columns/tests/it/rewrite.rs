@@ -240,7 +240,7 @@ fn positive(mut state: u64, factor: f64) -> RecordBatch {
             state ^= state >> 7;
             state ^= state << 17;
             let value = 0.5 + 1.5 * ((state >> 11) as f64 / (1u64 << 53) as f64);
-            (!nulls || state % 5 != 0).then_some(value * factor)
+            (!nulls || !state.is_multiple_of(5)).then_some(value * factor)
         });
         Arc::new(values.collect::<Float64Array>())
     };
