@@ -15,11 +15,11 @@ fn main() -> ExitCode {
     }
     let mut counts = [0, 0, 0];
     for file in files {
-        let text = std::fs::read(&file).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-        if let Err(why) = &text {
+        let bytes = std::fs::read(&file).inspect_err(|why| {
+            counts[1] += 1;
             _ = writeln!(out, "rejected  {file}: cannot be read: {why}");
-        }
-        for one in text.map_or_else(|_| check(""), |text| check(&text)) {
+        });
+        for one in bytes.map_or_else(|_| Vec::new(), |bytes| check(&String::from_utf8_lossy(&bytes))) {
             counts[match one.verdict {
                 Verdict::Accepted(_) => 0,
                 Verdict::Rejected(_) => 1,
