@@ -4,17 +4,11 @@
 //! e-graph, verifier and executor read the table; none of them lists operators of its own.
 
 mod attr;
-mod bounded;
 mod call;
 mod cost;
 mod declared;
 mod def;
-mod exact;
-mod field;
 mod infer;
-mod lawful;
-mod laws;
-mod number;
 mod reference;
 mod region;
 mod value;
@@ -86,14 +80,12 @@ pub use cost::{Cost, Priced};
 pub use declared::{Declared, Scope};
 pub use def::{OnnxName, OpDef, OpTraits, Operand, OperandKind, Semantics};
 pub use infer::{Fact, Infer, OpError};
-pub use laws::Law;
 pub use region::Region;
+pub use tautomer_number::Law;
 
 // For the other crates of this workspace: no part of the interface, so it may change in any version.
 #[doc(hidden)]
 pub use attr::{AxisOf, Default, Real};
-#[doc(hidden)]
-pub use bounded::Bounded;
 #[doc(hidden)]
 pub use branch::{always_true, join};
 #[doc(hidden)]
@@ -107,17 +99,7 @@ pub use def::{Canonical, Flow};
 #[doc(hidden)]
 pub use einsum::einsum_axes;
 #[doc(hidden)]
-pub use exact::Exact;
-#[doc(hidden)]
-pub use field::{Field, Residue};
-#[doc(hidden)]
-pub use lawful::Lawful;
-#[doc(hidden)]
-pub use laws::{Laws, NoSuchLaw, Trace, under};
-#[doc(hidden)]
 pub use movement::{Map, Movement};
-#[doc(hidden)]
-pub use number::{Func, Number, Refused};
 #[doc(hidden)]
 pub use reference::{Eval, Given, RefFn, Reference, System, evaluate, evaluate_tensors};
 #[doc(hidden)]
@@ -126,6 +108,10 @@ pub use region::{Item, Step as RegionStep};
 pub use shapes::{Channel, PerAxis, ShapeRule};
 #[doc(hidden)]
 pub use symbolic::known_ints;
+#[doc(hidden)]
+pub use tautomer_number::{
+    Bounded, Exact, Field, Func, Lawful, Laws, NoSuchLaw, Number, Refused, Residue, Trace, under,
+};
 #[doc(hidden)]
 pub use value::Value;
 #[doc(hidden)]
@@ -361,55 +347,5 @@ impl Hash for Op {
 impl fmt::Debug for Op {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.name())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::collections::HashSet;
-
-    #[test]
-    fn names_and_aliases_are_unique() {
-        let mut seen = HashSet::new();
-        for op in table() {
-            for name in op.names() {
-                assert!(seen.insert(name), "{name} is defined twice");
-            }
-        }
-    }
-
-    #[test]
-    fn every_body_is_one_function() {
-        for op in table() {
-            let Some(body) = op.composite_body() else { continue };
-            let source = Arc::new(tautomer_diag::Source::new(op.name, body));
-            let program = tautomer_lang::parse_program(source).unwrap_or_else(|problems| {
-                panic!(
-                    "{}: {:?}",
-                    op.name,
-                    problems.iter().map(|d| &d.message).collect::<Vec<_>>()
-                )
-            });
-            assert_eq!(program.functions.len(), 1, "{}", op.name);
-            assert_eq!(program.functions[0].params.len(), op.operands.len(), "{}", op.name);
-        }
-    }
-
-    #[test]
-    fn every_row_is_complete() {
-        for op in table() {
-            assert!(!op.doc.is_empty(), "{} has no doc line", op.name);
-            assert!(op.is_complete(), "{} lacks inference or semantics", op.name);
-            for operand in op.operands {
-                if let Some(attr) = operand.attr {
-                    assert!(
-                        op.attr_index(attr).is_some(),
-                        "{}: operand for unknown attribute {attr}",
-                        op.name
-                    );
-                }
-            }
-        }
     }
 }

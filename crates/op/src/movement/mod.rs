@@ -153,6 +153,3 @@ impl Map {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

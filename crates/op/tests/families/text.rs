@@ -1,3 +1,8 @@
+use std::cell::Cell;
+
+use tautomer_op::{AttrValue, Fact, evaluate_tensors, lookup, normalize};
+use tautomer_tensor::{Tensor, Type};
+
 use crate::check::{eval, infer, table};
 
 #[test]
@@ -44,4 +49,22 @@ fn texts_are_joined_and_cut() {
             ),
         ],
     );
+}
+
+#[test]
+fn strings_are_cut_at_most_so_often() {
+    let parts = |x: &str, attrs: &[(&'static str, AttrValue)]| -> Vec<String> {
+        let def = lookup("string_split").unwrap();
+        let x = Tensor::new(&[], vec![x.to_owned()]).unwrap();
+        let ty: Type = x.ty().into();
+        let normal = normalize(def, &[Fact::of(&ty)], attrs, &Cell::new(0)).unwrap();
+        match evaluate_tensors(def, &[Some(x)], &normal.attrs).unwrap().remove(0) {
+            Tensor::Utf8(parts) => parts.iter().cloned().collect(),
+            other => panic!("{other:?}"),
+        }
+    };
+    let once = ("maxsplit", AttrValue::int(1));
+    assert_eq!(parts(" a  b c ", std::slice::from_ref(&once)), ["a", "b c "]);
+    assert_eq!(parts("", &[]), Vec::<String>::new());
+    assert_eq!(parts("a..b", &[("delimiter", AttrValue::str(".")), once]), ["a", ".b"]);
 }

@@ -261,7 +261,7 @@ impl Lawful {
 }
 
 /// True if `f(-x) = -f(x)`.
-pub(super) const fn is_odd(func: Func) -> bool {
+pub(crate) const fn is_odd(func: Func) -> bool {
     matches!(
         func,
         Func::Sin

@@ -137,7 +137,7 @@ float_number!(f64, "f64");
 
 /// A function evaluated in double precision. Single precision rounds its result, which is correct to half an ULP except
 /// for double rounding.
-pub(super) fn apply_f64(func: Func, x: f64, y: Option<f64>) -> f64 {
+pub(crate) fn apply_f64(func: Func, x: f64, y: Option<f64>) -> f64 {
     match func {
         Func::Exp => x.exp(),
         Func::Log => x.ln(),

@@ -166,7 +166,7 @@ impl FromStr for Laws {
     /// Parses names separated by commas.
     ///
     /// ```
-    /// # use tautomer_op::{Law, Laws};
+    /// # use tautomer_number::{Law, Laws};
     /// let laws: Laws = "exp-sum, sqrt-square".parse().unwrap();
     /// assert!(laws.contains(Law::ExpSum) && !laws.contains(Law::LogExp));
     /// assert_eq!("".parse(), Ok(Laws::NONE));
@@ -221,7 +221,7 @@ thread_local! {
 /// The result of running `evaluation` in this thread while `laws` may be assumed, and a trace of what it relied on.
 ///
 /// ```
-/// # use tautomer_op::{Exact, Func, Law, Laws, Number, under};
+/// # use tautomer_number::{Exact, Func, Law, Laws, Number, under};
 /// let double = |laws| {
 ///     let (x, two) = (Exact::from_int(3), Exact::from_int(6));
 ///     let exp = |x: &Exact| Exact::func(Func::Exp, x, None).unwrap();
@@ -240,7 +240,7 @@ pub fn under<R>(laws: Laws, evaluation: impl FnOnce() -> R) -> (R, Trace) {
 }
 
 /// True if the law may be assumed; records that it was.
-pub(super) fn assume(law: Law) -> bool {
+pub(crate) fn assume(law: Law) -> bool {
     let may = LAWS.get().contains(law);
     if may {
         note(|trace| trace.laws = trace.laws.with(law));
@@ -249,14 +249,14 @@ pub(super) fn assume(law: Law) -> bool {
 }
 
 /// Changes the trace of the current evaluation.
-pub(super) fn note(change: impl FnOnce(&mut Trace)) {
+pub(crate) fn note(change: impl FnOnce(&mut Trace)) {
     let mut trace = TRACE.get();
     change(&mut trace);
     TRACE.set(trace);
 }
 
 /// A hash of a list; different lists have different hashes, except for collisions.
-pub(super) fn hash(parts: &[u64]) -> u64 {
+pub(crate) fn hash(parts: &[u64]) -> u64 {
     parts.iter().fold(0u64, |hash, part| {
         // SplitMix64
         let mut z = (hash ^ part).wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -267,7 +267,7 @@ pub(super) fn hash(parts: &[u64]) -> u64 {
 }
 
 /// The exact parts of a constant: `mantissa * 2^exponent`; `None` if it is not finite.
-pub(super) fn parts(value: f64) -> Option<(i64, i32)> {
+pub(crate) fn parts(value: f64) -> Option<(i64, i32)> {
     if !value.is_finite() {
         return None;
     }
@@ -291,13 +291,13 @@ pub(super) fn parts(value: f64) -> Option<(i64, i32)> {
 const DIGITS: u32 = 14;
 
 /// True if the constant has so many binary digits that it may be a rounded number.
-pub(super) fn may_be_rounded(value: f64) -> bool {
+pub(crate) fn may_be_rounded(value: f64) -> bool {
     value.fract() != 0.0 && parts(value).is_some_and(|(mantissa, _)| mantissa.unsigned_abs() >> DIGITS > 0)
 }
 
 /// Half a unit in the last place of a narrow element type, relative to a number, if the number uses so many of the
 /// digits of the type that it may have been rounded to it.
-pub(super) fn may_be_narrowed(value: f64, dtype: DType) -> Option<f64> {
+pub(crate) fn may_be_narrowed(value: f64, dtype: DType) -> Option<f64> {
     let digits = match dtype {
         DType::F16 => 11,
         DType::BF16 => 8,

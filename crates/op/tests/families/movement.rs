@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use crate::{AttrValue, Fact, evaluate_tensors, lookup, normalize};
+use tautomer_op::{AttrValue, Fact, evaluate_tensors, lookup, normalize};
 use tautomer_tensor::strided::{Layout, LayoutError};
 use tautomer_tensor::{Tensor, Type};
 

@@ -138,7 +138,7 @@ impl Field {
     /// the points.
     ///
     /// ```
-    /// # use tautomer_op::Field;
+    /// # use tautomer_number::Field;
     /// assert_eq!(Field::error(4, 0, 2), 235);
     /// assert!(Field::error(4, 1000, 2) > 150);
     /// ```

@@ -1,0 +1,50 @@
+//! The table as a whole.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use tautomer_op::table;
+
+#[test]
+fn names_and_aliases_are_unique() {
+    let mut seen = HashSet::new();
+    for op in table() {
+        for name in op.names() {
+            assert!(seen.insert(name), "{name} is defined twice");
+        }
+    }
+}
+
+#[test]
+fn every_body_is_one_function() {
+    for op in table() {
+        let Some(body) = op.composite_body() else { continue };
+        let source = Arc::new(tautomer_diag::Source::new(op.name, body));
+        let program = tautomer_lang::parse_program(source).unwrap_or_else(|problems| {
+            panic!(
+                "{}: {:?}",
+                op.name,
+                problems.iter().map(|d| &d.message).collect::<Vec<_>>()
+            )
+        });
+        assert_eq!(program.functions.len(), 1, "{}", op.name);
+        assert_eq!(program.functions[0].params.len(), op.operands.len(), "{}", op.name);
+    }
+}
+
+#[test]
+fn every_row_is_complete() {
+    for op in table() {
+        assert!(!op.doc.is_empty(), "{} has no doc line", op.name);
+        assert!(op.is_complete(), "{} lacks inference or semantics", op.name);
+        for operand in op.operands {
+            if let Some(attr) = operand.attr {
+                assert!(
+                    op.attr_index(attr).is_some(),
+                    "{}: operand for unknown attribute {attr}",
+                    op.name
+                );
+            }
+        }
+    }
+}
