@@ -464,7 +464,8 @@ fn named_paths_exist() {
     let pages = parts.map(|folder| format!("{folder}/README.md"));
     let pages = pages.into_iter().chain(DOCUMENTS.iter().map(|&name| name.to_owned()));
     let tops = [
-        "src", "crates", "tests", "rules", "grammar", "examples", "benches", "fuzz", "docs", ".ci",
+        "src", "crates", "tests", "rules", "grammar", "examples", "benches", "fuzz", "docs", "ops", "python",
+        "targets", ".ci",
     ];
     let is_path = |text: &str| {
         let known = text.split_once('/').is_some_and(|(top, _)| tops.contains(&top));

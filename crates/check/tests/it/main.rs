@@ -1,6 +1,7 @@
 //! Certificates of shipped rules, changes of them, and texts that are none.
 
 mod numbers;
+mod page;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner as Runner};
