@@ -134,7 +134,7 @@ pub(super) fn prove(task: &Task<'_>) -> Result<Coverage, String> {
         if is_complete || task.agreeing.is_empty() {
             return proved;
         }
-        terms::prove(task.rule).map_or(proved, Ok)
+        terms::prove(task.rule, task.refused.is_empty()).map_or(proved, Ok)
     })
     .unwrap_or_else(|| Err("internal error: the proof failed".to_owned()))
 }

@@ -6,7 +6,8 @@
 //! wherever both have a type: equal functions of equal values have equal values.
 //!
 //! A few laws that hold at all ranks bring terms to a normal form: an elementwise function of one operand is applied
-//! before elements are moved, and over the real numbers sums and products have no order.
+//! before elements are moved, and over the real numbers sums and products have no order. Outputs may differ by views,
+//! which keep the order of elements.
 
 mod read;
 #[cfg(test)]
@@ -18,7 +19,7 @@ use self::read::Reader;
 use super::Coverage;
 use super::certificate::Trail;
 use super::ledger::{Covers, Ledger};
-use tautomer_op::{AttrKind, AttrValue, OpDef, OpTraits};
+use tautomer_op::{AttrKind, AttrValue, OpDef, OpTraits, lookup};
 use tautomer_rule::{Class, Rule};
 
 /// Limit on the vertices of a term, each counted as often as it is used.
@@ -54,6 +55,18 @@ enum Head {
     Operator(&'static str, usize),
     /// The operator that a variable stands for.
     Variable(usize),
+}
+
+impl Head {
+    /// The operator, if it is one of the table.
+    fn in_table(&self) -> Option<&'static OpDef> {
+        match self {
+            Head::Operator(name, address) => {
+                lookup(name).filter(|def| std::ptr::from_ref::<OpDef>(def) as usize == *address)
+            }
+            Head::Variable(_) => None,
+        }
+    }
 }
 
 /// An operator, as far as the normal form asks.
@@ -102,7 +115,7 @@ fn is_movement(def: &OpDef) -> bool {
     def.declared.is_none()
         && matches!(
             def.name,
-            "transpose" | "reshape" | "squeeze" | "unsqueeze" | "flatten" | "slice" | "expand" | "concat" | "identity"
+            "transpose" | "reshape" | "squeeze" | "unsqueeze" | "flatten" | "slice" | "expand" | "concat"
         )
 }
 
@@ -148,13 +161,16 @@ impl Maker {
         while operands.last().is_some_and(|last| **last == Term::Absent) {
             operands.pop();
         }
+        if let (Some("identity"), [one]) = (called.head.in_table().map(|def| def.name), operands.as_slice()) {
+            return Some(one.clone());
+        }
         // A function of each element may be applied before the elements are moved.
         if let ([one], true) = (operands.as_slice(), called.elementwise)
             && let Term::Call(head, inside, places) = &**one
             && let Some(moving) = self.known(head).filter(|c| c.moves).cloned()
         {
             // Only `concat` has several operands whose elements it moves.
-            let joins = matches!(moving.head, Head::Operator("concat", _));
+            let joins = moving.head.in_table().is_some_and(|def| def.name == "concat");
             if joins || inside.len() == 1 {
                 let applied: Option<Vec<Rc<Term>>> = inside
                     .iter()
@@ -179,14 +195,54 @@ impl Maker {
     }
 }
 
+/// True if two outputs have the same elements in row-major order. An engine puts one in place of the other only where
+/// they have one type, so they are equal there. Inside a term that would not be enough: no engine compares types there.
+fn has_same_elements(a: &Term, b: &Term) -> bool {
+    let (inner_a, inner_b) = (without_views(a), without_views(b));
+    let is_view = !std::ptr::eq(inner_a, a) || !std::ptr::eq(inner_b, b);
+    is_view && without_kept_axes(inner_a) == without_kept_axes(inner_b)
+}
+
+/// The operand of views: of operators that change the shape and keep the order of elements.
+fn without_views(term: &Term) -> &Term {
+    let mut inner = term;
+    while let Term::Call(head, all, _) = inner
+        && let Some("reshape" | "squeeze" | "unsqueeze" | "flatten") = head.in_table().map(|def| def.name)
+        && let [one] = all.as_slice()
+    {
+        inner = one;
+    }
+    inner
+}
+
+/// A reduction without what it says about keeping axes: an axis of dimension 1 adds no elements.
+fn without_kept_axes(term: &Term) -> Term {
+    let mut out = term.clone();
+    if let Term::Call(head, _, attrs) = &mut out
+        && let Some(def) = head.in_table()
+        && def.name.starts_with("reduce_")
+        && let Some(attr) = def.attr_index("keepdims").and_then(|i| attrs.get_mut(i))
+    {
+        *attr = Rc::new(Term::Preset);
+    }
+    out
+}
+
 /// What is proved of a rule whose sides are one term; `None` if they are not, or if that is not known.
-pub(super) fn prove(rule: &Rule) -> Option<Coverage> {
+///
+/// Outputs may differ by views only if `same_types`: at all instances that were tried, the sides have one type. Otherwise
+/// an engine that does not know the dimensions might put one in place of the other where their types differ.
+pub(super) fn prove(rule: &Rule, same_types: bool) -> Option<Coverage> {
     let maker = Maker {
         real: matches!(rule.class, Class::Real | Class::Approx(_)),
         called: Vec::new(),
     };
     let (source, target) = Reader::sides(rule, maker)?;
-    if source != target {
+    let alike = source
+        .iter()
+        .zip(&target)
+        .all(|(a, b)| a == b || same_types && has_same_elements(a, b));
+    if source.len() != target.len() || !alike {
         return None;
     }
     let mut ledger = Ledger::default();

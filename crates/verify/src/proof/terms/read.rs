@@ -502,7 +502,8 @@ impl<'a> Reader<'a> {
                 Term::Absent => Some(boolean(false)),
                 Term::Value(_) | Term::Call(..) => Some(boolean(true)),
                 Term::Function(name, _) if name == "list" => Some(boolean(true)),
-                _ => None,
+                // A variable matches an operand that is left out as well.
+                _ => Some(function("given", operands)),
             };
         }
         let rest = given.and_then(|g| g.rest.as_ref());

@@ -6,11 +6,14 @@ use tautomer_diag::Source;
 use tautomer_lang::parse_rules;
 use tautomer_rule::load_rules;
 
+use crate::{Options, Verdict, verify};
+
 /// Whether both sides of a rule are one term.
 fn is_one_term(text: &str) -> bool {
     let text = format!(
         "/// Twice.\noperator \"t::Twice\"(x) {{k: float = 2.0}} {{ x * k }};\n\
          /// Some times, if it says how often.\noperator \"t::Maybe\"(x) {{k: float?}} {{ when given(k) {{ x * k }} else {{ x }} }};\n\
+         /// A sum, if there is something to add.\noperator \"t::Biased\"(x, b?) {{ when given(b) {{ x + b }} else {{ x }} }};\n\
          /// A convolution and an activation.\noperator \"t::Act\"(x, w, b?) {{\n\
            act: \"Relu\" | \"Tanh\", params: [float]?, strides: [int]?, pads: [int]?, dilations: [int]?, group: int = 1,\n\
            auto_pad: \"NOTSET\" | \"SAME_UPPER\" | \"SAME_LOWER\" | \"VALID\" = \"NOTSET\"\n\
@@ -21,7 +24,7 @@ fn is_one_term(text: &str) -> bool {
          /// A rule.\nrule r{text}"
     );
     let set = load_rules(parse_rules(Arc::new(Source::new("test.rules", text.as_str()))).unwrap()).unwrap();
-    super::prove(&set.rules[0]).is_some()
+    super::prove(&set.rules[0], true).is_some()
 }
 
 #[test]
@@ -36,6 +39,14 @@ fn rules_that_hold_by_definition_are_one_term() {
         "(x, b) { bias_add(x, b) {axis = k} => x + reshape(b) {shape = [b.shape[0]] ++ [1 for j in range(k + 1, x.rank)]} numerics bitwise }",
         "(x, s: param, c: param) { layer_normalization(x, s) {..r} * c => layer_normalization(x, s * c) {..r} numerics real }",
         "(x) { \"t::Twice\"(x) => x * 2.0 numerics bitwise }",
+        // A condition that is not decided, on both sides.
+        "(x, w, c) { dense(x, w, c) => dense(x, identity(w), c) numerics bitwise }",
+        "(x, y) { \"t::Biased\"(x, y) => when given(y) { x + y } else { x } numerics bitwise }",
+        // Views at the end keep the order of elements.
+        "(x) { reshape(reshape(x) {..a}) {shape = s, ..r} => reshape(x) {shape = s, ..r} numerics bitwise }",
+        "(x) { squeeze(x) {axes = k} => reshape(x) {shape = [x.shape[i] for i in range(x.rank) if (i in k) == false]} numerics bitwise }",
+        "(x) { relu(flatten(x) {axis = k}) => reshape(relu(x)) {shape = [prod(x.shape[..k]), prod(x.shape[k..])]} numerics bitwise }",
+        "(x) { let y = reduce_sum(x) {axes = k, keepdims = false, ..r}; y => reshape(reduce_sum(x) {axes = k, keepdims = true, ..r}) {shape = y.shape} numerics bitwise }",
     ] {
         assert!(is_one_term(text), "{text}");
     }
@@ -71,6 +82,17 @@ fn rules_that_are_almost_like_them_are_not() {
         "(x) { reduce_max(relu(x)) {axes = k, keepdims = d} => reduce_max(relu(x)) {axes = k} numerics real }",
         // An axis of another value, which the operator would count from the end.
         "(x, b) { bias_add(x, b) {axis = k} => bias_add(x, b) {axis = k - 1} numerics real }",
+        // Views that are not at the end, and what is no view.
+        "(x, w) { matmul(reshape(unsqueeze(x) {axes = [0]}) {shape = s}, w) => matmul(reshape(x) {shape = s}, w) numerics real }",
+        "(x) { softmax(squeeze(x) {axes = k}) {axis = 0} => squeeze(softmax(x) {axis = 0}) {axes = k} numerics real }",
+        "(x) { reshape(transpose(x) {perm = p}) {shape = s} => reshape(x) {shape = s} numerics bitwise }",
+        "(x) { reshape(expand(x) {shape = s}) {shape = t} => reshape(x) {shape = t} numerics bitwise }",
+        "(x) { reshape(slice(x) {..a}) {shape = s} => slice(reshape(x) {shape = s}) {..a} numerics bitwise }",
+        "(x, y) { reshape(concat(x, y) {axis = k}) {shape = s} => reshape(concat(y, x) {axis = k}) {shape = s} numerics bitwise }",
+        "(x) { let y = reduce_sum(x) {axes = k, keepdims = false, ..r}; y => reshape(reduce_sum(x) {axes = [k[0]], keepdims = true, ..r}) {shape = y.shape} numerics real }",
+        "(x) { let y = reduce_sum(x) {axes = k, keepdims = false, ..r}; y => reshape(reduce_mean(x) {axes = k, keepdims = true, ..r}) {shape = y.shape} numerics real }",
+        "(x) { let y = reduce_sum(x) {axes = k, keepdims = false}; y => reshape(reduce_sum(x) {axes = k, keepdims = true, noop_with_empty_axes = true}) {shape = y.shape} numerics real }",
+        "(x) { let y = reduce_sum(relu(x)) {axes = k, keepdims = false}; softmax(y) => softmax(reduce_sum(relu(x)) {axes = k, keepdims = true}) numerics real }",
         // Left out in the source, which is not the default of the target.
         "(x) { \"t::Maybe\"(x) {k = a} => \"t::Twice\"(x) {k = a} numerics real }",
         "(x) { elu(x) {..a} => \"t::Twice\"(x) {..a} numerics real }",
@@ -79,5 +101,26 @@ fn rules_that_are_almost_like_them_are_not() {
         "(x) { relu(x) => when x.rank > 6 { x } else { relu(x) } numerics real }",
     ] {
         assert!(!is_one_term(text), "{text}");
+    }
+}
+
+#[test]
+fn views_count_where_types_may_differ() {
+    let verdict = |text: &str| {
+        let set = load_rules(parse_rules(Arc::new(Source::new("test.rules", text))).unwrap()).unwrap();
+        verify(&set.rules[0], &set.examples, &Options::default()).verdict
+    };
+    let right = verdict(
+        "/// Right.\nrule r(x) { squeeze(squeeze(x) {axes = [0]}) {axes = [0]} => reshape(x) {shape = x.shape[2..], allowzero = true} numerics bitwise }",
+    );
+    assert!(matches!(right, Verdict::ProvedForAll(_)), "{right}");
+    for text in [
+        "rule r(x) { squeeze(x) {axes = k} => x numerics bitwise }",
+        "rule r(x) { reshape(x) {shape = s} => x numerics bitwise }",
+        "rule r(x) { unsqueeze(x) {axes = [k]} => unsqueeze(x) {axes = [0]} numerics bitwise }",
+        "rule r(x: f32[..]) { reduce_max(relu(x)) {axes = k, keepdims = true} => reduce_max(relu(x)) {axes = k, keepdims = false} numerics bitwise }",
+    ] {
+        let found = verdict(&format!("/// Only where the types are the same.\n{text}"));
+        assert!(!matches!(found, Verdict::ProvedForAll(_)), "{text}: {found}");
     }
 }
