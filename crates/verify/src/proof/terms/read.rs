@@ -482,9 +482,13 @@ impl<'a> Reader<'a> {
             BinaryOp::Ne if word(&lhs) && word(&rhs) => return Some(boolean(lhs != rhs)),
             _ => {}
         }
-        match op.operator() {
-            Some(name) => self.apply(lookup(name)?, vec![lhs, rhs], Vec::new(), false),
-            None => Some(function(format!("{op:?}"), vec![lhs, rhs])),
+        match op {
+            BinaryOp::Concat => Some(function("++", vec![lhs, rhs])),
+            BinaryOp::In => Some(function("in", vec![lhs, rhs])),
+            BinaryOp::Ne => Some(function("!=", vec![lhs, rhs])),
+            // Which operator these stand for depends on element types.
+            BinaryOp::BitAnd | BinaryOp::BitOr | BinaryOp::BitXor => None,
+            _ => self.apply(lookup(op.operator()?)?, vec![lhs, rhs], Vec::new(), false),
         }
     }
 
