@@ -9,6 +9,7 @@
 //! before elements are moved, and over the real numbers sums and products have no order. Outputs may differ by views,
 //! which keep the order of elements.
 
+mod parts;
 mod read;
 #[cfg(test)]
 mod tests;

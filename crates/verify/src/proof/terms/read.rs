@@ -2,13 +2,14 @@
 
 use std::rc::Rc;
 
+use super::parts::{boolean, function, has_call, is_axes, is_function, list, part, preset, typed, value, written};
 use super::{Called, Maker, Term};
 use tautomer_graph::composite_function;
 use tautomer_graph::term::{Reads, TermFunction, term_function};
 use tautomer_lang::ast::{Ast, Attrs, BinaryOp, Block, ExprId, ExprKind, LetNames, UnaryOp};
-use tautomer_op::{AttrDef, AttrKind, AttrValue, Default as Preset, OpDef, OpTraits, OperandKind, Semantics, lookup};
+use tautomer_op::{AttrDef, AttrKind, AttrValue, Default as Preset, OpDef, OperandKind, lookup};
 use tautomer_rule::{AttrPattern, Item, ListItem, PatternId, PatternNode, ProjIndex, Rule};
-use tautomer_tensor::{DType, Dim};
+use tautomer_tensor::Dim;
 
 /// Limit on the depth of bodies within bodies and of expressions.
 const DEPTH: usize = 200;
@@ -23,6 +24,9 @@ struct Bound {
     /// Operators and attributes.
     places: Vec<(&'static str, &'static str)>,
 }
+
+/// The outputs of a side.
+type Outputs = Vec<Rc<Term>>;
 
 /// Reads both sides of a rule.
 pub(super) struct Reader<'a> {
@@ -50,44 +54,9 @@ impl Names<'_> {
     }
 }
 
-fn value(value: AttrValue) -> Rc<Term> {
-    Rc::new(Term::Value(value))
-}
-
-fn function(name: impl Into<String>, parts: Vec<Rc<Term>>) -> Rc<Term> {
-    Rc::new(Term::Function(name.into(), parts))
-}
-
-fn boolean(b: bool) -> Rc<Term> {
-    value(AttrValue::Bool(b))
-}
-
-/// The value of an attribute that is left out.
-fn preset(declared: &AttrDef) -> Rc<Term> {
-    value(match declared.default {
-        Preset::None => return Rc::new(Term::Absent),
-        Preset::Bool(b) => AttrValue::Bool(b),
-        Preset::Float(v) => AttrValue::float(v),
-        Preset::Str(s) => AttrValue::str(s),
-        Preset::DType(dtype) => AttrValue::DType(dtype),
-        Preset::Int(n) => AttrValue::int(n),
-        Preset::Ints(list) => AttrValue::ints(list),
-        Preset::Required => return Rc::new(Term::Preset),
-    })
-}
-
-/// A written value, as an attribute of that kind has it.
-fn written(declared: &AttrDef, term: Rc<Term>) -> Rc<Term> {
-    match (&*term, declared.kind) {
-        (Term::Value(AttrValue::Int(Dim::Const(n))), AttrKind::Float) => value(AttrValue::float(*n as f64)),
-        (Term::Value(AttrValue::None), _) => Rc::new(Term::Absent),
-        _ => term,
-    }
-}
-
 impl<'a> Reader<'a> {
     /// Both sides; `None` if something about them is not read here.
-    pub(super) fn sides(rule: &'a Rule, maker: Maker) -> Option<(Vec<Rc<Term>>, Vec<Rc<Term>>)> {
+    pub(super) fn sides(rule: &'a Rule, maker: Maker) -> Option<(Outputs, Outputs)> {
         if !rule.source.families.is_empty() || rule.variables.iter().any(|v| v.indexed) {
             return None;
         }
@@ -570,7 +539,7 @@ impl<'a> Reader<'a> {
         let at_front = |d: &Dim| d.as_const().is_some_and(|n| n >= 0);
         match axes {
             Term::Bound(key) => self.bound.iter().any(|own| {
-                let is_same = own.places.iter().any(|place| *place == (def.name, declared.name));
+                let is_same = own.places.contains(&(def.name, declared.name));
                 own.name == *key && (is_same || own.axis && matches!(declared.kind, AttrKind::Axis(_)))
             }),
             Term::Value(AttrValue::Int(d)) => at_front(d),
@@ -585,56 +554,5 @@ impl<'a> Reader<'a> {
             Term::Function(name, _) => matches!(name.as_str(), "when" | "index"),
             _ => false,
         }
-    }
-}
-
-/// True for operators that are functions of their operands and attributes, and nothing else.
-fn is_function(def: &OpDef) -> bool {
-    !def.traits.contains(OpTraits::NONDETERMINISTIC)
-        && !matches!(def.semantics, Semantics::Flow(_) | Semantics::Missing)
-        && !def.attrs.iter().any(|attr| matches!(attr.kind, AttrKind::Region))
-}
-
-fn is_axes(declared: &AttrDef) -> bool {
-    matches!(declared.kind, AttrKind::Axis(_) | AttrKind::Axes(_))
-}
-
-/// True if a term calls an operator.
-fn has_call(term: &Term) -> bool {
-    match term {
-        Term::Call(..) => true,
-        Term::Tuple(parts) | Term::Function(_, parts) => parts.iter().any(|part| has_call(part)),
-        _ => false,
-    }
-}
-
-/// A part of several values.
-fn part(term: &Rc<Term>, i: u32) -> Option<Rc<Term>> {
-    match &**term {
-        Term::Tuple(parts) => parts.get(i as usize).cloned(),
-        _ => Some(function(format!("part {i}"), vec![term.clone()])),
-    }
-}
-
-/// A number with an element type.
-fn typed(number: Rc<Term>, dtype: Option<DType>) -> Rc<Term> {
-    match dtype {
-        Some(dtype) => function("typed", vec![number, value(AttrValue::DType(dtype))]),
-        None => number,
-    }
-}
-
-/// A list; of written integers, as attributes have it.
-fn list(items: Vec<Rc<Term>>) -> Rc<Term> {
-    let ints: Option<Vec<Dim>> = items
-        .iter()
-        .map(|item| match &**item {
-            Term::Value(AttrValue::Int(d)) => Some(d.clone()),
-            _ => None,
-        })
-        .collect();
-    match ints {
-        Some(ints) => value(AttrValue::Ints(ints)),
-        None => function("list", items),
     }
 }
