@@ -362,19 +362,20 @@ impl<'a> Reader<'a> {
                     (Term::Function(name, items), Term::Value(AttrValue::Int(Dim::Const(i)))) if name == "list" => {
                         items.get(usize::try_from(*i).ok()?)?.clone()
                     }
-                    _ => function("index", vec![base, index]),
+                    // No function has these names: `index(s, c)` is another one.
+                    _ => function("element of", vec![base, index]),
                 }
             }
             ExprKind::Slice { base, start, end } => {
                 let base = self.expr(*base, names)?;
                 let start = self.optional(*start, names)?;
                 let end = self.optional(*end, names)?;
-                function("slice", vec![base, start, end])
+                function("part from to", vec![base, start, end])
             }
             ExprKind::Range { start, end } => {
                 let start = self.optional(*start, names)?;
                 let end = self.optional(*end, names)?;
-                function("range", vec![start, end])
+                function("from to", vec![start, end])
             }
             ExprKind::Unary { op, operand } => {
                 let operand = self.expr(*operand, names)?;
@@ -551,7 +552,7 @@ impl<'a> Reader<'a> {
     fn may_be_absent(&self, term: &Term) -> bool {
         match term {
             Term::Bound(key) => self.bound.iter().any(|own| own.name == *key && own.optional),
-            Term::Function(name, _) => matches!(name.as_str(), "when" | "index"),
+            Term::Function(name, _) => matches!(name.as_str(), "when" | "element of"),
             _ => false,
         }
     }

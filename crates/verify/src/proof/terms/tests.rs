@@ -93,6 +93,8 @@ fn rules_that_are_almost_like_them_are_not() {
         "(x) { let y = reduce_sum(x) {axes = k, keepdims = false, ..r}; y => reshape(reduce_mean(x) {axes = k, keepdims = true, ..r}) {shape = y.shape} numerics real }",
         "(x) { let y = reduce_sum(x) {axes = k, keepdims = false}; y => reshape(reduce_sum(x) {axes = k, keepdims = true, noop_with_empty_axes = true}) {shape = y.shape} numerics real }",
         "(x) { let y = reduce_sum(relu(x)) {axes = k, keepdims = false}; softmax(y) => softmax(reduce_sum(relu(x)) {axes = k, keepdims = true}) numerics real }",
+        // The place of a letter, and the letter at a place.
+        "(x) { layout_transform(x) {src_layout = s, dst_layout = t} => transpose(x) {perm = [s[c] for c in t]} numerics bitwise }",
         // Left out in the source, which is not the default of the target.
         "(x) { \"t::Maybe\"(x) {k = a} => \"t::Twice\"(x) {k = a} numerics real }",
         "(x) { elu(x) {..a} => \"t::Twice\"(x) {..a} numerics real }",
