@@ -24,6 +24,7 @@ mod movement;
 mod products;
 mod ranks;
 mod scope;
+mod terms;
 #[cfg(test)]
 mod tests;
 mod windows;
@@ -127,7 +128,15 @@ pub(super) fn with_stack<T: Send>(f: impl FnOnce() -> T + Send) -> Option<T> {
 /// # Errors
 /// Why it is not proved.
 pub(super) fn prove(task: &Task<'_>) -> Result<Coverage, String> {
-    with_stack(|| prove_here(task)).unwrap_or_else(|| Err("internal error: the proof failed".to_owned()))
+    with_stack(|| {
+        let proved = prove_here(task);
+        let is_complete = proved.as_ref().is_ok_and(|coverage| coverage.ledger.is_complete());
+        if is_complete || task.agreeing.is_empty() {
+            return proved;
+        }
+        terms::prove(task.rule, task.refused.is_empty()).map_or(proved, Ok)
+    })
+    .unwrap_or_else(|| Err("internal error: the proof failed".to_owned()))
 }
 
 fn prove_here(task: &Task<'_>) -> Result<Coverage, String> {

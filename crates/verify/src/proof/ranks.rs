@@ -4,6 +4,7 @@
 //! that can become one, so that a wrong instance makes a smaller wrong one ([`spaces`] finds such axes; the crate's
 //! README has the argument). Secondly, the rule holds at all ranks up to the bound, with all lists and orders of axes.
 
+mod branches;
 mod matches;
 mod numbering;
 mod spaces;
@@ -24,7 +25,7 @@ use crate::instance::recipe::{Recipe, Step};
 use tautomer_graph::VertexId;
 use tautomer_op::{AttrKind, AttrValue, Default as Preset, OpTraits};
 use tautomer_rewrite::Trial;
-use tautomer_rule::{PatternId, PatternNode, Rule};
+use tautomer_rule::{AttrPattern, PatternId, PatternNode, Rule};
 use tautomer_tensor::{DType, Dim};
 
 /// Limit on the combinations of ranks and axes that are looked at for one skeleton.
@@ -64,6 +65,27 @@ struct Skeleton {
 
 /// Proves a rule at all ranks up to a bound that is enough; `None` if no bound is known or a proof fails.
 pub(super) fn prove(at: &AtLevel<'_>, forms: &[Prepared], given: &Given, coverage: &mut Coverage) -> Option<Ranks> {
+    let mut found = None;
+    for rule in branches::of(at.scope.rule())? {
+        let scope = Scope::of(&rule);
+        let trial = Trial::new(scope.relaxed.clone());
+        let own = AtLevel {
+            task: at.task,
+            scope: &scope,
+            trial: &trial,
+            level: at.level,
+        };
+        let ranks = prove_branch(&own, forms, given, coverage)?;
+        found = Some(match (found, ranks) {
+            (None | Some(Ranks::Bounded), Ranks::Bounded) => Ranks::Bounded,
+            _ => Ranks::All,
+        });
+    }
+    found
+}
+
+/// Proves a rule whose target has no branches.
+fn prove_branch(at: &AtLevel<'_>, forms: &[Prepared], given: &Given, coverage: &mut Coverage) -> Option<Ranks> {
     let rule = at.scope.rule();
     // A declaration may ask for any ranks, which is not looked for here.
     if rule.source.operators().any(|def| def.declared.is_some()) {
@@ -182,6 +204,7 @@ fn skeletons(scope: &Scope<'_>, forms: &[Prepared]) -> Option<Vec<Skeleton>> {
     let mut out = Vec::new();
     let mut seen: FxHashSet<Recipe> = FxHashSet::default();
     for prepared in forms {
+        let prepared = &as_written(scope.rule(), prepared);
         let mut axes: Vec<(usize, usize, usize)> = Vec::new();
         let mut sources: Vec<&Source> = Vec::new();
         for open in &prepared.open {
@@ -247,6 +270,28 @@ fn skeletons(scope: &Scope<'_>, forms: &[Prepared]) -> Option<Vec<Skeleton>> {
         }
     }
     (!out.is_empty() && out.len() <= SKELETONS).then_some(out)
+}
+
+/// The instance with axes as the pattern has them: at another rank, an axis counted from the other end is another one.
+fn as_written(rule: &Rule, prepared: &Prepared) -> Prepared {
+    let mut out = prepared.clone();
+    for &(at, step) in &prepared.bound {
+        let (PatternNode::Call { def, attrs, .. }, Step::Call { attrs: own, .. }) =
+            (rule.source.node(at), &mut out.recipe.steps[step])
+        else {
+            continue;
+        };
+        for ((declared, pattern), own) in def.attrs.iter().zip(attrs).zip(own) {
+            if matches!(declared.kind, AttrKind::Axis(_) | AttrKind::Axes(_)) {
+                match pattern {
+                    AttrPattern::Value(value) => *own = Some(value.clone()),
+                    AttrPattern::Default => *own = None,
+                    _ => {}
+                }
+            }
+        }
+    }
+    out
 }
 
 impl Skeleton {

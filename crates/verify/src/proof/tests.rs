@@ -348,11 +348,11 @@ fn what_was_only_tried_is_not_proved_for_all() {
         ),
         // Literals, tokens and conditions: the value decides about more than whether the rule applies.
         (
-            "r(x, c: const) { x * c => when value(c) > 2 { c * x } else { x * c } where c.rank == 0, x.dtype == f32 numerics real }",
+            "r(x, c: const) { x * c => when value(c) > 2 { c * x } else { -(-x * c) } where c.rank == 0, x.dtype == f32 numerics real }",
             "the value of `c`",
         ),
         (
-            "r(x, c: const) { x * c => c * x where c.rank == 0, x.dtype == f32, value(c) > 0.4 or x.rank == 2 numerics real }",
+            "r(x, c: const) { x * c => -(-x * c) where c.rank == 0, x.dtype == f32, value(c) > 0.4 or x.rank == 2 numerics real }",
             "the value of `c`",
         ),
         (
@@ -364,7 +364,7 @@ fn what_was_only_tried_is_not_proved_for_all() {
             "the number of members `n`",
         ),
         (
-            "r(x) { flatten(global_average_pool(x)) {axis = 1} => reduce_mean(x) {axes = range(2, x.rank), keepdims = false} numerics bitwise }",
+            "r(x) { flatten(global_average_pool(x * 2)) {axis = 1} => reduce_mean(x) {axes = range(2, x.rank), keepdims = false} * 2 where x.dtype == f32 numerics real }",
             "ranks",
         ),
         (
@@ -420,6 +420,11 @@ fn all_ranks_and_axes_are_proved() {
         "r(x) { x - x => zeros_like(x) where x.dtype == f32 numerics real assuming finite(x) }",
         "r(x, w: param, b: param, c: param) { gemm(x, w, b) {transB = false, ..r} * c => gemm(x, w * c, b * c) {transB = false, ..r} where c.rank <= 1 numerics real }",
         "r(x, y, z, w) { concat(x + y, z + w) {axis = 0} => concat(y, w) {axis = 0} + concat(x, z) {axis = 0} where x.rank == y.rank, x.shape[0] == y.shape[0], z.shape[0] == w.shape[0], x.shape[1..] == z.shape[1..], y.shape[1..] == w.shape[1..] numerics bitwise }",
+        "r(x, y, z, w) { concat(x, y) {axis = 0} + concat(z, w) {axis = 0} => concat(x, w) {axis = 0} + concat(z, y) {axis = 0} where x.shape == z.shape, y.shape[0] == w.shape[0] numerics bitwise }",
+        // Axes that keep their order do so when some are taken away.
+        "r(x) { reduce_max(transpose(x) {perm = p}) {axes = k, keepdims = false, ..r} => reduce_max(x) {axes = sorted([p[i] for i in k]), keepdims = false, ..r} where [p[i] for i in range(x.rank) if (i in k) == false] == sorted([p[i] for i in range(x.rank) if (i in k) == false]) numerics real }",
+        // Each branch by itself.
+        "r(x) { transpose(transpose(x) {perm = p}) {perm = q} => when [p[i] for i in q] == range(x.rank) { x } else { transpose(x) {perm = [p[i] for i in q]} } numerics bitwise }",
     ] {
         let (verdict, why) = verdict_of(&format!("/// Right.\nrule {text}"));
         assert!(
@@ -430,6 +435,16 @@ fn all_ranks_and_axes_are_proved() {
     for text in [
         "r(x: f32[..], y, z) { matmul(matmul(x, y), z) => matmul(x, matmul(y, z)) numerics real }",
         "r(x) { transpose(transpose(x) {perm = p}) {perm = p} => x numerics bitwise }",
+        "r(x) { transpose(transpose(x) {perm = p}) {perm = q} => when [q[i] for i in p] == range(x.rank) { x } else { transpose(x) {perm = [q[i] for i in p]} } numerics bitwise }",
+        "r(x) { transpose(transpose(x) {perm = p}) {perm = q} => when p == range(x.rank) { x } else { transpose(x) {perm = [p[i] for i in q]} } numerics bitwise }",
+        "r(x) { transpose(transpose(x) {perm = p}) {perm = q} => when len(p) > 5 { x } else { transpose(x) {perm = [p[i] for i in q]} } numerics bitwise }",
+        "r(x) { transpose(transpose(x) {perm = p}) {perm = q} => when p == q { x } else { transpose(x) {perm = [p[i] for i in q]} } numerics bitwise }",
+        "r(x: f32[..]) { reduce_max(transpose(x) {perm = p}) {axes = k, keepdims = false, ..r} => reduce_max(x) {axes = sorted([p[i] for i in k]), keepdims = false, ..r} numerics real }",
+        "r(x: f32[..]) { reduce_max(transpose(x) {perm = p}) {axes = k, keepdims = false, ..r} => reduce_max(x) {axes = k, keepdims = false, ..r} where [p[i] for i in range(x.rank) if (i in k) == false] == sorted([p[i] for i in range(x.rank) if (i in k) == false]) numerics real }",
+        "r(x: f32[..]) { reduce_max(transpose(x) {perm = p}) {axes = k, keepdims = true, ..r} => reduce_max(x) {axes = sorted([p[i] for i in k]), keepdims = true, ..r} where [p[i] for i in range(x.rank) if (i in k) == false] == sorted([p[i] for i in range(x.rank) if (i in k) == false]) numerics real }",
+        "r(x: f32[..]) { reduce_max(transpose(x) {perm = p}) {axes = k, keepdims = false, ..r} => reduce_max(x) {axes = sorted([p[i] for i in k]), keepdims = false, ..r} where [p[i] for i in k] == sorted([p[i] for i in k]) numerics real }",
+        "r(x: f32[..], y, z, w) { concat(x, y) {axis = 0} + concat(z, w) {axis = 0} => concat(x, w) {axis = 0} + concat(y, z) {axis = 0} where x.shape == z.shape, y.shape == w.shape numerics real }",
+        "r(x: f32[..], y, z, w) { concat(x, y) {axis = -1} + concat(z, w) {axis = -1} => concat(x, w) {axis = -1} + concat(z, y) {axis = -1} where x.shape[0] == z.shape[0], y.shape[0] == w.shape[0] numerics real }",
         "r(x) { transpose(transpose(x) {perm = p}) {perm = q} => transpose(x) {perm = [q[i] for i in p]} numerics bitwise }",
         "r(x) { transpose(transpose(x) {perm = p}) {perm = q} => transpose(x) {perm = q} where p == range(x.rank - 1) ++ [x.rank - 1] or x.rank > 6 numerics bitwise }",
         "r(x: f32[..], y: f32[..]) { transpose(x * y) {perm = p} => x * y where p == range(y.rank) numerics bitwise }",

@@ -29,6 +29,8 @@ pub(super) struct Numbering<'a> {
     names: FxHashMap<Arc<str>, Axes>,
     /// Calls that take the axes in a list away: the result, the operand, the name of the list.
     removed: Vec<(PatternId, PatternId, Arc<str>)>,
+    /// Results that have as many axes as their operand, with it.
+    as_many: Vec<(PatternId, PatternId)>,
 }
 
 impl<'a> Numbering<'a> {
@@ -37,6 +39,7 @@ impl<'a> Numbering<'a> {
             rule,
             names: FxHashMap::default(),
             removed: Vec::new(),
+            as_many: Vec::new(),
         };
         for (at, node) in rule.source.nodes() {
             let PatternNode::Call {
@@ -49,6 +52,9 @@ impl<'a> Numbering<'a> {
                 continue;
             };
             let attr = |name: &str| def.attr_index(name).and_then(|i| attrs.get(i));
+            if def.name == "transpose" {
+                out.as_many.push((at, operand));
+            }
             if let ("transpose", Some(AttrPattern::Bind(name))) = (def.name, attr("perm")) {
                 let order = Axes::Order {
                     of: at,
@@ -96,6 +102,23 @@ impl<'a> Numbering<'a> {
             if callee.as_str() == "range" && name.as_str() == "rank" && self.variable(*base) == Some(numbers))
     }
 
+    /// True for `l == sorted(l)`, where `l` has numbers of axes: then it is sorted too after an axis is taken away.
+    pub(super) fn is_sorted(&self, lhs: ExprId, rhs: ExprId) -> bool {
+        let ast = &self.rule.ast;
+        let text = |id: ExprId| {
+            let span = ast.span(id);
+            ast.source.text.get(span.start as usize..span.end as usize)
+        };
+        let ExprKind::Call { callee, args, .. } = ast.kind(rhs) else {
+            return false;
+        };
+        let ("sorted", [inner]) = (callee.as_str(), args.as_slice()) else {
+            return false;
+        };
+        let is_same = text(lhs).is_some_and(|own| !own.trim().is_empty() && text(*inner) == Some(own));
+        is_same && matches!(self.axes(lhs, None), Some(Axes::List(_) | Axes::Order { .. }))
+    }
+
     /// The vertex of the pattern that a variable is.
     fn variable(&self, id: ExprId) -> Option<PatternId> {
         let ExprKind::Name(name) = self.rule.ast.kind(id) else {
@@ -137,22 +160,22 @@ impl<'a> Numbering<'a> {
                 (Axes::Order { of, numbers }, Axes::One(i)) if of == i => Some(Axes::One(numbers)),
                 _ => None,
             },
-            ExprKind::Comprehension { body, var, iter, cond } => match cond {
-                Some(cond) => self.remaining(*body, var.as_str(), *iter, *cond),
-                None => {
-                    let from = self.axes(*iter, bound)?;
-                    let (Axes::List(number) | Axes::Order { numbers: number, .. }) = from else {
-                        return None;
-                    };
-                    let Axes::One(numbers) = self.axes(*body, Some((var.as_str(), Axes::One(number))))? else {
-                        return None;
-                    };
-                    Some(match from {
-                        Axes::Order { of, .. } => Axes::Order { of, numbers },
-                        _ => Axes::List(numbers),
-                    })
-                }
-            },
+            ExprKind::Comprehension { body, var, iter, cond } => {
+                let from = match cond {
+                    Some(cond) => self.remaining(var.as_str(), *iter, *cond)?,
+                    None => self.axes(*iter, bound)?,
+                };
+                let (Axes::List(number) | Axes::Order { numbers: number, .. }) = from else {
+                    return None;
+                };
+                let Axes::One(numbers) = self.axes(*body, Some((var.as_str(), Axes::One(number))))? else {
+                    return None;
+                };
+                Some(match from {
+                    Axes::Order { of, .. } => Axes::Order { of, numbers },
+                    _ => Axes::List(numbers),
+                })
+            }
             _ => None,
         }
     }
@@ -165,9 +188,9 @@ impl<'a> Numbering<'a> {
         }
     }
 
-    /// `i for i in range(x.rank) if (i in j) == false`, where a call takes the axes `j` of `x` away: the numbers that
-    /// the axes of its result have in `x`.
-    fn remaining(&self, body: ExprId, var: &str, iter: ExprId, cond: ExprId) -> Option<Axes> {
+    /// `i` in `for i in range(x.rank) if (i in j) == false`, where a call takes away the axes `j` of `x`, or of a value
+    /// with as many axes: the numbers that the axes of its result have there.
+    fn remaining(&self, var: &str, iter: ExprId, cond: ExprId) -> Option<Axes> {
         let ast = &self.rule.ast;
         let own = |id: ExprId| matches!(ast.kind(id), ExprKind::Name(name) if **name == *var);
         let ExprKind::Call { callee, args, .. } = ast.kind(iter) else {
@@ -177,7 +200,7 @@ impl<'a> Numbering<'a> {
         let ExprKind::Field { base, name } = ast.kind(*rank) else {
             return None;
         };
-        if callee.as_str() != "range" || name.as_str() != "rank" || !own(body) {
+        if callee.as_str() != "range" || name.as_str() != "rank" {
             return None;
         }
         let x = self.variable(*base)?;
@@ -206,7 +229,7 @@ impl<'a> Numbering<'a> {
         let (of, numbers, _) = self
             .removed
             .iter()
-            .find(|(_, operand, name)| *operand == x && name == list)?;
+            .find(|(_, operand, name)| name == list && (*operand == x || self.as_many.contains(&(*operand, x))))?;
         Some(Axes::Order {
             of: *of,
             numbers: *numbers,

@@ -49,7 +49,8 @@ pub(super) struct Text {
     pub(super) all_axes: bool,
     /// The largest number written beside ranks and axes.
     pub(super) largest: usize,
-    /// Some attribute of the target is composed of axes in a way that follows when axes are taken away.
+    /// Some attribute of the target, or some condition, is composed of axes in a way that follows when axes are taken
+    /// away.
     natural: bool,
     /// Axes are used in another way.
     unnatural: bool,
@@ -98,7 +99,7 @@ impl Text {
                 op: BinaryOp::Eq,
                 lhs,
                 rhs,
-            } => numbering.is_in_order(*lhs, *rhs),
+            } => numbering.is_in_order(*lhs, *rhs) || numbering.is_sorted(*lhs, *rhs),
             _ => false,
         };
         let counts = |id: ExprId| {
@@ -115,7 +116,9 @@ impl Text {
                 .any(|source| !matches!(source, Source::Name(_)));
         for &condition in &rule.conditions {
             out.equal.extend(out.equal_shapes(rule, condition));
-            if !is_in_order(condition) {
+            if is_in_order(condition) {
+                out.natural = true;
+            } else {
                 out.condition(rule, condition)?;
             }
         }

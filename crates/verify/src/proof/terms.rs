@@ -1,0 +1,262 @@
+//! Rules that hold by the definitions of their operators: both sides are one term.
+//!
+//! Here a rule is read as text. Its variables stand for any tensors, and the attributes that its source binds for any
+//! values, so nothing is known about ranks, sizes, element types or numbers, and nothing is assumed about them. Calls
+//! of composite operators are replaced by their bodies ([`read`]). If both sides become the same term, they are equal
+//! wherever both have a type: equal functions of equal values have equal values.
+//!
+//! A few laws that hold at all ranks bring terms to a normal form: an elementwise function of one operand is applied
+//! before elements are moved, and over the real numbers sums and products have no order. Outputs may differ by views,
+//! which keep the order of elements.
+
+mod parts;
+mod read;
+#[cfg(test)]
+mod tests;
+
+use std::rc::Rc;
+
+use self::read::Reader;
+use super::Coverage;
+use super::certificate::Trail;
+use super::ledger::{Covers, Ledger};
+use tautomer_op::{AttrKind, AttrValue, OpDef, OpTraits, lookup};
+use tautomer_rule::{Class, Rule};
+
+/// Limit on the vertices of a term, each counted as often as it is used.
+const SIZE: usize = 20_000;
+
+/// A value, or the value of an attribute.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Term {
+    /// A variable of the rule.
+    Variable(usize),
+    /// Whatever the source binds to this name, or to this attribute of a rest.
+    Bound(String),
+    /// A variable of a comprehension, by the number of those around it.
+    Local(usize),
+    /// A written value.
+    Value(AttrValue),
+    /// An operand or attribute that is left out.
+    Absent,
+    /// What an operator fills in for an attribute that is left out, which may depend on its operands.
+    Preset,
+    /// Several values.
+    Tuple(Vec<Rc<Term>>),
+    /// A call of an operator.
+    Call(Head, Vec<Rc<Term>>, Vec<Rc<Term>>),
+    /// Any other function of its operands.
+    Function(String, Vec<Rc<Term>>),
+}
+
+/// What a call calls.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Head {
+    /// An operator, by its name and the address of its definition: two declarations may have one name.
+    Operator(&'static str, usize),
+    /// The operator that a variable stands for.
+    Variable(usize),
+}
+
+impl Head {
+    /// The operator, if it is one of the table.
+    fn in_table(&self) -> Option<&'static OpDef> {
+        match self {
+            Head::Operator(name, address) => {
+                lookup(name).filter(|def| std::ptr::from_ref::<OpDef>(def) as usize == *address)
+            }
+            Head::Variable(_) => None,
+        }
+    }
+}
+
+/// An operator, as far as the normal form asks.
+#[derive(Debug, Clone)]
+struct Called {
+    head: Head,
+    /// It computes each element of its result from the elements at that place, and has no axes.
+    elementwise: bool,
+    /// It moves elements of its operands, or joins operands, and makes none.
+    moves: bool,
+    /// Two operands in any order, and any number of them in any grouping, over the real numbers.
+    unordered: bool,
+}
+
+impl Called {
+    fn operator(def: &'static OpDef) -> Called {
+        Called {
+            head: Head::Operator(def.name, std::ptr::from_ref(def) as usize),
+            elementwise: is_elementwise(def),
+            moves: is_movement(def),
+            unordered: matches!(def.name, "add" | "mul") && def.declared.is_none(),
+        }
+    }
+
+    fn variable(i: usize, choices: &[&'static OpDef]) -> Called {
+        Called {
+            head: Head::Variable(i),
+            elementwise: choices.iter().all(|def| is_elementwise(def)),
+            moves: choices.iter().all(|def| is_movement(def)),
+            unordered: false,
+        }
+    }
+}
+
+fn is_elementwise(def: &OpDef) -> bool {
+    def.traits.contains(OpTraits::ELEMENTWISE)
+        && !def.traits.contains(OpTraits::NONDETERMINISTIC)
+        && !def
+            .attrs
+            .iter()
+            .any(|attr| matches!(attr.kind, AttrKind::Axis(_) | AttrKind::Axes(_)))
+}
+
+/// Operators whose result consists of elements of their operands, each at a place that does not depend on elements.
+fn is_movement(def: &OpDef) -> bool {
+    def.declared.is_none()
+        && matches!(
+            def.name,
+            "transpose" | "reshape" | "squeeze" | "unsqueeze" | "flatten" | "slice" | "expand" | "concat"
+        )
+}
+
+impl Term {
+    /// The number of vertices; at most a little more than [`SIZE`].
+    fn size(&self) -> usize {
+        let mut out = 0;
+        let mut waiting = vec![self];
+        while let Some(term) = waiting.pop() {
+            out += 1;
+            if out > SIZE {
+                break;
+            }
+            match term {
+                Term::Tuple(parts) | Term::Function(_, parts) => waiting.extend(parts.iter().map(|p| &**p)),
+                Term::Call(_, operands, attrs) => waiting.extend(operands.iter().chain(attrs).map(|p| &**p)),
+                _ => {}
+            }
+        }
+        out
+    }
+}
+
+/// Makes terms in normal form.
+struct Maker {
+    /// The sides may differ by rounding.
+    real: bool,
+    /// The operators that terms call.
+    called: Vec<Called>,
+}
+
+impl Maker {
+    fn known(&self, head: &Head) -> Option<&Called> {
+        self.called.iter().find(|called| called.head == *head)
+    }
+
+    /// The normal form of a call; `None` if it is too large.
+    fn call(&mut self, called: Called, operands: Vec<Rc<Term>>, attrs: Vec<Rc<Term>>) -> Option<Rc<Term>> {
+        if self.known(&called.head).is_none() {
+            self.called.push(called.clone());
+        }
+        let mut operands = operands;
+        while operands.last().is_some_and(|last| **last == Term::Absent) {
+            operands.pop();
+        }
+        if let (Some("identity"), [one]) = (called.head.in_table().map(|def| def.name), operands.as_slice()) {
+            return Some(one.clone());
+        }
+        // A function of each element may be applied before the elements are moved.
+        if let ([one], true) = (operands.as_slice(), called.elementwise)
+            && let Term::Call(head, inside, places) = &**one
+            && let Some(moving) = self.known(head).filter(|c| c.moves).cloned()
+        {
+            // Only `concat` has several operands whose elements it moves.
+            let joins = moving.head.in_table().is_some_and(|def| def.name == "concat");
+            if joins || inside.len() == 1 {
+                let applied: Option<Vec<Rc<Term>>> = inside
+                    .iter()
+                    .map(|operand| self.call(called.clone(), vec![operand.clone()], attrs.clone()))
+                    .collect();
+                return self.call(moving, applied?, places.clone());
+            }
+        }
+        if self.real && called.unordered && operands.len() == 2 {
+            let mut all: Vec<Rc<Term>> = Vec::new();
+            for operand in &operands {
+                match &**operand {
+                    Term::Call(head, inside, _) if *head == called.head => all.extend(inside.iter().cloned()),
+                    _ => all.push(operand.clone()),
+                }
+            }
+            all.sort();
+            operands = all;
+        }
+        let out = Rc::new(Term::Call(called.head, operands, attrs));
+        (out.size() <= SIZE).then_some(out)
+    }
+}
+
+/// True if two outputs have the same elements in row-major order. An engine puts one in place of the other only where
+/// they have one type, so they are equal there. Inside a term that would not be enough: no engine compares types there.
+fn has_same_elements(a: &Term, b: &Term) -> bool {
+    let (inner_a, inner_b) = (without_views(a), without_views(b));
+    let is_view = !std::ptr::eq(inner_a, a) || !std::ptr::eq(inner_b, b);
+    is_view && without_kept_axes(inner_a) == without_kept_axes(inner_b)
+}
+
+/// The operand of views: of operators that change the shape and keep the order of elements.
+fn without_views(term: &Term) -> &Term {
+    let mut inner = term;
+    while let Term::Call(head, all, _) = inner
+        && let Some("reshape" | "squeeze" | "unsqueeze" | "flatten") = head.in_table().map(|def| def.name)
+        && let [one] = all.as_slice()
+    {
+        inner = one;
+    }
+    inner
+}
+
+/// A reduction without what it says about keeping axes: an axis of dimension 1 adds no elements.
+fn without_kept_axes(term: &Term) -> Term {
+    let mut out = term.clone();
+    if let Term::Call(head, _, attrs) = &mut out
+        && let Some(def) = head.in_table()
+        && def.name.starts_with("reduce_")
+        && let Some(attr) = def.attr_index("keepdims").and_then(|i| attrs.get_mut(i))
+    {
+        *attr = Rc::new(Term::Preset);
+    }
+    out
+}
+
+/// What is proved of a rule whose sides are one term; `None` if they are not, or if that is not known.
+///
+/// Outputs may differ by views only if `same_types`: at all instances that were tried, the sides have one type. Otherwise
+/// an engine that does not know the dimensions might put one in place of the other where their types differ.
+pub(super) fn prove(rule: &Rule, same_types: bool) -> Option<Coverage> {
+    let maker = Maker {
+        real: matches!(rule.class, Class::Real | Class::Approx(_)),
+        called: Vec::new(),
+    };
+    let (source, target) = Reader::sides(rule, maker)?;
+    let alike = source
+        .iter()
+        .zip(&target)
+        .all(|(a, b)| a == b || same_types && has_same_elements(a, b));
+    if source.len() != target.len() || !alike {
+        return None;
+    }
+    let mut ledger = Ledger::default();
+    for what in ["sizes", "ranks", "element types", "attributes"] {
+        ledger.add(what, Covers::Symbolic);
+    }
+    Some(Coverage {
+        forms: 1,
+        cases: 1,
+        any_rank: true,
+        rounded: false,
+        ranks: (0, 0),
+        ledger,
+        trail: Trail::default(),
+    })
+}
