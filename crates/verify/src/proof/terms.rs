@@ -9,6 +9,7 @@
 //! before elements are moved, and over the real numbers sums and products have no order. Outputs may differ by views,
 //! which keep the order of elements.
 
+mod expr;
 mod parts;
 mod read;
 #[cfg(test)]
@@ -32,7 +33,7 @@ enum Term {
     /// A variable of the rule.
     Variable(usize),
     /// Whatever the source binds to this name, or to this attribute of a rest.
-    Bound(String),
+    Bound(Key),
     /// A variable of a comprehension, by the number of those around it.
     Local(usize),
     /// A written value.
@@ -46,7 +47,55 @@ enum Term {
     /// A call of an operator.
     Call(Head, Vec<Rc<Term>>, Vec<Rc<Term>>),
     /// Any other function of its operands.
-    Function(String, Vec<Rc<Term>>),
+    Function(Function, Vec<Rc<Term>>),
+}
+
+/// What the source binds.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Key {
+    /// A name.
+    Name(String),
+    /// An attribute of a rest with this name.
+    OfRest(String, &'static str),
+    /// All attributes of an operator that a variable stands for, under the name of the rest.
+    Rest(String),
+    /// An attribute that the vertex with this number may have with any value.
+    Any(u32, &'static str),
+}
+
+/// A function that is no operator.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Function {
+    /// A list of its operands.
+    List,
+    /// A number of an element type.
+    Typed,
+    /// A part of several values.
+    Part(u32),
+    /// A field: `x.rank`.
+    Field(String),
+    /// `s[i]`
+    Element,
+    /// `s[i..j]`
+    Slice,
+    /// `i..j`
+    Range,
+    /// The second operand where the first holds, else the third.
+    When,
+    /// A comprehension: the body, what it goes over, and the condition.
+    For,
+    /// `a ++ b`
+    Concat,
+    /// `a in b`
+    In,
+    /// `a != b`
+    NotEqual,
+    /// True if an operand is given.
+    Given,
+    /// A function of conditions, by its name in their table.
+    Named(&'static str),
+    /// What an operator makes of one of its attributes, given all its operands and attributes.
+    Attribute(Head, &'static str),
 }
 
 /// What a call calls.

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::Term;
+use super::{Function, Term};
 use tautomer_op::{AttrDef, AttrKind, AttrValue, Default as Preset, OpDef, OpTraits, Semantics};
 use tautomer_tensor::{DType, Dim};
 
@@ -10,8 +10,8 @@ pub(super) fn value(value: AttrValue) -> Rc<Term> {
     Rc::new(Term::Value(value))
 }
 
-pub(super) fn function(name: impl Into<String>, parts: Vec<Rc<Term>>) -> Rc<Term> {
-    Rc::new(Term::Function(name.into(), parts))
+pub(super) fn function(function: Function, parts: Vec<Rc<Term>>) -> Rc<Term> {
+    Rc::new(Term::Function(function, parts))
 }
 
 pub(super) fn boolean(b: bool) -> Rc<Term> {
@@ -65,14 +65,14 @@ pub(super) fn has_call(term: &Term) -> bool {
 pub(super) fn part(term: &Rc<Term>, i: u32) -> Option<Rc<Term>> {
     match &**term {
         Term::Tuple(parts) => parts.get(i as usize).cloned(),
-        _ => Some(function(format!("part {i}"), vec![term.clone()])),
+        _ => Some(function(Function::Part(i), vec![term.clone()])),
     }
 }
 
 /// A number with an element type.
 pub(super) fn typed(number: Rc<Term>, dtype: Option<DType>) -> Rc<Term> {
     match dtype {
-        Some(dtype) => function("typed", vec![number, value(AttrValue::DType(dtype))]),
+        Some(dtype) => function(Function::Typed, vec![number, value(AttrValue::DType(dtype))]),
         None => number,
     }
 }
@@ -88,6 +88,6 @@ pub(super) fn list(items: Vec<Rc<Term>>) -> Rc<Term> {
         .collect();
     match ints {
         Some(ints) => value(AttrValue::Ints(ints)),
-        None => function("list", items),
+        None => function(Function::List, items),
     }
 }

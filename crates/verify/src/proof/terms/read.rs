@@ -1,22 +1,19 @@
-//! The text of a rule as terms: its source, its target, and the bodies of composite operators.
+//! The sides of a rule as terms, and the bodies of composite operators.
 
 use std::rc::Rc;
 
-use super::parts::{boolean, function, has_call, is_axes, is_function, list, part, preset, typed, value, written};
-use super::{Called, Maker, Term};
+use super::expr::DEPTH;
+use super::parts::{function, is_axes, is_function, list, part, preset, value, written};
+use super::{Called, Function, Key, Maker, Term};
 use tautomer_graph::composite_function;
-use tautomer_graph::term::{Reads, TermFunction, term_function};
-use tautomer_lang::ast::{Ast, Attrs, BinaryOp, Block, ExprId, ExprKind, LetNames, UnaryOp};
-use tautomer_op::{AttrDef, AttrKind, AttrValue, Default as Preset, OpDef, OperandKind, lookup};
+use tautomer_lang::ast::Ast;
+use tautomer_op::{AttrDef, AttrKind, AttrValue, Default as Preset, OpDef, OperandKind};
 use tautomer_rule::{AttrPattern, Item, ListItem, PatternId, PatternNode, ProjIndex, Rule};
 use tautomer_tensor::Dim;
 
-/// Limit on the depth of bodies within bodies and of expressions.
-const DEPTH: usize = 200;
-
 /// Attributes of the source that one name is bound to, or one attribute of a rest.
-struct Bound {
-    name: String,
+pub(super) struct Bound {
+    pub(super) key: Key,
     /// Some of them may be left out.
     optional: bool,
     /// All of them are single axes, which a match counts from the front.
@@ -30,25 +27,25 @@ type Outputs = Vec<Rc<Term>>;
 
 /// Reads both sides of a rule.
 pub(super) struct Reader<'a> {
-    rule: &'a Rule,
-    maker: Maker,
+    pub(super) rule: &'a Rule,
+    pub(super) maker: Maker,
     /// The attributes that the source binds, by name, or by rest and attribute.
-    bound: Vec<Bound>,
-    depth: usize,
+    pub(super) bound: Vec<Bound>,
+    pub(super) depth: usize,
 }
 
 /// The names in an expression.
-struct Names<'a> {
-    ast: &'a Ast,
-    values: Vec<(String, Rc<Term>)>,
+pub(super) struct Names<'a> {
+    pub(super) ast: &'a Ast,
+    pub(super) values: Vec<(String, Rc<Term>)>,
     /// The declared operators that may be called.
-    declared: &'a dyn Fn(&str) -> Option<&'static OpDef>,
+    pub(super) declared: &'a dyn Fn(&str) -> Option<&'static OpDef>,
     /// The number of comprehensions around the expression.
-    locals: usize,
+    pub(super) locals: usize,
 }
 
 impl Names<'_> {
-    fn get(&self, name: &str) -> Option<Rc<Term>> {
+    pub(super) fn get(&self, name: &str) -> Option<Rc<Term>> {
         let found = self.values.iter().rev().find(|(own, _)| own == name);
         found.map(|(_, value)| value.clone())
     }
@@ -110,7 +107,7 @@ impl<'a> Reader<'a> {
                     }
                 }
                 PatternNode::CallOf { rest: Some(rest), .. } => self.bound.push(Bound {
-                    name: format!("..{rest}"),
+                    key: Key::Rest(rest.to_string()),
                     optional: false,
                     axis: false,
                     places: Vec::new(),
@@ -144,7 +141,7 @@ impl<'a> Reader<'a> {
                 } => {
                     let operands: Vec<Rc<Term>> = operands.iter().map(one).collect::<Option<_>>()?;
                     let attrs = match rest {
-                        Some(rest) => Rc::new(Term::Bound(format!("..{rest}"))),
+                        Some(rest) => Rc::new(Term::Bound(Key::Rest(rest.to_string()))),
                         None => Rc::new(Term::Preset),
                     };
                     self.apply_variable(*variable, operands, attrs)?
@@ -175,14 +172,14 @@ impl<'a> Reader<'a> {
         let is_list = matches!(pattern, AttrPattern::List(_));
         let axis = matches!(declared.kind, AttrKind::Axis(_)) || is_list && is_axes(declared);
         let place = (def.name, declared.name);
-        let mut add = |key: String| match self.bound.iter_mut().find(|own| own.name == key) {
+        let mut add = |key: Key| match self.bound.iter_mut().find(|own| own.key == key) {
             Some(own) => {
                 own.optional |= optional;
                 own.axis &= axis;
                 own.places.push(place);
             }
             None => self.bound.push(Bound {
-                name: key,
+                key,
                 optional,
                 axis,
                 places: vec![place],
@@ -190,17 +187,17 @@ impl<'a> Reader<'a> {
         };
         match pattern {
             AttrPattern::Bind(name) => {
-                add(name.to_string());
-                let term = Rc::new(Term::Bound(name.to_string()));
+                add(Key::Name(name.to_string()));
+                let term = Rc::new(Term::Bound(Key::Name(name.to_string())));
                 names.values.push((name.to_string(), term));
             }
-            AttrPattern::Rest(rest) => add(format!("{rest}.{}", declared.name)),
-            AttrPattern::Any => add(format!("#{}.{}", at.0, declared.name)),
+            AttrPattern::Rest(rest) => add(Key::OfRest(rest.to_string(), declared.name)),
+            AttrPattern::Any => add(Key::Any(at.0, declared.name)),
             AttrPattern::List(items) => {
                 for item in items {
                     if let ListItem::Bind(name) = item {
-                        add(name.to_string());
-                        let term = Rc::new(Term::Bound(name.to_string()));
+                        add(Key::Name(name.to_string()));
+                        let term = Rc::new(Term::Bound(Key::Name(name.to_string())));
                         names.values.push((name.to_string(), term));
                     }
                 }
@@ -217,19 +214,19 @@ impl<'a> Reader<'a> {
         pattern: &AttrPattern,
         names: &mut Names<'_>,
     ) -> Option<Rc<Term>> {
-        let bound = |key: String| Rc::new(Term::Bound(key));
+        let bound = |key: Key| Rc::new(Term::Bound(key));
         Some(match pattern {
             AttrPattern::Value(v) => written(declared, value(v.clone())),
             AttrPattern::Default => preset(declared),
-            AttrPattern::Any => bound(format!("#{}.{}", at.0, declared.name)),
-            AttrPattern::Bind(name) => bound(name.to_string()),
-            AttrPattern::Rest(rest) => bound(format!("{rest}.{}", declared.name)),
+            AttrPattern::Any => bound(Key::Any(at.0, declared.name)),
+            AttrPattern::Bind(name) => bound(Key::Name(name.to_string())),
+            AttrPattern::Rest(rest) => bound(Key::OfRest(rest.to_string(), declared.name)),
             AttrPattern::List(items) => {
                 let items: Option<Vec<Rc<Term>>> = items
                     .iter()
                     .map(|item| match item {
                         ListItem::Int(n) => Some(value(AttrValue::int(*n))),
-                        ListItem::Bind(name) => Some(bound(name.to_string())),
+                        ListItem::Bind(name) => Some(bound(Key::Name(name.to_string()))),
                         ListItem::Any => None,
                     })
                     .collect();
@@ -240,7 +237,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    fn apply_variable(&mut self, i: usize, operands: Vec<Rc<Term>>, attrs: Rc<Term>) -> Option<Rc<Term>> {
+    pub(super) fn apply_variable(&mut self, i: usize, operands: Vec<Rc<Term>>, attrs: Rc<Term>) -> Option<Rc<Term>> {
         let choices = &self.rule.operators.get(i)?.choices;
         if choices.iter().any(|def| !is_function(def)) {
             return None;
@@ -249,7 +246,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A call, or the body of the operator; a match has the attributes of a call of the source as inference leaves them.
-    fn apply(
+    pub(super) fn apply(
         &mut self,
         def: &'static OpDef,
         operands: Vec<Rc<Term>>,
@@ -282,7 +279,7 @@ impl<'a> Reader<'a> {
                 attr.clone()
             } else if def.canonical.is_some() || is_axes(declared) && !self.is_counted_from_front(def, declared, attr) {
                 let all = operands.iter().chain(&attrs).cloned().collect();
-                function(format!("{} in {}", declared.name, def.name), all)
+                function(Function::Attribute(Called::operator(def).head, declared.name), all)
             } else {
                 attr.clone()
             };
@@ -300,248 +297,13 @@ impl<'a> Reader<'a> {
         out
     }
 
-    fn block(&mut self, block: &Block, names: &mut Names<'_>) -> Option<Rc<Term>> {
-        let before = names.values.len();
-        for definition in &block.lets {
-            let term = self.expr(definition.value, names)?;
-            match &definition.names {
-                LetNames::One(name) => names.values.push((name.name.to_string(), term)),
-                LetNames::Tuple(all) => {
-                    for (i, name) in all.iter().enumerate() {
-                        let part = part(&term, u32::try_from(i).ok()?)?;
-                        names.values.push((name.name.to_string(), part));
-                    }
-                }
-            }
-        }
-        let out = self.expr(block.result, names);
-        names.values.truncate(before);
-        out
-    }
-
-    fn exprs(&mut self, ids: &[ExprId], names: &mut Names<'_>) -> Option<Vec<Rc<Term>>> {
-        ids.iter().map(|&id| self.expr(id, names)).collect()
-    }
-
-    fn expr(&mut self, id: ExprId, names: &mut Names<'_>) -> Option<Rc<Term>> {
-        self.depth += 1;
-        if self.depth > DEPTH {
-            return None;
-        }
-        let out = self.expr_here(id, names);
-        self.depth -= 1;
-        // What an operator fills in is known to that operator alone.
-        out.filter(|term| **term != Term::Preset)
-    }
-
-    fn expr_here(&mut self, id: ExprId, names: &mut Names<'_>) -> Option<Rc<Term>> {
-        let ast = names.ast;
-        Some(match ast.kind(id) {
-            ExprKind::Int { value: n, suffix } => {
-                let n = value(AttrValue::int(i64::try_from(*n).ok()?));
-                typed(n, *suffix)
-            }
-            ExprKind::Float { value: v, suffix } => typed(value(AttrValue::float(*v)), *suffix),
-            ExprKind::Bool(b) => boolean(*b),
-            ExprKind::Str(text) => value(AttrValue::str(text)),
-            ExprKind::Name(name) => match names.get(name) {
-                Some(term) => term,
-                None if &**name == "none" => Rc::new(Term::Absent),
-                None => value(AttrValue::DType(name.parse().ok()?)),
-            },
-            ExprKind::List(items) => list(self.exprs(items, names)?),
-            ExprKind::Tuple(items) => Rc::new(Term::Tuple(self.exprs(items, names)?)),
-            ExprKind::Project { base, index } => part(&self.expr(*base, names)?, *index)?,
-            ExprKind::Field { base, name } => {
-                let base = self.expr(*base, names)?;
-                function(format!("field {}", name.as_str()), vec![base])
-            }
-            ExprKind::Index { base, index } => {
-                let (base, index) = (self.expr(*base, names)?, self.expr(*index, names)?);
-                match (&*base, &*index) {
-                    (Term::Function(name, items), Term::Value(AttrValue::Int(Dim::Const(i)))) if name == "list" => {
-                        items.get(usize::try_from(*i).ok()?)?.clone()
-                    }
-                    // No function has these names: `index(s, c)` is another one.
-                    _ => function("element of", vec![base, index]),
-                }
-            }
-            ExprKind::Slice { base, start, end } => {
-                let base = self.expr(*base, names)?;
-                let start = self.optional(*start, names)?;
-                let end = self.optional(*end, names)?;
-                function("part from to", vec![base, start, end])
-            }
-            ExprKind::Range { start, end } => {
-                let start = self.optional(*start, names)?;
-                let end = self.optional(*end, names)?;
-                function("from to", vec![start, end])
-            }
-            ExprKind::Unary { op, operand } => {
-                let operand = self.expr(*operand, names)?;
-                match (op, &*operand) {
-                    (UnaryOp::Not, Term::Value(AttrValue::Bool(b))) => boolean(!b),
-                    _ => self.apply(lookup(op.operator())?, vec![operand], Vec::new(), false)?,
-                }
-            }
-            ExprKind::Binary { op, lhs, rhs } => {
-                let (lhs, rhs) = (self.expr(*lhs, names)?, self.expr(*rhs, names)?);
-                self.binary(*op, lhs, rhs)?
-            }
-            ExprKind::When { cond, then, otherwise } => {
-                let cond = self.expr(*cond, names)?;
-                match &*cond {
-                    Term::Value(AttrValue::Bool(true)) => self.block(then, names)?,
-                    Term::Value(AttrValue::Bool(false)) => self.block(otherwise, names)?,
-                    _ => {
-                        let (then, otherwise) = (self.block(then, names)?, self.block(otherwise, names)?);
-                        if then == otherwise {
-                            then
-                        } else {
-                            function("when", vec![cond, then, otherwise])
-                        }
-                    }
-                }
-            }
-            ExprKind::Comprehension { body, var, iter, cond } => {
-                let iter = self.expr(*iter, names)?;
-                names.locals += 1;
-                let local = Rc::new(Term::Local(names.locals));
-                names.values.push((var.as_str().to_owned(), local));
-                let body = self.expr(*body, names);
-                let cond = self.optional(*cond, names);
-                names.values.pop();
-                names.locals -= 1;
-                function("for", vec![body?, iter, cond?])
-            }
-            ExprKind::Call {
-                callee,
-                quoted,
-                args,
-                attrs,
-            } => {
-                let operands = self.exprs(args, names)?;
-                self.call(callee.as_str(), *quoted, operands, attrs.as_deref(), names)?
-            }
-            ExprKind::Positional(_) | ExprKind::Wildcard | ExprKind::If { .. } => return None,
-        })
-    }
-
-    fn optional(&mut self, id: Option<ExprId>, names: &mut Names<'_>) -> Option<Rc<Term>> {
-        match id {
-            Some(id) => self.expr(id, names),
-            None => Some(Rc::new(Term::Absent)),
-        }
-    }
-
-    fn binary(&mut self, op: BinaryOp, lhs: Rc<Term>, rhs: Rc<Term>) -> Option<Rc<Term>> {
-        let known = |term: &Rc<Term>| match &**term {
-            Term::Value(AttrValue::Bool(b)) => Some(*b),
-            _ => None,
-        };
-        // Words and booleans that are written are equal if they are written alike.
-        let word = |term: &Rc<Term>| matches!(&**term, Term::Value(AttrValue::Bool(_) | AttrValue::Str(_)));
-        match op {
-            BinaryOp::And | BinaryOp::Or => match (known(&lhs), known(&rhs)) {
-                (Some(a), Some(b)) => return Some(boolean(if op == BinaryOp::And { a && b } else { a || b })),
-                // The operand that is not known is not looked at.
-                (Some(a), None) if a == (op == BinaryOp::Or) => return Some(boolean(a)),
-                _ => {}
-            },
-            BinaryOp::Eq if word(&lhs) && word(&rhs) => return Some(boolean(lhs == rhs)),
-            BinaryOp::Ne if word(&lhs) && word(&rhs) => return Some(boolean(lhs != rhs)),
-            _ => {}
-        }
-        match op {
-            BinaryOp::Concat => Some(function("++", vec![lhs, rhs])),
-            BinaryOp::In => Some(function("in", vec![lhs, rhs])),
-            BinaryOp::Ne => Some(function("!=", vec![lhs, rhs])),
-            // Which operator these stand for depends on element types.
-            BinaryOp::BitAnd | BinaryOp::BitOr | BinaryOp::BitXor => None,
-            _ => self.apply(lookup(op.operator()?)?, vec![lhs, rhs], Vec::new(), false),
-        }
-    }
-
-    /// A call in an expression.
-    fn call(
-        &mut self,
-        name: &str,
-        quoted: bool,
-        operands: Vec<Rc<Term>>,
-        given: Option<&Attrs>,
-        names: &mut Names<'_>,
-    ) -> Option<Rc<Term>> {
-        if let ("given", [operand]) = (name, operands.as_slice()) {
-            return match &**operand {
-                Term::Absent => Some(boolean(false)),
-                Term::Value(_) | Term::Call(..) => Some(boolean(true)),
-                Term::Function(name, _) if name == "list" => Some(boolean(true)),
-                // A variable matches an operand that is left out as well.
-                _ => Some(function("given", operands)),
-            };
-        }
-        let rest = given.and_then(|g| g.rest.as_ref());
-        if let Some(i) = self.rule.operators.iter().position(|v| *v.name == *name)
-            && std::ptr::eq(names.ast, &*self.rule.ast)
-        {
-            if given.is_some_and(|g| !g.entries.is_empty()) {
-                return None;
-            }
-            let attrs = match rest {
-                Some(rest) => format!("..{}", rest.as_str()),
-                None => return self.apply_variable(i, operands, Rc::new(Term::Preset)),
-            };
-            // The attributes of a variable operator fit no other one.
-            self.bound.iter().find(|own| own.name == attrs)?;
-            return self.apply_variable(i, operands, Rc::new(Term::Bound(attrs)));
-        }
-        let def = match (names.declared)(name) {
-            None if !quoted => lookup(name),
-            found => found,
-        };
-        let Some(def) = def else {
-            // Whether an operand is known ahead of time depends on how it is computed.
-            let looks = |f: &TermFunction| f.reads == Reads::Elements || f.name == "is_static";
-            let f = term_function(name).filter(|_| given.is_none())?;
-            let hidden = looks(f) && operands.iter().any(|operand| has_call(operand));
-            return (!hidden).then(|| function(name, operands));
-        };
-        let entries = given.map_or(&[][..], |g| &g.entries);
-        if entries
-            .iter()
-            .any(|e| !def.attrs.iter().any(|d| d.name == e.name.as_str()))
-        {
-            return None;
-        }
-        if rest.is_some_and(|rest| self.bound.iter().any(|own| own.name == format!("..{}", rest.as_str()))) {
-            return None;
-        }
-        let mut attrs = Vec::with_capacity(def.attrs.len());
-        for declared in def.attrs {
-            let entry = entries.iter().find(|e| e.name.as_str() == declared.name);
-            let key = rest.map(|rest| format!("{}.{}", rest.as_str(), declared.name));
-            let inherited = key.filter(|key| self.bound.iter().any(|own| own.name == **key));
-            let term = match (entry, inherited) {
-                (Some(entry), _) => written(declared, self.expr(entry.value, names)?),
-                (None, Some(key)) => Rc::new(Term::Bound(key)),
-                (None, None) => preset(declared),
-            };
-            // Where the source leaves it out, this operator would fill in a default.
-            if declared.default != Preset::None && self.may_be_absent(&term) {
-                return None;
-            }
-            attrs.push(if *term == Term::Absent { preset(declared) } else { term });
-        }
-        self.apply(def, operands, attrs, false)
-    }
-
     /// True for axes that stay as they are: those of a match, and written numbers that are not negative.
     fn is_counted_from_front(&self, def: &OpDef, declared: &AttrDef, axes: &Term) -> bool {
         let at_front = |d: &Dim| d.as_const().is_some_and(|n| n >= 0);
         match axes {
             Term::Bound(key) => self.bound.iter().any(|own| {
                 let is_same = own.places.contains(&(def.name, declared.name));
-                own.name == *key && (is_same || own.axis && matches!(declared.kind, AttrKind::Axis(_)))
+                own.key == *key && (is_same || own.axis && matches!(declared.kind, AttrKind::Axis(_)))
             }),
             Term::Value(AttrValue::Int(d)) => at_front(d),
             Term::Value(AttrValue::Ints(list)) => list.iter().all(at_front) && list.is_sorted(),
@@ -549,10 +311,10 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn may_be_absent(&self, term: &Term) -> bool {
+    pub(super) fn may_be_absent(&self, term: &Term) -> bool {
         match term {
-            Term::Bound(key) => self.bound.iter().any(|own| own.name == *key && own.optional),
-            Term::Function(name, _) => matches!(name.as_str(), "when" | "element of"),
+            Term::Bound(key) => self.bound.iter().any(|own| own.key == *key && own.optional),
+            Term::Function(Function::When | Function::Element, _) => true,
             _ => false,
         }
     }

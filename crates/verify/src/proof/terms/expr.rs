@@ -1,0 +1,256 @@
+//! Expressions and blocks of a rule as terms.
+
+use std::rc::Rc;
+
+use super::parts::{boolean, function, has_call, list, part, preset, typed, value, written};
+use super::read::{Names, Reader};
+use super::{Function, Key, Term};
+use tautomer_graph::term::{Reads, TermFunction, term_function};
+use tautomer_lang::ast::{Attrs, BinaryOp, Block, ExprId, ExprKind, LetNames, UnaryOp};
+use tautomer_op::{AttrValue, Default as Preset, lookup};
+use tautomer_tensor::Dim;
+
+/// Limit on the depth of bodies within bodies and of expressions.
+pub(super) const DEPTH: usize = 200;
+
+impl Reader<'_> {
+    /// The value of a block.
+    pub(super) fn block(&mut self, block: &Block, names: &mut Names<'_>) -> Option<Rc<Term>> {
+        let before = names.values.len();
+        for definition in &block.lets {
+            let term = self.expr(definition.value, names)?;
+            match &definition.names {
+                LetNames::One(name) => names.values.push((name.name.to_string(), term)),
+                LetNames::Tuple(all) => {
+                    for (i, name) in all.iter().enumerate() {
+                        let part = part(&term, u32::try_from(i).ok()?)?;
+                        names.values.push((name.name.to_string(), part));
+                    }
+                }
+            }
+        }
+        let out = self.expr(block.result, names);
+        names.values.truncate(before);
+        out
+    }
+
+    fn exprs(&mut self, ids: &[ExprId], names: &mut Names<'_>) -> Option<Vec<Rc<Term>>> {
+        ids.iter().map(|&id| self.expr(id, names)).collect()
+    }
+
+    /// The value of an expression; `None` if it is not read here.
+    pub(super) fn expr(&mut self, id: ExprId, names: &mut Names<'_>) -> Option<Rc<Term>> {
+        self.depth += 1;
+        if self.depth > DEPTH {
+            return None;
+        }
+        let out = self.expr_here(id, names);
+        self.depth -= 1;
+        // What an operator fills in is known to that operator alone.
+        out.filter(|term| **term != Term::Preset)
+    }
+
+    fn expr_here(&mut self, id: ExprId, names: &mut Names<'_>) -> Option<Rc<Term>> {
+        let ast = names.ast;
+        Some(match ast.kind(id) {
+            ExprKind::Int { value: n, suffix } => {
+                let n = value(AttrValue::int(i64::try_from(*n).ok()?));
+                typed(n, *suffix)
+            }
+            ExprKind::Float { value: v, suffix } => typed(value(AttrValue::float(*v)), *suffix),
+            ExprKind::Bool(b) => boolean(*b),
+            ExprKind::Str(text) => value(AttrValue::str(text)),
+            ExprKind::Name(name) => match names.get(name) {
+                Some(term) => term,
+                None if &**name == "none" => Rc::new(Term::Absent),
+                None => value(AttrValue::DType(name.parse().ok()?)),
+            },
+            ExprKind::List(items) => list(self.exprs(items, names)?),
+            ExprKind::Tuple(items) => Rc::new(Term::Tuple(self.exprs(items, names)?)),
+            ExprKind::Project { base, index } => part(&self.expr(*base, names)?, *index)?,
+            ExprKind::Field { base, name } => {
+                let base = self.expr(*base, names)?;
+                function(Function::Field(name.as_str().to_owned()), vec![base])
+            }
+            ExprKind::Index { base, index } => {
+                let (base, index) = (self.expr(*base, names)?, self.expr(*index, names)?);
+                match (&*base, &*index) {
+                    (Term::Function(Function::List, items), Term::Value(AttrValue::Int(Dim::Const(i)))) => {
+                        items.get(usize::try_from(*i).ok()?)?.clone()
+                    }
+                    _ => function(Function::Element, vec![base, index]),
+                }
+            }
+            ExprKind::Slice { base, start, end } => {
+                let base = self.expr(*base, names)?;
+                let start = self.optional(*start, names)?;
+                let end = self.optional(*end, names)?;
+                function(Function::Slice, vec![base, start, end])
+            }
+            ExprKind::Range { start, end } => {
+                let start = self.optional(*start, names)?;
+                let end = self.optional(*end, names)?;
+                function(Function::Range, vec![start, end])
+            }
+            ExprKind::Unary { op, operand } => {
+                let operand = self.expr(*operand, names)?;
+                match (op, &*operand) {
+                    (UnaryOp::Not, Term::Value(AttrValue::Bool(b))) => boolean(!b),
+                    _ => self.apply(lookup(op.operator())?, vec![operand], Vec::new(), false)?,
+                }
+            }
+            ExprKind::Binary { op, lhs, rhs } => {
+                let (lhs, rhs) = (self.expr(*lhs, names)?, self.expr(*rhs, names)?);
+                self.binary(*op, lhs, rhs)?
+            }
+            ExprKind::When { cond, then, otherwise } => {
+                let cond = self.expr(*cond, names)?;
+                match &*cond {
+                    Term::Value(AttrValue::Bool(true)) => self.block(then, names)?,
+                    Term::Value(AttrValue::Bool(false)) => self.block(otherwise, names)?,
+                    _ => {
+                        let (then, otherwise) = (self.block(then, names)?, self.block(otherwise, names)?);
+                        if then == otherwise {
+                            then
+                        } else {
+                            function(Function::When, vec![cond, then, otherwise])
+                        }
+                    }
+                }
+            }
+            ExprKind::Comprehension { body, var, iter, cond } => {
+                let iter = self.expr(*iter, names)?;
+                names.locals += 1;
+                let local = Rc::new(Term::Local(names.locals));
+                names.values.push((var.as_str().to_owned(), local));
+                let body = self.expr(*body, names);
+                let cond = self.optional(*cond, names);
+                names.values.pop();
+                names.locals -= 1;
+                function(Function::For, vec![body?, iter, cond?])
+            }
+            ExprKind::Call {
+                callee,
+                quoted,
+                args,
+                attrs,
+            } => {
+                let operands = self.exprs(args, names)?;
+                self.call(callee.as_str(), *quoted, operands, attrs.as_deref(), names)?
+            }
+            ExprKind::Positional(_) | ExprKind::Wildcard | ExprKind::If { .. } => return None,
+        })
+    }
+
+    fn optional(&mut self, id: Option<ExprId>, names: &mut Names<'_>) -> Option<Rc<Term>> {
+        match id {
+            Some(id) => self.expr(id, names),
+            None => Some(Rc::new(Term::Absent)),
+        }
+    }
+
+    fn binary(&mut self, op: BinaryOp, lhs: Rc<Term>, rhs: Rc<Term>) -> Option<Rc<Term>> {
+        let known = |term: &Rc<Term>| match &**term {
+            Term::Value(AttrValue::Bool(b)) => Some(*b),
+            _ => None,
+        };
+        // Words and booleans that are written are equal if they are written alike.
+        let word = |term: &Rc<Term>| matches!(&**term, Term::Value(AttrValue::Bool(_) | AttrValue::Str(_)));
+        match op {
+            BinaryOp::And | BinaryOp::Or => match (known(&lhs), known(&rhs)) {
+                (Some(a), Some(b)) => return Some(boolean(if op == BinaryOp::And { a && b } else { a || b })),
+                // The operand that is not known is not looked at.
+                (Some(a), None) if a == (op == BinaryOp::Or) => return Some(boolean(a)),
+                _ => {}
+            },
+            BinaryOp::Eq if word(&lhs) && word(&rhs) => return Some(boolean(lhs == rhs)),
+            BinaryOp::Ne if word(&lhs) && word(&rhs) => return Some(boolean(lhs != rhs)),
+            _ => {}
+        }
+        match op {
+            BinaryOp::Concat => Some(function(Function::Concat, vec![lhs, rhs])),
+            BinaryOp::In => Some(function(Function::In, vec![lhs, rhs])),
+            BinaryOp::Ne => Some(function(Function::NotEqual, vec![lhs, rhs])),
+            // Which operator these stand for depends on element types.
+            BinaryOp::BitAnd | BinaryOp::BitOr | BinaryOp::BitXor => None,
+            _ => self.apply(lookup(op.operator()?)?, vec![lhs, rhs], Vec::new(), false),
+        }
+    }
+
+    /// A call in an expression.
+    fn call(
+        &mut self,
+        name: &str,
+        quoted: bool,
+        operands: Vec<Rc<Term>>,
+        given: Option<&Attrs>,
+        names: &mut Names<'_>,
+    ) -> Option<Rc<Term>> {
+        if let ("given", [operand]) = (name, operands.as_slice()) {
+            return match &**operand {
+                Term::Absent => Some(boolean(false)),
+                Term::Value(_) | Term::Call(..) => Some(boolean(true)),
+                Term::Function(Function::List, _) => Some(boolean(true)),
+                // A variable matches an operand that is left out as well.
+                _ => Some(function(Function::Given, operands)),
+            };
+        }
+        let rest = given.and_then(|g| g.rest.as_ref());
+        if let Some(i) = self.rule.operators.iter().position(|v| *v.name == *name)
+            && std::ptr::eq(names.ast, &*self.rule.ast)
+        {
+            if given.is_some_and(|g| !g.entries.is_empty()) {
+                return None;
+            }
+            let attrs = match rest {
+                Some(rest) => Key::Rest(rest.as_str().to_owned()),
+                None => return self.apply_variable(i, operands, Rc::new(Term::Preset)),
+            };
+            // The attributes of a variable operator fit no other one.
+            self.bound.iter().find(|own| own.key == attrs)?;
+            return self.apply_variable(i, operands, Rc::new(Term::Bound(attrs)));
+        }
+        let def = match (names.declared)(name) {
+            None if !quoted => lookup(name),
+            found => found,
+        };
+        let Some(def) = def else {
+            // Whether an operand is known ahead of time depends on how it is computed.
+            let looks = |f: &TermFunction| f.reads == Reads::Elements || f.name == "is_static";
+            let f = term_function(name).filter(|_| given.is_none())?;
+            let hidden = looks(f) && operands.iter().any(|operand| has_call(operand));
+            return (!hidden).then(|| function(Function::Named(f.name), operands));
+        };
+        let entries = given.map_or(&[][..], |g| &g.entries);
+        if entries
+            .iter()
+            .any(|e| !def.attrs.iter().any(|d| d.name == e.name.as_str()))
+        {
+            return None;
+        }
+        if rest.is_some_and(|rest| {
+            self.bound
+                .iter()
+                .any(|own| own.key == Key::Rest(rest.as_str().to_owned()))
+        }) {
+            return None;
+        }
+        let mut attrs = Vec::with_capacity(def.attrs.len());
+        for declared in def.attrs {
+            let entry = entries.iter().find(|e| e.name.as_str() == declared.name);
+            let key = rest.map(|rest| Key::OfRest(rest.as_str().to_owned(), declared.name));
+            let inherited = key.filter(|key| self.bound.iter().any(|own| own.key == *key));
+            let term = match (entry, inherited) {
+                (Some(entry), _) => written(declared, self.expr(entry.value, names)?),
+                (None, Some(key)) => Rc::new(Term::Bound(key)),
+                (None, None) => preset(declared),
+            };
+            // Where the source leaves it out, this operator would fill in a default.
+            if declared.default != Preset::None && self.may_be_absent(&term) {
+                return None;
+            }
+            attrs.push(if *term == Term::Absent { preset(declared) } else { term });
+        }
+        self.apply(def, operands, attrs, false)
+    }
+}
