@@ -197,13 +197,3 @@ fn normalizer<S: System>(e: &Eval<'_, S>) -> Out<S> {
         Ok(texts.next().unwrap_or_default())
     })?)])
 }
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn texts_are_cut_at_most_so_often() {
-        assert_eq!(super::parts(" a  b c ", "", 1), ["a", "b c "]);
-        assert_eq!(super::parts("", "", 9), Vec::<String>::new());
-        assert_eq!(super::parts("a..b", ".", 1), ["a", ".b"]);
-    }
-}
