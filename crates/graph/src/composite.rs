@@ -206,17 +206,7 @@ pub fn expand_composites(graph: &mut Graph, expand: &dyn Fn(&OpDef) -> bool) -> 
         for (v, def, attrs) in found {
             let operands = graph.pred(v);
             let new = inline(graph, def, &operands, &attrs)?;
-            let (name, span, rules) = {
-                let old = graph.vertex(v);
-                (old.name.clone(), old.span, old.rules.clone())
-            };
-            graph.replace_uses(v, new);
-            let vertex = graph.vertex_mut(new);
-            if vertex.name.is_none() && matches!(vertex.node, Node::Call { .. }) {
-                vertex.name = name;
-                vertex.span = span;
-                vertex.rules = rules;
-            }
+            graph.replace_call(v, new);
             count += 1;
         }
         graph.retain_reachable();

@@ -405,6 +405,20 @@ impl Graph {
         uses.into_iter().map(|(_, user, _)| user).collect()
     }
 
+    /// Makes every user of the call `old` use `new` instead, which gets its name, its place in the source text and the
+    /// rules that made it, unless it has a name.
+    pub fn replace_call(&mut self, old: VertexId, new: VertexId) {
+        let call = &self.vertices[old];
+        let (name, span, rules) = (call.name.clone(), call.span, call.rules.clone());
+        self.replace_uses(old, new);
+        let vertex = &mut self.vertices[new];
+        if vertex.name.is_none() && matches!(vertex.node, Node::Call { .. }) {
+            vertex.name = name;
+            vertex.span = span;
+            vertex.rules = rules;
+        }
+    }
+
     /// The vertices that use `v`, most recently added first; one that uses it twice occurs twice.
     pub fn users(&self, v: VertexId) -> impl Iterator<Item = VertexId> + '_ {
         self.vertices.neighbors_directed(v, Direction::Outgoing)

@@ -2,6 +2,7 @@
 
 mod control;
 mod declared;
+mod gathers;
 mod layers;
 
 use proptest::prelude::*;

@@ -9,6 +9,7 @@ mod declared;
 mod emit;
 mod extents;
 mod flow;
+mod gathers;
 mod names;
 mod scalars;
 
@@ -270,13 +271,24 @@ fn fit(graph: &Graph, opset: i64) -> Result<(Graph, Vec<Failing>), Diagnostics> 
     let mut failing = loop {
         let mut composites: HashSet<&str> = HashSet::new();
         let mut failing: Vec<Failing> = Vec::new();
-        for (v, def, attrs) in known_calls(&graph) {
-            let Err(reason) = renders(&graph, v, def, &attrs, opset) else {
+        let mut moved = false;
+        for (v, def, attrs) in known_calls(&graph).collect::<Vec<_>>() {
+            let Err(mut reason) = renders(&graph, v, def, &attrs, opset) else {
                 continue;
             };
             if def.composite_body().is_some() && !expanded.contains(def.name) {
                 composites.insert(def.name);
                 continue;
+            }
+            if def.moves().is_some() && onnx_name(def).is_none() {
+                match gathers::gathered(&mut graph, v, def, &attrs) {
+                    Ok(new) => {
+                        graph.replace_call(v, new);
+                        moved = true;
+                        continue;
+                    }
+                    Err(e) => reason = format!("{reason}, and gathers cannot express the call: {e}"),
+                }
             }
             let from = opset.max(OLDEST - 1) + 1;
             failing.push(Failing {
@@ -285,6 +297,10 @@ fn fit(graph: &Graph, opset: i64) -> Result<(Graph, Vec<Failing>), Diagnostics> 
                 needed: (from..=NEWEST).find(|&newer| renders(&graph, v, def, &attrs, newer).is_ok()),
                 reason,
             });
+        }
+        if moved {
+            graph.retain_reachable();
+            continue;
         }
         if composites.is_empty() {
             break failing;

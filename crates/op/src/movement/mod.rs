@@ -9,6 +9,7 @@ mod apply;
 mod decide;
 mod index;
 mod plan;
+mod reads;
 
 pub use apply::maps;
 pub(crate) use apply::{evaluate, known};
@@ -17,6 +18,7 @@ pub use index::Index;
 pub(crate) use index::counted;
 use plan::Spot;
 pub use plan::{Part, Plan};
+pub use reads::{Group, ReadPlaces, Reads};
 
 use tautomer_tensor::Dim;
 

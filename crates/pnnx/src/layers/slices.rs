@@ -1,6 +1,6 @@
 //! Layers that select and split parts of axes.
 
-use super::{Args, read, read_by, write_by};
+use super::{Args, read, read_by, write, write_by};
 use crate::export::{Call, Exporter, Line, tuple};
 use crate::import::{Done, Host, Importer, Val, axis_of, element, unknown};
 use crate::{ElementType, NO_END};
@@ -21,7 +21,10 @@ rows! {
     })
     .writes(&[write_by("gather", selected)]),
     read_by("torch.narrow", "input dim start length", |i, a| i.narrow(a)),
-    read_by("torch.roll", "input shifts dims", |i, a| i.roll(a)),
+    read("torch.roll aten::roll", "input shifts dims",
+        "when given(dims) && len(dims) > 0 { roll(input) {shifts = shifts, axes = dims} }
+         else { roll(input) {shifts = shifts} }")
+        .writes(&[write("roll", "input shifts=shifts axes=dims")]),
     read_by("torch.diff", "input n dim prepend append", |i, a| i.differences(a)).positional("aten::diff"),
 }
 
@@ -168,52 +171,6 @@ impl Importer<'_> {
             step: 1,
         };
         let v = self.cut(x.v, &[cut])?;
-        self.one(v, x.element)
-    }
-
-    fn roll(&mut self, args: &Args<'_>) -> Done<Vec<Val>> {
-        let (x, shape) = self.real_operand(args)?;
-        let (Some(shifts), Some(dims)) = (args.param("shifts").const_ints(), args.param("dims").const_ints()) else {
-            return unknown("the shifts are unknown");
-        };
-        if dims.len() != shifts.len() {
-            return unknown("it rolls over all elements at once");
-        }
-        let mut v = x.v;
-        for (&shift, &dim) in shifts.iter().zip(&dims) {
-            let axis = axis_of(dim, shape.len())?;
-            let Some(length) = element(&shape, axis, "the shape")?.as_const() else {
-                return unknown("a dimension is unknown");
-            };
-            let at = if length == 0 {
-                0
-            } else {
-                shift.wrapping_neg().rem_euclid(length)
-            };
-            if at == 0 {
-                continue;
-            }
-            let zero = Dim::Const(0);
-            let tail = self.cut(
-                v,
-                &[Cut {
-                    axis,
-                    start: Dim::Const(at),
-                    end: Dim::Const(NO_END),
-                    step: 1,
-                }],
-            )?;
-            let head = self.cut(
-                v,
-                &[Cut {
-                    axis,
-                    start: zero,
-                    end: Dim::Const(at),
-                    step: 1,
-                }],
-            )?;
-            v = self.call("concat", &[tail, head], &[("axis", AttrValue::int(axis as i64))])?;
-        }
         self.one(v, x.element)
     }
 }
