@@ -261,6 +261,36 @@ fn reduced(numerator: i128, denominator: i128) -> Exact {
     }
 }
 
+/// The sum. Unknown values and floating-point numbers have powers of two as denominators, which need no common divisor.
+fn sum(a: BigRational, b: BigRational) -> BigRational {
+    let (Some(p), Some(q)) = (binary_digits(a.denom()), binary_digits(b.denom())) else {
+        return a + b;
+    };
+    let ((n, _), (m, _)) = (a.into_raw(), b.into_raw());
+    let digits = p.max(q);
+    over_power_of_two((n << (digits - p)) + (m << (digits - q)), digits)
+}
+
+/// The product, as [`sum`].
+fn product(a: BigRational, b: BigRational) -> BigRational {
+    let (Some(p), Some(q)) = (binary_digits(a.denom()), binary_digits(b.denom())) else {
+        return a * b;
+    };
+    let ((n, _), (m, _)) = (a.into_raw(), b.into_raw());
+    over_power_of_two(n * m, p + q)
+}
+
+/// The exponent of a power of two.
+fn binary_digits(n: &BigInt) -> Option<u64> {
+    n.trailing_zeros().filter(|&zeros| zeros + 1 == n.bits())
+}
+
+/// `n / 2^digits` in lowest terms.
+fn over_power_of_two(n: BigInt, digits: u64) -> BigRational {
+    let common = n.trailing_zeros().map_or(digits, |zeros| zeros.min(digits));
+    BigRational::new_raw(n >> common, BigInt::one() << (digits - common))
+}
+
 impl Number for Exact {
     const NAME: &'static str = "the rational numbers";
 
@@ -323,7 +353,7 @@ impl Number for Exact {
             (Infinite(a), Infinite(b)) => Exact(if a == b { Infinite(*a) } else { Undefined }),
             (Infinite(a), _) | (_, Infinite(a)) => Exact(Infinite(*a)),
             _ => match (self.big(), other.big()) {
-                (Some(a), Some(b)) => Exact::from_big(a + b),
+                (Some(a), Some(b)) => Exact::from_big(sum(a, b)),
                 _ => Exact(Undefined),
             },
         }
@@ -345,7 +375,7 @@ impl Number for Exact {
                 (a, b) => Exact(Infinite(a != b)),
             },
             _ => match (self.big(), other.big()) {
-                (Some(a), Some(b)) => Exact::from_big(a * b),
+                (Some(a), Some(b)) => Exact::from_big(product(a, b)),
                 _ => Exact(Undefined),
             },
         }
@@ -355,7 +385,14 @@ impl Number for Exact {
         Ok(match &other.0 {
             Infinite(_) if self.is_finite() => Exact::zero(),
             Infinite(_) | Undefined => Exact(Undefined),
-            _ => self.mul(&other.power(-1)),
+            Small(r) => {
+                let (n, d) = (i128::from(*r.numer()), i128::from(*r.denom()));
+                match n.signum() {
+                    0 => Exact(Undefined),
+                    sign => self.mul(&reduced(d * sign, n * sign)),
+                }
+            }
+            Large(_) => self.mul(&other.power(-1)),
         })
     }
 
@@ -424,6 +461,8 @@ mod tests {
             (-50i64..50, 1i64..9).prop_map(|(n, d)| Exact::fraction(n, d)),
             (any::<i64>(), 1..i64::MAX).prop_map(|(n, d)| Exact::fraction(n, d)),
             (any::<i64>(), any::<i64>()).prop_map(|(n, m)| Exact::from_int(i128::from(n) * i128::from(m))),
+            (any::<i64>(), 0u32..63).prop_map(|(n, digits)| Exact::fraction(n, 1 << digits)),
+            (any::<f64>().prop_filter("finite", |v| v.is_finite())).prop_map(|v| Exact::from_f64(v).unwrap()),
         ]
     }
 

@@ -13,7 +13,7 @@ mod shape;
 pub mod strided;
 mod value;
 
-pub use dim::{Atom, Dim};
+pub use dim::{Atom, Dim, Numbered};
 pub use dtype::{DType, DTypeClass};
 pub use narrow::{F4E2M1, F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ, F8E8M0, I2, I4, U2, U4};
 pub use shape::{MAX_RANK, Shape, TensorType, Type};

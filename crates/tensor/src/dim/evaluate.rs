@@ -5,6 +5,41 @@ use std::sync::Arc;
 use super::arith::{floor_div, modulo};
 use super::{Atom, Dim, Product};
 
+/// An expression whose symbols are numbers, made by [`Dim::numbered`].
+#[derive(Debug, Clone)]
+pub struct Numbered(Vec<(i64, Vec<Factor>)>);
+
+#[derive(Debug, Clone)]
+enum Factor {
+    Symbol(usize),
+    Unknown,
+    FloorDiv(Box<(Numbered, Numbered)>),
+    Mod(Box<(Numbered, Numbered)>),
+    Min(Box<(Numbered, Numbered)>),
+    Max(Box<(Numbered, Numbered)>),
+}
+
+impl Numbered {
+    /// The value where the symbol with number `i` is `values[i]`; otherwise as [`Dim::evaluate`].
+    pub fn evaluate(&self, values: &[i64]) -> Option<i64> {
+        let pair = |(a, b): &(Numbered, Numbered)| Some((a.evaluate(values)?, b.evaluate(values)?));
+        self.0.iter().try_fold(0i64, |sum, (coefficient, factors)| {
+            let term = factors.iter().try_fold(*coefficient, |out, factor| {
+                let this = match factor {
+                    Factor::Symbol(i) => *values.get(*i)?,
+                    Factor::Unknown => return None,
+                    Factor::FloorDiv(of) => pair(of).filter(|(_, b)| *b != 0).map(|(a, b)| floor_div(a, b))?,
+                    Factor::Mod(of) => pair(of).filter(|(_, b)| *b != 0).map(|(a, b)| modulo(a, b))?,
+                    Factor::Min(of) => pair(of).map(|(a, b)| a.min(b))?,
+                    Factor::Max(of) => pair(of).map(|(a, b)| a.max(b))?,
+                };
+                out.checked_mul(this)
+            })?;
+            sum.checked_add(term)
+        })
+    }
+}
+
 impl Dim {
     /// The value if every symbol has one; `None` if one has none, or if a number becomes too large.
     pub fn evaluate(&self, value: &dyn Fn(&str) -> Option<i64>) -> Option<i64> {
@@ -27,6 +62,39 @@ impl Dim {
             })?;
             sum.checked_add(term)
         })
+    }
+
+    /// The expression with its symbols numbered by `number`, to evaluate it many times.
+    ///
+    /// ```
+    /// use tautomer_tensor::Dim;
+    ///
+    /// let area = Dim::symbol("h") * Dim::symbol("w");
+    /// let area = area.numbered(&mut |name| usize::from(&**name == "w"));
+    /// assert_eq!(area.evaluate(&[3, 4]), Some(12));
+    /// ```
+    pub fn numbered(&self, number: &mut dyn FnMut(&Arc<str>) -> usize) -> Numbered {
+        let poly = match self {
+            Dim::Const(v) => return Numbered(vec![(*v, Vec::new())]),
+            Dim::Expr(poly) => poly,
+        };
+        let mut terms = Vec::with_capacity(poly.terms.len());
+        for (product, coefficient) in &poly.terms {
+            let mut factors = Vec::with_capacity(product.len());
+            for atom in product.iter() {
+                let mut pair = |a: &Dim, b: &Dim| Box::new((a.numbered(number), b.numbered(number)));
+                factors.push(match atom {
+                    Atom::Symbol(name) => Factor::Symbol(number(name)),
+                    Atom::Unknown(_) => Factor::Unknown,
+                    Atom::FloorDiv(a, b) => Factor::FloorDiv(pair(a, b)),
+                    Atom::Mod(a, b) => Factor::Mod(pair(a, b)),
+                    Atom::Min(a, b) => Factor::Min(pair(a, b)),
+                    Atom::Max(a, b) => Factor::Max(pair(a, b)),
+                });
+            }
+            terms.push((*coefficient, factors));
+        }
+        Numbered(terms)
     }
 
     /// The expression with symbols replaced by their values, where `value` has one.

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+pub use evaluate::Numbered;
 pub use limit::MAX_DIM_PARTS;
 
 /// The size along one axis: a known integer, or a polynomial over symbols and floor divisions.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::facts::Effort;
-use tautomer_tensor::{Atom, Dim};
+use tautomer_tensor::{Atom, Dim, Numbered};
 
 /// The number of models that are kept.
 const KEPT: usize = 6;
@@ -90,51 +90,56 @@ impl Models {
     /// many facts as possible.
     fn search(&mut self, facts: &[Dim], effort: &Effort) {
         let mut all: Vec<&Arc<str>> = Vec::new();
+        // The facts with a symbol, and the symbols of a fact, by their numbers.
         let mut within: Vec<Vec<usize>> = Vec::new();
-        let of: Vec<Vec<&Arc<str>>> = facts.iter().map(symbols).collect();
-        for (at, symbols) in of.iter().enumerate() {
-            for symbol in symbols {
-                let known = all.iter().position(|s| s == symbol);
+        let mut of: Vec<Vec<usize>> = Vec::with_capacity(facts.len());
+        for (at, fact) in facts.iter().enumerate() {
+            let mut numbers = Vec::new();
+            for symbol in symbols(fact) {
+                let known = all.iter().position(|s| *s == symbol);
                 let index = known.unwrap_or_else(|| {
                     all.push(symbol);
                     within.push(Vec::new());
                     all.len() - 1
                 });
                 within[index].push(at);
+                numbers.push(index);
             }
+            of.push(numbers);
         }
+        let mut number = |symbol: &Arc<str>| all.iter().position(|s| *s == symbol).unwrap_or(usize::MAX);
+        let facts: Vec<Numbered> = facts.iter().map(|fact| fact.numbered(&mut number)).collect();
+        let fails = |i: usize, values: &[i64]| facts[i].evaluate(values).is_none_or(|v| v < 0);
         for start in 0..STARTS {
             let most = 2 + start as u64 / 2;
-            let mut model: Model = all.iter().map(|&s| (s.clone(), (self.next() % most) as i64)).collect();
+            let mut values: Vec<i64> = all.iter().map(|_| (self.next() % most) as i64).collect();
             for _ in 0..STEPS {
                 effort.spend(facts.len());
-                let failing: Vec<usize> = (0..facts.len()).filter(|&i| !holds(&facts[i], &model)).collect();
+                let failing: Vec<usize> = (0..facts.len()).filter(|&i| fails(i, &values)).collect();
                 let Some(&chosen) = failing.get(self.next() as usize % failing.len().max(1)) else {
-                    self.found.push(model);
+                    let model = all.iter().zip(values).map(|(&symbol, value)| (symbol.clone(), value));
+                    self.found.push(model.collect());
                     break;
                 };
                 let mut best: Option<(usize, usize, i64)> = None;
-                for symbol in &of[chosen] {
-                    let Some(index) = all.iter().position(|s| s == symbol) else {
-                        continue;
-                    };
-                    let old = model[*symbol];
-                    let before = within[index].iter().filter(|&&i| !holds(&facts[i], &model)).count();
+                for &index in &of[chosen] {
+                    let old = values[index];
+                    let violated = |values: &[i64]| within[index].iter().filter(|&&i| fails(i, values)).count();
+                    let before = violated(&values);
                     for value in [old + 1, old - 1, old + 3, 0, 1] {
                         if value < 0 || value == old {
                             continue;
                         }
-                        model.insert((*symbol).clone(), value);
-                        let after = within[index].iter().filter(|&&i| !holds(&facts[i], &model)).count();
-                        let score = facts.len() + after - before;
+                        values[index] = value;
+                        let score = facts.len() + violated(&values) - before;
                         if best.is_none_or(|(least, ..)| score < least) {
                             best = Some((score, index, value));
                         }
                     }
-                    model.insert((*symbol).clone(), old);
+                    values[index] = old;
                 }
                 let Some((_, index, value)) = best else { break };
-                model.insert(all[index].clone(), value);
+                values[index] = value;
             }
             if self.found.len() >= KEPT {
                 break;
