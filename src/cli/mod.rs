@@ -94,9 +94,9 @@ enum Command {
     Bisect(bisect::Args),
     /// Inspect rules and run their examples
     Rules(rules::Args),
-    /// Operators: those of the table, and those declared in files
+    /// List, show and check operators
     Ops(ops::Args),
-    /// Targets: those that come with the tool, and those in files
+    /// List, show and check targets
     Targets(targets::Args),
     /// Check whether rules are correct
     Verify(verify::Args),

@@ -124,7 +124,7 @@ pub(super) struct Args {
 const RULES: &str = "Rules";
 const WORK: &str = "Rewriting";
 const CHECKS: &str = "Checking the result";
-const SHOWS: &str = "Looking at what was done";
+const SHOWS: &str = "Inspecting the run";
 
 const EXAMPLES: &str = "\
 Examples:

@@ -20,7 +20,7 @@ pub(super) struct Args {
 enum Command {
     /// List the targets that come with the tool
     List,
-    /// Show what a target says, also through those that it extends
+    /// Show a target, including what it inherits by `extends`
     Show {
         /// Its name, or a file (.target)
         #[arg(value_name = "NAME|FILE")]

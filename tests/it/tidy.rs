@@ -31,8 +31,8 @@ const CRATES: &[(&str, &[&str])] = &[
     ("check", &[]),
 ];
 
-/// The floors of `crates/verify/src`, in order, and the floors that each may use: only those above it in this list.
-const FLOORS: &[(&str, &[&str])] = &[
+/// The layers of `crates/verify/src`, in order, and the layers that each may use: only those above it in this list.
+const LAYERS: &[(&str, &[&str])] = &[
     ("instance", &[]),
     ("compare", &["instance"]),
     ("proof", &["instance"]),
@@ -154,58 +154,58 @@ fn imports_run_one_way() {
     none(&problems);
 }
 
-/// A floor of the verifier imports floors below it alone, by their names: `crate::compare::data`.
+/// A layer of the verifier imports layers below it alone, by their names: `crate::compare::data`.
 #[test]
-fn floors_of_the_verifier_are_in_order() {
-    let order: Vec<&str> = FLOORS.iter().map(|(name, _)| *name).collect();
+fn layers_of_the_verifier_are_in_order() {
+    let order: Vec<&str> = LAYERS.iter().map(|(name, _)| *name).collect();
     let mut problems = Vec::new();
     let mut used: BTreeSet<(String, String)> = BTreeSet::new();
-    let mut floors = BTreeSet::new();
+    let mut layers = BTreeSet::new();
     for (file, text) in sources() {
         let Some(path) = file.strip_prefix("crates/verify/src/") else {
             continue;
         };
-        let Some((floor, inner)) = path.split_once('/') else {
+        let Some((layer, inner)) = path.split_once('/') else {
             if path != "lib.rs" {
-                problems.push(format!("{file} is on no floor"));
+                problems.push(format!("{file} is in no layer"));
             }
             continue;
         };
-        floors.insert(floor.to_owned());
-        if !order.contains(&floor) {
-            problems.push(format!("{file}: the floor `{floor}` is not in the table"));
+        layers.insert(layer.to_owned());
+        if !order.contains(&layer) {
+            problems.push(format!("{file}: the layer `{layer}` is not in the table"));
             continue;
         }
         for (at, _) in text.match_indices("crate::") {
             let name = word_at(&text[at + "crate::".len()..]);
             if !order.contains(&name) {
-                problems.push(format!("{file} imports `crate::{name}`, which names no floor"));
-            } else if name != floor {
-                used.insert((floor.to_owned(), name.to_owned()));
+                problems.push(format!("{file} imports `crate::{name}`, which names no layer"));
+            } else if name != layer {
+                used.insert((layer.to_owned(), name.to_owned()));
             }
         }
-        // In `floor/mod.rs` and `floor/a/mod.rs`, `super` is one module higher than in the files beside them.
+        // In `layer/mod.rs` and `layer/a/mod.rs`, `super` is one module higher than in the files beside them.
         let depth = inner.matches('/').count() + usize::from(!inner.ends_with("mod.rs"));
         if text.contains(&"super::".repeat(depth + 1)) {
-            problems.push(format!("{file} leaves its floor by `super`"));
+            problems.push(format!("{file} leaves its layer by `super`"));
         }
     }
-    for (i, (floor, allowed)) in FLOORS.iter().enumerate() {
-        if !floors.contains(*floor) {
-            problems.push(format!("there is no floor `{floor}`"));
+    for (i, (layer, allowed)) in LAYERS.iter().enumerate() {
+        if !layers.contains(*layer) {
+            problems.push(format!("there is no layer `{layer}`"));
         }
         for below in *allowed {
             if !order[..i].contains(below) {
-                problems.push(format!("`{floor}` may use `{below}`, which is listed below it"));
+                problems.push(format!("`{layer}` may use `{below}`, which is listed below it"));
             }
-            if !used.remove(&((*floor).to_owned(), (*below).to_owned())) {
-                problems.push(format!("`{floor}` does not use `{below}`"));
+            if !used.remove(&((*layer).to_owned(), (*below).to_owned())) {
+                problems.push(format!("`{layer}` does not use `{below}`"));
             }
         }
     }
     problems.extend(
         used.iter()
-            .map(|(floor, other)| format!("`{floor}` may not use `{other}`")),
+            .map(|(layer, other)| format!("`{layer}` may not use `{other}`")),
     );
     none(&problems);
 }
